@@ -1,0 +1,55 @@
+import { Config, Data, Effect } from "effect"
+
+/** A variable with a value it can't have; the start stops with this one line. */
+export class SettingError extends Data.TaggedError("SettingError")<{ readonly message: string }> {}
+
+/**
+ * Readers of environment variables. Each takes the variable's name and its default, and fails with one line that
+ * names the variable and says what it may be. Absent and empty are the same. docs/configuration.md lists them all.
+ */
+const setting = <A>(name: string, fallback: A, may: string, parse: (text: string) => A | undefined) =>
+  Effect.gen(function* () {
+    const text = (yield* Effect.orDie(Config.String(name).pipe(Config.withDefault("")))).trim()
+    if (text === "") return fallback
+    const value = parse(text)
+    return value === undefined
+      ? yield* new SettingError({ message: `${name} must be ${may}, but it is "${text}"` })
+      : value
+  })
+
+const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
+
+/** Milliseconds, written `500ms`, `8s`, `5m` or `2h`. */
+export const duration = (name: string, fallback: number) =>
+  setting(name, fallback, "a duration such as 500ms, 8s, 5m or 2h", (text) => {
+    const match = /^(\d{1,9})(ms|s|m|h)$/.exec(text)
+    return match ? Number(match[1]) * (units[match[2] ?? ""] ?? 1) : undefined
+  })
+
+export const integer = (name: string, fallback: number, minimum: number, maximum: number) =>
+  setting(name, fallback, `a whole number from ${minimum} to ${maximum}`, (text) => {
+    const value = /^-?\d+$/.test(text) ? Number(text) : Number.NaN
+    return value >= minimum && value <= maximum ? value : undefined
+  })
+
+export const flag = (name: string, fallback: boolean) =>
+  setting(name, fallback, "true or false", (text) =>
+    text.toLowerCase() === "true" ? true : text.toLowerCase() === "false" ? false : undefined
+  )
+
+export const oneOf = <const A extends string>(name: string, fallback: A, values: ReadonlyArray<A>) =>
+  setting<A>(name, fallback, `one of ${values.join(", ")}`, (text) => values.find((value) => value === text))
+
+export const text = <A extends string | undefined>(name: string, fallback: A) =>
+  setting<string | A>(name, fallback, "text", (value) => value)
+
+export const list = (name: string, fallback: ReadonlyArray<string>) =>
+  setting<ReadonlyArray<string>>(name, fallback, "names separated by commas", (value) => {
+    const names = value.split(",").map((part) => part.trim())
+    return names.every((part) => part !== "") ? names : undefined
+  })
+
+export const url = (name: string) =>
+  setting<URL | undefined>(name, undefined, "an absolute URL", (value) =>
+    URL.canParse(value) ? new URL(value) : undefined
+  )

@@ -1,0 +1,62 @@
+/**
+ * HTTP status of a PostgreSQL error, by its SQLSTATE (docs/errors.md has the table).
+ * The same as PostgREST's, except where that would blame the server for what the caller or the moment caused:
+ * serialization failures, deadlocks and lock waits are 409, broken parameters and exceeded limits 400,
+ * a statement that ran out of time 504.
+ */
+const exact: Readonly<Record<string, number>> = {
+  "08P01": 400,
+  "21000": 500,
+  "23503": 409,
+  "23505": 409,
+  "25006": 405,
+  "40001": 409,
+  "40P01": 409,
+  "42501": 403,
+  "42883": 404,
+  "42P01": 404,
+  "42P17": 500,
+  "53400": 500,
+  "55P03": 409,
+  "57014": 504,
+  "57P01": 503,
+  "57P02": 503,
+  "57P03": 503,
+  P0001: 400
+}
+
+/** By class (first two characters); what is in neither table is the caller's: 400. */
+const byClass: Readonly<Record<string, number>> = {
+  "08": 503,
+  "09": 500,
+  "0L": 403,
+  "0P": 403,
+  "25": 500,
+  "28": 403,
+  "2D": 500,
+  "38": 500,
+  "39": 500,
+  "3B": 500,
+  "40": 500,
+  "53": 503,
+  "54": 400,
+  "55": 500,
+  "57": 500,
+  "58": 500,
+  F0: 500,
+  HV: 500,
+  P0: 500,
+  XX: 500
+}
+
+/** A function may raise `PTnnn` to answer with status nnn. */
+const chosenByFunction = /^PT([2-5]\d\d)$/
+
+/** `anonymous`: the caller sent no JWT, so that a missing privilege is 401 (sign in first) and not 403. */
+export const statusOf = (sqlState: string, message: string, anonymous: boolean): number => {
+  const chosen = chosenByFunction.exec(sqlState)
+  if (chosen) return Number(chosen[1])
+  if (sqlState === "42501" && anonymous) return 401
+  if (sqlState === "21000" && message.includes("requires a WHERE clause")) return 400
+  return exact[sqlState] ?? byClass[sqlState.slice(0, 2)] ?? 400
+}

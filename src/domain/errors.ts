@@ -1,0 +1,104 @@
+import { Effect, Schema } from "effect"
+
+/**
+ * What every failed request answers. `error` is for readers of our contract, the next four for readers of
+ * PostgREST clients; `message` and `request_id` are added where the answer is written (http/middleware/ErrorBodies.ts).
+ */
+const nullable = <S extends Schema.Top>(schema: S) =>
+  Schema.NullOr(schema).pipe(Schema.withConstructorDefault(Effect.succeed(null)))
+
+const body = <const Code extends string>(code: Code) => ({
+  error: Schema.String,
+  code: Schema.String.pipe(Schema.withConstructorDefault(Effect.succeed<string>(code))),
+  details: nullable(Schema.Json),
+  hint: nullable(Schema.String)
+})
+
+/** 400: the request itself is wrong; sending it again unchanged fails again. */
+export class InvalidRequest extends Schema.Error<InvalidRequest>("svc/InvalidRequest")(body("INVALID_REQUEST"), {
+  httpApiStatus: 400
+}) {
+  readonly _tag = "InvalidRequest"
+}
+
+/** 401: no credentials, or credentials that are not (or no longer) good. */
+export class Unauthorized extends Schema.Error<Unauthorized>("svc/Unauthorized")(body("UNAUTHORIZED"), {
+  httpApiStatus: 401
+}) {
+  readonly _tag = "Unauthorized"
+}
+
+/** 403: good credentials of the wrong class. */
+export class Forbidden extends Schema.Error<Forbidden>("svc/Forbidden")(body("FORBIDDEN"), { httpApiStatus: 403 }) {
+  readonly _tag = "Forbidden"
+}
+
+/** 404: no such record, table, function or route. */
+export class NotFound extends Schema.Error<NotFound>("svc/NotFound")(body("NOT_FOUND"), { httpApiStatus: 404 }) {
+  readonly _tag = "NotFound"
+}
+
+/** 406: what the caller asked for can't be given in that form (media type, schema). */
+export class NotAcceptable extends Schema.Error<NotAcceptable>("svc/NotAcceptable")(body("NOT_ACCEPTABLE"), {
+  httpApiStatus: 406
+}) {
+  readonly _tag = "NotAcceptable"
+}
+
+/** 413: the body is over the size limit of its route. */
+export class PayloadTooLarge extends Schema.Error<PayloadTooLarge>("svc/PayloadTooLarge")(body("PAYLOAD_TOO_LARGE"), {
+  httpApiStatus: 413
+}) {
+  readonly _tag = "PayloadTooLarge"
+}
+
+/** 415: the body is of a media type the route does not read. */
+export class UnsupportedMediaType extends Schema.Error<UnsupportedMediaType>("svc/UnsupportedMediaType")(
+  body("UNSUPPORTED_MEDIA_TYPE"),
+  { httpApiStatus: 415 }
+) {
+  readonly _tag = "UnsupportedMediaType"
+}
+
+/** 429: over the key's limit. `retry_after` in whole seconds. */
+export class TooManyRequests extends Schema.Error<TooManyRequests>("svc/TooManyRequests")(
+  { ...body("RATE_LIMITED"), retry_after: Schema.Int },
+  { httpApiStatus: 429 }
+) {
+  readonly _tag = "TooManyRequests"
+}
+
+/** 503: a component is down, starting, or has no capacity left for now. `retry_after` in whole seconds. */
+export class Unavailable extends Schema.Error<Unavailable>("svc/Unavailable")(
+  { ...body("UNAVAILABLE"), retry_after: Schema.Int.pipe(Schema.withConstructorDefault(Effect.succeed(1))) },
+  { httpApiStatus: 503 }
+) {
+  readonly _tag = "Unavailable"
+}
+
+/**
+ * PostgreSQL refused a statement of the caller. The SQLSTATE is the `code`; the status follows from it
+ * (domain/SqlState.ts). `position` is PostgreSQL's 1-based character position in the caller's own SQL text,
+ * `statement_index` the 0-based number of the statement that failed in a transaction.
+ */
+export class DatabaseError extends Schema.Error<DatabaseError>("svc/DatabaseError")({
+  ...body("XX000"),
+  status: Schema.Int,
+  position: Schema.optionalKey(Schema.Int),
+  statement_index: Schema.optionalKey(Schema.Int)
+}) {
+  readonly _tag = "DatabaseError"
+}
+
+/** What a client API call (`/v1`) can fail with. */
+export type ClientError =
+  | InvalidRequest
+  | Unauthorized
+  | Forbidden
+  | NotFound
+  | NotAcceptable
+  | PayloadTooLarge
+  | UnsupportedMediaType
+  | TooManyRequests
+  | Unavailable
+  | DatabaseError

@@ -1,0 +1,64 @@
+import { Context, type Effect, type Scope } from "effect"
+import { type DatabaseError, type Unavailable } from "../domain/errors.ts"
+
+/** Whom a statement runs as. `claims` and `sub` become `request.jwt.claims` and `request.jwt.sub`; "" without a JWT. */
+export interface Actor {
+  readonly role: "anon" | "authenticated" | "service_role"
+  /** The verified JWT payload as JSON text, or "". */
+  readonly claims: string
+  /** The JWT's subject, or "". */
+  readonly sub: string
+}
+
+/** One SQL statement with `$n` parameters, given as text and typed by PostgreSQL from where they stand. */
+export interface Statement {
+  readonly text: string
+  readonly params: ReadonlyArray<string | null>
+  /** Runs no user-written code (functions, triggers, policies that call any): nothing can be left in the session. */
+  readonly clean: boolean
+  readonly access: "read" | "write"
+  /** Kept prepared under its text; `false` for texts that are unlikely to come again. Default true. */
+  readonly prepare?: boolean
+}
+
+/** The single row a `Statement` must give: its columns as PostgreSQL text, in order. */
+export type Answer = ReadonlyArray<unknown>
+
+/** A result as PostgreSQL printed it: every value text, or null. */
+export interface RawResult {
+  readonly command: string
+  /** Rows affected or returned as PostgreSQL counts them; null for commands that count nothing. */
+  readonly rowCount: number | null
+  readonly fields: ReadonlyArray<{ readonly name: string; readonly oid: number; readonly typmod: number }>
+  readonly rows: ReadonlyArray<ReadonlyArray<string | null>>
+  /** More rows were there than were asked for. */
+  readonly truncated: boolean
+}
+
+/** A connection of one caller's own, until its scope closes; then everything left in it is discarded. */
+export interface Session {
+  /** Runs any one statement. Interrupting it cancels it in PostgreSQL. */
+  readonly query: (
+    text: string,
+    params: ReadonlyArray<string | null>,
+    rowLimit: number
+  ) => Effect.Effect<RawResult, DatabaseError | Unavailable>
+}
+
+/** One PostgreSQL database: the main one or (later) a branch. */
+export interface Database {
+  readonly name: string
+  /** Row path: one statement as the actor, role and claims set for it alone. */
+  readonly run: (actor: Actor, statement: Statement) => Effect.Effect<Answer, DatabaseError | Unavailable>
+  /** Any-statement path: an exclusive session of the service role, `claims` set for it when there are any. */
+  readonly session: (actor: Actor) => Effect.Effect<Session, DatabaseError | Unavailable, Scope.Scope>
+}
+
+/** Port: PostgreSQL. Real layer: layers/Postgres.ts, on the embedded server or on DATABASE_URL. */
+export class Db extends Context.Service<
+  Db,
+  {
+    /** The database that the service was started on. */
+    readonly main: Database
+  }
+>()("svc/services/Db") {}

@@ -1,0 +1,32 @@
+import { defineConfig } from "vitest/config"
+
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        test: {
+          name: "unit",
+          include: ["test/domain/**/*.test.ts", "test/services/**/*.test.ts", "test/http/**/*.test.ts"]
+        }
+      },
+      {
+        test: {
+          name: "pg",
+          include: ["test/pg/**/*.test.ts"],
+          globalSetup: ["test/support/postgres.ts"],
+          testTimeout: 30_000,
+          hookTimeout: 60_000
+        }
+      },
+      {
+        test: {
+          name: "e2e",
+          include: ["test/e2e/**/*.test.ts"],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          fileParallelism: false
+        }
+      }
+    ]
+  }
+})

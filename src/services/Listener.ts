@@ -1,7 +1,10 @@
 import { Context, type Effect, type Scope, type Stream } from "effect"
 
-/** `NOTIFY` as received: the payload, or that some may have been missed because the connection was lost. */
-export type Heard = { readonly _tag: "Notification"; readonly payload: string } | { readonly _tag: "Reconnected" }
+/** `NOTIFY` as received, or that we hear nothing from now on, or that we hear again but may have missed some. */
+export type Heard =
+  | { readonly _tag: "Notification"; readonly payload: string }
+  | { readonly _tag: "Lost" }
+  | { readonly _tag: "Connected" }
 
 /**
  * Port: one dedicated connection that hears PostgreSQL's notifications, reconnecting by itself.
@@ -10,9 +13,10 @@ export type Heard = { readonly _tag: "Notification"; readonly payload: string } 
 export class Listener extends Context.Service<
   Listener,
   {
-    /** Joins a channel until the scope closes. The stream never fails; after a lost connection it says `Reconnected`. */
+    /**
+     * Joins a channel until the scope closes. The stream never fails: it begins with `Connected` once the channel is
+     * joined, and says `Lost` and `Connected` again around an interruption.
+     */
     readonly listen: (channel: string) => Effect.Effect<Stream.Stream<Heard>, never, Scope.Scope>
-    /** Whether notifications reach us now; while false nothing that relies on them may be cached. */
-    readonly connected: Effect.Effect<boolean>
   }
 >()("svc/services/Listener") {}

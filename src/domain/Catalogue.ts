@@ -1,0 +1,87 @@
+import { Schema } from "effect"
+
+/** A column as the row path needs it. `type` is PostgreSQL's `format_type`, schema-qualified where it must be. */
+const Column = Schema.Struct({
+  name: Schema.String,
+  type: Schema.String,
+  /** GENERATED ALWAYS, as identity or as an expression: not writable. */
+  generated: Schema.Boolean
+})
+
+/** A table, partitioned table, view, materialized view or foreign table. */
+const Relation = Schema.Struct({
+  schema: Schema.String,
+  name: Schema.String,
+  /** Changes whenever the definition does. */
+  stamp: Schema.String,
+  columns: Schema.Array(Column),
+  /** Which statements on it run no user-written code (docs/performance.md); see `Statement.clean`. */
+  clean_read: Schema.Boolean,
+  clean_insert: Schema.Boolean,
+  clean_change: Schema.Boolean
+})
+
+const Argument = Schema.Struct({
+  name: Schema.String,
+  type: Schema.String,
+  optional: Schema.Boolean,
+  variadic: Schema.Boolean
+})
+
+/** A function that can be called by name; procedures, aggregates, trigger functions are none. */
+const Routine = Schema.Struct({
+  schema: Schema.String,
+  name: Schema.String,
+  stamp: Schema.String,
+  arguments: Schema.Array(Argument),
+  /** Gives any number of results. */
+  set: Schema.Boolean,
+  /** `void`: nothing; `scalar`: one value; `row`: named columns; `record`: columns known only when it runs. */
+  result: Schema.Literals(["void", "scalar", "row", "record"]),
+  /** Names of OUT, INOUT and TABLE columns. */
+  outputs: Schema.Array(Schema.String),
+  volatile: Schema.Boolean,
+  clean: Schema.Boolean
+})
+
+export type Column = typeof Column.Type
+export type Relation = typeof Relation.Type & { readonly byName: ReadonlyMap<string, Column> }
+export type Routine = typeof Routine.Type
+
+/** What the catalogue query answers. `watched`: DDL is reported as it happens, so that what is read stays true. */
+export const CatalogueRows = Schema.Struct({
+  watched: Schema.Boolean,
+  relations: Schema.Array(Relation),
+  routines: Schema.Array(Routine)
+})
+
+/** What is reachable in one database, by schema and name. */
+export interface Catalogue {
+  readonly watched: boolean
+  readonly relation: (schema: string, name: string) => Relation | undefined
+  /** All overloads. */
+  readonly routines: (schema: string, name: string) => ReadonlyArray<Routine>
+}
+
+/** NUL can't be part of a name, so it can't make two names one. */
+const nameKey = (schema: string, name: string) => `${schema}\0${name}`
+
+export const makeCatalogue = (rows: typeof CatalogueRows.Type): Catalogue => {
+  const relations = new Map<string, Relation>()
+  for (const relation of rows.relations) {
+    const byName = new Map(relation.columns.map((column) => [column.name, column]))
+    relations.set(nameKey(relation.schema, relation.name), { ...relation, byName })
+  }
+  const routines = new Map<string, Array<Routine>>()
+  for (const routine of rows.routines) {
+    const key = nameKey(routine.schema, routine.name)
+    const overloads = routines.get(key)
+    if (overloads) overloads.push(routine)
+    else routines.set(key, [routine])
+  }
+  return {
+    watched: rows.watched,
+    relation: (schema, name) => relations.get(nameKey(schema, name)),
+    routines: (schema, name) => routines.get(nameKey(schema, name)) ?? []
+  }
+}

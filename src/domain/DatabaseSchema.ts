@@ -1,0 +1,72 @@
+import { Schema } from "effect"
+
+const Column = Schema.Struct({
+  name: Schema.String,
+  type: Schema.String,
+  nullable: Schema.Boolean,
+  default: Schema.NullOr(Schema.String),
+  identity: Schema.NullOr(Schema.Literals(["always", "by default"])),
+  generated: Schema.NullOr(Schema.String),
+  comment: Schema.NullOr(Schema.String)
+})
+
+const ForeignKey = Schema.Struct({
+  name: Schema.String,
+  columns: Schema.Array(Schema.String),
+  references: Schema.Struct({ schema: Schema.String, table: Schema.String, columns: Schema.Array(Schema.String) }),
+  on_update: Schema.String,
+  on_delete: Schema.String
+})
+
+const Policy = Schema.Struct({
+  name: Schema.String,
+  command: Schema.Literals(["ALL", "SELECT", "INSERT", "UPDATE", "DELETE"]),
+  permissive: Schema.Boolean,
+  roles: Schema.Array(Schema.String),
+  using: Schema.NullOr(Schema.String),
+  check: Schema.NullOr(Schema.String)
+})
+
+const Table = Schema.Struct({
+  schema: Schema.String,
+  name: Schema.String,
+  type: Schema.Literals(["table", "partitioned table", "foreign table"]),
+  comment: Schema.NullOr(Schema.String),
+  columns: Schema.Array(Column),
+  primary_key: Schema.Array(Schema.String),
+  unique_keys: Schema.Array(Schema.Struct({ name: Schema.String, columns: Schema.Array(Schema.String) })),
+  foreign_keys: Schema.Array(ForeignKey),
+  row_level_security: Schema.Struct({ enabled: Schema.Boolean, forced: Schema.Boolean }),
+  policies: Schema.Array(Policy)
+})
+
+const View = Schema.Struct({
+  schema: Schema.String,
+  name: Schema.String,
+  type: Schema.Literals(["view", "materialized view"]),
+  comment: Schema.NullOr(Schema.String),
+  columns: Schema.Array(Column),
+  definition: Schema.String
+})
+
+const Function = Schema.Struct({
+  schema: Schema.String,
+  name: Schema.String,
+  arguments: Schema.String,
+  returns: Schema.NullOr(Schema.String),
+  language: Schema.String,
+  volatility: Schema.Literals(["immutable", "stable", "volatile"]),
+  security_definer: Schema.Boolean,
+  comment: Schema.NullOr(Schema.String)
+})
+
+/**
+ * What `GET /v1/database/schema` answers: everything in the exposed schemas, names sorted. Types, defaults and
+ * expressions are PostgreSQL's own texts.
+ */
+export const DatabaseSchema = Schema.Struct({
+  schemas: Schema.Array(Schema.String),
+  tables: Schema.Array(Table),
+  views: Schema.Array(View),
+  functions: Schema.Array(Function)
+})

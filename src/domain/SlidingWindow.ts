@@ -1,0 +1,128 @@
+/** Length of the window, in milliseconds. */
+export const windowMillis = 60_000
+
+/** What became of one call. */
+export interface Taken {
+  readonly allowed: boolean
+  /** Calls the key may make in any 60 seconds. */
+  readonly limit: number
+  /** Calls that are left after this one. */
+  readonly remaining: number
+  /** Whole seconds, at least 1: when refused, until a call is allowed again; else until `remaining` next grows. */
+  readonly resetSeconds: number
+}
+
+/**
+ * The calls of one key in the last 60 seconds, oldest first, as (millisecond, calls in it) pairs in a ring.
+ * Exact, and never more than 60,000 pairs (0.7 MB) however high the limit is.
+ */
+class Calls {
+  private times = new Float64Array(8)
+  private counts = new Uint32Array(8)
+  private head = 0
+  private size = 0
+  total = 0
+  /** When the latest call was, in milliseconds. */
+  latest = Number.NEGATIVE_INFINITY
+
+  add(now: number): void {
+    const last = this.at(this.size - 1)
+    if (this.size > 0 && this.times[last] === now) {
+      this.counts[last] = (this.counts[last] ?? 0) + 1
+    } else {
+      if (this.size === this.times.length) this.resize(this.size * 2)
+      const next = this.at(this.size)
+      this.times[next] = now
+      this.counts[next] = 1
+      this.size += 1
+    }
+    this.total += 1
+    this.latest = now
+  }
+
+  /** Forgets what is 60 seconds old or older. */
+  expire(now: number): void {
+    while (this.size > 0 && (this.times[this.head] ?? 0) <= now - windowMillis) {
+      this.total -= this.counts[this.head] ?? 0
+      this.head = this.at(1)
+      this.size -= 1
+    }
+    if (this.times.length > 8 && this.size < this.times.length / 4) this.resize(this.times.length / 2)
+  }
+
+  /** When the window has lost its `calls` oldest calls, in milliseconds. Needs 1 <= calls <= total. */
+  lost(calls: number): number {
+    let left = calls
+    let index = 0
+    while (index < this.size - 1) {
+      left -= this.counts[this.at(index)] ?? 0
+      if (left <= 0) break
+      index += 1
+    }
+    return (this.times[this.at(index)] ?? 0) + windowMillis
+  }
+
+  /** Capacities are powers of two, so that the ring's turn is a mask. */
+  private at(index: number): number {
+    return (this.head + index) & (this.times.length - 1)
+  }
+
+  private resize(capacity: number): void {
+    const times = new Float64Array(capacity)
+    const counts = new Uint32Array(capacity)
+    for (let i = 0; i < this.size; i++) {
+      const from = this.at(i)
+      times[i] = this.times[from] ?? 0
+      counts[i] = this.counts[from] ?? 0
+    }
+    this.times = times
+    this.counts = counts
+    this.head = 0
+  }
+}
+
+/**
+ * Calls per key in the last 60 seconds. Synchronous and pure but for its own memory; a call costs O(1) amortised,
+ * and a key without calls for 60 seconds is forgotten at the first call after that minute.
+ */
+export class SlidingWindow {
+  private readonly keys = new Map<number, Calls>()
+  private now = Number.NEGATIVE_INFINITY
+  private sweptAt = Number.NEGATIVE_INFINITY
+
+  /**
+   * Counts one call of a key, unless the limit is reached: a refused call does not count.
+   * `now` in milliseconds, of a clock that does not go back (a step back counts as no time passed);
+   * `limit` a whole number of at least 1, and may differ from call to call.
+   */
+  take(key: number, limit: number, now: number): Taken {
+    this.now = Math.max(this.now, Math.floor(now))
+    if (this.now - this.sweptAt >= windowMillis) this.sweep()
+    let calls = this.keys.get(key)
+    if (calls === undefined) {
+      calls = new Calls()
+      this.keys.set(key, calls)
+    }
+    calls.expire(this.now)
+    const allowed = calls.total < limit
+    if (allowed) calls.add(this.now)
+    // More calls than the limit: it was lowered, and so many have to leave first.
+    const freed = calls.lost(allowed ? 1 : calls.total - limit + 1)
+    return {
+      allowed,
+      limit,
+      remaining: Math.max(0, limit - calls.total),
+      resetSeconds: Math.max(1, Math.ceil((freed - this.now) / 1000))
+    }
+  }
+
+  /** Keys with calls in memory. */
+  get size(): number {
+    return this.keys.size
+  }
+
+  private sweep(): void {
+    this.sweptAt = this.now
+    for (const [key, calls] of this.keys) if (calls.latest <= this.now - windowMillis) this.keys.delete(key)
+  }
+}

@@ -1,0 +1,18 @@
+/** The last segment of a URL's path, percent-decoded; undefined when it is no valid UTF-8. */
+export const lastSegment = (url: string): string | undefined => {
+  const mark = url.indexOf("?")
+  const path = mark < 0 ? url : url.slice(0, mark)
+  const segment = path.slice(path.lastIndexOf("/") + 1)
+  if (!segment.includes("%")) return segment
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    return undefined
+  }
+}
+
+/** The query string of a URL, without its question mark. */
+export const queryOf = (url: string): string => {
+  const mark = url.indexOf("?")
+  return mark < 0 ? "" : url.slice(mark + 1)
+}

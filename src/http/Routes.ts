@@ -1,0 +1,42 @@
+import { Layer } from "effect"
+import { HttpRouter } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { Api } from "./Api.ts"
+import { DatabaseSchemasHandlers } from "./handlers/DatabaseSchemas.ts"
+import { FunctionsRoutes } from "./handlers/Functions.ts"
+import { HealthHandlers } from "./handlers/Health.ts"
+import { ClientKeysHandlers, KeysHandlers } from "./handlers/Keys.ts"
+import { RowsRoutes } from "./handlers/Rows.ts"
+import { SqlRoutes } from "./handlers/Sql.ts"
+import { StatusHandlers } from "./handlers/Status.ts"
+import { layerManagement, layerServiceRole } from "./middleware/Access.ts"
+import { ClientGate } from "./middleware/ClientGate.ts"
+import { Front } from "./middleware/Front.ts"
+import { layerRequestErrors } from "./middleware/RequestErrors.ts"
+import { DocsRoutes, methodsOf } from "./OpenApi.ts"
+
+const ApiRoutes = HttpApiBuilder.layer(Api).pipe(
+  Layer.provide([HealthHandlers, StatusHandlers, DatabaseSchemasHandlers, ClientKeysHandlers, KeysHandlers]),
+  Layer.provide([layerManagement, layerServiceRole, layerRequestErrors])
+)
+
+/** Everything that is served, behind one front door. */
+export const Routes = Layer.mergeAll(
+  ApiRoutes,
+  SqlRoutes,
+  RowsRoutes,
+  FunctionsRoutes,
+  DocsRoutes,
+  Front(methodsOf)
+).pipe(
+  Layer.provide(ClientGate.layer),
+  // One spelling of a path is one route: what the front door decides by prefix must be what the router finds.
+  Layer.provide(
+    Layer.succeed(HttpRouter.RouterConfig, {
+      ignoreDuplicateSlashes: false,
+      ignoreTrailingSlash: false,
+      caseSensitive: true,
+      maxParamLength: 2048
+    })
+  )
+)

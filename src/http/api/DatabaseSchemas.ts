@@ -1,0 +1,10 @@
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { DatabaseSchema } from "../../domain/DatabaseSchema.ts"
+import { Unavailable } from "../../domain/errors.ts"
+import { ServiceRole } from "../middleware/Access.ts"
+
+/** Tables, views, functions and policies of the exposed schemas (spec: management reads of the client API). */
+export class DatabaseSchemasApi extends HttpApiGroup.make("databaseSchemas")
+  .add(HttpApiEndpoint.get("describe", "/v1/database/schema", { success: DatabaseSchema, error: Unavailable }))
+  .middleware(ServiceRole)
+  .annotateMerge(OpenApi.annotations({ title: "Database schema" })) {}

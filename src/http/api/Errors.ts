@@ -1,0 +1,7 @@
+import { HttpApiSchema } from "effect/http-api"
+import { ErrorBody } from "../ErrorBody.ts"
+
+/** What any call of the client API may answer instead of what was asked for (docs/errors.md has the codes). */
+export const clientErrors = [400, 401, 403, 404, 405, 406, 409, 413, 414, 415, 429, 500, 503, 504].map((status) =>
+  ErrorBody.pipe(HttpApiSchema.status(status))
+)

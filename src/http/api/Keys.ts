@@ -1,0 +1,42 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { ApiKey, KeyId, KeyType, Label, RateLimit } from "../../domain/ApiKey.ts"
+import { NotFound, Unavailable } from "../../domain/errors.ts"
+import { Management, ServiceRole } from "../middleware/Access.ts"
+
+const params = { id: KeyId }
+
+/** API keys (spec: Keys). `rate_limit` is in requests a minute; null or absent: unlimited. */
+export class KeysApi extends HttpApiGroup.make("keys")
+  .add(
+    HttpApiEndpoint.get("list", "/", { success: Schema.Array(ApiKey.json), error: Unavailable }),
+    HttpApiEndpoint.post("create", "/", {
+      payload: Schema.Struct({
+        keyType: KeyType,
+        label: Schema.optionalKey(Label),
+        rate_limit: Schema.optionalKey(RateLimit)
+      }),
+      success: Schema.Struct({ key: ApiKey.json, secret: Schema.String }).pipe(HttpApiSchema.status(201)),
+      error: Unavailable
+    }),
+    HttpApiEndpoint.patch("update", "/:id", {
+      params,
+      payload: Schema.Struct({ label: Schema.optionalKey(Label), rate_limit: Schema.optionalKey(RateLimit) }),
+      success: ApiKey.json,
+      error: [NotFound, Unavailable]
+    }),
+    HttpApiEndpoint.delete("revoke", "/:id", {
+      params,
+      success: Schema.Struct({ success: Schema.Literal(true) }),
+      error: [NotFound, Unavailable]
+    })
+  )
+  .middleware(Management)
+  .prefix("/api/keys")
+  .annotateMerge(OpenApi.annotations({ title: "API keys", description: "Create, limit and revoke API keys" })) {}
+
+/** The same list for callers of the client API. */
+export class ClientKeysApi extends HttpApiGroup.make("clientKeys")
+  .add(HttpApiEndpoint.get("list", "/v1/keys", { success: Schema.Array(ApiKey.json), error: Unavailable }))
+  .middleware(ServiceRole)
+  .annotateMerge(OpenApi.annotations({ title: "API keys (client API)", description: "Management read" })) {}

@@ -1,0 +1,42 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { clientErrors } from "./Errors.ts"
+
+const Statement = Schema.Struct({
+  sql: Schema.String,
+  params: Schema.optionalKey(Schema.Array(Schema.Json))
+})
+
+const Result = Schema.Struct({
+  rows: Schema.Array(Schema.Record(Schema.String, Schema.Json)),
+  rowCount: Schema.NullOr(Schema.Int),
+  columns: Schema.Array(Schema.Struct({ name: Schema.String, type: Schema.String, oid: Schema.Int })),
+  command: Schema.String,
+  truncated: Schema.Boolean
+})
+
+/** The contract of `/v1/sql`; served by http/handlers/Sql.ts on the router itself. */
+export class SqlApi extends HttpApiGroup.make("sql")
+  .add(
+    HttpApiEndpoint.post("run", "/v1/sql", {
+      payload: Schema.Struct({ ...Statement.fields, row_limit: Schema.optionalKey(Schema.Int) }),
+      success: Result,
+      error: clientErrors
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Run one SQL statement",
+        description: "Needs a service_role key. `row_limit` is 1 to 10000, 1000 without."
+      })
+    ),
+    HttpApiEndpoint.post("transaction", "/v1/sql/transaction", {
+      payload: Schema.Struct({ statements: Schema.Array(Statement) }),
+      success: Schema.Struct({ results: Schema.Array(Result) }),
+      error: clientErrors
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Run up to 20 statements, all or none",
+        description: "Needs a service_role key. A failure carries `statement_index`."
+      })
+    )
+  )
+  .annotateMerge(OpenApi.annotations({ title: "SQL over HTTP" })) {}

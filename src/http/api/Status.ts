@@ -1,0 +1,10 @@
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { Unavailable } from "../../domain/errors.ts"
+import { ServiceStatus } from "../../domain/ServiceStatus.ts"
+import { ServiceRole } from "../middleware/Access.ts"
+
+/** How the service is (spec: management reads of the client API). */
+export class StatusApi extends HttpApiGroup.make("status")
+  .add(HttpApiEndpoint.get("get", "/v1/status", { success: ServiceStatus, error: Unavailable }))
+  .middleware(ServiceRole)
+  .annotateMerge(OpenApi.annotations({ title: "Status" })) {}

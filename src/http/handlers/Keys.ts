@@ -1,0 +1,27 @@
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { Keys } from "../../services/Keys.ts"
+import { Api } from "../Api.ts"
+
+export const KeysHandlers = HttpApiBuilder.group(
+  Api,
+  "keys",
+  Effect.fn(function* (handlers) {
+    const keys = yield* Keys
+    return handlers.handleAll({
+      list: () => keys.list,
+      create: ({ payload }) => keys.create(payload.keyType, payload.label ?? "", payload.rate_limit ?? null),
+      update: ({ params, payload }) => keys.update(params.id, payload),
+      revoke: ({ params }) => Effect.as(keys.revoke(params.id), { success: true as const })
+    })
+  })
+)
+
+export const ClientKeysHandlers = HttpApiBuilder.group(
+  Api,
+  "clientKeys",
+  Effect.fn(function* (handlers) {
+    const keys = yield* Keys
+    return handlers.handleAll({ list: () => keys.list })
+  })
+)

@@ -1,0 +1,57 @@
+import { Effect, Layer } from "effect"
+import { HttpServerRequest } from "effect/http"
+import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
+import { Forbidden, InvalidRequest, Unauthorized, Unavailable } from "../../domain/errors.ts"
+import { Keys } from "../../services/Keys.ts"
+import { CurrentCaller } from "../Caller.ts"
+
+const apikey = HttpApiSecurity.apiKey({ key: "apikey" })
+
+/** `/v1` reads for the owner only. The gate has already said who calls; here it is only asked what they may. */
+export class ServiceRole extends HttpApiMiddleware.Service<ServiceRole>()("svc/http/ServiceRole", {
+  error: [Unauthorized, Forbidden],
+  security: { apikey }
+}) {}
+
+const needsServiceRole = new Forbidden({ error: "This needs a service_role key" })
+
+export const layerServiceRole = Layer.succeed(
+  ServiceRole,
+  ServiceRole.of({
+    apikey: (app) =>
+      Effect.gen(function* () {
+        const caller = yield* CurrentCaller
+        if (caller?.keyType !== "service_role") return yield* needsServiceRole
+        return yield* app
+      })
+  })
+)
+
+/** The management API: a service_role key. An anon key is 403, none or a wrong one 401. */
+export class Management extends HttpApiMiddleware.Service<Management>()("svc/http/Management", {
+  error: [InvalidRequest, Unauthorized, Forbidden, Unavailable],
+  security: { apikey }
+}) {}
+
+export const layerManagement = Layer.effect(
+  Management,
+  Effect.gen(function* () {
+    const keys = yield* Keys
+    return Management.of({
+      apikey: (app) =>
+        Effect.gen(function* () {
+          const { headers } = yield* HttpServerRequest.HttpServerRequest
+          const given = headers["apikey"] ?? headers["x-api-key"]
+          if (headers["apikey"] !== undefined && headers["x-api-key"] !== undefined && headers["x-api-key"] !== given) {
+            return yield* new InvalidRequest({
+              error: "apikey and x-api-key are both sent and differ",
+              code: "AMBIGUOUS_API_KEY"
+            })
+          }
+          const key = yield* keys.verify(given ?? "")
+          if (key.type !== "service_role") return yield* needsServiceRole
+          return yield* app
+        })
+    })
+  })
+)

@@ -1,0 +1,38 @@
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+
+const exposed =
+  "Content-Range, Content-Location, Preference-Applied, Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id"
+const methods = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
+
+/**
+ * Cross-origin headers: `/v1` is open to every page, without credentials (the key is the credential); `/api` only to
+ * the dashboard's, with its cookies.
+ */
+export const corsHeaders = (path: string, origin: string | undefined, dashboard: string | undefined) => {
+  if (origin === undefined) return undefined // no browser asks: nothing to say
+  if (path.startsWith("/v1")) return { "access-control-allow-origin": "*", "access-control-expose-headers": exposed }
+  if (dashboard === undefined || origin !== dashboard) return undefined
+  return {
+    "access-control-allow-origin": dashboard,
+    "access-control-allow-credentials": "true",
+    "access-control-expose-headers": exposed,
+    vary: "Origin"
+  }
+}
+
+/** The answer to a browser asking first (Fetch standard, CORS-preflight); undefined when it is another OPTIONS. */
+export const preflight = (
+  request: HttpServerRequest.HttpServerRequest,
+  allowed: Readonly<Record<string, string>> | undefined
+): HttpServerResponse.HttpServerResponse | undefined => {
+  if (request.method !== "OPTIONS" || request.headers["access-control-request-method"] === undefined) return undefined
+  return HttpServerResponse.empty({
+    status: 204,
+    headers: {
+      ...allowed,
+      "access-control-allow-methods": methods,
+      "access-control-allow-headers": request.headers["access-control-request-headers"] ?? "*",
+      "access-control-max-age": "86400"
+    }
+  })
+}

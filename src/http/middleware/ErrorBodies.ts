@@ -1,0 +1,115 @@
+import { type Cause } from "effect"
+import { HttpServerError, HttpServerResponse } from "effect/http"
+import {
+  type ClientError,
+  DatabaseError,
+  Forbidden,
+  InvalidRequest,
+  NotAcceptable,
+  NotFound,
+  PayloadTooLarge,
+  TooManyRequests,
+  Unauthorized,
+  Unavailable,
+  UnsupportedMediaType
+} from "../../domain/errors.ts"
+
+const statuses: Readonly<Record<Exclude<ClientError, DatabaseError>["_tag"], number>> = {
+  InvalidRequest: 400,
+  Unauthorized: 401,
+  Forbidden: 403,
+  NotFound: 404,
+  NotAcceptable: 406,
+  PayloadTooLarge: 413,
+  UnsupportedMediaType: 415,
+  TooManyRequests: 429,
+  Unavailable: 503
+}
+
+const statusOf = (error: ClientError) => (error._tag === "DatabaseError" ? error.status : statuses[error._tag])
+
+const withBody = (status: number, body: Record<string, unknown>, requestId: string, headers: Record<string, string>) =>
+  HttpServerResponse.jsonUnsafe(
+    {
+      error: body["error"],
+      code: body["code"],
+      message: body["error"],
+      details: body["details"] ?? null,
+      hint: body["hint"] ?? null,
+      request_id: requestId,
+      ...(body["position"] === undefined ? {} : { position: body["position"] }),
+      ...(body["statement_index"] === undefined ? {} : { statement_index: body["statement_index"] })
+    },
+    { status, headers }
+  )
+
+/** One of our errors as an answer. */
+export const errorResponse = (error: ClientError, requestId: string): HttpServerResponse.HttpServerResponse => {
+  const retry = error._tag === "Unavailable" || error._tag === "TooManyRequests" ? error.retry_after : undefined
+  const headers = retry === undefined ? {} : { "retry-after": String(retry) }
+  return withBody(statusOf(error), error as unknown as Record<string, unknown>, requestId, headers)
+}
+
+const plain: Readonly<Record<number, readonly [code: string, text: string]>> = {
+  400: ["INVALID_REQUEST", "The request can't be read"],
+  404: ["NOT_FOUND", "There is no such route"],
+  408: ["REQUEST_TIMEOUT", "The request took too long to arrive"],
+  413: ["PAYLOAD_TOO_LARGE", "The body is too large"],
+  415: ["UNSUPPORTED_MEDIA_TYPE", "The body's media type is not one this route reads"],
+  503: ["UNAVAILABLE", "The service is shutting down"]
+}
+
+/** An answer that was made without our error body: by the framework, or by a declared error of an HttpApi. */
+export const completed = (response: HttpServerResponse.HttpServerResponse, requestId: string) => {
+  const bytes = response.body._tag === "Uint8Array" ? response.body.body : undefined
+  const given = bytes === undefined || bytes.length > 1_000_000 ? undefined : parsed(new TextDecoder().decode(bytes))
+  if (given !== undefined && "request_id" in given) return response
+  const [code, error] = plain[response.status] ?? ["INTERNAL_ERROR", "Something went wrong on our side"]
+  const body = typeof given?.["error"] === "string" ? given : { error, code }
+  const made = withBody(response.status, body, requestId, {})
+  const retry = given?.["retry_after"]
+  const answer = typeof retry === "number" ? HttpServerResponse.setHeader(made, "retry-after", String(retry)) : made
+  return HttpServerResponse.setHeaders(HttpServerResponse.setBody(response, answer.body), answer.headers)
+}
+
+const parsed = (text: string): Record<string, unknown> | undefined => {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const ours = [
+  InvalidRequest,
+  Unauthorized,
+  Forbidden,
+  NotFound,
+  NotAcceptable,
+  PayloadTooLarge,
+  UnsupportedMediaType,
+  TooManyRequests,
+  Unavailable,
+  DatabaseError
+]
+
+/** The one of our errors that a cause is made of, if it is. */
+export const knownFailure = (cause: Cause.Cause<unknown>): ClientError | undefined => {
+  for (const reason of cause.reasons) {
+    if (reason._tag !== "Fail") continue
+    if (ours.some((type) => reason.error instanceof type)) return reason.error as ClientError
+  }
+  return undefined
+}
+
+/** No route, or a body the framework refused: not worth a line in the log. */
+export const frameworkFailure = (cause: Cause.Cause<unknown>): "route" | "size" | "parse" | undefined => {
+  for (const reason of cause.reasons) {
+    const error = reason._tag === "Fail" ? reason.error : reason._tag === "Die" ? reason.defect : undefined
+    if (!HttpServerError.isHttpServerError(error)) continue
+    if (error.reason._tag === "RouteNotFound") return "route"
+    if (error.reason._tag === "RequestParseError") return error.reason.reason === "BodyTooLarge" ? "size" : "parse"
+  }
+  return undefined
+}

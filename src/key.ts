@@ -1,0 +1,50 @@
+import { NodeRuntime } from "@effect/platform-node"
+import { Cause, Config, Console, Effect, Layer, Option, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { hashOf, KeyType, makeRawKey, prefixOf } from "./domain/ApiKey.ts"
+import { DataDir } from "./layers/DataDir.ts"
+import { layerAttachOrStart } from "./layers/EmbeddedPostgres.ts"
+import { layerExternal } from "./layers/ExternalPostgres.ts"
+import { layerDb, layerOwnTables } from "./layers/Postgres.ts"
+import { reportStartFailure } from "./layers/StartError.ts"
+import { Db } from "./services/Db.ts"
+import { RowSettings } from "./services/RowSettings.ts"
+
+/**
+ * `npm run key -- <anon|service_role> ["label"]`: makes a key on the database directly, for who has lost theirs. Works
+ * while the service runs and while it does not.
+ */
+const makeKey = Effect.gen(function* () {
+  const [type, label = ""] = process.argv.slice(2)
+  if (!Schema.is(KeyType)(type) || label.length > 100) {
+    yield* Console.error('Usage: npm run key -- <anon|service_role> ["label of up to 100 characters"]')
+    process.exitCode = 2
+    return
+  }
+  yield* Db // installed
+  const sql = yield* SqlClient.SqlClient
+  const raw = makeRawKey(type)
+  const row = { key_type: type, key_prefix: prefixOf(raw), key_hash: hashOf(raw), label }
+  yield* sql`insert into svc.api_keys ${sql.insert(row)}`
+  yield* Console.log(raw)
+})
+
+const World = Layer.unwrap(
+  Effect.map(Config.option(Config.Redacted("DATABASE_URL")), (external) =>
+    Option.match(external, {
+      onSome: layerExternal,
+      onNone: () => layerAttachOrStart.pipe(Layer.provide(DataDir.layer))
+    })
+  )
+)
+
+const Database = layerDb.pipe(
+  Layer.provideMerge(Layer.mergeAll(layerOwnTables, RowSettings.layer)),
+  Layer.provide(World)
+)
+
+makeKey.pipe(
+  Effect.provide(Database),
+  Effect.tapCause((cause) => (Cause.hasInterruptsOnly(cause) ? Effect.void : reportStartFailure(cause))),
+  NodeRuntime.runMain({ disableErrorReporting: true })
+)

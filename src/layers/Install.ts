@@ -1,0 +1,172 @@
+import { NodeServices } from "@effect/platform-node"
+import { PgMigrator } from "@effect/sql-pg"
+import { Data, Effect, Redacted } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { randomBytes } from "node:crypto"
+import { migrations } from "./Migrations.ts"
+
+/** The database lacks something only its administrator can give; the message says exactly what. */
+export class InstallError extends Data.TaggedError("InstallError")<{ readonly message: string }> {}
+
+export interface InstallOptions {
+  /** Role that service keys run as. */
+  readonly serviceRole: string
+  /** Schemas reachable through `/v1/db`. */
+  readonly schemas: ReadonlyArray<string>
+}
+
+export interface Installed {
+  /** Password of the login role `svc_authenticator`. */
+  readonly authenticatorPassword: Redacted.Redacted
+}
+
+/** Any constant: replicas that start together install one after the other. */
+const installLock = 7_298_113_042
+
+const quote = (name: string) => `"${name.replaceAll('"', '""')}"`
+
+/**
+ * Makes the database ours, at every start and only as far as needed: schema `svc` and its tables, the roles `anon`,
+ * `authenticated` and `svc_authenticator`, their grants, and (superuser only) the event trigger that reports DDL.
+ */
+export const install = (options: InstallOptions) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    return yield* sql.withTransaction(
+      Effect.gen(function* () {
+        yield* sql`select pg_advisory_xact_lock(${String(installLock)}::bigint)`
+        yield* version(sql)
+        const there = yield* sql`select from pg_namespace where nspname = 'svc'`
+        if (there.length === 0) yield* needs(sql, "create schema svc", "CREATE on the database")
+        yield* sql.unsafe("revoke all on schema svc from public")
+        yield* migrate(sql)
+        yield* roles(sql, options.serviceRole)
+        const authenticatorPassword = yield* password(sql)
+        for (const schema of options.schemas) yield* grants(sql, schema, options.serviceRole)
+        yield* eventTrigger(sql)
+        return { authenticatorPassword } satisfies Installed
+      })
+    )
+  })
+
+const sqlState = (error: SqlError.SqlError) => (error.reason.cause as { readonly code?: string }).code
+
+/** Runs a statement that may be beyond our login's rights. */
+const needs = (sql: SqlClient.SqlClient, text: string, right: string) =>
+  Effect.catchIf(
+    sql.unsafe(text),
+    (error) => sqlState(error) === "42501",
+    () =>
+      Effect.fail(
+        new InstallError({
+          message: `The database login lacks a right: ${right}. Grant it, or run as an administrator: ${text};`
+        })
+      )
+  )
+
+const version = (sql: SqlClient.SqlClient) =>
+  Effect.gen(function* () {
+    const [row] = yield* sql<{ v: string }>`select current_setting('server_version_num') as v`
+    if (Number(row?.v) < 150_000) {
+      return yield* new InstallError({ message: `PostgreSQL 15 or newer is needed; this server is ${row?.v}` })
+    }
+    return undefined
+  })
+
+const migrate = (sql: SqlClient.SqlClient) =>
+  Effect.gen(function* () {
+    const [there] = yield* sql<{ t: string | null }>`select to_regclass('svc.migrations')::text as t`
+    if (there?.t) {
+      const [last] = yield* sql<{ n: number }>`select coalesce(max(migration_id), 0)::int4 as n from svc.migrations`
+      const known = Object.keys(migrations).length
+      if ((last?.n ?? 0) > known) {
+        return yield* new InstallError({
+          message: `The database was made by a newer version (migration ${last?.n}, this one knows ${known}). Downgrades are refused; start the newer version`
+        })
+      }
+    }
+    return yield* PgMigrator.run({ loader: PgMigrator.fromRecord(migrations), table: "svc.migrations" }).pipe(
+      Effect.provide(NodeServices.layer)
+    )
+  })
+
+const roles = (sql: SqlClient.SqlClient, serviceRole: string) =>
+  Effect.gen(function* () {
+    const found = yield* sql<{ name: string }>`select rolname::text as name from pg_roles`
+    const have = new Set(found.map((row) => row.name))
+    const wanted: Record<string, string> = {
+      anon: "create role anon nologin nobypassrls",
+      authenticated: "create role authenticated nologin nobypassrls",
+      svc_authenticator: "create role svc_authenticator login noinherit nobypassrls"
+    }
+    for (const [name, text] of Object.entries(wanted)) if (!have.has(name)) yield* needs(sql, text, "CREATEROLE")
+    const [member] = yield* sql<{ ok: boolean }>`
+      select pg_has_role('svc_authenticator', 'anon', 'member')
+         and pg_has_role('svc_authenticator', 'authenticated', 'member') as ok`
+    if (!member?.ok) yield* needs(sql, "grant anon, authenticated to svc_authenticator", "ADMIN on the roles")
+    const [service] = yield* sql<{ exists: boolean; may: boolean; bypass: boolean; me: string }>`
+      select current_user::text as me,
+             exists (select from pg_roles where rolname = ${serviceRole}) as exists,
+             coalesce((select pg_has_role(current_user, oid, 'member') from pg_roles where rolname = ${serviceRole}), false) as may,
+             coalesce((select rolsuper or rolbypassrls from pg_roles where rolname = ${serviceRole}), false) as bypass`
+    if (!service?.exists || !service.may) {
+      return yield* new InstallError({
+        message: `Service keys run as role ${serviceRole}, which ${service?.me} may not become. Set SVC_SERVICE_ROLE=${service?.me}, or run as an administrator: grant ${quote(serviceRole)} to ${quote(service?.me ?? "")};`
+      })
+    }
+    if (!service.bypass) {
+      yield* Effect.logWarning(
+        `Role ${serviceRole} does not bypass row-level security: service keys see only what policies let them, except on tables it owns. As an administrator: alter role ${quote(serviceRole)} bypassrls;`
+      )
+    }
+    return undefined
+  })
+
+/** Kept in the database, because every replica needs the same one. */
+const password = (sql: SqlClient.SqlClient) =>
+  Effect.gen(function* () {
+    const [kept] = yield* sql<{ value: string }>`select value from svc.settings where name = 'authenticator_password'`
+    if (kept) return Redacted.make(kept.value)
+    const made = randomBytes(24).toString("base64url")
+    yield* needs(sql, `alter role svc_authenticator with login password '${made}'`, "ADMIN on role svc_authenticator")
+    yield* sql`insert into svc.settings (name, value) values ('authenticator_password', ${made})`
+    return Redacted.make(made)
+  })
+
+/**
+ * What Supabase users expect of a schema: anon and authenticated may use it, and tables that the service role creates
+ * later are open to them, so that row-level security is what protects. Done once for each schema: what an
+ * administrator takes away later stays away. Tables that were there before us are left closed.
+ */
+const grants = (sql: SqlClient.SqlClient, schema: string, serviceRole: string) =>
+  Effect.gen(function* () {
+    const done = yield* sql`select from svc.settings where name = ${`grants:${schema}`}`
+    if (done.length > 0) return
+    const there = yield* sql`select from pg_namespace where nspname = ${schema}`
+    if (there.length === 0) {
+      yield* Effect.logWarning(`Schema ${schema} of SVC_DB_SCHEMAS does not exist yet; restart once it does`)
+      return
+    }
+    const [name, by] = [quote(schema), quote(serviceRole)]
+    const to = "to anon, authenticated"
+    yield* needs(sql, `grant usage on schema ${name} ${to}`, `ownership of schema ${schema}`)
+    for (const grant of [
+      "select, insert, update, delete on tables",
+      "usage, select on sequences",
+      "execute on functions"
+    ]) {
+      const text = `alter default privileges for role ${by} in schema ${name} grant ${grant} ${to}`
+      yield* needs(sql, text, `membership of ${serviceRole}`)
+    }
+    yield* sql`insert into svc.settings (name, value) values (${`grants:${schema}`}, 'done')`
+  })
+
+/** Tells every replica at once that tables changed. Without it a table is looked for again when it is not found. */
+const eventTrigger = (sql: SqlClient.SqlClient) =>
+  Effect.gen(function* () {
+    const [state] = yield* sql<{ superuser: boolean; there: boolean }>`
+      select coalesce((select rolsuper from pg_roles where rolname = current_user), false) as superuser,
+             exists (select from pg_event_trigger where evtname = 'svc_ddl') as there`
+    if (!state?.superuser || state.there) return
+    yield* sql.unsafe("create event trigger svc_ddl on ddl_command_end execute function svc.notify_ddl()")
+  })

@@ -1,0 +1,57 @@
+import { type PgConnection } from "@effect/sql-pg"
+import { Redacted } from "effect"
+import { type ConnectionOptions } from "node:tls"
+
+/** A way into one database as one role. */
+export interface Login {
+  readonly host: string
+  readonly port: number
+  readonly user: string
+  readonly password: Redacted.Redacted
+  readonly database: string
+  /** TLS as `node:tls` takes it; false for a plain connection. */
+  readonly ssl: false | ConnectionOptions
+}
+
+/** The same for sql-pg. */
+export const clientConfig = (login: Login): PgConnection.Config => ({
+  host: login.host,
+  port: login.port,
+  username: login.user,
+  password: login.password,
+  database: login.database,
+  ...(login.ssl === false ? {} : { ssl: { servername: login.host, ...login.ssl } })
+})
+
+const tlsByMode: Readonly<Record<string, false | ConnectionOptions>> = {
+  disable: false,
+  allow: false,
+  prefer: false,
+  // As libpq: encrypted, the certificate not checked. verify-full is what a public network needs.
+  require: { rejectUnauthorized: false },
+  "no-verify": { rejectUnauthorized: false },
+  "verify-ca": { checkServerIdentity: () => undefined },
+  "verify-full": {}
+}
+
+/** Reads a libpq URI (`postgres://user:password@host:port/database?sslmode=…`); undefined when it is none. */
+export const parseLogin = (uri: string): Login | undefined => {
+  if (!URL.canParse(uri)) return undefined
+  const url = new URL(uri)
+  if (!/^postgres(ql)?:$/.test(url.protocol)) return undefined
+  try {
+    const user = decodeURIComponent(url.username) || "postgres"
+    const ssl = tlsByMode[url.searchParams.get("sslmode") ?? "disable"]
+    if (ssl === undefined) return undefined
+    return {
+      host: url.searchParams.get("host") ?? (url.hostname.replace(/^\[|\]$/g, "") || "localhost"),
+      port: Number(url.port || (url.searchParams.get("port") ?? 5432)),
+      user,
+      password: Redacted.make(decodeURIComponent(url.password)),
+      database: decodeURIComponent(url.pathname.slice(1)) || user,
+      ssl
+    }
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,159 @@
+import { PgConnection } from "@effect/sql-pg"
+import { Effect } from "effect"
+import { type SqlError } from "effect/sql/SqlError"
+import { connect as connectSocket } from "node:net"
+import { type Unavailable } from "../domain/errors.ts"
+import { type Actor, type Answer, type Database, type Statement } from "../services/Db.ts"
+import { clientConfig, type Login } from "./Login.ts"
+import { asOurs, RowPool } from "./RowPool.ts"
+
+export interface RowPathOptions {
+  /** Login of `svc_authenticator`, which anon and authenticated callers come through. */
+  readonly authenticator: Login
+  /** Login of the owner, which service keys come through. */
+  readonly owner: Login
+  /** Database role of service keys. */
+  readonly serviceRole: string
+  readonly poolSize: number
+  /** Statement timeout in ms. */
+  readonly timeout: number
+}
+
+/** A larger message from PostgreSQL is refused: the answer is held in memory as one piece. */
+const maxMessageSize = 128 * 1024 * 1024
+
+const connect = (login: Login, role: string, timeout: number) => (onClose: () => void) =>
+  PgConnection.make({
+    ...clientConfig(login),
+    stream: () =>
+      connectSocket({ host: login.host, port: login.port, noDelay: true, keepAlive: true }).once("close", onClose),
+    applicationName: "svc rows",
+    multiplex: true,
+    preparedStatementCacheSize: 500,
+    maxMessageSize,
+    startupParameters: {
+      role,
+      statement_timeout: String(timeout),
+      idle_in_transaction_session_timeout: String(timeout),
+      timezone: "UTC",
+      datestyle: "ISO, YMD",
+      // Present and empty, so that a policy reads the same on a fresh connection as after a reset.
+      "request.jwt.claims": "",
+      "request.jwt.sub": ""
+    }
+  })
+
+/** From a connection of the same login, which may cancel its own without being a superuser. */
+const cancel = (login: Login) => (connection: PgConnection.PgConnection) =>
+  Effect.scoped(
+    Effect.flatMap(PgConnection.make(clientConfig(login)), (side) =>
+      side.query("select pg_cancel_backend($1)", [connection.processId])
+    )
+  )
+
+const setClaims = "select set_config('request.jwt.claims', $1, false), set_config('request.jwt.sub', $2, false)"
+
+/** Everything that user code can leave in a session, but for prepared statements (their texts are ours). */
+const resets = [
+  "reset session authorization",
+  "reset role",
+  "reset all",
+  "close all",
+  "unlisten *",
+  "discard temp",
+  "discard sequences",
+  "select pg_advisory_unlock_all()"
+]
+
+const reset = (connection: PgConnection.PgConnection) =>
+  together(resets.map((text) => connection.queryValues(text, [])))
+
+/** Sends all at once, in order, and waits for all; the first failure is the one reported. */
+const together = <A>(all: ReadonlyArray<Effect.Effect<A, SqlError>>): Effect.Effect<ReadonlyArray<A>, SqlError> =>
+  Effect.all(all, { concurrency: "unbounded", mode: "result" }).pipe(
+    Effect.flatMap((results) => {
+      const values: Array<A> = []
+      for (const result of results) {
+        if (result._tag === "Failure") return Effect.fail(result.failure)
+        values.push(result.success)
+      }
+      return Effect.succeed(values)
+    })
+  )
+
+/**
+ * The row path of one database: three pools, each with its role pinned when a connection starts, so that nothing a
+ * request does can change whom the next one runs as.
+ *
+ * | caller | sent in one flush |
+ * |---|---|
+ * | no claims, clean | the statement |
+ * | claims, clean read | claims for the session, the statement (its answer counts only if the claims were set) |
+ * | claims, clean write | claims, BEGIN, claims, the statement, COMMIT |
+ * | anything that may run user code | BEGIN (READ ONLY for reads), claims, the statement, COMMIT or ROLLBACK; then the resets |
+ */
+export const makeRowPath = (options: RowPathOptions): { run: Database["run"]; close: Effect.Effect<void> } => {
+  const pool = (login: Login, role: string) =>
+    new RowPool({
+      connect: connect(login, role, options.timeout),
+      cancel: cancel(login),
+      size: options.poolSize
+    })
+  const pools = {
+    anon: pool(options.authenticator, "anon"),
+    authenticated: pool(options.authenticator, "authenticated"),
+    service_role: pool(options.owner, options.serviceRole)
+  }
+
+  const run = (actor: Actor, statement: Statement): Effect.Effect<Answer, SqlError | Unavailable> => {
+    const pool = pools[actor.role]
+    const claimed = actor.claims !== "" || actor.role === "authenticated"
+    if (!claimed && statement.clean) {
+      return statement.access === "read" ? pool.read(statement) : pool.use((connection) => alone(connection, statement))
+    }
+    // A service key's connection is shared with calls that carry no claims: they must not outlive the statement.
+    const clean = statement.clean && actor.role !== "service_role"
+    if (clean && statement.access === "read") return pool.use((connection) => claimedRead(connection, actor, statement))
+    return pool.use((connection) => transaction(connection, actor, statement, clean), clean ? undefined : reset)
+  }
+
+  const forAnon = asOurs(true)
+  const forOthers = asOurs(false)
+  return {
+    run: (actor, statement) => Effect.mapError(run(actor, statement), actor.role === "anon" ? forAnon : forOthers),
+    close: Effect.forEach(Object.values(pools), (pool) => pool.close, { discard: true })
+  }
+}
+
+const rowOf = (rows: ReadonlyArray<ReadonlyArray<unknown>> | undefined): Answer => rows?.[0] ?? []
+
+const alone = (connection: PgConnection.PgConnection, statement: Statement) =>
+  Effect.map(connection.queryValues(statement.text, statement.params, statement.prepare), rowOf)
+
+const claimedRead = (connection: PgConnection.PgConnection, actor: Actor, statement: Statement) =>
+  Effect.map(
+    together([
+      connection.queryValues(setClaims, [actor.claims, actor.sub]),
+      connection.queryValues(statement.text, statement.params, statement.prepare)
+    ]),
+    (results) => rowOf(results[1])
+  )
+
+const transaction = (connection: PgConnection.PgConnection, actor: Actor, statement: Statement, clean: boolean) => {
+  const reading = statement.access === "read"
+  const claims = connection.queryValues(setClaims, [actor.claims, actor.sub])
+  return Effect.map(
+    together([
+      // Before the transaction too: should the driver find the statement no longer prepared, it sends it once more
+      // after COMMIT, and must meet these claims and not the ones of the caller before.
+      claims,
+      connection.queryValues(reading ? "begin read only" : "begin", []),
+      // Inside it, so that the statement is refused if the claims could not be set.
+      claims,
+      // Unprepared where user code may have thrown prepared statements away.
+      connection.queryValues(statement.text, statement.params, clean ? statement.prepare : false),
+      connection.queryValues(reading ? "rollback" : "commit", [])
+    ]),
+    (results) => rowOf(results[3])
+  )
+}

@@ -1,0 +1,223 @@
+import { type Connection, DatabaseError as ServerError, type Submittable } from "pg"
+import { leadingKeyword } from "../domain/SqlText.ts"
+import { type RawResult } from "../services/Db.ts"
+
+/** Called once, with a result or with whatever the driver gave as the reason. */
+export type Done<A> = (result: A | undefined, failure: unknown) => void
+
+interface RowDescription {
+  readonly fields: ReadonlyArray<{
+    readonly name: string
+    readonly dataTypeID: number
+    readonly dataTypeModifier: number
+  }>
+}
+
+/** Messages that come with any statement. The driver calls these methods by name. */
+abstract class Submitted<A> implements Submittable {
+  private synced = false
+  private readonly done: Done<A>
+
+  constructor(done: Done<A>) {
+    this.done = done
+  }
+
+  abstract submit(connection: Connection): void
+  protected abstract result(): A
+
+  handleReadyForQuery() {
+    this.done(this.result(), undefined)
+  }
+
+  /** Ends when the server is ready again, so that the state of its transaction is known then. */
+  handleError(error: unknown, connection: Connection) {
+    if (!(error instanceof ServerError)) {
+      this.done(undefined, error)
+      return
+    }
+    const done = () => {
+      connection.off("readyForQuery", done)
+      connection.off("end", done)
+      this.done(undefined, error)
+    }
+    connection.on("readyForQuery", done)
+    connection.on("end", done)
+    this.sync(connection)
+  }
+
+  handleEmptyQuery(connection: Connection) {
+    this.sync(connection)
+  }
+
+  /** COPY is refused before it gets here; should one come along all the same, it must not wait for data for ever. */
+  handleCopyInResponse(connection: Connection) {
+    const copying = connection as unknown as { readonly sendCopyFail: (reason: string) => void }
+    copying.sendCopyFail("COPY FROM STDIN is not supported")
+  }
+
+  handleCopyData() {}
+  handleRowDescription(_message: RowDescription) {}
+  handleDataRow(_message: { readonly fields: ReadonlyArray<string | null> }) {}
+  handlePortalSuspended(_connection: Connection) {}
+  handleCommandComplete(_message: { readonly text: string }, _connection: Connection) {}
+
+  /** Ends the implicit transaction, once. */
+  protected sync(connection: Connection) {
+    if (this.synced) return
+    this.synced = true
+    connection.sync()
+  }
+
+  /** Everything that is written meanwhile leaves in one packet. */
+  protected together(connection: Connection, send: () => void) {
+    connection.stream.cork()
+    try {
+      send()
+    } finally {
+      connection.stream.uncork()
+    }
+  }
+}
+
+/** `SELECT 5`, `INSERT 0 5`, `CREATE TABLE`: the words are the command, the last number is the count. */
+const commandTag = /^([A-Z][A-Z ]*?)(?: \d+)??(?: (\d+))?$/
+/** PostgreSQL's tag for statements that only read, whatever word they begin with. */
+const asSelect = new Set(["WITH", "VALUES", "TABLE", "EXECUTE", ""])
+
+/**
+ * One statement by the extended protocol, of whose rows at most `rowLimit` are read: one more is asked for, to see
+ * whether there are any, and the portal is left there. That is one flush.
+ *
+ * Only a statement with RETURNING is asked again behind its limit, for the sake of its count: it has changed all its
+ * rows by then, and says how many only at the end.
+ */
+export class RowsQuery extends Submitted<RawResult> {
+  private readonly text: string
+  private readonly params: ReadonlyArray<string | null>
+  private readonly rowLimit: number
+  private readonly returning: boolean
+  private readonly onDrained: () => void
+  private fields: RawResult["fields"] = []
+  private readonly rows: Array<ReadonlyArray<string | null>> = []
+  private suspended = false
+  private command: string | undefined
+  private count: number | null = null
+
+  /** `onDrained` is told of each row that is not kept. */
+  constructor(
+    text: string,
+    params: ReadonlyArray<string | null>,
+    rowLimit: number,
+    onDrained: () => void,
+    done: Done<RawResult>
+  ) {
+    super(done)
+    this.text = text
+    this.params = params
+    this.rowLimit = rowLimit
+    this.onDrained = onDrained
+    this.returning = /\breturning\b/i.test(text)
+  }
+
+  submit(connection: Connection) {
+    this.together(connection, () => {
+      connection.parse({ name: "", text: this.text, types: [] }, true)
+      connection.bind({ values: [...this.params] }, true)
+      connection.describe({ type: "P" }, true)
+      connection.execute({ rows: String(this.rowLimit + 1) }, true)
+      if (this.returning) connection.flush()
+      else this.sync(connection)
+    })
+  }
+
+  override handleRowDescription(message: RowDescription) {
+    this.fields = message.fields.map((field) => ({
+      name: field.name,
+      oid: field.dataTypeID,
+      typmod: field.dataTypeModifier
+    }))
+  }
+
+  override handleDataRow(message: { readonly fields: ReadonlyArray<string | null> }) {
+    if (this.suspended) this.onDrained()
+    else this.rows.push(message.fields)
+  }
+
+  override handlePortalSuspended(connection: Connection) {
+    this.suspended = true
+    if (!this.returning) return
+    this.together(connection, () => {
+      connection.execute(null, true)
+      this.sync(connection)
+    })
+  }
+
+  override handleCommandComplete(message: { readonly text: string }, connection: Connection) {
+    const match = commandTag.exec(message.text)
+    this.command = match?.[1] ?? message.text
+    this.count = match?.[2] === undefined ? null : Number(match[2])
+    this.sync(connection)
+  }
+
+  protected result(): RawResult {
+    const truncated = this.rows.length > this.rowLimit
+    const rows = truncated ? this.rows.slice(0, this.rowLimit) : this.rows
+    if (this.command === undefined) {
+      const keyword = leadingKeyword(this.text)
+      const command = asSelect.has(keyword) ? "SELECT" : keyword
+      return { command, rowCount: rows.length, fields: this.fields, rows, truncated }
+    }
+    // The tag counts from where the portal was left.
+    const rowCount = this.suspended && this.count !== null ? this.count + this.rows.length : this.count
+    return { command: this.command, rowCount, fields: this.fields, rows, truncated }
+  }
+}
+
+/** The oids of the parameters of a statement, which is not run. */
+export class ParametersQuery extends Submitted<ReadonlyArray<number>> {
+  private readonly text: string
+  private oids: ReadonlyArray<number> = []
+
+  constructor(text: string, done: Done<ReadonlyArray<number>>) {
+    super(done)
+    this.text = text
+  }
+
+  submit(connection: Connection) {
+    const learn = (message: { readonly dataTypeIDs: ReadonlyArray<number> }) => {
+      this.oids = message.dataTypeIDs
+    }
+    connection.once("parameterDescription", learn)
+    connection.once("readyForQuery", () => connection.off("parameterDescription", learn))
+    this.together(connection, () => {
+      connection.parse({ name: "", text: this.text, types: [] }, true)
+      connection.describe({ type: "S" }, true)
+      this.sync(connection)
+    })
+  }
+
+  protected result(): ReadonlyArray<number> {
+    return this.oids
+  }
+}
+
+/**
+ * Discards all that a statement can leave in its session. Before PostgreSQL 17 DISCARD ALL takes the role that was
+ * pinned at the start away as well, and only RESET ROLE brings it back.
+ */
+export class ResetQuery extends Submitted<true> {
+  submit(connection: Connection) {
+    this.together(connection, () => {
+      for (const text of ["discard all", "reset role"]) {
+        connection.parse({ name: "", text, types: [] }, true)
+        connection.bind({}, true)
+        connection.execute(null, true)
+      }
+      this.sync(connection)
+    })
+  }
+
+  protected result(): true {
+    return true
+  }
+}

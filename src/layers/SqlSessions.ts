@@ -1,0 +1,119 @@
+import { Effect, type Scope } from "effect"
+import { type Submittable } from "pg"
+import { DatabaseError, type Unavailable } from "../domain/errors.ts"
+import { resultTooLarge } from "../domain/SqlResult.ts"
+import { statusOf } from "../domain/SqlState.ts"
+import { type Actor } from "../services/Db.ts"
+import { type TypedSession } from "../services/SqlRunner.ts"
+import { type Login } from "./Login.ts"
+import { databaseDown } from "./PostgresErrors.ts"
+import { type SqlConnection } from "./SqlConnection.ts"
+import { SqlPool, type SqlPoolOptions } from "./SqlPool.ts"
+import { type Done, ParametersQuery, RowsQuery } from "./SqlQuery.ts"
+
+/** The fields of PostgreSQL's ErrorResponse. */
+interface ServerError {
+  readonly code?: string
+  readonly message: string
+  readonly detail?: string
+  readonly hint?: string
+  readonly position?: string
+}
+
+/**
+ * What the driver gave as the reason of a failure. Only the end of our own session (57P0x, or no SQLSTATE at all) means
+ * that the database is away: class 08 or 53 may be about a server that the statement itself connects to.
+ */
+const asOurs = (failure: unknown): DatabaseError | Unavailable => {
+  const { code, message, detail, hint, position } = failure as ServerError
+  if (code === undefined || !/^[0-9A-Z]{5}$/.test(code) || code.startsWith("57P0")) return databaseDown()
+  return new DatabaseError({
+    error: message,
+    code,
+    status: statusOf(code, message, false),
+    details: detail ?? null,
+    hint: hint ?? null,
+    ...(position === undefined ? {} : { position: Number(position) })
+  })
+}
+
+/** Submits one query to the connection. Interrupted, it waits until PostgreSQL has ended the statement. */
+const submit = <A>(
+  connection: SqlConnection,
+  make: (done: Done<A>) => Submittable
+): Effect.Effect<A, DatabaseError | Unavailable> =>
+  Effect.callback((resume) => {
+    let ended = false
+    let whenEnded = () => {}
+    connection.startCounting()
+    connection.overflow = () => {
+      connection.abandon()
+      resume(Effect.fail(resultTooLarge()))
+    }
+    connection.client.query(
+      make((result, failure) => {
+        ended = true
+        connection.overflow = undefined
+        resume(result === undefined ? Effect.fail(asOurs(failure)) : Effect.succeed(result))
+        whenEnded()
+      })
+    )
+    return Effect.callback<void>((resume) => {
+      // The request to cancel may arrive late and hit another statement: nobody else may get this connection.
+      connection.dead = true
+      const over = () => {
+        connection.abandon()
+        resume(Effect.void)
+      }
+      if (ended) over()
+      else {
+        whenEnded = over
+        // Cancelled, and still running some seconds later: closing the connection is all that is left.
+        connection.cancel(() => {
+          const timer = setTimeout(over, cancelPatienceMillis)
+          whenEnded = () => {
+            clearTimeout(timer)
+            over()
+          }
+          if (ended) whenEnded()
+        })
+      }
+    })
+  })
+
+const cancelPatienceMillis = 2_000
+
+const session = (connection: SqlConnection): TypedSession => ({
+  query: (text, params, rowLimit) =>
+    submit(connection, (done) => new RowsQuery(text, params, rowLimit, connection.startCounting, done)),
+  parameterTypes: (text) => submit(connection, (done) => new ParametersQuery(text, done))
+})
+
+const setClaims =
+  "select pg_catalog.set_config('request.jwt.claims', $1, false), pg_catalog.set_config('request.jwt.sub', $2, false)"
+
+/**
+ * Exclusive sessions of the service role in one database, for statements of any kind. Each starts clean: role, settings
+ * and claims as given here, nothing of the session before. Cleaning happens after the scope has closed; nobody waits for
+ * it. `poolSize` sessions at a time, `sqlTimeout` in ms.
+ */
+export const makeSqlSessions = (
+  address: Login,
+  options: SqlPoolOptions
+): Effect.Effect<
+  (actor: Actor) => Effect.Effect<TypedSession, DatabaseError | Unavailable, Scope.Scope>,
+  never,
+  Scope.Scope
+> =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.sync(() => new SqlPool(address, options)),
+      (pool) => pool.close
+    ),
+    (pool) => {
+      const taken = Effect.acquireRelease(pool.take, (connection) => Effect.sync(() => pool.release(connection)))
+      const opened = Effect.map(taken, session)
+      return (actor) =>
+        actor.claims === "" ? opened : Effect.tap(opened, ({ query }) => query(setClaims, [actor.claims, actor.sub], 1))
+    }
+  )

@@ -1,0 +1,75 @@
+import { NodeRuntime } from "@effect/platform-node"
+import { Cause, Config, Effect, Layer, Option } from "effect"
+import { HttpMiddleware, HttpRouter } from "effect/http"
+import { Routes } from "./http/Routes.ts"
+import { DataDir } from "./layers/DataDir.ts"
+import { layerEmbedded } from "./layers/EmbeddedPostgres.ts"
+import { layerExternal } from "./layers/ExternalPostgres.ts"
+import { KeysFile, layerFirstKeys } from "./layers/FirstKeys.ts"
+import { layerHttpListener } from "./layers/HttpListener.ts"
+import { layerListener } from "./layers/ListenerPostgres.ts"
+import { layerLogs, layerTelemetry } from "./layers/Logs.ts"
+import { layerDb, layerOwnTables } from "./layers/Postgres.ts"
+import { layerJwtSecret, layerJwtSecretKept } from "./layers/Secrets.ts"
+import { reportStartFailure } from "./layers/StartError.ts"
+import { Catalogues } from "./services/Catalogues.ts"
+import { DatabaseSchemas } from "./services/DatabaseSchemas.ts"
+import { Functions } from "./services/Functions.ts"
+import { Keys } from "./services/Keys.ts"
+import { RateLimits } from "./services/RateLimits.ts"
+import { Rows } from "./services/Rows.ts"
+import { RowSettings } from "./services/RowSettings.ts"
+import { SqlRunner } from "./services/SqlRunner.ts"
+import { Status } from "./services/Status.ts"
+import { Tokens } from "./services/Tokens.ts"
+
+// The outside world: a PostgreSQL of our own, or the one of DATABASE_URL.
+const World = Layer.unwrap(
+  Effect.gen(function* () {
+    const external = yield* Config.option(Config.Redacted("DATABASE_URL"))
+    return Option.match(external, {
+      onSome: (uri) =>
+        Layer.mergeAll(layerExternal(uri), layerJwtSecret, Layer.succeed(KeysFile, { directory: undefined })),
+      onNone: () =>
+        Layer.mergeAll(
+          layerEmbedded,
+          layerJwtSecretKept,
+          Layer.effect(
+            KeysFile,
+            Effect.map(DataDir, ({ path }) => ({ directory: path }))
+          )
+        ).pipe(Layer.provide(DataDir.layer))
+    })
+  })
+)
+
+// The ports, on that PostgreSQL.
+const Ports = layerDb.pipe(
+  Layer.provideMerge(Layer.mergeAll(layerOwnTables, layerListener, RowSettings.layer)),
+  Layer.provideMerge(World)
+)
+
+// What the service can do.
+const Capabilities = Layer.mergeAll(Rows.layer, Functions.layer, SqlRunner.layer).pipe(
+  Layer.provideMerge(
+    Layer.mergeAll(Catalogues.layer, Keys.layer, Tokens.layer, RateLimits.layer, Status.layer, DatabaseSchemas.layer)
+  )
+)
+
+// `disableLogger`: failures are logged where they are answered; a line for every request is a proxy's work.
+const Server = HttpRouter.serve(Routes, { disableLogger: true }).pipe(
+  Layer.provide(layerHttpListener),
+  Layer.provide(Layer.succeed(HttpMiddleware.TracerDisabledWhen, (request) => request.url.startsWith("/healthz")))
+)
+
+const App = Server.pipe(
+  Layer.provide(Capabilities),
+  Layer.provide(layerFirstKeys),
+  Layer.provide(Ports),
+  Layer.provide([layerLogs, layerTelemetry])
+)
+
+Layer.launch(App).pipe(
+  Effect.tapCause((cause) => (Cause.hasInterruptsOnly(cause) ? Effect.void : reportStartFailure(cause))),
+  NodeRuntime.runMain({ disableErrorReporting: true })
+)

@@ -1,0 +1,154 @@
+import { Context, Effect, Fiber, Layer, Schema, Stream } from "effect"
+import { type Catalogue, CatalogueRows, makeCatalogue } from "../domain/Catalogue.ts"
+import { catalogueSql, stampsSql } from "../domain/CatalogueSql.ts"
+import { type DatabaseError, type Unavailable } from "../domain/errors.ts"
+import { arrayLiteral } from "../domain/RowText.ts"
+import { type Actor, type Database, Db } from "./Db.ts"
+import { Listener } from "./Listener.ts"
+import { RowSettings } from "./RowSettings.ts"
+
+type Reading = Effect.Effect<Catalogue, DatabaseError | Unavailable>
+
+/** What we know of one database. */
+interface Known {
+  current: Catalogue | undefined
+  /** A reading under way, shared by all who wait. */
+  reading: Reading | undefined
+  /** Grows with every report of a change; a reading that began before the last one is out of date. */
+  changes: number
+}
+
+const ourselves: Actor = { role: "service_role", claims: "", sub: "" }
+const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(CatalogueRows))
+
+/**
+ * What tables and functions there are. Read again after DDL, reported by PostgreSQL where we may have an event trigger
+ * and by `/v1/sql`; a name that is not found is looked for once more, so what was made a moment ago is there at once.
+ */
+export class Catalogues extends Context.Service<
+  Catalogues,
+  {
+    readonly get: (database: Database) => Reading
+    /** Picks by name; when `pick` finds nothing and the name's definition changed since, picks again. */
+    readonly find: <A>(
+      database: Database,
+      schema: string,
+      name: string,
+      pick: (catalogue: Catalogue) => A | undefined
+    ) => Effect.Effect<A | undefined, DatabaseError | Unavailable>
+    /** Something was created, altered or dropped. */
+    readonly changed: (database: Database) => Effect.Effect<void>
+    /** Whether DDL reaches us as it happens: only then is it known that a statement runs no user code. */
+    readonly trusted: (database: Database, catalogue: Catalogue) => boolean
+  }
+>()("svc/services/Catalogues") {
+  static readonly layer = Layer.effect(
+    Catalogues,
+    Effect.gen(function* () {
+      const db = yield* Db
+      const listener = yield* Listener
+      const { schemas } = yield* RowSettings
+      const all = new Map<string, Known>()
+      let hearing = false
+
+      const knownOf = (database: Database): Known => {
+        const known = all.get(database.name) ?? { current: undefined, reading: undefined, changes: 0 }
+        all.set(database.name, known)
+        return known
+      }
+
+      const forget = (database: Database) => {
+        const known = knownOf(database)
+        known.changes++
+        known.current = undefined
+      }
+
+      const read = (database: Database, known: Known): Reading =>
+        Effect.suspend(() => {
+          const before = known.changes
+          return database
+            .run(ourselves, { text: catalogueSql, params: [arrayLiteral(schemas)], clean: true, access: "read" })
+            .pipe(
+              Effect.flatMap(([text]) => Effect.orDie(decode(text))),
+              Effect.map(makeCatalogue),
+              Effect.flatMap((catalogue): Reading => {
+                // Changed meanwhile: what was read may be half old.
+                if (before !== known.changes) return read(database, known)
+                known.current = catalogue
+                return Effect.succeed(catalogue)
+              })
+            )
+        })
+
+      const get = (database: Database): Reading =>
+        Effect.suspend(() => {
+          const known = knownOf(database)
+          if (known.current !== undefined) return Effect.succeed(known.current)
+          if (known.reading !== undefined) return known.reading
+          // Detached from the first asker: it may hang up while others wait.
+          return Effect.flatMap(Effect.forkDetach(read(database, known)), (fiber) => {
+            known.reading = Fiber.join(fiber)
+            fiber.addObserver(() => {
+              known.reading = undefined
+            })
+            return known.reading
+          })
+        })
+
+      const stamps = (database: Database, schema: string, name: string) =>
+        Effect.map(
+          database.run(ourselves, { text: stampsSql, params: [schema, name], clean: true, access: "read" }),
+          ([text]) => String(text)
+        )
+
+      const stampsKnown = (catalogue: Catalogue, schema: string, name: string) => {
+        const relation = catalogue.relation(schema, name)
+        const found = catalogue.routines(schema, name).map((routine) => routine.stamp)
+        return (relation ? [relation.stamp, ...found] : found).sort().join(",")
+      }
+
+      const search = Effect.fnUntraced(function* <A>(
+        database: Database,
+        schema: string,
+        name: string,
+        pick: (catalogue: Catalogue) => A | undefined
+      ) {
+        const catalogue = yield* get(database)
+        const picked = pick(catalogue)
+        if (picked !== undefined) return picked
+        if ((yield* stamps(database, schema, name)) === stampsKnown(catalogue, schema, name)) return undefined
+        if (knownOf(database).current === catalogue) forget(database)
+        return pick(yield* get(database))
+      })
+
+      const find = <A>(
+        database: Database,
+        schema: string,
+        name: string,
+        pick: (catalogue: Catalogue) => A | undefined
+      ) => {
+        const { current } = knownOf(database)
+        const picked = current && pick(current)
+        return picked === undefined ? search(database, schema, name, pick) : Effect.succeed(picked)
+      }
+
+      const heard = yield* listener.listen("svc_ddl")
+      yield* heard.pipe(
+        Stream.runForEach((message) =>
+          Effect.sync(() => {
+            if (message._tag !== "Notification") hearing = message._tag === "Connected"
+            forget(db.main)
+          })
+        ),
+        Effect.forkScoped
+      )
+
+      return Catalogues.of({
+        get,
+        find,
+        changed: (database) => Effect.sync(() => forget(database)),
+        trusted: (database, catalogue) => catalogue.watched && hearing && database.name === db.main.name
+      })
+    })
+  )
+}

@@ -1,0 +1,46 @@
+import { Clock, Context, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { type Unavailable } from "../domain/errors.ts"
+import { type ServiceStatus } from "../domain/ServiceStatus.ts"
+import { onOwnTables } from "./OwnTables.ts"
+
+/** This release; the same as in package.json, which a test compares. */
+export const version = "0.1.0"
+
+/** How the service is (spec: GET /v1/status). */
+export class Status extends Context.Service<
+  Status,
+  {
+    readonly get: Effect.Effect<ServiceStatus, Unavailable>
+    /** Asks the database, at most 3 s; fails when it does not answer. */
+    readonly databaseVersion: Effect.Effect<string, Unavailable>
+  }
+>()("svc/services/Status") {
+  static readonly layer = Layer.effect(
+    Status,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const startedAt = yield* Clock.currentTimeMillis
+      const databaseVersion = sql<{ v: string }>`select current_setting('server_version') as v`.pipe(
+        Effect.timeoutOrElse({ duration: "3 seconds", orElse: () => Effect.fail(new DatabaseSlow()) }),
+        onOwnTables,
+        Effect.map((rows) => rows[0]?.v ?? "")
+      )
+      const get = Effect.gen(function* () {
+        const now = yield* Clock.currentTimeMillis
+        return {
+          status: "ok" as const,
+          version,
+          uptime_seconds: Math.floor((now - startedAt) / 1000),
+          database: { status: "ok" as const, version: yield* databaseVersion }
+        }
+      })
+      return Status.of({ get, databaseVersion })
+    })
+  )
+}
+
+/** Shaped like a lost connection, which is what it means to the caller. */
+class DatabaseSlow {
+  readonly reason = { _tag: "ConnectionError" } as const
+}

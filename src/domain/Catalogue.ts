@@ -44,7 +44,7 @@ const Routine = Schema.Struct({
   clean: Schema.Boolean
 })
 
-export type Column = typeof Column.Type
+type Column = typeof Column.Type
 export type Relation = typeof Relation.Type & { readonly byName: ReadonlyMap<string, Column> }
 export type Routine = typeof Routine.Type
 

@@ -25,8 +25,8 @@ export interface Order {
   readonly nulls: "nullsfirst" | "nullslast" | undefined
 }
 
-export type Comparison = "eq" | "neq" | "gt" | "gte" | "lt" | "lte" | "like" | "ilike"
-export type Fixed = "null" | "not_null" | "true" | "false" | "unknown"
+type Comparison = "eq" | "neq" | "gt" | "gte" | "lt" | "lte" | "like" | "ilike"
+type Fixed = "null" | "not_null" | "true" | "false" | "unknown"
 
 export type Filter = { readonly column: string; readonly negated: boolean } & (
   | { readonly _tag: "Compare"; readonly operator: Comparison; readonly value: string }

@@ -105,4 +105,4 @@ const encoded = /[%+]/
 const decode = (text: string) => (encoded.test(text) ? decodeURIComponent(text.replaceAll("+", " ")) : text)
 
 /** An SQL identifier that means exactly this name. */
-export const quoteName = (name: string) => `"${name.replaceAll('"', '""')}"`
+export const quoteName = (name: string) => `"${name.includes('"') ? name.replaceAll('"', '""') : name}"`

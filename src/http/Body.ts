@@ -33,11 +33,11 @@ export const jsonBody = (
       new UnsupportedMediaType({ error: `The body must be application/json, not ${type.slice(0, 100)}` })
     )
   }
-  const tooLarge = new PayloadTooLarge({ error: `The body is larger than ${limit / 1024 / 1024} MiB` })
-  if (Number(request.headers["content-length"] ?? 0) > limit) return Effect.fail(tooLarge)
+  const tooLarge = () => new PayloadTooLarge({ error: `The body is larger than ${limit / 1024 / 1024} MiB` })
+  if (Number(request.headers["content-length"] ?? 0) > limit) return Effect.fail(tooLarge())
   return Effect.provideService(request.arrayBuffer, HttpIncomingMessage.MaxBodySize, ByteSize.bytes(limit)).pipe(
     Effect.mapError((error) =>
-      error.reason._tag === "RequestParseError" && error.reason.reason === "BodyTooLarge" ? tooLarge : error
+      error.reason._tag === "RequestParseError" && error.reason.reason === "BodyTooLarge" ? tooLarge() : error
     ),
     Effect.flatMap((bytes): Effect.Effect<JsonBody, InvalidRequest> => {
       const buffer = Buffer.from(bytes)

@@ -6,7 +6,7 @@ import { randomBytes } from "node:crypto"
 import { migrations } from "./Migrations.ts"
 
 /** The database lacks something only its administrator can give; the message says exactly what. */
-export class InstallError extends Data.TaggedError("InstallError")<{ readonly message: string }> {}
+class InstallError extends Data.TaggedError("InstallError")<{ readonly message: string }> {}
 
 export interface InstallOptions {
   /** Role that service keys run as. */
@@ -15,7 +15,7 @@ export interface InstallOptions {
   readonly schemas: ReadonlyArray<string>
 }
 
-export interface Installed {
+interface Installed {
   /** Password of the login role `svc_authenticator`. */
   readonly authenticatorPassword: Redacted.Redacted
 }

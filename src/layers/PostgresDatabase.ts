@@ -1,5 +1,5 @@
 import { PgConnection } from "@effect/sql-pg"
-import { Effect } from "effect"
+import { Effect, Exit } from "effect"
 import { type SqlError } from "effect/sql/SqlError"
 import { connect as connectSocket } from "node:net"
 import { type Unavailable } from "../domain/errors.ts"
@@ -68,18 +68,23 @@ const resets = [
 const reset = (connection: PgConnection.PgConnection) =>
   together(resets.map((text) => connection.queryValues(text, [])))
 
-/** Sends all at once, in order, and waits for all; the first failure is the one reported. */
+/**
+ * Sends all at once, in order, and waits for all; the first failure is the one reported. Each is handed to the
+ * connection before the next one starts, which is what makes it one flush.
+ */
 const together = <A>(all: ReadonlyArray<Effect.Effect<A, SqlError>>): Effect.Effect<ReadonlyArray<A>, SqlError> =>
-  Effect.all(all, { concurrency: "unbounded", mode: "result" }).pipe(
-    Effect.flatMap((results) => {
-      const values: Array<A> = []
-      for (const result of results) {
-        if (result._tag === "Failure") return Effect.fail(result.failure)
-        values.push(result.success)
-      }
-      return Effect.succeed(values)
-    })
-  )
+  Effect.callback((resume) => {
+    const values: Array<A> = []
+    let failure: Effect.Effect<never, SqlError> | undefined
+    let left = all.length
+    for (const [index, one] of all.entries()) {
+      Effect.runFork(one).addObserver((exit) => {
+        if (Exit.isSuccess(exit)) values[index] = exit.value
+        else failure ??= Effect.failCause(exit.cause)
+        if (--left === 0) resume(failure ?? Effect.succeed(values))
+      })
+    }
+  })
 
 /**
  * The row path of one database: three pools, each with its role pinned when a connection starts, so that nothing a

@@ -4,6 +4,7 @@ import { statusOf } from "../domain/SqlState.ts"
 
 /** The fields of a PostgreSQL ErrorResponse that both drivers hang on their errors. */
 interface ServerError {
+  readonly severity?: unknown
   readonly code?: unknown
   readonly message?: unknown
   readonly detail?: unknown
@@ -12,8 +13,11 @@ interface ServerError {
 
 const textOrNull = (value: unknown) => (typeof value === "string" && value !== "" ? value : null)
 
-/** SQLSTATEs that say the server (not the statement) is the trouble: going down, starting, out of connections. */
-const isOutage = (sqlState: string) => /^(08(?!P01)|57P0[1-5]|53300|58)/.test(sqlState)
+/**
+ * SQLSTATEs that say our session is over or was never opened. Class 08 or 58 may be about a server that the statement
+ * itself went to (a foreign table): that is the statement's failure.
+ */
+const isOutage = (sqlState: string) => /^(57P0[1-5]|53300|28)/.test(sqlState)
 
 export const databaseDown = () =>
   new Unavailable({ error: "The database can't be reached at the moment", code: "DATABASE_UNAVAILABLE" })
@@ -26,9 +30,10 @@ export const poolExhausted = () =>
   })
 
 /** What a driver threw, as one of ours. `anonymous`: the caller sent no JWT (a missing privilege is then 401). */
-export const fromServerError = (cause: unknown, anonymous: boolean): DatabaseError | Unavailable => {
+const fromServerError = (cause: unknown, anonymous: boolean): DatabaseError | Unavailable => {
   const error = (typeof cause === "object" && cause !== null ? cause : {}) as ServerError
-  const sqlState = typeof error.code === "string" && /^[0-9A-Z]{5}$/.test(error.code) ? error.code : undefined
+  // Node's own errors have a `code` too, but no severity.
+  const sqlState = typeof error.severity === "string" && typeof error.code === "string" ? error.code : undefined
   if (sqlState === undefined || isOutage(sqlState)) return databaseDown()
   const message = typeof error.message === "string" ? error.message : "The database refused the statement"
   return new DatabaseError({

@@ -54,7 +54,7 @@ const commandLine = async (pid: number) => {
 }
 
 /** Processes of this cluster without their server: they outlive it by a moment when it is killed. Linux only. */
-export const backends = (cluster: string): Effect.Effect<ReadonlyArray<number>> =>
+const backends = (cluster: string): Effect.Effect<ReadonlyArray<number>> =>
   Effect.promise(async () => {
     if (process.platform !== "linux") return []
     const found: Array<number> = []
@@ -67,7 +67,7 @@ export const backends = (cluster: string): Effect.Effect<ReadonlyArray<number>> 
   })
 
 /** Sends a signal; a process that is gone is fine. */
-export const signal = (pid: number, name: "SIGINT" | "SIGQUIT" | "SIGKILL", binaries: PostgresBinaries) =>
+const signal = (pid: number, name: "SIGINT" | "SIGQUIT" | "SIGKILL", binaries: PostgresBinaries) =>
   Effect.tryPromise({
     try: async () => {
       // Node can only kill on Windows, PostgreSQL has its own signals there.
@@ -78,7 +78,7 @@ export const signal = (pid: number, name: "SIGINT" | "SIGQUIT" | "SIGKILL", bina
   }).pipe(Effect.catch((error) => (isAlive(pid) ? error : Effect.void)))
 
 /** Waits until none of the processes exists, at most so many ms; says whether that came true. */
-export const gone = Effect.fnUntraced(function* (pids: ReadonlyArray<number>, patience: number) {
+const gone = Effect.fnUntraced(function* (pids: ReadonlyArray<number>, patience: number) {
   for (let waited = 0; pids.some(isAlive); waited += 20) {
     if (waited >= patience) return false
     yield* Effect.sleep("20 millis")

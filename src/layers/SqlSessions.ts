@@ -1,5 +1,5 @@
 import { Effect, type Scope } from "effect"
-import { type Submittable } from "pg"
+import { DatabaseError as ServerError, type Submittable } from "pg"
 import { DatabaseError, type Unavailable } from "../domain/errors.ts"
 import { resultTooLarge } from "../domain/SqlResult.ts"
 import { statusOf } from "../domain/SqlState.ts"
@@ -11,22 +11,14 @@ import { type SqlConnection } from "./SqlConnection.ts"
 import { SqlPool, type SqlPoolOptions } from "./SqlPool.ts"
 import { type Done, ParametersQuery, RowsQuery } from "./SqlQuery.ts"
 
-/** The fields of PostgreSQL's ErrorResponse. */
-interface ServerError {
-  readonly code?: string
-  readonly message: string
-  readonly detail?: string
-  readonly hint?: string
-  readonly position?: string
-}
-
 /**
- * What the driver gave as the reason of a failure. Only the end of our own session (57P0x, or no SQLSTATE at all) means
- * that the database is away: class 08 or 53 may be about a server that the statement itself connects to.
+ * What the driver gave as the reason of a failure. Only the end of our own session (57P0x, or an error of the socket)
+ * means that the database is away: class 08 or 53 may be about a server that the statement itself connects to.
  */
 const asOurs = (failure: unknown): DatabaseError | Unavailable => {
-  const { code, message, detail, hint, position } = failure as ServerError
-  if (code === undefined || !/^[0-9A-Z]{5}$/.test(code) || code.startsWith("57P0")) return databaseDown()
+  if (!(failure instanceof ServerError)) return databaseDown()
+  const { code = "XX000", message, detail, hint, position } = failure
+  if (code.startsWith("57P0")) return databaseDown()
   return new DatabaseError({
     error: message,
     code,

@@ -1,7 +1,8 @@
 import { NodeRuntime } from "@effect/platform-node"
-import { Cause, Config, Console, Effect, Layer, Option, Schema } from "effect"
+import { Cause, Console, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { hashOf, KeyType, makeRawKey, prefixOf } from "./domain/ApiKey.ts"
+import { secret } from "./domain/Settings.ts"
 import { DataDir } from "./layers/DataDir.ts"
 import { layerAttachOrStart } from "./layers/EmbeddedPostgres.ts"
 import { layerExternal } from "./layers/ExternalPostgres.ts"
@@ -30,11 +31,8 @@ const makeKey = Effect.gen(function* () {
 })
 
 const World = Layer.unwrap(
-  Effect.map(Config.option(Config.Redacted("DATABASE_URL")), (external) =>
-    Option.match(external, {
-      onSome: layerExternal,
-      onNone: () => layerAttachOrStart.pipe(Layer.provide(DataDir.layer))
-    })
+  Effect.map(secret("DATABASE_URL"), (uri) =>
+    uri === undefined ? layerAttachOrStart.pipe(Layer.provide(DataDir.layer)) : layerExternal(uri)
   )
 )
 

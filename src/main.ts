@@ -1,11 +1,13 @@
 import { NodeRuntime } from "@effect/platform-node"
-import { Cause, Config, Effect, Layer, Option } from "effect"
+import { Cause, Effect, Layer } from "effect"
 import { HttpMiddleware, HttpRouter } from "effect/http"
-import { Routes } from "./http/Routes.ts"
+import { secret } from "./domain/Settings.ts"
+import { layerBodyLimit } from "./http/Body.ts"
+import { routerConfig, Routes } from "./http/Routes.ts"
 import { DataDir } from "./layers/DataDir.ts"
 import { layerEmbedded } from "./layers/EmbeddedPostgres.ts"
 import { layerExternal } from "./layers/ExternalPostgres.ts"
-import { KeysFile, layerFirstKeys } from "./layers/FirstKeys.ts"
+import { layerFirstKeys, layerKeysFile, layerNoKeysFile } from "./layers/FirstKeys.ts"
 import { layerHttpListener } from "./layers/HttpListener.ts"
 import { layerListener } from "./layers/ListenerPostgres.ts"
 import { layerLogs, layerTelemetry } from "./layers/Logs.ts"
@@ -26,20 +28,10 @@ import { Tokens } from "./services/Tokens.ts"
 // The outside world: a PostgreSQL of our own, or the one of DATABASE_URL.
 const World = Layer.unwrap(
   Effect.gen(function* () {
-    const external = yield* Config.option(Config.Redacted("DATABASE_URL"))
-    return Option.match(external, {
-      onSome: (uri) =>
-        Layer.mergeAll(layerExternal(uri), layerJwtSecret, Layer.succeed(KeysFile, { directory: undefined })),
-      onNone: () =>
-        Layer.mergeAll(
-          layerEmbedded,
-          layerJwtSecretKept,
-          Layer.effect(
-            KeysFile,
-            Effect.map(DataDir, ({ path }) => ({ directory: path }))
-          )
-        ).pipe(Layer.provide(DataDir.layer))
-    })
+    const uri = yield* secret("DATABASE_URL")
+    return uri === undefined
+      ? Layer.mergeAll(layerEmbedded, layerJwtSecretKept, layerKeysFile).pipe(Layer.provide(DataDir.layer))
+      : Layer.mergeAll(layerExternal(uri), layerJwtSecret, layerNoKeysFile)
   })
 )
 
@@ -57,8 +49,9 @@ const Capabilities = Layer.mergeAll(Rows.layer, Functions.layer, SqlRunner.layer
 )
 
 // `disableLogger`: failures are logged where they are answered; a line for every request is a proxy's work.
-const Server = HttpRouter.serve(Routes, { disableLogger: true }).pipe(
+const Server = HttpRouter.serve(Routes, { disableLogger: true, routerConfig }).pipe(
   Layer.provide(layerHttpListener),
+  Layer.provide(layerBodyLimit),
   Layer.provide(Layer.succeed(HttpMiddleware.TracerDisabledWhen, (request) => request.url.startsWith("/healthz")))
 )
 

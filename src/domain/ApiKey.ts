@@ -8,8 +8,14 @@ export type KeyId = typeof KeyId.Type
 export const KeyType = Schema.Literals(["anon", "service_role"])
 export type KeyType = typeof KeyType.Type
 
-/** 0–100 characters. */
-export const Label = Schema.String.check(Schema.isMaxLength(100))
+/** 0–100 characters, each of which PostgreSQL can store. */
+export const Label = Schema.String.check(
+  Schema.isMaxLength(100),
+  Schema.makeFilter(
+    (text: string) =>
+      (text.isWellFormed() && !text.includes("\0")) || "Expected text without NUL and half surrogate pairs"
+  )
+)
 
 /** Requests a minute, at least 1; null: unlimited. */
 export const RateLimit = Schema.NullOr(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 2_147_483_647 })))

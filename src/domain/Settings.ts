@@ -1,4 +1,4 @@
-import { Config, Data, Effect } from "effect"
+import { Config, Data, Effect, Option, Redacted } from "effect"
 
 /** A variable with a value it can't have; the start stops with this one line. */
 export class SettingError extends Data.TaggedError("SettingError")<{ readonly message: string }> {}
@@ -42,6 +42,12 @@ export const oneOf = <const A extends string>(name: string, fallback: A, values:
 
 export const text = <A extends string | undefined>(name: string, fallback: A) =>
   setting<string | A>(name, fallback, "text", (value) => value)
+
+/** A value that is never shown; undefined when absent or empty. */
+export const secret = (name: string) =>
+  Effect.map(Effect.orDie(Config.option(Config.Redacted(name))), (given) =>
+    Option.getOrUndefined(Option.filter(given, (value) => Redacted.value(value).trim() !== ""))
+  )
 
 export const list = (name: string, fallback: ReadonlyArray<string>) =>
   setting<ReadonlyArray<string>>(name, fallback, "names separated by commas", (value) => {

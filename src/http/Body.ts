@@ -1,4 +1,4 @@
-import { ByteSize, Effect } from "effect"
+import { ByteSize, Effect, Layer } from "effect"
 import { HttpIncomingMessage, type HttpServerError, type HttpServerRequest } from "effect/http"
 import { isUtf8 } from "node:buffer"
 import { InvalidRequest, PayloadTooLarge, UnsupportedMediaType } from "../domain/errors.ts"
@@ -6,6 +6,9 @@ import { InvalidRequest, PayloadTooLarge, UnsupportedMediaType } from "../domain
 /** Body limits in bytes. */
 export const rowBodyLimit = 10 * 1024 * 1024
 export const bodyLimit = 1024 * 1024
+
+/** The limit where a route sets none of its own. */
+export const layerBodyLimit = Layer.succeed(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(bodyLimit))
 
 export interface JsonBody {
   /** As it came. */

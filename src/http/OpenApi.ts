@@ -20,7 +20,7 @@ class Contract extends HttpApi.make("svc")
     })
   ) {}
 
-const document = OpenApi.fromApi(Contract)
+export const document = OpenApi.fromApi(Contract)
 
 const templates = Object.entries(document.paths).map(([path, operations]) => ({
   matches: new RegExp(`^${path.replaceAll(/[.*+?^$()|[\]\\]/g, "\\$&").replaceAll(/\{[^}]+\}/g, "[^/]+")}$`),

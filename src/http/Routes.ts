@@ -1,5 +1,5 @@
-import { Layer } from "effect"
-import { HttpRouter } from "effect/http"
+import { type Context, Layer } from "effect"
+import { type HttpRouter } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "./Api.ts"
 import { DatabaseSchemasHandlers } from "./handlers/DatabaseSchemas.ts"
@@ -13,11 +13,12 @@ import { layerManagement, layerServiceRole } from "./middleware/Access.ts"
 import { ClientGate } from "./middleware/ClientGate.ts"
 import { Front } from "./middleware/Front.ts"
 import { layerRequestErrors } from "./middleware/RequestErrors.ts"
+import { layerUtf8Bodies } from "./middleware/Utf8Bodies.ts"
 import { DocsRoutes, methodsOf } from "./OpenApi.ts"
 
 const ApiRoutes = HttpApiBuilder.layer(Api).pipe(
   Layer.provide([HealthHandlers, StatusHandlers, DatabaseSchemasHandlers, ClientKeysHandlers, KeysHandlers]),
-  Layer.provide([layerManagement, layerServiceRole, layerRequestErrors])
+  Layer.provide([layerManagement, layerServiceRole, layerRequestErrors, layerUtf8Bodies])
 )
 
 /** Everything that is served, behind one front door. */
@@ -28,15 +29,15 @@ export const Routes = Layer.mergeAll(
   FunctionsRoutes,
   DocsRoutes,
   Front(methodsOf)
-).pipe(
-  Layer.provide(ClientGate.layer),
-  // One spelling of a path is one route: what the front door decides by prefix must be what the router finds.
-  Layer.provide(
-    Layer.succeed(HttpRouter.RouterConfig, {
-      ignoreDuplicateSlashes: false,
-      ignoreTrailingSlash: false,
-      caseSensitive: true,
-      maxParamLength: 2048
-    })
-  )
-)
+).pipe(Layer.provide(ClientGate.layer))
+
+/**
+ * For the router that serves them. One spelling of a path is one route: what the front door decides by prefix must be
+ * what the router finds. A parameter may be as long as a URL may.
+ */
+export const routerConfig: Context.Service.Shape<typeof HttpRouter.RouterConfig> = {
+  ignoreDuplicateSlashes: false,
+  ignoreTrailingSlash: false,
+  caseSensitive: true,
+  maxParamLength: 16 * 1024
+}

@@ -4,12 +4,17 @@ import { chmod, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { hashOf, type KeyType, makeRawKey, prefixOf } from "../domain/ApiKey.ts"
 import { Db } from "../services/Db.ts"
+import { DataDir } from "./DataDir.ts"
 import { attempt } from "./StartError.ts"
 
 /** Where the first keys are kept besides being printed; undefined: nowhere (external database). */
-export class KeysFile extends Context.Service<KeysFile, { readonly directory: string | undefined }>()(
-  "svc/layers/KeysFile"
-) {}
+class KeysFile extends Context.Service<KeysFile, { readonly directory: string | undefined }>()("svc/layers/KeysFile") {}
+
+export const layerKeysFile = Layer.effect(
+  KeysFile,
+  Effect.map(DataDir, ({ path }) => ({ directory: path }))
+)
+export const layerNoKeysFile = Layer.succeed(KeysFile, { directory: undefined })
 
 /** Any constant, so that of several replicas starting together one makes the keys. */
 const firstKeysLock = 7_298_113_043

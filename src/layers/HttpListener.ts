@@ -1,7 +1,9 @@
 import { NodeHttpServer } from "@effect/platform-node"
 import { Effect, Layer } from "effect"
+import { randomUUID } from "node:crypto"
 import { createServer, type Server } from "node:http"
 import { type Socket } from "node:net"
+import { type Duplex } from "node:stream"
 import { integer, text } from "../domain/Settings.ts"
 
 /** Where the API listens, and what Node itself enforces before a request reaches us. */
@@ -21,9 +23,17 @@ const makeServer = (): Server =>
     requestTimeout: 60_000,
     connectionsCheckingInterval: 5_000,
     keepAliveTimeout: 65_000
-  }).on("clientError", refuse)
+  })
+    .on("clientError", (error: Error & { readonly code?: string }, socket: Socket) => {
+      if (error.code === "ECONNRESET") socket.destroy()
+      else refuse(socket, refusals[error.code ?? ""] ?? notHttp)
+    })
+    .on("connect", (_request, socket: Duplex) => refuse(socket, noTunnel))
+    .on("checkExpectation", ({ socket }) => refuse(socket, noExpectation))
 
-const refusals: Readonly<Record<string, readonly [status: string, code: string, text: string]>> = {
+type Refusal = readonly [status: string, code: string, text: string]
+
+const refusals: Readonly<Record<string, Refusal>> = {
   HPE_HEADER_OVERFLOW: [
     "431 Request Header Fields Too Large",
     "HEADERS_TOO_LARGE",
@@ -32,19 +42,24 @@ const refusals: Readonly<Record<string, readonly [status: string, code: string, 
   ERR_HTTP_REQUEST_TIMEOUT: ["408 Request Timeout", "REQUEST_TIMEOUT", "The request took too long to arrive"]
 }
 
-/** What is no HTTP at all gets our error body too. */
-const refuse = (error: Error & { readonly code?: string }, socket: Socket) => {
-  if (!socket.writable || error.code === "ECONNRESET") {
+const notHttp: Refusal = ["400 Bad Request", "INVALID_HTTP", "This is not valid HTTP"]
+const noTunnel: Refusal = ["405 Method Not Allowed", "METHOD_NOT_ALLOWED", "This is no proxy: CONNECT is not known"]
+const noExpectation: Refusal = ["417 Expectation Failed", "INVALID_HTTP", "The only Expect that is met is 100-continue"]
+
+/** What never becomes a request gets our error body too. */
+const refuse = (socket: Duplex, [status, code, text]: Refusal) => {
+  if (!socket.writable) {
     socket.destroy()
     return
   }
-  const [status, code, text] = refusals[error.code ?? ""] ?? [
-    "400 Bad Request",
-    "INVALID_HTTP",
-    "This is not valid HTTP"
+  const request_id = randomUUID()
+  const body = JSON.stringify({ error: text, code, message: text, details: null, hint: null, request_id })
+  const head = [
+    `HTTP/1.1 ${status}`,
+    "Connection: close",
+    "Content-Type: application/json",
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `X-Request-Id: ${request_id}`
   ]
-  const body = JSON.stringify({ error: text, code, message: text, details: null, hint: null, request_id: "" })
-  socket.end(
-    `HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
-  )
+  socket.end(`${head.join("\r\n")}\r\n\r\n${body}`)
 }

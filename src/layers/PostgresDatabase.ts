@@ -93,7 +93,7 @@ const together = <A>(all: ReadonlyArray<Effect.Effect<A, SqlError>>): Effect.Eff
  * | caller | sent in one flush |
  * |---|---|
  * | no claims, clean | the statement |
- * | claims, clean read | claims for the session, the statement (its answer counts only if the claims were set) |
+ * | claims, clean read | claims for the session, the statement; the answer tells whose claims it was made under |
  * | claims, clean write | claims, BEGIN, claims, the statement, COMMIT |
  * | anything that may run user code | BEGIN (READ ONLY for reads), claims, the statement, COMMIT or ROLLBACK; then the resets |
  */
@@ -114,11 +114,14 @@ export const makeRowPath = (options: RowPathOptions): { run: Database["run"]; cl
     const pool = pools[actor.role]
     const claimed = actor.claims !== "" || actor.role === "authenticated"
     if (!claimed && statement.clean) {
-      return statement.access === "read" ? pool.read(statement) : pool.use((connection) => alone(connection, statement))
+      const send = (connection: PgConnection.PgConnection) => alone(connection, statement)
+      return statement.access === "read" ? pool.read(statement.text, send) : pool.use(send)
     }
     // A service key's connection is shared with calls that carry no claims: they must not outlive the statement.
     const clean = statement.clean && actor.role !== "service_role"
-    if (clean && statement.access === "read") return pool.use((connection) => claimedRead(connection, actor, statement))
+    if (clean && statement.access === "read") {
+      return pool.read(statement.text, (connection) => claimedRead(connection, actor, statement))
+    }
     return pool.use((connection) => transaction(connection, actor, statement, clean), clean ? undefined : reset)
   }
 
@@ -135,14 +138,27 @@ const rowOf = (rows: ReadonlyArray<ReadonlyArray<unknown>> | undefined): Answer 
 const alone = (connection: PgConnection.PgConnection, statement: Statement) =>
   Effect.map(connection.queryValues(statement.text, statement.params, statement.prepare), rowOf)
 
-const claimedRead = (connection: PgConnection.PgConnection, actor: Actor, statement: Statement) =>
-  Effect.map(
+const setTurn = `${setClaims}, set_config('svc.turn', $3, false)`
+let turns = 0
+
+/**
+ * Claims, then the statement, on a connection where other callers' pairs may come before and after. The answer says
+ * itself under whose claims it was made (all settings of a turn are set or none): no other one is ever given out.
+ */
+const claimedRead = (connection: PgConnection.PgConnection, actor: Actor, statement: Statement) => {
+  const turn = String(turns++)
+  const text = `select *, current_setting('svc.turn', true) from (${statement.text}) _svc_answer`
+  return Effect.flatMap(
     together([
-      connection.queryValues(setClaims, [actor.claims, actor.sub]),
-      connection.queryValues(statement.text, statement.params, statement.prepare)
+      connection.queryValues(setTurn, [actor.claims, actor.sub, turn]),
+      connection.queryValues(text, statement.params, statement.prepare)
     ]),
-    (results) => rowOf(results[1])
+    (results) => {
+      const row = rowOf(results[1])
+      return row.at(-1) === turn ? Effect.succeed(row) : Effect.die("A statement ran under another caller's claims")
+    }
   )
+}
 
 const transaction = (connection: PgConnection.PgConnection, actor: Actor, statement: Statement, clean: boolean) => {
   const reading = statement.access === "read"

@@ -2,7 +2,7 @@ import { type PgConnection } from "@effect/sql-pg"
 import { Effect, Exit, Scope } from "effect"
 import { type SqlError } from "effect/sql/SqlError"
 import { type DatabaseError, type Unavailable } from "../domain/errors.ts"
-import { type Answer, type Statement } from "../services/Db.ts"
+import { type Answer } from "../services/Db.ts"
 import { fromSqlError, poolExhausted } from "./PostgresErrors.ts"
 
 /** One connection and the scope that closes it. */
@@ -20,6 +20,8 @@ interface Lane {
   /** When the statement at the head of the queue began to run, in ms; 0 while the lane is idle. */
   headSince: number
 }
+
+type Send = (connection: PgConnection.PgConnection) => Effect.Effect<Answer, SqlError>
 
 type Waiter = (held: Effect.Effect<Held, SqlError | Unavailable>) => void
 
@@ -62,12 +64,14 @@ export class RowPool {
     for (let i = 0; i < lanes; i++) this.lanes.push({ held: undefined, opening: false, inFlight: 0, headSince: 0 })
   }
 
-  /** A clean read without claims: in a lane when it may, else on a connection of its own. */
-  readonly read = (statement: Statement): Effect.Effect<Answer, SqlError | Unavailable> =>
+  /**
+   * A clean read: in a lane when it may, else on a connection of its own. `send` hands the connection everything at
+   * once; in a lane other requests follow right behind.
+   */
+  readonly read = (text: string, send: Send): Effect.Effect<Answer, SqlError | Unavailable> =>
     Effect.suspend(() => {
-      const lane = this.laneFor(statement)
-      if (lane === undefined) return this.timed(statement)
-      return this.inLane(lane, statement)
+      const lane = this.laneFor(text)
+      return lane === undefined ? this.timed(text, send) : this.inLane(lane, text, send)
     })
 
   /** Exclusive use of a connection. `body` says whether the connection may be used again. */
@@ -104,17 +108,11 @@ export class RowPool {
     return Effect.forEach(held, (one) => Scope.close(one.scope, Exit.void), { discard: true })
   })
 
-  private readonly timed = (statement: Statement) =>
+  private readonly timed = (text: string, send: Send) =>
     this.use((connection) => {
       const started = performance.now()
-      return Effect.tap(this.first(connection, statement), () =>
-        Effect.sync(() => this.judge(statement.text, performance.now() - started))
-      )
+      return Effect.tap(send(connection), () => Effect.sync(() => this.judge(text, performance.now() - started)))
     })
-
-  private first(connection: PgConnection.PgConnection, statement: Statement) {
-    return Effect.map(connection.queryValues(statement.text, statement.params, statement.prepare), firstRow)
-  }
 
   private judge(text: string, millis: number) {
     const before = this.averages.get(text)
@@ -123,9 +121,8 @@ export class RowPool {
   }
 
   /** The least busy lane whose head is not stuck; none for a text that is new or slow. */
-  private laneFor(statement: Statement): Lane | undefined {
-    if (statement.prepare === false) return undefined
-    if ((this.averages.get(statement.text) ?? Number.POSITIVE_INFINITY) > slowMillis) return undefined
+  private laneFor(text: string): Lane | undefined {
+    if ((this.averages.get(text) ?? Number.POSITIVE_INFINITY) > slowMillis) return undefined
     let best: Lane | undefined
     const now = performance.now()
     for (const lane of this.lanes) {
@@ -140,16 +137,21 @@ export class RowPool {
     return best
   }
 
-  private inLane(lane: Lane, statement: Statement) {
+  private inLane(lane: Lane, text: string, send: Send) {
     const held = lane.held as Held
     if (lane.inFlight++ === 0) lane.headSince = performance.now()
-    return Effect.onExit(Effect.andThen(this.nextBatch, this.first(held.connection, statement)), () =>
-      Effect.sync(() => {
-        const now = performance.now()
-        this.judge(statement.text, now - lane.headSince)
-        lane.headSince = now
-        lane.inFlight--
-      })
+    return Effect.onExit(
+      Effect.andThen(
+        this.nextBatch,
+        Effect.suspend(() => send(held.connection))
+      ),
+      () =>
+        Effect.sync(() => {
+          const now = performance.now()
+          this.judge(text, now - lane.headSince)
+          lane.headSince = now
+          lane.inFlight--
+        })
     )
   }
 
@@ -280,8 +282,6 @@ export class RowPool {
     )
   }
 }
-
-const firstRow = (rows: ReadonlyArray<ReadonlyArray<unknown>>): Answer => rows[0] ?? []
 
 /** Both kinds of failure of a pool, as ours. */
 export const asOurs =

@@ -1,11 +1,10 @@
-import { Config, Effect, Layer, Option } from "effect"
+import { Effect, Layer } from "effect"
 import { randomBytes } from "node:crypto"
+import { secret } from "../domain/Settings.ts"
 import { JwtSecret } from "../services/Tokens.ts"
 import { DataDir } from "./DataDir.ts"
 
-const given = Effect.gen(function* () {
-  return Option.getOrUndefined(yield* Config.option(Config.Redacted("SVC_JWT_SECRET")))
-})
+const given = secret("SVC_JWT_SECRET")
 
 /** SVC_JWT_SECRET, or none. */
 export const layerJwtSecret = Layer.effect(

@@ -3,6 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { ApiKey, KeyId, KeyType, Label, RateLimit } from "../../domain/ApiKey.ts"
 import { NotFound, Unavailable } from "../../domain/errors.ts"
 import { Management, ServiceRole } from "../middleware/Access.ts"
+import { Utf8Bodies } from "../middleware/Utf8Bodies.ts"
 
 const params = { id: KeyId }
 
@@ -31,6 +32,7 @@ export class KeysApi extends HttpApiGroup.make("keys")
       error: [NotFound, Unavailable]
     })
   )
+  .middleware(Utf8Bodies)
   .middleware(Management)
   .prefix("/api/keys")
   .annotateMerge(OpenApi.annotations({ title: "API keys", description: "Create, limit and revoke API keys" })) {}

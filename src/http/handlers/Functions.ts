@@ -1,11 +1,11 @@
 import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { Forbidden, InvalidRequest } from "../../domain/errors.ts"
+import { InvalidRequest } from "../../domain/errors.ts"
 import { Db } from "../../services/Db.ts"
 import { Functions } from "../../services/Functions.ts"
 import { RowSettings } from "../../services/RowSettings.ts"
 import { jsonBody, rowBodyLimit } from "../Body.ts"
-import { CurrentCaller } from "../Caller.ts"
+import { CurrentCaller, noGate } from "../Caller.ts"
 import { profileOf } from "../Profile.ts"
 import { jsonAnswer } from "../JsonAnswer.ts"
 import { lastSegment } from "../Paths.ts"
@@ -23,7 +23,7 @@ export const FunctionsRoutes = HttpRouter.use(
       const request = yield* HttpServerRequest.HttpServerRequest
       const caller = yield* CurrentCaller
       const name = lastSegment(request.url)
-      if (caller === undefined) return yield* new Forbidden({ error: "No caller" })
+      if (caller === undefined) return yield* noGate
       if (name === undefined) return yield* new InvalidRequest({ error: "The URL is not valid percent-encoded UTF-8" })
       const schema = yield* Effect.fromResult(profileOf(request, schemas))
       const body = yield* jsonBody(request, rowBodyLimit, noArguments)

@@ -1,13 +1,13 @@
 import { Effect, Result } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { Forbidden, InvalidRequest, type NotAcceptable } from "../../domain/errors.ts"
+import { InvalidRequest, type NotAcceptable, type NotFound } from "../../domain/errors.ts"
 import { type Returning } from "../../domain/RowSql.ts"
 import { queryPairs } from "../../domain/RowText.ts"
 import { Db } from "../../services/Db.ts"
 import { type RowRequest, Rows, type RowsAnswer } from "../../services/Rows.ts"
 import { RowSettings } from "../../services/RowSettings.ts"
 import { jsonBody, rowBodyLimit } from "../Body.ts"
-import { CurrentCaller } from "../Caller.ts"
+import { CurrentCaller, noGate } from "../Caller.ts"
 import { jsonAnswer } from "../JsonAnswer.ts"
 import { lastSegment, queryOf } from "../Paths.ts"
 import { parsePrefer } from "../Prefer.ts"
@@ -26,9 +26,9 @@ export const RowsRoutes = HttpRouter.use(
     const settings = yield* RowSettings
 
     const requestOf = (request: HttpServerRequest.HttpServerRequest) =>
-      Effect.withFiber<RowRequest, InvalidRequest | Forbidden | NotAcceptable>((fiber) => {
+      Effect.withFiber<RowRequest, InvalidRequest | NotFound | NotAcceptable>((fiber) => {
         const caller = fiber.getRef(CurrentCaller)
-        if (caller === undefined) return Effect.fail(new Forbidden({ error: "No caller" }))
+        if (caller === undefined) return Effect.fail(noGate)
         const query = queryPairs(queryOf(request.url))
         const table = lastSegment(request.url)
         if (query === undefined || table === undefined) {
@@ -49,7 +49,9 @@ export const RowsRoutes = HttpRouter.use(
 
     const answered = (answer: RowsAnswer, status: number, returning: Returning, headers: Record<string, string>) =>
       returning === "minimal"
-        ? HttpServerResponse.empty({ status: status === 200 ? 204 : status, headers })
+        ? HttpServerResponse.empty(
+            status === 200 ? { status: 204, headers } : { status, headers: { ...headers, "content-length": "0" } }
+          )
         : jsonAnswer(answer.body, { status, headers })
 
     const get = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>

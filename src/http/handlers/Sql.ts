@@ -1,4 +1,4 @@
-import { Effect, Schema, SchemaIssue } from "effect"
+import { Effect, Schema } from "effect"
 import { HttpRouter, HttpServerRequest } from "effect/http"
 import { Forbidden, InvalidRequest } from "../../domain/errors.ts"
 import { parseExact } from "../../domain/JsonText.ts"
@@ -6,14 +6,13 @@ import { Catalogues } from "../../services/Catalogues.ts"
 import { type Actor, Db } from "../../services/Db.ts"
 import { type SqlAnswer, type SqlError, SqlRunner } from "../../services/SqlRunner.ts"
 import { bodyLimit, jsonBody } from "../Body.ts"
-import { CurrentCaller } from "../Caller.ts"
+import { CurrentCaller, noGate } from "../Caller.ts"
+import { issueLines } from "../Issues.ts"
 import { jsonAnswer } from "../JsonAnswer.ts"
 
 const Statement = Schema.Struct({ sql: Schema.String, params: Schema.optional(Schema.Array(Schema.Unknown)) })
 const Run = Schema.Struct({ ...Statement.fields, row_limit: Schema.optional(Schema.Int) })
 const Transaction = Schema.Struct({ statements: Schema.Array(Statement) })
-
-const format = SchemaIssue.makeFormatterStandardSchemaV1()
 
 /** Commands after which every table and function is what it was. */
 const keepCatalogue = new Set(["SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "EXPLAIN", "SHOW", "SET", "FETCH"])
@@ -31,9 +30,8 @@ export const SqlRoutes = HttpRouter.use(
     ) =>
       Effect.gen(function* () {
         const caller = yield* CurrentCaller
-        if (caller?.keyType !== "service_role") {
-          return yield* new Forbidden({ error: "This needs a service_role key" })
-        }
+        if (caller === undefined) return yield* noGate
+        if (caller.keyType !== "service_role") return yield* new Forbidden({ error: "This needs a service_role key" })
         const { text } = yield* jsonBody(yield* HttpServerRequest.HttpServerRequest, bodyLimit)
         const request = yield* Effect.mapError(decode(parseExact(text)), invalid)
         const answer = yield* run(caller.actor, request)
@@ -51,7 +49,4 @@ export const SqlRoutes = HttpRouter.use(
 )
 
 const invalid = (error: Schema.SchemaError) =>
-  new InvalidRequest({
-    error: "Invalid payload",
-    details: format(error.issue).issues.map((issue) => `${(issue.path ?? []).map(String).join(".")}: ${issue.message}`)
-  })
+  new InvalidRequest({ error: "Invalid payload", details: issueLines(error.issue) })

@@ -1,15 +1,15 @@
 import { Effect, Layer } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
-import { Forbidden, InvalidRequest, Unauthorized, Unavailable } from "../../domain/errors.ts"
+import { Forbidden, InvalidRequest, NotFound, Unauthorized, Unavailable } from "../../domain/errors.ts"
 import { Keys } from "../../services/Keys.ts"
-import { CurrentCaller } from "../Caller.ts"
+import { CurrentCaller, noGate } from "../Caller.ts"
 
 const apikey = HttpApiSecurity.apiKey({ key: "apikey" })
 
 /** `/v1` reads for the owner only. The gate has already said who calls; here it is only asked what they may. */
 export class ServiceRole extends HttpApiMiddleware.Service<ServiceRole>()("svc/http/ServiceRole", {
-  error: [Unauthorized, Forbidden],
+  error: [Unauthorized, Forbidden, NotFound],
   security: { apikey }
 }) {}
 
@@ -21,7 +21,8 @@ export const layerServiceRole = Layer.succeed(
     apikey: (app) =>
       Effect.gen(function* () {
         const caller = yield* CurrentCaller
-        if (caller?.keyType !== "service_role") return yield* needsServiceRole
+        if (caller === undefined) return yield* noGate
+        if (caller.keyType !== "service_role") return yield* needsServiceRole
         return yield* app
       })
   })

@@ -83,6 +83,6 @@ export class ClientGate extends Context.Service<
 
 /** The token of an `Authorization: Bearer …` header (RFC 6750); undefined for other schemes. */
 const bearer = (authorization: string | undefined) => {
-  const match = authorization === undefined ? null : /^bearer +(\S+) *$/i.exec(authorization)
-  return match?.[1]
+  const match = authorization === undefined ? null : /^bearer +(.+)$/i.exec(authorization)
+  return match?.[1]?.trim()
 }

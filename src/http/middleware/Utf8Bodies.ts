@@ -1,0 +1,26 @@
+import { Effect, Layer } from "effect"
+import { HttpServerRequest } from "effect/http"
+import { HttpApiMiddleware } from "effect/http-api"
+import { isUtf8 } from "node:buffer"
+import { InvalidRequest } from "../../domain/errors.ts"
+
+/** Refuses bodies that are not UTF-8, where HttpApi would read question marks and store them. */
+export class Utf8Bodies extends HttpApiMiddleware.Service<Utf8Bodies>()("svc/http/Utf8Bodies", {
+  error: InvalidRequest
+}) {}
+
+const notUtf8 = new InvalidRequest({ error: "The body is not valid UTF-8" })
+
+export const layerUtf8Bodies = Layer.succeed(
+  Utf8Bodies,
+  Utf8Bodies.of((app) =>
+    Effect.gen(function* () {
+      const request = yield* HttpServerRequest.HttpServerRequest
+      if (request.method === "GET" || request.method === "HEAD") return yield* app
+      // Kept by the request: it is not read twice. What can't be read is answered by the front door.
+      const body = yield* Effect.orDie(request.arrayBuffer)
+      if (!isUtf8(Buffer.from(body))) return yield* notUtf8
+      return yield* app
+    })
+  )
+)

@@ -1,5 +1,5 @@
 import { NodeRuntime } from "@effect/platform-node"
-import { Cause, Effect, Layer } from "effect"
+import { Cause, Effect, Exit, Layer } from "effect"
 import { HttpMiddleware, HttpRouter } from "effect/http"
 import { secret } from "./domain/Settings.ts"
 import { layerBodyLimit } from "./http/Body.ts"
@@ -8,7 +8,7 @@ import { DataDir } from "./layers/DataDir.ts"
 import { layerEmbedded } from "./layers/EmbeddedPostgres.ts"
 import { layerExternal } from "./layers/ExternalPostgres.ts"
 import { layerFirstKeys, layerKeysFile, layerNoKeysFile } from "./layers/FirstKeys.ts"
-import { layerHttpListener } from "./layers/HttpListener.ts"
+import { layerHttpListener, layerHttpSettings } from "./layers/HttpListener.ts"
 import { layerListener } from "./layers/ListenerPostgres.ts"
 import { layerLogs, layerTelemetry } from "./layers/Logs.ts"
 import { layerDb, layerOwnTables } from "./layers/Postgres.ts"
@@ -37,14 +37,16 @@ const World = Layer.unwrap(
 
 // The ports, on that PostgreSQL.
 const Ports = layerDb.pipe(
-  Layer.provideMerge(Layer.mergeAll(layerOwnTables, layerListener, RowSettings.layer)),
+  Layer.provideMerge(Layer.mergeAll(layerOwnTables, layerListener)),
+  // Before the database is touched or waited for: what can be wrong with the settings alone.
+  Layer.provideMerge(Layer.mergeAll(RowSettings.layer, Tokens.layer, layerHttpSettings)),
   Layer.provideMerge(World)
 )
 
 // What the service can do.
 const Capabilities = Layer.mergeAll(Rows.layer, Functions.layer, SqlRunner.layer).pipe(
   Layer.provideMerge(
-    Layer.mergeAll(Catalogues.layer, Keys.layer, Tokens.layer, RateLimits.layer, Status.layer, DatabaseSchemas.layer)
+    Layer.mergeAll(Catalogues.layer, Keys.layer, RateLimits.layer, Status.layer, DatabaseSchemas.layer)
   )
 )
 
@@ -64,5 +66,9 @@ const App = Server.pipe(
 
 Layer.launch(App).pipe(
   Effect.tapCause((cause) => (Cause.hasInterruptsOnly(cause) ? Effect.void : reportStartFailure(cause))),
-  NodeRuntime.runMain({ disableErrorReporting: true })
+  NodeRuntime.runMain({
+    disableErrorReporting: true,
+    // Asked to end (SIGTERM, SIGINT): that is no failure.
+    teardown: (exit, end) => end(Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause) ? 1 : 0)
+  })
 )

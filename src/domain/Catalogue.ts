@@ -1,11 +1,14 @@
 import { Schema } from "effect"
 
-/** A column as the row path needs it. `type` is PostgreSQL's `format_type`, schema-qualified where it must be. */
+/** A column as the row path needs it. `type` is its name in SQL, whatever the search path. */
 const Column = Schema.Struct({
   name: Schema.String,
   type: Schema.String,
+  type_oid: Schema.Int,
   /** GENERATED ALWAYS, as identity or as an expression: not writable. */
-  generated: Schema.Boolean
+  generated: Schema.Boolean,
+  /** Of a domain type, which may refuse NULL. */
+  domain: Schema.Boolean
 })
 
 /** A table, partitioned table, view, materialized view or foreign table. */

@@ -1,14 +1,27 @@
+/** Of a relation `c`. Renaming a column or changing its type may leave the relation's own entry as it was. */
+const relationStamp = `c.oid || ':' || c.xmin || ':' || coalesce((
+  select hashtextextended(string_agg(a.xmin::text, ',' order by a.attnum), 0) from pg_attribute a
+  where a.attrelid = c.oid and a.attnum > 0), 0)`
+
 /**
  * Reads the catalogue of the schemas in `$1` (a text array) as one JSON text.
  *
  * The `clean_…` columns say which statements on a relation run no user-written code, so that nothing can be left in
  * the session for the next caller and no reset is needed after them. They are decided from the stored expressions:
- * policies, defaults, generated columns, constraints and index expressions may use only built-in functions and
- * operators that change nothing but themselves. Anything not recognised is not clean, which is only slower.
+ * policies, defaults, generated columns, constraints and index expressions may use only built-in functions, operators
+ * and types, and functions that change nothing but themselves. Anything not recognised is not clean, which is only slower.
  */
 export const catalogueSql = `
 with exposed as (
   select oid, nspname from pg_namespace where nspname = any ($1::text[])
+),
+-- What a type is called on a connection with any search path.
+type_names as (
+  select t.oid, format('%I.%I', n.nspname, e.typname) || case when e.oid = t.oid then '' else '[]' end as name
+  from pg_type t
+    join pg_type e on e.oid = case when t.typcategory = 'A' and t.typlen = -1 and t.typelem <> 0 then t.typelem else t.oid end
+    join pg_namespace n on n.oid = e.typnamespace
+  where e.typnamespace <> 'pg_catalog'::regnamespace
 ),
 -- Built-in functions that leave nothing behind. The volatile ones are those that defaults are made of.
 pure_functions as (
@@ -17,27 +30,9 @@ pure_functions as (
     and (provolatile <> 'v' or proname in ('nextval', 'gen_random_uuid', 'uuidv4', 'uuidv7', 'clock_timestamp', 'random', 'timeofday'))
     and proname !~ '(_to_xml|^ts_stat|^ts_rewrite)'
 ),
-expressions as (
-  select polrelid as relid, 'policy' as part, polqual::text as tree from pg_policy where polqual is not null
-  union all select polrelid, 'policy', polwithcheck::text from pg_policy where polwithcheck is not null
-  union all select adrelid, 'value', adbin::text from pg_attrdef
-  union all select conrelid, 'value', conbin::text from pg_constraint where conbin is not null and conrelid <> 0
-  union all select indrelid, 'value', indexprs::text from pg_index where indexprs is not null
-  union all select indrelid, 'value', indpred::text from pg_index where indpred is not null
-  union all select oid, 'body', prosqlbody::text from pg_proc where prosqlbody is not null
-  union all select oid, 'body', proargdefaults::text from pg_proc where proargdefaults is not null and prosqlbody is not null
-),
-impure as (
-  select distinct relid, part from expressions e
-  where (case when part = 'body' then tree ~ '[{](RANGETBLENTRY|RTE|SUBLINK|COERCETODOMAIN)' else tree ~ '[{](SUBLINK|COERCETODOMAIN)' end)
-     or exists (
-       select from regexp_matches(tree, ':(?:funcid|aggfnoid|winfnoid) ([0-9]+)', 'g') m
-       where m[1]::oid not in (select oid from pure_functions))
-     or exists (
-       select from regexp_matches(tree, ':opno ([0-9]+)', 'g') m
-       where not exists (
-         select from pg_operator o where o.oid = m[1]::oid and o.oprnamespace = 'pg_catalog'::regnamespace
-           and o.oprcode::oid in (select oid from pure_functions)))
+pure_operators as (
+  select oid from pg_operator
+  where oprnamespace = 'pg_catalog'::regnamespace and oprcode::oid in (select oid from pure_functions)
 ),
 -- Built-in types, arrays of them, and enums that nobody gave a cast (json_agg would call it).
 plain_types as (
@@ -47,24 +42,75 @@ plain_types as (
             and not exists (select from pg_cast c where c.castsource in (t.oid, e.oid)))
     and t.typtype in ('b', 'e', 'r', 'm')
 ),
--- Somebody's own comparison on built-in types might be chosen for a filter: then nothing is clean.
+own_types as (
+  select oid from pg_type where typnamespace <> 'pg_catalog'::regnamespace and oid not in (select oid from plain_types)
+),
+expressions as (
+  select polrelid as relid, 'policy' as part, polqual::text as tree from pg_policy where polqual is not null
+  union all select polrelid, 'policy', polwithcheck::text from pg_policy where polwithcheck is not null
+  union all select adrelid, 'value', adbin::text from pg_attrdef
+  union all select conrelid, 'value', conbin::text from pg_constraint where conbin is not null and conrelid <> 0
+  -- The planner looks at these for reads too, and runs what is constant in them.
+  union all select indrelid, 'index', indexprs::text from pg_index where indexprs is not null
+  union all select indrelid, 'index', indpred::text from pg_index where indpred is not null
+  union all select stxrelid, 'index', stxexprs::text from pg_statistic_ext where stxexprs is not null
+  union all select oid, 'body', prosqlbody::text from pg_proc where prosqlbody is not null
+  union all select oid, 'body', proargdefaults::text from pg_proc where proargdefaults is not null and prosqlbody is not null
+),
+impure as (
+  select distinct relid, part from expressions e
+  where (
+     relid in (select oid from pg_class where relnamespace in (select oid from exposed))
+     or relid in (select oid from pg_proc where pronamespace in (select oid from exposed))
+  ) and (
+     tree ~ '[{](SUBLINK|COERCETODOMAIN|ROWCOMPARE)' or part = 'body' and tree ~ '[{](RANGETBLENTRY|RTE)'
+     -- Types of others may come with checks, casts and output functions.
+     or exists (
+       select from regexp_matches(tree, '[:a-z_](?:type|typeid|typeId) ([0-9]+)', 'g') m
+       where m[1]::oid = any (array(select oid from own_types)))
+     or exists (
+       select from regexp_matches(tree, ':(?:funcid|aggfnoid|winfnoid) ([0-9]+)', 'g') m
+       where m[1]::oid not in (select oid from pure_functions))
+     or exists (
+       select from regexp_matches(tree, ':opno ([0-9]+)', 'g') m
+       where m[1]::oid not in (select oid from pure_operators))
+  )
+),
+-- Functions in C are an administrator's, and those of extensions: only comparisons in other languages count here.
+own_functions as (
+  select p.oid from pg_proc p join pg_language l on l.oid = p.prolang where l.lanname not in ('internal', 'c')
+),
+-- Somebody's own comparison, sort order or implicit cast on built-in types might be chosen: then nothing is clean.
 own_operators as (
   select exists (
-    select from pg_operator o join pg_type l on l.oid = o.oprleft join pg_type r on r.oid = o.oprright
+    select from pg_operator o join pg_type l on l.oid = o.oprleft
     where o.oprname in ('=', '<>', '<', '>', '<=', '>=', '~~', '~~*')
-      and o.oprnamespace <> 'pg_catalog'::regnamespace
-      and l.typnamespace = 'pg_catalog'::regnamespace and r.typnamespace = 'pg_catalog'::regnamespace) as some
+      and o.oprnamespace <> 'pg_catalog'::regnamespace and o.oprcode::oid in (select oid from own_functions)
+      and (l.oid in (select oid from plain_types) or l.typnamespace = 'pg_catalog'::regnamespace)
+  ) or exists (
+    select from pg_opclass c join pg_type t on t.oid = c.opcintype
+    where (t.oid in (select oid from plain_types) or t.typnamespace = 'pg_catalog'::regnamespace)
+      and (exists (select from pg_amproc a where a.amprocfamily = c.opcfamily and a.amproc::oid in (select oid from own_functions))
+           or exists (select from pg_amop a join pg_operator o on o.oid = a.amopopr
+                      where a.amopfamily = c.opcfamily and o.oprcode::oid in (select oid from own_functions)))
+  ) or exists (
+    select from pg_cast k
+    where k.castfunc in (select oid from own_functions) and k.castcontext <> 'e'
+      and k.castsource in (select oid from plain_types) and k.casttarget in (select oid from plain_types)
+  ) as some
 ),
 relations as (
-  select c.oid, n.nspname, c.relname, c.oid || ':' || c.xmin as stamp,
+  select c.oid, n.nspname, c.relname, ${relationStamp} as stamp,
     c.relkind in ('r', 'm') and not own.some
       and not exists (select from pg_inherits i where i.inhparent = c.oid)
       and not exists (select from pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
                         and a.atttypid not in (select oid from plain_types))
+      and not exists (select from impure i where i.relid = c.oid and i.part = 'index')
       and not exists (select from impure i where i.relid = c.oid and i.part = 'policy' and c.relrowsecurity)
       and not exists (select from pg_attribute a join impure i on i.relid = a.attrelid and i.part = 'value'
                        where a.attrelid = c.oid and a.attgenerated = 'v') as clean_read,
-    c.relkind = 'r' and not c.relhasrules
+    -- A partition's constraint is made of its parent's key, which may call functions.
+    c.relkind = 'r' and not c.relhasrules and not c.relispartition
       and not exists (select from pg_trigger t where t.tgrelid = c.oid and not t.tgisinternal)
       and not exists (select from impure i where i.relid = c.oid and i.part = 'value') as clean_insert,
     not exists (select from pg_constraint k where k.confrelid = c.oid
@@ -90,7 +136,7 @@ routines as (
       from unnest(p.proargmodes) with ordinality u(mode, n) where u.mode in ('t', 'b', 'o')), '[]') as outputs,
     coalesce((
       select json_agg(json_build_object(
-               'name', coalesce(p.proargnames[a.n], ''), 'type', format_type(a.type, null),
+               'name', coalesce(p.proargnames[a.n], ''), 'type', coalesce((select name from type_names where oid = a.type), format_type(a.type, -1)),
                'optional', a.k > p.pronargs - p.pronargdefaults, 'variadic', a.mode = 'v') order by a.n)
       from (
         select u.n, u.type, coalesce(p.proargmodes[u.n], 'i') as mode,
@@ -115,9 +161,10 @@ select json_build_object(
       'clean_change', r.clean_read and r.clean_insert and r.clean_keys,
       'columns', coalesce((
         select json_agg(json_build_object(
-          'name', a.attname, 'type', format_type(a.atttypid, a.atttypmod),
-          'generated', a.attgenerated <> '' or a.attidentity = 'a') order by a.attnum)
-        from pg_attribute a where a.attrelid = r.oid and a.attnum > 0 and not a.attisdropped), '[]')
+          'name', a.attname, 'type', coalesce(tn.name, format_type(a.atttypid, a.atttypmod)),
+          'type_oid', a.atttypid::int8,
+          'generated', a.attgenerated <> '' or a.attidentity = 'a', 'domain', t.typtype = 'd') order by a.attnum)
+        from pg_attribute a join pg_type t on t.oid = a.atttypid left join type_names tn on tn.oid = t.oid where a.attrelid = r.oid and a.attnum > 0 and not a.attisdropped), '[]')
     )) from relations r), '[]'),
   'routines', coalesce((
     select json_agg(json_build_object(
@@ -131,7 +178,7 @@ select json_build_object(
  */
 export const stampsSql = `
 select coalesce(string_agg(stamp, ',' order by stamp), '') from (
-  select c.oid || ':' || c.xmin as stamp from pg_class c
+  select ${relationStamp} as stamp from pg_class c
     where c.relname = $2 and c.relnamespace = (select oid from pg_namespace where nspname = $1)
       and c.relkind in ('r', 'p', 'v', 'm', 'f')
   union all

@@ -20,6 +20,23 @@ export const parseExact = (text: string): unknown =>
       )
     : JSON.parse(text)
 
-/** The elements of a JSON array, each as JSON text, with every digit of their numbers as it was written. */
-export const elementTexts = (arrayText: string): ReadonlyArray<string> =>
-  (parseExact(arrayText) as ReadonlyArray<unknown>).map((element) => JSON.stringify(element))
+/** The elements of a JSON array that is known to be valid, each as the text it was written with. */
+export const elementTexts = (arrayText: string): ReadonlyArray<string> => {
+  const elements: Array<string> = []
+  const end = arrayText.lastIndexOf("]")
+  let from = arrayText.indexOf("[") + 1
+  let depth = 0
+  for (let i = from; i < end; i++) {
+    const char = arrayText[i]
+    if (char === '"') {
+      while (arrayText[++i] !== '"') if (arrayText[i] === "\\") i++
+    } else if (char === "{" || char === "[") depth++
+    else if (char === "}" || char === "]") depth--
+    else if (char === "," && depth === 0) {
+      elements.push(arrayText.slice(from, i).trim())
+      from = i + 1
+    }
+  }
+  const last = arrayText.slice(from, end).trim()
+  return last === "" ? elements : [...elements, last]
+}

@@ -25,7 +25,7 @@ export const planCall = (
   const given = new Set(names)
   const fitting = overloads.filter(
     (routine) =>
-      names.every((name) => routine.arguments.some((argument) => argument.name === name)) &&
+      names.every((name) => name !== "" && routine.arguments.some((argument) => argument.name === name)) &&
       routine.arguments.every((argument) => argument.optional || given.has(argument.name))
   )
   const [routine] = fitting
@@ -66,41 +66,40 @@ export const callSql = ({ routine, given }: RoutineCall, json: string, limit: st
   const params = given.length > 0 ? [json] : []
   const types = given.map((argument) => `${quoteName(argument.name)} ${argument.type}`)
   const args = given.length > 0 ? `json_to_record($1) as _svc_args(${types.join(", ")}), ` : ""
+  // A VARIADIC argument that is left out has its default only where the others are told apart by position.
+  const byPosition =
+    routine.arguments.at(-1)?.variadic === true && given.every((argument, at) => argument === routine.arguments[at])
   const call = `${name}(${given
     .map(
-      (argument) =>
-        `${argument.variadic ? "variadic " : ""}${quoteName(argument.name)} => _svc_args.${quoteName(argument.name)}`
+      ({ name, variadic }) =>
+        `${variadic ? "variadic " : ""}${byPosition ? "" : `${quoteName(name)} => `}_svc_args.${quoteName(name)}`
     )
     .join(", ")})`
+  const source = args === "" ? "" : ` from ${args.slice(0, -2)}`
   const lateral = args === "" ? "" : "lateral "
   const capped = routine.set && limit !== undefined ? ` limit ${limit}` : ""
+  const inFrom = `${args}${lateral}${call}`
+  const many = (value: string, rows: string) =>
+    `select coalesce(json_agg(${value}), '[]')::text, count(*)::text from (select ${rows}${capped}) _svc_row`
   const text = (() => {
-    switch (routine.result) {
-      case "void":
-        return `select ''::text, count(*)::text from ${args}${lateral}${call} _svc_row`
-      case "scalar":
-        return routine.set
-          ? `select coalesce(json_agg(_svc_row.v), '[]')::text, count(*)::text from (select _svc_f.v from ${args}${lateral}${call} _svc_f(v)${capped}) _svc_row`
-          : `select coalesce(to_json(_svc_row.v), 'null')::text, '1'::text from ${args}${lateral}${call} _svc_row(v)`
-      case "row": {
-        // PostgreSQL gives a single output column bare; its name is put back.
-        const only = routine.outputs.length === 1 ? quoteLiteral(routine.outputs[0] ?? "") : undefined
-        if (only !== undefined) {
-          return routine.set
-            ? `select coalesce(json_agg(json_build_object(${only}, _svc_row.v)), '[]')::text, count(*)::text from (select _svc_f.v from ${args}${lateral}${call} _svc_f(v)${capped}) _svc_row`
-            : `select json_build_object(${only}, _svc_row.v)::text, '1'::text from ${args}${lateral}${call} _svc_row(v)`
-        }
-        return routine.set
-          ? `select coalesce(json_agg(_svc_row), '[]')::text, count(*)::text from (select _svc_f.* from ${args}${lateral}${call} _svc_f${capped}) _svc_row`
-          : `select coalesce(row_to_json(_svc_row), 'null')::text, '1'::text from ${args}${lateral}${call} _svc_row`
-      }
-      case "record": {
-        const source = args === "" ? "" : ` from ${args.slice(0, -2)}`
-        return routine.set
-          ? `select coalesce(json_agg(_svc_row.v), '[]')::text, count(*)::text from (select ${call} as v${source}${capped}) _svc_row`
-          : `select coalesce(to_json(${call}), 'null')::text, '1'::text${source}`
-      }
+    if (routine.result === "void") return `select ''::text, count(*)::text from ${inFrom} _svc_row`
+    if (routine.result === "scalar") {
+      return routine.set
+        ? many("_svc_row.v", `_svc_f.v from ${inFrom} _svc_f(v)`)
+        : `select coalesce(to_json(_svc_row.v), 'null')::text, '1'::text from ${inFrom} _svc_row(v)`
     }
+    // PostgreSQL gives a single output column bare; its name is put back. In FROM, a composite one would be spread.
+    if (routine.outputs.length === 1) {
+      const only = quoteLiteral(routine.outputs[0] || routine.name)
+      return routine.set
+        ? many(`json_build_object(${only}, _svc_row.v)`, `${call} as v${source}`)
+        : `select json_build_object(${only}, ${call})::text, '1'::text${source}`
+    }
+    // Not in FROM, where a NULL would become a row of NULLs.
+    if (!routine.set) return `select coalesce(to_json(${call}), 'null')::text, '1'::text${source}`
+    return routine.result === "row"
+      ? many("_svc_row", `_svc_f.* from ${inFrom} _svc_f`)
+      : many("_svc_row.v", `${call} as v${source}`)
   })()
   return { text, params, prepare: true }
 }

@@ -7,8 +7,8 @@ import { type Filter, type Order, type RowQuery, type Selected } from "./RowQuer
 /** A read, or the rows a write answers with: what was asked, checked against what exists. */
 export interface RowPlan {
   readonly relation: Relation
-  /** Column names in the order asked for; undefined: all. */
-  readonly columns: ReadonlyArray<string> | undefined
+  /** What each row is made of, in the order asked for; undefined: all columns. */
+  readonly select: ReadonlyArray<Selected> | undefined
   readonly filters: ReadonlyArray<Filter>
   readonly order: ReadonlyArray<Order>
   /** Rows at most, as a whole number in text; undefined: no limit. */
@@ -21,25 +21,19 @@ export interface RowPlan {
 /** `maxRows`: cap of one read; 0: none. */
 export const planRows = (query: RowQuery, relation: Relation, maxRows: number): RowPlan => {
   const known = (name: string) => relation.byName.has(name)
-  const columns = query.select && selectedColumns(query.select, relation)
   return {
     relation,
-    columns,
+    select: query.select?.every((item) => item._tag === "All") && query.select.length === 1 ? undefined : query.select,
     filters: query.filters,
     order: query.order,
     limit: capped(query.limit, maxRows),
     offset: query.offset,
     plain:
-      (columns === undefined || columns.every(known)) &&
+      (query.select ?? []).every((item) => item._tag === "All" || known(item.name)) &&
       query.filters.every((filter) => known(filter.column)) &&
       query.order.every((item) => known(item.column))
   }
 }
-
-const selectedColumns = (select: ReadonlyArray<Selected>, relation: Relation): ReadonlyArray<string> | undefined =>
-  select.length === 1 && select[0]?._tag === "All"
-    ? undefined
-    : select.flatMap((item) => (item._tag === "Column" ? [item.name] : relation.columns.map((column) => column.name)))
 
 const capped = (limit: string | undefined, maxRows: number) =>
   maxRows > 0 && (limit === undefined || Number(limit) > maxRows) ? String(maxRows) : limit

@@ -135,7 +135,12 @@ const parseOrder = (text: string): Parsed<ReadonlyArray<Order>> => {
   return Result.succeed(order)
 }
 
+const logic: ReadonlySet<string> = new Set(["and", "or"])
+
 const parseFilter = (key: string, text: string): Parsed<Filter> => {
+  if (logic.has(key) && text.startsWith("(")) {
+    return parseError("logic tree", `${key}=${text}`, "and=(…) and or=(…) are not supported yet; filters are ANDed")
+  }
   const name = readName(key)
   if (name === undefined)
     return parseError("filter", key, "quote names that hold other characters than letters, digits, _, $, space and -")

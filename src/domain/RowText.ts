@@ -21,7 +21,9 @@ export const readName = (text: string): { readonly name: string; readonly rest: 
   const trimmed = text.trim()
   if (trimmed.startsWith('"')) {
     const quoted = readQuoted(trimmed, 0)
-    return quoted && quoted.value !== "" ? { name: quoted.value, rest: trimmed.slice(quoted.end) } : undefined
+    // PostgreSQL's names are never empty and hold no NUL, which would end the SQL text.
+    if (quoted === undefined || quoted.value === "" || quoted.value.includes("\0")) return undefined
+    return { name: quoted.value, rest: trimmed.slice(quoted.end) }
   }
   let end = 0
   for (const char of trimmed) {

@@ -1,8 +1,8 @@
 /**
  * HTTP status of a PostgreSQL error, by its SQLSTATE (docs/errors.md has the table).
  * The same as PostgREST's, except where that would blame the server for what the caller or the moment caused:
- * serialization failures, deadlocks and lock waits are 409, broken parameters and exceeded limits 400,
- * a statement that ran out of time 504.
+ * serialization failures, deadlocks and lock waits are 409, broken parameters, exceeded limits and
+ * objects that can't do what was asked of them (a view that can't be written) 400, a statement that ran out of time 504.
  */
 const exact: Readonly<Record<string, number>> = {
   "08P01": 400,
@@ -17,6 +17,7 @@ const exact: Readonly<Record<string, number>> = {
   "42P01": 404,
   "42P17": 500,
   "53400": 500,
+  "55006": 409,
   "55P03": 409,
   "57014": 504,
   "57P01": 503,
@@ -40,7 +41,7 @@ const byClass: Readonly<Record<string, number>> = {
   "40": 500,
   "53": 503,
   "54": 400,
-  "55": 500,
+  "55": 400,
   "57": 500,
   "58": 500,
   F0: 500,
@@ -48,6 +49,9 @@ const byClass: Readonly<Record<string, number>> = {
   P0: 500,
   XX: 500
 }
+
+/** An operator or a sort order that a type does not have is a wrong request; 42883 is also a function's "not found". */
+const missingOperator = /^(operator does not exist|could not identify an? )/
 
 /** A function may raise `PTnnn` to answer with status nnn. */
 const chosenByFunction = /^PT([2-5]\d\d)$/
@@ -58,5 +62,6 @@ export const statusOf = (sqlState: string, message: string, anonymous: boolean):
   if (chosen) return Number(chosen[1])
   if (sqlState === "42501" && anonymous) return 401
   if (sqlState === "21000" && message.includes("requires a WHERE clause")) return 400
+  if (sqlState === "42883" && missingOperator.test(message)) return 400
   return exact[sqlState] ?? byClass[sqlState.slice(0, 2)] ?? 400
 }

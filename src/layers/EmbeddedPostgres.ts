@@ -23,6 +23,7 @@ import {
   logSize,
   type PostgresServer,
   rotateLog,
+  socketDirectory,
   type Started,
   stop,
   whenReady
@@ -35,8 +36,8 @@ type Dir = DataDir["Service"]
 const secretName = "postgres_password"
 const newPassword = () => randomBytes(24).toString("base64url")
 
-const login = (port: number, password: Redacted.Redacted): Login => ({
-  host: "127.0.0.1",
+const login = (cluster: string, port: number, password: Redacted.Redacted): Login => ({
+  host: socketDirectory(cluster) ?? "127.0.0.1",
   port,
   user: "postgres",
   password,
@@ -117,7 +118,7 @@ const start = Effect.fnUntraced(function* (dir: Dir) {
   )
   yield* Effect.forkScoped(supervise(server, first, run))
   yield* Effect.forkScoped(Effect.forever(Effect.delay(boundLog(log), "1 minute")))
-  return login(server.port, password)
+  return login(server.cluster, server.port, password)
 })
 
 const isPortTaken = ({ message }: StartError) => message.includes("Address already in use")
@@ -166,7 +167,7 @@ const attach = Effect.fnUntraced(function* (dir: Dir) {
   if (cluster === undefined || server === undefined || !server.ready) return undefined
   if ((yield* look(server.pid, cluster)) !== "ours") return undefined
   const password = yield* dir.stored(secretName)
-  return password === undefined ? undefined : login(server.port, password)
+  return password === undefined ? undefined : login(cluster, server.port, password)
 })
 
 /**

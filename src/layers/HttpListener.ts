@@ -4,24 +4,31 @@ import { randomUUID } from "node:crypto"
 import { createServer, type Server } from "node:http"
 import { type Socket } from "node:net"
 import { type Duplex } from "node:stream"
-import { integer, text } from "../domain/Settings.ts"
+import { startError } from "./StartError.ts"
+import { integer, text, url } from "../domain/Settings.ts"
+
+const address = Effect.all({ port: integer("PORT", 3000, 0, 65_535), host: text("HOST", "127.0.0.1") })
+
+/** Stops the start when a setting of the wire is wrong, before there is anything to listen for. */
+export const layerHttpSettings = Layer.effectDiscard(Effect.all([address, url("DASHBOARD_URL")]))
 
 /** Where the API listens, and what Node itself enforces before a request reaches us. */
 export const layerHttpListener = Layer.unwrap(
-  Effect.gen(function* () {
-    const port = yield* integer("PORT", 3000, 0, 65_535)
-    const host = yield* text("HOST", "127.0.0.1")
-    return NodeHttpServer.layer(makeServer, { port, host, gracefulShutdownTimeout: "10 seconds" })
-  })
+  Effect.map(address, ({ host, port }) =>
+    NodeHttpServer.layer(makeServer, { port, host, gracefulShutdownTimeout: "10 seconds" }).pipe(
+      // What the tap fails with is what the start fails with.
+      Layer.tapError(({ cause }) => startError(`The API can't listen on ${host}:${port} (HOST, PORT)`, cause))
+    )
+  )
 )
 
-const makeServer = (): Server =>
-  createServer({
+const makeServer = (): Server => {
+  const server = createServer({
     // Above our own URL limit of 16 KiB, so that a URL that is too long is answered by us.
     maxHeaderSize: 64 * 1024,
-    headersTimeout: 15_000,
+    headersTimeout: 10_000,
     requestTimeout: 60_000,
-    connectionsCheckingInterval: 5_000,
+    connectionsCheckingInterval: 2_000,
     keepAliveTimeout: 65_000
   })
     .on("clientError", (error: Error & { readonly code?: string }, socket: Socket) => {
@@ -30,6 +37,17 @@ const makeServer = (): Server =>
     })
     .on("connect", (_request, socket: Duplex) => refuse(socket, noTunnel))
     .on("checkExpectation", ({ socket }) => refuse(socket, noExpectation))
+  const close = server.close.bind(server)
+  // Node closes the connections that are idle now; the others as soon as they have had their answer.
+  server.close = (closed) => {
+    const sweep = setInterval(() => server.closeIdleConnections(), 20)
+    return close((error) => {
+      clearInterval(sweep)
+      closed?.(error)
+    })
+  }
+  return server
+}
 
 type Refusal = readonly [status: string, code: string, text: string]
 

@@ -4,6 +4,7 @@ import { type ConnectionOptions } from "node:tls"
 
 /** A way into one database as one role. */
 export interface Login {
+  /** A name, an address, or the directory of a Unix socket. */
   readonly host: string
   readonly port: number
   readonly user: string
@@ -22,6 +23,10 @@ export const clientConfig = (login: Login): PgConnection.Config => ({
   database: login.database,
   ...(login.ssl === false ? {} : { ssl: { servername: login.host, ...login.ssl } })
 })
+
+/** The same for `node:net`. */
+export const socketAddress = ({ host, port }: Login) =>
+  host.startsWith("/") ? { path: `${host}/.s.PGSQL.${port}` } : { host, port }
 
 const tlsByMode: Readonly<Record<string, false | ConnectionOptions>> = {
   disable: false,

@@ -4,7 +4,7 @@ import { type SqlError } from "effect/sql/SqlError"
 import { connect as connectSocket } from "node:net"
 import { type Unavailable } from "../domain/errors.ts"
 import { type Actor, type Answer, type Database, type Statement } from "../services/Db.ts"
-import { clientConfig, type Login } from "./Login.ts"
+import { clientConfig, type Login, socketAddress } from "./Login.ts"
 import { asOurs, RowPool } from "./RowPool.ts"
 
 export interface RowPathOptions {
@@ -25,8 +25,7 @@ const maxMessageSize = 128 * 1024 * 1024
 const connect = (login: Login, role: string, timeout: number) => (onClose: () => void) =>
   PgConnection.make({
     ...clientConfig(login),
-    stream: () =>
-      connectSocket({ host: login.host, port: login.port, noDelay: true, keepAlive: true }).once("close", onClose),
+    stream: () => connectSocket({ ...socketAddress(login), noDelay: true, keepAlive: true }).once("close", onClose),
     applicationName: "svc rows",
     multiplex: true,
     preparedStatementCacheSize: 500,
@@ -50,6 +49,12 @@ const cancel = (login: Login) => (connection: PgConnection.PgConnection) =>
       side.query("select pg_cancel_backend($1)", [connection.processId])
     )
   )
+
+/**
+ * How many ms a statement may take on average to share a connection with others. A write takes that long where the disk
+ * is slow; there connections of their own are faster, because PostgreSQL syncs their commits together.
+ */
+const patience = { read: 20, write: 2 } as const
 
 const setClaims = "select set_config('request.jwt.claims', $1, false), set_config('request.jwt.sub', $2, false)"
 
@@ -115,12 +120,13 @@ export const makeRowPath = (options: RowPathOptions): { run: Database["run"]; cl
     const claimed = actor.claims !== "" || actor.role === "authenticated"
     if (!claimed && statement.clean) {
       const send = (connection: PgConnection.PgConnection) => alone(connection, statement)
-      return statement.access === "read" ? pool.read(statement.text, send) : pool.use(send)
+      const waits = statement.waits ?? statement.access === "write"
+      return waits ? pool.use(send) : pool.share(statement.text, patience[statement.access], send)
     }
     // A service key's connection is shared with calls that carry no claims: they must not outlive the statement.
     const clean = statement.clean && actor.role !== "service_role"
     if (clean && statement.access === "read") {
-      return pool.read(statement.text, (connection) => claimedRead(connection, actor, statement))
+      return pool.share(statement.text, patience.read, (connection) => claimedRead(connection, actor, statement))
     }
     return pool.use((connection) => transaction(connection, actor, statement, clean), clean ? undefined : reset)
   }

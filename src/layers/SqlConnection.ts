@@ -69,6 +69,8 @@ export class SqlConnection {
   /** Called when an answer is larger than `largestResult`; the connection is closed then. */
   overflow: (() => void) | undefined
   private received = 0
+  /** PostgreSQL's major version. */
+  private serverVersion = 0
   private readonly login: Login
 
   constructor(login: Login, options: SqlConnectionOptions, onClose: (connection: SqlConnection) => void) {
@@ -93,6 +95,9 @@ export class SqlConnection {
       onClose(this)
     }
     // An error of the socket, or a message while nothing runs: PostgreSQL ended the session.
+    this.inside.connection.on("parameterStatus", (message: { parameterName: string; parameterValue: string }) => {
+      if (message.parameterName === "server_version") this.serverVersion = Number.parseInt(message.parameterValue, 10)
+    })
     this.client.on("error", closed)
     this.client.on("end", closed)
   }
@@ -127,7 +132,7 @@ export class SqlConnection {
     const timer = setTimeout(() => this.abandon(), connectMillis)
     const reset = () =>
       this.client.query(
-        new ResetQuery((clean) => {
+        new ResetQuery(this.serverVersion, (clean) => {
           clearTimeout(timer)
           done(clean === true && !this.dead)
         })

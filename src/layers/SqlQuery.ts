@@ -206,9 +206,16 @@ export class ParametersQuery extends Submitted<ReadonlyArray<number>> {
  * pinned at the start away as well, and only RESET ROLE brings it back.
  */
 export class ResetQuery extends Submitted<true> {
+  private readonly keepsRole: boolean
+
+  constructor(serverVersion: number, done: Done<true>) {
+    super(done)
+    this.keepsRole = serverVersion >= 17
+  }
+
   submit(connection: Connection) {
     this.together(connection, () => {
-      for (const text of ["discard all", "reset role"]) {
+      for (const text of this.keepsRole ? ["discard all"] : ["discard all", "reset role"]) {
         connection.parse({ name: "", text, types: [] }, true)
         connection.bind({}, true)
         connection.execute(null, true)

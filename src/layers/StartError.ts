@@ -8,6 +8,9 @@ export const errorCode = (cause: unknown): string | undefined =>
   typeof cause === "object" && cause !== null && "code" in cause ? String(cause.code) : undefined
 
 const reasons: Readonly<Record<string, string>> = {
+  EADDRINUSE: "the port is in use",
+  EADDRNOTAVAIL: "this machine has no such address",
+  ENOTFOUND: "no such host",
   EACCES: "permission denied",
   EPERM: "operation not permitted",
   EROFS: "the file system is read-only",

@@ -29,12 +29,16 @@ export class Catalogues extends Context.Service<
   Catalogues,
   {
     readonly get: (database: Database) => Reading
-    /** Picks by name; when `pick` finds nothing and the name's definition changed since, picks again. */
+    /**
+     * Picks by name; when `pick` finds nothing and the name's definition changed since, picks again. `exact`: what is
+     * picked must be as it is now, so where DDL does not reach us its definition is compared first.
+     */
     readonly find: <A>(
       database: Database,
       schema: string,
       name: string,
-      pick: (catalogue: Catalogue) => A | undefined
+      pick: (catalogue: Catalogue) => A | undefined,
+      exact?: boolean
     ) => Effect.Effect<A | undefined, DatabaseError | Unavailable>
     /** Something was created, altered or dropped. */
     readonly changed: (database: Database) => Effect.Effect<void>
@@ -95,6 +99,9 @@ export class Catalogues extends Context.Service<
           })
         })
 
+      const trusted = (database: Database, catalogue: Catalogue) =>
+        catalogue.watched && hearing && database.name === db.main.name
+
       const stamps = (database: Database, schema: string, name: string) =>
         Effect.map(
           database.run(ourselves, { text: stampsSql, params: [schema, name], clean: true, access: "read" }),
@@ -111,12 +118,14 @@ export class Catalogues extends Context.Service<
         database: Database,
         schema: string,
         name: string,
-        pick: (catalogue: Catalogue) => A | undefined
+        pick: (catalogue: Catalogue) => A | undefined,
+        exact: boolean
       ) {
         const catalogue = yield* get(database)
         const picked = pick(catalogue)
-        if (picked !== undefined) return picked
-        if ((yield* stamps(database, schema, name)) === stampsKnown(catalogue, schema, name)) return undefined
+        if (picked !== undefined && (!exact || trusted(database, catalogue))) return picked
+        if (name.includes("\0")) return undefined // of which no name is made
+        if ((yield* stamps(database, schema, name)) === stampsKnown(catalogue, schema, name)) return picked
         if (knownOf(database).current === catalogue) forget(database)
         return pick(yield* get(database))
       })
@@ -125,11 +134,12 @@ export class Catalogues extends Context.Service<
         database: Database,
         schema: string,
         name: string,
-        pick: (catalogue: Catalogue) => A | undefined
+        pick: (catalogue: Catalogue) => A | undefined,
+        exact = false
       ) => {
         const { current } = knownOf(database)
-        const picked = current && pick(current)
-        return picked === undefined ? search(database, schema, name, pick) : Effect.succeed(picked)
+        const picked = current && (!exact || trusted(database, current)) ? pick(current) : undefined
+        return picked === undefined ? search(database, schema, name, pick, exact) : Effect.succeed(picked)
       }
 
       const heard = yield* listener.listen("svc_ddl")
@@ -147,7 +157,7 @@ export class Catalogues extends Context.Service<
         get,
         find,
         changed: (database) => Effect.sync(() => forget(database)),
-        trusted: (database, catalogue) => catalogue.watched && hearing && database.name === db.main.name
+        trusted
       })
     })
   )

@@ -1,4 +1,5 @@
 import { Context, Effect, Layer, Result } from "effect"
+import { type Catalogue } from "../domain/Catalogue.ts"
 import { type ClientError, InvalidRequest } from "../domain/errors.ts"
 import { callSql, planCall, type RoutineCall } from "../domain/RoutineCall.ts"
 import { Catalogues } from "./Catalogues.ts"
@@ -52,12 +53,14 @@ export class Functions extends Context.Service<
           })
         }
         const names = Object.keys(value)
-        const found = yield* catalogues.find(database, schema, name, (catalogue) => {
+        const pick = (catalogue: Catalogue) => {
           const planned = planCall(schema, name, catalogue.routines(schema, name), names)
           return Result.isSuccess(planned)
             ? { call: planned.success, trusted: catalogues.trusted(database, catalogue) }
             : undefined
-        })
+        }
+        // Exact: an argument's type or the form of the result may have changed under the same names.
+        const found = yield* catalogues.find(database, schema, name, pick, true)
         if (found) return yield* run(request, found.call, found.trusted)
         const catalogue = yield* catalogues.get(database)
         const planned = yield* Effect.fromResult(planCall(schema, name, catalogue.routines(schema, name), names))

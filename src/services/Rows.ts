@@ -1,6 +1,6 @@
 import { Context, Effect, Layer, Result } from "effect"
 import { type Relation } from "../domain/Catalogue.ts"
-import { type ClientError, InvalidRequest, NotFound } from "../domain/errors.ts"
+import { type ClientError, type DatabaseError, InvalidRequest, NotFound, type Unavailable } from "../domain/errors.ts"
 import { planPayload, planRows, type RowPlan } from "../domain/RowPlan.ts"
 import { parseRowQuery, type RowQuery } from "../domain/RowQuery.ts"
 import {
@@ -73,17 +73,25 @@ export class Rows extends Context.Service<
             })
         )
 
-      const run = (request: RowRequest, sql: RowSql, access: "read" | "write", clean: boolean, offset = 0): Answered =>
-        Effect.map(
-          request.database.run(request.actor, {
-            text: sql.text,
-            params: sql.params,
-            prepare: sql.prepare,
-            access,
-            clean
-          }),
-          ([body, count]) => ({ body: String(body), count: Number(count), offset })
-        )
+      const run = (
+        request: RowRequest,
+        sql: RowSql,
+        access: "read" | "write",
+        clean: boolean,
+        offset = 0
+      ): Answered => {
+        const { text, params, prepare } = sql
+        const { database, actor } = request
+        const answer = database.run(actor, { text, params, prepare, access, clean })
+        // Where it is kept prepared, it may still have the parameter types of before an ALTER that we have not heard of.
+        const sure =
+          clean && prepare && params.length > 0
+            ? Effect.catchIf(answer, mayBeStale, () =>
+                database.run(actor, { text, params, prepare: false, access, clean: false })
+              )
+            : answer
+        return Effect.map(sure, ([body, count]) => ({ body: String(body), count: Number(count), offset }))
+      }
 
       const read = (request: RowRequest): Answered => {
         const query = parseRowQuery(request.query)
@@ -140,10 +148,12 @@ export class Rows extends Context.Service<
           })
         }
         const { payload, relation } = yield* payloadOf(request, body, query, found.relation)
-        if (payload.keys.length === 0) return empty
+        // Of the names in `columns`, those the body has: what is not there stays as it is.
+        const keys = payload._tag === "Uniform" ? payload.keys : [...(payload.rows[0]?.has ?? [])]
+        if (keys.length === 0) return empty
         const plan = planRows(query, relation, 0)
         const clean = found.trusted && relation.clean_change && plan.plain
-        return yield* run(request, updateSql(plan, payload.keys, body.text, returning), "write", clean)
+        return yield* run(request, updateSql(plan, keys, body.text, returning), "write", clean)
       })
 
       const remove = Effect.fnUntraced(function* (request: RowRequest, returning: Returning) {
@@ -159,6 +169,10 @@ export class Rows extends Context.Service<
     })
   )
 }
+
+/** Bad literals, missing operators and types that are gone. */
+const mayBeStale = (error: DatabaseError | Unavailable) =>
+  error._tag === "DatabaseError" && /^(22|42|XX)/.test(error.code)
 
 const filtered = (query: RowQuery) =>
   query.filters.length > 0

@@ -5,7 +5,7 @@ import { type ServiceStatus } from "../domain/ServiceStatus.ts"
 import { onOwnTables } from "./OwnTables.ts"
 
 /** This release; the same as in package.json, which a test compares. */
-export const version = "0.1.0"
+const version = "0.1.0"
 
 /** How the service is (spec: GET /v1/status). */
 export class Status extends Context.Service<

@@ -16,8 +16,8 @@ declare module "vitest" {
 }
 
 /** libpq URI of an address. */
-export const databaseUrl = ({ database, host, password, port, user }: Login) =>
-  `postgres://${user}:${encodeURIComponent(Redacted.value(password))}@${host}:${port}/${database}`
+export const databaseUrl = ({ database, password, port, user }: Login) =>
+  `postgres://${user}:${encodeURIComponent(Redacted.value(password))}@127.0.0.1:${port}/${database}`
 
 /** An empty data directory that also another user, whom PostgreSQL runs as under root, can enter. */
 export const makeDataDir = async () => {

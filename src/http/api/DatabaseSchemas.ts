@@ -5,6 +5,11 @@ import { ServiceRole } from "../middleware/Access.ts"
 
 /** Tables, views, functions and policies of the exposed schemas (spec: management reads of the client API). */
 export class DatabaseSchemasApi extends HttpApiGroup.make("databaseSchemas")
-  .add(HttpApiEndpoint.get("describe", "/v1/database/schema", { success: DatabaseSchema, error: Unavailable }))
+  .add(
+    HttpApiEndpoint.get("describe", "/v1/database/schema", {
+      success: DatabaseSchema,
+      error: Unavailable
+    }).annotateMerge(OpenApi.annotations({ summary: "Tables, views, functions and policies of the exposed schemas" }))
+  )
   .middleware(ServiceRole)
   .annotateMerge(OpenApi.annotations({ title: "Database schema" })) {}

@@ -10,7 +10,9 @@ const params = { id: KeyId }
 /** API keys (spec: Keys). `rate_limit` is in requests a minute; null or absent: unlimited. */
 export class KeysApi extends HttpApiGroup.make("keys")
   .add(
-    HttpApiEndpoint.get("list", "/", { success: Schema.Array(ApiKey.json), error: Unavailable }),
+    HttpApiEndpoint.get("list", "/", { success: Schema.Array(ApiKey.json), error: Unavailable }).annotateMerge(
+      OpenApi.annotations({ summary: "List keys, revoked ones too" })
+    ),
     HttpApiEndpoint.post("create", "/", {
       payload: Schema.Struct({
         keyType: KeyType,
@@ -19,18 +21,18 @@ export class KeysApi extends HttpApiGroup.make("keys")
       }),
       success: Schema.Struct({ key: ApiKey.json, secret: Schema.String }).pipe(HttpApiSchema.status(201)),
       error: Unavailable
-    }),
+    }).annotateMerge(OpenApi.annotations({ summary: "Create a key; `secret` is shown only now" })),
     HttpApiEndpoint.patch("update", "/:id", {
       params,
       payload: Schema.Struct({ label: Schema.optionalKey(Label), rate_limit: Schema.optionalKey(RateLimit) }),
       success: ApiKey.json,
       error: [NotFound, Unavailable]
-    }),
+    }).annotateMerge(OpenApi.annotations({ summary: "Change a key's label or rate limit" })),
     HttpApiEndpoint.delete("revoke", "/:id", {
       params,
       success: Schema.Struct({ success: Schema.Literal(true) }),
       error: [NotFound, Unavailable]
-    })
+    }).annotateMerge(OpenApi.annotations({ summary: "Revoke a key; its record stays" }))
   )
   .middleware(Utf8Bodies)
   .middleware(Management)
@@ -39,6 +41,10 @@ export class KeysApi extends HttpApiGroup.make("keys")
 
 /** The same list for callers of the client API. */
 export class ClientKeysApi extends HttpApiGroup.make("clientKeys")
-  .add(HttpApiEndpoint.get("list", "/v1/keys", { success: Schema.Array(ApiKey.json), error: Unavailable }))
+  .add(
+    HttpApiEndpoint.get("list", "/v1/keys", { success: Schema.Array(ApiKey.json), error: Unavailable }).annotateMerge(
+      OpenApi.annotations({ summary: "List keys, revoked ones too" })
+    )
+  )
   .middleware(ServiceRole)
   .annotateMerge(OpenApi.annotations({ title: "API keys (client API)", description: "Management read" })) {}

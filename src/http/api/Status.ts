@@ -5,6 +5,10 @@ import { ServiceRole } from "../middleware/Access.ts"
 
 /** How the service is (spec: management reads of the client API). */
 export class StatusApi extends HttpApiGroup.make("status")
-  .add(HttpApiEndpoint.get("get", "/v1/status", { success: ServiceStatus, error: Unavailable }))
+  .add(
+    HttpApiEndpoint.get("get", "/v1/status", { success: ServiceStatus, error: Unavailable }).annotateMerge(
+      OpenApi.annotations({ summary: "How the service is" })
+    )
+  )
   .middleware(ServiceRole)
   .annotateMerge(OpenApi.annotations({ title: "Status" })) {}

@@ -1,0 +1,115 @@
+import { type PgConnection } from "@effect/sql-pg"
+import { Effect, Exit, Scope } from "effect"
+import { type SqlError } from "effect/sql/SqlError"
+import { type Answer } from "../services/Db.ts"
+import { type Held } from "./RowPool.ts"
+
+/** Hands a connection all that belongs to one request, before anything else gets there. */
+export type Send = (connection: PgConnection.PgConnection) => Effect.Effect<Answer, SqlError>
+
+interface Lane {
+  held: Held | undefined
+  opening: boolean
+  inFlight: number
+  /** When the request at the head of the queue began to run, in ms. */
+  headSince: number
+}
+
+/** A lane whose head has run for longer than this gets no more requests: they would wait behind it. */
+const stuckMillis = 20
+/** How much the last run counts in a text's average. */
+const lastWeighs = 0.2
+const depth = 64
+const textsRemembered = 1000
+
+/**
+ * Connections that several requests share, each sent without waiting for the one before; PostgreSQL answers them in
+ * order. Waking it is the dearest part of a small statement, and what comes in together is written together.
+ */
+export class Lanes {
+  private readonly lanes: ReadonlyArray<Lane>
+  private readonly connect: Effect.Effect<Held, SqlError>
+  /** Average time in ms of every text seen of late. */
+  private readonly averages = new Map<string, number>()
+  private batch: Array<(effect: Effect.Effect<void>) => void> = []
+  private closed = false
+
+  constructor(size: number, connect: Effect.Effect<Held, SqlError>) {
+    this.lanes = Array.from({ length: size }, () => ({ held: undefined, opening: false, inFlight: 0, headSince: 0 }))
+    this.connect = connect
+  }
+
+  /** The least busy lane whose head is not stuck; none for a text that is new, or slower than `patience` on average. */
+  find(text: string, patience: number): Lane | undefined {
+    if ((this.averages.get(text) ?? Number.POSITIVE_INFINITY) > patience) return undefined
+    const now = performance.now()
+    let best: Lane | undefined
+    for (const lane of this.lanes) {
+      if (lane.held === undefined || lane.held.dead) this.open(lane)
+      else if (lane.inFlight < depth && (lane.inFlight === 0 || now - lane.headSince <= stuckMillis)) {
+        if (best === undefined || lane.inFlight < best.inFlight) best = lane
+      }
+    }
+    return best
+  }
+
+  /** Runs a request in a lane that `find` gave. */
+  run(lane: Lane, text: string, send: Send): Effect.Effect<Answer, SqlError> {
+    const { connection } = lane.held as Held
+    if (lane.inFlight++ === 0) lane.headSince = performance.now()
+    return Effect.onExit(
+      Effect.andThen(
+        this.nextBatch,
+        Effect.suspend(() => send(connection))
+      ),
+      () =>
+        Effect.sync(() => {
+          const now = performance.now()
+          this.judge(text, now - lane.headSince)
+          lane.headSince = now
+          lane.inFlight--
+        })
+    )
+  }
+
+  /** The same on a connection of one's own: how long it takes is remembered for the next time. */
+  readonly timed = (text: string, send: Send) => (connection: PgConnection.PgConnection) => {
+    const started = performance.now()
+    return Effect.tap(send(connection), () => Effect.sync(() => this.judge(text, performance.now() - started)))
+  }
+
+  readonly close = Effect.suspend(() => {
+    this.closed = true
+    const open = this.lanes.flatMap((lane) => (lane.held ? [lane.held] : []))
+    for (const lane of this.lanes) lane.held = undefined
+    return Effect.forEach(open, ({ scope }) => Scope.close(scope, Exit.void), { discard: true })
+  })
+
+  private judge(text: string, millis: number) {
+    const before = this.averages.get(text)
+    if (before === undefined && this.averages.size >= textsRemembered) this.averages.clear()
+    this.averages.set(text, before === undefined ? millis : before + (millis - before) * lastWeighs)
+  }
+
+  private open(lane: Lane) {
+    if (lane.opening || this.closed) return
+    lane.opening = true
+    lane.held = undefined
+    Effect.runFork(this.connect).addObserver((exit) => {
+      lane.opening = false
+      if (Exit.isFailure(exit)) return
+      lane.inFlight = 0
+      lane.held = exit.value
+    })
+  }
+
+  /** Until all requests that came in with the same turn of the event loop have been read. */
+  private readonly nextBatch = Effect.callback<void>((resume) => {
+    if (this.batch.push(resume) > 1) return
+    setImmediate(() => {
+      const batch = this.batch
+      this.batch = []
+      for (const resume of batch) resume(Effect.void)
+    })
+  })
+}

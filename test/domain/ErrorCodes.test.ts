@@ -1,0 +1,40 @@
+import { readdirSync, readFileSync } from "node:fs"
+import { join, resolve } from "node:path"
+import { assert, it } from "vitest"
+
+const root = resolve(import.meta.dirname, "../..")
+const catalogue = readFileSync(join(root, "docs/errors.md"), "utf8")
+
+/** Wherever a code is written: `code: "…"`, `body("…")`, `refused("text", "…")`, and the plain answers' tables. */
+const written = [
+  /\bcode: "([^"]+)"/g,
+  /\bbody\("([^"]+)"\)/g,
+  /\bcode = "([^"]+)"/g,
+  /"((?!SVC_)(?:PGRST\d{3}|[A-Z]+(?:_[A-Z]+)*_(?:INVALID|EXPIRED|VALID|AUDIENCE|CONFIGURED|LARGE|HTTP|ALLOWED|TIMEOUT|ERROR)))"/g
+]
+
+const codes = new Map<string, string>()
+for (const file of readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" })) {
+  if (!file.endsWith(".ts")) continue
+  const source = readFileSync(join(root, "src", file), "utf8")
+  for (const form of written) for (const match of source.matchAll(form)) codes.set(match[1] ?? "", file)
+}
+
+it("finds the codes it is about", () => {
+  assert.includeMembers(
+    [...codes.keys()],
+    [
+      "INVALID_REQUEST",
+      "RATE_LIMITED",
+      "JWT_EXPIRED",
+      "HEADERS_TOO_LARGE",
+      "INTERNAL_ERROR",
+      "PGRST205",
+      "POOL_EXHAUSTED"
+    ]
+  )
+})
+
+it.each([...codes])("%s (%s) is in docs/errors.md", (code) => {
+  assert.match(catalogue, new RegExp(`^\\|[^|]*\`${code}\`|\\(\`${code}\`\\)`, "m"))
+})

@@ -1,0 +1,94 @@
+import { Validator } from "@seriousme/openapi-schema-validator"
+import { assert, describe, inject, it } from "vitest"
+import { ask } from "../support/client.ts"
+
+const service = inject("service")
+
+interface Document {
+  readonly openapi: string
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  readonly components: {
+    readonly schemas: Readonly<Record<string, { readonly required?: ReadonlyArray<string> }>>
+    readonly securitySchemes: Readonly<Record<string, object>>
+  }
+}
+interface Operation {
+  readonly summary?: string
+  readonly security?: ReadonlyArray<Readonly<Record<string, unknown>>>
+  readonly responses: Readonly<
+    Record<string, { readonly content?: Readonly<Record<string, { readonly schema: object }>> }>
+  >
+}
+
+const document = async () => (await ask(service, "GET /openapi.json")).json as Document
+
+describe("/openapi.json", () => {
+  it("is valid OpenAPI 3.1", async () => {
+    const validator = new Validator()
+    const { errors, valid } = await validator.validate((await document()) as object as Record<string, unknown>)
+    assert.isTrue(valid, JSON.stringify(errors))
+    assert.strictEqual(validator.version, "3.1")
+  })
+
+  it("has every route, and only routes that are there", async () => {
+    const { paths } = await document()
+    const found = Object.entries(paths).flatMap(([path, operations]) =>
+      Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`)
+    )
+    assert.deepStrictEqual(found.sort(), [
+      "DELETE /api/keys/{id}",
+      "DELETE /v1/db/{table}",
+      "GET /api/keys",
+      "GET /healthz",
+      "GET /readyz",
+      "GET /v1/database/schema",
+      "GET /v1/db/{table}",
+      "GET /v1/keys",
+      "GET /v1/status",
+      "PATCH /api/keys/{id}",
+      "PATCH /v1/db/{table}",
+      "POST /api/keys",
+      "POST /v1/db/rpc/{function}",
+      "POST /v1/db/{table}",
+      "POST /v1/sql",
+      "POST /v1/sql/transaction"
+    ])
+    for (const line of found) {
+      const reply = await ask(service, line.replace(/\{[^}]+\}/g, "0"), { key: "" })
+      assert.notInclude([404, 405], reply.status, line)
+    }
+  })
+
+  it("has one schema for failures, and a key for all but the health checks", async () => {
+    const { components, paths } = await document()
+    assert.includeMembers(
+      [...(components.schemas["Error"]?.required ?? [])],
+      ["error", "code", "message", "details", "hint", "request_id"]
+    )
+    assert.deepInclude(components.securitySchemes["apikey"], { type: "apiKey", in: "header", name: "apikey" })
+    assert.deepInclude(components.securitySchemes["bearer"], { type: "http", scheme: "bearer" })
+    for (const [path, operations] of Object.entries(paths)) {
+      for (const [method, operation] of Object.entries(operations)) {
+        const about = `${method} ${path}`
+        assert.isString(operation.summary, about)
+        const open = path === "/healthz" || path === "/readyz"
+        assert.strictEqual(operation.security?.some((one) => "apikey" in one) ?? false, !open, about)
+        for (const [status, { content }] of Object.entries(operation.responses)) {
+          if (status < "400") continue
+          assert.deepStrictEqual(
+            content?.["application/json"]?.schema,
+            { $ref: "#/components/schemas/Error" },
+            `${about} ${status}`
+          )
+        }
+      }
+    }
+  })
+})
+
+it("/docs is a page of HTML", async () => {
+  const reply = await ask(service, "GET /docs")
+  assert.strictEqual(reply.status, 200)
+  assert.match(reply.headers.get("content-type") ?? "", /^text\/html/)
+  assert.match(reply.text, /^<!doctype html>/i)
+})

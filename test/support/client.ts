@@ -1,0 +1,100 @@
+import { assert } from "vitest"
+import { connect } from "node:net"
+import { type Address } from "./service.ts"
+
+export interface Reply {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  /** The body if it is JSON. */
+  readonly json: unknown
+}
+
+export interface Request {
+  /** Sent as `apikey`. */
+  readonly key?: string | undefined
+  /** Sent as `Authorization: Bearer`. */
+  readonly token?: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** A string or bytes go out as they are, anything else as JSON. */
+  readonly body?: unknown
+  readonly signal?: AbortSignal
+}
+
+/** One request, `"GET /v1/db/notes?id=eq.1"`. */
+export const ask = async ({ url }: Pick<Address, "url">, line: string, request: Request = {}): Promise<Reply> => {
+  const [method = "", path = ""] = line.split(" ", 2)
+  const { body, key, token } = request
+  const raw = body === undefined || typeof body === "string" || body instanceof Uint8Array
+  const response = await fetch(url + path, {
+    method,
+    headers: {
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+      ...(key === undefined ? {} : { apikey: key }),
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...request.headers
+    },
+    body: raw ? ((body ?? null) as Exclude<RequestInit["body"], undefined>) : JSON.stringify(body),
+    ...(request.signal === undefined ? {} : { signal: request.signal })
+  })
+  const text = await response.text()
+  return { status: response.status, headers: response.headers, text, json: parsed(text) }
+}
+
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Runs one statement as the service role and gives its rows. */
+export const sql = async (
+  service: Pick<Address, "url" | "service_role">,
+  text: string,
+  params: Array<unknown> = []
+) => {
+  const reply = await ask(service, "POST /v1/sql", { key: service.service_role, body: { sql: text, params } })
+  assert.strictEqual(reply.status, 200, reply.text)
+  return (reply.json as { rows: Array<Record<string, unknown>> }).rows
+}
+
+/** Asserts that an answer is a refusal in our shape: this status and code, nothing of our insides. */
+export const assertRefused = (reply: Reply, status: number, code?: string) => {
+  const about = `${reply.status} ${reply.text.slice(0, 500)}`
+  assert.strictEqual(reply.status, status, about)
+  assert.match(reply.headers.get("content-type") ?? "", /^application\/json/, about)
+  const body = reply.json as Record<string, unknown>
+  for (const name of ["error", "code", "message", "request_id"]) assert.isString(body[name], about)
+  for (const name of ["details", "hint"]) assert.property(body, name, about)
+  assert.strictEqual(body["message"], body["error"])
+  if (code !== undefined) assert.strictEqual(body["code"], code, about)
+  assert.notMatch(reply.text, /node_modules|\.ts:\d+|\bat [\w.]+ \(/, "a stack trace")
+  return body
+}
+
+/** Sends bytes on a socket of its own and gives all that comes back until the other side closes. */
+export const talk = ({ url }: Pick<Address, "url">, ...pieces: ReadonlyArray<string | Uint8Array>): Promise<string> =>
+  new Promise((done, failed) => {
+    const { hostname, port } = new URL(url)
+    let heard = ""
+    const socket = connect(Number(port), hostname, () => {
+      for (const piece of pieces) socket.write(piece)
+    })
+    socket.setEncoding("latin1").on("data", (text: string) => (heard += text))
+    socket.setTimeout(30_000, () => socket.destroy(new Error(`Nothing more came for 30 s after: ${heard}`)))
+    socket.once("close", () => done(heard))
+    socket.once("error", (cause) => {
+      // Closed while we were still sending: what was said before counts.
+      if (heard === "" && !/ECONNRESET|EPIPE/.test(cause.message)) failed(cause)
+    })
+  })
+
+/** A raw answer as `ask` would give it. */
+export const replyOf = (raw: string): Reply => {
+  const [head = "", text = ""] = raw.split(/\r\n\r\n/, 2)
+  const [status = "", ...fields] = head.split("\r\n")
+  const headers = new Headers(fields.map((field) => field.split(/: */, 2) as [string, string]))
+  return { status: Number(status.split(" ")[1]), headers, text, json: parsed(text) }
+}

@@ -36,6 +36,10 @@ export const jsonBody = (
       new UnsupportedMediaType({ error: `The body must be application/json, not ${type.slice(0, 100)}` })
     )
   }
+  const encoding = request.headers["content-encoding"]
+  if (encoding !== undefined && encoding !== "identity") {
+    return Effect.fail(new UnsupportedMediaType({ error: "The body must be sent as it is, without Content-Encoding" }))
+  }
   const tooLarge = () => new PayloadTooLarge({ error: `The body is larger than ${limit / 1024 / 1024} MiB` })
   if (Number(request.headers["content-length"] ?? 0) > limit) return Effect.fail(tooLarge())
   return Effect.provideService(request.arrayBuffer, HttpIncomingMessage.MaxBodySize, ByteSize.bytes(limit)).pipe(

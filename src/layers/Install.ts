@@ -16,7 +16,8 @@ export interface InstallOptions {
 }
 
 interface Installed {
-  /** Password of the login role `svc_authenticator`. */
+  /** Login role that anon and authenticated callers come through. */
+  readonly authenticator: string
   readonly authenticatorPassword: Redacted.Redacted
 }
 
@@ -41,10 +42,10 @@ export const install = (options: InstallOptions) =>
         yield* sql.unsafe("revoke all on schema svc from public")
         yield* migrate(sql)
         yield* roles(sql, options.serviceRole)
-        const authenticatorPassword = yield* password(sql)
+        const login = yield* authenticator(sql)
         for (const schema of options.schemas) yield* grants(sql, schema, options.serviceRole)
         yield* eventTrigger(sql)
-        return { authenticatorPassword } satisfies Installed
+        return login satisfies Installed
       })
     )
   })
@@ -52,14 +53,14 @@ export const install = (options: InstallOptions) =>
 const sqlState = (error: SqlError.SqlError) => (error.reason.cause as { readonly code?: string }).code
 
 /** Runs a statement that may be beyond our login's rights. */
-const needs = (sql: SqlClient.SqlClient, text: string, right: string) =>
+const needs = (sql: SqlClient.SqlClient, text: string, right: string, remedy = text) =>
   Effect.catchIf(
     sql.unsafe(text),
     (error) => sqlState(error) === "42501",
     () =>
       Effect.fail(
         new InstallError({
-          message: `The database login lacks a right: ${right}. Grant it, or run as an administrator: ${text};`
+          message: `The database login lacks a right: ${right}. Grant it, or run as an administrator: ${remedy};`
         })
       )
   )
@@ -96,14 +97,9 @@ const roles = (sql: SqlClient.SqlClient, serviceRole: string) =>
     const have = new Set(found.map((row) => row.name))
     const wanted: Record<string, string> = {
       anon: "create role anon nologin nobypassrls",
-      authenticated: "create role authenticated nologin nobypassrls",
-      svc_authenticator: "create role svc_authenticator login noinherit nobypassrls"
+      authenticated: "create role authenticated nologin nobypassrls"
     }
     for (const [name, text] of Object.entries(wanted)) if (!have.has(name)) yield* needs(sql, text, "CREATEROLE")
-    const [member] = yield* sql<{ ok: boolean }>`
-      select pg_has_role('svc_authenticator', 'anon', 'member')
-         and pg_has_role('svc_authenticator', 'authenticated', 'member') as ok`
-    if (!member?.ok) yield* needs(sql, "grant anon, authenticated to svc_authenticator", "ADMIN on the roles")
     const [service] = yield* sql<{ exists: boolean; may: boolean; bypass: boolean; me: string }>`
       select current_user::text as me,
              exists (select from pg_roles where rolname = ${serviceRole}) as exists,
@@ -122,16 +118,36 @@ const roles = (sql: SqlClient.SqlClient, serviceRole: string) =>
     return undefined
   })
 
-/** Kept in the database, because every replica needs the same one. */
-const password = (sql: SqlClient.SqlClient) =>
+const setting = (sql: SqlClient.SqlClient, name: string) =>
+  Effect.map(sql<{ value: string }>`select value from svc.settings where name = ${name}`, (rows) => rows[0]?.value)
+
+/**
+ * The login role and its password, kept in the database because every replica needs the same. Roles belong to the whole
+ * server: where another database's service made `svc_authenticator`, this one gets a role of its own.
+ */
+const authenticator = (sql: SqlClient.SqlClient) =>
   Effect.gen(function* () {
-    const [kept] = yield* sql<{ value: string }>`select value from svc.settings where name = 'authenticator_password'`
-    if (kept) return Redacted.make(kept.value)
+    const kept = yield* setting(sql, "authenticator_password")
+    const role = (yield* setting(sql, "authenticator_role")) ?? "svc_authenticator"
+    if (kept !== undefined && (yield* exists(sql, role))) {
+      return { authenticator: role, authenticatorPassword: Redacted.make(kept) }
+    }
+    const [database] = yield* sql<{ oid: string; me: string }>`
+      select oid::text as oid, current_user::text as me from pg_database where datname = current_database()`
+    const name = (yield* exists(sql, "svc_authenticator")) ? `svc_authenticator_${database?.oid}` : "svc_authenticator"
     const made = randomBytes(24).toString("base64url")
-    yield* needs(sql, `alter role svc_authenticator with login password '${made}'`, "ADMIN on role svc_authenticator")
-    yield* sql`insert into svc.settings (name, value) values ('authenticator_password', ${made})`
-    return Redacted.make(made)
+    const verb = (yield* exists(sql, name)) ? "alter" : "create"
+    const text = `${verb} role ${name} login noinherit nobypassrls password '${made}'`
+    yield* needs(sql, text, "CREATEROLE", `alter role ${quote(database?.me ?? "")} createrole`)
+    yield* needs(sql, `grant anon, authenticated to ${name}`, "ADMIN on the roles anon and authenticated")
+    yield* sql`
+      insert into svc.settings (name, value) values ('authenticator_password', ${made}), ('authenticator_role', ${name})
+      on conflict (name) do update set value = excluded.value`
+    return { authenticator: name, authenticatorPassword: Redacted.make(made) }
   })
+
+const exists = (sql: SqlClient.SqlClient, role: string) =>
+  Effect.map(sql`select from pg_roles where rolname = ${role}`, (rows) => rows.length > 0)
 
 /**
  * What Supabase users expect of a schema: anon and authenticated may use it, and tables that the service role creates
@@ -169,4 +185,5 @@ const eventTrigger = (sql: SqlClient.SqlClient) =>
              exists (select from pg_event_trigger where evtname = 'svc_ddl') as there`
     if (!state?.superuser || state.there) return
     yield* sql.unsafe("create event trigger svc_ddl on ddl_command_end execute function svc.notify_ddl()")
+    yield* sql.unsafe("alter event trigger svc_ddl enable always") // replicated and restored DDL is DDL too
   })

@@ -1,11 +1,12 @@
 import { type PgConnection } from "@effect/sql-pg"
 import { Effect, Exit, Scope } from "effect"
 import { type SqlError } from "effect/sql/SqlError"
+import { type Unavailable } from "../domain/errors.ts"
 import { type Answer } from "../services/Db.ts"
 import { type Held } from "./RowPool.ts"
 
 /** Hands a connection all that belongs to one request, before anything else gets there. */
-export type Send = (connection: PgConnection.PgConnection) => Effect.Effect<Answer, SqlError>
+export type Send = (connection: PgConnection.PgConnection) => Effect.Effect<Answer, SqlError | Unavailable>
 
 interface Lane {
   held: Held | undefined
@@ -15,10 +16,14 @@ interface Lane {
   headSince: number
 }
 
-/** A lane whose head has run for longer than this gets no more requests: they would wait behind it. */
-const stuckMillis = 20
-/** How much the last run counts in a text's average. */
-const lastWeighs = 0.2
+/** A text that takes longer on average is not let into a lane, nor anything behind a head that has run for longer. */
+const slowMillis = 20
+/**
+ * How much the last run counts in a text's average: more when it was quicker, because what makes a run slower is mostly
+ * the crowd around it.
+ */
+const quickerWeighs = 0.5
+const slowerWeighs = 0.05
 const depth = 64
 const textsRemembered = 1000
 
@@ -39,14 +44,14 @@ export class Lanes {
     this.connect = connect
   }
 
-  /** The least busy lane whose head is not stuck; none for a text that is new, or slower than `patience` on average. */
-  find(text: string, patience: number): Lane | undefined {
-    if ((this.averages.get(text) ?? Number.POSITIVE_INFINITY) > patience) return undefined
+  /** The least busy lane whose head is not stuck; none for a text that is new, or slow on average. */
+  find(text: string): Lane | undefined {
+    if ((this.averages.get(text) ?? Number.POSITIVE_INFINITY) > slowMillis) return undefined
     const now = performance.now()
     let best: Lane | undefined
     for (const lane of this.lanes) {
       if (lane.held === undefined || lane.held.dead) this.open(lane)
-      else if (lane.inFlight < depth && (lane.inFlight === 0 || now - lane.headSince <= stuckMillis)) {
+      else if (lane.inFlight < depth && (lane.inFlight === 0 || now - lane.headSince <= slowMillis)) {
         if (best === undefined || lane.inFlight < best.inFlight) best = lane
       }
     }
@@ -54,7 +59,7 @@ export class Lanes {
   }
 
   /** Runs a request in a lane that `find` gave. */
-  run(lane: Lane, text: string, send: Send): Effect.Effect<Answer, SqlError> {
+  run(lane: Lane, text: string, send: Send): Effect.Effect<Answer, SqlError | Unavailable> {
     const { connection } = lane.held as Held
     if (lane.inFlight++ === 0) lane.headSince = performance.now()
     return Effect.onExit(
@@ -88,7 +93,8 @@ export class Lanes {
   private judge(text: string, millis: number) {
     const before = this.averages.get(text)
     if (before === undefined && this.averages.size >= textsRemembered) this.averages.clear()
-    this.averages.set(text, before === undefined ? millis : before + (millis - before) * lastWeighs)
+    if (before === undefined) this.averages.set(text, millis)
+    else this.averages.set(text, before + (millis - before) * (millis < before ? quickerWeighs : slowerWeighs))
   }
 
   private open(lane: Lane) {

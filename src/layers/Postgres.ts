@@ -35,10 +35,10 @@ export const layerDb = Layer.effect(
     const timeout = yield* duration("SVC_DB_TIMEOUT", 8_000)
     const sqlTimeout = yield* duration("SVC_SQL_TIMEOUT", 30_000)
 
-    const { authenticatorPassword } = yield* whenUp(address, install({ serviceRole, schemas }))
+    const { authenticator, authenticatorPassword } = yield* whenUp(address, install({ serviceRole, schemas }))
     const rows = makeRowPath({
       owner: address,
-      authenticator: { ...address, user: "svc_authenticator", password: authenticatorPassword },
+      authenticator: { ...address, user: authenticator, password: authenticatorPassword },
       serviceRole,
       poolSize,
       timeout

@@ -5,6 +5,7 @@ import { connect as connectSocket } from "node:net"
 import { type Unavailable } from "../domain/errors.ts"
 import { type Actor, type Answer, type Database, type Statement } from "../services/Db.ts"
 import { clientConfig, type Login, socketAddress } from "./Login.ts"
+import { databaseDown } from "./PostgresErrors.ts"
 import { asOurs, RowPool } from "./RowPool.ts"
 
 export interface RowPathOptions {
@@ -50,15 +51,13 @@ const cancel = (login: Login) => (connection: PgConnection.PgConnection) =>
     )
   )
 
-/**
- * How many ms a statement may take on average to share a connection with others. A write takes that long where the disk
- * is slow; there connections of their own are faster, because PostgreSQL syncs their commits together.
- */
-const patience = { read: 20, write: 2 } as const
-
 const setClaims = "select set_config('request.jwt.claims', $1, false), set_config('request.jwt.sub', $2, false)"
 
-/** Everything that user code can leave in a session, but for prepared statements (their texts are ours). */
+/** Unprepared: user code may have thrown every prepared statement away. */
+const plain = (connection: PgConnection.PgConnection, text: string, params: ReadonlyArray<string> = []) =>
+  connection.queryValues(text, params, false)
+
+/** Everything that user code can leave in a session, but for what it prepared. */
 const resets = [
   "reset session authorization",
   "reset role",
@@ -66,12 +65,14 @@ const resets = [
   "close all",
   "unlisten *",
   "discard temp",
-  "discard sequences",
-  "select pg_advisory_unlock_all()"
+  "select pg_advisory_unlock_all(), (select count(*) from pg_prepared_statements where from_sql)::text"
 ]
 
+/** Fails when the connection can't be made as new: whoever called drops it then. */
 const reset = (connection: PgConnection.PgConnection) =>
-  together(resets.map((text) => connection.queryValues(text, [])))
+  Effect.flatMap(together(resets.map((text) => plain(connection, text))), (results) =>
+    rowOf(results.at(-1))[1] === "0" ? Effect.void : Effect.fail("prepared statements are left")
+  )
 
 /**
  * Sends all at once, in order, and waits for all; the first failure is the one reported. Each is handed to the
@@ -120,13 +121,12 @@ export const makeRowPath = (options: RowPathOptions): { run: Database["run"]; cl
     const claimed = actor.claims !== "" || actor.role === "authenticated"
     if (!claimed && statement.clean) {
       const send = (connection: PgConnection.PgConnection) => alone(connection, statement)
-      const waits = statement.waits ?? statement.access === "write"
-      return waits ? pool.use(send) : pool.share(statement.text, patience[statement.access], send)
+      return statement.access === "read" ? pool.share(statement.text, send) : pool.use(send)
     }
     // A service key's connection is shared with calls that carry no claims: they must not outlive the statement.
     const clean = statement.clean && actor.role !== "service_role"
     if (clean && statement.access === "read") {
-      return pool.share(statement.text, patience.read, (connection) => claimedRead(connection, actor, statement))
+      return pool.share(statement.text, (connection) => claimedRead(connection, actor, statement))
     }
     return pool.use((connection) => transaction(connection, actor, statement, clean), clean ? undefined : reset)
   }
@@ -150,8 +150,16 @@ let turns = 0
 /**
  * Claims, then the statement, on a connection where other callers' pairs may come before and after. The answer says
  * itself under whose claims it was made (all settings of a turn are set or none): no other one is ever given out.
+ *
+ * They differ when user code threw the prepared claims statement away: the driver notices and sends it once more, but
+ * the statement has run by then. The second try finds it prepared.
  */
-const claimedRead = (connection: PgConnection.PgConnection, actor: Actor, statement: Statement) => {
+const claimedRead = (
+  connection: PgConnection.PgConnection,
+  actor: Actor,
+  statement: Statement,
+  tries = 2
+): Effect.Effect<Answer, SqlError | Unavailable> => {
   const turn = String(turns++)
   const text = `select *, current_setting('svc.turn', true) from (${statement.text}) _svc_answer`
   return Effect.flatMap(
@@ -161,26 +169,29 @@ const claimedRead = (connection: PgConnection.PgConnection, actor: Actor, statem
     ]),
     (results) => {
       const row = rowOf(results[1])
-      return row.at(-1) === turn ? Effect.succeed(row) : Effect.die("A statement ran under another caller's claims")
+      if (row.at(-1) === turn) return Effect.succeed(row)
+      return tries > 1 ? claimedRead(connection, actor, statement, tries - 1) : Effect.fail(databaseDown())
     }
   )
 }
 
 const transaction = (connection: PgConnection.PgConnection, actor: Actor, statement: Statement, clean: boolean) => {
   const reading = statement.access === "read"
-  const claims = connection.queryValues(setClaims, [actor.claims, actor.sub])
+  const send = (text: string, params: ReadonlyArray<string> = []) => connection.queryValues(text, params, clean)
+  const claims = send(setClaims, [actor.claims, actor.sub])
   return Effect.map(
     together([
+      // The last numbers that clean statements drew are no business of user code.
+      ...(clean ? [] : [send("discard sequences")]),
       // Before the transaction too: should the driver find the statement no longer prepared, it sends it once more
       // after COMMIT, and must meet these claims and not the ones of the caller before.
       claims,
-      connection.queryValues(reading ? "begin read only" : "begin", []),
+      send(reading ? "begin read only" : "begin"),
       // Inside it, so that the statement is refused if the claims could not be set.
       claims,
-      // Unprepared where user code may have thrown prepared statements away.
       connection.queryValues(statement.text, statement.params, clean ? statement.prepare : false),
-      connection.queryValues(reading ? "rollback" : "commit", [])
+      send(reading ? "rollback" : "commit")
     ]),
-    (results) => rowOf(results[3])
+    (results) => rowOf(results.at(-2))
   )
 }

@@ -23,8 +23,8 @@ export interface RowPoolOptions {
 }
 
 /**
- * Connections pinned to one database role. A request has a connection of its own, except cheap statements that run no
- * user code: those share a few lanes (Lanes.ts).
+ * Connections pinned to one database role. A request has a connection of its own, except cheap reads that run no user
+ * code: those share a few lanes (Lanes.ts).
  */
 export class RowPool {
   private readonly slots: Slots<Held, SqlError>
@@ -33,10 +33,11 @@ export class RowPool {
 
   constructor(options: RowPoolOptions) {
     this.options = options
-    const lanes = options.size >= 4 ? Math.min(4, Math.floor(options.size / 3)) : 0
+    // Beside the others, not out of their number: commits of writes are synced together, the more the better.
+    const lanes = options.size >= 4 ? 3 : 0
     this.lanes = new Lanes(lanes, this.connect)
     this.slots = new Slots({
-      size: options.size - lanes,
+      size: options.size,
       open: this.connect,
       close: (held) => {
         held.dead = true
@@ -47,21 +48,19 @@ export class RowPool {
   }
 
   /**
-   * A statement that runs no user code and waits for nobody's locks: in a lane when it may, else on a connection of its
-   * own. `send` hands the connection everything at once; in a lane other requests follow right behind.
-   *
-   * @param patience ms a statement may take on average to be let into a lane
+   * A read that runs no user code: in a lane when it may, else on a connection of its own. `send` hands the connection
+   * everything at once; in a lane other requests follow right behind.
    */
-  readonly share = (text: string, patience: number, send: Send): Effect.Effect<Answer, SqlError | Unavailable> =>
+  readonly share = (text: string, send: Send): Effect.Effect<Answer, SqlError | Unavailable> =>
     Effect.suspend(() => {
-      const lane = this.lanes.find(text, patience)
+      const lane = this.lanes.find(text)
       return lane === undefined ? this.use(this.lanes.timed(text, send)) : this.lanes.run(lane, text, send)
     })
 
   /** Exclusive use of a connection. `after` cleans it while nobody waits, before the next one gets it. */
   readonly use = <A, E>(
     body: (connection: PgConnection.PgConnection) => Effect.Effect<A, E>,
-    after?: (connection: PgConnection.PgConnection) => Effect.Effect<unknown, SqlError>
+    after?: (connection: PgConnection.PgConnection) => Effect.Effect<unknown, unknown>
   ): Effect.Effect<A, E | SqlError | Unavailable> =>
     Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(this.slots.take, (held) =>
@@ -79,7 +78,7 @@ export class RowPool {
   /** Closes what is idle now and what is in use when it comes back. */
   readonly close = Effect.suspend(() => Effect.andThen(this.slots.close, this.lanes.close))
 
-  private clean(held: Held, after: (connection: PgConnection.PgConnection) => Effect.Effect<unknown, SqlError>) {
+  private clean(held: Held, after: (connection: PgConnection.PgConnection) => Effect.Effect<unknown, unknown>) {
     Effect.runFork(after(held.connection)).addObserver((exit) => {
       if (Exit.isSuccess(exit)) this.slots.give(held)
       else this.slots.drop(held)

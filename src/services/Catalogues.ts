@@ -1,7 +1,7 @@
 import { Context, Effect, Fiber, Layer, Schema, Stream } from "effect"
 import { type Catalogue, CatalogueRows, makeCatalogue } from "../domain/Catalogue.ts"
 import { catalogueSql, stampsSql } from "../domain/CatalogueSql.ts"
-import { type DatabaseError, type Unavailable } from "../domain/errors.ts"
+import { type DatabaseError, Unavailable } from "../domain/errors.ts"
 import { arrayLiteral } from "../domain/RowText.ts"
 import { type Actor, type Database, Db } from "./Db.ts"
 import { Listener } from "./Listener.ts"
@@ -19,6 +19,9 @@ interface Known {
 }
 
 const ourselves: Actor = { role: "service_role", claims: "", sub: "" }
+const slow = Effect.suspend(() =>
+  Effect.fail(new Unavailable({ error: "The database is too busy to say what is in it", code: "DATABASE_BUSY" }))
+)
 const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(CatalogueRows))
 
 /**
@@ -73,6 +76,8 @@ export class Catalogues extends Context.Service<
           return database
             .run(ourselves, { text: catalogueSql, params: [arrayLiteral(schemas)], clean: true, access: "read" })
             .pipe(
+              // The text is ours: what is wrong with it is not the caller's.
+              Effect.catchTag("DatabaseError", (error) => (error.status === 504 ? slow : Effect.die(error))),
               Effect.flatMap(([text]) => Effect.orDie(decode(text))),
               Effect.map(makeCatalogue),
               Effect.flatMap((catalogue): Reading => {

@@ -17,8 +17,6 @@ export interface Statement {
   /** Runs no user-written code (functions, triggers, policies that call any): nothing can be left in the session. */
   readonly clean: boolean
   readonly access: "read" | "write"
-  /** May have to wait for another transaction's row locks. Default: writes may. */
-  readonly waits?: boolean
   /** Kept prepared under its text; `false` for texts that are unlikely to come again. Default true. */
   readonly prepare?: boolean
 }

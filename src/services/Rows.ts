@@ -172,15 +172,26 @@ export class Rows extends Context.Service<
 
 /** Bad literals, missing operators and types that are gone. */
 const mayBeStale = (error: DatabaseError | Unavailable) =>
-  error._tag === "DatabaseError" && /^(22|42|XX)/.test(error.code)
+  error._tag === "DatabaseError" && /^(22|42(?!501)|XX)/.test(error.code)
 
-const filtered = (query: RowQuery) =>
-  query.filters.length > 0
+/** What a PATCH or DELETE must have, and must not: it always means all rows that match. */
+const filtered = (query: RowQuery) => {
+  if (query.filters.length === 0) {
+    return Effect.fail(
+      new InvalidRequest({
+        error: "A PATCH or DELETE needs a filter",
+        code: "FILTER_REQUIRED",
+        hint: "Add one such as ?id=eq.1. To mean every row, use one that is always true: ?id=not.is.null"
+      })
+    )
+  }
+  return query.limit === undefined && query.offset === undefined
     ? Effect.void
     : Effect.fail(
         new InvalidRequest({
-          error: "A PATCH or DELETE needs a filter",
-          code: "FILTER_REQUIRED",
-          hint: "Add one such as ?id=eq.1. To mean every row, use one that is always true: ?id=not.is.null"
+          error: "limit and offset don't go with PATCH and DELETE: every row that matches is meant",
+          code: "LIMIT_NOT_ALLOWED",
+          hint: "Name the rows in the filter, for example ?id=in.(1,2)"
         })
       )
+}

@@ -13,7 +13,15 @@ const relationOf = (...columns: ReadonlyArray<ReturnType<typeof column>>) =>
   makeCatalogue({
     watched: true,
     relations: [
-      { schema: "s", name: "t", stamp: "1", columns, clean_read: true, clean_insert: true, clean_change: true }
+      {
+        schema: "s",
+        name: "t",
+        stamp: "1",
+        columns,
+        clean_read: true,
+        clean_insert: true,
+        clean_change: true
+      }
     ],
     routines: []
   }).relation("s", "t") as Relation
@@ -82,7 +90,7 @@ describe("payloads", () => {
       rows: [
         { json: '{"a":1.0}', has: new Set(["a"]) },
         { json: '{"b" : 2}', has: new Set(["b"]) },
-        { json: "{}", has: new Set() }
+        { json: "{}", has: new Set<string>() }
       ]
     })
     assert.deepInclude(payload('{"a":1,"x":2}', ["a", "b"]), { _tag: "Mixed", keys: ["a", "b"] })

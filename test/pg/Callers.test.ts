@@ -201,7 +201,7 @@ suite("callers on one connection", (it) => {
     )
   })
 
-  it.effect.fails("are answered after one has thrown the prepared statements away", () =>
+  it.effect("are answered after one has thrown the prepared statements away", () =>
     Effect.gen(function* () {
       for (const [first, second] of pairs) {
         for (const statement of ["deallocate all", "discard plans", "prepare leaked as select 1"]) {
@@ -215,7 +215,7 @@ suite("callers on one connection", (it) => {
     })
   )
 
-  it.effect.fails("don't learn the last number of a sequence that another drew", () =>
+  it.effect("don't learn the last number of a sequence that another drew", () =>
     Effect.gen(function* () {
       yield* post("mine", {}, { actor: ann })
       const { last } = (yield* stateOf(bob)) as { readonly last: unknown }
@@ -223,7 +223,7 @@ suite("callers on one connection", (it) => {
     })
   )
 
-  it.effect.fails("don't find the statements that another prepared", () =>
+  it.effect("don't find the statements that another prepared", () =>
     Effect.gen(function* () {
       yield* rpc("dirty", { statement: "prepare leaked as select 1" }, { actor: ann })
       assert.strictEqual(yield* refusal(rpc("dirty", { statement: "execute leaked" }, { actor: bob })), "400 26000")
@@ -280,7 +280,7 @@ suite("callers on one connection", (it) => {
         }
       }
       // The login behind both has no rights of its own.
-      assert.deepInclude(yield* who("set role none", anon), { success: "svc_authenticator" })
+      assert.match(String(yield* rpc("who", { first: "set role none" }, { actor: anon })), /^svc_authenticator/)
       assert.strictEqual(yield* refusal(rpc("peek", {}, { actor: anon })), "401 42501")
     })
   )

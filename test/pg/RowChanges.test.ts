@@ -43,7 +43,7 @@ for (const heard of [true, false]) {
           assert.deepStrictEqual(yield* get("fresh?w=eq.x"), [{ id: 1, w: "x" }])
           assert.deepStrictEqual(yield* patch("fresh?w=eq.x", { w: "z" }), [{ id: 1, w: "z" }])
           assert.strictEqual(yield* refusal(get("fresh?v=eq.x")), "400 42703")
-          assert.strictEqual(yield* refusal(post("fresh", { v: "x" })), "400 " + "PGRST204")
+          assert.strictEqual(yield* refusal(post("fresh", { v: "x" })), "400 PGRST204")
           yield* sql("alter table fresh drop w")
           assert.deepStrictEqual(yield* get("fresh?id=eq.1"), [{ id: 1 }])
           yield* sql("alter table fresh rename to older")

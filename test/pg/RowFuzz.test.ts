@@ -33,76 +33,42 @@ const word = fc.oneof(
   { weight: 2, arbitrary: fc.string({ unit: "binary", maxLength: 12 }) },
   fc.string({ unit: fc.constantFrom(..."\"'\\(),.:;->%$ \0\n{}[]*=!ab1é😀\ud800"), maxLength: 10 })
 )
-const name = fc.oneof(
-  word,
-  word.map((text) => `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`)
-)
-const operator = fc.constantFrom(
-  "eq",
-  "neq",
-  "gt",
-  "gte",
-  "lt",
-  "lte",
-  "like",
-  "ilike",
-  "is",
-  "in",
-  "not.eq",
-  "not.in",
-  "not.is",
-  "cs",
-  "fts",
-  "eq(any)",
-  ""
-)
+/** A column, in the quotes that it may need; sometimes anything. */
+const name = fc
+  .oneof({ weight: 8, arbitrary: fc.constantFrom(...columns) }, { weight: 1, arbitrary: word })
+  .map((text) => `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`)
+const names = fc.oneof({ weight: 9, arbitrary: name }, { weight: 1, arbitrary: word })
+const oneOf = (texts: string) => fc.constantFrom(...texts.split(" "))
+const listOf = (items: fc.Arbitrary<string>) => fc.array(items, { minLength: 1, maxLength: 4 }).map((all) => all.join())
+const joined = (...parts: ReadonlyArray<fc.Arbitrary<string>>) => fc.tuple(...parts).map((all) => all.join(""))
 const literal = fc.oneof(
   word,
-  fc.constantFrom(
-    "1",
-    "null",
-    "true",
-    "(1,2)",
-    '("a,b",c)',
-    "()",
-    "{1,2}",
-    "{}",
-    "[1,5)",
-    "2026-01-01",
-    "NaN",
-    "infinity",
-    "\\x00",
-    "glad",
-    "1e400",
-    '{"a":1}'
-  ),
+  oneOf('1 null true (1,2) ("a,b",c) () {1,2} {} [1,5) 2026-01-01 NaN infinity \\x00 glad 1e400 {"a":1}'),
   fc.bigInt().map(String)
 )
-const pair = fc.oneof(
-  fc.tuple(
-    name,
-    fc.tuple(operator, literal).map((parts) => parts.join("."))
-  ),
-  fc.tuple(
-    fc.constant("select"),
-    fc.array(fc.oneof(name, word), { maxLength: 4 }).map((items) => items.join(","))
-  ),
-  fc.tuple(
-    fc.constant("order"),
-    fc
-      .array(fc.tuple(name, fc.constantFrom("", ".asc", ".desc", ".nullsfirst", ".desc.nullslast", ".up")), {
-        maxLength: 3
-      })
-      .map((items) => items.map((item) => item.join("")).join(","))
-  ),
-  fc.tuple(fc.constantFrom("limit", "offset"), fc.oneof(fc.nat().map(String), word)),
-  fc.tuple(
-    fc.constantFrom("columns", "on_conflict", "and", "or", "not.and"),
-    fc.array(name, { maxLength: 3 }).map((items) => items.join(","))
-  ),
-  fc.tuple(word, literal)
+const condition = joined(
+  oneOf(" not."),
+  fc.oneof(
+    { weight: 5, arbitrary: joined(oneOf("eq. neq. gt. gte. lt. lte. like. ilike."), literal) },
+    { weight: 1, arbitrary: oneOf("is.null is.not_null is.true is.false is.unknown") },
+    { weight: 1, arbitrary: oneOf('in.(1,2) in.() in.("a,b",null) in.({}) in.("\\\\") in.(\'") in.("(")') }
+  )
 )
-const query = fc.array(pair, { maxLength: 5 })
+const direction = oneOf(" .asc .desc .nullsfirst .desc.nullslast")
+const asked = fc.oneof(
+  { weight: 4, arbitrary: fc.tuple(name, condition) },
+  { weight: 2, arbitrary: fc.tuple(fc.constant("select"), listOf(names)) },
+  { weight: 2, arbitrary: fc.tuple(fc.constant("order"), listOf(joined(name, direction))) },
+  { weight: 1, arbitrary: fc.tuple(oneOf("limit offset"), fc.nat().map(String)) },
+  { weight: 1, arbitrary: fc.tuple(oneOf("columns on_conflict"), listOf(name)) }
+)
+const mistaken = fc.oneof(
+  fc.tuple(word, literal),
+  fc.tuple(names, joined(oneOf("cs. fts. eq(any). is. in. not.not.eq. EQ. "), literal)),
+  fc.tuple(oneOf("and or not.and select order columns limit offset"), fc.oneof(word, listOf(word)))
+)
+const pair = fc.oneof({ weight: 12, arbitrary: asked }, { weight: 1, arbitrary: mistaken })
+const query = fc.array(pair, { maxLength: 4 })
 
 const value = fc.oneof(
   fc.jsonValue({ maxDepth: 3 }),
@@ -112,7 +78,7 @@ const value = fc.oneof(
     at: "(1,2)"
   })
 )
-const row = fc.dictionary(fc.oneof({ weight: 5, arbitrary: fc.constantFrom(...columns) }, word), value, { maxKeys: 5 })
+const row = fc.dictionary(fc.oneof({ weight: 40, arbitrary: fc.constantFrom(...columns) }, word), value, { maxKeys: 4 })
 const body = fc
   .oneof(
     { weight: 3, arbitrary: row },

@@ -43,7 +43,7 @@ const measure = async (service: Service, scenario: Scenario, seconds: number): P
   const against = (url: string, seconds: number) => load({ ...request, url, seconds })
   try {
     await against(bare.url, 1)
-    await against(service.url, 2)
+    await against(service.url, 4)
     // The machine is never the same for long: short slices, each between two of the baseline.
     const slice = seconds / slices
     const bases = [await against(bare.url, slice)]

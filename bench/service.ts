@@ -30,7 +30,7 @@ export const startService = async (entry: string, profileDir: string | undefined
     entry,
     [],
     [
-      "--max-semi-space-size=8", // as npm start
+      "--max-semi-space-size=12", // as npm start
       ...(profileDir === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profileDir}`])
     ],
     {

@@ -25,6 +25,8 @@ const slowMillis = 20
 const quickerWeighs = 0.5
 const slowerWeighs = 0.05
 const depth = 64
+/** So many requests are put into one lane before the next is used. */
+const companions = 16
 const textsRemembered = 1000
 
 /**
@@ -44,7 +46,7 @@ export class Lanes {
     this.connect = connect
   }
 
-  /** The least busy lane whose head is not stuck; none for a text that is new, or slow on average. */
+  /** A lane whose head is not stuck; none for a text that is new, or slow on average. */
   find(text: string): Lane | undefined {
     if ((this.averages.get(text) ?? Number.POSITIVE_INFINITY) > slowMillis) return undefined
     const now = performance.now()
@@ -52,6 +54,8 @@ export class Lanes {
     for (const lane of this.lanes) {
       if (lane.held === undefined || lane.held.dead) this.open(lane)
       else if (lane.inFlight < depth && (lane.inFlight === 0 || now - lane.headSince <= slowMillis)) {
+        // Filled one after the other: what shares a lane shares its packets.
+        if (lane.inFlight < companions) return lane
         if (best === undefined || lane.inFlight < best.inFlight) best = lane
       }
     }

@@ -19,6 +19,7 @@ export class InvalidRequest extends Schema.Error<InvalidRequest>("svc/InvalidReq
   httpApiStatus: 400
 }) {
   readonly _tag = "InvalidRequest"
+  readonly status = 400
 }
 
 /** 401: no credentials, or credentials that are not (or no longer) good. */
@@ -26,16 +27,19 @@ export class Unauthorized extends Schema.Error<Unauthorized>("svc/Unauthorized")
   httpApiStatus: 401
 }) {
   readonly _tag = "Unauthorized"
+  readonly status = 401
 }
 
 /** 403: good credentials of the wrong class. */
 export class Forbidden extends Schema.Error<Forbidden>("svc/Forbidden")(body("FORBIDDEN"), { httpApiStatus: 403 }) {
   readonly _tag = "Forbidden"
+  readonly status = 403
 }
 
 /** 404: no such record, table, function or route. */
 export class NotFound extends Schema.Error<NotFound>("svc/NotFound")(body("NOT_FOUND"), { httpApiStatus: 404 }) {
   readonly _tag = "NotFound"
+  readonly status = 404
 }
 
 /** 406: what the caller asked for can't be given in that form (media type, schema). */
@@ -43,6 +47,7 @@ export class NotAcceptable extends Schema.Error<NotAcceptable>("svc/NotAcceptabl
   httpApiStatus: 406
 }) {
   readonly _tag = "NotAcceptable"
+  readonly status = 406
 }
 
 /** 413: the body is over the size limit of its route. */
@@ -50,6 +55,7 @@ export class PayloadTooLarge extends Schema.Error<PayloadTooLarge>("svc/PayloadT
   httpApiStatus: 413
 }) {
   readonly _tag = "PayloadTooLarge"
+  readonly status = 413
 }
 
 /** 415: the body is of a media type the route does not read. */
@@ -58,6 +64,7 @@ export class UnsupportedMediaType extends Schema.Error<UnsupportedMediaType>("sv
   { httpApiStatus: 415 }
 ) {
   readonly _tag = "UnsupportedMediaType"
+  readonly status = 415
 }
 
 /** 429: over the key's limit. `retry_after` in whole seconds. */
@@ -66,6 +73,7 @@ export class TooManyRequests extends Schema.Error<TooManyRequests>("svc/TooManyR
   { httpApiStatus: 429 }
 ) {
   readonly _tag = "TooManyRequests"
+  readonly status = 429
 }
 
 /** 503: a component is down, starting, or has no capacity left for now. `retry_after` in whole seconds. */
@@ -74,6 +82,7 @@ export class Unavailable extends Schema.Error<Unavailable>("svc/Unavailable")(
   { httpApiStatus: 503 }
 ) {
   readonly _tag = "Unavailable"
+  readonly status = 503
 }
 
 /**

@@ -6,7 +6,7 @@ import { Db } from "../../src/services/Db.ts"
 import { type Functions } from "../../src/services/Functions.ts"
 import { Rows } from "../../src/services/Rows.ts"
 import { layerDatabase, live } from "../support/database.ts"
-import { rpcText, service, statusOf } from "../support/requests.ts"
+import { rpcText, service } from "../support/requests.ts"
 
 const columns = ["id", "t", "n", "ts", "j", "jb", "a", "r", "e", "d", "b", "p", "q\"u'o\\t,e", "日本 (x)"]
 
@@ -106,7 +106,7 @@ const body = fc
 const sane = (outcome: { readonly _tag: "Success" } | { readonly _tag: "Failure"; readonly failure: ClientError }) => {
   if (outcome._tag === "Success") return
   const { failure } = outcome
-  const status = statusOf(failure)
+  const status = failure.status
   assert.isTrue(status >= 300 && status < 500, `${status} ${failure.code}: ${failure.error}`)
   assert.notInclude(["42601", "26000", "25P02", "42P02", "08P01", "42712"], failure.code, failure.error)
 }

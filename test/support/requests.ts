@@ -69,25 +69,9 @@ export const rpcText = (name: string, body: unknown = {}, { actor = service, sch
 export const rpc = (name: string, body?: unknown, as?: As) =>
   Effect.map(rpcText(name, body, as), (text) => (text === undefined ? undefined : (JSON.parse(text) as unknown)))
 
-const statuses: Readonly<Record<string, number>> = {
-  InvalidRequest: 400,
-  Unauthorized: 401,
-  Forbidden: 403,
-  NotFound: 404,
-  NotAcceptable: 406,
-  PayloadTooLarge: 413,
-  UnsupportedMediaType: 415,
-  TooManyRequests: 429,
-  Unavailable: 503
-}
-
-/** The status an error is answered with. */
-export const statusOf = (error: ClientError) =>
-  error._tag === "DatabaseError" ? error.status : (statuses[error._tag] ?? 500)
-
 /** `"404 PGRST205"`; what should have failed but did not is `"200"`. */
 export const refusal = <A, R>(effect: Effect.Effect<A, ClientError, R>) =>
   Effect.match(effect, {
     onSuccess: () => "200",
-    onFailure: (error) => `${statusOf(error)} ${error.code}`
+    onFailure: (error) => `${error.status} ${error.code}`
   })

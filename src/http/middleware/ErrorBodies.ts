@@ -14,20 +14,6 @@ import {
   UnsupportedMediaType
 } from "../../domain/errors.ts"
 
-const statuses: Readonly<Record<Exclude<ClientError, DatabaseError>["_tag"], number>> = {
-  InvalidRequest: 400,
-  Unauthorized: 401,
-  Forbidden: 403,
-  NotFound: 404,
-  NotAcceptable: 406,
-  PayloadTooLarge: 413,
-  UnsupportedMediaType: 415,
-  TooManyRequests: 429,
-  Unavailable: 503
-}
-
-const statusOf = (error: ClientError) => (error._tag === "DatabaseError" ? error.status : statuses[error._tag])
-
 const withBody = (status: number, body: Record<string, unknown>, requestId: string, headers: Record<string, string>) =>
   HttpServerResponse.jsonUnsafe(
     {
@@ -47,7 +33,7 @@ const withBody = (status: number, body: Record<string, unknown>, requestId: stri
 export const errorResponse = (error: ClientError, requestId: string): HttpServerResponse.HttpServerResponse => {
   const retry = error._tag === "Unavailable" || error._tag === "TooManyRequests" ? error.retry_after : undefined
   const headers = retry === undefined ? {} : { "retry-after": String(retry) }
-  return withBody(statusOf(error), error as unknown as Record<string, unknown>, requestId, headers)
+  return withBody(error.status, error as unknown as Record<string, unknown>, requestId, headers)
 }
 
 const plain: Readonly<Record<number, readonly [code: string, text: string]>> = {

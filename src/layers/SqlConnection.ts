@@ -1,9 +1,9 @@
 import { Effect, Redacted } from "effect"
 import { type EventEmitter } from "node:events"
-import { Client, Connection, type ConnectionConfig } from "pg"
+import { Client, Connection, type ConnectionConfig, type Submittable } from "pg"
 import { largestResult } from "../domain/SqlResult.ts"
 import { type Login } from "./Login.ts"
-import { ResetQuery } from "./SqlQuery.ts"
+import { type Follower, ResetQuery, type RowsQuery } from "./SqlQuery.ts"
 
 /** What of the driver's inside is used here and not in its types. */
 interface Inside {
@@ -19,6 +19,12 @@ interface Wire extends EventEmitter {
   readonly connect: (portOrPath: number | string, host?: string) => void
   readonly requestSsl: () => void
   readonly cancel: (processId: number, secretKey: number) => void
+}
+
+interface Resetting {
+  /** Undefined: not done yet. */
+  clean: boolean | undefined
+  tell: ((clean: boolean) => void) | undefined
 }
 
 export interface SqlConnectionOptions {
@@ -69,6 +75,8 @@ export class SqlConnection {
   /** Called when an answer is larger than `largestResult`; the connection is closed then. */
   overflow: (() => void) | undefined
   private received = 0
+  /** The reset that went out behind the last statement. */
+  private resetting: Resetting | undefined
   /** PostgreSQL's major version. */
   private serverVersion = 0
   private readonly login: Login
@@ -126,10 +134,39 @@ export class SqlConnection {
     this.received = 0
   }
 
+  /** Runs a statement. Should one more come after the last, a reset of its own is needed again. */
+  run(query: Submittable) {
+    this.resetting = undefined
+    this.client.query(query)
+  }
+
+  /** Runs the last statement of a session with the reset right behind it: the server is woken once instead of twice. */
+  runLast(make: (follower: Follower) => RowsQuery) {
+    const resetting: Resetting = { clean: undefined, tell: undefined }
+    const reset = new ResetQuery(this.serverVersion, (clean) => {
+      resetting.clean = clean === true && !this.dead
+      resetting.tell?.(resetting.clean)
+    })
+    const query = make({ write: reset.write, begin: () => this.client.query(reset) })
+    this.resetting = query.leads ? resetting : undefined
+    this.client.query(query)
+  }
+
   /** Discards everything in the session, then says whether the connection can be used again. */
   reset(done: (clean: boolean) => void) {
     // A server that does not answer: breaking the connection ends the query below.
     const timer = setTimeout(() => this.abandon(), connectMillis)
+    const { resetting } = this
+    this.resetting = undefined
+    if (resetting !== undefined) {
+      const over = (clean: boolean) => {
+        clearTimeout(timer)
+        done(clean && !this.dead)
+      }
+      if (resetting.clean === undefined) resetting.tell = over
+      else over(resetting.clean)
+      return
+    }
     const reset = () =>
       this.client.query(
         new ResetQuery(this.serverVersion, (clean) => {

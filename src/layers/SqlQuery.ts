@@ -13,6 +13,12 @@ interface RowDescription {
   }>
 }
 
+/** A query that is written in the same packet as the one before it, and begins when that has ended. */
+export interface Follower {
+  readonly write: (connection: Connection) => void
+  readonly begin: () => void
+}
+
 /** Messages that come with any statement. The driver calls these methods by name. */
 abstract class Submitted<A> implements Submittable {
   private synced = false
@@ -26,8 +32,12 @@ abstract class Submitted<A> implements Submittable {
   protected abstract result(): A
 
   handleReadyForQuery() {
+    this.ended()
     this.done(this.result(), undefined)
   }
+
+  /** The server is ready for the next one. */
+  protected ended() {}
 
   /** Ends when the server is ready again, so that the state of its transaction is known then. */
   handleError(error: unknown, connection: Connection) {
@@ -38,6 +48,7 @@ abstract class Submitted<A> implements Submittable {
     const done = () => {
       connection.off("readyForQuery", done)
       connection.off("end", done)
+      this.ended()
       this.done(undefined, error)
     }
     connection.on("readyForQuery", done)
@@ -97,6 +108,7 @@ export class RowsQuery extends Submitted<RawResult> {
   private readonly rowLimit: number
   private readonly returning: boolean
   private readonly onDrained: () => void
+  private readonly follower: Follower | undefined
   private fields: RawResult["fields"] = []
   private readonly rows: Array<ReadonlyArray<string | null>> = []
   private suspended = false
@@ -109,7 +121,8 @@ export class RowsQuery extends Submitted<RawResult> {
     params: ReadonlyArray<string | null>,
     rowLimit: number,
     onDrained: () => void,
-    done: Done<RawResult>
+    done: Done<RawResult>,
+    follower?: Follower
   ) {
     super(done)
     this.text = text
@@ -117,6 +130,8 @@ export class RowsQuery extends Submitted<RawResult> {
     this.rowLimit = rowLimit
     this.onDrained = onDrained
     this.returning = /\breturning\b/i.test(text)
+    // Behind a RETURNING there is one more message of its own to come first.
+    this.follower = this.returning ? undefined : follower
   }
 
   submit(connection: Connection) {
@@ -127,7 +142,17 @@ export class RowsQuery extends Submitted<RawResult> {
       connection.execute({ rows: String(this.rowLimit + 1) }, true)
       if (this.returning) connection.flush()
       else this.sync(connection)
+      this.follower?.write(connection)
     })
+  }
+
+  /** Whether what follows goes out with this one. */
+  get leads() {
+    return this.follower !== undefined
+  }
+
+  protected override ended() {
+    this.follower?.begin()
   }
 
   override handleRowDescription(message: RowDescription) {
@@ -207,21 +232,26 @@ export class ParametersQuery extends Submitted<ReadonlyArray<number>> {
  */
 export class ResetQuery extends Submitted<true> {
   private readonly keepsRole: boolean
+  private written = false
 
   constructor(serverVersion: number, done: Done<true>) {
     super(done)
     this.keepsRole = serverVersion >= 17
   }
 
+  /** Ahead of its turn. */
+  readonly write = (connection: Connection) => {
+    this.written = true
+    for (const text of this.keepsRole ? ["discard all"] : ["discard all", "reset role"]) {
+      connection.parse({ name: "", text, types: [] }, true)
+      connection.bind({}, true)
+      connection.execute(null, true)
+    }
+    this.sync(connection)
+  }
+
   submit(connection: Connection) {
-    this.together(connection, () => {
-      for (const text of this.keepsRole ? ["discard all"] : ["discard all", "reset role"]) {
-        connection.parse({ name: "", text, types: [] }, true)
-        connection.bind({}, true)
-        connection.execute(null, true)
-      }
-      this.sync(connection)
-    })
+    if (!this.written) this.together(connection, () => this.write(connection))
   }
 
   protected result(): true {

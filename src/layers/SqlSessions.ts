@@ -1,5 +1,5 @@
 import { Effect, type Scope } from "effect"
-import { DatabaseError as ServerError, type Submittable } from "pg"
+import { DatabaseError as ServerError } from "pg"
 import { DatabaseError, type Unavailable } from "../domain/errors.ts"
 import { resultTooLarge } from "../domain/SqlResult.ts"
 import { statusOf } from "../domain/SqlState.ts"
@@ -9,7 +9,7 @@ import { type Login } from "./Login.ts"
 import { databaseDown } from "./PostgresErrors.ts"
 import { type SqlConnection } from "./SqlConnection.ts"
 import { SqlPool, type SqlPoolOptions } from "./SqlPool.ts"
-import { type Done, ParametersQuery, RowsQuery } from "./SqlQuery.ts"
+import { type Done, type Follower, ParametersQuery, RowsQuery } from "./SqlQuery.ts"
 
 /**
  * What the driver gave as the reason of a failure. Only the end of our own session (57P0x, or an error of the socket)
@@ -32,7 +32,7 @@ const asOurs = (failure: unknown): DatabaseError | Unavailable => {
 /** Submits one query to the connection. Interrupted, it waits until PostgreSQL has ended the statement. */
 const submit = <A>(
   connection: SqlConnection,
-  make: (done: Done<A>) => Submittable
+  send: (done: Done<A>) => void
 ): Effect.Effect<A, DatabaseError | Unavailable> =>
   Effect.callback((resume) => {
     let ended = false
@@ -42,14 +42,12 @@ const submit = <A>(
       connection.abandon()
       resume(Effect.fail(resultTooLarge()))
     }
-    connection.client.query(
-      make((result, failure) => {
-        ended = true
-        connection.overflow = undefined
-        resume(result === undefined ? Effect.fail(asOurs(failure)) : Effect.succeed(result))
-        whenEnded()
-      })
-    )
+    send((result, failure) => {
+      ended = true
+      connection.overflow = undefined
+      resume(result === undefined ? Effect.fail(asOurs(failure)) : Effect.succeed(result))
+      whenEnded()
+    })
     return Effect.callback<void>((resume) => {
       // The request to cancel may arrive late and hit another statement: nobody else may get this connection.
       connection.dead = true
@@ -76,9 +74,14 @@ const submit = <A>(
 const cancelPatienceMillis = 2_000
 
 const session = (connection: SqlConnection): TypedSession => ({
-  query: (text, params, rowLimit) =>
-    submit(connection, (done) => new RowsQuery(text, params, rowLimit, connection.startCounting, done)),
-  parameterTypes: (text) => submit(connection, (done) => new ParametersQuery(text, done))
+  query: (text, params, rowLimit, last = false) =>
+    submit(connection, (done) => {
+      const make = (follower?: Follower) =>
+        new RowsQuery(text, params, rowLimit, connection.startCounting, done, follower)
+      if (last) connection.runLast(make)
+      else connection.run(make())
+    }),
+  parameterTypes: (text) => submit(connection, (done) => connection.run(new ParametersQuery(text, done)))
 })
 
 const setClaims =

@@ -37,11 +37,15 @@ export interface RawResult {
 
 /** A connection of one caller's own, until its scope closes; then everything left in it is discarded. */
 export interface Session {
-  /** Runs any one statement. Interrupting it cancels it in PostgreSQL. */
+  /**
+   * Runs any one statement, reading `rowLimit` rows at most. Interrupting it cancels it in PostgreSQL. `last` announces
+   * that no other is expected in this session, which makes its end cheaper.
+   */
   readonly query: (
     text: string,
     params: ReadonlyArray<string | null>,
-    rowLimit: number
+    rowLimit: number,
+    last?: boolean
   ) => Effect.Effect<RawResult, DatabaseError | Unavailable>
 }
 

@@ -112,11 +112,12 @@ export class SqlRunner extends Context.Service<
       name: string,
       session: Session,
       statement: SqlStatement,
-      rowLimit: number
+      rowLimit: number,
+      last: boolean
     ) {
       const params = statement.params ?? []
       const wanted = needTypes(params) && isTyped(session) ? yield* session.parameterTypes(statement.sql) : []
-      const raw = yield* session.query(statement.sql, yield* paramTexts(params, wanted), rowLimit)
+      const raw = yield* session.query(statement.sql, yield* paramTexts(params, wanted), rowLimit, last)
       if (!keepsTypes.has(raw.command)) known.delete(name)
       const types = unknownTypes(raw.fields, none).length === 0 ? none : yield* typesOf(name, session, raw)
       const json = resultJson(raw, types)
@@ -129,7 +130,7 @@ export class SqlRunner extends Context.Service<
       const rowLimit = yield* checkRowLimit(request.row_limit ?? defaultRows)
       yield* checkSingle(request.sql)
       const session = yield* database.session(actor)
-      const { json, command } = yield* one(database.name, session, request, rowLimit)
+      const { json, command } = yield* one(database.name, session, request, rowLimit, true)
       return { json, commands: [command] }
     }, Effect.scoped)
 
@@ -152,7 +153,7 @@ export class SqlRunner extends Context.Service<
       let size = 0
       for (const [i, statement] of statements.entries()) {
         const { json, command } = yield* Effect.mapError(
-          one(database.name, session, statement, defaultRows),
+          one(database.name, session, statement, defaultRows, false),
           inStatement(i)
         )
         size += json.length

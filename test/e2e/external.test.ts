@@ -25,10 +25,18 @@ const run = async (url: string, statements: ReadonlyArray<string>) => {
 }
 const admin = (...statements: ReadonlyArray<string>) => run(server.href, statements)
 
+/** A second database's authenticator has the database's number in its name. */
+const dropAuthenticators = `do $$ declare name text; begin
+  for name in select rolname from pg_roles where rolname like 'svc\\_authenticator%' loop
+    execute format('drop role %I', name);
+  end loop;
+end $$`
+
 const clean = () =>
   admin(
-    "drop database if exists theirs with (force)",
-    ...["anon", "authenticated", "svc_authenticator", "owner"].map((role) => `drop role if exists ${role}`)
+    ...["theirs", "others"].map((name) => `drop database if exists ${name} with (force)`),
+    dropAuthenticators,
+    ...["anon", "authenticated", "owner"].map((role) => `drop role if exists ${role}`)
   )
 beforeEach(clean)
 afterAll(clean)
@@ -72,6 +80,15 @@ describe("DATABASE_URL", () => {
     await sql(service, "create table app.notes (id int primary key)")
     await sql(service, "insert into app.notes values (1)")
     assert.deepStrictEqual((await ask(service, "GET /v1/db/notes", { key: service.anon })).json, [{ id: 1 }])
+  })
+
+  it("serves two databases of one server side by side", async () => {
+    await admin("create database theirs", "create database others")
+    await using first = await startService({ env: { DATABASE_URL: as("postgres", "theirs") } })
+    await using second = await startService({ env: { DATABASE_URL: as("postgres", "others") } })
+    for (const service of [first, second]) assert.deepStrictEqual(await readOwnRows(service), [{ id: 1, owner: "" }])
+    const again = await ask(first, "GET /v1/db/notes", { key: first.anon })
+    assert.deepStrictEqual(again.json, [{ id: 1, owner: "" }])
   })
 
   it("says which right is lacking, and what grants it", async () => {

@@ -3,7 +3,8 @@ import { type EventEmitter } from "node:events"
 import { Client, Connection, type ConnectionConfig, type Submittable } from "pg"
 import { largestResult } from "../domain/SqlResult.ts"
 import { type Login } from "./Login.ts"
-import { type Follower, ResetQuery, type RowsQuery } from "./SqlQuery.ts"
+import { ResetQuery, type RowsQuery } from "./SqlQuery.ts"
+import { type Follower } from "./Submitted.ts"
 
 /** What of the driver's inside is used here and not in its types. */
 interface Inside {

@@ -9,7 +9,8 @@ import { type Login } from "./Login.ts"
 import { databaseDown } from "./PostgresErrors.ts"
 import { type SqlConnection } from "./SqlConnection.ts"
 import { SqlPool, type SqlPoolOptions } from "./SqlPool.ts"
-import { type Done, type Follower, ParametersQuery, RowsQuery } from "./SqlQuery.ts"
+import { ParametersQuery, RowsQuery } from "./SqlQuery.ts"
+import { type Done, type Follower } from "./Submitted.ts"
 
 /**
  * What the driver gave as the reason of a failure. Only the end of our own session (57P0x, or an error of the socket)

@@ -26,6 +26,8 @@ const makeServer = (): Server => {
   const server = createServer({
     // Above our own URL limit of 16 KiB, so that a URL that is too long is answered by us.
     maxHeaderSize: 64 * 1024,
+    // Left to the front door, whose answer has our error body.
+    requireHostHeader: false,
     headersTimeout: 10_000,
     requestTimeout: 60_000,
     connectionsCheckingInterval: 2_000,

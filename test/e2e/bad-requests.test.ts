@@ -166,6 +166,7 @@ describe("what is no request", () => {
     [400, "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"],
     [400, "hello\r\n\r\n"],
     [400, "GET\r\n\r\n"],
+    [400, "GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n"],
     [400, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"],
     [400, `${get}X-A: \0\r\n\r\n`],
     [400, `${get}no colon\r\n\r\n`],

@@ -1,6 +1,7 @@
 import { type Cause, Effect, Exit } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { randomUUID } from "node:crypto"
+import { type IncomingMessage } from "node:http"
 import { type ClientError, InvalidRequest, NotFound, PayloadTooLarge } from "../../domain/errors.ts"
 import { url } from "../../domain/Settings.ts"
 import { CurrentCaller } from "../Caller.ts"
@@ -76,6 +77,7 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
 
           const asked = preflight(request, cors)
           if (asked !== undefined) return Effect.succeed(headers(asked))
+          if (lacksHost(request)) return Effect.succeed(headers(noHost(requestId)))
           if (request.url.length > maxUrlLength) return Effect.succeed(headers(urlTooLong(requestId)))
           return Effect.matchCauseEffect(run, {
             onSuccess: (response) =>
@@ -98,6 +100,13 @@ const quotaHeaders = (quota: Quota): Record<string, string> => {
   if (quota.reset > 0) headers["x-ratelimit-reset"] = String(quota.reset)
   return headers
 }
+
+/** RFC 9112 3.2: a request of HTTP/1.1 says which host it means. */
+const lacksHost = (request: HttpServerRequest.HttpServerRequest) =>
+  request.headers["host"] === undefined && (request.source as Partial<IncomingMessage>).httpVersion === "1.1"
+
+const noHost = (requestId: string) =>
+  errorResponse(new InvalidRequest({ error: "The request has no Host header", code: "INVALID_HTTP" }), requestId)
 
 const urlTooLong = (requestId: string) =>
   HttpServerResponse.setStatus(

@@ -18,12 +18,17 @@ import { Catalogues } from "./services/Catalogues.ts"
 import { DatabaseSchemas } from "./services/DatabaseSchemas.ts"
 import { Functions } from "./services/Functions.ts"
 import { Keys } from "./services/Keys.ts"
+import { Realtime } from "./services/Realtime.ts"
+import { RealtimeAccess } from "./services/RealtimeAccess.ts"
+import { RealtimeSettings } from "./services/RealtimeSettings.ts"
+import { RealtimeSubscriptions } from "./services/RealtimeSubscriptions.ts"
 import { RateLimits } from "./services/RateLimits.ts"
 import { Rows } from "./services/Rows.ts"
 import { RowSettings } from "./services/RowSettings.ts"
 import { SqlRunner } from "./services/SqlRunner.ts"
 import { Status } from "./services/Status.ts"
 import { Tokens } from "./services/Tokens.ts"
+import { WatchedTables } from "./services/WatchedTables.ts"
 
 // The outside world: a PostgreSQL of our own, or the one of DATABASE_URL.
 const World = Layer.unwrap(
@@ -39,14 +44,23 @@ const World = Layer.unwrap(
 const Ports = layerDb.pipe(
   Layer.provideMerge(Layer.mergeAll(layerOwnTables, layerListener)),
   // Before the database is touched or waited for: what can be wrong with the settings alone.
-  Layer.provideMerge(Layer.mergeAll(RowSettings.layer, Tokens.layer, layerHttpSettings)),
+  Layer.provideMerge(Layer.mergeAll(RowSettings.layer, RealtimeSettings.layer, Tokens.layer, layerHttpSettings)),
   Layer.provideMerge(World)
 )
 
 // What the service can do.
-const Capabilities = Layer.mergeAll(Rows.layer, Functions.layer, SqlRunner.layer).pipe(
+const Capabilities = Layer.mergeAll(Rows.layer, Functions.layer, SqlRunner.layer, RealtimeSubscriptions.layer).pipe(
+  Layer.provideMerge(Realtime.layer),
   Layer.provideMerge(
-    Layer.mergeAll(Catalogues.layer, Keys.layer, RateLimits.layer, Status.layer, DatabaseSchemas.layer)
+    Layer.mergeAll(
+      Catalogues.layer,
+      Keys.layer,
+      RateLimits.layer,
+      Status.layer,
+      DatabaseSchemas.layer,
+      RealtimeAccess.layer,
+      WatchedTables.layer
+    )
   )
 )
 
@@ -57,7 +71,11 @@ const Server = HttpRouter.serve(Routes, { disableLogger: true, routerConfig }).p
   Layer.provide(Layer.succeed(HttpMiddleware.TracerDisabledWhen, (request) => request.url.startsWith("/healthz")))
 )
 
-const App = Server.pipe(
+// Built after the server, so ended before it: clients of the feed are told to go, then the server ends.
+const Goodbye = Layer.effectDiscard(Effect.flatMap(Realtime, ({ close }) => Effect.addFinalizer(() => close)))
+
+const App = Goodbye.pipe(
+  Layer.provide(Server),
   Layer.provide(Capabilities),
   Layer.provide(layerFirstKeys),
   Layer.provide(Ports),

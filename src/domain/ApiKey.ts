@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { Model } from "effect/schema"
 import { hash, randomBytes } from "node:crypto"
+import { isStorable } from "./StorableText.ts"
 
 export const KeyId = Schema.Int.pipe(Schema.brand("KeyId"))
 export type KeyId = typeof KeyId.Type
@@ -9,13 +10,7 @@ export const KeyType = Schema.Literals(["anon", "service_role"])
 export type KeyType = typeof KeyType.Type
 
 /** 0–100 characters, each of which PostgreSQL can store. */
-export const Label = Schema.String.check(
-  Schema.isMaxLength(100),
-  Schema.makeFilter(
-    (text: string) =>
-      (text.isWellFormed() && !text.includes("\0")) || "Expected text without NUL and half surrogate pairs"
-  )
-)
+export const Label = Schema.String.check(Schema.isMaxLength(100), isStorable)
 
 /** Requests a minute, at least 1; null: unlimited. */
 export const RateLimit = Schema.NullOr(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 2_147_483_647 })))

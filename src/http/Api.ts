@@ -2,6 +2,7 @@ import { HttpApi, OpenApi } from "effect/http-api"
 import { DatabaseSchemasApi } from "./api/DatabaseSchemas.ts"
 import { HealthApi } from "./api/Health.ts"
 import { ClientKeysApi, KeysApi } from "./api/Keys.ts"
+import { RealtimeApi } from "./api/Realtime.ts"
 import { StatusApi } from "./api/Status.ts"
 import { RequestErrors } from "./middleware/RequestErrors.ts"
 
@@ -12,5 +13,6 @@ export class Api extends HttpApi.make("svc")
   .add(DatabaseSchemasApi)
   .add(ClientKeysApi)
   .add(KeysApi)
+  .add(RealtimeApi)
   .middleware(RequestErrors)
   .annotateMerge(OpenApi.annotations({ title: "Backend platform", version: "0.1.0" })) {}

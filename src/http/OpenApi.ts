@@ -3,6 +3,7 @@ import { HttpRouter, HttpServerResponse } from "effect/http"
 import { HttpApi, HttpApiScalar, OpenApi } from "effect/http-api"
 import { Api } from "./Api.ts"
 import { FunctionsApi } from "./api/Functions.ts"
+import { RealtimeSocketApi } from "./api/Realtime.ts"
 import { RowsApi } from "./api/Rows.ts"
 import { SqlApi } from "./api/Sql.ts"
 
@@ -44,7 +45,7 @@ const complete = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
         if (status >= 400) operation.responses[status] = failed(texts[status] ?? "Refused")
       }
       Object.assign(operation.responses, { default: failed("Every other failure") })
-      if (/^\/(v1|api)\//.test(path)) operation.security = [{ apikey: [] }]
+      if (/^\/(v1|api)\/|^\/realtime$/.test(path)) operation.security = [{ apikey: [] }]
       if (path.startsWith("/v1/db/")) operation.security.push({ apikey: [], bearer: [] })
     }
   }
@@ -64,6 +65,7 @@ class Contract extends HttpApi.make("svc")
   .add(SqlApi)
   .add(RowsApi)
   .add(FunctionsApi)
+  .add(RealtimeSocketApi)
   .annotateMerge(
     OpenApi.annotations({
       title: "Backend platform",

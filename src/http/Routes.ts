@@ -6,6 +6,8 @@ import { DatabaseSchemasHandlers } from "./handlers/DatabaseSchemas.ts"
 import { FunctionsRoutes } from "./handlers/Functions.ts"
 import { HealthHandlers } from "./handlers/Health.ts"
 import { ClientKeysHandlers, KeysHandlers } from "./handlers/Keys.ts"
+import { RealtimeHandlers } from "./handlers/Realtime.ts"
+import { RealtimeSocket } from "./handlers/RealtimeSocket.ts"
 import { RowsRoutes } from "./handlers/Rows.ts"
 import { SqlRoutes } from "./handlers/Sql.ts"
 import { StatusHandlers } from "./handlers/Status.ts"
@@ -15,9 +17,17 @@ import { Front } from "./middleware/Front.ts"
 import { layerRequestErrors } from "./middleware/RequestErrors.ts"
 import { layerUtf8Bodies } from "./middleware/Utf8Bodies.ts"
 import { DocsRoutes, methodsOf } from "./OpenApi.ts"
+import { RealtimeGate } from "./RealtimeGate.ts"
 
 const ApiRoutes = HttpApiBuilder.layer(Api).pipe(
-  Layer.provide([HealthHandlers, StatusHandlers, DatabaseSchemasHandlers, ClientKeysHandlers, KeysHandlers]),
+  Layer.provide([
+    HealthHandlers,
+    StatusHandlers,
+    DatabaseSchemasHandlers,
+    ClientKeysHandlers,
+    KeysHandlers,
+    RealtimeHandlers
+  ]),
   Layer.provide([layerManagement, layerServiceRole, layerRequestErrors, layerUtf8Bodies])
 )
 
@@ -27,9 +37,10 @@ export const Routes = Layer.mergeAll(
   SqlRoutes,
   RowsRoutes,
   FunctionsRoutes,
+  RealtimeSocket,
   DocsRoutes,
   Front(methodsOf)
-).pipe(Layer.provide(ClientGate.layer))
+).pipe(Layer.provide([ClientGate.layer, RealtimeGate.layer]))
 
 /**
  * For the router that serves them. One spelling of a path is one route: what the front door decides by prefix must be

@@ -5,6 +5,7 @@ import { createServer, type Server } from "node:http"
 import { type Socket } from "node:net"
 import { type Duplex } from "node:stream"
 import { startError } from "./StartError.ts"
+import { webSocketOptions } from "./WebSockets.ts"
 import { integer, text, url } from "../domain/Settings.ts"
 
 const address = Effect.all({ port: integer("PORT", 3000, 0, 65_535), host: text("HOST", "127.0.0.1") })
@@ -15,7 +16,12 @@ export const layerHttpSettings = Layer.effectDiscard(Effect.all([address, url("D
 /** Where the API listens, and what Node itself enforces before a request reaches us. */
 export const layerHttpListener = Layer.unwrap(
   Effect.map(address, ({ host, port }) =>
-    NodeHttpServer.layer(makeServer, { port, host, gracefulShutdownTimeout: "10 seconds" }).pipe(
+    NodeHttpServer.layer(makeServer, {
+      port,
+      host,
+      gracefulShutdownTimeout: "10 seconds",
+      websocket: webSocketOptions
+    }).pipe(
       // What the tap fails with is what the start fails with.
       Layer.tapError(({ cause }) => startError(`The API can't listen on ${host}:${port} (HOST, PORT)`, cause))
     )

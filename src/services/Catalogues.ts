@@ -147,7 +147,7 @@ export class Catalogues extends Context.Service<
         return picked === undefined ? search(database, schema, name, pick, exact) : Effect.succeed(picked)
       }
 
-      const heard = yield* listener.listen("svc_ddl")
+      const { heard } = yield* listener.listen("svc_ddl")
       yield* heard.pipe(
         Stream.runForEach((message) =>
           Effect.sync(() => {

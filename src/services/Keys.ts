@@ -1,4 +1,4 @@
-import { Clock, Context, Effect, Layer, Queue, Schema, Stream } from "effect"
+import { Clock, Context, Effect, Layer, PubSub, Queue, Schema, Stream } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { ApiKey, hashOf, type KeyId, type KeyType, looksLikeKey, makeRawKey, prefixOf } from "../domain/ApiKey.ts"
 import { NotFound, Unauthorized, type Unavailable } from "../domain/errors.ts"
@@ -44,6 +44,8 @@ export class Keys extends Context.Service<
     readonly revoke: (id: KeyId) => Effect.Effect<ApiKey, NotFound | Unavailable>
     /** The key behind a raw key, or 401. Marks it as used. */
     readonly verify: (rawKey: string) => Effect.Effect<LiveKey, Unauthorized | Unavailable>
+    /** Says when a key that was good may be so no more: who goes on using one verifies it again. */
+    readonly changes: Stream.Stream<void>
   }
 >()("svc/services/Keys") {
   static readonly layer = Layer.effect(
@@ -56,12 +58,14 @@ export class Keys extends Context.Service<
       let hearing = false
       /** Grows whenever what we know may have become wrong, so that a look-up under way then is not remembered. */
       let generation = 0
+      const changes = yield* Effect.acquireRelease(PubSub.sliding<void>(1), PubSub.shutdown)
       const forget = () => {
         generation++
         known.clear()
+        PubSub.publishUnsafe(changes, undefined)
       }
 
-      const heard = yield* listener.listen("svc_keys")
+      const { heard } = yield* listener.listen("svc_keys")
       yield* heard.pipe(
         Stream.runForEach((message) =>
           Effect.sync(() => {
@@ -153,7 +157,14 @@ export class Keys extends Context.Service<
         return Effect.succeed(live)
       }
 
-      return Keys.of({ list: onOwnTables(rows(undefined)), create, update, revoke, verify })
+      return Keys.of({
+        list: onOwnTables(rows(undefined)),
+        create,
+        update,
+        revoke,
+        verify,
+        changes: Stream.fromPubSub(changes)
+      })
     })
   )
 }

@@ -4,6 +4,7 @@ import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
 import { Forbidden, InvalidRequest, NotFound, Unauthorized, Unavailable } from "../../domain/errors.ts"
 import { Keys } from "../../services/Keys.ts"
 import { CurrentCaller, noGate } from "../Caller.ts"
+import { apiKeyOf } from "../Credentials.ts"
 
 const apikey = HttpApiSecurity.apiKey({ key: "apikey" })
 
@@ -42,14 +43,7 @@ export const layerManagement = Layer.effect(
       apikey: (app) =>
         Effect.gen(function* () {
           const { headers } = yield* HttpServerRequest.HttpServerRequest
-          const given = headers["apikey"] ?? headers["x-api-key"]
-          if (headers["apikey"] !== undefined && headers["x-api-key"] !== undefined && headers["x-api-key"] !== given) {
-            return yield* new InvalidRequest({
-              error: "apikey and x-api-key are both sent and differ",
-              code: "AMBIGUOUS_API_KEY"
-            })
-          }
-          const key = yield* keys.verify(given ?? "")
+          const key = yield* keys.verify(yield* apiKeyOf(headers))
           if (key.type !== "service_role") return yield* needsServiceRole
           return yield* app
         })

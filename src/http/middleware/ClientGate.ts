@@ -1,10 +1,11 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import { type HttpServerRequest } from "effect/http"
-import { type ClientError, InvalidRequest, TooManyRequests, Unauthorized } from "../../domain/errors.ts"
+import { type ClientError, TooManyRequests } from "../../domain/errors.ts"
 import { Keys, type LiveKey } from "../../services/Keys.ts"
 import { monotonicMillis, RateLimits } from "../../services/RateLimits.ts"
 import { Tokens } from "../../services/Tokens.ts"
 import { type Caller } from "../Caller.ts"
+import { apiKeyOf, bearerOf } from "../Credentials.ts"
 
 /** What the two rate limit headers say; -1 for unlimited, and for callers we don't know. */
 export interface Quota {
@@ -13,8 +14,6 @@ export interface Quota {
   /** Seconds until a refused caller may come again; 0 when it was not refused. */
   reset: number
 }
-
-const noKey = new Unauthorized({ error: "Missing, unknown or revoked API key", code: "INVALID_API_KEY" })
 
 /** Lets `/v1` requests in: API key, rate limit, then the JWT if there is one (spec: Authentication). */
 export class ClientGate extends Context.Service<
@@ -50,8 +49,7 @@ export class ClientGate extends Context.Service<
         service_role: { keyType: "service_role", actor: { role: "service_role", claims: "", sub: "" } }
       }
 
-      const callerOf = (key: LiveKey, rawKey: string, authorization: string | undefined) => {
-        const token = bearer(authorization)
+      const callerOf = (key: LiveKey, rawKey: string, token: string | undefined) => {
         // supabase-js sends the key as the token while nobody is signed in.
         if (token === undefined || token === rawKey) return Effect.succeed(anonymous[key.type])
         return Effect.map(tokens.verify(token), ({ claims, sub }): Caller => ({
@@ -62,27 +60,15 @@ export class ClientGate extends Context.Service<
 
       const enter = (request: HttpServerRequest.HttpServerRequest, quota: Quota) => {
         const { headers } = request
-        const given = headers["apikey"] ?? headers["x-api-key"]
-        if (given === undefined || given === "") return Effect.fail(noKey)
-        if (headers["apikey"] !== undefined && headers["x-api-key"] !== undefined && headers["x-api-key"] !== given) {
-          return Effect.fail(
-            new InvalidRequest({ error: "apikey and x-api-key are both sent and differ", code: "AMBIGUOUS_API_KEY" })
-          )
-        }
-        return Effect.flatMap(keys.verify(given), (key): Effect.Effect<Caller, ClientError> => {
-          const refused = limited(key, quota)
-          if (refused !== undefined) return Effect.fail(refused)
-          return callerOf(key, given, headers["authorization"])
-        })
+        return Effect.flatMap(apiKeyOf(headers), (given) =>
+          Effect.flatMap(keys.verify(given), (key): Effect.Effect<Caller, ClientError> => {
+            const refused = limited(key, quota)
+            return refused === undefined ? callerOf(key, given, bearerOf(headers)) : Effect.fail(refused)
+          })
+        )
       }
 
       return ClientGate.of({ enter })
     })
   )
-}
-
-/** The token of an `Authorization: Bearer …` header (RFC 6750); undefined for other schemes. */
-const bearer = (authorization: string | undefined) => {
-  const match = authorization === undefined ? null : /^bearer +(.+)$/i.exec(authorization)
-  return match?.[1]?.trim()
 }

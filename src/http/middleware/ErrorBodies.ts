@@ -42,6 +42,7 @@ const plain: Readonly<Record<number, readonly [code: string, text: string]>> = {
   408: ["REQUEST_TIMEOUT", "The request took too long to arrive"],
   413: ["PAYLOAD_TOO_LARGE", "The body is too large"],
   415: ["UNSUPPORTED_MEDIA_TYPE", "The body's media type is not one this route reads"],
+  426: ["UPGRADE_REQUIRED", "This is a WebSocket: connect with a WebSocket client"],
   503: ["UNAVAILABLE", "The service is shutting down"]
 }
 

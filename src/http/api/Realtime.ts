@@ -1,0 +1,75 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { Forbidden, InvalidRequest, NotFound, Unavailable } from "../../domain/errors.ts"
+import { RealtimeEvent, RealtimeGap } from "../../domain/RealtimeEvent.ts"
+import { RealtimeStatus } from "../../domain/RealtimeStatus.ts"
+import { RealtimeSubscription, RealtimeTable } from "../../domain/RealtimeSubscription.ts"
+import { isStorable } from "../../domain/StorableText.ts"
+import { Management } from "../middleware/Access.ts"
+import { Utf8Bodies } from "../middleware/Utf8Bodies.ts"
+import { clientErrors } from "./Errors.ts"
+
+const Name = Schema.NonEmptyString.check(Schema.isMaxLength(1000), isStorable)
+const table = Schema.Struct({ schema: Schema.optionalKey(Name), table: Name })
+const success = Schema.Struct({ success: Schema.Literal(true) })
+/** The id of the last event that is known; only later ones are wanted. */
+export const Since = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))
+
+/** Subscriptions and the event log (spec: Realtime). */
+export class RealtimeApi extends HttpApiGroup.make("realtime")
+  .add(
+    HttpApiEndpoint.post("subscribe", "/subscribe", {
+      payload: table,
+      success: [RealtimeSubscription.pipe(HttpApiSchema.status(201)), RealtimeSubscription],
+      error: [NotFound, InvalidRequest, Forbidden, Unavailable]
+    }).annotateMerge(OpenApi.annotations({ summary: "Tell of a table's row changes; 200 when that is so already" })),
+    HttpApiEndpoint.delete("unsubscribe", "/subscribe", {
+      payload: table,
+      success,
+      error: [NotFound, Unavailable]
+    }).annotateMerge(OpenApi.annotations({ summary: "Stop telling of a table's row changes" })),
+    HttpApiEndpoint.get("subscriptions", "/subscriptions", {
+      success: Schema.Array(RealtimeSubscription),
+      error: Unavailable
+    }).annotateMerge(OpenApi.annotations({ summary: "List subscriptions" })),
+    HttpApiEndpoint.get("status", "/status", { success: RealtimeStatus }).annotateMerge(
+      OpenApi.annotations({ summary: "How this process hears and tells" })
+    ),
+    HttpApiEndpoint.get("events", "/events", {
+      query: { since: Schema.optionalKey(Since) },
+      success: Schema.Array(Schema.Union([RealtimeEvent, RealtimeGap]))
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "The last 200 events, newest first",
+        description: "With `since`, only events after that id, and behind them a gap where the log does not reach back."
+      })
+    ),
+    HttpApiEndpoint.post("clearLog", "/clear-log", { success, error: Unavailable }).annotateMerge(
+      OpenApi.annotations({ summary: "Empty the event log" })
+    ),
+    HttpApiEndpoint.get("tables", "/tables", {
+      success: Schema.Array(RealtimeTable),
+      error: Unavailable
+    }).annotateMerge(OpenApi.annotations({ summary: "List the tables that can be subscribed to" }))
+  )
+  .middleware(Utf8Bodies)
+  .middleware(Management)
+  .prefix("/api/realtime")
+  .annotateMerge(OpenApi.annotations({ title: "Realtime", description: "Row changes, told to WebSocket clients" })) {}
+
+/** Only documented here: the route is of http/handlers/RealtimeSocket.ts. */
+export class RealtimeSocketApi extends HttpApiGroup.make("realtimeSocket")
+  .add(
+    HttpApiEndpoint.get("connect", "/realtime", {
+      query: { apikey: Schema.optionalKey(Schema.String), since: Schema.optionalKey(Since) },
+      success: HttpApiSchema.Empty(101),
+      error: clientErrors
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "WebSocket: row changes as JSON text messages",
+        description:
+          "Each message is an event; with `since` the events after that id come first, and a gap where some are missing."
+      })
+    )
+  )
+  .annotateMerge(OpenApi.annotations({ title: "Realtime feed", description: "The WebSocket" })) {}

@@ -1,0 +1,117 @@
+import { statements } from "./statements.ts"
+
+/**
+ * What is told of one changed row: JSON with an id (microseconds since 1970, which also keeps two equal changes of one
+ * transaction from being taken for one), schema, table, operation, row, old_row, timestamp; in 7,999 bytes at most,
+ * because pg_notify refuses more and its error would be the writer's. A wider row keeps its primary key and the columns
+ * that fit, and says `truncated`.
+ *
+ * The trigger's arguments: the channel, and the oid of the watched table, which is not the relation that fires in a
+ * partition.
+ *
+ * It runs as the writer, without any right of ours. Whatever goes wrong in here is a warning, never an error: the write
+ * is the user's. Beyond 10,000 rows a transaction, and while PostgreSQL's queue is half full because a listener does
+ * not read, one `gap` is told in place of the rows: an unbounded number would fill the writer's memory, a full queue
+ * would fail its COMMIT.
+ */
+const notifyRowChange = `create function svc.notify_row_change() returns trigger language plpgsql
+  set search_path = pg_catalog, pg_temp set timezone = 'UTC' as $$
+declare
+  largest constant int := 7999;
+  most constant int := 10000;
+  now_at constant timestamptz := clock_timestamp();
+  told int;
+  watched_schema text := tg_table_schema;
+  watched_table text := tg_table_name;
+  head text;
+  tail text;
+  payload text;
+  new_row json;
+  old_row json;
+  keys text[];
+  new_part text := '';
+  old_part text := '';
+  room int;
+  item record;
+begin
+  begin
+    told := coalesce(nullif(current_setting('svc.realtime_told', true), ''), '0')::int + 1;
+    if told > most + 1 then return null; end if;
+    perform set_config('svc.realtime_told', told::text, true);
+
+    if tg_argv[1]::oid <> tg_relid then
+      select n.nspname, c.relname into watched_schema, watched_table
+        from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = tg_argv[1]::oid;
+      if not found then watched_schema := tg_table_schema; watched_table := tg_table_name; end if;
+    end if;
+    head := '{"id":' || (extract(epoch from now_at) * 1000000)::bigint || ',"schema":' || to_json(watched_schema)::text
+      || ',"table":' || to_json(watched_table)::text || ',"operation":"' || tg_op || '"';
+    tail := ',"timestamp":"' || to_char(now_at, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"';
+
+    if told > most or (told % 500 = 1 and pg_notification_queue_usage() > 0.5) then
+      perform set_config('svc.realtime_told', (most + 1)::text, true);
+      perform pg_notify(tg_argv[0], head || tail || ',"gap":true}');
+      return null;
+    end if;
+
+    if tg_op <> 'DELETE' then new_row := row_to_json(new); end if;
+    if tg_op <> 'INSERT' then old_row := row_to_json(old); end if;
+    payload := head || ',"row":' || coalesce(new_row::text, 'null') || ',"old_row":' || coalesce(old_row::text, 'null')
+      || tail || '}';
+
+    if octet_length(payload) > largest then
+      select array_agg(a.attname::text) into keys
+        from pg_index i join pg_attribute a on a.attrelid = i.indrelid and a.attnum = any (i.indkey)
+        where i.indrelid = tg_relid and i.indisprimary;
+      tail := tail || ',"truncated":true';
+      room := largest - octet_length(head || ',"row":{},"old_row":{}' || tail || '}');
+      -- The key of both rows first; then the new row's columns in their order, then the old one's.
+      for item in
+        select side, to_json(key)::text || ':' || value::text as piece
+        from (
+          select 'new' as side, key, value, n from json_each(new_row) with ordinality as e (key, value, n)
+          union all
+          select 'old', key, value, n from json_each(old_row) with ordinality as e (key, value, n)
+        ) columns
+        order by (key = any (keys)) is not true, side, n
+      loop
+        exit when room < 6;
+        continue when octet_length(item.piece) >= room;
+        room := room - octet_length(item.piece) - 1;
+        if item.side = 'new' then new_part := new_part || ',' || item.piece;
+        else old_part := old_part || ',' || item.piece;
+        end if;
+      end loop;
+      payload := head
+        || ',"row":' || case when new_row is null then 'null' else '{' || substr(new_part, 2) || '}' end
+        || ',"old_row":' || case when old_row is null then 'null' else '{' || substr(old_part, 2) || '}' end
+        || tail || '}';
+    end if;
+
+    perform pg_notify(tg_argv[0], payload);
+  exception when others then
+    raise warning 'svc: a change of %.% was not told to realtime clients: %', tg_table_schema, tg_table_name, sqlerrm;
+  end;
+  return null;
+end $$`
+
+/** A subscription outlives its table; `table_oid` is how a renamed one is found. */
+export const realtime = statements(
+  `create table svc.realtime_subscriptions (
+     id integer generated always as identity primary key,
+     table_schema text not null,
+     table_name text not null,
+     table_oid oid not null,
+     channel text not null,
+     created_at timestamptz not null default now(),
+     unique (table_schema, table_name)
+   )`,
+  `create function svc.notify_realtime() returns trigger language plpgsql set search_path = pg_catalog as $$
+   begin
+     perform pg_notify('svc_realtime', 'subscriptions');
+     return null;
+   end $$`,
+  `create trigger notify_realtime after insert or update or delete on svc.realtime_subscriptions
+     for each statement execute function svc.notify_realtime()`,
+  notifyRowChange
+)

@@ -50,6 +50,12 @@ export class NotAcceptable extends Schema.Error<NotAcceptable>("svc/NotAcceptabl
   readonly status = 406
 }
 
+/** 409: good in itself, but not beside what is already there. */
+export class Conflict extends Schema.Error<Conflict>("svc/Conflict")(body("CONFLICT"), { httpApiStatus: 409 }) {
+  readonly _tag = "Conflict"
+  readonly status = 409
+}
+
 /** 413: the body is over the size limit of its route. */
 export class PayloadTooLarge extends Schema.Error<PayloadTooLarge>("svc/PayloadTooLarge")(body("PAYLOAD_TOO_LARGE"), {
   httpApiStatus: 413
@@ -76,6 +82,14 @@ export class TooManyRequests extends Schema.Error<TooManyRequests>("svc/TooManyR
   readonly status = 429
 }
 
+/** 502: a component of ours does not answer, or not in a way that makes sense. */
+export class BadGateway extends Schema.Error<BadGateway>("svc/BadGateway")(body("BAD_GATEWAY"), {
+  httpApiStatus: 502
+}) {
+  readonly _tag = "BadGateway"
+  readonly status = 502
+}
+
 /** 503: a component is down, starting, or has no capacity left for now. `retry_after` in whole seconds. */
 export class Unavailable extends Schema.Error<Unavailable>("svc/Unavailable")(
   { ...body("UNAVAILABLE"), retry_after: Schema.Int.pipe(Schema.withConstructorDefault(Effect.succeed(1))) },
@@ -83,6 +97,14 @@ export class Unavailable extends Schema.Error<Unavailable>("svc/Unavailable")(
 ) {
   readonly _tag = "Unavailable"
   readonly status = 503
+}
+
+/** 504: a component of ours did not answer in time. */
+export class GatewayTimeout extends Schema.Error<GatewayTimeout>("svc/GatewayTimeout")(body("GATEWAY_TIMEOUT"), {
+  httpApiStatus: 504
+}) {
+  readonly _tag = "GatewayTimeout"
+  readonly status = 504
 }
 
 /**
@@ -106,8 +128,11 @@ export type ClientError =
   | Forbidden
   | NotFound
   | NotAcceptable
+  | Conflict
   | PayloadTooLarge
   | UnsupportedMediaType
   | TooManyRequests
+  | BadGateway
   | Unavailable
+  | GatewayTimeout
   | DatabaseError

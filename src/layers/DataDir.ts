@@ -1,4 +1,4 @@
-import { Context, Data, Effect, Layer, Redacted, type Scope, Semaphore } from "effect"
+import { Context, Data, Effect, Layer, RcRef, Redacted, type Scope, Semaphore } from "effect"
 import { existsSync, readFileSync } from "node:fs"
 import { chmod, chown, mkdir, open, readFile, rename, rm, stat, writeFile } from "node:fs/promises"
 import { dirname, join, resolve } from "node:path"
@@ -25,7 +25,10 @@ export class DataDir extends Context.Service<
     readonly secret: (name: string, make: () => string) => Effect.Effect<Redacted.Redacted, StartError>
     /** The secret of this name if there is one. */
     readonly stored: (name: string) => Effect.Effect<Redacted.Redacted | undefined, StartError>
-    /** Makes this process the only one on the directory until the scope closes, or the process ends in any way. */
+    /**
+     * Makes this process the only one on the directory until the scope closes, or the process ends in any way. All parts
+     * of the process that have the directory share the lock.
+     */
     readonly lock: Effect.Effect<void, StartError | DataDirInUse, Scope.Scope>
   }
 >()("svc/layers/DataDir") {
@@ -71,7 +74,9 @@ const make = Effect.fnUntraced(function* (given: string) {
     oneAtATime.withPermit
   )
 
-  return DataDir.of({ path, owner, secret, stored, lock: lockDirectory(path, owner) })
+  const lock = yield* RcRef.make({ acquire: lockDirectory(path, owner) })
+
+  return DataDir.of({ path, owner, secret, stored, lock: RcRef.get(lock) })
 })
 
 const readSecrets = (file: string) =>

@@ -1,9 +1,12 @@
 import { type Cause } from "effect"
 import { HttpServerError, HttpServerResponse } from "effect/http"
 import {
+  BadGateway,
   type ClientError,
+  Conflict,
   DatabaseError,
   Forbidden,
+  GatewayTimeout,
   InvalidRequest,
   NotAcceptable,
   NotFound,
@@ -69,6 +72,9 @@ const parsed = (text: string): Record<string, unknown> | undefined => {
 }
 
 const ours = [
+  BadGateway,
+  Conflict,
+  GatewayTimeout,
   InvalidRequest,
   Unauthorized,
   Forbidden,

@@ -1,0 +1,118 @@
+import ipaddr from "ipaddr.js"
+import { matchesWildcards } from "./Wildcards.ts"
+
+/** What is known of a request when its policy is asked: lower-case condition keys; absent ones are not known. */
+export type PolicyContext = ReadonlyMap<string, string>
+
+export type PolicyCondition = (context: PolicyContext) => boolean
+
+/** The condition keys that a request can have here. */
+const keys = new Set(
+  [
+    "aws:CurrentTime aws:EpochTime aws:PrincipalAccount aws:PrincipalArn aws:PrincipalType aws:Referer",
+    "aws:SecureTransport aws:SourceIp aws:UserAgent aws:userid aws:username s3:authType s3:delimiter s3:if-match",
+    "s3:if-none-match s3:max-keys s3:prefix s3:ResourceAccount s3:signatureAge s3:signatureversion s3:versionid",
+    "s3:x-amz-acl s3:x-amz-content-sha256 s3:x-amz-copy-source s3:x-amz-metadata-directive",
+    "s3:x-amz-server-side-encryption s3:x-amz-storage-class"
+  ]
+    .flatMap((line) => line.split(" "))
+    .map((key) => key.toLowerCase())
+)
+
+type Test = (expected: string) => ((found: string) => boolean) | undefined
+
+const number =
+  (compare: (a: number, b: number) => boolean): Test =>
+  (expected) => {
+    const value = Number(expected)
+    return expected.trim() === "" || Number.isNaN(value) ? undefined : (found) => compare(Number(found), value)
+  }
+
+const time = (text: string) => (/^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text))
+const date =
+  (compare: (a: number, b: number) => boolean): Test =>
+  (expected) => {
+    const value = time(expected)
+    return Number.isNaN(value) ? undefined : (found) => compare(time(found), value)
+  }
+
+const inNetwork: Test = (expected) => {
+  const text = expected.includes("/") ? expected : `${expected}/${expected.includes(":") ? 128 : 32}`
+  if (!ipaddr.isValidCIDR(text)) return undefined
+  const [network, bits] = ipaddr.parseCIDR(text)
+  return (found) => {
+    if (!ipaddr.isValid(found)) return false
+    const address = ipaddr.process(found)
+    return address.kind() === network.kind() && address.match(network, bits)
+  }
+}
+
+const boolean: Test = (expected) =>
+  /^(?:true|false)$/i.test(expected) ? (found) => found.toLowerCase() === expected.toLowerCase() : undefined
+
+const tests: Readonly<Record<string, Test>> = {
+  StringEquals: (expected) => (found) => found === expected,
+  StringEqualsIgnoreCase: (expected) => (found) => found.toLowerCase() === expected.toLowerCase(),
+  StringLike: (expected) => (found) => matchesWildcards(expected, found),
+  ArnEquals: (expected) => (found) => matchesWildcards(expected, found),
+  ArnLike: (expected) => (found) => matchesWildcards(expected, found),
+  NumericEquals: number((a, b) => a === b),
+  NumericLessThan: number((a, b) => a < b),
+  NumericLessThanEquals: number((a, b) => a <= b),
+  NumericGreaterThan: number((a, b) => a > b),
+  NumericGreaterThanEquals: number((a, b) => a >= b),
+  DateEquals: date((a, b) => a === b),
+  DateLessThan: date((a, b) => a < b),
+  DateLessThanEquals: date((a, b) => a <= b),
+  DateGreaterThan: date((a, b) => a > b),
+  DateGreaterThanEquals: date((a, b) => a >= b),
+  Bool: boolean,
+  IpAddress: inNetwork
+}
+
+const negations: Readonly<Record<string, string>> = {
+  StringNotEquals: "StringEquals",
+  StringNotEqualsIgnoreCase: "StringEqualsIgnoreCase",
+  StringNotLike: "StringLike",
+  ArnNotEquals: "ArnEquals",
+  ArnNotLike: "ArnLike",
+  NumericNotEquals: "NumericEquals",
+  DateNotEquals: "DateEquals",
+  NotIpAddress: "IpAddress"
+}
+
+/**
+ * One operator with one key and the values given for it, as a function; or what is wrong with them, as text. A key that
+ * the request lacks fails the condition, except with `…IfExists` and with the operators that deny.
+ */
+export const parseCondition = (
+  operator: string,
+  key: string,
+  values: ReadonlyArray<string>
+): PolicyCondition | string => {
+  const lower = key.toLowerCase()
+  if (!keys.has(lower)) return `Policy has an invalid condition key: ${key}`
+  if (values.length === 0) return `Policy has a condition without values: ${operator}`
+  if (operator === "Null") {
+    const [wanted] = values
+    if (values.length > 1 || !/^(?:true|false)$/i.test(wanted ?? "")) return "Null takes true or false"
+    return (context) => context.has(lower) === (wanted?.toLowerCase() === "false")
+  }
+  const optional = operator.endsWith("IfExists")
+  const base = optional ? operator.slice(0, -"IfExists".length) : operator
+  const negated = negations[base]
+  const test = Object.hasOwn(tests, negated ?? base) ? tests[negated ?? base] : undefined
+  if (test === undefined) return `Invalid Condition type: ${operator}`
+  const checks: Array<(found: string) => boolean> = []
+  for (const value of values) {
+    if (value.includes("${")) return `Policy variables are not known here: ${value}`
+    const check = test(value)
+    if (check === undefined) return `Invalid value for ${operator}: ${value}`
+    checks.push(check)
+  }
+  return (context) => {
+    const found = context.get(lower)
+    if (found === undefined) return optional || negated !== undefined
+    return checks.some((check) => check(found)) !== (negated !== undefined)
+  }
+}

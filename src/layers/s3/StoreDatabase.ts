@@ -1,0 +1,57 @@
+import { DatabaseSync } from "node:sqlite"
+
+// Runs in the index's thread, as all that it imports: nothing here may load Effect.
+
+/** What this code writes. A database of a higher one is left alone. */
+const version = 1
+
+/** Keys are blobs, so that they compare as UTF-8 bytes. `segments` comes last: listings never read that far. */
+const schema = `
+  CREATE TABLE starts (number INTEGER NOT NULL);
+  INSERT INTO starts VALUES (0);
+  CREATE TABLE buckets (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, created INTEGER NOT NULL, policy TEXT, cors TEXT
+  );
+  CREATE TABLE objects (
+    bucket INTEGER NOT NULL, key BLOB NOT NULL, size INTEGER NOT NULL, etag TEXT NOT NULL, modified INTEGER NOT NULL,
+    meta TEXT NOT NULL, segments TEXT NOT NULL, PRIMARY KEY (bucket, key)
+  ) WITHOUT ROWID;
+  CREATE TABLE files (id TEXT PRIMARY KEY) WITHOUT ROWID;
+  CREATE TABLE small (id INTEGER PRIMARY KEY, bytes BLOB NOT NULL);
+  CREATE TABLE uploads (
+    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, bucket INTEGER NOT NULL, key BLOB NOT NULL,
+    created INTEGER NOT NULL, meta TEXT NOT NULL
+  );
+  CREATE INDEX uploads_by_key ON uploads (bucket, key, id);
+  CREATE TABLE parts (
+    upload INTEGER NOT NULL, part INTEGER NOT NULL, blob TEXT NOT NULL, size INTEGER NOT NULL, md5 TEXT NOT NULL,
+    modified INTEGER NOT NULL, checksum TEXT, PRIMARY KEY (upload, part)
+  ) WITHOUT ROWID;
+  CREATE TABLE completed (
+    upload TEXT PRIMARY KEY, bucket INTEGER NOT NULL, at INTEGER NOT NULL, object TEXT NOT NULL
+  ) WITHOUT ROWID;
+  CREATE INDEX completed_by_age ON completed (at);
+`
+
+/**
+ * Opens the index, makes its tables when it is new, and counts this start. Throws an Error with one line for who starts
+ * the service. The lock lasts until the database is closed or the process ends.
+ */
+export const openDatabase = (file: string): { readonly database: DatabaseSync; readonly start: number } => {
+  const database = new DatabaseSync(file, { timeout: 0 })
+  try {
+    database.exec("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
+    database.exec("PRAGMA cache_size = -16000; PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 67108864")
+    database.exec("BEGIN EXCLUSIVE")
+    const found = Number(Object.values(database.prepare("PRAGMA user_version").get() ?? {})[0])
+    if (found > version)
+      throw new Error(`it was written by a newer release (format ${found}, this one knows ${version})`)
+    if (found === 0) database.exec(`${schema} PRAGMA user_version = ${version}`)
+    const counted = database.prepare("UPDATE starts SET number = number + 1 RETURNING number").get()
+    database.exec("COMMIT")
+    return { database, start: Number(counted?.["number"]) }
+  } catch (cause) {
+    database.close()
+    throw String(cause).includes("is locked") ? new Error("another process has it open", { cause }) : cause
+  }
+}

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { hash } from "node:crypto"
 
-export const Operation = Schema.Literals(["INSERT", "UPDATE", "DELETE"])
+const Operation = Schema.Literals(["INSERT", "UPDATE", "DELETE"])
 
 /**
  * A changed row as clients get it (spec: Realtime event). `id` grows with every event and names it in `since`;

@@ -1,4 +1,4 @@
-import { Clock, Context, Effect, Layer, Stream } from "effect"
+import { Clock, Context, Effect, Layer, Semaphore, Stream } from "effect"
 import { type HttpServerRequest } from "effect/http"
 import { type InvalidRequest, type Unauthorized, type Unavailable } from "../domain/errors.ts"
 import { leewaySeconds } from "../domain/JwtClaims.ts"
@@ -37,30 +37,38 @@ export class RealtimeGate extends Context.Service<
       const tokens = yield* Tokens
       const { open } = yield* RealtimeSettings
 
+      // Few at a time: the first look-up of a key spares the others theirs.
+      const looking = yield* Semaphore.make(4)
+
       /** Until the key is found revoked. While that can't be found out, it goes on. */
       const revoked = (rawKey: string): Effect.Effect<never, Unauthorized> =>
-        keys.changes.pipe(
+        // And once soon after: it may have been revoked before we listened.
+        Stream.merge(keys.changes, Stream.fromEffect(Effect.sleep("500 millis"))).pipe(
           Stream.runForEach(() =>
             keys.verify(rawKey).pipe(
               Effect.catchTag("Unavailable", () => Effect.void),
-              Effect.asVoid
+              Effect.asVoid,
+              looking.withPermit
             )
           ),
           Effect.andThen(Effect.never)
         )
 
       const expired = Effect.fnUntraced(function* (token: string, exp: number) {
-        const now = yield* Clock.currentTimeMillis
-        yield* Effect.sleep(Math.min(Math.max((exp + leewaySeconds) * 1000 - now, 0), 2 ** 31 - 1))
-        yield* Effect.catchTag(tokens.verify(token), "Unavailable", () => Effect.void)
-        return yield* Effect.never
+        const look = Effect.gen(function* () {
+          const left = (exp + leewaySeconds) * 1000 - (yield* Clock.currentTimeMillis)
+          yield* Effect.sleep(Math.min(Math.max(left, 1_000), 2 ** 31 - 1)) // the longest there is
+          yield* Effect.catchTag(tokens.verify(token), "Unavailable", () => Effect.void)
+        })
+        return yield* Effect.forever(look)
       })
 
       const enter = Effect.fnUntraced(function* (
         { headers }: HttpServerRequest.HttpServerRequest,
         keyInQuery: string | undefined
       ) {
-        const given = yield* apiKeyOf(keyInQuery === undefined ? headers : { "x-api-key": keyInQuery, ...headers })
+        const inHeaders = yield* apiKeyOf(headers)
+        const given = yield* apiKeyOf({ apikey: inHeaders || keyInQuery, "x-api-key": keyInQuery })
         if (given === "" && open) return everybody
         const { type } = yield* keys.verify(given)
         const until = revoked(given)

@@ -4,8 +4,10 @@ import { type Ear, type Heard, Listener } from "../services/Listener.ts"
 import { PostgresAddress } from "./PostgresAddress.ts"
 
 const backoff = Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced("5 seconds")]).pipe(Schedule.jittered)
-/** How often a quiet connection is asked whether it still is one, and how long an answer may take. */
-const heartbeat = { every: "5 seconds", patience: "3 seconds" } as const
+/** How often a quiet connection is asked whether it still is one. */
+const heartbeat = "5 seconds"
+/** How long PostgreSQL may take to answer, in ms; beyond that the connection counts as lost. */
+const patience = 3_000
 
 class ConnectionLost extends Data.TaggedError("ConnectionLost")<{ readonly message: string }> {}
 const lost = (cause: unknown) => new ConnectionLost({ message: cause instanceof Error ? cause.message : String(cause) })
@@ -15,6 +17,8 @@ const quote = (channel: string) => `"${channel.replaceAll('"', '""')}"`
 interface Listening {
   readonly channels: Set<string>
   readonly queue: Queue.Queue<Heard>
+  /** Has been told Connected, and not Lost since. */
+  connected: boolean
 }
 
 /**
@@ -31,10 +35,23 @@ export const layerListener = Layer.effect(
     const commands = yield* Semaphore.make(1)
     let client: Client | undefined
     let since = yield* DateTime.now
+    /** Whether the connection that was tried last came up. */
+    let lived = false
 
     const wanted = (channel: string) => [...all].some(({ channels }) => channels.has(channel))
-    const tellAll = (heard: Heard) => {
-      for (const { queue } of all) Queue.offerUnsafe(queue, heard)
+    /** Tells those whose channels are all joined. */
+    const tellConnected = () => {
+      for (const one of client === undefined ? [] : all) {
+        if (one.connected || ![...one.channels].every((channel) => joined.has(channel))) continue
+        one.connected = true
+        Queue.offerUnsafe(one.queue, { _tag: "Connected" })
+      }
+    }
+    const tellLost = () => {
+      for (const one of all) {
+        if (one.connected) Queue.offerUnsafe(one.queue, { _tag: "Lost" })
+        one.connected = false
+      }
     }
 
     const ask = (on: Client, text: string) => Effect.tryPromise({ try: () => on.query(text), catch: lost })
@@ -45,18 +62,18 @@ export const layerListener = Layer.effect(
         const on = client
         if (on === undefined || wanted(channel) === joined.has(channel)) return
         const leaving = joined.has(channel)
-        yield* ask(on, `${leaving ? "unlisten" : "listen"} ${quote(channel)}`)
+        yield* ask(on, `${leaving ? "unlisten" : "listen"} ${quote(channel)}`).pipe(
+          // Of no use any more: `hear` sees it end, and joins everything anew.
+          Effect.tapError(() => Effect.sync(() => void on.end().catch(() => undefined)))
+        )
         if (leaving) joined.delete(channel)
         else joined.add(channel)
-      }).pipe(
-        commands.withPermit,
-        // The connection is lost: `hear` sees it too, and joins everything anew.
-        Effect.catch((error) => Effect.logDebug(`Channel ${channel}: ${error.message}`)),
-        Effect.uninterruptible
-      )
+        tellConnected()
+      }).pipe(commands.withPermit, Effect.ignore, Effect.uninterruptible)
 
     /** One life of the connection: ends with the error that ended it. */
     const hear = Effect.gen(function* () {
+      lived = false
       const on = yield* connected(address)
       const ended = Effect.callback<never, ConnectionLost>((resume) => {
         on.on("error", (error) => resume(Effect.fail(lost(error))))
@@ -64,7 +81,7 @@ export const layerListener = Layer.effect(
       })
       on.on("notification", ({ channel, payload = "" }) => {
         const heard: Heard = { _tag: "Notification", channel, payload }
-        for (const { channels, queue } of all) if (channels.has(channel)) Queue.offerUnsafe(queue, heard)
+        for (const one of all) if (one.connected && one.channels.has(channel)) Queue.offerUnsafe(one.queue, heard)
       })
       const join = Effect.gen(function* () {
         const names = new Set<string>()
@@ -72,13 +89,14 @@ export const layerListener = Layer.effect(
         if (names.size > 0) yield* ask(on, [...names].map((name) => `listen ${quote(name)}`).join(";"))
         for (const name of names) joined.add(name)
         client = on
+        lived = true
         since = yield* DateTime.now
-        tellAll({ _tag: "Connected" })
+        tellConnected()
       })
-      const beat = commands.withPermit(ask(on, "select 1").pipe(Effect.timeout(heartbeat.patience)))
+      const beat = commands.withPermit(ask(on, "select 1"))
       return yield* Effect.raceFirst(
         ended,
-        Effect.andThen(commands.withPermit(join), Effect.repeat(beat, Schedule.spaced(heartbeat.every)))
+        Effect.andThen(commands.withPermit(join), Effect.repeat(beat, Schedule.spaced(heartbeat)))
       )
     }).pipe(
       Effect.scoped,
@@ -88,23 +106,23 @@ export const layerListener = Layer.effect(
           client = undefined
           joined.clear()
           since = yield* DateTime.now
-          tellAll({ _tag: "Lost" })
+          tellLost()
         })
       )
     )
 
     yield* hear.pipe(
       Effect.tapError((error) => Effect.logWarning(`Listener lost its connection: ${error.message}`)),
-      Effect.retry(backoff),
+      Effect.retry({ schedule: backoff, until: () => lived }),
+      // Once it was up, the next try is soon again.
+      Effect.retry(Schedule.spaced("100 millis")),
       Effect.forkScoped
     )
 
     const listen = Effect.fnUntraced(function* (...names: ReadonlyArray<string>) {
       const queue = yield* Queue.unbounded<Heard>()
-      const mine: Listening = { channels: new Set(names), queue }
+      const mine: Listening = { channels: new Set(names), queue, connected: false }
       const settleAll = (channels: Iterable<string>) => Effect.forEach(channels, settle, { discard: true })
-      // Before the first await: a connection that comes up meanwhile joins these channels too, and says so itself.
-      const early = client === undefined
       all.add(mine)
       yield* Effect.addFinalizer(() =>
         Effect.suspend(() => {
@@ -113,7 +131,7 @@ export const layerListener = Layer.effect(
         })
       )
       yield* settleAll(names)
-      if (!early && client !== undefined) Queue.offerUnsafe(queue, { _tag: "Connected" })
+      tellConnected() // when others had joined them already
       return {
         heard: Stream.fromQueue(queue),
         join: (channel) => Effect.suspend(() => (mine.channels.add(channel), settle(channel))),
@@ -142,7 +160,8 @@ const connected = ({ database, host, password, port, ssl, user }: PostgresAddres
           application_name: "svc listener",
           keepAlive: true,
           keepAliveInitialDelayMillis: 10_000,
-          connectionTimeoutMillis: 5_000
+          connectionTimeoutMillis: 5_000,
+          query_timeout: patience
         })
         // Until somebody listens for errors, one of them would end the process.
         client.on("error", () => undefined)

@@ -1,5 +1,5 @@
 import { Effect, Layer, Logger, References } from "effect"
-import { FetchHttpClient } from "effect/http"
+import { FetchHttpClient, Headers, UrlParams } from "effect/http"
 import { Otlp } from "effect/observability"
 import { oneOf, url } from "../domain/Settings.ts"
 
@@ -14,13 +14,20 @@ export const layerLogs = Layer.unwrap(
   })
 )
 
+/** What a trace never shows, of headers and of a query. */
+const layerRedacted = Layer.mergeAll(
+  Layer.succeed(Headers.CurrentRedactedNames, ["apikey", "x-api-key", "authorization", "cookie", "set-cookie"]),
+  Layer.succeed(UrlParams.CurrentRedactedNames, ["apikey", /^x-amz-/i, /signature/i, /token/i])
+)
+
 /** Traces, metrics and logs to OTEL_EXPORTER_OTLP_ENDPOINT when it is set. */
 export const layerTelemetry = Layer.unwrap(
   Effect.gen(function* () {
     const endpoint = yield* url("OTEL_EXPORTER_OTLP_ENDPOINT")
     if (endpoint === undefined) return Layer.empty
     return Otlp.layerJson({ baseUrl: endpoint.href, resource: { serviceName: "svc" } }).pipe(
-      Layer.provide(FetchHttpClient.layer)
+      Layer.provide(FetchHttpClient.layer),
+      Layer.merge(layerRedacted)
     )
   })
 )

@@ -1,37 +1,18 @@
-import { Clock, Context, DateTime, Effect, Latch, Layer, PubSub, Schedule, type Scope, Semaphore, Stream } from "effect"
+import { Clock, Context, DateTime, Effect, Latch, Layer, Schedule, type Scope, Semaphore, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { Unavailable } from "../domain/errors.ts"
 import { channelOf, type EventText, eventText, gapText, parseNotification } from "../domain/RealtimeEvent.ts"
 import { RealtimeLog } from "../domain/RealtimeLog.ts"
 import { type RealtimeStatus } from "../domain/RealtimeStatus.ts"
-import { type Actor } from "./Db.ts"
 import { type Heard, Listener } from "./Listener.ts"
 import { onOwnTables } from "./OwnTables.ts"
-import { RealtimeAccess, type Readers } from "./RealtimeAccess.ts"
+import { RealtimeAccess } from "./RealtimeAccess.ts"
+import { type RealtimeClient, RealtimeClients } from "./RealtimeClients.ts"
 import { RealtimeSettings } from "./RealtimeSettings.ts"
 
-/** Who listens, and from where on. */
-export interface RealtimeClient {
-  readonly role: Actor["role"]
-  /** The last event this client knows; undefined: from now on, and nothing is said of gaps. */
-  readonly since: number | undefined
-}
-
-interface Published {
-  readonly _tag: "Event"
-  readonly event: EventText
-  /** Undefined while only service_role keys listen: then nobody has asked. */
-  readonly readers: Readers | undefined
-}
-
-interface Gap {
-  readonly _tag: "Gap"
-  readonly text: string
-}
-
-/** Between the one who hears and the many who are told; none of these waits for a socket. */
-const hubCapacity = 1024
 const ownChannel = "svc_realtime"
+/** The database's clock may be ahead of ours by an hour. */
+const clockSkewMicros = 3_600_000_000
 
 /**
  * The feed: what PostgreSQL notifies, given an id, kept in the log, told to every client (spec: Realtime events).
@@ -41,12 +22,11 @@ export class Realtime extends Context.Service<
   Realtime,
   {
     /**
-     * A client until the scope closes: JSON texts, oldest first. 503 `TOO_MANY_CLIENTS` above
+     * Tells a client everything from now on, until the scope closes. Gives what came before, if it names `since`:
+     * JSON texts, oldest first, meant to be read before anything it is told. 503 `TOO_MANY_CLIENTS` above
      * SVC_REALTIME_MAX_CLIENTS.
      */
-    readonly connect: (
-      client: RealtimeClient
-    ) => Effect.Effect<Stream.Stream<ReadonlyArray<string>>, Unavailable, Scope.Scope>
+    readonly connect: (client: RealtimeClient) => Effect.Effect<ReadonlyArray<string>, Unavailable, Scope.Scope>
     /** JSON texts, newest first; with `since` only what came after it, and behind them a gap if there is one. */
     readonly recent: (since?: number) => Effect.Effect<ReadonlyArray<string>>
     /** Empties the log, in every replica. */
@@ -68,13 +48,10 @@ export class Realtime extends Context.Service<
       const access = yield* RealtimeAccess
       const { maxClients, open } = yield* RealtimeSettings
       const clock = yield* Clock.Clock
-      const hub = yield* Effect.acquireRelease(PubSub.bounded<Published | Gap>(hubCapacity), PubSub.shutdown)
+      const clients = new RealtimeClients(open)
       const ending = yield* Latch.make(false)
       const log = new RealtimeLog()
       const joined = new Set<string>()
-      let clients = 0
-      /** Those that are not told everything. */
-      let limited = 0
 
       const ear = yield* listener.listen(ownChannel, "svc_ddl")
 
@@ -99,20 +76,25 @@ export class Realtime extends Context.Service<
       )
 
       const missed = (from: number) =>
-        Effect.suspend(() => {
+        Effect.sync(() => {
           const since = log.newest
           log.missed(from)
-          return PubSub.publish(hub, { _tag: "Gap", text: gapText(since, log.oldest) })
+          clients.tellGap(gapText(since, log.oldest))
         })
 
       const notified = Effect.fnUntraced(function* (payload: string) {
         const row = parseNotification(payload)
-        if (row?.gap === true) yield* missed(row.micros)
-        if (row === undefined || row.gap) return
-        const readers = limited > 0 && !open ? yield* access.readers(row.schema, row.table) : undefined
-        const event = eventText(row, log.nextId(row.micros))
+        if (row === undefined) return
+        // Anybody who may run SQL may notify, but not set the ids of all that come after.
+        const at = Math.min(row.micros, clock.currentTimeMillisUnsafe() * 1000 + clockSkewMicros)
+        if (row.gap) yield* missed(at)
+        if (row.gap) return
+        const readers = clients.limited ? yield* access.readers(row.schema, row.table) : undefined
+        const event = eventText(row, log.nextId(at))
         log.add(event)
-        yield* PubSub.publish(hub, { _tag: "Event", event, readers })
+        clients.tellEvent(event, readers)
+        // Many at once: sockets are written to, and everything else goes on, in between.
+        yield* Effect.yieldNow
       })
 
       const hear = Effect.fnUntraced(function* (heard: Heard) {
@@ -138,54 +120,29 @@ export class Realtime extends Context.Service<
         Effect.forkScoped
       )
 
-      const mayHear = (role: Actor["role"], { event, readers }: Published) => {
-        if (role === "service_role" || open) return Effect.succeed(true)
-        if (readers !== undefined) return Effect.succeed(readers[role])
-        return Effect.map(access.readers(event.schema, event.table), (found) => found[role])
-      }
+      const mayHear = (client: RealtimeClient, { schema, table }: EventText) =>
+        client.role === "service_role" || !clients.isLimited(client)
+          ? Effect.succeed(true)
+          : Effect.map(
+              access.readers(schema, table),
+              (readers) => client.role !== "service_role" && readers[client.role]
+            )
 
-      const textsFor = (role: Actor["role"], all: ReadonlyArray<Published>) =>
-        Effect.map(
-          Effect.filter(all, (one) => mayHear(role, one)),
-          (some) => some.map(({ event }) => event.text)
-        )
-
-      const count = (role: Actor["role"]) =>
-        Effect.acquireRelease(
+      const connect = Effect.fnUntraced(function* (client: RealtimeClient) {
+        const { since } = client
+        // In one step: what is told before it is in the log, what is told after it is told to this client.
+        const replay = yield* Effect.acquireRelease(
           Effect.suspend(() => {
-            if (clients >= maxClients) return Effect.fail(tooMany(maxClients))
-            clients++
-            if (role !== "service_role") limited++
-            return Effect.void
+            if (clients.size >= maxClients) return Effect.fail(tooMany(maxClients))
+            clients.add(client)
+            return Effect.succeed(since === undefined ? undefined : log.since(since))
           }),
-          () =>
-            Effect.sync(() => {
-              clients--
-              if (role !== "service_role") limited--
-            })
+          () => Effect.sync(() => clients.remove(client))
         )
-
-      const connect = Effect.fnUntraced(function* ({ role, since }: RealtimeClient) {
-        yield* count(role)
-        const subscription = yield* PubSub.subscribe(hub)
-        // No step between these two lets anything be published.
-        const known = log.newest
-        const replay = since === undefined ? undefined : log.since(since)
-        const old = (replay?.events ?? []).map((event): Published => ({ _tag: "Event", event, readers: undefined }))
-        const before = yield* textsFor(role, old)
-        const gap = replay?.gap === undefined ? [] : [gapText(since ?? 0, replay.gap)]
-        const take = Effect.gen(function* () {
-          const some = yield* PubSub.takeAll(subscription)
-          const texts: Array<string> = []
-          for (const one of some) {
-            if (one._tag === "Gap") {
-              if (since !== undefined) texts.push(one.text)
-            } else if (one.event.id > known && (yield* mayHear(role, one))) texts.push(one.event.text)
-          }
-          return texts
-        })
-        const live = Stream.fromEffectRepeat(take)
-        return Stream.concat(Stream.make([...gap, ...before]), live).pipe(Stream.filter((texts) => texts.length > 0))
+        if (since === undefined || replay === undefined) return []
+        const events = yield* Effect.filter(replay.events, (event) => mayHear(client, event))
+        const texts = events.map(({ text }) => text)
+        return replay.gap === undefined ? texts : [gapText(since, replay.gap), ...texts]
       })
 
       const recent = (since?: number) =>
@@ -205,7 +162,7 @@ export class Realtime extends Context.Service<
         listener_connected: connected,
         listener_since: DateTime.formatIso(since),
         active_channels: [...joined].sort(),
-        connected_clients: clients,
+        connected_clients: clients.size,
         event_log_size: log.size
       }))
 

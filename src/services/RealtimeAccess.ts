@@ -29,6 +29,8 @@ export class RealtimeAccess extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const known = new Map<string, Readers & { readonly at: number }>()
+      /** Grows when answers may have become wrong, so that one under way then is not remembered. */
+      let generation = 0
 
       const ask = (schema: string, table: string) =>
         sql
@@ -37,7 +39,7 @@ export class RealtimeAccess extends Context.Service<
                       and not c.relrowsecurity as anon,
                     has_schema_privilege('authenticated', n.oid, 'usage')
                       and has_table_privilege('authenticated', c.oid, 'select') and not c.relrowsecurity as authenticated
-             from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = $1 and c.relname = $2`,
+             from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = $1::text and c.relname = $2::text`,
             [schema, table]
           )
           .pipe(
@@ -51,12 +53,18 @@ export class RealtimeAccess extends Context.Service<
         const now = yield* Clock.currentTimeMillis
         const before = known.get(key)
         if (before !== undefined && now - before.at < believedMillis) return before
+        const asked = generation
         const found = yield* ask(schema, table)
-        known.set(key, { ...found, at: now })
+        if (asked === generation) known.set(key, { ...found, at: now })
         return found
       })
 
-      return RealtimeAccess.of({ readers, forget: Effect.sync(() => known.clear()) })
+      const forget = Effect.sync(() => {
+        generation++
+        known.clear()
+      })
+
+      return RealtimeAccess.of({ readers, forget })
     })
   )
 }

@@ -3,7 +3,7 @@ import { SqlClient } from "effect/sql"
 import { type Forbidden, type InvalidRequest, NotFound, type Unavailable } from "../domain/errors.ts"
 import { channelOf } from "../domain/RealtimeEvent.ts"
 import { type RealtimeSubscription, type RealtimeTable } from "../domain/RealtimeSubscription.ts"
-import { createTriggerSql, dropTriggerSql, listSql, straySql } from "../domain/RealtimeTriggerSql.ts"
+import { createTriggerSql, dropTriggerSql, hasVirtualSql, listSql, straySql } from "../domain/RealtimeTriggerSql.ts"
 import { Listener } from "./Listener.ts"
 import { onOwnTables } from "./OwnTables.ts"
 import { Realtime } from "./Realtime.ts"
@@ -13,6 +13,8 @@ interface Stray {
   readonly schema: string
   readonly table: string
   readonly trigger: string
+  readonly oid: string
+  readonly tableOid: string
 }
 
 /**
@@ -55,22 +57,34 @@ export class RealtimeSubscriptions extends Context.Service<
         }))
       })
 
+      // One at a time for each table: several that wait for the same one would add up to a long wait for writers.
+      const key = (oid: string) => sql`hashtextextended(${`svc realtime ${oid}`}, 0)`
+      const turn = (oid: string) => sql`select pg_advisory_xact_lock(${key(oid)})`
+      /** False: another process, or another round, is at it. */
+      const tryTurn = (oid: string) =>
+        Effect.map(sql`select pg_try_advisory_xact_lock(${key(oid)}) as mine`, ([row]) => row?.["mine"] === true)
+
       const put = ({ name, oid, schema }: WatchedTable) =>
         Effect.gen(function* () {
           const channel = channelOf(schema, name)
           const made = yield* sql`
             insert into svc.realtime_subscriptions (table_schema, table_name, table_oid, channel)
             values (${schema}, ${name}, ${String(oid)}::text::oid, ${channel})
-            on conflict (table_schema, table_name) do update set table_oid = excluded.table_oid
+            on conflict (table_schema, table_name)
+              do update set table_oid = excluded.table_oid, channel = excluded.channel
             returning (xmax = 0) as created`
-          yield* sql.unsafe(createTriggerSql(schema, name, channel, oid))
+          const [has] = yield* sql.unsafe<{ virtual: boolean }>(`select ${hasVirtualSql("$1::oid")} as virtual`, [oid])
+          yield* sql.unsafe(createTriggerSql(schema, name, channel, oid, has?.virtual === true))
           return made[0]?.["created"] === true
         })
 
       const subscribe = Effect.fn("RealtimeSubscriptions.subscribe")(function* (schema: string, name: string) {
         const before = (yield* list).find((one) => one.schema === schema && one.table === name)
         const table = yield* watched.find(schema, name)
-        const created = before?.status === "active" ? false : yield* watched.change(put(table))
+        const created =
+          before?.status === "active"
+            ? false
+            : yield* watched.change(Effect.andThen(turn(String(table.oid)), put(table)))
         yield* realtime.follow
         const after = yield* onOwnTables(
           sql.unsafe<RealtimeSubscription>(listSql("s.table_schema = $1 and s.table_name = $2"), [schema, name])
@@ -79,8 +93,13 @@ export class RealtimeSubscriptions extends Context.Service<
         return { subscription: after[0], created }
       })
 
-      const drop = ({ schema, table, trigger }: Stray) =>
-        watched.change(sql.unsafe(dropTriggerSql(schema, table, trigger))).pipe(
+      const drop = ({ oid, schema, table, tableOid, trigger }: Stray) =>
+        Effect.gen(function* () {
+          if (!(yield* tryTurn(tableOid))) return
+          const stray = yield* sql.unsafe(straySql("t.oid = $1::text::oid"), [oid])
+          if (stray.length > 0) yield* sql.unsafe(dropTriggerSql(schema, table, trigger))
+        }).pipe(
+          watched.change,
           // Nobody listens to it any more; the next round tries again.
           Effect.catch((error) =>
             Effect.logWarning(`Trigger ${trigger} of ${schema}.${table} stays for now: ${error.error}`)
@@ -88,7 +107,7 @@ export class RealtimeSubscriptions extends Context.Service<
         )
 
       const dropStray = Effect.gen(function* () {
-        for (const stray of yield* onOwnTables(sql.unsafe<Stray>(straySql))) yield* drop(stray)
+        for (const stray of yield* onOwnTables(sql.unsafe<Stray>(straySql()))) yield* drop(stray)
       })
 
       const unsubscribe = Effect.fn("RealtimeSubscriptions.unsubscribe")(function* (schema: string, name: string) {
@@ -100,14 +119,24 @@ export class RealtimeSubscriptions extends Context.Service<
         yield* realtime.follow
       })
 
+      const mend = (table: WatchedTable) =>
+        Effect.gen(function* () {
+          if (!(yield* tryTurn(String(table.oid)))) return
+          const still = yield* sql`select from svc.realtime_subscriptions
+            where table_schema = ${table.schema} and table_name = ${table.name} for update`
+          if (still.length > 0) yield* put(table)
+        })
+
       const repair = Effect.gen(function* () {
-        yield* dropStray
         for (const { schema, status, table } of yield* list) {
           if (status !== "trigger_missing") continue
-          yield* Effect.flatMap(watched.find(schema, table), (found) => watched.change(put(found))).pipe(
+          yield* watched.find(schema, table).pipe(
+            Effect.flatMap((found) => watched.change(mend(found))),
             Effect.catch((error) => Effect.logWarning(`Realtime of ${schema}.${table} is not there: ${error.error}`))
           )
         }
+        // Last: what is only defined otherwise has been replaced, and not a row of it missed.
+        yield* dropStray
       })
 
       // A storm of DDL is one round, not many.

@@ -69,7 +69,8 @@ export class WatchedTables extends Context.Service<
             `select c.oid::int8::float8 as oid, n.nspname::text as schema, c.relname::text as name,
                     c.relkind = 'p' as partitioned, c.relkind::text as kind, ${systemSchema} as system
              from pg_class c join pg_namespace n on n.oid = c.relnamespace
-             where n.nspname = $1 and c.relname = $2`,
+             -- As text: as names they would be cut at 63 bytes, and found.
+             where n.nspname = $1::text and c.relname = $2::text`,
             [schema, name]
           )
         )

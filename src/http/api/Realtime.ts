@@ -13,7 +13,7 @@ const Name = Schema.NonEmptyString.check(Schema.isMaxLength(1000), isStorable)
 const table = Schema.Struct({ schema: Schema.optionalKey(Name), table: Name })
 const success = Schema.Struct({ success: Schema.Literal(true) })
 /** The id of the last event that is known; only later ones are wanted. */
-export const Since = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))
+const Since = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))
 
 /** Subscriptions and the event log (spec: Realtime). */
 export class RealtimeApi extends HttpApiGroup.make("realtime")

@@ -1,4 +1,4 @@
-import { Effect, Stream } from "effect"
+import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Socket } from "effect/socket"
 import { InvalidRequest } from "../../domain/errors.ts"
@@ -25,16 +25,16 @@ export const RealtimeSocket = HttpRouter.use(
       const since = yield* sinceOf(query.get("since"))
       if (request.headers["upgrade"]?.toLowerCase() !== "websocket") return upgradeRequired
 
-      // Before the handshake: whoever is connected misses nothing.
-      const events = yield* realtime.connect({ role, since })
+      // Before the handshake, so that whoever is connected misses nothing; what comes too early waits.
+      const early: Array<string> = []
+      let tell = (text: string) => void early.push(text)
+      const before = yield* realtime.connect({ role, since, tell: (text) => tell(text) })
       const socket = yield* request.upgrade
       const { pull } = yield* socket.reader
-      const { write, writeAll } = yield* socket.writer
-      const send = Stream.runForEach(events, (texts) =>
-        texts.length > 0 ? writeAll(texts as [string, ...Array<string>]) : Effect.void
-      )
+      const { write } = yield* socket.writer
+      tell = (text) => void Effect.runSyncExit(write(text))
+      for (const text of [...before, ...early]) tell(text)
       yield* Effect.raceAllFirst([
-        send,
         Effect.forever(pull),
         Effect.andThen(realtime.closed, write(goingAway)),
         Effect.catch(until, ({ error }) => write(refused(error)))

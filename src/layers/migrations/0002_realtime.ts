@@ -6,13 +6,14 @@ import { statements } from "./statements.ts"
  * because pg_notify refuses more and its error would be the writer's. A wider row keeps its primary key and the columns
  * that fit, and says `truncated`.
  *
- * The trigger's arguments: the channel, and the oid of the watched table, which is not the relation that fires in a
- * partition.
+ * The trigger's arguments: the channel; the oid of the watched table, which is not the relation that fires in a
+ * partition; and `virtual` where there are virtual generated columns (PostgreSQL 18), in whose place NEW and OLD have
+ * null: too costly to find out row by row.
  *
  * It runs as the writer, without any right of ours. Whatever goes wrong in here is a warning, never an error: the write
  * is the user's. Beyond 10,000 rows a transaction, and while PostgreSQL's queue is half full because a listener does
- * not read, one `gap` is told in place of the rows: an unbounded number would fill the writer's memory, a full queue
- * would fail its COMMIT.
+ * not read, one `gap` is told in place of the rows, and nothing once it is nearly full: an unbounded number would fill
+ * the writer's memory, a full queue would fail its COMMIT.
  */
 const notifyRowChange = `create function svc.notify_row_change() returns trigger language plpgsql
   set search_path = pg_catalog, pg_temp set timezone = 'UTC' as $$
@@ -33,6 +34,7 @@ declare
   old_part text := '';
   room int;
   item record;
+  columns text;
 begin
   begin
     told := coalesce(nullif(current_setting('svc.realtime_told', true), ''), '0')::int + 1;
@@ -40,8 +42,10 @@ begin
     perform set_config('svc.realtime_told', told::text, true);
 
     if tg_argv[1]::oid <> tg_relid then
+      -- An ancestor only: after a restore the number may be that of some other table.
       select n.nspname, c.relname into watched_schema, watched_table
-        from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = tg_argv[1]::oid;
+        from pg_partition_ancestors(tg_relid) a join pg_class c on c.oid = a.relid
+          join pg_namespace n on n.oid = c.relnamespace where c.oid = tg_argv[1]::oid;
       if not found then watched_schema := tg_table_schema; watched_table := tg_table_name; end if;
     end if;
     head := '{"id":' || (extract(epoch from now_at) * 1000000)::bigint || ',"schema":' || to_json(watched_schema)::text
@@ -50,12 +54,23 @@ begin
 
     if told > most or (told % 500 = 1 and pg_notification_queue_usage() > 0.5) then
       perform set_config('svc.realtime_told', (most + 1)::text, true);
-      perform pg_notify(tg_argv[0], head || tail || ',"gap":true}');
+      if pg_notification_queue_usage() < 0.9 then perform pg_notify(tg_argv[0], head || tail || ',"gap":true}');
+      else raise warning 'svc: PostgreSQL''s notification queue is nearly full; realtime clients are told nothing';
+      end if;
       return null;
     end if;
 
     if tg_op <> 'DELETE' then new_row := row_to_json(new); end if;
     if tg_op <> 'INSERT' then old_row := row_to_json(old); end if;
+    if tg_nargs > 2 then
+      select string_agg(case attgenerated when 'v' then pg_get_expr(adbin, adrelid) || ' as ' else 'r.' end
+          || quote_ident(attname), ',' order by attnum) into columns
+        from pg_attribute left join pg_attrdef on adrelid = attrelid and adnum = attnum
+        where attrelid = tg_relid and attnum > 0 and not attisdropped;
+      columns := 'select row_to_json(x) from (select ' || columns || ' from (select ($1).*) r) x';
+      if tg_op <> 'DELETE' then execute columns into new_row using new; end if;
+      if tg_op <> 'INSERT' then execute columns into old_row using old; end if;
+    end if;
     payload := head || ',"row":' || coalesce(new_row::text, 'null') || ',"old_row":' || coalesce(old_row::text, 'null')
       || tail || '}';
 
@@ -72,7 +87,7 @@ begin
           select 'new' as side, key, value, n from json_each(new_row) with ordinality as e (key, value, n)
           union all
           select 'old', key, value, n from json_each(old_row) with ordinality as e (key, value, n)
-        ) columns
+        ) parts
         order by (key = any (keys)) is not true, side, n
       loop
         exit when room < 6;
@@ -89,7 +104,7 @@ begin
     end if;
 
     perform pg_notify(tg_argv[0], payload);
-  exception when others then
+  exception when others or assert_failure then
     raise warning 'svc: a change of %.% was not told to realtime clients: %', tg_table_schema, tg_table_name, sqlerrm;
   end;
   return null;

@@ -1,7 +1,7 @@
 import { NodeRuntime } from "@effect/platform-node"
 import { Cause, Effect, Exit, Layer } from "effect"
 import { HttpMiddleware, HttpRouter } from "effect/http"
-import { secret } from "./domain/Settings.ts"
+import { secret, text } from "./domain/Settings.ts"
 import { layerBodyLimit } from "./http/Body.ts"
 import { routerConfig, Routes } from "./http/Routes.ts"
 import { DataDir } from "./layers/DataDir.ts"
@@ -11,9 +11,13 @@ import { layerFirstKeys, layerKeysFile, layerNoKeysFile } from "./layers/FirstKe
 import { layerHttpListener, layerHttpSettings } from "./layers/HttpListener.ts"
 import { layerListener } from "./layers/ListenerPostgres.ts"
 import { layerLogs, layerTelemetry } from "./layers/Logs.ts"
+import { layerExternalS3 } from "./layers/ObjectStoreAddress.ts"
+import { layerEmbeddedS3 } from "./layers/ObjectStoreEmbedded.ts"
+import { layerObjectStore } from "./layers/ObjectStoreS3.ts"
 import { layerDb, layerOwnTables } from "./layers/Postgres.ts"
 import { layerJwtSecret, layerJwtSecretKept } from "./layers/Secrets.ts"
 import { reportStartFailure } from "./layers/StartError.ts"
+import { layerWebhookTransport } from "./layers/WebhookTransportHttp.ts"
 import { Catalogues } from "./services/Catalogues.ts"
 import { DatabaseSchemas } from "./services/DatabaseSchemas.ts"
 import { Functions } from "./services/Functions.ts"
@@ -27,8 +31,19 @@ import { Rows } from "./services/Rows.ts"
 import { RowSettings } from "./services/RowSettings.ts"
 import { SqlRunner } from "./services/SqlRunner.ts"
 import { Status } from "./services/Status.ts"
+import { Storage } from "./services/Storage.ts"
+import { StorageObjects } from "./services/StorageObjects.ts"
+import { StorageUploads } from "./services/StorageUploads.ts"
 import { Tokens } from "./services/Tokens.ts"
 import { WatchedTables } from "./services/WatchedTables.ts"
+import { WebhookAttempts } from "./services/WebhookAttempts.ts"
+import { layerWebhookDeliveries } from "./services/WebhookDeliveries.ts"
+import { WebhookQueue } from "./services/WebhookQueue.ts"
+import { layerWebhookRetention } from "./services/WebhookRetention.ts"
+import { Webhooks } from "./services/Webhooks.ts"
+import { WebhookSender } from "./services/WebhookSender.ts"
+import { WebhookSettings } from "./services/WebhookSettings.ts"
+import { WebhookTriggers } from "./services/WebhookTriggers.ts"
 
 // The outside world: a PostgreSQL of our own, or the one of DATABASE_URL.
 const World = Layer.unwrap(
@@ -40,16 +55,51 @@ const World = Layer.unwrap(
   })
 )
 
-// The ports, on that PostgreSQL.
+// The object store: an S3 endpoint of our own, or the one of S3_ENDPOINT.
+const Objects = layerObjectStore.pipe(
+  Layer.provide(
+    Layer.unwrap(
+      Effect.map(text("S3_ENDPOINT", undefined), (endpoint) =>
+        endpoint === undefined ? layerEmbeddedS3.pipe(Layer.provide(DataDir.layer)) : layerExternalS3
+      )
+    )
+  )
+)
+
+// The ports, on that PostgreSQL and that store.
 const Ports = layerDb.pipe(
   Layer.provideMerge(Layer.mergeAll(layerOwnTables, layerListener)),
+  Layer.provideMerge(Objects),
   // Before the database is touched or waited for: what can be wrong with the settings alone.
-  Layer.provideMerge(Layer.mergeAll(RowSettings.layer, RealtimeSettings.layer, Tokens.layer, layerHttpSettings)),
+  Layer.provideMerge(
+    Layer.mergeAll(RowSettings.layer, RealtimeSettings.layer, WebhookSettings.layer, Tokens.layer, layerHttpSettings)
+  ),
   Layer.provideMerge(World)
 )
 
+// Who is told of row changes over HTTP, and the workers that tell them.
+const WebhookParts = Layer.mergeAll(
+  Webhooks.layer,
+  WebhookAttempts.layer,
+  layerWebhookDeliveries,
+  layerWebhookRetention
+).pipe(
+  Layer.provide(Layer.mergeAll(WebhookQueue.layer, WebhookSender.layer, WebhookTriggers.layer)),
+  Layer.provide(layerWebhookTransport)
+)
+
+// Buckets and objects.
+const StorageParts = Layer.mergeAll(Storage.layer, StorageObjects.layer, StorageUploads.layer)
+
 // What the service can do.
-const Capabilities = Layer.mergeAll(Rows.layer, Functions.layer, SqlRunner.layer, RealtimeSubscriptions.layer).pipe(
+const Capabilities = Layer.mergeAll(
+  Rows.layer,
+  Functions.layer,
+  SqlRunner.layer,
+  RealtimeSubscriptions.layer,
+  WebhookParts,
+  StorageParts
+).pipe(
   Layer.provideMerge(Realtime.layer),
   Layer.provideMerge(
     Layer.mergeAll(

@@ -19,11 +19,20 @@ const setting = <A>(name: string, fallback: A, may: string, parse: (text: string
 
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
 
+const millisOf = (text: string) => {
+  const match = /^(\d{1,9})(ms|s|m|h)$/.exec(text)
+  return match ? Number(match[1]) * (units[match[2] ?? ""] ?? 1) : undefined
+}
+
 /** Milliseconds, written `500ms`, `8s`, `5m` or `2h`. */
 export const duration = (name: string, fallback: number) =>
-  setting(name, fallback, "a duration such as 500ms, 8s, 5m or 2h", (text) => {
-    const match = /^(\d{1,9})(ms|s|m|h)$/.exec(text)
-    return match ? Number(match[1]) * (units[match[2] ?? ""] ?? 1) : undefined
+  setting(name, fallback, "a duration such as 500ms, 8s, 5m or 2h", millisOf)
+
+/** Several, separated by commas. */
+export const durations = (name: string, fallback: ReadonlyArray<number>) =>
+  setting(name, fallback, "durations such as 5s,5m,2h", (text) => {
+    const all = text.split(",").map((part) => millisOf(part.trim()))
+    return all.every((millis) => millis !== undefined) ? all : undefined
   })
 
 export const integer = (name: string, fallback: number, minimum: number, maximum: number) =>

@@ -29,8 +29,9 @@ const texts: Readonly<Record<string, string>> = {
   415: "The body is no JSON",
   429: "Over the key's rate limit; see Retry-After",
   500: "A mistake of ours, or a function that raised an internal error",
-  503: "The database is away or busy; see Retry-After",
-  504: "The statement took too long"
+  502: "The object store does not answer, or refuses this service",
+  503: "The database or the object store is away or busy; see Retry-After",
+  504: "The statement or the object store took too long"
 }
 
 /**

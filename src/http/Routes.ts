@@ -11,6 +11,13 @@ import { RealtimeSocket } from "./handlers/RealtimeSocket.ts"
 import { RowsRoutes } from "./handlers/Rows.ts"
 import { SqlRoutes } from "./handlers/Sql.ts"
 import { StatusHandlers } from "./handlers/Status.ts"
+import {
+  ClientStorageHandlers,
+  StorageHandlers,
+  StorageObjectsHandlers,
+  StorageUploadsHandlers
+} from "./handlers/Storage.ts"
+import { ClientWebhooksHandlers, WebhooksHandlers } from "./handlers/Webhooks.ts"
 import { layerManagement, layerServiceRole } from "./middleware/Access.ts"
 import { ClientGate } from "./middleware/ClientGate.ts"
 import { Front } from "./middleware/Front.ts"
@@ -26,7 +33,13 @@ const ApiRoutes = HttpApiBuilder.layer(Api).pipe(
     DatabaseSchemasHandlers,
     ClientKeysHandlers,
     KeysHandlers,
-    RealtimeHandlers
+    RealtimeHandlers,
+    ClientWebhooksHandlers,
+    WebhooksHandlers,
+    ClientStorageHandlers,
+    StorageHandlers,
+    StorageObjectsHandlers,
+    StorageUploadsHandlers
   ]),
   Layer.provide([layerManagement, layerServiceRole, layerRequestErrors, layerUtf8Bodies])
 )

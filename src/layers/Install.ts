@@ -42,6 +42,7 @@ export const install = (options: InstallOptions) =>
         yield* sql.unsafe("revoke all on schema svc from public")
         yield* migrate(sql)
         yield* roles(sql, options.serviceRole)
+        yield* eventsRole(sql)
         const login = yield* authenticator(sql)
         for (const schema of options.schemas) yield* grants(sql, schema, options.serviceRole)
         yield* eventTrigger(sql)
@@ -144,6 +145,58 @@ const authenticator = (sql: SqlClient.SqlClient) =>
       insert into svc.settings (name, value) values ('authenticator_password', ${made}), ('authenticator_role', ${name})
       on conflict (name) do update set value = excluded.value`
     return { authenticator: name, authenticatorPassword: Redacted.make(made) }
+  })
+
+/**
+ * The role that the webhooks' trigger function runs as, which may do what that needs and nothing else. Where another
+ * database's service made `svc_events` and our login may not use it, this one gets a role of its own.
+ */
+const eventsRole = (sql: SqlClient.SqlClient) =>
+  Effect.gen(function* () {
+    const [state] = yield* sql<{ me: string; own: string; owner: string }>`
+      select current_user::text as me,
+             (select 'svc_events_' || oid from pg_database where datname = current_database()) as own,
+             (select proowner::regrole::text from pg_proc where oid = 'svc.enqueue_webhooks()'::regprocedure) as owner`
+    const { me = "", own = "", owner = "" } = state ?? {}
+    const kept = yield* setting(sql, "events_role")
+    if (kept !== undefined && owner === kept) return
+    const role = (yield* usable(sql, kept ?? "svc_events", me)) ? (kept ?? "svc_events") : own
+    if (role === own && role !== kept) yield* usable(sql, own, me)
+    for (const grant of [
+      "usage on schema svc",
+      "select (id, table_schema, table_name, events, active) on svc.webhooks",
+      "insert on svc.webhook_messages"
+    ]) {
+      yield* needs(sql, `grant ${grant} to ${role}`, "ownership of schema svc and its tables")
+    }
+    // Whom a function is given to must be allowed to make one there.
+    yield* sql.unsafe(`grant create on schema svc to ${role}`)
+    const give = `alter function svc.enqueue_webhooks() owner to ${role}`
+    yield* needs(sql, give, `membership of ${role}`, `grant ${role} to ${quote(me)}`)
+    yield* sql.unsafe(`revoke create on schema svc from ${role}`)
+    yield* sql`
+      insert into svc.settings (name, value) values ('events_role', ${role})
+      on conflict (name) do update set value = excluded.value`
+  })
+
+/** Makes the role unless it is there, and our login a member of it; false when it is somebody else's, or may too much. */
+const usable = (sql: SqlClient.SqlClient, role: string, me: string) =>
+  Effect.gen(function* () {
+    if (!(yield* exists(sql, role))) yield* needs(sql, `create role ${role} nologin nobypassrls`, "CREATEROLE")
+    const [state] = yield* sql<{ plain: boolean; superuser: boolean; member: boolean }>`
+      select not (rolsuper or rolbypassrls or rolcreaterole or rolcreatedb or rolcanlogin) as plain,
+             (select rolsuper from pg_roles where rolname = ${me}) as superuser,
+             pg_has_role(${me}, oid, 'member') as member from pg_roles where rolname = ${role}`
+    if (state?.plain !== true) return false
+    if (state.superuser) return true
+    // Who made a role may manage it, but since PostgreSQL 16 is not yet a member that may act as it.
+    return yield* sql.withTransaction(sql.unsafe(`grant ${role} to ${quote(me)}`)).pipe(
+      Effect.as(true),
+      Effect.catchIf(
+        (error) => sqlState(error) === "42501",
+        () => Effect.succeed(state.member)
+      )
+    )
   })
 
 const exists = (sql: SqlClient.SqlClient, role: string) =>

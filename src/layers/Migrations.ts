@@ -1,5 +1,6 @@
 import { keys } from "./migrations/0001_keys.ts"
 import { realtime } from "./migrations/0002_realtime.ts"
+import { webhooks } from "./migrations/0003_webhooks.ts"
 
 /**
  * Our own tables, in schema `svc`. Numbers only grow; a migration that has been released is never edited, because
@@ -7,5 +8,6 @@ import { realtime } from "./migrations/0002_realtime.ts"
  */
 export const migrations = {
   "0001_keys": keys,
-  "0002_realtime": realtime
+  "0002_realtime": realtime,
+  "0003_webhooks": webhooks
 }

@@ -17,7 +17,7 @@ export const layerOwnTables = Layer.unwrap(
     PgClient.layer({
       ...clientConfig(address),
       applicationName: "svc",
-      maxConnections: 4,
+      maxConnections: 8,
       keepAlive: "30 seconds",
       startupParameters: { timezone: "UTC", statement_timeout: "30000" }
     })

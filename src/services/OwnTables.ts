@@ -5,6 +5,13 @@ import { Unavailable } from "../domain/errors.ts"
 /** SQLSTATEs of a server that is going down, starting, or out of connections. */
 const outage = /^(08|57P0|53)/
 
+/** Whether the database is away, rather than the statement wrong. */
+export const isOutage = (error: unknown): boolean => {
+  const reason = (error as SqlError.SqlError).reason
+  const sqlState = (reason?.cause as { readonly code?: unknown } | undefined)?.code
+  return reason?._tag === "ConnectionError" || (typeof sqlState === "string" && outage.test(sqlState))
+}
+
 /**
  * For statements on our own tables: a database that is away is the caller's to wait for (503); whatever else goes
  * wrong there is ours to fix, a defect (500, its cause in the log only).
@@ -12,13 +19,10 @@ const outage = /^(08|57P0|53)/
 export const onOwnTables = <A, E, R>(
   effect: Effect.Effect<A, E | SqlError.SqlError, R>
 ): Effect.Effect<A, Unavailable, R> =>
-  Effect.catch(effect, (error) => {
-    const reason = (error as SqlError.SqlError).reason
-    const sqlState = (reason?.cause as { readonly code?: unknown } | undefined)?.code
-    const down = reason?._tag === "ConnectionError" || (typeof sqlState === "string" && outage.test(sqlState))
-    return down
+  Effect.catch(effect, (error) =>
+    isOutage(error)
       ? Effect.fail(
           new Unavailable({ error: "The database can't be reached at the moment", code: "DATABASE_UNAVAILABLE" })
         )
       : Effect.die(error)
-  })
+  )

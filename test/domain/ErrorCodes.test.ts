@@ -15,9 +15,12 @@ const written = [
 
 const codes = new Map<string, string>()
 for (const file of readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" })) {
-  if (!file.endsWith(".ts")) continue
+  // The S3 endpoint answers in S3's own form, with S3's own codes.
+  if (!file.endsWith(".ts") || file.startsWith(join("layers", "s3"))) continue
   const source = readFileSync(join(root, "src", file), "utf8")
-  for (const form of written) for (const match of source.matchAll(form)) codes.set(match[1] ?? "", file)
+  for (const form of written) {
+    for (const [, code = ""] of source.matchAll(form)) if (/^[A-Z\d_]+$/.test(code)) codes.set(code, file)
+  }
 }
 
 it("finds the codes it is about", () => {

@@ -1,30 +1,10 @@
 import { spawn } from "node:child_process"
-import { mkdir, readFile } from "node:fs/promises"
+import { mkdir, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { assert, it } from "vitest"
 import { makeDataDir, removeDataDir } from "../support/postgres.ts"
-import { root, startService } from "../support/service.ts"
-
-interface Step {
-  readonly command: string
-  readonly expected: string
-}
-
-/** The README's `console` blocks: `$ ` begins a command, `> ` goes on with it, other lines are what it answers. */
-const stepsOf = (readme: string): ReadonlyArray<Step> => {
-  const steps: Array<Step> = []
-  for (const [, block = ""] of readme.matchAll(/```console\n([^]*?)```/g)) {
-    for (const line of block.trimEnd().split("\n")) {
-      const last = steps.at(-1)
-      if (line.startsWith("$ ")) steps.push({ command: line.slice(2), expected: "" })
-      else if (last === undefined) throw new Error(`No command before: ${line}`)
-      else if (line.startsWith("> "))
-        steps[steps.length - 1] = { ...last, command: `${last.command}\n${line.slice(2)}` }
-      else steps[steps.length - 1] = { ...last, expected: `${last.expected}${line}\n` }
-    }
-  }
-  return steps
-}
+import { filesOf, freePort, readReadme, type Step, stepsOf } from "../support/readme.ts"
+import { startService } from "../support/service.ts"
 
 /** One bash for all commands; each gives what it prints. */
 const shell = (cwd: string, env: Readonly<Record<string, string>>) => {
@@ -45,7 +25,9 @@ const shell = (cwd: string, env: Readonly<Record<string, string>>) => {
       }
       bash.stdin.write(`${command}\necho; echo '--end of command--'\n`)
     })
-  return { run, end: () => bash.stdin.end() }
+  /** Takes what still runs in the background along. */
+  const end = () => bash.stdin.end("kill $(jobs -p) 2> /dev/null\n")
+  return { run, end }
 }
 
 /** JSON is compared as JSON, everything else as text; `…` stands for anything. */
@@ -70,17 +52,26 @@ const assertAnswer = (answer: string, { command, expected }: Step) => {
 }
 
 it("the README's quick start does what it says", async () => {
-  const steps = stepsOf(await readFile(join(root, "README.md"), "utf8"))
+  const readme = await readReadme()
+  const steps = stepsOf(readme)
   assert.isAbove(steps.length, 15)
   const directory = await makeDataDir()
   await mkdir(join(directory, ".svc"), { mode: 0o711 })
   const dataDir = join(directory, ".svc")
   // As `npm start` would have it, but for the port: the secret is made and kept in the data directory.
-  const service = await startService({ dataDir, env: { SVC_JWT_SECRET: "" } })
+  const service = await startService({ dataDir, env: { SVC_JWT_SECRET: "", WEBHOOK_ALLOW_PRIVATE: "true" } })
+  const ports = { "4000": await freePort(), "4001": await freePort() }
+  /** The same on this test's addresses. */
+  const here = (text: string) =>
+    Object.entries(ports).reduce(
+      (text, [port, free]) => text.replaceAll(new RegExp(`\\b${port}\\b`, "g"), String(free)),
+      text.replaceAll("127.0.0.1:3000", new URL(service.url).host)
+    )
+  for (const { name, text } of filesOf(readme)) await writeFile(join(directory, name), here(text))
   const { end, run } = shell(directory, {})
   try {
     for (const step of steps) {
-      assertAnswer(await run(step.command.replace("http://127.0.0.1:3000", service.url)), step)
+      assertAnswer(await run(here(step.command)), step)
     }
   } finally {
     end()

@@ -13,8 +13,13 @@ import { DatabaseSchemas } from "../../src/services/DatabaseSchemas.ts"
 import { Functions } from "../../src/services/Functions.ts"
 import { Keys } from "../../src/services/Keys.ts"
 import { type Listener } from "../../src/services/Listener.ts"
+import { Realtime } from "../../src/services/Realtime.ts"
+import { RealtimeAccess } from "../../src/services/RealtimeAccess.ts"
+import { RealtimeSettings } from "../../src/services/RealtimeSettings.ts"
+import { RealtimeSubscriptions } from "../../src/services/RealtimeSubscriptions.ts"
 import { Rows } from "../../src/services/Rows.ts"
 import { RowSettings } from "../../src/services/RowSettings.ts"
+import { WatchedTables } from "../../src/services/WatchedTables.ts"
 
 type Row = Readonly<Record<string, unknown>>
 
@@ -40,6 +45,8 @@ export type Database =
   | Functions
   | Keys
   | DatabaseSchemas
+  | Realtime
+  | RealtimeSubscriptions
 
 export interface DatabaseOptions {
   /** Part of the database's name; one for each layer of a test file. */
@@ -121,11 +128,14 @@ export const layerDatabase = (options: DatabaseOptions): Layer.Layer<Database> =
     Effect.map(Outside, ({ login }) => login)
   )
   const ports = layerDb.pipe(
-    Layer.provideMerge(Layer.mergeAll(layerOwnTables, layerListener, RowSettings.layer)),
+    Layer.provideMerge(Layer.mergeAll(layerOwnTables, layerListener, RowSettings.layer, RealtimeSettings.layer)),
     Layer.provide(address)
   )
-  return Layer.mergeAll(Rows.layer, Functions.layer).pipe(
-    Layer.provideMerge(Layer.mergeAll(Catalogues.layer, Keys.layer, DatabaseSchemas.layer)),
+  return Layer.mergeAll(Rows.layer, Functions.layer, RealtimeSubscriptions.layer).pipe(
+    Layer.provideMerge(Realtime.layer),
+    Layer.provideMerge(
+      Layer.mergeAll(Catalogues.layer, Keys.layer, DatabaseSchemas.layer, RealtimeAccess.layer, WatchedTables.layer)
+    ),
     Layer.provideMerge(ports),
     Layer.provide(settings),
     Layer.provideMerge(outside),

@@ -62,18 +62,22 @@ const launch = (program: ReadonlyArray<string>, env: Readonly<Record<string, str
   return { child, ended, output: () => output }
 }
 
-/** `node src/main.ts`, to its end; for starts that are expected to fail. */
+/** `node src/main.ts`, to its end; for starts that are expected to fail. In an empty directory unless told. */
 export const runToEnd = async (env: Readonly<Record<string, string>>, program = ["src/main.ts"]): Promise<End> => {
-  const { child, ended } = launch(program, { PORT: "0", ...env })
+  const dataDir = await makeDataDir()
+  const { child, ended } = launch(program, { PORT: "0", S3_EMBEDDED_PORT: "0", SVC_DATA_DIR: dataDir, ...env })
   const timer = setTimeout(() => child.kill("SIGKILL"), 10_000)
-  return ended.finally(() => clearTimeout(timer))
+  return ended.finally(() => {
+    clearTimeout(timer)
+    return removeDataDir(dataDir)
+  })
 }
 
 /** Starts the real thing, `node src/main.ts`, and waits until /readyz says so. */
 export const startService = async (options: ServiceOptions = {}): Promise<Service> => {
   const dataDir = options.dataDir ?? (await makeDataDir())
   const jwtSecret = options.jwtSecret ?? randomBytes(32).toString("base64url")
-  const env = { PORT: "0", SVC_DATA_DIR: dataDir, SVC_JWT_SECRET: jwtSecret, ...options.env }
+  const env = { PORT: "0", S3_EMBEDDED_PORT: "0", SVC_DATA_DIR: dataDir, SVC_JWT_SECRET: jwtSecret, ...options.env }
   const { child, ended, output } = launch(["src/main.ts"], env)
   const stop = (signal: NodeJS.Signals = "SIGTERM") => {
     child.kill(signal)

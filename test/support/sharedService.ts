@@ -1,4 +1,5 @@
 import { type TestProject } from "vitest/node"
+import { otherStore } from "./objectStore.ts"
 import { type Address, startService } from "./service.ts"
 
 declare module "vitest" {
@@ -13,7 +14,7 @@ export const dashboard = "https://dashboard.example.com"
 
 /** One service for all files of a run. */
 export default async function setup(project: TestProject) {
-  const service = await startService({ env: { DASHBOARD_URL: dashboard } })
+  const service = await startService({ env: { DASHBOARD_URL: dashboard, ...otherStore } })
   const { anon, dataDir, jwtSecret, pid, service_role, url } = service
   project.provide("service", { anon, dataDir, jwtSecret, pid, service_role, url })
   return async () => {

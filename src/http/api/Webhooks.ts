@@ -1,0 +1,86 @@
+import { Schema } from "effect"
+import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { Forbidden, InvalidRequest, NotFound, Unavailable } from "../../domain/errors.ts"
+import { NewWebhook, Webhook, WebhookAttempt, WebhookChange, WebhookId, WebhookLog } from "../../domain/Webhook.ts"
+import { Management, ServiceRole } from "../middleware/Access.ts"
+import { Utf8Bodies } from "../middleware/Utf8Bodies.ts"
+
+const params = { id: WebhookId }
+const BigId = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }))
+
+/** Webhooks and their deliveries (spec: Webhooks). */
+export class WebhooksApi extends HttpApiGroup.make("webhooks")
+  .add(
+    HttpApiEndpoint.get("list", "/", { success: Schema.Array(Webhook), error: Unavailable }).annotateMerge(
+      OpenApi.annotations({ summary: "List webhooks" })
+    ),
+    HttpApiEndpoint.post("create", "/", {
+      payload: NewWebhook,
+      success: Webhook.pipe(HttpApiSchema.status(201)),
+      error: [NotFound, InvalidRequest, Forbidden, Unavailable]
+    }).annotateMerge(OpenApi.annotations({ summary: "Create a webhook; its secret is never shown" })),
+    HttpApiEndpoint.get("find", "/:id", { params, success: Webhook, error: [NotFound, Unavailable] }).annotateMerge(
+      OpenApi.annotations({ summary: "Show a webhook" })
+    ),
+    HttpApiEndpoint.patch("update", "/:id", {
+      params,
+      payload: WebhookChange,
+      success: Webhook,
+      error: [NotFound, InvalidRequest, Forbidden, Unavailable]
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Change a webhook",
+        description: "`active: true` also sets `fail_count` to 0 and forgets why the webhook was disabled."
+      })
+    ),
+    HttpApiEndpoint.delete("remove", "/:id", {
+      params,
+      success: Schema.Struct({ success: Schema.Literal(true) }),
+      error: [NotFound, Unavailable]
+    }).annotateMerge(OpenApi.annotations({ summary: "Delete a webhook, what waits to be sent, and its log" })),
+    HttpApiEndpoint.post("test", "/:id/test", {
+      params,
+      success: WebhookAttempt,
+      error: [NotFound, Unavailable]
+    }).annotateMerge(OpenApi.annotations({ summary: "Send a TEST event now and tell what the receiver answered" })),
+    HttpApiEndpoint.get("logs", "/:id/logs", {
+      params,
+      query: {
+        limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 500 }))),
+        before: Schema.optionalKey(BigId)
+      },
+      success: Schema.Array(WebhookLog),
+      error: [NotFound, Unavailable]
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "List delivery attempts, newest first",
+        description: "50 unless `limit` says otherwise; `before` is a log id, for the next page."
+      })
+    ),
+    HttpApiEndpoint.post("replay", "/:id/replay/:logId", {
+      params: { ...params, logId: BigId },
+      success: WebhookAttempt,
+      error: [NotFound, Unavailable]
+    }).annotateMerge(OpenApi.annotations({ summary: "Send the bytes of a log entry again" }))
+  )
+  .middleware(Utf8Bodies)
+  .middleware(Management)
+  .prefix("/api/webhooks")
+  // Every field that is wrong gets its line, not only the first.
+  .annotate(HttpApi.PayloadParseOptions, { errors: "all" })
+  .annotateMerge(OpenApi.annotations({ title: "Webhooks", description: "Row changes, sent to HTTP receivers" })) {}
+
+/** The same records for callers of the client API. */
+export class ClientWebhooksApi extends HttpApiGroup.make("clientWebhooks")
+  .add(
+    HttpApiEndpoint.get("list", "/v1/webhooks", { success: Schema.Array(Webhook), error: Unavailable }).annotateMerge(
+      OpenApi.annotations({ summary: "List webhooks" })
+    ),
+    HttpApiEndpoint.get("find", "/v1/webhooks/:id", {
+      params,
+      success: Webhook,
+      error: [NotFound, Unavailable]
+    }).annotateMerge(OpenApi.annotations({ summary: "Show a webhook" }))
+  )
+  .middleware(ServiceRole)
+  .annotateMerge(OpenApi.annotations({ title: "Webhooks (client API)", description: "Management read" })) {}

@@ -1,0 +1,128 @@
+import { Effect } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { InvalidRequest } from "../../domain/errors.ts"
+import { encodeHeaderText } from "../../domain/StorageHeaderText.ts"
+import { type ObjectRecord } from "../../domain/StorageMetadata.ts"
+import { defaultExpiresIn, maxKeys } from "../../domain/StorageObject.ts"
+import { type Presigned } from "../../services/ObjectStore.ts"
+import { Storage } from "../../services/Storage.ts"
+import { StorageObjects } from "../../services/StorageObjects.ts"
+import { StorageUploads } from "../../services/StorageUploads.ts"
+import { Api } from "../Api.ts"
+
+const success = { success: true as const }
+
+const presigned = ({ expiresAt, url }: Presigned) => ({ url, expires_at: expiresAt.toISOString() })
+
+export const StorageHandlers = HttpApiBuilder.group(
+  Api,
+  "storage",
+  Effect.fn(function* (handlers) {
+    const storage = yield* Storage
+    return handlers.handleAll({
+      list: () => Effect.map(storage.buckets, (buckets) => ({ buckets })),
+      create: ({ payload }) => storage.create(payload.name),
+      remove: ({ params, query }) => Effect.as(storage.remove(params.bucket, query.force === "true"), success),
+      policy: ({ params }) => Effect.map(storage.policy(params.bucket), (policy) => ({ policy })),
+      setPolicy: ({ params, payload }) =>
+        Effect.map(storage.setPolicy(params.bucket, payload.policy), (policy) => ({ policy })),
+      cors: ({ params }) => Effect.map(storage.cors(params.bucket), (corsRules) => ({ corsRules })),
+      setCors: ({ params, payload }) =>
+        Effect.map(storage.setCors(params.bucket, payload.corsRules), (corsRules) => ({ corsRules }))
+    })
+  })
+)
+
+const noKey = new InvalidRequest({ error: "Invalid payload", details: ["key: Missing key"] })
+const twoKeys = new InvalidRequest({
+  error: "The keys in the body and in the query differ",
+  details: ["key: Expected one"]
+})
+
+/** The one key of a DELETE, from its body or its query. */
+const keyOf = (inBody: string | undefined, inQuery: string | undefined) => {
+  const key = inBody ?? inQuery
+  if (key === undefined) return Effect.fail(noKey)
+  return inQuery === undefined || inQuery === key ? Effect.succeed(key) : Effect.fail(twoKeys)
+}
+
+/** An object's metadata as S3 answers HEAD: its own headers, absent where nothing is set. */
+const headersOf = (record: ObjectRecord) => {
+  const headers: Record<string, string> = {
+    "content-length": String(record.size),
+    "content-type": record.content_type,
+    etag: record.etag,
+    "last-modified": new Date(record.last_modified).toUTCString(),
+    // Not the object's own, which is about its bytes: an answer of ours is not to be kept.
+    "cache-control": "no-store"
+  }
+  if (record.content_disposition !== null) headers["content-disposition"] = record.content_disposition
+  if (record.content_encoding !== null) headers["content-encoding"] = record.content_encoding
+  if (record.content_language !== null) headers["content-language"] = record.content_language
+  for (const [name, value] of Object.entries(record.metadata)) headers[`x-amz-meta-${name}`] = encodeHeaderText(value)
+  return headers
+}
+
+export const StorageObjectsHandlers = HttpApiBuilder.group(
+  Api,
+  "storageObjects",
+  Effect.fn(function* (handlers) {
+    const objects = yield* StorageObjects
+    return handlers.handleAll({
+      list: ({ params, query }) =>
+        objects.list(params.bucket, {
+          prefix: query.prefix ?? "",
+          delimiter: query.delimiter,
+          limit: query.max_keys ?? maxKeys,
+          token: query.continuation_token
+        }),
+      remove: ({ params, payload, query }) =>
+        Effect.flatMap(keyOf(payload?.key, query.key), (key) => Effect.as(objects.remove(params.bucket, key), success)),
+      presignUpload: ({ params, payload: { contentType, expiresIn = defaultExpiresIn, key } }) =>
+        Effect.map(objects.presignUpload(params.bucket, key, contentType, expiresIn), (made) => ({
+          ...presigned(made),
+          headers: { "Content-Type": contentType }
+        })),
+      presignDownload: ({ params, payload: { expiresIn = defaultExpiresIn, key } }) =>
+        Effect.map(objects.presignDownload(params.bucket, key, expiresIn), presigned),
+      uploadText: ({ params, payload: { content, contentType, key } }) =>
+        objects.uploadText(params.bucket, key, content, contentType),
+      bulkDelete: ({ params, payload }) => objects.removeMany(params.bucket, payload.keys),
+      metadata: ({ params, query }) =>
+        Effect.map(objects.record(params.bucket, query.key), (record) =>
+          HttpServerResponse.empty({ status: 200, headers: headersOf(record) })
+        ),
+      setMetadata: ({ params, payload }) => objects.change(params.bucket, payload)
+    })
+  })
+)
+
+export const StorageUploadsHandlers = HttpApiBuilder.group(
+  Api,
+  "storageUploads",
+  Effect.fn(function* (handlers) {
+    const uploads = yield* StorageUploads
+    return handlers.handleAll({
+      create: ({ params: { bucket }, payload: { contentType, key } }) =>
+        Effect.map(uploads.create(bucket, key, contentType), (uploadId) => ({ uploadId, key, bucket })),
+      presignPart: ({ params: { bucket }, payload: { expiresIn = defaultExpiresIn, key, partNumber, uploadId } }) =>
+        Effect.map(uploads.presignPart({ bucket, key, uploadId }, partNumber, expiresIn), presigned),
+      parts: ({ params: { bucket }, query: { key, uploadId } }) =>
+        Effect.map(uploads.parts({ bucket, key, uploadId }), (parts) => ({ bucket, key, uploadId, parts })),
+      complete: ({ params: { bucket }, payload: { key, parts, uploadId } }) =>
+        Effect.map(uploads.complete({ bucket, key, uploadId }, parts), (made) => ({ bucket, key, ...made })),
+      abort: ({ params: { bucket }, payload: { key, uploadId } }) =>
+        Effect.as(uploads.abort({ bucket, key, uploadId }), success)
+    })
+  })
+)
+
+export const ClientStorageHandlers = HttpApiBuilder.group(
+  Api,
+  "clientStorage",
+  Effect.fn(function* (handlers) {
+    const storage = yield* Storage
+    return handlers.handleAll({ list: () => Effect.map(storage.buckets, (buckets) => ({ buckets })) })
+  })
+)

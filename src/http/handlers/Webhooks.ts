@@ -1,0 +1,37 @@
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { WebhookAttempts } from "../../services/WebhookAttempts.ts"
+import { Webhooks } from "../../services/Webhooks.ts"
+import { Api } from "../Api.ts"
+import { jsonAnswer } from "../JsonAnswer.ts"
+
+export const WebhooksHandlers = HttpApiBuilder.group(
+  Api,
+  "webhooks",
+  Effect.fn(function* (handlers) {
+    const webhooks = yield* Webhooks
+    const attempts = yield* WebhookAttempts
+    return handlers.handleAll({
+      list: () => webhooks.list,
+      create: ({ payload }) => webhooks.create(payload),
+      find: ({ params }) => webhooks.find(params.id),
+      update: ({ params, payload }) => webhooks.update(params.id, payload),
+      remove: ({ params }) => Effect.as(webhooks.remove(params.id), { success: true as const }),
+      test: ({ params }) => attempts.test(params.id),
+      logs: ({ params, query }) => Effect.map(attempts.logs(params.id, query.limit ?? 50, query.before), jsonAnswerOf),
+      replay: ({ params }) => attempts.replay(params.id, params.logId)
+    })
+  })
+)
+
+/** PostgreSQL wrote it: a payload's numbers may be larger than JavaScript's. */
+const jsonAnswerOf = (text: string) => jsonAnswer(text)
+
+export const ClientWebhooksHandlers = HttpApiBuilder.group(
+  Api,
+  "clientWebhooks",
+  Effect.fn(function* (handlers) {
+    const webhooks = yield* Webhooks
+    return handlers.handleAll({ list: () => webhooks.list, find: ({ params }) => webhooks.find(params.id) })
+  })
+)

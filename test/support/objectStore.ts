@@ -1,0 +1,11 @@
+const { S3_TEST_ACCESS_KEY, S3_TEST_ENDPOINT, S3_TEST_SECRET_KEY } = process.env
+
+/** Settings of the store to test on beside the embedded one; none when S3_TEST_ENDPOINT is not set. */
+export const otherStore: Readonly<Record<string, string>> | undefined =
+  S3_TEST_ENDPOINT === undefined
+    ? undefined
+    : {
+        S3_ENDPOINT: S3_TEST_ENDPOINT,
+        S3_ACCESS_KEY: S3_TEST_ACCESS_KEY ?? "",
+        S3_SECRET_KEY: S3_TEST_SECRET_KEY ?? ""
+      }

@@ -3,15 +3,15 @@
  * same run by the same load generator, and over the same SQL on a bare driver. Everything runs on loopback, on a new
  * embedded PostgreSQL under the temporary directory. Exit code 1 when any request failed.
  */
-import { mkdtemp, readFile } from "node:fs/promises"
-import { cpus, tmpdir } from "node:os"
-import { join } from "node:path"
+import { cpus } from "node:os"
 import { setTimeout as sleep } from "node:timers/promises"
 import { parseArgs } from "node:util"
 import { type LoadResult } from "./load.ts"
 import { baseline, driver, load } from "./processes.ts"
-import { connections, drivers, type Scenario, scenarios } from "./scenarios.ts"
-import { sample, type Service, startService } from "./service.ts"
+import { resident } from "./resources.ts"
+import { connections, drivers, type Scenario, scenarios, setup } from "./scenarios.ts"
+import { defaultEntry, sample, type Service, withService } from "./service.ts"
+import { printTable, whole } from "./table.ts"
 
 const help = `npm run bench -- [options]
   --only a,b      only these rows: ${[...scenarios, ...drivers].map(({ id }) => id).join(" ")}
@@ -75,8 +75,6 @@ const measure = async (service: Service, scenario: Scenario, seconds: number): P
   }
 }
 
-const whole = (n: number) => Math.round(n).toLocaleString("en")
-
 const print = (rows: ReadonlyArray<Row>) => {
   const cells = rows.map(({ id, result, title, versus }) => [
     id,
@@ -90,31 +88,22 @@ const print = (rows: ReadonlyArray<Row>) => {
     String(result.failures)
   ])
   const head = ["", "", "per second", "node:http", "ratio", "drift", "p50 ms", "p99 ms", "failed"]
-  const width = head.map((title, n) => Math.max(title.length, ...cells.map((row) => row[n]?.length ?? 0)))
-  for (const row of [head, ...cells]) {
-    console.log(row.map((cell, n) => (n < 2 ? cell.padEnd(width[n] ?? 0) : cell.padStart(width[n] ?? 0))).join("  "))
-  }
-}
-
-/** Resident memory of a process in MiB. Linux only. */
-const resident = async (pid: number) => {
-  const status = await readFile(`/proc/${pid}/status`, "utf8")
-  return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024)
+  printTable(head, cells, 2)
 }
 
 const memory = async (service: Service, scenario: Scenario) => {
   await sample(service, scenario)
-  console.log(`idle   ${await resident(service.pid)} MiB`)
+  console.log(`idle   ${whole(await resident(service.pid))} MiB`)
   const { method, paths } = scenario
   const headers = scenario.headers(service.credentials)
   const under = load({ url: service.url, seconds: 60, method, paths, headers })
   for (let second = 10; second <= 60; second += 10) {
     await sleep(10_000)
-    console.log(`${String(second).padStart(2)} s   ${await resident(service.pid)} MiB`)
+    console.log(`${String(second).padStart(2)} s   ${whole(await resident(service.pid))} MiB`)
   }
   const { failures, rate } = await under
   await sleep(10_000)
-  console.log(`after  ${await resident(service.pid)} MiB, ${whole(rate)} requests a second`)
+  console.log(`after  ${whole(await resident(service.pid))} MiB, ${whole(rate)} requests a second`)
   return failures
 }
 
@@ -146,7 +135,7 @@ const options = {
   seconds: { type: "string", default: "5" },
   memory: { type: "boolean", default: false },
   "cpu-prof": { type: "boolean", default: false },
-  entry: { type: "string", default: join(import.meta.dirname, "../src/main.ts") },
+  entry: { type: "string", default: defaultEntry },
   help: { type: "boolean", default: false }
 } as const
 
@@ -168,11 +157,7 @@ const main = async () => {
     console.log(help)
     return values?.help ? 0 : 1
   }
-  const profiles = values["cpu-prof"] ? await mkdtemp(join(tmpdir(), "svc-bench-profile-")) : undefined
-  const service = await startService(values.entry, profiles)
-  const interrupted = () => void service.stop().finally(() => process.exit(130))
-  process.once("SIGINT", interrupted).once("SIGTERM", interrupted)
-  try {
+  return withService({ entry: values.entry, profile: values["cpu-prof"], setup }, async (service) => {
     const [first] = scenarios
     const failures =
       values.memory && first !== undefined
@@ -180,10 +165,7 @@ const main = async () => {
         : await table(service, (id) => only?.includes(id) ?? true, seconds)
     if (failures > 0) console.error(`\n${failures} requests failed`)
     return failures > 0 ? 1 : 0
-  } finally {
-    await service.stop()
-    if (profiles !== undefined) console.log(`\nCPU profile in ${profiles}`)
-  }
+  })
 }
 
 process.exitCode = await main().catch((error: unknown) => {

@@ -1,5 +1,5 @@
-/** Processes of a run: the service, the baseline, the load generator. All are ended with this one. */
-import { type ChildProcess, spawn } from "node:child_process"
+/** Processes of a run: the service, what it is compared with, who asks it. All are ended with this one. */
+import { type ChildProcess, fork, spawn } from "node:child_process"
 import { once } from "node:events"
 import { type AddressInfo, createServer } from "node:net"
 import { join } from "node:path"
@@ -12,6 +12,15 @@ process.on("exit", () => {
   for (const child of running) child.kill("SIGKILL")
 })
 
+const known = <Child extends ChildProcess>(child: Child) => {
+  running.add(child)
+  child.on("exit", () => running.delete(child))
+  return child
+}
+
+// A Ctrl-C at the terminal reaches only us, who then end the service in order.
+const detached = process.platform !== "win32"
+
 /** Starts a TypeScript file of ours under this Node. Its errors are seen, its output is the caller's. */
 export const start = (
   file: string,
@@ -19,15 +28,8 @@ export const start = (
   nodeOptions: ReadonlyArray<string> = [],
   env = process.env
 ) => {
-  const child = spawn(process.execPath, [...nodeOptions, file, ...options], {
-    env,
-    stdio: ["ignore", "pipe", "inherit"],
-    // A Ctrl-C at the terminal reaches only us, who then end the service in order.
-    detached: process.platform !== "win32"
-  })
-  running.add(child)
-  child.on("exit", () => running.delete(child))
-  return child
+  const stdio: ["ignore", "pipe", "inherit"] = ["ignore", "pipe", "inherit"]
+  return known(spawn(process.execPath, [...nodeOptions, file, ...options], { env, stdio, detached }))
 }
 
 /** Ends a process in order, within 20 seconds. */
@@ -50,6 +52,10 @@ export const freePort = async () => {
 }
 
 const file = (name: string) => join(import.meta.dirname, name)
+
+/** Starts a program of this directory that is talked to (remote.ts). Its output is ours. */
+export const startRemote = (name: string) =>
+  known(fork(file(name), { stdio: ["ignore", "inherit", "inherit", "ipc"], detached }))
 
 /** Runs to its end a program that prints one line of JSON. */
 const measured = async (name: string, options: object): Promise<LoadResult> => {

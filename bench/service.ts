@@ -1,12 +1,12 @@
 /** The service under test: its own process, its own embedded PostgreSQL, thrown away afterwards. */
 import { SignJWT } from "jose"
 import { randomBytes, randomUUID } from "node:crypto"
-import { readFile, rm } from "node:fs/promises"
+import { mkdtemp, readFile, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { freePort, start, stop } from "./processes.ts"
-import { type Credentials, type Scenario, setup, user } from "./scenarios.ts"
+import { type Credentials, type Scenario, user } from "./scenarios.ts"
 
 export interface Service {
   readonly url: string
@@ -14,17 +14,34 @@ export interface Service {
   readonly credentials: Credentials
   /** For the bare drivers: the same database, a login of their own. */
   readonly databaseUrl: string
+  /** The embedded S3 endpoint; its credentials are in the data directory. */
+  readonly s3Url: string
+  /** Thrown away with the service. */
+  readonly dataDir: string
   readonly stop: () => Promise<void>
 }
 
 /** A service on an empty database of its own must not see what this shell is set up for. */
 const ours = /^(SVC_|DATABASE_URL|DASHBOARD_URL|PUBLIC_URL|OAUTH2_|IDP_|S3_|FLAGS_|OTEL_|PG)/
 
-/** Starts the service, makes tables and credentials. `profileDir`: where a CPU profile is written at the end. */
-export const startService = async (entry: string, profileDir: string | undefined): Promise<Service> => {
+export interface ServiceOptions {
+  /** The service's program. */
+  readonly entry: string
+  /** Where a CPU profile is written at the end. */
+  readonly profileDir: string | undefined
+  /** Statements that make tables and the role `bench_driver`, given its password. */
+  readonly setup: (driverPassword: string) => ReadonlyArray<string>
+  /** Settings, beside those of every run. */
+  readonly env?: Readonly<Record<string, string>>
+}
+
+export const defaultEntry = join(import.meta.dirname, "../src/main.ts")
+
+/** Starts the service, makes tables and credentials. */
+const startService = async ({ entry, env, profileDir, setup }: ServiceOptions): Promise<Service> => {
   const dataDir = join(tmpdir(), `svc-bench-${randomUUID()}`)
   const secret = randomBytes(32).toString("base64url")
-  const [port, pgPort] = [await freePort(), await freePort()]
+  const [port, pgPort, s3Port] = [await freePort(), await freePort(), await freePort()]
   const inherited = Object.entries(process.env).filter(([name]) => !ours.test(name))
   const child = start(
     entry,
@@ -39,8 +56,10 @@ export const startService = async (entry: string, profileDir: string | undefined
       HOST: "127.0.0.1",
       SVC_DATA_DIR: dataDir,
       SVC_PG_PORT: String(pgPort),
+      S3_EMBEDDED_PORT: String(s3Port),
       SVC_JWT_SECRET: secret,
-      LOG_LEVEL: "Warn"
+      LOG_LEVEL: "Warn",
+      ...env
     }
   )
   let said = ""
@@ -60,9 +79,10 @@ export const startService = async (entry: string, profileDir: string | undefined
       .sign(new TextEncoder().encode(secret))
     const credentials = { anon: keys["anon"] ?? "", service: keys["service_role"] ?? "", jwt }
     const password = randomBytes(16).toString("hex")
-    await makeTables(url, credentials.service, password)
+    for (const sql of setup(password)) await ask(url, credentials.service, "/v1/sql", { sql })
     const databaseUrl = `postgres://bench_driver:${password}@127.0.0.1:${pgPort}/postgres`
-    return { url, pid: child.pid ?? 0, credentials, databaseUrl, stop: end }
+    const s3Url = `http://127.0.0.1:${s3Port}`
+    return { url, pid: child.pid ?? 0, credentials, databaseUrl, s3Url, dataDir, stop: end }
   } catch (error) {
     await end()
     console.error(said)
@@ -81,14 +101,31 @@ const ready = async (url: string, exitCode: () => number | null) => {
   throw new Error("The service was not ready within a minute")
 }
 
-const makeTables = async (url: string, key: string, password: string) => {
-  for (const sql of setup(password)) {
-    const answer = await fetch(`${url}/v1/sql`, {
-      method: "POST",
-      headers: { apikey: key, "content-type": "application/json" },
-      body: JSON.stringify({ sql })
-    })
-    if (!answer.ok) throw new Error(`${answer.status} ${await answer.text()} to: ${sql}`)
+/** A POST of JSON with the service's key; what it answers. */
+export const ask = async (url: string, key: string, path: string, body: object): Promise<unknown> => {
+  const answer = await fetch(url + path, {
+    method: "POST",
+    headers: { apikey: key, "content-type": "application/json" },
+    body: JSON.stringify(body)
+  })
+  if (!answer.ok) throw new Error(`${answer.status} ${await answer.text()} to: ${JSON.stringify(body)}`)
+  return answer.json()
+}
+
+/** A service for as long as `use` takes, ended in order. `profile`: it writes a CPU profile. */
+export const withService = async <A>(
+  { profile, ...options }: Omit<ServiceOptions, "profileDir"> & { readonly profile: boolean },
+  use: (service: Service) => Promise<A>
+) => {
+  const profileDir = profile ? await mkdtemp(join(tmpdir(), "svc-bench-profile-")) : undefined
+  const service = await startService({ ...options, profileDir })
+  const interrupted = () => void service.stop().finally(() => process.exit(130))
+  process.once("SIGINT", interrupted).once("SIGTERM", interrupted)
+  try {
+    return await use(service)
+  } finally {
+    await service.stop()
+    if (profileDir !== undefined) console.log(`\nCPU profile in ${profileDir}`)
   }
 }
 

@@ -7,9 +7,6 @@ export const leaseSeconds = 20
 /** A larger payload is not sent, in bytes: it has to be held in memory as one piece, like the logs that show it. */
 export const maxPayload = 10 * 1024 * 1024
 
-/** Held by a worker that wants to be notified. The trigger function tries it: the number never changes (migration 0003). */
-export const alarmLock = "7298113043"
-
 /**
  * Claims what is due, of active webhooks, in an order of webhooks that is another one each time.
  *

@@ -2,6 +2,7 @@ import { Console, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { chmod, writeFile } from "node:fs/promises"
 import { join } from "node:path"
+import { firstKeysLock } from "../domain/AdvisoryLocks.ts"
 import { hashOf, type KeyType, makeRawKey, prefixOf } from "../domain/ApiKey.ts"
 import { Db } from "../services/Db.ts"
 import { DataDir } from "./DataDir.ts"
@@ -16,9 +17,6 @@ export const layerKeysFile = Layer.effect(
 )
 export const layerNoKeysFile = Layer.succeed(KeysFile, { directory: undefined })
 
-/** Any constant, so that of several replicas starting together one makes the keys. */
-const firstKeysLock = 7_298_113_043
-
 /** Makes one key of each type when there has never been any, and shows them this once. */
 export const layerFirstKeys = Layer.effectDiscard(
   Effect.gen(function* () {
@@ -27,7 +25,7 @@ export const layerFirstKeys = Layer.effectDiscard(
     const { directory } = yield* KeysFile
     const made = yield* sql.withTransaction(
       Effect.gen(function* () {
-        yield* sql`select pg_advisory_xact_lock(${String(firstKeysLock)}::bigint)`
+        yield* sql`select pg_advisory_xact_lock(${firstKeysLock}::text::bigint)`
         const some = yield* sql`select from svc.api_keys limit 1`
         if (some.length > 0) return undefined
         const make = (type: KeyType) => {

@@ -3,6 +3,7 @@ import { PgMigrator } from "@effect/sql-pg"
 import { Data, Effect, Redacted } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { randomBytes } from "node:crypto"
+import { installLock } from "../domain/AdvisoryLocks.ts"
 import { migrations } from "./Migrations.ts"
 
 /** The database lacks something only its administrator can give; the message says exactly what. */
@@ -21,9 +22,6 @@ interface Installed {
   readonly authenticatorPassword: Redacted.Redacted
 }
 
-/** Any constant: replicas that start together install one after the other. */
-const installLock = 7_298_113_042
-
 const quote = (name: string) => `"${name.replaceAll('"', '""')}"`
 
 /**
@@ -35,7 +33,7 @@ export const install = (options: InstallOptions) =>
     const sql = yield* SqlClient.SqlClient
     return yield* sql.withTransaction(
       Effect.gen(function* () {
-        yield* sql`select pg_advisory_xact_lock(${String(installLock)}::bigint)`
+        yield* sql`select pg_advisory_xact_lock(${installLock}::text::bigint)`
         yield* version(sql)
         const there = yield* sql`select from pg_namespace where nspname = 'svc'`
         if (there.length === 0) yield* needs(sql, "create schema svc", "CREATE on the database")

@@ -1,5 +1,6 @@
 import { Effect, Layer, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
+import { pruneLock } from "../domain/AdvisoryLocks.ts"
 import { pruneDoneSql, pruneLogsSql, pruneWaitingSql, pruneWebhooksSql } from "../domain/WebhookLogSql.ts"
 import { onOwnTables } from "./OwnTables.ts"
 
@@ -7,8 +8,6 @@ import { onOwnTables } from "./OwnTables.ts"
 const batch = 2_000
 /** Batches in a round; what is left waits for the next one. */
 const batches = 50
-/** Any constant: one replica at a time. */
-const pruneLock = "7298113044"
 
 /** Removes what is not kept of the delivery log and the messages, in the background. */
 export const layerWebhookRetention = Layer.effectDiscard(

@@ -1,5 +1,4 @@
 import { connect, createServer, type Socket } from "node:net"
-import { setTimeout as sleep } from "node:timers/promises"
 import { Client } from "pg"
 import { afterAll, assert, beforeAll, beforeEach, describe, inject, it } from "vitest"
 import { ask, assertRefused, sql } from "../support/client.ts"
@@ -143,11 +142,14 @@ describe("a database that comes late", () => {
     await admin("create database theirs")
     const url = new URL(as("postgres", "theirs"))
     url.port = String(port)
-    const starting = startService({ env: { DATABASE_URL: url.href } })
-    await sleep(1_500) // it has asked and was refused
-    await new Promise<void>((listening) => door.listen(port, "127.0.0.1", listening))
-    await using service = await starting
-    assert.match(service.output(), /does not answer yet, waiting for it/)
+    await using service = await startService({
+      env: { DATABASE_URL: url.href },
+      meanwhile: async (output) => {
+        const waits = (text: string) => text.includes("does not answer yet, waiting for it")
+        assert.include(await until(async () => output(), waits, 20_000), "does not answer yet, waiting for it")
+        await new Promise<void>((listening) => door.listen(port, "127.0.0.1", listening))
+      }
+    })
     assert.notInclude(service.output(), url.password)
     assert.strictEqual((await ask(service, "GET /v1/status", { key: service.service_role })).status, 200)
   })

@@ -38,6 +38,8 @@ export interface ServiceOptions {
   /** Of a service before it; without one an empty directory is made. */
   readonly dataDir?: string
   readonly jwtSecret?: string
+  /** Done between the launch and the wait for readiness. */
+  readonly meanwhile?: (output: () => string) => Promise<unknown>
 }
 
 /** A program of ours in a process of its own, with no setting of whoever runs the tests. */
@@ -88,6 +90,7 @@ export const startService = async (options: ServiceOptions = {}): Promise<Servic
     if (options.dataDir === undefined) await removeDataDir(dataDir)
   }
   try {
+    await options.meanwhile?.(output)
     const url = await readyAt(child, output)
     const keys = await keysOf(dataDir, output())
     return { url, ...keys, jwtSecret, pid: child.pid ?? 0, dataDir, output, stop, [Symbol.asyncDispose]: remove }

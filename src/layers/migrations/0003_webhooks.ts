@@ -1,3 +1,4 @@
+import { alarmLock } from "../../domain/AdvisoryLocks.ts"
 import { statements } from "./statements.ts"
 
 /**
@@ -75,7 +76,7 @@ const enqueue = `create function svc.enqueue_webhooks() returns trigger language
            join (select row_number() over () as i, row_to_json(old_rows.*)::text as j from old_rows) o on o.i = n.i
          where w.table_schema = source_schema and w.table_name = source_table and w.active and tg_op = any (w.events);
      end if;
-     if found and not pg_try_advisory_xact_lock_shared(7298113043) then
+     if found and not pg_try_advisory_xact_lock_shared(${alarmLock}) then
        perform pg_notify('svc_webhooks', '');
      end if;
      return null;

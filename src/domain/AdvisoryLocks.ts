@@ -1,0 +1,14 @@
+/**
+ * Numbers of the advisory locks that replicas meet at in PostgreSQL, all in one place because two that are the same
+ * would wait for each other. As text: they are larger than an int4 and written into SQL. A number never changes:
+ * replicas of two versions may run beside each other.
+ */
+
+/** Replicas that start together install one after the other. */
+export const installLock = "7298113042"
+/** The first keys are made once. */
+export const firstKeysLock = "7298113043"
+/** Old webhook logs are cleared away by one replica at a time. */
+export const pruneLock = "7298113044"
+/** Held by a webhook worker that wants to be notified; svc.enqueue_webhooks() tries it (migration 0003). */
+export const alarmLock = "7298113045"

@@ -39,9 +39,15 @@ export const layerEmbeddedS3 = Layer.effect(
     const owner = { accessKey, secretKey: Redacted.value(secretKey) }
     const taken = yield* serveS3(store, { owner, region }, { host, port })
     const endpoint = `http://${reachable(host)}:${taken}`
+    const known = yield* publicEndpoint(endpoint)
+    if ((host === "0.0.0.0" || host === "::") && known === endpoint) {
+      yield* Effect.logWarning(
+        `Presigned URLs name ${endpoint}, which only this machine can reach: set S3_PUBLIC_ENDPOINT to the address that clients know`
+      )
+    }
     return {
       endpoint,
-      publicEndpoint: yield* publicEndpoint(endpoint),
+      publicEndpoint: known,
       region,
       accessKey,
       secretKey,

@@ -27,6 +27,8 @@ export const startChromium = async (program: string): Promise<Browser> => {
   const profile = await mkdtemp(join(tmpdir(), "svc-chromium-"))
   const options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"]
   const child = spawn(program, [...options, `--user-data-dir=${profile}`, "--remote-debugging-port=0", "about:blank"], {
+    // Without a locale it takes no file whose name is not ASCII.
+    env: { ...process.env, LC_ALL: "C.UTF-8" },
     stdio: ["ignore", "ignore", "pipe"]
   })
   const kill = () => child.kill("SIGKILL")

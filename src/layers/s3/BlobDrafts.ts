@@ -9,6 +9,9 @@ import { S3Error } from "./S3Error.ts"
 import { type Blob, type WriteOptions } from "./Store.ts"
 import type { NewBlob } from "./StoreTables.ts"
 
+/** What a socket gives at once, in bytes. */
+const chunkSize = 64 * 1024
+
 /** Up to this many bytes a blob is kept in the index: one sync for many objects instead of two for each. */
 const smallSize = 16 * 1024
 
@@ -119,7 +122,8 @@ class Draft {
       for (let chunk = await body.next(); chunk !== undefined; chunk = await body.next()) {
         chunks.push(chunk)
         pending += chunk.length
-        if (pending < slotSize) continue
+        // One chunk more may be too much for a slot, and two messages to the hashing thread instead of one.
+        if (pending <= slotSize - chunkSize) continue
         // The next chunks come in while these are written.
         await writing
         writing = this.fileWriter(hash, slots).write(chunks)

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { randomBytes } from "node:crypto"
+import { randomUUID } from "node:crypto"
 import { type IncomingMessage } from "node:http"
 import { S3Error, s3Error } from "./S3Error.ts"
 
@@ -23,7 +23,7 @@ export interface S3Request {
   readonly header: (name: string) => string | undefined
 }
 
-export const newRequestId = () => randomBytes(8).toString("hex").toUpperCase()
+export const newRequestId = () => randomUUID().replaceAll("-", "").slice(16).toUpperCase()
 
 /** Fails with InvalidURI. */
 export const parseRequest = (message: IncomingMessage, id: string): S3Request => {

@@ -1,0 +1,78 @@
+/**
+ * `npm run bench:storage`: the embedded S3 endpoint next to a bare file server on the same disk in the same run.
+ * Everything runs on loopback, in a data directory under the temporary directory. Exit code 1 when a request failed or
+ * other bytes came back than were stored.
+ */
+import { cpus, loadavg } from "node:os"
+import { readFile } from "node:fs/promises"
+import { join } from "node:path"
+import { parseArgs } from "node:util"
+import { type Remote, remote } from "./remote.ts"
+import { defaultEntry, type Service, withService } from "./service.ts"
+import { type StorageClient } from "./storageClient.ts"
+import { type StorageFiles } from "./storageFiles.ts"
+import { measureLarge } from "./storageLarge.ts"
+import { measureListing } from "./storageListing.ts"
+import { measureSmall } from "./storageSmall.ts"
+
+const help = `npm run bench:storage -- [options]
+  --only a,b      only these parts: a b c
+  --quick         shorter measurements, for a first look
+  --cpu-prof      the service writes a CPU profile at its end
+  --entry FILE    the service's program (default src/main.ts)
+
+  a  objects of 100 MiB, one and four at once
+  b  objects of 1 KiB, 32 at once
+  c  listings of 100,000 objects`
+
+export interface StorageBench {
+  readonly service: Service
+  readonly client: Remote<StorageClient>
+  readonly files: Remote<StorageFiles>
+  readonly filesUrl: string
+}
+
+const parts = { a: measureLarge, b: measureSmall, c: measureListing }
+
+const run = async (service: Service, wants: (part: string) => boolean, quick: boolean) => {
+  const client = remote<StorageClient>("storageClient.ts")
+  const files = remote<StorageFiles>("storageFiles.ts")
+  try {
+    const filesUrl = await files.call("start", join(service.dataDir, "bench-files"))
+    const secrets: Record<string, string> = JSON.parse(await readFile(join(service.dataDir, "secrets.json"), "utf8"))
+    const { s3_access_key: accessKey = "", s3_secret_key: secretKey = "" } = secrets
+    await client.call("use", { url: service.s3Url, accessKey, secretKey })
+    console.log(`Node ${process.version}, ${cpus().length} cores, load ${loadavg()[0]?.toFixed(1)} before`)
+    for (const [part, measure] of Object.entries(parts)) {
+      if (wants(part)) await measure({ service, client, files, filesUrl }, quick)
+    }
+  } finally {
+    await Promise.all([client.stop(), files.stop()])
+  }
+  return 0
+}
+
+const options = {
+  only: { type: "string", default: "a,b,c" },
+  quick: { type: "boolean", default: false },
+  "cpu-prof": { type: "boolean", default: false },
+  entry: { type: "string", default: defaultEntry },
+  help: { type: "boolean", default: false }
+} as const
+
+const main = async () => {
+  const { entry, help: asked, only, quick, ...values } = parseArgs({ options }).values
+  const chosen = only.split(",")
+  if (asked || chosen.some((part) => !/^[a-c]$/.test(part))) {
+    console.log(help)
+    return asked ? 0 : 1
+  }
+  return withService({ entry, profile: values["cpu-prof"], setup: () => [] }, (service) =>
+    run(service, (part) => chosen.includes(part), quick)
+  )
+}
+
+process.exitCode = await main().catch((error: unknown) => {
+  console.error(error instanceof Error ? error.message : error)
+  return 1
+})

@@ -10,8 +10,11 @@ import { type Attempted, type Claimed, WebhookQueue } from "./WebhookQueue.ts"
 import { WebhookSender } from "./WebhookSender.ts"
 import { WebhookSettings } from "./WebhookSettings.ts"
 
-/** How long a worker stays awake after the last message, and how often it looks meanwhile, in ms. */
-const awakeFor = { millis: 1_000, every: 25 } as const
+/**
+ * How long a worker stays awake after the last message, how often it looks meanwhile, and how often later while
+ * something is still under way, in ms.
+ */
+const awakeFor = { millis: 1_000, every: 25, busy: 250 } as const
 /** How long it sleeps at most, should nobody wake it, and at least, in ms. */
 const sleep = { most: 1_000, least: 20 } as const
 /** How long what is under way may take at the end. */
@@ -134,8 +137,10 @@ export const layerWebhookDeliveries = Layer.effectDiscard(
         }
         if (lanes.hungry) return
       }
-      let wait: number = awakeFor.every
-      if ((yield* Clock.currentTimeMillis) - found > awakeFor.millis) {
+      const quiet = (yield* Clock.currentTimeMillis) - found > awakeFor.millis
+      // A receiver that does not answer keeps us up anyway: writers need not notify meanwhile.
+      let wait: number = quiet ? awakeFor.busy : awakeFor.every
+      if (quiet && held.size === 0) {
         alarm.on()
         const full = Array.from(lanes.room().held).flatMap(([webhook, room]) => (room === 0 ? [webhook] : []))
         const due = (yield* queue.nextDue(full)) ?? sleep.most

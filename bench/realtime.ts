@@ -5,13 +5,13 @@
  */
 import { cpus, loadavg } from "node:os"
 import { setTimeout as sleep } from "node:timers/promises"
-import { parseArgs } from "node:util"
 import { channelOf } from "../src/domain/RealtimeEvent.ts"
 import { type Heard, type RealtimeClients } from "./realtimeClients.ts"
 import { type RealtimeFloor } from "./realtimeFloor.ts"
+import { runProgram } from "./program.ts"
 import { type Remote, remote } from "./remote.ts"
 import { processorTime, resident } from "./resources.ts"
-import { ask, defaultEntry, type Service, withService } from "./service.ts"
+import { ask, type Service } from "./service.ts"
 import { millis, printTable, whole } from "./table.ts"
 import { makeWriter, stride, type Writer } from "./writer.ts"
 
@@ -211,27 +211,4 @@ const run = async (service: Service, wants: (part: string) => boolean, quick: bo
   return bad.length > 0 ? 1 : 0
 }
 
-const options = {
-  only: { type: "string", default: "a,b,c,d" },
-  quick: { type: "boolean", default: false },
-  "cpu-prof": { type: "boolean", default: false },
-  entry: { type: "string", default: defaultEntry },
-  help: { type: "boolean", default: false }
-} as const
-
-const main = async () => {
-  const { entry, help: asked, only, quick, ...values } = parseArgs({ options }).values
-  const parts = only.split(",")
-  if (asked || parts.some((part) => !/^[a-d]$/.test(part))) {
-    console.log(help)
-    return asked ? 0 : 1
-  }
-  return withService({ entry, profile: values["cpu-prof"], setup }, (service) =>
-    run(service, (part) => parts.includes(part), quick)
-  )
-}
-
-process.exitCode = await main().catch((error: unknown) => {
-  console.error(error instanceof Error ? error.message : error)
-  return 1
-})
+await runProgram({ help, parts: "abcd", service: { setup }, run })

@@ -6,9 +6,9 @@
 import { cpus, loadavg } from "node:os"
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
-import { parseArgs } from "node:util"
+import { runProgram } from "./program.ts"
 import { type Remote, remote } from "./remote.ts"
-import { defaultEntry, type Service, withService } from "./service.ts"
+import { type Service } from "./service.ts"
 import { type StorageClient } from "./storageClient.ts"
 import { type StorageFiles } from "./storageFiles.ts"
 import { measureLarge } from "./storageLarge.ts"
@@ -52,27 +52,4 @@ const run = async (service: Service, wants: (part: string) => boolean, quick: bo
   return 0
 }
 
-const options = {
-  only: { type: "string", default: "a,b,c" },
-  quick: { type: "boolean", default: false },
-  "cpu-prof": { type: "boolean", default: false },
-  entry: { type: "string", default: defaultEntry },
-  help: { type: "boolean", default: false }
-} as const
-
-const main = async () => {
-  const { entry, help: asked, only, quick, ...values } = parseArgs({ options }).values
-  const chosen = only.split(",")
-  if (asked || chosen.some((part) => !/^[a-c]$/.test(part))) {
-    console.log(help)
-    return asked ? 0 : 1
-  }
-  return withService({ entry, profile: values["cpu-prof"], setup: () => [] }, (service) =>
-    run(service, (part) => chosen.includes(part), quick)
-  )
-}
-
-process.exitCode = await main().catch((error: unknown) => {
-  console.error(error instanceof Error ? error.message : error)
-  return 1
-})
+await runProgram({ help, parts: "abc", service: { setup: () => [] }, run })

@@ -5,12 +5,12 @@
  */
 import { cpus, loadavg } from "node:os"
 import { setTimeout as sleep } from "node:timers/promises"
-import { parseArgs } from "node:util"
 import { type Inserters } from "./inserters.ts"
 import { type Poster } from "./poster.ts"
+import { runProgram } from "./program.ts"
 import { type Remote, remote } from "./remote.ts"
 import { processorTime, resident } from "./resources.ts"
-import { ask, defaultEntry, type Service, withService } from "./service.ts"
+import { ask, type Service } from "./service.ts"
 import { type Received, type Sink } from "./sink.ts"
 import { millis, printTable, whole } from "./table.ts"
 import { compareInserts } from "./triggerCost.ts"
@@ -185,27 +185,4 @@ const run = async (service: Service, wants: (part: string) => boolean, quick: bo
   return rows.some(({ missing }) => missing > 0) ? 1 : 0
 }
 
-const options = {
-  only: { type: "string", default: "a,b,c" },
-  quick: { type: "boolean", default: false },
-  "cpu-prof": { type: "boolean", default: false },
-  entry: { type: "string", default: defaultEntry },
-  help: { type: "boolean", default: false }
-} as const
-
-const main = async () => {
-  const { entry, help: asked, only, quick, ...values } = parseArgs({ options }).values
-  const parts = only.split(",")
-  if (asked || parts.some((part) => !/^[a-c]$/.test(part))) {
-    console.log(help)
-    return asked ? 0 : 1
-  }
-  return withService({ entry, env, profile: values["cpu-prof"], setup }, (service) =>
-    run(service, (part) => parts.includes(part), quick)
-  )
-}
-
-process.exitCode = await main().catch((error: unknown) => {
-  console.error(error instanceof Error ? error.message : error)
-  return 1
-})
+await runProgram({ help, parts: "abc", service: { env, setup }, run })

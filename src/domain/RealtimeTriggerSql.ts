@@ -1,6 +1,7 @@
+import { quoteName } from "./RowText.ts"
+
 /** Statements about the triggers behind subscriptions; the function they call is made by a migration. */
 
-const quote = (name: string) => `"${name.replaceAll('"', '""')}"`
 const literal = (text: string) => `'${text.replaceAll("'", "''")}'`
 
 /** Whether a table, given by the SQL of its oid, has virtual generated columns: its trigger has to know. */
@@ -30,21 +31,20 @@ export const listSql = (where = "true") => `select s.id, s.table_schema as schem
     to_char(s.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as created_at
   from ${subscriptions} where ${where} order by s.id`
 
-/** Triggers of ours that no subscription asks for. */
+/** Triggers of ours, `stray`, that no subscription asks for. */
 export const straySql = (where = "true") => `select n.nspname::text as schema, c.relname::text as table,
-    t.tgname::text as trigger, t.oid::text as oid, t.tgrelid::text as "tableOid"
-  from pg_trigger t join pg_class c on c.oid = t.tgrelid join pg_namespace n on n.oid = c.relnamespace
-  where t.tgfoid = 'svc.notify_row_change'::regproc and t.tgparentid = 0 and ${where}
-    and not exists (select from ${subscriptions.replaceAll(/\bn\b/g, "sn").replaceAll(/\bt\b/g, "st")}
-      where st.oid = t.oid)`
+    stray.tgname::text as trigger, stray.oid::text as oid, stray.tgrelid::text as "tableOid"
+  from pg_trigger stray join pg_class c on c.oid = stray.tgrelid join pg_namespace n on n.oid = c.relnamespace
+  where stray.tgfoid = 'svc.notify_row_change'::regproc and stray.tgparentid = 0 and ${where}
+    and not exists (select from ${subscriptions} where t.oid = stray.oid)`
 
 /** Arguments as svc.notify_row_change takes them. */
 export const createTriggerSql = (schema: string, table: string, channel: string, oid: number, virtual: boolean) => {
   const given = [channel, String(oid), ...(virtual ? ["virtual"] : [])].map(literal).join(", ")
-  return `create or replace trigger ${quote(channel)}
-    after insert or update or delete on ${quote(schema)}.${quote(table)}
+  return `create or replace trigger ${quoteName(channel)}
+    after insert or update or delete on ${quoteName(schema)}.${quoteName(table)}
     for each row execute function svc.notify_row_change(${given})`
 }
 
 export const dropTriggerSql = (schema: string, table: string, trigger: string) =>
-  `drop trigger if exists ${quote(trigger)} on ${quote(schema)}.${quote(table)}`
+  `drop trigger if exists ${quoteName(trigger)} on ${quoteName(schema)}.${quoteName(table)}`

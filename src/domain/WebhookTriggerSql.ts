@@ -1,6 +1,6 @@
-/** Statements about the triggers behind webhooks; the function they call is made by a migration. */
+import { quoteName } from "./RowText.ts"
 
-const quote = (name: string) => `"${name.replaceAll('"', '""')}"`
+/** Statements about the triggers behind webhooks; the function they call is made by a migration. */
 
 /** A table that has triggers of ours, or webhooks, and what of them. */
 export interface WebhookTable {
@@ -60,7 +60,7 @@ export const arrangement = ({
   virtual,
   wanted
 }: WebhookTable): ReadonlyArray<string> => {
-  const table = `${quote(schema)}.${quote(name)}`
+  const table = `${quoteName(schema)}.${quoteName(name)}`
   // Its number in the name: a partition may have one of its own beside that of its parent.
   const row = `svc_wh_row_${oid}${virtual ? "_virtual" : ""}`
   const should = wanted ? (by_row || virtual ? [row] : Object.keys(perStatement)) : []
@@ -71,7 +71,9 @@ export const arrangement = ({
       : `create or replace trigger ${trigger} ${perStatement[trigger]?.replace("TABLE", () => table)}
            for each statement execute function svc.enqueue_webhooks()`
   return [
-    ...triggers.filter((there) => !should.includes(there)).map((there) => `drop trigger ${quote(there)} on ${table}`),
+    ...triggers
+      .filter((there) => !should.includes(there))
+      .map((there) => `drop trigger ${quoteName(there)} on ${table}`),
     ...should.filter((trigger) => !triggers.includes(trigger)).map(create)
   ]
 }

@@ -4,6 +4,7 @@ import { Data, Effect, Redacted } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { randomBytes } from "node:crypto"
 import { installLock } from "../domain/AdvisoryLocks.ts"
+import { quoteName } from "../domain/RowText.ts"
 import { migrations } from "./Migrations.ts"
 
 /** The database lacks something only its administrator can give; the message says exactly what. */
@@ -21,8 +22,6 @@ interface Installed {
   readonly authenticator: string
   readonly authenticatorPassword: Redacted.Redacted
 }
-
-const quote = (name: string) => `"${name.replaceAll('"', '""')}"`
 
 /**
  * Makes the database ours, at every start and only as far as needed: schema `svc` and its tables, the roles `anon`,
@@ -106,12 +105,12 @@ const roles = (sql: SqlClient.SqlClient, serviceRole: string) =>
              coalesce((select rolsuper or rolbypassrls from pg_roles where rolname = ${serviceRole}), false) as bypass`
     if (!service?.exists || !service.may) {
       return yield* new InstallError({
-        message: `Service keys run as role ${serviceRole}, which ${service?.me} may not become. Set SVC_SERVICE_ROLE=${service?.me}, or run as an administrator: grant ${quote(serviceRole)} to ${quote(service?.me ?? "")};`
+        message: `Service keys run as role ${serviceRole}, which ${service?.me} may not become. Set SVC_SERVICE_ROLE=${service?.me}, or run as an administrator: grant ${quoteName(serviceRole)} to ${quoteName(service?.me ?? "")};`
       })
     }
     if (!service.bypass) {
       yield* Effect.logWarning(
-        `Role ${serviceRole} does not bypass row-level security: service keys see only what policies let them, except on tables it owns. As an administrator: alter role ${quote(serviceRole)} bypassrls;`
+        `Role ${serviceRole} does not bypass row-level security: service keys see only what policies let them, except on tables it owns. As an administrator: alter role ${quoteName(serviceRole)} bypassrls;`
       )
     }
     return undefined
@@ -137,7 +136,7 @@ const authenticator = (sql: SqlClient.SqlClient) =>
     const made = randomBytes(24).toString("base64url")
     const verb = (yield* exists(sql, name)) ? "alter" : "create"
     const text = `${verb} role ${name} login noinherit nobypassrls password '${made}'`
-    yield* needs(sql, text, "CREATEROLE", `alter role ${quote(database?.me ?? "")} createrole`)
+    yield* needs(sql, text, "CREATEROLE", `alter role ${quoteName(database?.me ?? "")} createrole`)
     yield* needs(sql, `grant anon, authenticated to ${name}`, "ADMIN on the roles anon and authenticated")
     yield* sql`
       insert into svc.settings (name, value) values ('authenticator_password', ${made}), ('authenticator_role', ${name})
@@ -170,7 +169,7 @@ const eventsRole = (sql: SqlClient.SqlClient) =>
     // Whom a function is given to must be allowed to make one there.
     yield* sql.unsafe(`grant create on schema svc to ${role}`)
     const give = `alter function svc.enqueue_webhooks() owner to ${role}`
-    yield* needs(sql, give, `membership of ${role}`, `grant ${role} to ${quote(me)}`)
+    yield* needs(sql, give, `membership of ${role}`, `grant ${role} to ${quoteName(me)}`)
     yield* sql.unsafe(`revoke create on schema svc from ${role}`)
     yield* sql`
       insert into svc.settings (name, value) values ('events_role', ${role})
@@ -188,7 +187,7 @@ const usable = (sql: SqlClient.SqlClient, role: string, me: string) =>
     if (state?.plain !== true) return false
     if (state.superuser) return true
     // Who made a role may manage it, but since PostgreSQL 16 is not yet a member that may act as it.
-    return yield* sql.withTransaction(sql.unsafe(`grant ${role} to ${quote(me)}`)).pipe(
+    return yield* sql.withTransaction(sql.unsafe(`grant ${role} to ${quoteName(me)}`)).pipe(
       Effect.as(true),
       Effect.catchIf(
         (error) => sqlState(error) === "42501",
@@ -214,7 +213,7 @@ const grants = (sql: SqlClient.SqlClient, schema: string, serviceRole: string) =
       yield* Effect.logWarning(`Schema ${schema} of SVC_DB_SCHEMAS does not exist yet; restart once it does`)
       return
     }
-    const [name, by] = [quote(schema), quote(serviceRole)]
+    const [name, by] = [quoteName(schema), quoteName(serviceRole)]
     const to = "to anon, authenticated"
     yield* needs(sql, `grant usage on schema ${name} ${to}`, `ownership of schema ${schema}`)
     for (const grant of [

@@ -1,5 +1,6 @@
 import { Data, DateTime, Effect, Layer, Queue, Redacted, Schedule, Semaphore, Stream } from "effect"
 import { Client } from "pg"
+import { quoteName } from "../domain/RowText.ts"
 import { type Ear, type Heard, Listener } from "../services/Listener.ts"
 import { PostgresAddress } from "./PostgresAddress.ts"
 
@@ -11,8 +12,6 @@ const patience = 3_000
 
 class ConnectionLost extends Data.TaggedError("ConnectionLost")<{ readonly message: string }> {}
 const lost = (cause: unknown) => new ConnectionLost({ message: cause instanceof Error ? cause.message : String(cause) })
-
-const quote = (channel: string) => `"${channel.replaceAll('"', '""')}"`
 
 interface Listening {
   readonly channels: Set<string>
@@ -62,7 +61,7 @@ export const layerListener = Layer.effect(
         const on = client
         if (on === undefined || wanted(channel) === joined.has(channel)) return
         const leaving = joined.has(channel)
-        yield* ask(on, `${leaving ? "unlisten" : "listen"} ${quote(channel)}`).pipe(
+        yield* ask(on, `${leaving ? "unlisten" : "listen"} ${quoteName(channel)}`).pipe(
           // Of no use any more: `hear` sees it end, and joins everything anew.
           Effect.tapError(() => Effect.sync(() => void on.end().catch(() => undefined)))
         )
@@ -86,7 +85,7 @@ export const layerListener = Layer.effect(
       const join = Effect.gen(function* () {
         const names = new Set<string>()
         for (const { channels } of all) for (const name of channels) names.add(name)
-        if (names.size > 0) yield* ask(on, [...names].map((name) => `listen ${quote(name)}`).join(";"))
+        if (names.size > 0) yield* ask(on, [...names].map((name) => `listen ${quoteName(name)}`).join(";"))
         for (const name of names) joined.add(name)
         client = on
         lived = true

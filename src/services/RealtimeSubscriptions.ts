@@ -96,7 +96,7 @@ export class RealtimeSubscriptions extends Context.Service<
       const drop = ({ oid, schema, table, tableOid, trigger }: Stray) =>
         Effect.gen(function* () {
           if (!(yield* tryTurn(tableOid))) return
-          const stray = yield* sql.unsafe(straySql("t.oid = $1::text::oid"), [oid])
+          const stray = yield* sql.unsafe(straySql("stray.oid = $1::text::oid"), [oid])
           if (stray.length > 0) yield* sql.unsafe(dropTriggerSql(schema, table, trigger))
         }).pipe(
           watched.change,

@@ -173,6 +173,18 @@ describe("objects", () => {
     assert.strictEqual((await get("md5")).bytes.toString(), "x")
   })
 
+  it("are deleted only while they are what If-Match says", async () => {
+    const { ETag } = await put("conditional", "first")
+    await put("conditional", "second")
+    const remove = (Key: string, IfMatch: string | undefined) =>
+      s3.client.send(new DeleteObjectCommand({ Bucket, Key, IfMatch }))
+    assert.strictEqual(await refused(remove("conditional", ETag)), "412 PreconditionFailed")
+    assert.strictEqual((await get("conditional")).bytes.toString(), "second")
+    const { $metadata } = await remove("conditional", (await get("conditional")).ETag)
+    assert.strictEqual($metadata.httpStatusCode, 204)
+    assert.strictEqual(await refused(remove("conditional", "*")), "404 NoSuchKey")
+  })
+
   it("are copied, with their metadata or with other", async () => {
     await put("from", "content", { Metadata: { a: "1" }, ContentType: "text/a" })
     const CopySource = `${Bucket}/from`

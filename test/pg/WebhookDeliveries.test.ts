@@ -1,6 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Exit, Redacted, Scope } from "effect"
 import { Client } from "pg"
+import { alarmLock } from "../../src/domain/AdvisoryLocks.ts"
 import { Webhooks } from "../../src/services/Webhooks.ts"
 import { live, Outside } from "../support/database.ts"
 import { eventually, hook, layerWebhooks, receiver, worker } from "../support/webhooks.ts"
@@ -41,7 +42,14 @@ layer(layerWebhooks({ name: "webhook_deliveries" }), live)("deliveries", (it) =>
       const name = yield* table
       const { id } = yield* hook(name, { url: `${sink.url}/x`, secret: "hush", headers: { "X-Mine": "yes" } })
       yield* worker()
-      yield* Effect.sleep("1500 millis") // it sleeps by now
+      yield* eventually(
+        sql(
+          `select from pg_locks where locktype = 'advisory' and granted and (classid::int8 << 32 | objid::int8) = $1
+             and database = (select oid from pg_database where datname = current_database())`,
+          [alarmLock]
+        ),
+        (asleep) => asleep.length > 0
+      )
       const from = Date.now()
       yield* sql(`insert into ${name} values (1)`)
       const [one] = yield* Effect.promise(() => sink.count("/x", 1))

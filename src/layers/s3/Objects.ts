@@ -158,13 +158,11 @@ export const headObject: Operation = {
 export const deleteObject: Operation = {
   action: "s3:DeleteObject",
   run: Effect.fnUntraced(function* ({ request, store }: Exchange) {
-    yield* judge(() => {
+    const condition = yield* judge(() => {
       checkVersion(request)
-      if (request.header("if-match") !== undefined) {
-        throw s3Error("NotImplemented", "Conditional deletes are not implemented", { Header: "If-Match" })
-      }
+      return writeCondition(request.header)
     })
-    yield* store.remove(request.bucket, [request.key])
+    yield* store.remove(request.bucket, [request.key], condition)
     return emptyReply(204)
   })
 }

@@ -180,8 +180,8 @@ export interface Store {
     S3Error,
     Scope.Scope
   >
-  /** A missing key is no error. */
-  readonly remove: (bucket: string, keys: ReadonlyArray<string>) => Effect.Effect<void, S3Error>
+  /** A missing key is no error, unless the condition asks for what is there. It holds for each of the keys. */
+  readonly remove: (bucket: string, keys: ReadonlyArray<string>, condition?: Condition) => Effect.Effect<void, S3Error>
   /** In the order of the keys' UTF-8 bytes. */
   readonly list: (bucket: string, options: ListOptions) => Effect.Effect<Listing, S3Error>
 

@@ -68,11 +68,12 @@ export const objectOperations = (database: DatabaseSync, tables: Tables) => {
       return changed(row)
     },
 
-    remove: (name: string, keys: ReadonlyArray<string>): Change<undefined> => {
+    remove: (name: string, keys: ReadonlyArray<string>, condition: Condition | undefined): Change<undefined> => {
       const bucket = tables.bucketId(name)
       const freed: Array<string> = []
       for (const key of keys) {
         const old = tables.findObject(bucket, key)
+        judge(key, old, condition)
         if (old === undefined) continue
         drop.run(bucket, encodeKey(key))
         freed.push(...tables.release(blobsOf(old)))

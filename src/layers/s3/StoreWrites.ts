@@ -38,7 +38,7 @@ export const storeWrites = (index: StoreIndex, files: BlobFiles, drafts: BlobDra
     setMeta: (bucket, key, meta, condition) =>
       timed((now) => Effect.map(index.write("setMeta", [bucket, key, storedMeta(meta), condition, now]), objectInfo)),
 
-    remove: (bucket, keys) => index.write("remove", [bucket, keys]),
+    remove: (bucket, keys, condition) => index.write("remove", [bucket, keys, condition]),
 
     createUpload: (bucket, key, meta) =>
       timed((now) =>

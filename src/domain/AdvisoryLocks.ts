@@ -12,3 +12,7 @@ export const firstKeysLock = "7298113043"
 export const pruneLock = "7298113044"
 /** Held by a webhook worker that wants to be notified; svc.enqueue_webhooks() tries it (migration 0003). */
 export const alarmLock = "7298113045"
+/** Changes of flags and segments are made one after the other, each checked against what the one before left. */
+export const flagsLock = "7298113046"
+/** One run of migration files at a time. */
+export const migrationsLock = "7298113050"

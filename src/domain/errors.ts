@@ -36,6 +36,18 @@ export class Forbidden extends Schema.Error<Forbidden>("svc/Forbidden")(body("FO
   readonly status = 403
 }
 
+/**
+ * 403: a good session, but not enough of one. `aal2_required`: a second factor is due; `reauthentication_required`: it
+ * was signed in too long ago. `redirect_to` is where a browser makes up for it.
+ */
+export class StepUpRequired extends Schema.Error<StepUpRequired>("svc/StepUpRequired")(
+  { ...body("aal2_required"), redirect_to: nullable(Schema.String) },
+  { httpApiStatus: 403 }
+) {
+  readonly _tag = "StepUpRequired"
+  readonly status = 403
+}
+
 /** 404: no such record, table, function or route. */
 export class NotFound extends Schema.Error<NotFound>("svc/NotFound")(body("NOT_FOUND"), { httpApiStatus: 404 }) {
   readonly _tag = "NotFound"
@@ -56,6 +68,24 @@ export class Conflict extends Schema.Error<Conflict>("svc/Conflict")(body("CONFL
   readonly status = 409
 }
 
+/** 410: it was there and is used up or expired. `redirect_to` is where a browser may start again, if anywhere. */
+export class Gone extends Schema.Error<Gone>("svc/Gone")(
+  { ...body("GONE"), redirect_to: nullable(Schema.String) },
+  { httpApiStatus: 410 }
+) {
+  readonly _tag = "Gone"
+  readonly status = 410
+}
+
+/** 412: what is stored is not what the caller's If-Match says. */
+export class PreconditionFailed extends Schema.Error<PreconditionFailed>("svc/PreconditionFailed")(
+  body("PRECONDITION_FAILED"),
+  { httpApiStatus: 412 }
+) {
+  readonly _tag = "PreconditionFailed"
+  readonly status = 412
+}
+
 /** 413: the body is over the size limit of its route. */
 export class PayloadTooLarge extends Schema.Error<PayloadTooLarge>("svc/PayloadTooLarge")(body("PAYLOAD_TOO_LARGE"), {
   httpApiStatus: 413
@@ -71,6 +101,14 @@ export class UnsupportedMediaType extends Schema.Error<UnsupportedMediaType>("sv
 ) {
   readonly _tag = "UnsupportedMediaType"
   readonly status = 415
+}
+
+/** 422: the request is good, but what it is about can't be done as it stands (a file of yours, say). */
+export class Unprocessable extends Schema.Error<Unprocessable>("svc/Unprocessable")(body("UNPROCESSABLE"), {
+  httpApiStatus: 422
+}) {
+  readonly _tag = "Unprocessable"
+  readonly status = 422
 }
 
 /** 429: over the key's limit. `retry_after` in whole seconds. */
@@ -121,16 +159,20 @@ export class DatabaseError extends Schema.Error<DatabaseError>("svc/DatabaseErro
   readonly _tag = "DatabaseError"
 }
 
-/** What a client API call (`/v1`) can fail with. */
+/** Any of them: what a request can fail with. */
 export type ClientError =
   | InvalidRequest
   | Unauthorized
   | Forbidden
+  | StepUpRequired
   | NotFound
   | NotAcceptable
   | Conflict
+  | Gone
+  | PreconditionFailed
   | PayloadTooLarge
   | UnsupportedMediaType
+  | Unprocessable
   | TooManyRequests
   | BadGateway
   | Unavailable

@@ -9,5 +9,6 @@ export const ErrorBody = Schema.Struct({
   hint: Schema.NullOr(Schema.String),
   request_id: Schema.String,
   position: Schema.optionalKey(Schema.Int),
-  statement_index: Schema.optionalKey(Schema.Int)
+  statement_index: Schema.optionalKey(Schema.Int),
+  redirect_to: Schema.optionalKey(Schema.NullOr(Schema.String))
 }).annotate({ identifier: "Error" })

@@ -14,6 +14,7 @@ export interface KeyChange {
 export interface LiveKey {
   readonly id: KeyId
   readonly type: KeyType
+  readonly label: string
   readonly rateLimit: number | null
 }
 
@@ -125,7 +126,7 @@ export class Keys extends Context.Service<
         const before = generation
         const key = yield* one(`select ${columns} from svc.api_keys where key_hash = $1 and revoked_at is null`, [hash])
         if (key === undefined) return yield* refused
-        const live: LiveKey = { id: key.id, type: key.key_type, rateLimit: key.rate_limit }
+        const live: LiveKey = { id: key.id, type: key.key_type, label: key.label, rateLimit: key.rate_limit }
         if (hearing && before === generation) known.set(hash, live)
         return live
       })

@@ -2,8 +2,8 @@ import { Effect } from "effect"
 import { type SqlError } from "effect/sql"
 import { Unavailable } from "../domain/errors.ts"
 
-/** SQLSTATEs of a server that is going down, starting, or out of connections. */
-const outage = /^(08|57P0|53)/
+/** SQLSTATEs of a server that is going down, starting, out of connections, or whose database lets nobody in. */
+const outage = /^(08|57P0|53|55000)/
 
 /** Whether the database is away, rather than the statement wrong. */
 export const isOutage = (error: unknown): boolean => {

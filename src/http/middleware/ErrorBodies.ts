@@ -1,5 +1,5 @@
 import { type Cause } from "effect"
-import { HttpServerError, HttpServerResponse } from "effect/http"
+import { HttpBody, HttpServerError, HttpServerResponse } from "effect/http"
 import {
   BadGateway,
   type ClientError,
@@ -7,13 +7,17 @@ import {
   DatabaseError,
   Forbidden,
   GatewayTimeout,
+  Gone,
   InvalidRequest,
   NotAcceptable,
   NotFound,
   PayloadTooLarge,
+  PreconditionFailed,
+  StepUpRequired,
   TooManyRequests,
   Unauthorized,
   Unavailable,
+  Unprocessable,
   UnsupportedMediaType
 } from "../../domain/errors.ts"
 
@@ -27,7 +31,8 @@ const withBody = (status: number, body: Record<string, unknown>, requestId: stri
       hint: body["hint"] ?? null,
       request_id: requestId,
       ...(body["position"] === undefined ? {} : { position: body["position"] }),
-      ...(body["statement_index"] === undefined ? {} : { statement_index: body["statement_index"] })
+      ...(body["statement_index"] === undefined ? {} : { statement_index: body["statement_index"] }),
+      ...(body["redirect_to"] === undefined ? {} : { redirect_to: body["redirect_to"] })
     },
     { status, headers }
   )
@@ -51,6 +56,7 @@ const plain: Readonly<Record<number, readonly [code: string, text: string]>> = {
 
 /** An answer that was made without our error body: by the framework, or by a declared error of an HttpApi. */
 export const completed = (response: HttpServerResponse.HttpServerResponse, requestId: string) => {
+  if (response.headers["content-type"]?.startsWith("text/html") === true) return response // a page of ours says it
   const bytes = response.body._tag === "Uint8Array" ? response.body.body : undefined
   const given = bytes === undefined || bytes.length > 1_000_000 ? undefined : parsed(new TextDecoder().decode(bytes))
   if (given !== undefined && "request_id" in given) return response
@@ -60,6 +66,14 @@ export const completed = (response: HttpServerResponse.HttpServerResponse, reque
   const retry = given?.["retry_after"]
   const answer = typeof retry === "number" ? HttpServerResponse.setHeader(made, "retry-after", String(retry)) : made
   return HttpServerResponse.setHeaders(HttpServerResponse.setBody(response, answer.body), answer.headers)
+}
+
+/** With the text once more, where clients of OFREP look for it. */
+export const withErrorDetails = (response: HttpServerResponse.HttpServerResponse) => {
+  const given = response.body._tag === "Uint8Array" ? parsed(new TextDecoder().decode(response.body.body)) : undefined
+  return given === undefined
+    ? response
+    : HttpServerResponse.setBody(response, HttpBody.jsonUnsafe({ ...given, errorDetails: given["error"] }))
 }
 
 const parsed = (text: string): Record<string, unknown> | undefined => {
@@ -78,10 +92,14 @@ const ours = [
   InvalidRequest,
   Unauthorized,
   Forbidden,
+  StepUpRequired,
   NotFound,
   NotAcceptable,
+  Gone,
   PayloadTooLarge,
+  PreconditionFailed,
   UnsupportedMediaType,
+  Unprocessable,
   TooManyRequests,
   Unavailable,
   DatabaseError

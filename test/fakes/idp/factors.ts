@@ -1,0 +1,146 @@
+import { randomBytes } from "node:crypto"
+import { Secret, TOTP } from "otpauth"
+import { errorText, input, refusedForm, textNode } from "./flows.ts"
+import { complete, type Flow, type Method, type SecurityKey, type Session, type State } from "./state.ts"
+import { type Call, failure } from "./wire.ts"
+import { Unparsable, verifyAttestation } from "./webauthn.ts"
+
+export const hexOf = ({ id }: SecurityKey) => id.toString("hex")
+
+/** Whether an app with this secret shows the code, now or 30 s before or after. */
+export const totpHolds = (secret: string, code: unknown) =>
+  typeof code === "string" &&
+  new TOTP({ secret: Secret.fromBase32(secret) }).validate({ token: code, window: 1 }) !== null
+
+type Body = Call["body"]
+type Submit = (state: State, body: Body, flow: Flow, session: Session) => "saved" | "form"
+
+const totp: Submit = (state, body, flow, session) => {
+  const { person } = session
+  if (body["totp_unlink"] !== undefined) {
+    person.totp = undefined
+    return "saved"
+  }
+  const code = body["totp_code"]
+  if (code === undefined)
+    throw refusedForm(state, flow, [errorText(4_000_002, "Property totp_code is missing.")], "totp_code")
+  // As in Kratos: with an app set up any code is taken, and nothing happens.
+  if (person.totp !== undefined) return "saved"
+  if (flow.secret.totp === undefined)
+    throw failure({ status: 500, reason: "Could not find the TOTP key in the internal context." })
+  if (!totpHolds(flow.secret.totp, code))
+    throw refusedForm(
+      state,
+      flow,
+      [errorText(4_000_008, "The provided authentication code is invalid, please try again.")],
+      "totp_code"
+    )
+  person.totp = flow.secret.totp
+  complete(session, "totp", "aal2")
+  return "saved"
+}
+
+/** The new key of a form; 400 when it is none, 500 when it does not hold. */
+const newKey = (state: State, flow: Flow, sent: unknown, asked: string | undefined): SecurityKey => {
+  const { id, origins } = state.settings.rp
+  if (asked === undefined)
+    throw failure({ status: 500, reason: "Expected WebAuthN in internal context to be an object." })
+  const text = typeof sent === "string" ? sent : JSON.stringify(sent)
+  try {
+    const key = verifyAttestation(text, { rpId: id, origins, challenge: asked })
+    return { ...key, displayName: "", addedAt: new Date().toISOString() }
+  } catch (cause) {
+    if (cause instanceof Unparsable)
+      throw refusedForm(state, flow, [errorText(4_000_001, `Unable to parse WebAuthn response: ${cause.message}`)])
+    const reason = `Unable to create WebAuthn credential: ${cause instanceof Error ? cause.message : ""}`
+    throw failure({ status: 500, reason })
+  }
+}
+
+/** 400 unless there is such a key among them. */
+const without = (state: State, flow: Flow, keys: ReadonlyArray<SecurityKey>, hex: unknown) => {
+  const kept = keys.filter((key) => hexOf(key) !== hex)
+  if (kept.length === keys.length)
+    throw refusedForm(state, flow, [errorText(4_000_001, "You tried to remove a security key that does not exist.")])
+  return kept
+}
+
+const webauthn: Submit = (state, body, flow, session) => {
+  const { person } = session
+  if (body["webauthn_remove"] !== undefined) {
+    person.keys = without(state, flow, person.keys, body["webauthn_remove"])
+    return "saved"
+  }
+  const displayName = body["webauthn_register_displayname"]
+  if (typeof displayName !== "string" || displayName === "")
+    throw refusedForm(
+      state,
+      flow,
+      [errorText(4_000_002, "Property webauthn_register_displayname is missing.")],
+      "webauthn_register_displayname"
+    )
+  const key = newKey(state, flow, body["webauthn_register"], flow.secret.key)
+  // The same one a second time is taken again.
+  person.keys.push({ ...key, displayName })
+  complete(session, "webauthn", "aal2")
+  return "saved"
+}
+
+const passkey: Submit = (state, body, flow, { person }) => {
+  if (body["passkey_remove"] !== undefined)
+    person.passkeys = without(state, flow, person.passkeys, body["passkey_remove"])
+  else person.passkeys.push(newKey(state, flow, body["passkey_settings_register"], flow.secret.passkey))
+  return "saved"
+}
+
+const lookupSecret: Submit = (state, body, flow, session) => {
+  const { person } = session
+  const { codes } = flow.secret
+  const showing = (secrets: ReadonlyArray<{ readonly code: string; readonly usedAt?: string | null }>) => {
+    const context = secrets.map(({ code, usedAt }) => ({
+      id: usedAt ? 1_050_014 : 1_050_009,
+      text: usedAt ? "Secret was used" : code,
+      type: "info",
+      context: usedAt ? { used_at: usedAt } : { secret: code }
+    }))
+    const text = secrets.map(({ code }) => code).join(", ")
+    flow.nodes = [
+      ...flow.nodes.filter(
+        ({ attributes }) => !/^lookup_secret_(codes|confirm)$/.test(String(attributes["id"] ?? attributes["name"]))
+      ),
+      textNode("lookup_secret", "lookup_secret_codes", text, { secrets: context })
+    ]
+  }
+  if (isOn(body["lookup_secret_regenerate"])) {
+    const made = Array.from({ length: 12 }, makeCode)
+    flow.secret.codes = made
+    showing(made.map((code) => ({ code })))
+    flow.nodes = [...flow.nodes, input("lookup_secret", "lookup_secret_confirm", "true")]
+    return "form"
+  }
+  if (isOn(body["lookup_secret_reveal"])) {
+    showing(person.codes)
+    return "form"
+  }
+  if (isOn(body["lookup_secret_confirm"])) {
+    if (codes === undefined)
+      throw refusedForm(state, flow, [errorText(4_000_001, "You must (re-)generate recovery backup codes first.")])
+    person.codes = codes.map((code) => ({ code, usedAt: null }))
+    complete(session, "lookup_secret", "aal2")
+  } else person.codes = []
+  delete flow.secret.codes
+  return "saved"
+}
+
+const isOn = (value: unknown) => value === true || value === "true"
+
+const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
+const makeCode = () => Array.from(randomBytes(8), (byte) => letters[byte % letters.length]).join("")
+
+/** By the `method` of a settings form. */
+export const strategies: Readonly<Record<string, { readonly method: Method; readonly submit: Submit }>> = {
+  totp: { method: "totp", submit: totp },
+  webauthn: { method: "webauthn", submit: webauthn },
+  passkey: { method: "passkey", submit: passkey },
+  lookup_secret: { method: "lookup_secret", submit: lookupSecret }
+}

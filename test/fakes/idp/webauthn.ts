@@ -1,0 +1,99 @@
+import { createHash, createPublicKey, verify } from "node:crypto"
+import { CborReader } from "./cbor.ts"
+import { type SecurityKey } from "./state.ts"
+
+/** Who asks: the relying party, and what it gave to be signed (base64url). */
+interface Asked {
+  readonly rpId: string
+  readonly origins: ReadonlyArray<string>
+  readonly challenge: string
+}
+
+interface Credential {
+  readonly id: string
+  readonly rawId: string
+  readonly type: string
+  readonly response: Readonly<Record<string, unknown>>
+}
+
+/** The text is no credential at all, which is another failure than one that does not hold. */
+export class Unparsable extends Error {}
+
+const bytes = (text: string) => Buffer.from(text, "base64url")
+const sha256 = (data: string | Buffer) => createHash("sha256").update(data).digest()
+
+const check = (holds: boolean, what: string) => {
+  if (!holds) throw new Error(what)
+}
+
+/** `needed`: what its response must have, as base64url. */
+const parse = (text: string, needed: ReadonlyArray<string>) => {
+  let credential: Credential
+  try {
+    credential = JSON.parse(text) as Credential
+  } catch {
+    throw new Unparsable("not JSON")
+  }
+  const whole =
+    typeof credential === "object" &&
+    credential?.type === "public-key" &&
+    typeof credential.rawId === "string" &&
+    typeof credential.response === "object" &&
+    needed.every((name) => typeof credential.response[name] === "string")
+  if (!whole) throw new Unparsable("Parse error for credential")
+  return credential
+}
+
+const field = ({ response }: Credential, name: string) => bytes(String(response[name]))
+
+const checkClientData = (credential: Credential, type: string, { challenge, origins }: Asked) => {
+  const data = JSON.parse(field(credential, "clientDataJSON").toString("utf8")) as Readonly<Record<string, unknown>>
+  check(data["type"] === type, "Error validating type")
+  check(data["challenge"] === challenge, "Error validating challenge")
+  check(origins.includes(String(data["origin"])), "Error validating origin")
+}
+
+/** Flags of authenticator data that is of the relying party and of somebody who was there. */
+const checkData = (data: Buffer, { rpId }: Asked) => {
+  check(data.length >= 37 && data.subarray(0, 32).equals(sha256(rpId)), "Error validating the RP ID")
+  const flags = data[32]!
+  check((flags & 0x01) !== 0, "User presence flag not set")
+  return flags
+}
+
+/** A new key. Only attestation format "none" and ES256 are known. Throws when it does not hold. */
+export const verifyAttestation = (text: string, asked: Asked): Pick<SecurityKey, "id" | "publicKey"> => {
+  const credential = parse(text, ["attestationObject", "clientDataJSON"])
+  const object = new CborReader(field(credential, "attestationObject")).read()
+  check(object instanceof Map && object.get("fmt") === "none", "Unknown attestation format")
+  const data = (object as ReadonlyMap<unknown, unknown>).get("authData") as Buffer
+  checkClientData(credential, "webauthn.create", asked)
+  check((checkData(data, asked) & 0x40) !== 0, "No attested credential data")
+  const length = data.readUInt16BE(53)
+  const id = Buffer.from(data.subarray(55, 55 + length))
+  check(id.length === length && id.equals(bytes(credential.rawId)), "The ids differ")
+  const key = new CborReader(data.subarray(55 + length)).read() as ReadonlyMap<unknown, unknown>
+  check(key.get(1) === 2 && key.get(3) === -7 && key.get(-1) === 1, "Not an ES256 key")
+  const [x, y] = [key.get(-2), key.get(-3)].map((part) => (part as Buffer).toString("base64url"))
+  const publicKey = createPublicKey({ format: "jwk", key: { kty: "EC", crv: "P-256", x: x!, y: y! } })
+  return { id, publicKey: publicKey.export({ type: "spki", format: "pem" }) as string }
+}
+
+/** The user handle of an assertion, "" when it has none. Throws when it is no assertion. */
+export const handleOf = (text: string) => {
+  const credential = parse(text, ["authenticatorData", "clientDataJSON", "signature"])
+  return String(credential.response["userHandle"] ?? "")
+}
+
+/** The key of these that signed. Throws when none did. Counters are not looked at. */
+export const verifyAssertion = (text: string, asked: Asked, keys: ReadonlyArray<SecurityKey>): SecurityKey => {
+  const credential = parse(text, ["authenticatorData", "clientDataJSON", "signature"])
+  const key = keys.find(({ id }) => id.equals(bytes(credential.rawId)))
+  if (key === undefined) throw new Error("Unable to find the credential")
+  checkClientData(credential, "webauthn.get", asked)
+  const data = field(credential, "authenticatorData")
+  checkData(data, asked)
+  const signed = Buffer.concat([data, sha256(field(credential, "clientDataJSON"))])
+  check(verify("sha256", signed, key.publicKey, field(credential, "signature")), "Error validating the signature")
+  return key
+}

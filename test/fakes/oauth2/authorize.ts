@@ -1,0 +1,218 @@
+import {
+  type Client,
+  csrfCookie,
+  type Flow,
+  flowOf,
+  longToken,
+  rememberedSession,
+  seconds,
+  sessionCookie
+} from "./state.ts"
+import { type State, token, uuid } from "./state.ts"
+import { type Asked, cookie, cookieOf, OAuth2Error, redirect, type Reply, withQuery } from "./wire.ts"
+
+const words = (text: string | undefined) => (text ?? "").split(" ").filter((word) => word !== "")
+const forbidden = (what: string) => new OAuth2Error(403, "request_forbidden", what)
+
+/** Browser sessions last so long unless told, in s. */
+const sessionSeconds = 30 * 24 * 3600
+
+/** The authorization endpoint (RFC 6749 3.1, OpenID Connect Core 3.1.2), with its two detours. */
+export const authorize = (state: State, asked: Asked): Reply => {
+  const query = Object.fromEntries(asked.method === "POST" ? new URLSearchParams(asked.text) : asked.query)
+  let client: Client
+  let redirectUri: string
+  try {
+    client = clientOf(state, query)
+    redirectUri = redirectUriOf(client, query)
+  } catch (cause) {
+    // Nobody knows where to send the browser back to.
+    return redirect(withQuery(state.urls.error, told(cause)))
+  }
+  const back = (added: Readonly<Record<string, string>>) =>
+    redirect(withQuery(redirectUri, { ...added, state: query["state"] ?? "" }), [], 303)
+  try {
+    check(client, query)
+    const loginVerifier = query["login_verifier"]
+    const consentVerifier = query["consent_verifier"]
+    if (consentVerifier !== undefined) return back(granted(state, asked, client, consentVerifier, redirectUri))
+    if (loginVerifier !== undefined) return askConsent(state, asked, client, loginVerifier, redirectUri)
+    return askLogin(state, asked, client, query)
+  } catch (cause) {
+    return back(told(cause))
+  }
+}
+
+const told = (cause: unknown) =>
+  cause instanceof OAuth2Error
+    ? { error: cause.code, error_description: cause.message }
+    : { error: "server_error", error_description: String(cause) }
+
+const clientOf = ({ clients }: State, query: Readonly<Record<string, string>>) => {
+  const stored = clients.get(query["client_id"] ?? "")
+  if (stored === undefined) throw new OAuth2Error(401, "invalid_client", "No such client")
+  return stored.client
+}
+
+const redirectUriOf = (client: Client, query: Readonly<Record<string, string>>) => {
+  // OpenID Connect wants it said, OAuth 2.0 alone does not.
+  const mayLeaveOut = client.redirect_uris.length === 1 && !words(query["scope"]).includes("openid")
+  const only = mayLeaveOut ? client.redirect_uris[0] : undefined
+  const uri = query["redirect_uri"] ?? only
+  if (uri === undefined || !client.redirect_uris.includes(uri)) {
+    throw new OAuth2Error(400, "invalid_request", "The redirect URI is none of the client's")
+  }
+  return uri
+}
+
+const bad = (code: string, what: string) => new OAuth2Error(400, code, what)
+
+const check = (client: Client, query: Readonly<Record<string, string>>) => {
+  const types = client.response_types.length === 0 ? ["code"] : client.response_types
+  if (query["response_type"] !== "code" || !types.includes("code")) {
+    throw bad("unsupported_response_type", "Only code is answered")
+  }
+  if ((query["state"] ?? "").length < 8) throw bad("invalid_state", "The state is missing or too short")
+  const allowed = words(client.scope)
+  if (!words(query["scope"]).every((scope) => allowed.includes(scope))) throw bad("invalid_scope", "Not the client's")
+  if (!words(query["audience"]).every((one) => client.audience.includes(one))) {
+    throw bad("invalid_request", "The audience is not the client's")
+  }
+}
+
+/** What is looked at only when somebody has signed in. */
+const checkPrompt = (prompt: ReadonlyArray<string>) => {
+  if (prompt.includes("none") && prompt.length > 1) throw bad("invalid_request", "prompt=none goes alone")
+  if (!prompt.every((one) => ["none", "login", "consent"].includes(one))) throw bad("invalid_request", "No such prompt")
+}
+
+/** What is looked at only when the code is made. */
+const checkPkce = ({ behaviour }: State, client: Client, query: Readonly<Record<string, string>>) => {
+  if (!["S256", "plain"].includes(query["code_challenge_method"] ?? "plain")) {
+    throw bad("invalid_request", "No such code_challenge_method")
+  }
+  const open = client.token_endpoint_auth_method === "none"
+  if (open && behaviour.pkceForPublicClients && (query["code_challenge"] ?? "") === "") {
+    throw bad("invalid_request", "Public clients must use PKCE")
+  }
+}
+
+/** A flow by the verifier that a browser brings back. */
+const verified = (state: State, flows: ReadonlyMap<string, Flow>, verifier: string) => {
+  if (!flows.has(verifier)) throw new OAuth2Error(403, "access_denied", "No such verifier")
+  return flowOf(state, flows, verifier)
+}
+
+const askLogin = (state: State, asked: Asked, client: Client, query: Readonly<Record<string, string>>): Reply => {
+  const prompt = words(query["prompt"])
+  const sid = cookieOf(asked, sessionCookie)
+  const session = prompt.includes("login") ? undefined : rememberedSession(state, sid)
+  const maxAge = query["max_age"] === undefined ? Infinity : Number(query["max_age"])
+  const fresh = session !== undefined && session.authenticatedAt + maxAge >= Date.now() / 1000 ? session : undefined
+  if (prompt.includes("none") && fresh === undefined) {
+    throw new OAuth2Error(400, "login_required", "Nobody is signed in")
+  }
+  const flow: Flow = {
+    id: uuid(),
+    client,
+    requestUrl: `${state.issuer()}oauth2/auth?${asked.method === "POST" ? asked.text : asked.query}`,
+    query,
+    scopes: words(query["scope"]),
+    audience: words(query["audience"]),
+    requestedAt: seconds(),
+    loginSkip: fresh !== undefined,
+    subject: fresh?.subject ?? "",
+    sid: fresh === undefined ? uuid() : (sid ?? uuid()),
+    loginCsrf: token("csrf"),
+    loginRemember: false,
+    loginRememberFor: 0,
+    authenticatedAt: fresh?.authenticatedAt ?? 0,
+    acr: "",
+    amr: [],
+    denied: null,
+    consentId: "",
+    consentSkip: false,
+    consentCsrf: "",
+    consentRemember: false,
+    consentRememberFor: 0,
+    handledAt: "",
+    grantedScopes: [],
+    grantedAudience: [],
+    idTokenClaims: {},
+    accessTokenClaims: {}
+  }
+  const challenge = longToken(flow)
+  state.logins.set(challenge, flow)
+  return redirect(withQuery(state.urls.login, { login_challenge: challenge }), [
+    cookie(csrfCookie("login", client.client_id), flow.loginCsrf, state.behaviour.challengeSeconds)
+  ])
+}
+
+const askConsent = (state: State, asked: Asked, client: Client, verifier: string, redirectUri: string): Reply => {
+  const flow = verified(state, state.loginVerifiers, verifier)
+  if (flow.denied !== null) throw new OAuth2Error(400, flow.denied.error, flow.denied.description)
+  if (cookieOf(asked, csrfCookie("login", flow.client.client_id)) !== flow.loginCsrf) {
+    throw forbidden("The sign-in was begun in another browser")
+  }
+  const prompt = words(flow.query["prompt"])
+  checkPrompt(prompt)
+  if (prompt.includes("login") && flow.authenticatedAt < flow.requestedAt) {
+    throw new OAuth2Error(400, "login_required", "Nobody has signed in again")
+  }
+  if (flow.client.client_id !== client.client_id) throw new OAuth2Error(401, "invalid_client", "Another client's")
+  const cookies = remember(state, flow)
+  const skip = !prompt.includes("consent") && maySkip(state, flow, redirectUri)
+  if (prompt.includes("none") && !skip) throw new OAuth2Error(400, "consent_required", "Consent is needed")
+  const next: Flow = { ...flow, consentId: uuid(), consentSkip: skip, consentCsrf: token("csrf") }
+  const challenge = longToken(next)
+  state.consents.set(challenge, next)
+  return redirect(withQuery(state.urls.consent, { consent_challenge: challenge }), [
+    cookie(csrfCookie("consent", client.client_id), next.consentCsrf, state.behaviour.challengeSeconds),
+    ...cookies
+  ])
+}
+
+/** The browser's own session at this server, begun with a sign-in that is to be remembered. */
+const remember = (state: State, flow: Flow): ReadonlyArray<string> => {
+  if (flow.loginSkip) return []
+  const lifetime = flow.loginRememberFor > 0 ? Math.min(flow.loginRememberFor, sessionSeconds) : sessionSeconds
+  state.sessions.set(flow.sid, {
+    subject: flow.subject,
+    authenticatedAt: flow.authenticatedAt,
+    remember: flow.loginRemember,
+    expiresAt: Date.now() + lifetime * 1000
+  })
+  return [flow.loginRemember ? cookie(sessionCookie, flow.sid, lifetime) : cookie(sessionCookie, "", 0)]
+}
+
+/** The latest remembered consent covers what is asked for, and nobody else can have asked (RFC 6749 10.2). */
+const maySkip = (state: State, { client, scopes, subject }: Flow, redirectUri: string) => {
+  const { hostname, protocol } = new URL(redirectUri)
+  const local = protocol === "http:" && /^(localhost|127\.\d+\.\d+\.\d+|\[::1\]|.+\.localhost)$/.test(hostname)
+  if (client.token_endpoint_auth_method === "none" && protocol !== "https:" && !local) return false
+  const known = [...state.granted.values()]
+    .filter((one) => one.client.client_id === client.client_id && one.subject === subject)
+    .filter((one) => one.consentRemember && !one.consentSkip && isGood(one))
+    .toSorted((a, b) => b.requestedAt - a.requestedAt)
+  return known[0] !== undefined && scopes.every((scope) => known[0]?.grantedScopes.includes(scope))
+}
+
+/** Whether what was granted has not run out. */
+export const isGood = ({ consentRemember, consentRememberFor, handledAt }: Flow) =>
+  !consentRemember || consentRememberFor === 0 || Date.parse(handledAt) + consentRememberFor * 1000 > Date.now()
+
+const granted = (state: State, asked: Asked, client: Client, verifier: string, redirectUri: string) => {
+  const flow = verified(state, state.consentVerifiers, verifier)
+  if (flow.client.client_id !== client.client_id) throw new OAuth2Error(401, "invalid_client", "Another client's")
+  if (flow.denied !== null) throw new OAuth2Error(400, flow.denied.error, flow.denied.description)
+  if (state.granted.has(flow.consentId)) throw new OAuth2Error(403, "access_denied", "The consent was used already")
+  state.granted.set(flow.consentId, flow)
+  if (cookieOf(asked, csrfCookie("consent", client.client_id)) !== flow.consentCsrf) {
+    throw forbidden("The consent was given in another browser")
+  }
+  checkPkce(state, client, flow.query)
+  const code = token("code")
+  const query = { ...flow.query, redirect_uri: redirectUri }
+  state.codes.set(code, { flow: { ...flow, query }, expiresAt: seconds() + 600, used: false })
+  return { code, scope: flow.grantedScopes.join(" ") }
+}

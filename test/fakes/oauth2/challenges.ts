@@ -1,0 +1,147 @@
+import { type Denied, type Flow, flowOf, longToken, seconds, type State } from "./state.ts"
+import { type Asked, empty, json, objectOf, OAuth2Error, type Reply, withQuery } from "./wire.ts"
+
+const missing = (what: string) => new OAuth2Error(400, "invalid_request", `${what} is missing`)
+
+const challengeOf = ({ query }: Asked, name: string) => {
+  const challenge = query.get(name) ?? query.get("challenge") ?? ""
+  if (challenge === "") throw missing("The challenge")
+  return challenge
+}
+
+const text = (value: unknown) => (typeof value === "string" ? value : "")
+const texts = (value: unknown): ReadonlyArray<string> =>
+  Array.isArray(value) ? value.filter((one) => typeof one === "string") : []
+const object = (value: unknown) => (typeof value === "object" && value !== null ? value : {}) as Flow["idTokenClaims"]
+const number = (value: unknown) => (typeof value === "number" ? value : 0)
+
+const deniedOf = (body: Readonly<Record<string, unknown>>): Denied => ({
+  error: text(body["error"]) || "request_denied",
+  description: text(body["error_description"])
+})
+
+/** `/admin/oauth2/auth/requests/login` and its answers. */
+export const loginRequests = (state: State, asked: Asked, step: string): Reply => {
+  const challenge = challengeOf(asked, "login_challenge")
+  const body = asked.method === "PUT" ? objectOf(asked) : {}
+  if (step === "accept" && text(body["subject"]) === "") throw missing("subject")
+  const flow = flowOf(state, state.logins, challenge)
+  if (asked.method === "GET") {
+    return (
+      gone(state, challenge, flow.requestUrl) ??
+      json(200, {
+        ...shownOf(flow),
+        challenge,
+        skip: flow.loginSkip,
+        subject: flow.subject,
+        session_id: flow.sid
+      })
+    )
+  }
+  if (step === "accept" && flow.subject !== "" && flow.subject !== body["subject"]) {
+    // Somebody else than the browser's session knows: from the start, with a sign-in.
+    return json(200, { redirect_to: withQuery(flow.requestUrl, { prompt: "login" }) })
+  }
+  once(state, challenge)
+  const next: Flow =
+    step === "reject"
+      ? { ...flow, denied: deniedOf(body) }
+      : {
+          ...flow,
+          subject: text(body["subject"]),
+          acr: text(body["acr"]),
+          amr: texts(body["amr"]),
+          loginRemember: body["remember"] === true || flow.loginSkip,
+          loginRememberFor: number(body["remember_for"]),
+          authenticatedAt: flow.loginSkip ? flow.authenticatedAt : seconds()
+        }
+  const verifier = longToken(next)
+  state.loginVerifiers.set(verifier, next)
+  return json(200, { redirect_to: withQuery(flow.requestUrl, { login_verifier: verifier }) })
+}
+
+/** `/admin/oauth2/auth/requests/consent` and its answers. */
+export const consentRequests = (state: State, asked: Asked, step: string): Reply => {
+  const challenge = challengeOf(asked, "consent_challenge")
+  const body = asked.method === "PUT" ? objectOf(asked) : {}
+  const flow = flowOf(state, state.consents, challenge)
+  if (asked.method === "GET") {
+    return (
+      gone(state, challenge, flow.requestUrl) ??
+      json(200, {
+        ...shownOf(flow),
+        challenge,
+        consent_request_id: flow.consentId,
+        skip: flow.consentSkip,
+        subject: flow.subject,
+        login_session_id: flow.sid,
+        login_challenge: flow.id,
+        context: {},
+        acr: flow.acr,
+        amr: flow.amr
+      })
+    )
+  }
+  once(state, challenge)
+  const session = object(body["session"])
+  const next: Flow =
+    step === "reject"
+      ? { ...flow, denied: deniedOf(body) }
+      : {
+          ...flow,
+          // Whether it was asked for is not looked at.
+          grantedScopes: texts(body["grant_scope"]),
+          grantedAudience: texts(body["grant_access_token_audience"]),
+          consentRemember: body["remember"] === true,
+          consentRememberFor: number(body["remember_for"]),
+          idTokenClaims: object(session["id_token"]),
+          accessTokenClaims: object(session["access_token"]),
+          handledAt: new Date().toISOString().replace(/\.\d+/, "")
+        }
+  const verifier = longToken(next)
+  state.consentVerifiers.set(verifier, next)
+  return json(200, { redirect_to: withQuery(flow.requestUrl, { consent_verifier: verifier }) })
+}
+
+/** `/admin/oauth2/auth/requests/logout` and its answers. */
+export const logoutRequests = (state: State, asked: Asked, step: string): Reply => {
+  const challenge = asked.query.get("logout_challenge") ?? asked.query.get("challenge") ?? ""
+  const logout = state.logouts.get(challenge)
+  if (logout === undefined) throw new OAuth2Error(404, "No such logout")
+  if (step === "reject") {
+    state.logouts.delete(challenge)
+    return empty
+  }
+  if (step === "accept") {
+    logout.accepted = true
+    return json(200, { redirect_to: `${state.issuer()}oauth2/sessions/logout?logout_verifier=${logout.verifier}` })
+  }
+  if (logout.used) return json(410, { redirect_to: logout.requestUrl })
+  return json(200, {
+    challenge,
+    subject: logout.subject,
+    sid: logout.sid,
+    request_url: logout.requestUrl,
+    rp_initiated: logout.client !== null,
+    client: logout.client
+  })
+}
+
+const shownOf = (flow: Flow) => ({
+  client: flow.client,
+  request_url: flow.requestUrl,
+  requested_scope: flow.scopes,
+  requested_access_token_audience: flow.audience,
+  oidc_context: {}
+})
+
+const gone = ({ answered, behaviour }: State, challenge: string, requestUrl: string) =>
+  behaviour.usedChallengesAreGone && answered.has(challenge) ? json(410, { redirect_to: requestUrl }) : undefined
+
+/** Servers that keep a challenge nowhere can't know that it was answered. */
+const once = ({ answered, behaviour }: State, challenge: string) => {
+  if (behaviour.usedChallengesAreGone && answered.has(challenge)) {
+    throw new OAuth2Error(409, "conflict", "The challenge was answered already")
+  }
+  answered.add(challenge)
+}

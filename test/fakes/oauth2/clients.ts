@@ -1,0 +1,130 @@
+import { randomBytes } from "node:crypto"
+import { applyPatch } from "./jsonPatch.ts"
+import { type Asked, empty, json, objectOf, OAuth2Error, type Reply } from "./wire.ts"
+import { type Client, uuid } from "./state.ts"
+import { pageOf } from "./pages.ts"
+
+interface Stored {
+  readonly client: Client
+  readonly secret: string
+}
+
+/** The registered applications, and their secrets, which no answer but the first has. */
+export type Clients = Map<string, Stored>
+
+const bad = (description: string, code = "invalid_client_metadata") => new OAuth2Error(400, code, description)
+
+const textOf = (fields: Readonly<Record<string, unknown>>, name: string, otherwise = "") => {
+  const value = fields[name] ?? otherwise
+  if (typeof value !== "string") throw bad(`${name} is no text`)
+  return value
+}
+
+const textsOf = (fields: Readonly<Record<string, unknown>>, name: string): ReadonlyArray<string> => {
+  const value = fields[name] ?? []
+  if (!Array.isArray(value) || !value.every((one) => typeof one === "string")) throw bad(`${name} is no list of texts`)
+  return value
+}
+
+const emptyJwks = (jwks: unknown) =>
+  jwks === undefined || jwks === null || ((jwks as { readonly keys?: unknown }).keys ?? undefined) === undefined
+
+/** What a registration may be; gives it with what was left out. */
+const validated = (fields: Readonly<Record<string, unknown>>, before: Client | undefined): Client => {
+  const redirects = textsOf(fields, "redirect_uris")
+  for (const uri of redirects) {
+    if (uri.includes("#")) throw bad("A redirect URI has a fragment", "invalid_redirect_uri")
+    if (!URL.canParse(uri)) throw bad("A redirect URI is none", "invalid_redirect_uri")
+  }
+  for (const name of ["logo_uri", "tos_uri", "policy_uri", "client_uri"]) {
+    if (textOf(fields, name) !== "" && !/^https?:\/\//.test(textOf(fields, name)))
+      throw bad(`${name} is no http address`)
+  }
+  const after = textsOf(fields, "post_logout_redirect_uris")
+  const origins = new Set(redirects.map((uri) => new URL(uri).host))
+  for (const uri of after) {
+    if (!URL.canParse(uri) || !origins.has(new URL(uri).host))
+      throw bad("A logout address is of no redirect URI's host")
+  }
+  const jwksUri = textOf(fields, "jwks_uri")
+  if (jwksUri !== "" && !emptyJwks(fields["jwks"])) throw bad("There are both jwks and jwks_uri")
+  const method = textOf(fields, "token_endpoint_auth_method") || "client_secret_basic"
+  if (method === "private_key_jwt" && jwksUri === "" && emptyJwks(fields["jwks"])) throw bad("There are no keys")
+  const secret = textOf(fields, "client_secret")
+  if (secret !== "" && secret.length < 6) throw bad("The secret is too short")
+  // Without and with a fraction, as real servers have it.
+  const now = new Date().toISOString()
+  const { client_secret: _, ...kept } = fields
+  return {
+    owner: "",
+    contacts: [],
+    allowed_cors_origins: [],
+    logo_uri: "",
+    tos_uri: "",
+    policy_uri: "",
+    client_uri: "",
+    skip_consent: false,
+    skip_logout_consent: null,
+    userinfo_signed_response_alg: "none",
+    ...kept,
+    jwks: fields["jwks"] ?? {},
+    client_secret_expires_at: 0,
+    subject_type: "public",
+    metadata: fields["metadata"] ?? {},
+    client_id: textOf(fields, "client_id") || uuid(),
+    client_name: textOf(fields, "client_name"),
+    redirect_uris: redirects,
+    post_logout_redirect_uris: after,
+    grant_types: textsOf(fields, "grant_types"),
+    response_types: textsOf(fields, "response_types"),
+    audience: textsOf(fields, "audience"),
+    scope: textOf(fields, "scope") || "offline_access offline openid",
+    token_endpoint_auth_method: method,
+    created_at: before?.["created_at"] ?? now.replace(/\.\d+/, ""),
+    updated_at: now.replace("Z", "123Z")
+  }
+}
+
+const create = (clients: Clients, asked: Asked): Reply => {
+  const fields = objectOf(asked)
+  const client = validated(fields, undefined)
+  if (clients.has(client.client_id)) throw new OAuth2Error(409, "There is a client of this id")
+  const secret = textOf(fields, "client_secret") || randomBytes(20).toString("base64url")
+  clients.set(client.client_id, { client, secret })
+  const shown = client.token_endpoint_auth_method === "none" ? {} : { client_secret: secret }
+  return json(201, { ...client, ...shown, registration_access_token: "rat_not-for-anybody" })
+}
+
+const patch = (clients: Clients, { client, secret }: Stored, asked: Asked): Reply => {
+  // Anything wrong with a patch is a failure of the server's, as that of real ones is.
+  const patched = applyPatch({ ...client, client_secret: "unchanged" }, JSON.parse(asked.text)) as Client
+  const given = textOf(patched, "client_secret")
+  const next = validated(patched, client)
+  if (patched.client_id !== client.client_id) throw new OAuth2Error(404, "No such client")
+  const changed = given !== "unchanged"
+  clients.set(client.client_id, { client: next, secret: changed ? given : secret })
+  return json(200, changed ? { ...next, client_secret: given } : next)
+}
+
+/** `/admin/clients` and what is below it. */
+export const clientsHandler = (clients: Clients, asked: Asked, id: string | undefined): Reply => {
+  if (id === undefined) {
+    if (asked.method === "POST") return create(clients, asked)
+    if (asked.method !== "GET") throw new OAuth2Error(405, "method_not_allowed")
+    const all = [...clients.values()].map(({ client }) => client)
+    return pageOf(asked, all, ({ client_id }) => client_id)
+  }
+  const stored = clients.get(id)
+  if (stored === undefined) throw new OAuth2Error(404, "No such client")
+  if (asked.method === "GET") return json(200, stored.client)
+  if (asked.method === "PATCH") return patch(clients, stored, asked)
+  if (asked.method === "DELETE") {
+    clients.delete(id)
+    return empty
+  }
+  if (asked.method !== "PUT") throw new OAuth2Error(405, "method_not_allowed")
+  const fields = objectOf(asked)
+  const client = validated({ ...fields, client_id: id }, stored.client)
+  clients.set(id, { client, secret: textOf(fields, "client_secret") || stored.secret })
+  return json(200, client)
+}

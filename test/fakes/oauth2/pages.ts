@@ -1,0 +1,30 @@
+import { type Asked, json, OAuth2Error, type Reply } from "./wire.ts"
+
+/** One page of a list in order of its ids, with links to the first and the next (RFC 8288). Tokens are opaque. */
+export const pageOf = <A>({ path, query }: Asked, all: ReadonlyArray<A>, idOf: (one: A) => string): Reply => {
+  const size = query.has("page_size") ? Number(query.get("page_size")) : 100
+  if (!Number.isInteger(size)) throw new OAuth2Error(400, "invalid_request", "page_size is no number")
+  const limit = size < 1 ? 100 : Math.min(size, 500)
+  const after = tokenOf(query.get("page_token") ?? "")
+  const sorted = all.toSorted((a, b) => (idOf(a) < idOf(b) ? -1 : 1)).filter((one) => idOf(one) > after)
+  const page = sorted.slice(0, limit)
+  const link = (id: string, rel: string) => {
+    const to = new URLSearchParams(query)
+    to.set("page_token", Buffer.from(JSON.stringify({ after: id })).toString("base64url"))
+    return `<${path}?${to}>; rel="${rel}"`
+  }
+  const last = page.at(-1)
+  const more = sorted.length > limit && last !== undefined ? [link(idOf(last), "next")] : []
+  return json(200, page, { link: [link("", "first"), ...more].join(",") })
+}
+
+const tokenOf = (token: string): string => {
+  if (token === "") return ""
+  try {
+    const { after } = JSON.parse(Buffer.from(token, "base64url").toString("utf8")) as { readonly after?: unknown }
+    if (typeof after === "string") return after
+  } catch {
+    // Told below.
+  }
+  throw new OAuth2Error(400, "invalid_request", "page_token is none of this server's")
+}

@@ -1,0 +1,74 @@
+/** What came of a step: an answer, or an address that was not gone to. */
+export interface Page {
+  readonly url: URL
+  /** 0 when the address was not gone to. */
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+}
+
+/** Somebody with a browser: cookies are kept a host (ports share them, as in browsers), redirects followed. */
+export interface Browsing {
+  /** Goes there and on, until it is no redirect any more, or until `stop` says so of an address before going to it. */
+  readonly go: (url: string | URL, stop?: (url: URL) => boolean, init?: RequestInit) => Promise<Page>
+  /** One request, no redirect followed. */
+  readonly once: (url: string | URL, init?: RequestInit) => Promise<Page>
+  readonly cookie: (host: string, name: string) => string | undefined
+  readonly setCookie: (host: string, name: string, value: string) => void
+  /** Another browser with the same cookies. */
+  readonly copy: () => Browsing
+}
+
+const maxSteps = 20
+
+export const startBrowsing = (known?: ReadonlyMap<string, ReadonlyMap<string, string>>): Browsing => {
+  const jars = new Map([...(known ?? [])].map(([host, jar]) => [host, new Map(jar)]))
+  const jarOf = (host: string) => {
+    const jar = jars.get(host) ?? new Map<string, string>()
+    jars.set(host, jar)
+    return jar
+  }
+
+  const keep = (host: string, line: string) => {
+    const [pair = "", ...attributes] = line.split(";").map((part) => part.trim())
+    const mark = pair.indexOf("=")
+    const name = pair.slice(0, mark)
+    const value = (key: string) =>
+      attributes.find((one) => one.toLowerCase().startsWith(`${key}=`))?.slice(key.length + 1)
+    const age = value("max-age")
+    const expires = value("expires")
+    const over = age === undefined ? Date.parse(expires ?? "") < Date.now() : Number(age) <= 0
+    if (over) jarOf(host).delete(name)
+    else jarOf(host).set(name, pair.slice(mark + 1))
+  }
+
+  const once = async (to: string | URL, init: RequestInit = {}): Promise<Page> => {
+    const url = new URL(to)
+    const headers = new Headers(init.headers)
+    const cookies = [...jarOf(url.hostname)].map(([name, value]) => `${name}=${value}`).join("; ")
+    if (cookies !== "") headers.set("cookie", cookies)
+    const response = await fetch(url, { ...init, headers, redirect: "manual" })
+    for (const line of response.headers.getSetCookie()) keep(url.hostname, line)
+    return { url, status: response.status, headers: response.headers, text: await response.text() }
+  }
+
+  const go: Browsing["go"] = async (to, stop = () => false, init) => {
+    let page = await once(to, init)
+    for (let step = 0; step < maxSteps; step++) {
+      const location = page.headers.get("location")
+      if (page.status < 300 || page.status > 399 || location === null) return page
+      const url = new URL(location, page.url)
+      if (stop(url)) return { url, status: 0, headers: new Headers(), text: "" }
+      page = await once(url)
+    }
+    throw new Error(`Sent on and on, at last to ${page.url.origin}${page.url.pathname}`)
+  }
+
+  return {
+    go,
+    once,
+    cookie: (host, name) => jars.get(host)?.get(name),
+    setCookie: (host, name, value) => void jarOf(host).set(name, value),
+    copy: () => startBrowsing(jars)
+  }
+}

@@ -82,11 +82,11 @@ class Calls {
 }
 
 /**
- * Calls per key in the last 60 seconds. Synchronous and pure but for its own memory; a call costs O(1) amortised,
+ * Calls per key (of whatever kind of key) in the last 60 seconds. Synchronous and pure but for its own memory; a call costs O(1) amortised,
  * and a key without calls for 60 seconds is forgotten at the first call after that minute.
  */
-export class SlidingWindow {
-  private readonly keys = new Map<number, Calls>()
+export class SlidingWindow<Key = number> {
+  private readonly keys = new Map<Key, Calls>()
   private now = Number.NEGATIVE_INFINITY
   private sweptAt = Number.NEGATIVE_INFINITY
 
@@ -95,7 +95,7 @@ export class SlidingWindow {
    * `now` in milliseconds, of a clock that does not go back (a step back counts as no time passed);
    * `limit` a whole number of at least 1, and may differ from call to call.
    */
-  take(key: number, limit: number, now: number): Taken {
+  take(key: Key, limit: number, now: number): Taken {
     this.now = Math.max(this.now, Math.floor(now))
     if (this.now - this.sweptAt >= windowMillis) this.sweep()
     let calls = this.keys.get(key)

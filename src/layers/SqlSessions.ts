@@ -10,6 +10,7 @@ import { databaseDown } from "./PostgresErrors.ts"
 import { type SqlConnection } from "./SqlConnection.ts"
 import { SqlPool, type SqlPoolOptions } from "./SqlPool.ts"
 import { ParametersQuery, RowsQuery } from "./SqlQuery.ts"
+import { ScriptQuery } from "./SqlScript.ts"
 import { type Done, type Follower } from "./Submitted.ts"
 
 /**
@@ -82,8 +83,30 @@ const session = (connection: SqlConnection): TypedSession => ({
       if (last) connection.runLast(make)
       else connection.run(make())
     }),
-  parameterTypes: (text) => submit(connection, (done) => connection.run(new ParametersQuery(text, done)))
+  parameterTypes: (text) => submit(connection, (done) => connection.run(new ParametersQuery(text, done))),
+  script: (text) =>
+    Effect.suspend(() => {
+      let completed = 0
+      const { startCounting } = connection
+      return submit<true>(connection, (done) =>
+        connection.run(new ScriptQuery(text, { row: startCounting, statement: () => completed++ }, done))
+      ).pipe(
+        Effect.asVoid,
+        Effect.mapError((error) => (error._tag === "DatabaseError" ? failedAt(error, completed) : error))
+      )
+    })
 })
+
+const failedAt = ({ code, details, error, hint, position, status }: DatabaseError, statement_index: number) =>
+  new DatabaseError({
+    error,
+    code,
+    status,
+    details,
+    hint,
+    statement_index,
+    ...(position === undefined ? {} : { position })
+  })
 
 const setClaims =
   "select pg_catalog.set_config('request.jwt.claims', $1, false), pg_catalog.set_config('request.jwt.sub', $2, false)"

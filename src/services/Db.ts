@@ -47,6 +47,11 @@ export interface Session {
     rowLimit: number,
     last?: boolean
   ) => Effect.Effect<RawResult, DatabaseError | Unavailable>
+  /**
+   * Runs a text of any number of statements as it stands, without parameters, dropping the rows. Outside a transaction
+   * PostgreSQL runs them as one. A failure's `statement_index` says how many had gone well before.
+   */
+  readonly script: (text: string) => Effect.Effect<void, DatabaseError | Unavailable>
 }
 
 /** One PostgreSQL database: the main one or (later) a branch. */

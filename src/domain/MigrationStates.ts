@@ -1,0 +1,145 @@
+import { type AppliedMigration, type Migration, type MigrationFile, type MigrationStatus } from "./Migration.ts"
+
+/** A migration, with the file behind it if there is one. */
+export interface MigrationState extends Migration {
+  readonly file: MigrationFile | undefined
+  readonly unfinished: boolean
+}
+
+/** Finds each row's file; undefined: it has none. A file may have several rows. */
+type Match = (
+  rows: ReadonlyArray<AppliedMigration>,
+  files: ReadonlyArray<MigrationFile>
+) => Array<MigrationFile | undefined>
+
+const indexed = <K, V>(values: ReadonlyArray<V>, keyOf: (value: V) => K | undefined) => {
+  const map = new Map<K, V>()
+  for (const value of values) {
+    const key = keyOf(value)
+    if (key !== undefined && !map.has(key)) map.set(key, value)
+  }
+  return map
+}
+
+/** By name alone. */
+export const matchNames: Match = (rows, files) => {
+  const byName = indexed(files, (file) => file.name)
+  return rows.map(({ name }) => (name === null ? undefined : byName.get(name)))
+}
+
+/**
+ * Drizzle's rows: by name where they have one (1.0), else by time. A file that has found no row so far then takes one
+ * of its second, because the folders of 1.0 are named to the second, or one of its content, because times are rewritten
+ * when branches are joined. Never by what is newer than the last.
+ */
+export const matchTimes: Match = (rows, files) => {
+  const found = new Map<AppliedMigration, MigrationFile>()
+  const taken = new Set<MigrationFile>()
+  const pass = (
+    keyOfFile: (file: MigrationFile) => string | undefined,
+    keyOfRow: (row: AppliedMigration) => string,
+    again: boolean
+  ) => {
+    const map = indexed(again ? files : files.filter((file) => !taken.has(file)), keyOfFile)
+    for (const row of rows) {
+      const file = found.has(row) ? undefined : map.get(keyOfRow(row))
+      if (file === undefined || (!again && taken.has(file))) continue
+      found.set(row, file)
+      taken.add(file)
+    }
+  }
+  pass(
+    (file) => file.name,
+    (row) => row.name ?? "",
+    true
+  )
+  pass(
+    (file) => `${file.when} ${file.checksum}`,
+    (row) => `${row.when} ${row.checksum}`,
+    true
+  )
+  pass(
+    (file) => String(file.when),
+    (row) => String(row.when),
+    false
+  )
+  pass(
+    (file) => (file.folder ? String(seconds(file.when ?? 0)) : undefined),
+    (row) => String(seconds(row.when ?? -1)),
+    false
+  )
+  pass(
+    (file) => file.checksum ?? undefined,
+    (row) => row.checksum ?? "",
+    false
+  )
+  return rows.map((row) => found.get(row))
+}
+
+const seconds = (millis: number) => Math.floor(millis / 1000)
+
+/** Old versions of Prisma left out the zero before a one-digit byte. */
+const unpadded = (hex: string) => hex.replaceAll(/../g, (byte) => byte.replace(/^0/, ""))
+
+const same = (file: MigrationFile, checksum: string) => {
+  const all = file.checksum === null ? file.alike : [file.checksum, ...file.alike]
+  return all.includes(checksum) || (checksum.length !== 64 && all.some((one) => unpadded(one) === checksum))
+}
+
+/** Each file with its state, in the files' order, then what has no file, in the order it was run. */
+export const migrationStates = (
+  files: ReadonlyArray<MigrationFile>,
+  rows: ReadonlyArray<AppliedMigration>,
+  match: Match
+): ReadonlyArray<MigrationState> => {
+  const rowsOf = new Map<MigrationFile, Array<AppliedMigration>>()
+  const orphans: Array<MigrationState> = []
+  for (const [i, file] of match(rows, files).entries()) {
+    const row = rows[i] as AppliedMigration
+    if (file === undefined) orphans.push(orphaned(row, row.name ?? String(row.when ?? "unknown")))
+    else rowsOf.set(file, [...(rowsOf.get(file) ?? []), row])
+  }
+  const states = files.flatMap((file) => {
+    const own = rowsOf.get(file) ?? []
+    const unfinished = own.some((row) => row.unfinished)
+    const row = own.findLast((row) => !row.unfinished)
+    if (file.missing && row !== undefined) {
+      orphans.push(orphaned(row, file.name))
+      return []
+    }
+    const equal = row === undefined || row.checksum === null || same(file, row.checksum)
+    return [
+      {
+        name: file.name,
+        status: row === undefined ? ("pending" as const) : equal ? ("applied" as const) : ("modified" as const),
+        applied_at: row?.applied_at ?? null,
+        checksum: file.checksum,
+        applied_checksum: row?.checksum ?? null,
+        problem: unfinished ? unfinishedText : (file.problem ?? null),
+        file,
+        unfinished
+      }
+    ]
+  })
+  return [...states, ...orphans]
+}
+
+const unfinishedText = "Prisma began this migration and did not finish it"
+
+const orphaned = (row: AppliedMigration, name: string): MigrationState => ({
+  name,
+  status: "orphaned",
+  applied_at: row.applied_at,
+  checksum: row.checksum,
+  applied_checksum: row.checksum,
+  problem: row.unfinished ? unfinishedText : null,
+  file: undefined,
+  unfinished: row.unfinished
+})
+
+/** How many there are of each. */
+export const summaryOf = (states: ReadonlyArray<Pick<Migration, "status">>): MigrationStatus["summary"] => {
+  const summary = { applied: 0, pending: 0, modified: 0, orphaned: 0, total: states.length }
+  for (const { status } of states) summary[status]++
+  return summary
+}

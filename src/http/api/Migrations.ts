@@ -1,0 +1,32 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { Conflict, Forbidden, InvalidRequest, NotFound, Unavailable, Unprocessable } from "../../domain/errors.ts"
+import { MigrationRun, MigrationStatus, MigrationText } from "../../domain/Migration.ts"
+import { Management } from "../middleware/Access.ts"
+
+const refused = [Conflict, Forbidden, Unprocessable, Unavailable] as const
+
+/** The user's migration files (spec: migrations). */
+export class MigrationsApi extends HttpApiGroup.make("migrations")
+  .add(
+    HttpApiEndpoint.get("status", "/idempotent/status", { success: MigrationStatus, error: refused }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Compare the migration files with what was run",
+        description: "The history is Drizzle's or Prisma's where one of them has a table, else the service's own."
+      })
+    ),
+    HttpApiEndpoint.post("run", "/idempotent/run", { success: MigrationRun, error: refused }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Run the pending migrations, in order, each file in its own transaction",
+        description: "A second call runs nothing. A run that has begun goes on when the caller hangs up."
+      })
+    ),
+    HttpApiEndpoint.get("preview", "/preview/:migration_name", {
+      params: { migration_name: Schema.String },
+      success: MigrationText,
+      error: [InvalidRequest, NotFound, Unprocessable]
+    }).annotateMerge(OpenApi.annotations({ summary: "Show the SQL of a migration" }))
+  )
+  .middleware(Management)
+  .prefix("/api/migrations")
+  .annotateMerge(OpenApi.annotations({ title: "Migrations", description: "SQL files, run once each" })) {}

@@ -16,6 +16,8 @@ export interface Service {
   readonly databaseUrl: string
   /** The embedded S3 endpoint; its credentials are in the data directory. */
   readonly s3Url: string
+  /** flagd's protocols: evaluation, OFREP and sync. */
+  readonly flagPorts: { readonly evaluation: number; readonly ofrep: number; readonly sync: number }
   /** Thrown away with the service. */
   readonly dataDir: string
   readonly stop: () => Promise<void>
@@ -42,6 +44,7 @@ const startService = async ({ entry, env, profileDir, setup }: ServiceOptions): 
   const dataDir = join(tmpdir(), `svc-bench-${randomUUID()}`)
   const secret = randomBytes(32).toString("base64url")
   const [port, pgPort, s3Port] = [await freePort(), await freePort(), await freePort()]
+  const flagPorts = { evaluation: await freePort(), ofrep: await freePort(), sync: await freePort() }
   const inherited = Object.entries(process.env).filter(([name]) => !ours.test(name))
   const child = start(
     entry,
@@ -57,6 +60,9 @@ const startService = async ({ entry, env, profileDir, setup }: ServiceOptions): 
       SVC_DATA_DIR: dataDir,
       SVC_PG_PORT: String(pgPort),
       S3_EMBEDDED_PORT: String(s3Port),
+      FLAGS_PORT: String(flagPorts.evaluation),
+      FLAGS_HTTP_PORT: String(flagPorts.ofrep),
+      FLAGS_SYNC_PORT: String(flagPorts.sync),
       SVC_JWT_SECRET: secret,
       LOG_LEVEL: "Warn",
       ...env
@@ -82,7 +88,7 @@ const startService = async ({ entry, env, profileDir, setup }: ServiceOptions): 
     for (const sql of setup(password)) await ask(url, credentials.service, "/v1/sql", { sql })
     const databaseUrl = `postgres://bench_driver:${password}@127.0.0.1:${pgPort}/postgres`
     const s3Url = `http://127.0.0.1:${s3Port}`
-    return { url, pid: child.pid ?? 0, credentials, databaseUrl, s3Url, dataDir, stop: end }
+    return { url, pid: child.pid ?? 0, credentials, databaseUrl, s3Url, flagPorts, dataDir, stop: end }
   } catch (error) {
     await end()
     console.error(said)

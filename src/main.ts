@@ -8,9 +8,19 @@ import { DataDir } from "./layers/DataDir.ts"
 import { layerEmbedded } from "./layers/EmbeddedPostgres.ts"
 import { layerExternal } from "./layers/ExternalPostgres.ts"
 import { layerFirstKeys, layerKeysFile, layerNoKeysFile } from "./layers/FirstKeys.ts"
+import { layerFlagEngineEmbedded } from "./layers/FlagEngineEmbedded.ts"
+import { layerFlagEngineFlagd } from "./layers/FlagEngineFlagd.ts"
+import { layerFlagServers } from "./layers/FlagServers.ts"
 import { layerHttpListener, layerHttpSettings } from "./layers/HttpListener.ts"
+import { idpAddress } from "./layers/IdPAddress.ts"
+import { layerIdPKratos } from "./layers/IdPKratos.ts"
+import { layerIdPNone } from "./layers/IdPNone.ts"
 import { layerListener } from "./layers/ListenerPostgres.ts"
 import { layerLogs, layerTelemetry } from "./layers/Logs.ts"
+import { layerMigrationDirectory } from "./layers/MigrationDirectory.ts"
+import { oauth2Address } from "./layers/OAuth2Address.ts"
+import { layerOAuth2Hydra } from "./layers/OAuth2Hydra.ts"
+import { layerOAuth2None } from "./layers/OAuth2None.ts"
 import { layerExternalS3 } from "./layers/ObjectStoreAddress.ts"
 import { layerEmbeddedS3 } from "./layers/ObjectStoreEmbedded.ts"
 import { layerObjectStore } from "./layers/ObjectStoreS3.ts"
@@ -20,8 +30,32 @@ import { reportStartFailure } from "./layers/StartError.ts"
 import { layerWebhookTransport } from "./layers/WebhookTransportHttp.ts"
 import { Catalogues } from "./services/Catalogues.ts"
 import { DatabaseSchemas } from "./services/DatabaseSchemas.ts"
+import { FlagEvaluations } from "./services/FlagEvaluations.ts"
+import { FlagHistory } from "./services/FlagHistory.ts"
+import { FlagRecords } from "./services/FlagRecords.ts"
+import { Flags } from "./services/Flags.ts"
+import { FlagSegments } from "./services/FlagSegments.ts"
+import { FlagSets } from "./services/FlagSets.ts"
+import { FlagSettings } from "./services/FlagSettings.ts"
+import { layerFlagUsage } from "./services/FlagUsage.ts"
+import { FlagWriter } from "./services/FlagWriter.ts"
 import { Functions } from "./services/Functions.ts"
+import { GuessLimits } from "./services/GuessLimits.ts"
+import { IdentityMarks } from "./services/IdentityMarks.ts"
+import { IdentitySettings } from "./services/IdentitySettings.ts"
 import { Keys } from "./services/Keys.ts"
+import { Mfa } from "./services/Mfa.ts"
+import { MigrationHistories } from "./services/MigrationHistories.ts"
+import { MigrationRunner } from "./services/MigrationRunner.ts"
+import { Migrations } from "./services/Migrations.ts"
+import { MigrationSettings } from "./services/MigrationSettings.ts"
+import { MigrationTurns } from "./services/MigrationTurns.ts"
+import { OAuth2Bridge } from "./services/OAuth2Bridge.ts"
+import { OAuth2Claims } from "./services/OAuth2Claims.ts"
+import { OAuth2Clients } from "./services/OAuth2Clients.ts"
+import { OAuth2Consents } from "./services/OAuth2Consents.ts"
+import { OAuth2Logouts } from "./services/OAuth2Logouts.ts"
+import { OAuth2Requests } from "./services/OAuth2Requests.ts"
 import { Realtime } from "./services/Realtime.ts"
 import { RealtimeAccess } from "./services/RealtimeAccess.ts"
 import { RealtimeSettings } from "./services/RealtimeSettings.ts"
@@ -29,6 +63,8 @@ import { RealtimeSubscriptions } from "./services/RealtimeSubscriptions.ts"
 import { RateLimits } from "./services/RateLimits.ts"
 import { Rows } from "./services/Rows.ts"
 import { RowSettings } from "./services/RowSettings.ts"
+import { Sessions } from "./services/Sessions.ts"
+import { SignIn } from "./services/SignIn.ts"
 import { SqlRunner } from "./services/SqlRunner.ts"
 import { Status } from "./services/Status.ts"
 import { Storage } from "./services/Storage.ts"
@@ -66,13 +102,31 @@ const Objects = layerObjectStore.pipe(
   )
 )
 
+// Who knows people and who knows clients: the servers of IDP_* and OAUTH2_*, or nobody.
+const IdentityServers = Layer.mergeAll(
+  Layer.unwrap(Effect.map(idpAddress, (address) => (address === undefined ? layerIdPNone : layerIdPKratos(address)))),
+  Layer.unwrap(
+    Effect.map(oauth2Address, (address) => (address === undefined ? layerOAuth2None : layerOAuth2Hydra(address)))
+  )
+)
+
 // The ports, on that PostgreSQL and that store.
 const Ports = layerDb.pipe(
   Layer.provideMerge(Layer.mergeAll(layerOwnTables, layerListener)),
   Layer.provideMerge(Objects),
   // Before the database is touched or waited for: what can be wrong with the settings alone.
   Layer.provideMerge(
-    Layer.mergeAll(RowSettings.layer, RealtimeSettings.layer, WebhookSettings.layer, Tokens.layer, layerHttpSettings)
+    Layer.mergeAll(
+      RowSettings.layer,
+      RealtimeSettings.layer,
+      WebhookSettings.layer,
+      FlagSettings.layer,
+      IdentitySettings.layer,
+      MigrationSettings.layer,
+      IdentityServers,
+      Tokens.layer,
+      layerHttpSettings
+    )
   ),
   Layer.provideMerge(World)
 )
@@ -91,6 +145,33 @@ const WebhookParts = Layer.mergeAll(
 // Buckets and objects.
 const StorageParts = Layer.mergeAll(Storage.layer, StorageObjects.layer, StorageUploads.layer)
 
+// What evaluates feature flags: this process, or the flagd at FLAGS_HOST.
+const FlagEngines = Layer.unwrap(
+  Effect.map(FlagSettings, ({ host }) => (host === undefined ? layerFlagEngineEmbedded : layerFlagEngineFlagd))
+)
+
+// Feature flags, their segments and history.
+const FlagParts = Layer.mergeAll(Flags.layer, FlagSegments.layer).pipe(
+  Layer.provide(Layer.mergeAll(FlagRecords.layer, FlagWriter.layer)),
+  Layer.provideMerge(Layer.mergeAll(FlagHistory.layer, FlagEvaluations.layer, layerFlagUsage, layerFlagServers)),
+  Layer.provideMerge(FlagEngines),
+  Layer.provideMerge(FlagSets.layer)
+)
+
+// Sign-in, second factors, and the bridge between the two servers.
+const IdentityParts = Layer.mergeAll(Mfa.layer, SignIn.layer, OAuth2Bridge.layer, OAuth2Clients.layer).pipe(
+  Layer.provideMerge(OAuth2Logouts.layer),
+  Layer.provideMerge(OAuth2Consents.layer),
+  Layer.provide(Layer.mergeAll(OAuth2Requests.layer, GuessLimits.layer)),
+  Layer.provideMerge(Layer.mergeAll(Sessions.layer, OAuth2Claims.layer, IdentityMarks.layer))
+)
+
+// The user's migration files.
+const MigrationParts = Migrations.layer.pipe(
+  Layer.provide(Layer.mergeAll(MigrationHistories.layer, MigrationRunner.layer, MigrationTurns.layer)),
+  Layer.provide(layerMigrationDirectory)
+)
+
 // What the service can do.
 const Capabilities = Layer.mergeAll(
   Rows.layer,
@@ -98,7 +179,10 @@ const Capabilities = Layer.mergeAll(
   SqlRunner.layer,
   RealtimeSubscriptions.layer,
   WebhookParts,
-  StorageParts
+  StorageParts,
+  FlagParts,
+  MigrationParts,
+  IdentityParts
 ).pipe(
   Layer.provideMerge(Realtime.layer),
   Layer.provideMerge(

@@ -1,3 +1,9 @@
+/**
+ * Characters of a challenge that are taken. Servers keep nothing of a request but put it into its challenge, with the
+ * whole client; together with a path of ours it must stay within the longest URL (16 KiB).
+ */
+export const longestChallenge = 14_000
+
 /** What the OAuth 2.0 server tells of a client (RFC 7591 names). */
 export interface OAuth2Client {
   readonly client_id: string

@@ -1,9 +1,10 @@
 import { isJsonObject, type JsonObject } from "./JsonObject.ts"
+import { type OAuth2Client } from "./OAuth2.ts"
 
 const longestText = 2000
 const mostItems = 100
-/** Characters of all metadata as JSON. */
-const largestMetadata = 16 * 1024
+/** Bytes of a client as JSON: it becomes part of every challenge (domain/OAuth2.ts), there half as large again at worst. */
+const largestClient = 8 * 1024
 
 // oxlint-disable-next-line no-control-regex
 const unprintable = /[\u0000-\u001f\u007f-\u009f]/
@@ -95,13 +96,30 @@ const fields: Readonly<Record<string, Check>> = {
   metadata: (value) => (isJsonObject(value) ? metadataProblems(value)[0] : "expected an object")
 }
 
+/** Infinity when it is nested deeper than can be written. */
+const sizeOf = (value: unknown) => {
+  const json = jsonOf(value)
+  return json === undefined ? Infinity : Buffer.byteLength(json)
+}
+
+const tooLarge = `A client has at most ${largestClient} bytes of JSON, with its metadata`
+
 /** A line for each field of a new client that can't be. */
-export const clientProblems = (client: JsonObject): ReadonlyArray<string> =>
-  Object.entries(client).flatMap(([name, value]) => {
+export const clientProblems = (client: JsonObject): ReadonlyArray<string> => {
+  const problems = Object.entries(client).flatMap(([name, value]) => {
     const check = Object.hasOwn(fields, name) ? fields[name] : undefined
     const problem = check === undefined ? "not a field of a client" : check(value)
     return problem === undefined ? [] : [`${name.slice(0, 100)}: ${problem}`]
   })
+  return problems.length > 0 || sizeOf(client) <= largestClient ? problems : [tooLarge]
+}
+
+/** The same of what changing its metadata would make of a client. Less is always fine. */
+export const mergeProblems = (client: OAuth2Client, metadata: JsonObject): ReadonlyArray<string> => {
+  const merged = Object.entries({ ...client.metadata, ...metadata }).filter(([, value]) => value !== null)
+  const size = sizeOf({ ...client, metadata: Object.fromEntries(merged) })
+  return size <= Math.max(largestClient, sizeOf(client)) ? [] : [tooLarge]
+}
 
 /** A line for each name of metadata that can't be set; null removes one. */
 export const metadataProblems = (metadata: JsonObject): ReadonlyArray<string> => {
@@ -115,8 +133,8 @@ export const metadataProblems = (metadata: JsonObject): ReadonlyArray<string> =>
     return problem === undefined ? [] : [`metadata.${name.slice(0, 100)}: ${problem}`]
   })
   const json = jsonOf(metadata)
-  if (json === undefined || json.length > largestMetadata) {
-    problems.push(`metadata: at most ${largestMetadata} characters of JSON`)
+  if (json === undefined || Buffer.byteLength(json) > largestClient) {
+    problems.push(`metadata: at most ${largestClient} bytes of JSON`)
   } else if (json.includes("\\u0000")) problems.push("metadata: no NUL")
   return problems
 }

@@ -1,7 +1,12 @@
 import { HttpApi, OpenApi } from "effect/http-api"
+import { AuthApi } from "./api/Auth.ts"
 import { DatabaseSchemasApi } from "./api/DatabaseSchemas.ts"
+import { FlagChangesApi, FlagsApi } from "./api/Flags.ts"
 import { HealthApi } from "./api/Health.ts"
+import { IdentitiesApi } from "./api/Identities.ts"
 import { ClientKeysApi, KeysApi } from "./api/Keys.ts"
+import { MigrationsApi } from "./api/Migrations.ts"
+import { OAuth2AdminApi, OAuth2BridgeApi, OAuth2ConsentsApi } from "./api/OAuth2.ts"
 import { RealtimeApi } from "./api/Realtime.ts"
 import { StatusApi } from "./api/Status.ts"
 import { ClientStorageApi, StorageApi, StorageObjectsApi, StorageUploadsApi } from "./api/Storage.ts"
@@ -22,5 +27,13 @@ export class Api extends HttpApi.make("svc")
   .add(StorageApi)
   .add(StorageObjectsApi)
   .add(StorageUploadsApi)
+  .add(FlagsApi)
+  .add(FlagChangesApi)
+  .add(AuthApi)
+  .add(IdentitiesApi)
+  .add(OAuth2BridgeApi)
+  .add(OAuth2ConsentsApi)
+  .add(OAuth2AdminApi)
+  .add(MigrationsApi)
   .middleware(RequestErrors)
   .annotateMerge(OpenApi.annotations({ title: "Backend platform", version: "0.1.0" })) {}

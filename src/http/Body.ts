@@ -40,14 +40,8 @@ export const jsonBody = (
   if (encoding !== undefined && encoding !== "identity") {
     return Effect.fail(new UnsupportedMediaType({ error: "The body must be sent as it is, without Content-Encoding" }))
   }
-  const tooLarge = () => new PayloadTooLarge({ error: `The body is larger than ${limit / 1024 / 1024} MiB` })
-  if (Number(request.headers["content-length"] ?? 0) > limit) return Effect.fail(tooLarge())
-  return Effect.provideService(request.arrayBuffer, HttpIncomingMessage.MaxBodySize, ByteSize.bytes(limit)).pipe(
-    Effect.mapError((error) =>
-      error.reason._tag === "RequestParseError" && error.reason.reason === "BodyTooLarge" ? tooLarge() : error
-    ),
-    Effect.flatMap((bytes): Effect.Effect<JsonBody, InvalidRequest> => {
-      const buffer = Buffer.from(bytes)
+  return bodyBytes(request, limit).pipe(
+    Effect.flatMap((buffer): Effect.Effect<JsonBody, InvalidRequest> => {
       if (!isUtf8(buffer)) return Effect.fail(invalid("The body is not valid UTF-8"))
       const text = buffer.toString("utf8")
       if (text === "" && whenEmpty !== undefined) return Effect.succeed(whenEmpty)
@@ -57,6 +51,21 @@ export const jsonBody = (
         return Effect.fail(invalid("Empty or invalid json"))
       }
     })
+  )
+}
+
+/** The request's body, whatever it is. 413 over `limit` bytes. */
+export const bodyBytes = (
+  request: HttpServerRequest.HttpServerRequest,
+  limit: number
+): Effect.Effect<Buffer, PayloadTooLarge | HttpServerError.HttpServerError> => {
+  const tooLarge = () => new PayloadTooLarge({ error: `The body is larger than ${limit / 1024 / 1024} MiB` })
+  if (Number(request.headers["content-length"] ?? 0) > limit) return Effect.fail(tooLarge())
+  return Effect.provideService(request.arrayBuffer, HttpIncomingMessage.MaxBodySize, ByteSize.bytes(limit)).pipe(
+    Effect.mapError((error) =>
+      error.reason._tag === "RequestParseError" && error.reason.reason === "BodyTooLarge" ? tooLarge() : error
+    ),
+    Effect.map((bytes) => Buffer.from(bytes))
   )
 }
 

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { InvalidRequest } from "../domain/errors.ts"
 
-type Headers = Readonly<Record<string, string | undefined>>
+export type Headers = Readonly<Record<string, string | undefined>>
 
 /** The API key of a request: header `apikey`, or `x-api-key`, its alias. "" when there is none. */
 export const apiKeyOf = (headers: Headers): Effect.Effect<string, InvalidRequest> => {
@@ -17,4 +17,11 @@ export const apiKeyOf = (headers: Headers): Effect.Effect<string, InvalidRequest
 export const bearerOf = ({ authorization }: Headers) => {
   const match = authorization === undefined ? null : /^bearer +(.+)$/i.exec(authorization)
   return match?.[1]?.trim()
+}
+
+/** For clients that can only send a bearer token, such as those of OFREP: without an API key, the token is it. */
+export const withBearerKey = (headers: Headers): Headers => {
+  const token = bearerOf(headers)
+  if (token === undefined || headers["apikey"] !== undefined || headers["x-api-key"] !== undefined) return headers
+  return { ...headers, apikey: token }
 }

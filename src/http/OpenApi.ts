@@ -2,13 +2,17 @@ import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { HttpApi, HttpApiScalar, OpenApi } from "effect/http-api"
 import { Api } from "./Api.ts"
+import { FlagEvaluationApi } from "./api/FlagEvaluation.ts"
+import { ConsentPageApi } from "./api/ConsentPage.ts"
 import { FunctionsApi } from "./api/Functions.ts"
+import { LogoutPageApi } from "./api/LogoutPage.ts"
+import { OfrepApi } from "./api/Ofrep.ts"
 import { RealtimeSocketApi } from "./api/Realtime.ts"
 import { RowsApi } from "./api/Rows.ts"
 import { SqlApi } from "./api/Sql.ts"
 
 const description = `Client API under \`/v1\`, management API under \`/api\`. Send an API key in the header \`apikey\`; \`x-api-key\` is an alias.
-With an anon key, \`Authorization: Bearer <JWT>\` says who the user is. Every failed answer has the schema \`Error\`.`
+With an anon key, \`Authorization: Bearer <JWT>\` says who the user is. \`/api\` also takes sessions of the identity provider. Every failed answer has the schema \`Error\`.`
 
 /** The answer of whatever fails, on every path. */
 const failed = (text: string) => ({
@@ -18,20 +22,39 @@ const failed = (text: string) => ({
 
 const texts: Readonly<Record<string, string>> = {
   400: "The request is wrong as it is",
-  401: "Missing, unknown or revoked API key, or a JWT that is not good",
-  403: "Not with this key, or not by row-level security",
+  401: "Missing, unknown or revoked API key, no session, or a JWT that is not good",
+  403: "Not with this key or session, or not by row-level security",
   404: "No such record, table, function or route",
   405: "The path does not know this method",
   406: "Not an exposed schema",
   409: "In conflict with what is stored, or with another transaction",
+  410: "Expired or used; `redirect_to` is where to start again, if anywhere",
+  412: "Not the revision that If-Match asks for",
   413: "The body is too large",
   414: "The URL is too long",
   415: "The body is no JSON",
-  429: "Over the key's rate limit; see Retry-After",
+  422: "The request is good, but what it is about, such as a file, is not",
+  429: "Over the key's rate limit, or too many guesses; see Retry-After",
   500: "A mistake of ours, or a function that raised an internal error",
-  502: "The object store does not answer, or refuses this service",
-  503: "The database or the object store is away or busy; see Retry-After",
-  504: "The statement or the object store took too long"
+  502: "A component (object store, identity provider, OAuth 2.0 server) does not answer, or refuses this service",
+  503: "The database or the object store is away or busy (see Retry-After), or a component is not configured",
+  504: "The statement or a component took too long"
+}
+
+type Security = OpenApi.OpenAPISpecOperation["security"]
+
+const session: Security = [{ svc_session: [] }, { idp_session: [] }]
+/** For who is nobody yet, or comes with a challenge. */
+const open = /^\/api\/(?:auth\/(?:login|recovery)(?:\/|$)|oauth2\/bridge\/)/
+
+/** What a path asks for; any one of them lets in. */
+const securityOf = (path: string): Security | undefined => {
+  if (open.test(path)) return []
+  if (path.startsWith("/api/auth/") || path.startsWith("/oauth2/")) return session
+  if (path.startsWith("/api/") || path === "/realtime") return [{ apikey: [] }, ...session]
+  if (path.startsWith("/ofrep/")) return [{ apikey: [] }, { bearer: [] }, ...session]
+  if (path.startsWith("/v1/db/")) return [{ apikey: [] }, { apikey: [], bearer: [] }]
+  return path.startsWith("/v1/") ? [{ apikey: [] }] : undefined
 }
 
 /**
@@ -42,12 +65,13 @@ const complete = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
   for (const [path, operations] of Object.entries(spec.paths)) {
     for (const operation of Object.values(operations)) {
       if (!("responses" in operation)) continue
+      const own = path.startsWith("/ofrep/") ? [400, 404] : []
       for (const status of Object.keys(operation.responses).map(Number)) {
-        if (status >= 400) operation.responses[status] = failed(texts[status] ?? "Refused")
+        if (status >= 400 && !own.includes(status)) operation.responses[status] = failed(texts[status] ?? "Refused")
       }
       Object.assign(operation.responses, { default: failed("Every other failure") })
-      if (/^\/(v1|api)\/|^\/realtime$/.test(path)) operation.security = [{ apikey: [] }]
-      if (path.startsWith("/v1/db/")) operation.security.push({ apikey: [], bearer: [] })
+      const security = securityOf(path)
+      if (security !== undefined) operation.security = security
     }
   }
   for (const name of Object.keys(spec.components.schemas)) {
@@ -55,6 +79,8 @@ const complete = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
   }
   spec.components.securitySchemes = {
     apikey: { type: "apiKey", in: "header", name: "apikey", description: "An API key: svc_pk_… or svc_sk_…" },
+    svc_session: { type: "apiKey", in: "cookie", name: "svc_session", description: "A session token of the idp" },
+    idp_session: { type: "apiKey", in: "cookie", name: "idp_session", description: "The idp's own session cookie" },
     bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: "The JWT of your user" }
   }
   return spec
@@ -66,7 +92,11 @@ class Contract extends HttpApi.make("svc")
   .add(SqlApi)
   .add(RowsApi)
   .add(FunctionsApi)
+  .add(OfrepApi)
   .add(RealtimeSocketApi)
+  .add(ConsentPageApi)
+  .add(LogoutPageApi)
+  .add(FlagEvaluationApi)
   .annotateMerge(
     OpenApi.annotations({
       title: "Backend platform",
@@ -94,9 +124,11 @@ const templates = [...Object.entries(document.paths), ["/openapi.json", { get: {
   })
 )
 
-/** The methods that a path of ours knows; none for a path that is not ours. */
-export const methodsOf = (path: string): ReadonlyArray<string> =>
-  templates.find((template) => template.matches.test(path))?.methods ?? []
+/** The methods that a path of ours knows; none for a path that is not ours. `/a/b` knows those of `/a/{c}` too. */
+export const methodsOf = (path: string): ReadonlyArray<string> => {
+  const all = templates.filter((template) => template.matches.test(path)).flatMap(({ methods }) => methods)
+  return Array.from(new Set(all))
+}
 
 /** `GET /openapi.json` (OpenAPI 3.1) and `GET /docs`. */
 export const DocsRoutes = Layer.mergeAll(

@@ -1,12 +1,19 @@
 import { Clock, Context, Effect, Layer, Semaphore, Stream } from "effect"
 import { type HttpServerRequest } from "effect/http"
-import { type InvalidRequest, type Unauthorized, type Unavailable } from "../domain/errors.ts"
+import { Unauthorized } from "../domain/errors.ts"
 import { leewaySeconds } from "../domain/JwtClaims.ts"
+import { type Visitor } from "../domain/Visitor.ts"
 import { type Actor } from "../services/Db.ts"
+import { IdentitySettings } from "../services/IdentitySettings.ts"
+import { IdP } from "../services/IdP.ts"
 import { Keys } from "../services/Keys.ts"
 import { RealtimeSettings } from "../services/RealtimeSettings.ts"
+import { Sessions } from "../services/Sessions.ts"
 import { Tokens } from "../services/Tokens.ts"
 import { apiKeyOf, bearerOf } from "./Credentials.ts"
+import { type EntryTrouble } from "./Entrance.ts"
+import { refuseCrossSiteSocket } from "./Origins.ts"
+import { credentialsOf, hasSessionCookie } from "./SessionCookies.ts"
 
 /** Somebody who may listen. */
 export interface Listening {
@@ -15,11 +22,16 @@ export interface Listening {
   readonly until: Effect.Effect<never, Unauthorized>
 }
 
+/** How often a session is looked at again; the idp tells nobody that it has ended. */
+const lookEvery = "30 seconds"
+const sessionEnded = new Unauthorized({ error: "The session has ended", code: "UNAUTHENTICATED" })
+
 const everybody: Listening = { role: "service_role", until: Effect.never }
 
 /**
- * Lets clients of `/realtime` in: a key in a header, or, since browsers can't set headers there, in the query. With
- * SVC_REALTIME_PUBLIC nothing is asked for, and everything is told.
+ * Lets clients of `/realtime` in: a key in a header, or, since browsers can't set headers there, in the query; or a
+ * session's cookie, an administrator as service_role and anybody else as `authenticated`. With SVC_REALTIME_PUBLIC
+ * nothing is asked for, and everything is told.
  */
 export class RealtimeGate extends Context.Service<
   RealtimeGate,
@@ -27,7 +39,7 @@ export class RealtimeGate extends Context.Service<
     readonly enter: (
       request: HttpServerRequest.HttpServerRequest,
       keyInQuery: string | undefined
-    ) => Effect.Effect<Listening, InvalidRequest | Unauthorized | Unavailable>
+    ) => Effect.Effect<Listening, EntryTrouble>
   }
 >()("svc/http/RealtimeGate") {
   static readonly layer = Layer.effect(
@@ -36,6 +48,9 @@ export class RealtimeGate extends Context.Service<
       const keys = yield* Keys
       const tokens = yield* Tokens
       const { open } = yield* RealtimeSettings
+      const settings = yield* IdentitySettings
+      const sessions = yield* Sessions
+      const idp = yield* IdP
 
       // Few at a time: the first look-up of a key spares the others theirs.
       const looking = yield* Semaphore.make(4)
@@ -63,13 +78,35 @@ export class RealtimeGate extends Context.Service<
         return yield* Effect.forever(look)
       })
 
+      /** Until the session is found ended, or worth less. While that can't be found out, it goes on. */
+      const ended = (visitor: Visitor, admin: boolean): Effect.Effect<never, Unauthorized> =>
+        sessions.current(visitor).pipe(
+          Effect.flatMap((now) => (now.admin === admin ? Effect.void : Effect.fail(sessionEnded))),
+          Effect.catchTags({
+            StepUpRequired: () => Effect.fail(sessionEnded),
+            Unavailable: () => Effect.void,
+            BadGateway: () => Effect.void,
+            GatewayTimeout: () => Effect.void
+          }),
+          looking.withPermit,
+          Effect.delay(lookEvery),
+          Effect.forever
+        )
+
       const enter = Effect.fnUntraced(function* (
-        { headers }: HttpServerRequest.HttpServerRequest,
+        request: HttpServerRequest.HttpServerRequest,
         keyInQuery: string | undefined
       ) {
+        const { headers } = request
         const inHeaders = yield* apiKeyOf(headers)
         const given = yield* apiKeyOf({ apikey: inHeaders || keyInQuery, "x-api-key": keyInQuery })
         if (given === "" && open) return everybody
+        if (given === "" && idp.configured && hasSessionCookie(request.headers["cookie"])) {
+          yield* refuseCrossSiteSocket(request, settings)
+          const visitor = { credentials: credentialsOf(request.headers["cookie"]), returnTo: undefined }
+          const { admin } = yield* sessions.current(visitor)
+          return { role: admin ? ("service_role" as const) : ("authenticated" as const), until: ended(visitor, admin) }
+        }
         const { type } = yield* keys.verify(given)
         const until = revoked(given)
         const token = bearerOf(headers)

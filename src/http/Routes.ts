@@ -2,10 +2,19 @@ import { type Context, Layer } from "effect"
 import { type HttpRouter } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "./Api.ts"
+import { AuthHandlers } from "./handlers/Auth.ts"
+import { ConsentPageRoutes } from "./handlers/ConsentPage.ts"
 import { DatabaseSchemasHandlers } from "./handlers/DatabaseSchemas.ts"
+import { FlagEvaluationRoutes } from "./handlers/FlagEvaluation.ts"
+import { FlagChangesHandlers, FlagsHandlers } from "./handlers/Flags.ts"
 import { FunctionsRoutes } from "./handlers/Functions.ts"
 import { HealthHandlers } from "./handlers/Health.ts"
+import { IdentitiesHandlers } from "./handlers/Identities.ts"
 import { ClientKeysHandlers, KeysHandlers } from "./handlers/Keys.ts"
+import { LogoutPageRoutes } from "./handlers/LogoutPage.ts"
+import { MigrationsHandlers } from "./handlers/Migrations.ts"
+import { OAuth2AdminHandlers, OAuth2BridgeHandlers, OAuth2ConsentsHandlers } from "./handlers/OAuth2.ts"
+import { OfrepRoutes } from "./handlers/Ofrep.ts"
 import { RealtimeHandlers } from "./handlers/Realtime.ts"
 import { RealtimeSocket } from "./handlers/RealtimeSocket.ts"
 import { RowsRoutes } from "./handlers/Rows.ts"
@@ -18,11 +27,13 @@ import {
   StorageUploadsHandlers
 } from "./handlers/Storage.ts"
 import { ClientWebhooksHandlers, WebhooksHandlers } from "./handlers/Webhooks.ts"
-import { layerManagement, layerServiceRole } from "./middleware/Access.ts"
+import { Entrance } from "./Entrance.ts"
+import { layerAnybody, layerManagement, layerServiceRole } from "./middleware/Access.ts"
 import { ClientGate } from "./middleware/ClientGate.ts"
 import { Front } from "./middleware/Front.ts"
 import { layerRequestErrors } from "./middleware/RequestErrors.ts"
 import { layerUtf8Bodies } from "./middleware/Utf8Bodies.ts"
+import { layerVisits } from "./middleware/Visits.ts"
 import { DocsRoutes, methodsOf } from "./OpenApi.ts"
 import { RealtimeGate } from "./RealtimeGate.ts"
 
@@ -39,9 +50,17 @@ const ApiRoutes = HttpApiBuilder.layer(Api).pipe(
     ClientStorageHandlers,
     StorageHandlers,
     StorageObjectsHandlers,
-    StorageUploadsHandlers
+    StorageUploadsHandlers,
+    FlagsHandlers,
+    FlagChangesHandlers,
+    AuthHandlers,
+    IdentitiesHandlers,
+    OAuth2BridgeHandlers,
+    OAuth2ConsentsHandlers,
+    OAuth2AdminHandlers,
+    MigrationsHandlers
   ]),
-  Layer.provide([layerManagement, layerServiceRole, layerRequestErrors, layerUtf8Bodies])
+  Layer.provide([layerManagement, layerAnybody, layerServiceRole, layerRequestErrors, layerUtf8Bodies, layerVisits])
 )
 
 /** Everything that is served, behind one front door. */
@@ -50,10 +69,14 @@ export const Routes = Layer.mergeAll(
   SqlRoutes,
   RowsRoutes,
   FunctionsRoutes,
+  OfrepRoutes,
   RealtimeSocket,
+  FlagEvaluationRoutes,
+  ConsentPageRoutes,
+  LogoutPageRoutes,
   DocsRoutes,
   Front(methodsOf)
-).pipe(Layer.provide([ClientGate.layer, RealtimeGate.layer]))
+).pipe(Layer.provide([ClientGate.layer, RealtimeGate.layer]), Layer.provide(Entrance.layer))
 
 /**
  * For the router that serves them. One spelling of a path is one route: what the front door decides by prefix must be

@@ -77,7 +77,7 @@ const migrate = (sql: SqlClient.SqlClient) =>
     const [there] = yield* sql<{ t: string | null }>`select to_regclass('svc.migrations')::text as t`
     if (there?.t) {
       const [last] = yield* sql<{ n: number }>`select coalesce(max(migration_id), 0)::int4 as n from svc.migrations`
-      const known = Object.keys(migrations).length
+      const known = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
       if ((last?.n ?? 0) > known) {
         return yield* new InstallError({
           message: `The database was made by a newer version (migration ${last?.n}, this one knows ${known}). Downgrades are refused; start the newer version`

@@ -1,6 +1,9 @@
 import { keys } from "./migrations/0001_keys.ts"
 import { realtime } from "./migrations/0002_realtime.ts"
 import { webhooks } from "./migrations/0003_webhooks.ts"
+import { flags } from "./migrations/0004_flags.ts"
+import { identity } from "./migrations/0005_identity.ts"
+import { appliedMigrations } from "./migrations/0008_applied_migrations.ts"
 
 /**
  * Our own tables, in schema `svc`. Numbers only grow; a migration that has been released is never edited, because
@@ -9,5 +12,8 @@ import { webhooks } from "./migrations/0003_webhooks.ts"
 export const migrations = {
   "0001_keys": keys,
   "0002_realtime": realtime,
-  "0003_webhooks": webhooks
+  "0003_webhooks": webhooks,
+  "0004_flags": flags,
+  "0005_identity": identity,
+  "0008_applied_migrations": appliedMigrations
 }

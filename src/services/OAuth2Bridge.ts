@@ -7,6 +7,7 @@ import { IdentitySettings } from "./IdentitySettings.ts"
 import { IdP, type IdPTrouble } from "./IdP.ts"
 import { type ChallengeTrouble, OAuth2, type Onward } from "./OAuth2.ts"
 import { type ConsentTrouble, OAuth2Consents } from "./OAuth2Consents.ts"
+import { type Leaving, OAuth2Logouts } from "./OAuth2Logouts.ts"
 import { OAuth2Requests } from "./OAuth2Requests.ts"
 import { Sessions } from "./Sessions.ts"
 
@@ -33,8 +34,8 @@ export class OAuth2Bridge extends Context.Service<
       arrival: Arrival & { readonly since: string | undefined }
     ) => Effect.Effect<Onward, ChallengeTrouble | IdPTrouble>
     readonly consent: (arrival: Arrival) => Effect.Effect<Onward, ConsentTrouble>
-    /** `ended`: the session of the idp that went with it is over. */
-    readonly logout: (arrival: Arrival) => Effect.Effect<Onward & { readonly ended: boolean }, ConsentTrouble>
+    /** To the page that asks, unless a client's token vouches for it. */
+    readonly logout: (arrival: Arrival) => Effect.Effect<Leaving, ConsentTrouble>
     /** Never fails; asked at most once in 3 s. */
     readonly status: Effect.Effect<{
       readonly oauth2_configured: boolean
@@ -50,6 +51,7 @@ export class OAuth2Bridge extends Context.Service<
       const idp = yield* IdP
       const sessions = yield* Sessions
       const consents = yield* OAuth2Consents
+      const logouts = yield* OAuth2Logouts
       const requests = yield* OAuth2Requests
       const marks = yield* IdentityMarks
       const { dashboardUrl } = yield* IdentitySettings
@@ -132,15 +134,11 @@ export class OAuth2Bridge extends Context.Service<
       })
 
       const logout = Effect.fn("OAuth2Bridge.logout")(function* ({ challenge, credentials, own }: Arrival) {
-        const request = yield* oauth2.logoutRequest(challenge)
-        const returnTo = `${own}/api/oauth2/bridge/logout?logout_challenge=${encodeURIComponent(challenge)}`
-        const signedIn = yield* consents.visitorIs(request.subject, { credentials, returnTo })
-        const onward = yield* oauth2.acceptLogout(challenge)
-        if (signedIn === undefined) return { ...onward, ended: false }
-        // Else the next sign-in would succeed without a question.
-        yield* idp.logout(signedIn.credential).pipe(Effect.catchTag("Unauthorized", () => Effect.void))
-        yield* sessions.forget(signedIn.credential)
-        return { ...onward, ended: true }
+        const request = yield* logouts.request(challenge)
+        const query = `logout_challenge=${encodeURIComponent(challenge)}`
+        // Any page can send a browser to the server's logout: without a client's token the person is asked.
+        if (!request.rpInitiated) return { redirectTo: `${own}/oauth2/logout?${query}`, ended: false }
+        return yield* logouts.accept(request, { credentials, returnTo: `${own}/api/oauth2/bridge/logout?${query}` })
       })
 
       const status = yield* Effect.cachedWithTTL(

@@ -2,7 +2,7 @@ import { Context, Effect, Layer } from "effect"
 import { type Conflict, InvalidRequest, type NotFound } from "../domain/errors.ts"
 import { type JsonObject } from "../domain/JsonObject.ts"
 import { type OAuth2Client } from "../domain/OAuth2.ts"
-import { clientProblems, metadataProblems } from "../domain/OAuth2ClientRules.ts"
+import { clientProblems, mergeProblems, metadataProblems } from "../domain/OAuth2ClientRules.ts"
 import { OAuth2, type OAuth2Trouble } from "./OAuth2.ts"
 
 /** A client and, this once, its secret; without one it is a public client. */
@@ -45,8 +45,11 @@ export class OAuth2Clients extends Context.Service<
         list: oauth2.clients,
         find: oauth2.client,
         create: (fields) => Effect.andThen(sound(clientProblems(fields)), oauth2.createClient(fields)),
-        merge: (id, metadata) =>
-          Effect.andThen(sound(metadataProblems(metadata)), oauth2.mergeClientMetadata(id, metadata)),
+        merge: Effect.fn("OAuth2Clients.merge")(function* (id, metadata) {
+          yield* sound(metadataProblems(metadata))
+          yield* sound(mergeProblems(yield* oauth2.client(id), metadata))
+          return yield* oauth2.mergeClientMetadata(id, metadata)
+        }),
         remove: oauth2.removeClient,
         rotateSecret: oauth2.rotateSecret
       })

@@ -1,10 +1,10 @@
 import { spawn } from "node:child_process"
-import { mkdir, writeFile } from "node:fs/promises"
+import { mkdir, symlink, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { assert, it } from "vitest"
 import { makeDataDir, removeDataDir } from "../support/postgres.ts"
 import { filesOf, freePort, readReadme, type Step, stepsOf } from "../support/readme.ts"
-import { startService } from "../support/service.ts"
+import { root, startService } from "../support/service.ts"
 
 /** One bash for all commands; each gives what it prints. */
 const shell = (cwd: string, env: Readonly<Record<string, string>>) => {
@@ -59,8 +59,11 @@ it("the README's quick start does what it says", async () => {
   await mkdir(join(directory, ".svc"), { mode: 0o711 })
   const dataDir = join(directory, ".svc")
   // As `npm start` would have it, but for the port: the secret is made and kept in the data directory.
-  const service = await startService({ dataDir, env: { SVC_JWT_SECRET: "", WEBHOOK_ALLOW_PRIVATE: "true" } })
-  const ports = { "4000": await freePort(), "4001": await freePort() }
+  const ports = { "4000": await freePort(), "4001": await freePort(), "8013": await freePort() }
+  const env = { SVC_JWT_SECRET: "", WEBHOOK_ALLOW_PRIVATE: "true", FLAGS_PORT: String(ports["8013"]) }
+  const service = await startService({ dataDir, env })
+  // Programs of the README find their packages here, as they do in the project's directory.
+  await symlink(join(root, "node_modules"), join(directory, "node_modules"), "dir")
   /** The same on this test's addresses. */
   const here = (text: string) =>
     Object.entries(ports).reduce(

@@ -6,11 +6,17 @@ import { basename, join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { promisify } from "node:util"
 import { WebSocket } from "ws"
+import { makeTab, type Tab } from "./tab.ts"
 
 /** Somebody with the README's album page before them. */
 export interface Browser extends AsyncDisposable {
   /** Opens the page, chooses the file, and gives what the page says then. */
   readonly choose: (page: string, file: string) => Promise<string>
+}
+
+/** A real one, with tabs. */
+export interface Chromium extends Browser {
+  readonly open: () => Promise<Tab>
 }
 
 /** A Chromium on the PATH, by its first known name. */
@@ -23,7 +29,7 @@ export const findChromium = async (): Promise<string | undefined> => {
 }
 
 /** Headless, with a profile of its own, driven by the Chrome DevTools Protocol. */
-export const startChromium = async (program: string): Promise<Browser> => {
+export const startChromium = async (program: string): Promise<Chromium> => {
   const profile = await mkdtemp(join(tmpdir(), "svc-chromium-"))
   const options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"]
   const child = spawn(program, [...options, `--user-data-dir=${profile}`, "--remote-debugging-port=0", "about:blank"], {
@@ -46,6 +52,7 @@ export const startChromium = async (program: string): Promise<Browser> => {
     const { ask, close } = await connectTo(await debuggerOf(child))
     return {
       choose: (page, file) => chooseIn(ask, page, file),
+      open: () => openTab(ask),
       [Symbol.asyncDispose]: async () => {
         close()
         await stop()
@@ -101,6 +108,17 @@ const connectTo = async (address: string) => {
     return result as A
   }
   return { ask, close: () => socket.close() }
+}
+
+/** Apart from all other tabs' cookies. */
+const openTab = async (ask: Ask): Promise<Tab> => {
+  const { browserContextId } = await ask<{ browserContextId: string }>("Target.createBrowserContext", {})
+  const { targetId } = await ask<{ targetId: string }>("Target.createTarget", { url: "about:blank", browserContextId })
+  const { sessionId } = await ask<{ sessionId: string }>("Target.attachToTarget", { targetId, flatten: true })
+  return makeTab(
+    (method, params = {}) => ask(method, params, sessionId),
+    () => ask("Target.disposeBrowserContext", { browserContextId })
+  )
 }
 
 /** In a tab of its own. */

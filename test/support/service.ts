@@ -64,10 +64,13 @@ const launch = (program: ReadonlyArray<string>, env: Readonly<Record<string, str
   return { child, ended, output: () => output }
 }
 
+/** Whatever listens takes a port that is free. */
+const freePorts = { PORT: "0", S3_EMBEDDED_PORT: "0", FLAGS_PORT: "0", FLAGS_HTTP_PORT: "0", FLAGS_SYNC_PORT: "0" }
+
 /** `node src/main.ts`, to its end; for starts that are expected to fail. In an empty directory unless told. */
 export const runToEnd = async (env: Readonly<Record<string, string>>, program = ["src/main.ts"]): Promise<End> => {
   const dataDir = await makeDataDir()
-  const { child, ended } = launch(program, { PORT: "0", S3_EMBEDDED_PORT: "0", SVC_DATA_DIR: dataDir, ...env })
+  const { child, ended } = launch(program, { ...freePorts, SVC_DATA_DIR: dataDir, ...env })
   const timer = setTimeout(() => child.kill("SIGKILL"), 10_000)
   return ended.finally(() => {
     clearTimeout(timer)
@@ -79,7 +82,7 @@ export const runToEnd = async (env: Readonly<Record<string, string>>, program = 
 export const startService = async (options: ServiceOptions = {}): Promise<Service> => {
   const dataDir = options.dataDir ?? (await makeDataDir())
   const jwtSecret = options.jwtSecret ?? randomBytes(32).toString("base64url")
-  const env = { PORT: "0", S3_EMBEDDED_PORT: "0", SVC_DATA_DIR: dataDir, SVC_JWT_SECRET: jwtSecret, ...options.env }
+  const env = { ...freePorts, SVC_DATA_DIR: dataDir, SVC_JWT_SECRET: jwtSecret, ...options.env }
   const { child, ended, output } = launch(["src/main.ts"], env)
   const stop = (signal: NodeJS.Signals = "SIGTERM") => {
     child.kill(signal)

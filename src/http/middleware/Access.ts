@@ -1,10 +1,19 @@
 import { Effect, Layer } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
-import { Forbidden, InvalidRequest, NotFound, Unauthorized, Unavailable } from "../../domain/errors.ts"
-import { Keys } from "../../services/Keys.ts"
+import {
+  BadGateway,
+  Forbidden,
+  GatewayTimeout,
+  InvalidRequest,
+  NotFound,
+  StepUpRequired,
+  Unauthorized,
+  Unavailable
+} from "../../domain/errors.ts"
+import { CurrentAuthor } from "../CurrentAuthor.ts"
 import { CurrentCaller, noGate } from "../Caller.ts"
-import { apiKeyOf } from "../Credentials.ts"
+import { CurrentEntry, Entrance } from "../Entrance.ts"
 
 const apikey = HttpApiSecurity.apiKey({ key: "apikey" })
 
@@ -29,23 +38,52 @@ export const layerServiceRole = Layer.succeed(
   })
 )
 
-/** The management API: a service_role key. An anon key is 403, none or a wrong one 401. */
-export class Management extends HttpApiMiddleware.Service<Management>()("svc/http/Management", {
-  error: [InvalidRequest, Unauthorized, Forbidden, Unavailable],
-  security: { apikey }
-}) {}
+/** What opens a door, in the order that is looked for. */
+const keyOrSession = [
+  InvalidRequest,
+  Unauthorized,
+  Forbidden,
+  StepUpRequired,
+  Unavailable,
+  BadGateway,
+  GatewayTimeout
+] as const
+
+/** The management API: a service_role key, or a session of an administrator. An anon key is 403, none 401. */
+export class Management extends HttpApiMiddleware.Service<Management, { provides: CurrentAuthor }>()(
+  "svc/http/Management",
+  { error: keyOrSession, security: { apikey } }
+) {}
 
 export const layerManagement = Layer.effect(
   Management,
   Effect.gen(function* () {
-    const keys = yield* Keys
+    const entrance = yield* Entrance
     return Management.of({
       apikey: (app) =>
         Effect.gen(function* () {
-          const { headers } = yield* HttpServerRequest.HttpServerRequest
-          const key = yield* keys.verify(yield* apiKeyOf(headers))
-          if (key.type !== "service_role") return yield* needsServiceRole
-          return yield* app
+          const author = yield* entrance.management(yield* HttpServerRequest.HttpServerRequest)
+          return yield* Effect.provideService(app, CurrentAuthor, author)
+        })
+    })
+  })
+)
+
+/** What anybody with a live key or a session may see. */
+export class Anybody extends HttpApiMiddleware.Service<Anybody, { provides: CurrentEntry }>()("svc/http/Anybody", {
+  error: keyOrSession,
+  security: { apikey }
+}) {}
+
+export const layerAnybody = Layer.effect(
+  Anybody,
+  Effect.gen(function* () {
+    const entrance = yield* Entrance
+    return Anybody.of({
+      apikey: (app) =>
+        Effect.gen(function* () {
+          const entered = yield* entrance.anybody(yield* HttpServerRequest.HttpServerRequest)
+          return yield* Effect.provideService(app, CurrentEntry, entered)
         })
     })
   })

@@ -1,11 +1,10 @@
 import { Clock, Context, Effect, Layer } from "effect"
-import { type HttpServerRequest } from "effect/http"
 import { type ClientError, TooManyRequests } from "../../domain/errors.ts"
 import { Keys, type LiveKey } from "../../services/Keys.ts"
 import { monotonicMillis, RateLimits } from "../../services/RateLimits.ts"
 import { Tokens } from "../../services/Tokens.ts"
 import { type Caller } from "../Caller.ts"
-import { apiKeyOf, bearerOf } from "../Credentials.ts"
+import { apiKeyOf, bearerOf, type Headers } from "../Credentials.ts"
 
 /** What the two rate limit headers say; -1 for unlimited, and for callers we don't know. */
 export interface Quota {
@@ -15,12 +14,12 @@ export interface Quota {
   reset: number
 }
 
-/** Lets `/v1` requests in: API key, rate limit, then the JWT if there is one (spec: Authentication). */
+/** Lets `/v1` and `/ofrep` requests in: API key, rate limit, then the JWT if there is one (spec: Authentication). */
 export class ClientGate extends Context.Service<
   ClientGate,
   {
     /** Fills in `quota` as far as it gets, whether it lets the caller in or not. */
-    readonly enter: (request: HttpServerRequest.HttpServerRequest, quota: Quota) => Effect.Effect<Caller, ClientError>
+    readonly enter: (headers: Headers, quota: Quota) => Effect.Effect<Caller, ClientError>
   }
 >()("svc/http/ClientGate") {
   static readonly layer = Layer.effect(
@@ -58,15 +57,13 @@ export class ClientGate extends Context.Service<
         }))
       }
 
-      const enter = (request: HttpServerRequest.HttpServerRequest, quota: Quota) => {
-        const { headers } = request
-        return Effect.flatMap(apiKeyOf(headers), (given) =>
+      const enter = (headers: Headers, quota: Quota) =>
+        Effect.flatMap(apiKeyOf(headers), (given) =>
           Effect.flatMap(keys.verify(given), (key): Effect.Effect<Caller, ClientError> => {
             const refused = limited(key, quota)
             return refused === undefined ? callerOf(key, given, bearerOf(headers)) : Effect.fail(refused)
           })
         )
-      }
 
       return ClientGate.of({ enter })
     })

@@ -5,12 +5,13 @@ const exposed =
 const methods = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
 
 /**
- * Cross-origin headers: `/v1` is open to every page, without credentials (the key is the credential); `/api` only to
- * the dashboard's, with its cookies.
+ * Cross-origin headers: `/v1` and `/ofrep` are open to every page, without credentials (the key is the credential);
+ * `/api` only to the dashboard's, with its cookies.
  */
 export const corsHeaders = (path: string, origin: string | undefined, dashboard: string | undefined) => {
   if (origin === undefined) return undefined // no browser asks: nothing to say
-  if (path.startsWith("/v1")) return { "access-control-allow-origin": "*", "access-control-expose-headers": exposed }
+  if (/^\/(v1|ofrep)/.test(path))
+    return { "access-control-allow-origin": "*", "access-control-expose-headers": exposed }
   if (dashboard === undefined || origin !== dashboard) return undefined
   return {
     "access-control-allow-origin": dashboard,

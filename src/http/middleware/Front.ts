@@ -4,15 +4,20 @@ import { randomUUID } from "node:crypto"
 import { type IncomingMessage } from "node:http"
 import { type ClientError, InvalidRequest, NotFound, PayloadTooLarge } from "../../domain/errors.ts"
 import { url } from "../../domain/Settings.ts"
-import { CurrentCaller } from "../Caller.ts"
+import { type Caller, CurrentCaller } from "../Caller.ts"
+import { withBearerKey } from "../Credentials.ts"
+import { Entrance } from "../Entrance.ts"
+import { hasSessionCookie } from "../SessionCookies.ts"
 import { ClientGate, type Quota } from "./ClientGate.ts"
 import { corsHeaders, preflight } from "./Cors.ts"
-import { completed, errorResponse, frameworkFailure, knownFailure } from "./ErrorBodies.ts"
+import { completed, errorResponse, frameworkFailure, knownFailure, withErrorDetails } from "./ErrorBodies.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
 
 /** Longest URL in characters; longer ones are 414. */
 const maxUrlLength = 16 * 1024
+
+const bySession: Caller = { keyType: "anon", actor: { role: "authenticated", claims: "", sub: "" } }
 
 const pathOf = (url: string) => {
   const query = url.indexOf("?")
@@ -25,7 +30,7 @@ const requestIdOf = (given: string | undefined) =>
 
 /**
  * The one door every request comes through, framework answers included: request id, URL length, CORS, the gate of
- * `/v1`, and the error body of whatever fails behind it.
+ * `/v1` and `/ofrep`, and the error body of whatever fails behind it.
  *
  * `methodsOf` gives the methods a path knows, so that a wrong one is 405 and not 404.
  */
@@ -33,7 +38,18 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
   HttpRouter.middleware(
     Effect.gen(function* () {
       const gate = yield* ClientGate
+      const entrance = yield* Entrance
       const dashboard = (yield* url("DASHBOARD_URL"))?.origin
+
+      /** Flags are evaluated for sessions too. */
+      const enterRemote = (request: HttpServerRequest.HttpServerRequest, quota: Quota) => {
+        const headers = withBearerKey(request.headers)
+        return headers["apikey"] !== undefined ||
+          headers["x-api-key"] !== undefined ||
+          !hasSessionCookie(headers["cookie"])
+          ? gate.enter(headers, quota)
+          : Effect.as(entrance.anybody(request), bySession)
+      }
 
       const failed = (
         cause: Cause.Cause<unknown>,
@@ -63,10 +79,13 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
           const path = pathOf(request.url)
           const requestId = requestIdOf(request.headers["x-request-id"])
           const cors = corsHeaders(path, request.headers["origin"], dashboard)
-          const client = path === "/v1" || path.startsWith("/v1/")
+          const remote = path.startsWith("/ofrep/")
+          const client = remote || path === "/v1" || path.startsWith("/v1/")
           const quota: Quota = { limit: -1, remaining: -1, reset: 0 }
           const run = client
-            ? Effect.flatMap(gate.enter(request, quota), (caller) => Effect.provideService(app, CurrentCaller, caller))
+            ? Effect.flatMap(remote ? enterRemote(request, quota) : gate.enter(request.headers, quota), (caller) =>
+                Effect.provideService(app, CurrentCaller, caller)
+              )
             : app
           const headers = (response: Response) =>
             HttpServerResponse.setHeaders(response, {
@@ -81,11 +100,13 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
           if (request.url.length > maxUrlLength) return Effect.succeed(headers(urlTooLong(requestId)))
           return Effect.matchCauseEffect(run, {
             onSuccess: (response) =>
-              Effect.succeed(headers(response.status < 400 ? response : completed(response, requestId))),
+              Effect.succeed(headers(response.status < 400 || remote ? response : completed(response, requestId))),
             onFailure: (cause) =>
               Exit.hasInterrupts(Exit.failCause(cause))
                 ? Effect.failCause(cause)
-                : Effect.map(failed(cause, request.method, path, requestId), headers)
+                : Effect.map(failed(cause, request.method, path, requestId), (response) =>
+                    headers(remote ? withErrorDetails(response) : response)
+                  )
           })
         })
     }),

@@ -1,0 +1,44 @@
+/** The one style sheet of our pages; its hash is in their Content-Security-Policy. */
+export const pageStyle = `
+:root {
+  --text: #1c2128; --soft: #57606a; --ground: #f4f5f7; --card: #fff; --line: #d5d9df;
+  --strong: #1f5fbf; --on-strong: #fff; --hover: #194f9f;
+}
+@media (prefers-color-scheme: dark) {
+  :root {
+    --text: #e8eaed; --soft: #a3abb5; --ground: #15181c; --card: #1f2328; --line: #3a4048;
+    --strong: #7fb0ff; --on-strong: #10151c; --hover: #a3c6ff;
+  }
+}
+* { box-sizing: border-box; }
+body {
+  margin: 0; min-height: 100vh; padding: 1rem; display: grid; place-items: center;
+  background: var(--ground); color: var(--text); font: 1rem/1.5 system-ui, sans-serif;
+}
+main {
+  width: 100%; max-width: 28rem; padding: 1.75rem; border: 1px solid var(--line); border-radius: .75rem;
+  background: var(--card); overflow-wrap: anywhere;
+}
+h1 { margin: 0 0 .25rem; font-size: 1.3rem; line-height: 1.3; font-weight: 600; }
+p { margin: .5rem 0; }
+.soft, footer { color: var(--soft); font-size: .9rem; }
+.logo { display: block; margin: 0 0 1rem; object-fit: contain; border-radius: .5rem; }
+fieldset { margin: 1.25rem 0 .75rem; padding: 0; border: 0; }
+legend { padding: 0; font-weight: 600; }
+label, .fixed { display: flex; gap: .65rem; padding: .45rem 0; align-items: flex-start; }
+label span, .fixed span { flex: 1; min-width: 0; }
+label small, .fixed small { display: block; color: var(--soft); font-size: .85rem; }
+input[type=checkbox] { margin: .25rem 0 0; width: 1.05rem; height: 1.05rem; flex: none; accent-color: var(--strong); }
+.buttons { display: flex; flex-wrap: wrap; gap: .75rem; margin: 1.25rem 0 0; }
+button, .button {
+  flex: 1 1 8rem; padding: .65rem 1rem; border: 1px solid var(--line); border-radius: .5rem; cursor: pointer;
+  background: transparent; color: inherit; font: inherit; font-weight: 600; text-align: center; text-decoration: none;
+}
+.main { background: var(--strong); border-color: var(--strong); color: var(--on-strong); }
+.main:hover { background: var(--hover); border-color: var(--hover); }
+button:focus-visible, a:focus-visible, input:focus-visible { outline: 3px solid var(--strong); outline-offset: 2px; }
+a { color: var(--strong); }
+.main, a.main { color: var(--on-strong); }
+footer { margin-top: 1.25rem; padding-top: 1rem; border-top: 1px solid var(--line); }
+code { font-size: .85rem; }
+`

@@ -1,0 +1,186 @@
+import { Schema } from "effect"
+import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import {
+  BadGateway,
+  Conflict,
+  Forbidden,
+  GatewayTimeout,
+  Gone,
+  InvalidRequest,
+  NotFound,
+  StepUpRequired,
+  TooManyRequests,
+  Unauthorized,
+  Unavailable
+} from "../../domain/errors.ts"
+import { MfaStatus } from "../../domain/MfaStatus.ts"
+import { SessionListRecord, SessionRecord } from "../../domain/SessionRecord.ts"
+import { Utf8Bodies } from "../middleware/Utf8Bodies.ts"
+import { Visits } from "../middleware/Visits.ts"
+
+const error = [
+  InvalidRequest,
+  Unauthorized,
+  Forbidden,
+  StepUpRequired,
+  NotFound,
+  Conflict,
+  Gone,
+  TooManyRequests,
+  Unavailable,
+  BadGateway,
+  GatewayTimeout
+] as const
+
+/** Where a step-up leads back to, of this service or the dashboard. */
+const query = { return_to: Schema.optionalKey(Schema.String) }
+/** Text without control characters and half surrogate pairs. */
+const text = (longest: number) =>
+  Schema.String.check(
+    Schema.isBetweenLength(1, longest),
+    Schema.makeFilter(
+      // oxlint-disable-next-line no-control-regex
+      (value: string) => (value.isWellFormed() && !/[\u0000-\u001f\u007f-\u009f]/.test(value)) || "Expected plain text"
+    )
+  )
+const FlowId = text(100)
+const Credential = text(128 * 1024)
+const Email = text(320).check(
+  Schema.makeFilter((value: string) => /^[^\s@]+@[^\s@]+$/.test(value) || "Expected an e-mail address")
+)
+const Success = Schema.Struct({ success: Schema.Literal(true) })
+const Removed = Schema.Struct({ success: Schema.Literal(true), recovery_codes_removed: Schema.Boolean })
+const summary = (summary: string, description?: string) =>
+  OpenApi.annotations(description === undefined ? { summary } : { summary, description })
+
+/** Second factors, sign-in and sessions (spec: Multi-factor and sign-in). */
+export class AuthApi extends HttpApiGroup.make("auth")
+  .add(
+    HttpApiEndpoint.get("mfaStatus", "/mfa/status", { query, success: MfaStatus, error }).annotateMerge(
+      summary("Tell which second factors I have")
+    ),
+    HttpApiEndpoint.post("totpSetup", "/mfa/totp/setup", {
+      query,
+      success: Schema.Struct({ flow_id: Schema.String, totp_url: Schema.String, totp_secret: Schema.String }),
+      error
+    }).annotateMerge(summary("Begin to add an authenticator app")),
+    HttpApiEndpoint.post("totpVerify", "/mfa/totp/verify", {
+      query,
+      payload: Schema.Struct({ flow_id: FlowId, totp_code: Schema.String.check(Schema.isPattern(/^\d{6}$/)) }),
+      success: Success,
+      error
+    }).annotateMerge(summary("Add the authenticator app whose code this is")),
+    HttpApiEndpoint.delete("totpRemove", "/mfa/totp", { query, success: Removed, error }).annotateMerge(
+      summary("Remove the authenticator app", "With the last second factor the recovery codes go too.")
+    ),
+    HttpApiEndpoint.post("webauthnSetup", "/mfa/webauthn/setup", {
+      query,
+      success: Schema.Struct({
+        flow_id: Schema.String,
+        webauthn_options: Schema.Struct({ publicKey: Schema.Unknown })
+      }),
+      error
+    }).annotateMerge(summary("Begin to add a security key")),
+    HttpApiEndpoint.post("webauthnVerify", "/mfa/webauthn/verify", {
+      query,
+      payload: Schema.Struct({
+        flow_id: FlowId,
+        webauthn_register: Credential,
+        webauthn_register_displayname: Schema.optionalKey(Schema.Union([text(100), Schema.Literal("")]))
+      }),
+      success: Success,
+      error
+    }).annotateMerge(summary("Add the security key that made this credential")),
+    HttpApiEndpoint.delete("webauthnRemove", "/mfa/webauthn", {
+      query,
+      // A misspelled name must not remove all of them.
+      payload: [Schema.Struct({ credential_id: Schema.optionalKey(text(2048)) }), Schema.Void],
+      success: Removed,
+      error
+    })
+      .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "error" })
+      .annotateMerge(
+        summary(
+          "Remove one security key, or all",
+          "`credential_id` in base64url, base64 or hex. With the last second factor the recovery codes go too."
+        )
+      ),
+    HttpApiEndpoint.post("recoveryCodesGenerate", "/mfa/recovery-codes/generate", {
+      query,
+      success: Schema.Struct({ flow_id: Schema.String, codes: Schema.Array(Schema.String) }),
+      error
+    }).annotateMerge(summary("Make new recovery codes; they are good once they are confirmed")),
+    HttpApiEndpoint.post("recoveryCodesConfirm", "/mfa/recovery-codes/confirm", {
+      query,
+      payload: Schema.Struct({ flow_id: FlowId }),
+      success: Success,
+      error
+    }).annotateMerge(summary("Put the new recovery codes in place of the old ones")),
+    HttpApiEndpoint.delete("recoveryCodesRemove", "/mfa/recovery-codes", {
+      query,
+      success: Success,
+      error
+    }).annotateMerge(summary("Revoke all recovery codes")),
+
+    HttpApiEndpoint.get("passkeyOptions", "/login/passkey", {
+      success: Schema.Struct({
+        flow_id: Schema.String,
+        passkey_options: Schema.Struct({ publicKey: Schema.Unknown })
+      }),
+      error
+    }).annotateMerge(summary("Begin to sign in with a passkey")),
+    HttpApiEndpoint.post("passkeyLogin", "/login/passkey", {
+      query,
+      payload: Schema.Struct({ flow_id: FlowId, passkey_login: Credential }),
+      success: Schema.Struct({ session: SessionRecord }),
+      error
+    }).annotateMerge(summary("Sign in with a passkey; the session's cookie comes with the answer")),
+    HttpApiEndpoint.get("recovery", "/recovery", {
+      success: Schema.Struct({
+        id: Schema.String,
+        state: Schema.Literal("choose_method"),
+        expires_at: Schema.NullOr(Schema.String)
+      }),
+      error
+    }).annotateMerge(summary("Begin to recover an account")),
+    HttpApiEndpoint.post("recoverySend", "/recovery", {
+      payload: Schema.Struct({
+        flowId: FlowId,
+        email: Email,
+        method: Schema.optionalKey(Schema.Literal("link"))
+      }),
+      success: Schema.Struct({ success: Schema.Literal(true), state: Schema.Literal("sent_email") }),
+      error
+    }).annotateMerge(summary("Send a recovery link, if the address is somebody's; the answer does not tell")),
+
+    HttpApiEndpoint.get("session", "/session", {
+      query,
+      success: Schema.Struct({ ...SessionRecord.fields, admin: Schema.Boolean }),
+      error
+    }).annotateMerge(summary("Tell who I am, and whether I may use the management API")),
+    HttpApiEndpoint.get("sessions", "/sessions", {
+      query,
+      success: Schema.Array(SessionListRecord),
+      error
+    }).annotateMerge(summary("List my sessions, the current one first")),
+    HttpApiEndpoint.delete("sessionsRevoke", "/sessions", {
+      query,
+      success: Schema.Struct({ success: Schema.Literal(true), revoked: Schema.Int }),
+      error
+    }).annotateMerge(summary("End all my sessions but the current one")),
+    HttpApiEndpoint.delete("sessionRevoke", "/sessions/:id", {
+      params: { id: text(100) },
+      query,
+      success: Success,
+      error
+    }).annotateMerge(summary("End one of my other sessions")),
+    HttpApiEndpoint.post("logout", "/logout", { success: Success, error }).annotateMerge(
+      summary("End the current session, and forget its cookies")
+    )
+  )
+  .middleware(Utf8Bodies)
+  .middleware(Visits)
+  .prefix("/api/auth")
+  .annotateMerge(
+    OpenApi.annotations({ title: "Sign-in and second factors", description: "Of who comes with a session" })
+  ) {}

@@ -1,0 +1,30 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+
+/** What a browser shows. */
+export const Page = Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/html" }))
+
+/** Contract of http/handlers/ConsentPage.ts, for readers. */
+export class ConsentPageApi extends HttpApiGroup.make("consentPage")
+  .add(
+    HttpApiEndpoint.get("show", "/oauth2/consent", {
+      query: { consent_challenge: Schema.String },
+      success: Page
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Ask somebody what a client may",
+        description: "The consent screen where DASHBOARD_URL is not set. Needs no JavaScript."
+      })
+    ),
+    HttpApiEndpoint.post("answer", "/oauth2/consent", {
+      payload: Schema.Struct({
+        consent_challenge: Schema.String,
+        token: Schema.String,
+        decision: Schema.Literals(["allow", "deny"]),
+        grant_scope: Schema.optionalKey(Schema.Array(Schema.String)),
+        remember: Schema.optionalKey(Schema.Literal("on"))
+      }).pipe(HttpApiSchema.asFormUrlEncoded()),
+      success: Page
+    }).annotateMerge(OpenApi.annotations({ summary: "Take the answer of that page's form" }))
+  )
+  .annotateMerge(OpenApi.annotations({ title: "Consent page" })) {}

@@ -1,0 +1,37 @@
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { Schema } from "effect"
+import { FlagEnvironment } from "../../domain/FlagEnvironment.ts"
+import {
+  FlagBulkEvaluation,
+  FlagBulkRequest,
+  FlagEvaluation,
+  FlagEvaluationRequest
+} from "../../domain/FlagEvaluation.ts"
+import { ErrorBody } from "../ErrorBody.ts"
+
+const query = { environment: Schema.optionalKey(FlagEnvironment) }
+const errors = (...statuses: ReadonlyArray<number>) =>
+  statuses.map((status) => ErrorBody.pipe(HttpApiSchema.status(status)))
+
+/** The contract of `/api/flags/evaluate`; served by http/handlers/FlagEvaluation.ts on the router itself. */
+export class FlagEvaluationApi extends HttpApiGroup.make("flagEvaluation")
+  .add(
+    HttpApiEndpoint.post("one", "/api/flags/evaluate", {
+      query,
+      payload: FlagEvaluationRequest,
+      success: FlagEvaluation,
+      error: errors(400, 401, 404, 413, 415, 502, 503, 504)
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Evaluate a flag",
+        description: "A disabled flag has its default variant. A rule that fails is `reason` ERROR, with status 200."
+      })
+    ),
+    HttpApiEndpoint.post("many", "/api/flags/evaluate/bulk", {
+      query,
+      payload: FlagBulkRequest,
+      success: FlagBulkEvaluation,
+      error: errors(400, 401, 413, 415, 502, 503, 504)
+    }).annotateMerge(OpenApi.annotations({ summary: "Evaluate up to 1000 flags, in their order" }))
+  )
+  .annotateMerge(OpenApi.annotations({ title: "Flag evaluation" })) {}

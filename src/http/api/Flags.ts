@@ -1,0 +1,142 @@
+import { Schema } from "effect"
+import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { Flag, FlagChange, FlagHistoryEntry, FlagPromotion, NewFlag } from "../../domain/Flag.ts"
+import { FlagEnvironment } from "../../domain/FlagEnvironment.ts"
+import { FlagStatus } from "../../domain/FlagEvaluation.ts"
+import { FlagSegment, FlagSegmentChange, NewFlagSegment } from "../../domain/FlagSegment.ts"
+import { Conflict, InvalidRequest, NotFound, PreconditionFailed, Unavailable } from "../../domain/errors.ts"
+import { Anybody, Management } from "../middleware/Access.ts"
+import { Utf8Bodies } from "../middleware/Utf8Bodies.ts"
+import { IfMatch, IfNoneMatch, Tagged } from "../Preconditions.ts"
+
+/** Any text: what can't be a key is not found. */
+const params = { key: Schema.String }
+/** Whose state, rule and default variant; FLAGS_ENVIRONMENT when it is not said. */
+const query = { environment: Schema.optionalKey(FlagEnvironment) }
+const BigId = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }))
+const page = {
+  limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 500 }))),
+  before: Schema.optionalKey(BigId)
+}
+const Success = Schema.Struct({ success: Schema.Literal(true) })
+const OneFlag = HttpApiSchema.WithHeaders(Flag, Tagged)
+const OneSegment = HttpApiSchema.WithHeaders(FlagSegment, Tagged)
+const refused = [NotFound, InvalidRequest, PreconditionFailed, Unavailable] as const
+const paging = "50 unless `limit` says otherwise, fewer when they are large; `before` is an id, for the next page."
+
+/** Feature flags and segments, for who may read them: any key (spec: Feature flags). */
+export class FlagsApi extends HttpApiGroup.make("flags")
+  .add(
+    HttpApiEndpoint.get("list", "/", { query, success: Schema.Array(Flag), error: Unavailable }).annotateMerge(
+      OpenApi.annotations({ summary: "List flags" })
+    ),
+    HttpApiEndpoint.get("status", "/status", { success: FlagStatus, error: Unavailable }).annotateMerge(
+      OpenApi.annotations({ summary: "Tell what evaluates flags, and whether it does" })
+    ),
+    HttpApiEndpoint.get("segments", "/segments", {
+      success: Schema.Array(FlagSegment),
+      error: Unavailable
+    }).annotateMerge(OpenApi.annotations({ summary: "List segments" })),
+    HttpApiEndpoint.get("segment", "/segments/:key", {
+      params,
+      headers: IfNoneMatch,
+      success: OneSegment,
+      error: [NotFound, InvalidRequest, Unavailable]
+    }).annotateMerge(OpenApi.annotations({ summary: "Show a segment" })),
+    HttpApiEndpoint.get("segmentHistory", "/segments/:key/history", {
+      params,
+      query: page,
+      success: Schema.Array(FlagHistoryEntry),
+      error: [NotFound, Unavailable]
+    }).annotateMerge(OpenApi.annotations({ summary: "List a segment's changes, newest first", description: paging })),
+    HttpApiEndpoint.get("find", "/:key", {
+      params,
+      query,
+      headers: IfNoneMatch,
+      success: OneFlag,
+      error: [NotFound, InvalidRequest, Unavailable]
+    }).annotateMerge(OpenApi.annotations({ summary: "Show a flag" })),
+    HttpApiEndpoint.get("history", "/:key/history", {
+      params,
+      query: page,
+      success: Schema.Array(FlagHistoryEntry),
+      error: [NotFound, Unavailable]
+    }).annotateMerge(OpenApi.annotations({ summary: "List a flag's changes, newest first", description: paging }))
+  )
+  .middleware(Anybody)
+  .prefix("/api/flags")
+  .annotateMerge(OpenApi.annotations({ title: "Feature flags", description: "Flags and segments" })) {}
+
+/** Changing them, for who may manage. Each record's ETag is its revision, which `If-Match` asks for. */
+export class FlagChangesApi extends HttpApiGroup.make("flagChanges")
+  .add(
+    HttpApiEndpoint.post("create", "/", {
+      query,
+      payload: NewFlag,
+      success: HttpApiSchema.WithHeaders(Flag, Tagged).pipe(HttpApiSchema.status(201)),
+      error: [InvalidRequest, Conflict, Unavailable]
+    }).annotateMerge(OpenApi.annotations({ summary: "Create a flag, alike in every environment" })),
+    HttpApiEndpoint.post("createSegment", "/segments", {
+      payload: NewFlagSegment,
+      success: HttpApiSchema.WithHeaders(FlagSegment, Tagged).pipe(HttpApiSchema.status(201)),
+      error: [InvalidRequest, Conflict, Unavailable]
+    }).annotateMerge(OpenApi.annotations({ summary: "Create a segment" })),
+    HttpApiEndpoint.put("updateSegment", "/segments/:key", {
+      params,
+      headers: IfMatch,
+      payload: FlagSegmentChange,
+      success: OneSegment,
+      error: refused
+    }).annotateMerge(
+      OpenApi.annotations({ summary: "Change a segment; flags that use it go by its new rules at once" })
+    ),
+    HttpApiEndpoint.delete("removeSegment", "/segments/:key", {
+      params,
+      headers: IfMatch,
+      success: Success,
+      error: [...refused, Conflict]
+    }).annotateMerge(OpenApi.annotations({ summary: "Delete a segment that nothing uses" })),
+    HttpApiEndpoint.put("update", "/:key", {
+      params,
+      query,
+      headers: IfMatch,
+      payload: FlagChange,
+      success: OneFlag,
+      error: refused
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Change a flag",
+        description:
+          "What is not given stays. `description` and `variants` are changed for all environments; `state`, `targeting` and `defaultVariant` for the selected one."
+      })
+    ),
+    HttpApiEndpoint.patch("toggle", "/:key/toggle", {
+      params,
+      query,
+      headers: IfMatch,
+      payload: [Schema.Struct({ environment: Schema.optionalKey(FlagEnvironment) }), Schema.Void],
+      success: OneFlag,
+      error: refused
+    }).annotateMerge(OpenApi.annotations({ summary: "Enable a flag that is disabled, disable one that is enabled" })),
+    HttpApiEndpoint.post("promote", "/:key/promote", {
+      params,
+      headers: IfMatch,
+      payload: FlagPromotion,
+      success: OneFlag,
+      error: refused
+    }).annotateMerge(
+      OpenApi.annotations({ summary: "Copy state, rule and default variant from one environment to another" })
+    ),
+    HttpApiEndpoint.delete("remove", "/:key", {
+      params,
+      headers: IfMatch,
+      success: Success,
+      error: refused
+    }).annotateMerge(OpenApi.annotations({ summary: "Delete a flag in every environment; its history stays" }))
+  )
+  .middleware(Utf8Bodies)
+  .middleware(Management)
+  .prefix("/api/flags")
+  // Every field that is wrong gets its line, not only the first.
+  .annotate(HttpApi.PayloadParseOptions, { errors: "all" })
+  .annotateMerge(OpenApi.annotations({ title: "Feature flag changes", description: "Flags and segments" })) {}

@@ -1,0 +1,26 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { Page } from "./ConsentPage.ts"
+
+/** Contract of http/handlers/LogoutPage.ts, for readers. */
+export class LogoutPageApi extends HttpApiGroup.make("logoutPage")
+  .add(
+    HttpApiEndpoint.get("show", "/oauth2/logout", {
+      query: { logout_challenge: Schema.String },
+      success: Page
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Ask somebody whether to sign out",
+        description: "For sign-outs that no client vouches for with a token. Needs no JavaScript."
+      })
+    ),
+    HttpApiEndpoint.post("answer", "/oauth2/logout", {
+      payload: Schema.Struct({
+        logout_challenge: Schema.String,
+        token: Schema.String,
+        decision: Schema.Literals(["leave", "stay"])
+      }).pipe(HttpApiSchema.asFormUrlEncoded()),
+      success: Page
+    }).annotateMerge(OpenApi.annotations({ summary: "Take the answer of that page's form" }))
+  )
+  .annotateMerge(OpenApi.annotations({ title: "Logout page" })) {}

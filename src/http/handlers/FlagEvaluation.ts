@@ -1,0 +1,87 @@
+import { Effect, Result } from "effect"
+import { HttpRouter, HttpServerRequest } from "effect/http"
+import { type FlagEnvironment, flagEnvironments } from "../../domain/FlagEnvironment.ts"
+import { contextProblems } from "../../domain/FlagJson.ts"
+import { type FlagProblem, problemLines } from "../../domain/FlagProblem.ts"
+import { type FlagContext } from "../../domain/FlagResult.ts"
+import { type ClientError, InvalidRequest } from "../../domain/errors.ts"
+import { isJsonObject, type JsonObject } from "../../domain/JsonObject.ts"
+import { FlagEvaluations } from "../../services/FlagEvaluations.ts"
+import { bodyLimit, jsonBody } from "../Body.ts"
+import { Entrance } from "../Entrance.ts"
+import { jsonAnswer } from "../JsonAnswer.ts"
+import { queryOf } from "../Paths.ts"
+
+/** Flags of one bulk request. */
+const mostKeys = 1000
+
+const invalid = (details: ReadonlyArray<string>) => new InvalidRequest({ error: "Invalid payload", details })
+
+const environmentsText = flagEnvironments.map((name) => `"${name}"`).join(" | ")
+
+interface Asked {
+  readonly context: FlagContext
+  readonly environment: FlagEnvironment | undefined
+}
+
+/**
+ * `/api/flags/evaluate` and `…/bulk`: the cheapest routes that there are, so they are read by hand. The contract for
+ * readers is http/api/FlagEvaluation.ts.
+ */
+export const FlagEvaluationRoutes = HttpRouter.use(
+  Effect.fnUntraced(function* (router) {
+    const entrance = yield* Entrance
+    const evaluations = yield* FlagEvaluations
+
+    const handle = (run: (body: JsonObject, asked: Asked) => Effect.Effect<unknown, ClientError>) =>
+      Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+        Effect.flatMap(entrance.anybody(request), () =>
+          Effect.flatMap(bodyOf(request), (body) => {
+            const asked = askedOf(body, request.url)
+            if (Result.isFailure(asked)) return Effect.fail(invalid(asked.failure))
+            return Effect.map(run(body, asked.success), (answer) => jsonAnswer(JSON.stringify(answer)))
+          })
+        )
+      )
+
+    const one = handle(({ flagKey }, { context, environment }) =>
+      typeof flagKey === "string"
+        ? evaluations.one(flagKey, context, environment)
+        : Effect.fail(invalid(["flagKey: Expected string"]))
+    )
+    const many = handle(({ flagKeys }, { context, environment }) =>
+      isKeys(flagKeys)
+        ? evaluations.many(flagKeys, context, environment)
+        : Effect.fail(invalid([`flagKeys: Expected an array of 1 to ${mostKeys} strings`]))
+    )
+    yield* router.add("POST", "/api/flags/evaluate", one)
+    yield* router.add("POST", "/api/flags/evaluate/bulk", many)
+  })
+)
+
+const isKeys = (value: unknown): value is ReadonlyArray<string> =>
+  Array.isArray(value) && value.length >= 1 && value.length <= mostKeys && value.every((key) => typeof key === "string")
+
+const bodyOf = (request: HttpServerRequest.HttpServerRequest) =>
+  Effect.flatMap(jsonBody(request, bodyLimit), ({ value }) =>
+    isJsonObject(value) ? Effect.succeed(value) : Effect.fail(invalid(["Expected object"]))
+  )
+
+/** What both routes take; or a line for each field that is wrong. */
+const askedOf = (body: JsonObject, url: string): Result.Result<Asked, ReadonlyArray<string>> => {
+  const problems: Array<FlagProblem> = []
+  const { context = {} } = body
+  if (!isJsonObject(context)) problems.push({ path: ["context"], problem: "Expected object" })
+  else for (const { path, problem } of contextProblems(context)) problems.push({ path: ["context", ...path], problem })
+  const inUrl = url.includes("?") ? new URLSearchParams(queryOf(url)).getAll("environment") : []
+  const named = [...inUrl, ...(body["environment"] === undefined ? [] : [body["environment"]])]
+  const environment = flagEnvironments.find((name) => name === named[0])
+  if (named.length > 0 && environment === undefined) {
+    problems.push({ path: ["environment"], problem: `Expected ${environmentsText}` })
+  } else if (named.some((name) => name !== environment)) {
+    problems.push({ path: ["environment"], problem: "Expected one environment" })
+  }
+  return problems.length > 0
+    ? Result.fail(problemLines(problems))
+    : Result.succeed({ context: context as FlagContext, environment })
+}

@@ -1,0 +1,108 @@
+import { Effect } from "effect"
+import { type HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { type FlagEnvironment } from "../../domain/FlagEnvironment.ts"
+import { InvalidRequest } from "../../domain/errors.ts"
+import { type Shown } from "../../domain/Revision.ts"
+import { FlagEngine } from "../../services/FlagEngine.ts"
+import { FlagHistory } from "../../services/FlagHistory.ts"
+import { Flags } from "../../services/Flags.ts"
+import { FlagSegments } from "../../services/FlagSegments.ts"
+import { FlagSets } from "../../services/FlagSets.ts"
+import { Api } from "../Api.ts"
+import { CurrentAuthor } from "../CurrentAuthor.ts"
+import { jsonAnswer } from "../JsonAnswer.ts"
+import { etagOf, expectedOf, unlessKnown } from "../Preconditions.ts"
+
+const success = { success: true as const }
+/** Entries of a page, unless it says otherwise. */
+const pageLimit = 50
+
+/** PostgreSQL wrote it: documents come back as they were sent. */
+const shown =
+  (status = 200) =>
+  ({ json, revision }: Shown) =>
+    jsonAnswer(json, { status, headers: { etag: etagOf(revision) } })
+const jsonList = (text: string): HttpServerResponse.HttpServerResponse => jsonAnswer(text)
+
+const twoEnvironments = new InvalidRequest({
+  error: "The environments in the body and in the query differ",
+  details: ["environment: Expected one"]
+})
+
+/** The one environment of a write, from its query or its body. */
+const selectedOf = (inQuery: FlagEnvironment | undefined, inBody: FlagEnvironment | undefined) =>
+  inQuery === undefined || inBody === undefined || inQuery === inBody
+    ? Effect.succeed(inQuery ?? inBody)
+    : Effect.fail(twoEnvironments)
+
+export const FlagsHandlers = HttpApiBuilder.group(
+  Api,
+  "flags",
+  Effect.fn(function* (handlers) {
+    const flags = yield* Flags
+    const segments = yield* FlagSegments
+    const history = yield* FlagHistory
+    const engine = yield* FlagEngine
+    const sets = yield* FlagSets
+    return handlers.handleAll({
+      list: ({ query }) => Effect.map(flags.list(query.environment), jsonList),
+      status: () => Effect.map(engine.status, (status) => ({ ...status, revision: sets.revision() })),
+      segments: () => Effect.map(segments.list, jsonList),
+      segment: ({ headers, params }) =>
+        Effect.flatMap(segments.find(params.key), (found) =>
+          unlessKnown(headers, found.revision, () => shown()(found))
+        ),
+      segmentHistory: ({ params, query: { before, limit = pageLimit } }) =>
+        Effect.map(history.page("segment", params.key, limit, before), jsonList),
+      find: ({ headers, params, query }) =>
+        Effect.flatMap(flags.find(params.key, query.environment), (found) =>
+          unlessKnown(headers, found.revision, () => shown()(found))
+        ),
+      history: ({ params, query: { before, limit = pageLimit } }) =>
+        Effect.map(history.page("flag", params.key, limit, before), jsonList)
+    })
+  })
+)
+
+export const FlagChangesHandlers = HttpApiBuilder.group(
+  Api,
+  "flagChanges",
+  Effect.fn(function* (handlers) {
+    const flags = yield* Flags
+    const segments = yield* FlagSegments
+    return handlers.handleAll({
+      create: Effect.fnUntraced(function* ({ payload, query }) {
+        const selected = yield* selectedOf(query.environment, payload.environment)
+        return shown(201)(yield* flags.create(yield* CurrentAuthor, payload, selected))
+      }),
+      update: Effect.fnUntraced(function* ({ headers, params, payload, query }) {
+        const selected = yield* selectedOf(query.environment, payload.environment)
+        const expected = yield* expectedOf(headers)
+        return shown()(yield* flags.update(yield* CurrentAuthor, params.key, payload, selected, expected))
+      }),
+      toggle: Effect.fnUntraced(function* ({ headers, params, payload, query }) {
+        const selected = yield* selectedOf(query.environment, payload?.environment)
+        return shown()(yield* flags.toggle(yield* CurrentAuthor, params.key, selected, yield* expectedOf(headers)))
+      }),
+      promote: Effect.fnUntraced(function* ({ headers, params, payload }) {
+        return shown()(yield* flags.promote(yield* CurrentAuthor, params.key, payload, yield* expectedOf(headers)))
+      }),
+      remove: Effect.fnUntraced(function* ({ headers, params }) {
+        yield* flags.remove(yield* CurrentAuthor, params.key, yield* expectedOf(headers))
+        return success
+      }),
+      createSegment: Effect.fnUntraced(function* ({ payload }) {
+        return shown(201)(yield* segments.create(yield* CurrentAuthor, payload))
+      }),
+      updateSegment: Effect.fnUntraced(function* ({ headers, params, payload }) {
+        const expected = yield* expectedOf(headers)
+        return shown()(yield* segments.update(yield* CurrentAuthor, params.key, payload, expected))
+      }),
+      removeSegment: Effect.fnUntraced(function* ({ headers, params }) {
+        yield* segments.remove(yield* CurrentAuthor, params.key, yield* expectedOf(headers))
+        return success
+      })
+    })
+  })
+)

@@ -1,0 +1,53 @@
+import { setTimeout as sleep } from "node:timers/promises"
+
+/** One call of the Chrome DevTools Protocol, in a tab. */
+export type Send = <A>(method: string, params?: object) => Promise<A>
+
+/** A tab of a browser. */
+export interface Tab extends AsyncDisposable {
+  readonly send: Send
+  /** Opens an address and waits until its page is there. */
+  readonly go: (url: string) => Promise<void>
+  /** The text that an expression is, once it is one and not "". */
+  readonly soon: (expression: string) => Promise<string>
+  /** Clicks in the middle of the first element that a selector finds, as a mouse does. */
+  readonly click: (selector: string) => Promise<void>
+  /** What it looks like: bytes of a PNG. */
+  readonly picture: () => Promise<Buffer>
+}
+
+export const makeTab = (send: Send, close: () => Promise<unknown>): Tab => {
+  const soon = async (expression: string) => {
+    for (const deadline = Date.now() + 20_000; Date.now() < deadline; await sleep(25)) {
+      const { result } = await send<{ result: { value?: unknown } }>("Runtime.evaluate", {
+        expression,
+        returnByValue: true
+      }).catch(() => ({ result: {} as { value?: unknown } })) // between two pages
+      if (typeof result.value === "string" && result.value !== "") return result.value
+    }
+    throw new Error(`The page never had: ${expression}`)
+  }
+  return {
+    send,
+    soon,
+    go: async (url) => {
+      const { errorText } = await send<{ errorText?: string }>("Page.navigate", { url })
+      if (errorText !== undefined) throw new Error(`${url}: ${errorText}`)
+      await soon("document.readyState === 'complete' ? location.href : ''")
+    },
+    click: async (selector) => {
+      const box = await soon(`(() => {
+        const element = document.querySelector(${JSON.stringify(selector)})
+        element?.scrollIntoView({ block: "center" })
+        const box = element?.getBoundingClientRect()
+        return box === undefined ? "" : JSON.stringify([box.x + box.width / 2, box.y + box.height / 2])
+      })()`)
+      const [x, y] = JSON.parse(box) as [number, number]
+      for (const type of ["mousePressed", "mouseReleased"]) {
+        await send("Input.dispatchMouseEvent", { type, x, y, button: "left", clickCount: 1 })
+      }
+    },
+    picture: async () => Buffer.from((await send<{ data: string }>("Page.captureScreenshot")).data, "base64"),
+    [Symbol.asyncDispose]: async () => void (await close())
+  }
+}

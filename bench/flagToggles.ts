@@ -9,7 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { now } from "./clock.ts"
 import { newFlag } from "./flagRules.ts"
 import { freePort, start, stop } from "./processes.ts"
-import { ask, defaultEntry, type Service } from "./service.ts"
+import { ask, defaultEntry, ready, type Service } from "./service.ts"
 import { millis, percentiles, printTable } from "./table.ts"
 
 const key = "bench-toggle"
@@ -40,11 +40,7 @@ const replica = async ({ databaseUrl, dataDir }: Service) => {
     LOG_LEVEL: "Warn"
   })
   child.stdout.resume()
-  for (let tries = 0; tries < 300; tries++) {
-    const answer = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined)
-    if (answer?.status === 200) break
-    await sleep(100)
-  }
+  await ready(`http://127.0.0.1:${port}`, () => child.exitCode)
   const end = async () => {
     await stop(child)
     await rm(own, { recursive: true, force: true })

@@ -97,7 +97,7 @@ const startService = async ({ entry, env, profileDir, setup }: ServiceOptions): 
 }
 
 /** The first start makes a database cluster, which takes a few seconds. */
-const ready = async (url: string, exitCode: () => number | null) => {
+export const ready = async (url: string, exitCode: () => number | null) => {
   for (let tries = 0; tries < 600; tries++) {
     const answer = await fetch(`${url}/readyz`).catch(() => undefined)
     if (answer?.status === 200) return

@@ -6,6 +6,7 @@ import { type Chromium, findChromium, startChromium } from "../support/browser.t
 import { authorizationUrl, browserOf, consentChallenge, makeClient } from "../support/codeFlow.ts"
 import { cookieOf, makePerson, tokenOf } from "../support/idp.ts"
 import { type IdentityService, startIdentityService } from "../support/identity.ts"
+import { openPage, sendForm, tokenIn } from "../support/pageForm.ts"
 import { type Tab } from "../support/tab.ts"
 import { type Credential } from "../../src/domain/Identity.ts"
 
@@ -39,21 +40,15 @@ const urlOf = (clientId: string) => authorizationUrl(parts, clientId, { redirect
 
 describe("the consent page", () => {
   const show = async (who: Credential, challenge: string) => {
-    const browser = browserOf(who)
     const url = `${parts.service.url}/oauth2/consent?consent_challenge=${encodeURIComponent(challenge)}`
-    const page = await browser.once(url, { headers: { accept: "text/html" } })
-    return { ...page, token: /name="token"\s+value="([^"]+)"/.exec(page.text)?.[1] ?? "" }
+    const page = await openPage(browserOf(who), url)
+    return { ...page, token: tokenIn(page) }
   }
-  const send = async (
+  const send = (
     who: Credential | undefined,
-    form: Record<string, string>,
-    headers: Record<string, string> = {}
-  ) =>
-    browserOf(who).once(`${parts.service.url}/oauth2/consent`, {
-      method: "POST",
-      headers: { accept: "text/html", "content-type": "application/x-www-form-urlencoded", ...headers },
-      body: new URLSearchParams(form).toString()
-    })
+    form: Readonly<Record<string, string>>,
+    headers: Readonly<Record<string, string>> = {}
+  ) => sendForm(browserOf(who), `${parts.service.url}/oauth2/consent`, form, headers)
 
   it("takes its own form only, of the same session and challenge", async () => {
     const [owner, other] = [await somebody(), await somebody()]

@@ -103,6 +103,17 @@ describe("a start that can't be ends with one line", () => {
     ["MIGRATIONS_TOOL", "knex", /one of auto, drizzle, prisma, own/],
     ["MIGRATIONS_TIMEOUT", "soon", /a duration such as/],
     ["DASHBOARD_URL", "dashboard", /an absolute URL/],
+    ["DASHBOARD_URL", "https://dashboard.example.com/?tab=1", /without query or user name/],
+    ["PUBLIC_URL", "api.example.com", /an absolute URL/],
+    ["PUBLIC_URL", "https://me@api.example.com", /without query or user name/],
+    ["IDP_PUBLIC_URL", "idp", /an absolute URL/],
+    ["IDP_PUBLIC_URL", "https://me:pw@id.example.com", /without user, query and fragment/],
+    ["IDP_PUBLIC_URL", "https://id.example.com/#top", /without user, query and fragment/],
+    ["IDP_ADMIN_URL", "ftp://id.example.com", /an http or https URL/],
+    ["OAUTH2_PUBLIC_URL", "oauth2", /an absolute URL/],
+    ["OAUTH2_ADMIN_URL", "http://127.0.0.1:4445/?a=1", /without user, query and fragment/],
+    ["OAUTH2_ADMIN_TOKEN", "two words", /printable ASCII without spaces/],
+    ["SVC_AUTH_REQUIRED", "1", /true or false/],
     ["LOG_LEVEL", "Loud", /one of All, Trace/],
     ["OTEL_EXPORTER_OTLP_ENDPOINT", "collector", /an absolute URL/],
     ["DATABASE_URL", "mysql://nobody:secret@h/db", /postgres:\/\/user:password@host/]
@@ -115,6 +126,12 @@ describe("a start that can't be ends with one line", () => {
     assert.match(lines[0] ?? "", new RegExp(`^svc: ${name} `))
     assert.match(lines[0] ?? "", says)
     assert.notInclude(end.output, "secret")
+  })
+
+  it("misses the identity provider of an admin address", async () => {
+    const end = await runToEnd({ DATABASE_URL: nowhere, IDP_ADMIN_URL: "http://127.0.0.1:4434" })
+    assert.strictEqual(end.code, 1)
+    assert.strictEqual(end.output, "svc: IDP_PUBLIC_URL must be set, because IDP_ADMIN_URL is\n")
   })
 
   it("names a port that is taken", async () => {

@@ -7,7 +7,7 @@ import { afterAll, assert, beforeAll, describe, inject, it } from "vitest"
 import { type Browser, findChromium, imitatedBrowser, startChromium } from "../support/browser.ts"
 import { makeBuckets } from "../support/buckets.ts"
 import { ask } from "../support/client.ts"
-import { filesOf, freePort, readReadme } from "../support/readme.ts"
+import { filesOf, freePort, readGuide } from "../support/readme.ts"
 import { until } from "../support/service.ts"
 
 const service = inject("service")
@@ -23,7 +23,7 @@ if (chromium === undefined) {
 const startAlbum = async (bucket: string) => {
   const directory = await mkdtemp(join(tmpdir(), "svc-album-"))
   const port = await freePort()
-  for (const { name, text } of filesOf(await readReadme())) {
+  for (const { name, text } of filesOf(await readGuide("README.md"))) {
     const here = text.replaceAll("127.0.0.1:3000", new URL(service.url).host).replaceAll("/photos/", `/${bucket}/`)
     await writeFile(join(directory, name), here.replaceAll(/\b4001\b/g, String(port)))
   }

@@ -14,12 +14,13 @@ interface ReadmeFile {
   readonly text: string
 }
 
-export const readReadme = () => readFile(join(root, "README.md"), "utf8")
+/** Markdown, by its path in the project. */
+export const readGuide = (path: string) => readFile(join(root, path), "utf8")
 
-/** The README's `console` blocks: `$ ` begins a command, `> ` goes on with it, other lines are what it answers. */
-export const stepsOf = (readme: string): ReadonlyArray<Step> => {
+/** A guide's `console` blocks: `$ ` begins a command, `> ` goes on with it, other lines are what it answers. */
+export const stepsOf = (guide: string): ReadonlyArray<Step> => {
   const steps: Array<Step> = []
-  for (const [, block = ""] of readme.matchAll(/```console\n([^]*?)```/g)) {
+  for (const [, block = ""] of guide.matchAll(/```console\n([^]*?)```/g)) {
     for (const line of block.trimEnd().split("\n")) {
       const last = steps.at(-1)
       if (line.startsWith("$ ")) steps.push({ command: line.slice(2), expected: "" })
@@ -33,12 +34,12 @@ export const stepsOf = (readme: string): ReadonlyArray<Step> => {
 }
 
 /** Its `js` and `html` blocks, by the file name in their first line. */
-export const filesOf = (readme: string): ReadonlyArray<ReadmeFile> =>
-  [...readme.matchAll(/```(?:js\n\/\/ (\S+)|html\n<!-- (\S+) -->)\n([^]*?)```/g)].map(
+export const filesOf = (guide: string): ReadonlyArray<ReadmeFile> =>
+  [...guide.matchAll(/```(?:js\n\/\/ (\S+)|html\n<!-- (\S+) -->)\n([^]*?)```/g)].map(
     ([, program, page, text = ""]) => ({ name: program ?? page ?? "", text })
   )
 
-/** Instead of one that the README names. */
+/** Instead of one that a guide names. */
 export const freePort = () =>
   new Promise<number>((done) => {
     const server = createServer().listen(0, "127.0.0.1", () => {

@@ -71,7 +71,7 @@ const freePorts = { PORT: "0", S3_EMBEDDED_PORT: "0", FLAGS_PORT: "0", FLAGS_HTT
 export const runToEnd = async (env: Readonly<Record<string, string>>, program = ["src/main.ts"]): Promise<End> => {
   const dataDir = await makeDataDir()
   const { child, ended } = launch(program, { ...freePorts, SVC_DATA_DIR: dataDir, ...env })
-  const timer = setTimeout(() => child.kill("SIGKILL"), 10_000)
+  const timer = setTimeout(() => child.kill("SIGKILL"), 30_000)
   return ended.finally(() => {
     clearTimeout(timer)
     return removeDataDir(dataDir)

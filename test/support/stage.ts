@@ -2,7 +2,7 @@ import { startFakeIdP } from "../fakes/idp/server.ts"
 import { type OAuth2Server, startOAuth2Server } from "../fakes/oauth2/server.ts"
 import { type IdPUnderTest } from "./idp.ts"
 import { otherOAuth2Server } from "./oauth2.ts"
-import { type Service, startService } from "./service.ts"
+import { type Service, type ServiceOptions, startService } from "./service.ts"
 import { afterLogout, dashboard, type Stage } from "./signingIn.ts"
 
 const { IDP_TEST_ADMIN_URL, IDP_TEST_PUBLIC_URL, SVC_TEST_PORT } = process.env
@@ -25,9 +25,9 @@ const otherIdP: IdPUnderTest | undefined =
 
 /**
  * With fakes, or with the servers of IDP_TEST_* and OAUTH2_TEST_*. Those send browsers to fixed addresses, so the
- * service takes the port SVC_TEST_PORT then.
+ * service takes the port SVC_TEST_PORT then. Its other settings are over what is usual.
  */
-export const startStage = async (): Promise<FullStage> => {
+export const startStage = async (options: ServiceOptions = {}): Promise<FullStage> => {
   await using started = new AsyncDisposableStack()
   const idp = otherIdP ?? (await fakeIdP(started))
   const adminToken = otherOAuth2Server === undefined ? "admin-token-for-nobody-else" : ""
@@ -36,6 +36,7 @@ export const startStage = async (): Promise<FullStage> => {
   const { adminUrl, publicUrl } = otherOAuth2Server ?? fake!
   const service = started.use(
     await startService({
+      ...options,
       env: {
         ...(fake === undefined ? { PORT: SVC_TEST_PORT ?? "" } : {}),
         DASHBOARD_URL: dashboard,
@@ -43,7 +44,8 @@ export const startStage = async (): Promise<FullStage> => {
         IDP_ADMIN_URL: idp.adminUrl,
         OAUTH2_PUBLIC_URL: publicUrl,
         OAUTH2_ADMIN_URL: adminUrl,
-        OAUTH2_ADMIN_TOKEN: adminToken
+        OAUTH2_ADMIN_TOKEN: adminToken,
+        ...options.env
       }
     })
   )

@@ -14,6 +14,7 @@ import { show } from "./flows.ts"
 import { beginLogin, submitLogin } from "./login.ts"
 import { beginRecovery, openLink, submitRecovery } from "./recovery.ts"
 import { beginLogout, listSessions, logout, logoutToken, revoke, revokeOthers, whoami } from "./sessions.ts"
+import { beginRegistration, submitRegistration } from "./registration.ts"
 import { beginSettings, submitSettings } from "./settings.ts"
 import { type Settings, State } from "./state.ts"
 import { type Call, failure, missing, Refused, type Reply } from "./wire.ts"
@@ -34,6 +35,8 @@ const publicPages: Readonly<Record<string, Page>> = {
   "GET /self-service/login/api": (state, call) => beginLogin(state, call, "api"),
   "GET /self-service/login/flows": (state, call) => show(state, call, "login"),
   "POST /self-service/login": submitLogin,
+  "GET /self-service/registration/api": beginRegistration,
+  "POST /self-service/registration": submitRegistration,
   "GET /self-service/settings/browser": beginSettings,
   "GET /self-service/settings/flows": (state, call) => show(state, call, "settings"),
   "POST /self-service/settings": submitSettings,
@@ -156,6 +159,7 @@ const usual = (given: FakeIdPOptions): Settings => ({
   methods: { ...methods, ...given.methods },
   uiUrls: given.uiUrls ?? {
     login: "http://127.0.0.1:3000/login",
+    registration: "http://127.0.0.1:3000/registration",
     settings: "http://127.0.0.1:3000/settings",
     recovery: "http://127.0.0.1:3000/recovery"
   },

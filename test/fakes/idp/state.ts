@@ -69,7 +69,7 @@ export interface Session {
   methods: Array<{ readonly method: string; readonly aal: string; readonly completed_at: string }>
 }
 
-export type FlowKind = "login" | "settings" | "recovery"
+export type FlowKind = "login" | "registration" | "settings" | "recovery"
 
 export interface FormNode {
   readonly type: string

@@ -1,0 +1,42 @@
+import { createIdentity } from "./admin.ts"
+import { begin, checkNoBrowser, errorText, input, needFresh, needMethod, refusedForm, submitted } from "./flows.ts"
+import { type State } from "./state.ts"
+import { type Call, deviceOf, type Reply } from "./wire.ts"
+
+/** GET /self-service/registration/api */
+export const beginRegistration = (state: State, call: Call): Reply =>
+  begin(state, call, {
+    kind: "registration",
+    type: "api",
+    furnish: (flow) => {
+      flow.nodes = [input("default", "traits.email"), input("profile", "method", "profile")]
+    }
+  })
+
+/** POST /self-service/registration?flow= : with a password; nobody is signed in by it. */
+export const submitRegistration = (state: State, call: Call): Reply => {
+  const flow = submitted(state, call, "registration")
+  needFresh(state, flow)
+  checkNoBrowser(state, flow, call)
+  needMethod(state, "password")
+  const { password, traits } = call.body as {
+    readonly password?: string
+    readonly traits?: { readonly email?: string }
+  }
+  if (typeof password !== "string" || password.length < 8)
+    throw refusedForm(
+      state,
+      flow,
+      [errorText(4_000_032, "The password must be at least 8 characters long")],
+      "password"
+    )
+  if (state.byIdentifier(traits?.email ?? "") !== undefined)
+    throw refusedForm(state, flow, [errorText(4_000_007, "An account with the same identifier exists already.")])
+  const { body } = createIdentity(state, {
+    ...call,
+    body: { traits, credentials: { password: { config: { password } } } }
+  })
+  // One that nobody gets, but that is listed.
+  state.open(state.byIdentifier(traits?.email ?? "")!, "password", deviceOf(call))
+  return { status: 200, body: { identity: body, continue_with: null } }
+}

@@ -1,4 +1,4 @@
-import { NodeRuntime } from "@effect/platform-node"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Cause, Console, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { hashOf, KeyType, makeRawKey, prefixOf } from "./domain/ApiKey.ts"

@@ -1,4 +1,4 @@
-import { NodeWS } from "@effect/platform-node"
+import * as NodeWS from "@effect/platform-node/NodeWS"
 
 /** What a client's socket buffers, in bytes; what more there is waits here, as texts that all clients share. */
 const outboundLimit = 1024 * 1024

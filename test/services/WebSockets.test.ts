@@ -1,4 +1,4 @@
-import { NodeWS } from "@effect/platform-node"
+import * as NodeWS from "@effect/platform-node/NodeWS"
 import { type AddressInfo } from "node:net"
 import { afterEach, assert, beforeEach, describe, it, vi } from "vitest"
 import { WebSocket } from "ws"

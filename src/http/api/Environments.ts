@@ -1,0 +1,80 @@
+import { Schema } from "effect"
+import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { Environment, EnvironmentChange, EnvironmentId, NewEnvironment } from "../../domain/Environment.ts"
+import {
+  BadGateway,
+  Conflict,
+  Forbidden,
+  GatewayTimeout,
+  InvalidRequest,
+  NotFound,
+  Unavailable
+} from "../../domain/errors.ts"
+import { Management } from "../middleware/Access.ts"
+import { Utf8Bodies } from "../middleware/Utf8Bodies.ts"
+
+const ofProject = "/api/projects/:projectId/environments"
+const inProject = { projectId: Schema.String }
+const one = "/api/environments/:id"
+const params = { id: EnvironmentId }
+
+/** Environments of the project (spec: Environment). */
+export class EnvironmentsApi extends HttpApiGroup.make("environments")
+  .add(
+    HttpApiEndpoint.get("list", ofProject, {
+      params: inProject,
+      query: { include_deleted: Schema.optionalKey(Schema.Literals(["true", "false"])) },
+      success: Schema.Array(Environment),
+      error: [NotFound, Unavailable]
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "List environments",
+        description: "`include_deleted=true` shows those too that were deleted."
+      })
+    ),
+    HttpApiEndpoint.post("create", ofProject, {
+      params: inProject,
+      payload: NewEnvironment,
+      success: Environment.pipe(HttpApiSchema.status(201)),
+      error: [NotFound, InvalidRequest, Forbidden, Conflict, BadGateway, Unavailable, GatewayTimeout]
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Create an environment with its schema and its bucket",
+        description: "The first one is the default. When the schema or the bucket can't be made, nothing is."
+      })
+    ),
+    HttpApiEndpoint.get("find", one, {
+      params,
+      success: Environment,
+      error: [NotFound, Unavailable]
+    }).annotateMerge(OpenApi.annotations({ summary: "Show an environment" })),
+    HttpApiEndpoint.patch("update", one, {
+      params,
+      payload: EnvironmentChange,
+      success: Environment,
+      error: [NotFound, InvalidRequest, Forbidden, Conflict, Unavailable]
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Change an environment",
+        description:
+          "`config`: keys that are given are set, null takes one away. `is_default: true` takes it from the one that was."
+      })
+    ),
+    HttpApiEndpoint.delete("remove", one, {
+      params,
+      success: Schema.Struct({ success: Schema.Literal(true) }),
+      error: [NotFound, Conflict, Unavailable]
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Delete an environment that is not the default",
+        description: "Its schema and its bucket are kept."
+      })
+    )
+  )
+  .middleware(Utf8Bodies)
+  .middleware(Management)
+  // Every field that is wrong gets its line, not only the first.
+  .annotate(HttpApi.PayloadParseOptions, { errors: "all" })
+  .annotateMerge(
+    OpenApi.annotations({ title: "Environments", description: "A schema and a bucket each; not those of flags" })
+  ) {}

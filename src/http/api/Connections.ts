@@ -1,0 +1,56 @@
+import { Schema } from "effect"
+import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { Connection, ConnectionChange, ConnectionCheck, ConnectionId, NewConnection } from "../../domain/Connection.ts"
+import { Conflict, NotFound, Unavailable } from "../../domain/errors.ts"
+import { Management } from "../middleware/Access.ts"
+import { Utf8Bodies } from "../middleware/Utf8Bodies.ts"
+
+const params = { id: ConnectionId }
+
+/** Saved connection strings (spec: connections). */
+export class ConnectionsApi extends HttpApiGroup.make("connections")
+  .add(
+    HttpApiEndpoint.get("list", "/", { success: Schema.Array(Connection), error: Unavailable }).annotateMerge(
+      OpenApi.annotations({ summary: "List saved connections, passwords masked" })
+    ),
+    HttpApiEndpoint.post("create", "/", {
+      payload: NewConnection,
+      success: Connection.pipe(HttpApiSchema.status(201)),
+      error: [Conflict, Unavailable]
+    }).annotateMerge(OpenApi.annotations({ summary: "Save a connection string, encrypted" })),
+    HttpApiEndpoint.get("find", "/:id", { params, success: Connection, error: [NotFound, Unavailable] }).annotateMerge(
+      OpenApi.annotations({ summary: "Show a saved connection, its password masked" })
+    ),
+    HttpApiEndpoint.patch("update", "/:id", {
+      params,
+      payload: ConnectionChange,
+      success: Connection,
+      error: [NotFound, Conflict, Unavailable]
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Change a saved connection",
+        description: "What was encrypted with an old key is encrypted with the current one, even by `{}`."
+      })
+    ),
+    HttpApiEndpoint.delete("remove", "/:id", {
+      params,
+      success: Schema.Struct({ success: Schema.Literal(true) }),
+      error: [NotFound, Unavailable]
+    }).annotateMerge(OpenApi.annotations({ summary: "Delete a saved connection" })),
+    HttpApiEndpoint.post("test", "/:id/test", {
+      params,
+      success: ConnectionCheck,
+      error: [NotFound, Unavailable]
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Try a saved connection for up to 5 seconds",
+        description:
+          "PostgreSQL: signs in and runs `select 1`. Others: only whether somebody accepts connections there, by TLS where the connection begins with it."
+      })
+    )
+  )
+  .middleware(Utf8Bodies)
+  .middleware(Management)
+  .prefix("/api/connections")
+  .annotate(HttpApi.PayloadParseOptions, { errors: "all" })
+  .annotateMerge(OpenApi.annotations({ title: "Connections", description: "Other databases, saved encrypted" })) {}

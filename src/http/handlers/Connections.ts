@@ -1,0 +1,20 @@
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { Connections } from "../../services/Connections.ts"
+import { Api } from "../Api.ts"
+
+export const ConnectionsHandlers = HttpApiBuilder.group(
+  Api,
+  "connections",
+  Effect.fn(function* (handlers) {
+    const connections = yield* Connections
+    return handlers.handleAll({
+      list: () => connections.list,
+      create: ({ payload }) => connections.create(payload),
+      find: ({ params }) => connections.find(params.id),
+      update: ({ params, payload }) => connections.update(params.id, payload),
+      remove: ({ params }) => Effect.as(connections.remove(params.id), { success: true as const }),
+      test: ({ params }) => connections.test(params.id)
+    })
+  })
+)

@@ -1,0 +1,20 @@
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { ForeignData } from "../../services/ForeignData.ts"
+import { ForeignImports } from "../../services/ForeignImports.ts"
+import { Api } from "../Api.ts"
+
+export const ForeignDataHandlers = HttpApiBuilder.group(
+  Api,
+  "foreignData",
+  Effect.fn(function* (handlers) {
+    const foreignData = yield* ForeignData
+    const imports = yield* ForeignImports
+    return handlers.handleAll({
+      list: () => foreignData.list,
+      createServer: ({ payload }) => foreignData.createServer(payload),
+      createMapping: ({ payload }) => foreignData.createMapping(payload),
+      import: ({ payload }) => imports.run(payload)
+    })
+  })
+)

@@ -1,9 +1,11 @@
-import { NodeRuntime } from "@effect/platform-node"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Cause, Effect, Exit, Layer } from "effect"
 import { HttpMiddleware, HttpRouter } from "effect/http"
 import { secret, text } from "./domain/Settings.ts"
 import { layerBodyLimit } from "./http/Body.ts"
 import { routerConfig, Routes } from "./http/Routes.ts"
+import { layerConnectionProbe } from "./layers/ConnectionProbeNet.ts"
+import { layerBranchDatabases } from "./layers/BranchDatabasesPostgres.ts"
 import { DataDir } from "./layers/DataDir.ts"
 import { layerEmbedded } from "./layers/EmbeddedPostgres.ts"
 import { layerExternal } from "./layers/ExternalPostgres.ts"
@@ -25,11 +27,20 @@ import { layerExternalS3 } from "./layers/ObjectStoreAddress.ts"
 import { layerEmbeddedS3 } from "./layers/ObjectStoreEmbedded.ts"
 import { layerObjectStore } from "./layers/ObjectStoreS3.ts"
 import { layerDb, layerOwnTables } from "./layers/Postgres.ts"
-import { layerJwtSecret, layerJwtSecretKept } from "./layers/Secrets.ts"
+import { layerEncryptionKeys, layerEncryptionKeysKept, layerJwtSecret, layerJwtSecretKept } from "./layers/Secrets.ts"
 import { reportStartFailure } from "./layers/StartError.ts"
 import { layerWebhookTransport } from "./layers/WebhookTransportHttp.ts"
+import { Branches } from "./services/Branches.ts"
+import { BranchSettings } from "./services/BranchSettings.ts"
+import { layerBranchUpkeep } from "./services/BranchUpkeep.ts"
 import { Catalogues } from "./services/Catalogues.ts"
+import { Connections } from "./services/Connections.ts"
+import { ConnectionSettings } from "./services/ConnectionSettings.ts"
 import { DatabaseSchemas } from "./services/DatabaseSchemas.ts"
+import { EnvironmentBuckets } from "./services/EnvironmentBuckets.ts"
+import { Environments } from "./services/Environments.ts"
+import { EnvironmentSettings } from "./services/EnvironmentSettings.ts"
+import { EnvironmentTurns } from "./services/EnvironmentTurns.ts"
 import { FlagEvaluations } from "./services/FlagEvaluations.ts"
 import { FlagHistory } from "./services/FlagHistory.ts"
 import { FlagRecords } from "./services/FlagRecords.ts"
@@ -39,6 +50,9 @@ import { FlagSets } from "./services/FlagSets.ts"
 import { FlagSettings } from "./services/FlagSettings.ts"
 import { layerFlagUsage } from "./services/FlagUsage.ts"
 import { FlagWriter } from "./services/FlagWriter.ts"
+import { ForeignData } from "./services/ForeignData.ts"
+import { ForeignImports } from "./services/ForeignImports.ts"
+import { ForeignSessions } from "./services/ForeignSessions.ts"
 import { Functions } from "./services/Functions.ts"
 import { GuessLimits } from "./services/GuessLimits.ts"
 import { IdentityMarks } from "./services/IdentityMarks.ts"
@@ -86,8 +100,10 @@ const World = Layer.unwrap(
   Effect.gen(function* () {
     const uri = yield* secret("DATABASE_URL")
     return uri === undefined
-      ? Layer.mergeAll(layerEmbedded, layerJwtSecretKept, layerKeysFile).pipe(Layer.provide(DataDir.layer))
-      : Layer.mergeAll(layerExternal(uri), layerJwtSecret, layerNoKeysFile)
+      ? Layer.mergeAll(layerEmbedded, layerJwtSecretKept, layerEncryptionKeysKept, layerKeysFile).pipe(
+          Layer.provide(DataDir.layer)
+        )
+      : Layer.mergeAll(layerExternal(uri), layerJwtSecret, layerEncryptionKeys, layerNoKeysFile)
   })
 )
 
@@ -118,11 +134,14 @@ const Ports = layerDb.pipe(
   Layer.provideMerge(
     Layer.mergeAll(
       RowSettings.layer,
+      BranchSettings.layer,
       RealtimeSettings.layer,
       WebhookSettings.layer,
       FlagSettings.layer,
       IdentitySettings.layer,
       MigrationSettings.layer,
+      EnvironmentSettings.layer,
+      ConnectionSettings.layer,
       IdentityServers,
       Tokens.layer,
       layerHttpSettings
@@ -166,10 +185,26 @@ const IdentityParts = Layer.mergeAll(Mfa.layer, SignIn.layer, OAuth2Bridge.layer
   Layer.provideMerge(Layer.mergeAll(Sessions.layer, OAuth2Claims.layer, IdentityMarks.layer))
 )
 
+// Copies of the database.
+const BranchParts = layerBranchUpkeep.pipe(Layer.provideMerge(Branches.layer), Layer.provide(layerBranchDatabases))
+
 // The user's migration files.
 const MigrationParts = Migrations.layer.pipe(
   Layer.provide(Layer.mergeAll(MigrationHistories.layer, MigrationRunner.layer, MigrationTurns.layer)),
   Layer.provide(layerMigrationDirectory)
+)
+
+// Environments: a schema and a bucket each.
+const EnvironmentParts = Environments.layer.pipe(
+  Layer.provide(Layer.mergeAll(EnvironmentBuckets.layer, EnvironmentTurns.layer))
+)
+
+// Connection strings of other databases.
+const ConnectionParts = Connections.layer.pipe(Layer.provide(layerConnectionProbe))
+
+// Tables of other databases.
+const ForeignDataParts = Layer.mergeAll(ForeignData.layer, ForeignImports.layer).pipe(
+  Layer.provide(ForeignSessions.layer)
 )
 
 // What the service can do.
@@ -182,6 +217,10 @@ const Capabilities = Layer.mergeAll(
   StorageParts,
   FlagParts,
   MigrationParts,
+  BranchParts,
+  EnvironmentParts,
+  ConnectionParts,
+  ForeignDataParts,
   IdentityParts
 ).pipe(
   Layer.provideMerge(Realtime.layer),

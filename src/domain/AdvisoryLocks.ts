@@ -14,5 +14,11 @@ export const pruneLock = "7298113044"
 export const alarmLock = "7298113045"
 /** Changes of flags and segments are made one after the other, each checked against what the one before left. */
 export const flagsLock = "7298113046"
+/** Environments are made one after the other, and what a failed attempt left is taken back between two of them. */
+export const environmentsLock = "7298113047"
+/** The extension of foreign tables is created once. */
+export const foreignDataLock = "7298113048"
 /** One run of migration files at a time. */
 export const migrationsLock = "7298113050"
+/** One branch is made at a time. */
+export const branchesLock = "7298113051"

@@ -1,7 +1,11 @@
 import { HttpApi, OpenApi } from "effect/http-api"
 import { AuthApi } from "./api/Auth.ts"
+import { ConnectionsApi } from "./api/Connections.ts"
+import { BranchesApi } from "./api/Branches.ts"
 import { DatabaseSchemasApi } from "./api/DatabaseSchemas.ts"
+import { EnvironmentsApi } from "./api/Environments.ts"
 import { FlagChangesApi, FlagsApi } from "./api/Flags.ts"
+import { ForeignDataApi } from "./api/ForeignData.ts"
 import { HealthApi } from "./api/Health.ts"
 import { IdentitiesApi } from "./api/Identities.ts"
 import { ClientKeysApi, KeysApi } from "./api/Keys.ts"
@@ -35,5 +39,9 @@ export class Api extends HttpApi.make("svc")
   .add(OAuth2ConsentsApi)
   .add(OAuth2AdminApi)
   .add(MigrationsApi)
+  .add(BranchesApi)
+  .add(EnvironmentsApi)
+  .add(ConnectionsApi)
+  .add(ForeignDataApi)
   .middleware(RequestErrors)
   .annotateMerge(OpenApi.annotations({ title: "Backend platform", version: "0.1.0" })) {}

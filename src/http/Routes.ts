@@ -3,10 +3,14 @@ import { type HttpRouter } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "./Api.ts"
 import { AuthHandlers } from "./handlers/Auth.ts"
+import { ConnectionsHandlers } from "./handlers/Connections.ts"
+import { BranchesHandlers } from "./handlers/Branches.ts"
 import { ConsentPageRoutes } from "./handlers/ConsentPage.ts"
 import { DatabaseSchemasHandlers } from "./handlers/DatabaseSchemas.ts"
+import { EnvironmentsHandlers } from "./handlers/Environments.ts"
 import { FlagEvaluationRoutes } from "./handlers/FlagEvaluation.ts"
 import { FlagChangesHandlers, FlagsHandlers } from "./handlers/Flags.ts"
+import { ForeignDataHandlers } from "./handlers/ForeignData.ts"
 import { FunctionsRoutes } from "./handlers/Functions.ts"
 import { HealthHandlers } from "./handlers/Health.ts"
 import { IdentitiesHandlers } from "./handlers/Identities.ts"
@@ -58,6 +62,10 @@ const ApiRoutes = HttpApiBuilder.layer(Api).pipe(
     OAuth2BridgeHandlers,
     OAuth2ConsentsHandlers,
     OAuth2AdminHandlers,
+    EnvironmentsHandlers,
+    ConnectionsHandlers,
+    ForeignDataHandlers,
+    BranchesHandlers,
     MigrationsHandlers
   ]),
   Layer.provide([layerManagement, layerAnybody, layerServiceRole, layerRequestErrors, layerUtf8Bodies, layerVisits])

@@ -1,4 +1,3 @@
-import { NodeServices } from "@effect/platform-node"
 import { PgMigrator } from "@effect/sql-pg"
 import { Data, Effect, Redacted } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
@@ -72,6 +71,8 @@ const version = (sql: SqlClient.SqlClient) =>
     return undefined
   })
 
+const runMigrations = PgMigrator.make({})
+
 const migrate = (sql: SqlClient.SqlClient) =>
   Effect.gen(function* () {
     const [there] = yield* sql<{ t: string | null }>`select to_regclass('svc.migrations')::text as t`
@@ -84,9 +85,7 @@ const migrate = (sql: SqlClient.SqlClient) =>
         })
       }
     }
-    return yield* PgMigrator.run({ loader: PgMigrator.fromRecord(migrations), table: "svc.migrations" }).pipe(
-      Effect.provide(NodeServices.layer)
-    )
+    return yield* runMigrations({ loader: PgMigrator.fromRecord(migrations), table: "svc.migrations" })
   })
 
 const roles = (sql: SqlClient.SqlClient, serviceRole: string) =>
@@ -128,6 +127,7 @@ const authenticator = (sql: SqlClient.SqlClient) =>
     const kept = yield* setting(sql, "authenticator_password")
     const role = (yield* setting(sql, "authenticator_role")) ?? "svc_authenticator"
     if (kept !== undefined && (yield* exists(sql, role))) {
+      yield* mayEnter(sql, role)
       return { authenticator: role, authenticatorPassword: Redacted.make(kept) }
     }
     const [database] = yield* sql<{ oid: string; me: string }>`
@@ -138,10 +138,21 @@ const authenticator = (sql: SqlClient.SqlClient) =>
     const text = `${verb} role ${name} login noinherit nobypassrls password '${made}'`
     yield* needs(sql, text, "CREATEROLE", `alter role ${quoteName(database?.me ?? "")} createrole`)
     yield* needs(sql, `grant anon, authenticated to ${name}`, "ADMIN on the roles anon and authenticated")
+    yield* mayEnter(sql, name)
     yield* sql`
       insert into svc.settings (name, value) values ('authenticator_password', ${made}), ('authenticator_role', ${name})
       on conflict (name) do update set value = excluded.value`
     return { authenticator: name, authenticatorPassword: Redacted.make(made) }
+  })
+
+/** Where the database is no longer open to everybody, which it is not once it has branches. */
+const mayEnter = (sql: SqlClient.SqlClient, role: string) =>
+  Effect.gen(function* () {
+    const [state] = yield* sql<{ may: boolean; database: string }>`
+      select has_database_privilege(${role}::name, current_database(), 'connect') as may,
+             current_database()::text as database`
+    if (state?.may !== false) return
+    yield* needs(sql, `grant connect on database ${quoteName(state.database)} to ${role}`, "ownership of the database")
   })
 
 /**

@@ -40,6 +40,8 @@ export class Lanes {
   private readonly averages = new Map<string, number>()
   private batch: Array<(effect: Effect.Effect<void>) => void> = []
   private closed = false
+  private paused = false
+  private whenEmpty: Array<() => void> = []
 
   constructor(size: number, connect: Effect.Effect<Held, SqlError>) {
     this.lanes = Array.from({ length: size }, () => ({ held: undefined, opening: false, inFlight: 0, headSince: 0 }))
@@ -48,7 +50,7 @@ export class Lanes {
 
   /** A lane whose head is not stuck; none for a text that is new, or slow on average. */
   find(text: string): Lane | undefined {
-    if ((this.averages.get(text) ?? Number.POSITIVE_INFINITY) > slowMillis) return undefined
+    if (this.paused || (this.averages.get(text) ?? Number.POSITIVE_INFINITY) > slowMillis) return undefined
     const now = performance.now()
     let best: Lane | undefined
     for (const lane of this.lanes) {
@@ -77,6 +79,7 @@ export class Lanes {
           this.judge(text, now - lane.headSince)
           lane.headSince = now
           lane.inFlight--
+          if (this.paused) this.settle()
         })
     )
   }
@@ -87,12 +90,39 @@ export class Lanes {
     return Effect.tap(send(connection), () => Effect.sync(() => this.judge(text, performance.now() - started)))
   }
 
+  /** No lane is found until `resume`. Done when nothing runs in any and their connections are closed. */
+  readonly pause: Effect.Effect<void> = Effect.callback<void>((resume) => {
+    this.paused = true
+    const empty = () => resume(Effect.void)
+    this.whenEmpty.push(empty)
+    this.settle()
+    return Effect.sync(() => {
+      this.whenEmpty = this.whenEmpty.filter((other) => other !== empty)
+    })
+  })
+
+  readonly resume: Effect.Effect<void> = Effect.sync(() => {
+    this.paused = false
+  })
+
   readonly close = Effect.suspend(() => {
     this.closed = true
     const open = this.lanes.flatMap((lane) => (lane.held ? [lane.held] : []))
     for (const lane of this.lanes) lane.held = undefined
     return Effect.forEach(open, ({ scope }) => Scope.close(scope, Exit.void), { discard: true })
   })
+
+  /** While paused: closes what nothing runs in any more. */
+  private settle() {
+    for (const lane of this.lanes) {
+      if (lane.inFlight > 0 || lane.held === undefined) continue
+      const { scope } = lane.held
+      lane.held = undefined
+      Effect.runFork(Scope.close(scope, Exit.void))
+    }
+    if (this.lanes.some((lane) => lane.held !== undefined || lane.opening)) return
+    for (const empty of this.whenEmpty.splice(0)) empty()
+  }
 
   private judge(text: string, millis: number) {
     const before = this.averages.get(text)
@@ -107,9 +137,11 @@ export class Lanes {
     lane.held = undefined
     Effect.runFork(this.connect).addObserver((exit) => {
       lane.opening = false
-      if (Exit.isFailure(exit)) return
-      lane.inFlight = 0
-      lane.held = exit.value
+      if (Exit.isSuccess(exit)) {
+        lane.inFlight = 0
+        lane.held = exit.value
+      }
+      if (this.paused) this.settle()
     })
   }
 

@@ -1,7 +1,9 @@
-import { Data, DateTime, Effect, Layer, Queue, Redacted, Schedule, Semaphore, Stream } from "effect"
+import { Data, DateTime, Effect, Latch, Layer, Queue, Redacted, Schedule, Semaphore, Stream } from "effect"
 import { Client } from "pg"
 import { quoteName } from "../domain/RowText.ts"
 import { type Ear, type Heard, Listener } from "../services/Listener.ts"
+import { type Login } from "./Login.ts"
+import { MainSessions, type Pausable } from "./MainSessions.ts"
 import { PostgresAddress } from "./PostgresAddress.ts"
 
 const backoff = Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced("5 seconds")]).pipe(Schedule.jittered)
@@ -21,17 +23,20 @@ interface Listening {
 }
 
 /**
- * One connection for all channels; see the port. It is `pg`'s, because that hands on what it hears in one order over
- * all channels, which sql-pg, with a queue for each, does not.
+ * One connection for all channels of one database; see the port. It is `pg`'s, because that hands on what it hears in
+ * one order over all channels, which sql-pg, with a queue for each, does not.
  */
-export const layerListener = Layer.effect(
-  Listener,
+export const makeListener = (address: Login) =>
   Effect.gen(function* () {
-    const address = yield* PostgresAddress
     const all = new Set<Listening>()
     /** Channels that PostgreSQL sends us now. */
     const joined = new Set<string>()
     const commands = yield* Semaphore.make(1)
+    /** Open while there may be a connection. */
+    const allowed = yield* Latch.make(true)
+    const forbidden = yield* Latch.make(false)
+    /** Open while there is none, nor one being made. */
+    const silent = yield* Latch.make(true)
     let client: Client | undefined
     let since = yield* DateTime.now
     /** Whether the connection that was tried last came up. */
@@ -99,6 +104,7 @@ export const layerListener = Layer.effect(
       )
     }).pipe(
       Effect.scoped,
+      Effect.raceFirst(Effect.andThen(forbidden.await, Effect.fail(lost("It is paused")))),
       Effect.onExit(() =>
         Effect.gen(function* () {
           if (client === undefined) return
@@ -110,8 +116,17 @@ export const layerListener = Layer.effect(
       )
     )
 
-    yield* hear.pipe(
-      Effect.tapError((error) => Effect.logWarning(`Listener lost its connection: ${error.message}`)),
+    /** The same, where it is allowed; `silent` is closed with nothing in between. */
+    const hearAllowed: typeof hear = Effect.suspend(() => {
+      if (!allowed.isOpen()) return Effect.andThen(allowed.await, hearAllowed)
+      silent.closeUnsafe()
+      return Effect.ensuring(hear, silent.open)
+    })
+
+    yield* hearAllowed.pipe(
+      Effect.tapError((error) =>
+        allowed.isOpen() ? Effect.logWarning(`Listener lost its connection: ${error.message}`) : Effect.void
+      ),
       Effect.retry({ schedule: backoff, until: () => lived }),
       // Once it was up, the next try is soon again.
       Effect.retry(Schedule.spaced("100 millis")),
@@ -138,14 +153,29 @@ export const layerListener = Layer.effect(
       } satisfies Ear
     })
 
-    return Listener.of({
+    const service = Listener.of({
       listen,
       status: Effect.sync(() => ({ connected: client !== undefined, since }))
     })
+    const pausable: Pausable = {
+      pause: Effect.andThen(Effect.andThen(allowed.close, forbidden.open), silent.await),
+      resume: Effect.asVoid(Effect.andThen(forbidden.close, allowed.open))
+    }
+    return { service, pausable }
   })
-)
 
-const connected = ({ database, host, password, port, ssl, user }: PostgresAddress["Service"]) =>
+/** The main database's. */
+export const layerListener = Layer.effect(
+  Listener,
+  Effect.gen(function* () {
+    const sessions = yield* MainSessions
+    const { pausable, service } = yield* makeListener(yield* PostgresAddress)
+    yield* sessions.add(pausable)
+    return service
+  })
+).pipe(Layer.provide(MainSessions.layer))
+
+const connected = ({ database, host, password, port, ssl, user }: Login) =>
   Effect.acquireRelease(
     Effect.tryPromise({
       try: async () => {

@@ -3,7 +3,10 @@ import { realtime } from "./migrations/0002_realtime.ts"
 import { webhooks } from "./migrations/0003_webhooks.ts"
 import { flags } from "./migrations/0004_flags.ts"
 import { identity } from "./migrations/0005_identity.ts"
+import { environments } from "./migrations/0006_environments.ts"
+import { connections } from "./migrations/0007_connections.ts"
 import { appliedMigrations } from "./migrations/0008_applied_migrations.ts"
+import { branches } from "./migrations/0009_branches.ts"
 
 /**
  * Our own tables, in schema `svc`. Numbers only grow; a migration that has been released is never edited, because
@@ -15,5 +18,8 @@ export const migrations = {
   "0003_webhooks": webhooks,
   "0004_flags": flags,
   "0005_identity": identity,
-  "0008_applied_migrations": appliedMigrations
+  "0006_environments": environments,
+  "0007_connections": connections,
+  "0008_applied_migrations": appliedMigrations,
+  "0009_branches": branches
 }

@@ -1,28 +1,31 @@
-import { PgClient } from "@effect/sql-pg"
-import { Effect, Layer, Schedule } from "effect"
-import { type SqlError } from "effect/sql"
+import { Context, Effect, Layer, Schedule } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
 import { duration, integer, text } from "../domain/Settings.ts"
 import { Db } from "../services/Db.ts"
 import { RowSettings } from "../services/RowSettings.ts"
 import { install } from "./Install.ts"
-import { clientConfig, type Login } from "./Login.ts"
+import { makeBranchPools } from "./BranchPools.ts"
+import { type Login } from "./Login.ts"
+import { MainSessions } from "./MainSessions.ts"
+import { makeOwnTables } from "./OwnTablesClient.ts"
 import { PostgresAddress } from "./PostgresAddress.ts"
 import { makeRowPath } from "./PostgresDatabase.ts"
 import { makeSqlSessions } from "./SqlSessions.ts"
 import { StartError } from "./StartError.ts"
 
-/** Connections for our own tables: keys, later flags, webhooks and the like. */
-export const layerOwnTables = Layer.unwrap(
-  Effect.map(PostgresAddress, (address) =>
-    PgClient.layer({
-      ...clientConfig(address),
+/** Connections for our own tables: keys, flags, webhooks and the like. */
+export const layerOwnTables = Layer.effectContext(
+  Effect.gen(function* () {
+    const sessions = yield* MainSessions
+    const { client, pausable } = yield* makeOwnTables(yield* PostgresAddress, {
       applicationName: "svc",
       maxConnections: 8,
-      keepAlive: "30 seconds",
       startupParameters: { timezone: "UTC", statement_timeout: "30000" }
     })
-  )
-)
+    yield* sessions.add(pausable)
+    return Context.make(SqlClient.SqlClient, client)
+  })
+).pipe(Layer.provide(MainSessions.layer))
 
 /** The database we were started on, installed into and ready to be asked. */
 export const layerDb = Layer.effect(
@@ -32,6 +35,7 @@ export const layerDb = Layer.effect(
     const { schemas } = yield* RowSettings
     const serviceRole = yield* text("SVC_SERVICE_ROLE", "postgres")
     const poolSize = yield* integer("SVC_DB_POOL_SIZE", 10, 1, 1000)
+    const branchPoolSize = yield* integer("SVC_BRANCH_POOL_SIZE", 4, 1, 1000)
     const timeout = yield* duration("SVC_DB_TIMEOUT", 8_000)
     const sqlTimeout = yield* duration("SVC_SQL_TIMEOUT", 30_000)
 
@@ -45,9 +49,13 @@ export const layerDb = Layer.effect(
     })
     yield* Effect.addFinalizer(() => rows.close)
     const session = yield* makeSqlSessions(address, { role: serviceRole, poolSize, sqlTimeout })
-    return Db.of({ main: { name: address.database, run: rows.run, session } })
+    const sessions = yield* MainSessions
+    yield* sessions.add(rows)
+    yield* sessions.add(session)
+    const branches = yield* makeBranchPools(address, { poolSize: branchPoolSize, timeout, sqlTimeout })
+    return Db.of({ main: { name: address.database, run: rows.run, session }, ...branches })
   })
-)
+).pipe(Layer.provide(MainSessions.layer))
 
 const wait = Schedule.max([Schedule.spaced("500 millis"), Schedule.recurs(120)])
 

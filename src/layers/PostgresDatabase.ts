@@ -5,13 +5,14 @@ import { connect as connectSocket } from "node:net"
 import { type Unavailable } from "../domain/errors.ts"
 import { type Actor, type Answer, type Database, type Statement } from "../services/Db.ts"
 import { clientConfig, type Login, socketAddress } from "./Login.ts"
+import { type Pausable } from "./MainSessions.ts"
 import { databaseDown } from "./PostgresErrors.ts"
 import { asOurs, RowPool } from "./RowPool.ts"
 
 export interface RowPathOptions {
-  /** Login of `svc_authenticator`, which anon and authenticated callers come through. */
+  /** Login of `svc_authenticator`, which anon and authenticated callers come through; in a branch, of one like it. */
   readonly authenticator: Login
-  /** Login of the owner, which service keys come through. */
+  /** Login that service keys come through: the owner's; in a branch, one that may become the branch's own role. */
   readonly owner: Login
   /** Database role of service keys. */
   readonly serviceRole: string
@@ -103,7 +104,9 @@ const together = <A>(all: ReadonlyArray<Effect.Effect<A, SqlError>>): Effect.Eff
  * | claims, clean write | claims, BEGIN, claims, the statement, COMMIT |
  * | anything that may run user code | BEGIN (READ ONLY for reads), claims, the statement, COMMIT or ROLLBACK; then the resets |
  */
-export const makeRowPath = (options: RowPathOptions): { run: Database["run"]; close: Effect.Effect<void> } => {
+export const makeRowPath = (
+  options: RowPathOptions
+): Pausable & { readonly run: Database["run"]; readonly close: Effect.Effect<void> } => {
   const pool = (login: Login, role: string) =>
     new RowPool({
       connect: connect(login, role, options.timeout),
@@ -131,11 +134,14 @@ export const makeRowPath = (options: RowPathOptions): { run: Database["run"]; cl
     return pool.use((connection) => transaction(connection, actor, statement, clean), clean ? undefined : reset)
   }
 
+  const all = Object.values(pools)
   const forAnon = asOurs(true)
   const forOthers = asOurs(false)
   return {
     run: (actor, statement) => Effect.mapError(run(actor, statement), actor.role === "anon" ? forAnon : forOthers),
-    close: Effect.forEach(Object.values(pools), (pool) => pool.close, { discard: true })
+    close: Effect.forEach(all, (pool) => pool.close, { discard: true }),
+    pause: Effect.forEach(all, ({ pause }) => pause, { discard: true, concurrency: "unbounded" }),
+    resume: Effect.forEach(all, ({ resume }) => resume, { discard: true })
   }
 }
 

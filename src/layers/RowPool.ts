@@ -78,6 +78,13 @@ export class RowPool {
   /** Closes what is idle now and what is in use when it comes back. */
   readonly close = Effect.suspend(() => Effect.andThen(this.slots.close, this.lanes.close))
 
+  /** Everybody waits until `resume`; done when no connection is left. */
+  readonly pause: Effect.Effect<void> = Effect.suspend(() =>
+    Effect.asVoid(Effect.all([this.slots.pause, this.lanes.pause], { concurrency: "unbounded" }))
+  )
+
+  readonly resume: Effect.Effect<void> = Effect.suspend(() => Effect.andThen(this.lanes.resume, this.slots.resume))
+
   private clean(held: Held, after: (connection: PgConnection.PgConnection) => Effect.Effect<unknown, unknown>) {
     Effect.runFork(after(held.connection)).addObserver((exit) => {
       if (Exit.isSuccess(exit)) this.slots.give(held)

@@ -26,6 +26,8 @@ export class Slots<C, E> {
   private readonly waiters: Array<Waiter<C>> = []
   private open = 0
   private closed = false
+  private paused = false
+  private whenEmpty: Array<() => void> = []
   private readonly options: SlotsOptions<C, E>
 
   constructor(options: SlotsOptions<C, E>) {
@@ -37,6 +39,7 @@ export class Slots<C, E> {
    * gets lost on the way; waiting and opening can be interrupted all the same.
    */
   readonly take: Effect.Effect<C, E | Unavailable> = Effect.suspend(() => {
+    if (this.paused) return Effect.flatten(this.turn)
     const connection = this.idle.pop()
     if (connection !== undefined) return Effect.succeed(connection)
     if (this.open < this.options.size && !this.closed) {
@@ -48,7 +51,7 @@ export class Slots<C, E> {
 
   /** Takes a connection back and hands it to who has waited longest. */
   readonly give = (connection: C): void => {
-    if (this.closed || this.options.isDead(connection)) {
+    if (this.closed || this.paused || this.options.isDead(connection)) {
       this.drop(connection)
       return
     }
@@ -77,6 +80,33 @@ export class Slots<C, E> {
     for (const connection of this.idle.splice(0)) this.options.close(connection)
   })
 
+  /**
+   * From now on whoever comes waits, without a limit of time, until `resume`. Done when no connection is left: idle ones
+   * are closed now, those in use when they come back.
+   */
+  readonly pause: Effect.Effect<void> = Effect.callback<void>((resume) => {
+    this.paused = true
+    for (const connection of this.idle.splice(0)) this.drop(connection)
+    if (this.open === 0) {
+      resume(Effect.void)
+      return
+    }
+    const empty = () => resume(Effect.void)
+    this.whenEmpty.push(empty)
+    return Effect.sync(() => {
+      this.whenEmpty = this.whenEmpty.filter((other) => other !== empty)
+    })
+  })
+
+  /** Lets those who wait go on, in their order. */
+  readonly resume: Effect.Effect<void> = Effect.sync(() => {
+    this.paused = false
+    while (this.open < this.options.size && this.waiters.length > 0) {
+      this.open++
+      this.waiters.shift()?.(undefined)
+    }
+  })
+
   /** Opens a connection on a slot that is taken already, and frees the slot if it can't. */
   private readonly opened: Effect.Effect<C, E> = Effect.suspend(() =>
     Effect.onExit(Effect.interruptible(this.options.open), (exit) =>
@@ -101,10 +131,15 @@ export class Slots<C, E> {
         const at = this.waiters.indexOf(waiter)
         if (at >= 0) this.waiters.splice(at, 1)
       }
-      const timer = setTimeout(() => {
+      const late = () => {
+        if (this.paused) {
+          timer = setTimeout(late, waitMillis)
+          return
+        }
         forget()
         resume(Effect.fail(poolExhausted()))
-      }, waitMillis)
+      }
+      let timer = setTimeout(late, waitMillis)
       this.waiters.push(waiter)
       return Effect.sync(forget)
     })
@@ -117,8 +152,12 @@ export class Slots<C, E> {
   })
 
   private freeSlot() {
-    const waiter = this.waiters.shift()
-    if (waiter) waiter(undefined)
-    else this.open--
+    const waiter = this.paused ? undefined : this.waiters.shift()
+    if (waiter) {
+      waiter(undefined)
+      return
+    }
+    this.open--
+    if (this.paused && this.open === 0) for (const empty of this.whenEmpty.splice(0)) empty()
   }
 }

@@ -47,6 +47,14 @@ export class SqlPool {
     return this.slots.close
   }
 
+  get pause() {
+    return this.slots.pause
+  }
+
+  get resume() {
+    return this.slots.resume
+  }
+
   private connect(connection: SqlConnection): Effect.Effect<SqlConnection, Unavailable> {
     return connection.open.pipe(
       Effect.tapError((cause) => this.tell(cause)),

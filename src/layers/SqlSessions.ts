@@ -6,6 +6,7 @@ import { statusOf } from "../domain/SqlState.ts"
 import { type Actor } from "../services/Db.ts"
 import { type TypedSession } from "../services/SqlRunner.ts"
 import { type Login } from "./Login.ts"
+import { type Pausable } from "./MainSessions.ts"
 import { databaseDown } from "./PostgresErrors.ts"
 import { type SqlConnection } from "./SqlConnection.ts"
 import { SqlPool, type SqlPoolOptions } from "./SqlPool.ts"
@@ -111,6 +112,9 @@ const failedAt = ({ code, details, error, hint, position, status }: DatabaseErro
 const setClaims =
   "select pg_catalog.set_config('request.jwt.claims', $1, false), pg_catalog.set_config('request.jwt.sub', $2, false)"
 
+/** Gives sessions; see `Database`. */
+type OpenSession = (actor: Actor) => Effect.Effect<TypedSession, DatabaseError | Unavailable, Scope.Scope>
+
 /**
  * Exclusive sessions of the service role in one database, for statements of any kind. Each starts clean: role, settings
  * and claims as given here, nothing of the session before. Cleaning happens after the scope has closed; nobody waits for
@@ -119,11 +123,7 @@ const setClaims =
 export const makeSqlSessions = (
   address: Login,
   options: SqlPoolOptions
-): Effect.Effect<
-  (actor: Actor) => Effect.Effect<TypedSession, DatabaseError | Unavailable, Scope.Scope>,
-  never,
-  Scope.Scope
-> =>
+): Effect.Effect<OpenSession & Pausable, never, Scope.Scope> =>
   Effect.map(
     Effect.acquireRelease(
       Effect.sync(() => new SqlPool(address, options)),
@@ -132,7 +132,8 @@ export const makeSqlSessions = (
     (pool) => {
       const taken = Effect.acquireRelease(pool.take, (connection) => Effect.sync(() => pool.release(connection)))
       const opened = Effect.map(taken, session)
-      return (actor) =>
+      const open: OpenSession = (actor) =>
         actor.claims === "" ? opened : Effect.tap(opened, ({ query }) => query(setClaims, [actor.claims, actor.sub], 1))
+      return Object.assign(open, { pause: pool.pause, resume: pool.resume })
     }
   )

@@ -11,6 +11,8 @@ type Reading = Effect.Effect<Catalogue, DatabaseError | Unavailable>
 
 /** What we know of one database. */
 interface Known {
+  /** What `ddlHeard` said when it was read. */
+  heard: number | undefined
   current: Catalogue | undefined
   /** A reading under way, shared by all who wait. */
   reading: Reading | undefined
@@ -59,8 +61,16 @@ export class Catalogues extends Context.Service<
       let hearing = false
 
       const knownOf = (database: Database): Known => {
-        const known = all.get(database.name) ?? { current: undefined, reading: undefined, changes: 0 }
+        const known = all.get(database.name) ?? { heard: undefined, current: undefined, reading: undefined, changes: 0 }
         all.set(database.name, known)
+        if (database.ddlHeard !== undefined) {
+          const heard = database.ddlHeard()
+          if (heard !== known.heard) {
+            known.heard = heard
+            known.changes++
+            known.current = undefined
+          }
+        }
         return known
       }
 
@@ -72,7 +82,7 @@ export class Catalogues extends Context.Service<
 
       const read = (database: Database, known: Known): Reading =>
         Effect.suspend(() => {
-          const before = known.changes
+          const before = knownOf(database).changes
           return database
             .run(ourselves, { text: catalogueSql, params: [arrayLiteral(schemas)], clean: true, access: "read" })
             .pipe(
@@ -82,7 +92,7 @@ export class Catalogues extends Context.Service<
               Effect.map(makeCatalogue),
               Effect.flatMap((catalogue): Reading => {
                 // Changed meanwhile: what was read may be half old.
-                if (before !== known.changes) return read(database, known)
+                if (before !== knownOf(database).changes) return read(database, known)
                 known.current = catalogue
                 return Effect.succeed(catalogue)
               })
@@ -105,7 +115,7 @@ export class Catalogues extends Context.Service<
         })
 
       const trusted = (database: Database, catalogue: Catalogue) =>
-        catalogue.watched && hearing && database.name === db.main.name
+        catalogue.watched && (database.ddlHeard === undefined ? hearing : database.ddlHeard() !== undefined)
 
       const stamps = (database: Database, schema: string, name: string) =>
         Effect.map(

@@ -2,7 +2,7 @@ import { Context, Effect, Layer } from "effect"
 import { databaseSchemaSql } from "../domain/DatabaseSchemaSql.ts"
 import { type DatabaseError, type Unavailable } from "../domain/errors.ts"
 import { arrayLiteral } from "../domain/RowText.ts"
-import { Db } from "./Db.ts"
+import { type Database } from "./Db.ts"
 import { RowSettings } from "./RowSettings.ts"
 
 /** What is in the exposed schemas, for tools and people (spec: GET /v1/database/schema). */
@@ -10,23 +10,21 @@ export class DatabaseSchemas extends Context.Service<
   DatabaseSchemas,
   {
     /** A `DatabaseSchema` as JSON text. */
-    readonly describe: Effect.Effect<string, DatabaseError | Unavailable>
+    readonly describe: (database: Database) => Effect.Effect<string, DatabaseError | Unavailable>
   }
 >()("svc/services/DatabaseSchemas") {
   static readonly layer = Layer.effect(
     DatabaseSchemas,
     Effect.gen(function* () {
-      const db = yield* Db
       const { schemas } = yield* RowSettings
-      const describe = Effect.map(
-        Effect.suspend(() =>
-          db.main.run(
+      const describe = (database: Database) =>
+        Effect.map(
+          database.run(
             { role: "service_role", claims: "", sub: "" },
             { text: databaseSchemaSql, params: [arrayLiteral(schemas)], clean: true, access: "read" }
-          )
-        ),
-        ([body]) => String(body)
-      )
+          ),
+          ([body]) => String(body)
+        )
       return DatabaseSchemas.of({ describe })
     })
   )

@@ -1,4 +1,4 @@
-import { Context, type Effect, type Scope } from "effect"
+import { Context, type Effect, type Redacted, type Scope } from "effect"
 import { type DatabaseError, type Unavailable } from "../domain/errors.ts"
 
 /** Whom a statement runs as. `claims` and `sub` become `request.jwt.claims` and `request.jwt.sub`; "" without a JWT. */
@@ -54,13 +54,31 @@ export interface Session {
   readonly script: (text: string) => Effect.Effect<void, DatabaseError | Unavailable>
 }
 
-/** One PostgreSQL database: the main one or (later) a branch. */
+/** One PostgreSQL database: the main one or a branch. */
 export interface Database {
   readonly name: string
   /** Row path: one statement as the actor, role and claims set for it alone. */
   readonly run: (actor: Actor, statement: Statement) => Effect.Effect<Answer, DatabaseError | Unavailable>
   /** Any-statement path: an exclusive session of the service role, `claims` set for it when there are any. */
   readonly session: (actor: Actor) => Effect.Effect<Session, DatabaseError | Unavailable, Scope.Scope>
+  /**
+   * For databases that the port `Listener` does not hear: grows with every report of DDL; undefined while none would
+   * reach us.
+   */
+  readonly ddlHeard?: () => number | undefined
+}
+
+/** A branch's database and who comes into it. Service keys act as `role`, everybody else as on the main database. */
+export interface BranchPlace {
+  readonly database: string
+  /** Owns what is in it. */
+  readonly role: string
+  /** Login that may become `role`. */
+  readonly keysLogin: string
+  /** Login that may become `anon` and `authenticated`. */
+  readonly rowsLogin: string
+  /** Of both logins. */
+  readonly password: Redacted.Redacted
 }
 
 /** Port: PostgreSQL. Real layer: layers/Postgres.ts, on the embedded server or on DATABASE_URL. */
@@ -69,5 +87,9 @@ export class Db extends Context.Service<
   {
     /** The database that the service was started on. */
     readonly main: Database
+    /** Connections are made at the first use and closed after a minute without any. */
+    readonly branch: (place: BranchPlace) => Database
+    /** Closes whatever connections there are to a branch's database. */
+    readonly leave: (database: string) => Effect.Effect<void>
   }
 >()("svc/services/Db") {}

@@ -1,6 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { DatabaseSchema } from "../../src/domain/DatabaseSchema.ts"
+import { Db } from "../../src/services/Db.ts"
 import { DatabaseSchemas } from "../../src/services/DatabaseSchemas.ts"
 import { layerDatabase, live, Outside } from "../support/database.ts"
 
@@ -57,7 +58,7 @@ const suite = layer(
 suite("the database's schema", (it) => {
   it.effect("tells of everything exposed, and of nothing else", () =>
     Effect.gen(function* () {
-      const text = yield* (yield* DatabaseSchemas).describe
+      const text = yield* (yield* DatabaseSchemas).describe((yield* Db).main)
       const schema = yield* Schema.decodeEffect(Schema.fromJsonString(DatabaseSchema), {
         onExcessProperty: "error"
       })(text)
@@ -156,7 +157,7 @@ suite("the database's schema", (it) => {
     Effect.gen(function* () {
       const { sql } = yield* Outside
       yield* sql("create table brand_new (id int)")
-      assert.include(yield* (yield* DatabaseSchemas).describe, '"brand_new"')
+      assert.include(yield* (yield* DatabaseSchemas).describe((yield* Db).main), '"brand_new"')
     })
   )
 })

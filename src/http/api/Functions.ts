@@ -1,11 +1,13 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { branchHeaders } from "./BranchHeaders.ts"
 import { clientErrors } from "./Errors.ts"
 
 /** The contract of `/v1/db/rpc/{function}`; served by http/handlers/Functions.ts on the router itself. */
 export class FunctionsApi extends HttpApiGroup.make("functions")
   .add(
     HttpApiEndpoint.post("call", "/v1/db/rpc/:function", {
+      headers: branchHeaders,
       params: { function: Schema.String },
       payload: [Schema.Record(Schema.String, Schema.Json), Schema.Void],
       success: [Schema.Json, HttpApiSchema.NoContent],

@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { branchHeaders } from "./BranchHeaders.ts"
 import { clientErrors } from "./Errors.ts"
 
 const Row = Schema.Record(Schema.String, Schema.Json)
@@ -21,12 +22,14 @@ const filters =
 export class RowsApi extends HttpApiGroup.make("rows")
   .add(
     HttpApiEndpoint.get("read", "/v1/db/:table", {
+      headers: branchHeaders,
       params,
       query,
       success: Returned,
       error: clientErrors
     }).annotateMerge(OpenApi.annotations({ summary: "Read rows", description: filters })),
     HttpApiEndpoint.post("insert", "/v1/db/:table", {
+      headers: branchHeaders,
       params,
       query: { select: query.select, columns: Schema.optionalKey(Schema.String) },
       payload: Schema.Union([Row, Schema.Array(Row)]),
@@ -39,6 +42,7 @@ export class RowsApi extends HttpApiGroup.make("rows")
       })
     ),
     HttpApiEndpoint.patch("update", "/v1/db/:table", {
+      headers: branchHeaders,
       params,
       query: { select: query.select },
       payload: Row,
@@ -46,6 +50,7 @@ export class RowsApi extends HttpApiGroup.make("rows")
       error: clientErrors
     }).annotateMerge(OpenApi.annotations({ summary: "Update rows", description: `A filter is required. ${filters}` })),
     HttpApiEndpoint.delete("remove", "/v1/db/:table", {
+      headers: branchHeaders,
       params,
       query: { select: query.select },
       success: Returned,

@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { branchHeaders } from "./BranchHeaders.ts"
 import { clientErrors } from "./Errors.ts"
 
 const Statement = Schema.Struct({
@@ -19,6 +20,7 @@ const Result = Schema.Struct({
 export class SqlApi extends HttpApiGroup.make("sql")
   .add(
     HttpApiEndpoint.post("run", "/v1/sql", {
+      headers: branchHeaders,
       payload: Schema.Struct({ ...Statement.fields, row_limit: Schema.optionalKey(Schema.Int) }),
       success: Result,
       error: clientErrors
@@ -29,6 +31,7 @@ export class SqlApi extends HttpApiGroup.make("sql")
       })
     ),
     HttpApiEndpoint.post("transaction", "/v1/sql/transaction", {
+      headers: branchHeaders,
       payload: Schema.Struct({ statements: Schema.Array(Statement) }),
       success: Schema.Struct({ results: Schema.Array(Result) }),
       error: clientErrors

@@ -1,7 +1,10 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import { Branches } from "../../services/Branches.ts"
 import { DatabaseSchemas } from "../../services/DatabaseSchemas.ts"
+import { Db } from "../../services/Db.ts"
 import { Api } from "../Api.ts"
+import { databaseOf } from "../BranchHeader.ts"
 import { jsonAnswer } from "../JsonAnswer.ts"
 
 export const DatabaseSchemasHandlers = HttpApiBuilder.group(
@@ -9,9 +12,12 @@ export const DatabaseSchemasHandlers = HttpApiBuilder.group(
   "databaseSchemas",
   Effect.fn(function* (handlers) {
     const schemas = yield* DatabaseSchemas
+    const db = yield* Db
+    const branches = yield* Branches
     return handlers.handleAll({
-      describe: () =>
-        schemas.describe.pipe(
+      describe: ({ request }) =>
+        databaseOf(request.headers, db.main, branches).pipe(
+          Effect.flatMap(schemas.describe),
           // PostgreSQL made the JSON: it goes out as it is.
           Effect.map((body) => jsonAnswer(body)),
           Effect.catchTag("DatabaseError", Effect.die)

@@ -1,10 +1,12 @@
 import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { InvalidRequest } from "../../domain/errors.ts"
+import { Branches } from "../../services/Branches.ts"
 import { Db } from "../../services/Db.ts"
 import { Functions } from "../../services/Functions.ts"
 import { RowSettings } from "../../services/RowSettings.ts"
 import { jsonBody, rowBodyLimit } from "../Body.ts"
+import { databaseOf } from "../BranchHeader.ts"
 import { CurrentCaller, noGate } from "../Caller.ts"
 import { profileOf } from "../Profile.ts"
 import { jsonAnswer } from "../JsonAnswer.ts"
@@ -17,6 +19,7 @@ export const FunctionsRoutes = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const functions = yield* Functions
     const db = yield* Db
+    const branches = yield* Branches
     const { schemas } = yield* RowSettings
 
     const call = Effect.gen(function* () {
@@ -27,7 +30,8 @@ export const FunctionsRoutes = HttpRouter.use(
       if (name === undefined) return yield* new InvalidRequest({ error: "The URL is not valid percent-encoded UTF-8" })
       const schema = yield* Effect.fromResult(profileOf(request, schemas))
       const body = yield* jsonBody(request, rowBodyLimit, noArguments)
-      const result = yield* functions.call({ database: db.main, actor: caller.actor, schema, name, ...body })
+      const database = yield* databaseOf(request.headers, db.main, branches)
+      const result = yield* functions.call({ database, actor: caller.actor, schema, name, ...body })
       return result === undefined ? HttpServerResponse.empty({ status: 204 }) : jsonAnswer(result)
     })
 

@@ -1,12 +1,14 @@
 import { Effect, Result } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { InvalidRequest, type NotAcceptable, type NotFound } from "../../domain/errors.ts"
+import { InvalidRequest, type NotAcceptable, type NotFound, type Unavailable } from "../../domain/errors.ts"
 import { type Returning } from "../../domain/RowSql.ts"
 import { queryPairs } from "../../domain/RowText.ts"
-import { Db } from "../../services/Db.ts"
+import { Branches } from "../../services/Branches.ts"
+import { type Database, Db } from "../../services/Db.ts"
 import { type RowRequest, Rows, type RowsAnswer } from "../../services/Rows.ts"
 import { RowSettings } from "../../services/RowSettings.ts"
 import { jsonBody, rowBodyLimit } from "../Body.ts"
+import { branchHeader, branchOf } from "../BranchHeader.ts"
 import { CurrentCaller, noGate } from "../Caller.ts"
 import { jsonAnswer } from "../JsonAnswer.ts"
 import { lastSegment, queryOf } from "../Paths.ts"
@@ -23,10 +25,11 @@ export const RowsRoutes = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const rows = yield* Rows
     const db = yield* Db
+    const branches = yield* Branches
     const settings = yield* RowSettings
 
     const requestOf = (request: HttpServerRequest.HttpServerRequest) =>
-      Effect.withFiber<RowRequest, InvalidRequest | NotFound | NotAcceptable>((fiber) => {
+      Effect.withFiber<RowRequest, InvalidRequest | NotFound | NotAcceptable | Unavailable>((fiber) => {
         const caller = fiber.getRef(CurrentCaller)
         if (caller === undefined) return Effect.fail(noGate)
         const query = queryPairs(queryOf(request.url))
@@ -36,7 +39,9 @@ export const RowsRoutes = HttpRouter.use(
         }
         const schema = profileOf(request, settings.schemas)
         if (Result.isFailure(schema)) return Effect.fail(schema.failure)
-        return Effect.succeed({ database: db.main, actor: caller.actor, schema: schema.success, table, query })
+        const on = (database: Database) => ({ database, actor: caller.actor, schema: schema.success, table, query })
+        const branch = request.headers[branchHeader]
+        return branch === undefined ? Effect.succeed(on(db.main)) : Effect.map(branchOf(branch, branches), on)
       })
 
     const returningOf = (request: HttpServerRequest.HttpServerRequest) => {

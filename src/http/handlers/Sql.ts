@@ -2,10 +2,12 @@ import { Effect, Schema } from "effect"
 import { HttpRouter, HttpServerRequest } from "effect/http"
 import { Forbidden, InvalidRequest } from "../../domain/errors.ts"
 import { parseExact } from "../../domain/JsonText.ts"
+import { Branches } from "../../services/Branches.ts"
 import { Catalogues } from "../../services/Catalogues.ts"
-import { type Actor, Db } from "../../services/Db.ts"
+import { type Actor, type Database, Db } from "../../services/Db.ts"
 import { type SqlAnswer, type SqlError, SqlRunner } from "../../services/SqlRunner.ts"
 import { bodyLimit, jsonBody } from "../Body.ts"
+import { databaseOf } from "../BranchHeader.ts"
 import { CurrentCaller, noGate } from "../Caller.ts"
 import { issueLines } from "../Issues.ts"
 import { jsonAnswer } from "../JsonAnswer.ts"
@@ -23,26 +25,27 @@ export const SqlRoutes = HttpRouter.use(
     const runner = yield* SqlRunner
     const catalogues = yield* Catalogues
     const db = yield* Db
+    const branches = yield* Branches
 
     const handle = <A>(
       decode: (input: unknown) => Effect.Effect<A, Schema.SchemaError>,
-      run: (actor: Actor, request: A) => Effect.Effect<SqlAnswer, SqlError>
+      run: (database: Database, actor: Actor, request: A) => Effect.Effect<SqlAnswer, SqlError>
     ) =>
       Effect.gen(function* () {
         const caller = yield* CurrentCaller
         if (caller === undefined) return yield* noGate
         if (caller.keyType !== "service_role") return yield* new Forbidden({ error: "This needs a service_role key" })
-        const { text } = yield* jsonBody(yield* HttpServerRequest.HttpServerRequest, bodyLimit)
+        const incoming = yield* HttpServerRequest.HttpServerRequest
+        const database = yield* databaseOf(incoming.headers, db.main, branches)
+        const { text } = yield* jsonBody(incoming, bodyLimit)
         const request = yield* Effect.mapError(decode(parseExact(text)), invalid)
-        const answer = yield* run(caller.actor, request)
-        if (answer.commands.some((command) => !keepCatalogue.has(command))) yield* catalogues.changed(db.main)
+        const answer = yield* run(database, caller.actor, request)
+        if (answer.commands.some((command) => !keepCatalogue.has(command))) yield* catalogues.changed(database)
         return jsonAnswer(answer.json)
       })
 
-    const run = handle(Schema.decodeUnknownEffect(Run), (actor, request) => runner.run(db.main, actor, request))
-    const transaction = handle(Schema.decodeUnknownEffect(Transaction), (actor, request) =>
-      runner.transaction(db.main, actor, request)
-    )
+    const run = handle(Schema.decodeUnknownEffect(Run), runner.run)
+    const transaction = handle(Schema.decodeUnknownEffect(Transaction), runner.transaction)
     yield* router.add("POST", "/v1/sql", run)
     yield* router.add("POST", "/v1/sql/transaction", transaction)
   })

@@ -1,0 +1,174 @@
+import { type BranchNames } from "./Branch.ts"
+
+/** Text as an SQL literal. */
+const quoteText = (text: string) => `'${text.replaceAll("'", "''")}'`
+
+/**
+ * In the main database: whoever is on the server today may go on entering it, but no role that is made later, which the
+ * roles of branches are. Everybody may enter a new database; done while that is so.
+ */
+export const closeMainSql = `do $do$
+declare
+  guest record;
+begin
+  if not exists (
+    select from pg_database d, aclexplode(coalesce(d.datacl, acldefault('d', d.datdba))) a
+    where d.datname = current_database() and a.grantee = 0 and a.privilege_type = 'CONNECT'
+  ) then return; end if;
+  for guest in select rolname from pg_roles where not rolsuper and rolname !~ '^(pg|svc_branch)_' loop
+    execute format('grant connect on database %I to %I', current_database(), guest.rolname);
+  end loop;
+  execute format('revoke connect on database %I from public', current_database());
+  -- The embedded server is ours as a whole.
+  if current_setting('cluster_name') = 'svc' and (select rolsuper from pg_roles where rolname = current_user) then
+    revoke connect on database template1 from public;
+  end if;
+end $do$`
+
+/**
+ * In the copy: nothing of ours is left, so that no trigger calls anybody and no secret is in it. Foreign servers lose
+ * the passwords they are entered with: a branch reaches nobody's other database.
+ */
+export const strippingSql: ReadonlyArray<string> = [
+  "drop event trigger if exists svc_ddl",
+  "drop schema if exists svc cascade",
+  `do $do$
+declare
+  mapping record;
+begin
+  for mapping in select srvname, case when umuser = 0 then 'public' else quote_ident(usename) end as who
+                 from pg_user_mappings loop
+    execute format('drop user mapping for %s server %I', mapping.who, mapping.srvname);
+  end loop;
+end $do$`
+]
+
+/** In the copy, where we may: DDL is reported, as in the main database. */
+export const reportingSql: ReadonlyArray<string> = [
+  "create schema if not exists svc_branch",
+  `create or replace function svc_branch.notify_ddl() returns event_trigger language plpgsql set search_path = pg_catalog as $$
+   begin
+     perform pg_notify('svc_ddl', tg_tag);
+   end $$`,
+  "create event trigger svc_ddl on ddl_command_end execute function svc_branch.notify_ddl()",
+  "alter event trigger svc_ddl enable always"
+]
+
+/** Settings that the main database has for everybody; a copy has none. `settings` is rows of pg_db_role_setting. */
+export const settingsSql = (source: string, database: string) => `do $do$
+declare
+  setting text;
+begin
+  for setting in select unnest(setconfig) from pg_db_role_setting s join pg_database d on d.oid = s.setdatabase
+                 where d.datname = ${quoteText(source)} and s.setrole = 0 loop
+    begin
+      execute format('alter database %I set %I to %s', ${quoteText(database)}, split_part(setting, '=', 1),
+        case when split_part(setting, '=', 1) ~ '(search_path|_preload_libraries|temp_tablespaces)$'
+          then nullif(substr(setting, strpos(setting, '=') + 1), '')
+          else quote_literal(substr(setting, strpos(setting, '=') + 1)) end);
+    exception when others then
+      raise warning 'svc: a setting of the database is not taken over: % (%)', setting, sqlerrm;
+    end;
+  end loop;
+end $do$`
+
+/** Roles of a branch. `given` and `own` are the passwords of the maker's login and of the service's. */
+export const rolesSql = (
+  { database, keysLogin, role, rowsLogin }: BranchNames,
+  given: string,
+  own: string
+): ReadonlyArray<string> => [
+  `create role ${role} login noinherit password ${quoteText(given)}`,
+  `create role ${keysLogin} login noinherit password ${quoteText(own)}`,
+  `create role ${rowsLogin} login noinherit password ${quoteText(own)}`,
+  `grant ${role} to ${keysLogin}`,
+  `grant anon, authenticated to ${rowsLogin}, ${role}`,
+  `revoke all on database ${database} from public`,
+  `grant all on database ${database} to ${role}`,
+  `grant connect on database ${database} to ${keysLogin}, ${rowsLogin}`
+]
+
+/** The branch's role bypasses row-level security if service keys do in the main database, and we may let it. */
+export const bypassSql = ({ role }: BranchNames, serviceRole: string) => `do $do$
+begin
+  if exists (select from pg_roles where rolname = ${quoteText(serviceRole)} and (rolsuper or rolbypassrls)) then
+    alter role ${role} bypassrls;
+  end if;
+exception when insufficient_privilege then null;
+end $do$`
+
+/** In the copy: everything that is not the system's or an extension's is given to the branch's role. */
+export const reownSql = ({ role }: BranchNames) => `do $do$
+declare
+  object record;
+  done int := 0;
+begin
+  for object in
+    select i.type, i.identity from (
+      select 0 as step, 'pg_namespace'::regclass as class, oid as object from pg_namespace
+        where nspname !~ '^pg_' and nspname <> 'information_schema'
+      union all
+      select 1, 'pg_class'::regclass, c.oid from pg_class c
+        where c.relkind in ('r', 'p', 'v', 'm', 'f') and c.relpersistence <> 't'
+           or c.relkind = 'S' and not exists (
+                select from pg_depend d
+                where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype in ('a', 'i'))
+      union all select 2, 'pg_proc'::regclass, oid from pg_proc
+      union all
+      select 3, 'pg_type'::regclass, t.oid from pg_type t left join pg_class c on c.oid = t.typrelid
+        where t.typtype in ('d', 'e', 'r') or t.typtype = 'c' and c.relkind = 'c'
+           or t.typtype = 'b' and t.typelem = 0
+      union all select 4, 'pg_operator'::regclass, oid from pg_operator
+      union all select 5, 'pg_opfamily'::regclass, oid from pg_opfamily
+      union all select 6, 'pg_opclass'::regclass, oid from pg_opclass
+      union all select 7, 'pg_collation'::regclass, oid from pg_collation
+      union all select 8, 'pg_conversion'::regclass, oid from pg_conversion
+      union all select 9, 'pg_ts_dict'::regclass, oid from pg_ts_dict
+      union all select 10, 'pg_ts_config'::regclass, oid from pg_ts_config
+      union all select 11, 'pg_statistic_ext'::regclass, oid from pg_statistic_ext
+      union all select 12, 'pg_foreign_server'::regclass, oid from pg_foreign_server
+      union all select 13, 'pg_publication'::regclass, oid from pg_publication
+      union all select 14, 'pg_largeobject'::regclass, oid from pg_largeobject_metadata
+    ) o, pg_identify_object(o.class, o.object, 0) i
+    -- What initdb made has smaller numbers, schema public among it.
+    where (o.object >= 16384 or o.step = 0)
+      and not exists (
+        select from pg_depend d where d.classid = o.class and d.objid = o.object and d.deptype = 'e')
+    order by o.step, o.object
+  loop
+    begin
+      execute format('alter %s %s owner to ${role}',
+        case object.type
+          when 'statistics object' then 'statistics'
+          when 'foreign table' then 'foreign table'
+          else object.type end, object.identity);
+    exception when others then
+      raise warning 'svc: % % of a branch keeps its owner: %', object.type, object.identity, sqlerrm;
+    end;
+    done := done + 1;
+    -- Each is locked until the end, and there is only so much room for locks.
+    if done % 100 = 0 then commit; end if;
+  end loop;
+end $do$`
+
+/** In the copy: tables that the branch's role makes are open to whom those of the service role are. */
+export const defaultRightsSql = ({ role }: BranchNames, serviceRole: string) => `do $do$
+declare
+  given record;
+begin
+  for given in
+    select d.defaclobjtype as kind, n.nspname, a.privilege_type as what, a.is_grantable,
+           case when a.grantee = 0 then 'public' else a.grantee::regrole::text end as grantee,
+           case d.defaclobjtype when 'r' then 'tables' when 'S' then 'sequences' when 'f' then 'functions'
+             when 'T' then 'types' when 'n' then 'schemas' end as what_kind
+    from pg_default_acl d left join pg_namespace n on n.oid = d.defaclnamespace, aclexplode(d.defaclacl) a
+    where d.defaclrole = (select oid from pg_roles where rolname = ${quoteText(serviceRole)})
+      and a.grantee <> d.defaclrole
+  loop
+    continue when given.what_kind is null;
+    execute format('alter default privileges for role ${role} %s grant %s on %s to %s %s',
+      case when given.nspname is null then '' else format('in schema %I', given.nspname) end,
+      given.what, given.what_kind, given.grantee,
+      case when given.is_grantable then 'with grant option' else '' end);
+  end loop;
+end $do$`

@@ -1,0 +1,46 @@
+import { Schema } from "effect"
+import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { Branch, BranchId, NewBranch } from "../../domain/Branch.ts"
+import { Conflict, Forbidden, NotFound, Unavailable } from "../../domain/errors.ts"
+import { Management } from "../middleware/Access.ts"
+import { Utf8Bodies } from "../middleware/Utf8Bodies.ts"
+
+const params = { id: BranchId }
+
+/** Branches of the database (spec: Branch). */
+export class BranchesApi extends HttpApiGroup.make("branches")
+  .add(
+    HttpApiEndpoint.get("list", "/", { success: Schema.Array(Branch), error: Unavailable }).annotateMerge(
+      OpenApi.annotations({ summary: "List branches" })
+    ),
+    HttpApiEndpoint.post("create", "/", {
+      payload: NewBranch,
+      success: Branch.pipe(HttpApiSchema.status(201)),
+      error: [Conflict, Forbidden, Unavailable]
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Copy the database into a new branch",
+        description:
+          "Answers when the copy is done. `connection` holds the password of the branch's login, which is shown only now. `ttlHours` 0, or none: it does not expire."
+      })
+    ),
+    HttpApiEndpoint.get("find", "/:id", { params, success: Branch, error: [NotFound, Unavailable] }).annotateMerge(
+      OpenApi.annotations({ summary: "Show a branch" })
+    ),
+    HttpApiEndpoint.delete("remove", "/:id", {
+      params,
+      success: Schema.Struct({ success: Schema.Literal(true) }),
+      error: [NotFound, Unavailable]
+    }).annotateMerge(OpenApi.annotations({ summary: "Drop a branch, whoever is in it" }))
+  )
+  .middleware(Utf8Bodies)
+  .middleware(Management)
+  .prefix("/api/branches")
+  // Every field that is wrong gets its line, not only the first.
+  .annotate(HttpApi.PayloadParseOptions, { errors: "all" })
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Branches",
+      description: "Copies of the database, used through `/v1` with the header `X-Svc-Branch: <id>`"
+    })
+  ) {}

@@ -1,0 +1,18 @@
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { Branches } from "../../services/Branches.ts"
+import { Api } from "../Api.ts"
+
+export const BranchesHandlers = HttpApiBuilder.group(
+  Api,
+  "branches",
+  Effect.fn(function* (handlers) {
+    const branches = yield* Branches
+    return handlers.handleAll({
+      list: () => branches.list,
+      create: ({ payload }) => branches.create(payload),
+      find: ({ params }) => branches.find(params.id),
+      remove: ({ params }) => Effect.as(branches.remove(params.id), { success: true as const })
+    })
+  })
+)

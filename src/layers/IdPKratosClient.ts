@@ -3,7 +3,7 @@ import { BadGateway, GatewayTimeout, Unauthorized } from "../domain/errors.ts"
 import { type Credential } from "../domain/Identity.ts"
 import { type IdPTrouble, type RelayedCookies } from "../services/IdP.ts"
 import { type IdPAddress } from "./IdPAddress.ts"
-import { notConfigured } from "./IdPNone.ts"
+import { notConfigured } from "../services/IdP.ts"
 import { makeUpstream, type UpstreamAnswer, type UpstreamCall, type UpstreamFailure } from "./UpstreamHttp.ts"
 
 /** Time for a call, in ms: submits hash passwords and send mail. */

@@ -1,12 +1,7 @@
 import { Effect, Layer } from "effect"
-import { Unavailable } from "../domain/errors.ts"
-import { IdP } from "../services/IdP.ts"
+import { IdP, notConfigured } from "../services/IdP.ts"
 
 const refuse = () => Effect.fail(notConfigured("IDP_PUBLIC_URL"))
-
-/** What asks for a component whose variable is not set. */
-export const notConfigured = (name: string) =>
-  new Unavailable({ error: `No identity provider is configured (${name})`, code: "NOT_CONFIGURED" })
 
 /** When IDP_PUBLIC_URL is not set: 503 `NOT_CONFIGURED` whatever is asked. */
 export const layerIdPNone = Layer.succeed(IdP, {

@@ -9,7 +9,7 @@ import {
   type NotFound,
   type StepUpRequired,
   type Unauthorized,
-  type Unavailable
+  Unavailable
 } from "../domain/errors.ts"
 import { type Credential, type Identity, type IdentitySession, type SessionSummary } from "../domain/Identity.ts"
 
@@ -157,3 +157,7 @@ export class IdP extends Context.Service<
     readonly recover: (flowId: string, email: string) => Effect.Effect<void, FlowTrouble>
   }
 >()("svc/services/IdP") {}
+
+/** 503, for what needs an address of the idp that is not set. */
+export const notConfigured = (name: "IDP_PUBLIC_URL" | "IDP_ADMIN_URL") =>
+  new Unavailable({ error: `No identity provider is configured (${name})`, code: "NOT_CONFIGURED" })

@@ -5,7 +5,7 @@ import { StepUpRequired, Unauthorized } from "../domain/errors.ts"
 import { type Credential, type IdentitySession } from "../domain/Identity.ts"
 import { type Visitor } from "../domain/Visitor.ts"
 import { IdentitySettings } from "./IdentitySettings.ts"
-import { IdP, type IdPTrouble, type RelayedCookies, type SessionTrouble } from "./IdP.ts"
+import { IdP, notConfigured, type IdPTrouble, type RelayedCookies, type SessionTrouble } from "./IdP.ts"
 
 /** Somebody with a good session. */
 export interface SignedIn {
@@ -145,15 +145,18 @@ export class Sessions extends Context.Service<
           (due) => Effect.flatMap(wayBack(visitor, due), Effect.fail)
         )
 
-      const current = (visitor: Visitor) => withWayBack(visitor, first(visitor, one))
+      const signedIn = (visitor: Visitor) => withWayBack(visitor, first(visitor, one))
+      /** Nobody is told to sign in where nobody can. */
+      const possible = idp.configured ? Effect.void : Effect.fail(notConfigured("IDP_PUBLIC_URL"))
 
       return Sessions.of({
-        current,
-        optional: (visitor) => Effect.catchTag(current(visitor), "Unauthorized", () => Effect.undefined),
+        current: (visitor) => Effect.andThen(possible, signedIn(visitor)),
+        optional: (visitor) => Effect.catchTag(signedIn(visitor), "Unauthorized", () => Effect.undefined),
         holding: (visitor, use) =>
           withWayBack(
             visitor,
             Effect.gen(function* () {
+              yield* possible
               const credentials = authRequired ? [(yield* first(visitor, one)).credential] : visitor.credentials
               return yield* first({ ...visitor, credentials }, (credential) =>
                 Effect.map(use(credential), (value) => ({ value, credential }))

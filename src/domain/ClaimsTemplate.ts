@@ -1,5 +1,6 @@
 import { type Identity } from "./Identity.ts"
 import { isJsonObject, type JsonObject } from "./JsonObject.ts"
+import { isPlainText } from "./StorableText.ts"
 
 /** Claim name to template, as an administrator writes it (spec: Claims config). */
 export type ClaimTemplates = Readonly<Record<string, string>>
@@ -64,8 +65,7 @@ export const templateProblems = (templates: JsonObject, label: string): Readonly
 
 const nameProblem = (name: string) => {
   if (name.length === 0 || name.length > longestName) return `a name has 1 to ${longestName} characters`
-  // oxlint-disable-next-line no-control-regex
-  if (/[\u0000-\u001f\u007f-\u009f]/.test(name) || !name.isWellFormed()) return "a name has no control characters"
+  if (!isPlainText(name)) return "a name has no control characters"
   if (name === "__proto__") return "not a name for a claim"
   return reserved.has(name) ? "the OAuth 2.0 server sets this claim itself" : undefined
 }

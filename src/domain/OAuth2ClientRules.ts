@@ -1,13 +1,11 @@
 import { isJsonObject, type JsonObject } from "./JsonObject.ts"
 import { type OAuth2Client } from "./OAuth2.ts"
+import { isPlainText } from "./StorableText.ts"
 
 const longestText = 2000
 const mostItems = 100
 /** Bytes of a client as JSON: it becomes part of every challenge (domain/OAuth2.ts), there half as large again at worst. */
 const largestClient = 8 * 1024
-
-// oxlint-disable-next-line no-control-regex
-const unprintable = /[\u0000-\u001f\u007f-\u009f]/
 
 type Check = (value: unknown) => string | undefined
 
@@ -16,9 +14,9 @@ const text: Check = (value) =>
     ? "expected text"
     : value.length > longestText
       ? `at most ${longestText} characters`
-      : unprintable.test(value) || !value.isWellFormed()
-        ? "no control characters and half surrogate pairs"
-        : undefined
+      : isPlainText(value)
+        ? undefined
+        : "no control characters and half surrogate pairs"
 
 const flag: Check = (value) => (typeof value === "boolean" ? undefined : "expected true or false")
 
@@ -125,7 +123,7 @@ export const mergeProblems = (client: OAuth2Client, metadata: JsonObject): Reado
 export const metadataProblems = (metadata: JsonObject): ReadonlyArray<string> => {
   const problems = Object.entries(metadata).flatMap(([name, value]) => {
     const problem =
-      name === "" || name.length > 100 || unprintable.test(name) || !name.isWellFormed() || name === "__proto__"
+      name === "" || name.length > 100 || !isPlainText(name) || name === "__proto__"
         ? "a name has 1 to 100 characters, none of them control characters"
         : name === "skip_consent" && value !== null
           ? flag(value)

@@ -1,4 +1,5 @@
 import { isJsonObject } from "../domain/JsonObject.ts"
+import { isPlainText } from "../domain/StorableText.ts"
 
 /** JSON deeper than this is nobody's metadata, and servers refuse it in ways of their own. */
 const maxDepth = 64
@@ -9,12 +10,12 @@ const maxId = 2_048
 /** Challenges hold all of a login and its client: 1–2 KB, and more with large clients. */
 const maxChallenge = 32_768
 
-/** NUL and half surrogates end in a status 500 at the server; no other control character is in any name either. */
-const isPlain = (text: string) => text.isWellFormed() && !/\p{Cc}/u.test(text)
-
-/** Whether the server can know something by this name at all; if not, it needn't be asked. */
-export const isId = (text: string) => text !== "" && text.length <= maxId && isPlain(text)
-export const isChallenge = (text: string) => text !== "" && text.length <= maxChallenge && isPlain(text)
+/**
+ * Whether the server can know something by this name at all; if not, it needn't be asked. NUL and half surrogates end in
+ * a status 500 there; no other control character is in any name either.
+ */
+export const isId = (text: string) => text !== "" && text.length <= maxId && isPlainText(text)
+export const isChallenge = (text: string) => text !== "" && text.length <= maxChallenge && isPlainText(text)
 /** As a part of a path; `.` and `..` would be steps in it. */
 export const isPathId = (text: string) => isId(text) && text !== "." && text !== ".."
 

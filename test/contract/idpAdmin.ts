@@ -1,10 +1,8 @@
 import { assert, type Vitest } from "@effect/vitest"
 import { Effect } from "effect"
 import { IdP } from "../../src/services/IdP.ts"
-import { type IdPUnderTest, makePerson } from "../support/idp.ts"
+import { type IdPUnderTest, makePerson, unknownId } from "../support/idp.ts"
 import { refusal } from "../support/refusals.ts"
-
-const unknownId = "5b1f6a3e-0000-4000-8000-000000000000"
 
 /** Looking people up. */
 export const idpAdmin = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) => {

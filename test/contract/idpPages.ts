@@ -1,12 +1,11 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Redacted } from "effect"
-import { cookieOf, type IdPUnderTest, makePerson, messagesTo, type Person, tokenOf } from "../support/idp.ts"
+import { cookieOf, type IdPUnderTest, makePerson, messagesTo, type Person, tokenOf, unknownId } from "../support/idp.ts"
 import { enrolTotp } from "./idpTotp.ts"
 import { IdP } from "../../src/services/IdP.ts"
 
 /** Where the idp under test lets browsers go back to, and where it shows its forms. */
 const app = "http://127.0.0.1:3000"
-const unknownId = "5b1f6a3e-0000-4000-8000-000000000000"
 const json = { accept: "application/json" }
 
 interface Sent {

@@ -1,11 +1,17 @@
 import { assert, type Vitest } from "@effect/vitest"
 import { Effect } from "effect"
 import { IdP } from "../../src/services/IdP.ts"
-import { cookieOf, type IdPUnderTest, makePerson, showFactor, tokenOf } from "../support/idp.ts"
+import {
+  cookieOf,
+  type IdPUnderTest,
+  makePerson,
+  showFactor,
+  tokenOf,
+  checkCookies,
+  unknownId
+} from "../support/idp.ts"
 import { refusal } from "../support/refusals.ts"
 import { enrolTotp } from "./idpTotp.ts"
-
-const unknownId = "5b1f6a3e-0000-4000-8000-000000000000"
 
 /** Recovery codes. */
 export const idpRecoveryCodes = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) => {
@@ -16,13 +22,6 @@ export const idpRecoveryCodes = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTe
         const port = yield* IdP
         const person = yield* Effect.promise(() => makePerson(idp))
         const credential = yield* Effect.promise(() => signIn(idp, person))
-        const checkCookies = (cookies: ReadonlyArray<string>, told: string) => {
-          assert.isTrue(
-            cookies.every((line) => line.startsWith("idp_session=")),
-            told
-          )
-          assert.strictEqual(cookies.length > 0, credential._tag === "Cookie", told)
-        }
         const counted = Effect.map(port.factors(person.id), ({ recoveryCodes }) => recoveryCodes)
         const use = (code: string) =>
           Effect.promise(async () => {
@@ -42,7 +41,7 @@ export const idpRecoveryCodes = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTe
         assert.strictEqual(new Set(first.codes).size, 12)
         assert.deepStrictEqual(yield* counted, { count: 0, used: 0 })
         assert.isFalse(yield* use(first.codes[0]!))
-        checkCookies(yield* port.confirmRecoveryCodes(credential, first.flowId), "confirm")
+        checkCookies(credential, yield* port.confirmRecoveryCodes(credential, first.flowId), "confirm")
         assert.deepStrictEqual(yield* counted, { count: 12, used: 0 })
         assert.isTrue(yield* use(first.codes[0]!))
         assert.isFalse(yield* use(first.codes[0]!))
@@ -56,7 +55,7 @@ export const idpRecoveryCodes = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTe
         assert.deepStrictEqual(yield* counted, { count: 12, used: 0 })
         assert.isFalse(yield* use(first.codes[2]!))
         assert.isTrue(yield* use(second.codes[2]!))
-        checkCookies(yield* port.removeRecoveryCodes(credential), "remove")
+        checkCookies(credential, yield* port.removeRecoveryCodes(credential), "remove")
         assert.deepStrictEqual(yield* counted, { count: 0, used: 0 })
         assert.isFalse(yield* use(second.codes[3]!))
         yield* port.removeRecoveryCodes(credential)

@@ -11,12 +11,11 @@ import {
   setState,
   showFactor,
   token,
-  tokenOf
+  tokenOf,
+  unknownId
 } from "../support/idp.ts"
 import { refusal } from "../support/refusals.ts"
 import { enrolTotp } from "./idpTotp.ts"
-
-const unknownId = "5b1f6a3e-0000-4000-8000-000000000000"
 
 /** Who somebody is, the sessions of an identity, and their end. */
 export const idpSessions = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) => {

@@ -12,12 +12,11 @@ import {
   messagesTo,
   setState,
   showFactor,
-  tokenOf
+  tokenOf,
+  unknownId
 } from "../support/idp.ts"
 import { refusal } from "../support/refusals.ts"
 import { enrolTotp } from "./idpTotp.ts"
-
-const unknownId = "5b1f6a3e-0000-4000-8000-000000000000"
 
 /** The session that a browser has after these. */
 const sessionIn = (cookies: RelayedCookies) => {

@@ -2,11 +2,17 @@ import { assert, type Vitest } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { type Credential } from "../../src/domain/Identity.ts"
 import { IdP } from "../../src/services/IdP.ts"
-import { cookieOf, type IdPUnderTest, makePerson, showFactor, tokenOf } from "../support/idp.ts"
+import {
+  cookieOf,
+  type IdPUnderTest,
+  makePerson,
+  showFactor,
+  tokenOf,
+  checkCookies,
+  unknownId
+} from "../support/idp.ts"
 import { refusal } from "../support/refusals.ts"
 import { totpCode, wrongTotpCode } from "../support/totp.ts"
-
-const unknownId = "5b1f6a3e-0000-4000-8000-000000000000"
 
 /** Sets an authenticator app up; what it shows from then on. */
 export const enrolTotp = (credential: Credential) =>
@@ -26,14 +32,6 @@ export const idpTotp = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) => {
         const port = yield* IdP
         const person = yield* Effect.promise(() => makePerson(idp))
         const credential = yield* Effect.promise(() => signIn(idp, person))
-        /** Only who came with the cookie gets it back. */
-        const checkCookies = (cookies: ReadonlyArray<string>, told: string) => {
-          assert.isTrue(
-            cookies.every((line) => line.startsWith("idp_session=")),
-            told
-          )
-          assert.strictEqual(cookies.length > 0, credential._tag === "Cookie", told)
-        }
         assert.strictEqual(yield* refusal(port.removeTotp(credential)), "404 TOTP_NOT_FOUND")
         assert.isFalse((yield* port.factors(person.id)).totp)
         const { flowId, issuer, secret } = yield* port.beginTotp(credential)
@@ -47,7 +45,7 @@ export const idpTotp = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) => {
         assert.isFalse((yield* port.factors(person.id)).totp)
         assert.strictEqual((yield* port.session(credential)).session.aal, "aal1")
         const other = yield* port.beginTotp(credential)
-        checkCookies(yield* confirm(totpCode(Redacted.value(secret))), "confirm")
+        checkCookies(credential, yield* confirm(totpCode(Redacted.value(secret))), "confirm")
         assert.isTrue((yield* port.factors(person.id)).totp)
         assert.strictEqual((yield* port.session(credential)).session.aal, "aal2")
         // The idp would take any code now, of any flow.
@@ -62,7 +60,7 @@ export const idpTotp = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) => {
         const body = { method: "totp", totp_code: totpCode(Redacted.value(secret)) }
         yield* Effect.promise(() => showFactor(idp, later, body))
         assert.strictEqual((yield* port.session(later)).session.aal, "aal2")
-        checkCookies(yield* port.removeTotp(credential), "remove")
+        checkCookies(credential, yield* port.removeTotp(credential), "remove")
         assert.isFalse((yield* port.factors(person.id)).totp)
         assert.strictEqual(yield* refusal(port.removeTotp(credential)), "404 TOTP_NOT_FOUND")
         assert.strictEqual((yield* port.session(yield* Effect.promise(() => signIn(idp, person)))).session.aal, "aal1")

@@ -2,10 +2,8 @@ import { assert, type Vitest } from "@effect/vitest"
 import { Effect } from "effect"
 import { IdP } from "../../src/services/IdP.ts"
 import { Authenticator } from "../support/authenticator.ts"
-import { cookieOf, type IdPUnderTest, makePerson, showKey, tokenOf } from "../support/idp.ts"
+import { cookieOf, type IdPUnderTest, makePerson, showKey, tokenOf, checkCookies, unknownId } from "../support/idp.ts"
 import { refusal } from "../support/refusals.ts"
-
-const unknownId = "5b1f6a3e-0000-4000-8000-000000000000"
 
 interface Options {
   readonly challenge: string
@@ -25,13 +23,6 @@ export const idpWebAuthn = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) =
         const port = yield* IdP
         const person = yield* Effect.promise(() => makePerson(idp))
         const credential = yield* Effect.promise(() => signIn(idp, person))
-        const checkCookies = (cookies: ReadonlyArray<string>, told: string) => {
-          assert.isTrue(
-            cookies.every((line) => line.startsWith("idp_session=")),
-            told
-          )
-          assert.strictEqual(cookies.length > 0, credential._tag === "Cookie", told)
-        }
         const key = new Authenticator(idp.origin)
         assert.strictEqual(yield* refusal(port.removeWebAuthn(credential, undefined)), "404 WEBAUTHN_NOT_FOUND")
         assert.deepStrictEqual((yield* port.factors(person.id)).webauthn, [])
@@ -40,7 +31,11 @@ export const idpWebAuthn = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) =
         assert.match(options.challenge, /^[\w-]{20,}$/)
         assert.isString(options.rp.id)
         assert.deepStrictEqual(options.excludeCredentials, [])
-        checkCookies(yield* port.confirmWebAuthn(credential, begun.flowId, key.create(options), " Blue é "), "confirm")
+        checkCookies(
+          credential,
+          yield* port.confirmWebAuthn(credential, begun.flowId, key.create(options), " Blue é "),
+          "confirm"
+        )
         const first = key.lastId
         const [registered] = (yield* port.factors(person.id)).webauthn
         assert.strictEqual(registered?.id, first)
@@ -68,7 +63,7 @@ export const idpWebAuthn = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) =
           yield* refusal(port.removeWebAuthn(credential, new Uint8Array([1, 2, 3]))),
           "404 WEBAUTHN_NOT_FOUND"
         )
-        checkCookies(yield* port.removeWebAuthn(credential, bytes(first)), "remove")
+        checkCookies(credential, yield* port.removeWebAuthn(credential, bytes(first)), "remove")
         assert.strictEqual(yield* refusal(port.removeWebAuthn(credential, bytes(first))), "404 WEBAUTHN_NOT_FOUND")
         assert.deepStrictEqual(
           (yield* port.factors(person.id)).webauthn.map(({ id }) => id),

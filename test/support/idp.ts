@@ -1,3 +1,4 @@
+import { assert } from "@effect/vitest"
 import { Redacted } from "effect"
 import { randomBytes } from "node:crypto"
 import { type Credential } from "../../src/domain/Identity.ts"
@@ -65,6 +66,18 @@ const headersOf = (credential: Credential | undefined, csrf?: string): Record<st
   const value = Redacted.value(credential.value)
   if (credential._tag === "Token") return { "x-session-token": value, ...(csrf === undefined ? {} : { cookie: csrf }) }
   return { cookie: [`idp_session=${value}`, csrf].filter((part) => part !== undefined).join("; ") }
+}
+
+/** An id as an idp gives them, of nobody. */
+export const unknownId = "5b1f6a3e-0000-4000-8000-000000000000"
+
+/** Only who came with the cookie gets it back. */
+export const checkCookies = (credential: Credential, cookies: ReadonlyArray<string>, told: string) => {
+  assert.isTrue(
+    cookies.every((line) => line.startsWith("idp_session=")),
+    told
+  )
+  assert.strictEqual(cookies.length > 0, credential._tag === "Cookie", told)
 }
 
 /** Unknown addresses for everybody, so that a store with others in it will do. */

@@ -15,6 +15,7 @@ import {
 } from "../../domain/errors.ts"
 import { MfaStatus } from "../../domain/MfaStatus.ts"
 import { SessionListRecord, SessionRecord } from "../../domain/SessionRecord.ts"
+import { isPlain } from "../../domain/StorableText.ts"
 import { Utf8Bodies } from "../middleware/Utf8Bodies.ts"
 import { Visits } from "../middleware/Visits.ts"
 
@@ -34,15 +35,7 @@ const error = [
 
 /** Where a step-up leads back to, of this service or the dashboard. */
 const query = { return_to: Schema.optionalKey(Schema.String) }
-/** Text without control characters and half surrogate pairs. */
-const text = (longest: number) =>
-  Schema.String.check(
-    Schema.isBetweenLength(1, longest),
-    Schema.makeFilter(
-      // oxlint-disable-next-line no-control-regex
-      (value: string) => (value.isWellFormed() && !/[\u0000-\u001f\u007f-\u009f]/.test(value)) || "Expected plain text"
-    )
-  )
+const text = (longest: number) => Schema.String.check(Schema.isBetweenLength(1, longest), isPlain)
 const FlowId = text(100)
 const Credential = text(128 * 1024)
 const Email = text(320).check(

@@ -13,6 +13,7 @@ import {
 } from "../../domain/errors.ts"
 import { JsonObject } from "../../domain/JsonObject.ts"
 import { longestChallenge } from "../../domain/OAuth2.ts"
+import { isPlain } from "../../domain/StorableText.ts"
 import { Anybody, Management } from "../middleware/Access.ts"
 import { Utf8Bodies } from "../middleware/Utf8Bodies.ts"
 import { Visits } from "../middleware/Visits.ts"
@@ -20,14 +21,7 @@ import { Visits } from "../middleware/Visits.ts"
 const trouble = [Unavailable, BadGateway, GatewayTimeout] as const
 const challengeTrouble = [InvalidRequest, StepUpRequired, Forbidden, NotFound, Gone, ...trouble] as const
 
-const plain = (longest: number) =>
-  Schema.String.check(
-    Schema.isBetweenLength(1, longest),
-    Schema.makeFilter(
-      // oxlint-disable-next-line no-control-regex
-      (value: string) => (value.isWellFormed() && !/[\u0000-\u001f\u007f-\u009f]/.test(value)) || "Expected plain text"
-    )
-  )
+const plain = (longest: number) => Schema.String.check(Schema.isBetweenLength(1, longest), isPlain)
 const Challenge = plain(longestChallenge)
 const ScopeName = plain(256)
 const Id = plain(256)

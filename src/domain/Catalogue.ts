@@ -1,4 +1,9 @@
 import { Schema } from "effect"
+import { type RelationName, type Relationship } from "./Relationship.ts"
+import { makeRelationships, RelationshipRows } from "./Relationships.ts"
+
+/** What JSON paths and full text do with a value; domains count as what they are of. */
+const Kind = Schema.Literals(["json", "array", "composite", "tsvector", "other"])
 
 /** A column as the row path needs it. `type` is its name in SQL, whatever the search path. */
 const Column = Schema.Struct({
@@ -8,7 +13,18 @@ const Column = Schema.Struct({
   /** GENERATED ALWAYS, as identity or as an expression: not writable. */
   generated: Schema.Boolean,
   /** Of a domain type, which may refuse NULL. */
-  domain: Schema.Boolean
+  domain: Schema.Boolean,
+  kind: Kind
+})
+
+/** A function that takes a row of a relation and gives one value: a column that is not stored. */
+const ComputedColumn = Schema.Struct({
+  name: Schema.String,
+  /** Of the function. */
+  schema: Schema.String,
+  type: Schema.String,
+  type_oid: Schema.Int,
+  kind: Kind
 })
 
 /** A table, partitioned table, view, materialized view or foreign table. */
@@ -21,7 +37,9 @@ const Relation = Schema.Struct({
   /** Which statements on it run no user-written code (docs/performance.md); see `Statement.clean`. */
   clean_read: Schema.Boolean,
   clean_insert: Schema.Boolean,
-  clean_change: Schema.Boolean
+  clean_change: Schema.Boolean,
+  kind: Schema.Literals(["table", "partitioned", "view", "materialized", "foreign"]),
+  computed: Schema.Array(ComputedColumn)
 })
 
 const Argument = Schema.Struct({
@@ -44,18 +62,27 @@ const Routine = Schema.Struct({
   /** Names of OUT, INOUT and TABLE columns. */
   outputs: Schema.Array(Schema.String),
   volatile: Schema.Boolean,
+  /** The exposed relation whose rows it gives. */
+  returns: Schema.NullOr(Schema.Struct({ schema: Schema.String, name: Schema.String })),
+  /** Type of its only argument, which has no name: it takes the request's body as it is. */
+  body: Schema.NullOr(Schema.Literals(["json", "jsonb", "text", "bytea", "xml"])),
   clean: Schema.Boolean
 })
 
 type Column = typeof Column.Type
-export type Relation = typeof Relation.Type & { readonly byName: ReadonlyMap<string, Column> }
+export type Relation = typeof Relation.Type & {
+  readonly byName: ReadonlyMap<string, Column>
+  /** In the key's order; of a view, the keys of the tables that it shows. Empty: none. */
+  readonly primary_key: ReadonlyArray<string>
+}
 export type Routine = typeof Routine.Type
 
 /** What the catalogue query answers. `watched`: DDL is reported as it happens, so that what is read stays true. */
 export const CatalogueRows = Schema.Struct({
   watched: Schema.Boolean,
   relations: Schema.Array(Relation),
-  routines: Schema.Array(Routine)
+  routines: Schema.Array(Routine),
+  relationships: RelationshipRows
 })
 
 /** What is reachable in one database, by schema and name. */
@@ -64,16 +91,30 @@ export interface Catalogue {
   readonly relation: (schema: string, name: string) => Relation | undefined
   /** All overloads. */
   readonly routines: (schema: string, name: string) => ReadonlyArray<Routine>
+  /** What rows of a relation lead to, in an order that stays. */
+  readonly relationships: (from: RelationName) => ReadonlyArray<Relationship>
+  /** Names of the relations of a schema. */
+  readonly names: (schema: string) => ReadonlyArray<string>
+  /** Names of the functions of a schema, for hints: looked through each time. */
+  readonly routineNames: (schema: string) => ReadonlyArray<string>
 }
 
 /** NUL can't be part of a name, so it can't make two names one. */
 const nameKey = (schema: string, name: string) => `${schema}\0${name}`
 
 export const makeCatalogue = (rows: typeof CatalogueRows.Type): Catalogue => {
+  const schemas = new Map<string, Array<string>>()
+  for (const { name, schema } of rows.relations) {
+    const names = schemas.get(schema)
+    if (names === undefined) schemas.set(schema, [name])
+    else names.push(name)
+  }
+  const relationships = makeRelationships(rows.relationships, (schema) => schemas.has(schema))
   const relations = new Map<string, Relation>()
   for (const relation of rows.relations) {
     const byName = new Map(relation.columns.map((column) => [column.name, column]))
-    relations.set(nameKey(relation.schema, relation.name), { ...relation, byName })
+    const primary_key = relationships.primaryKey(relation)
+    relations.set(nameKey(relation.schema, relation.name), { ...relation, byName, primary_key })
   }
   const routines = new Map<string, Array<Routine>>()
   for (const routine of rows.routines) {
@@ -85,6 +126,11 @@ export const makeCatalogue = (rows: typeof CatalogueRows.Type): Catalogue => {
   return {
     watched: rows.watched,
     relation: (schema, name) => relations.get(nameKey(schema, name)),
-    routines: (schema, name) => routines.get(nameKey(schema, name)) ?? []
+    routines: (schema, name) => routines.get(nameKey(schema, name)) ?? [],
+    relationships: relationships.from,
+    names: (schema) => schemas.get(schema) ?? [],
+    routineNames: (schema) => [
+      ...new Set(rows.routines.flatMap((routine) => (routine.schema === schema ? [routine.name] : [])))
+    ]
   }
 }

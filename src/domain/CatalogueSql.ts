@@ -1,7 +1,11 @@
-/** Of a relation `c`. Renaming a column or changing its type may leave the relation's own entry as it was. */
+import { computedRelationshipsSql, keyedSql, keysSql, viewsSql } from "./RelationshipSql.ts"
+
+/** Of a relation `c`. Renaming a column, changing its type or adding a key may leave the relation's own entry as it was. */
 const relationStamp = `c.oid || ':' || c.xmin || ':' || coalesce((
   select hashtextextended(string_agg(a.xmin::text, ',' order by a.attnum), 0) from pg_attribute a
-  where a.attrelid = c.oid and a.attnum > 0), 0)`
+  where a.attrelid = c.oid and a.attnum > 0), 0) || ':' || coalesce((
+  select hashtextextended(string_agg(k.oid || '.' || k.xmin, ',' order by k.oid), 0) from pg_constraint k
+  where k.conrelid = c.oid), 0)`
 
 /**
  * Reads the catalogue of the schemas in `$1` (a text array) as one JSON text.
@@ -22,6 +26,22 @@ type_names as (
     join pg_type e on e.oid = case when t.typcategory = 'A' and t.typlen = -1 and t.typelem <> 0 then t.typelem else t.oid end
     join pg_namespace n on n.oid = e.typnamespace
   where e.typnamespace <> 'pg_catalog'::regnamespace
+),
+-- What a type is in the end: domains looked through.
+base_types as (
+  with recursive look as (
+    select oid, oid as base, typtype, typbasetype from pg_type
+    union all
+    select l.oid, t.oid, t.typtype, t.typbasetype from look l join pg_type t on l.typtype = 'd' and t.oid = l.typbasetype
+  )
+  select l.oid, case
+      when l.base in ('json'::regtype, 'jsonb'::regtype) then 'json'
+      when l.base = 'tsvector'::regtype then 'tsvector'
+      when t.typcategory = 'A' then 'array'
+      when l.typtype = 'c' then 'composite'
+      else 'other'
+    end as kind
+  from look l join pg_type t on t.oid = l.base where l.typtype <> 'd'
 ),
 -- Built-in functions that leave nothing behind. The volatile ones are those that defaults are made of.
 pure_functions as (
@@ -46,16 +66,16 @@ own_types as (
   select oid from pg_type where typnamespace <> 'pg_catalog'::regnamespace and oid not in (select oid from plain_types)
 ),
 expressions as (
-  select polrelid as relid, 'policy' as part, polqual::text as tree from pg_policy where polqual is not null
-  union all select polrelid, 'policy', polwithcheck::text from pg_policy where polwithcheck is not null
-  union all select adrelid, 'value', adbin::text from pg_attrdef
-  union all select conrelid, 'value', conbin::text from pg_constraint where conbin is not null and conrelid <> 0
+  select polrelid as relid, 'policy' as part, polqual::text as tree, polqual as node from pg_policy where polqual is not null
+  union all select polrelid, 'policy', polwithcheck::text, polwithcheck from pg_policy where polwithcheck is not null
+  union all select adrelid, 'value', adbin::text, adbin from pg_attrdef
+  union all select conrelid, 'value', conbin::text, conbin from pg_constraint where conbin is not null and conrelid <> 0
   -- The planner looks at these for reads too, and runs what is constant in them.
-  union all select indrelid, 'index', indexprs::text from pg_index where indexprs is not null
-  union all select indrelid, 'index', indpred::text from pg_index where indpred is not null
-  union all select stxrelid, 'index', stxexprs::text from pg_statistic_ext where stxexprs is not null
-  union all select oid, 'body', prosqlbody::text from pg_proc where prosqlbody is not null
-  union all select oid, 'body', proargdefaults::text from pg_proc where proargdefaults is not null and prosqlbody is not null
+  union all select indrelid, 'index', indexprs::text, null from pg_index where indexprs is not null
+  union all select indrelid, 'index', indpred::text, null from pg_index where indpred is not null
+  union all select stxrelid, 'index', stxexprs::text, null from pg_statistic_ext where stxexprs is not null
+  union all select oid, 'body', prosqlbody::text, null from pg_proc where prosqlbody is not null
+  union all select oid, 'body', proargdefaults::text, null from pg_proc where proargdefaults is not null and prosqlbody is not null
 ),
 impure as (
   select distinct relid, part from expressions e
@@ -64,6 +84,10 @@ impure as (
      or relid in (select oid from pg_proc where pronamespace in (select oid from exposed))
   ) and (
      tree ~ '[{](SUBLINK|COERCETODOMAIN|ROWCOMPARE)' or part = 'body' and tree ~ '[{](RANGETBLENTRY|RTE)'
+     -- Of the settings of a request, the fast paths set only those that tell who it comes from.
+     or tree ~ ':funcid (2077|3294) ' and regexp_replace(
+          case part when 'body' then pg_get_function_sqlbody(relid) else pg_get_expr(node, relid) end,
+          $re$current_setting\\('request\\.jwt\\.(claims|sub)'::text(, (true|false))?\\)$re$, '', 'g') ~ 'current_setting'
      -- Types of others may come with checks, casts and output functions.
      or exists (
        select from regexp_matches(tree, '[:a-z_](?:type|typeid|typeId) ([0-9]+)', 'g') m
@@ -84,7 +108,7 @@ own_functions as (
 own_operators as (
   select exists (
     select from pg_operator o join pg_type l on l.oid = o.oprleft
-    where o.oprname in ('=', '<>', '<', '>', '<=', '>=', '~~', '~~*')
+    where o.oprname in ('=', '<>', '<', '>', '<=', '>=', '~~', '~~*', '~', '~*', '@>', '<@', '&&', '<<', '>>', '&<', '&>', '-|-', '@@', '->', '->>')
       and o.oprnamespace <> 'pg_catalog'::regnamespace and o.oprcode::oid in (select oid from own_functions)
       and (l.oid in (select oid from plain_types) or l.typnamespace = 'pg_catalog'::regnamespace)
   ) or exists (
@@ -101,6 +125,9 @@ own_operators as (
 ),
 relations as (
   select c.oid, n.nspname, c.relname, ${relationStamp} as stamp,
+    case c.relkind when 'r' then 'table' when 'p' then 'partitioned' when 'v' then 'view' when 'm' then 'materialized'
+      else 'foreign' end as kind,
+    c.reltype,
     c.relkind in ('r', 'm') and not own.some
       and not exists (select from pg_inherits i where i.inhparent = c.oid)
       and not exists (select from pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
@@ -113,13 +140,46 @@ relations as (
     c.relkind = 'r' and not c.relhasrules and not c.relispartition
       and not exists (select from pg_trigger t where t.tgrelid = c.oid and not t.tgisinternal)
       and not exists (select from impure i where i.relid = c.oid and i.part = 'value') as clean_insert,
-    not exists (select from pg_constraint k where k.confrelid = c.oid
-                  and (k.confdeltype not in ('a', 'r') or k.confupdtype not in ('a', 'r'))) as clean_keys
+    c.oid not in (select k.confrelid from pg_constraint k
+                  where k.contype = 'f' and (k.confdeltype not in ('a', 'r') or k.confupdtype not in ('a', 'r'))) as clean_keys
   from pg_class c join exposed n on n.oid = c.relnamespace cross join own_operators own
   where c.relkind in ('r', 'p', 'v', 'm', 'f') and c.relpersistence <> 't'
 ),
+-- Grouped once for all relations: of thousands, a look-up for each would take seconds.
+columns as (
+  select a.attrelid as of, json_agg(json_build_object(
+      'name', a.attname, 'type', coalesce(tn.name, format_type(a.atttypid, a.atttypmod)), 'type_oid', a.atttypid::int8,
+      'generated', a.attgenerated <> '' or a.attidentity = 'a', 'domain', t.typtype = 'd', 'kind', b.kind)
+    order by a.attnum) as columns
+  from relations r
+    join pg_attribute a on a.attrelid = r.oid and a.attnum > 0 and not a.attisdropped
+    join pg_type t on t.oid = a.atttypid
+    join base_types b on b.oid = t.oid
+    left join type_names tn on tn.oid = t.oid
+  group by a.attrelid
+),
+-- Functions of a row that give one value: columns that are not stored.
+computed as (
+  select p.proargtypes[0] as of, json_agg(json_build_object(
+      'name', p.proname, 'schema', n.nspname, 'type', coalesce(tn.name, format_type(p.prorettype, -1)),
+      'type_oid', p.prorettype::int8, 'kind', b.kind) order by n.nspname, p.proname) as columns
+  from pg_proc p
+    join exposed n on n.oid = p.pronamespace
+    join pg_type t on t.oid = p.prorettype and t.typtype <> 'p'
+    join base_types b on b.oid = t.oid
+    left join type_names tn on tn.oid = t.oid
+  where p.prokind = 'f' and p.pronargs = 1 and not p.proretset
+    and p.proargtypes[0] in (select reltype from relations)
+    and not exists (select from pg_class c where c.oid = t.typrelid and c.relkind <> 'c')
+  group by p.proargtypes[0]
+),
 routines as (
   select p.oid, n.nspname, p.proname, p.oid || ':' || p.xmin as stamp, p.proretset, p.provolatile = 'v' as volatile,
+    (select json_build_object('schema', rn.nspname, 'name', rc.relname) from pg_class rc join exposed rn on rn.oid = rc.relnamespace
+     where rc.oid = t.typrelid and rc.relkind <> 'c') as returns,
+    case when p.pronargs = 1 and coalesce(p.proargnames[1], '') = '' and not coalesce(p.proargmodes && '{o,b,v}'::"char"[], false)
+        and p.proargtypes[0] in ('json'::regtype, 'jsonb'::regtype, 'text'::regtype, 'bytea'::regtype, 'xml'::regtype)
+      then format_type(p.proargtypes[0], -1) end as body,
     case
       when p.prorettype = 'void'::regtype then 'void'
       when p.prorettype = 'record'::regtype and p.proallargtypes is null then 'record'
@@ -156,20 +216,22 @@ select json_build_object(
   'relations', coalesce((
     select json_agg(json_build_object(
       'schema', r.nspname, 'name', r.relname, 'stamp', r.stamp,
+      'kind', r.kind,
+      'computed', coalesce(cc.columns, '[]'),
       'clean_read', r.clean_read,
       'clean_insert', r.clean_read and r.clean_insert,
       'clean_change', r.clean_read and r.clean_insert and r.clean_keys,
-      'columns', coalesce((
-        select json_agg(json_build_object(
-          'name', a.attname, 'type', coalesce(tn.name, format_type(a.atttypid, a.atttypmod)),
-          'type_oid', a.atttypid::int8,
-          'generated', a.attgenerated <> '' or a.attidentity = 'a', 'domain', t.typtype = 'd') order by a.attnum)
-        from pg_attribute a join pg_type t on t.oid = a.atttypid left join type_names tn on tn.oid = t.oid where a.attrelid = r.oid and a.attnum > 0 and not a.attisdropped), '[]')
-    )) from relations r), '[]'),
+      'columns', coalesce(a.columns, '[]')
+    )) from relations r left join columns a on a.of = r.oid left join computed cc on cc.of = r.reltype), '[]'),
   'routines', coalesce((
     select json_agg(json_build_object(
       'schema', r.nspname, 'name', r.proname, 'stamp', r.stamp, 'arguments', r.arguments, 'outputs', r.outputs, 'set', r.proretset,
-      'result', r.result, 'volatile', r.volatile, 'clean', r.clean)) from routines r), '[]')
+      'result', r.result, 'volatile', r.volatile, 'returns', r.returns, 'body', r.body, 'clean', r.clean)) from routines r), '[]'),
+  'relationships', json_build_object(
+    'keys', (select coalesce(json_agg(k), '[]') from (${keysSql}) k),
+    'keyed', (select coalesce(json_agg(k), '[]') from (${keyedSql}) k),
+    'views', (select coalesce(json_agg(v), '[]') from (${viewsSql}) v),
+    'computed', (select coalesce(json_agg(c), '[]') from (${computedRelationshipsSql}) c))
 )::text`
 
 /**
@@ -186,3 +248,13 @@ select coalesce(string_agg(stamp, ',' order by stamp), '') from (
     where p.proname = $2 and p.pronamespace = (select oid from pg_namespace where nspname = $1)
       and p.prokind = 'f' and p.prorettype not in ('trigger'::regtype, 'event_trigger'::regtype, 'internal'::regtype)
 ) s`
+
+/**
+ * Which statements a relation takes ($1 schema, $2 name), a bit for each: 4 update, 8 insert, 16 delete; views also by
+ * INSTEAD OF triggers. Not part of the catalogue, because it asks foreign data wrappers.
+ */
+export const writableSql = `
+select coalesce((
+  select case when c.relkind in ('r', 'p') then 28 when c.relkind = 'm' then 0 else pg_relation_is_updatable(c.oid, true) end
+  from pg_class c where c.relname = $2 and c.relnamespace = (select oid from pg_namespace where nspname = $1)
+    and c.relkind in ('r', 'p', 'v', 'm', 'f')), 0)::text`

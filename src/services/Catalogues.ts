@@ -14,10 +14,18 @@ interface Known {
   /** What `ddlHeard` said when it was read. */
   heard: number | undefined
   current: Catalogue | undefined
+  /** What it was before the last change, while it is being read anew. */
+  former: Catalogue | undefined
   /** A reading under way, shared by all who wait. */
   reading: Reading | undefined
   /** Grows with every report of a change; a reading that began before the last one is out of date. */
   changes: number
+}
+
+const outdate = (known: Known) => {
+  known.changes++
+  known.former = known.current ?? known.former
+  known.current = undefined
 }
 
 const ourselves: Actor = { role: "service_role", claims: "", sub: "" }
@@ -35,7 +43,8 @@ export class Catalogues extends Context.Service<
   {
     readonly get: (database: Database) => Reading
     /**
-     * Picks by name; when `pick` finds nothing and the name's definition changed since, picks again. `exact`: what is
+     * Picks by name; when `pick` finds nothing and the name's definition changed since, picks again. While the catalogue
+     * is read anew after a change elsewhere, it is picked from the one before, which is not `trusted`. `exact`: what is
      * picked must be as it is now, so where DDL does not reach us its definition is compared first.
      */
     readonly find: <A>(
@@ -61,24 +70,25 @@ export class Catalogues extends Context.Service<
       let hearing = false
 
       const knownOf = (database: Database): Known => {
-        const known = all.get(database.name) ?? { heard: undefined, current: undefined, reading: undefined, changes: 0 }
+        const known = all.get(database.name) ?? {
+          heard: undefined,
+          current: undefined,
+          former: undefined,
+          reading: undefined,
+          changes: 0
+        }
         all.set(database.name, known)
         if (database.ddlHeard !== undefined) {
           const heard = database.ddlHeard()
           if (heard !== known.heard) {
             known.heard = heard
-            known.changes++
-            known.current = undefined
+            outdate(known)
           }
         }
         return known
       }
 
-      const forget = (database: Database) => {
-        const known = knownOf(database)
-        known.changes++
-        known.current = undefined
-      }
+      const forget = (database: Database) => outdate(knownOf(database))
 
       const read = (database: Database, known: Known): Reading =>
         Effect.suspend(() => {
@@ -94,6 +104,7 @@ export class Catalogues extends Context.Service<
                 // Changed meanwhile: what was read may be half old.
                 if (before !== knownOf(database).changes) return read(database, known)
                 known.current = catalogue
+                known.former = undefined
                 return Effect.succeed(catalogue)
               })
             )
@@ -115,7 +126,9 @@ export class Catalogues extends Context.Service<
         })
 
       const trusted = (database: Database, catalogue: Catalogue) =>
-        catalogue.watched && (database.ddlHeard === undefined ? hearing : database.ddlHeard() !== undefined)
+        catalogue.watched &&
+        catalogue === knownOf(database).current &&
+        (database.ddlHeard === undefined ? hearing : database.ddlHeard() !== undefined)
 
       const stamps = (database: Database, schema: string, name: string) =>
         Effect.map(
@@ -152,9 +165,14 @@ export class Catalogues extends Context.Service<
         pick: (catalogue: Catalogue) => A | undefined,
         exact = false
       ) => {
-        const { current } = knownOf(database)
+        const { current, former } = knownOf(database)
         const picked = current && (!exact || trusted(database, current)) ? pick(current) : undefined
-        return picked === undefined ? search(database, schema, name, pick, exact) : Effect.succeed(picked)
+        if (picked !== undefined) return Effect.succeed(picked)
+        // Nobody waits for what a change elsewhere has nothing to do with; what is gone, PostgreSQL tells.
+        const before = former && !exact ? pick(former) : undefined
+        return before === undefined
+          ? search(database, schema, name, pick, exact)
+          : Effect.as(Effect.forkDetach(get(database)), before)
       }
 
       const { heard } = yield* listener.listen("svc_ddl")
@@ -171,7 +189,13 @@ export class Catalogues extends Context.Service<
       return Catalogues.of({
         get,
         find,
-        changed: (database) => Effect.sync(() => forget(database)),
+        changed: (database) =>
+          Effect.sync(() => {
+            const known = knownOf(database)
+            outdate(known)
+            // Who changed something here sees it with the next request.
+            known.former = undefined
+          }),
         trusted
       })
     })

@@ -45,6 +45,12 @@ const relations: ReadonlyArray<Case> = [
     "ric"
   ],
   [
+    "header_rls",
+    "create table header_rls (o text); alter table header_rls enable row level security; create policy p on header_rls using (o = current_setting('request.jwt.sub', true) or o = current_setting('request.headers', true)::json ->> 'x-team')",
+    ""
+  ],
+  ["header_default", "create table header_default (o text default current_setting('request.path', true))", "r"],
+  [
     "enum_rls",
     "create table enum_rls (m mood); alter table enum_rls enable row level security; create policy p on enum_rls using (m = 'glad' or m in ('sad', 'glad'))",
     "ric"
@@ -311,6 +317,27 @@ suite("statements that run nobody's code", (it) => {
         assert.isUndefined(now.relation(schema, name))
       }
       assert.deepStrictEqual(now.routines("svc", "notify_keys"), [])
+    })
+  )
+
+  it.effect("are none while the catalogue is read anew, and nobody waits for that but who asks for what is new", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Outside
+      const catalogues = yield* Catalogues
+      const { main } = yield* Db
+      const found = (name: string) =>
+        catalogues.find(main, "public", name, (now) => now.relation("public", name) && now)
+      const before = yield* catalogue
+      assert.isTrue(catalogues.trusted(main, before))
+      yield* sql("create table made_now (id int)")
+      while (catalogues.trusted(main, before)) yield* Effect.sleep("1 millis")
+      const meanwhile = yield* found("plain")
+      assert.strictEqual(meanwhile, before)
+      assert.isFalse(catalogues.trusted(main, before))
+      const after = yield* found("made_now")
+      assert.notStrictEqual(after, before)
+      assert.isDefined(after)
+      assert.strictEqual(yield* found("plain"), yield* catalogue)
     })
   )
 })

@@ -30,6 +30,7 @@ import { layerDb, layerOwnTables } from "./layers/Postgres.ts"
 import { layerEncryptionKeys, layerEncryptionKeysKept, layerJwtSecret, layerJwtSecretKept } from "./layers/Secrets.ts"
 import { reportStartFailure } from "./layers/StartError.ts"
 import { layerWebhookTransport } from "./layers/WebhookTransportHttp.ts"
+import { ApiDescriptions } from "./services/ApiDescriptions.ts"
 import { Branches } from "./services/Branches.ts"
 import { BranchSettings } from "./services/BranchSettings.ts"
 import { layerBranchUpkeep } from "./services/BranchUpkeep.ts"
@@ -75,8 +76,10 @@ import { RealtimeAccess } from "./services/RealtimeAccess.ts"
 import { RealtimeSettings } from "./services/RealtimeSettings.ts"
 import { RealtimeSubscriptions } from "./services/RealtimeSubscriptions.ts"
 import { RateLimits } from "./services/RateLimits.ts"
+import { RowMethods } from "./services/RowMethods.ts"
 import { Rows } from "./services/Rows.ts"
 import { RowSettings } from "./services/RowSettings.ts"
+import { SchemaOutlines } from "./services/SchemaOutlines.ts"
 import { Sessions } from "./services/Sessions.ts"
 import { SignIn } from "./services/SignIn.ts"
 import { SqlRunner } from "./services/SqlRunner.ts"
@@ -210,6 +213,7 @@ const ForeignDataParts = Layer.mergeAll(ForeignData.layer, ForeignImports.layer)
 // What the service can do.
 const Capabilities = Layer.mergeAll(
   Rows.layer,
+  RowMethods.layer,
   Functions.layer,
   SqlRunner.layer,
   RealtimeSubscriptions.layer,
@@ -230,7 +234,7 @@ const Capabilities = Layer.mergeAll(
       Keys.layer,
       RateLimits.layer,
       Status.layer,
-      DatabaseSchemas.layer,
+      Layer.mergeAll(DatabaseSchemas.layer, ApiDescriptions.layer).pipe(Layer.provide(SchemaOutlines.layer)),
       RealtimeAccess.layer,
       WatchedTables.layer
     )

@@ -1,105 +1,132 @@
 import { Result } from "effect"
 import { type Routine } from "./Catalogue.ts"
-import { DatabaseError, NotFound } from "./errors.ts"
-import { type RowSql } from "./RowSql.ts"
-import { quoteName } from "./RowText.ts"
+import { type DatabaseError, InvalidRequest, type NotFound } from "./errors.ts"
+import { elementTexts } from "./JsonText.ts"
+import { type Candidates, chooseRoutine, type RawMedia, rawKinds } from "./RoutineChoice.ts"
+import { arrayLiteral } from "./RowText.ts"
 
-/** A call of one stored function with named arguments. */
+/** What a request hands a function. */
+export type CallBody =
+  | { readonly _tag: "None" }
+  /** As it came, and parsed. */
+  | { readonly _tag: "Json"; readonly text: string; readonly value: unknown }
+  /** Names and values in text: of a form, or of a GET. */
+  | { readonly _tag: "Pairs"; readonly pairs: ReadonlyArray<readonly [string, string]> }
+  /** For a function of one argument that has no name. */
+  | { readonly _tag: "Raw"; readonly media: RawMedia; readonly bytes: Uint8Array }
+
+/** A call of one stored function. */
 export interface RoutineCall {
   readonly routine: Routine
-  /** Names of the arguments given, as the function declares them. */
-  readonly given: ReadonlyArray<Routine["arguments"][number]>
+  readonly values: CallValues
 }
 
-const quoteLiteral = (text: string) => `'${text.replaceAll("'", "''")}'`
+type Argument = Routine["arguments"][number]
 
-const list = (names: ReadonlyArray<string>) => names.join(", ")
+type CallValues =
+  /** An object in JSON text: PostgreSQL converts each value to its argument's type. */
+  | { readonly _tag: "Json"; readonly text: string; readonly given: ReadonlyArray<Argument> }
+  /** Each as PostgreSQL writes a value of the argument's type. */
+  | { readonly _tag: "Texts"; readonly given: ReadonlyArray<Argument>; readonly texts: ReadonlyArray<string> }
+  /** The only argument, as PostgreSQL writes a value of `type`. */
+  | { readonly _tag: "Whole"; readonly text: string; readonly type: NonNullable<Routine["body"]> }
 
-/** Chooses among overloads by the names of the arguments: all given ones must exist, all required ones be given. */
-export const planCall = (
-  schema: string,
-  name: string,
-  overloads: ReadonlyArray<Routine>,
-  names: ReadonlyArray<string>
-): Result.Result<RoutineCall, NotFound | DatabaseError> => {
-  const given = new Set(names)
-  const fitting = overloads.filter(
-    (routine) =>
-      names.every((name) => name !== "" && routine.arguments.some((argument) => argument.name === name)) &&
-      routine.arguments.every((argument) => argument.optional || given.has(argument.name))
-  )
-  const [routine] = fitting
-  if (routine === undefined) {
-    const what = names.length === 0 ? "without parameters" : `with parameters (${list(names)})`
-    const hint = overloads
-      .map((one) => `${schema}.${name}(${list(one.arguments.map((argument) => argument.name || argument.type))})`)
-      .join(" or ")
-    return Result.fail(
-      new NotFound({
-        error: `Could not find the function ${schema}.${name} ${what} in the schema cache`,
-        code: "PGRST202",
-        hint: overloads.length === 0 ? null : `Perhaps you meant to call ${hint}`
-      })
-    )
-  }
-  if (fitting.length > 1) {
-    return Result.fail(
-      new DatabaseError({
-        status: 300,
-        error: `Could not choose the best candidate function between: ${list(
-          fitting.map((one) => `${schema}.${name}(${list(one.arguments.map((a) => `${a.name} => ${a.type}`))})`)
-        )}`,
-        code: "PGRST203",
-        hint: "Overloads are told apart by the names of their arguments; give more of them, or rename the function"
-      })
-    )
-  }
-  return Result.succeed({ routine, given: routine.arguments.filter((argument) => given.has(argument.name)) })
-}
+type Planned = Result.Result<RoutineCall, NotFound | DatabaseError | InvalidRequest>
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+const invalid = (error: string) => Result.fail(new InvalidRequest({ error, code: "PGRST102" }))
 
 /**
- * The call as SQL. `json` is the object of arguments as text: PostgreSQL converts each value to its argument's type.
- * `limit` caps the rows of a set, as whole number in text.
+ * The call that a body asks for. `columns`: the keys that count, of a JSON body. A JSON array stands for its first
+ * object, as PostgREST has it, unless the function takes the body as it is.
  */
-export const callSql = ({ routine, given }: RoutineCall, json: string, limit: string | undefined): RowSql => {
-  const name = `${quoteName(routine.schema)}.${quoteName(routine.name)}`
-  const params = given.length > 0 ? [json] : []
-  const types = given.map((argument) => `${quoteName(argument.name)} ${argument.type}`)
-  const args = given.length > 0 ? `json_to_record($1) as _svc_args(${types.join(", ")}), ` : ""
-  // A VARIADIC argument that is left out has its default only where the others are told apart by position.
-  const byPosition =
-    routine.arguments.at(-1)?.variadic === true && given.every((argument, at) => argument === routine.arguments[at])
-  const call = `${name}(${given
-    .map(
-      ({ name, variadic }) =>
-        `${variadic ? "variadic " : ""}${byPosition ? "" : `${quoteName(name)} => `}_svc_args.${quoteName(name)}`
-    )
-    .join(", ")})`
-  const source = args === "" ? "" : ` from ${args.slice(0, -2)}`
-  const lateral = args === "" ? "" : "lateral "
-  const capped = routine.set && limit !== undefined ? ` limit ${limit}` : ""
-  const inFrom = `${args}${lateral}${call}`
-  const many = (value: string, rows: string) =>
-    `select coalesce(json_agg(${value}), '[]')::text, count(*)::text from (select ${rows}${capped}) _svc_row`
-  const text = (() => {
-    if (routine.result === "void") return `select ''::text, count(*)::text from ${inFrom} _svc_row`
-    if (routine.result === "scalar") {
-      return routine.set
-        ? many("_svc_row.v", `_svc_f.v from ${inFrom} _svc_f(v)`)
-        : `select coalesce(to_json(_svc_row.v), 'null')::text, '1'::text from ${inFrom} _svc_row(v)`
+export const planCall = (
+  candidates: Candidates,
+  body: CallBody,
+  columns: ReadonlyArray<string> | undefined = undefined
+): Planned => {
+  switch (body._tag) {
+    case "None":
+      return planEmpty(candidates)
+    case "Json":
+      return planJson(candidates, body.text, body.value, columns)
+    case "Pairs":
+      return planTexts(candidates, body.pairs)
+    case "Raw": {
+      const kind = rawKinds[body.media]
+      const chosen = chooseRoutine(candidates, [], body.media)
+      if (Result.isFailure(chosen)) return Result.fail(chosen.failure)
+      const routine = chosen.success
+      if (routine.body !== kind) return Result.succeed({ routine, values: withoutArguments })
+      const text = rawText(body)
+      if (text === undefined) return invalid("The body is not valid UTF-8")
+      return Result.succeed({ routine, values: { _tag: "Whole", text, type: kind } })
     }
-    // PostgreSQL gives a single output column bare; its name is put back. In FROM, a composite one would be spread.
-    if (routine.outputs.length === 1) {
-      const only = quoteLiteral(routine.outputs[0] || routine.name)
-      return routine.set
-        ? many(`json_build_object(${only}, _svc_row.v)`, `${call} as v${source}`)
-        : `select json_build_object(${only}, ${call})::text, '1'::text${source}`
-    }
-    // Not in FROM, where a NULL would become a row of NULLs.
-    if (!routine.set) return `select coalesce(to_json(${call}), 'null')::text, '1'::text${source}`
-    return routine.result === "row"
-      ? many("_svc_row", `_svc_f.* from ${inFrom} _svc_f`)
-      : many("_svc_row.v", `${call} as v${source}`)
-  })()
-  return { text, params, prepare: true }
+  }
+}
+
+const withoutArguments: CallValues = { _tag: "Json", text: "{}", given: [] }
+
+const planEmpty = (candidates: Candidates): Planned =>
+  Result.map(chooseRoutine(candidates, [], "application/json"), (routine) =>
+    (routine.body === "json" || routine.body === "jsonb") && routine.arguments[0]?.optional === false
+      ? { routine, values: { _tag: "Whole", text: "", type: routine.body } }
+      : { routine, values: withoutArguments }
+  )
+
+const planJson = (
+  candidates: Candidates,
+  text: string,
+  value: unknown,
+  columns: ReadonlyArray<string> | undefined
+): Planned => {
+  const first: unknown = Array.isArray(value) ? value[0] : value
+  const names = columns ?? (isObject(first) ? Object.keys(first) : [])
+  const chosen = chooseRoutine(candidates, names, "application/json")
+  // What is no object has no arguments: that is what is wrong with it, and not the function's name.
+  if (Result.isFailure(chosen)) return isObject(first) ? Result.fail(chosen.failure) : notAnObject()
+  const routine = chosen.success
+  if (routine.body === "json" || routine.body === "jsonb") {
+    return Result.succeed({ routine, values: { _tag: "Whole", text, type: routine.body } })
+  }
+  if (Array.isArray(value) && !uniform(value)) return invalid("All object keys must match")
+  const given = givenOf(routine, new Set(names))
+  if (!isObject(first) && given.length > 0) return notAnObject()
+  const object = Array.isArray(value) ? (elementTexts(text)[0] ?? "{}") : text
+  return Result.succeed({ routine, values: { _tag: "Json", text: object, given } })
+}
+
+const notAnObject = () => invalid("The body must be an object: argument name to value")
+
+const uniform = (rows: ReadonlyArray<unknown>) => {
+  const keys = new Set(isObject(rows[0]) ? Object.keys(rows[0]) : [])
+  return rows.every(
+    (row) => isObject(row) && Object.keys(row).length === keys.size && Object.keys(row).every((key) => keys.has(key))
+  )
+}
+
+/** An argument that is VARIADIC gathers all values of its name; of another, the last one counts. */
+const planTexts = (candidates: Candidates, pairs: ReadonlyArray<readonly [string, string]>): Planned => {
+  const chosen = chooseRoutine(candidates, [...new Set(pairs.map(([name]) => name))], undefined)
+  return Result.map(chosen, (routine) => {
+    const given = givenOf(routine, new Set(pairs.map(([name]) => name)))
+    const texts = given.map((argument) => {
+      const values = pairs.filter(([name]) => name === argument.name).map(([, value]) => value)
+      return argument.variadic ? arrayLiteral(values) : (values.at(-1) ?? "")
+    })
+    return { routine, values: { _tag: "Texts", given, texts } }
+  })
+}
+
+const givenOf = ({ arguments: all }: Routine, names: ReadonlySet<string>) => all.filter(({ name }) => names.has(name))
+
+const rawText = ({ media, bytes }: Extract<CallBody, { readonly _tag: "Raw" }>) => {
+  if (media === "application/octet-stream") return `\\x${Buffer.from(bytes).toString("hex")}`
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    return undefined
+  }
 }

@@ -1,174 +1,127 @@
-import { Result } from "effect"
-import { InvalidRequest } from "./errors.ts"
-import { quotedList, readName, splitList } from "./RowText.ts"
-
 /**
- * The query string of `/v1/db/{table}`, parsed: what was asked, nothing about what exists (domain/RowPlan.ts) or how
- * it is said in SQL (domain/RowSql.ts). The grammar is PostgREST's.
+ * The query string of `/v1/db/{table}` and `/v1/db/rpc/{function}`, parsed: what was asked, nothing about what exists
+ * (domain/RowPlanner.ts) or how it is said in SQL (domain/RowSql.ts). The grammar is PostgREST's (docs/rows.md).
  */
 export interface RowQuery {
-  /** Undefined: all columns. */
-  readonly select: ReadonlyArray<Selected> | undefined
-  readonly filters: ReadonlyArray<Filter>
-  readonly order: ReadonlyArray<Order>
-  readonly limit: string | undefined
-  readonly offset: string | undefined
+  /** What each row is made of; `*` alone when the request does not say. */
+  readonly select: ReadonlyArray<Selected>
+  /** All must hold. */
+  readonly filters: ReadonlyArray<AtPath<Condition>>
+  /** At most one for each path: the first in the request. */
+  readonly order: ReadonlyArray<AtPath<ReadonlyArray<OrderTerm>>>
+  /**
+   * Whole numbers of rows, as written; at most one for each path: the last in the request. Only `limit` of [] may be
+   * below 0, which is a range that can't be (416).
+   */
+  readonly limit: ReadonlyArray<AtPath<string>>
+  readonly offset: ReadonlyArray<AtPath<string>>
   /** Payload keys to use; undefined: all that are there. */
   readonly columns: ReadonlyArray<string> | undefined
+  /** Columns that an upsert takes as the key; undefined: the primary key. */
+  readonly onConflict: ReadonlyArray<string> | undefined
+  /** Of a call: pairs that are no filter, in order; a name may repeat (VARIADIC). Empty on tables. */
+  readonly arguments: ReadonlyArray<readonly [string, string]>
 }
 
-export type Selected = { readonly _tag: "All" } | { readonly _tag: "Column"; readonly name: string }
-
-export interface Order {
-  readonly column: string
-  readonly direction: "asc" | "desc" | undefined
-  readonly nulls: "nullsfirst" | "nullslast" | undefined
+/** Something about the relation at the end of a path of embeds, by their alias or name; [] is the table itself. */
+export interface AtPath<A> {
+  readonly path: ReadonlyArray<string>
+  readonly value: A
 }
 
-type Comparison = "eq" | "neq" | "gt" | "gte" | "lt" | "lte" | "like" | "ilike"
-type Fixed = "null" | "not_null" | "true" | "false" | "unknown"
+/** A column, or something inside of its JSON. */
+export interface Field {
+  readonly name: string
+  readonly json: ReadonlyArray<JsonStep>
+}
 
-export type Filter = { readonly column: string; readonly negated: boolean } & (
-  | { readonly _tag: "Compare"; readonly operator: Comparison; readonly value: string }
+/** `->key` or `->>key`; the key of an object, or the place in an array when it is a whole number, from the end when negative. */
+export interface JsonStep {
+  readonly key: string
+  readonly index: boolean
+  /** `->>`: as text. */
+  readonly text: boolean
+}
+
+export type Aggregate = "sum" | "avg" | "min" | "max" | "count"
+
+export type Selected =
+  | { readonly _tag: "All" }
+  | {
+      readonly _tag: "Field"
+      readonly field: Field
+      readonly alias: string | undefined
+      /** Type name of `::type`, letters, digits, `_`, `$` and spaces; of what goes into the aggregate, when there is one. */
+      readonly cast: string | undefined
+      readonly aggregate: Aggregate | undefined
+      /** Of the aggregate's result. */
+      readonly aggregateCast: string | undefined
+    }
+  /** `count()` of rows, without a column. */
+  | { readonly _tag: "Count"; readonly alias: string | undefined; readonly cast: string | undefined }
+  | Embed
+
+/** `alias:relation!hint!inner(items)`, or with three dots before it, spread into the row around it. */
+export interface Embed {
+  readonly _tag: "Embed"
+  readonly relation: string
+  readonly alias: string | undefined
+  /** A foreign key, column or junction table that says which relationship is meant. */
+  readonly hint: string | undefined
+  readonly join: "inner" | "left" | undefined
+  readonly spread: boolean
+  /** Empty: joined, but not shown. */
+  readonly select: ReadonlyArray<Selected>
+}
+
+export type Comparison =
+  | "eq"
+  | "neq"
+  | "gt"
+  | "gte"
+  | "lt"
+  | "lte"
+  | "like"
+  | "ilike"
+  | "match"
+  | "imatch"
+  | "cs"
+  | "cd"
+  | "ov"
+  | "sl"
+  | "sr"
+  | "nxr"
+  | "nxl"
+  | "adj"
+  | "isdistinct"
+export type FullText = "fts" | "plfts" | "phfts" | "wfts"
+export type Fixed = "null" | "not_null" | "true" | "false" | "unknown"
+
+export type Condition =
+  | { readonly _tag: "And" | "Or"; readonly negated: boolean; readonly conditions: ReadonlyArray<Condition> }
+  | ({ readonly negated: boolean; readonly field: Field } & Test)
+
+export type Test =
+  | {
+      readonly _tag: "Compare"
+      readonly operator: Comparison
+      /** `like(any).{a,b}`: the value is an array literal. */
+      readonly quantifier: "any" | "all" | undefined
+      readonly value: string
+    }
   | { readonly _tag: "In"; readonly values: ReadonlyArray<string> }
   | { readonly _tag: "Is"; readonly value: Fixed }
-)
-
-type Parsed<A> = Result.Result<A, InvalidRequest>
-
-/** Code and wording as PostgREST's clients know them. */
-const parseError = (what: string, text: string, hint: string) =>
-  Result.fail(
-    new InvalidRequest({
-      error: `failed to parse ${what} (${text.length > 200 ? `${text.slice(0, 200)}…` : text})`,
-      code: "PGRST100",
-      hint
-    })
-  )
-
-const comparisons: ReadonlySet<string> = new Set(["eq", "neq", "gt", "gte", "lt", "lte", "like", "ilike"])
-const fixed: ReadonlySet<string> = new Set(["null", "not_null", "true", "false", "unknown"])
-const reserved: ReadonlySet<string> = new Set(["select", "order", "limit", "offset", "columns", "on_conflict"])
-const operatorsHint = "operators are eq, neq, gt, gte, lt, lte, like, ilike, is and in, each also after not."
-
-export const parseRowQuery = (pairs: ReadonlyArray<readonly [string, string]>): Parsed<RowQuery> => {
-  const first = new Map<string, string>()
-  const filters: Array<Filter> = []
-  for (const [key, value] of pairs) {
-    if (reserved.has(key)) {
-      if (!first.has(key)) first.set(key, value)
-      continue
+  | {
+      readonly _tag: "FullText"
+      readonly operator: FullText
+      readonly language: string | undefined
+      readonly value: string
     }
-    if (key === "") continue
-    const filter = parseFilter(key, value)
-    if (Result.isFailure(filter)) return Result.fail(filter.failure)
-    filters.push(filter.success)
-  }
-  const select = first.get("select")
-  const selected = select === undefined ? Result.succeed(undefined) : parseSelect(select)
-  if (Result.isFailure(selected)) return Result.fail(selected.failure)
-  const ordered = parseOrder(first.get("order") ?? "")
-  if (Result.isFailure(ordered)) return Result.fail(ordered.failure)
-  for (const name of ["limit", "offset"] as const) {
-    const text = first.get(name)
-    if (text !== undefined && !/^\d{1,18}$/.test(text)) {
-      return parseError(`${name} parameter`, text, `${name} is a whole number of rows, 0 or more`)
-    }
-  }
-  const columns = first.get("columns")
-  const named = columns === undefined ? Result.succeed(undefined) : parseNames("columns parameter", columns)
-  if (Result.isFailure(named)) return Result.fail(named.failure)
-  return Result.succeed({
-    select: selected.success,
-    filters,
-    order: ordered.success,
-    limit: first.get("limit"),
-    offset: first.get("offset"),
-    columns: named.success
-  })
-}
 
-const parseNames = (what: string, text: string): Parsed<ReadonlyArray<string>> => {
-  const names: Array<string> = []
-  for (const item of splitList(text) ?? []) {
-    const name = readName(item)
-    if (name === undefined || name.rest !== "") return parseError(what, text, "a list of column names")
-    names.push(name.name)
-  }
-  return splitList(text) === undefined ? parseError(what, text, "a quote is not closed") : Result.succeed(names)
-}
-
-const parseSelect = (text: string): Parsed<ReadonlyArray<Selected>> => {
-  const selected: Array<Selected> = []
-  if (text === "") return Result.succeed(selected)
-  const items = splitList(text)
-  if (items === undefined) return parseError("select parameter", text, "a quote or parenthesis is not closed")
-  for (const item of items) {
-    if (item.trim() === "*") {
-      selected.push({ _tag: "All" })
-      continue
-    }
-    const name = readName(item)
-    if (name === undefined || name.rest !== "") {
-      return parseError("select parameter", text, "select takes column names, separated by commas, or *")
-    }
-    selected.push({ _tag: "Column", name: name.name })
-  }
-  return Result.succeed(selected)
-}
-
-const parseOrder = (text: string): Parsed<ReadonlyArray<Order>> => {
-  const order: Array<Order> = []
-  if (text === "") return Result.succeed(order)
-  const items = splitList(text)
-  if (items === undefined) return parseError("order", text, "a quote or parenthesis is not closed")
-  for (const item of items) {
-    const name = readName(item)
-    const rest = name && /^(?:\.(asc|desc))?(?:\.(nullsfirst|nullslast))?$/.exec(name.rest)
-    if (!name || !rest) return parseError("order", text, "<column>[.asc|.desc][.nullsfirst|.nullslast]")
-    order.push({
-      column: name.name,
-      direction: rest[1] as Order["direction"],
-      nulls: rest[2] as Order["nulls"]
-    })
-  }
-  return Result.succeed(order)
-}
-
-const logic: ReadonlySet<string> = new Set(["and", "or"])
-
-const parseFilter = (key: string, text: string): Parsed<Filter> => {
-  if (logic.has(key) && text.startsWith("(")) {
-    return parseError("logic tree", `${key}=${text}`, "and=(…) and or=(…) are not supported yet; filters are ANDed")
-  }
-  const name = readName(key)
-  if (name === undefined)
-    return parseError("filter", key, "quote names that hold other characters than letters, digits, _, $, space and -")
-  if (name.rest !== "") {
-    return parseError(
-      "tree path",
-      key,
-      "filters on embedded resources, JSON paths and logic trees are not supported yet"
-    )
-  }
-  const negated = text.startsWith("not.")
-  const body = negated ? text.slice(4) : text
-  const dot = body.indexOf(".")
-  const operator = dot < 0 ? "" : body.slice(0, dot)
-  const value = body.slice(dot + 1)
-  const about = { column: name.name, negated }
-  if (comparisons.has(operator)) {
-    return Result.succeed({ ...about, _tag: "Compare", operator: operator as Comparison, value })
-  }
-  if (operator === "is") {
-    const wanted = value.toLowerCase()
-    if (fixed.has(wanted)) return Result.succeed({ ...about, _tag: "Is", value: wanted as Fixed })
-    return parseError("filter", `${key}=${text}`, "is takes null, not_null, true, false or unknown")
-  }
-  if (operator === "in") {
-    const values = quotedList(value)
-    if (values !== undefined) return Result.succeed({ ...about, _tag: "In", values })
-    return parseError("filter", `${key}=${text}`, 'in takes a list in parentheses: in.(a,b,"c,d")')
-  }
-  return parseError("filter", `${key}=${text}`, operatorsHint)
+export interface OrderTerm {
+  /** `relation(column)`: of a to-one embed, by its alias or name. */
+  readonly relation: string | undefined
+  readonly field: Field
+  readonly direction: "asc" | "desc" | undefined
+  readonly nulls: "nullsfirst" | "nullslast" | undefined
 }

@@ -1,168 +1,121 @@
-import { type Relation } from "./Catalogue.ts"
-import { type Payload, type RowPlan } from "./RowPlan.ts"
-import { type Filter, type Order, type Selected } from "./RowQuery.ts"
-import { arrayLiteral, quoteName } from "./RowText.ts"
+import { type AnswerForm } from "./Preferences.ts"
+import { type BodyForm, type ReadPlan, type RowPlan, type WritePlan } from "./RowPlan.ts"
+import { checkText } from "./RowRefusals.ts"
+import { RowScope } from "./RowScope.ts"
+import { countSql, everyRowSql, selectSql } from "./RowSelectSql.ts"
+import { changeSql, insertedSql, returningSql } from "./RowWriteSql.ts"
 
 /**
- * Plans as SQL. Every text gives one row: the answer's body as JSON text, and how many rows it tells of. Names are
- * quoted, values are `$n` parameters, everything else comes from the lists below; one shape of request has one text.
+ * Plans as SQL. Every text gives one row. Of a read: the answer's body, how many rows it tells of, and how many there
+ * are in all when that was asked for. Of a write: body, count, how many rows are new (of an upsert), and where the one
+ * new row is (JSON pairs of column and value in text). Names are quoted, values are `$n` parameters, everything else
+ * comes from closed lists; one shape of request has one text.
  */
 export interface RowSql {
   readonly text: string
   readonly params: ReadonlyArray<string | null>
   /** False for texts too particular to be kept prepared. */
   readonly prepare: boolean
+  /** Gives any number of rows of one column, lines of a text. */
+  readonly lines?: boolean
 }
 
-/** Alias of the answer's rows. A column of the same name would hide the row: nobody's is called that. */
+/** Alias of the answer's rows. `_svc_row.*` is the row, whatever its columns are called. */
 const row = "_svc_row"
 
-const comparison = { eq: "=", neq: "<>", gt: ">", gte: ">=", lt: "<", lte: "<=", like: "like", ilike: "ilike" } as const
-const fixed = { null: "null", not_null: "not null", true: "true", false: "false", unknown: "unknown" } as const
-
-class Params {
-  readonly values: Array<string | null> = []
-  add(value: string | null) {
-    this.values.push(value)
-    return `$${this.values.length}`
+/** The body of an answer, made of all rows of `_svc_row`. */
+export const bodySql = ({ media, stripNulls }: BodyForm) => {
+  const array = stripNulls ? `json_strip_nulls(json_agg(${row}.*))` : `json_agg(${row}.*)`
+  switch (media) {
+    case "json":
+      return `coalesce(${array}, '[]')::text`
+    case "object":
+      return `case when count(*) = 1 then (${array} -> 0)::text end`
+    case "csv":
+      // PostgreSQL's own text of a row, without its parentheses; the header from the names in the first one.
+      return `coalesce((select string_agg(k, ',') from json_object_keys(json_agg(${row}.*) -> 0) k), '') || E'\\n' || coalesce(string_agg(substring((${row}.*)::text, 2, length((${row}.*)::text) - 2), E'\\n'), '')`
+    case "none":
+      return "''::text"
   }
 }
 
-const from = (relation: Relation) => `${quoteName(relation.schema)}.${quoteName(relation.name)}`
-
-const filterSql = (table: string, filter: Filter, params: Params) => {
-  const column = `${table}.${quoteName(filter.column)}`
-  const condition = (() => {
-    switch (filter._tag) {
-      case "Compare": {
-        const pattern = filter.operator === "like" || filter.operator === "ilike"
-        const value = pattern ? filter.value.replaceAll("*", "%") : filter.value
-        return `${column} ${comparison[filter.operator]} ${params.add(value)}`
-      }
-      case "In":
-        return `${column} = any (${params.add(arrayLiteral(filter.values))})`
-      case "Is":
-        return `${column} is ${fixed[filter.value]}`
-    }
-  })()
-  return filter.negated ? `not (${condition})` : condition
+/** How many rows there are in all: those of the page and before it, unless the page may have been cut. */
+export const totalSql = ({ rows, total }: ReadPlan, scope: RowScope, offset: string | undefined) => {
+  if (total._tag === "None") return ""
+  const counted = `(${countSql(rows, scope, total._tag === "UpTo" ? total.rows : undefined)})`
+  const cut = [
+    ...(rows.limit === undefined ? [] : [`count(*) >= ${rows.limit}`]),
+    ...(offset === undefined ? [] : ["count(*) = 0"])
+  ]
+  const seen = offset === undefined ? "count(*)" : `${offset}::bigint + count(*)`
+  return cut.length === 0
+    ? `, (${seen})::text`
+    : `, (case when ${cut.join(" or ")} then ${counted} else ${seen} end)::text`
 }
 
-const whereSql = (plan: RowPlan, table: string, params: Params) => {
-  const { filters, relation } = plan
-  if (filters.length === 0) return ""
-  // A prepared statement keeps the types its parameters had at first: with other column types it is another text.
-  const types = filters.map((filter) => relation.byName.get(filter.column)?.type_oid ?? 0)
-  return ` where ${filters.map((filter) => filterSql(table, filter, params)).join(" and ")} /*${types.join()}*/`
+/** `common`: the WITH part that makes what the plan's source names, when that is `With`. */
+export const readSql = (plan: ReadPlan, common?: (scope: RowScope) => string): RowSql => {
+  const scope = new RowScope()
+  const before = common === undefined ? "" : `${common(scope)} `
+  const rows = selectSql(plan.rows, scope)
+  const { offset } = plan.rows
+  // The same parameter as in the rows' own OFFSET, which is the last one that they add.
+  const total = totalSql(plan, scope, offset === undefined ? undefined : `$${scope.params.length}`)
+  const text = `${before}select ${bodySql(plan.form)}, count(*)::text${total} from (${rows}) ${row}`
+  return { text: scope.finish(text), params: scope.params, prepare: true }
 }
 
-const nulls = { nullsfirst: " nulls first", nullslast: " nulls last" } as const
-
-const orderSql = (table: string, order: ReadonlyArray<Order>) =>
-  order.length === 0
-    ? ""
-    : ` order by ${order
-        .map((item) => {
-          const direction = item.direction === undefined ? "" : ` ${item.direction}`
-          return `${table}.${quoteName(item.column)}${direction}${item.nulls ? nulls[item.nulls] : ""}`
-        })
-        .join(", ")}`
-
-const columnsSql = (table: string, select: ReadonlyArray<Selected> | undefined) =>
-  select === undefined
-    ? `${table}.*`
-    : select.map((item) => `${table}.${item._tag === "All" ? "*" : quoteName(item.name)}`).join(", ")
-
-const answer = `select coalesce(json_agg(${row}), '[]')::text, count(*)::text from`
-
-export const readSql = (plan: RowPlan): RowSql => {
-  const params = new Params()
-  const table = from(plan.relation)
-  const where = whereSql(plan, table, params)
-  // Digits, written out: with a parameter here PostgreSQL would plan the statement anew each time it runs.
-  const limit = plan.limit === undefined ? "" : ` limit ${plan.limit}`
-  const offset = plan.offset === undefined ? "" : ` offset ${params.add(plan.offset)}`
-  const order = orderSql(table, plan.order)
-  const text = `${answer} (select ${columnsSql(table, plan.select)} from ${table}${where}${order}${limit}${offset}) ${row}`
-  return { text, params: params.values, prepare: true }
+/** How PostgreSQL would look for all rows: its estimate of their number is in it. One row, a JSON array. */
+export const estimateSql = (rows: RowPlan): RowSql => {
+  const scope = new RowScope()
+  const text = `explain (format json) ${everyRowSql(rows, scope)}`
+  return { text, params: scope.params, prepare: false }
 }
 
-/** `representation`: the written rows; `minimal`: only how many. */
-export type Returning = "representation" | "minimal"
+/** A statement's plan, of the options of EXPLAIN: lines of text, or one row with a JSON array. */
+export const explainSql = (
+  { text, params }: RowSql,
+  format: "json" | "text",
+  options: AnswerForm["options"]
+): RowSql => ({
+  text: `explain (${[`format ${format}`, ...options].join(", ")}) ${text}`,
+  params,
+  prepare: false,
+  lines: format === "text"
+})
 
-const written = (statement: string, plan: RowPlan, returning: Returning) => {
-  if (returning === "minimal") {
-    return `with _svc_w as (${statement} returning 1) select ''::text, count(*)::text from _svc_w`
-  }
-  // RETURNING must name something: rows without columns are made from nothing.
-  const bare = plan.select === undefined ? plan.relation.columns.length === 0 : plan.select.length === 0
-  if (bare) return `with _svc_w as (${statement} returning 1) ${answer} (select from _svc_w) ${row}`
-  return `with ${row} as (${statement} returning ${columnsSql(from(plan.relation), plan.select)}) ${answer} ${row}`
+/** How many rows there are; fails where that is refused. `written`: how many a change made. */
+export const countedSql = ({ most, exactlyOne }: Pick<WritePlan, "most" | "exactlyOne">, written = "count(*)") => {
+  const failing = (code: Parameters<typeof checkText>[0], rows: string) =>
+    `('${checkText(code)}' || ${rows})::int::text`
+  const checks = [
+    ...(exactlyOne === undefined ? [] : [`when count(*) <> 1 then ${failing(exactlyOne, "count(*)")}`]),
+    ...(most === undefined ? [] : [`when ${written} > ${most} then ${failing("PGRST124", written)}`])
+  ]
+  return checks.length === 0 ? "count(*)::text" : `case ${checks.join(" ")} else count(*)::text end`
 }
 
-/**
- * The rows of a JSON text, or (`set`) of an array. json_populate_record fills every column of the table, and a domain
- * may refuse the NULL that an absent one gets: then only the columns that are there are read, by their types.
- */
-const source = (relation: Relation, keys: ReadonlyArray<string>, param: string, set: "" | "set") => {
-  if (!refusesAbsent(relation, new Set(keys)))
-    return `json_populate_record${set}(null::${from(relation)}, ${param}) _svc_new`
-  const columns = keys.map((key) => `${quoteName(key)} ${relation.byName.get(key)?.type ?? "text"}`)
-  return `json_to_record${set}(${param}) _svc_new(${columns.join(", ")})`
+const locationSql = (columns: ReadonlyArray<string>, scope: RowScope) => {
+  if (columns.length === 0) return "null::text"
+  const keys = columns.map((column) => scope.param(column)).join(", ")
+  return `case when (select count(*) from _svc_w) = 1 then (select json_agg(json_build_array(k, v))::text from json_each_text((select row_to_json(_svc_l.*) from _svc_w _svc_l)) as _svc_k(k, v) where k in (${keys})) end`
 }
 
-const refusesAbsent = (relation: Relation, given: ReadonlySet<string>) =>
-  relation.columns.some((column) => column.domain && !given.has(column.name))
-
-export const insertSql = (plan: RowPlan, payload: Payload, returning: Returning): RowSql => {
-  const params = new Params()
-  const table = from(plan.relation)
-  const list = payload.keys.map(quoteName).join(", ")
-  if (payload._tag === "Uniform") {
-    const rows = source(plan.relation, payload.keys, params.add(payload.json), "set")
-    return {
-      text: written(`insert into ${table} (${list}) select ${list} from ${rows}`, plan, returning),
-      params: params.values,
-      prepare: true
-    }
-  }
-  const first = plan.relation.columns[0]
-  if (payload.keys.length === 0 && (payload.rows.length === 1 || first === undefined)) {
-    return { text: written(`insert into ${table} default values`, plan, returning), params: [], prepare: true }
-  }
-  // Only a VALUES list can say DEFAULT. All its rows name one and the same set of columns.
-  const keys = payload.keys.length > 0 ? payload.keys : [first?.name ?? ""]
-  const values = payload.rows.map(({ json, has }) => {
-    const param = keys.some((key) => has.has(key)) ? params.add(json) : ""
-    const cell = refusesAbsent(plan.relation, has)
-      ? (name: string) => `(select ${name} from ${source(plan.relation, [...has], param, "")})`
-      : (name: string) => `(json_populate_record(null::${table}, ${param})).${name}`
-    const cells = keys.map((key) => (has.has(key) ? cell(quoteName(key)) : "default"))
-    return `(${cells.join(", ")})`
-  })
-  const into = `insert into ${table} (${keys.map(quoteName).join(", ")}) values ${values.join(", ")}`
-  return { text: written(into, plan, returning), params: params.values, prepare: false }
-}
-
-/** Rows that one INSERT can take: each has a parameter, and the protocol numbers them in 16 bits. */
-export const mixedRowsLimit = 30_000
-
-export const updateSql = (plan: RowPlan, keys: ReadonlyArray<string>, json: string, returning: Returning): RowSql => {
-  const params = new Params()
-  const table = from(plan.relation)
-  const body = source(plan.relation, keys, params.add(json), "")
-  const set = keys.map((key) => `${quoteName(key)} = _svc_new.${quoteName(key)}`).join(", ")
-  const where = whereSql(plan, table, params)
-  return {
-    text: written(`update ${table} set ${set} from ${body}${where}`, plan, returning),
-    params: params.values,
-    prepare: true
-  }
-}
-
-export const deleteSql = (plan: RowPlan, returning: Returning): RowSql => {
-  const params = new Params()
-  const table = from(plan.relation)
-  const where = whereSql(plan, table, params)
-  return { text: written(`delete from ${table}${where}`, plan, returning), params: params.values, prepare: true }
+export const writeSql = (plan: WritePlan): RowSql => {
+  const scope = new RowScope()
+  const { relation, change, form, location } = plan
+  const bare = form.media === "none"
+  const written = changeSql(relation, change, scope)
+  const returning = returningSql(relation, bare ? undefined : plan.rows, location)
+  const merging =
+    change._tag === "Insert" && change.conflict?.resolution === "merge" && change.conflict.columns.length > 0
+  const rows = bare ? "" : selectSql(plan.rows, scope)
+  const more =
+    merging || location.length > 0 ? `, ${merging ? insertedSql : "null::text"}, ${locationSql(location, scope)}` : ""
+  // Rows that an inner embed leaves out of the answer are written all the same.
+  const counted = countedSql(plan, "(select count(*) from _svc_w)")
+  const from = bare ? "_svc_w" : `(${rows}) ${row}`
+  const text = `with _svc_w as (${written}${returning}) select ${bodySql(form)}, ${counted}${more} from ${from}`
+  const mixed = change._tag === "Insert" && change.payload._tag === "Mixed" && change.payload.keys.length > 0
+  return { text: scope.finish(text), params: scope.params, prepare: !mixed }
 }

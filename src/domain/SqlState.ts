@@ -56,12 +56,15 @@ const missingOperator = /^(operator does not exist|could not identify an? )/
 /** A function may raise `PTnnn` to answer with status nnn. */
 const chosenByFunction = /^PT([2-5]\d\d)$/
 
+/** A change of all rows where that is guarded against, and rows to merge of which two are the same. */
+const callersRows = /requires a WHERE clause|^ON CONFLICT DO UPDATE command cannot affect row a second time/
+
 /** `anonymous`: the caller sent no JWT, so that a missing privilege is 401 (sign in first) and not 403. */
 export const statusOf = (sqlState: string, message: string, anonymous: boolean): number => {
   const chosen = chosenByFunction.exec(sqlState)
   if (chosen) return Number(chosen[1])
   if (sqlState === "42501" && anonymous) return 401
-  if (sqlState === "21000" && message.includes("requires a WHERE clause")) return 400
+  if (sqlState === "21000" && callersRows.test(message)) return 400
   if (sqlState === "42883" && missingOperator.test(message)) return 400
   return exact[sqlState] ?? byClass[sqlState.slice(0, 2)] ?? 400
 }

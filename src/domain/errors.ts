@@ -148,13 +148,16 @@ export class GatewayTimeout extends Schema.Error<GatewayTimeout>("svc/GatewayTim
 /**
  * PostgreSQL refused a statement of the caller. The SQLSTATE is the `code`; the status follows from it
  * (domain/SqlState.ts). `position` is PostgreSQL's 1-based character position in the caller's own SQL text,
- * `statement_index` the 0-based number of the statement that failed in a transaction.
+ * `statement_index` the 0-based number of the statement that failed in a transaction. `headers` and `status_text` are
+ * what user code wants the answer to have beside its body (domain/RaisedAnswer.ts).
  */
 export class DatabaseError extends Schema.Error<DatabaseError>("svc/DatabaseError")({
   ...body("XX000"),
   status: Schema.Int,
   position: Schema.optionalKey(Schema.Int),
-  statement_index: Schema.optionalKey(Schema.Int)
+  statement_index: Schema.optionalKey(Schema.Int),
+  headers: Schema.optionalKey(Schema.Array(Schema.Tuple([Schema.String, Schema.String]))),
+  status_text: Schema.optionalKey(Schema.String)
 }) {
   readonly _tag = "DatabaseError"
 }

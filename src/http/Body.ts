@@ -36,11 +36,7 @@ export const jsonBody = (
       new UnsupportedMediaType({ error: `The body must be application/json, not ${type.slice(0, 100)}` })
     )
   }
-  const encoding = request.headers["content-encoding"]
-  if (encoding !== undefined && encoding !== "identity") {
-    return Effect.fail(new UnsupportedMediaType({ error: "The body must be sent as it is, without Content-Encoding" }))
-  }
-  return bodyBytes(request, limit).pipe(
+  return Effect.andThen(uncoded(request), bodyBytes(request, limit)).pipe(
     Effect.flatMap((buffer): Effect.Effect<JsonBody, InvalidRequest> => {
       if (!isUtf8(buffer)) return Effect.fail(invalid("The body is not valid UTF-8"))
       const text = buffer.toString("utf8")
@@ -52,6 +48,14 @@ export const jsonBody = (
       }
     })
   )
+}
+
+/** 415 for a body that is compressed or the like. */
+export const uncoded = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<void, UnsupportedMediaType> => {
+  const encoding = request.headers["content-encoding"]
+  return encoding === undefined || encoding === "identity"
+    ? Effect.void
+    : Effect.fail(new UnsupportedMediaType({ error: "The body must be sent as it is, without Content-Encoding" }))
 }
 
 /** The request's body, whatever it is. 413 over `limit` bytes. */

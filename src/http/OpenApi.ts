@@ -2,6 +2,7 @@ import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { HttpApi, HttpApiScalar, OpenApi } from "effect/http-api"
 import { Api } from "./Api.ts"
+import { ApiDescriptionsApi } from "./api/ApiDescriptions.ts"
 import { FlagEvaluationApi } from "./api/FlagEvaluation.ts"
 import { ConsentPageApi } from "./api/ConsentPage.ts"
 import { FunctionsApi } from "./api/Functions.ts"
@@ -21,18 +22,20 @@ const failed = (text: string) => ({
 })
 
 const texts: Readonly<Record<string, string>> = {
+  300: "More than one relationship or function fits; `details` or the message names them",
   400: "The request is wrong as it is",
   401: "Missing, unknown or revoked API key, no session, or a JWT that is not good",
   403: "Not with this key or session, or not by row-level security",
   404: "No such record, table, function or route",
   405: "The path does not know this method",
-  406: "Not an exposed schema",
+  406: "Not an exposed schema, not a media type that there is, or not one row where one was asked for",
   409: "In conflict with what is stored, or with another transaction",
   410: "Expired or used; `redirect_to` is where to start again, if anywhere",
   412: "Not the revision that If-Match asks for",
   413: "The body is too large",
   414: "The URL is too long",
   415: "The body is no JSON",
+  416: "The range begins behind the last row",
   422: "The request is good, but what it is about, such as a file, is not",
   429: "Over the key's rate limit, or too many guesses; see Retry-After",
   500: "A mistake of ours, or a function that raised an internal error",
@@ -67,7 +70,8 @@ const complete = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
       if (!("responses" in operation)) continue
       const own = path.startsWith("/ofrep/") ? [400, 404] : []
       for (const status of Object.keys(operation.responses).map(Number)) {
-        if (status >= 400 && !own.includes(status)) operation.responses[status] = failed(texts[status] ?? "Refused")
+        if ((status >= 400 || status === 300) && !own.includes(status))
+          operation.responses[status] = failed(texts[status] ?? "Refused")
       }
       Object.assign(operation.responses, { default: failed("Every other failure") })
       const security = securityOf(path)
@@ -90,6 +94,7 @@ const complete = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
 class Contract extends HttpApi.make("svc")
   .addHttpApi(Api)
   .add(SqlApi)
+  .add(ApiDescriptionsApi)
   .add(RowsApi)
   .add(FunctionsApi)
   .add(OfrepApi)
@@ -113,16 +118,19 @@ const methodsOfOperations = (names: ReadonlyArray<string>) => {
   return ["OPTIONS", ...methods.flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method]))]
 }
 
-const templates = [...Object.entries(document.paths), ["/openapi.json", { get: {} }], ["/docs", { get: {} }]].map(
-  ([path, operations]) => ({
-    matches: new RegExp(
-      `^${String(path)
-        .replaceAll(/[.*+?^$()|[\]\\]/g, "\\$&")
-        .replaceAll(/\{[^}]+\}/g, "[^/]+")}$`
-    ),
-    methods: methodsOfOperations(Object.keys(operations as object))
-  })
-)
+const templates = [
+  ...Object.entries(document.paths),
+  ["/v1/db", { get: {} }],
+  ["/openapi.json", { get: {} }],
+  ["/docs", { get: {} }]
+].map(([path, operations]) => ({
+  matches: new RegExp(
+    `^${String(path)
+      .replaceAll(/[.*+?^$()|[\]\\]/g, "\\$&")
+      .replaceAll(/\{[^}]+\}/g, "[^/]+")}$`
+  ),
+  methods: methodsOfOperations(Object.keys(operations as object))
+}))
 
 /** The methods that a path of ours knows; none for a path that is not ours. `/a/b` knows those of `/a/{c}` too. */
 export const methodsOf = (path: string): ReadonlyArray<string> => {

@@ -2,6 +2,7 @@ import { type Context, Layer } from "effect"
 import { type HttpRouter } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "./Api.ts"
+import { ApiDescriptionsRoutes } from "./handlers/ApiDescriptions.ts"
 import { AuthHandlers } from "./handlers/Auth.ts"
 import { ConnectionsHandlers } from "./handlers/Connections.ts"
 import { BranchesHandlers } from "./handlers/Branches.ts"
@@ -75,6 +76,7 @@ const ApiRoutes = HttpApiBuilder.layer(Api).pipe(
 export const Routes = Layer.mergeAll(
   ApiRoutes,
   SqlRoutes,
+  ApiDescriptionsRoutes,
   RowsRoutes,
   FunctionsRoutes,
   OfrepRoutes,

@@ -6,6 +6,9 @@ import { type Credential } from "../domain/Identity.ts"
 const tokenCookie = "svc_session"
 const idpCookie = "idp_session"
 
+/** Whether a cookie of this name is somebody's session. */
+export const isSessionCookie = (name: string) => name === tokenCookie || name === idpCookie
+
 /** RFC 6265 4.1.1, in one piece and no longer than browsers keep. */
 const sound = /^[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]{1,4096}$/
 

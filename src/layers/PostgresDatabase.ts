@@ -38,6 +38,8 @@ const connect = (login: Login, role: string, timeout: number) => (onClose: () =>
       idle_in_transaction_session_timeout: String(timeout),
       timezone: "UTC",
       datestyle: "ISO, YMD",
+      // Compiling a statement pays off after seconds of running, and takes seconds itself for large ones.
+      jit: "off",
       // Present and empty, so that a policy reads the same on a fresh connection as after a reset.
       "request.jwt.claims": "",
       "request.jwt.sub": ""
@@ -102,7 +104,7 @@ const together = <A>(all: ReadonlyArray<Effect.Effect<A, SqlError>>): Effect.Eff
  * | no claims, clean | the statement |
  * | claims, clean read | claims for the session, the statement; the answer tells whose claims it was made under |
  * | claims, clean write | claims, BEGIN, claims, the statement, COMMIT |
- * | anything that may run user code | BEGIN (READ ONLY for reads), claims, the statement, COMMIT or ROLLBACK; then the resets |
+ * | anything that may run user code, or has wishes about its transaction | BEGIN (READ ONLY for reads), claims, the request's settings, the statement, what it left for the response, COMMIT or ROLLBACK; then the resets |
  */
 export const makeRowPath = (
   options: RowPathOptions
@@ -122,12 +124,13 @@ export const makeRowPath = (
   const run = (actor: Actor, statement: Statement): Effect.Effect<Answer, SqlError | Unavailable> => {
     const pool = pools[actor.role]
     const claimed = actor.claims !== "" || actor.role === "authenticated"
-    if (!claimed && statement.clean) {
+    const plain = statement.clean && statement.timezone === undefined && statement.rollback !== true
+    if (!claimed && plain) {
       const send = (connection: PgConnection.PgConnection) => alone(connection, statement)
       return statement.access === "read" ? pool.share(statement.text, send) : pool.use(send)
     }
     // A service key's connection is shared with calls that carry no claims: they must not outlive the statement.
-    const clean = statement.clean && actor.role !== "service_role"
+    const clean = plain && actor.role !== "service_role"
     if (clean && statement.access === "read") {
       return pool.share(statement.text, (connection) => claimedRead(connection, actor, statement))
     }
@@ -181,23 +184,55 @@ const claimedRead = (
   )
 }
 
+/** Names and values of the settings that are for one transaction. */
+const settingsOf = ({ context, timezone }: Statement): ReadonlyArray<string> => {
+  const settings: Array<string> = []
+  if (timezone !== undefined) settings.push("timezone", timezone)
+  if (context !== undefined) {
+    settings.push("request.method", context.method, "request.path", context.path)
+    settings.push("request.headers", context.headers, "request.cookies", context.cookies)
+  }
+  return settings
+}
+
+const setLocal = (count: number) =>
+  `select ${Array.from({ length: count }, (_, at) => `set_config($${2 * at + 1}, $${2 * at + 2}, true)`).join(", ")}`
+
+const responseSettings =
+  "select coalesce(current_setting('response.status', true), ''), coalesce(current_setting('response.headers', true), '')"
+
+const withResponse = (answer: Answer, [status, headers]: Answer): Answer =>
+  status === "" && headers === ""
+    ? answer
+    : Object.assign([...answer], { response: { status: String(status), headers: String(headers) } })
+
 const transaction = (connection: PgConnection.PgConnection, actor: Actor, statement: Statement, clean: boolean) => {
   const reading = statement.access === "read"
   const send = (text: string, params: ReadonlyArray<string> = []) => connection.queryValues(text, params, clean)
   const claims = send(setClaims, [actor.claims, actor.sub])
-  return Effect.map(
-    together([
-      // The last numbers that clean statements drew are no business of user code.
-      ...(clean ? [] : [send("discard sequences")]),
-      // Before the transaction too: should the driver find the statement no longer prepared, it sends it once more
-      // after COMMIT, and must meet these claims and not the ones of the caller before.
-      claims,
-      send(reading ? "begin read only" : "begin"),
-      // Inside it, so that the statement is refused if the claims could not be set.
-      claims,
-      connection.queryValues(statement.text, statement.params, clean ? statement.prepare : false),
-      send(reading ? "rollback" : "commit")
-    ]),
-    (results) => rowOf(results.at(-2))
-  )
+  const settings = clean ? [] : settingsOf(statement)
+  const rollback = statement.rollback === true
+  const before = [
+    // The last numbers that clean statements drew are no business of user code.
+    ...(clean ? [] : [send("discard sequences")]),
+    // Before the transaction too: should the driver find the statement no longer prepared, it sends it once more
+    // after COMMIT, and must meet these claims and not the ones of the caller before.
+    claims,
+    send(reading ? "begin read only" : "begin"),
+    // Inside it, so that the statement is refused if the claims could not be set.
+    claims,
+    ...(settings.length === 0 ? [] : [send(setLocal(settings.length / 2), settings)])
+  ]
+  const after = [
+    // What only a COMMIT would find wrong is found without one.
+    ...(rollback && !reading ? [send("set constraints all immediate")] : []),
+    ...(clean ? [] : [send(responseSettings)]),
+    send(reading || rollback ? "rollback" : "commit")
+  ]
+  const main = connection.queryValues(statement.text, statement.params, clean ? statement.prepare : false)
+  return Effect.map(together([...before, main, ...after]), (results) => {
+    const rows = results[before.length]
+    const answer = statement.lines === true ? [rows?.map(([line]) => String(line)).join("\n")] : rowOf(rows)
+    return clean ? answer : withResponse(answer, rowOf(results.at(-2)))
+  })
 }

@@ -1,5 +1,6 @@
 import { type SqlError } from "effect/sql/SqlError"
 import { DatabaseError, Unavailable } from "../domain/errors.ts"
+import { raisedAnswer, statusText } from "../domain/RaisedAnswer.ts"
 import { statusOf } from "../domain/SqlState.ts"
 
 /** The fields of a PostgreSQL ErrorResponse that both drivers hang on their errors. */
@@ -36,12 +37,17 @@ const fromServerError = (cause: unknown, anonymous: boolean): DatabaseError | Un
   const sqlState = typeof error.severity === "string" && typeof error.code === "string" ? error.code : undefined
   if (sqlState === undefined || isOutage(sqlState)) return databaseDown()
   const message = typeof error.message === "string" ? error.message : "The database refused the statement"
+  if (sqlState === "PGRST") {
+    return new DatabaseError(raisedAnswer(message, typeof error.detail === "string" ? error.detail : undefined))
+  }
   return new DatabaseError({
     error: message,
     code: sqlState,
     status: statusOf(sqlState, message, anonymous),
     details: textOrNull(error.detail),
-    hint: textOrNull(error.hint)
+    hint: textOrNull(error.hint),
+    // `PTnnn` of a function: its message goes with the status.
+    ...(sqlState.startsWith("PT") && statusText(message))
   })
 }
 

@@ -1,5 +1,7 @@
 import { Context, type Effect, type Redacted, type Scope } from "effect"
 import { type DatabaseError, type Unavailable } from "../domain/errors.ts"
+import { type RequestContext } from "../domain/Preferences.ts"
+import { type ResponseSettings } from "../domain/ResponseSettings.ts"
 
 /** Whom a statement runs as. `claims` and `sub` become `request.jwt.claims` and `request.jwt.sub`; "" without a JWT. */
 export interface Actor {
@@ -19,10 +21,21 @@ export interface Statement {
   readonly access: "read" | "write"
   /** Kept prepared under its text; `false` for texts that are unlikely to come again. Default true. */
   readonly prepare?: boolean
+  /** Gives any number of rows of one column, which are lines: the answer is the text of them all. Not with `clean`. */
+  readonly lines?: boolean | undefined
+  /** What user code can read of the request; what is `clean` reads none of it. */
+  readonly context?: RequestContext | undefined
+  /** Time zone of the answer's timestamps; one that PostgreSQL does not know is its 22023. */
+  readonly timezone?: string | undefined
+  /** Nothing of it stays. */
+  readonly rollback?: boolean | undefined
 }
 
 /** The single row a `Statement` must give: its columns as PostgreSQL text, in order. */
-export type Answer = ReadonlyArray<unknown>
+export interface Answer extends ReadonlyArray<unknown> {
+  /** Where user code has chosen something of the response. */
+  readonly response?: ResponseSettings
+}
 
 /** A result as PostgreSQL printed it: every value text, or null. */
 export interface RawResult {

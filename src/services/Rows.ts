@@ -1,19 +1,27 @@
 import { Context, Effect, Layer, Result } from "effect"
-import { type Relation } from "../domain/Catalogue.ts"
-import { type ClientError, type DatabaseError, InvalidRequest, NotFound, type Unavailable } from "../domain/errors.ts"
-import { planPayload, planRows, type RowPlan } from "../domain/RowPlan.ts"
-import { parseRowQuery, type RowQuery } from "../domain/RowQuery.ts"
+import { type Catalogue, type Relation } from "../domain/Catalogue.ts"
+import { type ClientError, type DatabaseError, type Unavailable } from "../domain/errors.ts"
+import { type AnswerForm, type Preferences, type RequestContext } from "../domain/Preferences.ts"
+import { type ChosenResponse, nothingChosen, readResponseSettings } from "../domain/ResponseSettings.ts"
+import { type RowRange } from "../domain/RowPage.ts"
+import { parseRows } from "../domain/RowParser.ts"
+import { type RowPlan } from "../domain/RowPlan.ts"
+import { RowReads } from "../domain/RowReads.ts"
+import { checkedRefusal, noTable, notSingle } from "../domain/RowRefusals.ts"
+import { estimateSql, explainSql, type RowSql, writeSql } from "../domain/RowSql.ts"
 import {
-  deleteSql,
-  insertSql,
-  mixedRowsLimit,
-  readSql,
-  type Returning,
-  type RowSql,
-  updateSql
-} from "../domain/RowSql.ts"
+  bodyForm,
+  planDelete,
+  type PlannedWrite,
+  planInsert,
+  planUpdate,
+  planUpsert,
+  type WriteBody,
+  type WriteRequest
+} from "../domain/RowWritePlanner.ts"
 import { Catalogues } from "./Catalogues.ts"
-import { type Actor, type Database } from "./Db.ts"
+import { type Actor, type Answer, type Database } from "./Db.ts"
+import { lookUp } from "./RowLookup.ts"
 import { RowSettings } from "./RowSettings.ts"
 
 /** A request on one table or view. */
@@ -24,174 +32,190 @@ export interface RowRequest {
   readonly table: string
   /** The decoded pairs of the query string, in order. */
   readonly query: ReadonlyArray<readonly [string, string]>
+  readonly preferences: Preferences
+  /** Of a GET's Range header. */
+  readonly range: RowRange | undefined
+  readonly form: AnswerForm
+  readonly context: RequestContext
 }
 
-export interface RowBody {
-  /** The body as it came, and parsed. */
-  readonly text: string
-  readonly value: unknown
-}
-
-/** Rows as a JSON array in text ("" when none were asked for), how many, and the offset of the first. */
-export interface RowsAnswer {
+export interface RowsAnswer extends ChosenResponse {
+  /** In the form asked for; "" when nothing is wanted back. */
   readonly body: string
+  /** Rows in the body, or that it would have. */
   readonly count: number
+  /** Place of the first of them. */
   readonly offset: number
+  /** How many there are without limit and offset, when that was asked for. */
+  readonly total: number | undefined
+  /** Of a POST or PUT: something is new. */
+  readonly inserted: boolean
+  /** Of a POST with `return=headers-only`: where the one new row is, `?id=eq.5`. */
+  readonly location: string | undefined
+  /** Of a POST: false where no columns tell by which `Prefer: resolution` would find what is there already. */
+  readonly resolved?: boolean
 }
 
 type Answered = Effect.Effect<RowsAnswer, ClientError>
-
-const empty: RowsAnswer = { body: "[]", count: 0, offset: 0 }
 
 /** Create, read, update and delete on tables and views, as whoever asks (spec: `/v1/db/{table}`). */
 export class Rows extends Context.Service<
   Rows,
   {
     readonly read: (request: RowRequest) => Answered
-    readonly insert: (request: RowRequest, body: RowBody, returning: Returning) => Answered
-    readonly update: (request: RowRequest, body: RowBody, returning: Returning) => Answered
-    readonly remove: (request: RowRequest, returning: Returning) => Answered
+    readonly insert: (request: RowRequest, body: WriteBody) => Answered
+    /** The row that the filters name by its primary key, made or replaced. */
+    readonly upsertOne: (request: RowRequest, body: WriteBody) => Answered
+    readonly update: (request: RowRequest, body: WriteBody) => Answered
+    readonly remove: (request: RowRequest) => Answered
   }
 >()("svc/services/Rows") {
   static readonly layer = Layer.effect(
     Rows,
     Effect.gen(function* () {
       const catalogues = yield* Catalogues
-      const { maxRows } = yield* RowSettings
-
-      const relationOf = ({ database, schema, table }: RowRequest) =>
-        Effect.filterOrFail(
-          catalogues.find(database, schema, table, (catalogue) => {
-            const relation = catalogue.relation(schema, table)
-            return relation && { relation, trusted: catalogues.trusted(database, catalogue) }
-          }),
-          (found) => found !== undefined,
-          () =>
-            new NotFound({
-              error: `Could not find the table '${schema}.${table}' in the schema cache`,
-              code: "PGRST205"
-            })
-        )
+      const { maxRows, defaultReturn, aggregates } = yield* RowSettings
+      const reads = new RowReads({ maxRows, aggregates })
 
       const run = (
-        request: RowRequest,
-        sql: RowSql,
+        { database, actor, preferences, context }: RowRequest,
+        { text, params, prepare, lines }: RowSql,
         access: "read" | "write",
-        clean: boolean,
-        offset = 0
-      ): Answered => {
-        const { text, params, prepare } = sql
-        const { database, actor } = request
-        const answer = database.run(actor, { text, params, prepare, access, clean })
+        mayShare: boolean
+      ): Effect.Effect<Answer, ClientError> => {
+        const { timezone } = preferences
+        const rollback = preferences.tx === "rollback"
+        const clean = mayShare && !rollback && timezone === undefined
+        const statement = { text, params, access, lines, context, rollback, timezone }
+        const answer = database.run(actor, { ...statement, prepare, clean })
         // Where it is kept prepared, it may still have the parameter types of before an ALTER that we have not heard of.
-        const sure =
-          clean && prepare && params.length > 0
-            ? Effect.catchIf(answer, mayBeStale, () =>
-                database.run(actor, { text, params, prepare: false, access, clean: false })
-              )
-            : answer
-        return Effect.map(sure, ([body, count]) => ({ body: String(body), count: Number(count), offset }))
+        return clean && prepare && params.length > 0
+          ? Effect.catchIf(answer, mayBeStale, () =>
+              database.run(actor, { ...statement, prepare: false, clean: false })
+            )
+          : answer
       }
 
-      const read = (request: RowRequest): Answered => {
-        const query = parseRowQuery(request.query)
-        if (Result.isFailure(query)) return Effect.fail(query.failure)
-        return Effect.flatMap(relationOf(request), ({ relation, trusted }) => {
-          const plan = planRows(query.success, relation, maxRows)
-          const clean = trusted && relation.clean_read && plan.plain
-          return run(request, readSql(plan), "read", clean, Number(plan.offset ?? 0))
+      /** What PostgreSQL thinks that there is in all. */
+      const estimate = (request: RowRequest, rows: RowPlan) =>
+        Effect.map(run(request, estimateSql(rows), "read", false), ([plan]) => {
+          const [{ Plan }] = plan as readonly [{ readonly Plan: { readonly "Plan Rows": number } }]
+          return Plan["Plan Rows"]
         })
+
+      const totalled = (request: RowRequest, rows: RowPlan, counted: number | undefined) => {
+        const { count } = request.preferences
+        if (count === "planned") return estimate(request, rows)
+        if (count !== "estimated" || counted === undefined || counted <= maxRows) return Effect.succeed(counted)
+        return Effect.map(estimate(request, rows), (estimated) => Math.max(estimated, counted))
       }
 
-      const payloadOf = (request: RowRequest, body: RowBody, query: RowQuery, relation: Relation) =>
-        Effect.suspend(() => {
-          const payload = planPayload(body.text, body.value, relation, query.columns)
-          if (Result.isSuccess(payload)) return Effect.succeed({ payload: payload.success, relation })
-          if (payload.failure.code !== "PGRST204") return Effect.fail(payload.failure)
-          // A column we do not know may be newer than what we read.
-          return Effect.filterOrFail(
-            catalogues.find(request.database, request.schema, request.table, (catalogue) => {
-              const now = catalogue.relation(request.schema, request.table)
-              const again = now && planPayload(body.text, body.value, now, query.columns)
-              return now && again && Result.isSuccess(again) ? { payload: again.success, relation: now } : undefined
-            }),
-            (found) => found !== undefined,
-            () => payload.failure
-          )
+      /** How PostgreSQL runs the statement, or with `analyze` has run it. */
+      const explain = (request: RowRequest, sql: RowSql, access: "read" | "write"): Answered => {
+        const { media, options } = request.form
+        const format = media === "plan-text" ? "text" : "json"
+        return Effect.map(run(request, explainSql(sql, format, options), access, false), ([plan]) => ({
+          ...nothing(request, false),
+          body: typeof plan === "string" ? plan : JSON.stringify(plan)
+        }))
+      }
+
+      const read = Effect.fnUntraced(function* (request: RowRequest) {
+        const { schema, table, query, range, form, context } = request
+        const { count } = request.preferences
+        const asked = { schema, table, query, range, count, form: bodyForm(form, context.method !== "HEAD") }
+        const { value, trusted } = yield* lookUp(catalogues, request, (catalogue) => reads.prepare(catalogue, asked))
+        if (isPlan(form)) return yield* explain(request, value.sql, "read")
+        const answer = yield* run(request, value.sql, "read", trusted && value.clean)
+        const [body, rows, total] = answer
+        if (form.media === "object" && Number(rows) !== 1) return yield* notSingle(Number(rows))
+        const counted = count === "exact" || count === "estimated" ? Number(total) : undefined
+        return {
+          body: String(body),
+          count: Number(rows),
+          offset: value.offset,
+          total: yield* totalled(request, value.rows, counted),
+          inserted: false,
+          location: undefined,
+          ...(yield* chosen(answer))
+        }
+      })
+
+      const write = Effect.fnUntraced(function* (
+        request: RowRequest,
+        plan: (
+          catalogue: Catalogue,
+          relation: Relation,
+          asked: WriteRequest
+        ) => Result.Result<PlannedWrite, ClientError>
+      ) {
+        const { schema, table, form, preferences } = request
+        const answer = (preferences.return ?? defaultReturn) === "representation"
+        const query = yield* Effect.fromResult(parseRows(request.query))
+        const asked = { query, preferences, form, answer, aggregates }
+        const { value, trusted } = yield* lookUp(catalogues, request, (catalogue) => {
+          const relation = catalogue.relation(schema, table)
+          if (relation !== undefined) return plan(catalogue, relation, asked)
+          return Result.fail(noTable(catalogue.names(schema), schema, table))
         })
-
-      const insert = Effect.fnUntraced(function* (request: RowRequest, body: RowBody, returning: Returning) {
-        const query = yield* Effect.fromResult(parseRowQuery(request.query))
-        const found = yield* relationOf(request)
-        const { payload, relation } = yield* payloadOf(request, body, query, found.relation)
-        if (payload._tag === "Uniform" && payload.rows === 0) return empty
-        if (payload._tag === "Mixed" && payload.rows.length > mixedRowsLimit) {
-          return yield* new InvalidRequest({
-            error: `At most ${mixedRowsLimit} rows with different keys can be inserted at once`,
-            code: "TOO_MANY_ROWS",
-            hint: "Give all rows the same keys, or send them in several requests"
-          })
+        if (value.plan === undefined) {
+          return form.media === "object" ? yield* notSingle(0) : nothing(request, answer)
         }
-        const plan = planRows(query, relation, 0)
-        const clean = found.trusted && relation.clean_insert && plan.plain
-        return yield* run(request, insertSql(plan, payload, returning), "write", clean)
-      })
-
-      const update = Effect.fnUntraced(function* (request: RowRequest, body: RowBody, returning: Returning) {
-        const query = yield* Effect.fromResult(parseRowQuery(request.query))
-        yield* filtered(query)
-        const found = yield* relationOf(request)
-        if (Array.isArray(body.value)) {
-          return yield* new InvalidRequest({
-            error: "The body must be one object: column name to new value",
-            code: "PGRST102"
-          })
+        if (isPlan(form)) return yield* explain(request, writeSql(value.plan), "write")
+        const checked = value.plan.exactlyOne !== undefined || value.plan.most !== undefined
+        const answered = run(request, writeSql(value.plan), "write", trusted && value.clean)
+        const written = yield* checked ? Effect.mapError(answered, checkedRefusal) : answered
+        const [body, count, inserted, location] = written
+        const { change } = value.plan
+        return {
+          body: String(body),
+          count: Number(count),
+          offset: 0,
+          total: preferences.count === undefined ? undefined : Number(count),
+          inserted: typeof inserted === "string" ? Number(inserted) > 0 : true,
+          location: typeof location === "string" ? locationOf(location) : undefined,
+          resolved: change._tag === "Insert" && change.conflict !== undefined && change.conflict.columns.length > 0,
+          ...(yield* chosen(written))
         }
-        const { payload, relation } = yield* payloadOf(request, body, query, found.relation)
-        // Of the names in `columns`, those the body has: what is not there stays as it is.
-        const keys = payload._tag === "Uniform" ? payload.keys : [...(payload.rows[0]?.has ?? [])]
-        if (keys.length === 0) return empty
-        const plan = planRows(query, relation, 0)
-        const clean = found.trusted && relation.clean_change && plan.plain
-        return yield* run(request, updateSql(plan, keys, body.text, returning), "write", clean)
       })
 
-      const remove = Effect.fnUntraced(function* (request: RowRequest, returning: Returning) {
-        const query = yield* Effect.fromResult(parseRowQuery(request.query))
-        yield* filtered(query)
-        const { relation, trusted } = yield* relationOf(request)
-        const plan: RowPlan = planRows(query, relation, 0)
-        const clean = trusted && relation.clean_change && plan.plain
-        return yield* run(request, deleteSql(plan, returning), "write", clean)
+      return Rows.of({
+        read,
+        insert: (request, body) => write(request, (...known) => planInsert(...known, body)),
+        upsertOne: (request, body) => write(request, (...known) => planUpsert(...known, body)),
+        update: (request, body) => write(request, (...known) => planUpdate(...known, body)),
+        remove: (request) => write(request, planDelete)
       })
-
-      return Rows.of({ read, insert, update, remove })
     })
   )
 }
 
-/** Bad literals, missing operators and types that are gone. */
+/** Bad literals, missing operators and types that are gone; not the failure of a check that we put there. */
 const mayBeStale = (error: DatabaseError | Unavailable) =>
-  error._tag === "DatabaseError" && /^(22|42(?!501)|XX)/.test(error.code)
+  error._tag === "DatabaseError" && /^(22|42(?!501)|XX)/.test(error.code) && checkedRefusal(error) === error
 
-/** What a PATCH or DELETE must have, and must not: it always means all rows that match. */
-const filtered = (query: RowQuery) => {
-  if (query.filters.length === 0) {
-    return Effect.fail(
-      new InvalidRequest({
-        error: "A PATCH or DELETE needs a filter",
-        code: "FILTER_REQUIRED",
-        hint: "Add one such as ?id=eq.1. To mean every row, use one that is always true: ?id=not.is.null"
-      })
-    )
-  }
-  return query.limit === undefined && query.offset === undefined
-    ? Effect.void
-    : Effect.fail(
-        new InvalidRequest({
-          error: "limit and offset don't go with PATCH and DELETE: every row that matches is meant",
-          code: "LIMIT_NOT_ALLOWED",
-          hint: "Name the rows in the filter, for example ?id=in.(1,2)"
-        })
-      )
+/** What user code has chosen of the response. */
+const chosen = ({ response }: Answer) =>
+  response === undefined ? Effect.succeed(nothingChosen) : Effect.fromResult(readResponseSettings(response))
+
+const isPlan = ({ media }: AnswerForm) => media === "plan-json" || media === "plan-text"
+
+/** What a write answers that has no rows to write. */
+const nothing = ({ form, preferences }: RowRequest, answer: boolean): RowsAnswer => ({
+  body: answer ? (form.media === "csv" ? "\n" : "[]") : "",
+  count: 0,
+  offset: 0,
+  total: preferences.count === undefined ? undefined : 0,
+  inserted: true,
+  location: undefined,
+  ...nothingChosen
+})
+
+/** The query string of a row: JSON pairs of its key's columns and values in text. */
+const locationOf = (pairs: string) => {
+  const filters = (JSON.parse(pairs) as ReadonlyArray<readonly [string, string | null]>).map(
+    ([column, value]) =>
+      `${encodeURIComponent(column)}=${value === null ? "is.null" : encodeURIComponent(`eq.${value}`)}`
+  )
+  return `?${filters.join("&")}`
 }

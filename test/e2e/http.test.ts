@@ -23,8 +23,6 @@ describe("methods", () => {
   })
 
   it.each([
-    ["/v1/db/e2e_items", "OPTIONS, GET, HEAD, POST, PATCH, DELETE"],
-    ["/v1/db/rpc/f", "OPTIONS, POST"],
     ["/v1/sql", "OPTIONS, POST"],
     ["/v1/status", "OPTIONS, GET, HEAD"],
     ["/api/keys", "OPTIONS, GET, HEAD, POST"],
@@ -39,12 +37,17 @@ describe("methods", () => {
     assert.strictEqual(wrong.headers.get("allow"), allow)
   })
 
-  it.each(["/", "/v1", "/v1/", "/v2/db/x", "/api", "/api/nothing", "/v1/db", "/v1/db/a/b/c", "/healthz/", "/.env"])(
-    "%s is 404",
-    async (path) => {
-      assertRefused(await ask(service, `GET ${path}`, { key }), 404, "NOT_FOUND")
+  it.each(["/", "/v1", "/v1/", "/v2/db/x", "/api", "/api/nothing", "/healthz/", "/.env"])("%s is 404", async (path) => {
+    assertRefused(await ask(service, `GET ${path}`, { key }), 404, "NOT_FOUND")
+  })
+
+  it("below /v1/db what is no path and no method is told as PostgREST does", async () => {
+    for (const path of ["/v1/db/a/b/c", "/v1/db/e2e_items/", "/v1/db/rpc/f/g"]) {
+      assertRefused(await ask(service, `GET ${path}`, { key }), 404, "PGRST125")
     }
-  )
+    const { error } = assertRefused(await ask(service, "PROPFIND /v1/db/e2e_items", { key }), 405, "PGRST117")
+    assert.strictEqual(error, "Unsupported HTTP method: PROPFIND")
+  })
 })
 
 describe("cross-origin", () => {
@@ -111,7 +114,10 @@ describe("preferences and profiles", () => {
     assert.deepInclude((made.json as Array<object>)[0], { name: "four" })
     const gone = await ask(service, "DELETE /v1/db/e2e_items?name=eq.four&select=name", { key })
     assert.deepStrictEqual(gone.json, [{ name: "four" }])
-    assert.strictEqual(gone.headers.get("content-range"), "0-0/*")
+    assert.strictEqual(gone.headers.get("content-range"), "*/*")
+    const counted = { key, headers: { prefer: "count=exact" } }
+    const none = await ask(service, "DELETE /v1/db/e2e_items?name=eq.four", counted)
+    assert.strictEqual(none.headers.get("content-range"), "*/0")
   })
 
   it("refuses schemas that are not exposed", async () => {

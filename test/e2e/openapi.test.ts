@@ -104,6 +104,9 @@ describe("/openapi.json", () => {
       "GET /realtime",
       "GET /v1/auth/identities",
       "GET /v1/database/schema",
+      "GET /v1/database/types.ts",
+      "GET /v1/db/",
+      "GET /v1/db/rpc/{function}",
       "GET /v1/db/{table}",
       "GET /v1/keys",
       "GET /v1/status",
@@ -173,7 +176,8 @@ describe("/openapi.json", () => {
       "PUT /api/oauth2/claims-config",
       "PUT /api/oauth2/clients/{id}",
       "PUT /api/storage/buckets/{bucket}/cors",
-      "PUT /api/storage/buckets/{bucket}/policy"
+      "PUT /api/storage/buckets/{bucket}/policy",
+      "PUT /v1/db/{table}"
     ])
     for (const line of found) {
       const reply = await ask(service, line.replace(/\{[^}]+\}/g, "0"), { key: "" })

@@ -254,14 +254,27 @@ suite("functions", (it) => {
 
     it.effect("and say which there are", () =>
       Effect.gen(function* () {
-        const unknown = yield* Effect.flip(rpc("add", { c: 1 }))
-        assert.strictEqual(
-          unknown.error,
-          "Could not find the function public.add with parameters (c) in the schema cache"
-        )
-        assert.include(unknown.hint, "public.add(a, b)")
+        const unknown = yield* Effect.flip(rpc("add", { c: 1, a: 1 }))
+        assert.deepInclude(unknown, {
+          error: "Could not find the function public.add(a, c) in the schema cache",
+          details:
+            "Searched for the function public.add with parameters a, c or with a single unnamed json/jsonb parameter, but no matches were found in the schema cache.",
+          hint: "Perhaps you meant to call the function public.add(a, b)"
+        })
         const torn = yield* Effect.flip(rpc("torn", { a: 1 }))
-        assert.include(torn.error, "public.torn(a => integer), public.torn(a => text)")
+        assert.deepInclude(torn, {
+          error:
+            "Could not choose the best candidate function between: public.torn(a => integer), public.torn(a => text)",
+          details: null,
+          hint: "Try renaming the parameters or the function itself in the database so function overloading can be resolved"
+        })
+        const misspelt = yield* Effect.flip(rpc("nothings"))
+        assert.deepInclude(misspelt, {
+          error: "Could not find the function public.nothings without parameters in the schema cache",
+          details:
+            "Searched for the function public.nothings without parameters or with a single unnamed json/jsonb parameter, but no matches were found in the schema cache.",
+          hint: "Perhaps you meant to call the function public.nothing"
+        })
       })
     )
 

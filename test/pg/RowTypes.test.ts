@@ -200,7 +200,7 @@ suite("values", (it) => {
         { id: 3, l: "none", p: 3, m: ["grim"], c: "x  ", b: ["101"], n: 1.3 }
       ])
       const changed = { m: ["grim"], c: "y", b: ["111"], n: 0.05 }
-      assert.deepStrictEqual(yield* raw.patch("labelled?id=eq.1&select=m,c,b,n", changed), {
+      assert.deepInclude(yield* raw.patch("labelled?id=eq.1&select=m,c,b,n", changed), {
         body: '[{"m":["grim"],"c":"y  ","b":["111"],"n":0.1}]',
         count: 1,
         offset: 0

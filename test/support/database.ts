@@ -7,6 +7,7 @@ import { layerListener } from "../../src/layers/ListenerPostgres.ts"
 import { type Login, parseLogin } from "../../src/layers/Login.ts"
 import { layerDb, layerOwnTables } from "../../src/layers/Postgres.ts"
 import { PostgresAddress } from "../../src/layers/PostgresAddress.ts"
+import { ApiDescriptions } from "../../src/services/ApiDescriptions.ts"
 import { Catalogues } from "../../src/services/Catalogues.ts"
 import { type Db } from "../../src/services/Db.ts"
 import { DatabaseSchemas } from "../../src/services/DatabaseSchemas.ts"
@@ -19,6 +20,7 @@ import { RealtimeSettings } from "../../src/services/RealtimeSettings.ts"
 import { RealtimeSubscriptions } from "../../src/services/RealtimeSubscriptions.ts"
 import { Rows } from "../../src/services/Rows.ts"
 import { RowSettings } from "../../src/services/RowSettings.ts"
+import { SchemaOutlines } from "../../src/services/SchemaOutlines.ts"
 import { WatchedTables } from "../../src/services/WatchedTables.ts"
 
 type Row = Readonly<Record<string, unknown>>
@@ -45,6 +47,7 @@ export type Database =
   | Functions
   | Keys
   | DatabaseSchemas
+  | ApiDescriptions
   | Realtime
   | RealtimeSubscriptions
 
@@ -134,7 +137,13 @@ export const layerDatabase = (options: DatabaseOptions): Layer.Layer<Database> =
   return Layer.mergeAll(Rows.layer, Functions.layer, RealtimeSubscriptions.layer).pipe(
     Layer.provideMerge(Realtime.layer),
     Layer.provideMerge(
-      Layer.mergeAll(Catalogues.layer, Keys.layer, DatabaseSchemas.layer, RealtimeAccess.layer, WatchedTables.layer)
+      Layer.mergeAll(
+        Catalogues.layer,
+        Keys.layer,
+        Layer.mergeAll(DatabaseSchemas.layer, ApiDescriptions.layer).pipe(Layer.provide(SchemaOutlines.layer)),
+        RealtimeAccess.layer,
+        WatchedTables.layer
+      )
     ),
     Layer.provideMerge(ports),
     Layer.provide(settings),

@@ -1,6 +1,8 @@
 import { Effect } from "effect"
 import { type ClientError } from "../../src/domain/errors.ts"
-import { type Returning } from "../../src/domain/RowSql.ts"
+import { type AnswerForm, type Preferences } from "../../src/domain/Preferences.ts"
+import { type CallBody } from "../../src/domain/RoutineCall.ts"
+import { type RowRange } from "../../src/domain/RowPage.ts"
 import { queryPairs } from "../../src/domain/RowText.ts"
 import { type Actor, Db } from "../../src/services/Db.ts"
 import { Functions } from "../../src/services/Functions.ts"
@@ -10,19 +12,45 @@ export const service: Actor = { role: "service_role", claims: "", sub: "" }
 export const anon: Actor = { role: "anon", claims: "", sub: "" }
 export const user = (sub: string): Actor => ({ role: "authenticated", claims: JSON.stringify({ sub }), sub })
 
-/** Who asks, and where; the service and schema public unless told. */
+/** Who asks, where and how; the service, schema public and rows as JSON unless told. */
 export interface As {
   readonly actor?: Actor
   readonly schema?: string
-  readonly returning?: Returning
+  readonly returning?: Preferences["return"]
+  readonly prefer?: Partial<Preferences>
+  readonly form?: Partial<AnswerForm>
+  readonly range?: RowRange
+  readonly method?: string
 }
 
+export const noPreferences: Preferences = {
+  resolution: undefined,
+  missing: undefined,
+  return: undefined,
+  count: undefined,
+  tx: undefined,
+  handling: undefined,
+  timezone: undefined,
+  maxAffected: undefined
+}
+export const asJson: AnswerForm = { media: "json", stripNulls: false, options: [], of: "json" }
+
 /** `"notes?id=eq.1"`, the table percent-encoded as in a URL. */
-const requestOf = (line: string, { actor = service, schema = "public" }: As) =>
+const requestOf = (line: string, as: As) =>
   Effect.map(Effect.service(Db), ({ main }): RowRequest => {
     const mark = line.indexOf("?")
-    const table = decodeURIComponent(mark < 0 ? line : line.slice(0, mark))
-    return { database: main, actor, schema, table, query: queryPairs(mark < 0 ? "" : line.slice(mark + 1)) ?? [] }
+    const path = mark < 0 ? line : line.slice(0, mark)
+    return {
+      database: main,
+      actor: as.actor ?? service,
+      schema: as.schema ?? "public",
+      table: decodeURIComponent(path),
+      query: queryPairs(mark < 0 ? "" : line.slice(mark + 1)) ?? [],
+      preferences: { ...noPreferences, return: as.returning, ...as.prefer },
+      range: as.range,
+      form: { ...asJson, ...as.form },
+      context: { method: as.method ?? "GET", path: `/${path}`, headers: "{}", cookies: "{}" }
+    }
   })
 
 /** A JSON text as it is, anything else as JSON. */
@@ -46,25 +74,44 @@ const onRows = (
 export const raw = {
   get: (line: string, as: As = {}) => onRows(line, as, (rows, request) => rows.read(request)),
   post: (line: string, body: unknown, as: As = {}) =>
-    onRows(line, as, (rows, request) => rows.insert(request, bodyOf(body), as.returning ?? "representation")),
+    onRows(line, as, (rows, request) => rows.insert(request, bodyOf(body))),
+  put: (line: string, body: unknown, as: As = {}) =>
+    onRows(line, as, (rows, request) => rows.upsertOne(request, bodyOf(body))),
   patch: (line: string, body: unknown, as: As = {}) =>
-    onRows(line, as, (rows, request) => rows.update(request, bodyOf(body), as.returning ?? "representation")),
-  remove: (line: string, as: As = {}) =>
-    onRows(line, as, (rows, request) => rows.remove(request, as.returning ?? "representation"))
+    onRows(line, as, (rows, request) => rows.update(request, bodyOf(body))),
+  remove: (line: string, as: As = {}) => onRows(line, as, (rows, request) => rows.remove(request))
 }
 
 export const get = (line: string, as?: As) => Effect.map(raw.get(line, as), rowsOf)
 export const post = (line: string, body: unknown, as?: As) => Effect.map(raw.post(line, body, as), rowsOf)
+export const put = (line: string, body: unknown, as?: As) => Effect.map(raw.put(line, body, as), rowsOf)
 export const patch = (line: string, body: unknown, as?: As) => Effect.map(raw.patch(line, body, as), rowsOf)
 export const remove = (line: string, as?: As) => Effect.map(raw.remove(line, as), rowsOf)
 
-/** The text that a function's call answers; undefined for void. */
-export const rpcText = (name: string, body: unknown = {}, { actor = service, schema = "public" }: As = {}) =>
+const callOf = (name: string, request: Effect.Effect<RowRequest, never, Db>, body: CallBody, { method }: As) =>
   Effect.gen(function* () {
     const functions = yield* Functions
-    const { main } = yield* Db
-    return yield* functions.call({ database: main, actor, schema, name, ...bodyOf(body) })
+    const { table: _, ...asked } = yield* request
+    return yield* functions.call({
+      ...asked,
+      name,
+      method: method === "GET" || method === "HEAD" ? method : "POST",
+      body
+    })
   })
+
+/** A call of a function by POST, or by GET or HEAD where `as` says so: `"add?a=1"`. The answer as it comes. */
+export const rawRpc = (line: string, body: CallBody = { _tag: "None" }, as: As = {}) => {
+  const request = requestOf(line, { method: "POST", ...as })
+  return Effect.flatMap(request, ({ table }) => callOf(table, request, body, as))
+}
+
+/** The text that a function's call answers; undefined for void. */
+export const rpcText = (name: string, body: unknown = {}, as: As = {}) =>
+  Effect.map(
+    callOf(name, requestOf("rpc", { method: "POST", ...as }), { _tag: "Json", ...bodyOf(body) }, as),
+    (answer) => answer.body
+  )
 
 export const rpc = (name: string, body?: unknown, as?: As) =>
   Effect.map(rpcText(name, body, as), (text) => (text === undefined ? undefined : (JSON.parse(text) as unknown)))

@@ -1,4 +1,5 @@
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { DatabaseSchema } from "../../domain/DatabaseSchema.ts"
 import { InvalidRequest, NotFound, Unavailable } from "../../domain/errors.ts"
 import { branchHeaders } from "./BranchHeaders.ts"
@@ -11,7 +12,19 @@ export class DatabaseSchemasApi extends HttpApiGroup.make("databaseSchemas")
       success: DatabaseSchema,
       headers: branchHeaders,
       error: [InvalidRequest, NotFound, Unavailable]
-    }).annotateMerge(OpenApi.annotations({ summary: "Tables, views, functions and policies of the exposed schemas" }))
+    }).annotateMerge(OpenApi.annotations({ summary: "Tables, views, functions and policies of the exposed schemas" })),
+    HttpApiEndpoint.get("types", "/v1/database/types.ts", {
+      query: { schema: Schema.optionalKey(Schema.String) },
+      success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; charset=utf-8" })),
+      headers: branchHeaders,
+      error: [InvalidRequest, NotFound, Unavailable]
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "TypeScript types of the exposed schemas",
+        description:
+          "The source of a type `Database`, as `PostgrestClient<Database>` of `@supabase/postgrest-js` takes it. `schema` names some of the exposed schemas, separated by commas; all without."
+      })
+    )
   )
   .middleware(ServiceRole)
   .annotateMerge(OpenApi.annotations({ title: "Database schema" })) {}

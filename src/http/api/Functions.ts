@@ -1,22 +1,44 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { branchHeaders } from "./BranchHeaders.ts"
-import { clientErrors } from "./Errors.ts"
+import { rowErrors } from "./Errors.ts"
+
+const text = Schema.optionalKey(Schema.String)
+const answering = { ...branchHeaders, accept: text, prefer: text }
+const params = { function: Schema.String }
+const Result = [Schema.Json, Schema.Json.pipe(HttpApiSchema.status(206)), HttpApiSchema.NoContent]
+const rows = "Of a set of rows, `select`, `order`, `limit`, `offset` and filters do what they do on a table."
 
 /** The contract of `/v1/db/rpc/{function}`; served by http/handlers/Functions.ts on the router itself. */
 export class FunctionsApi extends HttpApiGroup.make("functions")
   .add(
+    HttpApiEndpoint.get("read", "/v1/db/rpc/:function", {
+      headers: { ...answering, "accept-profile": text, range: text },
+      params,
+      success: Result,
+      error: rowErrors
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Call a stored function that only reads",
+        description: `The arguments are query parameters. It runs in a read-only transaction. ${rows}`
+      })
+    ),
     HttpApiEndpoint.post("call", "/v1/db/rpc/:function", {
-      headers: branchHeaders,
-      params: { function: Schema.String },
-      payload: [Schema.Record(Schema.String, Schema.Json), Schema.Void],
-      success: [Schema.Json, HttpApiSchema.NoContent],
-      error: clientErrors
+      headers: { ...answering, "content-profile": text },
+      params,
+      payload: [
+        Schema.Record(Schema.String, Schema.Json),
+        Schema.Record(Schema.String, Schema.String).pipe(HttpApiSchema.asFormUrlEncoded()),
+        Schema.String.pipe(HttpApiSchema.asText()),
+        Schema.Uint8Array.pipe(HttpApiSchema.asUint8Array()),
+        Schema.Void
+      ],
+      success: Result,
+      error: rowErrors
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Call a stored function",
-        description:
-          "The body holds the arguments by name. A scalar is answered bare, a row as an object, a set as an array, nothing (void) as 204."
+        description: `The body holds the arguments by name; a function of one argument without a name takes it whole. A scalar is answered bare, a row as an object, a set as an array, nothing (void) as 204. ${rows}`
       })
     )
   )

@@ -21,6 +21,10 @@ export const DatabaseSchemasHandlers = HttpApiBuilder.group(
           // PostgreSQL made the JSON: it goes out as it is.
           Effect.map((body) => jsonAnswer(body)),
           Effect.catchTag("DatabaseError", Effect.die)
+        ),
+      types: ({ query, request }) =>
+        Effect.flatMap(databaseOf(request.headers, db.main, branches), (database) =>
+          schemas.types(database, query.schema === undefined || query.schema === "" ? [] : query.schema.split(","))
         )
     })
   })

@@ -1,40 +1,48 @@
 import { Effect } from "effect"
-import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { InvalidRequest } from "../../domain/errors.ts"
+import { HttpRouter, HttpServerRequest } from "effect/http"
+import { DatabaseError } from "../../domain/errors.ts"
+import { type CallBody } from "../../domain/RoutineCall.ts"
 import { Branches } from "../../services/Branches.ts"
 import { Db } from "../../services/Db.ts"
 import { Functions } from "../../services/Functions.ts"
+import { RowMethods } from "../../services/RowMethods.ts"
 import { RowSettings } from "../../services/RowSettings.ts"
-import { jsonBody, rowBodyLimit } from "../Body.ts"
-import { databaseOf } from "../BranchHeader.ts"
-import { CurrentCaller, noGate } from "../Caller.ts"
-import { profileOf } from "../Profile.ts"
-import { jsonAnswer } from "../JsonAnswer.ts"
-import { lastSegment } from "../Paths.ts"
+import { rowAsking } from "../RowAsk.ts"
+import { callBody } from "../RowBody.ts"
+import { allowResponse, callResponse } from "../RowsResponse.ts"
 
-const noArguments = { text: "{}", value: {} }
+const path = "/v1/db/rpc/:function"
+const nothing: CallBody = { _tag: "None" }
 
 /** `/v1/db/rpc/{function}`: like rows, the result goes out as PostgreSQL made it. */
 export const FunctionsRoutes = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const functions = yield* Functions
-    const db = yield* Db
-    const branches = yield* Branches
-    const { schemas } = yield* RowSettings
+    const methods = yield* RowMethods
+    const asking = rowAsking({ db: yield* Db, branches: yield* Branches, settings: yield* RowSettings })
 
     const call = Effect.gen(function* () {
       const request = yield* HttpServerRequest.HttpServerRequest
-      const caller = yield* CurrentCaller
-      const name = lastSegment(request.url)
-      if (caller === undefined) return yield* noGate
-      if (name === undefined) return yield* new InvalidRequest({ error: "The URL is not valid percent-encoded UTF-8" })
-      const schema = yield* Effect.fromResult(profileOf(request, schemas))
-      const body = yield* jsonBody(request, rowBodyLimit, noArguments)
-      const database = yield* databaseOf(request.headers, db.main, branches)
-      const result = yield* functions.call({ database, actor: caller.actor, schema, name, ...body })
-      return result === undefined ? HttpServerResponse.empty({ status: 204 }) : jsonAnswer(result)
+      const ask = yield* asking(request)
+      const method = request.method === "POST" || request.method === "HEAD" ? request.method : "GET"
+      const body = method === "POST" ? yield* callBody(request) : nothing
+      return callResponse(ask, yield* functions.call({ ...ask, name: ask.table, method, body }))
     })
 
-    yield* router.add("POST", "/v1/db/rpc/:function", call)
+    const options = Effect.gen(function* () {
+      const { database, schema, table } = yield* asking(yield* HttpServerRequest.HttpServerRequest)
+      return allowResponse(yield* methods.ofFunction(database, schema, table))
+    })
+
+    const refused = Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ method }) =>
+      Effect.fail(new DatabaseError({ status: 405, error: `Cannot use the ${method} method on RPC`, code: "PGRST101" }))
+    )
+
+    yield* router.add("GET", path, call)
+    yield* router.add("POST", path, call)
+    yield* router.add("OPTIONS", path, options)
+    yield* router.add("PUT", path, refused)
+    yield* router.add("PATCH", path, refused)
+    yield* router.add("DELETE", path, refused)
   })
 )

@@ -1,19 +1,13 @@
-import { Effect, Result } from "effect"
-import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { InvalidRequest, type NotAcceptable, type NotFound, type Unavailable } from "../../domain/errors.ts"
-import { type Returning } from "../../domain/RowSql.ts"
-import { queryPairs } from "../../domain/RowText.ts"
+import { Effect } from "effect"
+import { HttpRouter, HttpServerRequest } from "effect/http"
 import { Branches } from "../../services/Branches.ts"
-import { type Database, Db } from "../../services/Db.ts"
-import { type RowRequest, Rows, type RowsAnswer } from "../../services/Rows.ts"
+import { Db } from "../../services/Db.ts"
+import { RowMethods } from "../../services/RowMethods.ts"
+import { Rows } from "../../services/Rows.ts"
 import { RowSettings } from "../../services/RowSettings.ts"
-import { jsonBody, rowBodyLimit } from "../Body.ts"
-import { branchHeader, branchOf } from "../BranchHeader.ts"
-import { CurrentCaller, noGate } from "../Caller.ts"
-import { jsonAnswer } from "../JsonAnswer.ts"
-import { lastSegment, queryOf } from "../Paths.ts"
-import { parsePrefer } from "../Prefer.ts"
-import { profileOf } from "../Profile.ts"
+import { rowAsking } from "../RowAsk.ts"
+import { rowBody } from "../RowBody.ts"
+import { allowResponse, readResponse, writeResponse } from "../RowsResponse.ts"
 
 const path = "/v1/db/:table"
 
@@ -24,79 +18,38 @@ const path = "/v1/db/:table"
 export const RowsRoutes = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const rows = yield* Rows
-    const db = yield* Db
-    const branches = yield* Branches
+    const methods = yield* RowMethods
     const settings = yield* RowSettings
+    const asking = rowAsking({ db: yield* Db, branches: yield* Branches, settings })
 
-    const requestOf = (request: HttpServerRequest.HttpServerRequest) =>
-      Effect.withFiber<RowRequest, InvalidRequest | NotFound | NotAcceptable | Unavailable>((fiber) => {
-        const caller = fiber.getRef(CurrentCaller)
-        if (caller === undefined) return Effect.fail(noGate)
-        const query = queryPairs(queryOf(request.url))
-        const table = lastSegment(request.url)
-        if (query === undefined || table === undefined) {
-          return Effect.fail(new InvalidRequest({ error: "The URL is not valid percent-encoded UTF-8" }))
-        }
-        const schema = profileOf(request, settings.schemas)
-        if (Result.isFailure(schema)) return Effect.fail(schema.failure)
-        const on = (database: Database) => ({ database, actor: caller.actor, schema: schema.success, table, query })
-        const branch = request.headers[branchHeader]
-        return branch === undefined ? Effect.succeed(on(db.main)) : Effect.map(branchOf(branch, branches), on)
-      })
+    const incoming = HttpServerRequest.HttpServerRequest
 
-    const returningOf = (request: HttpServerRequest.HttpServerRequest) => {
-      const asked = parsePrefer(request.headers["prefer"]).return
-      const returning: Returning =
-        asked === undefined ? settings.defaultReturn : asked === "representation" ? asked : "minimal"
-      const applied: Record<string, string> = asked === undefined ? {} : { "preference-applied": `return=${asked}` }
-      return { returning, applied }
-    }
-
-    const answered = (answer: RowsAnswer, status: number, returning: Returning, headers: Record<string, string>) =>
-      returning === "minimal"
-        ? HttpServerResponse.empty(
-            status === 200 ? { status: 204, headers } : { status, headers: { ...headers, "content-length": "0" } }
-          )
-        : jsonAnswer(answer.body, { status, headers })
-
-    const get = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-      Effect.flatMap(requestOf(request), (asked) =>
-        Effect.map(rows.read(asked), (answer) =>
-          jsonAnswer(answer.body, { headers: { "content-range": contentRange(answer) } })
-        )
-      )
+    const get = Effect.flatMap(incoming, (request) =>
+      Effect.flatMap(asking(request), (ask) => Effect.map(rows.read(ask), (answer) => readResponse(ask, answer)))
     )
 
-    const post = Effect.gen(function* () {
-      const request = yield* HttpServerRequest.HttpServerRequest
-      const asked = yield* requestOf(request)
-      const { returning, applied } = returningOf(request)
-      const answer = yield* rows.insert(asked, yield* jsonBody(request, rowBodyLimit), returning)
-      return answered(answer, 201, returning, applied)
-    })
-
-    const patch = Effect.gen(function* () {
-      const request = yield* HttpServerRequest.HttpServerRequest
-      const asked = yield* requestOf(request)
-      const { returning, applied } = returningOf(request)
-      const answer = yield* rows.update(asked, yield* jsonBody(request, rowBodyLimit), returning)
-      return answered(answer, 200, returning, { ...applied, "content-range": contentRange(answer) })
-    })
+    const written = (doing: "insert" | "upsert" | "update", write: (typeof rows)["insert"]) =>
+      Effect.gen(function* () {
+        const request = yield* incoming
+        const ask = yield* asking(request)
+        return writeResponse(ask, yield* write(ask, yield* rowBody(request)), doing, settings)
+      })
 
     const remove = Effect.gen(function* () {
-      const request = yield* HttpServerRequest.HttpServerRequest
-      const asked = yield* requestOf(request)
-      const { returning, applied } = returningOf(request)
-      const answer = yield* rows.remove(asked, returning)
-      return answered(answer, 200, returning, { ...applied, "content-range": contentRange(answer) })
+      const ask = yield* asking(yield* incoming)
+      return writeResponse(ask, yield* rows.remove(ask), "remove", settings)
+    })
+
+    const options = Effect.gen(function* () {
+      const { database, schema, table } = yield* asking(yield* incoming)
+      return allowResponse(yield* methods.ofTable(database, schema, table))
     })
 
     yield* router.add("GET", path, get)
-    yield* router.add("POST", path, post)
-    yield* router.add("PATCH", path, patch)
+    yield* router.add("POST", path, written("insert", rows.insert))
+    yield* router.add("PUT", path, written("upsert", rows.upsertOne))
+    yield* router.add("PATCH", path, written("update", rows.update))
     yield* router.add("DELETE", path, remove)
+    yield* router.add("OPTIONS", path, options)
   })
 )
-
-/** RFC 9110 14.4 with unit `items` left out, as PostgREST writes it: `0-24/*`, or an asterisk for no rows. */
-const contentRange = ({ count, offset }: RowsAnswer) => `${count === 0 ? "*" : `${offset}-${offset + count - 1}`}/*`

@@ -1,7 +1,7 @@
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 
 const exposed =
-  "Content-Range, Content-Location, Content-Disposition, ETag, Preference-Applied, Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id"
+  "Content-Range, Content-Location, Content-Profile, Content-Disposition, ETag, Location, Preference-Applied, Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id"
 const methods = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
 
 /**

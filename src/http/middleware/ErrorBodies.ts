@@ -21,7 +21,13 @@ import {
   UnsupportedMediaType
 } from "../../domain/errors.ts"
 
-const withBody = (status: number, body: Record<string, unknown>, requestId: string, headers: Record<string, string>) =>
+const withBody = (
+  status: number,
+  body: Record<string, unknown>,
+  requestId: string,
+  headers: Record<string, string>,
+  statusText?: string
+) =>
   HttpServerResponse.jsonUnsafe(
     {
       error: body["error"],
@@ -34,14 +40,34 @@ const withBody = (status: number, body: Record<string, unknown>, requestId: stri
       ...(body["statement_index"] === undefined ? {} : { statement_index: body["statement_index"] }),
       ...(body["redirect_to"] === undefined ? {} : { redirect_to: body["redirect_to"] })
     },
-    { status, headers }
+    { status, headers, ...(statusText !== undefined && { statusText }) }
   )
+
+/** UTF-8, byte for byte as Node sends Latin-1. */
+const asBytes = (text: string) => Buffer.from(text, "utf8").toString("latin1")
+
+const withoutBody: ReadonlySet<number> = new Set([204, 304])
 
 /** One of our errors as an answer. */
 export const errorResponse = (error: ClientError, requestId: string): HttpServerResponse.HttpServerResponse => {
   const retry = error._tag === "Unavailable" || error._tag === "TooManyRequests" ? error.retry_after : undefined
-  const headers = retry === undefined ? {} : { "retry-after": String(retry) }
-  return withBody(error.status, error as unknown as Record<string, unknown>, requestId, headers)
+  const raised = error._tag === "DatabaseError" ? error : undefined
+  const headers = {
+    ...Object.fromEntries((raised?.headers ?? []).map(([name, value]) => [name, asBytes(value)])),
+    ...(retry !== undefined && { "retry-after": String(retry) })
+  }
+  const answer = withBody(
+    error.status,
+    error as unknown as Record<string, unknown>,
+    requestId,
+    headers,
+    raised?.status_text
+  )
+  // User code may choose a status whose answers have no body.
+  if (withoutBody.has(error.status)) return HttpServerResponse.setBody(answer, HttpBody.empty)
+  if (raised?.headers === undefined || answer.body._tag !== "Uint8Array") return answer
+  // Of a text, Node would encode the headers as it encodes the text.
+  return HttpServerResponse.setBody(answer, HttpBody.uint8Array(Buffer.from(answer.body.body), "application/json"))
 }
 
 const plain: Readonly<Record<number, readonly [code: string, text: string]>> = {

@@ -5,6 +5,7 @@ import { type IncomingMessage } from "node:http"
 import { type ClientError, InvalidRequest, NotFound, PayloadTooLarge } from "../../domain/errors.ts"
 import { url } from "../../domain/Settings.ts"
 import { type Caller, CurrentCaller } from "../Caller.ts"
+import { hasChosenStatus } from "../ChosenStatus.ts"
 import { withBearerKey } from "../Credentials.ts"
 import { Entrance } from "../Entrance.ts"
 import { hasSessionCookie } from "../SessionCookies.ts"
@@ -100,7 +101,13 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
           if (request.url.length > maxUrlLength) return Effect.succeed(headers(urlTooLong(requestId)))
           return Effect.matchCauseEffect(run, {
             onSuccess: (response) =>
-              Effect.succeed(headers(response.status < 400 || remote ? response : completed(response, requestId))),
+              Effect.succeed(
+                headers(
+                  response.status < 400 || remote || hasChosenStatus(response)
+                    ? response
+                    : completed(response, requestId)
+                )
+              ),
             onFailure: (cause) =>
               Exit.hasInterrupts(Exit.failCause(cause))
                 ? Effect.failCause(cause)
@@ -139,8 +146,13 @@ const urlTooLong = (requestId: string) =>
   )
 
 const noRoute = (methods: ReadonlyArray<string>, method: string, path: string, requestId: string) => {
-  if (methods.length === 0)
-    return errorResponse(new NotFound({ error: `There is no route ${path.slice(0, 200)}` }), requestId)
+  const rows = path.startsWith("/v1/db/")
+  if (methods.length === 0) {
+    const unknown = rows
+      ? new NotFound({ error: "Invalid path specified in request URL", code: "PGRST125" })
+      : new NotFound({ error: `There is no route ${path.slice(0, 200)}` })
+    return errorResponse(unknown, requestId)
+  }
   // The router does not know a path that it can't decode.
   if (methods.includes(method) && method !== "OPTIONS") {
     return errorResponse(new InvalidRequest({ error: "The URL is not valid percent-encoded UTF-8" }), requestId)
@@ -148,7 +160,12 @@ const noRoute = (methods: ReadonlyArray<string>, method: string, path: string, r
   const allow = methods.join(", ")
   if (method === "OPTIONS") return HttpServerResponse.empty({ status: 204, headers: { allow } })
   const refused = errorResponse(
-    new InvalidRequest({ error: `${path.slice(0, 200)} knows ${allow}, not ${method}`, code: "METHOD_NOT_ALLOWED" }),
+    rows
+      ? new InvalidRequest({ error: `Unsupported HTTP method: ${method}`, code: "PGRST117" })
+      : new InvalidRequest({
+          error: `${path.slice(0, 200)} knows ${allow}, not ${method}`,
+          code: "METHOD_NOT_ALLOWED"
+        }),
     requestId
   )
   return HttpServerResponse.setHeader(HttpServerResponse.setStatus(refused, 405), "allow", allow)

@@ -1,0 +1,66 @@
+import { Result } from "effect"
+
+/** Where a text stops being CSV: line from 1 on, and why. */
+export interface CsvProblem {
+  readonly line: number
+  readonly text: string
+}
+
+const quote = 0x22
+const comma = 0x2c
+const lineFeed = 0x0a
+const carriageReturn = 0x0d
+
+const endsField = (code: number) => code === comma || code === lineFeed || code === carriageReturn || Number.isNaN(code)
+
+/**
+ * The records of a CSV text (RFC 4180): fields between commas, in quotes where they hold commas, quotes (doubled) or
+ * line ends. Lines end with CRLF, LF or CR, the last one may lack it; lines without anything are no records.
+ */
+export const parseCsv = (text: string): Result.Result<ReadonlyArray<ReadonlyArray<string>>, CsvProblem> => {
+  const records: Array<ReadonlyArray<string>> = []
+  let record: Array<string> = []
+  let line = 1
+  let at = text.charCodeAt(0) === 0xfeff ? 1 : 0
+  const problem = (why: string) => Result.fail({ line, text: why })
+  while (at < text.length) {
+    if (text.charCodeAt(at) === quote) {
+      let field = ""
+      let from = ++at
+      const opened = line
+      for (;;) {
+        const code = text.charCodeAt(at)
+        if (Number.isNaN(code)) return Result.fail({ line: opened, text: "a quoted field does not end" })
+        if (code === lineFeed || (code === carriageReturn && text.charCodeAt(at + 1) !== lineFeed)) line++
+        if (code !== quote) at++
+        else {
+          field += text.slice(from, at)
+          if (text.charCodeAt(at + 1) !== quote) break
+          field += '"'
+          from = at += 2
+        }
+      }
+      at++
+      if (!endsField(text.charCodeAt(at))) return problem("something follows a quoted field")
+      record.push(field)
+    } else {
+      const from = at
+      for (let code = text.charCodeAt(at); !endsField(code); code = text.charCodeAt(++at)) {
+        if (code === quote) return problem("a quote is in a field that is not quoted")
+      }
+      record.push(text.slice(from, at))
+    }
+    const end = text.charCodeAt(at)
+    if (end === comma) {
+      at++
+      // A comma that ends the text has an empty field behind it.
+      if (at < text.length) continue
+      record.push("")
+    }
+    if (record.length > 1 || record[0] !== "") records.push(record)
+    record = []
+    line++
+    at += end === carriageReturn && text.charCodeAt(at + 1) === lineFeed ? 2 : 1
+  }
+  return Result.succeed(records)
+}

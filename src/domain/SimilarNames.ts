@@ -1,0 +1,97 @@
+interface Similar {
+  readonly name: string
+  /** From 0 to 1: the same but for upper and lower case. */
+  readonly score: number
+}
+
+/** How often names have a piece of so many characters, and how long the names are as vectors of such counts. */
+interface Pieces {
+  readonly having: ReadonlyMap<string, ReadonlyArray<readonly [name: number, count: number]>>
+  readonly lengths: ReadonlyArray<number>
+}
+
+/** A longer name than PostgreSQL's are is nobody's mistake. */
+const longest = 64
+const sizes = [3, 2] as const
+/** Looked into for as long as the list is there: a catalogue's is asked again. */
+const indexes = new WeakMap<ReadonlyArray<string>, ReadonlyMap<number, Pieces>>()
+
+/**
+ * The names that were probably meant, best first: compared by the pieces of 3 (then 2) characters they share, and the
+ * best of those by how many characters must change. The method is FuzzySet's, as PostgREST's.
+ */
+export const similarNames = (names: ReadonlyArray<string>, name: string, least = 0.33): ReadonlyArray<Similar> => {
+  if (name.length > longest) return []
+  const index = indexes.get(names) ?? new Map(sizes.map((size) => [size, piecesOf(names, size)]))
+  indexes.set(names, index)
+  const wanted = name.toLowerCase()
+  for (const size of sizes) {
+    const near = sharing(index.get(size), piecesIn(wanted, size))
+      .map((at) => names[at] ?? "")
+      .map((name) => ({ name, score: likeness(wanted, name.toLowerCase()) }))
+      .filter(({ score }) => score >= least)
+      .toSorted((a, b) => b.score - a.score)
+    if (near.length > 0) return near
+  }
+  return []
+}
+
+const piecesIn = (text: string, size: number): ReadonlyMap<string, number> => {
+  const padded = `-${text.replaceAll(/[^\p{L}\p{N},_ ]+/gu, "")}-`.padEnd(size, "-")
+  const pieces = new Map<string, number>()
+  for (let at = 0; at + size <= padded.length; at++) {
+    const piece = padded.slice(at, at + size)
+    pieces.set(piece, (pieces.get(piece) ?? 0) + 1)
+  }
+  return pieces
+}
+
+const lengthOf = (pieces: ReadonlyMap<string, number>) => {
+  let sum = 0
+  for (const count of pieces.values()) sum += count * count
+  return Math.sqrt(sum)
+}
+
+const piecesOf = (names: ReadonlyArray<string>, size: number): Pieces => {
+  const having = new Map<string, Array<readonly [number, number]>>()
+  const lengths = names.map((name, at) => {
+    const pieces = piecesIn(name.toLowerCase(), size)
+    for (const [piece, count] of pieces) {
+      const known = having.get(piece)
+      if (known === undefined) having.set(piece, [[at, count]])
+      else known.push([at, count])
+    }
+    return lengthOf(pieces)
+  })
+  return { having, lengths }
+}
+
+/** The 50 names nearest in direction, as their places. */
+const sharing = (pieces: Pieces | undefined, wanted: ReadonlyMap<string, number>): ReadonlyArray<number> => {
+  const products = new Map<number, number>()
+  for (const [piece, count] of wanted) {
+    for (const [at, other] of pieces?.having.get(piece) ?? []) {
+      products.set(at, (products.get(at) ?? 0) + count * other)
+    }
+  }
+  return [...products]
+    .map(([at, product]) => [at, product / (pieces?.lengths[at] ?? 1)] as const)
+    .toSorted((a, b) => b[1] - a[1])
+    .slice(0, 50)
+    .map(([at]) => at)
+}
+
+/** 1 for the same text, less by each character that must be put in, taken out or changed (Levenshtein). */
+const likeness = (a: string, b: string) => {
+  let row = Array.from({ length: b.length + 1 }, (_, at) => at)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const changed = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)
+      next.push(Math.min(changed, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1))
+    }
+    row = next
+  }
+  const longer = Math.max(a.length, b.length)
+  return longer === 0 ? 1 : 1 - (row.at(-1) ?? 0) / longer
+}

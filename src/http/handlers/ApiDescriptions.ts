@@ -1,0 +1,73 @@
+import { Effect } from "effect"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { DatabaseError, NotAcceptable } from "../../domain/errors.ts"
+import { ApiDescriptions } from "../../services/ApiDescriptions.ts"
+import { Branches } from "../../services/Branches.ts"
+import { Db } from "../../services/Db.ts"
+import { RowSettings } from "../../services/RowSettings.ts"
+import { databaseOf } from "../BranchHeader.ts"
+import { CurrentCaller, noGate } from "../Caller.ts"
+import { allowResponse } from "../RowsResponse.ts"
+import { choosesProfile, profileOf } from "../Profile.ts"
+
+const openApi = "application/openapi+json"
+const json = "application/json"
+const ours: ReadonlySet<string> = new Set([openApi, json, "application/*", "*/*"])
+const methods = ["OPTIONS", "GET", "HEAD"]
+
+/** The one of the two that an `Accept` header rather has; undefined when it has neither. */
+const mediaOf = (header: string | undefined): string | undefined => {
+  const ranges = (header ?? "").split(",").flatMap((element) => {
+    const [type = "", ...parameters] = element.split(";").map((part) => part.trim().toLowerCase())
+    const weight = Number(parameters.find((one) => one.startsWith("q="))?.slice(2) ?? 1)
+    return type === "" ? [] : [{ type, weight }]
+  })
+  if (ranges.length === 0) return openApi
+  const known = ranges.filter(({ type, weight }) => weight > 0 && ours.has(type))
+  const best = known.toSorted((one, other) => other.weight - one.weight)[0]
+  return best && (best.type === json ? json : openApi)
+}
+
+/** `GET /v1/db/`, and `/v1/db`: the text goes out as it was written. */
+export const ApiDescriptionsRoutes = HttpRouter.use(
+  Effect.fnUntraced(function* (router) {
+    const descriptions = yield* ApiDescriptions
+    const db = yield* Db
+    const branches = yield* Branches
+    const { schemas } = yield* RowSettings
+
+    const describe = Effect.gen(function* () {
+      const caller = yield* CurrentCaller
+      if (caller === undefined) return yield* noGate
+      const request = yield* HttpServerRequest.HttpServerRequest
+      const schema = yield* Effect.fromResult(profileOf(request, schemas))
+      const accept = request.headers["accept"]
+      const media = mediaOf(accept)
+      if (media === undefined) {
+        const error = `None of these media types are available: ${(accept ?? "").slice(0, 1000)}`
+        return yield* new NotAcceptable({ error, code: "PGRST107" })
+      }
+      const database = yield* databaseOf(request.headers, db.main, branches)
+      const text = yield* descriptions.describe(database, caller.actor, schema)
+      const chosen = schemas.length > 1 || choosesProfile(request)
+      return HttpServerResponse.text(text, {
+        contentType: `${media}; charset=utf-8`,
+        headers: chosen ? { "content-profile": schema } : {}
+      })
+    })
+
+    const options = Effect.succeed(allowResponse(methods))
+    const others = Effect.map(HttpServerRequest.HttpServerRequest, ({ method }) => method).pipe(
+      Effect.flatMap((method) =>
+        Effect.fail(new DatabaseError({ status: 405, error: `Unsupported HTTP method: ${method}`, code: "PGRST117" }))
+      )
+    )
+
+    for (const path of ["/v1/db", "/v1/db/"] as const) {
+      yield* router.add("GET", path, describe)
+      yield* router.add("OPTIONS", path, options)
+      // Else the router took them for rows of a table without a name.
+      for (const method of ["POST", "PUT", "PATCH", "DELETE"] as const) yield* router.add(method, path, others)
+    }
+  })
+)

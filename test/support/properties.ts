@@ -1,0 +1,34 @@
+import { Effect } from "effect"
+import * as fc from "fast-check"
+
+/**
+ * Holds for whatever is generated, within so many ms but at least so many times. What fails is shrunk, and told with
+ * the seed that brings it back (`{ seed, path }`).
+ */
+export const holds = <A, R>(
+  arbitrary: fc.Arbitrary<A>,
+  check: (value: A) => Effect.Effect<unknown, unknown, R>,
+  {
+    millis = Number(process.env["PROP_MS"] ?? 4_000),
+    runs = 100,
+    seed
+  }: { millis?: number; runs?: number; seed?: number } = {}
+) =>
+  Effect.gen(function* () {
+    const run = Effect.runPromiseWith(yield* Effect.context<R>())
+    const until = Date.now() + millis
+    let count = 0
+    yield* Effect.promise(() =>
+      fc.assert(
+        fc.asyncProperty(arbitrary, async (value) => {
+          count += 1
+          if (count > runs && Date.now() > until) return
+          await run(check(value))
+        }),
+        { numRuns: millis === 0 ? runs : runs * 40, ...(seed === undefined ? {} : { seed }) }
+      )
+    )
+  })
+
+/** As one literal of SQL. */
+export const sqlText = (text: string) => `'${text.replaceAll("'", "''")}'`

@@ -20,9 +20,11 @@ export interface Scenario {
   readonly body?: string
   /** Whether the answer's body is the right one: what is refused quickly or comes back empty must not be measured. */
   readonly right: (body: string) => boolean
+  /** Measured against the same SQL on a bare driver too. */
+  readonly besideSql?: boolean
 }
 
-/** Rows in `bench` and in `bench_owned`. */
+/** Rows in `bench`, `bench_owned` and `bench_lists`. */
 export const rows = 10_000
 export const user = "8f14e45f-ceea-467f-a0e6-bd5b1d3c9a10"
 
@@ -32,6 +34,22 @@ const records = (count: number) => (body: string) => {
   const parsed: unknown = JSON.parse(body)
   return Array.isArray(parsed) && parsed.length === count
 }
+
+interface List {
+  readonly bench_tasks: ReadonlyArray<unknown>
+}
+
+interface Task {
+  readonly bench_lists: object | null
+}
+
+/** Whether there are 20 records, each as it should be. */
+const twenty =
+  <A>(each: (record: A) => boolean) =>
+  (body: string) => {
+    const parsed: ReadonlyArray<A> = JSON.parse(body)
+    return parsed.length === 20 && parsed.every(each)
+  }
 
 export const scenarios: ReadonlyArray<Scenario> = [
   {
@@ -84,6 +102,28 @@ export const scenarios: ReadonlyArray<Scenario> = [
     headers: ({ service }) => ({ apikey: service, ...json }),
     body: JSON.stringify({ sql: "select id, title, done from bench where id = 4711" }),
     right: (body) => JSON.parse(body).rows.length === 1
+  },
+  {
+    id: "g",
+    title: "GET 20 rows, 5 embedded in each",
+    method: "GET",
+    paths: ids.map(
+      (id) => `/v1/db/bench_lists?id=gt.${id}&select=id,title,bench_tasks(id,title,done)&order=id.asc&limit=20`
+    ),
+    headers: ({ anon }) => ({ apikey: anon }),
+    right: twenty((list: List) => list.bench_tasks.length === 5),
+    besideSql: true
+  },
+  {
+    id: "h",
+    title: "GET 20 rows, each with the one it belongs to",
+    method: "GET",
+    paths: ids.map(
+      (id) => `/v1/db/bench_tasks?id=gt.${id}&select=id,title,done,bench_lists(id,title)&order=id.asc&limit=20`
+    ),
+    headers: ({ anon }) => ({ apikey: anon }),
+    right: twenty((task: Task) => task.bench_lists !== null),
+    besideSql: true
   }
 ]
 
@@ -102,11 +142,19 @@ export const setup = (driverPassword: string): ReadonlyArray<string> => [
   "alter table bench_owned enable row level security",
   "create policy own on bench_owned to authenticated using (owner = current_setting('request.jwt.sub', true))",
   "create table bench_inserted (id bigint generated always as identity primary key, title text not null, done boolean not null)",
+  "create table bench_lists (id int primary key, title text not null)",
+  `insert into bench_lists select n, 'List number ' || n from generate_series(1, ${rows}) n`,
+  "create table bench_tasks (id int primary key, list_id int not null references bench_lists, title text not null, done boolean not null)",
+  `insert into bench_tasks select n, 1 + (n - 1) / 5, 'Task number ' || n, n % 3 = 0 from generate_series(1, ${5 * rows}) n`,
+  "create index on bench_tasks (list_id)",
+  "create table bench_comments (id int primary key, task_id int not null references bench_tasks, text text not null)",
   "create function add(a int, b int) returns int language sql immutable return a + b",
-  "grant select on bench to anon",
+  "grant select on bench, bench_lists, bench_tasks, bench_comments to anon",
   "grant select on bench_owned to authenticated",
   "grant select, insert on bench_inserted to anon",
   "grant execute on function add(int, int) to anon",
   `create role bench_driver login password '${driverPassword}' in role pg_read_all_data`,
+  // As the service has it.
+  "alter role bench_driver set jit = off",
   "analyze"
 ]

@@ -14,6 +14,8 @@ export interface Service {
   readonly credentials: Credentials
   /** For the bare drivers: the same database, a login of their own. */
   readonly databaseUrl: string
+  /** The same through the Unix socket, where there is one: how the service itself comes in. */
+  readonly socketUrl: string
   /** The embedded S3 endpoint; its credentials are in the data directory. */
   readonly s3Url: string
   /** flagd's protocols: evaluation, OFREP and sync. */
@@ -87,13 +89,22 @@ const startService = async ({ entry, env, profileDir, setup }: ServiceOptions): 
     const password = randomBytes(16).toString("hex")
     for (const sql of setup(password)) await ask(url, credentials.service, "/v1/sql", { sql })
     const databaseUrl = `postgres://bench_driver:${password}@127.0.0.1:${pgPort}/postgres`
+    const socketUrl = databaseUrl + (await socketOf(url, credentials.service))
     const s3Url = `http://127.0.0.1:${s3Port}`
-    return { url, pid: child.pid ?? 0, credentials, databaseUrl, s3Url, flagPorts, dataDir, stop: end }
+    return { url, pid: child.pid ?? 0, credentials, databaseUrl, socketUrl, s3Url, flagPorts, dataDir, stop: end }
   } catch (error) {
     await end()
     console.error(said)
     throw error
   }
+}
+
+/** The part of a connection URL that names the directory of the server's socket; "" when it has none. */
+const socketOf = async (url: string, key: string) => {
+  const sql = "select current_setting('unix_socket_directories') as directory"
+  const { rows } = (await ask(url, key, "/v1/sql", { sql })) as { rows: ReadonlyArray<{ directory: string }> }
+  const [{ directory } = { directory: "" }] = rows
+  return directory === "" ? "" : `?host=${encodeURIComponent(directory)}`
 }
 
 /** The first start makes a database cluster, which takes a few seconds. */

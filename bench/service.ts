@@ -50,7 +50,7 @@ const startService = async ({ entry, env, profileDir, setup }: ServiceOptions): 
     entry,
     [],
     [
-      "--max-semi-space-size=12", // as npm start
+      ...["--max-semi-space-size=12", "--no-allocation-site-pretenuring"], // as npm start
       ...(profileDir === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profileDir}`])
     ],
     {

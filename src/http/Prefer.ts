@@ -10,3 +10,6 @@ export const parsePrefer = (header: string | undefined): Prefer => {
   const match = /(?:^|[,;])\s*return\s*=\s*"?(representation|minimal|headers-only)"?\s*(?:$|[,;])/i.exec(header)
   return { return: match?.[1]?.toLowerCase() as Prefer["return"] }
 }
+
+/** Whether an answer is wanted before the work is done. */
+export const prefersAsync = (header: string | undefined) => /(?:^|,)\s*respond-async\s*(?:$|[,;])/i.test(header ?? "")

@@ -3,6 +3,7 @@ import { type HttpRouter } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "./Api.ts"
 import { AuthHandlers } from "./handlers/Auth.ts"
+import { BackupsHandlers } from "./handlers/Backups.ts"
 import { ConnectionsHandlers } from "./handlers/Connections.ts"
 import { BranchesHandlers } from "./handlers/Branches.ts"
 import { ConsentPageRoutes } from "./handlers/ConsentPage.ts"
@@ -66,6 +67,7 @@ const ApiRoutes = HttpApiBuilder.layer(Api).pipe(
     ConnectionsHandlers,
     ForeignDataHandlers,
     BranchesHandlers,
+    BackupsHandlers,
     MigrationsHandlers
   ]),
   Layer.provide([layerManagement, layerAnybody, layerServiceRole, layerRequestErrors, layerUtf8Bodies, layerVisits])

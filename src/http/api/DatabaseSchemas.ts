@@ -1,6 +1,6 @@
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { DatabaseSchema } from "../../domain/DatabaseSchema.ts"
-import { InvalidRequest, NotFound, Unavailable } from "../../domain/errors.ts"
+import { Conflict, InvalidRequest, NotFound, Unavailable } from "../../domain/errors.ts"
 import { branchHeaders } from "./BranchHeaders.ts"
 import { ServiceRole } from "../middleware/Access.ts"
 
@@ -10,7 +10,7 @@ export class DatabaseSchemasApi extends HttpApiGroup.make("databaseSchemas")
     HttpApiEndpoint.get("describe", "/v1/database/schema", {
       success: DatabaseSchema,
       headers: branchHeaders,
-      error: [InvalidRequest, NotFound, Unavailable]
+      error: [Conflict, InvalidRequest, NotFound, Unavailable]
     }).annotateMerge(OpenApi.annotations({ summary: "Tables, views, functions and policies of the exposed schemas" }))
   )
   .middleware(ServiceRole)

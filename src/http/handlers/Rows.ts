@@ -1,9 +1,9 @@
 import { Effect, Result } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { InvalidRequest, type NotAcceptable, type NotFound, type Unavailable } from "../../domain/errors.ts"
+import { InvalidRequest, type NotAcceptable } from "../../domain/errors.ts"
 import { type Returning } from "../../domain/RowSql.ts"
 import { queryPairs } from "../../domain/RowText.ts"
-import { Branches } from "../../services/Branches.ts"
+import { Branches, type BranchRefusal } from "../../services/Branches.ts"
 import { type Database, Db } from "../../services/Db.ts"
 import { type RowRequest, Rows, type RowsAnswer } from "../../services/Rows.ts"
 import { RowSettings } from "../../services/RowSettings.ts"
@@ -29,7 +29,7 @@ export const RowsRoutes = HttpRouter.use(
     const settings = yield* RowSettings
 
     const requestOf = (request: HttpServerRequest.HttpServerRequest) =>
-      Effect.withFiber<RowRequest, InvalidRequest | NotFound | NotAcceptable | Unavailable>((fiber) => {
+      Effect.withFiber<RowRequest, InvalidRequest | NotAcceptable | BranchRefusal>((fiber) => {
         const caller = fiber.getRef(CurrentCaller)
         if (caller === undefined) return Effect.fail(noGate)
         const query = queryPairs(queryOf(request.url))

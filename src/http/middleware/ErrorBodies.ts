@@ -11,6 +11,7 @@ import {
   InvalidRequest,
   NotAcceptable,
   NotFound,
+  NotImplemented,
   PayloadTooLarge,
   PreconditionFailed,
   StepUpRequired,
@@ -39,7 +40,7 @@ const withBody = (status: number, body: Record<string, unknown>, requestId: stri
 
 /** One of our errors as an answer. */
 export const errorResponse = (error: ClientError, requestId: string): HttpServerResponse.HttpServerResponse => {
-  const retry = error._tag === "Unavailable" || error._tag === "TooManyRequests" ? error.retry_after : undefined
+  const retry = "retry_after" in error ? error.retry_after : undefined
   const headers = retry === undefined ? {} : { "retry-after": String(retry) }
   return withBody(error.status, error as unknown as Record<string, unknown>, requestId, headers)
 }
@@ -95,6 +96,7 @@ const ours = [
   StepUpRequired,
   NotFound,
   NotAcceptable,
+  NotImplemented,
   Gone,
   PayloadTooLarge,
   PreconditionFailed,

@@ -17,3 +17,11 @@ export const processorTime = async (pid: number) => {
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
   return (Number(fields[11]) + Number(fields[12])) / ticks
 }
+
+/** Resident memory every 250 ms while `use` runs, in MiB. */
+export const watched = async (pid: number, use: () => Promise<void>) => {
+  const samples: Array<number> = []
+  const timer = setInterval(() => void resident(pid).then((mebibytes) => samples.push(mebibytes)), 250)
+  await use().finally(() => clearInterval(timer))
+  return samples
+}

@@ -52,7 +52,9 @@ const startService = async ({ entry, env, profileDir, setup }: ServiceOptions): 
     entry,
     [],
     [
-      "--max-semi-space-size=12", // as npm start
+      // as npm start
+      "--max-semi-space-size=12",
+      "--no-allocation-site-pretenuring",
       ...(profileDir === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profileDir}`])
     ],
     {

@@ -1,5 +1,5 @@
 /** Large objects one at a time and four at once, by the S3 endpoint and by a bare file server that take turns. */
-import { processorTime, resident } from "./resources.ts"
+import { processorTime, resident, watched } from "./resources.ts"
 import { ask } from "./service.ts"
 import { type StorageBench } from "./storage.ts"
 import { type Large } from "./storageClient.ts"
@@ -66,14 +66,6 @@ const turn = async ({ client, files }: StorageBench, { large, pid }: Contender, 
   await files.call("settle", undefined)
   const total = bytes * large.urls.length
   return { rate: total / 1e6 / seconds, processor: (processor * 1e9) / total }
-}
-
-/** Resident memory every 250 ms while `use` runs, in MiB. */
-const watched = async (pid: number, use: () => Promise<void>) => {
-  const samples: Array<number> = []
-  const timer = setInterval(() => void resident(pid).then((mebibytes) => samples.push(mebibytes)), 250)
-  await use().finally(() => clearInterval(timer))
-  return samples
 }
 
 const rowsOf = (all: ReadonlyArray<Contender>, turns: ReadonlyMap<string, ReadonlyArray<Turn>>, id: string) =>

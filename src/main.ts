@@ -4,9 +4,11 @@ import { HttpMiddleware, HttpRouter } from "effect/http"
 import { secret, text } from "./domain/Settings.ts"
 import { layerBodyLimit } from "./http/Body.ts"
 import { routerConfig, Routes } from "./http/Routes.ts"
+import { layerBackupDirectory } from "./layers/BackupDirectory.ts"
 import { layerConnectionProbe } from "./layers/ConnectionProbeNet.ts"
 import { layerBranchDatabases } from "./layers/BranchDatabasesPostgres.ts"
 import { DataDir } from "./layers/DataDir.ts"
+import { layerDumpToolsFound } from "./layers/DumpToolsFound.ts"
 import { layerEmbedded } from "./layers/EmbeddedPostgres.ts"
 import { layerExternal } from "./layers/ExternalPostgres.ts"
 import { layerFirstKeys, layerKeysFile, layerNoKeysFile } from "./layers/FirstKeys.ts"
@@ -31,16 +33,15 @@ import { layerEncryptionKeys, layerEncryptionKeysKept, layerJwtSecret, layerJwtS
 import { reportStartFailure } from "./layers/StartError.ts"
 import { layerWebhookTransport } from "./layers/WebhookTransportHttp.ts"
 import { ApiDescriptions } from "./services/ApiDescriptions.ts"
+import { layerAllSettings } from "./services/AllSettings.ts"
+import { layerBackups } from "./services/BackupParts.ts"
 import { Branches } from "./services/Branches.ts"
-import { BranchSettings } from "./services/BranchSettings.ts"
 import { layerBranchUpkeep } from "./services/BranchUpkeep.ts"
 import { Catalogues } from "./services/Catalogues.ts"
 import { Connections } from "./services/Connections.ts"
-import { ConnectionSettings } from "./services/ConnectionSettings.ts"
 import { DatabaseSchemas } from "./services/DatabaseSchemas.ts"
 import { EnvironmentBuckets } from "./services/EnvironmentBuckets.ts"
 import { Environments } from "./services/Environments.ts"
-import { EnvironmentSettings } from "./services/EnvironmentSettings.ts"
 import { EnvironmentTurns } from "./services/EnvironmentTurns.ts"
 import { FlagEvaluations } from "./services/FlagEvaluations.ts"
 import { FlagHistory } from "./services/FlagHistory.ts"
@@ -57,13 +58,11 @@ import { ForeignSessions } from "./services/ForeignSessions.ts"
 import { Functions } from "./services/Functions.ts"
 import { GuessLimits } from "./services/GuessLimits.ts"
 import { IdentityMarks } from "./services/IdentityMarks.ts"
-import { IdentitySettings } from "./services/IdentitySettings.ts"
 import { Keys } from "./services/Keys.ts"
 import { Mfa } from "./services/Mfa.ts"
 import { MigrationHistories } from "./services/MigrationHistories.ts"
 import { MigrationRunner } from "./services/MigrationRunner.ts"
 import { Migrations } from "./services/Migrations.ts"
-import { MigrationSettings } from "./services/MigrationSettings.ts"
 import { MigrationTurns } from "./services/MigrationTurns.ts"
 import { OAuth2Bridge } from "./services/OAuth2Bridge.ts"
 import { OAuth2Claims } from "./services/OAuth2Claims.ts"
@@ -73,12 +72,10 @@ import { OAuth2Logouts } from "./services/OAuth2Logouts.ts"
 import { OAuth2Requests } from "./services/OAuth2Requests.ts"
 import { Realtime } from "./services/Realtime.ts"
 import { RealtimeAccess } from "./services/RealtimeAccess.ts"
-import { RealtimeSettings } from "./services/RealtimeSettings.ts"
 import { RealtimeSubscriptions } from "./services/RealtimeSubscriptions.ts"
 import { RateLimits } from "./services/RateLimits.ts"
 import { RowMethods } from "./services/RowMethods.ts"
 import { Rows } from "./services/Rows.ts"
-import { RowSettings } from "./services/RowSettings.ts"
 import { SchemaOutlines } from "./services/SchemaOutlines.ts"
 import { Sessions } from "./services/Sessions.ts"
 import { SignIn } from "./services/SignIn.ts"
@@ -89,14 +86,7 @@ import { StorageObjects } from "./services/StorageObjects.ts"
 import { StorageUploads } from "./services/StorageUploads.ts"
 import { Tokens } from "./services/Tokens.ts"
 import { WatchedTables } from "./services/WatchedTables.ts"
-import { WebhookAttempts } from "./services/WebhookAttempts.ts"
-import { layerWebhookDeliveries } from "./services/WebhookDeliveries.ts"
-import { WebhookQueue } from "./services/WebhookQueue.ts"
-import { layerWebhookRetention } from "./services/WebhookRetention.ts"
-import { Webhooks } from "./services/Webhooks.ts"
-import { WebhookSender } from "./services/WebhookSender.ts"
-import { WebhookSettings } from "./services/WebhookSettings.ts"
-import { WebhookTriggers } from "./services/WebhookTriggers.ts"
+import { layerWebhooks } from "./services/WebhookParts.ts"
 
 // The outside world: a PostgreSQL of our own, or the one of DATABASE_URL.
 const World = Layer.unwrap(
@@ -134,35 +124,12 @@ const Ports = layerDb.pipe(
   Layer.provideMerge(Layer.mergeAll(layerOwnTables, layerListener)),
   Layer.provideMerge(Objects),
   // Before the database is touched or waited for: what can be wrong with the settings alone.
-  Layer.provideMerge(
-    Layer.mergeAll(
-      RowSettings.layer,
-      BranchSettings.layer,
-      RealtimeSettings.layer,
-      WebhookSettings.layer,
-      FlagSettings.layer,
-      IdentitySettings.layer,
-      MigrationSettings.layer,
-      EnvironmentSettings.layer,
-      ConnectionSettings.layer,
-      IdentityServers,
-      Tokens.layer,
-      layerHttpSettings
-    )
-  ),
+  Layer.provideMerge(Layer.mergeAll(layerAllSettings, IdentityServers, Tokens.layer, layerHttpSettings)),
   Layer.provideMerge(World)
 )
 
 // Who is told of row changes over HTTP, and the workers that tell them.
-const WebhookParts = Layer.mergeAll(
-  Webhooks.layer,
-  WebhookAttempts.layer,
-  layerWebhookDeliveries,
-  layerWebhookRetention
-).pipe(
-  Layer.provide(Layer.mergeAll(WebhookQueue.layer, WebhookSender.layer, WebhookTriggers.layer)),
-  Layer.provide(layerWebhookTransport)
-)
+const WebhookParts = layerWebhooks.pipe(Layer.provide(layerWebhookTransport))
 
 // Buckets and objects.
 const StorageParts = Layer.mergeAll(Storage.layer, StorageObjects.layer, StorageUploads.layer)
@@ -188,8 +155,18 @@ const IdentityParts = Layer.mergeAll(Mfa.layer, SignIn.layer, OAuth2Bridge.layer
   Layer.provideMerge(Layer.mergeAll(Sessions.layer, OAuth2Claims.layer, IdentityMarks.layer))
 )
 
+// What dumps the database, and where to.
+const Dumps = Layer.mergeAll(layerBackupDirectory, layerDumpToolsFound)
+
 // Copies of the database.
-const BranchParts = layerBranchUpkeep.pipe(Layer.provideMerge(Branches.layer), Layer.provide(layerBranchDatabases))
+const BranchParts = layerBranchUpkeep.pipe(
+  Layer.provideMerge(Branches.layer),
+  Layer.provide(layerBranchDatabases),
+  Layer.provide(Dumps)
+)
+
+// Dumps of the database in files, and in branches.
+const BackupParts = layerBackups.pipe(Layer.provide(Dumps), Layer.provideMerge(BranchParts))
 
 // The user's migration files.
 const MigrationParts = Migrations.layer.pipe(
@@ -221,7 +198,7 @@ const Capabilities = Layer.mergeAll(
   StorageParts,
   FlagParts,
   MigrationParts,
-  BranchParts,
+  BackupParts,
   EnvironmentParts,
   ConnectionParts,
   ForeignDataParts,

@@ -22,3 +22,11 @@ export const foreignDataLock = "7298113048"
 export const migrationsLock = "7298113050"
 /** One branch is made at a time. */
 export const branchesLock = "7298113051"
+/** Shared by backups that are being made: the database is not copied into a branch meanwhile. */
+export const backupsLock = "7298113052"
+/** First of two numbers, the second is the backup's id: held while that one is made. */
+export const backupRunLock = "72981153"
+/** The same while that one's file is copied to the object store. */
+export const backupCopyLock = "72981154"
+/** Held in a branch's own database, not in the main one, by whoever fills that branch. */
+export const branchFillLock = "7298113055"

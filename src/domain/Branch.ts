@@ -28,7 +28,10 @@ export const Branch = Schema.Struct({
   /** 0: it does not expire. */
   ttl_hours: Schema.Int,
   expires_at: Schema.NullOr(Schema.String),
-  status: Schema.Literal("active"),
+  /** `restoring`: it is being filled and can't be used yet. */
+  status: Schema.Literals(["active", "restoring"]),
+  /** Backup that it was restored from; null for a copy of the main database. */
+  source_backup_id: Schema.NullOr(Schema.Int),
   /** `postgres://…` of the branch's own login; the password is shown in the answer that made it and never again. */
   connection: Schema.String
 }).annotate({ identifier: "Branch" })

@@ -26,12 +26,29 @@ begin
 end $do$`
 
 /**
+ * Subscriptions of the database that it is run in, without a word to who publishes. A copy has none, but a dump may bring
+ * some, which nobody could drop the database with.
+ */
+export const unsubscribeSql = `do $do$
+declare
+  subscription record;
+begin
+  for subscription in select subname from pg_subscription s join pg_database d on d.oid = s.subdbid
+                      where d.datname = current_database() loop
+    execute format('alter subscription %I disable', subscription.subname);
+    execute format('alter subscription %I set (slot_name = none)', subscription.subname);
+    execute format('drop subscription %I', subscription.subname);
+  end loop;
+end $do$`
+
+/**
  * In the copy: nothing of ours is left, so that no trigger calls anybody and no secret is in it. Foreign servers lose
  * the passwords they are entered with: a branch reaches nobody's other database.
  */
 export const strippingSql: ReadonlyArray<string> = [
   "drop event trigger if exists svc_ddl",
   "drop schema if exists svc cascade",
+  unsubscribeSql,
   `do $do$
 declare
   mapping record;
@@ -151,11 +168,21 @@ begin
   end loop;
 end $do$`
 
-/** In the copy: tables that the branch's role makes are open to whom those of the service role are. */
+/** In the copy: what the branch's role makes is open to whom that of the service role is, and as closed to the others. */
 export const defaultRightsSql = ({ role }: BranchNames, serviceRole: string) => `do $do$
 declare
+  closed text;
   given record;
 begin
+  -- Functions and types are everybody's unless that was taken back.
+  for closed in
+    select case d.defaclobjtype when 'f' then 'functions' else 'types' end from pg_default_acl d
+    where d.defaclrole = (select oid from pg_roles where rolname = ${quoteText(serviceRole)})
+      and d.defaclnamespace = 0 and d.defaclobjtype in ('f', 'T')
+      and not exists (select from aclexplode(d.defaclacl) a where a.grantee = 0)
+  loop
+    execute format('alter default privileges for role ${role} revoke all on %s from public', closed);
+  end loop;
   for given in
     select d.defaclobjtype as kind, n.nspname, a.privilege_type as what, a.is_grantable,
            case when a.grantee = 0 then 'public' else a.grantee::regrole::text end as grantee,

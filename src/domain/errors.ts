@@ -62,8 +62,11 @@ export class NotAcceptable extends Schema.Error<NotAcceptable>("svc/NotAcceptabl
   readonly status = 406
 }
 
-/** 409: good in itself, but not beside what is already there. */
-export class Conflict extends Schema.Error<Conflict>("svc/Conflict")(body("CONFLICT"), { httpApiStatus: 409 }) {
+/** 409: good in itself, but not beside what is already there. `retry_after` in whole seconds, where waiting helps. */
+export class Conflict extends Schema.Error<Conflict>("svc/Conflict")(
+  { ...body("CONFLICT"), retry_after: Schema.optionalKey(Schema.Int) },
+  { httpApiStatus: 409 }
+) {
   readonly _tag = "Conflict"
   readonly status = 409
 }
@@ -118,6 +121,14 @@ export class TooManyRequests extends Schema.Error<TooManyRequests>("svc/TooManyR
 ) {
   readonly _tag = "TooManyRequests"
   readonly status = 429
+}
+
+/** 501: this service can't do it, however it is set up. */
+export class NotImplemented extends Schema.Error<NotImplemented>("svc/NotImplemented")(body("NOT_IMPLEMENTED"), {
+  httpApiStatus: 501
+}) {
+  readonly _tag = "NotImplemented"
+  readonly status = 501
 }
 
 /** 502: a component of ours does not answer, or not in a way that makes sense. */
@@ -177,6 +188,7 @@ export type ClientError =
   | UnsupportedMediaType
   | Unprocessable
   | TooManyRequests
+  | NotImplemented
   | BadGateway
   | Unavailable
   | GatewayTimeout

@@ -1,5 +1,6 @@
 import { HttpApi, OpenApi } from "effect/http-api"
 import { AuthApi } from "./api/Auth.ts"
+import { BackupsApi } from "./api/Backups.ts"
 import { ConnectionsApi } from "./api/Connections.ts"
 import { BranchesApi } from "./api/Branches.ts"
 import { DatabaseSchemasApi } from "./api/DatabaseSchemas.ts"
@@ -40,6 +41,7 @@ export class Api extends HttpApi.make("svc")
   .add(OAuth2AdminApi)
   .add(MigrationsApi)
   .add(BranchesApi)
+  .add(BackupsApi)
   .add(EnvironmentsApi)
   .add(ConnectionsApi)
   .add(ForeignDataApi)

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { parseBranchId } from "../domain/Branch.ts"
-import { InvalidRequest, type NotFound, type Unavailable } from "../domain/errors.ts"
-import { type Branches } from "../services/Branches.ts"
+import { InvalidRequest } from "../domain/errors.ts"
+import { type Branches, type BranchRefusal } from "../services/Branches.ts"
 import { type Database } from "../services/Db.ts"
 import { type Headers } from "./Credentials.ts"
 
@@ -13,11 +13,11 @@ const notAnId = new InvalidRequest({
   hint: "GET /api/branches lists them"
 })
 
-/** The branch of a header's value; 400 when it is no id, 404 `BRANCH_NOT_FOUND` when there is none. */
+/** The branch of a header's value; 400 when it is no id, 404 `BRANCH_NOT_FOUND` when there is none, 409 `BRANCH_RESTORING` while it is filled. */
 export const branchOf = (
   value: string,
   branches: Branches["Service"]
-): Effect.Effect<Database, InvalidRequest | NotFound | Unavailable> => {
+): Effect.Effect<Database, InvalidRequest | BranchRefusal> => {
   const id = parseBranchId(value)
   return id === undefined ? Effect.fail(notAnId) : branches.database(id)
 }

@@ -35,10 +35,11 @@ const texts: Readonly<Record<string, string>> = {
   413: "The body is too large",
   414: "The URL is too long",
   415: "The body is no JSON",
-  416: "The range begins behind the last row",
+  416: "No such range: it begins behind the last row, or is not in the file",
   422: "The request is good, but what it is about, such as a file, is not",
   429: "Over the key's rate limit, or too many guesses; see Retry-After",
   500: "A mistake of ours, or a function that raised an internal error",
+  501: "This can't be done with the service as it is",
   502: "A component (object store, identity provider, OAuth 2.0 server) does not answer, or refuses this service",
   503: "The database or the object store is away or busy (see Retry-After), or a component is not configured",
   504: "The statement or a component took too long"

@@ -84,3 +84,6 @@ export const preferenceApplied = (preferences: Preferences, doing: Doing): strin
   const said = all.flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${value}`]))
   return said.length === 0 ? undefined : said.join(", ")
 }
+
+/** Whether an answer is wanted before the work is done. */
+export const prefersAsync = (header: string | undefined) => /(?:^|,)\s*respond-async\s*(?:$|[,;])/i.test(header ?? "")

@@ -4,6 +4,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "./Api.ts"
 import { ApiDescriptionsRoutes } from "./handlers/ApiDescriptions.ts"
 import { AuthHandlers } from "./handlers/Auth.ts"
+import { BackupsHandlers } from "./handlers/Backups.ts"
 import { ConnectionsHandlers } from "./handlers/Connections.ts"
 import { BranchesHandlers } from "./handlers/Branches.ts"
 import { ConsentPageRoutes } from "./handlers/ConsentPage.ts"
@@ -67,6 +68,7 @@ const ApiRoutes = HttpApiBuilder.layer(Api).pipe(
     ConnectionsHandlers,
     ForeignDataHandlers,
     BranchesHandlers,
+    BackupsHandlers,
     MigrationsHandlers
   ]),
   Layer.provide([layerManagement, layerAnybody, layerServiceRole, layerRequestErrors, layerUtf8Bodies, layerVisits])

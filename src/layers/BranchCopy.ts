@@ -1,7 +1,8 @@
 import { Clock, Effect, Exit, Fiber } from "effect"
 import { type Forbidden, type Unavailable } from "../domain/errors.ts"
 import { quoteName } from "../domain/RowText.ts"
-import { copyFailure, type CopyPlan, sessionsSql } from "./BranchSource.ts"
+import { type CopyPlan } from "./BranchRoom.ts"
+import { copyFailure, sessionsSql } from "./BranchSource.ts"
 import { type MainSessions } from "./MainSessions.ts"
 import { asOutage, type SideConnection } from "./SideConnection.ts"
 

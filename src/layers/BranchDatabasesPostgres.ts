@@ -1,15 +1,23 @@
 import { Clock, Effect, Exit, Layer, Scope, Semaphore, Stream } from "effect"
-import { branchesLock, migrationsLock } from "../domain/AdvisoryLocks.ts"
+import { backupsLock, branchesLock, migrationsLock } from "../domain/AdvisoryLocks.ts"
+import { closeMainSql } from "../domain/BranchSql.ts"
 import { Conflict } from "../domain/errors.ts"
 import { text } from "../domain/Settings.ts"
+import { BackupFiles } from "../services/BackupFiles.ts"
+import { BackupSettings } from "../services/BackupSettings.ts"
 import { BranchDatabases, type BranchTurn } from "../services/BranchDatabases.ts"
 import { BranchSettings } from "../services/BranchSettings.ts"
 import { Db } from "../services/Db.ts"
+import { DumpTools } from "../services/DumpTools.ts"
 import { Listener } from "../services/Listener.ts"
 import { copyDatabase, pauseChannel } from "./BranchCopy.ts"
-import { dropBranch, explained, settleBranch } from "./BranchSettling.ts"
+import { dropBranch } from "./BranchDropping.ts"
+import { fillByDump, removeDump, removeOldDumps } from "./BranchDump.ts"
+import { createEmpty, holdBranch } from "./BranchEmpty.ts"
+import { explained, settleBranch } from "./BranchSettling.ts"
 import { removeRemains } from "./BranchRemains.ts"
-import { busy, checkRights, planCopy, whenQuiet } from "./BranchSource.ts"
+import { checkRoom, planCopy } from "./BranchRoom.ts"
+import { busy, checkRights, whenQuiet } from "./BranchSource.ts"
 import { type Login } from "./Login.ts"
 import { MainSessions } from "./MainSessions.ts"
 import { PostgresAddress } from "./PostgresAddress.ts"
@@ -24,6 +32,12 @@ const inProgress = new Conflict({
   code: "BRANCH_IN_PROGRESS",
   hint: "Try again when it is there"
 })
+
+/** What is not to be disturbed by a copy, and must not begin during one. */
+const copyLocks = [
+  [migrationsLock, "Migrations are being run"],
+  [backupsLock, "The database is being dumped"]
+] as const
 
 /** Where people reach a server; an embedded one has a Unix socket, and listens on this machine too. */
 const serverOf = ({ host, port, ssl }: Login) => ({
@@ -41,37 +55,48 @@ export const layerBranchDatabases = Layer.effect(
     const address = yield* PostgresAddress
     const sessions = yield* MainSessions
     const { endSessions, timeout } = yield* BranchSettings
+    const { timeout: dumpTimeout } = yield* BackupSettings
+    const files = yield* BackupFiles
+    const tools = yield* DumpTools
     const serviceRole = yield* text("SVC_SERVICE_ROLE", "postgres")
     /** While one makes a branch, nobody else of this process is in the main database beside the pools. */
     const aside = yield* Semaphore.make(1)
     /** Connections wait for as long as a copy takes. */
     const connect = connectAside(address, {}, timeout + 10_000)
 
-    /** The connection that has the lock; one that has not does not stay, because nobody can be in the source. */
-    const locked = Effect.gen(function* () {
-      const scope = yield* Scope.Scope
-      const until = (yield* Clock.currentTimeMillis) + patienceMillis
-      for (;;) {
-        const mine = yield* Scope.fork(scope)
-        const main = yield* Scope.provide(connect, mine)
-        const [row] = yield* main.query(`select pg_try_advisory_lock(${branchesLock}) as ok`)
-        if (row?.["ok"] === true) return main
-        yield* Scope.close(mine, Exit.void)
-        if ((yield* Clock.currentTimeMillis) > until) return yield* inProgress
-        yield* Effect.sleep(pauseMillis)
-      }
-    }).pipe(Effect.catchTag("Refused", asOutage))
+    /**
+     * A connection that has got the lock that `attempt` asks for (a query for `ok`); one that has not does not stay,
+     * because nobody can be in a source that is copied.
+     */
+    const locked = Effect.fnUntraced(
+      function* (attempt: string) {
+        const scope = yield* Scope.Scope
+        const until = (yield* Clock.currentTimeMillis) + patienceMillis
+        for (;;) {
+          const mine = yield* Scope.fork(scope)
+          const main = yield* Scope.provide(connect, mine)
+          const [row] = yield* main.query(attempt)
+          if (row?.["ok"] === true) return main
+          yield* Scope.close(mine, Exit.void)
+          if ((yield* Clock.currentTimeMillis) > until) return yield* inProgress
+          yield* Effect.sleep(pauseMillis)
+        }
+      },
+      Effect.catchTag("Refused", asOutage)
+    )
 
     const turn = Effect.gen(function* () {
       yield* Effect.acquireRelease(aside.take(1), () => aside.release(1), { interruptible: true })
-      const main = yield* locked
+      const main = yield* locked(`select pg_try_advisory_lock(${branchesLock}) as ok`)
 
       const copy: BranchTurn["copy"] = Effect.fnUntraced(
         function* (database) {
           yield* checkRights(main)
           const plan = yield* planCopy(main)
-          const [free] = yield* main.query(`select pg_try_advisory_lock(${migrationsLock}) as ok`)
-          if (free?.["ok"] !== true) return yield* busy("Migrations are being run", "Try again when they have ended")
+          for (const [lock, busyWith] of copyLocks) {
+            const [free] = yield* main.query(`select pg_try_advisory_lock(${lock}) as ok`)
+            if (free?.["ok"] !== true) return yield* busy(busyWith, "Try again when that has ended")
+          }
           yield* whenQuiet(main, endSessions)
           const scope = yield* Scope.Scope
           const mine = yield* Scope.fork(scope)
@@ -82,17 +107,33 @@ export const layerBranchDatabases = Layer.effect(
             timeout,
             plan
           })
-          yield* main.query(`select pg_advisory_unlock(${migrationsLock})`)
+          for (const [lock] of copyLocks) yield* main.query(`select pg_advisory_unlock(${lock})`)
+          yield* main.query(closeMainSql)
           return undefined
         },
         Effect.scoped,
         Effect.catchTag("Refused", explained)
       )
-      return {
-        copy,
-        settle: (names, passwords) => settleBranch(main, address, serviceRole, names, passwords)
-      } satisfies BranchTurn
+      const empty: BranchTurn["empty"] = Effect.fnUntraced(
+        function* (database) {
+          yield* checkRights(main)
+          yield* createEmpty(main, database)
+          yield* main.query(closeMainSql)
+          return yield* holdBranch(address, database)
+        },
+        Effect.catchTag("Refused", explained)
+      )
+      return { copy, empty } satisfies BranchTurn
     })
+
+    /** Runs a dump: nobody copies the main database meanwhile, and its disk has room for it a second time. */
+    const undisturbed = <A, E>(dump: Effect.Effect<A, E>) =>
+      locked(`select pg_try_advisory_lock_shared(${backupsLock}) as ok`).pipe(
+        Effect.flatMap(checkRoom),
+        Effect.catchTag("Conflict", ({ error }) => Effect.fail(busy(error, "Try again when it is there"))),
+        Effect.andThen(dump),
+        Effect.scoped
+      )
 
     yield* Effect.flatMap(connect, removeRemains).pipe(
       Effect.scoped,
@@ -117,10 +158,15 @@ export const layerBranchDatabases = Layer.effect(
       Effect.forkScoped
     )
 
+    yield* Effect.forkScoped(removeOldDumps(files, 2 * dumpTimeout))
+
     return BranchDatabases.of({
       turn,
+      fillFromMain: (database) => fillByDump({ tools, files, main: address.database, undisturbed }, database),
+      settle: (names, passwords) => settleBranch(address, serviceRole, names, passwords),
       drop: (names) =>
-        Effect.flatMap(connect, (main) => dropBranch(main, names)).pipe(
+        Effect.flatMap(connect, (main) => dropBranch(main, address, names)).pipe(
+          Effect.andThen(removeDump(files, names.database)),
           Effect.scoped,
           aside.withPermit,
           Effect.catchTag("Refused", asOutage)

@@ -19,6 +19,16 @@ interface Heard {
   changes: number
 }
 
+/** A branch that connections can be had of. */
+interface Opened extends Pick<Database, "run" | "session"> {
+  /** Whether anybody asked for one since it was last looked. */
+  used: boolean
+}
+
+/** How often it is looked which branches are in use, and for how long they stay open after that, in ms. */
+const lookMillis = 30_000
+const idleMillis = 60_000
+
 /** Connections to branches: the same ways in as the main database has, and an ear for DDL, as long as one is in use. */
 export const makeBranchPools = Effect.fnUntraced(function* (
   address: Login,
@@ -26,6 +36,11 @@ export const makeBranchPools = Effect.fnUntraced(function* (
 ) {
   const known = new Map<string, { readonly place: BranchPlace; readonly database: Database }>()
   const heard = new Map<string, Heard>()
+  /**
+   * Requests take what is here as it is: to count them in and out of `pools` costs each a tenth of the whole. What is
+   * not used any more stays for longer than a statement may take.
+   */
+  const opened = new Map<string, Opened>()
 
   const open = Effect.fnUntraced(function* (name: string) {
     const { place } = known.get(name) as { readonly place: BranchPlace }
@@ -55,17 +70,40 @@ export const makeBranchPools = Effect.fnUntraced(function* (
       ),
       Effect.forkScoped
     )
-    return { run: rows.run, session }
+    const made: Opened = { run: rows.run, session, used: false }
+    yield* Effect.acquireRelease(
+      Effect.sync(() => void opened.set(name, made)),
+      () => Effect.sync(() => void opened.delete(name))
+    )
+    yield* Effect.suspend(() => {
+      const { used } = made
+      made.used = false
+      return used ? RcMap.touch(pools, name) : Effect.void
+    }).pipe(Effect.delay(lookMillis), Effect.forever, Effect.forkScoped)
+    return made
   })
-  const pools = yield* RcMap.make({ lookup: open, idleTimeToLive: "1 minute" })
+  const pools: RcMap.RcMap<string, Opened> = yield* RcMap.make({
+    lookup: open,
+    idleTimeToLive: lookMillis + Math.max(idleMillis, timeout + 10_000)
+  })
 
   const databaseOf = (place: BranchPlace): Database => {
     const name = place.database
     const pool = RcMap.get(pools, name)
+    const openNow = () => {
+      const found = opened.get(name)
+      if (found !== undefined) found.used = true
+      return found
+    }
     return {
       name,
-      run: (actor, statement) => Effect.scoped(Effect.flatMap(pool, ({ run }) => run(actor, statement))),
-      session: (actor) => Effect.flatMap(pool, ({ session }) => session(actor)),
+      run: (actor, statement) => {
+        const now = openNow()
+        return now === undefined
+          ? Effect.scoped(Effect.flatMap(pool, ({ run }) => run(actor, statement)))
+          : now.run(actor, statement)
+      },
+      session: (actor) => openNow()?.session(actor) ?? Effect.flatMap(pool, ({ session }) => session(actor)),
       ddlHeard: () => {
         const state = heard.get(name)
         return state?.hearing === true ? state.changes : undefined

@@ -1,7 +1,6 @@
 import { Clock, Effect } from "effect"
-import { readFile, statfs } from "node:fs/promises"
-import { join } from "node:path"
 import { Forbidden, Unavailable } from "../domain/errors.ts"
+import { noSpace } from "./BranchRoom.ts"
 import { type Refused, type SideConnection } from "./SideConnection.ts"
 
 export const busy = (details: string, hint: string) =>
@@ -11,14 +10,6 @@ export const busy = (details: string, hint: string) =>
     details,
     hint,
     retry_after: 10
-  })
-
-const noSpace = (details: string) =>
-  new Unavailable({
-    error: "There is not enough room on the disk for a copy of the database",
-    code: "BRANCH_NO_SPACE",
-    details,
-    retry_after: 60
   })
 
 const notAllowed = (details: string, hint: string) =>
@@ -45,56 +36,6 @@ export const checkRights = Effect.fnUntraced(function* (main: SideConnection) {
     return yield* notAllowed("It does not own the database", `alter database ${database} owner to ${me};`)
   }
   return undefined
-})
-
-/** File systems whose copies share their blocks: a copy takes no room. */
-const sharing = new Set([0x9123683e, 0x58465342, 0x2fc12fc1, 0xca451a4e]) // btrfs, xfs, zfs, bcachefs
-
-/** Files, or pages through the write-ahead log; `clone`: files as the file system copies them best (PostgreSQL 18). */
-export interface CopyPlan {
-  readonly byFiles: boolean
-  readonly clone: boolean
-}
-
-/** Room that is left for everything else. */
-const reserve = 64 * 1024 * 1024
-
-/** From this size on, in bytes, copying files keeps others waiting for less time than writing pages to the log does. */
-const largeSize = 200 * 1024 * 1024
-
-/**
- * How to copy the database. Refuses when the server's disk has less room than a copy takes. What the disk is like is
- * known only of a server on this machine: its files must say the same of it as itself does.
- */
-export const planCopy = Effect.fnUntraced(function* (main: SideConnection) {
-  const [row] = yield* Effect.orElseSucceed(
-    main.query(
-      `select pg_database_size(current_database())::text as size, current_setting('data_directory') as directory,
-              floor(extract(epoch from pg_postmaster_start_time()))::text as started,
-              current_setting('server_version_num')::int >= 180000 as clones`
-    ),
-    () => []
-  )
-  const plan: CopyPlan = { byFiles: true, clone: false }
-  if (row === undefined) return plan
-  const [clones, size] = [row["clones"] === true, Number(row["size"])]
-  const directory = String(row["directory"])
-  const disk = yield* Effect.promise(async () => {
-    try {
-      const lines = (await readFile(join(directory, "postmaster.pid"), "utf8")).split("\n")
-      if (lines[2]?.trim() !== row["started"]) return undefined
-      const { bavail, bsize, type } = await statfs(directory)
-      return { free: bavail * bsize, shares: clones && sharing.has(type) }
-    } catch {
-      return undefined
-    }
-  })
-  if (disk?.shares === true) return { byFiles: true, clone: true }
-  if (disk !== undefined && disk.free < size + reserve) {
-    return yield* noSpace(`The database has ${size} bytes, the disk ${disk.free} free`)
-  }
-  // Where nothing is shared, cloning takes as long as copying, but for small files longer.
-  return { byFiles: size >= largeSize, clone: clones && size >= largeSize }
 })
 
 /** How long to wait for long statements to end before anybody else is made to wait, in ms. */

@@ -4,7 +4,7 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { randomBytes } from "node:crypto"
 import { installLock } from "../domain/AdvisoryLocks.ts"
 import { quoteName } from "../domain/RowText.ts"
-import { migrations } from "./Migrations.ts"
+import { migrations } from "./OwnMigrations.ts"
 
 /** The database lacks something only its administrator can give; the message says exactly what. */
 class InstallError extends Data.TaggedError("InstallError")<{ readonly message: string }> {}

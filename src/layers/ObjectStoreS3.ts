@@ -7,6 +7,7 @@ import { emptyingOn } from "./ObjectStoreS3Emptying.ts"
 import { encodedKey } from "./ObjectStoreS3Keys.ts"
 import { headOn, objectsOn, recordOf } from "./ObjectStoreS3Objects.ts"
 import { removalOn } from "./ObjectStoreS3Removal.ts"
+import { streamsOn } from "./ObjectStoreS3Streams.ts"
 import { uploadsOn } from "./ObjectStoreS3Uploads.ts"
 
 /** With limits other than S3's, where copies in parts are to be seen without gigabytes. */
@@ -19,11 +20,14 @@ export const layerObjectStoreWith = (limits: CopyLimits) =>
       const buckets = bucketsOn(s3)
       const removal = removalOn(s3)
       const head = headOn(s3, buckets.findBucket)
+      const objects = objectsOn(s3)
+      const uploads = uploadsOn(s3)
 
       return ObjectStore.of({
         ...buckets,
-        ...objectsOn(s3),
-        ...uploadsOn(s3),
+        ...objects,
+        ...uploads,
+        ...streamsOn(s3, { ...objects, ...uploads }),
         emptyBucket: emptyingOn(s3, removal),
         remove: removal.remove,
         removeMany: Effect.fn("ObjectStore.bulkDelete")(function* (bucket, keys) {

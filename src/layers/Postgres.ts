@@ -35,7 +35,7 @@ export const layerDb = Layer.effect(
     const { schemas } = yield* RowSettings
     const serviceRole = yield* text("SVC_SERVICE_ROLE", "postgres")
     const poolSize = yield* integer("SVC_DB_POOL_SIZE", 10, 1, 1000)
-    const branchPoolSize = yield* integer("SVC_BRANCH_POOL_SIZE", 4, 1, 1000)
+    const branchPoolSize = yield* integer("SVC_BRANCH_POOL_SIZE", 8, 1, 1000)
     const timeout = yield* duration("SVC_DB_TIMEOUT", 8_000)
     const sqlTimeout = yield* duration("SVC_SQL_TIMEOUT", 30_000)
 

@@ -1,7 +1,8 @@
 import { Effect, Redacted } from "effect"
 import { type EventEmitter } from "node:events"
-import { Client, Connection, type ConnectionConfig, type Submittable } from "pg"
+import { Client, type Submittable } from "pg"
 import { largestResult } from "../domain/SqlResult.ts"
+import { cancelRequest } from "./CancelRequest.ts"
 import { type Login } from "./Login.ts"
 import { ResetQuery, type RowsQuery } from "./SqlQuery.ts"
 import { type Follower } from "./Submitted.ts"
@@ -13,13 +14,6 @@ interface Inside {
   readonly connection: EventEmitter & {
     readonly stream: { readonly on: (event: "data", listener: (chunk: Uint8Array) => void) => void; destroy(): void }
   }
-}
-
-interface Wire extends EventEmitter {
-  readonly stream: { destroy(): void }
-  readonly connect: (portOrPath: number | string, host?: string) => void
-  readonly requestSsl: () => void
-  readonly cancel: (processId: number, secretKey: number) => void
 }
 
 interface Resetting {
@@ -37,8 +31,6 @@ export interface SqlConnectionOptions {
 
 /** How long to wait for PostgreSQL to let us in, in ms. */
 const connectMillis = 4_000
-/** How long to wait for a cancelled statement to end before its connection is closed all the same, in ms. */
-const cancelMillis = 2_000
 /** What a result of the largest size may take on the wire: 4 bytes a value and 7 a row come on top of the text. */
 const largestWire = largestResult + largestResult / 4
 
@@ -193,18 +185,6 @@ export class SqlConnection {
 
   /** Asks PostgreSQL to cancel what runs here. Calls back when it has heard us, or does not answer. */
   cancel(done: () => void) {
-    const { host, port, ssl } = this.login
-    const wire = new Connection({ ssl } as ConnectionConfig) as unknown as Wire
-    const timer = setTimeout(() => wire.stream.destroy(), cancelMillis)
-    const send = () => wire.cancel(this.inside.processID, this.inside.secretKey)
-    wire.once("connect", () => (ssl === false ? send() : wire.requestSsl()))
-    wire.once("sslconnect", send)
-    wire.on("error", () => wire.stream.destroy())
-    wire.once("end", () => {
-      clearTimeout(timer)
-      done()
-    })
-    if (host.startsWith("/")) wire.connect(`${host}/.s.PGSQL.${port}`)
-    else wire.connect(port, host)
+    cancelRequest(this.login, this.inside.processID, this.inside.secretKey, done)
   }
 }

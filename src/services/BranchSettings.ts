@@ -1,5 +1,7 @@
 import { Context, Effect, Layer } from "effect"
-import { duration, flag } from "../domain/Settings.ts"
+import { duration, flag, oneOf } from "../domain/Settings.ts"
+
+export type BranchStrategy = "copy" | "dump" | "auto"
 
 /** How branches are made. */
 export class BranchSettings extends Context.Service<
@@ -9,6 +11,11 @@ export class BranchSettings extends Context.Service<
     readonly timeout: number
     /** Whether sessions that are not of this service are ended for it. */
     readonly endSessions: boolean
+    /**
+     * `copy`: PostgreSQL copies the files, with nobody in the main database meanwhile. `dump`: a dump is restored, which
+     * takes longer and disturbs nobody. `auto`: a copy, or a dump while the database is in use.
+     */
+    readonly strategy: BranchStrategy
   }
 >()("svc/services/BranchSettings") {
   static readonly layer = Layer.effect(
@@ -16,7 +23,8 @@ export class BranchSettings extends Context.Service<
     Effect.gen(function* () {
       return BranchSettings.of({
         timeout: yield* duration("SVC_BRANCH_TIMEOUT", 60_000),
-        endSessions: yield* flag("SVC_BRANCH_END_SESSIONS", true)
+        endSessions: yield* flag("SVC_BRANCH_END_SESSIONS", true),
+        strategy: yield* oneOf<BranchStrategy>("SVC_BRANCH_STRATEGY", "copy", ["copy", "dump", "auto"])
       })
     })
   )

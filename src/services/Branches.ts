@@ -1,30 +1,20 @@
-import { Clock, Context, Effect, Exit, Layer, Redacted, Stream } from "effect"
-import { SqlClient } from "effect/sql"
+import { Clock, Context, Effect, Layer, Redacted, Stream } from "effect"
 import {
   type Branch,
   type BranchId,
   branchNames,
-  connectionString,
   type NewBranch,
   newBranchDatabase,
   newBranchPassword
 } from "../domain/Branch.ts"
-import { branchesLock } from "../domain/AdvisoryLocks.ts"
-import { type Conflict, type Forbidden, NotFound, type Unavailable } from "../domain/errors.ts"
-import { isoSql } from "../domain/IsoSql.ts"
+import { Conflict, type Forbidden, type NotFound, Unavailable } from "../domain/errors.ts"
 import { BranchDatabases } from "./BranchDatabases.ts"
+import { BranchEndings } from "./BranchEndings.ts"
+import { BranchFillings, type Fill, type Filling } from "./BranchFillings.ts"
+import { branchNotFound, BranchRecords } from "./BranchRecords.ts"
+import { BranchSettings } from "./BranchSettings.ts"
 import { type Database, Db } from "./Db.ts"
 import { Listener } from "./Listener.ts"
-import { onOwnTables } from "./OwnTables.ts"
-
-const columns = `id, label, database_name, size_bytes::float8 as size_bytes, ${isoSql("created_at")} as created_at,
-  ttl_hours, ${isoSql("expires_at")} as expires_at, status`
-/** An expired branch is gone at once, whenever its database is dropped. */
-const alive = "status = 'active' and (expires_at is null or expires_at > now())"
-
-type Row = Omit<Branch, "connection">
-
-const notThere = (id: number) => new NotFound({ error: `No branch ${id}`, code: "BRANCH_NOT_FOUND" })
 
 /** A branch that was looked up; `until` is when it expires, in ms of the clock. */
 interface Known {
@@ -32,18 +22,46 @@ interface Known {
   readonly until: number
 }
 
+/** Why a request can't be about a branch. */
+export type BranchRefusal = NotFound | Conflict | Unavailable
+
+const restoring = (id: number) =>
+  new Conflict({
+    error: `Branch ${id} is being filled and can't be used yet`,
+    code: "BRANCH_RESTORING",
+    hint: `GET /api/branches/${id} says when it is active`
+  })
+
+const dumpFailed = (details: string) =>
+  new Unavailable({
+    error: "The database could not be dumped into a branch",
+    code: "BRANCH_DUMP_FAILED",
+    details,
+    retry_after: 60
+  })
+
 /** Copies of the main database to try things in (spec: Branch). */
 export class Branches extends Context.Service<
   Branches,
   {
     /** Oldest first; only those that can be used. */
     readonly list: Effect.Effect<ReadonlyArray<Branch>, Unavailable>
+    /** One that is being filled too. */
     readonly find: (id: BranchId) => Effect.Effect<Branch, NotFound | Unavailable>
-    /** Done when the copy is. `connection` holds the password, this once. Fails as `BranchTurn` does. */
+    /**
+     * Done when it can be used. `connection` holds the password, this once. Fails as `BranchTurn` does, or with 503
+     * `BRANCH_DUMP_FAILED`.
+     */
     readonly create: (given: NewBranch) => Effect.Effect<Branch, Conflict | Forbidden | Unavailable>
+    /** A branch that is filled by `fill` rather than copied. Goes on when the caller leaves; a failure leaves no branch. */
+    readonly restore: (
+      given: NewBranch & { readonly sourceBackupId: number },
+      fill: Fill
+    ) => Effect.Effect<Filling, Conflict | Forbidden | Unavailable>
+    /** One that is being filled is cancelled. */
     readonly remove: (id: BranchId) => Effect.Effect<void, NotFound | Unavailable>
-    /** For requests on a branch: cheap after the first one. */
-    readonly database: (id: BranchId) => Effect.Effect<Database, NotFound | Unavailable>
+    /** For requests on a branch: cheap after the first one. 409 `BRANCH_RESTORING` while it is being filled. */
+    readonly database: (id: BranchId) => Effect.Effect<Database, BranchRefusal>
     /** Drops what has expired, and what was cut off while it was made or dropped. */
     readonly sweep: Effect.Effect<void, Unavailable>
   }
@@ -51,9 +69,12 @@ export class Branches extends Context.Service<
   static readonly layer = Layer.effect(
     Branches,
     Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
       const db = yield* Db
       const databases = yield* BranchDatabases
+      const records = yield* BranchRecords
+      const endings = yield* BranchEndings
+      const fillings = yield* BranchFillings
+      const { strategy } = yield* BranchSettings
       const listener = yield* Listener
 
       const known = new Map<number, Known>()
@@ -78,137 +99,82 @@ export class Branches extends Context.Service<
         Effect.forkScoped
       )
 
-      const shown = (row: Row, password?: string): Branch => ({
-        ...row,
-        connection: connectionString(databases.server, branchNames(row.database_name), password)
-      })
-
-      const list = onOwnTables(sql.unsafe<Row>(`select ${columns} from svc.branches where ${alive} order by id`)).pipe(
-        Effect.map((rows) => rows.map((row) => shown(row)))
-      )
-
-      const find = Effect.fn("Branches.find")(function* (id: BranchId) {
-        const [row] = yield* onOwnTables(
-          sql.unsafe<Row>(`select ${columns} from svc.branches where id = $1 and ${alive}`, [id])
-        )
-        return row === undefined ? yield* notThere(id) : shown(row)
-      })
-
-      /** Drops the database of a branch that is marked so, then forgets it. */
-      const finish = (database: string) =>
-        Effect.gen(function* () {
-          yield* db.leave(database)
-          yield* databases.drop(branchNames(database))
-          yield* onOwnTables(
-            sql.unsafe("delete from svc.branches where database_name = $1 and status = 'dropping'", [database])
-          )
-        })
-
-      /** What is left of one that could not be made. When this fails too, `sweep` does it. */
-      const undo = (database: string) =>
-        onOwnTables(
-          sql.unsafe("update svc.branches set status = 'dropping' where database_name = $1", [database])
-        ).pipe(
-          Effect.andThen(finish(database)),
-          Effect.catchCause((cause) => Effect.logWarning(`${database} will be dropped later`, cause))
-        )
-
-      const make = (given: NewBranch, database: string, password: string) =>
-        Effect.gen(function* () {
-          const turn = yield* databases.turn
-          const own = newBranchPassword()
-          yield* onOwnTables(
-            sql.unsafe("insert into svc.branches (label, database_name, password, ttl_hours) values ($1, $2, $3, $4)", [
-              given.label,
-              database,
-              own,
-              given.ttlHours ?? 0
-            ])
-          )
-          yield* turn.copy(database)
-          yield* turn.settle(branchNames(database), { given: password, own })
-          const [row] = yield* onOwnTables(
-            sql.unsafe<Row>(
-              `update svc.branches set status = 'active', created_at = now(), size_bytes = pg_database_size(database_name),
-                 expires_at = case when ttl_hours > 0 then now() + make_interval(hours => ttl_hours) end
-               where database_name = $1 returning ${columns}`,
-              [database]
-            )
-          )
-          return shown(row as Row, password)
-        }).pipe(Effect.scoped)
-
-      const create = Effect.fn("Branches.create")(function* (given: NewBranch) {
+      const copied = Effect.fn("Branches.copied")(function* (given: NewBranch) {
         const database = newBranchDatabase()
-        return yield* make(given, database, newBranchPassword()).pipe(
-          Effect.onExit((exit) => (Exit.isSuccess(exit) ? Effect.void : undo(database)))
+        return yield* Effect.gen(function* () {
+          const turn = yield* databases.turn
+          const [password, own] = [newBranchPassword(), newBranchPassword()]
+          yield* records.begin({ ...given, database, own, sourceBackupId: null })
+          yield* turn.copy(database)
+          yield* databases.settle(branchNames(database), { given: password, own })
+          const branch = yield* records.activate(database, password)
+          return branch ?? (yield* Effect.die(new Error(`${database} was dropped while it was copied`)))
+        }).pipe(
+          Effect.scoped,
+          Effect.onError(() => endings.undo(database))
         )
       })
+
+      /** The same by a dump, which ends when nobody waits for it any more. */
+      const dumped = Effect.fn("Branches.dumped")(function* (given: NewBranch) {
+        const { branch, done } = yield* fillings.start({ ...given, sourceBackupId: null }, databases.fillFromMain)
+        return yield* done.pipe(
+          Effect.onInterrupt(() => fillings.cancel(branch.database_name)),
+          Effect.catchTag("DumpFailed", ({ reason }) => Effect.fail(dumpFailed(reason)))
+        )
+      })
+
+      const create = (given: NewBranch): Effect.Effect<Branch, Conflict | Forbidden | Unavailable> => {
+        if (strategy === "dump") return dumped(given)
+        if (strategy === "copy") return copied(given)
+        return Effect.catchIf(
+          copied(given),
+          ({ code }) => code === "BRANCH_SOURCE_BUSY",
+          () => dumped(given)
+        )
+      }
 
       const remove = Effect.fn("Branches.remove")(function* (id: BranchId) {
-        const [row] = yield* onOwnTables(
-          sql.unsafe<{ readonly name: string }>(
-            `update svc.branches set status = 'dropping' where id = $1 and ${alive} returning database_name as name`,
-            [id]
-          )
-        )
-        if (row === undefined) return yield* notThere(id)
+        const name = yield* records.remove(id)
         known.delete(id)
-        yield* finish(row.name)
+        yield* fillings.cancel(name)
+        yield* endings.finish(name)
       })
 
       const lookUp = Effect.fnUntraced(function* (id: BranchId) {
         const before = generation
-        const [row] = yield* onOwnTables(
-          sql.unsafe<{ readonly name: string; readonly password: string; readonly left: number | null }>(
-            `select database_name as name, password, (extract(epoch from expires_at - now()) * 1000)::float8 as left
-             from svc.branches where id = $1 and ${alive}`,
-            [id]
-          )
-        )
-        if (row === undefined) return yield* notThere(id)
-        const database = db.branch({ ...branchNames(row.name), password: Redacted.make(row.password) })
-        const until = row.left === null ? Number.POSITIVE_INFINITY : (yield* Clock.currentTimeMillis) + row.left
+        const { left, name, password, status } = yield* records.door(id)
+        if (status === "restoring") return yield* restoring(id)
+        const database = db.branch({ ...branchNames(name), password: Redacted.make(password) })
+        const until = left === null ? Number.POSITIVE_INFINITY : (yield* Clock.currentTimeMillis) + left
         if (hearing && before === generation) known.set(id, { database, until })
         return database
       })
 
-      const database = (id: BranchId): Effect.Effect<Database, NotFound | Unavailable> =>
+      const database = (id: BranchId): Effect.Effect<Database, BranchRefusal> =>
         Effect.flatMap(Clock.currentTimeMillis, (now) => {
           const found = known.get(id)
           if (found === undefined) return lookUp(id)
-          return now < found.until ? Effect.succeed(found.database) : Effect.fail(notThere(id))
+          return now < found.until ? Effect.succeed(found.database) : Effect.fail(branchNotFound(id))
         })
 
       const sweep = Effect.gen(function* () {
-        const rows = yield* onOwnTables(sql.withTransaction(abandoned(sql)))
-        for (const { name } of rows) {
-          yield* Effect.catchCause(finish(name), (cause) => Effect.logWarning(`${name} can't be dropped yet`, cause))
+        for (const name of yield* records.outworn) {
+          yield* Effect.catchCause(endings.finish(name), (cause) =>
+            Effect.logWarning(`${name} can't be dropped yet`, cause)
+          )
         }
       })
 
-      return Branches.of({ list, find, create, remove, database, sweep })
+      return Branches.of({
+        list: records.list,
+        find: records.find,
+        create,
+        restore: fillings.start,
+        remove,
+        database,
+        sweep
+      })
     })
-  )
+  ).pipe(Layer.provide(BranchFillings.layer), Layer.provide(BranchEndings.layer), Layer.provide(BranchRecords.layer))
 }
-
-/**
- * Marks what is to go, and gives all that is marked. Whoever makes a branch holds the lock, so one that is being made
- * while it is free was cut off. A database that somebody dropped leaves its roles behind.
- */
-const abandoned = (sql: SqlClient.SqlClient) =>
-  Effect.gen(function* () {
-    const [lock] = yield* sql.unsafe<{ readonly free: boolean }>(
-      `select pg_try_advisory_xact_lock(${branchesLock}) as free`
-    )
-    yield* sql.unsafe(
-      `update svc.branches b set status = 'dropping'
-       where status = 'creating' and $1::bool
-          or status = 'active' and (expires_at <= now()
-            or not exists (select from pg_database where datname = b.database_name))`,
-      [lock?.free === true]
-    )
-    return yield* sql.unsafe<{ readonly name: string }>(
-      "select database_name as name from svc.branches where status = 'dropping'"
-    )
-  })

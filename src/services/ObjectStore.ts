@@ -1,4 +1,4 @@
-import { Context, type Effect } from "effect"
+import { Context, type Effect, type Stream } from "effect"
 import {
   type BadGateway,
   type Conflict,
@@ -71,6 +71,20 @@ export class ObjectStore extends Context.Service<
     /** By key, in the order of UTF-8 bytes. */
     readonly list: (bucket: string, options: PageOptions) => Asked<ObjectPage>
     readonly put: (bucket: string, key: string, contentType: string, bytes: Uint8Array) => Asked<Stored>
+    /** Holds little of it at a time. `size`: how many bytes will come. Fails as the stream does, too; nothing is left then. */
+    readonly putStream: <E>(
+      bucket: string,
+      key: string,
+      contentType: string,
+      bytes: Stream.Stream<Uint8Array, E>,
+      size: number
+    ) => Effect.Effect<Stored, StoreError | E>
+    /** `range`: the first and last byte, counted from 0. Asked for when it is run. */
+    readonly read: (
+      bucket: string,
+      key: string,
+      range?: { readonly first: number; readonly last: number }
+    ) => Stream.Stream<Uint8Array, StoreError>
     /** An object that is not there is as good as deleted. */
     readonly remove: (bucket: string, key: string) => Asked<void>
     /** At most 1000, each once. */

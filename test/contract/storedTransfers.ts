@@ -1,5 +1,5 @@
 import { assert, type Vitest } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Stream } from "effect"
 import { randomBytes } from "node:crypto"
 import { ObjectStore } from "../../src/services/ObjectStore.ts"
 import { until } from "../support/service.ts"
@@ -71,6 +71,44 @@ export const storedTransfers = (it: Vitest.MethodsNonLive<ObjectStore>, whole: n
       yield* store.abortUpload(small)
       assert.strictEqual(yield* refusal(store.parts(small, 1)), "404 UPLOAD_NOT_FOUND")
       assert.strictEqual(yield* refusal(store.record(bucket, "small")), "404 OBJECT_NOT_FOUND")
+    })
+  )
+
+  it.effect.each([0, 10, 8 * mebibyte, 20 * mebibyte + 7])("takes and gives %d bytes as a stream", (size) =>
+    Effect.gen(function* () {
+      const store = yield* ObjectStore
+      const bucket = yield* bucketOf
+      const bytes = randomBytes(size)
+      // Pieces that fit nowhere.
+      const cuts = Array.from({ length: Math.ceil(size / 99_991) }, (_, n) =>
+        bytes.subarray(n * 99_991, (n + 1) * 99_991)
+      )
+      yield* store.putStream(bucket, "s/é", "application/zstd", Stream.fromIterable(cuts), size)
+      assert.deepInclude(yield* store.record(bucket, "s/é"), { size, content_type: "application/zstd" })
+      const read = (range?: { first: number; last: number }) =>
+        Effect.map(Stream.runCollect(store.read(bucket, "s/é", range)), (all) => Buffer.concat(all))
+      assert.isTrue(bytes.equals(yield* read()))
+      if (size === 0) return
+      assert.isTrue(bytes.subarray(3, 8).equals(yield* read({ first: 3, last: 7 })))
+      assert.isTrue(bytes.subarray(-1).equals(yield* read({ first: size - 1, last: size - 1 })))
+    })
+  )
+
+  it.effect("leaves nothing of a stream that breaks", () =>
+    Effect.gen(function* () {
+      const store = yield* ObjectStore
+      const bucket = yield* bucketOf
+      const some = Stream.make(new Uint8Array(9 * mebibyte))
+      const breaks = Stream.concat(some, Stream.fail({ status: 0, code: "BROKEN" } as never))
+      const size = 30 * mebibyte
+      assert.strictEqual(yield* refusal(store.putStream(bucket, "k", "a/b", breaks, size)), "0 BROKEN")
+      // Neither an object nor an open upload, which would be in the way.
+      yield* store.deleteBucket(bucket)
+      yield* store.createBucket(bucket)
+      const none = "contract-no-such-bucket"
+      assert.strictEqual(yield* refusal(store.putStream(none, "k", "a/b", some, size)), "404 BUCKET_NOT_FOUND")
+      assert.strictEqual(yield* refusal(Stream.runDrain(store.read(none, "k"))), "404 BUCKET_NOT_FOUND")
+      assert.strictEqual(yield* refusal(Stream.runDrain(store.read(bucket, "k"))), "404 OBJECT_NOT_FOUND")
     })
   )
 

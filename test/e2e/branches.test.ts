@@ -40,9 +40,10 @@ describe("a branch", () => {
       "ttl_hours",
       "expires_at",
       "status",
+      "source_backup_id",
       "connection"
     ])
-    assert.strictEqual(made.status, "active")
+    assert.deepInclude(made, { status: "active", source_backup_id: null })
     assert.strictEqual(Date.parse(made.expires_at ?? "") - Date.parse(made.created_at), 24 * 3_600_000)
     assert.isAbove(made.size_bytes, 1_000_000)
     const masked = { ...made, connection: made.connection.replace(/:[^:@]+@/, ":****@") }
@@ -271,6 +272,11 @@ describe("making branches", () => {
     const left = await until(databases, (names) => !names.includes(database_name), 30_000)
     assert.notInclude(left, database_name)
     assert.match(String(await asLogin(connection, "select 1")), /^(28P01|28000|3D000)/)
-    assert.deepStrictEqual(await sql(service, "select from svc.branches where id = $1", [id]), [])
+    // Its record goes last.
+    const rows = await until(
+      () => sql(service, "select from svc.branches where id = $1", [id]),
+      ({ length }) => length === 0
+    )
+    assert.deepStrictEqual(rows, [])
   })
 })

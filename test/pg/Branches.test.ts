@@ -1,64 +1,13 @@
 import { assert, it } from "@effect/vitest"
-import { ConfigProvider, Effect, Fiber, Layer } from "effect"
-import { inject } from "vitest"
+import { Effect, Fiber, Layer } from "effect"
+import { SqlClient } from "effect/sql"
 import { type BranchId } from "../../src/domain/Branch.ts"
 import { branchesLock } from "../../src/domain/AdvisoryLocks.ts"
-import { quoteName } from "../../src/domain/RowText.ts"
-import { layerBranchDatabases } from "../../src/layers/BranchDatabasesPostgres.ts"
-import { layerListener } from "../../src/layers/ListenerPostgres.ts"
-import { type Login, parseLogin } from "../../src/layers/Login.ts"
-import { layerDb, layerOwnTables } from "../../src/layers/Postgres.ts"
-import { PostgresAddress } from "../../src/layers/PostgresAddress.ts"
 import { Branches } from "../../src/services/Branches.ts"
-import { BranchSettings } from "../../src/services/BranchSettings.ts"
-import { RowSettings } from "../../src/services/RowSettings.ts"
-import { SqlClient } from "effect/sql"
-import { asLogin, toDatabase } from "../support/branches.ts"
+import { layerOn, on, onServer, withDatabase } from "../support/branchDatabase.ts"
+import { asLogin } from "../support/branches.ts"
 import { service } from "../support/requests.ts"
 import { eventually } from "../support/webhooks.ts"
-
-const server = inject("databaseUrl")
-
-/** Statements on a database of the server, as its superuser. */
-const on = (database: string, ...statements: ReadonlyArray<string>) =>
-  Effect.promise(async () => {
-    const done = await asLogin(toDatabase(server, database), ...statements)
-    if (typeof done === "string") throw new Error(done)
-    return done
-  })
-const onServer = (...statements: ReadonlyArray<string>) => on("postgres", ...statements)
-
-/** A database of its own with the service on it; whoever else is in it is shut out by each branch. */
-const withDatabase = <A, E>(
-  name: string,
-  body: (database: string, login: Login) => Effect.Effect<A, E, Branches | SqlClient.SqlClient>
-) =>
-  Effect.gen(function* () {
-    const database = `${name}_${process.pid}`
-    yield* Effect.acquireRelease(onServer(`create database ${quoteName(database)}`), () =>
-      Effect.gen(function* () {
-        const branches = yield* on(database, "select database_name as name from svc.branches")
-        for (const { name } of branches) {
-          yield* onServer(`drop database if exists ${name} with (force)`)
-          for (const role of [`${name}_keys`, `${name}_rows`, name]) yield* onServer(`drop role if exists ${role}`)
-        }
-        yield* onServer(`drop database ${quoteName(database)} with (force)`)
-      })
-    )
-    const login = { ...(parseLogin(server) as Login), database }
-    return yield* body(database, login).pipe(Effect.provide(layerOn(login)))
-  }).pipe(Effect.scoped)
-
-/** One replica. */
-const layerOn = (login: Login) =>
-  Branches.layer.pipe(
-    Layer.provide(layerBranchDatabases),
-    Layer.provide(layerDb),
-    Layer.provideMerge(Layer.mergeAll(layerOwnTables, layerListener, RowSettings.layer, BranchSettings.layer)),
-    Layer.provide(Layer.succeed(PostgresAddress, login)),
-    Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnvRecord({}))),
-    Layer.orDie
-  )
 
 const everything = [
   "create schema app",

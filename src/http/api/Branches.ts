@@ -11,7 +11,7 @@ const params = { id: BranchId }
 export class BranchesApi extends HttpApiGroup.make("branches")
   .add(
     HttpApiEndpoint.get("list", "/", { success: Schema.Array(Branch), error: Unavailable }).annotateMerge(
-      OpenApi.annotations({ summary: "List branches" })
+      OpenApi.annotations({ summary: "List branches that can be used" })
     ),
     HttpApiEndpoint.post("create", "/", {
       payload: NewBranch,
@@ -21,17 +21,25 @@ export class BranchesApi extends HttpApiGroup.make("branches")
       OpenApi.annotations({
         summary: "Copy the database into a new branch",
         description:
-          "Answers when the copy is done. `connection` holds the password of the branch's login, which is shown only now. `ttlHours` 0, or none: it does not expire."
+          "Answers when it can be used. `connection` holds the password of the branch's login, which is shown only now. `ttlHours` 0, or none: it does not expire."
       })
     ),
     HttpApiEndpoint.get("find", "/:id", { params, success: Branch, error: [NotFound, Unavailable] }).annotateMerge(
-      OpenApi.annotations({ summary: "Show a branch" })
+      OpenApi.annotations({
+        summary: "Show a branch",
+        description: "Also one that is being filled; its `status` is `restoring` until it can be used."
+      })
     ),
     HttpApiEndpoint.delete("remove", "/:id", {
       params,
       success: Schema.Struct({ success: Schema.Literal(true) }),
       error: [NotFound, Unavailable]
-    }).annotateMerge(OpenApi.annotations({ summary: "Drop a branch, whoever is in it" }))
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Drop a branch, whoever is in it",
+        description: "One that is being filled is cancelled."
+      })
+    )
   )
   .middleware(Utf8Bodies)
   .middleware(Management)

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { DatabaseSchema } from "../../domain/DatabaseSchema.ts"
-import { InvalidRequest, NotFound, Unavailable } from "../../domain/errors.ts"
+import { Conflict, InvalidRequest, NotFound, Unavailable } from "../../domain/errors.ts"
 import { branchHeaders } from "./BranchHeaders.ts"
 import { ServiceRole } from "../middleware/Access.ts"
 
@@ -11,13 +11,13 @@ export class DatabaseSchemasApi extends HttpApiGroup.make("databaseSchemas")
     HttpApiEndpoint.get("describe", "/v1/database/schema", {
       success: DatabaseSchema,
       headers: branchHeaders,
-      error: [InvalidRequest, NotFound, Unavailable]
+      error: [Conflict, InvalidRequest, NotFound, Unavailable]
     }).annotateMerge(OpenApi.annotations({ summary: "Tables, views, functions and policies of the exposed schemas" })),
     HttpApiEndpoint.get("types", "/v1/database/types.ts", {
       query: { schema: Schema.optionalKey(Schema.String) },
       success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; charset=utf-8" })),
       headers: branchHeaders,
-      error: [InvalidRequest, NotFound, Unavailable]
+      error: [Conflict, InvalidRequest, NotFound, Unavailable]
     }).annotateMerge(
       OpenApi.annotations({
         summary: "TypeScript types of the exposed schemas",

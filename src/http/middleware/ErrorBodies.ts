@@ -11,6 +11,7 @@ import {
   InvalidRequest,
   NotAcceptable,
   NotFound,
+  NotImplemented,
   PayloadTooLarge,
   PreconditionFailed,
   StepUpRequired,
@@ -50,7 +51,7 @@ const withoutBody: ReadonlySet<number> = new Set([204, 304])
 
 /** One of our errors as an answer. */
 export const errorResponse = (error: ClientError, requestId: string): HttpServerResponse.HttpServerResponse => {
-  const retry = error._tag === "Unavailable" || error._tag === "TooManyRequests" ? error.retry_after : undefined
+  const retry = "retry_after" in error ? error.retry_after : undefined
   const raised = error._tag === "DatabaseError" ? error : undefined
   const headers = {
     ...Object.fromEntries((raised?.headers ?? []).map(([name, value]) => [name, asBytes(value)])),
@@ -121,6 +122,7 @@ const ours = [
   StepUpRequired,
   NotFound,
   NotAcceptable,
+  NotImplemented,
   Gone,
   PayloadTooLarge,
   PreconditionFailed,

@@ -7,6 +7,7 @@ import { environments } from "./migrations/0006_environments.ts"
 import { connections } from "./migrations/0007_connections.ts"
 import { appliedMigrations } from "./migrations/0008_applied_migrations.ts"
 import { branches } from "./migrations/0009_branches.ts"
+import { backups } from "./migrations/0010_backups.ts"
 
 /**
  * Our own tables, in schema `svc`. Numbers only grow; a migration that has been released is never edited, because
@@ -21,5 +22,6 @@ export const migrations = {
   "0006_environments": environments,
   "0007_connections": connections,
   "0008_applied_migrations": appliedMigrations,
-  "0009_branches": branches
+  "0009_branches": branches,
+  "0010_backups": backups
 }

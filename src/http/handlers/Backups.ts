@@ -1,0 +1,66 @@
+import { Effect } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { NotImplemented } from "../../domain/errors.ts"
+import { type BackupSource } from "../../services/BackupSources.ts"
+import { Backups } from "../../services/Backups.ts"
+import { Api } from "../Api.ts"
+import { parseRange } from "../ByteRange.ts"
+import { prefersAsync } from "../Prefer.ts"
+
+const noArchive = new NotImplemented({
+  error: "The database can't be taken back to a moment: no logs are archived",
+  code: "PITR_NOT_CONFIGURED",
+  hint: "docs/backups.md says how to archive logs with a tool made for it; backups can be restored with POST /api/backups/{id}/restore"
+})
+
+/** The file, or the part of it that is asked for. */
+const download = ({ bytes, name, size }: BackupSource, header: string | undefined) => {
+  const range = parseRange(header, size)
+  const headers = { "accept-ranges": "bytes", "cache-control": "no-store" }
+  if (range === "outside") {
+    return HttpServerResponse.jsonUnsafe(
+      { error: `The file has ${size} bytes`, code: "RANGE_NOT_SATISFIABLE" },
+      { status: 416, headers: { ...headers, "content-range": `bytes */${size}` } }
+    )
+  }
+  return HttpServerResponse.stream(bytes(range), {
+    status: range === undefined ? 200 : 206,
+    contentType: name.endsWith(".zst") ? "application/zstd" : "application/octet-stream",
+    contentLength: range === undefined ? size : range.last - range.first + 1,
+    headers: {
+      ...headers,
+      "content-disposition": `attachment; filename="${name}"`,
+      ...(range === undefined ? {} : { "content-range": `bytes ${range.first}-${range.last}/${size}` })
+    }
+  })
+}
+
+export const BackupsHandlers = HttpApiBuilder.group(
+  Api,
+  "backups",
+  Effect.fn(function* (handlers) {
+    const backups = yield* Backups
+    return handlers.handleAll({
+      list: () => backups.list,
+      create: ({ payload }) => backups.create(payload),
+      pointInTime: () => Effect.fail(noArchive),
+      find: ({ params }) => backups.find(params.id),
+      remove: ({ params }) => Effect.as(backups.remove(params.id), { success: true as const }),
+      cancel: ({ params }) => backups.cancel(params.id),
+      file: ({ headers, params }) => Effect.map(backups.file(params.id), (source) => download(source, headers.range)),
+      globals: ({ params }) => backups.globals(params.id),
+      restore: ({ headers, params, payload }) =>
+        Effect.flatMap(backups.restore(params.id, payload ?? {}), ({ branch, done }) =>
+          prefersAsync(headers.prefer)
+            ? Effect.succeed(
+                HttpServerResponse.jsonUnsafe(branch, {
+                  status: 202,
+                  headers: { "preference-applied": "respond-async", location: `/api/branches/${branch.id}` }
+                })
+              )
+            : Effect.map(done, (made) => HttpServerResponse.jsonUnsafe(made, { status: 201 }))
+        )
+    })
+  })
+)

@@ -1,0 +1,29 @@
+import { type EventEmitter } from "node:events"
+import { Connection, type ConnectionConfig } from "pg"
+import { type Login } from "./Login.ts"
+
+interface Wire extends EventEmitter {
+  readonly stream: { destroy(): void }
+  readonly connect: (portOrPath: number | string, host?: string) => void
+  readonly requestSsl: () => void
+  readonly cancel: (processId: number, secretKey: number) => void
+}
+
+/** How long to wait for PostgreSQL to hear us, in ms. */
+const cancelMillis = 2_000
+
+/** Asks PostgreSQL to cancel what a session runs. Calls back when it has heard us, or does not answer. */
+export const cancelRequest = ({ host, port, ssl }: Login, processId: number, secretKey: number, done: () => void) => {
+  const wire = new Connection({ ssl } as ConnectionConfig) as unknown as Wire
+  const timer = setTimeout(() => wire.stream.destroy(), cancelMillis)
+  const send = () => wire.cancel(processId, secretKey)
+  wire.once("connect", () => (ssl === false ? send() : wire.requestSsl()))
+  wire.once("sslconnect", send)
+  wire.on("error", () => wire.stream.destroy())
+  wire.once("end", () => {
+    clearTimeout(timer)
+    done()
+  })
+  if (host.startsWith("/")) wire.connect(`${host}/.s.PGSQL.${port}`)
+  else wire.connect(port, host)
+}

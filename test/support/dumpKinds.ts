@@ -1,0 +1,7 @@
+const place = process.env["SVC_TEST_PG_BIN"]
+
+/** Settings of a service for each tool there is to test with. */
+export const dumpKinds: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  "what is found": {},
+  ...(place === undefined ? {} : { "the programs of SVC_TEST_PG_BIN": { PG_BIN_DIR: place } })
+}

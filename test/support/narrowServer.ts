@@ -1,0 +1,72 @@
+import { connect, createServer, type AddressInfo, type Socket } from "node:net"
+
+export interface NarrowServer extends AsyncDisposable {
+  readonly port: number
+  /** Passes on, from then, what was held back, and whatever comes. */
+  readonly open: () => void
+  /** Resolves once something is held back. */
+  readonly held: Promise<void>
+}
+
+export interface Narrowing {
+  /** Answers arrive in pieces of 1–8 bytes. */
+  readonly crumbs?: boolean
+  /** This many bytes of answers are passed on, on all connections; the rest is held back. */
+  readonly holdAfter?: number
+  /** What becomes of answers. */
+  readonly rewrite?: (bytes: Buffer) => Buffer
+}
+
+const soon = () => new Promise((resolve) => setImmediate(resolve))
+
+/** Stands before a server and makes the way back from it narrow. */
+export const startNarrowServer = async (to: number, narrowing: Narrowing): Promise<NarrowServer> => {
+  const { crumbs = false, holdAfter = Infinity, rewrite = (bytes) => bytes } = narrowing
+  const sockets = new Set<Socket>()
+  const opened = Promise.withResolvers<void>()
+  const held = Promise.withResolvers<void>()
+  let passed = 0
+  const pass = async (near: Socket, far: Socket) => {
+    for await (const bytes of far as AsyncIterable<Buffer>) {
+      passed += bytes.length
+      if (passed > holdAfter) {
+        held.resolve()
+        await opened.promise
+      }
+      const whole = rewrite(bytes)
+      for (let from = 0; from < whole.length;) {
+        const n = crumbs ? 1 + Math.floor(Math.random() * 8) : whole.length
+        const isRoom = near.write(whole.subarray(from, from + n))
+        from += n
+        if (crumbs) await soon()
+        else if (!isRoom) await Promise.race([new Promise((done) => near.once("drain", done)), soon()])
+      }
+    }
+    near.end()
+  }
+  const server = createServer((near) => {
+    const far = connect(to, "127.0.0.1")
+    near.setNoDelay(true)
+    for (const socket of [near, far]) {
+      sockets.add(socket)
+      socket.on("error", () => undefined)
+      socket.once("close", () => {
+        sockets.delete(socket)
+        if (socket === near) far.destroy()
+      })
+    }
+    near.pipe(far)
+    pass(near, far).catch(() => near.destroy())
+  })
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening))
+  return {
+    port: (server.address() as AddressInfo).port,
+    open: () => opened.resolve(),
+    held: held.promise,
+    [Symbol.asyncDispose]: async () => {
+      opened.resolve()
+      for (const socket of sockets) socket.destroy()
+      await new Promise((closed) => server.close(closed))
+    }
+  }
+}

@@ -1,6 +1,7 @@
 import { type PgConnection } from "@effect/sql-pg"
 import { Redacted } from "effect"
 import { type ConnectionOptions } from "node:tls"
+import { type ClientConfig as PgConfig } from "pg"
 
 /** A way into one database as one role. */
 export interface Login {
@@ -22,6 +23,22 @@ export const clientConfig = (login: Login): PgConnection.Config => ({
   password: login.password,
   database: login.database,
   ...(login.ssl === false ? {} : { ssl: { servername: login.host, ...login.ssl } })
+})
+
+/** A value of `-c name=value` in the startup options. */
+const escaped = (value: string) => value.replaceAll(/[\\\s]/g, "\\$&")
+
+/** The same for pg; `options` are settings of the session. */
+export const pgConfig = (login: Login, options: Readonly<Record<string, string>>): PgConfig => ({
+  host: login.host,
+  port: login.port,
+  user: login.user,
+  password: Redacted.value(login.password),
+  database: login.database,
+  ssl: login.ssl,
+  options: Object.entries(options)
+    .map(([name, value]) => `-c ${name}=${escaped(value)}`)
+    .join(" ")
 })
 
 /** The same for `node:net`. */

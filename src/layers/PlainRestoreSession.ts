@@ -1,10 +1,10 @@
-import { Effect, Exit, Redacted, type Scope } from "effect"
+import { Effect, Exit, type Scope } from "effect"
 import { type EventEmitter } from "node:events"
 import { Client } from "pg"
 import { type DumpStatement } from "../domain/DumpStatement.ts"
 import { DumpFailed } from "../services/DumpTools.ts"
 import { cancelRequest } from "./CancelRequest.ts"
-import { type Login } from "./Login.ts"
+import { type Login, pgConfig } from "./Login.ts"
 
 /** What of the driver's inside is used here and not in its types. */
 interface Inside {
@@ -31,7 +31,7 @@ const settings: Readonly<Record<string, string>> = {
   lock_timeout: "0",
   idle_in_transaction_session_timeout: "0",
   default_transaction_read_only: "off",
-  default_transaction_isolation: "read\\ committed",
+  default_transaction_isolation: "read committed",
   synchronous_commit: "off",
   standard_conforming_strings: "on",
   search_path: "pg_catalog"
@@ -71,16 +71,8 @@ export const connectRestore = (login: Login): Effect.Effect<RestoreSession, Dump
     Effect.tryPromise({
       try: async () => {
         const client = new Client({
-          host: login.host,
-          port: login.port,
-          user: login.user,
-          password: Redacted.value(login.password),
-          database: login.database,
-          ssl: login.ssl,
+          ...pgConfig(login, settings),
           application_name: "svc restore",
-          options: Object.entries(settings)
-            .map(([name, value]) => `-c ${name}=${value}`)
-            .join(" "),
           connectionTimeoutMillis: connectMillis,
           keepAlive: true,
           keepAliveInitialDelayMillis: 10_000

@@ -1,7 +1,7 @@
-import { Data, Effect, Redacted, type Scope } from "effect"
+import { Data, Effect, type Scope } from "effect"
 import { Client } from "pg"
 import { type Unavailable } from "../domain/errors.ts"
-import { type Login } from "./Login.ts"
+import { type Login, pgConfig } from "./Login.ts"
 import { databaseDown } from "./PostgresErrors.ts"
 
 /** PostgreSQL refused a statement (`code` is its SQLSTATE), or the connection broke (`code` is ""). */
@@ -36,16 +36,8 @@ export const connectAside = (
       Effect.tryPromise({
         try: async () => {
           const client = new Client({
-            host: login.host,
-            port: login.port,
-            user: login.user,
-            password: Redacted.value(login.password),
-            database: login.database,
-            ssl: login.ssl,
+            ...pgConfig(login, { statement_timeout: "0", lock_timeout: "0", ...settings }),
             application_name: "svc branches",
-            options: Object.entries({ statement_timeout: "0", lock_timeout: "0", ...settings })
-              .map(([name, value]) => `-c ${name}=${value}`)
-              .join(" "),
             connectionTimeoutMillis: patience
           })
           // Until somebody listens for errors, one of them would end the process.

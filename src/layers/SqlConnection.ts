@@ -1,9 +1,9 @@
-import { Effect, Redacted } from "effect"
+import { Effect } from "effect"
 import { type EventEmitter } from "node:events"
 import { Client, type Submittable } from "pg"
 import { largestResult } from "../domain/SqlResult.ts"
 import { cancelRequest } from "./CancelRequest.ts"
-import { type Login } from "./Login.ts"
+import { type Login, pgConfig } from "./Login.ts"
 import { ResetQuery, type RowsQuery } from "./SqlQuery.ts"
 import { type Follower } from "./Submitted.ts"
 
@@ -34,31 +34,25 @@ const connectMillis = 4_000
 /** What a result of the largest size may take on the wire: 4 bytes a value and 7 a row come on top of the text. */
 const largestWire = largestResult + largestResult / 4
 
-/** A value of `-c name=value` in the startup options. */
-const escaped = (value: string) => value.replaceAll(/[\\\s]/g, "\\$&")
-
 /**
  * Settings of a session, as startup options: that is where RESET returns to, the role included, so that no statement
  * of a caller can change what the next one starts with.
  */
-const startupOptions = ({ role, sqlTimeout }: SqlConnectionOptions) =>
-  Object.entries({
-    role,
-    TimeZone: "UTC",
-    DateStyle: "ISO,YMD",
-    IntervalStyle: "postgres",
-    bytea_output: "hex",
-    extra_float_digits: "1",
-    standard_conforming_strings: "on",
-    statement_timeout: String(sqlTimeout),
-    // Should this process stop in the middle of a transaction: its locks go with it.
-    idle_in_transaction_session_timeout: String(Math.max(sqlTimeout, 10_000)),
-    // Present and empty, so that a policy reads the same with and without a JWT.
-    "request.jwt.claims": "",
-    "request.jwt.sub": ""
-  })
-    .map(([name, value]) => `-c ${name}=${escaped(value)}`)
-    .join(" ")
+const startupOptions = ({ role, sqlTimeout }: SqlConnectionOptions) => ({
+  role,
+  TimeZone: "UTC",
+  DateStyle: "ISO,YMD",
+  IntervalStyle: "postgres",
+  bytea_output: "hex",
+  extra_float_digits: "1",
+  standard_conforming_strings: "on",
+  statement_timeout: String(sqlTimeout),
+  // Should this process stop in the middle of a transaction: its locks go with it.
+  idle_in_transaction_session_timeout: String(Math.max(sqlTimeout, 10_000)),
+  // Present and empty, so that a policy reads the same with and without a JWT.
+  "request.jwt.claims": "",
+  "request.jwt.sub": ""
+})
 
 /** One connection in text mode. */
 export class SqlConnection {
@@ -77,15 +71,9 @@ export class SqlConnection {
   constructor(login: Login, options: SqlConnectionOptions, onClose: (connection: SqlConnection) => void) {
     this.login = login
     this.client = new Client({
-      host: login.host,
-      port: login.port,
-      user: login.user,
-      password: Redacted.value(login.password),
-      database: login.database,
-      ssl: login.ssl,
+      ...pgConfig(login, startupOptions(options)),
       application_name: "svc sql",
       client_encoding: "UTF8",
-      options: startupOptions(options),
       connectionTimeoutMillis: connectMillis,
       keepAlive: true,
       keepAliveInitialDelayMillis: 10_000

@@ -176,6 +176,8 @@ export interface WritePlan {
   readonly form: BodyForm
   /** More rows than this and nothing is done (PGRST124). */
   readonly most: number | undefined
+  /** Of a change with `limit`: it always means all rows that match, so more than this and nothing is done. */
+  readonly limit?: number | undefined
   /** Exactly one row, or nothing is done and this is the refusal. */
   readonly exactlyOne: "PGRST115" | "PGRST116" | undefined
   /** Columns whose values say where the one new row is; empty: not asked for. */

@@ -28,6 +28,14 @@ const tooMany = (rows: string) =>
     details: `The query affects ${rows} rows`
   })
 
+/** A PATCH or DELETE means all rows that match: `limit` picks none of them, but says how many there can be. */
+export const limitExceeded = (rows: string) =>
+  new InvalidRequest({
+    error: `More rows match than the limit allows: ${rows}`,
+    code: "LIMIT_NOT_ALLOWED",
+    hint: "PATCH and DELETE mean every row that matches. Name the rows in the filter, for example ?id=in.(1,2)"
+  })
+
 /** PUT: the row is not the one that the URL names. */
 export const notMatching = () =>
   new InvalidRequest({ error: "Payload values do not match URL in primary key column(s)", code: "PGRST115" })
@@ -36,9 +44,9 @@ export const notMatching = () =>
  * A write is undone by the failure of its statement: a check on the number of rows is written as a cast of this text
  * to a number, whose failure tells which check it was and how many rows there were.
  */
-export const checkText = (code: "PGRST115" | "PGRST116" | "PGRST124") => `svc:${code}:`
+export const checkText = (code: "PGRST115" | "PGRST116" | "PGRST124" | "LIMIT_NOT_ALLOWED") => `svc:${code}:`
 
-const failed = /\bsvc:(PGRST115|PGRST116|PGRST124):(\d+)/
+const failed = /\bsvc:(PGRST115|PGRST116|PGRST124|LIMIT_NOT_ALLOWED):(\d+)/
 
 /** The refusal that the failure of a checked statement stands for; any other failure as it is. */
 export const checkedRefusal = <E>(error: E): E | InvalidRequest | NotAcceptable => {
@@ -46,5 +54,6 @@ export const checkedRefusal = <E>(error: E): E | InvalidRequest | NotAcceptable 
   if (found === null) return error
   const [, code, rows = ""] = found
   if (code === "PGRST124") return tooMany(rows)
+  if (code === "LIMIT_NOT_ALLOWED") return limitExceeded(rows)
   return code === "PGRST116" ? notSingle(rows) : notMatching()
 }

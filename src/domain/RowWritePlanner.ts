@@ -78,12 +78,14 @@ class WritePlanner {
       filtered: false
     })
     if (Result.isFailure(rows)) return Result.fail(rows.failure)
+    const limit = own(query.limit)
     const plan: WritePlan = {
       relation,
       change,
       rows: rows.success.rows,
       form: bodyForm(form, answer),
       most: change._tag !== "Insert" && preferences.handling === "strict" ? preferences.maxAffected : undefined,
+      limit: change._tag === "Insert" || limit === undefined ? undefined : Number(limit),
       exactlyOne: exactlyOne ?? (form.media === "object" ? "PGRST116" : undefined),
       location: change._tag === "Insert" && preferences.return === "headers-only" ? relation.primary_key : []
     }
@@ -178,7 +180,10 @@ export const planUpsert = (
   )
 }
 
-/** What a PATCH or DELETE must have, and must not: it always means all rows that match. */
+/** What is said of the table itself. */
+const own = (all: RowQuery["limit"]) => all.find(({ path }) => path.length === 0)?.value
+
+/** What a PATCH or DELETE must have, and must not: it always means all rows that match, the first of them included. */
 const unbounded = (query: RowQuery) => {
   if (ownFilters(query).length === 0) {
     return invalid(
@@ -187,9 +192,9 @@ const unbounded = (query: RowQuery) => {
       "Add one such as ?id=eq.1. To mean every row, use one that is always true: ?id=not.is.null"
     )
   }
-  return [...query.limit, ...query.offset].some(({ path }) => path.length === 0)
+  return Number(own(query.offset) ?? 0) !== 0 || Number(own(query.limit) ?? 0) < 0
     ? invalid(
-        "limit and offset don't go with PATCH and DELETE: every row that matches is meant",
+        "An offset or a limit below 0 does not go with PATCH and DELETE: every row that matches is meant",
         "LIMIT_NOT_ALLOWED",
         "Name the rows in the filter, for example ?id=in.(1,2)"
       )

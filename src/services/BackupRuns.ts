@@ -67,7 +67,8 @@ export class BackupRuns extends Context.Service<
         Effect.gen(function* () {
           const globals = yield* tools.globals(main.name)
           yield* onOwnTables(sql.unsafe("update svc.backups set globals = $2 where id = $1", [turn.id, globals]))
-          yield* files.write(globalsFile(file), globals)
+          // What is half written when it is interrupted would come after it was swept.
+          yield* Effect.uninterruptible(files.write(globalsFile(file), globals))
           yield* tool.dump(main.name, files.path(file), (fraction) => Ref.set(percent, percentOf(fraction)))
           return (yield* files.size(file)) ?? (yield* new DumpFailed({ reason: "Its file is gone" }))
         }).pipe(

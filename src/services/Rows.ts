@@ -162,7 +162,8 @@ export class Rows extends Context.Service<
           return form.media === "object" ? yield* notSingle(0) : nothing(request, answer)
         }
         if (isPlan(form)) return yield* explain(request, writeSql(value.plan), "write")
-        const checked = value.plan.exactlyOne !== undefined || value.plan.most !== undefined
+        const checked =
+          value.plan.exactlyOne !== undefined || value.plan.most !== undefined || value.plan.limit !== undefined
         const answered = run(request, writeSql(value.plan), "write", trusted && value.clean)
         const written = yield* checked ? Effect.mapError(answered, checkedRefusal) : answered
         const [body, count, inserted, location] = written

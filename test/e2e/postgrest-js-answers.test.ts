@@ -3,7 +3,7 @@ import { PostgrestError } from "@supabase/postgrest-js"
 import { sql } from "../support/client.ts"
 import { hs256 } from "../support/jwts.ts"
 import { type Service } from "../support/service.ts"
-import { answers, clientOf, refuses, resetVessels, startVessels } from "../support/vessels.ts"
+import { answers, atMost, clientOf, refuses, resetVessels, startVessels } from "../support/vessels.ts"
 
 let service: Service
 let db: ReturnType<typeof clientOf>
@@ -122,7 +122,7 @@ describe("what is done", () => {
 
   it("is refused beyond maxAffected", async () => {
     const most = (rows: number) =>
-      db.from("ships").update({ note: "x" }).lt("id", 4).select("id").order("id").maxAffected(rows)
+      atMost(rows, db.from("ships").update({ note: "x" }).lt("id", 4).select("id").order("id"))
     await refuses(most(2), 400, {
       code: "PGRST124",
       message: "Query result exceeds max-affected preference constraint",
@@ -131,7 +131,7 @@ describe("what is done", () => {
     })
     assert.deepStrictEqual(await sql(service, "select id from ships where note = 'x'"), [])
     await answers(most(3), [{ id: 1 }, { id: 2 }, { id: 3 }])
-    await refuses(db.from("ships").delete().gt("id", 0).maxAffected(4), 400, { code: "PGRST124" })
+    await refuses(atMost(4, db.from("ships").delete().gt("id", 0)), 400, { code: "PGRST124" })
     assert.deepStrictEqual(await numbers(), [1, 2, 3, 4, 5])
   })
 })

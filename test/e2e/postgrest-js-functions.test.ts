@@ -1,7 +1,7 @@
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
 import { sql } from "../support/client.ts"
 import { type Service } from "../support/service.ts"
-import { answers, clientOf, refuses, resetVessels, startVessels } from "../support/vessels.ts"
+import { answers, atMost, clientOf, refuses, resetVessels, startVessels } from "../support/vessels.ts"
 
 let service: Service
 let db: ReturnType<typeof clientOf>
@@ -107,17 +107,17 @@ describe("rpc", () => {
   it("that writes more rows than it may takes them back", async () => {
     await sql(service, "delete from stays")
     await sql(service, "update ships set consort = null")
-    await refuses(db.rpc("scrap", { under: 150 }).select("id").maxAffected(2), 400, {
+    await refuses(atMost(2, db.rpc("scrap", { under: 150 }).select("id")), 400, {
       code: "PGRST124",
       message: "Query result exceeds max-affected preference constraint",
       details: "The query affects 3 rows"
     })
-    await answers(db.rpc("scrap", { under: 150 }).select("id").order("id").maxAffected(3), [
+    await answers(atMost(3, db.rpc("scrap", { under: 150 }).select("id").order("id")), [
       { id: 1 },
       { id: 3 },
       { id: 5 }
     ])
-    await refuses(db.rpc("add", { a: 1 }).maxAffected(1), 400, { code: "PGRST128" })
+    await refuses(atMost(1, db.rpc("add", { a: 1 })), 400, { code: "PGRST128" })
   })
 
   it("refuses what is not there", async () => {

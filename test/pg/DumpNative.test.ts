@@ -55,10 +55,10 @@ describe.skipIf(place === undefined)("with the programs of SVC_TEST_PG_BIN", () 
         const [dumping, restoring]: [Array<number>, Array<number>] = [[], []]
         yield* dump(source, file, serverLogin(), dumping)
         rises(dumping)
-        assert.isAbove(dumping.length, 2, String(dumping))
+        assert.isAtLeast(dumping.length, 2, String(dumping))
         yield* restore(file, target, restoring)
         rises(restoring)
-        assert.isAbove(restoring.length, 2, String(restoring))
+        assert.isAtLeast(restoring.length, 2, String(restoring))
         assert.deepStrictEqual(yield* on(target, "select count(*)::int from wide"), [{ count: 700_000 }])
       }).pipe(Effect.scoped),
     60_000

@@ -83,13 +83,10 @@ const asRole = ({ role, claims, sub }: Actor, statement: string) =>
       sub
     ])
     const answer = yield* outcome(
-      Effect.tryPromise({
-        try: () =>
-          Effect.runPromise(
-            sql(`with asked as (${statement}) select coalesce(json_agg(asked), '[]') as rows from asked`)
-          ),
-        catch: (cause) => (cause as { readonly cause: { readonly code?: unknown } }).cause
-      }).pipe(Effect.map(([row]) => row?.["rows"]))
+      Effect.catchDefect(
+        sql(`with asked as (${statement}) select coalesce(json_agg(asked), '[]') as rows from asked`),
+        (cause) => Effect.fail((cause as { readonly cause: { readonly code?: unknown } }).cause)
+      ).pipe(Effect.map(([row]) => row?.["rows"]))
     )
     yield* sql("rollback")
     return answer

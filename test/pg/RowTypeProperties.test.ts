@@ -220,10 +220,9 @@ suite("values", (it) => {
           const table = `typed_${at}`
           const bySql = (text: string) =>
             outcome(
-              Effect.tryPromise({
-                try: () => Effect.runPromise(sql(text)),
-                catch: (cause) => (cause as { readonly cause: { readonly code?: unknown } }).cause
-              })
+              Effect.catchDefect(sql(text), (cause) =>
+                Effect.fail((cause as { readonly cause: { readonly code?: unknown } }).cause)
+              )
             )
           yield* holds(
             fc.tuple(texts, texts, fc.constantFrom(...Object.entries(operators))),

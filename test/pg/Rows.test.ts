@@ -50,6 +50,24 @@ suite("tables and views", (it) => {
       })
     )
 
+    it.effect("are changed all or none, when a limit says how many there can be", () =>
+      Effect.gen(function* () {
+        yield* post(
+          "notes",
+          [1, 2, 3].map((n) => ({ title: `limited ${n}`, n: 777 }))
+        )
+        const [refused, done] = ["400 LIMIT_NOT_ALLOWED", "notes?n=eq.777&done=is.true&select=n"]
+        assert.strictEqual(yield* refusal(patch("notes?n=eq.777&limit=2", { done: true })), refused)
+        assert.strictEqual(yield* refusal(patch("notes?n=eq.777&limit=0", { done: true })), refused)
+        assert.strictEqual(yield* refusal(patch("notes?n=eq.777&offset=1", { done: true })), refused)
+        assert.deepStrictEqual(yield* get(done), [])
+        assert.lengthOf(yield* patch("notes?n=eq.777&limit=3&offset=0", { done: true }), 3)
+        assert.strictEqual(yield* refusal(remove("notes?n=eq.777&limit=1")), refused)
+        assert.lengthOf(yield* get(done), 3)
+        assert.lengthOf(yield* remove("notes?n=eq.777&limit=9&order=id"), 3)
+      })
+    )
+
     it.effect("are written through views", () =>
       Effect.gen(function* () {
         assert.deepStrictEqual(yield* post("done_notes", { id: 100, title: "seen" }), [{ id: 100, title: "seen" }])

@@ -8,11 +8,7 @@ import * as fc from "fast-check"
 export const holds = <A, R>(
   arbitrary: fc.Arbitrary<A>,
   check: (value: A) => Effect.Effect<unknown, unknown, R>,
-  {
-    millis = Number(process.env["PROP_MS"] ?? 4_000),
-    runs = 100,
-    seed
-  }: { millis?: number; runs?: number; seed?: number } = {}
+  { millis = 2_000, runs = 50, seed }: { millis?: number; runs?: number; seed?: number } = {}
 ) =>
   Effect.gen(function* () {
     const run = Effect.runPromiseWith(yield* Effect.context<R>())

@@ -79,12 +79,17 @@ const rows = [
   "insert into crew.holders values (1, 1, 1), (2, 2, 2), (3, 2, 3)"
 ]
 
-/** The service with these settings and the tables above, empty. */
+/** The service with these settings, and the tables above with their rows. */
 export const startVessels = async (env: Readonly<Record<string, string>> = {}): Promise<Service> => {
   const service = await startService({ env: { SVC_DB_SCHEMAS: "public,crew", ...env } })
-  for (const text of schema) await sql(service, text)
-  await resetVessels(service)
-  return service
+  try {
+    for (const text of schema) await sql(service, text)
+    await resetVessels(service)
+    return service
+  } catch (cause) {
+    await service[Symbol.asyncDispose]()
+    throw cause
+  }
 }
 
 /** The rows of the start, nothing else. */
@@ -105,6 +110,10 @@ interface Answer {
   readonly status: number
   readonly statusText: string
 }
+
+/** Its types know `maxAffected` only of a database that says which version it is. */
+export const atMost = (rows: number, request: { readonly maxAffected: (rows: number) => unknown }) =>
+  request.maxAffected(rows) as PromiseLike<Answer>
 
 /** Asserts a good answer: its data and status, and its count (null unless told). */
 export const answers = async (

@@ -33,7 +33,7 @@ export interface KeyRelationship {
 }
 
 /** By a function that takes a row of `from` and gives rows of `to`. Goes before keys of the same name. */
-export interface ComputedRelationship {
+interface ComputedRelationship {
   readonly _tag: "Computed"
   readonly from: RelationName
   readonly to: RelationName

@@ -29,7 +29,7 @@ const tooMany = (rows: string) =>
   })
 
 /** A PATCH or DELETE means all rows that match: `limit` picks none of them, but says how many there can be. */
-export const limitExceeded = (rows: string) =>
+const limitExceeded = (rows: string) =>
   new InvalidRequest({
     error: `More rows match than the limit allows: ${rows}`,
     code: "LIMIT_NOT_ALLOWED",

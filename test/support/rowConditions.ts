@@ -4,7 +4,7 @@ import { sqlText } from "./properties.ts"
 /** A condition as the query grammar says it, and as SQL does: the second is written here on its own, to compare with. */
 export type Condition = Leaf | Tree
 
-export interface Leaf {
+interface Leaf {
   readonly field: string
   /** With its value outside of a tree: `eq.a,b`. */
   readonly test: string
@@ -16,7 +16,7 @@ export interface Leaf {
   readonly strict: boolean
 }
 
-export interface Tree {
+interface Tree {
   readonly logic: "and" | "or"
   readonly negated: boolean
   readonly parts: ReadonlyArray<Condition>
@@ -216,7 +216,7 @@ const odd = '"odd \\"name\\", (x)"'
 const oddSql = '"odd ""name"", (x)"'
 
 /** One condition on a column of `conditionTable`, or on what is in it. */
-export const anyLeaf: fc.Arbitrary<Leaf> = fc.oneof(
+const anyLeaf: fc.Arbitrary<Leaf> = fc.oneof(
   compared("n", "n", ["1", "3", "-5"], "int"),
   compared("x", "x", ["0.5", "1.5", "-1.00", "1e20", "NaN"], "numeric"),
   compared("f", "f", ["0", "1.5", "NaN", "-Infinity"], "float8"),

@@ -33,7 +33,7 @@ export const rowQueryPairs = (query: RowQuery, bare: () => boolean): Array<reado
   ]
 }
 
-export const quoted = (text: string) => `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`
+const quoted = (text: string) => `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`
 
 const logic = (condition: Extract<Condition, { readonly conditions: unknown }>): [string, ...Array<string>] => [
   condition._tag.toLowerCase(),

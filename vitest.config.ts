@@ -1,12 +1,15 @@
 import { defineConfig } from "vitest/config"
 
+const setupFiles = ["test/support/seed.ts"]
+
 export default defineConfig({
   test: {
     projects: [
       {
         test: {
           name: "unit",
-          include: ["test/domain/**/*.test.ts", "test/services/**/*.test.ts", "test/http/**/*.test.ts"]
+          include: ["test/domain/**/*.test.ts", "test/services/**/*.test.ts", "test/http/**/*.test.ts"],
+          setupFiles
         }
       },
       {
@@ -14,6 +17,7 @@ export default defineConfig({
           name: "pg",
           include: ["test/pg/**/*.test.ts"],
           globalSetup: ["test/support/postgres.ts"],
+          setupFiles,
           testTimeout: 30_000,
           hookTimeout: 60_000
         }
@@ -23,6 +27,7 @@ export default defineConfig({
           name: "e2e",
           include: ["test/e2e/**/*.test.ts"],
           globalSetup: ["test/support/postgres.ts", "test/support/sharedService.ts"],
+          setupFiles,
           testTimeout: 60_000,
           hookTimeout: 60_000,
           fileParallelism: false

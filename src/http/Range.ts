@@ -1,7 +1,8 @@
 import { type RowRange } from "../domain/RowPage.ts"
 
 const inclusive = /^(\d+)-(\d*)$/
-const most = Number.MAX_SAFE_INTEGER
+/** One less than a number can tell apart: from 0 to it are as many rows as there can be. */
+const most = Number.MAX_SAFE_INTEGER - 1
 const numberOf = (digits: string) => Math.min(Number(digits), most)
 
 /**

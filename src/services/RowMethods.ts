@@ -1,5 +1,5 @@
 import { Context, Effect, Layer } from "effect"
-import { writableSql } from "../domain/CatalogueSql.ts"
+import { writableSql } from "../domain/RelationSql.ts"
 import { type ClientError, NotFound } from "../domain/errors.ts"
 import { noTable } from "../domain/RowRefusals.ts"
 import { Catalogues } from "./Catalogues.ts"

@@ -8,7 +8,8 @@ import { Db } from "../../src/services/Db.ts"
 import { Functions } from "../../src/services/Functions.ts"
 import { Rows } from "../../src/services/Rows.ts"
 import { layerDatabase, live } from "../support/database.ts"
-import { asJson, noPreferences, rpcText, service } from "../support/requests.ts"
+import { noPreferences } from "../../src/http/Prefer.ts"
+import { asJson, rpcText, service } from "../support/requests.ts"
 
 const columns = ["id", "t", "n", "ts", "j", "jb", "a", "r", "e", "d", "b", "p", "q\"u'o\\t,e", "日本 (x)"]
 

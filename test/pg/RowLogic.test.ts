@@ -4,7 +4,8 @@ import * as fc from "fast-check"
 import { Db } from "../../src/services/Db.ts"
 import { Rows } from "../../src/services/Rows.ts"
 import { layerDatabase, live } from "../support/database.ts"
-import { asJson, noPreferences, service } from "../support/requests.ts"
+import { noPreferences } from "../../src/http/Prefer.ts"
+import { asJson, service } from "../support/requests.ts"
 
 const suite = layer(
   layerDatabase({

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { type ClientError } from "../../src/domain/errors.ts"
 import { type AnswerForm, type Preferences } from "../../src/domain/Preferences.ts"
+import { noPreferences } from "../../src/http/Prefer.ts"
 import { type CallBody } from "../../src/domain/RoutineCall.ts"
 import { type RowRange } from "../../src/domain/RowPage.ts"
 import { queryPairs } from "../../src/domain/RowText.ts"
@@ -23,16 +24,6 @@ export interface As {
   readonly method?: string
 }
 
-export const noPreferences: Preferences = {
-  resolution: undefined,
-  missing: undefined,
-  return: undefined,
-  count: undefined,
-  tx: undefined,
-  handling: undefined,
-  timezone: undefined,
-  maxAffected: undefined
-}
 export const asJson: AnswerForm = { media: "json", stripNulls: false, options: [], of: "json" }
 
 /** `"notes?id=eq.1"`, the table percent-encoded as in a URL. */

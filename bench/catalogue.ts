@@ -1,6 +1,6 @@
 /** A large database: what reading its catalogue costs, and what those who ask for rows meanwhile notice of it. */
 import { setTimeout as sleep } from "node:timers/promises"
-import { makeCatalogue } from "../src/domain/Catalogue.ts"
+import { makeCatalogue } from "../src/domain/catalogue/Catalogue.ts"
 import { type Asked, type Asker } from "./asker.ts"
 import { now } from "./clock.ts"
 import { remote } from "./remote.ts"

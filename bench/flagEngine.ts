@@ -1,5 +1,5 @@
 /** The engine alone: microseconds for one evaluation, and what a rollout gives to whom. */
-import { CompiledFlag, FlagSet } from "../src/domain/FlagSet.ts"
+import { CompiledFlag, FlagSet } from "../src/domain/flags/sets/Set.ts"
 import { bucketing, context, onOff, rules, tiers } from "./flagRules.ts"
 import { now } from "./clock.ts"
 import { type Service } from "./service.ts"

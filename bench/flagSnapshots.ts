@@ -1,6 +1,6 @@
 /** Snapshots: built from rows as the service builds them, and read by the service from PostgreSQL. */
 import { setTimeout as sleep } from "node:timers/promises"
-import { type FlagRows, FlagSnapshot } from "../src/domain/FlagSnapshot.ts"
+import { type FlagRows, FlagSnapshot } from "../src/domain/flags/sets/Snapshot.ts"
 import { now } from "./clock.ts"
 import { rules } from "./flagRules.ts"
 import { ask, type Service } from "./service.ts"

@@ -5,7 +5,7 @@
  */
 import { cpus, loadavg } from "node:os"
 import { setTimeout as sleep } from "node:timers/promises"
-import { channelOf } from "../src/domain/RealtimeEvent.ts"
+import { channelOf } from "../src/domain/realtime/Event.ts"
 import { type Heard, type RealtimeClients } from "./realtimeClients.ts"
 import { type RealtimeFloor } from "./realtimeFloor.ts"
 import { runProgram } from "./program.ts"

@@ -1,11 +1,11 @@
 /** Requests as the SQL that the service makes of them: its own catalogue, planner and writer, in this process. */
 import { Result, Schema } from "effect"
 import { Client } from "pg"
-import { type Catalogue, CatalogueRows, makeCatalogue } from "../src/domain/Catalogue.ts"
-import { catalogueSql } from "../src/domain/CatalogueSql.ts"
-import { type RowRead, RowReads } from "../src/domain/RowReads.ts"
-import { type RowSql } from "../src/domain/RowSql.ts"
-import { queryPairs } from "../src/domain/RowText.ts"
+import { type Catalogue, CatalogueRows, makeCatalogue } from "../src/domain/catalogue/Catalogue.ts"
+import { catalogueSql } from "../src/domain/catalogue/CatalogueSql.ts"
+import { type RowRead, RowReads } from "../src/domain/rows/Reads.ts"
+import { type RowSql } from "../src/domain/rows/sql/Statement.ts"
+import { queryPairs } from "../src/domain/sql/Names.ts"
 
 /** The service's own defaults. */
 const options = { maxRows: 10_000, aggregates: false }

@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { NotAcceptable } from "../domain/errors.ts"
-import { type AnswerForm } from "../domain/Preferences.ts"
+import { type AnswerForm } from "../domain/rows/Preferences.ts"
 
 /** A form that an answer can have, and its Content-Type. */
 export interface Accepted {

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { parseBranchId } from "../domain/Branch.ts"
+import { parseBranchId } from "../domain/branches/Branch.ts"
 import { InvalidRequest } from "../domain/errors.ts"
 import { type Branches, type BranchRefusal } from "../services/Branches.ts"
 import { type Database } from "../services/Db.ts"

@@ -1,5 +1,5 @@
 import { Context } from "effect"
-import { type KeyType } from "../domain/ApiKey.ts"
+import { type KeyType } from "../domain/access/ApiKey.ts"
 import { NotFound } from "../domain/errors.ts"
 import { type Actor } from "../services/Db.ts"
 

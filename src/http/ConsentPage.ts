@@ -1,5 +1,5 @@
 import { type HttpServerResponse } from "effect/http"
-import { type ConsentRequest } from "../domain/OAuth2.ts"
+import { type ConsentRequest } from "../domain/oauth2/OAuth2.ts"
 import { type Html, html, nameText, page, webLink } from "./Html.ts"
 import { proven } from "./Pages.ts"
 

@@ -1,6 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import { HttpServerRequest } from "effect/http"
-import { accountOf } from "../domain/AccountTraits.ts"
+import { accountOf } from "../domain/identity/AccountTraits.ts"
 import { type Author } from "../domain/Author.ts"
 import {
   type BadGateway,

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { InvalidRequest, UnsupportedMediaType } from "../domain/errors.ts"
-import { longestChallenge } from "../domain/OAuth2.ts"
+import { longestChallenge } from "../domain/oauth2/OAuth2.ts"
 import { bodyBytes } from "./Body.ts"
 import { queryOf } from "./Paths.ts"
 

@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { InvalidRequest } from "../domain/errors.ts"
-import { type Preferences } from "../domain/Preferences.ts"
+import { type Preferences } from "../domain/rows/Preferences.ts"
 
 export const noPreferences: Preferences = {
   resolution: undefined,

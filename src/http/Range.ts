@@ -1,4 +1,4 @@
-import { type RowRange } from "../domain/RowPage.ts"
+import { type RowRange } from "../domain/rows/plan/Page.ts"
 
 const inclusive = /^(\d+)-(\d*)$/
 /** One less than a number can tell apart: from 0 to it are as many rows as there can be. */

@@ -1,5 +1,5 @@
 import { type HttpServerRequest } from "effect/http"
-import { type RequestContext } from "../domain/Preferences.ts"
+import { type RequestContext } from "../domain/rows/Preferences.ts"
 import { bearerOf } from "./Credentials.ts"
 import { isSessionCookie } from "./SessionCookies.ts"
 

@@ -1,10 +1,10 @@
 import { Effect, Result } from "effect"
 import { type HttpServerError, type HttpServerRequest } from "effect/http"
 import { isUtf8 } from "node:buffer"
-import { parseCsv } from "../domain/Csv.ts"
+import { parseCsv } from "../domain/text/Csv.ts"
 import { InvalidRequest, type PayloadTooLarge, type UnsupportedMediaType } from "../domain/errors.ts"
-import { queryPairs } from "../domain/RowText.ts"
-import { type CallBody } from "../domain/RoutineCall.ts"
+import { queryPairs } from "../domain/sql/Names.ts"
+import { type CallBody } from "../domain/rows/functions/Call.ts"
 import { bodyBytes, type JsonBody, jsonBody, rowBodyLimit, uncoded } from "./Body.ts"
 
 type Request = HttpServerRequest.HttpServerRequest

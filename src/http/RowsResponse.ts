@@ -1,5 +1,5 @@
 import { Cookies, HttpServerResponse } from "effect/http"
-import { type ChosenResponse } from "../domain/ResponseSettings.ts"
+import { type ChosenResponse } from "../domain/rows/ResponseSettings.ts"
 import { type FunctionAnswer } from "../services/Functions.ts"
 import { type RowsAnswer } from "../services/Rows.ts"
 import { type RowSettings } from "../services/RowSettings.ts"

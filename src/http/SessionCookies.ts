@@ -1,6 +1,6 @@
 import { Effect, Redacted } from "effect"
 import { Cookies, HttpEffect, HttpServerResponse } from "effect/http"
-import { type Credential } from "../domain/Identity.ts"
+import { type Credential } from "../domain/identity/Identity.ts"
 
 /** Ours, for apps that have a session token, and the idp's own. */
 const tokenCookie = "svc_session"

@@ -1,7 +1,7 @@
 import { Context, Effect } from "effect"
 import { type HttpServerRequest } from "effect/http"
 import { type InvalidRequest } from "../domain/errors.ts"
-import { type Visitor } from "../domain/Visitor.ts"
+import { type Visitor } from "../domain/identity/Visitor.ts"
 import { type IdentitySettings } from "../services/IdentitySettings.ts"
 import { clientAddress } from "./ClientAddress.ts"
 import { isOurs, isSecure, ownAddress } from "./Origins.ts"

@@ -1,6 +1,6 @@
 import { Clock, Effect, Exit, Fiber } from "effect"
 import { type Forbidden, type Unavailable } from "../domain/errors.ts"
-import { quoteName } from "../domain/RowText.ts"
+import { quoteName } from "../domain/sql/Names.ts"
 import { type CopyPlan } from "./BranchRoom.ts"
 import { copyFailure, sessionsSql } from "./BranchSource.ts"
 import { type MainSessions } from "./MainSessions.ts"

@@ -1,6 +1,6 @@
 import { Clock, Effect, Exit, Layer, Scope, Semaphore, Stream } from "effect"
-import { backupsLock, branchesLock, migrationsLock } from "../domain/AdvisoryLocks.ts"
-import { closeMainSql } from "../domain/BranchSql.ts"
+import { backupsLock, branchesLock, migrationsLock } from "../domain/sql/AdvisoryLocks.ts"
+import { closeMainSql } from "../domain/branches/BranchSql.ts"
 import { Conflict } from "../domain/errors.ts"
 import { text } from "../domain/Settings.ts"
 import { BackupFiles } from "../services/BackupFiles.ts"

@@ -1,8 +1,8 @@
 import { Effect, Schedule } from "effect"
-import { type BranchNames } from "../domain/Branch.ts"
-import { unsubscribeSql } from "../domain/BranchSql.ts"
+import { type BranchNames } from "../domain/branches/Branch.ts"
+import { unsubscribeSql } from "../domain/branches/BranchSql.ts"
 import { Unavailable } from "../domain/errors.ts"
-import { quoteName } from "../domain/RowText.ts"
+import { quoteName } from "../domain/sql/Names.ts"
 import { type Login } from "./Login.ts"
 import { connectAside, type Refused, type SideConnection } from "./SideConnection.ts"
 

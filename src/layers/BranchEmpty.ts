@@ -1,6 +1,6 @@
 import { Effect, Schedule } from "effect"
-import { branchFillLock } from "../domain/AdvisoryLocks.ts"
-import { quoteName } from "../domain/RowText.ts"
+import { branchFillLock } from "../domain/sql/AdvisoryLocks.ts"
+import { quoteName } from "../domain/sql/Names.ts"
 import { DumpFailed } from "../services/DumpTools.ts"
 import { type Login } from "./Login.ts"
 import { connectAside, type SideConnection } from "./SideConnection.ts"

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { type BranchNames } from "../domain/Branch.ts"
+import { type BranchNames } from "../domain/branches/Branch.ts"
 import {
   bypassSql,
   defaultRightsSql,
@@ -8,8 +8,8 @@ import {
   rolesSql,
   settingsSql,
   strippingSql
-} from "../domain/BranchSql.ts"
-import { quoteName } from "../domain/RowText.ts"
+} from "../domain/branches/BranchSql.ts"
+import { quoteName } from "../domain/sql/Names.ts"
 import { type BranchPasswords } from "../services/BranchDatabases.ts"
 import { copyFailure } from "./BranchSource.ts"
 import { type Login } from "./Login.ts"

@@ -1,8 +1,8 @@
 import { Effect, Redacted } from "effect"
 import { Worker } from "node:worker_threads"
-import { paramOf } from "../domain/ConnectionParams.ts"
-import { type SslMode, sslModeOf } from "../domain/ConnectionTargets.ts"
-import { type ConnectionUrl } from "../domain/ConnectionUrl.ts"
+import { paramOf } from "../domain/connections/Params.ts"
+import { type SslMode, sslModeOf } from "../domain/connections/Targets.ts"
+import { type ConnectionUrl } from "../domain/connections/Url.ts"
 import { type ProbeAddress, ProbeFailure, type ProbeSuccess, Refused, socketFailure } from "./ConnectionProbeFailure.ts"
 import type { SignInReply, SignInTask } from "./ConnectionProbeWorker.ts"
 

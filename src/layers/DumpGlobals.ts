@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { quoteName } from "../domain/RowText.ts"
+import { quoteName } from "../domain/sql/Names.ts"
 import { type Login } from "./Login.ts"
 import { asOutage, connectAside, type SideConnection } from "./SideConnection.ts"
 

@@ -1,6 +1,6 @@
 import { Clock, Effect, Layer } from "effect"
-import { type FlagEnvironment } from "../domain/FlagEnvironment.ts"
-import { type FlagContext } from "../domain/FlagResult.ts"
+import { type FlagEnvironment } from "../domain/flags/Environment.ts"
+import { type FlagContext } from "../domain/flags/Result.ts"
 import { FlagEngine } from "../services/FlagEngine.ts"
 import { FlagSets } from "../services/FlagSets.ts"
 import { allFlags } from "./flags/AllFlags.ts"

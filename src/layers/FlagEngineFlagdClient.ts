@@ -1,7 +1,7 @@
 import { Data, Effect } from "effect"
-import { type FlagEnvironment } from "../domain/FlagEnvironment.ts"
-import { type FlagContext, type FlagResult } from "../domain/FlagResult.ts"
-import { ofrepBodyLimit } from "../domain/Ofrep.ts"
+import { type FlagEnvironment } from "../domain/flags/Environment.ts"
+import { type FlagContext, type FlagResult } from "../domain/flags/Result.ts"
+import { ofrepBodyLimit } from "../domain/flags/Ofrep.ts"
 import { type FlagdFlag, readFlag, readFlags } from "./FlagEngineFlagdReplies.ts"
 import { makeUpstreamWith, type UpstreamAnswer, type UpstreamFailure } from "./UpstreamHttp.ts"
 

@@ -1,7 +1,7 @@
-import { type FlagEnvironment } from "../domain/FlagEnvironment.ts"
-import { jsonProblems } from "../domain/FlagJson.ts"
-import { type FlagResult, type FlagSetMetadata, type FlagValue } from "../domain/FlagResult.ts"
-import { isJsonObject } from "../domain/JsonObject.ts"
+import { type FlagEnvironment } from "../domain/flags/Environment.ts"
+import { jsonProblems } from "../domain/flags/Json.ts"
+import { type FlagResult, type FlagSetMetadata, type FlagValue } from "../domain/flags/Result.ts"
+import { isJsonObject } from "../domain/text/JsonObject.ts"
 
 /** What flagd says of one flag; "missing": it has no such flag in that environment. */
 export type FlagdFlag = FlagResult | "missing"

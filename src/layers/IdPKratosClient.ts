@@ -1,6 +1,6 @@
 import { Effect, Redacted, Schema } from "effect"
 import { BadGateway, GatewayTimeout, Unauthorized } from "../domain/errors.ts"
-import { type Credential } from "../domain/Identity.ts"
+import { type Credential } from "../domain/identity/Identity.ts"
 import { type IdPTrouble, type RelayedCookies } from "../services/IdP.ts"
 import { type IdPAddress } from "./IdPAddress.ts"
 import { notConfigured } from "../services/IdP.ts"

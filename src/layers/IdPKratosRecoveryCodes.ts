@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { Conflict } from "../domain/errors.ts"
-import { type Credential } from "../domain/Identity.ts"
+import { type Credential } from "../domain/identity/Identity.ts"
 import { type Kratos } from "./IdPKratosClient.ts"
 import { beginSettings, inputs, openSettings, submitSettings, textContext } from "./IdPKratosFlows.ts"
 import { methodDisabled } from "./IdPKratosRefusal.ts"

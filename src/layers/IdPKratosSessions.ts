@@ -1,6 +1,11 @@
 import { Effect, Redacted, Schema } from "effect"
 import { NotFound } from "../domain/errors.ts"
-import { type Credential, type Identity, type IdentitySession, type SessionSummary } from "../domain/Identity.ts"
+import {
+  type Credential,
+  type Identity,
+  type IdentitySession,
+  type SessionSummary
+} from "../domain/identity/Identity.ts"
 import { decoded, type Kratos, type KratosCall, relayed, unauthenticated } from "./IdPKratosClient.ts"
 import { isUuid } from "./IdPKratosFlows.ts"
 import { sessionRefused } from "./IdPKratosRefusal.ts"

@@ -1,6 +1,6 @@
 import { Effect, Schema } from "effect"
 import { InvalidRequest, Unauthorized } from "../domain/errors.ts"
-import { credentialIdOf } from "../domain/WebAuthnCredential.ts"
+import { credentialIdOf } from "../domain/identity/WebAuthnCredential.ts"
 import { decoded, type Kratos, relayed } from "./IdPKratosClient.ts"
 import { beginLogin, isUuid, type Meaning, optionsOf, post } from "./IdPKratosFlows.ts"
 import { flowExpired, flowNotFound, flowRefused, methodDisabled, refusalOf } from "./IdPKratosRefusal.ts"

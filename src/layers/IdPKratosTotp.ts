@@ -1,6 +1,6 @@
 import { Effect, Redacted } from "effect"
 import { Conflict, InvalidRequest, NotFound } from "../domain/errors.ts"
-import { type Credential } from "../domain/Identity.ts"
+import { type Credential } from "../domain/identity/Identity.ts"
 import { type Kratos } from "./IdPKratosClient.ts"
 import { beginSettings, inputs, submitSettings, textContext } from "./IdPKratosFlows.ts"
 import { flowExpired, methodDisabled } from "./IdPKratosRefusal.ts"

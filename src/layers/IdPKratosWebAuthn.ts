@@ -1,12 +1,12 @@
 import { Effect } from "effect"
 import { Conflict, InvalidRequest, NotFound } from "../domain/errors.ts"
-import { type Credential } from "../domain/Identity.ts"
+import { type Credential } from "../domain/identity/Identity.ts"
 import { type RelayedCookies } from "../services/IdP.ts"
 import { type Kratos } from "./IdPKratosClient.ts"
 import { beginSettings, inputs, type Meaning, optionsOf, submitSettings } from "./IdPKratosFlows.ts"
 import { flowExpired, methodDisabled } from "./IdPKratosRefusal.ts"
 import { type Node } from "./IdPKratosWire.ts"
-import { credentialIdOf } from "../domain/WebAuthnCredential.ts"
+import { credentialIdOf } from "../domain/identity/WebAuthnCredential.ts"
 
 const invalid = () => new InvalidRequest({ error: "The security key's answer does not hold", code: "INVALID_WEBAUTHN" })
 const notFound = () => new NotFound({ error: "There is no such security key", code: "WEBAUTHN_NOT_FOUND" })

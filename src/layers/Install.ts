@@ -2,8 +2,8 @@ import { PgMigrator } from "@effect/sql-pg"
 import { Data, Effect, Redacted } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { randomBytes } from "node:crypto"
-import { installLock } from "../domain/AdvisoryLocks.ts"
-import { quoteName } from "../domain/RowText.ts"
+import { installLock } from "../domain/sql/AdvisoryLocks.ts"
+import { quoteName } from "../domain/sql/Names.ts"
 import { migrations } from "./OwnMigrations.ts"
 
 /** The database lacks something only its administrator can give; the message says exactly what. */

@@ -3,7 +3,7 @@ import { createHash, hash } from "node:crypto"
 import { createReadStream } from "node:fs"
 import { realpath, stat } from "node:fs/promises"
 import { sep } from "node:path"
-import { type MigrationLayout } from "../domain/Migration.ts"
+import { type MigrationLayout } from "../domain/migrations/Migration.ts"
 
 /** In bytes. */
 export const largestFile = 16 * 1024 * 1024

@@ -1,8 +1,13 @@
 import { type Dirent } from "node:fs"
 import { readdir, readFile } from "node:fs/promises"
 import { join } from "node:path"
-import { byName, type MigrationFile, type MigrationFolder, type MigrationLayout } from "../domain/Migration.ts"
-import { drizzleMillis, type JournalEntry, journalEntries } from "../domain/MigrationJournal.ts"
+import {
+  byName,
+  type MigrationFile,
+  type MigrationFolder,
+  type MigrationLayout
+} from "../domain/migrations/Migration.ts"
+import { drizzleMillis, type JournalEntry, journalEntries } from "../domain/migrations/Journal.ts"
 import { checksumOf, largestFile, otherLineEnds, placeOf, streamedChecksum, tooLarge } from "./MigrationContent.ts"
 
 /** The message says what is wrong. */

@@ -1,6 +1,6 @@
 import { Effect, Redacted, type Scope } from "effect"
 import { BadGateway, GatewayTimeout } from "../domain/errors.ts"
-import { isJsonObject } from "../domain/JsonObject.ts"
+import { isJsonObject } from "../domain/text/JsonObject.ts"
 import { type OAuth2Address } from "./OAuth2Address.ts"
 import { type Reader } from "./OAuth2HydraReplies.ts"
 import { oneLine } from "./OAuth2HydraText.ts"

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { randomBytes } from "node:crypto"
 import { InvalidRequest } from "../domain/errors.ts"
-import { isJsonObject, type JsonObject } from "../domain/JsonObject.ts"
+import { isJsonObject, type JsonObject } from "../domain/text/JsonObject.ts"
 import { type OAuth2 } from "../services/OAuth2.ts"
 import { type Hydra } from "./OAuth2HydraCalls.ts"
 import { badFields, knownClient, noSuchClient } from "./OAuth2HydraClients.ts"

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { type ConsentSession } from "../domain/OAuth2.ts"
+import { type ConsentSession } from "../domain/oauth2/OAuth2.ts"
 import { type OAuth2 } from "../services/OAuth2.ts"
 import { type Hydra, noMeaning } from "./OAuth2HydraCalls.ts"
 import { readConsents } from "./OAuth2HydraReplies.ts"

@@ -1,12 +1,12 @@
 import { Option, Schema } from "effect"
-import { isJsonObject, type JsonObject } from "../domain/JsonObject.ts"
+import { isJsonObject, type JsonObject } from "../domain/text/JsonObject.ts"
 import {
   type ConsentRequest,
   type ConsentSession,
   type LoginRequest,
   type LogoutRequest,
   type OAuth2Client
-} from "../domain/OAuth2.ts"
+} from "../domain/oauth2/OAuth2.ts"
 import { type Onward } from "../services/OAuth2.ts"
 
 /** What is used of the server's answers. What it may leave out or answer null to has a default. */

@@ -1,5 +1,5 @@
-import { isJsonObject } from "../domain/JsonObject.ts"
-import { isPlainText } from "../domain/StorableText.ts"
+import { isJsonObject } from "../domain/text/JsonObject.ts"
+import { isPlainText } from "../domain/text/StorableText.ts"
 
 /** JSON deeper than this is nobody's metadata, and servers refuse it in ways of their own. */
 const maxDepth = 64

@@ -7,8 +7,8 @@ import {
   UploadPartCommand
 } from "@aws-sdk/client-s3"
 import { Effect } from "effect"
-import { decodeHeaderText } from "../domain/StorageHeaderText.ts"
-import { type ObjectRecord } from "../domain/StorageMetadata.ts"
+import { decodeHeaderText } from "../domain/storage/HeaderText.ts"
+import { type ObjectRecord } from "../domain/storage/Metadata.ts"
 import { type ObjectStore, type StoreError } from "../services/ObjectStore.ts"
 import { type S3, told } from "./ObjectStoreS3Client.ts"
 import { S3Failure } from "./ObjectStoreS3Errors.ts"

@@ -6,7 +6,7 @@ import {
 } from "@aws-sdk/client-s3"
 import { Effect } from "effect"
 import { BadGateway } from "../domain/errors.ts"
-import { type UploadedPart } from "../domain/StorageUpload.ts"
+import { type UploadedPart } from "../domain/storage/Upload.ts"
 import { type ObjectStore, type UploadOf } from "../services/ObjectStore.ts"
 import { type S3 } from "./ObjectStoreS3Client.ts"
 

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
-import { DumpScript } from "../domain/DumpScript.ts"
-import { type DumpStatement } from "../domain/DumpStatement.ts"
+import { DumpScript } from "../domain/dumps/Script.ts"
+import { type DumpStatement } from "../domain/dumps/Statement.ts"
 import { type DumpFailed, type OnProgress } from "../services/DumpTools.ts"
 import { type Login } from "./Login.ts"
 import { openDump } from "./PlainRestoreFile.ts"

@@ -1,7 +1,7 @@
 import { Effect, Exit, type Scope } from "effect"
 import { type EventEmitter } from "node:events"
 import { Client } from "pg"
-import { type DumpStatement } from "../domain/DumpStatement.ts"
+import { type DumpStatement } from "../domain/dumps/Statement.ts"
 import { DumpFailed } from "../services/DumpTools.ts"
 import { cancelRequest } from "./CancelRequest.ts"
 import { type Login, pgConfig } from "./Login.ts"

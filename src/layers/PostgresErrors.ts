@@ -1,7 +1,7 @@
 import { type SqlError } from "effect/sql/SqlError"
 import { DatabaseError, Unavailable } from "../domain/errors.ts"
-import { raisedAnswer, statusText } from "../domain/RaisedAnswer.ts"
-import { statusOf } from "../domain/SqlState.ts"
+import { raisedAnswer, statusText } from "../domain/rows/RaisedAnswer.ts"
+import { statusOf } from "../domain/sql/States.ts"
 
 /** The fields of a PostgreSQL ErrorResponse that both drivers hang on their errors. */
 interface ServerError {

@@ -1,6 +1,6 @@
 import { Effect, Layer, Redacted } from "effect"
 import { randomBytes } from "node:crypto"
-import { readEncryptionKey } from "../domain/SealedText.ts"
+import { readEncryptionKey } from "../domain/connections/SealedText.ts"
 import { secret, SettingError } from "../domain/Settings.ts"
 import { EncryptionKeys } from "../services/EncryptionKeys.ts"
 import { JwtSecret } from "../services/Tokens.ts"

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { type EventEmitter } from "node:events"
 import { Client, type Submittable } from "pg"
-import { largestResult } from "../domain/SqlResult.ts"
+import { largestResult } from "../domain/sql/Result.ts"
 import { cancelRequest } from "./CancelRequest.ts"
 import { type Login, pgConfig } from "./Login.ts"
 import { ResetQuery, type RowsQuery } from "./SqlQuery.ts"

@@ -1,5 +1,5 @@
 import { type Connection } from "pg"
-import { leadingKeyword } from "../domain/SqlText.ts"
+import { leadingKeyword } from "../domain/sql/Statements.ts"
 import { type RawResult } from "../services/Db.ts"
 import { type Done, type Follower, type RowDescription, Submitted } from "./Submitted.ts"
 

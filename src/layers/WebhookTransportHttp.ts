@@ -4,7 +4,7 @@ import { Agent, type ClientRequest, type IncomingMessage, request as requestHttp
 import { Agent as AgentTls, request as requestHttps } from "node:https"
 import { isIP, type LookupFunction, type Socket } from "node:net"
 import { isPublicAddress } from "../domain/PublicAddress.ts"
-import { loggedText, readBytes, type WebhookReply } from "../domain/WebhookReply.ts"
+import { loggedText, readBytes, type WebhookReply } from "../domain/webhooks/Reply.ts"
 import { WebhookSettings } from "../services/WebhookSettings.ts"
 import { type WebhookRequest, WebhookTransport } from "../services/WebhookTransport.ts"
 import { errorCode } from "./StartError.ts"

@@ -1,6 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import { type Unavailable } from "../domain/errors.ts"
-import { openApiDocument } from "../domain/OpenApiDocument.ts"
+import { openApiDocument } from "../domain/schema/openapi/Document.ts"
 import { type Actor, type Database } from "./Db.ts"
 import { RowSettings } from "./RowSettings.ts"
 import { SchemaOutlines, type Written } from "./SchemaOutlines.ts"

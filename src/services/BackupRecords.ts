@@ -1,8 +1,8 @@
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { type Backup, type BackupId } from "../domain/Backup.ts"
+import { type Backup, type BackupId } from "../domain/backups/Backup.ts"
 import { NotFound, type Unavailable } from "../domain/errors.ts"
-import { isoSql } from "../domain/IsoSql.ts"
+import { isoSql } from "../domain/sql/IsoTimestamp.ts"
 import { onOwnTables } from "./OwnTables.ts"
 
 const restores = `(select coalesce(json_agg(json_build_object('branch_id', branch_id, 'status', status,

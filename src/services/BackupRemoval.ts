@@ -1,5 +1,5 @@
 import { Clock, Context, Effect, Layer } from "effect"
-import { type Backup, type BackupId, globalsFile } from "../domain/Backup.ts"
+import { type Backup, type BackupId, globalsFile } from "../domain/backups/Backup.ts"
 import { Conflict, type NotFound, Unavailable } from "../domain/errors.ts"
 import { BackupCopies } from "./BackupCopies.ts"
 import { BackupFiles } from "./BackupFiles.ts"

@@ -1,6 +1,6 @@
 import { Cause, Clock, Context, Deferred, Effect, Exit, FiberSet, Latch, Layer, Ref, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
-import { type BackupId, globalsFile, newBackupFile, partialFile } from "../domain/Backup.ts"
+import { type BackupId, globalsFile, newBackupFile, partialFile } from "../domain/backups/Backup.ts"
 import { type Conflict, type Unavailable } from "../domain/errors.ts"
 import { BackupCopies } from "./BackupCopies.ts"
 import { BackupFiles } from "./BackupFiles.ts"

@@ -1,5 +1,5 @@
 import { Clock, Cron, Effect, Layer, Schedule } from "effect"
-import { scheduledLabel } from "../domain/Backup.ts"
+import { scheduledLabel } from "../domain/backups/Backup.ts"
 import { BackupRecords } from "./BackupRecords.ts"
 import { BackupRemoval } from "./BackupRemoval.ts"
 import { BackupRuns } from "./BackupRuns.ts"

@@ -1,5 +1,5 @@
 import { Context, Effect, Layer, type Scope, type Stream } from "effect"
-import { type BackupId, partialFile } from "../domain/Backup.ts"
+import { type BackupId, partialFile } from "../domain/backups/Backup.ts"
 import { Conflict, NotFound, type Unavailable } from "../domain/errors.ts"
 import { BackupFiles, type ByteRange, type FileTrouble } from "./BackupFiles.ts"
 import { type BackupPlace, BackupRecords } from "./BackupRecords.ts"

@@ -1,7 +1,7 @@
 import { Clock, Context, Effect, Exit, Layer, Scope } from "effect"
 import { SqlClient, type SqlConnection } from "effect/sql"
-import { backupRunLock, backupsLock } from "../domain/AdvisoryLocks.ts"
-import { type BackupId } from "../domain/Backup.ts"
+import { backupRunLock, backupsLock } from "../domain/sql/AdvisoryLocks.ts"
+import { type BackupId } from "../domain/backups/Backup.ts"
 import { Conflict, Unavailable } from "../domain/errors.ts"
 import { onOwnTables } from "./OwnTables.ts"
 

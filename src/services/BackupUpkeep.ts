@@ -1,7 +1,7 @@
 import { Effect, Layer, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
-import { backupRunLock } from "../domain/AdvisoryLocks.ts"
-import { globalsFile, parsePartial, partialFile } from "../domain/Backup.ts"
+import { backupRunLock } from "../domain/sql/AdvisoryLocks.ts"
+import { globalsFile, parsePartial, partialFile } from "../domain/backups/Backup.ts"
 import { BackupFiles } from "./BackupFiles.ts"
 import { onOwnTables } from "./OwnTables.ts"
 

@@ -1,5 +1,5 @@
 import { Context, Effect, Layer } from "effect"
-import { type Backup, type BackupId, type NewBackup } from "../domain/Backup.ts"
+import { type Backup, type BackupId, type NewBackup } from "../domain/backups/Backup.ts"
 import { type Conflict, type Forbidden, type NotFound, type Unavailable } from "../domain/errors.ts"
 import { BackupRecords } from "./BackupRecords.ts"
 import { BackupRemoval } from "./BackupRemoval.ts"

@@ -1,5 +1,5 @@
 import { Context, type Effect, type Scope } from "effect"
-import { type BranchNames, type ServerPlace } from "../domain/Branch.ts"
+import { type BranchNames, type ServerPlace } from "../domain/branches/Branch.ts"
 import { type Conflict, type Forbidden, type Unavailable } from "../domain/errors.ts"
 import { type DumpFailed } from "./DumpTools.ts"
 

@@ -1,5 +1,5 @@
 import { Context, Effect, Layer } from "effect"
-import { branchNames } from "../domain/Branch.ts"
+import { branchNames } from "../domain/branches/Branch.ts"
 import { type Unavailable } from "../domain/errors.ts"
 import { BranchDatabases } from "./BranchDatabases.ts"
 import { BranchRecords } from "./BranchRecords.ts"

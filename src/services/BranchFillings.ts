@@ -1,5 +1,11 @@
 import { Cause, Context, Deferred, Effect, Exit, Fiber, Layer, Scope } from "effect"
-import { type Branch, branchNames, type NewBranch, newBranchDatabase, newBranchPassword } from "../domain/Branch.ts"
+import {
+  type Branch,
+  branchNames,
+  type NewBranch,
+  newBranchDatabase,
+  newBranchPassword
+} from "../domain/branches/Branch.ts"
 import { type Conflict, type Forbidden, type Unavailable } from "../domain/errors.ts"
 import { BranchDatabases } from "./BranchDatabases.ts"
 import { BranchEndings } from "./BranchEndings.ts"

@@ -1,9 +1,9 @@
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { branchesLock, branchFillLock } from "../domain/AdvisoryLocks.ts"
-import { type Branch, type BranchId, branchNames, connectionString, type NewBranch } from "../domain/Branch.ts"
+import { branchesLock, branchFillLock } from "../domain/sql/AdvisoryLocks.ts"
+import { type Branch, type BranchId, branchNames, connectionString, type NewBranch } from "../domain/branches/Branch.ts"
 import { NotFound, type Unavailable } from "../domain/errors.ts"
-import { isoSql } from "../domain/IsoSql.ts"
+import { isoSql } from "../domain/sql/IsoTimestamp.ts"
 import { BranchDatabases } from "./BranchDatabases.ts"
 import { onOwnTables } from "./OwnTables.ts"
 

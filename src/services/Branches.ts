@@ -6,7 +6,7 @@ import {
   type NewBranch,
   newBranchDatabase,
   newBranchPassword
-} from "../domain/Branch.ts"
+} from "../domain/branches/Branch.ts"
 import { Conflict, type Forbidden, type NotFound, Unavailable } from "../domain/errors.ts"
 import { BranchDatabases } from "./BranchDatabases.ts"
 import { BranchEndings } from "./BranchEndings.ts"

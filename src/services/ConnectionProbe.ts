@@ -1,6 +1,6 @@
 import { Context, type Effect } from "effect"
-import { type ConnectionCheck } from "../domain/Connection.ts"
-import { type ConnectionUrl } from "../domain/ConnectionUrl.ts"
+import { type ConnectionCheck } from "../domain/connections/Connection.ts"
+import { type ConnectionUrl } from "../domain/connections/Url.ts"
 
 /**
  * Port: tries a connection string, for 5 seconds at most. A server that is not on the public Internet is refused unless

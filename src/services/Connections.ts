@@ -6,11 +6,11 @@ import {
   type ConnectionCheck,
   type ConnectionId,
   type NewConnection
-} from "../domain/Connection.ts"
-import { type ConnectionUrl, readConnectionUrl } from "../domain/ConnectionUrl.ts"
+} from "../domain/connections/Connection.ts"
+import { type ConnectionUrl, readConnectionUrl } from "../domain/connections/Url.ts"
 import { Conflict, NotFound, Unavailable } from "../domain/errors.ts"
-import { isoSql } from "../domain/IsoSql.ts"
-import { seal, unseal } from "../domain/SealedText.ts"
+import { isoSql } from "../domain/sql/IsoTimestamp.ts"
+import { seal, unseal } from "../domain/connections/SealedText.ts"
 import { ConnectionProbe } from "./ConnectionProbe.ts"
 import { EncryptionKeys } from "./EncryptionKeys.ts"
 import { onOwnTables } from "./OwnTables.ts"

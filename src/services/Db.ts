@@ -1,7 +1,7 @@
 import { Context, type Effect, type Redacted, type Scope } from "effect"
 import { type DatabaseError, type Unavailable } from "../domain/errors.ts"
-import { type RequestContext } from "../domain/Preferences.ts"
-import { type ResponseSettings } from "../domain/ResponseSettings.ts"
+import { type RequestContext } from "../domain/rows/Preferences.ts"
+import { type ResponseSettings } from "../domain/rows/ResponseSettings.ts"
 
 /** Whom a statement runs as. `claims` and `sub` become `request.jwt.claims` and `request.jwt.sub`; "" without a JWT. */
 export interface Actor {

@@ -1,5 +1,5 @@
 import { Context } from "effect"
-import { type EncryptionKey } from "../domain/SealedText.ts"
+import { type EncryptionKey } from "../domain/connections/SealedText.ts"
 
 /**
  * What secrets are kept under (docs/configuration.md: SVC_ENCRYPTION_KEY). `current` is undefined when none is

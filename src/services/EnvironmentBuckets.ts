@@ -1,7 +1,7 @@
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Conflict, Unavailable } from "../domain/errors.ts"
-import { type Bucket } from "../domain/StorageBucket.ts"
+import { type Bucket } from "../domain/storage/Bucket.ts"
 import { ObjectStore, type StoreError } from "./ObjectStore.ts"
 import { onOwnTables } from "./OwnTables.ts"
 

@@ -1,5 +1,5 @@
 import { Context, Effect, Layer } from "effect"
-import { isBucketStart, isProjectId, isSchemaStart, type Project } from "../domain/Environment.ts"
+import { isBucketStart, isProjectId, isSchemaStart, type Project } from "../domain/environments/Environment.ts"
 import { integer, SettingError, text } from "../domain/Settings.ts"
 
 const checked = (name: string, fallback: string, may: string, isGood: (value: string) => boolean) =>

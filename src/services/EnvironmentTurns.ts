@@ -1,6 +1,6 @@
 import { Clock, Context, Effect, Layer, Semaphore } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { environmentsLock } from "../domain/AdvisoryLocks.ts"
+import { environmentsLock } from "../domain/sql/AdvisoryLocks.ts"
 import { Forbidden, InvalidRequest, Unavailable } from "../domain/errors.ts"
 import { onOwnTables } from "./OwnTables.ts"
 

@@ -8,11 +8,11 @@ import {
   type NewEnvironment,
   schemaNameOf,
   slugFault
-} from "../domain/Environment.ts"
+} from "../domain/environments/Environment.ts"
 import { Conflict, Forbidden, InvalidRequest, NotFound, type Unavailable } from "../domain/errors.ts"
-import { isoSql } from "../domain/IsoSql.ts"
-import { type JsonObject } from "../domain/JsonObject.ts"
-import { quoteName } from "../domain/RowText.ts"
+import { isoSql } from "../domain/sql/IsoTimestamp.ts"
+import { type JsonObject } from "../domain/text/JsonObject.ts"
+import { quoteName } from "../domain/sql/Names.ts"
 import { EnvironmentBuckets } from "./EnvironmentBuckets.ts"
 import { EnvironmentSettings } from "./EnvironmentSettings.ts"
 import { EnvironmentTurns, refused, sqlState } from "./EnvironmentTurns.ts"

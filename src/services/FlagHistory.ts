@@ -1,7 +1,7 @@
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { NotFound, type Unavailable } from "../domain/errors.ts"
-import { isoSql } from "../domain/IsoSql.ts"
+import { isoSql } from "../domain/sql/IsoTimestamp.ts"
 import { onOwnTables } from "./OwnTables.ts"
 
 /** Bytes of documents in one page; an entry that is larger has a page of its own. */

@@ -1,20 +1,20 @@
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { type Author } from "../domain/Author.ts"
-import { type FlagEnvironment } from "../domain/FlagEnvironment.ts"
-import { type FlagProblem, problemLines } from "../domain/FlagProblem.ts"
-import { flagProblems, segmentProblems } from "../domain/FlagProblems.ts"
-import { type FlagSegmentChange, type NewFlagSegment } from "../domain/FlagSegment.ts"
+import { type FlagEnvironment } from "../domain/flags/Environment.ts"
+import { type FlagProblem, problemLines } from "../domain/flags/Problem.ts"
+import { flagProblems, segmentProblems } from "../domain/flags/Problems.ts"
+import { type FlagSegmentChange, type NewFlagSegment } from "../domain/flags/Segment.ts"
 import {
   changedSegment,
   createdSegment,
   environmentsUsing,
   segmentRepeatProblems,
   type StoredSegment
-} from "../domain/FlagSegmentEdits.ts"
-import { FlagSegmentsInlined, segmentsUsedBy } from "../domain/FlagSegmentsInlined.ts"
+} from "../domain/flags/SegmentEdits.ts"
+import { FlagSegmentsInlined, segmentsUsedBy } from "../domain/flags/SegmentsInlined.ts"
 import { Conflict, InvalidRequest, NotFound, PreconditionFailed, type Unavailable } from "../domain/errors.ts"
-import { type JsonObject } from "../domain/JsonObject.ts"
+import { type JsonObject } from "../domain/text/JsonObject.ts"
 import { type Expected, isExpected, type Shown } from "../domain/Revision.ts"
 import { breather } from "./Breather.ts"
 import { FlagRecords } from "./FlagRecords.ts"

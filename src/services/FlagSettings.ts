@@ -1,5 +1,5 @@
 import { Context, Effect, Layer } from "effect"
-import { type FlagEnvironment, flagEnvironments } from "../domain/FlagEnvironment.ts"
+import { type FlagEnvironment, flagEnvironments } from "../domain/flags/Environment.ts"
 import { flag, integer, list, oneOf, SettingError, text } from "../domain/Settings.ts"
 
 /** FLAGS_* and SVC_FLAGS_*, read before anything is started (docs/configuration.md). */

@@ -1,6 +1,6 @@
 import { Clock, Effect, Layer, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
-import { flagEnvironments } from "../domain/FlagEnvironment.ts"
+import { flagEnvironments } from "../domain/flags/Environment.ts"
 import { FlagSets } from "./FlagSets.ts"
 
 /** Rows of one statement. */

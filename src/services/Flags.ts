@@ -1,7 +1,7 @@
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { type Author } from "../domain/Author.ts"
-import { type FlagChange, type FlagPromotion, type NewFlag } from "../domain/Flag.ts"
+import { type FlagChange, type FlagPromotion, type NewFlag } from "../domain/flags/Flag.ts"
 import {
   changedFlag,
   createdFlag,
@@ -12,10 +12,10 @@ import {
   type StoredFlag,
   toggledFlag,
   touchedEnvironments
-} from "../domain/FlagEdits.ts"
-import { type FlagEnvironment, flagEnvironments } from "../domain/FlagEnvironment.ts"
-import { type FlagProblem, problemLines } from "../domain/FlagProblem.ts"
-import { flagProblems } from "../domain/FlagProblems.ts"
+} from "../domain/flags/Edits.ts"
+import { type FlagEnvironment, flagEnvironments } from "../domain/flags/Environment.ts"
+import { type FlagProblem, problemLines } from "../domain/flags/Problem.ts"
+import { flagProblems } from "../domain/flags/Problems.ts"
 import { Conflict, InvalidRequest, NotFound, PreconditionFailed, type Unavailable } from "../domain/errors.ts"
 import { type Expected, isExpected, type Shown } from "../domain/Revision.ts"
 import { FlagRecords } from "./FlagRecords.ts"

@@ -1,5 +1,5 @@
 import { Context, Effect, Layer, Schema } from "effect"
-import { foreignDataLock } from "../domain/AdvisoryLocks.ts"
+import { foreignDataLock } from "../domain/sql/AdvisoryLocks.ts"
 import { Conflict, DatabaseError, Forbidden, NotFound, Unavailable } from "../domain/errors.ts"
 import {
   ForeignDataListing,
@@ -8,7 +8,7 @@ import {
   type NewForeignServer,
   type NewUserMapping,
   type UserMapping
-} from "../domain/ForeignData.ts"
+} from "../domain/foreign/ForeignData.ts"
 import {
   createMappingSql,
   createServerSql,
@@ -19,7 +19,7 @@ import {
   runHiddenSql,
   serverSql,
   shownOption
-} from "../domain/ForeignDataSql.ts"
+} from "../domain/foreign/ForeignDataSql.ts"
 import { type Session } from "./Db.ts"
 import { type ForeignFailure, foreignFailure, isTaken, serverNotFound } from "./ForeignFailures.ts"
 import { finds, ForeignSessions, valueOf } from "./ForeignSessions.ts"

@@ -1,6 +1,6 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import { TooManyRequests } from "../domain/errors.ts"
-import { SlidingWindow } from "../domain/SlidingWindow.ts"
+import { SlidingWindow } from "../domain/access/SlidingWindow.ts"
 import { monotonicMillis } from "./RateLimits.ts"
 
 /** Guesses in any 60 seconds. */

@@ -11,7 +11,12 @@ import {
   type Unauthorized,
   Unavailable
 } from "../domain/errors.ts"
-import { type Credential, type Identity, type IdentitySession, type SessionSummary } from "../domain/Identity.ts"
+import {
+  type Credential,
+  type Identity,
+  type IdentitySession,
+  type SessionSummary
+} from "../domain/identity/Identity.ts"
 
 /** The idp is not configured (503), down (502) or slow (504). */
 export type IdPTrouble = Unavailable | BadGateway | GatewayTimeout

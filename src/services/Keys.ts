@@ -1,6 +1,14 @@
 import { Clock, Context, Effect, Layer, PubSub, Queue, Schema, Stream } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
-import { ApiKey, hashOf, type KeyId, type KeyType, looksLikeKey, makeRawKey, prefixOf } from "../domain/ApiKey.ts"
+import {
+  ApiKey,
+  hashOf,
+  type KeyId,
+  type KeyType,
+  looksLikeKey,
+  makeRawKey,
+  prefixOf
+} from "../domain/access/ApiKey.ts"
 import { NotFound, Unauthorized, type Unavailable } from "../domain/errors.ts"
 import { Listener } from "./Listener.ts"
 import { onOwnTables } from "./OwnTables.ts"

@@ -1,6 +1,6 @@
 import { Conflict, type DatabaseError, Unavailable, Unprocessable } from "../domain/errors.ts"
-import { type MigrationFile } from "../domain/Migration.ts"
-import { lineAt, type MigrationScript, noTransaction, offsetOf } from "../domain/MigrationScript.ts"
+import { type MigrationFile } from "../domain/migrations/Migration.ts"
+import { lineAt, type MigrationScript, noTransaction, offsetOf } from "../domain/migrations/Script.ts"
 
 /** What a caller gets when a file can't be run to its end. */
 export type MigrationFailure = Conflict | Unprocessable | Unavailable

@@ -1,6 +1,6 @@
 import { Context, type Effect } from "effect"
 import { type Unprocessable } from "../domain/errors.ts"
-import { type MigrationFile, type MigrationFolder } from "../domain/Migration.ts"
+import { type MigrationFile, type MigrationFolder } from "../domain/migrations/Migration.ts"
 
 /** Port: the migration files. Real layer: layers/MigrationDirectory.ts, on MIGRATIONS_DIR. */
 export class MigrationFiles extends Context.Service<

@@ -1,7 +1,7 @@
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Conflict, Forbidden, type Unavailable } from "../domain/errors.ts"
-import { type AppliedMigration, type MigrationFolder } from "../domain/Migration.ts"
+import { type AppliedMigration, type MigrationFolder } from "../domain/migrations/Migration.ts"
 import {
   appliedOf,
   type HistoryPlace,
@@ -10,8 +10,8 @@ import {
   ownPlace,
   placeOfTable,
   readHistory
-} from "../domain/MigrationHistory.ts"
-import { type HistoryTable, historyTableNames, recognise, type RecognisedTable } from "../domain/MigrationTools.ts"
+} from "../domain/migrations/History.ts"
+import { type HistoryTable, historyTableNames, recognise, type RecognisedTable } from "../domain/migrations/Tools.ts"
 import { MigrationSettings } from "./MigrationSettings.ts"
 import { onOwnTables } from "./OwnTables.ts"
 

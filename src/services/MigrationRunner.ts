@@ -1,8 +1,8 @@
 import { Context, Effect, Layer } from "effect"
 import { DatabaseError, type Unavailable } from "../domain/errors.ts"
-import { type MigrationFile } from "../domain/Migration.ts"
-import { type HistoryPlace, recordOf } from "../domain/MigrationHistory.ts"
-import { keptBefore, type MigrationScript } from "../domain/MigrationScript.ts"
+import { type MigrationFile } from "../domain/migrations/Migration.ts"
+import { type HistoryPlace, recordOf } from "../domain/migrations/History.ts"
+import { keptBefore, type MigrationScript } from "../domain/migrations/Script.ts"
 import { type Actor, Db, type Session } from "./Db.ts"
 import {
   type FailedAt,

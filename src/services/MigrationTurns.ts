@@ -1,6 +1,6 @@
 import { Clock, Context, Effect, Layer, Option, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
-import { migrationsLock } from "../domain/AdvisoryLocks.ts"
+import { migrationsLock } from "../domain/sql/AdvisoryLocks.ts"
 import { Conflict, type Unavailable } from "../domain/errors.ts"
 import { onOwnTables } from "./OwnTables.ts"
 

@@ -13,10 +13,10 @@ import {
   type MigrationRun,
   type MigrationStatus,
   type MigrationText
-} from "../domain/Migration.ts"
-import { type HistoryPlace } from "../domain/MigrationHistory.ts"
-import { type MigrationScript, migrationScript } from "../domain/MigrationScript.ts"
-import { matchNames, matchTimes, type MigrationState, migrationStates, summaryOf } from "../domain/MigrationStates.ts"
+} from "../domain/migrations/Migration.ts"
+import { type HistoryPlace } from "../domain/migrations/History.ts"
+import { type MigrationScript, migrationScript } from "../domain/migrations/Script.ts"
+import { matchNames, matchTimes, type MigrationState, migrationStates, summaryOf } from "../domain/migrations/States.ts"
 import { Catalogues } from "./Catalogues.ts"
 import { Db } from "./Db.ts"
 import { type MigrationFailure } from "./MigrationFailure.ts"

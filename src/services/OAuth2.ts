@@ -14,7 +14,7 @@ import {
   type LoginRequest,
   type LogoutRequest,
   type OAuth2Client
-} from "../domain/OAuth2.ts"
+} from "../domain/oauth2/OAuth2.ts"
 
 /** The server is not configured (503), down or refuses our token (502), or slow (504). */
 export type OAuth2Trouble = Unavailable | BadGateway | GatewayTimeout

@@ -1,9 +1,9 @@
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { type ClaimsConfig } from "../domain/ClaimsConfig.ts"
-import { resolveClaims, templateProblems } from "../domain/ClaimsTemplate.ts"
+import { type ClaimsConfig } from "../domain/oauth2/ClaimsConfig.ts"
+import { resolveClaims, templateProblems } from "../domain/oauth2/ClaimsTemplate.ts"
 import { InvalidRequest, NotFound, Unavailable } from "../domain/errors.ts"
-import { type JsonObject } from "../domain/JsonObject.ts"
+import { type JsonObject } from "../domain/text/JsonObject.ts"
 import { IdP, type IdPTrouble } from "./IdP.ts"
 import { onOwnTables } from "./OwnTables.ts"
 

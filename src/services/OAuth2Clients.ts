@@ -1,8 +1,8 @@
 import { Context, Effect, Layer } from "effect"
 import { type Conflict, InvalidRequest, type NotFound } from "../domain/errors.ts"
-import { type JsonObject } from "../domain/JsonObject.ts"
-import { type OAuth2Client } from "../domain/OAuth2.ts"
-import { clientProblems, mergeProblems, metadataProblems } from "../domain/OAuth2ClientRules.ts"
+import { type JsonObject } from "../domain/text/JsonObject.ts"
+import { type OAuth2Client } from "../domain/oauth2/OAuth2.ts"
+import { clientProblems, mergeProblems, metadataProblems } from "../domain/oauth2/ClientRules.ts"
 import { OAuth2, type OAuth2Trouble } from "./OAuth2.ts"
 
 /** A client and, this once, its secret; without one it is a public client. */

@@ -1,6 +1,6 @@
 import { Context, Effect, Layer } from "effect"
-import { type LogoutRequest } from "../domain/OAuth2.ts"
-import { type Visitor } from "../domain/Visitor.ts"
+import { type LogoutRequest } from "../domain/oauth2/OAuth2.ts"
+import { type Visitor } from "../domain/identity/Visitor.ts"
 import { IdP } from "./IdP.ts"
 import { type ChallengeTrouble, OAuth2, type Onward } from "./OAuth2.ts"
 import { type ConsentTrouble, OAuth2Consents } from "./OAuth2Consents.ts"

@@ -8,12 +8,12 @@ import {
   type NotFound,
   type Unavailable
 } from "../domain/errors.ts"
-import { type Bucket } from "../domain/StorageBucket.ts"
-import { type CorsRule } from "../domain/StorageCors.ts"
-import { type ObjectRecord } from "../domain/StorageMetadata.ts"
-import { type BulkDeleted, type ObjectPage } from "../domain/StorageObject.ts"
-import { type BucketPolicy } from "../domain/StoragePolicy.ts"
-import { type CompletedParts, type UploadedPart } from "../domain/StorageUpload.ts"
+import { type Bucket } from "../domain/storage/Bucket.ts"
+import { type CorsRule } from "../domain/storage/Cors.ts"
+import { type ObjectRecord } from "../domain/storage/Metadata.ts"
+import { type BulkDeleted, type ObjectPage } from "../domain/storage/Object.ts"
+import { type BucketPolicy } from "../domain/storage/Policy.ts"
+import { type CompletedParts, type UploadedPart } from "../domain/storage/Upload.ts"
 
 /** The store does not answer, not in time, or has enough for now; or it refuses us or what was asked. */
 export type StoreError = InvalidRequest | Forbidden | NotFound | Conflict | BadGateway | Unavailable | GatewayTimeout

@@ -1,5 +1,5 @@
 import { Clock, Context, Effect, Layer } from "effect"
-import { SlidingWindow, type Taken } from "../domain/SlidingWindow.ts"
+import { SlidingWindow, type Taken } from "../domain/access/SlidingWindow.ts"
 
 /**
  * Capability: at most so many calls per API key in any 60 seconds. Counted in this process's memory:

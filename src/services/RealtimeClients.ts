@@ -1,4 +1,4 @@
-import { type EventText } from "../domain/RealtimeEvent.ts"
+import { type EventText } from "../domain/realtime/Event.ts"
 import { type Actor } from "./Db.ts"
 import { type Readers } from "./RealtimeAccess.ts"
 

@@ -1,8 +1,8 @@
 import { Effect, Result } from "effect"
-import { type Catalogue } from "../domain/Catalogue.ts"
+import { type Catalogue } from "../domain/catalogue/Catalogue.ts"
 import { type ClientError } from "../domain/errors.ts"
-import { parseRows } from "../domain/RowParser.ts"
-import { type Selected } from "../domain/RowQuery.ts"
+import { parseRows } from "../domain/rows/parse/Parser.ts"
+import { type Selected } from "../domain/rows/parse/Query.ts"
 import { type Catalogues } from "./Catalogues.ts"
 import { type Database } from "./Db.ts"
 

@@ -1,7 +1,7 @@
 import { Context, Effect, Layer } from "effect"
-import { writableSql } from "../domain/RelationSql.ts"
+import { writableSql } from "../domain/catalogue/RelationSql.ts"
 import { type ClientError, NotFound } from "../domain/errors.ts"
-import { noTable } from "../domain/RowRefusals.ts"
+import { noTable } from "../domain/rows/Refusals.ts"
 import { Catalogues } from "./Catalogues.ts"
 import { type Actor, type Database } from "./Db.ts"
 

@@ -1,14 +1,14 @@
 import { Context, Effect, Layer, Result } from "effect"
-import { type Catalogue, type Relation } from "../domain/Catalogue.ts"
+import { type Catalogue, type Relation } from "../domain/catalogue/Catalogue.ts"
 import { type ClientError, type DatabaseError, type Unavailable } from "../domain/errors.ts"
-import { type AnswerForm, type Preferences, type RequestContext } from "../domain/Preferences.ts"
-import { type ChosenResponse, nothingChosen, readResponseSettings } from "../domain/ResponseSettings.ts"
-import { type RowRange } from "../domain/RowPage.ts"
-import { parseRows } from "../domain/RowParser.ts"
-import { type RowPlan } from "../domain/RowPlan.ts"
-import { RowReads } from "../domain/RowReads.ts"
-import { checkedRefusal, noTable, notSingle } from "../domain/RowRefusals.ts"
-import { estimateSql, explainSql, type RowSql, writeSql } from "../domain/RowSql.ts"
+import { type AnswerForm, type Preferences, type RequestContext } from "../domain/rows/Preferences.ts"
+import { type ChosenResponse, nothingChosen, readResponseSettings } from "../domain/rows/ResponseSettings.ts"
+import { type RowRange } from "../domain/rows/plan/Page.ts"
+import { parseRows } from "../domain/rows/parse/Parser.ts"
+import { type RowPlan } from "../domain/rows/plan/Plan.ts"
+import { RowReads } from "../domain/rows/Reads.ts"
+import { checkedRefusal, noTable, notSingle } from "../domain/rows/Refusals.ts"
+import { estimateSql, explainSql, type RowSql, writeSql } from "../domain/rows/sql/Statement.ts"
 import {
   bodyForm,
   planDelete,
@@ -18,7 +18,7 @@ import {
   planUpsert,
   type WriteBody,
   type WriteRequest
-} from "../domain/RowWritePlanner.ts"
+} from "../domain/rows/plan/WritePlanner.ts"
 import { Catalogues } from "./Catalogues.ts"
 import { type Actor, type Answer, type Database } from "./Db.ts"
 import { lookUp } from "./RowLookup.ts"

@@ -1,8 +1,8 @@
 import { Context, Effect, Layer } from "effect"
 import { type DatabaseError, Unavailable } from "../domain/errors.ts"
-import { arrayLiteral } from "../domain/RowText.ts"
-import { type SchemaOutline } from "../domain/SchemaOutline.ts"
-import { schemaOutlineSql } from "../domain/SchemaOutlineSql.ts"
+import { arrayLiteral } from "../domain/sql/Names.ts"
+import { type SchemaOutline } from "../domain/schema/Outline.ts"
+import { schemaOutlineSql } from "../domain/schema/OutlineSql.ts"
 import { breather } from "./Breather.ts"
 import { type Actor, type Database } from "./Db.ts"
 

@@ -1,9 +1,9 @@
 import { Clock, Context, Effect, Fiber, Layer, Redacted } from "effect"
 import { createHash } from "node:crypto"
-import { adminVerdict } from "../domain/AdminRule.ts"
+import { adminVerdict } from "../domain/identity/AdminRule.ts"
 import { StepUpRequired, Unauthorized } from "../domain/errors.ts"
-import { type Credential, type IdentitySession } from "../domain/Identity.ts"
-import { type Visitor } from "../domain/Visitor.ts"
+import { type Credential, type IdentitySession } from "../domain/identity/Identity.ts"
+import { type Visitor } from "../domain/identity/Visitor.ts"
 import { IdentitySettings } from "./IdentitySettings.ts"
 import { IdP, notConfigured, type IdPTrouble, type RelayedCookies, type SessionTrouble } from "./IdP.ts"
 

@@ -6,8 +6,8 @@ import {
   type StepUpRequired,
   type TooManyRequests
 } from "../domain/errors.ts"
-import { type Credential, type IdentitySession, type SessionSummary } from "../domain/Identity.ts"
-import { type Visitor } from "../domain/Visitor.ts"
+import { type Credential, type IdentitySession, type SessionSummary } from "../domain/identity/Identity.ts"
+import { type Visitor } from "../domain/identity/Visitor.ts"
 import { GuessLimits } from "./GuessLimits.ts"
 import { type FlowTrouble, IdP, type IdPTrouble, type RelayedCookies, type SessionTrouble } from "./IdP.ts"
 import { monotonicMillis } from "./RateLimits.ts"

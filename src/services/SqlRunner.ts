@@ -1,9 +1,9 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import { DatabaseError, InvalidRequest, type Unavailable } from "../domain/errors.ts"
-import { needTypes, paramTexts } from "../domain/SqlParams.ts"
-import { largestResult, resultJson, resultTooLarge, unknownTypes } from "../domain/SqlResult.ts"
-import { checkSingle } from "../domain/SqlText.ts"
-import { lookUpTypes, type SqlType, typeOfRow } from "../domain/SqlTypes.ts"
+import { needTypes, paramTexts } from "../domain/sql/Params.ts"
+import { largestResult, resultJson, resultTooLarge, unknownTypes } from "../domain/sql/Result.ts"
+import { checkSingle } from "../domain/sql/Statements.ts"
+import { lookUpTypes, type SqlType, typeOfRow } from "../domain/sql/Types.ts"
 import { type Actor, type Database, type RawResult, type Session } from "./Db.ts"
 
 export interface SqlStatement {

@@ -1,7 +1,7 @@
 import { Context, Effect, Layer, Schedule } from "effect"
-import { type Bucket } from "../domain/StorageBucket.ts"
-import { type CorsRule } from "../domain/StorageCors.ts"
-import { type BucketPolicy } from "../domain/StoragePolicy.ts"
+import { type Bucket } from "../domain/storage/Bucket.ts"
+import { type CorsRule } from "../domain/storage/Cors.ts"
+import { type BucketPolicy } from "../domain/storage/Policy.ts"
 import { ObjectStore, type StoreError } from "./ObjectStore.ts"
 
 /** How often a bucket is emptied again because something was put into it meanwhile. */

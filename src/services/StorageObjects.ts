@@ -6,8 +6,8 @@ import {
   type MetadataChange,
   metadataBytes,
   type ObjectRecord
-} from "../domain/StorageMetadata.ts"
-import { type BulkDeleted, byteLength, type ObjectPage } from "../domain/StorageObject.ts"
+} from "../domain/storage/Metadata.ts"
+import { type BulkDeleted, byteLength, type ObjectPage } from "../domain/storage/Object.ts"
 import { ObjectStore, type PageOptions, type Presigned, type StoreError } from "./ObjectStore.ts"
 
 /** How often a change of metadata starts over because the object was replaced meanwhile. */

@@ -2,7 +2,7 @@ import { base64url, compactVerify, decodeProtectedHeader } from "jose"
 import { Clock, Context, Effect, Layer, Redacted } from "effect"
 import { flag, list, SettingError, text, url } from "../domain/Settings.ts"
 import { Unauthorized, Unavailable } from "../domain/errors.ts"
-import { type JwtClaims, leewaySeconds, readClaims } from "../domain/JwtClaims.ts"
+import { type JwtClaims, leewaySeconds, readClaims } from "../domain/access/JwtClaims.ts"
 import { KeysUnreachable, publicKeyAlgorithms, SigningKeys } from "./SigningKeys.ts"
 
 /** The secret of HS256 tokens; undefined: none are accepted. From SVC_JWT_SECRET, or generated in embedded mode. */

@@ -1,6 +1,6 @@
 import { Effect, Queue, type Scope } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { alarmLock } from "../domain/AdvisoryLocks.ts"
+import { alarmLock } from "../domain/sql/AdvisoryLocks.ts"
 import { isOutage } from "./OwnTables.ts"
 
 /** How long one try to get the lock takes at most. */

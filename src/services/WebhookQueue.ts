@@ -1,9 +1,9 @@
 import { Clock, Context, Effect, Layer, Random } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { randomUUID } from "node:crypto"
-import { claimSql, finishSql, giveBackSql, nextDueSql, renewSql } from "../domain/WebhookQueueSql.ts"
-import { isGone, isSuccess, type WebhookReply } from "../domain/WebhookReply.ts"
-import { retryAfterMillis, retryDelay } from "../domain/WebhookSchedule.ts"
+import { claimSql, finishSql, giveBackSql, nextDueSql, renewSql } from "../domain/webhooks/QueueSql.ts"
+import { isGone, isSuccess, type WebhookReply } from "../domain/webhooks/Reply.ts"
+import { retryAfterMillis, retryDelay } from "../domain/webhooks/Schedule.ts"
 import { type Outgoing } from "./WebhookSender.ts"
 import { WebhookSettings } from "./WebhookSettings.ts"
 

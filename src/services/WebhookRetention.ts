@@ -1,7 +1,7 @@
 import { Effect, Layer, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
-import { pruneLock } from "../domain/AdvisoryLocks.ts"
-import { pruneDoneSql, pruneLogsSql, pruneWaitingSql, pruneWebhooksSql } from "../domain/WebhookLogSql.ts"
+import { pruneLock } from "../domain/sql/AdvisoryLocks.ts"
+import { pruneDoneSql, pruneLogsSql, pruneWaitingSql, pruneWebhooksSql } from "../domain/webhooks/LogSql.ts"
 import { onOwnTables } from "./OwnTables.ts"
 
 /** Rows of a webhook that one statement removes. */

@@ -1,7 +1,7 @@
 import { Clock, Context, Effect, Layer } from "effect"
-import { maxPayload } from "../domain/WebhookQueueSql.ts"
-import { type WebhookReply } from "../domain/WebhookReply.ts"
-import { signatureHeaders } from "../domain/WebhookSignature.ts"
+import { maxPayload } from "../domain/webhooks/QueueSql.ts"
+import { type WebhookReply } from "../domain/webhooks/Reply.ts"
+import { signatureHeaders } from "../domain/webhooks/Signature.ts"
 import { WebhookTransport } from "./WebhookTransport.ts"
 
 /** A message and where it goes. */

@@ -1,5 +1,5 @@
 import { Context, type Effect } from "effect"
-import { type WebhookReply } from "../domain/WebhookReply.ts"
+import { type WebhookReply } from "../domain/webhooks/Reply.ts"
 
 export interface WebhookRequest {
   readonly url: string

@@ -6,7 +6,7 @@ import {
   lockTableSql,
   type WebhookTable,
   webhookTableSql
-} from "../domain/WebhookTriggerSql.ts"
+} from "../domain/webhooks/TriggerSql.ts"
 import { Listener } from "./Listener.ts"
 import { onOwnTables } from "./OwnTables.ts"
 import { WatchedTables } from "./WatchedTables.ts"

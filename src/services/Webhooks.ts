@@ -1,7 +1,7 @@
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { type Forbidden, type InvalidRequest, NotFound, type Unavailable } from "../domain/errors.ts"
-import { type NewWebhook, type Webhook, type WebhookChange, type WebhookId } from "../domain/Webhook.ts"
+import { type NewWebhook, type Webhook, type WebhookChange, type WebhookId } from "../domain/webhooks/Webhook.ts"
 import { onOwnTables } from "./OwnTables.ts"
 import { WatchedTables } from "./WatchedTables.ts"
 import { WebhookTriggers } from "./WebhookTriggers.ts"

@@ -1,6 +1,6 @@
 import { assert, type Vitest } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
-import { type Credential } from "../../src/domain/Identity.ts"
+import { type Credential } from "../../src/domain/identity/Identity.ts"
 import { IdP } from "../../src/services/IdP.ts"
 import {
   cookieOf,

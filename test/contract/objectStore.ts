@@ -1,6 +1,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer } from "effect"
-import { type ObjectRecord } from "../../src/domain/StorageMetadata.ts"
+import { type ObjectRecord } from "../../src/domain/storage/Metadata.ts"
 import { ObjectStore } from "../../src/services/ObjectStore.ts"
 import { bucketOf, every, keys, keysOf, refusal, text } from "../support/stored.ts"
 import { storedObjects } from "./storedObjects.ts"

@@ -1,6 +1,6 @@
 import { assert, type Vitest } from "@effect/vitest"
 import { Effect, Exit } from "effect"
-import { type ObjectRecord } from "../../src/domain/StorageMetadata.ts"
+import { type ObjectRecord } from "../../src/domain/storage/Metadata.ts"
 import { ObjectStore } from "../../src/services/ObjectStore.ts"
 import { bodyOf, bucketOf, every, keys, keysOf, put, refusal, text } from "../support/stored.ts"
 

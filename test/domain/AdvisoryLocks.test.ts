@@ -1,5 +1,5 @@
 import { assert, it } from "vitest"
-import * as locks from "../../src/domain/AdvisoryLocks.ts"
+import * as locks from "../../src/domain/sql/AdvisoryLocks.ts"
 
 it("no two advisory locks have the same number", () => {
   const numbers = Object.values(locks)

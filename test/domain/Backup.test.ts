@@ -8,7 +8,7 @@ import {
   partialFile,
   PointInTime,
   restoreLabel
-} from "../../src/domain/Backup.ts"
+} from "../../src/domain/backups/Backup.ts"
 
 const takes = (schema: Schema.Decoder<unknown>, value: unknown) =>
   Result.isSuccess(Schema.decodeUnknownResult(schema)(value))

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { type ClaimSource, resolveClaims, templateProblems } from "../../src/domain/ClaimsTemplate.ts"
-import { type JsonObject } from "../../src/domain/JsonObject.ts"
+import { type ClaimSource, resolveClaims, templateProblems } from "../../src/domain/oauth2/ClaimsTemplate.ts"
+import { type JsonObject } from "../../src/domain/text/JsonObject.ts"
 
 const ada: ClaimSource = {
   id: "0b8c7a1e-5e0e-4c3b-9a55-6f3a4a1d2c11",

@@ -1,8 +1,8 @@
 import { Redacted, Result } from "effect"
 import * as fc from "fast-check"
 import { assert, describe, it } from "vitest"
-import { sslModeOf, startsWithTls, targetsOf } from "../../src/domain/ConnectionTargets.ts"
-import { type ConnectionUrl, readConnectionUrl } from "../../src/domain/ConnectionUrl.ts"
+import { sslModeOf, startsWithTls, targetsOf } from "../../src/domain/connections/Targets.ts"
+import { type ConnectionUrl, readConnectionUrl } from "../../src/domain/connections/Url.ts"
 
 const read = (text: string): ConnectionUrl => {
   const result = readConnectionUrl(text)

@@ -1,7 +1,7 @@
 import { Result } from "effect"
 import * as fc from "fast-check"
 import { assert, describe, it } from "vitest"
-import { parseCsv } from "../../src/domain/Csv.ts"
+import { parseCsv } from "../../src/domain/text/Csv.ts"
 
 describe("parseCsv", () => {
   it.each<[text: string, records: ReadonlyArray<ReadonlyArray<string>>]>([

@@ -1,7 +1,7 @@
 import * as fc from "fast-check"
 import { assert, describe, it } from "vitest"
-import { DumpScript, largestStatement } from "../../src/domain/DumpScript.ts"
-import { statements } from "../../src/domain/SqlText.ts"
+import { DumpScript, largestStatement } from "../../src/domain/dumps/Script.ts"
+import { statements } from "../../src/domain/sql/Statements.ts"
 
 interface Read {
   /** Statements, and `rows: …` of what followed those that begin with COPY. */

@@ -9,8 +9,8 @@ import {
   type Project,
   schemaNameOf,
   slugFault
-} from "../../src/domain/Environment.ts"
-import { bucketNameFault } from "../../src/domain/StorageBucket.ts"
+} from "../../src/domain/environments/Environment.ts"
+import { bucketNameFault } from "../../src/domain/storage/Bucket.ts"
 
 const project = (schema = "project", bucket = "project"): Project => ({ id: "default", schema, bucket })
 const isGood = (given: object) => Schema.is(NewEnvironment)({ name: "Dev", slug: "dev", ...given })

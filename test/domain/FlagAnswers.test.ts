@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
-import { type FlagDefinition } from "../../src/domain/FlagDefinition.ts"
-import { CompiledFlag, FlagSet } from "../../src/domain/FlagSet.ts"
+import { type FlagDefinition } from "../../src/domain/flags/Definition.ts"
+import { CompiledFlag, FlagSet } from "../../src/domain/flags/sets/Set.ts"
 
 interface Recorded {
   readonly key: string

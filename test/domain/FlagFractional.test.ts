@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { cbor } from "../../src/domain/FlagCbor.ts"
-import { type FlagContext } from "../../src/domain/FlagResult.ts"
-import { hashBytes, hashText } from "../../src/domain/FlagHash.ts"
-import { FlagScope } from "../../src/domain/FlagScope.ts"
-import { CompiledFlag } from "../../src/domain/FlagSet.ts"
+import { cbor } from "../../src/domain/flags/logic/Cbor.ts"
+import { type FlagContext } from "../../src/domain/flags/Result.ts"
+import { hashBytes, hashText } from "../../src/domain/flags/logic/Hash.ts"
+import { FlagScope } from "../../src/domain/flags/logic/Scope.ts"
+import { CompiledFlag } from "../../src/domain/flags/sets/Set.ts"
 
 const variants = { a: 1, b: 2, c: 3 }
 

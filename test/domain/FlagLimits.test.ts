@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { type FlagContext, type FlagResult } from "../../src/domain/FlagResult.ts"
-import { CompiledFlag, FlagSet } from "../../src/domain/FlagSet.ts"
+import { type FlagContext, type FlagResult } from "../../src/domain/flags/Result.ts"
+import { CompiledFlag, FlagSet } from "../../src/domain/flags/sets/Set.ts"
 
 const variants = { on: 1, off: 2, true: 3, false: 4, "1": 5 }
 

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { parsedNumber, plainNumber, trimmedText, wholeNumber } from "../../src/domain/FlagNumberText.ts"
-import { isTextBefore } from "../../src/domain/FlagValues.ts"
+import { parsedNumber, plainNumber, trimmedText, wholeNumber } from "../../src/domain/flags/logic/NumberText.ts"
+import { isTextBefore } from "../../src/domain/flags/logic/Values.ts"
 
 describe("numbers as texts", () => {
   it("are written without exponent, and read back the same", () => {

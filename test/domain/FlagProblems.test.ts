@@ -1,9 +1,9 @@
 import { assert, describe, it } from "vitest"
-import { type FlagType } from "../../src/domain/Flag.ts"
-import { type FlagEnvironment } from "../../src/domain/FlagEnvironment.ts"
-import { problemLines } from "../../src/domain/FlagProblem.ts"
-import { flagProblems, segmentProblems } from "../../src/domain/FlagProblems.ts"
-import { type JsonObject } from "../../src/domain/JsonObject.ts"
+import { type FlagType } from "../../src/domain/flags/Flag.ts"
+import { type FlagEnvironment } from "../../src/domain/flags/Environment.ts"
+import { problemLines } from "../../src/domain/flags/Problem.ts"
+import { flagProblems, segmentProblems } from "../../src/domain/flags/Problems.ts"
+import { type JsonObject } from "../../src/domain/text/JsonObject.ts"
 
 const segments = new Map<string, JsonObject>([
   ["beta", { ends_with: [{ var: "email" }, "@example.com"] }],

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "vitest"
-import { problemLines } from "../../src/domain/FlagProblem.ts"
-import { ruleProblems } from "../../src/domain/FlagRule.ts"
-import { FlagSegmentsInlined } from "../../src/domain/FlagSegmentsInlined.ts"
+import { problemLines } from "../../src/domain/flags/Problem.ts"
+import { ruleProblems } from "../../src/domain/flags/rules/Rule.ts"
+import { FlagSegmentsInlined } from "../../src/domain/flags/SegmentsInlined.ts"
 
 const segments = new FlagSegmentsInlined(
   new Map<string, unknown>([

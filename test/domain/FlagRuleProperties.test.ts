@@ -1,12 +1,12 @@
 import * as fc from "fast-check"
 import { assert, describe, it } from "vitest"
-import { problemLines } from "../../src/domain/FlagProblem.ts"
-import { flagProblems } from "../../src/domain/FlagProblems.ts"
-import { ruleProblems } from "../../src/domain/FlagRule.ts"
-import { ruleOperators } from "../../src/domain/FlagRuleOperators.ts"
-import { inlineSegments, segmentsInlined } from "../../src/domain/FlagSegmentsInlined.ts"
-import { CompiledFlag, FlagSet } from "../../src/domain/FlagSet.ts"
-import { type JsonObject } from "../../src/domain/JsonObject.ts"
+import { problemLines } from "../../src/domain/flags/Problem.ts"
+import { flagProblems } from "../../src/domain/flags/Problems.ts"
+import { ruleProblems } from "../../src/domain/flags/rules/Rule.ts"
+import { ruleOperators } from "../../src/domain/flags/rules/Operators.ts"
+import { inlineSegments, segmentsInlined } from "../../src/domain/flags/SegmentsInlined.ts"
+import { CompiledFlag, FlagSet } from "../../src/domain/flags/sets/Set.ts"
+import { type JsonObject } from "../../src/domain/text/JsonObject.ts"
 
 const segments: ReadonlyMap<string, JsonObject> = new Map<string, JsonObject>([
   ["beta", { ends_with: [{ var: "email" }, "@example.com"] }],

@@ -1,8 +1,8 @@
 import { Exit, Schema } from "effect"
 import { assert, describe, it } from "vitest"
-import { FlagBulkRequest, FlagEvaluationRequest } from "../../src/domain/FlagEvaluation.ts"
-import { Flag, FlagChange, FlagPromotion, NewFlag } from "../../src/domain/Flag.ts"
-import { FlagSegmentChange, NewFlagSegment, segmentKeyOf } from "../../src/domain/FlagSegment.ts"
+import { FlagBulkRequest, FlagEvaluationRequest } from "../../src/domain/flags/Evaluation.ts"
+import { Flag, FlagChange, FlagPromotion, NewFlag } from "../../src/domain/flags/Flag.ts"
+import { FlagSegmentChange, NewFlagSegment, segmentKeyOf } from "../../src/domain/flags/Segment.ts"
 import { issueLines } from "../../src/http/Issues.ts"
 
 /** As a request's body is decoded. */

@@ -1,8 +1,8 @@
 import * as fc from "fast-check"
 import { assert, describe, it } from "vitest"
-import { walkJson } from "../../src/domain/FlagJson.ts"
-import { ruleProblems } from "../../src/domain/FlagRule.ts"
-import { FlagSegmentsInlined, inlineSegments, segmentsUsedBy } from "../../src/domain/FlagSegmentsInlined.ts"
+import { walkJson } from "../../src/domain/flags/Json.ts"
+import { ruleProblems } from "../../src/domain/flags/rules/Rule.ts"
+import { FlagSegmentsInlined, inlineSegments, segmentsUsedBy } from "../../src/domain/flags/SegmentsInlined.ts"
 
 const ref = (key: string) => ({ $ref: key })
 const beta = { ends_with: [{ var: "email" }, "@example.com"] }

@@ -1,14 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { URI } from "otpauth"
-import { accountOf } from "../../src/domain/AccountTraits.ts"
-import { adminVerdict } from "../../src/domain/AdminRule.ts"
-import { signInWishes } from "../../src/domain/AuthorizationRequest.ts"
-import { type Identity } from "../../src/domain/Identity.ts"
-import { isoTime } from "../../src/domain/IsoTime.ts"
-import { clientProblems, metadataProblems } from "../../src/domain/OAuth2ClientRules.ts"
-import { otpauthUri } from "../../src/domain/Otpauth.ts"
-import { webAuthnIds } from "../../src/domain/WebAuthnId.ts"
+import { accountOf } from "../../src/domain/identity/AccountTraits.ts"
+import { adminVerdict } from "../../src/domain/identity/AdminRule.ts"
+import { signInWishes } from "../../src/domain/oauth2/AuthorizationRequest.ts"
+import { type Identity } from "../../src/domain/identity/Identity.ts"
+import { isoTime } from "../../src/domain/text/IsoTime.ts"
+import { clientProblems, metadataProblems } from "../../src/domain/oauth2/ClientRules.ts"
+import { otpauthUri } from "../../src/domain/identity/Otpauth.ts"
+import { webAuthnIds } from "../../src/domain/identity/WebAuthnId.ts"
 
 const ada: Identity = {
   id: "0b8c7a1e-5e0e-4c3b-9a55-6f3a4a1d2c11",

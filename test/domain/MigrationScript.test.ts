@@ -5,7 +5,7 @@ import {
   migrationScript,
   offsetOf,
   type ScriptProblem
-} from "../../src/domain/MigrationScript.ts"
+} from "../../src/domain/migrations/Script.ts"
 
 const made = (text: string, breakpoints = false) => {
   const script = migrationScript(text, breakpoints)

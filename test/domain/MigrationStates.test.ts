@@ -1,9 +1,9 @@
 import { hash } from "node:crypto"
 import { assert, describe, it } from "vitest"
-import { type AppliedMigration, byName, type MigrationFile } from "../../src/domain/Migration.ts"
-import { drizzleMillis, journalEntries } from "../../src/domain/MigrationJournal.ts"
-import { matchNames, matchTimes, migrationStates, summaryOf } from "../../src/domain/MigrationStates.ts"
-import { recognise } from "../../src/domain/MigrationTools.ts"
+import { type AppliedMigration, byName, type MigrationFile } from "../../src/domain/migrations/Migration.ts"
+import { drizzleMillis, journalEntries } from "../../src/domain/migrations/Journal.ts"
+import { matchNames, matchTimes, migrationStates, summaryOf } from "../../src/domain/migrations/States.ts"
+import { recognise } from "../../src/domain/migrations/Tools.ts"
 
 const sum = (text: string) => hash("sha256", text)
 const file = (name: string, given: Partial<MigrationFile> = {}): MigrationFile => ({

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import * as fc from "fast-check"
-import { bulkReply, ofrepContext, singleReply } from "../../src/domain/Ofrep.ts"
-import { type FlagResult } from "../../src/domain/FlagResult.ts"
+import { bulkReply, ofrepContext, singleReply } from "../../src/domain/flags/Ofrep.ts"
+import { type FlagResult } from "../../src/domain/flags/Result.ts"
 
 const metadata = { flagSetId: "production", version: "1" } as const
 const value = (key: string, given: unknown): FlagResult => ({

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { assert, describe, it } from "vitest"
-import { channelOf, eventText, gapText, parseNotification, RealtimeGap } from "../../src/domain/RealtimeEvent.ts"
+import { channelOf, eventText, gapText, parseNotification, RealtimeGap } from "../../src/domain/realtime/Event.ts"
 
 const bytes = (text: string) => Buffer.byteLength(text)
 const payload = (over: object = {}) =>

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "vitest"
-import { RealtimeLog } from "../../src/domain/RealtimeLog.ts"
+import { RealtimeLog } from "../../src/domain/realtime/Log.ts"
 
 /** Writes an event of this moment and gives its id. */
 const write = (log: RealtimeLog, micros: number) => {

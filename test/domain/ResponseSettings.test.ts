@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { assert, describe, it } from "vitest"
-import { readResponseSettings } from "../../src/domain/ResponseSettings.ts"
+import { readResponseSettings } from "../../src/domain/rows/ResponseSettings.ts"
 
 const read = (status: string, headers: string) => readResponseSettings({ status, headers })
 

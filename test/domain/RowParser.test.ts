@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import { parseCall } from "../../src/domain/RowParser.ts"
-import { type RowQuery } from "../../src/domain/RowQuery.ts"
+import { parseCall } from "../../src/domain/rows/parse/Parser.ts"
+import { type RowQuery } from "../../src/domain/rows/parse/Query.ts"
 import { type Pairs, column, compare, parsed, refused, shown } from "../support/rowQueries.ts"
 
 const nothing: RowQuery = {

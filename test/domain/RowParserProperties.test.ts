@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import * as fc from "fast-check"
-import { parseCall, parseRows } from "../../src/domain/RowParser.ts"
-import { queryPairs } from "../../src/domain/RowText.ts"
+import { parseCall, parseRows } from "../../src/domain/rows/parse/Parser.ts"
+import { queryPairs } from "../../src/domain/sql/Names.ts"
 import { anyRowQuery } from "../support/anyRowQuery.ts"
 import { rowQueryPairs } from "../support/rowQueryText.ts"
 

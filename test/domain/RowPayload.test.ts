@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import * as fc from "fast-check"
-import { elementTexts } from "../../src/domain/JsonText.ts"
-import { planPayload } from "../../src/domain/RowPayload.ts"
-import { RowScope } from "../../src/domain/RowScope.ts"
-import { changeSql } from "../../src/domain/RowWriteSql.ts"
+import { elementTexts } from "../../src/domain/text/JsonText.ts"
+import { planPayload } from "../../src/domain/rows/plan/Payload.ts"
+import { RowScope } from "../../src/domain/rows/sql/Scope.ts"
+import { changeSql } from "../../src/domain/rows/sql/Write.ts"
 import { relationOf } from "../support/rowCatalogue.ts"
 
 const t = relationOf("a", "b")

@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import * as fc from "fast-check"
-import { type Catalogue } from "../../src/domain/Catalogue.ts"
-import { parseRows } from "../../src/domain/RowParser.ts"
-import { planRows } from "../../src/domain/RowPlanner.ts"
-import { type PreparedRead, RowReads } from "../../src/domain/RowReads.ts"
-import { readSql } from "../../src/domain/RowSql.ts"
-import { queryPairs } from "../../src/domain/RowText.ts"
+import { type Catalogue } from "../../src/domain/catalogue/Catalogue.ts"
+import { parseRows } from "../../src/domain/rows/parse/Parser.ts"
+import { planRows } from "../../src/domain/rows/plan/Planner.ts"
+import { type PreparedRead, RowReads } from "../../src/domain/rows/Reads.ts"
+import { readSql } from "../../src/domain/rows/sql/Statement.ts"
+import { queryPairs } from "../../src/domain/sql/Names.ts"
 import { catalogueOf, keyOf } from "../support/rowCatalogue.ts"
 
 const tables = {

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { arrayLiteral, queryPairs, quoteName } from "../../src/domain/RowText.ts"
+import { arrayLiteral, queryPairs, quoteName } from "../../src/domain/sql/Names.ts"
 
 describe("query strings", () => {
   it("are pairs, in order", () => {

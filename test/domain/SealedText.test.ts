@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto"
 import { assert, describe, it } from "vitest"
-import { type EncryptionKey, readEncryptionKey, seal, unseal } from "../../src/domain/SealedText.ts"
+import { type EncryptionKey, readEncryptionKey, seal, unseal } from "../../src/domain/connections/SealedText.ts"
 
 const keyOf = (byte: number) => readEncryptionKey(Buffer.alloc(32, byte).toString("hex")) as EncryptionKey
 const text = "postgres://u:päß@h/db"

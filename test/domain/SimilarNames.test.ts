@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { similarNames } from "../../src/domain/SimilarNames.ts"
+import { similarNames } from "../../src/domain/text/SimilarNames.ts"
 
 const names = ["films", "directors", "roles", "actors", "film_roles", "日本"]
 const best = (name: string, least?: number) => similarNames(names, name, least)[0]?.name

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { SlidingWindow, type Taken, windowMillis } from "../../src/domain/SlidingWindow.ts"
+import { SlidingWindow, type Taken, windowMillis } from "../../src/domain/access/SlidingWindow.ts"
 
 /** The definition, as slow as it reads. */
 class Naive {

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { needTypes, paramTexts } from "../../src/domain/SqlParams.ts"
-import { Oid } from "../../src/domain/SqlTypes.ts"
+import { needTypes, paramTexts } from "../../src/domain/sql/Params.ts"
+import { Oid } from "../../src/domain/sql/Types.ts"
 
 const one = (value: unknown, oid?: number) =>
   Effect.map(paramTexts([value], oid === undefined ? [] : [oid]), ([text]) => text)

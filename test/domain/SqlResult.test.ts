@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { distinctNames, resultJson, unknownTypes } from "../../src/domain/SqlResult.ts"
-import { builtinTypes, type SqlType, typeOfRow } from "../../src/domain/SqlTypes.ts"
+import { distinctNames, resultJson, unknownTypes } from "../../src/domain/sql/Result.ts"
+import { builtinTypes, type SqlType, typeOfRow } from "../../src/domain/sql/Types.ts"
 
 const oidOf = (name: string) => {
   for (const [oid, type] of builtinTypes) if (type.name === name) return oid

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { statusOf } from "../../src/domain/SqlState.ts"
+import { statusOf } from "../../src/domain/sql/States.ts"
 
 describe("the status of an SQLSTATE", () => {
   it.each([

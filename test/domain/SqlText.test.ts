@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fc from "fast-check"
-import { checkSingle, leadingKeyword, statements } from "../../src/domain/SqlText.ts"
+import { checkSingle, leadingKeyword, statements } from "../../src/domain/sql/Statements.ts"
 
 const texts = (sql: string) => statements(sql).map((piece) => piece.text)
 

@@ -1,8 +1,8 @@
 import { Exit, Schema, type SchemaIssue } from "effect"
 import { assert, describe, it } from "vitest"
-import { CorsRules } from "../../src/domain/StorageCors.ts"
-import { BucketPolicy } from "../../src/domain/StoragePolicy.ts"
-import { CompletedParts } from "../../src/domain/StorageUpload.ts"
+import { CorsRules } from "../../src/domain/storage/Cors.ts"
+import { BucketPolicy } from "../../src/domain/storage/Policy.ts"
+import { CompletedParts } from "../../src/domain/storage/Upload.ts"
 import { issueLines } from "../../src/http/Issues.ts"
 
 /** The lines of what is wrong with it; none when nothing is. */

@@ -1,6 +1,6 @@
 import * as fc from "fast-check"
 import { assert, describe, it } from "vitest"
-import { decodeHeaderText, encodeHeaderText } from "../../src/domain/StorageHeaderText.ts"
+import { decodeHeaderText, encodeHeaderText } from "../../src/domain/storage/HeaderText.ts"
 
 /** As Node gives the bytes of a header. */
 const raw = (bytes: string) => Buffer.from(bytes, "utf8").toString("latin1")

@@ -1,6 +1,6 @@
 import { Exit, Schema } from "effect"
 import { assert, describe, it } from "vitest"
-import { changedRecord, metadataBytes, MetadataChange, type ObjectRecord } from "../../src/domain/StorageMetadata.ts"
+import { changedRecord, metadataBytes, MetadataChange, type ObjectRecord } from "../../src/domain/storage/Metadata.ts"
 
 const record: ObjectRecord = {
   key: "k",

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { assert, describe, it } from "vitest"
-import { BucketName } from "../../src/domain/StorageBucket.ts"
-import { ContentDisposition, ContentType, ExpiresIn, ObjectKey } from "../../src/domain/StorageObject.ts"
+import { BucketName } from "../../src/domain/storage/Bucket.ts"
+import { ContentDisposition, ContentType, ExpiresIn, ObjectKey } from "../../src/domain/storage/Object.ts"
 
 const is = (schema: Schema.Codec<unknown>) => Schema.is(schema)
 

@@ -1,5 +1,5 @@
 import { assert, it } from "vitest"
-import { headerProblems } from "../../src/domain/WebhookHeaders.ts"
+import { headerProblems } from "../../src/domain/webhooks/Headers.ts"
 
 it("takes what HTTP takes", () => {
   assert.deepStrictEqual(

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "vitest"
-import { type Job, WebhookLanes } from "../../src/domain/WebhookLanes.ts"
+import { type Job, WebhookLanes } from "../../src/domain/webhooks/Lanes.ts"
 
 const jobs = (webhook: number, count: number, size = 100): ReadonlyArray<Job> =>
   Array.from({ length: count }, () => ({ webhook, size }))

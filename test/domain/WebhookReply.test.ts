@@ -1,5 +1,5 @@
 import { assert, it } from "vitest"
-import { loggedText } from "../../src/domain/WebhookReply.ts"
+import { loggedText } from "../../src/domain/webhooks/Reply.ts"
 
 const utf8 = (text: string) => new TextEncoder().encode(text)
 

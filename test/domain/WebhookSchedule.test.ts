@@ -1,5 +1,5 @@
 import { assert, describe, it } from "vitest"
-import { retryAfterMillis, retryDelay } from "../../src/domain/WebhookSchedule.ts"
+import { retryAfterMillis, retryDelay } from "../../src/domain/webhooks/Schedule.ts"
 
 const steps = [1_000, 10_000]
 

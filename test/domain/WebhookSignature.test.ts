@@ -1,6 +1,6 @@
 import { Webhook } from "standardwebhooks"
 import { assert, it } from "vitest"
-import { isSecret, signatureHeaders } from "../../src/domain/WebhookSignature.ts"
+import { isSecret, signatureHeaders } from "../../src/domain/webhooks/Signature.ts"
 
 it("is the RFC 4231 test case 2 in X-Svc-Signature", () => {
   assert.strictEqual(

@@ -5,7 +5,7 @@ import { ask, assertRefused, type Reply } from "../support/client.ts"
 import { cookieOf, enrolPasskey, freshEmail, makePerson, messagesTo, setState, tokenOf } from "../support/idp.ts"
 import { as, cookieHeader, dashboard, type IdentityService, startIdentityService } from "../support/identity.ts"
 import { totpCode, wrongTotpCode } from "../support/totp.ts"
-import { type Credential } from "../../src/domain/Identity.ts"
+import { type Credential } from "../../src/domain/identity/Identity.ts"
 
 let parts: IdentityService
 beforeAll(async () => {

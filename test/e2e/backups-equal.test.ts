@@ -1,6 +1,6 @@
 import { afterAll, assert, beforeAll, inject, it, vi } from "vitest"
-import { quoteName } from "../../src/domain/RowText.ts"
-import { type Branch } from "../../src/domain/Branch.ts"
+import { quoteName } from "../../src/domain/sql/Names.ts"
+import { type Branch } from "../../src/domain/branches/Branch.ts"
 import { type Login, parseLogin } from "../../src/layers/Login.ts"
 import { backUp, backupOver } from "../support/backupCalls.ts"
 import { asLogin, makeBranch, toDatabase } from "../support/branches.ts"

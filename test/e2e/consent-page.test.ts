@@ -8,7 +8,7 @@ import { cookieOf, makePerson, tokenOf } from "../support/idp.ts"
 import { type IdentityService, startIdentityService } from "../support/identity.ts"
 import { openPage, sendForm, tokenIn } from "../support/pageForm.ts"
 import { type Tab } from "../support/tab.ts"
-import { type Credential } from "../../src/domain/Identity.ts"
+import { type Credential } from "../../src/domain/identity/Identity.ts"
 
 const chromium = await findChromium()
 if (chromium === undefined) process.stderr.write("\n!!! NO CHROMIUM HERE: THE CONSENT PAGE IS READ, NOT LOOKED AT\n\n")

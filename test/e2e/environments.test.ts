@@ -1,5 +1,5 @@
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { type Environment } from "../../src/domain/Environment.ts"
+import { type Environment } from "../../src/domain/environments/Environment.ts"
 import { ask, assertRefused, sql } from "../support/client.ts"
 import { makeDataDir, removeDataDir } from "../support/postgres.ts"
 import { type S3, startS3 } from "../support/s3.ts"

@@ -1,6 +1,6 @@
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { flagEnvironments } from "../../src/domain/FlagEnvironment.ts"
-import { type FlagStatus } from "../../src/domain/FlagEvaluation.ts"
+import { flagEnvironments } from "../../src/domain/flags/Environment.ts"
+import { type FlagStatus } from "../../src/domain/flags/Evaluation.ts"
 import { type Flagd, startFlagd } from "../fakes/flagd.ts"
 import { ask, assertRefused } from "../support/client.ts"
 import { freeFlagPorts } from "../support/flagPorts.ts"

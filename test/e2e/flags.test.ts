@@ -1,5 +1,5 @@
 import { assert, describe, inject, it } from "vitest"
-import { type Flag, type FlagHistoryEntry } from "../../src/domain/Flag.ts"
+import { type Flag, type FlagHistoryEntry } from "../../src/domain/flags/Flag.ts"
 import { ask, assertRefused } from "../support/client.ts"
 import { evaluate, flagOf, flags, makeFlag, makeSegment } from "../support/flagsApi.ts"
 import { until } from "../support/service.ts"

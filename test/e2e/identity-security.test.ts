@@ -9,7 +9,7 @@ import { cookieOf, enrolPasskey, freshEmail, makePerson, type Person, tokenOf } 
 import { as, cookieHeader, dashboard, type IdentityService, startIdentityService } from "../support/identity.ts"
 import { totpCode } from "../support/totp.ts"
 import { runToEnd, startService, type Service } from "../support/service.ts"
-import { type Credential } from "../../src/domain/Identity.ts"
+import { type Credential } from "../../src/domain/identity/Identity.ts"
 
 let parts: IdentityService
 let service: Service

@@ -1,6 +1,6 @@
 import { Redacted } from "effect"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { type Credential } from "../../src/domain/Identity.ts"
+import { type Credential } from "../../src/domain/identity/Identity.ts"
 import { type Chromium, findChromium, startChromium } from "../support/browser.ts"
 import { type Browsing } from "../support/browsing.ts"
 import { ask, assertRefused } from "../support/client.ts"

@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Layer, Scope } from "effect"
 import { SqlClient } from "effect/sql"
-import { type BranchId } from "../../src/domain/Branch.ts"
+import { type BranchId } from "../../src/domain/branches/Branch.ts"
 import { Branches } from "../../src/services/Branches.ts"
 import { DumpFailed } from "../../src/services/DumpTools.ts"
 import { layerOn, on, onServer, withDatabase } from "../support/branchDatabase.ts"

@@ -1,6 +1,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Result } from "effect"
-import { readConnectionUrl } from "../../src/domain/ConnectionUrl.ts"
+import { readConnectionUrl } from "../../src/domain/connections/Url.ts"
 import { layerConnectionProbe } from "../../src/layers/ConnectionProbeNet.ts"
 import { ConnectionProbe } from "../../src/services/ConnectionProbe.ts"
 import { ConnectionSettings } from "../../src/services/ConnectionSettings.ts"

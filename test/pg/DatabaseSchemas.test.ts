@@ -1,6 +1,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { DatabaseSchema } from "../../src/domain/DatabaseSchema.ts"
+import { DatabaseSchema } from "../../src/domain/schema/DatabaseSchema.ts"
 import { Db } from "../../src/services/Db.ts"
 import { DatabaseSchemas } from "../../src/services/DatabaseSchemas.ts"
 import { layerDatabase, live, Outside } from "../support/database.ts"

@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { globalsScript, namesOf } from "../../src/layers/DumpGlobals.ts"
-import { quoteName } from "../../src/domain/RowText.ts"
+import { quoteName } from "../../src/domain/sql/Names.ts"
 import { asLogin, toDatabase } from "../support/branches.ts"
 import { makeDatabase, on, serverLogin } from "../support/dumping.ts"
 import { startOtherPostgres } from "../support/otherPostgres.ts"

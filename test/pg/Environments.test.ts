@@ -1,6 +1,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { EnvironmentId } from "../../src/domain/Environment.ts"
+import { EnvironmentId } from "../../src/domain/environments/Environment.ts"
 import { layerDatabase, live } from "../support/database.ts"
 import { ask, column, create, empty, drafts, on, schemas, store } from "../support/environments.ts"
 import { refusal } from "../support/requests.ts"

@@ -1,6 +1,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber, Layer, Stream } from "effect"
-import { type FlagSetChange } from "../../src/domain/FlagSnapshot.ts"
+import { type FlagSetChange } from "../../src/domain/flags/sets/Snapshot.ts"
 import { Flags } from "../../src/services/Flags.ts"
 import { FlagSegments } from "../../src/services/FlagSegments.ts"
 import { FlagSets } from "../../src/services/FlagSets.ts"

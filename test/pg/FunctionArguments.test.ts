@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { describe } from "vitest"
-import { type CallBody } from "../../src/domain/RoutineCall.ts"
+import { type CallBody } from "../../src/domain/rows/functions/Call.ts"
 import { layerDatabase, live, Outside } from "../support/database.ts"
 import { anon, rawRpc, refusal, rpc, rpcText } from "../support/requests.ts"
 

@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { describe } from "vitest"
-import { type CallBody } from "../../src/domain/RoutineCall.ts"
+import { type CallBody } from "../../src/domain/rows/functions/Call.ts"
 import { layerDatabase, live, Outside } from "../support/database.ts"
 import { eventually } from "../support/webhooks.ts"
 import { anon, type As, get as read, rawRpc, refusal, user } from "../support/requests.ts"

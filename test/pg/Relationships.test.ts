@@ -1,6 +1,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { type Relationship } from "../../src/domain/Relationship.ts"
+import { type Relationship } from "../../src/domain/catalogue/Relationship.ts"
 import { Catalogues } from "../../src/services/Catalogues.ts"
 import { Db } from "../../src/services/Db.ts"
 import { layerDatabase, live } from "../support/database.ts"

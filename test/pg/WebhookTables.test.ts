@@ -1,6 +1,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { WebhookId } from "../../src/domain/Webhook.ts"
+import { WebhookId } from "../../src/domain/webhooks/Webhook.ts"
 import { Webhooks } from "../../src/services/Webhooks.ts"
 import { live, Outside } from "../support/database.ts"
 import { anon, post } from "../support/requests.ts"

@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { Cron, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { type BackupId } from "../../src/domain/Backup.ts"
+import { type BackupId } from "../../src/domain/backups/Backup.ts"
 import { Conflict, Unavailable } from "../../src/domain/errors.ts"
 import { BackupRecords } from "../../src/services/BackupRecords.ts"
 import { BackupRemoval } from "../../src/services/BackupRemoval.ts"

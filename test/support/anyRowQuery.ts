@@ -1,5 +1,5 @@
 import * as fc from "fast-check"
-import { type Condition, type Field, type RowQuery, type Selected } from "../../src/domain/RowQuery.ts"
+import { type Condition, type Field, type RowQuery, type Selected } from "../../src/domain/rows/parse/Query.ts"
 
 const anything = fc.string({ unit: "binary", maxLength: 8 })
 const telling = fc.constantFrom(

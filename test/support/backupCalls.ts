@@ -1,5 +1,5 @@
 import { assert } from "vitest"
-import { type Backup } from "../../src/domain/Backup.ts"
+import { type Backup } from "../../src/domain/backups/Backup.ts"
 import { ask } from "./client.ts"
 import { type Service, until } from "./service.ts"
 

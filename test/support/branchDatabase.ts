@@ -1,7 +1,7 @@
 import { ConfigProvider, Effect, Layer, type Scope } from "effect"
 import { type SqlClient } from "effect/sql"
 import { inject } from "vitest"
-import { quoteName } from "../../src/domain/RowText.ts"
+import { quoteName } from "../../src/domain/sql/Names.ts"
 import { layerBackupDirectory } from "../../src/layers/BackupDirectory.ts"
 import { layerBranchDatabases } from "../../src/layers/BranchDatabasesPostgres.ts"
 import { layerDumpToolsFound } from "../../src/layers/DumpToolsFound.ts"

@@ -1,6 +1,6 @@
 import { assert } from "vitest"
 import { Client, type QueryResultRow } from "pg"
-import { type Branch } from "../../src/domain/Branch.ts"
+import { type Branch } from "../../src/domain/branches/Branch.ts"
 import { ask, type Reply } from "./client.ts"
 import { type Service } from "./service.ts"
 

@@ -1,6 +1,6 @@
 import { Redacted } from "effect"
 import { assert } from "vitest"
-import { type Credential } from "../../src/domain/Identity.ts"
+import { type Credential } from "../../src/domain/identity/Identity.ts"
 import { type Browsing, type Page, startBrowsing } from "./browsing.ts"
 import { ask } from "./client.ts"
 import { type IdentityService } from "./identity.ts"

@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { zstdDecompressSync } from "node:zlib"
 import { Client, type QueryResultRow } from "pg"
 import { inject } from "vitest"
-import { quoteName } from "../../src/domain/RowText.ts"
+import { quoteName } from "../../src/domain/sql/Names.ts"
 import { type Login, parseLogin } from "../../src/layers/Login.ts"
 import { eventually } from "./webhooks.ts"
 

@@ -1,6 +1,6 @@
 import { Context, Effect, Layer, Logger } from "effect"
-import { type FlagEnvironment } from "../../src/domain/FlagEnvironment.ts"
-import { type FlagContext, type FlagResult } from "../../src/domain/FlagResult.ts"
+import { type FlagEnvironment } from "../../src/domain/flags/Environment.ts"
+import { type FlagContext, type FlagResult } from "../../src/domain/flags/Result.ts"
 import { layerFlagEngineEmbedded } from "../../src/layers/FlagEngineEmbedded.ts"
 import { layerFlagEngineFlagd } from "../../src/layers/FlagEngineFlagd.ts"
 import { serveFlags } from "../../src/layers/FlagServers.ts"

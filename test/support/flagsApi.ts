@@ -1,6 +1,6 @@
 import { assert } from "vitest"
-import { type Flag } from "../../src/domain/Flag.ts"
-import { type FlagEvaluation } from "../../src/domain/FlagEvaluation.ts"
+import { type Flag } from "../../src/domain/flags/Flag.ts"
+import { type FlagEvaluation } from "../../src/domain/flags/Evaluation.ts"
 import { ask, type Reply, type Request } from "./client.ts"
 import { type Address } from "./service.ts"
 

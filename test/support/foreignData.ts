@@ -1,5 +1,5 @@
 import { Context, Effect, Layer } from "effect"
-import { type NewForeignServer, type NewUserMapping } from "../../src/domain/ForeignData.ts"
+import { type NewForeignServer, type NewUserMapping } from "../../src/domain/foreign/ForeignData.ts"
 import { ForeignData } from "../../src/services/ForeignData.ts"
 import { ForeignImports } from "../../src/services/ForeignImports.ts"
 import { ForeignSessions } from "../../src/services/ForeignSessions.ts"

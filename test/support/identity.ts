@@ -1,7 +1,7 @@
 import { Redacted } from "effect"
 import { type FakeIdP, startFakeIdP } from "../fakes/idp/server.ts"
 import { type OAuth2Server, startOAuth2Server } from "../fakes/oauth2/server.ts"
-import { type Credential } from "../../src/domain/Identity.ts"
+import { type Credential } from "../../src/domain/identity/Identity.ts"
 import { ask, type Reply, type Request } from "./client.ts"
 import { type Service, startService } from "./service.ts"
 

@@ -1,7 +1,7 @@
 import { assert } from "@effect/vitest"
 import { Redacted } from "effect"
 import { randomBytes } from "node:crypto"
-import { type Credential } from "../../src/domain/Identity.ts"
+import { type Credential } from "../../src/domain/identity/Identity.ts"
 import { type Authenticator } from "./authenticator.ts"
 
 /** An idp to test with: a fake one, or Ory Kratos set up as docs/configuration.md says. */

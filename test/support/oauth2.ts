@@ -2,7 +2,7 @@ import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { createHash, randomBytes } from "node:crypto"
 import { setTimeout as sleep } from "node:timers/promises"
-import { type OAuth2Client } from "../../src/domain/OAuth2.ts"
+import { type OAuth2Client } from "../../src/domain/oauth2/OAuth2.ts"
 import { OAuth2 } from "../../src/services/OAuth2.ts"
 import { type Browsing, startBrowsing } from "./browsing.ts"
 

@@ -1,5 +1,5 @@
-import { type Catalogue, makeCatalogue, type Relation } from "../../src/domain/Catalogue.ts"
-import { type Relationship } from "../../src/domain/Relationship.ts"
+import { type Catalogue, makeCatalogue, type Relation } from "../../src/domain/catalogue/Catalogue.ts"
+import { type Relationship } from "../../src/domain/catalogue/Relationship.ts"
 
 interface Column {
   readonly name: string

@@ -1,7 +1,7 @@
 import { assert } from "@effect/vitest"
 import { Result } from "effect"
-import { parseRows } from "../../src/domain/RowParser.ts"
-import { type Field } from "../../src/domain/RowQuery.ts"
+import { parseRows } from "../../src/domain/rows/parse/Parser.ts"
+import { type Field } from "../../src/domain/rows/parse/Query.ts"
 
 export type Pairs = ReadonlyArray<readonly [string, string]>
 /** The query of `key=value` pairs, or the error that refuses them. */

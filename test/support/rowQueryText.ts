@@ -6,7 +6,7 @@ import {
   type RowQuery,
   type Selected,
   type Test
-} from "../../src/domain/RowQuery.ts"
+} from "../../src/domain/rows/parse/Query.ts"
 
 /** Query trees as `key=value` pairs; `bare` says whether a text that needs no quotes goes without. */
 export const rowQueryPairs = (query: RowQuery, bare: () => boolean): Array<readonly [string, string]> => {

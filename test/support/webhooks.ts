@@ -1,6 +1,6 @@
 import { ConfigProvider, Effect, Layer, Schedule } from "effect"
 import { layerWebhookTransport } from "../../src/layers/WebhookTransportHttp.ts"
-import { type NewWebhook } from "../../src/domain/Webhook.ts"
+import { type NewWebhook } from "../../src/domain/webhooks/Webhook.ts"
 import { WatchedTables } from "../../src/services/WatchedTables.ts"
 import { WebhookAttempts } from "../../src/services/WebhookAttempts.ts"
 import { layerWebhookDeliveries } from "../../src/services/WebhookDeliveries.ts"

@@ -13,9 +13,9 @@ import {
   Unauthorized,
   Unavailable
 } from "../../domain/errors.ts"
-import { MfaStatus } from "../../domain/MfaStatus.ts"
-import { SessionListRecord, SessionRecord } from "../../domain/SessionRecord.ts"
-import { isPlain } from "../../domain/StorableText.ts"
+import { MfaStatus } from "../../domain/identity/MfaStatus.ts"
+import { SessionListRecord, SessionRecord } from "../../domain/identity/SessionRecord.ts"
+import { isPlain } from "../../domain/text/StorableText.ts"
 import { Utf8Bodies } from "../middleware/Utf8Bodies.ts"
 import { Visits } from "../middleware/Visits.ts"
 

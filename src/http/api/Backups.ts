@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { Backup, BackupId, NewBackup, PointInTime } from "../../domain/Backup.ts"
-import { Branch, NewBranch } from "../../domain/Branch.ts"
+import { Backup, BackupId, NewBackup, PointInTime } from "../../domain/backups/Backup.ts"
+import { Branch, NewBranch } from "../../domain/branches/Branch.ts"
 import {
   BadGateway,
   Conflict,

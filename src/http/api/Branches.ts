@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { Branch, BranchId, NewBranch } from "../../domain/Branch.ts"
+import { Branch, BranchId, NewBranch } from "../../domain/branches/Branch.ts"
 import { Conflict, Forbidden, NotFound, Unavailable } from "../../domain/errors.ts"
 import { Management } from "../middleware/Access.ts"
 import { Utf8Bodies } from "../middleware/Utf8Bodies.ts"

@@ -1,6 +1,12 @@
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { Connection, ConnectionChange, ConnectionCheck, ConnectionId, NewConnection } from "../../domain/Connection.ts"
+import {
+  Connection,
+  ConnectionChange,
+  ConnectionCheck,
+  ConnectionId,
+  NewConnection
+} from "../../domain/connections/Connection.ts"
 import { Conflict, NotFound, Unavailable } from "../../domain/errors.ts"
 import { Management } from "../middleware/Access.ts"
 import { Utf8Bodies } from "../middleware/Utf8Bodies.ts"

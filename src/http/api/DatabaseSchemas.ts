@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { DatabaseSchema } from "../../domain/DatabaseSchema.ts"
+import { DatabaseSchema } from "../../domain/schema/DatabaseSchema.ts"
 import { Conflict, InvalidRequest, NotFound, Unavailable } from "../../domain/errors.ts"
 import { branchHeaders } from "./BranchHeaders.ts"
 import { ServiceRole } from "../middleware/Access.ts"

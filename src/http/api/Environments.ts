@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { Environment, EnvironmentChange, EnvironmentId, NewEnvironment } from "../../domain/Environment.ts"
+import { Environment, EnvironmentChange, EnvironmentId, NewEnvironment } from "../../domain/environments/Environment.ts"
 import {
   BadGateway,
   Conflict,

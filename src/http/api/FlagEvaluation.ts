@@ -1,12 +1,12 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Schema } from "effect"
-import { FlagEnvironment } from "../../domain/FlagEnvironment.ts"
+import { FlagEnvironment } from "../../domain/flags/Environment.ts"
 import {
   FlagBulkEvaluation,
   FlagBulkRequest,
   FlagEvaluation,
   FlagEvaluationRequest
-} from "../../domain/FlagEvaluation.ts"
+} from "../../domain/flags/Evaluation.ts"
 import { ErrorBody } from "../ErrorBody.ts"
 
 const query = { environment: Schema.optionalKey(FlagEnvironment) }

@@ -16,7 +16,7 @@ import {
   NewForeignServer,
   NewUserMapping,
   UserMapping
-} from "../../domain/ForeignData.ts"
+} from "../../domain/foreign/ForeignData.ts"
 import { Management } from "../middleware/Access.ts"
 import { Utf8Bodies } from "../middleware/Utf8Bodies.ts"
 

@@ -11,9 +11,9 @@ import {
   StepUpRequired,
   Unavailable
 } from "../../domain/errors.ts"
-import { JsonObject } from "../../domain/JsonObject.ts"
-import { longestChallenge } from "../../domain/OAuth2.ts"
-import { isPlain } from "../../domain/StorableText.ts"
+import { JsonObject } from "../../domain/text/JsonObject.ts"
+import { longestChallenge } from "../../domain/oauth2/OAuth2.ts"
+import { isPlain } from "../../domain/text/StorableText.ts"
 import { Anybody, Management } from "../middleware/Access.ts"
 import { Utf8Bodies } from "../middleware/Utf8Bodies.ts"
 import { Visits } from "../middleware/Visits.ts"

@@ -9,9 +9,9 @@ import {
   NotFound,
   Unavailable
 } from "../../domain/errors.ts"
-import { Bucket, BucketName } from "../../domain/StorageBucket.ts"
-import { CorsRule, CorsRules } from "../../domain/StorageCors.ts"
-import { MetadataChange, ObjectRecord } from "../../domain/StorageMetadata.ts"
+import { Bucket, BucketName } from "../../domain/storage/Bucket.ts"
+import { CorsRule, CorsRules } from "../../domain/storage/Cors.ts"
+import { MetadataChange, ObjectRecord } from "../../domain/storage/Metadata.ts"
 import {
   BulkDeleted,
   ContentType,
@@ -20,10 +20,10 @@ import {
   maxKeys,
   ObjectKey,
   ObjectPage
-} from "../../domain/StorageObject.ts"
-import { BucketPolicy } from "../../domain/StoragePolicy.ts"
-import { isStorable } from "../../domain/StorableText.ts"
-import { CompletedParts, PartNumber, UploadedPart, UploadId } from "../../domain/StorageUpload.ts"
+} from "../../domain/storage/Object.ts"
+import { BucketPolicy } from "../../domain/storage/Policy.ts"
+import { isStorable } from "../../domain/text/StorableText.ts"
+import { CompletedParts, PartNumber, UploadedPart, UploadId } from "../../domain/storage/Upload.ts"
 import { Management, ServiceRole } from "../middleware/Access.ts"
 import { Utf8Bodies } from "../middleware/Utf8Bodies.ts"
 

@@ -1,7 +1,14 @@
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Forbidden, InvalidRequest, NotFound, Unavailable } from "../../domain/errors.ts"
-import { NewWebhook, Webhook, WebhookAttempt, WebhookChange, WebhookId, WebhookLog } from "../../domain/Webhook.ts"
+import {
+  NewWebhook,
+  Webhook,
+  WebhookAttempt,
+  WebhookChange,
+  WebhookId,
+  WebhookLog
+} from "../../domain/webhooks/Webhook.ts"
 import { Management, ServiceRole } from "../middleware/Access.ts"
 import { Utf8Bodies } from "../middleware/Utf8Bodies.ts"
 

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http"
-import { accountOf } from "../../domain/AccountTraits.ts"
+import { accountOf } from "../../domain/identity/AccountTraits.ts"
 import { type ClientError, Forbidden } from "../../domain/errors.ts"
 import { IdentityMarks } from "../../services/IdentityMarks.ts"
 import { IdentitySettings } from "../../services/IdentitySettings.ts"

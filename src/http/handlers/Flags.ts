@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { type HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { type FlagEnvironment } from "../../domain/FlagEnvironment.ts"
+import { type FlagEnvironment } from "../../domain/flags/Environment.ts"
 import { InvalidRequest } from "../../domain/errors.ts"
 import { type Shown } from "../../domain/Revision.ts"
 import { FlagEngine } from "../../services/FlagEngine.ts"

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest } from "effect/http"
 import { DatabaseError } from "../../domain/errors.ts"
-import { type CallBody } from "../../domain/RoutineCall.ts"
+import { type CallBody } from "../../domain/rows/functions/Call.ts"
 import { Branches } from "../../services/Branches.ts"
 import { Db } from "../../services/Db.ts"
 import { Functions } from "../../services/Functions.ts"

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { identityRecord } from "../../domain/SessionRecord.ts"
+import { identityRecord } from "../../domain/identity/SessionRecord.ts"
 import { IdP } from "../../services/IdP.ts"
 import { Api } from "../Api.ts"
 

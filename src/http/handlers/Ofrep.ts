@@ -1,7 +1,7 @@
 import { Effect, Result } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { isUtf8 } from "node:buffer"
-import { selectFlags } from "../../domain/FlagSelector.ts"
+import { selectFlags } from "../../domain/flags/Selector.ts"
 import {
   bulkReply,
   contextRefused,
@@ -10,7 +10,7 @@ import {
   type OfrepReply,
   selectorRefused,
   singleReply
-} from "../../domain/Ofrep.ts"
+} from "../../domain/flags/Ofrep.ts"
 import { FlagEngine } from "../../services/FlagEngine.ts"
 import { FlagSettings } from "../../services/FlagSettings.ts"
 import { bodyBytes, bodyLimit } from "../Body.ts"

@@ -1,7 +1,7 @@
 import { Effect, Schema } from "effect"
 import { HttpRouter, HttpServerRequest } from "effect/http"
 import { Forbidden, InvalidRequest } from "../../domain/errors.ts"
-import { parseExact } from "../../domain/JsonText.ts"
+import { parseExact } from "../../domain/text/JsonText.ts"
 import { Branches } from "../../services/Branches.ts"
 import { Catalogues } from "../../services/Catalogues.ts"
 import { type Actor, type Database, Db } from "../../services/Db.ts"

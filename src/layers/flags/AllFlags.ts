@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises"
-import { type FlagContext, type FlagResult } from "../../domain/FlagResult.ts"
-import { type FlagSet } from "../../domain/FlagSet.ts"
+import { type FlagContext, type FlagResult } from "../../domain/flags/Result.ts"
+import { type FlagSet } from "../../domain/flags/sets/Set.ts"
 
 /** How long evaluating goes on before everything else gets its turn, in ms. */
 const turnMillis = 10

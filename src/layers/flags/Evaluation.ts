@@ -1,9 +1,9 @@
 import { type JsonObject } from "@bufbuild/protobuf"
 import { Code, ConnectError } from "@connectrpc/connect"
-import { type FlagFailure } from "../../domain/FlagResult.ts"
-import { contextProblems } from "../../domain/FlagJson.ts"
-import { problemLines } from "../../domain/FlagProblem.ts"
-import { isJsonObject } from "../../domain/JsonObject.ts"
+import { type FlagFailure } from "../../domain/flags/Result.ts"
+import { contextProblems } from "../../domain/flags/Json.ts"
+import { problemLines } from "../../domain/flags/Problem.ts"
+import { isJsonObject } from "../../domain/text/JsonObject.ts"
 import { type FlagService, flagsOf } from "./FlagService.ts"
 
 interface ResolveRequest {

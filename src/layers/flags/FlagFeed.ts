@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect"
-import { type FlagEnvironment } from "../../domain/FlagEnvironment.ts"
-import { type FlagChangeKind, type FlagSetChange } from "../../domain/FlagSnapshot.ts"
+import { type FlagEnvironment } from "../../domain/flags/Environment.ts"
+import { type FlagChangeKind, type FlagSetChange } from "../../domain/flags/sets/Snapshot.ts"
 
 /** Streams of this process. */
 const maxFollowers = 10_000

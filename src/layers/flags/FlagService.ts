@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect"
-import { type FlagEnvironment } from "../../domain/FlagEnvironment.ts"
-import { type FlagSet } from "../../domain/FlagSet.ts"
-import { selectFlags } from "../../domain/FlagSelector.ts"
+import { type FlagEnvironment } from "../../domain/flags/Environment.ts"
+import { type FlagSet } from "../../domain/flags/sets/Set.ts"
+import { selectFlags } from "../../domain/flags/Selector.ts"
 import { type FlagFeed } from "./FlagFeed.ts"
 
 /** What the protocols are served from. */

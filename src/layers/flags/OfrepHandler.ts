@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { isUtf8 } from "node:buffer"
-import { selectFlags } from "../../domain/FlagSelector.ts"
+import { selectFlags } from "../../domain/flags/Selector.ts"
 import {
   bulkReply,
   contextRefused,
@@ -11,7 +11,7 @@ import {
   plainReply,
   selectorRefused,
   singleReply
-} from "../../domain/Ofrep.ts"
+} from "../../domain/flags/Ofrep.ts"
 import { allFlags } from "./AllFlags.ts"
 import { type FlagCors } from "./FlagCors.ts"
 import { type NodeRequest, type NodeResponse } from "./FlagPort.ts"

@@ -1,4 +1,4 @@
-import { alarmLock } from "../../domain/AdvisoryLocks.ts"
+import { alarmLock } from "../../domain/sql/AdvisoryLocks.ts"
 import { statements } from "./statements.ts"
 
 /**

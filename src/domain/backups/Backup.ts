@@ -1,0 +1,117 @@
+import { Schema } from "effect"
+import { randomBytes } from "node:crypto"
+import { isStorable } from "../text/StorableText.ts"
+
+export const BackupId = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 2_147_483_647 })).pipe(
+  Schema.brand("BackupId")
+)
+export type BackupId = typeof BackupId.Type
+
+/** Longest label, in characters. */
+const longestLabel = 60
+
+const Label = Schema.NonEmptyString.check(Schema.isMaxLength(longestLabel), isStorable)
+
+/** What may be asked for (spec: Backup). */
+export const NewBackup = Schema.Struct({ label: Label })
+export type NewBackup = typeof NewBackup.Type
+
+/** `in_progress` ends as one of the other two, and stays so. */
+const Outcome = Schema.Literals(["in_progress", "completed", "failed"])
+
+const Percent = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 100 }))
+
+/** A restore of a backup into a branch. Timestamps are ISO 8601 in UTC with milliseconds. */
+const BackupRestore = Schema.Struct({
+  /** Of the branch; null when it is gone. */
+  branch_id: Schema.NullOr(Schema.Int),
+  status: Outcome,
+  progress: Percent,
+  error: Schema.NullOr(Schema.String),
+  started_at: Schema.String,
+  finished_at: Schema.NullOr(Schema.String)
+})
+
+/** A backup as it is shown. */
+export const Backup = Schema.Struct({
+  id: BackupId,
+  label: Schema.String,
+  status: Outcome,
+  /** Of the file; 0 until it is complete. */
+  size_bytes: Schema.Int,
+  created_at: Schema.String,
+  /** When it ended, well or not. */
+  completed_at: Schema.NullOr(Schema.String),
+  progress: Percent,
+  error: Schema.NullOr(Schema.String),
+  /** What made it: PostgreSQL's own program, or the same compiled to WebAssembly. */
+  strategy: Schema.NullOr(Schema.Literals(["pg_dump", "pg_dump-wasm"])),
+  tool_version: Schema.NullOr(Schema.String),
+  server_version: Schema.NullOr(Schema.String),
+  /** `custom`: for pg_restore. `plain`: SQL, compressed with zstd. */
+  format: Schema.NullOr(Schema.Literals(["custom", "plain"])),
+  scheduled: Schema.Boolean,
+  /** Where its copy in the object store is, once it is there. */
+  bucket: Schema.NullOr(Schema.String),
+  object_key: Schema.NullOr(Schema.String),
+  copy_error: Schema.NullOr(Schema.String),
+  /** Newest first, ten at most. */
+  restores: Schema.Array(BackupRestore)
+}).annotate({ identifier: "Backup" })
+export type Backup = typeof Backup.Type
+
+const isTimestamp = (text: string) => {
+  const match = /^(\d{4})-(\d\d)-(\d\d)T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)$/i.exec(text)
+  if (match === null || Number.isNaN(Date.parse(text.toUpperCase()))) return false
+  // JavaScript takes 31 June for 1 July.
+  const days = new Date(Date.UTC(Number(match[1]), Number(match[2]), 0)).getUTCDate()
+  return Number(match[3]) <= days
+}
+
+/** A wish to go back to a moment. */
+export const PointInTime = Schema.Struct({
+  target_time: Schema.String.check(
+    Schema.makeFilter(
+      (text: string) =>
+        isTimestamp(text) || "Expected an ISO 8601 timestamp with a time zone, such as 2026-11-21T12:00:00Z"
+    )
+  ),
+  label: Label
+})
+
+/** Cut to what a label may be, no character in half. */
+export const restoreLabel = (label: string) => {
+  let cut = ""
+  for (const character of `Restore of ${label}`) {
+    if (cut.length + character.length > longestLabel) break
+    cut += character
+  }
+  return cut
+}
+
+/** The slot's time is UTC, in ms. */
+export const scheduledLabel = (slot: number) =>
+  `scheduled ${new Date(slot).toISOString().slice(0, 16).replace("T", " ")} UTC`
+
+const endings = { custom: "dump", plain: "sql.zst" } as const
+
+/** A file name that no other backup has: `20261121T030000Z-0123456789ab.dump`. */
+export const newBackupFile = (now: number, format: keyof typeof endings) =>
+  `${new Date(now).toISOString().slice(0, 19).replaceAll(/[-:]/g, "")}Z-${randomBytes(6).toString("hex")}.${endings[format]}`
+
+/** Files that are on their way to be whole: a backup's, its script, or its copy fetched for the restore of that number. */
+export const partialFile = (file: string, restore?: number) =>
+  restore === undefined ? `${file}.partial` : `${file}.restore-${restore}.partial`
+
+/** What `partialFile` made of what; undefined for files of others. */
+export const parsePartial = (
+  name: string
+): { readonly file: string; readonly restore: number | undefined } | undefined => {
+  const match =
+    /^(\d{8}T\d{6}Z-[0-9a-f]{12}\.(?:dump|sql\.zst))(?:\.globals\.sql|\.restore-(\d{1,10}))?\.partial$/.exec(name)
+  if (match === null) return undefined
+  return { file: match[1] ?? "", restore: match[2] === undefined ? undefined : Number(match[2]) }
+}
+
+/** The script of `DumpTools.globals` beside a backup's file. */
+export const globalsFile = (file: string) => `${file}.globals.sql`

@@ -1,0 +1,141 @@
+import { Redacted, Result } from "effect"
+import { type ConnectionParam, holdsMask, mask, maskedParams, readParams } from "./Params.ts"
+
+type ConnectionType = "postgres" | "mysql" | "mongodb" | "redis" | "mssql"
+
+interface Scheme {
+  readonly type: ConnectionType
+  /** Where a server of this kind listens unless the URL says otherwise. */
+  readonly port: number
+}
+
+const schemes: Readonly<Record<string, Scheme>> = {
+  postgres: { type: "postgres", port: 5432 },
+  postgresql: { type: "postgres", port: 5432 },
+  mysql: { type: "mysql", port: 3306 },
+  mariadb: { type: "mysql", port: 3306 },
+  mongodb: { type: "mongodb", port: 27_017 },
+  "mongodb+srv": { type: "mongodb", port: 27_017 },
+  redis: { type: "redis", port: 6379 },
+  rediss: { type: "redis", port: 6379 },
+  mssql: { type: "mssql", port: 1433 },
+  sqlserver: { type: "mssql", port: 1433 }
+}
+
+interface Host {
+  /** A name or an address, an IPv6 one without brackets; the directory of a Unix socket; "" when none is named. */
+  readonly name: string
+  readonly port: number | undefined
+}
+
+/** A connection string, taken apart. What is percent-encoded in it is decoded here. */
+export interface ConnectionUrl {
+  readonly scheme: string
+  readonly type: ConnectionType
+  readonly defaultPort: number
+  readonly user: string
+  readonly password: Redacted.Redacted
+  readonly hosts: ReadonlyArray<Host>
+  /** What follows the first `/`, mostly a database's name; "" when there is none. */
+  readonly path: string
+  /** Of the query, or behind `;` in SQL Server's way of writing them. */
+  readonly params: ReadonlyArray<ConnectionParam>
+  /** The string with `****` for each password in it. */
+  readonly masked: string
+}
+
+const known = Object.keys(schemes).join(", ")
+/** Says what to do and repeats nothing: the text may be a password. */
+const refused = (problem: string) => Result.fail(problem)
+const unclear = refused(
+  "Expected scheme://user:password@host:port/database, with / ? # @ : and % in user and password percent-encoded"
+)
+
+const strange = /[\p{Cc}\s#]/u
+const braced = /\{(?:[^}]|\}\})*\}/g
+const hostForm = /^(?:\[([\w:.%]+)\]|([\p{L}\p{N}._%\\$-]*))(?::(\d{1,5}))?$/u
+
+/**
+ * Reads a connection string of a known scheme. Strict where a lenient reader could take a part of the password for
+ * something else, and show it: there must be one way only to read it. Fails with what is wrong, in words that hold
+ * nothing of the text.
+ */
+export const readConnectionUrl = (text: string): Result.Result<ConnectionUrl, string> => {
+  const [, name = "", rest = ""] = /^([a-z][a-z0-9+.-]*):\/\/(.*)$/is.exec(text) ?? []
+  const scheme = schemes[name.toLowerCase()]
+  if (scheme === undefined) return refused(`Expected a URL of one of the schemes ${known}`)
+  const semicolons = scheme.type === "mssql"
+  const plain = semicolons ? rest.replaceAll(braced, "") : rest
+  if (strange.test(plain)) return refused("Expected no white space and no # in the URL; write it percent-encoded")
+
+  const end = rest.search(semicolons ? /[/?;]/ : /[/?]/)
+  const authority = end < 0 ? rest : rest.slice(0, end)
+  const after = end < 0 ? "" : rest.slice(end)
+  const at = authority.indexOf("@")
+  if (plain.split("@").length - 1 !== (at < 0 ? 0 : 1)) return unclear
+
+  const login = at < 0 ? undefined : authority.slice(0, at)
+  const { colon, rawPassword, rawUser } = splitLogin(login ?? "", scheme.type)
+  const hosts = readHosts(authority.slice(at + 1))
+  if (hosts === undefined) return unclear
+  if (hosts.length > 1 && (semicolons || name.toLowerCase() === "mongodb+srv")) return refused("Expected one host")
+
+  const [rawPath, rawParams, mark] = splitAfter(after, semicolons)
+  const params = readParams(rawParams, mark)
+  const [user, password, path] = [decoded(rawUser), decoded(rawPassword), decoded(rawPath.slice(1))]
+  if (params === undefined || user === undefined || password === undefined || path === undefined) {
+    return refused("Expected valid percent-encoding, without NUL")
+  }
+  if (rawPassword === mask || holdsMask(params)) return refused("Expected a password, but it is masked (****)")
+
+  const from = login === undefined ? "" : `${rawUser}${colon}${rawPassword === "" ? "" : mask}@`
+  return Result.succeed({
+    scheme: name.toLowerCase(),
+    type: scheme.type,
+    defaultPort: scheme.port,
+    user,
+    password: Redacted.make(password),
+    hosts,
+    path,
+    params,
+    masked: `${name}://${from}${authority.slice(at + 1)}${rawPath}${mark}${maskedParams(params, mark)}`
+  })
+}
+
+/** A login without a colon is a user, for Redis a password. */
+const splitLogin = (login: string, type: ConnectionType) => {
+  const at = login.indexOf(":")
+  if (at >= 0) return { rawUser: login.slice(0, at), colon: ":", rawPassword: login.slice(at + 1) }
+  return type === "redis"
+    ? { rawUser: "", colon: "", rawPassword: login }
+    : { rawUser: login, colon: "", rawPassword: "" }
+}
+
+/** Path, parameters, and the mark between them. */
+const splitAfter = (after: string, semicolons: boolean): readonly [string, string, "" | "?" | ";"] => {
+  const at = after.search(semicolons ? /[?;]/ : /\?/)
+  if (at < 0) return [after, "", ""]
+  return [after.slice(0, at), after.slice(at + 1), after[at] === ";" ? ";" : "?"]
+}
+
+const readHosts = (text: string): ReadonlyArray<Host> | undefined => {
+  const hosts: Array<Host> = []
+  for (const part of text.split(",")) {
+    const match = hostForm.exec(part)
+    const name = decoded(match?.[1] ?? match?.[2] ?? "")
+    const port = match?.[3] === undefined ? undefined : Number(match[3])
+    if (match === null || name === undefined) return undefined
+    if (port !== undefined && (port < 1 || port > 65_535)) return undefined
+    hosts.push({ name, port })
+  }
+  return hosts
+}
+
+const decoded = (text: string): string | undefined => {
+  try {
+    const value = decodeURIComponent(text)
+    return value.includes("\0") ? undefined : value
+  } catch {
+    return undefined
+  }
+}

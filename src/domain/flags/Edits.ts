@@ -1,0 +1,88 @@
+import { isDeepStrictEqual } from "node:util"
+import { type FlagChange, type FlagConfiguration, type FlagPromotion, type FlagType, type NewFlag } from "./Flag.ts"
+import { type FlagEnvironment, flagEnvironments } from "./Environment.ts"
+import { type FlagProblem } from "./Problem.ts"
+import { segmentsUsedBy } from "./SegmentsInlined.ts"
+import { isJsonObject, type JsonObject } from "../text/JsonObject.ts"
+
+/** A flag as it is stored and as its history keeps it. */
+export interface StoredFlag {
+  readonly key: string
+  readonly type: FlagType
+  readonly description: string | null
+  readonly variants: JsonObject
+  readonly environments: Readonly<Record<FlagEnvironment, FlagConfiguration>>
+}
+
+export const createdFlag = (given: NewFlag): StoredFlag => {
+  const { defaultVariant, description = null, key, state = "ENABLED", targeting = {}, type, variants } = given
+  const each: FlagConfiguration = { state, targeting, defaultVariant }
+  return { key, type, description, variants, environments: { dev: each, staging: each, production: each } }
+}
+
+const withEnvironment = (
+  flag: StoredFlag,
+  environment: FlagEnvironment,
+  configuration: FlagConfiguration
+): StoredFlag => ({ ...flag, environments: { ...flag.environments, [environment]: configuration } })
+
+export const changedFlag = (flag: StoredFlag, change: FlagChange, environment: FlagEnvironment): StoredFlag => {
+  const before = flag.environments[environment]
+  const { description = flag.description, variants = flag.variants } = change
+  const { state = before.state, targeting = before.targeting, defaultVariant = before.defaultVariant } = change
+  return withEnvironment({ ...flag, description, variants }, environment, { state, targeting, defaultVariant })
+}
+
+export const toggledFlag = (flag: StoredFlag, environment: FlagEnvironment): StoredFlag => {
+  const before = flag.environments[environment]
+  return withEnvironment(flag, environment, { ...before, state: before.state === "ENABLED" ? "DISABLED" : "ENABLED" })
+}
+
+export const promotedFlag = (flag: StoredFlag, { from, to }: FlagPromotion): StoredFlag =>
+  withEnvironment(flag, to, flag.environments[from])
+
+/** What a change repeats of the flag but says otherwise. */
+export const repeatProblems = (flag: StoredFlag, change: FlagChange): ReadonlyArray<FlagProblem> => {
+  const problems: Array<FlagProblem> = []
+  if (change.key !== undefined && change.key !== flag.key) {
+    problems.push({ path: ["key"], problem: "Expected the flag's key, which can't be changed" })
+  }
+  if (change.type !== undefined && change.type !== flag.type) {
+    problems.push({ path: ["type"], problem: `Expected ${flag.type}, which can't be changed` })
+  }
+  for (const [environment, given] of Object.entries(change.environments ?? {})) {
+    if (isRepeated(flag, environment, given)) continue
+    const problem =
+      "Expected what is stored: change `state`, `targeting`, `defaultVariant` of one environment at a time"
+    problems.push({ path: ["environments", environment], problem })
+  }
+  return problems
+}
+
+const isRepeated = (flag: StoredFlag, environment: string, given: unknown) => {
+  if (!isEnvironment(environment) || !isJsonObject(given)) return false
+  const stored = flag.environments[environment]
+  return (["state", "targeting", "defaultVariant"] as const).every(
+    (name) => !Object.hasOwn(given, name) || isDeepStrictEqual(given[name], stored[name])
+  )
+}
+
+const isEnvironment = (text: string): text is FlagEnvironment => flagEnvironments.some((name) => name === text)
+
+/** Also when only the order within differs, which is stored too. */
+const isSame = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b)
+
+export const isSameFlag = (a: StoredFlag, b: StoredFlag) =>
+  a.description === b.description && touchedEnvironments(a, b).length === 0
+
+/** Where the one is evaluated otherwise than the other. */
+export const touchedEnvironments = (a: StoredFlag, b: StoredFlag): ReadonlyArray<FlagEnvironment> =>
+  isSame(a.variants, b.variants)
+    ? flagEnvironments.filter((environment) => !isSame(a.environments[environment], b.environments[environment]))
+    : flagEnvironments
+
+/** Keys of the segments that any of its rules refers to. */
+export const segmentsOfFlag = (flag: StoredFlag): ReadonlyArray<string> =>
+  Array.from(
+    new Set(flagEnvironments.flatMap((environment) => segmentsUsedBy(flag.environments[environment].targeting)))
+  )

@@ -1,0 +1,96 @@
+import { type FlagScope, RuleError } from "./Scope.ts"
+import { isList } from "./Values.ts"
+
+// CBOR in its deterministic form (RFC 8949, section 4.2.1), as version 3 of `fractional` hashes values. Bytes are
+// written one a character.
+
+const view = new DataView(new ArrayBuffer(8))
+
+const bytes = (length: number): string => {
+  let text = ""
+  for (let i = 0; i < length; i++) text += String.fromCharCode(view.getUint8(i))
+  return text
+}
+
+/** A major type and its number, in the shortest form. */
+const head = (major: number, value: bigint): string => {
+  const type = major << 5
+  if (value < 24n) return String.fromCharCode(type | Number(value))
+  if (value < 0x100n) return String.fromCharCode(type | 24, Number(value))
+  if (value < 0x1_0000n) {
+    view.setUint16(0, Number(value))
+    return String.fromCharCode(type | 25) + bytes(2)
+  }
+  if (value < 0x1_0000_0000n) {
+    view.setUint32(0, Number(value))
+    return String.fromCharCode(type | 26) + bytes(4)
+  }
+  view.setBigUint64(0, value)
+  return String.fromCharCode(type | 27) + bytes(8)
+}
+
+/** The 16 bits of a number that a half-precision float holds exactly; undefined for others. */
+const halfBits = (value: number): number | undefined => {
+  const sign = value < 0 ? 0x8000 : 0
+  const size = Math.abs(value)
+  if (size === Number.POSITIVE_INFINITY) return sign | 0x7c00
+  if (size > 65_504) return undefined
+  const exponent = Math.max(Math.floor(Math.log2(size)), -14)
+  for (const power of [exponent, exponent + 1, exponent - 1]) {
+    const fraction = size * 2 ** (10 - power)
+    if (power < -14 || !Number.isInteger(fraction)) continue
+    if (fraction >= 1024 && fraction < 2048) return sign | ((power + 15) << 10) | (fraction - 1024)
+    if (power === -14 && fraction < 1024) return sign | fraction
+  }
+  return undefined
+}
+
+const float = (value: number): string => {
+  if (Number.isNaN(value)) return "\u00f9\u007e\u0000"
+  const half = halfBits(value)
+  if (half !== undefined) {
+    view.setUint16(0, half)
+    return `\u00f9${bytes(2)}`
+  }
+  if (Math.fround(value) === value) {
+    view.setFloat32(0, value)
+    return `\u00fa${bytes(4)}`
+  }
+  view.setFloat64(0, value)
+  return `\u00fb${bytes(8)}`
+}
+
+const number = (value: number): string => {
+  if (!Number.isInteger(value) || value < -(2 ** 63) || value >= 2 ** 64) return float(value)
+  return value < 0 ? head(1, -BigInt(value) - 1n) : head(0, BigInt(value))
+}
+
+const text = (value: string): string => {
+  const utf8 = Buffer.from(value, "utf8").toString("latin1")
+  return head(3, BigInt(utf8.length)) + utf8
+}
+
+/** Levels of lists and objects in a value that users are put into buckets by. */
+const depthLimit = 100
+
+/** A JSON value. */
+export const cbor = (value: unknown, scope: FlagScope, depth = 0): string => {
+  if (depth > depthLimit) throw new RuleError("fractional: the value is nested too deeply")
+  if (typeof value === "string") {
+    scope.spend(value.length)
+    return text(value)
+  }
+  if (typeof value === "number") return number(value)
+  if (typeof value === "bigint") return number(Number(value))
+  if (typeof value === "boolean") return value ? "\u00f5" : "\u00f4"
+  if (isList(value)) {
+    scope.spend(16 * value.length)
+    return head(4, BigInt(value.length)) + value.map((item) => cbor(item, scope, depth + 1)).join("")
+  }
+  if (typeof value !== "object" || value === null) return "\u00f6"
+  const names = Object.keys(value)
+  scope.spend(64 * names.length)
+  const entries = Object.entries(value).map(([name, item]) => [text(name), cbor(item, scope, depth + 1)] as const)
+  entries.sort(([a], [b]) => (a < b ? -1 : 1))
+  return head(5, BigInt(names.length)) + entries.map(([name, item]) => name + item).join("")
+}

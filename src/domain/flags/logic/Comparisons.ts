@@ -1,0 +1,44 @@
+import { type FlagScope, type Operator, ofValues } from "./Scope.ts"
+import { areEqual, isList, isLess, isTrue, kindOf, listOf } from "./Values.ts"
+
+const equal = (operator: string, values: unknown, scope: FlagScope): boolean => {
+  const given = listOf(values, operator)
+  return given.length >= 2 && areEqual(given[0], given[1], scope)
+}
+
+/** The same kind of value, then `==`; a list or an object is not even equal to itself. */
+const identical = (values: unknown, scope: FlagScope): boolean => {
+  if (!isList(values) || values.length < 2) return false
+  const [a, b] = values
+  return typeof a === typeof b && kindOf(a) === kindOf(b) && areEqual(a, b, scope)
+}
+
+type Comparison = (a: unknown, b: unknown, scope: FlagScope) => boolean
+
+/** Two values, or three of which the second is between the others. */
+const ordered = (operator: string, compare: Comparison): Operator =>
+  ofValues((values, scope) => {
+    const given = listOf(values, operator)
+    if (given.length < 2) return false
+    if (given.length !== 3) return compare(given[0], given[1], scope)
+    return compare(given[0], given[1], scope) && compare(given[1], given[2], scope)
+  })
+
+const isLessOrEqual: Comparison = (a, b, scope) => isLess(a, b, scope) || areEqual(a, b, scope)
+
+/** Of a list the first item counts. */
+const negated = (values: unknown, scope: FlagScope): boolean =>
+  !isTrue(isList(values) && values.length > 0 ? values[0] : values, scope)
+
+export const comparisons: Readonly<Record<string, Operator>> = {
+  "==": ofValues((values, scope) => equal("==", values, scope)),
+  "!=": ofValues((values, scope) => !equal("!=", values, scope)),
+  "===": ofValues(identical),
+  "!==": ofValues((values, scope) => !identical(values, scope)),
+  "<": ordered("<", isLess),
+  "<=": ordered("<=", isLessOrEqual),
+  ">": ordered(">", (a, b, scope) => isLess(b, a, scope)),
+  ">=": ordered(">=", (a, b, scope) => isLessOrEqual(b, a, scope)),
+  "!": ofValues(negated),
+  "!!": ofValues((values, scope) => !negated(values, scope))
+}

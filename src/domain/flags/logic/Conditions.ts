@@ -1,0 +1,54 @@
+import { type Compiler, type Operator, type Rule, refusal } from "./Scope.ts"
+import { isList, isObject, isTrue } from "./Values.ts"
+
+const needsList = (operator: string): Rule => refusal(`the arguments of ${operator} must be written as a list`)
+
+/** The first value that is `decisive`, else the last one. */
+const firstThat =
+  (operator: string, decisive: boolean): Operator =>
+  (written, depth, compiler) => {
+    if (!isList(written)) return needsList(operator)
+    const rules = written.map((part) => compiler.part(part, depth + 1).run)
+    return (scope) => {
+      scope.spend(8)
+      let last: unknown = null
+      for (const rule of rules) {
+        last = rule(scope)
+        if (isTrue(last, scope) === decisive) return last
+      }
+      return last
+    }
+  }
+
+/** A branch of `if`: an object that it gives is evaluated once more. */
+const branch = (written: unknown, depth: number, compiler: Compiler): Rule => {
+  const part = compiler.part(written, depth)
+  if (part.literal) return part.run
+  return (scope) => {
+    const value = part.run(scope)
+    return isObject(value) ? compiler.dynamic(value, depth + 1, scope)(scope) : value
+  }
+}
+
+const conditional: Operator = (written, depth, compiler) => {
+  if (!isList(written)) return needsList("if")
+  const pairs: Array<{ readonly condition: Rule; readonly outcome: Rule }> = []
+  for (let i = 0; i < written.length - 1; i += 2) {
+    pairs.push({
+      condition: compiler.part(written[i], depth + 1).run,
+      outcome: branch(written[i + 1], depth + 1, compiler)
+    })
+  }
+  const otherwise = written.length % 2 === 1 ? branch(written[written.length - 1], depth + 1, compiler) : () => null
+  return (scope) => {
+    scope.spend(8)
+    for (const pair of pairs) if (isTrue(pair.condition(scope), scope)) return pair.outcome(scope)
+    return otherwise(scope)
+  }
+}
+
+export const conditions: Readonly<Record<string, Operator>> = {
+  if: conditional,
+  and: firstThat("and", false),
+  or: firstThat("or", true)
+}

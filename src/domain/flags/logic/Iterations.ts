@@ -1,0 +1,164 @@
+import { solved, solvingRule } from "./Solving.ts"
+import { type Compiler, type FlagScope, type Operator, type Rule, RuleError, refusal } from "./Scope.ts"
+import { isList, isNumber, isObject, isTrue, kindOf, listOf, toNumber, toText } from "./Values.ts"
+
+/** Arguments as written, [what is gone through, rule of an item, …], and their depth. */
+interface Written {
+  readonly args: ReadonlyArray<unknown>
+  readonly depth: number
+  readonly compiler: Compiler
+}
+
+const iteration =
+  (operator: string, compile: (written: Written) => Rule): Operator =>
+  (args, depth, compiler) => {
+    if (!isList(args)) return refusal(`the arguments of ${operator} must be written as a list`)
+    const rule = compile({ args, depth: depth + 1, compiler })
+    return (scope) => {
+      scope.spend(8)
+      return rule(scope)
+    }
+  }
+
+/** What is gone through: a list as it is written, or what an operator gives; null for anything else. */
+const subjectOf = ({ args, depth, compiler }: Written): Rule => {
+  const [subject = null] = args
+  if (isList(subject)) return () => subject
+  return isObject(subject) ? compiler.part(subject, depth).run : () => null
+}
+
+/** What a rule gives with an item in place of the context. */
+const within = (rule: Rule, item: unknown, scope: FlagScope): unknown => {
+  const { data, outer } = scope
+  scope.spend(1)
+  scope.outer = data
+  scope.data = item ?? null
+  const value = rule(scope)
+  scope.data = data
+  scope.outer = outer
+  return value
+}
+
+const mapped = iteration("map", (written) => {
+  if (written.args.length < 2) return () => []
+  const subject = subjectOf(written)
+  const rule = written.compiler.part(written.args[1], written.depth).run
+  return (scope) => {
+    const items = subject(scope)
+    return items === null ? [] : listOf(items, "map").map((item) => within(rule, item, scope))
+  }
+})
+
+const filtered = iteration("filter", (written) => {
+  const { args, depth, compiler } = written
+  if (args.length < 2) return () => []
+  const subject = subjectOf(written)
+  const usual = solvingRule(args[1], depth, compiler, "outer")
+  return (scope) => {
+    const found = subject(scope)
+    if (found === null) return []
+    const items = listOf(found, "filter")
+    const rule = usual ?? compiler.dynamic(solved(args[1], depth, compiler, scope), depth, scope)
+    return items.filter((item) => isTrue(within(rule, item, scope), scope))
+  }
+})
+
+/** The rule of `all`, `some`, `none` and `reduce` has to be an object, after its variables were solved. */
+const operation = (logic: unknown, compile: (logic: unknown) => Rule): Rule =>
+  isObject(logic) ? compile(logic) : refusal(`the rule of an item must be an object, not ${kindOf(logic)}`)
+
+/** The items `all`, `some` and `none` go through: none for what is false. */
+const itemsOf = (operator: string, subject: Rule, written: Written, scope: FlagScope): ReadonlyArray<unknown> => {
+  if (written.args.length === 0) throw new RuleError(`${operator} needs a list and a rule`)
+  const found = subject(scope)
+  if (!isTrue(found, scope)) return []
+  if (written.args.length < 2) throw new RuleError(`${operator} needs a rule`)
+  return listOf(found, operator)
+}
+
+/** The rule of an item, once the variables in `logic` are solved with what is the data now. */
+const solvedRule = (logic: unknown, { depth, compiler }: Written, scope: FlagScope): Rule =>
+  operation(solved(logic, depth, compiler, scope), (rule) => compiler.dynamic(rule, depth, scope))
+
+const all = iteration("all", (written) => {
+  const subject = subjectOf(written)
+  const { args, depth, compiler } = written
+  const rule: Rule =
+    solvingRule(args[1], depth, compiler, "item") ?? ((scope) => solvedRule(args[1], written, scope)(scope))
+  return (scope) => {
+    const items = itemsOf("all", subject, written, scope)
+    return items.length > 0 && items.every((item) => isTrue(within(rule, item, scope), scope))
+  }
+})
+
+const some = iteration("some", (written) => {
+  const { args, depth, compiler } = written
+  const subject = subjectOf(written)
+  const usual = solvingRule(args[1], depth, compiler, "both")
+  const unusual = (scope: FlagScope): Rule => {
+    const logic = solved(args[1], depth, compiler, scope)
+    return (inner) => solvedRule(logic, written, inner)(inner)
+  }
+  return (scope) => {
+    const items = itemsOf("some", subject, written, scope)
+    if (items.length === 0) return false
+    const rule = usual ?? unusual(scope)
+    return items.some((item) => isTrue(within(rule, item, scope), scope))
+  }
+})
+
+const none = iteration("none", (written) => {
+  const { args, depth, compiler } = written
+  const subject = subjectOf(written)
+  const usual = solvingRule(args[1], depth, compiler, "outer")
+  return (scope) => {
+    const items = itemsOf("none", subject, written, scope)
+    if (items.length === 0) return true
+    const rule = usual ?? solvedRule(args[1], written, scope)
+    return !items.some((item) => isTrue(within(rule, item, scope), scope))
+  }
+})
+
+/** The accumulator keeps the type of the initial value. */
+const accumulation = (initial: unknown): ((value: unknown, scope: FlagScope) => unknown) => {
+  if (typeof initial === "boolean") return isTrue
+  if (isNumber(initial)) return toNumber
+  if (typeof initial === "string") return toText
+  throw new RuleError(`reduce can't begin with ${kindOf(initial)}`)
+}
+
+const typeNames: Readonly<Record<string, string>> = { boolean: "bool", string: "string" }
+
+const reduced = iteration("reduce", (written) => {
+  const { args, depth, compiler } = written
+  if (args.length < 3) return () => 0
+  const subject = subjectOf(written)
+  const start = isObject(args[2]) ? compiler.part(args[2], depth).run : () => args[2]
+  const rule = operation(args[1], (logic) => compiler.part(logic, depth).run)
+  return (scope) => {
+    const initial = start(scope)
+    const accumulate = accumulation(initial)
+    const state = {
+      current: 0 as unknown,
+      accumulator: accumulate(initial, scope),
+      valueType: typeNames[typeof initial] ?? "number"
+    }
+    const items = subject(scope)
+    if (items === null) return 0
+    for (const item of listOf(items, "reduce")) {
+      if (item === null) continue
+      state.current = item
+      state.accumulator = accumulate(within(rule, state, scope), scope)
+    }
+    return state.accumulator
+  }
+})
+
+export const iterations: Readonly<Record<string, Operator>> = {
+  map: mapped,
+  filter: filtered,
+  reduce: reduced,
+  all,
+  some,
+  none
+}

@@ -1,0 +1,49 @@
+import { type FlagScope, type Operator, RuleError, ofValues } from "./Scope.ts"
+import { isList, isNumber, isObject, kindOf, listOf, toNumber } from "./Values.ts"
+
+/** Whether a number or a text of one is from the first to the second of the range. */
+const isInRange = (value: unknown, range: ReadonlyArray<unknown>, scope: FlagScope): boolean => {
+  if (range.length < 2) throw new RuleError("in: a list within the list needs two numbers")
+  const number = toNumber(value, scope)
+  return number >= toNumber(range[0], scope) && toNumber(range[1], scope) >= number
+}
+
+const isItem = (value: unknown, item: unknown, scope: FlagScope): boolean => {
+  if (isList(item)) return isInRange(value, item, scope)
+  if (isNumber(value)) return toNumber(item, scope) === value
+  if (isObject(value) && isObject(item)) throw new RuleError("in: objects can't be compared")
+  return (value ?? null) === (item ?? null)
+}
+
+/** Whether a text is part of another, or a value is in a list. */
+const contains = (values: unknown, scope: FlagScope): boolean => {
+  const given = listOf(values, "in")
+  if (given.length === 0) throw new RuleError("in needs a value and where to look for it")
+  const [value, where] = given
+  if (typeof where === "string") {
+    if (typeof value !== "string") throw new RuleError("in: only a text can be looked for in a text")
+    // Looking for a long text in a long one may cost as much as the product of their lengths.
+    scope.spend((where.length >> 2) + Math.floor((where.length * value.length) / 256))
+    return where.includes(value)
+  }
+  if (!isList(where)) return false
+  scope.spend(where.length)
+  return where.some((item) => isItem(value, item, scope))
+}
+
+/** One list of all values, and of the items of those that are lists. */
+const merged = (values: unknown, scope: FlagScope): ReadonlyArray<unknown> => {
+  if (!isList(values)) {
+    if (values === null || isObject(values)) throw new RuleError(`merge needs lists or values, not ${kindOf(values)}`)
+    return [values]
+  }
+  const all: Array<unknown> = []
+  for (const value of values) {
+    scope.spend(isList(value) ? value.length : 1)
+    if (isList(value)) for (const item of value) all.push(item)
+    else all.push(value)
+  }
+  return all
+}
+
+export const lists: Readonly<Record<string, Operator>> = { in: ofValues(contains), merge: ofValues(merged) }

@@ -1,0 +1,77 @@
+import { comparisons } from "./Comparisons.ts"
+import { conditions } from "./Conditions.ts"
+import { iterations } from "./Iterations.ts"
+import { lists } from "./Lists.ts"
+import { numbers } from "./Numbers.ts"
+import { texts } from "./Texts.ts"
+import { variables } from "./Variables.ts"
+import { type Compiler, type FlagScope, type Operator, type Part, type Rule, refusal, ruleDepth } from "./Scope.ts"
+import { isList, isObject } from "./Values.ts"
+
+// JsonLogic as flagd 0.16 evaluates it. An object with one property is an operator and its arguments; any other object
+// is data, whatever is in it.
+
+const operators: ReadonlyMap<string, Operator> = new Map(
+  Object.entries({ ...comparisons, ...conditions, ...iterations, ...lists, ...numbers, ...texts, ...variables })
+)
+
+const literal = (value: unknown): Part => ({ run: () => value, literal: true })
+
+const isPlain = (value: unknown): boolean => typeof value !== "object" || value === null
+
+class RuleCompiler implements Compiler {
+  /** The evaluation that a part belongs to which came out of its context: to compile it is work of that evaluation. */
+  private readonly scope: FlagScope | undefined
+  private readonly variable: Operator | undefined
+
+  constructor(scope?: FlagScope, variable?: Operator) {
+    this.scope = scope
+    this.variable = variable
+  }
+
+  part(written: unknown, depth: number): Part {
+    if (isList(written)) return this.list(written, depth)
+    return isObject(written) ? this.operation(written, depth) : literal(written ?? null)
+  }
+
+  dynamic(value: unknown, depth: number, scope: FlagScope): Rule {
+    return new RuleCompiler(scope).part(value, depth).run
+  }
+
+  withVariable(variable: Operator): Compiler {
+    return new RuleCompiler(this.scope, variable)
+  }
+
+  private list(written: ReadonlyArray<unknown>, depth: number): Part {
+    this.scope?.spend(4 * written.length)
+    if (written.every(isPlain)) return literal(written)
+    if (depth > ruleDepth) return tooDeep
+    const parts = written.map((part) => this.part(part, depth + 1))
+    if (parts.every((part) => part.literal)) return literal(written)
+    const rules = parts.map((part) => part.run)
+    const run: Rule = (scope) => {
+      scope.spend(rules.length)
+      const values: Array<unknown> = []
+      for (const rule of rules) values.push(rule(scope))
+      return values
+    }
+    return { run, literal: false }
+  }
+
+  private operation(written: Readonly<Record<string, unknown>>, depth: number): Part {
+    const names = Object.keys(written)
+    this.scope?.spend(16 * names.length + 32)
+    const [name] = names
+    if (name === undefined || names.length > 1) return literal(written)
+    if (depth > ruleDepth) return tooDeep
+    const operator = name === "var" ? (this.variable ?? operators.get(name)) : operators.get(name)
+    return { run: operator?.(written[name], depth + 1, this) ?? unknownOperator(name), literal: false }
+  }
+}
+
+const tooDeep: Part = { run: refusal(`the rule is nested more than ${ruleDepth} levels deep`), literal: false }
+
+const unknownOperator = (name: string): Rule => refusal(`there is no operator ${JSON.stringify(name.slice(0, 40))}`)
+
+/** Never throws: what is wrong with a rule is thrown as RuleError by the part that is wrong, when it is evaluated. */
+export const compileRule = (rule: unknown): Rule => new RuleCompiler().part(rule, 1).run

@@ -1,0 +1,92 @@
+import { lookUp, stepsOf, walk } from "./Variables.ts"
+import { type Compiler, type FlagScope, type Operator, type Rule, RuleError, refusal, ruleDepth } from "./Scope.ts"
+import { isList, isObject } from "./Values.ts"
+
+/** Whether a path is looked up where the list is. One that begins with a dot means the item in any case. */
+const isSolved = (path: string): boolean => path !== "" && !path.startsWith(".")
+
+/**
+ * The rule of `filter`, `all`, `some` and `none` with what its `var`s find put in their place. flagd does so with the
+ * context around the list before it looks at an item, so that an attribute of the same name hides the item's. A path
+ * that is empty or begins with a dot, and one at which there is nothing, stays as it is.
+ */
+export const solved = (logic: unknown, depth: number, compiler: Compiler, scope: FlagScope): unknown => {
+  if (typeof logic !== "object" || logic === null) return logic
+  if (depth > ruleDepth) throw new RuleError(`the rule is nested more than ${ruleDepth} levels deep`)
+  if (isList(logic)) {
+    scope.spend(4 * logic.length)
+    return logic.map((part) => solved(part, depth + 1, compiler, scope))
+  }
+  if (!isObject(logic)) return logic
+  const names = Object.keys(logic)
+  scope.spend(16 * names.length + 16)
+  const parts: Array<readonly [string, unknown]> = []
+  for (const name of names) {
+    const part = logic[name]
+    if (name !== "var") {
+      parts.push([name, solved(part, depth + 1, compiler, scope)])
+      continue
+    }
+    if (typeof part !== "string" || isSolved(part)) {
+      const path = typeof part === "string" ? part : compiler.dynamic(part, depth + 1, scope)(scope)
+      const value = lookUp(path, scope.data, scope)
+      if (value !== null) return value
+    }
+    parts.push([name, part])
+  }
+  // Not by assignment: a name may be __proto__.
+  return Object.fromEntries(parts)
+}
+
+/** Operators that evaluate what they are given before they look at it. */
+const plainOperators = new Set(
+  "== != === !== < <= > >= + - * / % min max in merge cat substr starts_with ends_with sem_ver and or if ! !!".split(
+    " "
+  )
+)
+
+const isSolvable = (part: unknown, depth: number): boolean => {
+  if (typeof part !== "object" || part === null) return true
+  if (depth > ruleDepth) return false
+  if (isList(part)) return part.every((item) => isSolvable(item, depth + 1))
+  if (!isObject(part)) return false
+  const [name, ...others] = Object.keys(part)
+  if (name === undefined || others.length > 0) return false
+  if (name === "var") return typeof part[name] === "string"
+  return plainOperators.has(name) && isList(part[name]) && isSolvable(part[name], depth + 1)
+}
+
+/** Where the variables of an item's rule are solved: around the list, in the item, or in one after the other. */
+export type Solving = "outer" | "item" | "both"
+
+/**
+ * `var` in the rule of an item that is compiled once: it finds what `solved` would have put in its place, and
+ * evaluates what is no plain value, as what was put there would be.
+ */
+const solvingVariable =
+  (solving: Solving): Operator =>
+  (written, depth, compiler) => {
+    if (typeof written !== "string") return refusal("the path of var must be a text")
+    const steps = stepsOf(written)
+    if (!isSolved(written)) return (scope) => walk(steps, scope.data, null)
+    const evaluated = (value: unknown, scope: FlagScope): unknown =>
+      typeof value === "object" ? compiler.dynamic(value, depth, scope)(scope) : value
+    return (scope) => {
+      const outer = solving === "item" ? null : walk(steps, scope.outer, null)
+      if (outer !== null) {
+        const isToSolve = solving === "both" && typeof outer === "object"
+        return evaluated(isToSolve ? solved(outer, depth, compiler, scope) : outer, scope)
+      }
+      const value = walk(steps, scope.data, null)
+      return solving === "outer" || value === null ? value : evaluated(value, scope)
+    }
+  }
+
+/**
+ * The rule of an item, when it has the usual shape: operators of lists of arguments, and variables that are named by
+ * texts. It does then what its `solved` form would do. Undefined for others.
+ */
+export const solvingRule = (logic: unknown, depth: number, compiler: Compiler, solving: Solving): Rule | undefined => {
+  if (!isObject(logic) || Object.hasOwn(logic, "var") || !isSolvable(logic, depth)) return undefined
+  return compiler.withVariable(solvingVariable(solving)).part(logic, depth).run
+}

@@ -1,0 +1,62 @@
+import { fractional } from "./Fractional.ts"
+import { trimmedText, wholeNumber } from "./NumberText.ts"
+import { type FlagScope, type Operator, RuleError, ofValues } from "./Scope.ts"
+import { semver } from "./Semver.ts"
+import { isList, listOf, toNumber, toText } from "./Values.ts"
+
+/** Texts and numbers in a row, without white space around the whole; that of a single one stays. */
+const concatenation = (values: unknown, scope: FlagScope): string => {
+  if (typeof values === "string") return values
+  const given = listOf(values, "cat")
+  if (given.length === 1) return toText(given[0])
+  let all = ""
+  for (const value of given) {
+    const text = toText(value)
+    scope.spend(text.length)
+    all += text
+  }
+  return trimmedText(all)
+}
+
+const surrogate = /[\ud800-\udfff]/
+
+/** Of [text, from, length]: code points; negative numbers count from the end. */
+const part = (values: unknown, scope: FlagScope): string => {
+  const given = listOf(values, "substr")
+  const text = toText(given[0])
+  if (given.length < 2) throw new RuleError("substr needs a text and where it begins")
+  scope.spend(text.length >> 4)
+  let points: string | ReadonlyArray<string> = text
+  if (surrogate.test(text)) {
+    scope.spend(text.length)
+    points = Array.from(text)
+  }
+  const size = points.length
+  let from = wholeNumber(toNumber(given[1], scope))
+  if (from < 0) from += size
+  if (from < 0 || from > size) return text
+  const length = given.length === 3 ? wholeNumber(toNumber(given[2], scope)) : size
+  const to = Math.min(length < 0 ? size + length : from + length, size)
+  if (to < from) throw new RuleError("substr: the end is before the beginning")
+  const cut = points.slice(from, to)
+  return typeof cut === "string" ? cut : cut.join("")
+}
+
+/** Of exactly two texts, else null. */
+const ofTwoTexts = (compare: (text: string, other: string) => boolean): Operator =>
+  ofValues((values, scope) => {
+    if (!isList(values) || values.length !== 2) return null
+    const [text, other] = values
+    if (typeof text !== "string" || typeof other !== "string") return null
+    scope.spend(other.length >> 4)
+    return compare(text, other)
+  })
+
+export const texts: Readonly<Record<string, Operator>> = {
+  cat: ofValues(concatenation),
+  substr: ofValues(part),
+  starts_with: ofTwoTexts((text, prefix) => text.startsWith(prefix)),
+  ends_with: ofTwoTexts((text, suffix) => text.endsWith(suffix)),
+  sem_ver: ofValues((values, scope) => (isList(values) ? semver(values, scope) : null)),
+  fractional: ofValues((values, scope) => (isList(values) ? fractional(values, scope) : null))
+}

@@ -1,0 +1,173 @@
+import { type FlagDefinition } from "../Definition.ts"
+import { type FlagEnvironment } from "../Environment.ts"
+import { compileRule } from "../logic/Logic.ts"
+import { isNumber, isObject, kindOf } from "../logic/Values.ts"
+import { type FlagContext, type FlagFailure, type FlagResult, type FlagSetMetadata } from "../Result.ts"
+import { FlagScope, type Rule, RuleError } from "../logic/Scope.ts"
+
+type FlagHashing = FlagScope["hashing"]
+
+/** A context with `$flagd` in it; made once for all flags, which write their key into it one after the other. */
+interface FlagData {
+  readonly data: FlagContext
+  readonly flagd: { flagKey: string; readonly timestamp: number }
+}
+
+const dataOf = (context: FlagContext, nowMillis: number): FlagData => {
+  const flagd = { flagKey: "", timestamp: Math.floor(nowMillis / 1000) }
+  return { data: { ...context, $flagd: flagd }, flagd }
+}
+
+/** Refuses what JSON can't hold: numbers that a rule made infinite or none. */
+const checkNumbers = (value: unknown, scope: FlagScope): void => {
+  const left = [value]
+  while (left.length > 0) {
+    const next = left.pop()
+    if (typeof next === "number" && !Number.isFinite(next))
+      throw new RuleError("the rule gave a number that is infinite or not a number")
+    if (typeof next !== "object" || next === null) continue
+    const parts = Object.values(next)
+    scope.spend(parts.length)
+    for (const part of parts) left.push(part)
+  }
+}
+
+/** What a rule gave, as the name of a variant; undefined for lists and objects, which name none. */
+const nameOf = (outcome: unknown): string | undefined => {
+  if (typeof outcome === "string") return outcome
+  if (typeof outcome === "boolean") return String(outcome)
+  if (isNumber(outcome)) return Object.is(outcome, -0) ? "-0" : String(outcome)
+  return undefined
+}
+
+const hasNoTargeting = (targeting: unknown): boolean =>
+  targeting === undefined || (isObject(targeting) && Object.keys(targeting).length === 0)
+
+/** A flag that is ready to be evaluated. Its rule is compiled when it is first evaluated, or by `warm`. */
+export class CompiledFlag {
+  readonly definition: FlagDefinition
+  /** When it was last evaluated, in milliseconds; 0 = never. */
+  evaluatedAt = 0
+  private readonly hashing: FlagHashing
+  private readonly isStatic: boolean
+  private rule: Rule | undefined
+  private text: string | undefined
+  /** The last answer that does not depend on the context. */
+  private settled: FlagResult | undefined
+
+  constructor(definition: FlagDefinition, hashing: FlagHashing) {
+    this.definition = definition
+    this.hashing = hashing
+    this.isStatic = definition.state === "DISABLED" || hasNoTargeting(definition.targeting)
+  }
+
+  evaluate(context: FlagContext, nowMillis: number, metadata: FlagSetMetadata): FlagResult {
+    this.evaluatedAt = nowMillis
+    return this.isStatic ? this.withoutRule(metadata) : this.withRule(dataOf(context, nowMillis), metadata)
+  }
+
+  /** Compiles the rule now rather than when it is first evaluated. */
+  warm(): void {
+    if (!this.isStatic) this.rule ??= compileRule(this.definition.targeting)
+  }
+
+  /** As `evaluate`, with a context that several flags share. */
+  evaluateShared(data: FlagData, nowMillis: number, metadata: FlagSetMetadata): FlagResult {
+    this.evaluatedAt = nowMillis
+    return this.isStatic ? this.withoutRule(metadata) : this.withRule(data, metadata)
+  }
+
+  /** Name and definition as a flag configuration of flagd has them, in JSON. */
+  get configuration(): string {
+    if (this.text === undefined) {
+      const { key, state, variants, defaultVariant, targeting } = this.definition
+      this.text = `${JSON.stringify(key)}:${JSON.stringify({ state, variants, defaultVariant, targeting })}`
+    }
+    return this.text
+  }
+
+  private withoutRule(metadata: FlagSetMetadata): FlagResult {
+    if (this.settled?.metadata === metadata) return this.settled
+    const { key, state, defaultVariant } = this.definition
+    this.settled =
+      state === "DISABLED" ? { key, reason: state, metadata } : this.variant("STATIC", defaultVariant, metadata)
+    return this.settled
+  }
+
+  private withRule({ data, flagd }: FlagData, metadata: FlagSetMetadata): FlagResult {
+    flagd.flagKey = this.definition.key
+    const scope = new FlagScope(data, this.hashing)
+    try {
+      this.rule ??= compileRule(this.definition.targeting)
+      return this.outcome(this.rule(scope), scope, metadata)
+    } catch (error) {
+      if (error instanceof RuleError) return this.failure("PARSE_ERROR", error.message, metadata)
+      throw error
+    }
+  }
+
+  private outcome(value: unknown, scope: FlagScope, metadata: FlagSetMetadata): FlagResult {
+    if (value === null) return this.variant("DEFAULT", this.definition.defaultVariant, metadata)
+    if (typeof value !== "string") checkNumbers(value, scope)
+    const name = nameOf(value)
+    if (name !== undefined && Object.hasOwn(this.definition.variants, name))
+      return this.variant("TARGETING_MATCH", name, metadata)
+    const given = name === undefined ? kindOf(value) : JSON.stringify(name.slice(0, 64))
+    return this.failure("GENERAL", `the rule gave ${given}, which is no variant of the flag`, metadata)
+  }
+
+  private variant(
+    reason: "STATIC" | "TARGETING_MATCH" | "DEFAULT",
+    name: string,
+    metadata: FlagSetMetadata
+  ): FlagResult {
+    return { key: this.definition.key, reason, variant: name, value: this.definition.variants[name], metadata }
+  }
+
+  private failure(errorCode: FlagFailure["errorCode"], errorDetails: string, metadata: FlagSetMetadata): FlagFailure {
+    return { key: this.definition.key, reason: "ERROR", errorCode, errorDetails, metadata }
+  }
+}
+
+/** The flags of one environment at one version. Nothing in it changes but when its flags were last evaluated. */
+export class FlagSet {
+  readonly environment: FlagEnvironment
+  /** The revision at which this set became what it is. */
+  readonly version: number
+  readonly flags: ReadonlyMap<string, CompiledFlag>
+  readonly metadata: FlagSetMetadata
+  private text: string | undefined
+
+  constructor(environment: FlagEnvironment, version: number, flags: ReadonlyMap<string, CompiledFlag>) {
+    this.environment = environment
+    this.version = version
+    this.flags = flags
+    this.metadata = { flagSetId: environment, version: String(version) }
+  }
+
+  /** Never throws, and ends in some 20 ms whatever rule and context are. `context` is JSON; `$flagd` in it is overwritten. */
+  evaluate(key: string, context: FlagContext, nowMillis: number): FlagResult {
+    const flag = this.flags.get(key)
+    if (flag !== undefined) return flag.evaluate(context, nowMillis, this.metadata)
+    const errorDetails = `there is no flag ${JSON.stringify(key.slice(0, 128))}`
+    return { key, reason: "ERROR", errorCode: "FLAG_NOT_FOUND", errorDetails, metadata: this.metadata }
+  }
+
+  /** All flags, disabled ones included, in the order of the map. */
+  evaluateAll(context: FlagContext, nowMillis: number): ReadonlyArray<FlagResult> {
+    const data = dataOf(context, nowMillis)
+    const results: Array<FlagResult> = []
+    for (const flag of this.flags.values()) results.push(flag.evaluateShared(data, nowMillis, this.metadata))
+    return results
+  }
+
+  /** The set as a flag configuration of flagd: JSON text, made once when first asked for. */
+  get configuration(): string {
+    if (this.text === undefined) {
+      const flags: Array<string> = []
+      for (const flag of this.flags.values()) flags.push(flag.configuration)
+      this.text = `{"flags":{${flags.join(",")}},"metadata":${JSON.stringify(this.metadata)}}`
+    }
+    return this.text
+  }
+}

@@ -1,0 +1,106 @@
+import { Schema } from "effect"
+import { isStorable } from "../text/StorableText.ts"
+
+/** An SQL name: 1–63 bytes; PostgreSQL would cut a longer one, and find another thing by it. */
+const Name = Schema.NonEmptyString.check(
+  isStorable,
+  Schema.makeFilter((text: string) => Buffer.byteLength(text) <= 63 || "Expected at most 63 bytes")
+)
+
+/** The value of a connection option: at most 1,000 characters. Nothing in it can become another option. */
+const Value = Schema.NonEmptyString.check(Schema.isMaxLength(1000), isStorable)
+
+const Host = Value.check(
+  Schema.makeFilter((text: string) => !/[\p{Cc}\s]/u.test(text) || "Expected a host name or an address")
+)
+
+/** Text of a whole number; a number is taken too. */
+const Port = Schema.Union([Schema.String, Schema.Int]).check(
+  Schema.makeFilter(
+    (given: string | number) =>
+      (/^\d{1,5}$/.test(String(given)) && Number(given) >= 1 && Number(given) <= 65_535) ||
+      "Expected a port from 1 to 65535"
+  )
+)
+
+/** Where a foreign server is (spec: POST /api/fdw/server). */
+export const NewForeignServer = Schema.Struct({
+  name: Name,
+  /** `postgres_fdw` unless told. */
+  fdw_name: Schema.optionalKey(Name),
+  host: Host,
+  /** 5432 unless told. */
+  port: Schema.optionalKey(Port),
+  dbname: Value
+})
+export type NewForeignServer = typeof NewForeignServer.Type
+
+/** Who is whom there (spec: POST /api/fdw/user-mapping). */
+export const NewUserMapping = Schema.Struct({
+  server: Name,
+  /** A role, or one of the keywords `current_user` (the role of service keys) and `PUBLIC`, in upper or lower case. */
+  local_user: Name,
+  remote_user: Value,
+  /** "" where the server asks for none. Never shown again. */
+  remote_password: Schema.String.check(Schema.isMaxLength(1000), isStorable)
+})
+export type NewUserMapping = typeof NewUserMapping.Type
+
+/** What is to be imported (spec: POST /api/fdw/import). */
+export const NewForeignImport = Schema.Struct({ server: Name, remote_schema: Name, local_schema: Name })
+export type NewForeignImport = typeof NewForeignImport.Type
+
+/** A foreign server (spec: Foreign data wrapper listing). */
+export const ForeignServer = Schema.Struct({
+  server_name: Schema.String,
+  fdw_name: Schema.String,
+  /** Names of functions; null where the wrapper has none. */
+  handler: Schema.NullOr(Schema.String),
+  validator: Schema.NullOr(Schema.String),
+  /** `key=value`; the values of passwords, tokens and the like are `****`. */
+  server_options: Schema.Array(Schema.String),
+  /** Roles that have a mapping; `PUBLIC` for all that have none of their own. */
+  user_mappings: Schema.Array(Schema.String)
+})
+export type ForeignServer = typeof ForeignServer.Type
+
+export const ForeignTable = Schema.Struct({
+  schema: Schema.String,
+  table_name: Schema.String,
+  server_name: Schema.String,
+  /** `name type` */
+  columns: Schema.Array(Schema.String)
+})
+export type ForeignTable = typeof ForeignTable.Type
+
+export const ForeignDataListing = Schema.Struct({
+  wrappers: Schema.Array(ForeignServer),
+  foreignTables: Schema.Array(ForeignTable)
+})
+export type ForeignDataListing = typeof ForeignDataListing.Type
+
+export const UserMapping = Schema.Struct({
+  server: Schema.String,
+  /** The role's name, or `PUBLIC`. */
+  local_user: Schema.String,
+  remote_user: Schema.String
+})
+export type UserMapping = typeof UserMapping.Type
+
+export const ForeignImport = Schema.Struct({
+  server: Schema.String,
+  remote_schema: Schema.String,
+  local_schema: Schema.String,
+  /** What was made, by name. */
+  foreignTables: Schema.Array(ForeignTable)
+})
+export type ForeignImport = typeof ForeignImport.Type
+
+/** Whom a mapping is for: a role by its name, or a keyword of PostgreSQL's. */
+export const localUserOf = (text: string): "current_user" | "public" | { readonly role: string } => {
+  const lower = text.toLowerCase()
+  return lower === "current_user" || lower === "public" ? lower : { role: text }
+}
+
+/** Whether foreign tables may be made there: not in PostgreSQL's schemas, nor in ours. */
+export const isOwnSchema = (name: string) => !name.startsWith("pg_") && name !== "information_schema" && name !== "svc"

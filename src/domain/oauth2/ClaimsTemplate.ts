@@ -1,0 +1,114 @@
+import { type Identity } from "../identity/Identity.ts"
+import { isJsonObject, type JsonObject } from "../text/JsonObject.ts"
+import { isPlainText } from "../text/StorableText.ts"
+
+/** Claim name to template, as an administrator writes it (spec: Claims config). */
+export type ClaimTemplates = Readonly<Record<string, string>>
+
+/** What may be put in a template. */
+export type ClaimSource = Pick<Identity, "id" | "traits" | "metadataPublic">
+
+const longestName = 100
+const longestTemplate = 1000
+const mostClaims = 100
+
+/**
+ * Names that a token has a meaning of its own for: registered claims of RFC 7519 and OpenID Connect Core that the
+ * server sets itself, and `nbf` and `azp`, which it would let through and clients would then stumble over.
+ */
+const reserved = new Set(
+  "iss sub aud exp iat nbf jti rat auth_time nonce at_hash c_hash acr amr azp sid scope client_id ext".split(" ")
+)
+
+type Part = string | ReadonlyArray<string>
+
+const placeholder = /\{\{([^{}]*)\}\}/g
+const segment = /^[\p{L}\p{N}_$@:-]+$/u
+
+/** `traits.name.first` to its steps; undefined when it is none of the three sources. */
+const pathOf = (text: string): ReadonlyArray<string> | undefined => {
+  const steps = text.trim().split(".")
+  if (!steps.every((step) => segment.test(step) && step !== "__proto__")) return undefined
+  if (steps[0] === "id") return steps.length === 1 ? steps : undefined
+  return (steps[0] === "traits" || steps[0] === "metadata_public") && steps.length > 1 ? steps : undefined
+}
+
+/** Texts and paths in turn; a problem in words when it is no template. */
+const partsOf = (template: string): { readonly parts: ReadonlyArray<Part> } | { readonly problem: string } => {
+  const parts: Array<Part> = []
+  let end = 0
+  for (const match of template.matchAll(placeholder)) {
+    const path = pathOf(match[1] ?? "")
+    if (path === undefined) {
+      return { problem: `${match[0]} is none of {{id}}, {{traits.<name>}} and {{metadata_public.<name>}}` }
+    }
+    if (match.index > end) parts.push(template.slice(end, match.index))
+    parts.push(path)
+    end = match.index + match[0].length
+  }
+  if (end < template.length) parts.push(template.slice(end))
+  return parts.some((part) => typeof part === "string" && /\{\{|\}\}/.test(part))
+    ? { problem: "braces that open or close no placeholder" }
+    : { parts }
+}
+
+/** A line for each thing that is wrong with what an administrator gives; `label` names the object in them. */
+export const templateProblems = (templates: JsonObject, label: string): ReadonlyArray<string> => {
+  const all = Object.entries(templates)
+  const problems = all.length > mostClaims ? [`${label}: more than ${mostClaims} claims`] : []
+  for (const [name, template] of all.slice(0, mostClaims)) {
+    const problem = nameProblem(name) ?? templateProblem(template)
+    if (problem !== undefined) problems.push(`${label}.${name.slice(0, longestName)}: ${problem}`)
+  }
+  return problems
+}
+
+const nameProblem = (name: string) => {
+  if (name.length === 0 || name.length > longestName) return `a name has 1 to ${longestName} characters`
+  if (!isPlainText(name)) return "a name has no control characters"
+  if (name === "__proto__") return "not a name for a claim"
+  return reserved.has(name) ? "the OAuth 2.0 server sets this claim itself" : undefined
+}
+
+const templateProblem = (template: unknown) => {
+  if (typeof template !== "string") return "a template is text"
+  if (template.length > longestTemplate) return `a template has at most ${longestTemplate} characters`
+  if (template.includes("\0") || !template.isWellFormed()) return "a template has no NUL and no half surrogate pairs"
+  const parsed = partsOf(template)
+  return "problem" in parsed ? parsed.problem : undefined
+}
+
+/** undefined when there is no such value, or null stands there. */
+const valueAt = (source: ClaimSource, path: ReadonlyArray<string>): unknown => {
+  let value: unknown = { id: source.id, traits: source.traits, metadata_public: source.metadataPublic }
+  for (const step of path) {
+    if (Array.isArray(value) && /^\d{1,6}$/.test(step)) value = value[Number(step)]
+    else if (isJsonObject(value) && Object.hasOwn(value, step)) value = value[step]
+    else return undefined
+  }
+  return value ?? undefined
+}
+
+const textOf = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value))
+
+/**
+ * The claims of one person. A template that is one placeholder and nothing else keeps the value's type; a claim with a
+ * placeholder that leads nowhere is left out.
+ */
+export const resolveClaims = (templates: ClaimTemplates, source: ClaimSource): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(
+    Object.entries(templates).flatMap(([name, template]) => {
+      const value = resolved(template, source)
+      return value === undefined ? [] : [[name, value] as const]
+    })
+  )
+
+const resolved = (template: string, source: ClaimSource): unknown => {
+  const parsed = partsOf(template)
+  if ("problem" in parsed) return undefined
+  const [only, ...others] = parsed.parts.map((part) => (typeof part === "string" ? part : valueAt(source, part)))
+  if (parsed.parts.length === 0) return ""
+  if (others.length === 0) return only
+  const values = [only, ...others]
+  return values.includes(undefined) ? undefined : values.map(textOf).join("")
+}

@@ -1,0 +1,132 @@
+import { Result } from "effect"
+import { type Routine } from "../../catalogue/Catalogue.ts"
+import { type DatabaseError, InvalidRequest, type NotFound } from "../../errors.ts"
+import { elementTexts } from "../../text/JsonText.ts"
+import { type Candidates, chooseRoutine, type RawMedia, rawKinds } from "./Choice.ts"
+import { arrayLiteral } from "../../sql/Names.ts"
+
+/** What a request hands a function. */
+export type CallBody =
+  | { readonly _tag: "None" }
+  /** As it came, and parsed. */
+  | { readonly _tag: "Json"; readonly text: string; readonly value: unknown }
+  /** Names and values in text: of a form, or of a GET. */
+  | { readonly _tag: "Pairs"; readonly pairs: ReadonlyArray<readonly [string, string]> }
+  /** For a function of one argument that has no name. */
+  | { readonly _tag: "Raw"; readonly media: RawMedia; readonly bytes: Uint8Array }
+
+/** A call of one stored function. */
+export interface RoutineCall {
+  readonly routine: Routine
+  readonly values: CallValues
+}
+
+type Argument = Routine["arguments"][number]
+
+type CallValues =
+  /** An object in JSON text: PostgreSQL converts each value to its argument's type. */
+  | { readonly _tag: "Json"; readonly text: string; readonly given: ReadonlyArray<Argument> }
+  /** Each as PostgreSQL writes a value of the argument's type. */
+  | { readonly _tag: "Texts"; readonly given: ReadonlyArray<Argument>; readonly texts: ReadonlyArray<string> }
+  /** The only argument, as PostgreSQL writes a value of `type`. */
+  | { readonly _tag: "Whole"; readonly text: string; readonly type: NonNullable<Routine["body"]> }
+
+type Planned = Result.Result<RoutineCall, NotFound | DatabaseError | InvalidRequest>
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+const invalid = (error: string) => Result.fail(new InvalidRequest({ error, code: "PGRST102" }))
+
+/**
+ * The call that a body asks for. `columns`: the keys that count, of a JSON body. A JSON array stands for its first
+ * object, as PostgREST has it, unless the function takes the body as it is.
+ */
+export const planCall = (
+  candidates: Candidates,
+  body: CallBody,
+  columns: ReadonlyArray<string> | undefined = undefined
+): Planned => {
+  switch (body._tag) {
+    case "None":
+      return planEmpty(candidates)
+    case "Json":
+      return planJson(candidates, body.text, body.value, columns)
+    case "Pairs":
+      return planTexts(candidates, body.pairs)
+    case "Raw": {
+      const kind = rawKinds[body.media]
+      const chosen = chooseRoutine(candidates, [], body.media)
+      if (Result.isFailure(chosen)) return Result.fail(chosen.failure)
+      const routine = chosen.success
+      if (routine.body !== kind) return Result.succeed({ routine, values: withoutArguments })
+      const text = rawText(body)
+      if (text === undefined) return invalid("The body is not valid UTF-8")
+      return Result.succeed({ routine, values: { _tag: "Whole", text, type: kind } })
+    }
+  }
+}
+
+const withoutArguments: CallValues = { _tag: "Json", text: "{}", given: [] }
+
+const planEmpty = (candidates: Candidates): Planned =>
+  Result.map(chooseRoutine(candidates, [], "application/json"), (routine) =>
+    (routine.body === "json" || routine.body === "jsonb") && routine.arguments[0]?.optional === false
+      ? { routine, values: { _tag: "Whole", text: "", type: routine.body } }
+      : { routine, values: withoutArguments }
+  )
+
+const planJson = (
+  candidates: Candidates,
+  text: string,
+  value: unknown,
+  columns: ReadonlyArray<string> | undefined
+): Planned => {
+  const first: unknown = Array.isArray(value) ? value[0] : value
+  const names = columns ?? (isObject(first) ? Object.keys(first) : [])
+  const chosen = chooseRoutine(candidates, names, "application/json")
+  // What is no object has no arguments: that is what is wrong with it, and not the function's name.
+  if (Result.isFailure(chosen)) return isObject(first) ? Result.fail(chosen.failure) : notAnObject()
+  const routine = chosen.success
+  if (routine.body === "json" || routine.body === "jsonb") {
+    return Result.succeed({ routine, values: { _tag: "Whole", text, type: routine.body } })
+  }
+  if (Array.isArray(value) && !uniform(value)) return invalid("All object keys must match")
+  const given = givenOf(routine, new Set(names))
+  if (!isObject(first) && given.length > 0) return notAnObject()
+  const object = Array.isArray(value) ? (elementTexts(text)[0] ?? "{}") : text
+  return Result.succeed({ routine, values: { _tag: "Json", text: object, given } })
+}
+
+const notAnObject = () => invalid("The body must be an object: argument name to value")
+
+const uniform = (rows: ReadonlyArray<unknown>) => {
+  const keys = new Set(isObject(rows[0]) ? Object.keys(rows[0]) : [])
+  return rows.every(
+    (row) => isObject(row) && Object.keys(row).length === keys.size && Object.keys(row).every((key) => keys.has(key))
+  )
+}
+
+/** An argument that is VARIADIC gathers all values of its name; of another, the last one counts. */
+const planTexts = (candidates: Candidates, pairs: ReadonlyArray<readonly [string, string]>): Planned => {
+  const chosen = chooseRoutine(candidates, [...new Set(pairs.map(([name]) => name))], undefined)
+  return Result.map(chosen, (routine) => {
+    const given = givenOf(routine, new Set(pairs.map(([name]) => name)))
+    const texts = given.map((argument) => {
+      const values = pairs.filter(([name]) => name === argument.name).map(([, value]) => value)
+      return argument.variadic ? arrayLiteral(values) : (values.at(-1) ?? "")
+    })
+    return { routine, values: { _tag: "Texts", given, texts } }
+  })
+}
+
+const givenOf = ({ arguments: all }: Routine, names: ReadonlySet<string>) => all.filter(({ name }) => names.has(name))
+
+const rawText = ({ media, bytes }: Extract<CallBody, { readonly _tag: "Raw" }>) => {
+  if (media === "application/octet-stream") return `\\x${Buffer.from(bytes).toString("hex")}`
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,136 @@
+import { Result } from "effect"
+import { type Catalogue, type Routine } from "../../catalogue/Catalogue.ts"
+import { type ClientError, InvalidRequest } from "../../errors.ts"
+import { type Preferences } from "../Preferences.ts"
+import { type CallBody, planCall, type RoutineCall } from "./Call.ts"
+import { callSource, callSql, isValue, valueSql } from "./Statement.ts"
+import { rowPage, type RowRange, withPage } from "../plan/Page.ts"
+import { parseCall, parseRows } from "../parse/Parser.ts"
+import { type BodyForm, type PlannedRows, type Total } from "../plan/Plan.ts"
+import { planRows } from "../plan/Planner.ts"
+import { type RowQuery } from "../parse/Query.ts"
+import { type RowReadOptions } from "../Reads.ts"
+import { type RowSql } from "../sql/Statement.ts"
+
+/** A call of one function and what is asked of what it gives. */
+export interface CallRequest {
+  readonly schema: string
+  readonly name: string
+  readonly query: ReadonlyArray<readonly [string, string]>
+  /** Its arguments are in the query (GET), not in the body. */
+  readonly reads: boolean
+  readonly body: CallBody
+  readonly range: RowRange | undefined
+  readonly count: Preferences["count"]
+  readonly form: BodyForm
+  /** Of a set exactly one row is wanted, or nothing is done. */
+  readonly alone: boolean
+  /** More rows than this and nothing is done. */
+  readonly most: number | undefined
+}
+
+interface PreparedCall {
+  readonly sql: RowSql
+  readonly routine: Routine
+  /** Runs no user-written code, as far as names tell. */
+  readonly clean: boolean
+  /** Fails where the number of rows is refused (`checkedRefusal`). */
+  readonly checked: boolean
+  /** Place of the first row. */
+  readonly offset: number
+}
+
+type Prepared = Result.Result<PreparedCall, ClientError>
+
+/** Chooses the function, and makes its call one statement with what is asked of its rows. */
+export const prepareCall = (catalogue: Catalogue, request: CallRequest, options: RowReadOptions): Prepared => {
+  const { schema, name, reads } = request
+  const parsed = reads ? parseCall(request.query) : parseRows(request.query)
+  if (Result.isFailure(parsed)) return Result.fail(parsed.failure)
+  const query = parsed.success
+  const overloads = catalogue.routines(schema, name)
+  const call = planCall(
+    { schema, name, overloads, routineNames: () => catalogue.routineNames(schema) },
+    reads ? { _tag: "Pairs", pairs: query.arguments } : request.body,
+    query.columns
+  )
+  if (Result.isFailure(call)) return Result.fail(call.failure)
+  return withRows(catalogue, request, query, call.success, options)
+}
+
+const withRows = (
+  catalogue: Catalogue,
+  { form, count, range, alone, most }: CallRequest,
+  query: RowQuery,
+  call: RoutineCall,
+  options: RowReadOptions
+): Prepared => {
+  const { routine } = call
+  if (most !== undefined && !routine.set) return Result.fail(notSet())
+  const page = rowPage(query, range)
+  if (Result.isFailure(page)) return Result.fail(page.failure)
+  const plain = range === undefined && isPlain(query)
+  const asJson = (form.media === "json" || form.media === "object") && !form.stripNulls
+  if (isValue(routine) && plain && count === undefined && asJson) {
+    return Result.succeed({ sql: valueSql(call), routine, clean: routine.clean, checked: false, offset: 0 })
+  }
+  const planned = plain
+    ? Result.succeed(everyRow(routine, options))
+    : planResult(catalogue, range === undefined ? query : withPage(query, page.success), routine, options)
+  if (Result.isFailure(planned)) return Result.fail(planned.failure)
+  const exactlyOne = routine.set && alone ? "PGRST116" : undefined
+  return Result.succeed({
+    sql: callSql({ call, rows: planned.success.rows, form, total: totalOf(count), most, exactlyOne }),
+    routine,
+    clean: routine.clean && planned.success.clean,
+    checked: most !== undefined || exactlyOne !== undefined,
+    offset: Number(page.success.offset ?? 0)
+  })
+}
+
+/** All that a function gives, as it is. */
+const everyRow = (routine: Routine, { maxRows }: RowReadOptions): PlannedRows => ({
+  rows: {
+    source: callSource(routine),
+    relation: undefined,
+    items: [{ _tag: "All" }],
+    joins: [],
+    where: [],
+    order: [],
+    limit: maxRows > 0 ? String(maxRows) : undefined,
+    offset: undefined,
+    grouped: false
+  },
+  clean: true
+})
+
+const planResult = (catalogue: Catalogue, query: RowQuery, routine: Routine, options: RowReadOptions) => {
+  const source = callSource(routine)
+  return planRows(query, {
+    catalogue,
+    source,
+    from: source.type ?? { schema: routine.schema, name: source.called },
+    relation: source.type && catalogue.relation(source.type.schema, source.type.name),
+    ...options,
+    filtered: true
+  })
+}
+
+/** Nothing is asked of the rows. */
+const isPlain = ({ select, filters, order, limit, offset }: RowQuery) =>
+  select.length === 1 &&
+  select[0]?._tag === "All" &&
+  filters.length === 0 &&
+  order.length === 0 &&
+  limit.length === 0 &&
+  offset.length === 0
+
+/** The function has run by then, so that an estimate would be no cheaper than the number. */
+const totalOf = (count: Preferences["count"]): Total =>
+  count === "exact" || count === "estimated" ? { _tag: "Exact" } : { _tag: "None" }
+
+const notSet = () =>
+  new InvalidRequest({
+    error: "Function must return SETOF or TABLE when max-affected preference is used with handling=strict",
+    code: "PGRST128"
+  })

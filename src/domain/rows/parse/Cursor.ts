@@ -1,0 +1,199 @@
+import { type Field, type JsonStep } from "./Query.ts"
+
+/** Characters with a meaning. */
+export const mark = {
+  tab: 9,
+  space: 32,
+  exclamation: 33,
+  quote: 34,
+  open: 40,
+  close: 41,
+  star: 42,
+  comma: 44,
+  dash: 45,
+  dot: 46,
+  colon: 58,
+  greater: 62,
+  backslash: 92,
+  openBrace: 123,
+  closeBrace: 125
+} as const
+
+const wordCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$ "
+const bareAscii = Uint8Array.from({ length: 128 }, (_, code) =>
+  Number(wordCharacters.includes(String.fromCharCode(code)))
+)
+const bareOther = /[\p{L}\p{M}\p{N}]/u
+/** What ends a key of a JSON path that is not quoted. */
+const keyEnds = Uint8Array.from({ length: 128 }, (_, code) => Number("():.,>".includes(String.fromCharCode(code))))
+const wholeNumber = /^-?\d{1,10}$/
+const largest = 2_147_483_647
+const noSteps: ReadonlyArray<JsonStep> = []
+
+/** Nesting of embeds and of logic that a request may have; a JavaScript stack holds many times that. */
+export const deepest = 64
+
+/**
+ * A text of the row grammar that is read once from left to right. What reads gives undefined when the text is not as it
+ * should be, and says so with `fail`; the caller then gives up as well.
+ */
+export class RowCursor {
+  readonly text: string
+  at = 0
+  /** Whether the last name was in quotes, so that it is no keyword. */
+  quoted = false
+  failedAt = 0
+  /** What could have stood at `failedAt`, in words; or, in `refusal`, what is wrong with the whole. */
+  expected = ""
+  /** Undefined: what stands at `failedAt`. */
+  unexpected: string | undefined = undefined
+  refusal: string | undefined = undefined
+
+  constructor(text: string, at = 0) {
+    this.text = text
+    this.at = at
+  }
+
+  fail(expected: string, at = this.at, unexpected?: string): undefined {
+    this.failedAt = at
+    this.expected = expected
+    this.unexpected = unexpected
+    return undefined
+  }
+
+  refuse(refusal: string): undefined {
+    this.failedAt = this.at
+    this.refusal = refusal
+    return undefined
+  }
+
+  get ended() {
+    return this.at >= this.text.length
+  }
+
+  /** NaN at the end. */
+  code(): number {
+    return this.text.charCodeAt(this.at)
+  }
+
+  is(code: number): boolean {
+    return this.text.charCodeAt(this.at) === code
+  }
+
+  spaces() {
+    for (;;) {
+      const code = this.text.charCodeAt(this.at)
+      if (code !== mark.space && code !== mark.tab) return
+      this.at++
+    }
+  }
+
+  skip(part: string): boolean {
+    if (!this.text.startsWith(part, this.at)) return false
+    this.at += part.length
+    return true
+  }
+
+  /** Where a run of letters, digits, `_`, `$`, spaces and, for names, inner `-` ends. */
+  private bareEnd(dashes: boolean): number {
+    const text = this.text
+    let end = this.at
+    for (;;) {
+      const code = text.charCodeAt(end)
+      if (code < 128) {
+        const inner = dashes && code === mark.dash && end > this.at && text.charCodeAt(end + 1) !== mark.greater
+        if (!inner && bareAscii[code] === 0) return end
+        end++
+      } else {
+        const point = text.codePointAt(end)
+        if (point === undefined || !bareOther.test(String.fromCodePoint(point))) return end
+        end += point > 0xffff ? 2 : 1
+      }
+    }
+  }
+
+  /** Bare or quoted; never empty, and without NUL, which no name in PostgreSQL has. */
+  name(expected = fieldName): string | undefined {
+    this.spaces()
+    const start = this.at
+    this.quoted = this.is(mark.quote)
+    if (this.quoted) {
+      const name = this.quotation()
+      if (name === undefined) return this.fail('"\\""', this.text.length)
+      if (name === "" || name.includes("\0")) return this.fail(expected, start)
+      return name
+    }
+    this.at = this.bareEnd(true)
+    return this.at === start ? this.fail(expected) : this.text.slice(start, this.at).trimEnd()
+  }
+
+  /** Name of a type or language: as `name`, but with neither quotes nor `-`. */
+  word(): string | undefined {
+    const start = this.at
+    this.at = this.bareEnd(false)
+    const word = this.text.slice(start, this.at).trim()
+    return word === "" ? this.fail('letter, digit or "_"', start) : word
+  }
+
+  /** From one double quote to the next; `\` stands before one that is meant, and before `\`. At its start when not closed. */
+  quotation(): string | undefined {
+    const text = this.text
+    let value = ""
+    let from = this.at + 1
+    for (let i = from; i < text.length; i++) {
+      const code = text.charCodeAt(i)
+      if (code === mark.quote) {
+        this.at = i + 1
+        return value + text.slice(from, i)
+      }
+      if (code === mark.backslash) {
+        value += text.slice(from, i)
+        from = ++i
+      }
+    }
+    return undefined
+  }
+
+  field(): Field | undefined {
+    const name = this.name()
+    const json = name === undefined ? undefined : this.json()
+    return name === undefined || json === undefined ? undefined : { name, json }
+  }
+
+  /** `->key` and `->>key`, as many as there are. */
+  json(): ReadonlyArray<JsonStep> | undefined {
+    if (!this.is(mark.dash) || !this.skip("->")) return noSteps
+    const steps: Array<JsonStep> = []
+    do {
+      const text = this.is(mark.greater)
+      if (text) this.at++
+      this.spaces()
+      const start = this.at
+      const quoted = this.is(mark.quote)
+      const key = quoted ? this.quotation() : this.bareKey()
+      if (key === undefined) return quoted ? this.fail('"\\""', this.text.length) : this.fail(jsonKey, start)
+      // A place beyond int4 is in no array, and PostgreSQL has no operator for it: as a key it finds nothing.
+      const index = !quoted && wholeNumber.test(key) && Math.abs(Number(key)) <= largest
+      if (!index && !quoted && key.startsWith("-")) return this.fail(jsonKey, start)
+      steps.push({ key, index, text })
+      if (quoted) this.spaces()
+    } while (this.skip("->"))
+    return steps
+  }
+
+  private bareKey(): string | undefined {
+    const start = this.at
+    for (;;) {
+      const code = this.text.charCodeAt(this.at)
+      if (Number.isNaN(code) || keyEnds[code] === 1) break
+      if (code === mark.dash && this.text.charCodeAt(this.at + 1) === mark.greater) break
+      this.at++
+    }
+    return this.text.slice(start, this.at).trim() || undefined
+  }
+}
+
+export const fieldName = "field name (* or [a..z0..9_$])"
+const jsonKey = "any non reserved character different from: .,>()"
+/** What may go on after a name or JSON path, whatever comes then. */
+export const fieldRest = 'letter, digit, "-", "->>", "->"'

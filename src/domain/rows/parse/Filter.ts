@@ -1,0 +1,172 @@
+import { mark, type RowCursor } from "./Cursor.ts"
+import { mismatch } from "./ParserError.ts"
+import { type Comparison, type Condition, type Field, type Fixed, type FullText } from "./Query.ts"
+
+type Operator =
+  | { readonly _tag: "Compare"; readonly operator: Comparison; readonly quantifiable: boolean }
+  | { readonly _tag: "FullText"; readonly operator: FullText }
+  | { readonly _tag: "In" | "Is" }
+
+const quantifiable: ReadonlyArray<Comparison> = ["eq", "gt", "gte", "lt", "lte", "like", "ilike", "match", "imatch"]
+const single: ReadonlyArray<Comparison> = ["neq", "cs", "cd", "ov", "sl", "sr", "nxr", "nxl", "adj", "isdistinct"]
+const fullText: ReadonlyArray<FullText> = ["fts", "plfts", "phfts", "wfts"]
+const fixed: ReadonlyArray<Fixed> = ["null", "not_null", "true", "false", "unknown"]
+
+const operators: ReadonlyMap<string, Operator> = new Map<string, Operator>([
+  ...quantifiable.map((operator) => [operator, { _tag: "Compare", operator, quantifiable: true }] as const),
+  ...single.map((operator) => [operator, { _tag: "Compare", operator, quantifiable: false }] as const),
+  ...fullText.map((operator) => [operator, { _tag: "FullText", operator }] as const),
+  ["in", { _tag: "In" }],
+  ["is", { _tag: "Is" }]
+])
+const operatorName = "operator (eq, gt, ...)"
+
+/**
+ * `[not.]operator[(modifier)].value`. Inside of a logic tree (`nested`) the value ends at a `,` or `)` that is neither in
+ * quotes nor in `{…}`; else it is all that follows, and quotes are part of it.
+ */
+export const readTest = (cursor: RowCursor, field: Field, nested: boolean): Condition | undefined => {
+  const text = cursor.text
+  const negated = cursor.skip("not.")
+  const start = cursor.at
+  let end = start
+  for (;;) {
+    const code = text.charCodeAt(end)
+    if (!(code >= 97 && code <= 122)) break
+    end++
+  }
+  const operator = operators.get(text.slice(start, end))
+  if (operator === undefined) return failOperator(cursor, negated, end)
+  cursor.at = end
+  switch (operator._tag) {
+    case "Compare": {
+      const quantifier = !operator.quantifiable ? undefined : readQuantifier(cursor)
+      if (!cursor.is(mark.dot)) return cursor.fail(operatorName)
+      cursor.at++
+      const value = readValue(cursor, nested)
+      return { _tag: "Compare", negated, field, operator: operator.operator, quantifier, value }
+    }
+    case "FullText": {
+      const inside = cursor.is(mark.open)
+      if (inside) cursor.at++
+      const language = inside ? cursor.word() : undefined
+      if (inside && (language === undefined || !cursor.is(mark.close))) return cursor.fail('")"')
+      if (inside) cursor.at++
+      if (!cursor.is(mark.dot)) return cursor.fail(operatorName)
+      cursor.at++
+      const value = readValue(cursor, nested)
+      return { _tag: "FullText", negated, field, operator: operator.operator, language, value }
+    }
+    case "In": {
+      if (!cursor.is(mark.dot)) return cursor.fail(operatorName)
+      cursor.at++
+      const values = readList(cursor)
+      if (values === undefined || !endsHere(cursor, nested)) return undefined
+      return { _tag: "In", negated, field, values }
+    }
+    case "Is": {
+      if (!cursor.is(mark.dot)) return cursor.fail(operatorName)
+      cursor.at++
+      const value = readFixed(cursor)
+      if (value === undefined || !endsHere(cursor, nested)) return undefined
+      return { _tag: "Is", negated, field, value }
+    }
+  }
+}
+
+const failOperator = (cursor: RowCursor, negated: boolean, end: number): undefined => {
+  const { at, text } = cursor
+  for (let length = end - at - 1; length > 1; length--) {
+    if (length <= 10 && operators.has(text.slice(at, at + length))) return cursor.fail(operatorName, at + length)
+  }
+  return negated
+    ? cursor.fail(operatorName, at, mismatch(text, at, "in"))
+    : cursor.fail(`"not" or ${operatorName}`, at, mismatch(text, at, "not"))
+}
+
+const readQuantifier = (cursor: RowCursor): "any" | "all" | undefined =>
+  !cursor.is(mark.open) ? undefined : cursor.skip("(any)") ? "any" : cursor.skip("(all)") ? "all" : undefined
+
+const readValue = (cursor: RowCursor, nested: boolean): string => {
+  const start = cursor.at
+  if (!nested) {
+    cursor.at = cursor.text.length
+    return cursor.text.slice(start)
+  }
+  if (cursor.is(mark.openBrace)) {
+    const end = bracesEnd(cursor.text, start)
+    if (end !== undefined) {
+      cursor.at = end
+      return cursor.text.slice(start, end)
+    }
+  }
+  return readItem(cursor)
+}
+
+/** Behind the `}` of a `{…}` without others inside. */
+const bracesEnd = (text: string, start: number): number | undefined => {
+  for (let i = start + 1; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if (code === mark.openBrace) return undefined
+    if (code === mark.closeBrace) return i + 1
+  }
+  return undefined
+}
+
+const endsItem = (code: number) => code === mark.comma || code === mark.close || Number.isNaN(code)
+
+/** Up to the next `,` or `)`; quotes count only when they are around all of it. */
+const readItem = (cursor: RowCursor): string => {
+  const start = cursor.at
+  if (cursor.is(mark.quote)) {
+    const value = cursor.quotation()
+    if (value !== undefined && endsItem(cursor.code())) return value
+    cursor.at = start
+  }
+  while (!endsItem(cursor.code())) cursor.at++
+  return cursor.text.slice(start, cursor.at)
+}
+
+/** `(a,b,"c,d")`; `()` has no values. */
+const readList = (cursor: RowCursor): ReadonlyArray<string> | undefined => {
+  cursor.spaces()
+  if (!cursor.is(mark.open)) return cursor.fail('"("')
+  cursor.at++
+  cursor.spaces()
+  const values: Array<string> = []
+  if (cursor.is(mark.close)) {
+    cursor.at++
+    return values
+  }
+  for (;;) {
+    values.push(readItem(cursor))
+    if (cursor.ended) return cursor.fail('"," or ")"')
+    const last = cursor.is(mark.close)
+    cursor.at++
+    if (last) return values
+  }
+}
+
+const readFixed = (cursor: RowCursor): Fixed | undefined => {
+  const start = cursor.at
+  const given = cursor.text.slice(start, start + 8).toLowerCase()
+  for (const word of fixed) {
+    if (!given.startsWith(word)) continue
+    cursor.at += word.length
+    return word
+  }
+  let matched = 0
+  for (const word of fixed) {
+    let i = 0
+    while (i < word.length && given[i] === word[i]) i++
+    matched = Math.max(matched, i)
+  }
+  return cursor.fail(`isVal: (${fixed.join(", ")})`, start + matched)
+}
+
+const endsHere = (cursor: RowCursor, nested: boolean): boolean => {
+  cursor.spaces()
+  if (nested ? endsItem(cursor.code()) : cursor.ended) return true
+  cursor.fail(nested ? '"," or ")"' : "end of input")
+  return false
+}

@@ -1,0 +1,209 @@
+import { Result } from "effect"
+import { InvalidRequest } from "../../errors.ts"
+import { mark, RowCursor } from "./Cursor.ts"
+import { type Part, parseError } from "./ParserError.ts"
+import { readTest } from "./Filter.ts"
+import { readLogic } from "./Logic.ts"
+import { readNames, readOrder } from "./Order.ts"
+import { everything, readSelect } from "./Select.ts"
+import { type AtPath, type Condition, type Field, type OrderTerm, type RowQuery, type Selected } from "./Query.ts"
+
+type Pairs = ReadonlyArray<readonly [string, string]>
+type Parsed = Result.Result<RowQuery, InvalidRequest>
+
+/** The decoded `key=value` pairs of a query string on a table, or with the POST of a call. */
+export const parseRows = (pairs: Pairs): Parsed => new Clauses(false).parse(pairs)
+
+/** Those of a call by GET: a value that is no filter (`operator.value`) is an argument of the function. */
+export const parseCall = (pairs: Pairs): Parsed => new Clauses(true).parse(pairs)
+
+const noPath: ReadonlyArray<string> = []
+/** Up to 18 digits fit PostgreSQL's bigint. */
+const count = /^-?\d{1,18}$/
+
+/** The parts of one query while it is read. A method that gives an error ends it. */
+class Clauses {
+  readonly call: boolean
+  select: ReadonlyArray<Selected> | undefined
+  columns: ReadonlyArray<string> | undefined
+  onConflict: ReadonlyArray<string> | undefined
+  readonly filters: Array<AtPath<Condition>> = []
+  readonly order: Array<AtPath<ReadonlyArray<OrderTerm>>> = []
+  readonly limit: Array<AtPath<string>> = []
+  readonly offset: Array<AtPath<string>> = []
+  readonly arguments: Array<readonly [string, string]> = []
+  /** Where in its list the clause for a path is. */
+  readonly places = new Map<string, number>()
+
+  constructor(call: boolean) {
+    this.call = call
+  }
+
+  parse(pairs: Pairs): Parsed {
+    for (const [key, value] of pairs) {
+      const error = this.add(key, value)
+      if (error !== undefined) return Result.fail(error)
+    }
+    return Result.succeed({
+      select: this.select ?? everything,
+      filters: this.filters,
+      order: this.order,
+      limit: this.limit,
+      offset: this.offset,
+      columns: this.columns,
+      onConflict: this.onConflict,
+      arguments: this.arguments
+    })
+  }
+
+  private add(key: string, value: string): InvalidRequest | undefined {
+    switch (key) {
+      case "":
+        return undefined
+      case "select":
+        if (this.select === undefined) {
+          const cursor = new RowCursor(value)
+          this.select = readSelect(cursor)
+          return this.select === undefined ? parseError("select parameter", cursor) : undefined
+        }
+        return undefined
+      case "columns":
+        if (this.columns === undefined) {
+          const cursor = new RowCursor(value)
+          this.columns = readNames(cursor)
+          return this.columns === undefined ? parseError("columns parameter", cursor) : undefined
+        }
+        return undefined
+      case "on_conflict":
+        if (this.onConflict === undefined) {
+          const cursor = new RowCursor(value)
+          this.onConflict = readNames(cursor)
+          return this.onConflict === undefined ? parseError("on_conflict parameter", cursor) : undefined
+        }
+        return undefined
+    }
+    const before = key.lastIndexOf(".")
+    switch (before < 0 ? key : key.slice(before + 1)) {
+      case "order":
+        return this.addOrder(key, before, value)
+      case "limit":
+        return this.addCount("limit", key, before, value)
+      case "offset":
+        return this.addCount("offset", key, before, value)
+      case "and":
+        return this.addLogic("And", key, before, value)
+      case "or":
+        return this.addLogic("Or", key, before, value)
+      default:
+        return this.addFilter(key, value)
+    }
+  }
+
+  private addOrder(key: string, before: number, value: string): InvalidRequest | undefined {
+    const path = pathOf(key, before, "tree path")
+    if (path instanceof InvalidRequest) return path
+    const cursor = new RowCursor(value)
+    const terms = readOrder(cursor)
+    if (terms === undefined) return parseError("order", cursor)
+    if (this.placeOf("order", path, this.order.length) === undefined) this.order.push({ path, value: terms })
+    return undefined
+  }
+
+  /** The last for a path counts. */
+  private addCount(clause: "limit" | "offset", key: string, before: number, value: string): InvalidRequest | undefined {
+    const path = pathOf(key, before, "tree path")
+    if (path instanceof InvalidRequest) return path
+    if (!count.test(value)) {
+      const cursor = new RowCursor(value)
+      cursor.refuse(`${clause} is a whole number of rows, 0 or more`)
+      return parseError(clause, cursor)
+    }
+    const negative = value.startsWith("-") && Number(value) < 0
+    // Below 0, PostgREST answers the table's own limit like a range (416); it lets PostgreSQL refuse the others.
+    if (negative && (clause === "offset" || path.length > 0)) {
+      const code = clause === "offset" ? "2201X" : "2201W"
+      return new InvalidRequest({ error: `${clause.toUpperCase()} must not be negative`, code })
+    }
+    const list = this[clause]
+    const place = this.placeOf(clause, path, list.length)
+    const rows = negative ? value : value.replace("-", "")
+    if (place === undefined) list.push({ path, value: rows })
+    else list[place] = { path, value: rows }
+    return undefined
+  }
+
+  private addLogic(tag: "And" | "Or", key: string, before: number, value: string): InvalidRequest | undefined {
+    const path = pathOf(key, before, "logic path")
+    if (path instanceof InvalidRequest) return path
+    const negated = path.includes("not")
+    // Places in errors are counted with the operator before the parenthesis.
+    const operator = `${negated ? "not." : ""}${tag.toLowerCase()}`
+    const cursor = new RowCursor(operator + value, operator.length)
+    const tree = readLogic(cursor, tag, negated)
+    if (tree === undefined) return parseError("logic tree", cursor, value)
+    this.filters.push({ path: negated ? path.filter((name) => name !== "not") : path, value: tree })
+    return undefined
+  }
+
+  private addFilter(key: string, value: string): InvalidRequest | undefined {
+    const keyed = readKey(key)
+    if (keyed instanceof InvalidRequest) return keyed
+    const { path, field } = keyed
+    const cursor = new RowCursor(value)
+    const test = readTest(cursor, field, false)
+    if (test !== undefined) this.filters.push({ path, value: test })
+    else if (this.call && path.length === 0 && field.json.length === 0 && !committed.test(value)) {
+      this.arguments.push([field.name, value])
+    } else return parseError("filter", cursor)
+    return undefined
+  }
+
+  /** Undefined for the first of its kind with that path, which then has the place `next`. */
+  private placeOf(clause: string, path: ReadonlyArray<string>, next: number): number | undefined {
+    const id = path.length === 0 ? clause : `${clause}\0${path.join("\0")}`
+    const place = this.places.get(id)
+    if (place === undefined) this.places.set(id, next)
+    return place
+  }
+}
+
+/** What can only be meant as a filter, so that a mistake in it is said. */
+const committed = /^(?:not|in|is)\./
+
+/** The embeds before the last dot of a key. */
+const pathOf = (key: string, before: number, part: Part): ReadonlyArray<string> | InvalidRequest => {
+  if (before < 0) return noPath
+  const cursor = new RowCursor(key.slice(0, before))
+  const path: Array<string> = []
+  for (;;) {
+    const name = cursor.name()
+    if (name === undefined) return parseError(part, cursor, key)
+    path.push(name)
+    cursor.spaces()
+    if (cursor.ended) return path
+    if (!cursor.is(mark.dot)) {
+      cursor.fail('letter, digit, "-" or delimiter (.)')
+      return parseError(part, cursor, key)
+    }
+    cursor.at++
+  }
+}
+
+/** `embed.embed.column->json`. */
+const readKey = (key: string): { readonly path: ReadonlyArray<string>; readonly field: Field } | InvalidRequest => {
+  const cursor = new RowCursor(key)
+  let path: Array<string> | undefined
+  for (;;) {
+    const field = cursor.field()
+    if (field === undefined) return parseError("tree path", cursor)
+    cursor.spaces()
+    if (cursor.ended) return { path: path ?? noPath, field }
+    if (!cursor.is(mark.dot) || field.json.length > 0) {
+      cursor.fail('letter, digit, "-", delimiter (.), "->>", "->" or end of input')
+      return parseError("tree path", cursor)
+    }
+    path ??= []
+    path.push(field.name)
+    cursor.at++
+  }
+}

@@ -1,0 +1,54 @@
+import { InvalidRequest } from "../../errors.ts"
+import { type RowCursor } from "./Cursor.ts"
+
+/** The part of the request that is wrong. */
+export type Part =
+  | "select parameter"
+  | "columns parameter"
+  | "on_conflict parameter"
+  | "order"
+  | "filter"
+  | "logic tree"
+  | "tree path"
+  | "logic path"
+  | "limit"
+  | "offset"
+
+/** PGRST100 with the place in the text, worded as PostgREST's clients know it: `unexpected "x" expecting …`. */
+export const parseError = (part: Part, cursor: RowCursor, shown = cursor.text) =>
+  new InvalidRequest({
+    error: `"failed to parse ${part} (${shorten(shown)})" (${placeOf(cursor.text, cursor.failedAt)})`,
+    code: "PGRST100",
+    details: cursor.refusal ?? `unexpected ${unexpected(cursor)} expecting ${cursor.expected}`
+  })
+
+const shorten = (text: string) => (text.length > 200 ? `${text.slice(0, 200)}…` : text)
+
+/** Lines and columns from 1, in characters; a tab goes on to the next eighth column. */
+const placeOf = (text: string, at: number) => {
+  let line = 1
+  let column = 1
+  for (const char of text.slice(0, at)) {
+    if (char === "\n") {
+      line++
+      column = 1
+    } else if (char === "\t") column += 8 - ((column - 1) % 8)
+    else column++
+  }
+  return `line ${line}, column ${column}`
+}
+
+const unexpected = (cursor: RowCursor) => {
+  const char = cursor.unexpected ?? String.fromCodePoint(cursor.text.codePointAt(cursor.failedAt) ?? 0)
+  return cursor.failedAt >= cursor.text.length || char === "" ? "end of input" : `"${escaped(char)}"`
+}
+
+const named: Record<string, string> = { '"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r" }
+const escaped = (char: string) => named[char] ?? (/[ -~]/.test(char) ? char : `\\${char.codePointAt(0)}`)
+
+/** The first character that keeps a text from going on with `word` at a place; empty at the end. */
+export const mismatch = (text: string, at: number, word: string) => {
+  let i = 0
+  while (i < word.length && text[at + i] === word[i]) i++
+  return String.fromCodePoint(text.codePointAt(at + i) ?? 0).replace("\0", "")
+}

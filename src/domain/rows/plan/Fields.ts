@@ -1,0 +1,69 @@
+import { type Relation } from "../../catalogue/Catalogue.ts"
+import { type PlannedCondition, type PlannedField } from "./Plan.ts"
+import { type Condition, type Field } from "../parse/Query.ts"
+
+/** What is noticed while names are looked up. */
+export interface Findings {
+  /** Stays true while nothing was seen that may run user-written code. */
+  clean: boolean
+}
+
+/** Looks a field up among the columns and computed columns of a relation. Never fails: what is not there, PostgreSQL tells. */
+export const planField = (relation: Relation | undefined, { name, json }: Field, findings: Findings): PlannedField => {
+  const column = relation?.byName.get(name)
+  if (column !== undefined) {
+    return {
+      name,
+      kind: "column",
+      schema: undefined,
+      json,
+      toJson: json.length > 0 && column.kind !== "json",
+      type: column.type_oid,
+      tsvector: column.kind === "tsvector"
+    }
+  }
+  const computed = relation?.computed.find((one) => one.name === name)
+  if (relation !== undefined && computed === undefined && name === "count" && json.length === 0) {
+    return { name, kind: "count", schema: undefined, json, toJson: false, type: 20, tsvector: false }
+  }
+  // PostgreSQL would also read `t.f` as a call of some function f on the row.
+  findings.clean = false
+  return {
+    name,
+    kind: computed === undefined ? "unknown" : "computed",
+    schema: computed?.schema,
+    json,
+    toJson: json.length > 0 && computed?.kind !== "json",
+    type: computed?.type_oid ?? 0,
+    // What is not known is left for PostgreSQL to match as it is.
+    tsvector: computed === undefined ? json.length === 0 : computed.kind === "tsvector"
+  }
+}
+
+/**
+ * Conditions on the rows of a relation. `joinOf`: number of the embed of a name; a test for null on that is a test
+ * for rows in it.
+ */
+export const planCondition = (
+  relation: Relation | undefined,
+  condition: Condition,
+  findings: Findings,
+  joinOf: (name: string) => number
+): PlannedCondition => {
+  if ("conditions" in condition) {
+    return {
+      _tag: condition._tag,
+      negated: condition.negated,
+      conditions: condition.conditions.map((inner) => planCondition(relation, inner, findings, joinOf))
+    }
+  }
+  const { negated, field, ...test } = condition
+  if (test._tag === "Is" && field.json.length === 0 && (test.value === "null" || test.value === "not_null")) {
+    const join = joinOf(field.name)
+    if (join >= 0) return { _tag: "Exists", join, negated: negated !== (test.value === "null") }
+  }
+  return { _tag: "Test", negated, field: planField(relation, field, findings), test }
+}
+
+/** The name a field has in the answer when it is given none: the last key of its path that is no place in an array. */
+export const fieldName = ({ name, json }: Field) => json.findLast((step) => !step.index)?.key ?? name

@@ -1,0 +1,227 @@
+import { Result } from "effect"
+import { type Catalogue, type Relation } from "../../catalogue/Catalogue.ts"
+import { type DatabaseError, InvalidRequest } from "../../errors.ts"
+import { type RelationName, type Relationship } from "../../catalogue/Relationship.ts"
+import { fieldName, type Findings, planCondition, planField } from "./Fields.ts"
+import {
+  type Aggregated,
+  type Item,
+  type Join,
+  type Link,
+  type PlannedField,
+  type PlannedOrder,
+  type PlannedRows,
+  type RowPlan,
+  type RowSource
+} from "./Plan.ts"
+import { type RowQuery } from "../parse/Query.ts"
+import { aggregates, isSingle, refuse, Refused, type Related, Relating } from "./Related.ts"
+import { notEmbedded, type RowTree, rowTree } from "./Tree.ts"
+
+type Planned<A> = Result.Result<A, InvalidRequest | DatabaseError>
+
+/** What there is to know beside the query. */
+export interface PlanContext {
+  readonly catalogue: Catalogue
+  /** Where the rows come from, and whose they are: embeds start from it. `schema` is the caller's. */
+  readonly source: RowSource
+  readonly from: RelationName
+  readonly relation: Relation | undefined
+  /** Cap of the rows and of each to-many embed; 0: none. */
+  readonly maxRows: number
+  /** Whether aggregates may be used. */
+  readonly aggregates: boolean
+  /** False for what a write answers: its filters have chosen the rows already, and it gives all of them. */
+  readonly filtered: boolean
+}
+
+/** An aggregate that a to-one spread leaves to the rows it is spread into. */
+type Hoisted = Pick<Aggregated, "aggregate" | "aggregateCast"> | undefined
+
+const noAggregate = { cast: undefined, aggregate: undefined, aggregateCast: undefined }
+
+/** Looks up every name of a query. */
+export const planRows = (query: RowQuery, context: PlanContext): Planned<PlannedRows> => {
+  const tree = rowTree(query, context.from.name, context.filtered)
+  if (Result.isFailure(tree)) return Result.fail(tree.failure)
+  const findings: Findings = { clean: true }
+  try {
+    const relating = new Relating(context.catalogue, context.from, context.relation)
+    const related = relating.relate(tree.success, context.from)
+    relating.check(related, context.aggregates)
+    const planner = new Planner(context, relating, findings)
+    const { rows } = planner.plan(related, context.source, context.relation, context.maxRows)
+    return Result.succeed({
+      rows: context.filtered ? rows : { ...rows, limit: undefined, offset: undefined },
+      clean: findings.clean
+    })
+  } catch (error) {
+    if (error instanceof Refused) return Result.fail(error.reason)
+    throw error
+  }
+}
+
+class Planner {
+  private readonly context: PlanContext
+  private readonly relating: Relating
+  private readonly findings: Findings
+  constructor(context: PlanContext, relating: Relating, findings: Findings) {
+    this.context = context
+    this.relating = relating
+    this.findings = findings
+  }
+
+  /** `hoisted`: by item, aggregates that are left to the rows around, of a to-one spread. */
+  plan(
+    { tree, children, relationship }: Related,
+    source: RowSource,
+    relation: Relation | undefined,
+    maxRows: number
+  ): { readonly rows: RowPlan; readonly hoisted: ReadonlyArray<Hoisted> } {
+    if (relation?.clean_read !== true) this.findings.clean = false
+    const spread = tree.embed?.spread === true
+    const single = isSingle(relationship)
+    const joins: Array<Join> = []
+    const embedded: Array<Item> = []
+    for (const [join, child] of children.entries()) {
+      const found = this.join(child, tree)
+      joins.push(found.join)
+      if (found.join.spread) {
+        for (const [item, { as }] of found.named.entries()) {
+          embedded.push({ _tag: "Spread", join, item, as, ...noAggregate, ...found.hoisted[item] })
+        }
+      } else if (!found.join.hidden) embedded.push({ _tag: "Embed", join, as: child.tree.name })
+    }
+    const grouped = tree.select.some(aggregates) || embedded.some((item) => item._tag === "Spread" && item.aggregate)
+    if (grouped && spread && !single) refuse(notImplemented())
+    const fields = tree.select.flatMap((item) => this.items(item, relation, grouped || spread))
+    const items = [...fields, ...embedded]
+    const leaves = spread && single
+    const rows: RowPlan = {
+      source,
+      relation,
+      items: leaves ? items.map(withoutAggregate) : items,
+      joins,
+      where: tree.filters.map((condition) =>
+        planCondition(relation, condition, this.findings, (name) => joins.findIndex((join) => join.name === name))
+      ),
+      order: this.order(tree, joins, relation),
+      limit: capped(tree.limit, maxRows),
+      offset: tree.offset,
+      grouped: grouped && !leaves
+    }
+    return { rows, hoisted: leaves ? items.map(hoistedOf) : [] }
+  }
+
+  private join(child: Related, around: RowTree) {
+    const { tree, relationship } = child
+    const single = isSingle(relationship)
+    const { source, link } = linkOf(relationship ?? refuse(notEmbedded(tree.name)))
+    // Functions of the row are the user's own.
+    if (source._tag === "Computed") this.findings.clean = false
+    if (link._tag === "Junction") this.checkClean(link.relation)
+    const relation = this.relating.relationOf(relationship)
+    const { rows, hoisted } = this.plan(child, source, relation, single ? 0 : this.context.maxRows)
+    const orderedBy = around.order
+      .filter((term) => term.relation === tree.name)
+      .map(({ field }): PlannedField => planField(relation, field, this.findings))
+    const join: Join = {
+      rows,
+      name: tree.name,
+      link,
+      single,
+      inner: tree.embed?.join === "inner",
+      hidden: isEmpty(child),
+      spread: tree.embed?.spread === true,
+      orderedBy
+    }
+    return { join, hoisted, named: rows.items.map((item) => ({ as: item._tag === "All" ? "*" : item.as })) }
+  }
+
+  private checkClean({ schema, name }: RelationName) {
+    if (this.context.catalogue.relation(schema, name)?.clean_read !== true) this.findings.clean = false
+  }
+
+  private items(item: RowTree["select"][number], relation: Relation | undefined, named: boolean): ReadonlyArray<Item> {
+    switch (item._tag) {
+      case "All":
+        // Of no columns there is nothing to name, and what was written has one that says so.
+        if (relation === undefined || (!named && relation.columns.length > 0)) return [item]
+        return relation.columns.map(({ name }) => ({
+          _tag: "Field",
+          field: planField(relation, { name, json: [] }, this.findings),
+          as: name,
+          ...noAggregate
+        }))
+      case "Count":
+        if (item.cast !== undefined) this.findings.clean = false
+        return [{ _tag: "Count", as: item.alias ?? "count", aggregateCast: item.cast }]
+      case "Field": {
+        const { field, alias, cast, aggregate, aggregateCast } = item
+        // Their functions are found by name and type, which may be somebody's own.
+        if (cast ?? aggregateCast ?? (aggregate === "count" ? undefined : aggregate)) this.findings.clean = false
+        const as = alias ?? aggregate ?? fieldName(field)
+        return [{ _tag: "Field", field: planField(relation, field, this.findings), as, cast, aggregate, aggregateCast }]
+      }
+    }
+  }
+
+  private order(
+    tree: RowTree,
+    joins: ReadonlyArray<Join>,
+    relation: Relation | undefined
+  ): ReadonlyArray<PlannedOrder> {
+    const seen = new Map<string, number>()
+    return tree.order.map(({ relation: name, field, direction, nulls }) => {
+      if (name === undefined) {
+        return { by: { _tag: "Field", field: planField(relation, field, this.findings) }, direction, nulls }
+      }
+      const ordered = seen.get(name) ?? 0
+      seen.set(name, ordered + 1)
+      return { by: { _tag: "Join", join: joins.findIndex((join) => join.name === name), ordered }, direction, nulls }
+    })
+  }
+}
+
+const notImplemented = () =>
+  new InvalidRequest({
+    error: "Feature not implemented",
+    code: "PGRST127",
+    details: "Aggregates are not implemented for one-to-many or many-to-many spreads."
+  })
+
+/** Nothing of it is shown: neither columns nor embeds that have any. */
+const isEmpty = ({ tree, children }: Related): boolean => tree.select.length === 0 && children.every(isEmpty)
+
+const linkOf = (relationship: Relationship): { readonly source: RowSource; readonly link: Link } => {
+  const { to } = relationship
+  if (relationship._tag === "Computed") {
+    return {
+      source: { _tag: "Computed", function: relationship.function, name: to },
+      link: { _tag: "Argument" }
+    }
+  }
+  const { columns, junction } = relationship
+  const link: Link =
+    junction === undefined
+      ? { _tag: "Keys", columns }
+      : { _tag: "Junction", relation: junction.relation, near: columns, far: junction.columns }
+  return { source: { _tag: "Relation", name: to }, link }
+}
+
+const withoutAggregate = (item: Item): Item => {
+  if (item._tag === "Count") return { _tag: "One", as: item.as }
+  return item._tag === "Field" || item._tag === "Spread"
+    ? { ...item, aggregate: undefined, aggregateCast: undefined }
+    : item
+}
+
+const hoistedOf = (item: Item): Hoisted => {
+  if (item._tag === "Count") return { aggregate: "count", aggregateCast: item.aggregateCast }
+  if (item._tag !== "Field" && item._tag !== "Spread") return undefined
+  return item.aggregate && { aggregate: item.aggregate, aggregateCast: item.aggregateCast }
+}
+
+/** The limit, or the cap where that is less. 0: none. */
+const capped = (limit: string | undefined, maxRows: number) =>
+  maxRows > 0 && (limit === undefined || Number(limit) > maxRows) ? String(maxRows) : limit

@@ -1,0 +1,129 @@
+import { Result } from "effect"
+import { type Catalogue, type Relation } from "../../catalogue/Catalogue.ts"
+import { type DatabaseError, InvalidRequest } from "../../errors.ts"
+import { type RelationName, type Relationship } from "../../catalogue/Relationship.ts"
+import { findRelationship } from "./Embeds.ts"
+import { type Selected } from "../parse/Query.ts"
+import { notEmbedded, type RowTree } from "./Tree.ts"
+
+/** Carries a refusal out of the recursion. */
+export class Refused extends Error {
+  readonly reason: InvalidRequest | DatabaseError
+  constructor(reason: InvalidRequest | DatabaseError) {
+    super()
+    this.reason = reason
+  }
+}
+
+export const refuse = (reason: InvalidRequest | DatabaseError): never => {
+  throw new Refused(reason)
+}
+
+/** A tree whose embeds are known to be there. */
+export interface Related {
+  readonly tree: RowTree
+  readonly relationship: Relationship | undefined
+  readonly children: ReadonlyArray<Related>
+}
+
+export const isSingle = (relationship: Relationship | undefined) => {
+  if (relationship === undefined) return false
+  if (relationship._tag === "Computed") return relationship.single
+  return relationship.cardinality === "many-to-one" || relationship.cardinality === "one-to-one"
+}
+
+/** Of an item of `select`. */
+export const aggregates = (item: Selected) =>
+  item._tag === "Count" || (item._tag === "Field" && item.aggregate !== undefined)
+
+/** A condition on an inner embed is written once for each level around it. */
+const deepest = 40
+
+/** Finds what embeds lead to, and refuses what PostgREST refuses of them. */
+export class Relating {
+  private readonly catalogue: Catalogue
+  private readonly from: RelationName
+  private readonly relation: Relation | undefined
+  /** `relation`: of the rows that embeds start from, which are called `from`. */
+  constructor(catalogue: Catalogue, from: RelationName, relation: Relation | undefined) {
+    this.catalogue = catalogue
+    this.from = from
+    this.relation = relation
+  }
+
+  relate(tree: RowTree, from: RelationName, relationship?: Relationship, depth = 0): Related {
+    if (depth > deepest) {
+      refuse(new InvalidRequest({ error: `Embeds go ${deepest} levels deep at most`, code: "EMBEDS_TOO_DEEP" }))
+    }
+    const children = tree.children.map((child) => {
+      const { embed } = child
+      if (embed === undefined) return refuse(notEmbedded(child.name))
+      const found = findRelationship(this.catalogue, from, embed)
+      if (Result.isFailure(found)) return refuse(found.failure)
+      return this.relate(child, found.success.to, found.success, depth + 1)
+    })
+    return { tree, relationship, children }
+  }
+
+  /** What PostgREST refuses of a tree, in its order. */
+  check(root: Related, aggregatesAllowed: boolean) {
+    this.checkOrders(root)
+    this.checkFilters(root)
+    if (!aggregatesAllowed && anywhere(root, ({ tree }) => tree.select.some(aggregates))) {
+      refuse(new InvalidRequest({ error: "Use of aggregate functions is not allowed", code: "PGRST123" }))
+    }
+  }
+
+  private checkOrders({ tree, children, relationship }: Related) {
+    const from = relationship?.to.name ?? this.from.name
+    for (const { relation } of tree.order) {
+      if (relation === undefined) continue
+      const child = children.find(({ tree }) => tree.name === relation) ?? refuse(notEmbedded(relation))
+      if (isSingle(child.relationship)) continue
+      refuse(
+        new InvalidRequest({
+          error: `A related order on '${relation}' is not possible`,
+          code: "PGRST118",
+          details: `'${from}' and '${relation}' do not form a many-to-one or one-to-one relationship`
+        })
+      )
+    }
+    for (const child of children) this.checkOrders(child)
+  }
+
+  /** A filter on an embed says whether it is null, unless a column has the same name. */
+  private checkFilters({ tree, children, relationship }: Related) {
+    const relation = this.relationOf(relationship)
+    const visit = (conditions: RowTree["filters"]) => {
+      for (const condition of conditions) {
+        if ("conditions" in condition) {
+          visit([...condition.conditions])
+          continue
+        }
+        const { name, json } = condition.field
+        if (json.length > 0 || isNullTest(condition) || relation?.byName.has(name)) continue
+        if (!children.some((child) => child.tree.name === name)) continue
+        refuse(
+          new InvalidRequest({
+            error: `Bad operator on the '${name}' embedded resource`,
+            code: "PGRST120",
+            details: "Only is null or not is null filters are allowed on embedded resources"
+          })
+        )
+      }
+    }
+    visit(tree.filters)
+    for (const child of children) this.checkFilters(child)
+  }
+
+  relationOf(relationship: Relationship | undefined) {
+    if (relationship === undefined) return this.relation
+    return this.catalogue.relation(relationship.to.schema, relationship.to.name)
+  }
+}
+
+const isNullTest = (condition: RowTree["filters"][number]) =>
+  condition._tag === "Is" && (condition.value === "null" || condition.value === "not_null")
+
+const anywhere = (related: Related, holds: (related: Related) => boolean): boolean =>
+  holds(related) || related.children.some((child) => anywhere(child, holds))

@@ -1,0 +1,238 @@
+import { Result } from "effect"
+import { type Catalogue, type Relation } from "../../catalogue/Catalogue.ts"
+import { DatabaseError, InvalidRequest } from "../../errors.ts"
+import { type AnswerForm, type Preferences } from "../Preferences.ts"
+import { type Findings, planCondition } from "./Fields.ts"
+import { planPayload } from "./Payload.ts"
+import { type BodyForm, type Change, type Conflict, type WritePlan } from "./Plan.ts"
+import { planRows } from "./Planner.ts"
+import { type Condition, type RowQuery } from "../parse/Query.ts"
+import { notMatching } from "../Refusals.ts"
+import { wholeColumn } from "../sql/Write.ts"
+
+/** What a write is asked to do, beside its query. */
+export interface WriteRequest {
+  readonly query: RowQuery
+  readonly preferences: Preferences
+  readonly form: AnswerForm
+  /** Whether the rows written are wanted back. */
+  readonly answer: boolean
+  /** Whether aggregates may be used. */
+  readonly aggregates: boolean
+}
+
+export interface WriteBody {
+  /** The body as it came, and parsed. */
+  readonly text: string
+  readonly value: unknown
+}
+
+/** A plan, and whether it runs no user-written code as far as names tell. Undefined: there is nothing to do. */
+export interface PlannedWrite {
+  readonly plan: WritePlan | undefined
+  readonly clean: boolean
+}
+
+type Planned = Result.Result<PlannedWrite, InvalidRequest | DatabaseError>
+
+/** Rows that one INSERT can take with different keys: each has a parameter, and the protocol numbers them in 16 bits. */
+const mixedRowsLimit = 30_000
+
+const invalid = (error: string, code: string, hint: string | null = null, details: string | null = null) =>
+  Result.fail(new InvalidRequest({ error, code, hint, details }))
+
+const ownFilters = ({ filters }: RowQuery) => filters.filter(({ path }) => path.length === 0).map(({ value }) => value)
+
+/** Form of the body when rows are answered; of a plan, the form of what it would answer. */
+export const bodyForm = (form: AnswerForm, wanted: boolean): BodyForm => {
+  if (!wanted) return { media: "none", stripNulls: false }
+  const media = form.media === "plan-json" || form.media === "plan-text" ? form.of : form.media
+  return { media, stripNulls: form.stripNulls }
+}
+
+class WritePlanner {
+  readonly findings: Findings = { clean: true }
+  private readonly catalogue: Catalogue
+  readonly relation: Relation
+  private readonly request: WriteRequest
+  constructor(catalogue: Catalogue, relation: Relation, request: WriteRequest) {
+    this.catalogue = catalogue
+    this.relation = relation
+    this.request = request
+  }
+
+  where() {
+    return ownFilters(this.request.query).map((filter) => planCondition(this.relation, filter, this.findings, () => -1))
+  }
+
+  finish(change: Change, clean: boolean, exactlyOne?: WritePlan["exactlyOne"]): Planned {
+    const { relation } = this
+    const { query, preferences, form, answer, aggregates } = this.request
+    const rows = planRows(query, {
+      catalogue: this.catalogue,
+      source: { _tag: "With", name: "_svc_w", called: relation.name, whole: wholeColumn },
+      from: { schema: relation.schema, name: relation.name },
+      relation,
+      maxRows: 0,
+      aggregates,
+      filtered: false
+    })
+    if (Result.isFailure(rows)) return Result.fail(rows.failure)
+    const limit = own(query.limit)
+    const plan: WritePlan = {
+      relation,
+      change,
+      rows: rows.success.rows,
+      form: bodyForm(form, answer),
+      most: change._tag !== "Insert" && preferences.handling === "strict" ? preferences.maxAffected : undefined,
+      limit: change._tag === "Insert" || limit === undefined ? undefined : Number(limit),
+      exactlyOne: exactlyOne ?? (form.media === "object" ? "PGRST116" : undefined),
+      location: change._tag === "Insert" && preferences.return === "headers-only" ? relation.primary_key : []
+    }
+    return Result.succeed({ plan, clean: clean && this.findings.clean && rows.success.clean })
+  }
+}
+
+export const planInsert = (
+  catalogue: Catalogue,
+  relation: Relation,
+  request: WriteRequest,
+  body: WriteBody
+): Planned => {
+  const { query, preferences } = request
+  const planner = new WritePlanner(catalogue, relation, request)
+  const payload = planPayload(body.text, body.value, relation, query.columns, preferences.missing)
+  if (Result.isFailure(payload)) return Result.fail(payload.failure)
+  if (payload.success._tag === "Mixed" && payload.success.rows.length > mixedRowsLimit) {
+    return invalid(
+      `At most ${mixedRowsLimit} rows with different keys can be inserted at once`,
+      "TOO_MANY_ROWS",
+      "Give all rows the same keys, or send them in several requests"
+    )
+  }
+  const columns = query.onConflict ?? relation.primary_key
+  const conflict: Conflict | undefined = preferences.resolution && {
+    columns,
+    resolution: preferences.resolution === "merge-duplicates" ? "merge" : "ignore"
+  }
+  const clean = conflict?.resolution === "merge" ? relation.clean_change : relation.clean_insert
+  const planned = planner.finish({ _tag: "Insert", payload: payload.success, conflict, where: [] }, clean)
+  const nothing = payload.success._tag === "Uniform" && payload.success.rows === 0
+  return nothing ? Result.map(planned, () => ({ plan: undefined, clean: true })) : planned
+}
+
+/** Of a filter that says a column equals a value: the column. */
+const equalColumn = (condition: Condition) =>
+  condition._tag === "Compare" &&
+  condition.operator === "eq" &&
+  !condition.negated &&
+  condition.quantifier === undefined &&
+  condition.field.json.length === 0
+    ? condition.field.name
+    : undefined
+
+/** PUT: the one row that the filters name by the primary key, made or replaced. */
+export const planUpsert = (
+  catalogue: Catalogue,
+  relation: Relation,
+  request: WriteRequest,
+  body: WriteBody
+): Planned => {
+  const { query } = request
+  if ([...query.limit, ...query.offset].some(({ path }) => path.length === 0)) {
+    return invalid("limit/offset querystring parameters are not allowed for PUT", "PGRST114")
+  }
+  const columns = relation.primary_key
+  const named = ownFilters(query).map(equalColumn)
+  if (
+    columns.length === 0 ||
+    !named.every((name) => name !== undefined && columns.includes(name)) ||
+    !columns.every((name) => named.includes(name))
+  ) {
+    return Result.fail(
+      new DatabaseError({
+        status: 405,
+        error: "Filters must include all and only primary key columns with 'eq' operators",
+        code: "PGRST105"
+      })
+    )
+  }
+  const planner = new WritePlanner(catalogue, relation, request)
+  const payload = planPayload(body.text, body.value, relation, query.columns, "null")
+  if (Result.isFailure(payload)) return Result.fail(payload.failure)
+  const { keys } = payload.success
+  if (
+    payload.success._tag !== "Uniform" ||
+    payload.success.rows !== 1 ||
+    !columns.every((name) => keys.includes(name))
+  ) {
+    return Result.fail(notMatching())
+  }
+  return planner.finish(
+    {
+      _tag: "Insert",
+      payload: payload.success,
+      conflict: { columns, resolution: "merge" },
+      where: planner.where()
+    },
+    relation.clean_change,
+    "PGRST115"
+  )
+}
+
+/** What is said of the table itself. */
+const own = (all: RowQuery["limit"]) => all.find(({ path }) => path.length === 0)?.value
+
+/** What a PATCH or DELETE must have, and must not: it always means all rows that match, the first of them included. */
+const unbounded = (query: RowQuery) => {
+  if (ownFilters(query).length === 0) {
+    return invalid(
+      "A PATCH or DELETE needs a filter",
+      "FILTER_REQUIRED",
+      "Add one such as ?id=eq.1. To mean every row, use one that is always true: ?id=not.is.null"
+    )
+  }
+  return Number(own(query.offset) ?? 0) !== 0 || Number(own(query.limit) ?? 0) < 0
+    ? invalid(
+        "An offset or a limit below 0 does not go with PATCH and DELETE: every row that matches is meant",
+        "LIMIT_NOT_ALLOWED",
+        "Name the rows in the filter, for example ?id=in.(1,2)"
+      )
+    : undefined
+}
+
+export const planUpdate = (
+  catalogue: Catalogue,
+  relation: Relation,
+  request: WriteRequest,
+  body: WriteBody
+): Planned => {
+  const { query, preferences } = request
+  const wrong = unbounded(query)
+  if (wrong !== undefined) return wrong
+  if (Array.isArray(body.value)) {
+    return invalid("The body must be one object: column name to new value", "PGRST102")
+  }
+  const payload = planPayload(body.text, body.value, relation, query.columns)
+  if (Result.isFailure(payload)) return Result.fail(payload.failure)
+  const { success } = payload
+  // Of the names in `columns`, those the body has: what is not there stays as it is unless the caller says otherwise.
+  const has = success._tag === "Uniform" ? success.keys : [...(success.rows[0]?.has ?? [])]
+  const absent = success.keys.filter((key) => !has.includes(key))
+  const planner = new WritePlanner(catalogue, relation, request)
+  const keys = preferences.missing === "null" ? [...has, ...absent] : has
+  const defaults = preferences.missing === "default" ? absent : []
+  const planned = planner.finish(
+    { _tag: "Update", json: body.text, keys, defaults, where: planner.where() },
+    relation.clean_change
+  )
+  const nothing = keys.length + defaults.length === 0
+  return nothing ? Result.map(planned, () => ({ plan: undefined, clean: true })) : planned
+}
+
+export const planDelete = (catalogue: Catalogue, relation: Relation, request: WriteRequest): Planned => {
+  const wrong = unbounded(request.query)
+  if (wrong !== undefined) return wrong
+  const planner = new WritePlanner(catalogue, relation, request)
+  return planner.finish({ _tag: "Delete", where: planner.where() }, relation.clean_change)
+}

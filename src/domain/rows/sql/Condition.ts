@@ -1,0 +1,103 @@
+import { type PlannedCondition, type PlannedField } from "../plan/Plan.ts"
+import { type Comparison, type Fixed, type FullText, type Test } from "../parse/Query.ts"
+import { type RowScope } from "./Scope.ts"
+import { arrayLiteral, quoteName } from "../../sql/Names.ts"
+
+/** A row that fields are of: what stands before its columns, and the row itself as a value of its type. */
+export interface RowName {
+  readonly columns: string
+  readonly whole: string
+}
+
+const operators: Readonly<Record<Comparison, string>> = {
+  eq: "=",
+  neq: "<>",
+  gt: ">",
+  gte: ">=",
+  lt: "<",
+  lte: "<=",
+  like: "like",
+  ilike: "ilike",
+  match: "~",
+  imatch: "~*",
+  cs: "@>",
+  cd: "<@",
+  ov: "&&",
+  sl: "<<",
+  sr: ">>",
+  nxr: "&<",
+  nxl: "&>",
+  adj: "-|-",
+  isdistinct: "is distinct from"
+}
+
+const fixed: Readonly<Record<Fixed, string>> = {
+  null: "null",
+  not_null: "not null",
+  true: "true",
+  false: "false",
+  unknown: "unknown"
+}
+
+const queries: Readonly<Record<FullText, string>> = {
+  fts: "to_tsquery",
+  plfts: "plainto_tsquery",
+  phfts: "phraseto_tsquery",
+  wfts: "websearch_to_tsquery"
+}
+
+export const fieldSql = (field: PlannedField, row: RowName, scope: RowScope) => {
+  if (field.kind === "count") return "pg_catalog.count(*)"
+  const value =
+    field.kind === "computed"
+      ? `${quoteName(field.schema ?? "")}.${quoteName(field.name)}(${row.whole})`
+      : `${row.columns}.${quoteName(field.name)}`
+  if (field.json.length === 0) return value
+  const path = field.json.map(
+    ({ key, index, text }) => `${text ? "->>" : "->"}${scope.key(key)}::${index ? "int" : "text"}`
+  )
+  return `(${field.toJson ? `pg_catalog.to_jsonb(${value})` : value}${path.join("")})`
+}
+
+const testSql = (field: PlannedField, test: Test, row: RowName, scope: RowScope) => {
+  const left = fieldSql(field, row, scope)
+  switch (test._tag) {
+    case "Compare": {
+      const pattern = test.operator === "like" || test.operator === "ilike"
+      const value = scope.typed(pattern ? test.value.replaceAll("*", "%") : test.value, field.type)
+      return `${left} ${operators[test.operator]} ${test.quantifier === undefined ? value : `${test.quantifier} (${value})`}`
+    }
+    case "In":
+      return `${left} = any (${scope.typed(arrayLiteral(test.values), field.type)})`
+    case "Is":
+      return `${left} is ${fixed[test.value]}`
+    case "FullText": {
+      const language = test.language === undefined ? "" : `${scope.param(test.language)}::regconfig, `
+      const found = field.tsvector && field.json.length === 0 ? left : `pg_catalog.to_tsvector(${language}${left})`
+      return `${found} @@ pg_catalog.${queries[test.operator]}(${language}${scope.typed(test.value, field.type)})`
+    }
+  }
+}
+
+/** `exists`: what says that embed number `join` has rows. */
+export const conditionSql = (
+  condition: PlannedCondition,
+  row: RowName,
+  scope: RowScope,
+  exists: (join: number) => string
+): string => {
+  const text = (() => {
+    switch (condition._tag) {
+      case "Test":
+        return testSql(condition.field, condition.test, row, scope)
+      case "Exists":
+        return exists(condition.join)
+      case "And":
+      case "Or": {
+        const between = condition._tag === "And" ? " and " : " or "
+        return `(${condition.conditions.map((inner) => conditionSql(inner, row, scope, exists)).join(between)})`
+      }
+    }
+  })()
+  return condition.negated ? `not (${text})` : text
+}

@@ -1,0 +1,204 @@
+import { conditionSql, fieldSql, type RowName } from "./Condition.ts"
+import { type Around, fromSql } from "./From.ts"
+import { type Aggregated, type Item, type Join, type PlannedOrder, type RowPlan } from "../plan/Plan.ts"
+import { type RowScope } from "./Scope.ts"
+import { quoteName } from "../../sql/Names.ts"
+import { typeSql } from "./Type.ts"
+
+const where = (conditions: ReadonlyArray<string>) =>
+  conditions.length === 0 ? "" : ` where ${conditions.join(" and ")}`
+
+/** Digits are written out: with a parameter there PostgreSQL would plan the statement anew each time it runs. */
+const limitSql = (limit: string | undefined) => (limit === undefined ? "" : ` limit ${limit}`)
+const offsetSql = (offset: string | undefined, scope: RowScope) =>
+  offset === undefined ? "" : ` offset ${scope.param(offset)}`
+
+const nameOf = ({ source }: RowPlan) => (source._tag === "With" ? source.called : source.name.name)
+
+const beneath = (plan: RowPlan, row: RowName, join: Join, around: Around | undefined): Around => ({
+  row,
+  link: join.link,
+  name: nameOf(plan),
+  depth: (around?.depth ?? 0) + 1
+})
+
+/** An aggregate without groups gives a row whatever there is. */
+const always = ({ items }: RowPlan) =>
+  items.length > 0 &&
+  items.every(
+    (item) =>
+      item._tag === "Count" ||
+      ("aggregate" in item && item.aggregate !== undefined) ||
+      (item._tag === "Field" && item.field.kind === "count")
+  )
+
+/** Whether the row has rows in the embed. */
+const existsSql = (join: Join, scope: RowScope, around: Around): string => {
+  if (always(join.rows)) return "true"
+  const { limit, offset } = join.rows
+  const some = limit === undefined || Number(limit) > 0 ? "" : " limit 0"
+  return `exists (select 1${sourceSql(join.rows, scope, around).text}${some}${offsetSql(offset, scope)})`
+}
+
+/** FROM and WHERE without any of the embeds' values: what decides which rows there are. */
+const sourceSql = (plan: RowPlan, scope: RowScope, around: Around | undefined) => {
+  const { from, row, conditions } = fromSql(plan, scope, around)
+  const exists = (join: number) => existsOf(plan, join, row, scope, around)
+  const all = [
+    ...conditions,
+    ...plan.where.map((condition) => conditionSql(condition, row, scope, exists)),
+    ...plan.joins.flatMap(({ inner }, join) => (inner ? [exists(join)] : []))
+  ]
+  return { text: ` from ${from}${where(all)}`, row }
+}
+
+const existsOf = (plan: RowPlan, index: number, row: RowName, scope: RowScope, around: Around | undefined) => {
+  const join = plan.joins[index]
+  return join === undefined ? "false" : existsSql(join, scope, beneath(plan, row, join, around))
+}
+
+/** All rows but for limit and offset. */
+export const countSql = (plan: RowPlan, scope: RowScope, upTo?: number) => {
+  const cut = upTo === undefined ? "" : ` limit ${upTo}`
+  if (!plan.grouped && upTo === undefined) return `select count(*)${sourceSql(plan, scope, undefined).text}`
+  const rows = plan.grouped
+    ? selectSql({ ...plan, order: [], limit: undefined, offset: undefined }, scope)
+    : `select 1${sourceSql(plan, scope, undefined).text}`
+  return `select count(*) from (${rows}${cut}) _svc_all`
+}
+
+/** One row for each row there is, for EXPLAIN. */
+export const everyRowSql = (plan: RowPlan, scope: RowScope) => `select 1${sourceSql(plan, scope, undefined).text}`
+
+const aggregated = (value: string, { aggregate, aggregateCast }: Pick<Aggregated, "aggregate" | "aggregateCast">) => {
+  if (aggregate === undefined) return value
+  const made = `${aggregate === "count" ? "pg_catalog.count" : aggregate}(${value})`
+  return aggregateCast === undefined ? made : `cast(${made} as ${typeSql(aggregateCast)})`
+}
+
+/** What an embed needs in FROM, and what it is in the answer. */
+interface Joined {
+  readonly join: string
+  /** Must hold of the row. */
+  readonly condition: string | undefined
+  /** The object or array. */
+  readonly value: string
+  /** Value of an item of a spread one. */
+  readonly column: (item: number) => string
+  readonly ordered: (field: number) => string
+}
+
+const joinedSql = (join: Join, scope: RowScope, around: Around, grouped: boolean): Joined => {
+  const { rows, single, inner, hidden, spread } = join
+  const alias = scope.alias(`${around.name}_${join.name}_${around.depth}`)
+  const nothing: Joined = { join: "", condition: undefined, value: "null", column: () => "null", ordered: () => "null" }
+  const ordered = (field: number) => `${alias}."o${field + 1}"`
+  if (hidden && join.orderedBy.length === 0) {
+    return { ...nothing, condition: inner ? existsSql(join, scope, around) : undefined }
+  }
+  const parts = partsSql(rows, scope, around, spread)
+  if (single) {
+    const extra = join.orderedBy.map((field, at) => `${fieldSql(field, parts.row, scope)} as "o${at + 1}"`)
+    const object = extra.length > 0 && !spread && !hidden
+    const own = hidden ? [] : parts.columns
+    const shown = object ? [`(select row_to_json(_svc_o.*) from (select ${own.join(", ")}) _svc_o) as "v"`] : own
+    return {
+      join: ` ${inner ? "inner" : "left"} join lateral (select ${[...shown, ...extra].join(", ")}${parts.rest}) ${alias} on true`,
+      condition: undefined,
+      value: object ? `${alias}."v"` : `row_to_json(${alias}.*)`,
+      column: (item) => `${alias}."c${item + 1}"`,
+      ordered
+    }
+  }
+  const condition = inner ? existsSql(join, scope, around) : undefined
+  const inside = `(select ${parts.columns.join(", ")}${parts.rest}) ${alias}`
+  if (spread) {
+    const outside = scope.alias(`${around.name}_${join.name}_${around.depth}_all`)
+    const arrays = rows.items.map((_, at) => `json_agg(${alias}."c${at + 1}") as "c${at + 1}"`)
+    return {
+      ...nothing,
+      join: ` left join lateral (select ${arrays.join(", ")} from ${inside}) ${outside} on true`,
+      condition,
+      column: (item) => `coalesce(${outside}."c${item + 1}", '[]')`
+    }
+  }
+  const array = `select json_agg(${alias}.*) as "v" from ${inside}`
+  if (!grouped) return { ...nothing, condition, value: `coalesce((${array}), '[]')` }
+  const outside = scope.alias(`${around.name}_${join.name}_${around.depth}_all`)
+  return {
+    ...nothing,
+    join: ` left join lateral (${array}) ${outside} on true`,
+    condition,
+    value: `coalesce(${outside}."v", '[]')`
+  }
+}
+
+/** The pieces of a SELECT: its output columns (numbered `c1`… for a spread), and all from FROM on. */
+const partsSql = (plan: RowPlan, scope: RowScope, around: Around | undefined, numbered: boolean) => {
+  const { from, row, conditions } = fromSql(plan, scope, around)
+  const joined = plan.joins.map((join) => joinedSql(join, scope, beneath(plan, row, join, around), plan.grouped))
+  const value = (item: Exclude<Item, { readonly _tag: "All" }>) => {
+    switch (item._tag) {
+      case "Field": {
+        const field = fieldSql(item.field, row, scope)
+        return aggregated(item.cast === undefined ? field : `cast(${field} as ${typeSql(item.cast)})`, item)
+      }
+      case "Count":
+        return aggregated("*", { aggregate: "count", aggregateCast: item.aggregateCast })
+      case "One":
+        return "1"
+      case "Embed":
+        return `${joined[item.join]?.value ?? "null"}${plan.grouped ? "::jsonb" : ""}`
+      case "Spread": {
+        const column = joined[item.join]?.column(item.item) ?? "null"
+        const array = plan.joins[item.join]?.single === false
+        return aggregated(plan.grouped && array ? `(${column})::jsonb` : column, item)
+      }
+    }
+  }
+  const columns = plan.items.map((item, at) =>
+    item._tag === "All" ? `${row.columns}.*` : `${value(item)} as ${numbered ? `"c${at + 1}"` : quoteName(item.as)}`
+  )
+  const exists = (join: number) => existsOf(plan, join, row, scope, around)
+  const all = [
+    ...conditions,
+    ...plan.where.map((condition) => conditionSql(condition, row, scope, exists)),
+    ...joined.flatMap(({ condition }) => (condition === undefined ? [] : [condition]))
+  ]
+  const rest = [
+    ` from ${from}`,
+    ...joined.map(({ join }) => join),
+    where(all),
+    groupSql(plan),
+    orderSql(plan.order, (by) =>
+      by._tag === "Field" ? fieldSql(by.field, row, scope) : (joined[by.join]?.ordered(by.ordered) ?? "null")
+    ),
+    limitSql(plan.limit),
+    offsetSql(plan.offset, scope)
+  ]
+  return { columns, row, rest: rest.join("") }
+}
+
+const groupSql = (plan: RowPlan) => {
+  if (!plan.grouped) return ""
+  const by = plan.items.flatMap((item, at) =>
+    item._tag === "Count" || ("aggregate" in item && item.aggregate !== undefined) ? [] : [at + 1]
+  )
+  return by.length === 0 ? "" : ` group by ${by.join(", ")}`
+}
+
+const nulls = { nullsfirst: " nulls first", nullslast: " nulls last" } as const
+
+const orderSql = (order: ReadonlyArray<PlannedOrder>, value: (by: PlannedOrder["by"]) => string) => {
+  const terms = order.map(
+    (term) =>
+      `${value(term.by)}${term.direction === undefined ? "" : ` ${term.direction}`}${term.nulls ? nulls[term.nulls] : ""}`
+  )
+  return terms.length === 0 ? "" : ` order by ${terms.join(", ")}`
+}
+
+/** The rows of a plan. */
+export const selectSql = (plan: RowPlan, scope: RowScope) => {
+  const { columns, rest } = partsSql(plan, scope, undefined, false)
+  return `select ${columns.join(", ")}${rest}`
+}

@@ -1,0 +1,138 @@
+import { type Relation } from "../../catalogue/Catalogue.ts"
+import { conditionSql, type RowName } from "./Condition.ts"
+import { type Payload } from "../plan/Payload.ts"
+import {
+  type Change,
+  type Conflict,
+  type Item,
+  type PlannedCondition,
+  type PlannedField,
+  type RowPlan
+} from "../plan/Plan.ts"
+import { type RowScope } from "./Scope.ts"
+import { relationSql } from "./From.ts"
+import { quoteName } from "../../sql/Names.ts"
+
+/** Column of the written rows that holds each as a whole. */
+export const wholeColumn = "_svc_whole"
+/** Setting that counts the rows an upsert found already there, in its transaction. */
+const merged = "svc.merged"
+const mergedNow = `coalesce(nullif(current_setting('${merged}', true), ''), '0')::int`
+
+/** How many rows of an upsert are new, after it has run. */
+export const insertedSql = `((select count(*) from _svc_w) - ${mergedNow})::text`
+
+/**
+ * The rows of a JSON text, or (`set`) of an array. json_populate_record fills every column of the table, and a domain
+ * may refuse the NULL that an absent one gets: then only the columns that are there are read, by their types.
+ */
+const rowsOf = (relation: Relation, keys: ReadonlyArray<string>, param: string, set: "" | "set") => {
+  if (!refusesAbsent(relation, new Set(keys)))
+    return `json_populate_record${set}(null::${relationSql(relation)}, ${param}) _svc_new`
+  const columns = keys.map((key) => `${quoteName(key)} ${relation.byName.get(key)?.type ?? "text"}`)
+  return `json_to_record${set}(${param}) _svc_new(${columns.join(", ")})`
+}
+
+const refusesAbsent = (relation: Relation, given: ReadonlySet<string>) =>
+  relation.columns.some((column) => column.domain && !given.has(column.name))
+
+const names = (keys: ReadonlyArray<string>) => keys.map(quoteName).join(", ")
+
+const whereSql = (conditions: ReadonlyArray<PlannedCondition>, columns: string, scope: RowScope) => {
+  const row: RowName = { columns, whole: `${columns}.*` }
+  // A filter that names an embed is a matter of the rows that are read.
+  const all = conditions.map((condition) => conditionSql(condition, row, scope, () => "false"))
+  return all.length === 0 ? "" : ` where ${all.join(" and ")}`
+}
+
+const conflictSql = (conflict: Conflict | undefined, keys: ReadonlyArray<string>) => {
+  if (conflict === undefined || conflict.columns.length === 0) return ""
+  const on = ` on conflict (${names(conflict.columns)}) do`
+  if (conflict.resolution === "ignore" || keys.length === 0) return `${on} nothing`
+  const set = keys.map((key) => `${quoteName(key)} = excluded.${quoteName(key)}`)
+  return `${on} update set ${set.join(", ")} where set_config('${merged}', (${mergedNow} + 1)::text, true) <> ''`
+}
+
+const valuesSql = (relation: Relation, payload: Extract<Payload, { readonly _tag: "Mixed" }>, scope: RowScope) => {
+  const table = relationSql(relation)
+  const first = relation.columns[0]
+  if (payload.keys.length === 0 && (payload.rows.length === 1 || first === undefined)) {
+    return `insert into ${table} default values`
+  }
+  // Only a VALUES list can say DEFAULT. All its rows name one and the same set of columns.
+  const keys = payload.keys.length > 0 ? payload.keys : [first?.name ?? ""]
+  const values = payload.rows.map(({ json, has }) => {
+    const param = keys.some((key) => has.has(key)) ? scope.param(json) : ""
+    const cell = refusesAbsent(relation, has)
+      ? (name: string) => `(select ${name} from ${rowsOf(relation, [...has], param, "")})`
+      : (name: string) => `(json_populate_record(null::${table}, ${param})).${name}`
+    const cells = keys.map((key) => (has.has(key) ? cell(quoteName(key)) : "default"))
+    return `(${cells.join(", ")})`
+  })
+  return `insert into ${table} (${names(keys)}) values ${values.join(", ")}`
+}
+
+/** The change itself, without RETURNING. */
+export const changeSql = (relation: Relation, change: Change, scope: RowScope) => {
+  const table = relationSql(relation)
+  switch (change._tag) {
+    case "Insert": {
+      const { payload, conflict, where } = change
+      if (payload._tag === "Mixed")
+        return `${valuesSql(relation, payload, scope)}${conflictSql(conflict, payload.keys)}`
+      const list = names(payload.keys)
+      const rows = rowsOf(relation, payload.keys, scope.param(payload.json), "set")
+      const matching = whereSql(where, "_svc_new", scope)
+      // Without WHERE, `ON` would be read as part of a join.
+      const always = conflict !== undefined && matching === "" ? " where true" : matching
+      return `insert into ${table} (${list}) select ${list} from ${rows}${always}${conflictSql(conflict, payload.keys)}`
+    }
+    case "Update": {
+      const { json, keys, defaults, where } = change
+      const set = [
+        ...keys.map((key) => `${quoteName(key)} = _svc_new.${quoteName(key)}`),
+        ...defaults.map((key) => `${quoteName(key)} = default`)
+      ]
+      const from = keys.length === 0 ? "" : ` from ${rowsOf(relation, keys, scope.param(json), "")}`
+      return `update ${table} set ${set.join(", ")}${from}${whereSql(where, table, scope)}`
+    }
+    case "Delete":
+      return `delete from ${table}${whereSql(change.where, table, scope)}`
+  }
+}
+
+/** RETURNING: the columns that the answer is made of, and no others: the caller may be allowed to read only these. */
+export const returningSql = (relation: Relation, rows: RowPlan | undefined, location: ReadonlyArray<string>) => {
+  const table = relationSql(relation)
+  const needed = new Set(location)
+  const found = { all: false, whole: false }
+  const field = ({ kind, name }: PlannedField) => {
+    if (kind === "computed") found.whole = true
+    else if (kind !== "count") needed.add(name)
+  }
+  const conditions = (list: ReadonlyArray<PlannedCondition>) => {
+    for (const condition of list) {
+      if (condition._tag === "Test") field(condition.field)
+      else if (condition._tag !== "Exists") conditions(condition.conditions)
+    }
+  }
+  const item = (one: Item) => {
+    if (one._tag === "All") found.all = true
+    else if (one._tag === "Field") field(one.field)
+  }
+  for (const one of rows?.items ?? []) item(one)
+  for (const { by } of rows?.order ?? []) if (by._tag === "Field") field(by.field)
+  conditions(rows?.where ?? [])
+  for (const { link } of rows?.joins ?? []) {
+    if (link._tag === "Argument") found.whole = true
+    else for (const [here] of link._tag === "Keys" ? link.columns : link.near) needed.add(here)
+  }
+  const columns = [...needed].filter((name) => !found.all || !relation.byName.has(name))
+  const all = [
+    ...(found.all ? [`${table}.*`] : []),
+    ...columns.map((name) => `${table}.${quoteName(name)}`),
+    ...(found.whole ? [`${table}.*::${table} as ${wholeColumn}`] : [])
+  ]
+  // It must name something.
+  return ` returning ${all.length === 0 || (found.all && relation.columns.length === 0 && all.length === 1) ? "1" : all.join(", ")}`
+}

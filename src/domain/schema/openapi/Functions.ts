@@ -1,0 +1,138 @@
+import { done, failed, type ParameterName, parameterRef, rowsAnswer } from "./Parts.ts"
+import { type OpenApiContext, paragraphs } from "./Relations.ts"
+import { type JsonSchema } from "./Types.ts"
+import { callForm, type OutlinedArgument, type OutlinedRoutine } from "../Outline.ts"
+
+const bodyMedia: Readonly<Record<string, string>> = {
+  json: "application/json",
+  jsonb: "application/json",
+  text: "text/plain",
+  bytea: "application/octet-stream",
+  xml: "text/xml"
+}
+
+const same = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other)
+
+/** What differs, each once; in the order of the overloads. */
+const distinct = <A>(all: ReadonlyArray<A>) =>
+  all.filter((one, at) => all.findIndex((other) => same(one, other)) === at)
+
+const anyOf = (schemas: ReadonlyArray<JsonSchema>): JsonSchema => {
+  const [first = {}, ...others] = distinct(schemas)
+  return others.length === 0 ? first : { anyOf: [first, ...others] }
+}
+
+/** The path of all functions of one name; undefined when none of them can be called by argument names or a body. */
+export const describeRoutines = (
+  context: OpenApiContext,
+  name: string,
+  overloads: ReadonlyArray<OutlinedRoutine>,
+  operationId: (wanted: string) => string
+): readonly [path: string, item: unknown] | undefined => {
+  const { types } = context
+  const callable = overloads.filter((routine) => callForm(types.types, routine) !== undefined)
+  if (callable.length === 0) return undefined
+  const readable = callable.filter((routine) => !routine.volatile && callForm(types.types, routine) === "named")
+  const profile = (written: boolean): ReadonlyArray<ParameterName> =>
+    context.profile ? [written ? "contentProfile" : "profile"] : []
+  const paging = (some: ReadonlyArray<OutlinedRoutine>, given: ReadonlySet<string>): ReadonlyArray<ParameterName> =>
+    some.some(({ set }) => set)
+      ? (["select", "and", "or", "order", "limit", "offset", "preferRead"] as const).filter((one) => !given.has(one))
+      : []
+  const operation = (verb: string) => ({ tags: ["rpc"], operationId: operationId(`${verb}_${name}`) })
+
+  const get = () => {
+    const given = new Set(readable.flatMap((routine) => routine.arguments.map((argument) => argument.name)))
+    return {
+      ...operation("query"),
+      summary: `Call ${name} to read`,
+      parameters: [
+        ...queryArguments(context, readable),
+        ...[...paging(readable, given), ...profile(false)].map(parameterRef)
+      ],
+      responses: answers(context, readable)
+    }
+  }
+  const post = () => ({
+    ...operation("call"),
+    summary: `Call ${name}`,
+    parameters: [...paging(callable, new Set()), ...profile(true)].map(parameterRef),
+    ...requestBody(context, callable),
+    responses: answers(context, callable)
+  })
+
+  const comment = callable.find((routine) => routine.comment !== null)?.comment ?? null
+  const item = { ...paragraphs(comment), ...(readable.length > 0 ? { get: get() } : {}), post: post() }
+  return [`/rpc/${encodeURIComponent(name)}`, item]
+}
+
+const argumentSchema = ({ types }: OpenApiContext, { type }: OutlinedArgument): JsonSchema => types.of(type, true)
+
+/** In a URL everything is text: what is no number, boolean or text is written as PostgreSQL writes it. */
+const queryArguments = (context: OpenApiContext, routines: ReadonlyArray<OutlinedRoutine>) => {
+  const all = routines.flatMap((routine) => routine.arguments.filter((one) => one.name !== ""))
+  return [...new Set(all.map(({ name }) => name))].map((name) => {
+    const some = all.filter((one) => one.name === name)
+    const everywhere = some.length === routines.length && some.every(({ optional }) => !optional)
+    return {
+      name,
+      in: "query",
+      required: everywhere,
+      schema: anyOf(
+        some.map(({ type, variadic }) => {
+          const { kind } = context.types.types.base(type)
+          if (kind === "array" && variadic) return context.types.of(type)
+          const plain = kind === "number" || kind === "boolean" || kind === "string" || kind === "enum"
+          return plain ? context.types.of(type) : { type: "string" }
+        })
+      )
+    }
+  })
+}
+
+const requestBody = (context: OpenApiContext, routines: ReadonlyArray<OutlinedRoutine>) => {
+  const schemas = new Map<string, Array<JsonSchema>>()
+  const add = (media: string, schema: JsonSchema) => schemas.set(media, [...(schemas.get(media) ?? []), schema])
+  for (const routine of routines) {
+    const [one] = routine.arguments
+    if (one !== undefined && callForm(context.types.types, routine) === "body") {
+      const type = context.types.types.get(one.type).sql
+      add(bodyMedia[type] ?? "text/plain", type.startsWith("json") ? {} : { type: "string" })
+      continue
+    }
+    const named = routine.arguments.filter(({ name }) => name !== "")
+    const required = named.filter(({ optional }) => !optional).map(({ name }) => name)
+    add("application/json", {
+      type: "object",
+      ...(required.length > 0 ? { required } : {}),
+      properties: Object.fromEntries(named.map((argument) => [argument.name, argumentSchema(context, argument)])),
+      additionalProperties: false
+    })
+  }
+  const required = routines.every((routine) => routine.arguments.some(({ optional }) => !optional))
+  const content = Object.fromEntries(Array.from(schemas, ([media, some]) => [media, { schema: anyOf(some) }]))
+  return { requestBody: { ...(required ? { required } : {}), content } }
+}
+
+const answers = ({ types }: OpenApiContext, routines: ReadonlyArray<OutlinedRoutine>) => {
+  const single: Array<JsonSchema> = []
+  const rows: Array<JsonSchema> = []
+  let nothing = false
+  for (const routine of routines) {
+    const result = types.types.result(routine)
+    if (result._tag === "Void") nothing = true
+    else {
+      const schema = result._tag === "Columns" ? types.object(result.columns) : types.of(result.type.oid, !routine.set)
+      ;(routine.set ? rows : single).push(schema)
+    }
+  }
+  const others = { ...(nothing ? { 204: done } : {}), default: failed }
+  const about = "What it gives"
+  if (single.length > 0) {
+    const schema = anyOf([...single, ...rows.map((items) => ({ type: "array", items }))])
+    return { 200: { description: about, content: { "application/json": { schema } } }, ...others }
+  }
+  if (rows.length === 0) return others
+  const answer = rowsAnswer(about, anyOf(rows))
+  return { 200: answer, 206: answer, ...others }
+}

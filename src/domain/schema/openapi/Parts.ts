@@ -1,0 +1,107 @@
+import { type JsonSchema } from "./Types.ts"
+
+const text = { type: "string" }
+
+const query = (name: string, description: string, schema: JsonSchema = text) => ({
+  name,
+  in: "query",
+  description,
+  schema
+})
+
+const header = (name: string, description: string, schema: JsonSchema = text) => ({
+  name,
+  in: "header",
+  description,
+  schema
+})
+
+/** Parameters that mean the same everywhere, by the names of their components. */
+export const parameters = {
+  select: query(
+    "select",
+    "Columns and embedded relations, by commas: `id,name,author(name)`; `alias:column`, `column::type`, `column->key`. All columns without."
+  ),
+  order: query("order", "Columns to sort by, by commas: `name.asc.nullslast,id.desc`"),
+  limit: query("limit", "Rows at most", { type: "integer", minimum: 0 }),
+  offset: query("offset", "Rows to leave out at the beginning", { type: "integer", minimum: 0 }),
+  and: query("and", "Filters that must all hold: `(a.gt.1,or(b.is.null,b.lt.5))`"),
+  or: query("or", "Filters of which one must hold: `(a.gt.1,b.is.null)`"),
+  columns: query("columns", "The keys of the body that count, by commas; others are ignored"),
+  on_conflict: query(
+    "on_conflict",
+    "Columns of the unique key that decides what is the same row; the primary key without"
+  ),
+  range: header("Range", "Rows from the first to the last, counted from 0: `0-24`"),
+  profile: header("Accept-Profile", "The schema that is meant"),
+  contentProfile: header("Content-Profile", "The schema that is meant"),
+  preferRead: header("Prefer", "`count=exact`, `count=planned` or `count=estimated` puts the total into Content-Range"),
+  preferInsert: header(
+    "Prefer",
+    "`return=representation|minimal|headers-only`, `resolution=merge-duplicates|ignore-duplicates`, `missing=default|null`"
+  ),
+  preferWrite: header("Prefer", "`return=representation|minimal|headers-only`; `handling=strict,max-affected=<rows>`")
+}
+
+export type ParameterName = keyof typeof parameters
+
+export const parameterRef = (component: string) => ({ $ref: `#/components/parameters/${component}` })
+
+/** Names of the query that are no filters. */
+export const reserved: ReadonlySet<string> = new Set(
+  Object.values(parameters).flatMap((one) => (one.in === "query" ? [one.name] : []))
+)
+
+const errorText = { type: ["string", "null"] }
+
+export const errorSchema: JsonSchema = {
+  type: "object",
+  required: ["error", "code", "message", "details", "hint", "request_id"],
+  properties: {
+    error: text,
+    code: { ...text, description: "SQLSTATE, PGRSTnnn or a name" },
+    message: text,
+    details: {},
+    hint: errorText,
+    request_id: text
+  }
+}
+
+export const responses = {
+  Failed: {
+    description: "Every failure",
+    content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } }
+  },
+  Done: { description: "Done; nothing to tell" }
+}
+
+export const failed = { $ref: "#/components/responses/Failed" }
+export const done = { $ref: "#/components/responses/Done" }
+
+const contentRange = { "Content-Range": { $ref: "#/components/headers/Content-Range" } }
+
+export const headers = {
+  "Content-Range": { description: "Which rows these are, and of how many: `0-24/573`, `*/0`", schema: text }
+}
+
+/** An answer of any number of rows. */
+export const rowsAnswer = (description: string, row: JsonSchema) => ({
+  description,
+  headers: contentRange,
+  content: {
+    "application/json": { schema: { type: "array", items: row } },
+    "application/vnd.pgrst.object+json": { schema: row },
+    "text/csv": { schema: text }
+  }
+})
+
+export const securitySchemes = {
+  apikey: { type: "apiKey", in: "header", name: "apikey", description: "An API key" },
+  bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: "The JWT of your user" }
+}
+
+export const security = [{ apikey: [] }, { apikey: [], bearer: [] }]
+
+export const description = `Rows and stored functions of one schema, as far as the asking role may touch them; \`Accept-Profile\` chooses another schema.
+
+Filters are query parameters named after columns, \`<operator>.<value>\`: eq, neq, gt, gte, lt, lte, like, ilike, match, imatch, is, isdistinct, in, cs, cd, ov, sl, sr, nxr, nxl, adj, fts, plfts, phfts, wfts; \`not.\` before one turns it round. Changing and deleting rows asks for at least one.`

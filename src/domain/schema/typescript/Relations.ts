@@ -1,0 +1,86 @@
+import { holdsKey } from "../../catalogue/Relationship.ts"
+import { type Relationships } from "../../catalogue/Relationships.ts"
+import { type OutlinedColumn, type OutlinedRelation, type OutlinedRoutine } from "../Outline.ts"
+import { indented, objectType, type Property, quoted, textTuple } from "./Text.ts"
+import { byName, literals, type TypeScriptTypes } from "./Types.ts"
+
+/** A column that is not stored: a function of the row that gives one value. */
+const isComputed = (types: TypeScriptTypes, routine: OutlinedRoutine) => {
+  const result = types.types.result(routine)
+  return !routine.set && result._tag === "Type" && result.type.kind !== "row"
+}
+
+/** The type of a table or view. `computing`: functions whose only argument is a row of it. */
+export const relationType = (
+  types: TypeScriptTypes,
+  relationships: Relationships,
+  relation: OutlinedRelation,
+  computing: ReadonlyArray<OutlinedRoutine>
+): string => {
+  const columns = relation.columns.toSorted(byName)
+  const stored = new Set(columns.map(({ name }) => name))
+  // What a row has of its own goes before what is computed from it.
+  const computed = computing.filter((routine) => !stored.has(routine.name) && isComputed(types, routine))
+  const fields = [
+    ...columns.map((column) => ({ name: column.name, type: valueType(types, column) })),
+    ...computed.map(({ name, returns }) => ({ name, type: types.orNull(returns) }))
+  ]
+  const written = (some: (column: OutlinedColumn) => Property) => objectType(columns.map(some), "Record<string, never>")
+  const parts: Array<Property> = [{ name: "Row", type: objectType(fields.sort(byName), "Record<string, never>") }]
+  if ((relation.writable & 8) !== 0) {
+    parts.push({
+      name: "Insert",
+      type: written((column) =>
+        isOpen(column)
+          ? { name: column.name, optional: mayLack(relation, column), type: valueType(types, column) }
+          : shut(column)
+      )
+    })
+  }
+  if ((relation.writable & 4) !== 0) {
+    parts.push({
+      name: "Update",
+      type: written((column) =>
+        isOpen(column) ? { name: column.name, optional: true, type: valueType(types, column) } : shut(column)
+      )
+    })
+  }
+  if (parts.length < 3 && relation.kind !== "view" && relation.kind !== "materialized") {
+    // Clients look for both in whatever is among the tables.
+    if ((relation.writable & 8) === 0) parts.push({ name: "Insert", type: written(shut) })
+    if ((relation.writable & 4) === 0) parts.push({ name: "Update", type: written(shut) })
+  }
+  parts.push({ name: "Relationships", type: relationshipTypes(relationships, relation) })
+  if (computed.length > 0)
+    parts.push({ name: "ComputedFields", type: literals(computed.map(({ name }) => name).sort()) })
+  return objectType(parts)
+}
+
+const valueType = (types: TypeScriptTypes, { not_null: filled, type }: OutlinedColumn) =>
+  filled ? types.of(type) : types.orNull(type)
+
+const isOpen = ({ generated, writable }: OutlinedColumn) => writable && generated !== "always"
+
+const shut = ({ name }: OutlinedColumn): Property => ({ name, optional: true, type: "never" })
+
+const mayLack = ({ kind }: OutlinedRelation, column: OutlinedColumn) =>
+  !column.not_null || column.default !== null || column.generated !== null || kind === "view"
+
+/** Foreign keys that lead to relations of the same schema: those that can be embedded. */
+const relationshipTypes = (relationships: Relationships, relation: OutlinedRelation): string => {
+  const all = relationships
+    .from(relation)
+    .filter(holdsKey)
+    .filter(({ to }) => to.schema === relation.schema)
+    .map((one) =>
+      objectType([
+        { name: "foreignKeyName", type: quoted(one.constraint) },
+        { name: "columns", type: textTuple(one.columns.map(([near]) => near)) },
+        { name: "isOneToOne", type: String(one.cardinality === "one-to-one") },
+        { name: "referencedRelation", type: quoted(one.to.name) },
+        { name: "referencedColumns", type: textTuple(one.columns.map(([, far]) => far)) }
+      ])
+    )
+  const each = [...new Set(all)].sort()
+  return each.length === 0 ? "[]" : `[\n  ${each.map((one) => `${indented(one)},`).join("\n  ")}\n]`
+}

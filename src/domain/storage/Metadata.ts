@@ -1,0 +1,110 @@
+import { Schema } from "effect"
+import { byteLength, ContentDisposition, ContentType, ObjectKey } from "./Object.ts"
+import { isStorable } from "../text/StorableText.ts"
+
+const Optional = Schema.NullOr(Schema.String)
+
+/**
+ * What is known of an object beside its bytes. `size` in bytes, `etag` with its quotes, `metadata` the user's own
+ * entries without the prefix `x-amz-meta-`, names in lower case.
+ */
+export const ObjectRecord = Schema.Struct({
+  key: Schema.String,
+  size: Schema.Int,
+  etag: Schema.String,
+  last_modified: Schema.String,
+  content_type: Schema.String,
+  content_disposition: Optional,
+  cache_control: Optional,
+  content_encoding: Optional,
+  content_language: Optional,
+  expires: Optional,
+  metadata: Schema.Record(Schema.String, Schema.String)
+})
+export type ObjectRecord = typeof ObjectRecord.Type
+
+/** Most bytes of all names and values together, as in S3. */
+export const maxMetadataBytes = 2048
+
+export const metadataBytes = (metadata: ObjectRecord["metadata"]) =>
+  Object.entries(metadata).reduce((sum, [name, value]) => sum + byteLength(name) + byteLength(value), 0)
+
+const prefix = "x-amz-meta-"
+
+/** System metadata by the names it may have among the user's; with the prefix these are names like any other. */
+const systemNames: Readonly<Record<string, "contentType" | "contentDisposition">> = {
+  "content-type": "contentType",
+  contenttype: "contentType",
+  "content-disposition": "contentDisposition",
+  contentdisposition: "contentDisposition"
+}
+
+const bareName = (name: string) => (name.startsWith(prefix) ? name.slice(prefix.length) : name)
+
+const Value = Schema.NullOr(
+  Schema.String.check(
+    isStorable,
+    Schema.makeFilter((text: string) => !/\p{Cc}/u.test(text) || "Expected text without control characters")
+  )
+)
+
+const fields = {
+  contentType: Schema.optionalKey(ContentType),
+  contentDisposition: Schema.optionalKey(Schema.NullOr(ContentDisposition))
+}
+
+type Given = Readonly<Record<string, string | null>>
+
+const decodes = {
+  contentType: Schema.is(ContentType),
+  contentDisposition: Schema.is(Schema.NullOr(ContentDisposition))
+}
+
+const faultOf = (given: Given): { readonly path: ReadonlyArray<string>; readonly issue: string } | undefined => {
+  const seen = new Set<string>()
+  for (const [written, value] of Object.entries(given)) {
+    const name = written.toLowerCase()
+    const system = systemNames[name]
+    const meant = system ?? prefix + bareName(name)
+    if (!/^[\w!#$%&'*+.^`|~-]+$/.test(bareName(name))) return { path: [written], issue: "Expected a header's name" }
+    if (seen.has(meant)) return { path: [written], issue: "Expected each name once" }
+    seen.add(meant)
+    if (system !== undefined && !decodes[system](value)) return { path: [written], issue: `Expected a good ${name}` }
+  }
+  return undefined
+}
+
+/**
+ * A change of an object's metadata: names given are set, null takes one away, all others stay. `content-type` and
+ * `content-disposition` may also stand among `metadata`.
+ */
+export const MetadataChange = Schema.Struct({
+  key: ObjectKey,
+  metadata: Schema.optionalKey(
+    Schema.Record(Schema.String, Value).check(Schema.makeFilter((given: Given) => faultOf(given) ?? true))
+  ),
+  ...fields
+}).check(
+  Schema.makeFilter((change: { readonly metadata?: Given; readonly contentType?: string }) => {
+    const asked = Object.keys(change).length > 1
+    return asked || { path: ["metadata"], issue: "Missing key" }
+  })
+)
+export type MetadataChange = typeof MetadataChange.Type
+
+/** The record after the change. What stands beside `metadata` wins over what stands in it. */
+export const changedRecord = (record: ObjectRecord, change: MetadataChange): ObjectRecord => {
+  const user = new Map(Object.entries(record.metadata))
+  let { content_disposition, content_type } = record
+  for (const [written, value] of Object.entries(change.metadata ?? {})) {
+    const name = written.toLowerCase()
+    const system = systemNames[name]
+    if (system === "contentDisposition") content_disposition = value
+    else if (system === "contentType") content_type = value ?? content_type
+    else if (value === null) user.delete(bareName(name))
+    else user.set(bareName(name), value)
+  }
+  content_type = change.contentType ?? content_type
+  if (change.contentDisposition !== undefined) content_disposition = change.contentDisposition
+  return { ...record, content_type, content_disposition, metadata: Object.fromEntries(user) }
+}

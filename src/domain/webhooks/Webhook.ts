@@ -1,0 +1,113 @@
+import { Schema } from "effect"
+import { Label } from "../access/ApiKey.ts"
+import { isStorable } from "../text/StorableText.ts"
+import { headerProblems } from "./Headers.ts"
+import { isSecret } from "./Signature.ts"
+
+export const WebhookId = Schema.Int.pipe(Schema.brand("WebhookId"))
+export type WebhookId = typeof WebhookId.Type
+
+const Name = Schema.NonEmptyString.check(Schema.isMaxLength(1000), isStorable)
+
+/** One or more; what is named twice counts once. */
+const Events = Schema.Array(Schema.Literals(["INSERT", "UPDATE", "DELETE"])).check(Schema.isMinLength(1))
+
+/** Absolute http or https, without a user, a password or white space; at most 2,048 characters. */
+const TargetUrl = Schema.String.check(
+  Schema.isMaxLength(2048),
+  isStorable,
+  Schema.makeFilter((text: string) => {
+    const url = URL.canParse(text) && !/\s/.test(text) ? new URL(text) : undefined
+    if (url === undefined || !/^https?:$/.test(url.protocol)) return "Expected an absolute http or https URL"
+    return (url.username === "" && url.password === "") || "Expected no user or password in the URL; use headers"
+  })
+)
+
+/** Sent with every delivery beside ours; see domain/WebhookHeaders.ts. */
+const Headers = Schema.Record(Schema.String, Schema.String).check(
+  Schema.makeFilter((headers: Readonly<Record<string, string>>) =>
+    headerProblems(headers).map(({ name, problem }) => ({ path: name === "" ? [] : [name], issue: problem }))
+  )
+)
+
+/** 1–1,024 characters; null: deliveries are not signed. Never shown again. */
+const Secret = Schema.NullOr(
+  Schema.NonEmptyString.check(
+    Schema.isMaxLength(1024),
+    isStorable,
+    Schema.makeFilter((text: string) => isSecret(text) || "Expected Base64 behind whsec_")
+  )
+)
+
+/** What may be set (spec: Webhook). */
+const settable = {
+  name: Schema.optionalKey(Label),
+  table_schema: Schema.optionalKey(Name),
+  headers: Schema.optionalKey(Headers),
+  secret: Schema.optionalKey(Secret),
+  active: Schema.optionalKey(Schema.Boolean)
+}
+
+export const NewWebhook = Schema.Struct({ ...settable, table_name: Name, events: Events, url: TargetUrl })
+export type NewWebhook = typeof NewWebhook.Type
+
+export const WebhookChange = Schema.Struct({
+  ...settable,
+  table_name: Schema.optionalKey(Name),
+  events: Schema.optionalKey(Events),
+  url: Schema.optionalKey(TargetUrl)
+})
+export type WebhookChange = typeof WebhookChange.Type
+
+/** A webhook as it is shown. Timestamps are ISO 8601 in UTC with milliseconds. */
+export const Webhook = Schema.Struct({
+  id: WebhookId,
+  name: Schema.String,
+  table_schema: Schema.String,
+  table_name: Schema.String,
+  events: Schema.Array(Schema.String),
+  url: Schema.String,
+  headers: Schema.Record(Schema.String, Schema.String),
+  /** Whether deliveries are signed. */
+  has_secret: Schema.Boolean,
+  active: Schema.Boolean,
+  /** Failed attempts since the last good one. */
+  fail_count: Schema.Int,
+  /** When and why the service itself set `active` to false. */
+  disabled_at: Schema.NullOr(Schema.String),
+  disabled_reason: Schema.NullOr(Schema.String),
+  /** Whether there is a table of this name. */
+  table_exists: Schema.Boolean,
+  created_at: Schema.String,
+  updated_at: Schema.String
+})
+export type Webhook = typeof Webhook.Type
+
+/** What a test or replay answers. */
+export const WebhookAttempt = Schema.Struct({
+  /** Null when the receiver did not answer; `error` says why. */
+  status_code: Schema.NullOr(Schema.Int),
+  response_body: Schema.NullOr(Schema.String),
+  latency_ms: Schema.Int,
+  log_id: Schema.Int,
+  error: Schema.NullOr(Schema.String)
+})
+export type WebhookAttempt = typeof WebhookAttempt.Type
+
+/** A delivery log entry (spec: Webhook delivery log entry). */
+export const WebhookLog = Schema.Struct({
+  id: Schema.Int,
+  webhook_id: WebhookId,
+  event_type: Schema.Literals(["INSERT", "UPDATE", "DELETE", "TEST"]),
+  /** What was sent, its numbers with all their digits; null when it was too large to be. */
+  payload: Schema.Unknown,
+  status_code: Schema.NullOr(Schema.Int),
+  response_body: Schema.NullOr(Schema.String),
+  error: Schema.NullOr(Schema.String),
+  latency_ms: Schema.Int,
+  /** Which try of its message this was, from 1. */
+  attempt: Schema.Int,
+  /** The header `webhook-id`. */
+  message_id: Schema.String,
+  created_at: Schema.String
+})

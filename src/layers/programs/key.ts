@@ -1,0 +1,48 @@
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import { Cause, Console, Effect, Layer, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { hashOf, KeyType, makeRawKey, prefixOf } from "../../domain/access/ApiKey.ts"
+import { secret } from "../../domain/Settings.ts"
+import { DataDir } from "../DataDir.ts"
+import { layerAttachOrStart } from "../EmbeddedPostgres.ts"
+import { layerExternal } from "../ExternalPostgres.ts"
+import { layerDb, layerOwnTables } from "../Postgres.ts"
+import { reportStartFailure } from "../StartError.ts"
+import { Db } from "../../services/Db.ts"
+import { RowSettings } from "../../services/RowSettings.ts"
+
+/**
+ * `npm run key -- <anon|service_role> ["label"]`: makes a key on the database directly, for who has lost theirs. Works
+ * while the service runs and while it does not.
+ */
+const makeKey = Effect.gen(function* () {
+  const [type, label = ""] = process.argv.slice(2)
+  if (!Schema.is(KeyType)(type) || label.length > 100) {
+    yield* Console.error('Usage: npm run key -- <anon|service_role> ["label of up to 100 characters"]')
+    process.exitCode = 2
+    return
+  }
+  yield* Db // installed
+  const sql = yield* SqlClient.SqlClient
+  const raw = makeRawKey(type)
+  const row = { key_type: type, key_prefix: prefixOf(raw), key_hash: hashOf(raw), label }
+  yield* sql`insert into svc.api_keys ${sql.insert(row)}`
+  yield* Console.log(raw)
+})
+
+const World = Layer.unwrap(
+  Effect.map(secret("DATABASE_URL"), (uri) =>
+    uri === undefined ? layerAttachOrStart.pipe(Layer.provide(DataDir.layer)) : layerExternal(uri)
+  )
+)
+
+const Database = layerDb.pipe(
+  Layer.provideMerge(Layer.mergeAll(layerOwnTables, RowSettings.layer)),
+  Layer.provide(World)
+)
+
+makeKey.pipe(
+  Effect.provide(Database),
+  Effect.tapCause((cause) => (Cause.hasInterruptsOnly(cause) ? Effect.void : reportStartFailure(cause))),
+  NodeRuntime.runMain({ disableErrorReporting: true })
+)

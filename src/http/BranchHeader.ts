@@ -1,8 +1,8 @@
 import { Effect } from "effect"
 import { parseBranchId } from "../domain/branches/Branch.ts"
 import { InvalidRequest } from "../domain/errors.ts"
-import { type Branches, type BranchRefusal } from "../services/Branches.ts"
-import { type Database } from "../services/Db.ts"
+import { type Branches, type BranchRefusal } from "../services/branches/Branches.ts"
+import { type Database } from "../services/ports/Db.ts"
 import { type Headers } from "./Credentials.ts"
 
 /** The branch that a request means: an id in this header. Without it the main database is meant. */

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { type ClientError } from "../domain/errors.ts"
-import { type Onward } from "../services/OAuth2.ts"
+import { type Onward } from "../services/ports/OAuth2.ts"
 import { failurePage } from "./Pages.ts"
 
 /** Whether somebody looks at the answer: pages are asked for before JSON. */

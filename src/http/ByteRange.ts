@@ -1,4 +1,4 @@
-import { type ByteRange } from "../services/BackupFiles.ts"
+import { type ByteRange } from "../services/ports/BackupFiles.ts"
 
 /**
  * What a `Range` header asks of so many bytes (RFC 9110 14.1.2): undefined for all of it, also where the header is none

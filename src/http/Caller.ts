@@ -1,7 +1,7 @@
 import { Context } from "effect"
 import { type KeyType } from "../domain/access/ApiKey.ts"
 import { NotFound } from "../domain/errors.ts"
-import { type Actor } from "../services/Db.ts"
+import { type Actor } from "../services/ports/Db.ts"
 
 /** Who a `/v1` or `/ofrep` request comes from, put there by middleware/ClientGate.ts before any handler runs. */
 export interface Caller {

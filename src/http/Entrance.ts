@@ -11,10 +11,10 @@ import {
   type Unauthorized,
   type Unavailable
 } from "../domain/errors.ts"
-import { IdentitySettings } from "../services/IdentitySettings.ts"
-import { IdP } from "../services/IdP.ts"
-import { Keys, type LiveKey } from "../services/Keys.ts"
-import { Sessions, type SignedIn } from "../services/Sessions.ts"
+import { IdentitySettings } from "../services/identity/Settings.ts"
+import { IdP } from "../services/ports/IdP.ts"
+import { Keys, type LiveKey } from "../services/access/Keys.ts"
+import { Sessions, type SignedIn } from "../services/identity/Sessions.ts"
 import { apiKeyOf } from "./Credentials.ts"
 import { isSecure, refuseCrossSite } from "./Origins.ts"
 import { hasSessionCookie, relay } from "./SessionCookies.ts"

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { type HttpServerRequest } from "effect/http"
 import { Forbidden, InvalidRequest } from "../domain/errors.ts"
-import { type IdentitySettings } from "../services/IdentitySettings.ts"
+import { type IdentitySettings } from "../services/identity/Settings.ts"
 import { hasSessionCookie } from "./SessionCookies.ts"
 
 type Request = Pick<HttpServerRequest.HttpServerRequest, "headers" | "method">

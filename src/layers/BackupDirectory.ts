@@ -4,8 +4,8 @@ import { access, constants, mkdir, open, readdir, rename, rm, stat, statfs } fro
 import { join } from "node:path"
 import { partialFile } from "../domain/backups/Backup.ts"
 import { Unavailable } from "../domain/errors.ts"
-import { BackupFiles, FileTrouble } from "../services/BackupFiles.ts"
-import { BackupSettings } from "../services/BackupSettings.ts"
+import { BackupFiles, FileTrouble } from "../services/ports/BackupFiles.ts"
+import { BackupSettings } from "../services/backups/Settings.ts"
 import { syncDirectory } from "./DataDir.ts"
 import { errorCode } from "./StartError.ts"
 

@@ -1,8 +1,8 @@
 import { Clock, Effect } from "effect"
 import { stat } from "node:fs/promises"
 import { type Unavailable } from "../domain/errors.ts"
-import { type BackupFiles } from "../services/BackupFiles.ts"
-import { type DumpTools } from "../services/DumpTools.ts"
+import { type BackupFiles } from "../services/ports/BackupFiles.ts"
+import { type DumpTools } from "../services/ports/DumpTools.ts"
 
 /** Where the dump of a branch is kept while the branch is filled from it. */
 const dumpFile = (database: string) => `${database}.dump`

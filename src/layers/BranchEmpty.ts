@@ -1,7 +1,7 @@
 import { Effect, Schedule } from "effect"
 import { branchFillLock } from "../domain/sql/AdvisoryLocks.ts"
 import { quoteName } from "../domain/sql/Names.ts"
-import { DumpFailed } from "../services/DumpTools.ts"
+import { DumpFailed } from "../services/ports/DumpTools.ts"
 import { type Login } from "./Login.ts"
 import { connectAside, type SideConnection } from "./SideConnection.ts"
 

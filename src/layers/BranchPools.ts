@@ -1,5 +1,5 @@
 import { Effect, RcMap, Stream } from "effect"
-import { type BranchPlace, type Database, type Db } from "../services/Db.ts"
+import { type BranchPlace, type Database, type Db } from "../services/ports/Db.ts"
 import { makeListener } from "./ListenerPostgres.ts"
 import { type Login } from "./Login.ts"
 import { makeRowPath } from "./PostgresDatabase.ts"

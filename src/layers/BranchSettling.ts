@@ -10,7 +10,7 @@ import {
   strippingSql
 } from "../domain/branches/BranchSql.ts"
 import { quoteName } from "../domain/sql/Names.ts"
-import { type BranchPasswords } from "../services/BranchDatabases.ts"
+import { type BranchPasswords } from "../services/ports/BranchDatabases.ts"
 import { copyFailure } from "./BranchSource.ts"
 import { type Login } from "./Login.ts"
 import { asOutage, connectAside, type Refused, type SideConnection } from "./SideConnection.ts"

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { DumpFailed } from "../services/DumpTools.ts"
+import { DumpFailed } from "../services/ports/DumpTools.ts"
 import { type ProgramEnv } from "./DumpNativeLogin.ts"
 import { answerOf } from "./DumpNativeProcess.ts"
 

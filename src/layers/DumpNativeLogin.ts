@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { type ConnectionOptions, getCACertificates } from "node:tls"
-import { DumpFailed } from "../services/DumpTools.ts"
+import { DumpFailed } from "../services/ports/DumpTools.ts"
 import { type Login } from "./Login.ts"
 import { asUser } from "./PostgresUser.ts"
 

@@ -2,7 +2,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Fiber, Option, type Redacted, Stream } from "effect"
 import { ChildProcess, type ChildProcessSpawner } from "effect/process"
 import { basename } from "node:path"
-import { DumpFailed } from "../services/DumpTools.ts"
+import { DumpFailed } from "../services/ports/DumpTools.ts"
 import { type ProgramEnv } from "./DumpNativeLogin.ts"
 import { lineCutter, makeMessages } from "./DumpNativeMessages.ts"
 

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { readFile, stat } from "node:fs/promises"
-import { type OnProgress } from "../services/DumpTools.ts"
+import { type OnProgress } from "../services/ports/DumpTools.ts"
 import { type Login } from "./Login.ts"
 import { connectAside, type SideConnection } from "./SideConnection.ts"
 

@@ -1,5 +1,5 @@
 import { Effect, Redacted } from "effect"
-import { DumpFailed } from "../services/DumpTools.ts"
+import { DumpFailed } from "../services/ports/DumpTools.ts"
 import { type DumpWasmTables, largeObjects, tableKey } from "./DumpWasmProgress.ts"
 import { type Login } from "./Login.ts"
 import { connectAside, type Refused, type SideConnection } from "./SideConnection.ts"

@@ -4,7 +4,7 @@ import { chmod, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { firstKeysLock } from "../domain/sql/AdvisoryLocks.ts"
 import { hashOf, type KeyType, makeRawKey, prefixOf } from "../domain/access/ApiKey.ts"
-import { Db } from "../services/Db.ts"
+import { Db } from "../services/ports/Db.ts"
 import { DataDir } from "./DataDir.ts"
 import { attempt } from "./StartError.ts"
 

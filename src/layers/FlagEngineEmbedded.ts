@@ -1,8 +1,8 @@
 import { Clock, Effect, Layer } from "effect"
 import { type FlagEnvironment } from "../domain/flags/Environment.ts"
 import { type FlagContext } from "../domain/flags/Result.ts"
-import { FlagEngine } from "../services/FlagEngine.ts"
-import { FlagSets } from "../services/FlagSets.ts"
+import { FlagEngine } from "../services/ports/FlagEngine.ts"
+import { FlagSets } from "../services/flags/Sets.ts"
 import { allFlags } from "./flags/AllFlags.ts"
 
 /** Evaluates in this process, by the flag sets as they are at that moment. */

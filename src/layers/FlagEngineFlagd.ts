@@ -5,9 +5,9 @@ import { type FlagContext, type FlagFailure, type FlagResult } from "../domain/f
 import { type FlagSet } from "../domain/flags/sets/Set.ts"
 import { BadGateway, GatewayTimeout } from "../domain/errors.ts"
 import { ofrepBodyLimit } from "../domain/flags/Ofrep.ts"
-import { FlagEngine } from "../services/FlagEngine.ts"
-import { FlagSets } from "../services/FlagSets.ts"
-import { FlagSettings } from "../services/FlagSettings.ts"
+import { FlagEngine } from "../services/ports/FlagEngine.ts"
+import { FlagSets } from "../services/flags/Sets.ts"
+import { FlagSettings } from "../services/flags/Settings.ts"
 import { FlagdTrouble, late, makeFlagd } from "./FlagEngineFlagdClient.ts"
 import { makeOutage } from "./FlagEngineFlagdOutage.ts"
 

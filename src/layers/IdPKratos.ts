@@ -1,5 +1,5 @@
 import { Effect, Layer } from "effect"
-import { IdP } from "../services/IdP.ts"
+import { IdP } from "../services/ports/IdP.ts"
 import { type IdPAddress } from "./IdPAddress.ts"
 import { makeAdmin } from "./IdPKratosAdmin.ts"
 import { makeKratos } from "./IdPKratosClient.ts"

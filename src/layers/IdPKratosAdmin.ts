@@ -1,6 +1,6 @@
 import { Effect, Schema } from "effect"
 import { InvalidRequest, NotFound } from "../domain/errors.ts"
-import { type Factors } from "../services/IdP.ts"
+import { type Factors } from "../services/ports/IdP.ts"
 import { broken, decoded, type Kratos } from "./IdPKratosClient.ts"
 import { isUuid } from "./IdPKratosFlows.ts"
 import { identityOf } from "./IdPKratosSessions.ts"

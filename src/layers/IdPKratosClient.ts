@@ -1,9 +1,9 @@
 import { Effect, Redacted, Schema } from "effect"
 import { BadGateway, GatewayTimeout, Unauthorized } from "../domain/errors.ts"
 import { type Credential } from "../domain/identity/Identity.ts"
-import { type IdPTrouble, type RelayedCookies } from "../services/IdP.ts"
+import { type IdPTrouble, type RelayedCookies } from "../services/ports/IdP.ts"
 import { type IdPAddress } from "./IdPAddress.ts"
-import { notConfigured } from "../services/IdP.ts"
+import { notConfigured } from "../services/ports/IdP.ts"
 import { makeUpstream, type UpstreamAnswer, type UpstreamCall, type UpstreamFailure } from "./UpstreamHttp.ts"
 
 /** Time for a call, in ms: submits hash passwords and send mail. */

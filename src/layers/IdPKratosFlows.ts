@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { type Conflict } from "../domain/errors.ts"
 import { type Credential } from "../domain/identity/Identity.ts"
-import { type FlowTrouble, type RelayedCookies } from "../services/IdP.ts"
+import { type FlowTrouble, type RelayedCookies } from "../services/ports/IdP.ts"
 import { broken, type CsrfPair, decoded, type Kratos, type KratosCall, relayed } from "./IdPKratosClient.ts"
 import { changedMeanwhile, flowNotFound, flowRefused, type Refusal, refusalOf } from "./IdPKratosRefusal.ts"
 import { type Node, WireFlow } from "./IdPKratosWire.ts"

@@ -10,7 +10,7 @@ import {
   type Unauthorized,
   Unavailable
 } from "../domain/errors.ts"
-import { type FlowTrouble } from "../services/IdP.ts"
+import { type FlowTrouble } from "../services/ports/IdP.ts"
 import { broken, type Kratos, type KratosCall, unauthenticated } from "./IdPKratosClient.ts"
 import { WireRefusal } from "./IdPKratosWire.ts"
 import { type UpstreamAnswer } from "./UpstreamHttp.ts"

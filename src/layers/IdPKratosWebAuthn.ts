@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { Conflict, InvalidRequest, NotFound } from "../domain/errors.ts"
 import { type Credential } from "../domain/identity/Identity.ts"
-import { type RelayedCookies } from "../services/IdP.ts"
+import { type RelayedCookies } from "../services/ports/IdP.ts"
 import { type Kratos } from "./IdPKratosClient.ts"
 import { beginSettings, inputs, type Meaning, optionsOf, submitSettings } from "./IdPKratosFlows.ts"
 import { flowExpired, methodDisabled } from "./IdPKratosRefusal.ts"

@@ -1,5 +1,5 @@
 import { Effect, Layer } from "effect"
-import { IdP, notConfigured } from "../services/IdP.ts"
+import { IdP, notConfigured } from "../services/ports/IdP.ts"
 
 const refuse = () => Effect.fail(notConfigured("IDP_PUBLIC_URL"))
 

@@ -2,7 +2,7 @@ import { type PgConnection } from "@effect/sql-pg"
 import { Effect, Exit, Scope } from "effect"
 import { type SqlError } from "effect/sql/SqlError"
 import { type Unavailable } from "../domain/errors.ts"
-import { type Answer } from "../services/Db.ts"
+import { type Answer } from "../services/ports/Db.ts"
 import { type Held } from "./RowPool.ts"
 
 /** Hands a connection all that belongs to one request, before anything else gets there. */

@@ -1,7 +1,7 @@
 import { Data, DateTime, Effect, Latch, Layer, Queue, Redacted, Schedule, Semaphore, Stream } from "effect"
 import { Client } from "pg"
 import { quoteName } from "../domain/sql/Names.ts"
-import { type Ear, type Heard, Listener } from "../services/Listener.ts"
+import { type Ear, type Heard, Listener } from "../services/ports/Listener.ts"
 import { type Login } from "./Login.ts"
 import { MainSessions, type Pausable } from "./MainSessions.ts"
 import { PostgresAddress } from "./PostgresAddress.ts"

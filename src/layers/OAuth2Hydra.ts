@@ -1,5 +1,5 @@
 import { Effect, Layer } from "effect"
-import { OAuth2 } from "../services/OAuth2.ts"
+import { OAuth2 } from "../services/ports/OAuth2.ts"
 import { type OAuth2Address } from "./OAuth2Address.ts"
 import { makeHydra, noMeaning } from "./OAuth2HydraCalls.ts"
 import { challengesOn } from "./OAuth2HydraChallenges.ts"

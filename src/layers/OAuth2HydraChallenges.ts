@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { Gone, NotFound } from "../domain/errors.ts"
-import { type Rejection, type OAuth2 } from "../services/OAuth2.ts"
+import { type Rejection, type OAuth2 } from "../services/ports/OAuth2.ts"
 import { type Hydra, type Meaning } from "./OAuth2HydraCalls.ts"
 import { readConsent, readLogin, readLogout, readOnward } from "./OAuth2HydraReplies.ts"
 import { isChallenge, oneLine } from "./OAuth2HydraText.ts"

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { Conflict, InvalidRequest, NotFound } from "../domain/errors.ts"
 import { isJsonObject } from "../domain/text/JsonObject.ts"
-import { type OAuth2 } from "../services/OAuth2.ts"
+import { type OAuth2 } from "../services/ports/OAuth2.ts"
 import { type Hydra, type HydraRefusal, type Meaning } from "./OAuth2HydraCalls.ts"
 import { readClient, readClientAndSecret, readClients } from "./OAuth2HydraReplies.ts"
 import { isId, isPathId, isStorableJson, oneLine } from "./OAuth2HydraText.ts"

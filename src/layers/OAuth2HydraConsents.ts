@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { type ConsentSession } from "../domain/oauth2/OAuth2.ts"
-import { type OAuth2 } from "../services/OAuth2.ts"
+import { type OAuth2 } from "../services/ports/OAuth2.ts"
 import { type Hydra, noMeaning } from "./OAuth2HydraCalls.ts"
 import { readConsents } from "./OAuth2HydraReplies.ts"
 import { isId } from "./OAuth2HydraText.ts"

@@ -7,7 +7,7 @@ import {
   type LogoutRequest,
   type OAuth2Client
 } from "../domain/oauth2/OAuth2.ts"
-import { type Onward } from "../services/OAuth2.ts"
+import { type Onward } from "../services/ports/OAuth2.ts"
 
 /** What is used of the server's answers. What it may leave out or answer null to has a default. */
 const text = Schema.optionalKey(Schema.NullOr(Schema.String))

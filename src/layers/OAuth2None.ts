@@ -1,6 +1,6 @@
 import { Effect, Layer } from "effect"
 import { Unavailable } from "../domain/errors.ts"
-import { OAuth2 } from "../services/OAuth2.ts"
+import { OAuth2 } from "../services/ports/OAuth2.ts"
 
 const none = Effect.fail(
   new Unavailable({

@@ -1,5 +1,5 @@
 import { Effect, Layer } from "effect"
-import { ObjectStore } from "../services/ObjectStore.ts"
+import { ObjectStore } from "../services/ports/ObjectStore.ts"
 import { bucketsOn } from "./ObjectStoreS3Buckets.ts"
 import { makeS3 } from "./ObjectStoreS3Client.ts"
 import { type CopyLimits, copyOn, s3CopyLimits } from "./ObjectStoreS3Copy.ts"

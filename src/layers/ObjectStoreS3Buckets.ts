@@ -16,7 +16,7 @@ import { BadGateway } from "../domain/errors.ts"
 import { type Bucket } from "../domain/storage/Bucket.ts"
 import { CorsRules } from "../domain/storage/Cors.ts"
 import { BucketPolicy } from "../domain/storage/Policy.ts"
-import { type ObjectStore, type StoreError } from "../services/ObjectStore.ts"
+import { type ObjectStore, type StoreError } from "../services/ports/ObjectStore.ts"
 import { type S3, told } from "./ObjectStoreS3Client.ts"
 import { S3Failure } from "./ObjectStoreS3Errors.ts"
 

@@ -8,7 +8,7 @@ import {
 import { getSignedUrl } from "@aws-sdk/s3-request-presigner"
 import { Clock, Effect, Redacted } from "effect"
 import { duration } from "../domain/Settings.ts"
-import { type Presigned, type StoreError } from "../services/ObjectStore.ts"
+import { type Presigned, type StoreError } from "../services/ports/ObjectStore.ts"
 import { ObjectStoreAddress } from "./ObjectStoreAddress.ts"
 import { type About, failureOf, meaningOf, S3Failure } from "./ObjectStoreS3Errors.ts"
 

@@ -10,7 +10,7 @@ import { Effect, Exit } from "effect"
 import { Conflict } from "../domain/errors.ts"
 import { encodeHeaderText } from "../domain/storage/HeaderText.ts"
 import { type ObjectRecord } from "../domain/storage/Metadata.ts"
-import { type StoreError } from "../services/ObjectStore.ts"
+import { type StoreError } from "../services/ports/ObjectStore.ts"
 import { type S3 } from "./ObjectStoreS3Client.ts"
 import { encodedPath } from "./ObjectStoreS3Keys.ts"
 

@@ -7,7 +7,7 @@ import {
 } from "@aws-sdk/client-s3"
 import { Effect } from "effect"
 import { Conflict } from "../domain/errors.ts"
-import { type StoreError } from "../services/ObjectStore.ts"
+import { type StoreError } from "../services/ports/ObjectStore.ts"
 import { type S3, told } from "./ObjectStoreS3Client.ts"
 import { decodedKey } from "./ObjectStoreS3Keys.ts"
 import { type Removal } from "./ObjectStoreS3Removal.ts"

@@ -8,7 +8,7 @@ import {
   NotFound,
   Unavailable
 } from "../domain/errors.ts"
-import { type StoreError } from "../services/ObjectStore.ts"
+import { type StoreError } from "../services/ports/ObjectStore.ts"
 
 /**
  * A call that failed, before it is known what that means here. `code` is S3's, or one of ours for answers that never

@@ -9,7 +9,7 @@ import {
 import { Effect } from "effect"
 import { decodeHeaderText } from "../domain/storage/HeaderText.ts"
 import { type ObjectRecord } from "../domain/storage/Metadata.ts"
-import { type ObjectStore, type StoreError } from "../services/ObjectStore.ts"
+import { type ObjectStore, type StoreError } from "../services/ports/ObjectStore.ts"
 import { type S3, told } from "./ObjectStoreS3Client.ts"
 import { S3Failure } from "./ObjectStoreS3Errors.ts"
 import { decodedKey } from "./ObjectStoreS3Keys.ts"

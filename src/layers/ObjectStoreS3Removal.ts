@@ -1,7 +1,7 @@
 import { DeleteObjectCommand, DeleteObjectsCommand, type ObjectIdentifier } from "@aws-sdk/client-s3"
 import { Effect } from "effect"
 import { type BulkDeleted } from "../domain/storage/Object.ts"
-import { type StoreError } from "../services/ObjectStore.ts"
+import { type StoreError } from "../services/ports/ObjectStore.ts"
 import { type S3, told } from "./ObjectStoreS3Client.ts"
 import { fitsXml } from "./ObjectStoreS3Keys.ts"
 

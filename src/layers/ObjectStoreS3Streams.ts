@@ -1,6 +1,6 @@
 import { GetObjectCommand, UploadPartCommand } from "@aws-sdk/client-s3"
 import { Effect, Stream } from "effect"
-import { type ObjectStore, type StoreError } from "../services/ObjectStore.ts"
+import { type ObjectStore, type StoreError } from "../services/ports/ObjectStore.ts"
 import { type S3, told } from "./ObjectStoreS3Client.ts"
 import { failureOf, S3Failure } from "./ObjectStoreS3Errors.ts"
 

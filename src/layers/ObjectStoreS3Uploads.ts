@@ -7,7 +7,7 @@ import {
 import { Effect } from "effect"
 import { BadGateway } from "../domain/errors.ts"
 import { type UploadedPart } from "../domain/storage/Upload.ts"
-import { type ObjectStore, type UploadOf } from "../services/ObjectStore.ts"
+import { type ObjectStore, type UploadOf } from "../services/ports/ObjectStore.ts"
 import { type S3 } from "./ObjectStoreS3Client.ts"
 
 type Port = Pick<ObjectStore["Service"], "createUpload" | "parts" | "completeUpload" | "abortUpload">

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { DumpScript } from "../domain/dumps/Script.ts"
 import { type DumpStatement } from "../domain/dumps/Statement.ts"
-import { type DumpFailed, type OnProgress } from "../services/DumpTools.ts"
+import { type DumpFailed, type OnProgress } from "../services/ports/DumpTools.ts"
 import { type Login } from "./Login.ts"
 import { openDump } from "./PlainRestoreFile.ts"
 import { PlainRestoreQuery } from "./PlainRestoreQuery.ts"

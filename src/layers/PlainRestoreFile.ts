@@ -2,7 +2,7 @@ import { Effect, type Scope } from "effect"
 import { open } from "node:fs/promises"
 import { pipeline } from "node:stream"
 import { createZstdDecompress } from "node:zlib"
-import { DumpFailed } from "../services/DumpTools.ts"
+import { DumpFailed } from "../services/ports/DumpTools.ts"
 
 /** A script that is unpacked as it is read. */
 export interface PlainRestoreFile {

@@ -2,7 +2,7 @@ import { Effect, Exit, type Scope } from "effect"
 import { type EventEmitter } from "node:events"
 import { Client } from "pg"
 import { type DumpStatement } from "../domain/dumps/Statement.ts"
-import { DumpFailed } from "../services/DumpTools.ts"
+import { DumpFailed } from "../services/ports/DumpTools.ts"
 import { cancelRequest } from "./CancelRequest.ts"
 import { type Login, pgConfig } from "./Login.ts"
 

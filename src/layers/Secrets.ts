@@ -2,8 +2,8 @@ import { Effect, Layer, Redacted } from "effect"
 import { randomBytes } from "node:crypto"
 import { readEncryptionKey } from "../domain/connections/SealedText.ts"
 import { secret, SettingError } from "../domain/Settings.ts"
-import { EncryptionKeys } from "../services/EncryptionKeys.ts"
-import { JwtSecret } from "../services/Tokens.ts"
+import { EncryptionKeys } from "../services/ports/EncryptionKeys.ts"
+import { JwtSecret } from "../services/access/Tokens.ts"
 import { DataDir } from "./DataDir.ts"
 
 const given = secret("SVC_JWT_SECRET")

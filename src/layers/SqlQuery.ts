@@ -1,6 +1,6 @@
 import { type Connection } from "pg"
 import { leadingKeyword } from "../domain/sql/Statements.ts"
-import { type RawResult } from "../services/Db.ts"
+import { type RawResult } from "../services/ports/Db.ts"
 import { type Done, type Follower, type RowDescription, Submitted } from "./Submitted.ts"
 
 /** `SELECT 5`, `INSERT 0 5`, `CREATE TABLE`: the words are the command, the last number is the count. */

@@ -5,8 +5,8 @@ import { Agent as AgentTls, request as requestHttps } from "node:https"
 import { isIP, type LookupFunction, type Socket } from "node:net"
 import { isPublicAddress } from "../domain/PublicAddress.ts"
 import { loggedText, readBytes, type WebhookReply } from "../domain/webhooks/Reply.ts"
-import { WebhookSettings } from "../services/WebhookSettings.ts"
-import { type WebhookRequest, WebhookTransport } from "../services/WebhookTransport.ts"
+import { WebhookSettings } from "../services/webhooks/Settings.ts"
+import { type WebhookRequest, WebhookTransport } from "../services/ports/WebhookTransport.ts"
 import { errorCode } from "./StartError.ts"
 
 /** How `node:dns` is asked: for all addresses of a name. */

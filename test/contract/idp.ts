@@ -1,6 +1,6 @@
 import { layer } from "@effect/vitest"
 import { type Layer } from "effect"
-import { type IdP } from "../../src/services/IdP.ts"
+import { type IdP } from "../../src/services/ports/IdP.ts"
 import { type IdPUnderTest } from "../support/idp.ts"
 import { idpAdmin } from "./idpAdmin.ts"
 import { idpRecoveryCodes } from "./idpRecoveryCodes.ts"

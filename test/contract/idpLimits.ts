@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Redacted } from "effect"
 import { setTimeout as sleep } from "node:timers/promises"
-import { IdP } from "../../src/services/IdP.ts"
+import { IdP } from "../../src/services/ports/IdP.ts"
 import { Authenticator } from "../support/authenticator.ts"
 import { cookieOf, enrolPasskey, type IdPUnderTest, makePerson, signInAgain, tokenOf } from "../support/idp.ts"
 import { refusal } from "../support/refusals.ts"

@@ -2,7 +2,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Redacted } from "effect"
 import { cookieOf, type IdPUnderTest, makePerson, messagesTo, type Person, tokenOf, unknownId } from "../support/idp.ts"
 import { enrolTotp } from "./idpTotp.ts"
-import { IdP } from "../../src/services/IdP.ts"
+import { IdP } from "../../src/services/ports/IdP.ts"
 
 /** Where the idp under test lets browsers go back to, and where it shows its forms. */
 const app = "http://127.0.0.1:3000"

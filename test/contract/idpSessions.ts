@@ -1,7 +1,7 @@
 import { assert, type Vitest } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { isIP } from "node:net"
-import { IdP } from "../../src/services/IdP.ts"
+import { IdP } from "../../src/services/ports/IdP.ts"
 import {
   cookie,
   cookieOf,

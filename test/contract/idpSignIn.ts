@@ -1,6 +1,6 @@
 import { assert, type Vitest } from "@effect/vitest"
 import { Effect } from "effect"
-import { IdP, type RelayedCookies } from "../../src/services/IdP.ts"
+import { IdP, type RelayedCookies } from "../../src/services/ports/IdP.ts"
 import { Authenticator } from "../support/authenticator.ts"
 import {
   cookie,

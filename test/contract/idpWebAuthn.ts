@@ -1,6 +1,6 @@
 import { assert, type Vitest } from "@effect/vitest"
 import { Effect } from "effect"
-import { IdP } from "../../src/services/IdP.ts"
+import { IdP } from "../../src/services/ports/IdP.ts"
 import { Authenticator } from "../support/authenticator.ts"
 import { cookieOf, type IdPUnderTest, makePerson, showKey, tokenOf, checkCookies, unknownId } from "../support/idp.ts"
 import { refusal } from "../support/refusals.ts"

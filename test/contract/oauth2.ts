@@ -1,6 +1,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer } from "effect"
-import { OAuth2 } from "../../src/services/OAuth2.ts"
+import { OAuth2 } from "../../src/services/ports/OAuth2.ts"
 import { type TestServer } from "../support/oauth2.ts"
 import { oauth2Challenges } from "./oauth2Challenges.ts"
 import { oauth2Clients } from "./oauth2Clients.ts"

@@ -1,6 +1,6 @@
 import { assert, type Vitest } from "@effect/vitest"
 import { Effect } from "effect"
-import { OAuth2 } from "../../src/services/OAuth2.ts"
+import { OAuth2 } from "../../src/services/ports/OAuth2.ts"
 import { callback, fresh, knock, party, type TestServer } from "../support/oauth2.ts"
 import { refusal } from "../support/refusals.ts"
 

@@ -1,7 +1,7 @@
 import { assert, type Vitest } from "@effect/vitest"
 import { Effect } from "effect"
 import { setTimeout as sleep } from "node:timers/promises"
-import { OAuth2 } from "../../src/services/OAuth2.ts"
+import { OAuth2 } from "../../src/services/ports/OAuth2.ts"
 import { startBrowsing } from "../support/browsing.ts"
 import {
   allow,

@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer } from "effect"
 import { type ObjectRecord } from "../../src/domain/storage/Metadata.ts"
-import { ObjectStore } from "../../src/services/ObjectStore.ts"
+import { ObjectStore } from "../../src/services/ports/ObjectStore.ts"
 import { bucketOf, every, keys, keysOf, refusal, text } from "../support/stored.ts"
 import { storedObjects } from "./storedObjects.ts"
 import { storedTransfers } from "./storedTransfers.ts"

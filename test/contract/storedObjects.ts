@@ -1,7 +1,7 @@
 import { assert, type Vitest } from "@effect/vitest"
 import { Effect, Exit } from "effect"
 import { type ObjectRecord } from "../../src/domain/storage/Metadata.ts"
-import { ObjectStore } from "../../src/services/ObjectStore.ts"
+import { ObjectStore } from "../../src/services/ports/ObjectStore.ts"
 import { bodyOf, bucketOf, every, keys, keysOf, put, refusal, text } from "../support/stored.ts"
 
 /** Objects: keys, lists, metadata, removal. */

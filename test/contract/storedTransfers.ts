@@ -1,7 +1,7 @@
 import { assert, type Vitest } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { randomBytes } from "node:crypto"
-import { ObjectStore } from "../../src/services/ObjectStore.ts"
+import { ObjectStore } from "../../src/services/ports/ObjectStore.ts"
 import { until } from "../support/service.ts"
 import { bodyOf, bucketOf, mebibyte, put, refusal } from "../support/stored.ts"
 

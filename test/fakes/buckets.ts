@@ -1,7 +1,7 @@
 import { Effect, Layer, Stream } from "effect"
 import { Conflict, NotFound } from "../../src/domain/errors.ts"
 import { type Bucket } from "../../src/domain/storage/Bucket.ts"
-import { ObjectStore, type Stored, type StoreError } from "../../src/services/ObjectStore.ts"
+import { ObjectStore, type Stored, type StoreError } from "../../src/services/ports/ObjectStore.ts"
 
 type Asked<A> = Effect.Effect<A, StoreError>
 

@@ -4,12 +4,12 @@ import { HttpServerRequest } from "effect/http"
 import { TestClock } from "effect/testing"
 import { BadGateway, Unauthorized } from "../../src/domain/errors.ts"
 import { RealtimeGate } from "../../src/http/RealtimeGate.ts"
-import { IdentitySettings } from "../../src/services/IdentitySettings.ts"
-import { IdP, type SessionTrouble } from "../../src/services/IdP.ts"
-import { Keys } from "../../src/services/Keys.ts"
-import { RealtimeSettings } from "../../src/services/RealtimeSettings.ts"
-import { Sessions } from "../../src/services/Sessions.ts"
-import { Tokens } from "../../src/services/Tokens.ts"
+import { IdentitySettings } from "../../src/services/identity/Settings.ts"
+import { IdP, type SessionTrouble } from "../../src/services/ports/IdP.ts"
+import { Keys } from "../../src/services/access/Keys.ts"
+import { RealtimeSettings } from "../../src/services/realtime/Settings.ts"
+import { Sessions } from "../../src/services/identity/Sessions.ts"
+import { Tokens } from "../../src/services/access/Tokens.ts"
 
 /** A gate at which a session is what `now` says. */
 const gate = (now: () => { readonly admin: boolean } | SessionTrouble) =>

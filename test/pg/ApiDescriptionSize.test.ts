@@ -1,8 +1,8 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { ApiDescriptions } from "../../src/services/ApiDescriptions.ts"
-import { DatabaseSchemas } from "../../src/services/DatabaseSchemas.ts"
-import { Db } from "../../src/services/Db.ts"
+import { ApiDescriptions } from "../../src/services/schema/ApiDescriptions.ts"
+import { DatabaseSchemas } from "../../src/services/schema/DatabaseSchemas.ts"
+import { Db } from "../../src/services/ports/Db.ts"
 import { layerDatabase, live } from "../support/database.ts"
 import { anon } from "../support/requests.ts"
 

@@ -1,9 +1,9 @@
 import { Validator } from "@seriousme/openapi-schema-validator"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { ApiDescriptions } from "../../src/services/ApiDescriptions.ts"
-import { type Actor, Db } from "../../src/services/Db.ts"
-import { SchemaOutlines, type Written } from "../../src/services/SchemaOutlines.ts"
+import { ApiDescriptions } from "../../src/services/schema/ApiDescriptions.ts"
+import { type Actor, Db } from "../../src/services/ports/Db.ts"
+import { SchemaOutlines, type Written } from "../../src/services/schema/Outlines.ts"
 import { layerDatabase, live, Outside } from "../support/database.ts"
 import { anon, service, user } from "../support/requests.ts"
 

@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber, Schedule } from "effect"
 import { describe } from "vitest"
-import { type Actor } from "../../src/services/Db.ts"
+import { type Actor } from "../../src/services/ports/Db.ts"
 import { layerDatabase, live, Outside } from "../support/database.ts"
 import { anon, get, patch, post, refusal, remove, rpc, service, user } from "../support/requests.ts"
 

@@ -1,8 +1,8 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { describe } from "vitest"
-import { Catalogues } from "../../src/services/Catalogues.ts"
-import { Db } from "../../src/services/Db.ts"
+import { Catalogues } from "../../src/services/catalogue/Catalogues.ts"
+import { Db } from "../../src/services/ports/Db.ts"
 import { layerDatabase, live, Outside } from "../support/database.ts"
 
 /** What makes it, and which of read, insert and change run nothing but PostgreSQL's own code. */

@@ -1,8 +1,8 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { DatabaseSchema } from "../../src/domain/schema/DatabaseSchema.ts"
-import { Db } from "../../src/services/Db.ts"
-import { DatabaseSchemas } from "../../src/services/DatabaseSchemas.ts"
+import { Db } from "../../src/services/ports/Db.ts"
+import { DatabaseSchemas } from "../../src/services/schema/DatabaseSchemas.ts"
 import { layerDatabase, live, Outside } from "../support/database.ts"
 
 const suite = layer(

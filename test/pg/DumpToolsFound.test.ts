@@ -8,8 +8,8 @@ import { findPrograms, fittest, lookAt, type Programs, unfit } from "../../src/l
 import { layerDumpToolsFound } from "../../src/layers/DumpToolsFound.ts"
 import { type Login } from "../../src/layers/Login.ts"
 import { PostgresAddress } from "../../src/layers/PostgresAddress.ts"
-import { BackupSettings } from "../../src/services/BackupSettings.ts"
-import { DumpTools } from "../../src/services/DumpTools.ts"
+import { BackupSettings } from "../../src/services/backups/Settings.ts"
+import { DumpTools } from "../../src/services/ports/DumpTools.ts"
 import { directory, makeDatabase, on, serverLogin } from "../support/dumping.ts"
 
 const place = process.env["SVC_TEST_PG_BIN"]

@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { BadGateway, GatewayTimeout, InvalidRequest } from "../../src/domain/errors.ts"
-import { Environments } from "../../src/services/Environments.ts"
+import { Environments } from "../../src/services/environments/Environments.ts"
 import { layerDatabase, live, Outside } from "../support/database.ts"
 import { ask, create, drafts, empty, replica, schemas, store } from "../support/environments.ts"
 import { refusal } from "../support/requests.ts"

@@ -3,7 +3,7 @@ import { Effect, Fiber, Layer, Stream } from "effect"
 import { connect, createServer, type Server, type Socket } from "node:net"
 import { layerListener } from "../../src/layers/ListenerPostgres.ts"
 import { PostgresAddress } from "../../src/layers/PostgresAddress.ts"
-import { type Ear, type Heard, Listener } from "../../src/services/Listener.ts"
+import { type Ear, type Heard, Listener } from "../../src/services/ports/Listener.ts"
 import { layerDatabase, live, Outside } from "../support/database.ts"
 import { until } from "../support/service.ts"
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, type Scope } from "effect"
-import { Migrations } from "../../src/services/Migrations.ts"
+import { Migrations } from "../../src/services/migrations/Migrations.ts"
 import { type Database, layerDatabase, Outside } from "../support/database.ts"
 import { filesDirectory, layerMigrations, writeFiles } from "../support/migrating.ts"
 import { drizzle, drizzle1, type MigrationRecord, prisma, prismaUnfinished } from "../support/migrationRecords.ts"

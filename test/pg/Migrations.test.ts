@@ -1,8 +1,8 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { Catalogues } from "../../src/services/Catalogues.ts"
-import { Db } from "../../src/services/Db.ts"
-import { Migrations } from "../../src/services/Migrations.ts"
+import { Catalogues } from "../../src/services/catalogue/Catalogues.ts"
+import { Db } from "../../src/services/ports/Db.ts"
+import { Migrations } from "../../src/services/migrations/Migrations.ts"
 import { layerDatabase, live, Outside } from "../support/database.ts"
 import { filesDirectory, layerMigrations, writeFiles } from "../support/migrating.ts"
 

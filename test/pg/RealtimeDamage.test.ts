@@ -1,6 +1,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { RealtimeSubscriptions } from "../../src/services/RealtimeSubscriptions.ts"
+import { RealtimeSubscriptions } from "../../src/services/realtime/Subscriptions.ts"
 import { layerDatabase, live, Outside } from "../support/database.ts"
 import { brief, watching } from "../support/notifications.ts"
 

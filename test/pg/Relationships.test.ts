@@ -1,8 +1,8 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { type Relationship } from "../../src/domain/catalogue/Relationship.ts"
-import { Catalogues } from "../../src/services/Catalogues.ts"
-import { Db } from "../../src/services/Db.ts"
+import { Catalogues } from "../../src/services/catalogue/Catalogues.ts"
+import { Db } from "../../src/services/ports/Db.ts"
 import { layerDatabase, live } from "../support/database.ts"
 
 const suite = layer(

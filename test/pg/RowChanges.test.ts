@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Schedule } from "effect"
-import { Catalogues } from "../../src/services/Catalogues.ts"
-import { Db } from "../../src/services/Db.ts"
+import { Catalogues } from "../../src/services/catalogue/Catalogues.ts"
+import { Db } from "../../src/services/ports/Db.ts"
 import { layerDatabase, live, Outside } from "../support/database.ts"
 import { anon, get, patch, post, refusal, remove, rpc } from "../support/requests.ts"
 

@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import * as fc from "fast-check"
-import { type Actor } from "../../src/services/Db.ts"
+import { type Actor } from "../../src/services/ports/Db.ts"
 import { layerDatabase, live, Outside } from "../support/database.ts"
 import { holds, sqlText } from "../support/properties.ts"
 import { anon, type As, get, patch, post, remove, service } from "../support/requests.ts"

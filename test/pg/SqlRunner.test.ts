@@ -4,8 +4,8 @@ import { Client } from "pg"
 import { inject } from "vitest"
 import { type Login, parseLogin } from "../../src/layers/Login.ts"
 import { makeSqlSessions } from "../../src/layers/SqlSessions.ts"
-import { type Actor, type Database } from "../../src/services/Db.ts"
-import { SqlRunner, type SqlStatement } from "../../src/services/SqlRunner.ts"
+import { type Actor, type Database } from "../../src/services/ports/Db.ts"
+import { SqlRunner, type SqlStatement } from "../../src/services/sql/SqlRunner.ts"
 
 const service: Actor = { role: "service_role", claims: "", sub: "" }
 const role = "sql_runner_service"

@@ -2,7 +2,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Exit, Redacted, Scope } from "effect"
 import { Client } from "pg"
 import { alarmLock } from "../../src/domain/sql/AdvisoryLocks.ts"
-import { Webhooks } from "../../src/services/Webhooks.ts"
+import { Webhooks } from "../../src/services/webhooks/Webhooks.ts"
 import { live, Outside } from "../support/database.ts"
 import { eventually, hook, layerWebhooks, receiver, worker } from "../support/webhooks.ts"
 

@@ -1,8 +1,8 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { WebhookAttempts } from "../../src/services/WebhookAttempts.ts"
-import { layerWebhookRetention } from "../../src/services/WebhookRetention.ts"
-import { Webhooks } from "../../src/services/Webhooks.ts"
+import { WebhookAttempts } from "../../src/services/webhooks/Attempts.ts"
+import { layerWebhookRetention } from "../../src/services/webhooks/Retention.ts"
+import { Webhooks } from "../../src/services/webhooks/Webhooks.ts"
 import { live, Outside } from "../support/database.ts"
 import { eventually, hook, layerWebhooks } from "../support/webhooks.ts"
 

@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { WebhookId } from "../../src/domain/webhooks/Webhook.ts"
-import { Webhooks } from "../../src/services/Webhooks.ts"
+import { Webhooks } from "../../src/services/webhooks/Webhooks.ts"
 import { live, Outside } from "../support/database.ts"
 import { anon, post } from "../support/requests.ts"
 import { eventually, hook, layerWebhooks, outbox, triggersOf } from "../support/webhooks.ts"

@@ -3,11 +3,11 @@ import { Cron, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { type BackupId } from "../../src/domain/backups/Backup.ts"
 import { Conflict, Unavailable } from "../../src/domain/errors.ts"
-import { BackupRecords } from "../../src/services/BackupRecords.ts"
-import { BackupRemoval } from "../../src/services/BackupRemoval.ts"
-import { BackupRuns } from "../../src/services/BackupRuns.ts"
-import { layerBackupSchedule } from "../../src/services/BackupSchedule.ts"
-import { BackupSettings } from "../../src/services/BackupSettings.ts"
+import { BackupRecords } from "../../src/services/backups/Records.ts"
+import { BackupRemoval } from "../../src/services/backups/Removal.ts"
+import { BackupRuns } from "../../src/services/backups/Runs.ts"
+import { layerBackupSchedule } from "../../src/services/backups/Schedule.ts"
+import { BackupSettings } from "../../src/services/backups/Settings.ts"
 
 type Start = BackupRuns["Service"]["start"]
 

@@ -4,8 +4,8 @@ import { type LookupAddress, type SrvRecord } from "node:dns"
 import { createServer, type Socket } from "node:net"
 import { readConnectionUrl } from "../../src/domain/connections/Url.ts"
 import { layerConnectionProbeWith, type ProbeNames } from "../../src/layers/ConnectionProbeNet.ts"
-import { ConnectionProbe } from "../../src/services/ConnectionProbe.ts"
-import { ConnectionSettings } from "../../src/services/ConnectionSettings.ts"
+import { ConnectionProbe } from "../../src/services/ports/ConnectionProbe.ts"
+import { ConnectionSettings } from "../../src/services/connections/Settings.ts"
 
 const live = { excludeTestServices: true } as const
 

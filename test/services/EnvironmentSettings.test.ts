@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Layer } from "effect"
-import { EnvironmentSettings } from "../../src/services/EnvironmentSettings.ts"
+import { EnvironmentSettings } from "../../src/services/environments/Settings.ts"
 
 const read = (env: Readonly<Record<string, string>>) =>
   Effect.service(EnvironmentSettings).pipe(

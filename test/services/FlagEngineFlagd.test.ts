@@ -1,7 +1,7 @@
 import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import { vi } from "vitest"
-import { FlagSets } from "../../src/services/FlagSets.ts"
+import { FlagSets } from "../../src/services/flags/Sets.ts"
 import { type Meddled } from "../fakes/flagd.ts"
 import { good, json, meddle, metadata, one, outcome, status, withFlagd } from "../support/flagd.ts"
 import { evaluate, evaluateAll, plain } from "../support/flagEngine.ts"

@@ -2,7 +2,7 @@ import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import { vi } from "vitest"
 import { flagEnvironments } from "../../src/domain/flags/Environment.ts"
-import { FlagSets } from "../../src/services/FlagSets.ts"
+import { FlagSets } from "../../src/services/flags/Sets.ts"
 import {
   asked,
   eventually,

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Layer } from "effect"
-import { FlagSettings } from "../../src/services/FlagSettings.ts"
+import { FlagSettings } from "../../src/services/flags/Settings.ts"
 
 const read = (env: Readonly<Record<string, string>>) =>
   Effect.service(FlagSettings).pipe(

@@ -3,7 +3,7 @@ import { ConfigProvider, Effect, Redacted } from "effect"
 import { type ClientError } from "../../src/domain/errors.ts"
 import { idpAddress } from "../../src/layers/IdPAddress.ts"
 import { layerIdPNone } from "../../src/layers/IdPNone.ts"
-import { IdP } from "../../src/services/IdP.ts"
+import { IdP } from "../../src/services/ports/IdP.ts"
 import { refusal } from "../support/refusals.ts"
 
 const read = (env: Readonly<Record<string, string>>) =>

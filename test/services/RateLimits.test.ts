@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { RateLimits } from "../../src/services/RateLimits.ts"
+import { RateLimits } from "../../src/services/access/RateLimits.ts"
 
 describe("RateLimits", () => {
   it.effect("allows the limit, refuses the next, and frees it a minute after the first", () =>

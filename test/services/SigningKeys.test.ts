@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { exportSPKI, SignJWT, UnsecuredJWT } from "jose"
-import { type Tokens } from "../../src/services/Tokens.ts"
+import { type Tokens } from "../../src/services/access/Tokens.ts"
 import {
   code,
   hs256,

@@ -3,7 +3,7 @@ import { Effect, Layer, Logger } from "effect"
 import { TestClock } from "effect/testing"
 import { UnsecuredJWT } from "jose"
 import { Unauthorized } from "../../src/domain/errors.ts"
-import { Tokens } from "../../src/services/Tokens.ts"
+import { Tokens } from "../../src/services/access/Tokens.ts"
 import { base64url, code, hs256, noSecret, now, secret, tokens, verify } from "../support/jwts.ts"
 
 const at = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.andThen(TestClock.setTime(now * 1000), effect)

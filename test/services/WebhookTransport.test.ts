@@ -7,8 +7,8 @@ import {
   layerWebhookTransportWith,
   type Resolve
 } from "../../src/layers/WebhookTransportHttp.ts"
-import { WebhookSettings } from "../../src/services/WebhookSettings.ts"
-import { WebhookTransport } from "../../src/services/WebhookTransport.ts"
+import { WebhookSettings } from "../../src/services/webhooks/Settings.ts"
+import { WebhookTransport } from "../../src/services/ports/WebhookTransport.ts"
 import { type Receiver, startReceiver } from "../support/receiver.ts"
 
 const settings = (env: Readonly<Record<string, string>>) =>

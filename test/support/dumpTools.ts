@@ -1,6 +1,6 @@
 import { Effect, Layer } from "effect"
 import { rename, rm, writeFile } from "node:fs/promises"
-import { type DumpFailed, type DumpTool, DumpTools, type OnProgress } from "../../src/services/DumpTools.ts"
+import { type DumpFailed, type DumpTool, DumpTools, type OnProgress } from "../../src/services/ports/DumpTools.ts"
 
 type Dump = (file: string, onProgress: OnProgress) => Effect.Effect<void, DumpFailed>
 

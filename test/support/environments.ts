@@ -1,8 +1,8 @@
 import { Effect, Layer } from "effect"
-import { EnvironmentBuckets } from "../../src/services/EnvironmentBuckets.ts"
-import { Environments } from "../../src/services/Environments.ts"
-import { EnvironmentSettings } from "../../src/services/EnvironmentSettings.ts"
-import { EnvironmentTurns } from "../../src/services/EnvironmentTurns.ts"
+import { EnvironmentBuckets } from "../../src/services/environments/Buckets.ts"
+import { Environments } from "../../src/services/environments/Environments.ts"
+import { EnvironmentSettings } from "../../src/services/environments/Settings.ts"
+import { EnvironmentTurns } from "../../src/services/environments/Turns.ts"
 import { makeBucketsFake } from "../fakes/buckets.ts"
 import { Outside } from "./database.ts"
 

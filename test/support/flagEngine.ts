@@ -4,9 +4,9 @@ import { type FlagContext, type FlagResult } from "../../src/domain/flags/Result
 import { layerFlagEngineEmbedded } from "../../src/layers/FlagEngineEmbedded.ts"
 import { layerFlagEngineFlagd } from "../../src/layers/FlagEngineFlagd.ts"
 import { serveFlags } from "../../src/layers/FlagServers.ts"
-import { FlagEngine } from "../../src/services/FlagEngine.ts"
-import { type FlagSets } from "../../src/services/FlagSets.ts"
-import { FlagSettings } from "../../src/services/FlagSettings.ts"
+import { FlagEngine } from "../../src/services/ports/FlagEngine.ts"
+import { type FlagSets } from "../../src/services/flags/Sets.ts"
+import { FlagSettings } from "../../src/services/flags/Settings.ts"
 import { type Flagd, startFlagd } from "../fakes/flagd.ts"
 import { type Definition, flagSettings, layerTestFlags, onOff, TestFlags } from "./flagServers.ts"
 

@@ -4,8 +4,8 @@ import { type FlagEnvironment, flagEnvironments } from "../../src/domain/flags/E
 import { CompiledFlag, FlagSet } from "../../src/domain/flags/sets/Set.ts"
 import { type FlagChangeKind, type FlagSetChange } from "../../src/domain/flags/sets/Snapshot.ts"
 import { serveFlags } from "../../src/layers/FlagServers.ts"
-import { FlagSets } from "../../src/services/FlagSets.ts"
-import { FlagSettings } from "../../src/services/FlagSettings.ts"
+import { FlagSets } from "../../src/services/flags/Sets.ts"
+import { FlagSettings } from "../../src/services/flags/Settings.ts"
 
 export type Definition = Omit<FlagDefinition, "key">
 

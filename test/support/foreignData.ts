@@ -1,8 +1,8 @@
 import { Context, Effect, Layer } from "effect"
 import { type NewForeignServer, type NewUserMapping } from "../../src/domain/foreign/ForeignData.ts"
-import { ForeignData } from "../../src/services/ForeignData.ts"
-import { ForeignImports } from "../../src/services/ForeignImports.ts"
-import { ForeignSessions } from "../../src/services/ForeignSessions.ts"
+import { ForeignData } from "../../src/services/foreign/ForeignData.ts"
+import { ForeignImports } from "../../src/services/foreign/Imports.ts"
+import { ForeignSessions } from "../../src/services/foreign/Sessions.ts"
 import { layerDatabase, Outside } from "./database.ts"
 import { type OtherPostgres, startOtherPostgres } from "./otherPostgres.ts"
 

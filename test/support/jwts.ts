@@ -3,7 +3,7 @@ import { createServer } from "node:http"
 import { type AddressInfo } from "node:net"
 import { ConfigProvider, Effect, Layer, Redacted } from "effect"
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from "jose"
-import { JwtSecret, Tokens } from "../../src/services/Tokens.ts"
+import { JwtSecret, Tokens } from "../../src/services/access/Tokens.ts"
 
 export const secret = "a test secret that is long enough!"
 /** What tests take for now, in seconds since 1970. */

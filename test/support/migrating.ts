@@ -3,11 +3,11 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { layerMigrationDirectory } from "../../src/layers/MigrationDirectory.ts"
-import { MigrationHistories } from "../../src/services/MigrationHistories.ts"
-import { MigrationRunner } from "../../src/services/MigrationRunner.ts"
-import { Migrations } from "../../src/services/Migrations.ts"
-import { MigrationSettings } from "../../src/services/MigrationSettings.ts"
-import { MigrationTurns } from "../../src/services/MigrationTurns.ts"
+import { MigrationHistories } from "../../src/services/migrations/Histories.ts"
+import { MigrationRunner } from "../../src/services/migrations/Runner.ts"
+import { Migrations } from "../../src/services/migrations/Migrations.ts"
+import { MigrationSettings } from "../../src/services/migrations/Settings.ts"
+import { MigrationTurns } from "../../src/services/migrations/Turns.ts"
 
 type Contents = Readonly<Record<string, string | Uint8Array>>
 

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { createHash, randomBytes } from "node:crypto"
 import { setTimeout as sleep } from "node:timers/promises"
 import { type OAuth2Client } from "../../src/domain/oauth2/OAuth2.ts"
-import { OAuth2 } from "../../src/services/OAuth2.ts"
+import { OAuth2 } from "../../src/services/ports/OAuth2.ts"
 import { type Browsing, startBrowsing } from "./browsing.ts"
 
 const { OAUTH2_TEST_ADMIN_URL, OAUTH2_TEST_CHALLENGE_SECONDS, OAUTH2_TEST_PUBLIC_URL } = process.env

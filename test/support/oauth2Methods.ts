@@ -1,7 +1,7 @@
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { type ClientError } from "../../src/domain/errors.ts"
-import { OAuth2 } from "../../src/services/OAuth2.ts"
+import { OAuth2 } from "../../src/services/ports/OAuth2.ts"
 import { signedIn } from "./oauth2.ts"
 import { refusal } from "./refusals.ts"
 

@@ -5,9 +5,9 @@ import { noPreferences } from "../../src/http/Prefer.ts"
 import { type CallBody } from "../../src/domain/rows/functions/Call.ts"
 import { type RowRange } from "../../src/domain/rows/plan/Page.ts"
 import { queryPairs } from "../../src/domain/sql/Names.ts"
-import { type Actor, Db } from "../../src/services/Db.ts"
-import { Functions } from "../../src/services/Functions.ts"
-import { type RowRequest, Rows, type RowsAnswer } from "../../src/services/Rows.ts"
+import { type Actor, Db } from "../../src/services/ports/Db.ts"
+import { Functions } from "../../src/services/rows/Functions.ts"
+import { type RowRequest, Rows, type RowsAnswer } from "../../src/services/rows/Rows.ts"
 
 export const service: Actor = { role: "service_role", claims: "", sub: "" }
 export const anon: Actor = { role: "anon", claims: "", sub: "" }

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { ObjectStore, type StoreError } from "../../src/services/ObjectStore.ts"
+import { ObjectStore, type StoreError } from "../../src/services/ports/ObjectStore.ts"
 
 export const text = (content: string) => new TextEncoder().encode(content)
 

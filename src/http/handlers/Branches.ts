@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { Branches } from "../../services/Branches.ts"
+import { Branches } from "../../services/branches/Branches.ts"
 import { Api } from "../Api.ts"
 
 export const BranchesHandlers = HttpApiBuilder.group(

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { Connections } from "../../services/Connections.ts"
+import { Connections } from "../../services/connections/Connections.ts"
 import { Api } from "../Api.ts"
 
 export const ConnectionsHandlers = HttpApiBuilder.group(

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { Environments } from "../../services/Environments.ts"
+import { Environments } from "../../services/environments/Environments.ts"
 import { Api } from "../Api.ts"
 
 export const EnvironmentsHandlers = HttpApiBuilder.group(

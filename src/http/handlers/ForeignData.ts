@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { ForeignData } from "../../services/ForeignData.ts"
-import { ForeignImports } from "../../services/ForeignImports.ts"
+import { ForeignData } from "../../services/foreign/ForeignData.ts"
+import { ForeignImports } from "../../services/foreign/Imports.ts"
 import { Api } from "../Api.ts"
 
 export const ForeignDataHandlers = HttpApiBuilder.group(

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { identityRecord } from "../../domain/identity/SessionRecord.ts"
-import { IdP } from "../../services/IdP.ts"
+import { IdP } from "../../services/ports/IdP.ts"
 import { Api } from "../Api.ts"
 
 export const IdentitiesHandlers = HttpApiBuilder.group(

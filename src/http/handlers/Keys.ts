@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { Keys } from "../../services/Keys.ts"
+import { Keys } from "../../services/access/Keys.ts"
 import { Api } from "../Api.ts"
 
 export const KeysHandlers = HttpApiBuilder.group(

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { Migrations } from "../../services/Migrations.ts"
+import { Migrations } from "../../services/migrations/Migrations.ts"
 import { Api } from "../Api.ts"
 
 export const MigrationsHandlers = HttpApiBuilder.group(

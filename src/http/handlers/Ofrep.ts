@@ -11,8 +11,8 @@ import {
   selectorRefused,
   singleReply
 } from "../../domain/flags/Ofrep.ts"
-import { FlagEngine } from "../../services/FlagEngine.ts"
-import { FlagSettings } from "../../services/FlagSettings.ts"
+import { FlagEngine } from "../../services/ports/FlagEngine.ts"
+import { FlagSettings } from "../../services/flags/Settings.ts"
 import { bodyBytes, bodyLimit } from "../Body.ts"
 import { CurrentCaller, noGate } from "../Caller.ts"
 import { lastSegment } from "../Paths.ts"

@@ -1,8 +1,8 @@
 import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { Realtime } from "../../services/Realtime.ts"
-import { RealtimeSubscriptions } from "../../services/RealtimeSubscriptions.ts"
+import { Realtime } from "../../services/realtime/Realtime.ts"
+import { RealtimeSubscriptions } from "../../services/realtime/Subscriptions.ts"
 import { Api } from "../Api.ts"
 
 const success = { success: true as const }

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Socket } from "effect/socket"
 import { InvalidRequest } from "../../domain/errors.ts"
-import { Realtime } from "../../services/Realtime.ts"
+import { Realtime } from "../../services/realtime/Realtime.ts"
 import { RealtimeGate } from "../RealtimeGate.ts"
 
 /** RFC 6455 7.4.1, and what a revoked key is told. */

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { WebhookAttempts } from "../../services/WebhookAttempts.ts"
-import { Webhooks } from "../../services/Webhooks.ts"
+import { WebhookAttempts } from "../../services/webhooks/Attempts.ts"
+import { Webhooks } from "../../services/webhooks/Webhooks.ts"
 import { Api } from "../Api.ts"
 import { jsonAnswer } from "../JsonAnswer.ts"
 

@@ -1,8 +1,8 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import { type ClientError, TooManyRequests } from "../../domain/errors.ts"
-import { Keys, type LiveKey } from "../../services/Keys.ts"
-import { monotonicMillis, RateLimits } from "../../services/RateLimits.ts"
-import { Tokens } from "../../services/Tokens.ts"
+import { Keys, type LiveKey } from "../../services/access/Keys.ts"
+import { monotonicMillis, RateLimits } from "../../services/access/RateLimits.ts"
+import { Tokens } from "../../services/access/Tokens.ts"
 import { type Caller } from "../Caller.ts"
 import { apiKeyOf, bearerOf, type Headers } from "../Credentials.ts"
 

@@ -2,7 +2,7 @@ import { Effect, Layer } from "effect"
 import { HttpEffect, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiMiddleware } from "effect/http-api"
 import { Forbidden, InvalidRequest } from "../../domain/errors.ts"
-import { IdentitySettings } from "../../services/IdentitySettings.ts"
+import { IdentitySettings } from "../../services/identity/Settings.ts"
 import { refuseCrossSite } from "../Origins.ts"
 import { CurrentVisit, visitOf } from "../Visit.ts"
 

@@ -8,8 +8,8 @@ import { layerAttachOrStart } from "../EmbeddedPostgres.ts"
 import { layerExternal } from "../ExternalPostgres.ts"
 import { layerDb, layerOwnTables } from "../Postgres.ts"
 import { reportStartFailure } from "../StartError.ts"
-import { Db } from "../../services/Db.ts"
-import { RowSettings } from "../../services/RowSettings.ts"
+import { Db } from "../../services/ports/Db.ts"
+import { RowSettings } from "../../services/rows/Settings.ts"
 
 /**
  * `npm run key -- <anon|service_role> ["label"]`: makes a key on the database directly, for who has lost theirs. Works

@@ -1,0 +1,179 @@
+import { Clock, Context, Effect, Layer, PubSub, Queue, Schema, Stream } from "effect"
+import { SqlClient, SqlSchema } from "effect/sql"
+import {
+  ApiKey,
+  hashOf,
+  type KeyId,
+  type KeyType,
+  looksLikeKey,
+  makeRawKey,
+  prefixOf
+} from "../../domain/access/ApiKey.ts"
+import { NotFound, Unauthorized, type Unavailable } from "../../domain/errors.ts"
+import { Listener } from "../ports/Listener.ts"
+import { onOwnTables } from "../OwnTables.ts"
+
+export interface KeyChange {
+  readonly label?: string | undefined
+  readonly rate_limit?: number | null | undefined
+}
+
+/** A key that opens doors now, as much of it as a request needs. */
+export interface LiveKey {
+  readonly id: KeyId
+  readonly type: KeyType
+  readonly label: string
+  readonly rateLimit: number | null
+}
+
+const columns = `id, key_type, key_prefix, label, created_at, last_used_at, rate_limit, revoked_at`
+
+/** How often `last_used_at` of one key is written, in ms. */
+const usedEveryMillis = 10_000
+
+const refused = new Unauthorized({ error: "Missing, unknown or revoked API key", code: "INVALID_API_KEY" })
+
+/**
+ * API keys. Verification remembers keys in this process; a revocation is told to every replica by PostgreSQL, and
+ * while we can't hear it nothing is remembered.
+ */
+export class Keys extends Context.Service<
+  Keys,
+  {
+    /** Newest last, revoked ones too. */
+    readonly list: Effect.Effect<ReadonlyArray<ApiKey>, Unavailable>
+    /** Gives the record and, this once, the raw key. */
+    readonly create: (
+      type: KeyType,
+      label: string,
+      rateLimit: number | null
+    ) => Effect.Effect<{ readonly key: ApiKey; readonly secret: string }, Unavailable>
+    readonly update: (id: KeyId, change: KeyChange) => Effect.Effect<ApiKey, NotFound | Unavailable>
+    /** Revoking a revoked key changes nothing. */
+    readonly revoke: (id: KeyId) => Effect.Effect<ApiKey, NotFound | Unavailable>
+    /** The key behind a raw key, or 401. Marks it as used. */
+    readonly verify: (rawKey: string) => Effect.Effect<LiveKey, Unauthorized | Unavailable>
+    /** Says when a key that was good may be so no more: who goes on using one verifies it again. */
+    readonly changes: Stream.Stream<void>
+  }
+>()("svc/services/Keys") {
+  static readonly layer = Layer.effect(
+    Keys,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const listener = yield* Listener
+      const clock = yield* Clock.Clock
+      const known = new Map<string, LiveKey>()
+      let hearing = false
+      /** Grows whenever what we know may have become wrong, so that a look-up under way then is not remembered. */
+      let generation = 0
+      const changes = yield* Effect.acquireRelease(PubSub.sliding<void>(1), PubSub.shutdown)
+      const forget = () => {
+        generation++
+        known.clear()
+        PubSub.publishUnsafe(changes, undefined)
+      }
+
+      const { heard } = yield* listener.listen("svc_keys")
+      yield* heard.pipe(
+        Stream.runForEach((message) =>
+          Effect.sync(() => {
+            if (message._tag !== "Notification") hearing = message._tag === "Connected"
+            forget()
+          })
+        ),
+        Effect.forkScoped
+      )
+
+      const rows = SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: ApiKey,
+        execute: () => sql.unsafe(`select ${columns} from svc.api_keys order by id`)
+      })
+      const one = (text: string, params: ReadonlyArray<unknown>) =>
+        SqlSchema.findAll({ Request: Schema.Void, Result: ApiKey, execute: () => sql.unsafe(text, params) })(
+          undefined
+        ).pipe(
+          onOwnTables,
+          Effect.map((found) => found[0])
+        )
+      const found = (id: KeyId, key: ApiKey | undefined) =>
+        key ? Effect.succeed(key) : Effect.fail(new NotFound({ error: `No API key ${id}`, code: "KEY_NOT_FOUND" }))
+
+      const create = Effect.fn("Keys.create")(function* (type: KeyType, label: string, rateLimit: number | null) {
+        const secret = makeRawKey(type)
+        const key = yield* one(
+          `insert into svc.api_keys (key_type, key_prefix, key_hash, label, rate_limit)
+           values ($1, $2, $3, $4, $5::int4) returning ${columns}`,
+          [type, prefixOf(secret), hashOf(secret), label, rateLimit]
+        )
+        return { key: key as ApiKey, secret }
+      })
+
+      const update = Effect.fn("Keys.update")(function* (id: KeyId, change: KeyChange) {
+        const key = yield* one(
+          `update svc.api_keys set label = coalesce($2, label),
+             rate_limit = case when $3::bool then $4::int4 else rate_limit end
+           where id = $1 returning ${columns}`,
+          [id, change.label ?? null, change.rate_limit !== undefined, change.rate_limit ?? null]
+        )
+        forget()
+        return yield* found(id, key)
+      })
+
+      const revoke = Effect.fn("Keys.revoke")(function* (id: KeyId) {
+        const key = yield* one(
+          `update svc.api_keys set revoked_at = coalesce(revoked_at, now()) where id = $1 returning ${columns}`,
+          [id]
+        )
+        forget()
+        return yield* found(id, key)
+      })
+
+      const lookUp = Effect.fn("Keys.lookUp")(function* (hash: string) {
+        const before = generation
+        const key = yield* one(`select ${columns} from svc.api_keys where key_hash = $1 and revoked_at is null`, [hash])
+        if (key === undefined) return yield* refused
+        const live: LiveKey = { id: key.id, type: key.key_type, label: key.label, rateLimit: key.rate_limit }
+        if (hearing && before === generation) known.set(hash, live)
+        return live
+      })
+
+      const used = yield* Queue.unbounded<KeyId>()
+      const usedAt = new Map<KeyId, number>()
+      const markUsed = (key: LiveKey) => {
+        const now = clock.currentTimeMillisUnsafe()
+        if (now - (usedAt.get(key.id) ?? Number.NEGATIVE_INFINITY) < usedEveryMillis) return
+        usedAt.set(key.id, now)
+        Queue.offerUnsafe(used, key.id)
+      }
+      yield* Queue.takeAll(used).pipe(
+        Effect.flatMap(
+          (ids) =>
+            sql`update svc.api_keys set last_used_at = now() where id in ${sql.in(Array.from(new Set<number>(ids)))}`
+        ),
+        Effect.catchCause((cause) => Effect.logWarning("last_used_at could not be written", cause)),
+        Effect.forever,
+        Effect.forkScoped
+      )
+
+      const verify = (rawKey: string): Effect.Effect<LiveKey, Unauthorized | Unavailable> => {
+        if (!looksLikeKey(rawKey)) return Effect.fail(refused)
+        const hash = hashOf(rawKey)
+        const live = known.get(hash)
+        if (live === undefined) return Effect.tap(lookUp(hash), (live) => Effect.sync(() => markUsed(live)))
+        markUsed(live)
+        return Effect.succeed(live)
+      }
+
+      return Keys.of({
+        list: onOwnTables(rows(undefined)),
+        create,
+        update,
+        revoke,
+        verify,
+        changes: Stream.fromPubSub(changes)
+      })
+    })
+  )
+}

@@ -1,0 +1,57 @@
+import { Context, Cron, Effect, Layer, Result } from "effect"
+import { join, resolve } from "node:path"
+import { duration, integer, SettingError, text } from "../../domain/Settings.ts"
+
+/** SVC_BACKUP_* and PG_BIN_DIR, read before anything is started (docs/configuration.md). */
+export class BackupSettings extends Context.Service<
+  BackupSettings,
+  {
+    /** Absolute; made when the first backup is. */
+    readonly directory: string
+    /** Where to look first for pg_dump and pg_restore. */
+    readonly programs: string | undefined
+    /** Who gets a copy of each backup. */
+    readonly bucket: string | undefined
+    /** When to make backups, in UTC. */
+    readonly schedule: Cron.Cron | undefined
+    /** How many of the scheduled ones are kept; 0: all. */
+    readonly keep: number
+    /** Longest one dump or restore may take, in ms. */
+    readonly timeout: number
+  }
+>()("svc/services/BackupSettings") {
+  static readonly layer = Layer.effect(
+    BackupSettings,
+    Effect.gen(function* () {
+      const directory = yield* text("SVC_BACKUP_DIR", undefined)
+      return BackupSettings.of({
+        directory: resolve(directory ?? join(yield* text("SVC_DATA_DIR", ".svc"), "backups")),
+        programs: yield* text("PG_BIN_DIR", undefined),
+        bucket: yield* text("SVC_BACKUP_BUCKET", undefined),
+        schedule: yield* cron("SVC_BACKUP_CRON"),
+        keep: yield* integer("SVC_BACKUP_KEEP", 7, 0, 10_000),
+        timeout: yield* duration("SVC_BACKUP_TIMEOUT", 6 * 3_600_000)
+      })
+    })
+  )
+}
+
+const cron = Effect.fnUntraced(function* (name: string) {
+  const given = yield* text(name, undefined)
+  if (given === undefined) return undefined
+  const parsed = Cron.parse(given, "UTC")
+  if (Result.isSuccess(parsed) && given.split(/\s+/).length === 5 && comesUp(parsed.success)) return parsed.success
+  return yield* new SettingError({
+    message: `${name} must be a cron expression of five fields such as 0 3 * * *, but it is "${given}"`
+  })
+})
+
+/** Not so on the 31st of February. */
+const comesUp = (schedule: Cron.Cron) => {
+  try {
+    Cron.next(schedule)
+    return true
+  } catch {
+    return false
+  }
+}

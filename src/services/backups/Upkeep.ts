@@ -1,0 +1,113 @@
+import { Effect, Layer, Schedule } from "effect"
+import { SqlClient } from "effect/sql"
+import { backupRunLock } from "../../domain/sql/AdvisoryLocks.ts"
+import { globalsFile, parsePartial, partialFile } from "../../domain/backups/Backup.ts"
+import { BackupFiles } from "../ports/BackupFiles.ts"
+import { onOwnTables } from "../OwnTables.ts"
+
+const sweepEvery = "10 seconds"
+
+/** How long replicas have to remove a file whose backup was deleted elsewhere. */
+const remembered = "30 days"
+
+interface Abandoned {
+  readonly id: number
+  readonly file: string
+}
+
+/**
+ * Says of backups and restores that were cut off that they failed, beginning with the start, and removes what is left of
+ * them in the directory. A file that is whole is never removed unless its backup was deleted.
+ */
+export const layerBackupUpkeep = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const files = yield* BackupFiles
+
+    const removed = (names: ReadonlyArray<string>) =>
+      Effect.forEach(names, (name) => Effect.ignore(files.remove(name)), { discard: true })
+
+    /** Whoever makes one holds its lock. */
+    const abandoned = sql.withTransaction(
+      Effect.gen(function* () {
+        const rows = yield* sql.unsafe<Abandoned>(
+          `with running as materialized (select id, file_name from svc.backups where status = 'in_progress')
+           select id, file_name as file from running where pg_try_advisory_xact_lock(${backupRunLock}, id)`
+        )
+        const failed: Array<string> = []
+        for (const { file, id } of rows) {
+          // Whole, but nobody came to say so; or we are the database that was restored from it.
+          const size = yield* files.size(file)
+          const changed =
+            size === undefined
+              ? yield* sql.unsafe(
+                  `update svc.backups set status = 'failed', completed_at = now(), copy_to = null, globals = null,
+                     error = 'The service ended while the backup was being made'
+                   where id = $1 and status = 'in_progress' returning id`,
+                  [id]
+                )
+              : yield* sql.unsafe(
+                  `update svc.backups set status = 'completed', completed_at = now(), progress = 100, size_bytes = $2::int8
+                   where id = $1 and status = 'in_progress' returning id`,
+                  [id, String(size)]
+                )
+          if (changed.length > 0 && size === undefined) failed.push(file)
+        }
+        return failed
+      })
+    )
+
+    /** A restore is under way as long as its branch is `restoring`; whoever fills that holds it. */
+    const restores = sql.unsafe(
+      `update svc.restores r set finished_at = now(),
+         status = case when b.status = 'active' then 'completed' else 'failed' end,
+         progress = case when b.status = 'active' then 100 else r.progress end,
+         error = case when b.status = 'active' then null
+                      else 'The service ended while the backup was being restored' end
+       from svc.restores one left join svc.branches b on b.id = one.branch_id
+       where one.id = r.id and r.status = 'in_progress' and b.status is distinct from 'restoring'`
+    )
+
+    /** Names first: what comes after is none of ours to judge. */
+    const leftovers = Effect.gen(function* () {
+      const partial = (yield* files.list).flatMap((name) => {
+        const parsed = parsePartial(name)
+        return parsed === undefined ? [] : [{ name, ...parsed }]
+      })
+      if (partial.length === 0) return
+      const rows = yield* sql.unsafe<{ readonly file: string | null; readonly restore: number | null }>(
+        `select file_name as file, null as restore from svc.backups where status = 'in_progress'
+         union all select null, id from svc.restores where status = 'in_progress'`
+      )
+      const making = new Set(rows.map(({ file }) => file))
+      const restoring = new Set(rows.map(({ restore }) => restore))
+      yield* removed(
+        partial
+          .filter(({ file, restore }) => (restore === undefined ? !making.has(file) : !restoring.has(restore)))
+          .map(({ name }) => name)
+      )
+    })
+
+    const deleted = Effect.gen(function* () {
+      yield* sql.unsafe("delete from svc.removed_backups where removed_at < now() - $1::interval", [remembered])
+      const rows = yield* sql.unsafe<{ readonly file: string }>("select file_name as file from svc.removed_backups")
+      yield* removed(rows.flatMap(({ file }) => [file, globalsFile(file)]))
+    })
+
+    const sweep = Effect.gen(function* () {
+      const failed = yield* abandoned
+      if (failed.length > 0) yield* Effect.logWarning(`Backups that were cut off: ${failed.length}`)
+      yield* removed(failed.flatMap((file) => [partialFile(file), globalsFile(file)]))
+      yield* restores
+      yield* leftovers
+      yield* deleted
+    })
+
+    yield* onOwnTables(sweep).pipe(
+      Effect.catchTag("Unavailable", () => Effect.void),
+      Effect.catchCause((cause) => Effect.logError("Backups could not be looked through", cause)),
+      Effect.repeat(Schedule.spaced(sweepEvery)),
+      Effect.forkScoped
+    )
+  })
+)

@@ -1,0 +1,52 @@
+import { Context, Effect, Layer } from "effect"
+import { isBucketStart, isProjectId, isSchemaStart, type Project } from "../../domain/environments/Environment.ts"
+import { integer, SettingError, text } from "../../domain/Settings.ts"
+
+const checked = (name: string, fallback: string, may: string, isGood: (value: string) => boolean) =>
+  Effect.filterOrFail(
+    text(name, fallback),
+    isGood,
+    (value) => new SettingError({ message: `${name} must be ${may}, but it is "${value}"` })
+  )
+
+/** SVC_PROJECT_*, SVC_MAX_ENVIRONMENTS, read before anything is started (docs/configuration.md). */
+export class EnvironmentSettings extends Context.Service<
+  EnvironmentSettings,
+  {
+    readonly project: Project
+    /** How many a project has at most, deleted ones not counted. */
+    readonly limit: number
+    /** Whom the schemas belong to. */
+    readonly owner: string
+  }
+>()("svc/services/EnvironmentSettings") {
+  static readonly layer = Layer.effect(
+    EnvironmentSettings,
+    Effect.gen(function* () {
+      return EnvironmentSettings.of({
+        project: {
+          id: yield* checked(
+            "SVC_PROJECT_ID",
+            "default",
+            "1 to 64 letters, digits, `.`, `_` and `-`, the first a letter or a digit",
+            isProjectId
+          ),
+          schema: yield* checked(
+            "SVC_PROJECT_SCHEMA",
+            "project",
+            "1 to 40 lower-case letters, digits and `_` that no system schema begins with",
+            isSchemaStart
+          ),
+          bucket: yield* checked(
+            "SVC_PROJECT_BUCKET",
+            "project",
+            "1 to 40 lower-case letters, digits, `.` and `-` that S3 lets a bucket's name begin with",
+            isBucketStart
+          )
+        },
+        limit: yield* integer("SVC_MAX_ENVIRONMENTS", 1, 1, 1000),
+        owner: yield* text("SVC_SERVICE_ROLE", "postgres")
+      })
+    })
+  )
+}

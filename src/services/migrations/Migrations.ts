@@ -1,0 +1,202 @@
+import { Context, Effect, Fiber, Layer, Scope } from "effect"
+import {
+  Conflict,
+  type Forbidden,
+  InvalidRequest,
+  NotFound,
+  type Unavailable,
+  Unprocessable
+} from "../../domain/errors.ts"
+import {
+  type MigrationFile,
+  type MigrationFolder,
+  type MigrationRun,
+  type MigrationStatus,
+  type MigrationText
+} from "../../domain/migrations/Migration.ts"
+import { type HistoryPlace } from "../../domain/migrations/History.ts"
+import { type MigrationScript, migrationScript } from "../../domain/migrations/Script.ts"
+import {
+  matchNames,
+  matchTimes,
+  type MigrationState,
+  migrationStates,
+  summaryOf
+} from "../../domain/migrations/States.ts"
+import { Catalogues } from "../catalogue/Catalogues.ts"
+import { Db } from "../ports/Db.ts"
+import { type MigrationFailure } from "./Failure.ts"
+import { MigrationFiles } from "../ports/MigrationFiles.ts"
+import { type History, MigrationHistories } from "./Histories.ts"
+import { MigrationRunner } from "./Runner.ts"
+import { MigrationTurns } from "./Turns.ts"
+
+type Refused = Conflict | Unprocessable | Forbidden | Unavailable
+
+/** Which of the files the keeper of the history would look at. */
+const filesFor = ({ keeper }: HistoryPlace, folder: MigrationFolder) =>
+  folder.files.filter((file) => {
+    if (keeper === "drizzle") return file.when !== undefined
+    return keeper === "other" ? false : keeper === "own" || file.folder
+  })
+
+/** What the directory and the history say about each other. */
+interface Sight {
+  readonly folder: MigrationFolder
+  readonly history: History
+  readonly states: ReadonlyArray<MigrationState>
+}
+
+const statusOf = ({ folder, history, states }: Sight): MigrationStatus => {
+  const left = folder.files.length - filesFor(history.place, folder).length
+  const out =
+    left === 0 || history.place.keeper === "other"
+      ? []
+      : [`${left} files are left out: ${history.place.tool} would not look at them`]
+  return {
+    tool: history.place.tool,
+    table: `${history.place.schema}.${history.place.name}`,
+    directory: folder.directory,
+    migrations: states.map(({ file: _file, unfinished: _unfinished, ...migration }) => migration),
+    summary: summaryOf(states),
+    notes: [...folder.notes, ...history.notes, ...out]
+  }
+}
+
+const namesOf = (states: ReadonlyArray<MigrationState>) => states.map(({ name }) => name)
+
+/** The migration files of the user, and which of them the database has (spec: migrations). */
+export class Migrations extends Context.Service<
+  Migrations,
+  {
+    readonly status: Effect.Effect<MigrationStatus, Refused>
+    /**
+     * Runs what is pending, in order, each file in its own transaction. Goes on to its end when the caller leaves. 409:
+     * another run, a modified file, a tool that is not ours to serve. `MIGRATION_FAILED`: see `migrationFailure`.
+     */
+    readonly run: Effect.Effect<MigrationRun, Refused | MigrationFailure>
+    /** The text of a file. 400 `MIGRATION_NAME` for what can't be a name, 404 `MIGRATION_NOT_FOUND`. */
+    readonly preview: (name: string) => Effect.Effect<MigrationText, InvalidRequest | NotFound | Unprocessable>
+  }
+>()("svc/services/Migrations") {
+  static readonly layer = Layer.effect(
+    Migrations,
+    Effect.gen(function* () {
+      const files = yield* MigrationFiles
+      const histories = yield* MigrationHistories
+      const runner = yield* MigrationRunner
+      const turns = yield* MigrationTurns
+      const catalogues = yield* Catalogues
+      const db = yield* Db
+      const scope = yield* Scope.Scope
+
+      const look = Effect.gen(function* () {
+        const folder = yield* files.folder
+        const history = yield* histories.find(folder)
+        const match = history.place.keeper === "drizzle" ? matchTimes : matchNames
+        return { folder, history, states: migrationStates(filesFor(history.place, folder), history.rows, match) }
+      })
+
+      const scriptOf = Effect.fnUntraced(function* (folder: MigrationFolder, file: MigrationFile) {
+        const { checksum, sql } = yield* files.text(folder, file)
+        const script = migrationScript(sql, folder.layout.startsWith("drizzle"))
+        if (!("problem" in script)) return { script, checksum }
+        const { hint, line, problem } = script
+        return yield* new Unprocessable({
+          error: `${file.path}:${line}: ${problem}`,
+          code: "MIGRATION_NOT_RUNNABLE",
+          details: { migration: file.name, file: file.path, line },
+          hint
+        })
+      })
+
+      /** Everything that can be known to go wrong is found before anything is run. */
+      const pendingOf = Effect.fnUntraced(function* ({ folder, history, states }: Sight) {
+        yield* refuse(history, states)
+        const pending = states.flatMap(({ file, status }) => (status === "pending" && file ? [file] : []))
+        for (const file of pending) yield* scriptOf(folder, file)
+        return pending
+      })
+
+      const apply = Effect.gen(function* () {
+        const sight = yield* look
+        const { folder, history } = sight
+        const ran: Array<string> = []
+        const pending = yield* pendingOf(sight)
+        if (pending.length === 0) return { ...statusOf(sight), ran }
+        yield* histories.make(history.place)
+        const each = Effect.forEach(
+          pending,
+          (file) =>
+            Effect.gen(function* () {
+              const made: { script: MigrationScript; checksum: string } = yield* scriptOf(folder, file)
+              yield* runner.run({ ...made, file, place: history.place, applied: Array.from(ran) })
+              ran.push(file.name)
+            }),
+          { discard: true }
+        )
+        yield* Effect.ensuring(each, catalogues.changed(db.main))
+        yield* Effect.logInfo(`Migrations run: ${ran.length}, the last ${ran.at(-1)}`)
+        return { ...statusOf(yield* look), ran }
+      })
+
+      const run = Effect.uninterruptibleMask((restore) =>
+        Effect.flatMap(Effect.forkIn(Effect.interruptible(turns.alone(apply)), scope), (fiber) =>
+          restore(Fiber.join(fiber))
+        )
+      )
+
+      const preview = Effect.fn("Migrations.preview")(function* (name: string) {
+        if (name === "." || name === ".." || /[/\\\p{Cc}]/u.test(name)) {
+          return yield* new InvalidRequest({ error: "This can't be the name of a migration", code: "MIGRATION_NAME" })
+        }
+        const folder = yield* files.folder
+        const named = (wanted: string) => folder.files.find((file) => file.name === wanted)
+        const file = named(name) ?? (name.endsWith(".sql") ? named(name.slice(0, -4)) : undefined)
+        if (file === undefined || file.missing) {
+          return yield* new NotFound({
+            error: `There is no migration ${name} in ${folder.directory}`,
+            code: "MIGRATION_NOT_FOUND"
+          })
+        }
+        const { sql } = yield* files.text(folder, file)
+        return { name: file.name, sql }
+      })
+
+      return Migrations.of({ status: Effect.map(look, statusOf), run, preview })
+    })
+  )
+}
+
+const refuse = ({ place }: History, states: ReadonlyArray<MigrationState>): Effect.Effect<void, Conflict> => {
+  if (place.keeper === "other") {
+    return Effect.fail(
+      new Conflict({
+        error: `${place.tool} keeps the history of this database in ${place.schema}.${place.name}; the service does not write there`,
+        code: "MIGRATION_TOOL_UNSUPPORTED",
+        hint: `Run ${place.tool} itself, or set MIGRATIONS_TOOL=own to keep a history beside it`
+      })
+    )
+  }
+  const modified = namesOf(states.filter(({ status }) => status === "modified"))
+  if (modified.length > 0) {
+    return Effect.fail(
+      new Conflict({
+        error: `Changed since they were run: ${modified.join(", ")}`,
+        code: "MIGRATION_MODIFIED",
+        details: modified,
+        hint: "Restore the files as they were, and put the change into a new one"
+      })
+    )
+  }
+  const unfinished = namesOf(states.filter((state) => state.unfinished))
+  if (unfinished.length === 0) return Effect.void
+  return Effect.fail(
+    new Conflict({
+      error: `Begun by Prisma and not finished: ${unfinished.join(", ")}`,
+      code: "MIGRATION_UNFINISHED",
+      details: unfinished,
+      hint: "See what is there, then: prisma migrate resolve --applied or --rolled-back <name>"
+    })
+  )
+}

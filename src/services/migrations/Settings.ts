@@ -1,0 +1,26 @@
+import { Context, Effect, Layer } from "effect"
+import { duration, oneOf, text } from "../../domain/Settings.ts"
+
+/** MIGRATIONS_*, read before anything is started (docs/configuration.md). */
+export class MigrationSettings extends Context.Service<
+  MigrationSettings,
+  {
+    /** As it was given: relative to the working directory, or absolute. */
+    readonly directory: string
+    /** Whose history to keep; `auto`: what the database and the directory say. */
+    readonly tool: "auto" | "drizzle" | "prisma" | "own"
+    /** ms for one statement; 0: no limit. */
+    readonly timeout: number
+  }
+>()("svc/services/MigrationSettings") {
+  static readonly layer = Layer.effect(
+    MigrationSettings,
+    Effect.gen(function* () {
+      return MigrationSettings.of({
+        directory: yield* text("MIGRATIONS_DIR", "migrations"),
+        tool: yield* oneOf("MIGRATIONS_TOOL", "auto", ["auto", "drizzle", "prisma", "own"]),
+        timeout: yield* duration("MIGRATIONS_TIMEOUT", 600_000)
+      })
+    })
+  )
+}

@@ -1,0 +1,23 @@
+import { Context, Effect, Layer } from "effect"
+import { flag, integer } from "../../domain/Settings.ts"
+
+/** SVC_REALTIME_*, read before anything is started. */
+export class RealtimeSettings extends Context.Service<
+  RealtimeSettings,
+  {
+    /** Anybody may listen, without a key, and hears everything. */
+    readonly open: boolean
+    /** Clients of one process. */
+    readonly maxClients: number
+  }
+>()("svc/services/RealtimeSettings") {
+  static readonly layer = Layer.effect(
+    RealtimeSettings,
+    Effect.gen(function* () {
+      return {
+        open: yield* flag("SVC_REALTIME_PUBLIC", false),
+        maxClients: yield* integer("SVC_REALTIME_MAX_CLIENTS", 10_000, 1, 1_000_000)
+      }
+    })
+  )
+}

@@ -1,0 +1,70 @@
+import { Context, Effect, Layer } from "effect"
+import { writableSql } from "../../domain/catalogue/RelationSql.ts"
+import { type ClientError, NotFound } from "../../domain/errors.ts"
+import { noTable } from "../../domain/rows/Refusals.ts"
+import { Catalogues } from "../catalogue/Catalogues.ts"
+import { type Actor, type Database } from "../ports/Db.ts"
+
+type Methods = Effect.Effect<ReadonlyArray<string>, ClientError>
+
+const ourselves: Actor = { role: "service_role", claims: "", sub: "" }
+const reading = ["OPTIONS", "GET", "HEAD"]
+
+/** Bits of pg_relation_is_updatable(): 1 shifted by the statement's CmdType. */
+const updates = 1 << 2
+const inserts = 1 << 3
+const deletes = 1 << 4
+
+/** Which methods make sense on a path of `/v1/db`, whoever asks. */
+export class RowMethods extends Context.Service<
+  RowMethods,
+  {
+    readonly ofTable: (database: Database, schema: string, table: string) => Methods
+    readonly ofFunction: (database: Database, schema: string, name: string) => Methods
+  }
+>()("svc/services/RowMethods") {
+  static readonly layer = Layer.effect(
+    RowMethods,
+    Effect.gen(function* () {
+      const catalogues = yield* Catalogues
+
+      const ofTable = Effect.fnUntraced(function* (database: Database, schema: string, table: string) {
+        const relation = yield* catalogues.find(database, schema, table, (all) => all.relation(schema, table))
+        if (relation === undefined) {
+          const catalogue = yield* catalogues.get(database)
+          return yield* noTable(catalogue.names(schema), schema, table)
+        }
+        const [bits] = yield* database.run(ourselves, {
+          text: writableSql,
+          params: [schema, table],
+          clean: true,
+          access: "read"
+        })
+        const may = (all: number) => (Number(bits) & all) === all
+        return [
+          ...reading,
+          ...(may(inserts) ? ["POST"] : []),
+          ...(may(inserts | updates) && relation.primary_key.length > 0 ? ["PUT"] : []),
+          ...(may(updates) ? ["PATCH"] : []),
+          ...(may(deletes) ? ["DELETE"] : [])
+        ]
+      })
+
+      const ofFunction = Effect.fnUntraced(function* (database: Database, schema: string, name: string) {
+        const found = yield* catalogues.find(database, schema, name, (all) => {
+          const overloads = all.routines(schema, name)
+          return overloads.length === 0 ? undefined : overloads
+        })
+        if (found === undefined) {
+          return yield* new NotFound({
+            error: `Could not find the function ${schema}.${name} in the schema cache`,
+            code: "PGRST202"
+          })
+        }
+        return found.every(({ volatile }) => volatile) ? ["OPTIONS", "POST"] : [...reading, "POST"]
+      })
+
+      return RowMethods.of({ ofTable, ofFunction })
+    })
+  )
+}

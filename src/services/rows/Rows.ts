@@ -1,0 +1,222 @@
+import { Context, Effect, Layer, Result } from "effect"
+import { type Catalogue, type Relation } from "../../domain/catalogue/Catalogue.ts"
+import { type ClientError, type DatabaseError, type Unavailable } from "../../domain/errors.ts"
+import { type AnswerForm, type Preferences, type RequestContext } from "../../domain/rows/Preferences.ts"
+import { type ChosenResponse, nothingChosen, readResponseSettings } from "../../domain/rows/ResponseSettings.ts"
+import { type RowRange } from "../../domain/rows/plan/Page.ts"
+import { parseRows } from "../../domain/rows/parse/Parser.ts"
+import { type RowPlan } from "../../domain/rows/plan/Plan.ts"
+import { RowReads } from "../../domain/rows/Reads.ts"
+import { checkedRefusal, noTable, notSingle } from "../../domain/rows/Refusals.ts"
+import { estimateSql, explainSql, type RowSql, writeSql } from "../../domain/rows/sql/Statement.ts"
+import {
+  bodyForm,
+  planDelete,
+  type PlannedWrite,
+  planInsert,
+  planUpdate,
+  planUpsert,
+  type WriteBody,
+  type WriteRequest
+} from "../../domain/rows/plan/WritePlanner.ts"
+import { Catalogues } from "../catalogue/Catalogues.ts"
+import { type Actor, type Answer, type Database } from "../ports/Db.ts"
+import { lookUp } from "./Lookup.ts"
+import { RowSettings } from "./Settings.ts"
+
+/** A request on one table or view. */
+export interface RowRequest {
+  readonly database: Database
+  readonly actor: Actor
+  readonly schema: string
+  readonly table: string
+  /** The decoded pairs of the query string, in order. */
+  readonly query: ReadonlyArray<readonly [string, string]>
+  readonly preferences: Preferences
+  /** Of a GET's Range header. */
+  readonly range: RowRange | undefined
+  readonly form: AnswerForm
+  readonly context: RequestContext
+}
+
+export interface RowsAnswer extends ChosenResponse {
+  /** In the form asked for; "" when nothing is wanted back. */
+  readonly body: string
+  /** Rows in the body, or that it would have. */
+  readonly count: number
+  /** Place of the first of them. */
+  readonly offset: number
+  /** How many there are without limit and offset, when that was asked for. */
+  readonly total: number | undefined
+  /** Of a POST or PUT: something is new. */
+  readonly inserted: boolean
+  /** Of a POST with `return=headers-only`: where the one new row is, `?id=eq.5`. */
+  readonly location: string | undefined
+  /** Of a POST: false where no columns tell by which `Prefer: resolution` would find what is there already. */
+  readonly resolved?: boolean
+}
+
+type Answered = Effect.Effect<RowsAnswer, ClientError>
+
+/** Create, read, update and delete on tables and views, as whoever asks (spec: `/v1/db/{table}`). */
+export class Rows extends Context.Service<
+  Rows,
+  {
+    readonly read: (request: RowRequest) => Answered
+    readonly insert: (request: RowRequest, body: WriteBody) => Answered
+    /** The row that the filters name by its primary key, made or replaced. */
+    readonly upsertOne: (request: RowRequest, body: WriteBody) => Answered
+    readonly update: (request: RowRequest, body: WriteBody) => Answered
+    readonly remove: (request: RowRequest) => Answered
+  }
+>()("svc/services/Rows") {
+  static readonly layer = Layer.effect(
+    Rows,
+    Effect.gen(function* () {
+      const catalogues = yield* Catalogues
+      const { maxRows, defaultReturn, aggregates } = yield* RowSettings
+      const reads = new RowReads({ maxRows, aggregates })
+
+      const run = (
+        { database, actor, preferences, context }: RowRequest,
+        { text, params, prepare, lines }: RowSql,
+        access: "read" | "write",
+        mayShare: boolean
+      ): Effect.Effect<Answer, ClientError> => {
+        const { timezone } = preferences
+        const rollback = preferences.tx === "rollback"
+        const clean = mayShare && !rollback && timezone === undefined
+        const statement = { text, params, access, lines, context, rollback, timezone }
+        const answer = database.run(actor, { ...statement, prepare, clean })
+        // Where it is kept prepared, it may still have the parameter types of before an ALTER that we have not heard of.
+        return clean && prepare && params.length > 0
+          ? Effect.catchIf(answer, mayBeStale, () =>
+              database.run(actor, { ...statement, prepare: false, clean: false })
+            )
+          : answer
+      }
+
+      /** What PostgreSQL thinks that there is in all. */
+      const estimate = (request: RowRequest, rows: RowPlan) =>
+        Effect.map(run(request, estimateSql(rows), "read", false), ([plan]) => {
+          const [{ Plan }] = plan as readonly [{ readonly Plan: { readonly "Plan Rows": number } }]
+          return Plan["Plan Rows"]
+        })
+
+      const totalled = (request: RowRequest, rows: RowPlan, counted: number | undefined) => {
+        const { count } = request.preferences
+        if (count === "planned") return estimate(request, rows)
+        if (count !== "estimated" || counted === undefined || counted <= maxRows) return Effect.succeed(counted)
+        return Effect.map(estimate(request, rows), (estimated) => Math.max(estimated, counted))
+      }
+
+      /** How PostgreSQL runs the statement, or with `analyze` has run it. */
+      const explain = (request: RowRequest, sql: RowSql, access: "read" | "write"): Answered => {
+        const { media, options } = request.form
+        const format = media === "plan-text" ? "text" : "json"
+        return Effect.map(run(request, explainSql(sql, format, options), access, false), ([plan]) => ({
+          ...nothing(request, false),
+          body: typeof plan === "string" ? plan : JSON.stringify(plan)
+        }))
+      }
+
+      const read = Effect.fnUntraced(function* (request: RowRequest) {
+        const { schema, table, query, range, form, context } = request
+        const { count } = request.preferences
+        const asked = { schema, table, query, range, count, form: bodyForm(form, context.method !== "HEAD") }
+        const { value, trusted } = yield* lookUp(catalogues, request, (catalogue) => reads.prepare(catalogue, asked))
+        if (isPlan(form)) return yield* explain(request, value.sql, "read")
+        const answer = yield* run(request, value.sql, "read", trusted && value.clean)
+        const [body, rows, total] = answer
+        if (form.media === "object" && Number(rows) !== 1) return yield* notSingle(Number(rows))
+        const counted = count === "exact" || count === "estimated" ? Number(total) : undefined
+        return {
+          body: String(body),
+          count: Number(rows),
+          offset: value.offset,
+          total: yield* totalled(request, value.rows, counted),
+          inserted: false,
+          location: undefined,
+          ...(yield* chosen(answer))
+        }
+      })
+
+      const write = Effect.fnUntraced(function* (
+        request: RowRequest,
+        plan: (
+          catalogue: Catalogue,
+          relation: Relation,
+          asked: WriteRequest
+        ) => Result.Result<PlannedWrite, ClientError>
+      ) {
+        const { schema, table, form, preferences } = request
+        const answer = (preferences.return ?? defaultReturn) === "representation"
+        const query = yield* Effect.fromResult(parseRows(request.query))
+        const asked = { query, preferences, form, answer, aggregates }
+        const { value, trusted } = yield* lookUp(catalogues, request, (catalogue) => {
+          const relation = catalogue.relation(schema, table)
+          if (relation !== undefined) return plan(catalogue, relation, asked)
+          return Result.fail(noTable(catalogue.names(schema), schema, table))
+        })
+        if (value.plan === undefined) {
+          return form.media === "object" ? yield* notSingle(0) : nothing(request, answer)
+        }
+        if (isPlan(form)) return yield* explain(request, writeSql(value.plan), "write")
+        const checked =
+          value.plan.exactlyOne !== undefined || value.plan.most !== undefined || value.plan.limit !== undefined
+        const answered = run(request, writeSql(value.plan), "write", trusted && value.clean)
+        const written = yield* checked ? Effect.mapError(answered, checkedRefusal) : answered
+        const [body, count, inserted, location] = written
+        const { change } = value.plan
+        return {
+          body: String(body),
+          count: Number(count),
+          offset: 0,
+          total: preferences.count === undefined ? undefined : Number(count),
+          inserted: typeof inserted === "string" ? Number(inserted) > 0 : true,
+          location: typeof location === "string" ? locationOf(location) : undefined,
+          resolved: change._tag === "Insert" && change.conflict !== undefined && change.conflict.columns.length > 0,
+          ...(yield* chosen(written))
+        }
+      })
+
+      return Rows.of({
+        read,
+        insert: (request, body) => write(request, (...known) => planInsert(...known, body)),
+        upsertOne: (request, body) => write(request, (...known) => planUpsert(...known, body)),
+        update: (request, body) => write(request, (...known) => planUpdate(...known, body)),
+        remove: (request) => write(request, planDelete)
+      })
+    })
+  )
+}
+
+/** Bad literals, missing operators and types that are gone; not the failure of a check that we put there. */
+const mayBeStale = (error: DatabaseError | Unavailable) =>
+  error._tag === "DatabaseError" && /^(22|42(?!501)|XX)/.test(error.code) && checkedRefusal(error) === error
+
+/** What user code has chosen of the response. */
+const chosen = ({ response }: Answer) =>
+  response === undefined ? Effect.succeed(nothingChosen) : Effect.fromResult(readResponseSettings(response))
+
+const isPlan = ({ media }: AnswerForm) => media === "plan-json" || media === "plan-text"
+
+/** What a write answers that has no rows to write. */
+const nothing = ({ form, preferences }: RowRequest, answer: boolean): RowsAnswer => ({
+  body: answer ? (form.media === "csv" ? "\n" : "[]") : "",
+  count: 0,
+  offset: 0,
+  total: preferences.count === undefined ? undefined : 0,
+  inserted: true,
+  location: undefined,
+  ...nothingChosen
+})
+
+/** The query string of a row: JSON pairs of its key's columns and values in text. */
+const locationOf = (pairs: string) => {
+  const filters = (JSON.parse(pairs) as ReadonlyArray<readonly [string, string | null]>).map(
+    ([column, value]) =>
+      `${encodeURIComponent(column)}=${value === null ? "is.null" : encodeURIComponent(`eq.${value}`)}`
+  )
+  return `?${filters.join("&")}`
+}

@@ -1,0 +1,65 @@
+import { Context, Effect, Layer } from "effect"
+import { databaseSchemaSql } from "../../domain/schema/DatabaseSchemaSql.ts"
+import { type DatabaseError, InvalidRequest, type Unavailable } from "../../domain/errors.ts"
+import { arrayLiteral } from "../../domain/sql/Names.ts"
+import { typeScriptDatabase } from "../../domain/schema/typescript/Database.ts"
+import { type Actor, type Database } from "../ports/Db.ts"
+import { RowSettings } from "../rows/Settings.ts"
+import { SchemaOutlines } from "./Outlines.ts"
+
+const ourselves: Actor = { role: "service_role", claims: "", sub: "" }
+
+/** What is in the exposed schemas, for tools and people (spec: GET /v1/database/schema). */
+export class DatabaseSchemas extends Context.Service<
+  DatabaseSchemas,
+  {
+    /** A `DatabaseSchema` as JSON text. */
+    readonly describe: (database: Database) => Effect.Effect<string, DatabaseError | Unavailable>
+    /**
+     * The source of TypeScript types of some of them, of all without; the first is the default. 400 for one that is not
+     * exposed.
+     */
+    readonly types: (
+      database: Database,
+      schemas: ReadonlyArray<string>
+    ) => Effect.Effect<string, InvalidRequest | Unavailable>
+  }
+>()("svc/services/DatabaseSchemas") {
+  static readonly layer = Layer.effect(
+    DatabaseSchemas,
+    Effect.gen(function* () {
+      const { schemas } = yield* RowSettings
+      const outlines = yield* SchemaOutlines
+
+      const describe = (database: Database) =>
+        Effect.map(
+          database.run(ourselves, {
+            text: databaseSchemaSql,
+            params: [arrayLiteral(schemas)],
+            clean: true,
+            access: "read"
+          }),
+          ([body]) => String(body)
+        )
+
+      const types = (database: Database, wanted: ReadonlyArray<string>) => {
+        const unknown = wanted.find((schema) => !schemas.includes(schema))
+        if (unknown !== undefined) {
+          return Effect.fail(
+            new InvalidRequest({
+              error: `Invalid schema: ${unknown.slice(0, 100)}`,
+              hint: `Only the following schemas are exposed: ${schemas.join(", ")}`
+            })
+          )
+        }
+        const chosen = wanted.length === 0 ? schemas : schemas.filter((schema) => wanted.includes(schema))
+        const written = outlines.write({ database, actor: ourselves, schemas: chosen, whole: true }, (outline) =>
+          typeScriptDatabase(outline, chosen)
+        )
+        return Effect.map(written, ({ text }) => text)
+      }
+
+      return DatabaseSchemas.of({ describe, types })
+    })
+  )
+}

@@ -1,0 +1,178 @@
+import { Clock, Context, Effect, Layer } from "effect"
+import { DatabaseError, InvalidRequest, type Unavailable } from "../../domain/errors.ts"
+import { needTypes, paramTexts } from "../../domain/sql/Params.ts"
+import { largestResult, resultJson, resultTooLarge, unknownTypes } from "../../domain/sql/Result.ts"
+import { checkSingle } from "../../domain/sql/Statements.ts"
+import { lookUpTypes, type SqlType, typeOfRow } from "../../domain/sql/Types.ts"
+import { type Actor, type Database, type RawResult, type Session } from "../ports/Db.ts"
+
+export interface SqlStatement {
+  readonly sql: string
+  /** Anything JSON can hold; numbers may be `JSON.rawJSON` to keep all their digits. */
+  readonly params?: ReadonlyArray<unknown> | undefined
+}
+
+export interface SqlRequest extends SqlStatement {
+  /** 1 to 10000 rows are read; 1000 unless told. */
+  readonly row_limit?: number | undefined
+}
+
+export interface SqlAnswer {
+  /** The body of the answer. */
+  readonly json: string
+  /**
+   * PostgreSQL's command tags without their counts, one a statement: `SELECT`, `CREATE TABLE`, `DO`. A SELECT that made
+   * a table is `CREATE TABLE AS`. Whoever remembers the catalogue looks here.
+   */
+  readonly commands: ReadonlyArray<string>
+}
+
+/** A session that can tell which types a statement wants its parameters to have (oids), without running it. */
+export interface TypedSession extends Session {
+  readonly parameterTypes: (text: string) => Effect.Effect<ReadonlyArray<number>, DatabaseError | Unavailable>
+}
+
+export type SqlError = InvalidRequest | DatabaseError | Unavailable
+
+const defaultRows = 1000
+const mostRows = 10_000
+const mostStatements = 20
+/** How long the names of a database's own types are remembered, in ms: another replica may rename one. */
+const typesMillis = 60_000
+
+/** These leave every type as it is. */
+const keepsTypes = new Set(["SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "EXPLAIN", "SHOW", "SET", "FETCH"])
+
+const isTyped = (session: Session): session is TypedSession => "parameterTypes" in session
+
+const checkRowLimit = (rowLimit: number) =>
+  Number.isInteger(rowLimit) && rowLimit >= 1 && rowLimit <= mostRows
+    ? Effect.succeed(rowLimit)
+    : Effect.fail(
+        new InvalidRequest({
+          error: `row_limit must be a whole number from 1 to ${mostRows}`,
+          code: "SQL_ROW_LIMIT",
+          details: { row_limit: String(rowLimit) }
+        })
+      )
+
+const inStatement = (index: number) => (error: SqlError) => {
+  const { code, details, hint } = error
+  switch (error._tag) {
+    case "InvalidRequest":
+      return new InvalidRequest({ error: `statements[${index}]: ${error.error}`, code, details, hint })
+    case "DatabaseError":
+      return new DatabaseError({
+        error: error.error,
+        code,
+        details,
+        hint,
+        status: error.status,
+        statement_index: index,
+        ...(error.position === undefined ? {} : { position: error.position })
+      })
+    default:
+      return error
+  }
+}
+
+/** The any-statement path: runs what a service key sends, as the service role. */
+export class SqlRunner extends Context.Service<
+  SqlRunner,
+  {
+    /** Runs one statement, in a transaction of its own if PostgreSQL wants one for it. */
+    readonly run: (database: Database, actor: Actor, request: SqlRequest) => Effect.Effect<SqlAnswer, SqlError>
+    /** Runs 1 to 20 statements in one transaction. A `DatabaseError` of one of them carries its `statement_index`. */
+    readonly transaction: (
+      database: Database,
+      actor: Actor,
+      request: { readonly statements: ReadonlyArray<SqlStatement> }
+    ) => Effect.Effect<SqlAnswer, SqlError>
+  }
+>()("svc/services/SqlRunner") {
+  static readonly layer = Layer.sync(SqlRunner, () => {
+    const known = new Map<string, { readonly types: Map<number, SqlType>; readonly until: number }>()
+
+    const typesOf = Effect.fnUntraced(function* (name: string, session: Session, raw: RawResult) {
+      const now = yield* Clock.currentTimeMillis
+      let kept = known.get(name)
+      if (kept === undefined || kept.until < now)
+        known.set(name, (kept = { types: new Map(), until: now + typesMillis }))
+      const unknown = unknownTypes(raw.fields, kept.types)
+      if (unknown.length > 0) {
+        const found = yield* session.query(lookUpTypes, [`{${unknown.join(",")}}`], 100_000)
+        for (const row of found.rows) kept.types.set(...typeOfRow(row))
+      }
+      return kept.types
+    })
+
+    const none: ReadonlyMap<number, SqlType> = new Map()
+
+    const one = Effect.fnUntraced(function* (
+      name: string,
+      session: Session,
+      statement: SqlStatement,
+      rowLimit: number,
+      last: boolean
+    ) {
+      const params = statement.params ?? []
+      const wanted = needTypes(params) && isTyped(session) ? yield* session.parameterTypes(statement.sql) : []
+      const raw = yield* session.query(statement.sql, yield* paramTexts(params, wanted), rowLimit, last)
+      if (!keepsTypes.has(raw.command)) known.delete(name)
+      const types = unknownTypes(raw.fields, none).length === 0 ? none : yield* typesOf(name, session, raw)
+      const json = resultJson(raw, types)
+      if (json === undefined) return yield* resultTooLarge()
+      const makesTable = raw.command === "SELECT" && raw.fields.length === 0 && raw.rows.length === 0
+      return { json, command: makesTable ? "CREATE TABLE AS" : raw.command }
+    })
+
+    const run = Effect.fnUntraced(function* (database: Database, actor: Actor, request: SqlRequest) {
+      const rowLimit = yield* checkRowLimit(request.row_limit ?? defaultRows)
+      yield* checkSingle(request.sql)
+      const session = yield* database.session(actor)
+      const { json, command } = yield* one(database.name, session, request, rowLimit, true)
+      return { json, commands: [command] }
+    }, Effect.scoped)
+
+    const transaction = Effect.fnUntraced(function* (
+      database: Database,
+      actor: Actor,
+      { statements }: { readonly statements: ReadonlyArray<SqlStatement> }
+    ) {
+      if (statements.length < 1 || statements.length > mostStatements) {
+        return yield* new InvalidRequest({
+          error: `A transaction has 1 to ${mostStatements} statements, but this one has ${statements.length}`,
+          code: "SQL_STATEMENT_COUNT"
+        })
+      }
+      for (const [i, { sql }] of statements.entries()) yield* Effect.mapError(checkSingle(sql), inStatement(i))
+      const session = yield* database.session(actor)
+      yield* session.query("begin", [], 1)
+      const results: Array<string> = []
+      const commands: Array<string> = []
+      let size = 0
+      for (const [i, statement] of statements.entries()) {
+        const { json, command } = yield* Effect.mapError(
+          one(database.name, session, statement, defaultRows, false),
+          inStatement(i)
+        )
+        size += json.length
+        if (size > largestResult) return yield* resultTooLarge()
+        results.push(json)
+        commands.push(command)
+      }
+      // Whether it was committed must be known: a client that leaves now does not stop it any more.
+      const end = yield* Effect.uninterruptible(session.query("commit", [], 1))
+      if (end.command !== "COMMIT") {
+        return yield* new DatabaseError({
+          error: "PostgreSQL rolled the transaction back",
+          code: "40000",
+          status: 409
+        })
+      }
+      return { json: `{"results":[${results.join(",")}]}`, commands }
+    }, Effect.scoped)
+
+    return SqlRunner.of({ run, transaction })
+  })
+}

@@ -1,0 +1,176 @@
+import { Context, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { type Forbidden, type InvalidRequest, NotFound, type Unavailable } from "../../domain/errors.ts"
+import { type NewWebhook, type Webhook, type WebhookChange, type WebhookId } from "../../domain/webhooks/Webhook.ts"
+import { onOwnTables } from "../OwnTables.ts"
+import { WatchedTables } from "../catalogue/WatchedTables.ts"
+import { WebhookTriggers } from "./Triggers.ts"
+
+const iso = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as ${column}`
+
+/** The number of the table that a webhook is for; null when there is none. */
+const tableOid = `(select c.oid from pg_class c join pg_namespace n on n.oid = c.relnamespace
+  where n.nspname = table_schema and c.relname = table_name and c.relkind in ('r', 'p'))`
+
+const columns = `id, name, table_schema, table_name, events, url, headers, secret is not null as has_secret, active,
+  fail_count, ${iso("disabled_at")}, disabled_reason, ${tableOid} is not null as table_exists, ${iso("created_at")},
+  ${iso("updated_at")}`
+
+/** Where a table is that may be gone. */
+interface Place {
+  readonly table_schema: string
+  readonly table_name: string
+  readonly oid: number | null
+}
+
+const notThere = (id: number) => new NotFound({ error: `No webhook ${id}`, code: "WEBHOOK_NOT_FOUND" })
+
+/** Tells the workers of all replicas to look at it anew. */
+const tellSql = "select pg_notify('svc_webhooks', $1)"
+
+/** Who is told of which table's row changes, and where (spec: Webhook). */
+export class Webhooks extends Context.Service<
+  Webhooks,
+  {
+    /** Oldest first. */
+    readonly list: Effect.Effect<ReadonlyArray<Webhook>, Unavailable>
+    readonly find: (id: WebhookId) => Effect.Effect<Webhook, NotFound | Unavailable>
+    /** From the answer on, every change of the table is noted. Refuses what can't be watched as `WatchedTables` does. */
+    readonly create: (given: NewWebhook) => Effect.Effect<Webhook, NotFound | InvalidRequest | Forbidden | Unavailable>
+    /** `active: true` also starts counting failures anew. */
+    readonly update: (
+      id: WebhookId,
+      change: WebhookChange
+    ) => Effect.Effect<Webhook, NotFound | InvalidRequest | Forbidden | Unavailable>
+    /** With all that waits to be sent, and its log. */
+    readonly remove: (id: WebhookId) => Effect.Effect<void, NotFound | Unavailable>
+  }
+>()("svc/services/Webhooks") {
+  static readonly layer = Layer.effect(
+    Webhooks,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const watched = yield* WatchedTables
+      const triggers = yield* WebhookTriggers
+
+      const list = onOwnTables(
+        sql.unsafe<Webhook>(`select ${columns} from svc.webhooks where deleted_at is null order by id`)
+      )
+
+      const find = Effect.fn("Webhooks.find")(function* (id: WebhookId) {
+        const [found] = yield* onOwnTables(
+          sql.unsafe<Webhook>(`select ${columns} from svc.webhooks where id = $1 and deleted_at is null`, [id])
+        )
+        return found ?? (yield* notThere(id))
+      })
+
+      const create = Effect.fn("Webhooks.create")(function* (given: NewWebhook) {
+        const { oid, schema, name } = yield* watched.find(given.table_schema ?? "public", given.table_name)
+        return yield* watched.change(
+          Effect.gen(function* () {
+            yield* triggers.lock(oid)
+            const [made] = yield* sql.unsafe<Webhook>(
+              `insert into svc.webhooks (name, table_schema, table_name, events, url, headers, secret, active)
+               values ($1, $2, $3, $4::text[], $5, $6::text::jsonb, $7, $8::bool) returning ${columns}`,
+              [
+                given.name ?? "",
+                schema,
+                name,
+                unique(given.events),
+                given.url,
+                JSON.stringify(given.headers ?? {}),
+                given.secret ?? null,
+                given.active ?? true
+              ]
+            )
+            yield* triggers.arrange(oid)
+            return made as Webhook
+          })
+        )
+      })
+
+      const placeOf = Effect.fnUntraced(function* (id: WebhookId) {
+        const [place] = yield* onOwnTables(
+          sql.unsafe<Place>(
+            `select table_schema, table_name, ${tableOid}::int8::float8 as oid
+             from svc.webhooks where id = $1 and deleted_at is null`,
+            [id]
+          )
+        )
+        return place ?? (yield* notThere(id))
+      })
+
+      const put = (id: WebhookId, change: WebhookChange) =>
+        Effect.gen(function* () {
+          const [changed] = yield* sql.unsafe<Webhook>(
+            `update svc.webhooks set
+               name = coalesce($2, name), table_schema = coalesce($3, table_schema),
+               table_name = coalesce($4, table_name), events = coalesce($5::text[], events), url = coalesce($6, url),
+               headers = coalesce($7::text::jsonb, headers), secret = case when $8::bool then $9 else secret end,
+               active = coalesce($10::bool, active),
+               fail_count = case when $10::bool then 0 else fail_count end,
+               disabled_at = case when $10::bool then null else disabled_at end,
+               disabled_reason = case when $10::bool then null else disabled_reason end,
+               updated_at = now()
+             where id = $1 and deleted_at is null returning ${columns}`,
+            [
+              id,
+              change.name ?? null,
+              change.table_schema ?? null,
+              change.table_name ?? null,
+              change.events === undefined ? null : unique(change.events),
+              change.url ?? null,
+              change.headers === undefined ? null : JSON.stringify(change.headers),
+              change.secret !== undefined,
+              change.secret ?? null,
+              change.active ?? null
+            ]
+          )
+          yield* sql.unsafe(tellSql, [String(id)])
+          return changed
+        })
+
+      const update = Effect.fn("Webhooks.update")(function* (id: WebhookId, change: WebhookChange) {
+        if (Object.keys(change).length === 0) return yield* find(id)
+        const from = yield* placeOf(id)
+        const to = {
+          table_schema: change.table_schema ?? from.table_schema,
+          table_name: change.table_name ?? from.table_name
+        }
+        if (to.table_schema === from.table_schema && to.table_name === from.table_name) {
+          return (yield* onOwnTables(sql.withTransaction(put(id, change)))) ?? (yield* notThere(id))
+        }
+        const { oid } = yield* watched.find(to.table_schema, to.table_name)
+        const changed = yield* watched.change(
+          Effect.gen(function* () {
+            yield* triggers.lock(oid)
+            const changed = yield* put(id, change)
+            yield* triggers.arrange(oid)
+            return changed
+          })
+        )
+        if (from.oid !== null) yield* triggers.settle(from.oid)
+        return changed ?? (yield* notThere(id))
+      })
+
+      const remove = Effect.fn("Webhooks.remove")(function* (id: WebhookId) {
+        const { oid } = yield* placeOf(id)
+        const gone = yield* onOwnTables(
+          sql.unsafe(
+            `with gone as (
+               update svc.webhooks set deleted_at = now(), active = false, secret = null, headers = '{}', url = ''
+               where id = $1 and deleted_at is null returning id)
+             select pg_notify('svc_webhooks', id::text) from gone`,
+            [id]
+          )
+        )
+        if (gone.length === 0) return yield* notThere(id)
+        if (oid !== null) yield* triggers.settle(oid)
+      })
+
+      return Webhooks.of({ list, find, create, update, remove })
+    })
+  )
+}
+
+const unique = (events: ReadonlyArray<string>) => Array.from(new Set(events))

@@ -16,7 +16,7 @@ import { RealtimeApi } from "./api/Realtime.ts"
 import { StatusApi } from "./api/Status.ts"
 import { ClientStorageApi, StorageApi, StorageObjectsApi, StorageUploadsApi } from "./api/Storage.ts"
 import { ClientWebhooksApi, WebhooksApi } from "./api/Webhooks.ts"
-import { RequestErrors } from "./middleware/RequestErrors.ts"
+import { RequestErrors } from "./front/RequestErrors.ts"
 
 /** Everything served through HttpApi. The row path is served on the router itself; http/OpenApi.ts joins both. */
 export class Api extends HttpApi.make("svc")

@@ -33,15 +33,15 @@ import {
   StorageUploadsHandlers
 } from "./handlers/Storage.ts"
 import { ClientWebhooksHandlers, WebhooksHandlers } from "./handlers/Webhooks.ts"
-import { Entrance } from "./Entrance.ts"
-import { layerAnybody, layerManagement, layerServiceRole } from "./middleware/Access.ts"
-import { ClientGate } from "./middleware/ClientGate.ts"
-import { Front } from "./middleware/Front.ts"
-import { layerRequestErrors } from "./middleware/RequestErrors.ts"
-import { layerUtf8Bodies } from "./middleware/Utf8Bodies.ts"
-import { layerVisits } from "./middleware/Visits.ts"
+import { Entrance } from "./access/Entrance.ts"
+import { layerAnybody, layerManagement, layerServiceRole } from "./access/Access.ts"
+import { ClientGate } from "./access/ClientGate.ts"
+import { Front } from "./front/Front.ts"
+import { layerRequestErrors } from "./front/RequestErrors.ts"
+import { layerUtf8Bodies } from "./front/Utf8Bodies.ts"
+import { layerVisits } from "./access/Visits.ts"
 import { DocsRoutes, methodsOf } from "./OpenApi.ts"
-import { RealtimeGate } from "./RealtimeGate.ts"
+import { RealtimeGate } from "./access/RealtimeGate.ts"
 
 const ApiRoutes = HttpApiBuilder.layer(Api).pipe(
   Layer.provide([

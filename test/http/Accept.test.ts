@@ -1,7 +1,7 @@
 import { Result } from "effect"
 import * as fc from "fast-check"
 import { assert, describe, it } from "vitest"
-import { accepted, asJson } from "../../src/http/Accept.ts"
+import { accepted, asJson } from "../../src/http/rows/Accept.ts"
 
 const chosen = (header: string, plans = false) => {
   const result = accepted(header, plans)

@@ -1,6 +1,6 @@
 import { assert, it } from "vitest"
-import { parseRange } from "../../src/http/ByteRange.ts"
-import { prefersAsync } from "../../src/http/Prefer.ts"
+import { parseRange } from "../../src/http/wire/ByteRange.ts"
+import { prefersAsync } from "../../src/http/rows/Prefer.ts"
 
 it.each([
   ["bytes=0-0", 10, { first: 0, last: 0 }],

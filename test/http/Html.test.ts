@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { html, nameText, webLink } from "../../src/http/Html.ts"
+import { html, nameText, webLink } from "../../src/http/pages/Html.ts"
 
 describe("html", () => {
   it("escapes texts, not pieces", () => {

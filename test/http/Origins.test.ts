@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { isOurs, isSecure, ownAddress, refuseCrossSite } from "../../src/http/Origins.ts"
+import { isOurs, isSecure, ownAddress, refuseCrossSite } from "../../src/http/access/Origins.ts"
 
 const none = { publicUrl: undefined, dashboardUrl: "https://dash.example/app" }
 const request = (method: string, headers: Record<string, string>) => ({ method, headers: headers as never })

@@ -2,7 +2,7 @@ import { Result } from "effect"
 import * as fc from "fast-check"
 import { assert, describe, it } from "vitest"
 import { type Preferences } from "../../src/domain/rows/Preferences.ts"
-import { type Doing, noPreferences, parsePreferences, preferenceApplied } from "../../src/http/Prefer.ts"
+import { type Doing, noPreferences, parsePreferences, preferenceApplied } from "../../src/http/rows/Prefer.ts"
 
 const parsed = (header: string): Preferences => Result.getOrThrow(parsePreferences(header))
 const only = (header: string) =>

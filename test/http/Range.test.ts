@@ -1,6 +1,6 @@
 import * as fc from "fast-check"
 import { assert, describe, it } from "vitest"
-import { contentRange, rangeStatus, rowRange } from "../../src/http/Range.ts"
+import { contentRange, rangeStatus, rowRange } from "../../src/http/rows/Range.ts"
 
 describe("Range", () => {
   it.each<[header: string | undefined, range: object | undefined]>([

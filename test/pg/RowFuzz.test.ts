@@ -8,7 +8,7 @@ import { Db } from "../../src/services/ports/Db.ts"
 import { Functions } from "../../src/services/rows/Functions.ts"
 import { Rows } from "../../src/services/rows/Rows.ts"
 import { layerDatabase, live } from "../support/database.ts"
-import { noPreferences } from "../../src/http/Prefer.ts"
+import { noPreferences } from "../../src/http/rows/Prefer.ts"
 import { asJson, rpcText, service } from "../support/requests.ts"
 
 const columns = ["id", "t", "n", "ts", "j", "jb", "a", "r", "e", "d", "b", "p", "q\"u'o\\t,e", "日本 (x)"]

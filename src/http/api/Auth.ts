@@ -16,8 +16,8 @@ import {
 import { MfaStatus } from "../../domain/identity/MfaStatus.ts"
 import { SessionListRecord, SessionRecord } from "../../domain/identity/SessionRecord.ts"
 import { isPlain } from "../../domain/text/StorableText.ts"
-import { Utf8Bodies } from "../middleware/Utf8Bodies.ts"
-import { Visits } from "../middleware/Visits.ts"
+import { Utf8Bodies } from "../front/Utf8Bodies.ts"
+import { Visits } from "../access/Visits.ts"
 
 const error = [
   InvalidRequest,

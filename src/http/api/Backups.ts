@@ -13,8 +13,8 @@ import {
   Unavailable,
   Unprocessable
 } from "../../domain/errors.ts"
-import { Management } from "../middleware/Access.ts"
-import { Utf8Bodies } from "../middleware/Utf8Bodies.ts"
+import { Management } from "../access/Access.ts"
+import { Utf8Bodies } from "../front/Utf8Bodies.ts"
 
 const params = { id: BackupId }
 /** What the object store may say. */

@@ -8,8 +8,8 @@ import {
   NewConnection
 } from "../../domain/connections/Connection.ts"
 import { Conflict, NotFound, Unavailable } from "../../domain/errors.ts"
-import { Management } from "../middleware/Access.ts"
-import { Utf8Bodies } from "../middleware/Utf8Bodies.ts"
+import { Management } from "../access/Access.ts"
+import { Utf8Bodies } from "../front/Utf8Bodies.ts"
 
 const params = { id: ConnectionId }
 

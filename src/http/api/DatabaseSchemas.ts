@@ -3,7 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { DatabaseSchema } from "../../domain/schema/DatabaseSchema.ts"
 import { Conflict, InvalidRequest, NotFound, Unavailable } from "../../domain/errors.ts"
 import { branchHeaders } from "./BranchHeaders.ts"
-import { ServiceRole } from "../middleware/Access.ts"
+import { ServiceRole } from "../access/Access.ts"
 
 /** Tables, views, functions and policies of the exposed schemas (spec: management reads of the client API). */
 export class DatabaseSchemasApi extends HttpApiGroup.make("databaseSchemas")

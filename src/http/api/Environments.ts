@@ -10,8 +10,8 @@ import {
   NotFound,
   Unavailable
 } from "../../domain/errors.ts"
-import { Management } from "../middleware/Access.ts"
-import { Utf8Bodies } from "../middleware/Utf8Bodies.ts"
+import { Management } from "../access/Access.ts"
+import { Utf8Bodies } from "../front/Utf8Bodies.ts"
 
 const ofProject = "/api/projects/:projectId/environments"
 const inProject = { projectId: Schema.String }

@@ -1,5 +1,5 @@
 import { HttpApiSchema } from "effect/http-api"
-import { ErrorBody } from "../ErrorBody.ts"
+import { ErrorBody } from "../front/ErrorBody.ts"
 
 const ofStatus = (status: number) => ErrorBody.pipe(HttpApiSchema.status(status))
 

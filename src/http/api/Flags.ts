@@ -5,9 +5,9 @@ import { FlagEnvironment } from "../../domain/flags/Environment.ts"
 import { FlagStatus } from "../../domain/flags/Evaluation.ts"
 import { FlagSegment, FlagSegmentChange, NewFlagSegment } from "../../domain/flags/Segment.ts"
 import { Conflict, InvalidRequest, NotFound, PreconditionFailed, Unavailable } from "../../domain/errors.ts"
-import { Anybody, Management } from "../middleware/Access.ts"
-import { Utf8Bodies } from "../middleware/Utf8Bodies.ts"
-import { IfMatch, IfNoneMatch, Tagged } from "../Preconditions.ts"
+import { Anybody, Management } from "../access/Access.ts"
+import { Utf8Bodies } from "../front/Utf8Bodies.ts"
+import { IfMatch, IfNoneMatch, Tagged } from "../wire/Preconditions.ts"
 
 /** Any text: what can't be a key is not found. */
 const params = { key: Schema.String }

@@ -17,8 +17,8 @@ import {
   NewUserMapping,
   UserMapping
 } from "../../domain/foreign/ForeignData.ts"
-import { Management } from "../middleware/Access.ts"
-import { Utf8Bodies } from "../middleware/Utf8Bodies.ts"
+import { Management } from "../access/Access.ts"
+import { Utf8Bodies } from "../front/Utf8Bodies.ts"
 
 const error = [InvalidRequest, Forbidden, NotFound, Conflict, BadGateway, GatewayTimeout, Unavailable] as const
 

@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { BadGateway, GatewayTimeout, InvalidRequest, Unavailable } from "../../domain/errors.ts"
 import { IdentityRecord } from "../../domain/identity/SessionRecord.ts"
-import { ServiceRole } from "../middleware/Access.ts"
+import { ServiceRole } from "../access/Access.ts"
 
 const Text = Schema.String.check(Schema.isBetweenLength(1, 1000), Schema.isPattern(/^[^\p{Cc}]+$/u))
 

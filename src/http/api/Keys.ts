@@ -2,8 +2,8 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { ApiKey, KeyId, KeyType, Label, RateLimit } from "../../domain/access/ApiKey.ts"
 import { NotFound, Unavailable } from "../../domain/errors.ts"
-import { Management, ServiceRole } from "../middleware/Access.ts"
-import { Utf8Bodies } from "../middleware/Utf8Bodies.ts"
+import { Management, ServiceRole } from "../access/Access.ts"
+import { Utf8Bodies } from "../front/Utf8Bodies.ts"
 
 const params = { id: KeyId }
 

@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Conflict, Forbidden, InvalidRequest, NotFound, Unavailable, Unprocessable } from "../../domain/errors.ts"
 import { MigrationRun, MigrationStatus, MigrationText } from "../../domain/migrations/Migration.ts"
-import { Management } from "../middleware/Access.ts"
+import { Management } from "../access/Access.ts"
 
 const refused = [Conflict, Forbidden, Unprocessable, Unavailable] as const
 

@@ -14,9 +14,9 @@ import {
 import { JsonObject } from "../../domain/text/JsonObject.ts"
 import { longestChallenge } from "../../domain/oauth2/OAuth2.ts"
 import { isPlain } from "../../domain/text/StorableText.ts"
-import { Anybody, Management } from "../middleware/Access.ts"
-import { Utf8Bodies } from "../middleware/Utf8Bodies.ts"
-import { Visits } from "../middleware/Visits.ts"
+import { Anybody, Management } from "../access/Access.ts"
+import { Utf8Bodies } from "../front/Utf8Bodies.ts"
+import { Visits } from "../access/Visits.ts"
 
 const trouble = [Unavailable, BadGateway, GatewayTimeout] as const
 const challengeTrouble = [InvalidRequest, StepUpRequired, Forbidden, NotFound, Gone, ...trouble] as const

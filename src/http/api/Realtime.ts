@@ -5,8 +5,8 @@ import { RealtimeEvent, RealtimeGap } from "../../domain/realtime/Event.ts"
 import { RealtimeStatus } from "../../domain/realtime/Status.ts"
 import { RealtimeSubscription, RealtimeTable } from "../../domain/realtime/Subscription.ts"
 import { isStorable } from "../../domain/text/StorableText.ts"
-import { Management } from "../middleware/Access.ts"
-import { Utf8Bodies } from "../middleware/Utf8Bodies.ts"
+import { Management } from "../access/Access.ts"
+import { Utf8Bodies } from "../front/Utf8Bodies.ts"
 import { clientErrors } from "./Errors.ts"
 
 const Name = Schema.NonEmptyString.check(Schema.isMaxLength(1000), isStorable)

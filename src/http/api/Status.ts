@@ -1,7 +1,7 @@
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Unavailable } from "../../domain/errors.ts"
 import { ServiceStatus } from "../../domain/ServiceStatus.ts"
-import { ServiceRole } from "../middleware/Access.ts"
+import { ServiceRole } from "../access/Access.ts"
 
 /** How the service is (spec: management reads of the client API). */
 export class StatusApi extends HttpApiGroup.make("status")

@@ -24,8 +24,8 @@ import {
 import { BucketPolicy } from "../../domain/storage/Policy.ts"
 import { isStorable } from "../../domain/text/StorableText.ts"
 import { CompletedParts, PartNumber, UploadedPart, UploadId } from "../../domain/storage/Upload.ts"
-import { Management, ServiceRole } from "../middleware/Access.ts"
-import { Utf8Bodies } from "../middleware/Utf8Bodies.ts"
+import { Management, ServiceRole } from "../access/Access.ts"
+import { Utf8Bodies } from "../front/Utf8Bodies.ts"
 
 /** What every call can fail with: the store has its own opinion on anything. */
 const error = [InvalidRequest, Forbidden, NotFound, Conflict, BadGateway, Unavailable, GatewayTimeout] as const

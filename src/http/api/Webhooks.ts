@@ -9,8 +9,8 @@ import {
   WebhookId,
   WebhookLog
 } from "../../domain/webhooks/Webhook.ts"
-import { Management, ServiceRole } from "../middleware/Access.ts"
-import { Utf8Bodies } from "../middleware/Utf8Bodies.ts"
+import { Management, ServiceRole } from "../access/Access.ts"
+import { Utf8Bodies } from "../front/Utf8Bodies.ts"
 
 const params = { id: WebhookId }
 const BigId = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }))

@@ -7,8 +7,8 @@ import { type Done, Mfa } from "../../services/identity/Mfa.ts"
 import { Sessions } from "../../services/identity/Sessions.ts"
 import { SignIn } from "../../services/identity/SignIn.ts"
 import { Api } from "../Api.ts"
-import { relay, signedIn, signedOut } from "../SessionCookies.ts"
-import { CurrentVisit } from "../Visit.ts"
+import { relay, signedIn, signedOut } from "../access/SessionCookies.ts"
+import { CurrentVisit } from "../access/Visit.ts"
 
 const success = { success: true } as const
 

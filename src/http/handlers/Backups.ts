@@ -5,8 +5,8 @@ import { NotImplemented } from "../../domain/errors.ts"
 import { type BackupSource } from "../../services/backups/Sources.ts"
 import { Backups } from "../../services/backups/Backups.ts"
 import { Api } from "../Api.ts"
-import { parseRange } from "../ByteRange.ts"
-import { prefersAsync } from "../Prefer.ts"
+import { parseRange } from "../wire/ByteRange.ts"
+import { prefersAsync } from "../rows/Prefer.ts"
 
 const noArchive = new NotImplemented({
   error: "The database can't be taken back to a moment: no logs are archived",

@@ -7,12 +7,12 @@ import { IdentitySettings } from "../../services/identity/Settings.ts"
 import { IdP } from "../../services/ports/IdP.ts"
 import { OAuth2Consents, rememberedByDefault } from "../../services/oauth2/Consents.ts"
 import { Sessions, type SignedIn } from "../../services/identity/Sessions.ts"
-import { forBrowsers, sentOn } from "../BrowserAnswer.ts"
-import { consentPage } from "../ConsentPage.ts"
-import { refuseForeignForm } from "../Origins.ts"
-import { challengeIn, decisionIn, formOf, queryFields } from "../PageForms.ts"
-import { leavingPage } from "../Pages.ts"
-import { visitOf } from "../Visit.ts"
+import { forBrowsers, sentOn } from "../pages/BrowserAnswer.ts"
+import { consentPage } from "../pages/ConsentPage.ts"
+import { refuseForeignForm } from "../access/Origins.ts"
+import { challengeIn, decisionIn, formOf, queryFields } from "../pages/Forms.ts"
+import { leavingPage } from "../pages/Pages.ts"
+import { visitOf } from "../access/Visit.ts"
 
 /** `/oauth2/consent`: our own consent screen, for where there is no dashboard (contract: http/api/ConsentPage.ts). */
 export const ConsentPageRoutes = HttpRouter.use(

@@ -4,8 +4,8 @@ import { Branches } from "../../services/branches/Branches.ts"
 import { DatabaseSchemas } from "../../services/schema/DatabaseSchemas.ts"
 import { Db } from "../../services/ports/Db.ts"
 import { Api } from "../Api.ts"
-import { databaseOf } from "../BranchHeader.ts"
-import { jsonAnswer } from "../JsonAnswer.ts"
+import { databaseOf } from "../wire/BranchHeader.ts"
+import { jsonAnswer } from "../wire/JsonAnswer.ts"
 
 export const DatabaseSchemasHandlers = HttpApiBuilder.group(
   Api,

@@ -10,9 +10,9 @@ import { Flags } from "../../services/flags/Flags.ts"
 import { FlagSegments } from "../../services/flags/Segments.ts"
 import { FlagSets } from "../../services/flags/Sets.ts"
 import { Api } from "../Api.ts"
-import { CurrentAuthor } from "../CurrentAuthor.ts"
-import { jsonAnswer } from "../JsonAnswer.ts"
-import { etagOf, expectedOf, unlessKnown } from "../Preconditions.ts"
+import { CurrentAuthor } from "../access/CurrentAuthor.ts"
+import { jsonAnswer } from "../wire/JsonAnswer.ts"
+import { etagOf, expectedOf, unlessKnown } from "../wire/Preconditions.ts"
 
 const success = { success: true as const }
 /** Entries of a page, unless it says otherwise. */

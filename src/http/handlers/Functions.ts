@@ -7,9 +7,9 @@ import { Db } from "../../services/ports/Db.ts"
 import { Functions } from "../../services/rows/Functions.ts"
 import { RowMethods } from "../../services/rows/Methods.ts"
 import { RowSettings } from "../../services/rows/Settings.ts"
-import { rowAsking } from "../RowAsk.ts"
-import { callBody } from "../RowBody.ts"
-import { allowResponse, callResponse } from "../RowsResponse.ts"
+import { rowAsking } from "../rows/Ask.ts"
+import { callBody } from "../rows/Body.ts"
+import { allowResponse, callResponse } from "../rows/Response.ts"
 
 const path = "/v1/db/rpc/:function"
 const nothing: CallBody = { _tag: "None" }

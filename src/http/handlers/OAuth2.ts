@@ -9,10 +9,10 @@ import { OAuth2Claims } from "../../services/oauth2/Claims.ts"
 import { type ClientWithSecret, OAuth2Clients } from "../../services/oauth2/Clients.ts"
 import { OAuth2Consents, rememberedByDefault } from "../../services/oauth2/Consents.ts"
 import { Api } from "../Api.ts"
-import { forBrowsers, sentOn } from "../BrowserAnswer.ts"
-import { CurrentEntry } from "../Entrance.ts"
-import { signedOut } from "../SessionCookies.ts"
-import { CurrentVisit } from "../Visit.ts"
+import { forBrowsers, sentOn } from "../pages/BrowserAnswer.ts"
+import { CurrentEntry } from "../access/Entrance.ts"
+import { signedOut } from "../access/SessionCookies.ts"
+import { CurrentVisit } from "../access/Visit.ts"
 
 const success = { success: true } as const
 const onward = ({ redirectTo }: Onward) => ({ redirect_to: redirectTo })

@@ -13,9 +13,9 @@ import {
 } from "../../domain/flags/Ofrep.ts"
 import { FlagEngine } from "../../services/ports/FlagEngine.ts"
 import { FlagSettings } from "../../services/flags/Settings.ts"
-import { bodyBytes, bodyLimit } from "../Body.ts"
-import { CurrentCaller, noGate } from "../Caller.ts"
-import { lastSegment } from "../Paths.ts"
+import { bodyBytes, bodyLimit } from "../wire/Body.ts"
+import { CurrentCaller, noGate } from "../access/Caller.ts"
+import { lastSegment } from "../wire/Paths.ts"
 
 const path = "/ofrep/v1/evaluate/flags"
 

@@ -3,7 +3,7 @@ import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Socket } from "effect/socket"
 import { InvalidRequest } from "../../domain/errors.ts"
 import { Realtime } from "../../services/realtime/Realtime.ts"
-import { RealtimeGate } from "../RealtimeGate.ts"
+import { RealtimeGate } from "../access/RealtimeGate.ts"
 
 /** RFC 6455 7.4.1, and what a revoked key is told. */
 const goingAway = new Socket.CloseEvent(1001, "The service is shutting down")

@@ -5,9 +5,9 @@ import { Db } from "../../services/ports/Db.ts"
 import { RowMethods } from "../../services/rows/Methods.ts"
 import { Rows } from "../../services/rows/Rows.ts"
 import { RowSettings } from "../../services/rows/Settings.ts"
-import { rowAsking } from "../RowAsk.ts"
-import { rowBody } from "../RowBody.ts"
-import { allowResponse, readResponse, writeResponse } from "../RowsResponse.ts"
+import { rowAsking } from "../rows/Ask.ts"
+import { rowBody } from "../rows/Body.ts"
+import { allowResponse, readResponse, writeResponse } from "../rows/Response.ts"
 
 const path = "/v1/db/:table"
 

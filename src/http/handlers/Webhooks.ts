@@ -3,7 +3,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { WebhookAttempts } from "../../services/webhooks/Attempts.ts"
 import { Webhooks } from "../../services/webhooks/Webhooks.ts"
 import { Api } from "../Api.ts"
-import { jsonAnswer } from "../JsonAnswer.ts"
+import { jsonAnswer } from "../wire/JsonAnswer.ts"
 
 export const WebhooksHandlers = HttpApiBuilder.group(
   Api,

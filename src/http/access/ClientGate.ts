@@ -1,0 +1,71 @@
+import { Clock, Context, Effect, Layer } from "effect"
+import { type ClientError, TooManyRequests } from "../../domain/errors.ts"
+import { Keys, type LiveKey } from "../../services/access/Keys.ts"
+import { monotonicMillis, RateLimits } from "../../services/access/RateLimits.ts"
+import { Tokens } from "../../services/access/Tokens.ts"
+import { type Caller } from "./Caller.ts"
+import { apiKeyOf, bearerOf, type Headers } from "./Credentials.ts"
+
+/** What the two rate limit headers say; -1 for unlimited, and for callers we don't know. */
+export interface Quota {
+  limit: number
+  remaining: number
+  /** Seconds until a refused caller may come again; 0 when it was not refused. */
+  reset: number
+}
+
+/** Lets `/v1` and `/ofrep` requests in: API key, rate limit, then the JWT if there is one (spec: Authentication). */
+export class ClientGate extends Context.Service<
+  ClientGate,
+  {
+    /** Fills in `quota` as far as it gets, whether it lets the caller in or not. */
+    readonly enter: (headers: Headers, quota: Quota) => Effect.Effect<Caller, ClientError>
+  }
+>()("svc/http/ClientGate") {
+  static readonly layer = Layer.effect(
+    ClientGate,
+    Effect.gen(function* () {
+      const keys = yield* Keys
+      const limits = yield* RateLimits
+      const tokens = yield* Tokens
+      const clock = yield* Clock.Clock
+
+      const limited = (key: LiveKey, quota: Quota): TooManyRequests | undefined => {
+        if (key.rateLimit === null) return undefined
+        const taken = limits.takeAt(key.id, key.rateLimit, monotonicMillis(clock))
+        quota.limit = key.rateLimit
+        quota.remaining = taken.remaining
+        if (taken.allowed) return undefined
+        quota.reset = taken.resetSeconds
+        return new TooManyRequests({
+          error: `This key may make ${key.rateLimit} requests a minute; try again in ${taken.resetSeconds} s`,
+          retry_after: taken.resetSeconds
+        })
+      }
+
+      const anonymous: Record<LiveKey["type"], Caller> = {
+        anon: { keyType: "anon", actor: { role: "anon", claims: "", sub: "" } },
+        service_role: { keyType: "service_role", actor: { role: "service_role", claims: "", sub: "" } }
+      }
+
+      const callerOf = (key: LiveKey, rawKey: string, token: string | undefined) => {
+        // supabase-js sends the key as the token while nobody is signed in.
+        if (token === undefined || token === rawKey) return Effect.succeed(anonymous[key.type])
+        return Effect.map(tokens.verify(token), ({ claims, sub }): Caller => ({
+          keyType: key.type,
+          actor: { role: key.type === "anon" ? "authenticated" : "service_role", claims, sub }
+        }))
+      }
+
+      const enter = (headers: Headers, quota: Quota) =>
+        Effect.flatMap(apiKeyOf(headers), (given) =>
+          Effect.flatMap(keys.verify(given), (key): Effect.Effect<Caller, ClientError> => {
+            const refused = limited(key, quota)
+            return refused === undefined ? callerOf(key, given, bearerOf(headers)) : Effect.fail(refused)
+          })
+        )
+
+      return ClientGate.of({ enter })
+    })
+  )
+}

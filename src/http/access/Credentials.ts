@@ -1,0 +1,27 @@
+import { Effect } from "effect"
+import { InvalidRequest } from "../../domain/errors.ts"
+
+export type Headers = Readonly<Record<string, string | undefined>>
+
+/** The API key of a request: header `apikey`, or `x-api-key`, its alias. "" when there is none. */
+export const apiKeyOf = (headers: Headers): Effect.Effect<string, InvalidRequest> => {
+  const [key, alias] = [headers["apikey"], headers["x-api-key"]]
+  return key !== undefined && alias !== undefined && key !== alias
+    ? Effect.fail(
+        new InvalidRequest({ error: "apikey and x-api-key are both sent and differ", code: "AMBIGUOUS_API_KEY" })
+      )
+    : Effect.succeed(key ?? alias ?? "")
+}
+
+/** The token of an `Authorization: Bearer …` header (RFC 6750); undefined for other schemes. */
+export const bearerOf = ({ authorization }: Headers) => {
+  const match = authorization === undefined ? null : /^bearer +(.+)$/i.exec(authorization)
+  return match?.[1]?.trim()
+}
+
+/** For clients that can only send a bearer token, such as those of OFREP: without an API key, the token is it. */
+export const withBearerKey = (headers: Headers): Headers => {
+  const token = bearerOf(headers)
+  if (token === undefined || headers["apikey"] !== undefined || headers["x-api-key"] !== undefined) return headers
+  return { ...headers, apikey: token }
+}

@@ -1,0 +1,172 @@
+import { type Cause, Effect, Exit } from "effect"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { randomUUID } from "node:crypto"
+import { type IncomingMessage } from "node:http"
+import { type ClientError, InvalidRequest, NotFound, PayloadTooLarge } from "../../domain/errors.ts"
+import { url } from "../../domain/Settings.ts"
+import { type Caller, CurrentCaller } from "../access/Caller.ts"
+import { hasChosenStatus } from "./ChosenStatus.ts"
+import { withBearerKey } from "../access/Credentials.ts"
+import { Entrance } from "../access/Entrance.ts"
+import { hasSessionCookie } from "../access/SessionCookies.ts"
+import { ClientGate, type Quota } from "../access/ClientGate.ts"
+import { corsHeaders, preflight } from "./Cors.ts"
+import { completed, errorResponse, frameworkFailure, knownFailure, withErrorDetails } from "./ErrorBodies.ts"
+
+type Response = HttpServerResponse.HttpServerResponse
+
+/** Longest URL in characters; longer ones are 414. */
+const maxUrlLength = 16 * 1024
+
+const bySession: Caller = { keyType: "anon", actor: { role: "authenticated", claims: "", sub: "" } }
+
+const pathOf = (url: string) => {
+  const query = url.indexOf("?")
+  return query < 0 ? url : url.slice(0, query)
+}
+
+/** A caller's own request id is kept when it is harmless in a log line. */
+const requestIdOf = (given: string | undefined) =>
+  given !== undefined && /^[\w.-]{1,64}$/.test(given) ? given : randomUUID()
+
+/**
+ * The one door every request comes through, framework answers included: request id, URL length, CORS, the gate of
+ * `/v1` and `/ofrep`, and the error body of whatever fails behind it.
+ *
+ * `methodsOf` gives the methods a path knows, so that a wrong one is 405 and not 404.
+ */
+export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
+  HttpRouter.middleware(
+    Effect.gen(function* () {
+      const gate = yield* ClientGate
+      const entrance = yield* Entrance
+      const dashboard = (yield* url("DASHBOARD_URL"))?.origin
+
+      /** Flags are evaluated for sessions too. */
+      const enterRemote = (request: HttpServerRequest.HttpServerRequest, quota: Quota) => {
+        const headers = withBearerKey(request.headers)
+        return headers["apikey"] !== undefined ||
+          headers["x-api-key"] !== undefined ||
+          !hasSessionCookie(headers["cookie"])
+          ? gate.enter(headers, quota)
+          : Effect.as(entrance.anybody(request), bySession)
+      }
+
+      const failed = (
+        cause: Cause.Cause<unknown>,
+        method: string,
+        path: string,
+        requestId: string
+      ): Effect.Effect<Response> => {
+        const known = knownFailure(cause)
+        if (known !== undefined) return Effect.succeed(errorResponse(known, requestId))
+        const framework = frameworkFailure(cause)
+        if (framework === "route") return Effect.succeed(noRoute(methodsOf(path), method, path, requestId))
+        if (framework !== undefined) {
+          const error: ClientError =
+            framework === "size"
+              ? new PayloadTooLarge({ error: "The body is too large" })
+              : new InvalidRequest({ error: "The request can't be read" })
+          return Effect.succeed(errorResponse(error, requestId))
+        }
+        return Effect.as(
+          Effect.logError(`Request ${requestId} failed: ${method} ${path}`, cause),
+          completed(HttpServerResponse.empty({ status: 500 }), requestId)
+        )
+      }
+
+      return (app: Effect.Effect<Response, unknown, HttpServerRequest.HttpServerRequest>) =>
+        Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+          const path = pathOf(request.url)
+          const requestId = requestIdOf(request.headers["x-request-id"])
+          const cors = corsHeaders(path, request.headers["origin"], dashboard)
+          const remote = path.startsWith("/ofrep/")
+          const client = remote || path === "/v1" || path.startsWith("/v1/")
+          const quota: Quota = { limit: -1, remaining: -1, reset: 0 }
+          const run = client
+            ? Effect.flatMap(remote ? enterRemote(request, quota) : gate.enter(request.headers, quota), (caller) =>
+                Effect.provideService(app, CurrentCaller, caller)
+              )
+            : app
+          const headers = (response: Response) =>
+            HttpServerResponse.setHeaders(response, {
+              "x-request-id": requestId,
+              ...cors,
+              ...(client ? quotaHeaders(quota) : undefined)
+            })
+
+          const asked = preflight(request, cors)
+          if (asked !== undefined) return Effect.succeed(headers(asked))
+          if (lacksHost(request)) return Effect.succeed(headers(noHost(requestId)))
+          if (request.url.length > maxUrlLength) return Effect.succeed(headers(urlTooLong(requestId)))
+          return Effect.matchCauseEffect(run, {
+            onSuccess: (response) =>
+              Effect.succeed(
+                headers(
+                  response.status < 400 || remote || hasChosenStatus(response)
+                    ? response
+                    : completed(response, requestId)
+                )
+              ),
+            onFailure: (cause) =>
+              Exit.hasInterrupts(Exit.failCause(cause))
+                ? Effect.failCause(cause)
+                : Effect.map(failed(cause, request.method, path, requestId), (response) =>
+                    headers(remote ? withErrorDetails(response) : response)
+                  )
+          })
+        })
+    }),
+    { global: true }
+  )
+
+const quotaHeaders = (quota: Quota): Record<string, string> => {
+  const headers: Record<string, string> = {
+    "x-ratelimit-limit": String(quota.limit),
+    "x-ratelimit-remaining": String(quota.remaining)
+  }
+  if (quota.reset > 0) headers["x-ratelimit-reset"] = String(quota.reset)
+  return headers
+}
+
+/** RFC 9112 3.2: a request of HTTP/1.1 says which host it means. */
+const lacksHost = (request: HttpServerRequest.HttpServerRequest) =>
+  request.headers["host"] === undefined && (request.source as Partial<IncomingMessage>).httpVersion === "1.1"
+
+const noHost = (requestId: string) =>
+  errorResponse(new InvalidRequest({ error: "The request has no Host header", code: "INVALID_HTTP" }), requestId)
+
+const urlTooLong = (requestId: string) =>
+  HttpServerResponse.setStatus(
+    errorResponse(
+      new InvalidRequest({ error: `The URL is longer than ${maxUrlLength} characters`, code: "URI_TOO_LONG" }),
+      requestId
+    ),
+    414
+  )
+
+const noRoute = (methods: ReadonlyArray<string>, method: string, path: string, requestId: string) => {
+  const rows = path.startsWith("/v1/db/")
+  if (methods.length === 0) {
+    const unknown = rows
+      ? new NotFound({ error: "Invalid path specified in request URL", code: "PGRST125" })
+      : new NotFound({ error: `There is no route ${path.slice(0, 200)}` })
+    return errorResponse(unknown, requestId)
+  }
+  // The router does not know a path that it can't decode.
+  if (methods.includes(method) && method !== "OPTIONS") {
+    return errorResponse(new InvalidRequest({ error: "The URL is not valid percent-encoded UTF-8" }), requestId)
+  }
+  const allow = methods.join(", ")
+  if (method === "OPTIONS") return HttpServerResponse.empty({ status: 204, headers: { allow } })
+  const refused = errorResponse(
+    rows
+      ? new InvalidRequest({ error: `Unsupported HTTP method: ${method}`, code: "PGRST117" })
+      : new InvalidRequest({
+          error: `${path.slice(0, 200)} knows ${allow}, not ${method}`,
+          code: "METHOD_NOT_ALLOWED"
+        }),
+    requestId
+  )
+  return HttpServerResponse.setHeader(HttpServerResponse.setStatus(refused, 405), "allow", allow)
+}

@@ -1,0 +1,114 @@
+import { type HttpServerResponse } from "effect/http"
+import { type ConsentRequest } from "../../domain/oauth2/OAuth2.ts"
+import { type Html, html, nameText, page, webLink } from "./Html.ts"
+import { proven } from "./Pages.ts"
+
+/** Scopes of OpenID Connect Core 5.4 and 11 in words; others are shown as they are. */
+const words: Readonly<Record<string, string>> = {
+  openid: "Know who you are",
+  profile: "See your name and the rest of your profile",
+  email: "See your e-mail address",
+  address: "See your postal address",
+  phone: "See your phone number",
+  offline: "Keep access while you are away",
+  offline_access: "Keep access while you are away"
+}
+
+const scopeText = (scope: string): Html =>
+  Object.hasOwn(words, scope)
+    ? html`<span
+        >${words[scope]}<small><bdi>${nameText(scope)}</bdi></small></span
+      >`
+    : html`<span><bdi>${nameText(scope, 200)}</bdi></span>`
+
+/** Without `openid` the client would not learn who signed in: it is asked for with the rest, or denied with it. */
+const scopeField = (scope: string): Html =>
+  scope === "openid"
+    ? html`<div class="fixed"><input type="checkbox" checked disabled aria-label="openid" />${scopeText(scope)}</div>
+        <input type="hidden" name="grant_scope" value="openid" />`
+    : html`<label><input type="checkbox" name="grant_scope" value="${scope}" checked />${scopeText(scope)}</label>`
+
+/** Where the browser will be sent with the answer: that can't be lied about, a name can. */
+const destination = ({ client, requestUrl }: ConsentRequest) => {
+  const asked = URL.canParse(requestUrl) ? new URL(requestUrl).searchParams.get("redirect_uri") : null
+  const uri = asked ?? client.redirect_uris[0] ?? ""
+  if (!URL.canParse(uri)) return undefined
+  const { host, protocol } = new URL(uri)
+  return host === "" ? `${protocol} (an app)` : host
+}
+
+/** A picture that a page of ours may show: from https, or the bytes themselves. */
+const logoOf = (uri: string) =>
+  /^https:\/\//i.test(uri) && URL.canParse(uri)
+    ? new URL(uri).href
+    : /^data:image\/(?:png|jpeg|gif|webp|svg\+xml)[;,]/i.test(uri)
+      ? uri
+      : undefined
+
+const link = (url: string, text: string) => {
+  const href = webLink(url)
+  return href === undefined ? undefined : html`<a href="${href}" rel="noopener noreferrer nofollow">${text}</a>`
+}
+
+export interface ConsentForm {
+  readonly request: ConsentRequest
+  /** Who is signed in, as they know themselves. */
+  readonly account: string
+  /** Proves that the form came from us, to this session. */
+  readonly token: string
+}
+
+/** Asks somebody what a client may. Works without JavaScript; everything a client says of itself is hostile. */
+export const consentPage = ({ account, request, token }: ConsentForm): HttpServerResponse.HttpServerResponse => {
+  const { client } = request
+  const name = nameText(client.client_name) || nameText(client.client_id)
+  const logo = logoOf(client.logo_uri)
+  const host = destination(request)
+  const links = [link(client.tos_uri, "Terms of service"), link(client.policy_uri, "Privacy policy")].filter(
+    (one) => one !== undefined
+  )
+  return page(
+    "Allow access?",
+    html`${
+        logo === undefined
+          ? undefined
+          : html`<img class="logo" src="${logo}" alt="" width="64" height="64" referrerpolicy="no-referrer" /> `
+      }
+      <h1><bdi>${name}</bdi> asks for access to your account</h1>
+      <p class="soft">You are signed in as <bdi>${nameText(account, 200)}</bdi>.</p>
+      ${proven(
+        "consent",
+        { challenge: request.challenge, token },
+        html`<fieldset>
+            <legend>It may</legend>
+            ${request.requestedScope.length === 0 ? html`<p>Nothing but know that you have signed in.</p>` : request.requestedScope.map(scopeField)}
+          </fieldset>
+          ${
+            request.requestedAudience.length === 0
+              ? undefined
+              : html`<p class="soft">
+                  At:
+                  ${request.requestedAudience.map(
+                    (audience, index) => html`${index === 0 ? "" : ", "}<bdi>${nameText(audience, 200)}</bdi>`
+                  )}
+                </p>`
+          }
+          <label><input type="checkbox" name="remember" value="on" /><span>Do not ask again for 30 days</span></label>
+          <div class="buttons">
+            <button class="main" name="decision" value="allow">Allow</button>
+            <button name="decision" value="deny">Deny</button>
+          </div>`
+      )}
+      <footer>
+        ${
+          host === undefined
+            ? undefined
+            : html`<p>
+                You will be sent to <strong><bdi>${nameText(host, 200)}</bdi></strong
+                >.
+              </p>`
+        }
+        ${links.length === 0 ? undefined : html`<p>${links.map((one, index) => html`${index === 0 ? "" : " · "}${one}`)}</p>`}
+      </footer>`
+  )
+}

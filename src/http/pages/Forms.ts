@@ -1,0 +1,49 @@
+import { Effect } from "effect"
+import { HttpServerRequest } from "effect/http"
+import { InvalidRequest, UnsupportedMediaType } from "../../domain/errors.ts"
+import { longestChallenge } from "../../domain/oauth2/OAuth2.ts"
+import { bodyBytes } from "../wire/Body.ts"
+import { queryOf } from "../wire/Paths.ts"
+
+/** Bytes of a form: a challenge, and scopes. */
+const formLimit = 256 * 1024
+
+/** The fields of a form of a page of ours. */
+export const formOf = (request: HttpServerRequest.HttpServerRequest) => {
+  if (!/^application\/x-www-form-urlencoded *(?:;|$)/i.test(request.headers["content-type"] ?? "")) {
+    return Effect.fail(new UnsupportedMediaType({ error: "The body must be application/x-www-form-urlencoded" }))
+  }
+  return bodyBytes(request, formLimit).pipe(
+    Effect.catchTag("HttpServerError", Effect.die), // answered by the front door
+    Effect.map((bytes) => new URLSearchParams(bytes.toString("utf8")))
+  )
+}
+
+/** The challenge in a form's fields, or in a query. */
+export const challengeIn = (
+  fields: URLSearchParams,
+  name: "consent_challenge" | "logout_challenge"
+): Effect.Effect<string, InvalidRequest> => {
+  const challenge = fields.get(name) ?? ""
+  return challenge.length <= longestChallenge && /^[\x21-\x7e]+$/.test(challenge)
+    ? Effect.succeed(challenge)
+    : Effect.fail(new InvalidRequest({ error: `${name} is missing, or is none` }))
+}
+
+/** The query of the request that is answered. */
+export const queryFields = Effect.map(
+  HttpServerRequest.HttpServerRequest,
+  ({ url }) => new URLSearchParams(queryOf(url))
+)
+
+/** Which button was pressed. */
+export const decisionIn = <const Name extends string>(
+  fields: URLSearchParams,
+  yes: Name,
+  no: Name
+): Effect.Effect<Name, InvalidRequest> => {
+  const given = fields.get("decision")
+  return given === yes || given === no
+    ? Effect.succeed(given as Name)
+    : Effect.fail(new InvalidRequest({ error: `decision must be ${yes} or ${no}` }))
+}

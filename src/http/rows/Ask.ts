@@ -1,0 +1,83 @@
+import { Effect, Result } from "effect"
+import { type HttpServerRequest } from "effect/http"
+import { type ClientError, InvalidRequest } from "../../domain/errors.ts"
+import { type Preferences } from "../../domain/rows/Preferences.ts"
+import { queryPairs } from "../../domain/sql/Names.ts"
+import { type Branches } from "../../services/branches/Branches.ts"
+import { type Database, type Db } from "../../services/ports/Db.ts"
+import { type RowRequest } from "../../services/rows/Rows.ts"
+import { type RowSettings } from "../../services/rows/Settings.ts"
+import { accepted } from "./Accept.ts"
+import { branchHeader, branchOf } from "../wire/BranchHeader.ts"
+import { CurrentCaller, noGate } from "../access/Caller.ts"
+import { lastSegment, queryOf } from "../wire/Paths.ts"
+import { noPreferences, parsePreferences } from "./Prefer.ts"
+import { choosesProfile, profileOf } from "./Profile.ts"
+import { rowRange } from "./Range.ts"
+import { contextOf } from "./RequestContext.ts"
+
+/** What a request on `/v1/db` says beside its body. `table` is the name in its path, a function's for calls. */
+export interface RowAsk extends RowRequest {
+  /** As they were asked for, as far as they are heard; those of the request itself may be more. */
+  readonly stated: Preferences
+  readonly contentType: string
+  /** To be told as `Content-Profile`: the schema, where there was a choice. */
+  readonly profile: string | undefined
+}
+
+export interface RowAsking {
+  readonly db: Db["Service"]
+  readonly branches: Branches["Service"]
+  readonly settings: RowSettings["Service"]
+}
+
+const broken = () => new InvalidRequest({ error: "The URL is not valid percent-encoded UTF-8" })
+
+/** Reads requests: what the headers don't say costs nothing. */
+export const rowAsking = ({ branches, db, settings }: RowAsking) => {
+  const { plans, schemas, txEnd } = settings
+  const overridable = txEnd.endsWith("-allow-override")
+  const rollsBack = txEnd.startsWith("rollback")
+  const unsaid: Preferences = rollsBack ? { ...noPreferences, tx: "rollback" } : noPreferences
+  const several = schemas.length > 1
+
+  /** How the transaction ends, whoever said so. */
+  const withEnd = (stated: Preferences): Preferences => {
+    if (stated === noPreferences) return unsaid
+    return rollsBack && stated.tx === undefined ? { ...stated, tx: "rollback" } : stated
+  }
+
+  return (request: HttpServerRequest.HttpServerRequest) =>
+    Effect.withFiber<RowAsk, ClientError>((fiber) => {
+      const caller = fiber.getRef(CurrentCaller)
+      if (caller === undefined) return Effect.fail(noGate)
+      const { headers, method, url } = request
+      const query = queryPairs(queryOf(url))
+      const table = lastSegment(url)
+      if (query === undefined || table === undefined) return Effect.fail(broken())
+      const schema = profileOf(request, schemas)
+      if (Result.isFailure(schema)) return Effect.fail(schema.failure)
+      const preferences = parsePreferences(headers["prefer"])
+      if (Result.isFailure(preferences)) return Effect.fail(preferences.failure)
+      const form = accepted(headers["accept"], plans)
+      if (Result.isFailure(form)) return Effect.fail(form.failure)
+      const { success } = preferences
+      const stated = overridable || success.tx === undefined ? success : { ...success, tx: undefined }
+      const on = (database: Database): RowAsk => ({
+        database,
+        actor: caller.actor,
+        schema: schema.success,
+        table,
+        query,
+        preferences: withEnd(stated),
+        range: method === "GET" ? rowRange(headers["range"]) : undefined,
+        form: form.success.form,
+        context: contextOf(request),
+        stated,
+        contentType: form.success.contentType,
+        profile: several || choosesProfile(request) ? schema.success : undefined
+      })
+      const branch = headers[branchHeader]
+      return branch === undefined ? Effect.succeed(on(db.main)) : Effect.map(branchOf(branch, branches), on)
+    })
+}

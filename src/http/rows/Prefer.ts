@@ -1,0 +1,89 @@
+import { Result } from "effect"
+import { InvalidRequest } from "../../domain/errors.ts"
+import { type Preferences } from "../../domain/rows/Preferences.ts"
+
+export const noPreferences: Preferences = {
+  resolution: undefined,
+  missing: undefined,
+  return: undefined,
+  count: undefined,
+  tx: undefined,
+  handling: undefined,
+  timezone: undefined,
+  maxAffected: undefined
+}
+
+type Known = Pick<Preferences, "resolution" | "missing" | "return" | "count" | "tx" | "handling">
+
+/** The preferences that have a closed list of values. */
+const known: { readonly [Name in keyof Known]: ReadonlyArray<NonNullable<Known[Name]>> } = {
+  resolution: ["merge-duplicates", "ignore-duplicates"],
+  missing: ["default", "null"],
+  return: ["representation", "minimal", "headers-only"],
+  count: ["exact", "planned", "estimated"],
+  tx: ["commit", "rollback"],
+  handling: ["strict", "lenient"]
+}
+
+const isKnown = (name: string): name is keyof Known => Object.hasOwn(known, name)
+
+/** RFC 7240 2: a name in any case, perhaps a value, perhaps in quotes, perhaps parameters, which nobody asks for here. */
+const preference = /^([\w!#$%&'*+.^`|~-]+)(?:\s*=\s*("[^"]*"|[^\s;"]*))?\s*(?:;.*)?$/s
+const wholeNumber = /^-?\d{1,18}$/
+
+/**
+ * A `Prefer` header, several joined by commas. The first good one of a kind counts; what is not known is ignored, or
+ * with `handling=strict` refused (PGRST122).
+ */
+export const parsePreferences = (header: string | undefined): Result.Result<Preferences, InvalidRequest> => {
+  if (header === undefined) return Result.succeed(noPreferences)
+  const found: { -readonly [Name in keyof Preferences]: Preferences[Name] } = { ...noPreferences }
+  const unknown: Array<string> = []
+  for (const part of header.split(",")) {
+    const text = part.trim()
+    if (text === "") continue
+    const [, rawName = "", rawValue = ""] = preference.exec(text) ?? []
+    const name = rawName.toLowerCase()
+    const value = rawValue.startsWith('"') ? rawValue.slice(1, -1) : rawValue
+    if (name === "timezone") found.timezone ??= value
+    else if (name === "max-affected") {
+      if (wholeNumber.test(value)) found.maxAffected ??= Number(value)
+    } else if (isKnown(name) && (known[name] as ReadonlyArray<string>).includes(value)) {
+      if (found[name] === undefined) Object.assign(found, { [name]: value })
+    } else unknown.push(text)
+  }
+  if (found.handling !== "strict" || unknown.length === 0) return Result.succeed(found)
+  return Result.fail(
+    new InvalidRequest({
+      error: "Invalid preferences given with handling=strict",
+      code: "PGRST122",
+      details: `Invalid preferences: ${unknown.join(", ")}`
+    })
+  )
+}
+
+/** What a request does, as far as it decides which preferences mean something. */
+export type Doing = "read" | "insert" | "upsert" | "update" | "remove" | "call"
+
+/** `Preference-Applied`, in its fixed order; undefined when there is nothing to say. */
+export const preferenceApplied = (preferences: Preferences, doing: Doing): string | undefined => {
+  if (preferences === noPreferences) return undefined
+  const { count, handling, maxAffected, missing, resolution, timezone, tx } = preferences
+  const writes = doing !== "read" && doing !== "call"
+  const counted = doing === "update" || doing === "remove" || doing === "call"
+  const all: ReadonlyArray<readonly [name: string, value: string | number | undefined]> = [
+    ["resolution", doing === "insert" ? resolution : undefined],
+    ["missing", doing === "insert" || doing === "update" ? missing : undefined],
+    ["return", writes ? preferences.return : undefined],
+    ["count", count],
+    ["tx", tx],
+    ["handling", handling],
+    ["timezone", timezone],
+    ["max-affected", counted && handling === "strict" ? maxAffected : undefined]
+  ]
+  const said = all.flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${value}`]))
+  return said.length === 0 ? undefined : said.join(", ")
+}
+
+/** Whether an answer is wanted before the work is done. */
+export const prefersAsync = (header: string | undefined) => /(?:^|,)\s*respond-async\s*(?:$|[,;])/i.test(header ?? "")

@@ -1,0 +1,35 @@
+import { Result } from "effect"
+import { type HttpServerRequest } from "effect/http"
+import { NotAcceptable } from "../../domain/errors.ts"
+
+const writing: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH", "DELETE"])
+
+/** Node reads headers as Latin-1, clients write UTF-8. */
+const wantedOf = ({ headers, method }: HttpServerRequest.HttpServerRequest) => {
+  const text = headers[writing.has(method) ? "content-profile" : "accept-profile"]
+  return text && Buffer.from(text, "latin1").toString("utf8")
+}
+
+/** Whether a schema was chosen, which the answer's `Content-Profile` then tells. */
+export const choosesProfile = (request: HttpServerRequest.HttpServerRequest) =>
+  wantedOf(request) !== undefined && wantedOf(request) !== ""
+
+/**
+ * The schema a request means: `Accept-Profile` for reads, `Content-Profile` for writes and calls, the first exposed
+ * one without. A schema that is not exposed is 406.
+ */
+export const profileOf = (
+  request: HttpServerRequest.HttpServerRequest,
+  schemas: readonly [string, ...ReadonlyArray<string>]
+): Result.Result<string, NotAcceptable> => {
+  const wanted = wantedOf(request)
+  if (wanted === undefined || wanted === "") return Result.succeed(schemas[0])
+  if (schemas.includes(wanted)) return Result.succeed(wanted)
+  return Result.fail(
+    new NotAcceptable({
+      error: `Invalid schema: ${wanted.slice(0, 100)}`,
+      code: "PGRST106",
+      hint: `Only the following schemas are exposed: ${schemas.join(", ")}`
+    })
+  )
+}

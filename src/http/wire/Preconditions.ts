@@ -1,0 +1,52 @@
+import { Effect, Schema } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { InvalidRequest } from "../../domain/errors.ts"
+import { type Expected } from "../../domain/Revision.ts"
+
+/** The header of a write that is only to be done if nobody else has changed the record meanwhile. */
+export const IfMatch = Schema.Struct({ "if-match": Schema.optionalKey(Schema.String) })
+/** The header of a read by who has the record already. */
+export const IfNoneMatch = Schema.Struct({ "if-none-match": Schema.optionalKey(Schema.String) })
+/** What every answer carries that is one record. */
+export const Tagged = Schema.Struct({ etag: Schema.String })
+
+const form = /^(?:W\/)?"[!#-~\u0080-\u00ff]*"$/
+
+/** The entity tags of a header (RFC 9110, 8.8.3); `*` for all, undefined when it is no list of any. */
+const tagsOf = (header: string): ReadonlyArray<string> | "*" | undefined => {
+  if (header.trim() === "*") return "*"
+  const tags = header.split(",").map((tag) => tag.trim())
+  return tags.every((tag) => form.test(tag)) ? tags : undefined
+}
+
+const malformed = (name: string) =>
+  new InvalidRequest({ error: `${name} must be * or ETags as they were answered, such as "42"` })
+
+/** What If-Match asks for; a weak tag matches nothing (13.1.1). */
+export const expectedOf = (headers: typeof IfMatch.Type): Effect.Effect<Expected, InvalidRequest> => {
+  const header = headers["if-match"]
+  if (header === undefined) return Effect.undefined
+  const tags = tagsOf(header)
+  if (tags === undefined) return Effect.fail(malformed("If-Match"))
+  return Effect.succeed(
+    tags === "*" ? tags : tags.map((tag) => (/^"\d{1,15}"$/.test(tag) ? Number(tag.slice(1, -1)) : -1))
+  )
+}
+
+/** A record of that revision, or 304 for who has it. */
+export const unlessKnown = (
+  headers: typeof IfNoneMatch.Type,
+  revision: number,
+  answer: () => HttpServerResponse.HttpServerResponse
+): Effect.Effect<HttpServerResponse.HttpServerResponse, InvalidRequest> => {
+  const header = headers["if-none-match"]
+  if (header === undefined) return Effect.sync(answer)
+  const tags = tagsOf(header)
+  if (tags === undefined) return Effect.fail(malformed("If-None-Match"))
+  const known = tags === "*" || tags.some((tag) => tag.replace(/^W\//, "") === etagOf(revision))
+  return known
+    ? Effect.succeed(HttpServerResponse.empty({ status: 304, headers: { etag: etagOf(revision) } }))
+    : Effect.sync(answer)
+}
+
+export const etagOf = (revision: number) => `"${revision}"`

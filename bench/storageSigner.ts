@@ -9,7 +9,7 @@ import {
   signingKey,
   stringToSign,
   uriEncode
-} from "../src/layers/s3/SigV4Signing.ts"
+} from "../src/layers/storage/endpoint/signature/Signing.ts"
 
 export interface S3Access {
   readonly url: string

@@ -16,7 +16,7 @@ const written = [
 const codes = new Map<string, string>()
 for (const file of readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" })) {
   // The S3 endpoint answers in S3's own form, with S3's own codes.
-  if (!file.endsWith(".ts") || file.startsWith(join("layers", "s3"))) continue
+  if (!file.endsWith(".ts") || file.startsWith(join("layers", "storage", "endpoint"))) continue
   const source = readFileSync(join(root, "src", file), "utf8")
   for (const form of written) {
     for (const [, code = ""] of source.matchAll(form)) if (/^[A-Z\d_]+$/.test(code)) codes.set(code, file)

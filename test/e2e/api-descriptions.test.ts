@@ -84,7 +84,7 @@ describe("/v1/db/", () => {
 })
 
 describe("types of the database", () => {
-  const generate = (...args: ReadonlyArray<string>) => runToEnd({}, ["src/types.ts", ...args])
+  const generate = (...args: ReadonlyArray<string>) => runToEnd({}, ["src/layers/programs/genTypes.ts", ...args])
 
   it("are answered to service keys only", async () => {
     const reply = await ask(service, "GET /v1/database/types.ts?schema=public", { key: service.service_role })

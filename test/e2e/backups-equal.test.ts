@@ -1,7 +1,7 @@
 import { afterAll, assert, beforeAll, inject, it, vi } from "vitest"
 import { quoteName } from "../../src/domain/sql/Names.ts"
 import { type Branch } from "../../src/domain/branches/Branch.ts"
-import { type Login, parseLogin } from "../../src/layers/Login.ts"
+import { type Login, parseLogin } from "../../src/layers/postgres/Login.ts"
 import { backUp, backupOver } from "../support/backupCalls.ts"
 import { asLogin, makeBranch, toDatabase } from "../support/branches.ts"
 import { ask } from "../support/client.ts"

@@ -146,7 +146,7 @@ describe("who may what", () => {
 })
 
 it("`npm run key` makes a key while the service runs", async () => {
-  const run = (...program: Array<string>) => runToEnd({ SVC_DATA_DIR: service.dataDir }, ["src/key.ts", ...program])
+  const run = (...program: Array<string>) => runToEnd({ SVC_DATA_DIR: service.dataDir }, ["src/layers/programs/key.ts", ...program])
   const [made, usage] = await Promise.all([run("service_role", "from the shell"), run("admin")])
   assert.strictEqual(made.code, 0, made.output)
   const reply = await ask(service, "GET /v1/keys", { key: made.output.trim() })

@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Result } from "effect"
 import { readConnectionUrl } from "../../src/domain/connections/Url.ts"
-import { layerConnectionProbe } from "../../src/layers/ConnectionProbeNet.ts"
+import { layerConnectionProbe } from "../../src/layers/connections/Probe.ts"
 import { ConnectionProbe } from "../../src/services/ports/ConnectionProbe.ts"
 import { ConnectionSettings } from "../../src/services/connections/Settings.ts"
 import { Other, there } from "../support/foreignData.ts"

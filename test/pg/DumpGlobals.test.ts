@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { globalsScript, namesOf } from "../../src/layers/DumpGlobals.ts"
+import { globalsScript, namesOf } from "../../src/layers/dumps/Globals.ts"
 import { quoteName } from "../../src/domain/sql/Names.ts"
 import { asLogin, toDatabase } from "../support/branches.ts"
 import { makeDatabase, on, serverLogin } from "../support/dumping.ts"

@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import { Redacted } from "effect"
-import { lineCutter, makeMessages } from "../../src/layers/DumpNativeMessages.ts"
+import { lineCutter, makeMessages } from "../../src/layers/dumps/native/Messages.ts"
 
 const password = Redacted.make("pa$$")
 

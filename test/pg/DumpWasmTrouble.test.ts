@@ -2,8 +2,8 @@ import { assert, it } from "@effect/vitest"
 import { Effect, Fiber, Redacted } from "effect"
 import { mkdir, symlink, writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import { dumpWasm, type DumpWasmOptions } from "../../src/layers/DumpWasm.ts"
-import { type Login } from "../../src/layers/Login.ts"
+import { dumpWasm, type DumpWasmOptions } from "../../src/layers/dumps/wasm/Wasm.ts"
+import { type Login } from "../../src/layers/postgres/Login.ts"
 import {
   directory,
   dumpSession,

@@ -6,11 +6,11 @@ import { createServer } from "node:net"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Client } from "pg"
-import { DataDir, isAlive } from "../../src/layers/DataDir.ts"
-import { layerAttachOrStart, layerEmbedded } from "../../src/layers/EmbeddedPostgres.ts"
-import { type Login } from "../../src/layers/Login.ts"
-import { PostgresAddress } from "../../src/layers/PostgresAddress.ts"
-import { readPidFile } from "../../src/layers/PostgresProcess.ts"
+import { DataDir, isAlive } from "../../src/layers/process/DataDir.ts"
+import { layerAttachOrStart, layerEmbedded } from "../../src/layers/postgres/embedded/Embedded.ts"
+import { type Login } from "../../src/layers/postgres/Login.ts"
+import { PostgresAddress } from "../../src/layers/postgres/Address.ts"
+import { readPidFile } from "../../src/layers/postgres/embedded/Process.ts"
 import { databaseUrl, makeDataDir, removeDataDir } from "../support/postgres.ts"
 
 const isRoot = process.geteuid?.() === 0
@@ -48,9 +48,9 @@ const other = (path: string, layer: "layerEmbedded" | "layerAttachOrStart" = "la
   Effect.gen(function* () {
     const program = `
       import { Effect, Layer, ManagedRuntime } from "effect"
-      import { DataDir } from "./src/layers/DataDir.ts"
-      import { ${layer} } from "./src/layers/EmbeddedPostgres.ts"
-      import { PostgresAddress } from "./src/layers/PostgresAddress.ts"
+      import { DataDir } from "./src/layers/process/DataDir.ts"
+      import { ${layer} } from "./src/layers/postgres/embedded/Embedded.ts"
+      import { PostgresAddress } from "./src/layers/postgres/Address.ts"
       const runtime = ManagedRuntime.make(Layer.provide(${layer}, DataDir.at(${JSON.stringify(path)})))
       await runtime.runPromise(Effect.service(PostgresAddress)).then(
         ({ port }) => console.log("ready " + port),

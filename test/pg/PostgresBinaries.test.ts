@@ -2,8 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { chmod, cp, readFile, readlink, rm } from "node:fs/promises"
 import { join } from "node:path"
-import { postgresBinaries, postgresPackage } from "../../src/layers/PostgresBinaries.ts"
-import { postgresUser } from "../../src/layers/PostgresUser.ts"
+import { postgresBinaries, postgresPackage } from "../../src/layers/postgres/embedded/Binaries.ts"
+import { postgresUser } from "../../src/layers/postgres/embedded/User.ts"
 import { makeDataDir } from "../support/postgres.ts"
 
 const isRoot = process.geteuid?.() === 0

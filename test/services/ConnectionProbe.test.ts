@@ -3,7 +3,7 @@ import { ConfigProvider, Effect, Layer, Result } from "effect"
 import { type LookupAddress, type SrvRecord } from "node:dns"
 import { createServer, type Socket } from "node:net"
 import { readConnectionUrl } from "../../src/domain/connections/Url.ts"
-import { layerConnectionProbeWith, type ProbeNames } from "../../src/layers/ConnectionProbeNet.ts"
+import { layerConnectionProbeWith, type ProbeNames } from "../../src/layers/connections/Probe.ts"
 import { ConnectionProbe } from "../../src/services/ports/ConnectionProbe.ts"
 import { ConnectionSettings } from "../../src/services/connections/Settings.ts"
 

@@ -1,4 +1,4 @@
-import { layerIdPKratos } from "../../src/layers/IdPKratos.ts"
+import { layerIdPKratos } from "../../src/layers/identity/kratos/Kratos.ts"
 import { idpContract } from "../contract/idp.ts"
 import { idpBareContract, idpShortContract } from "../contract/idpLimits.ts"
 import { idpPagesContract } from "../contract/idpPages.ts"

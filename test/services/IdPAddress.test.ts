@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Redacted } from "effect"
 import { type ClientError } from "../../src/domain/errors.ts"
-import { idpAddress } from "../../src/layers/IdPAddress.ts"
-import { layerIdPNone } from "../../src/layers/IdPNone.ts"
+import { idpAddress } from "../../src/layers/identity/Address.ts"
+import { layerIdPNone } from "../../src/layers/identity/None.ts"
 import { IdP } from "../../src/services/ports/IdP.ts"
 import { refusal } from "../support/refusals.ts"
 

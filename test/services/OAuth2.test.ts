@@ -1,5 +1,5 @@
 import { afterAll, vi } from "vitest"
-import { layerOAuth2Hydra } from "../../src/layers/OAuth2Hydra.ts"
+import { layerOAuth2Hydra } from "../../src/layers/oauth2/hydra/Hydra.ts"
 import { oauth2Contract } from "../contract/oauth2.ts"
 import { startOAuth2Server } from "../fakes/oauth2/server.ts"
 import { otherOAuth2Server, type TestServer } from "../support/oauth2.ts"

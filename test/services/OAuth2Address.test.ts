@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Redacted } from "effect"
-import { oauth2Address } from "../../src/layers/OAuth2Address.ts"
+import { oauth2Address } from "../../src/layers/oauth2/Address.ts"
 
 describe("OAUTH2_ADMIN_URL and OAUTH2_ADMIN_TOKEN", () => {
   const read = (env: Readonly<Record<string, string>>) =>

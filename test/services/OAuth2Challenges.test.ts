@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { afterAll, beforeEach } from "vitest"
-import { layerOAuth2Hydra } from "../../src/layers/OAuth2Hydra.ts"
+import { layerOAuth2Hydra } from "../../src/layers/oauth2/hydra/Hydra.ts"
 import { OAuth2 } from "../../src/services/ports/OAuth2.ts"
 import { startOAuth2Server } from "../fakes/oauth2/server.ts"
 import { type Asked, json } from "../fakes/oauth2/wire.ts"

@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Layer, Redacted } from "effect"
-import { layerExternalS3, ObjectStoreAddress } from "../../src/layers/ObjectStoreAddress.ts"
+import { layerExternalS3, ObjectStoreAddress } from "../../src/layers/storage/Address.ts"
 
 const addressOf = (settings: Record<string, string>) =>
   Effect.service(ObjectStoreAddress).pipe(

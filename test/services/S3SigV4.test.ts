@@ -1,5 +1,5 @@
 import { assert, describe, it } from "vitest"
-import { ChunkDecoder } from "../../src/layers/s3/SigV4Chunks.ts"
+import { ChunkDecoder } from "../../src/layers/storage/endpoint/signature/Chunks.ts"
 import {
   type Canonical,
   canonicalRequest,
@@ -11,7 +11,7 @@ import {
   signingKey,
   stringToSign,
   uriEncode
-} from "../../src/layers/s3/SigV4Signing.ts"
+} from "../../src/layers/storage/endpoint/signature/Signing.ts"
 
 // The examples of the S3 API reference: "Signature calculations for the Authorization header" and its neighbours.
 const secret = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"

@@ -3,8 +3,8 @@ import { Effect, Scope, Exit } from "effect"
 import { createHash } from "node:crypto"
 import { readdir, stat } from "node:fs/promises"
 import { join } from "node:path"
-import { type S3Error } from "../../src/layers/s3/S3Error.ts"
-import { makeStore } from "../../src/layers/s3/Store.ts"
+import { type S3Error } from "../../src/layers/storage/endpoint/Error.ts"
+import { makeStore } from "../../src/layers/storage/endpoint/store/Store.ts"
 import {
   bytesOf,
   chunked,

@@ -8,7 +8,7 @@ import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { DatabaseSync } from "node:sqlite"
 import { fileURLToPath } from "node:url"
-import { makeStore } from "../../src/layers/s3/Store.ts"
+import { makeStore } from "../../src/layers/storage/endpoint/store/Store.ts"
 import {
   bytesOf,
   chunked,

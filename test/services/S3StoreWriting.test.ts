@@ -5,8 +5,8 @@ import { mkdtempSync, rmdirSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Readable } from "node:stream"
-import { S3Error, s3Error } from "../../src/layers/s3/S3Error.ts"
-import { makeStore } from "../../src/layers/s3/Store.ts"
+import { S3Error, s3Error } from "../../src/layers/storage/endpoint/Error.ts"
+import { makeStore } from "../../src/layers/storage/endpoint/store/Store.ts"
 import {
   bytesOf,
   chunked,

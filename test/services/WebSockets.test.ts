@@ -2,7 +2,7 @@ import * as NodeWS from "@effect/platform-node/NodeWS"
 import { type AddressInfo } from "node:net"
 import { afterEach, assert, beforeEach, describe, it, vi } from "vitest"
 import { WebSocket } from "ws"
-import { webSocketOptions } from "../../src/layers/WebSockets.ts"
+import { webSocketOptions } from "../../src/layers/net/WebSockets.ts"
 import { until } from "../support/service.ts"
 
 let server: NodeWS.WebSocketServer

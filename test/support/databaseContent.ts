@@ -1,6 +1,6 @@
 import { Redacted } from "effect"
 import { Client } from "pg"
-import { type Login } from "../../src/layers/Login.ts"
+import { type Login } from "../../src/layers/postgres/Login.ts"
 
 /** What is in a database, each list sorted: by catalogue, and under `rows` a hash of each table's. */
 export type DatabaseContent = Readonly<Record<string, ReadonlyArray<string>>>

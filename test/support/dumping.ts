@@ -6,7 +6,7 @@ import { zstdDecompressSync } from "node:zlib"
 import { Client, type QueryResultRow } from "pg"
 import { inject } from "vitest"
 import { quoteName } from "../../src/domain/sql/Names.ts"
-import { type Login, parseLogin } from "../../src/layers/Login.ts"
+import { type Login, parseLogin } from "../../src/layers/postgres/Login.ts"
 import { eventually } from "./webhooks.ts"
 
 /** Into the run's server, as its superuser. */

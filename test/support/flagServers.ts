@@ -3,7 +3,7 @@ import { type FlagDefinition } from "../../src/domain/flags/Definition.ts"
 import { type FlagEnvironment, flagEnvironments } from "../../src/domain/flags/Environment.ts"
 import { CompiledFlag, FlagSet } from "../../src/domain/flags/sets/Set.ts"
 import { type FlagChangeKind, type FlagSetChange } from "../../src/domain/flags/sets/Snapshot.ts"
-import { serveFlags } from "../../src/layers/FlagServers.ts"
+import { serveFlags } from "../../src/layers/flags/server/Servers.ts"
 import { FlagSets } from "../../src/services/flags/Sets.ts"
 import { FlagSettings } from "../../src/services/flags/Settings.ts"
 

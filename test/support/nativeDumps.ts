@@ -1,8 +1,8 @@
 import { Effect } from "effect"
 import { readdirSync, readFileSync } from "node:fs"
-import { dumpNative, restoreNative } from "../../src/layers/DumpNative.ts"
-import { layerProcesses } from "../../src/layers/DumpNativeProcess.ts"
-import { lookAt } from "../../src/layers/DumpNativePrograms.ts"
+import { dumpNative, restoreNative } from "../../src/layers/dumps/native/Native.ts"
+import { layerProcesses } from "../../src/layers/dumps/native/Process.ts"
+import { lookAt } from "../../src/layers/dumps/native/Programs.ts"
 import { on, serverLogin } from "./dumping.ts"
 
 /** Directory of real programs; without it their tests are left out. */

@@ -1,7 +1,7 @@
 import { Effect, Redacted } from "effect"
 import { Client } from "pg"
 import { assert } from "vitest"
-import { type Login } from "../../src/layers/Login.ts"
+import { type Login } from "../../src/layers/postgres/Login.ts"
 import { RealtimeSubscriptions } from "../../src/services/realtime/Subscriptions.ts"
 import { Outside } from "./database.ts"
 

@@ -2,9 +2,9 @@ import { Effect, Layer, ManagedRuntime, Redacted } from "effect"
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { Client } from "pg"
-import { DataDir } from "../../src/layers/DataDir.ts"
-import { layerEmbedded } from "../../src/layers/EmbeddedPostgres.ts"
-import { PostgresAddress } from "../../src/layers/PostgresAddress.ts"
+import { DataDir } from "../../src/layers/process/DataDir.ts"
+import { layerEmbedded } from "../../src/layers/postgres/embedded/Embedded.ts"
+import { PostgresAddress } from "../../src/layers/postgres/Address.ts"
 import { makeDataDir, removeDataDir } from "./postgres.ts"
 
 /** A second PostgreSQL server, with a data directory of its own; it listens on 127.0.0.1. */

@@ -3,10 +3,10 @@ import { chmod, mkdtemp, readlink, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { type TestProject } from "vitest/node"
-import { DataDir } from "../../src/layers/DataDir.ts"
-import { layerEmbedded } from "../../src/layers/EmbeddedPostgres.ts"
-import { type Login } from "../../src/layers/Login.ts"
-import { PostgresAddress } from "../../src/layers/PostgresAddress.ts"
+import { DataDir } from "../../src/layers/process/DataDir.ts"
+import { layerEmbedded } from "../../src/layers/postgres/embedded/Embedded.ts"
+import { type Login } from "../../src/layers/postgres/Login.ts"
+import { PostgresAddress } from "../../src/layers/postgres/Address.ts"
 
 declare module "vitest" {
   interface ProvidedContext {

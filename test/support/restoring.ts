@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { zstdCompressSync } from "node:zlib"
 import { Client } from "pg"
-import { restorePlain } from "../../src/layers/PlainRestore.ts"
+import { restorePlain } from "../../src/layers/dumps/plain/Restore.ts"
 import { Outside } from "./database.ts"
 
 /** Longest a dump or restore may take, in ms. */

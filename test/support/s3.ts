@@ -3,9 +3,9 @@ import { SignatureV4 } from "@smithy/signature-v4"
 import { ConfigProvider, Layer, ManagedRuntime, Redacted } from "effect"
 import { createHash, createHmac, type Hmac, type Hash } from "node:crypto"
 import { request as send } from "node:http"
-import { DataDir } from "../../src/layers/DataDir.ts"
-import { ObjectStoreAddress } from "../../src/layers/ObjectStoreAddress.ts"
-import { layerEmbeddedS3 } from "../../src/layers/ObjectStoreEmbedded.ts"
+import { DataDir } from "../../src/layers/process/DataDir.ts"
+import { ObjectStoreAddress } from "../../src/layers/storage/Address.ts"
+import { layerEmbeddedS3 } from "../../src/layers/storage/Embedded.ts"
 import { makeDataDir, removeDataDir } from "./postgres.ts"
 
 /** An S3 endpoint in this process, on a free port and an empty directory. */

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { makeStore } from "../../src/layers/s3/Store.ts"
+import { makeStore } from "../../src/layers/storage/endpoint/store/Store.ts"
 import { bytesOf, meta, putPart, put } from "./s3store.ts"
 
 // Puts version after version under a few keys, and says on stdout which have been answered: `<key> <version>`. It is

@@ -3,8 +3,8 @@ import { mkdtemp, readdir, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { type Readable } from "node:stream"
-import { type S3Error } from "../../src/layers/s3/S3Error.ts"
-import { makeStore, type ObjectMeta, type Store } from "../../src/layers/s3/Store.ts"
+import { type S3Error } from "../../src/layers/storage/endpoint/Error.ts"
+import { makeStore, type ObjectMeta, type Store } from "../../src/layers/storage/endpoint/store/Store.ts"
 
 export const meta: ObjectMeta = {
   contentType: "text/plain",

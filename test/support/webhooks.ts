@@ -1,5 +1,5 @@
 import { ConfigProvider, Effect, Layer, Schedule } from "effect"
-import { layerWebhookTransport } from "../../src/layers/WebhookTransportHttp.ts"
+import { layerWebhookTransport } from "../../src/layers/webhooks/Transport.ts"
 import { type NewWebhook } from "../../src/domain/webhooks/Webhook.ts"
 import { WatchedTables } from "../../src/services/catalogue/WatchedTables.ts"
 import { WebhookAttempts } from "../../src/services/webhooks/Attempts.ts"

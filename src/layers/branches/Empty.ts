@@ -1,0 +1,68 @@
+import { Effect, Schedule } from "effect"
+import { branchFillLock } from "../../domain/sql/AdvisoryLocks.ts"
+import { quoteName } from "../../domain/sql/Names.ts"
+import { DumpFailed } from "../../services/ports/DumpTools.ts"
+import { type Login } from "../postgres/Login.ts"
+import { connectAside, type SideConnection } from "../postgres/SideConnection.ts"
+
+const quoteText = (value: unknown) => `'${String(value).replaceAll("'", "''")}'`
+
+const providers: Readonly<Record<string, string>> = { b: "builtin", c: "libc", i: "icu" }
+
+/** A row of pg_database as JSON; what it has of locales depends on the server's version. */
+interface Source {
+  readonly encoding: string
+  readonly tablespace: string | null
+  readonly row: Readonly<Record<string, unknown>>
+}
+
+/** Options of CREATE DATABASE that make texts mean and sort the same as in the source. */
+const likeSource = ({ encoding, row, tablespace }: Source) => {
+  const provider = providers[String(row["datlocprovider"])] ?? "libc"
+  // Called so until PostgreSQL 16, and after.
+  const locale = row["daticulocale"] ?? row["datlocale"]
+  return [
+    `encoding ${quoteText(encoding)}`,
+    `locale_provider ${provider}`,
+    `lc_collate ${quoteText(row["datcollate"])}`,
+    `lc_ctype ${quoteText(row["datctype"])}`,
+    ...(provider === "libc" ? [] : [`${provider}_locale ${quoteText(locale)}`]),
+    ...(typeof row["daticurules"] === "string" ? [`icu_rules ${quoteText(row["daticurules"])}`] : []),
+    ...(tablespace === null ? [] : [`tablespace ${quoteName(tablespace)}`])
+  ].join(" ")
+}
+
+/** Makes a database like the one that `main` is connected to, but empty. Nobody but its owner, our login, may enter it. */
+export const createEmpty = Effect.fnUntraced(function* (main: SideConnection, database: string) {
+  const [source] = yield* main.query(
+    `select pg_encoding_to_char(d.encoding) as encoding, to_jsonb(d) as row,
+            case when has_tablespace_privilege(d.dattablespace, 'create') then t.spcname end as tablespace
+     from pg_database d join pg_tablespace t on t.oid = d.dattablespace where d.datname = current_database()`
+  )
+  const name = quoteName(database)
+  const options = likeSource(source as unknown as Source)
+  // Everybody may enter a new database: nobody can before that is taken back.
+  yield* main.query(`create database ${name} template template0 ${options} allow_connections false`)
+  yield* main.query(`revoke all on database ${name} from public`)
+  yield* main.query(`alter database ${name} with allow_connections true`)
+})
+
+const lost = new DumpFailed({ reason: "The connection that held the branch while it was filled is lost" })
+
+/**
+ * Holds the lock of a branch that is being filled, until the scope closes. It is a lock of that database: nobody is in the
+ * main one for it, and whoever drops the branch ends it. What it gives fails when it is lost.
+ */
+export const holdBranch = (address: Login, database: string) =>
+  Effect.map(
+    Effect.tap(connectAside({ ...address, database }, { search_path: "pg_catalog" }), (held) =>
+      held.query(`select pg_advisory_lock(${branchFillLock})`)
+    ),
+    (held) =>
+      held.query("select 1").pipe(
+        Effect.timeoutOrElse({ duration: "30 seconds", orElse: () => Effect.fail(lost) }),
+        Effect.repeat(Schedule.spaced("1 second")),
+        Effect.andThen(Effect.never),
+        Effect.mapError(() => lost)
+      )
+  )

@@ -1,0 +1,46 @@
+import { Effect } from "effect"
+import { readdir, readFile, rm, stat } from "node:fs/promises"
+import { join } from "node:path"
+import { type SideConnection } from "../postgres/SideConnection.ts"
+
+/** Directory of the embedded server's data; undefined for every other server. */
+const ownDirectory = Effect.fnUntraced(function* (main: SideConnection) {
+  const [row] = yield* main.query(
+    `select current_setting('data_directory') as directory, current_setting('cluster_name') as cluster,
+            extract(epoch from pg_postmaster_start_time())::float8 as started`
+  )
+  if (row?.["cluster"] !== "svc") return undefined
+  const [directory, started] = [String(row["directory"]), Number(row["started"])]
+  const lines = yield* Effect.promise(() => readFile(join(directory, "postmaster.pid"), "utf8").catch(() => ""))
+  return Number(lines.split("\n")[2]) === Math.floor(started) ? { directory, started } : undefined
+})
+
+/**
+ * Removes the files of databases that were being made when the embedded server was killed: PostgreSQL forgets about
+ * them. A directory that was last changed before the server started belongs to a database that is in the catalogue, or
+ * to none.
+ */
+export const removeRemains = Effect.fnUntraced(
+  function* (main: SideConnection) {
+    const own = yield* ownDirectory(main)
+    if (own === undefined) return
+    const base = join(own.directory, "base")
+    const old: Array<string> = []
+    for (const name of yield* Effect.promise(() => readdir(base))) {
+      // Smaller numbers are of what every server has.
+      if (!/^\d+$/.test(name) || Number(name) < 16_384) continue
+      const { mtimeMs } = yield* Effect.promise(() => stat(join(base, name)))
+      if (mtimeMs < (own.started - 1) * 1000) old.push(name)
+    }
+    if (old.length === 0) return
+    // Asked last: whatever was made meanwhile is not among those found before.
+    const known = new Set((yield* main.query("select oid::text as oid from pg_database")).map(({ oid }) => oid))
+    for (const name of old) {
+      if (known.has(name)) continue
+      yield* Effect.promise(() => rm(join(base, name), { recursive: true, force: true }))
+      yield* Effect.logInfo(`Removed what a database that was never finished left in ${join(base, name)}`)
+    }
+  },
+  (removing) =>
+    Effect.catchCause(removing, (cause) => Effect.logWarning("Remains of databases could not be looked for", cause))
+)

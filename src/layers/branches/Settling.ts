@@ -1,0 +1,53 @@
+import { Effect } from "effect"
+import { type BranchNames } from "../../domain/branches/Branch.ts"
+import {
+  bypassSql,
+  defaultRightsSql,
+  reownSql,
+  reportingSql,
+  rolesSql,
+  settingsSql,
+  strippingSql
+} from "../../domain/branches/BranchSql.ts"
+import { quoteName } from "../../domain/sql/Names.ts"
+import { type BranchPasswords } from "../../services/ports/BranchDatabases.ts"
+import { copyFailure } from "./Source.ts"
+import { type Login } from "../postgres/Login.ts"
+import { asOutage, connectAside, type Refused, type SideConnection } from "../postgres/SideConnection.ts"
+
+const all = (on: SideConnection, texts: ReadonlyArray<string>) =>
+  Effect.forEach(texts, (text) => on.query(text), { discard: true })
+
+/** A missing right of our login is the caller's to know, everything else ours to mend. */
+export const explained = (error: Refused) => {
+  const failure = error.code === "42501" ? copyFailure(error) : undefined
+  return failure === undefined ? asOutage(error) : Effect.fail(failure)
+}
+
+/**
+ * Makes a copy, or what a dump was restored into, a branch; the main database is closed to new roles before. What is the service's own goes first, then the roles are made, so that there is never anybody
+ * who could look at it. Nothing runs in it as our own login once somebody else has the branch's password.
+ */
+export const settleBranch = Effect.fnUntraced(
+  function* (address: Login, serviceRole: string, names: BranchNames, { given, own }: BranchPasswords) {
+    const branch = yield* connectAside({ ...address, database: names.database }, { search_path: "pg_catalog" })
+    yield* all(branch, strippingSql)
+    yield* all(branch, rolesSql(names, given, own))
+    const [me] = yield* branch.query(
+      "select current_user::text as name, rolsuper as super from pg_roles where rolname = current_user"
+    )
+    if (me?.["super"] !== true) {
+      // Who makes a role may manage it, but is not yet one who may act as it, or end its sessions.
+      const member = quoteName(String(me?.["name"]))
+      yield* branch.query(`grant ${names.role}, ${names.keysLogin}, ${names.rowsLogin} to ${member}`)
+    }
+    yield* branch.query(bypassSql(names, serviceRole))
+    yield* branch.query(settingsSql(address.database, names.database))
+    yield* branch.query(reownSql(names))
+    yield* branch.query(defaultRightsSql(names, serviceRole))
+    if (me?.["super"] === true) yield* all(branch, reportingSql)
+    return undefined
+  },
+  Effect.scoped,
+  Effect.catchTag("Refused", explained)
+)

@@ -1,0 +1,89 @@
+import { Effect, Redacted } from "effect"
+import { Worker } from "node:worker_threads"
+import { paramOf } from "../../domain/connections/Params.ts"
+import { type SslMode, sslModeOf } from "../../domain/connections/Targets.ts"
+import { type ConnectionUrl } from "../../domain/connections/Url.ts"
+import { type ProbeAddress, ProbeFailure, type ProbeSuccess, Refused, socketFailure } from "./ProbeFailure.ts"
+import type { SignInReply, SignInTask } from "./ProbeWorker.ts"
+
+const noTls = "The server does not support SSL connections"
+
+const tlsOf: Readonly<Record<SslMode, SignInTask["tls"]>> = {
+  disable: "none",
+  // As libpq: encrypted, the certificate not looked at.
+  prefer: "any",
+  require: "any",
+  "verify-ca": "ca",
+  "verify-full": "full"
+}
+
+/** In a server's own words, unless the password is among them. */
+const failureOf = (reply: Extract<SignInReply, { readonly _tag: "Failed" }>, password: string): ProbeFailure => {
+  const { code, message } = reply
+  if (!reply.server)
+    return socketFailure(Object.assign(new Error(message), code === undefined ? {} : { code }), password)
+  const text = (message.split("\n")[0] ?? "").slice(0, 500)
+  return new ProbeFailure({
+    message: password !== "" && text.includes(password) ? `The server refuses with ${code}` : text,
+    code: code ?? null,
+    // One that is starting says nothing about the others; any other has answered.
+    final: code !== "57P03"
+  })
+}
+
+const noPostgres = new ProbeFailure({ message: "The server does not speak PostgreSQL", code: null, final: false })
+
+const once = (task: SignInTask): Effect.Effect<ProbeSuccess, ProbeFailure> =>
+  Effect.callback((resume) => {
+    const worker = new Worker(new URL("./ProbeWorker.ts", import.meta.url), {
+      workerData: task,
+      // The driver takes what it is not told from variables: none of this process are there.
+      env: {},
+      resourceLimits: { maxOldGenerationSizeMb: 64 }
+    })
+    const end = (result: Effect.Effect<ProbeSuccess, ProbeFailure>) => {
+      void worker.terminate()
+      resume(result)
+    }
+    worker.on("message", (reply: SignInReply) => {
+      // Under `node --watch` the runtime sends messages of its own on the same way.
+      if (reply._tag === "SignedIn") end(Effect.succeed(reply))
+      else if (reply._tag === "Refused") end(Effect.fail(socketFailure(new Refused(task.host))))
+      else if (reply._tag === "Failed") end(Effect.fail(failureOf(reply, task.password)))
+    })
+    worker.on("error", () => end(Effect.fail(noPostgres)))
+    worker.on("exit", () => end(Effect.fail(noPostgres)))
+    return Effect.promise(() => worker.terminate())
+  })
+
+/** Signs in and runs `select 1`; gives the server's version. */
+export const signIn = (
+  url: ConnectionUrl,
+  { address, host, port }: ProbeAddress,
+  allowPrivate: boolean
+): Effect.Effect<ProbeSuccess, ProbeFailure> => {
+  const mode = sslModeOf(url)
+  if (mode === undefined) {
+    const message = "sslmode is none of disable, allow, prefer, require, verify-ca, verify-full"
+    return Effect.fail(new ProbeFailure({ message, code: null, final: true }))
+  }
+  const user = url.user || (paramOf(url.params, "user") ?? "postgres")
+  const task: SignInTask = {
+    host,
+    address,
+    port,
+    user,
+    password: Redacted.value(url.password) || (paramOf(url.params, "password") ?? ""),
+    database: url.path || (paramOf(url.params, "dbname") ?? user),
+    options: paramOf(url.params, "options"),
+    // TLS is nothing for Unix sockets.
+    tls: address.startsWith("/") ? "none" : tlsOf[mode],
+    allowPrivate
+  }
+  if (mode !== "prefer") return once(task)
+  return Effect.catchIf(
+    once(task),
+    ({ message }) => message === noTls,
+    () => once({ ...task, tls: "none" })
+  )
+}

@@ -1,0 +1,156 @@
+import { Effect } from "effect"
+import { quoteName } from "../../domain/sql/Names.ts"
+import { type Login } from "../postgres/Login.ts"
+import { asOutage, connectAside, type SideConnection } from "../postgres/SideConnection.ts"
+
+/** As an SQL literal, while standard_conforming_strings is on. */
+const quoteText = (text: string) => `'${text.replaceAll("'", "''")}'`
+
+/**
+ * Roles that are not ours to make: the server's own, and the service's login, which it makes anew where it is missing.
+ */
+const foreign = "'^(pg_|svc_authenticator(_[0-9]+)?$)'"
+
+/**
+ * Roles that something in the database depends on, those that have settings in it, its owner, and who made the server,
+ * whose objects are recorded nowhere; and all that those are members of.
+ */
+const neededSql = `
+  with recursive here as (
+    select oid, datdba from pg_database where datname = current_database()
+  ), needed (oid) as (
+    select s.refobjid from pg_shdepend s, here where s.refclassid = 'pg_authid'::regclass
+      and (s.dbid = here.oid or (s.classid = 'pg_database'::regclass and s.objid = here.oid))
+    union select datdba from here
+    union select 10::oid
+    union select setrole from pg_db_role_setting s, here where setdatabase = here.oid and setrole <> 0
+    union select m.roleid from pg_auth_members m join needed n on n.oid = m.member
+  )`
+
+const rolesSql = `${neededSql}
+  select r.rolname::text as name, r.rolinherit as inherits, r.rolbypassrls and not r.rolsuper as bypasses,
+         coalesce(s.setconfig, '{}') as settings
+  from needed join pg_roles r using (oid) left join pg_db_role_setting s on s.setdatabase = 0 and s.setrole = r.oid
+  where r.rolname !~ ${foreign} order by 1`
+
+/** From 16 on a membership says what it is good for. */
+const membershipsSql = (version: number) => `${neededSql}
+  select g.rolname::text as of, m.rolname::text as member, bool_or(a.admin_option) as admin,
+         ${version < 160_000 ? "null::bool as inherits, null::bool as sets" : "bool_or(a.inherit_option) as inherits, bool_or(a.set_option) as sets"}
+  from pg_auth_members a join needed n on n.oid = a.member
+  join pg_roles g on g.oid = a.roleid join pg_roles m on m.oid = a.member
+  where m.rolname !~ ${foreign} group by 1, 2 order by 1, 2`
+
+const databaseSql = `
+  select pg_encoding_to_char(encoding) as encoding, datcollate as collate, datctype as ctype, datacl is not null as has_acl
+  from pg_database where datname = current_database()`
+
+const aclSql = `
+  select lower(a.privilege_type) as privilege, r.rolname::text as role, a.is_grantable as grantable
+  from pg_database d, aclexplode(d.datacl) a left join pg_roles r on r.oid = a.grantee
+  where d.datname = current_database() and (a.grantee = 0 or r.rolname !~ ${foreign}) order by 2 nulls first, 1`
+
+const settingsSql = `
+  select r.rolname::text as role, s.setconfig as settings
+  from pg_db_role_setting s join pg_database d on d.oid = s.setdatabase left join pg_roles r on r.oid = s.setrole
+  where d.datname = current_database() and (s.setrole = 0 or r.rolname !~ ${foreign}) order by 1 nulls first`
+
+/** Settings that are lists of names, which are quoted one by one. */
+const lists = /^(search_path|temp_tablespaces|unix_socket_directories|\w+_preload_libraries)$/
+
+/** The names of such a list. What stands in it need not have been written by somebody who may run the script. */
+export const namesOf = (list: string) =>
+  [...list.matchAll(/\s*(?:"((?:[^"]|"")*)"|([^,]*?))\s*(?:,|$)/g)]
+    .slice(0, -1) // the empty match at the end
+    .map(([, quoted, bare]) => quoted?.replaceAll('""', '"') ?? bare ?? "")
+
+/** `name=value` of pg_db_role_setting as what follows SET. */
+const settingText = (setting: string) => {
+  const at = setting.indexOf("=")
+  const name = setting.slice(0, at)
+  const value = setting.slice(at + 1)
+  const values = lists.test(name) && value !== "" ? namesOf(value).map(quoteText).join(", ") : quoteText(value)
+  return `${quoteName(name)} to ${values}`
+}
+
+/** A block that is run at once; nothing in it can end it early. */
+const block = (lines: ReadonlyArray<string>) => {
+  const text = lines.map((line) => `  ${line}\n`).join("")
+  let tag = "$do$"
+  for (let n = 0; text.includes(tag); n++) tag = `$do${n}$`
+  return `do ${tag}\nbegin\n${text}end ${tag};\n`
+}
+
+/** A statement about the database that the script is run in, whatever its name is there. */
+const onDatabase = (before: string, after: string) =>
+  `execute pg_catalog.format('%s %I %s', ${quoteText(before)}, pg_catalog.current_database(), ${quoteText(after)});`
+
+const roleBlock = (row: Readonly<Record<string, unknown>>) => {
+  const name = String(row["name"])
+  const can = `nologin${row["inherits"] === true ? "" : " noinherit"}${row["bypasses"] === true ? " bypassrls" : ""}`
+  return block([
+    `if not exists (select from pg_catalog.pg_roles where rolname = ${quoteText(name)}) then`,
+    `  create role ${quoteName(name)} ${can};`,
+    ...(row["settings"] as ReadonlyArray<string>).map(
+      (setting) => `  alter role ${quoteName(name)} set ${settingText(setting)};`
+    ),
+    "end if;"
+  ])
+}
+
+const membership = ({ admin, inherits, member, of, sets }: Readonly<Record<string, unknown>>) => {
+  const options =
+    inherits === null
+      ? admin === true
+        ? " with admin option"
+        : ""
+      : ` with admin ${String(admin)}, inherit ${String(inherits)}, set ${String(sets)}`
+  return `grant ${quoteName(String(of))} to ${quoteName(String(member))}${options};\n`
+}
+
+const write = Effect.fnUntraced(function* (side: SideConnection) {
+  const [about] = yield* side.query("select current_setting('server_version_num')::int as number, version() as text")
+  const [database] = yield* side.query(databaseSql)
+  const roles = yield* side.query(rolesSql)
+  const memberships = yield* side.query(membershipsSql(Number(about?.["number"])))
+  const granted = yield* side.query(aclSql)
+  const settings = yield* side.query(settingsSql)
+
+  const rights = granted.map(({ grantable, privilege, role }) =>
+    onDatabase(
+      `grant ${String(privilege)} on database`,
+      `to ${role === null ? "public" : quoteName(String(role))}${grantable === true ? " with grant option" : ""}`
+    )
+  )
+  const set = settings.flatMap(({ role, settings }) =>
+    (settings as ReadonlyArray<string>).map((setting) =>
+      role === null
+        ? onDatabase("alter database", `set ${settingText(setting)}`)
+        : onDatabase(`alter role ${quoteName(String(role))} in database`, `set ${settingText(setting)}`)
+    )
+  )
+  const closing = database?.["has_acl"] === true ? [onDatabase("revoke all on database", "from public")] : []
+  const about2 = [
+    about?.["text"],
+    `encoding ${database?.["encoding"]}, collate ${database?.["collate"]}, ctype ${database?.["ctype"]}`
+  ]
+  return [
+    ...about2.map((line) => `-- ${String(line).replaceAll(/\s+/g, " ")}\n`),
+    "-- Run in the new database by a superuser, before the backup is restored into it; can be run again.\n",
+    "-- Roles that are missing are made without passwords, and can't log in.\n\n",
+    "set standard_conforming_strings = on;\n\n",
+    ...roles.map(roleBlock),
+    "\n",
+    ...memberships.map(membership),
+    "\n",
+    ...(closing.length + rights.length + set.length === 0 ? [] : [block([...closing, ...rights, ...set])])
+  ].join("")
+})
+
+/** Script that makes what a dump of a database refers to but does not hold. */
+export const globalsScript = (login: Login) => (database: string) =>
+  connectAside({ ...login, database }, { search_path: "pg_catalog" }).pipe(
+    Effect.flatMap(write),
+    Effect.scoped,
+    Effect.catchTag("Refused", asOutage)
+  )

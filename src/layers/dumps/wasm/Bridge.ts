@@ -1,0 +1,147 @@
+import { createWriteStream } from "node:fs"
+import { type Socket } from "node:net"
+import { pipeline } from "node:stream/promises"
+import { parentPort, Worker, workerData } from "node:worker_threads"
+import { constants, createZstdCompress } from "node:zlib"
+import { at, chunkBytes, type DumpWasmShared } from "./Shared.ts"
+import { connectServer, type DumpWasmServer } from "./Socket.ts"
+import type { PgDumpMessage, PgDumpTask } from "./Worker.ts"
+
+// The thread of DumpWasm.ts between the server, pg_dump and the file. A thread, because all bytes of a database come
+// through here: the service's own has requests to answer.
+
+export interface BridgeTask {
+  readonly server: DumpWasmServer
+  readonly file: string
+  /** Of zstd. */
+  readonly level: number
+  readonly pgDump: PgDumpTask
+}
+
+export type BridgeMessage =
+  /** The file is whole and synced. */
+  { readonly _tag: "Done" } | { readonly _tag: "Failed"; readonly reason: string }
+
+/** Puts what the server says into the ring; keeps the server waiting while that is full. */
+const receiving = (socket: Socket, { counters, ring }: DumpWasmShared) => {
+  let waiting: Buffer = Buffer.alloc(0)
+  const wake = () => {
+    Atomics.add(counters, at.event, 1)
+    Atomics.notify(counters, at.event)
+  }
+  const put = () => {
+    for (;;) {
+      const received = Atomics.load(counters, at.received)
+      const from = received & (ring.length - 1)
+      const held = (received - Atomics.load(counters, at.taken)) | 0
+      const n = Math.min(waiting.length, ring.length - held, ring.length - from)
+      if (n === 0) break
+      ring.set(waiting.subarray(0, n), from)
+      waiting = waiting.subarray(n)
+      Atomics.store(counters, at.received, (received + n) | 0)
+      wake()
+    }
+  }
+  const more = () => {
+    put()
+    while (waiting.length > 0) {
+      Atomics.store(counters, at.full, 1)
+      const held = (Atomics.load(counters, at.received) - Atomics.load(counters, at.taken)) | 0
+      // Else the reader has been told before it made room.
+      if (held > ring.length / 2 || Atomics.exchange(counters, at.full, 0) === 0) return
+      put()
+    }
+    socket.resume()
+  }
+  socket.on("data", (bytes: Buffer) => {
+    waiting = waiting.length === 0 ? bytes : Buffer.concat([waiting, bytes])
+    put()
+    if (waiting.length === 0) return
+    socket.pause()
+    more()
+  })
+  const close = () => {
+    Atomics.store(counters, at.closed, 1)
+    wake()
+  }
+  return { more, close }
+}
+
+/** In characters: the statement it is about may name all tables. */
+const mostReason = 1_000
+
+/** What pg_dump said of its end, without its name before each line. */
+const reasonOf = (errors: string) => {
+  const lines = errors.split("\n").filter((line) => line !== "")
+  const first = lines.findIndex((line) => line.startsWith("pg_dump: error: "))
+  return lines
+    .slice(Math.max(first, 0))
+    .filter((line) => !line.startsWith("pg_dump: detail: Command was: "))
+    .map((line) => line.replace(/^pg_dump: (error|detail|hint): (Error message from server: )?/, ""))
+    .join("\n")
+    .slice(0, mostReason)
+}
+
+const run = async (task: BridgeTask, fail: (cause: unknown) => void): Promise<void> => {
+  const { shared } = task.pgDump
+  const socket = await connectServer(task.server)
+  const { close, more } = receiving(socket, shared)
+  let broken: Error | undefined
+  socket.on("error", (error) => (broken = error)).on("close", close)
+  const params = { [constants.ZSTD_c_compressionLevel]: task.level, [constants.ZSTD_c_checksumFlag]: 1 }
+  const zstd = createZstdCompress({ params, chunkSize: 1 << 17 })
+  const written = pipeline(zstd, createWriteStream(task.file, { mode: 0o600, flush: true }))
+  written.catch(fail)
+  const worker = new Worker(new URL("./Worker.ts", import.meta.url), {
+    workerData: task.pgDump,
+    env: {},
+    resourceLimits: { maxOldGenerationSizeMb: 128 }
+  })
+  worker.on("error", fail)
+  let isOver = false
+  return new Promise((resolve) => {
+    worker.on("exit", () => {
+      if (!isOver) fail(new Error("The thread of pg_dump has ended"))
+    })
+    worker.on("message", (message: PgDumpMessage) => {
+      switch (message._tag) {
+        case "ToServer": {
+          Atomics.add(shared.counters, at.sent, message.bytes.length)
+          socket.write(message.bytes)
+          return
+        }
+        case "Room": {
+          more()
+          return
+        }
+        case "Chunk": {
+          const from = message.index * chunkBytes
+          zstd.write(shared.chunks.subarray(from, from + message.length), () => {
+            Atomics.add(shared.counters, at.freed, 1)
+            Atomics.notify(shared.counters, at.freed)
+          })
+          return
+        }
+        case "Ended": {
+          isOver = true
+          const { code, errors, isWhole } = message
+          if (code === 0 && isWhole) {
+            zstd.end()
+            written.then(() => resolve(), fail)
+          } else if (code === 0) fail(new Error("pg_dump ended before it had written everything"))
+          else fail(new Error(reasonOf(errors) || broken?.message || `pg_dump ended with ${code}`))
+          return
+        }
+        case "Broken":
+          fail(new Error(message.reason))
+      }
+    })
+  })
+}
+
+const port = parentPort
+if (port === null) throw new Error("This runs as a worker thread")
+const post = (message: BridgeMessage) => port.postMessage(message)
+const fail = (cause: unknown) =>
+  post({ _tag: "Failed", reason: cause instanceof Error ? cause.message : String(cause) })
+run(workerData as BridgeTask, fail).then(() => post({ _tag: "Done" }), fail)

@@ -1,0 +1,117 @@
+import { parentPort, workerData } from "node:worker_threads"
+import { DumpWasmInbox } from "./Inbox.ts"
+import { loadPgDump, type PgDumpModule } from "./Module.ts"
+import { DumpWasmOutbox } from "./Outbox.ts"
+import { DumpWasmProgress, type DumpWasmTables } from "./Progress.ts"
+import { at, type DumpWasmShared } from "./Shared.ts"
+
+// A thread of DumpWasmBridge.ts: runs pg_dump. It is blocked most of the time, so that its own messages arrive but
+// none reaches it: what it must hear is in shared memory.
+
+export interface PgDumpTask {
+  readonly shared: DumpWasmShared
+  readonly encrypted: boolean
+  /** libpq's parameters of the connection. */
+  readonly connection: Readonly<Record<string, string>>
+  /** Of the file; the database's own if undefined. */
+  readonly encoding: string | undefined
+  /** Longest wait for a table that is locked, in ms. */
+  readonly lockWait: number
+  readonly tables: DumpWasmTables
+  readonly directory: string | undefined
+}
+
+export type PgDumpMessage =
+  | { readonly _tag: "ToServer"; readonly bytes: Uint8Array }
+  /** There is room in the ring again. */
+  | { readonly _tag: "Room" }
+  | { readonly _tag: "Chunk"; readonly index: number; readonly length: number }
+  /** `errors`: what pg_dump said about it. */
+  | { readonly _tag: "Ended"; readonly code: number; readonly isWhole: boolean; readonly errors: string }
+  /** It could not be run. */
+  | { readonly _tag: "Broken"; readonly reason: string }
+
+const output = "/dev/dump"
+/** Of what pg_dump says, in characters; the end of it, where its error is. */
+const mostErrors = 16_384
+
+const quote = (value: string) => `'${value.replaceAll(/[\\']/g, "\\$&")}'`
+
+const args = ({ connection, encoding, lockWait }: PgDumpTask) => [
+  // Not by environment variables: a password that is not ASCII does not arrive by them.
+  `--dbname=${Object.entries(connection)
+    .map(([name, value]) => `${name}=${quote(value)}`)
+    .join(" ")}`,
+  "--no-password",
+  "--format=plain",
+  `--file=${output}`,
+  "--no-sync",
+  `--lock-wait-timeout=${lockWait}`,
+  ...(encoding === undefined ? [] : [`--encoding=${encoding}`])
+]
+
+const connect = (module: PgDumpModule, task: PgDumpTask, post: (message: PgDumpMessage) => void) => {
+  const inbox = new DumpWasmInbox(task.shared, task.encrypted)
+  const progress = new DumpWasmProgress(task.tables)
+  const { counters } = task.shared
+  const room = () => post({ _tag: "Room" })
+  const read = (pointer: number, length: number) => {
+    const n = inbox.read(module.HEAPU8.subarray(pointer, pointer + length), room)
+    Atomics.store(counters, at.progress, Math.floor(progress.fraction(inbox.rows, inbox.bytes) * 1e6))
+    return n
+  }
+  const write = (pointer: number, length: number) => {
+    const bytes = module.HEAPU8.slice(pointer, pointer + length)
+    progress.sent(Buffer.from(bytes.buffer), inbox.rows, inbox.bytes)
+    inbox.answerComes()
+    post({ _tag: "ToServer", bytes })
+    return length
+  }
+  module._pgl_set_rw_cbs(module.addFunction(read, "iii"), module.addFunction(write, "iii"))
+}
+
+const openOutput = ({ FS }: PgDumpModule, outbox: DumpWasmOutbox) => {
+  const device = FS.makedev(200, 0)
+  FS.registerDevice(device, {
+    open: (stream) => {
+      stream.seekable = false
+    },
+    close: () => undefined,
+    fsync: () => undefined,
+    write: (_, memory, offset, length) => {
+      outbox.write(new Uint8Array(memory.buffer, memory.byteOffset + offset, length))
+      return length
+    }
+  })
+  FS.mkdev(output, 0o666, device)
+}
+
+const run = async (task: PgDumpTask, post: (message: PgDumpMessage) => void) => {
+  let errors = ""
+  let code: number | undefined
+  const hear = (line: string) => {
+    errors = `${errors}${line}\n`.slice(-mostErrors)
+  }
+  const onExit = (exitCode: number) => {
+    code ??= exitCode
+  }
+  const options = { thisProgram: "pg_dump", noExitRuntime: false, print: hear, printErr: hear, onExit }
+  const module = await loadPgDump(options, task.directory)
+  const outbox = new DumpWasmOutbox(task.shared, (index, length) => post({ _tag: "Chunk", index, length }))
+  connect(module, task, post)
+  openOutput(module, outbox)
+  try {
+    const returned = module.callMain(args(task))
+    outbox.flush()
+    post({ _tag: "Ended", code: code ?? returned ?? 1, isWhole: outbox.isWhole, errors })
+  } catch (cause) {
+    post({ _tag: "Ended", code: 1, isWhole: false, errors: `${errors}pg_dump: error: ${String(cause)}\n` })
+  }
+}
+
+const port = parentPort
+if (port === null) throw new Error("This runs as a worker thread")
+const post = (message: PgDumpMessage) => port.postMessage(message)
+await run(workerData as PgDumpTask, post).catch((cause: unknown) =>
+  post({ _tag: "Broken", reason: cause instanceof Error ? cause.message : String(cause) })
+)

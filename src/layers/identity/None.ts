@@ -1,0 +1,31 @@
+import { Effect, Layer } from "effect"
+import { IdP, notConfigured } from "../../services/ports/IdP.ts"
+
+const refuse = () => Effect.fail(notConfigured("IDP_PUBLIC_URL"))
+
+/** When IDP_PUBLIC_URL is not set: 503 `NOT_CONFIGURED` whatever is asked. */
+export const layerIdPNone = Layer.succeed(IdP, {
+  configured: false,
+  ready: Effect.succeed(false),
+  session: refuse,
+  sessions: refuse,
+  revokeSession: refuse,
+  logout: refuse,
+  loginUrl: refuse,
+  identity: refuse,
+  identities: refuse,
+  factors: refuse,
+  beginTotp: refuse,
+  confirmTotp: refuse,
+  removeTotp: refuse,
+  beginWebAuthn: refuse,
+  confirmWebAuthn: refuse,
+  removeWebAuthn: refuse,
+  beginRecoveryCodes: refuse,
+  confirmRecoveryCodes: refuse,
+  removeRecoveryCodes: refuse,
+  beginPasskeyLogin: Effect.suspend(refuse),
+  passkeyLogin: refuse,
+  beginRecovery: Effect.suspend(refuse),
+  recover: refuse
+})

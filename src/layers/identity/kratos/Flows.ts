@@ -1,0 +1,133 @@
+import { Effect } from "effect"
+import { type Conflict } from "../../../domain/errors.ts"
+import { type Credential } from "../../../domain/identity/Identity.ts"
+import { type FlowTrouble, type RelayedCookies } from "../../../services/ports/IdP.ts"
+import { broken, type CsrfPair, decoded, type Kratos, type KratosCall, relayed } from "./Client.ts"
+import { changedMeanwhile, flowNotFound, flowRefused, type Refusal, refusalOf } from "./Refusal.ts"
+import { type Node, WireFlow } from "./Wire.ts"
+import { type UpstreamAnswer } from "../../net/Upstream.ts"
+
+/**
+ * Browser flows of Kratos, spoken in JSON: the only ones that do all factors, and they take tokens as well as cookies.
+ * Nothing is kept between two calls of ours: a flow lives at Kratos, and its CSRF pair is bound to no flow.
+ */
+interface Flow {
+  readonly id: string
+  readonly expiresAt: string | null
+  readonly nodes: ReadonlyArray<Node>
+  readonly csrf: CsrfPair
+  readonly cookies: RelayedCookies
+}
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+export const isUuid = (text: string) => uuid.test(text)
+
+const csrfName = /^csrf_token_[0-9a-f]+=[^;]+/
+
+/** The pair of a fresh CSRF cookie. */
+const pairOf = (answer: UpstreamAnswer): CsrfPair | undefined => {
+  const cookie = answer.setCookies.map((line) => csrfName.exec(line)?.[0]).find((found) => found !== undefined)
+  return cookie === undefined ? undefined : { cookie, token: cookie.slice(cookie.indexOf("=") + 1) }
+}
+
+const read = decoded(WireFlow)
+
+/** A GET that answers a flow and a fresh CSRF pair. */
+const get = Effect.fnUntraced(function* (kratos: Kratos, call: KratosCall) {
+  const answer = yield* kratos.ask(call)
+  if (answer.status !== 200) return yield* flowRefused(kratos, call, answer)
+  const { expires_at, id, ui } = yield* read(call, answer)
+  const csrf = pairOf(answer)
+  if (csrf === undefined) return yield* broken(call, answer.status, "no CSRF cookie")
+  const flow: Flow = {
+    id,
+    expiresAt: expires_at ?? null,
+    nodes: ui.nodes ?? [],
+    csrf,
+    cookies: relayed(answer, call.credential)
+  }
+  return flow
+})
+
+/** A new settings flow: what is set up now. */
+export const beginSettings = (kratos: Kratos, credential: Credential) =>
+  get(kratos, { method: "GET", path: "/self-service/settings/browser", credential })
+
+/** A settings flow begun before, as it was then. Unknown, foreign and expired ones are told apart. */
+export const openSettings = (kratos: Kratos, credential: Credential, flowId: string) =>
+  isUuid(flowId)
+    ? get(kratos, { method: "GET", path: `/self-service/settings/flows?id=${flowId}`, credential })
+    : Effect.fail(flowNotFound())
+
+/** A new login flow of somebody who has no session yet. */
+export const beginLogin = (kratos: Kratos) => get(kratos, { method: "GET", path: "/self-service/login/browser" })
+
+/** What a refusal means beside what it means everywhere. */
+export type Meaning = (refusal: Refusal) => FlowTrouble | undefined
+
+interface Submitted {
+  readonly nodes: ReadonlyArray<Node>
+  readonly cookies: RelayedCookies
+}
+
+/** Sends a form; `retry` gives another CSRF pair when Kratos does not take this one (it was set up anew meanwhile). */
+export const post = Effect.fnUntraced(function* <E>(
+  kratos: Kratos,
+  call: KratosCall & { readonly csrf: CsrfPair },
+  retry: Effect.Effect<{ readonly csrf: CsrfPair }, E>
+) {
+  const send = (csrf: CsrfPair) => kratos.ask({ ...call, csrf, body: { ...call.body, csrf_token: csrf.token } })
+  const answer = yield* send(call.csrf)
+  if (refusalOf(answer).id !== "security_csrf_violation") return answer
+  return yield* send((yield* retry).csrf)
+})
+
+/** One submit of a flow at a time: two at once of one key register it twice, and then it is of no use. */
+const alone = <A, E>(kratos: Kratos, flowId: string, submit: Effect.Effect<A, E>): Effect.Effect<A, E | Conflict> =>
+  Effect.suspend((): Effect.Effect<A, E | Conflict> => {
+    if (kratos.submitting.has(flowId)) return Effect.fail(changedMeanwhile())
+    kratos.submitting.add(flowId)
+    return Effect.ensuring(
+      submit,
+      Effect.sync(() => kratos.submitting.delete(flowId))
+    )
+  })
+
+/** Submits one method of a settings flow. `csrf` may come from another flow. */
+export const submitSettings = Effect.fnUntraced(function* (
+  kratos: Kratos,
+  credential: Credential,
+  flowId: string,
+  csrf: CsrfPair,
+  body: Readonly<Record<string, unknown>>,
+  meaning?: Meaning
+) {
+  if (!isUuid(flowId)) return yield* flowNotFound()
+  const call = { method: "POST", path: `/self-service/settings?flow=${flowId}`, credential, csrf, body } as const
+  const sent = post(kratos, call, openSettings(kratos, credential, flowId))
+  const answer = yield* alone(kratos, flowId.toLowerCase(), sent)
+  if (answer.status !== 200) return yield* flowRefused(kratos, call, answer, meaning)
+  const { ui } = yield* read(call, answer)
+  const submitted: Submitted = { nodes: ui.nodes ?? [], cookies: relayed(answer, credential) }
+  return submitted
+})
+
+/** Inputs by their name. */
+export const inputs = (nodes: ReadonlyArray<Node>, name: string) =>
+  nodes.filter(({ attributes }) => attributes.name === name).map(({ attributes }) => attributes)
+
+/** What a text node says beside its text. */
+export const textContext = (nodes: ReadonlyArray<Node>, id: string) =>
+  nodes.find(({ attributes }) => attributes.id === id)?.attributes.text?.context ?? undefined
+
+/** The JSON that a page would hand to the browser's WebAuthn call. */
+export const optionsOf = (nodes: ReadonlyArray<Node>, name: string): Readonly<Record<string, unknown>> | undefined => {
+  const value = inputs(nodes, name)[0]?.value
+  if (typeof value !== "string") return undefined
+  try {
+    const { publicKey } = JSON.parse(value) as { readonly publicKey?: unknown }
+    return typeof publicKey === "object" && publicKey !== null ? { ...publicKey } : undefined
+  } catch {
+    return undefined
+  }
+}

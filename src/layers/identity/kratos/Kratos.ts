@@ -1,0 +1,59 @@
+import { Effect, Layer } from "effect"
+import { IdP } from "../../../services/ports/IdP.ts"
+import { type IdPAddress } from "../Address.ts"
+import { makeAdmin } from "./Admin.ts"
+import { makeKratos } from "./Client.ts"
+import { makeRecoveryCodes } from "./RecoveryCodes.ts"
+import { makeSessions } from "./Sessions.ts"
+import { makeSignIn } from "./SignIn.ts"
+import { makeTotp } from "./Totp.ts"
+import { makeWebAuthn } from "./WebAuthn.ts"
+import { type UpstreamAnswer } from "../../net/Upstream.ts"
+
+/** A component that takes longer to say so is not ready, in ms. */
+const readyMillis = 2_000
+
+/** Ory Kratos (checked against v26.2.0), or what speaks as it does, over its public and admin HTTP APIs. */
+export const layerIdPKratos = (address: IdPAddress) =>
+  Layer.effect(
+    IdP,
+    Effect.gen(function* () {
+      const kratos = yield* makeKratos(address)
+      const isUp = <E>(answer: Effect.Effect<UpstreamAnswer, E>) =>
+        Effect.match(Effect.timeout(answer, readyMillis), {
+          onFailure: () => false,
+          onSuccess: ({ status }) => status === 200
+        })
+      const health = { method: "GET", path: "/health/ready", once: true } as const
+      const ready = Effect.map(
+        Effect.all(
+          [
+            isUp(kratos.ask(health)),
+            address.adminUrl === undefined
+              ? Effect.succeed(true)
+              : isUp(kratos.admin({ ...health, path: "/admin/health/ready" }))
+          ],
+          { concurrency: "unbounded" }
+        ),
+        (both) => both.every(Boolean)
+      )
+      return IdP.of({
+        configured: true,
+        ready,
+        loginUrl: ({ aal, refresh, returnTo }) =>
+          Effect.succeed(
+            kratos.loginUrl({
+              ...(aal === undefined ? {} : { aal }),
+              ...(refresh === true ? { refresh: "true" } : {}),
+              return_to: returnTo
+            })
+          ),
+        ...makeSessions(kratos),
+        ...makeAdmin(kratos),
+        ...makeTotp(kratos, new URL(address.publicUrl).hostname),
+        ...makeWebAuthn(kratos),
+        ...makeRecoveryCodes(kratos),
+        ...makeSignIn(kratos)
+      })
+    })
+  )

@@ -1,0 +1,118 @@
+import { Effect, Redacted, Schema } from "effect"
+import { NotFound } from "../../../domain/errors.ts"
+import {
+  type Credential,
+  type Identity,
+  type IdentitySession,
+  type SessionSummary
+} from "../../../domain/identity/Identity.ts"
+import { decoded, type Kratos, type KratosCall, relayed, unauthenticated } from "./Client.ts"
+import { isUuid } from "./Flows.ts"
+import { sessionRefused } from "./Refusal.ts"
+import { type WireIdentity, WireSession, WireSessionSummary } from "./Wire.ts"
+
+/** So many of an identity's sessions are listed. */
+const mostSessions = 500
+
+export const identityOf = (wire: WireIdentity): Identity => ({
+  id: wire.id,
+  state: wire.state === "inactive" ? "inactive" : "active",
+  schemaId: wire.schema_id,
+  traits: wire.traits ?? {},
+  metadataPublic: wire.metadata_public ?? {},
+  addresses: (wire.verifiable_addresses ?? [])
+    .filter(({ via }) => via === "email")
+    .map(({ value, verified }) => ({ value, verified })),
+  createdAt: wire.created_at ?? null,
+  updatedAt: wire.updated_at ?? null
+})
+
+const aalOf = (level: string) => (level === "aal2" || level === "aal3" ? "aal2" : "aal1")
+
+export const sessionOf = (wire: WireSession): IdentitySession => ({
+  id: wire.id,
+  identity: identityOf(wire.identity),
+  aal: aalOf(wire.authenticator_assurance_level),
+  methods: [...new Set((wire.authentication_methods ?? []).map(({ method }) => method))],
+  authenticatedAt: wire.authenticated_at,
+  issuedAt: wire.issued_at,
+  expiresAt: wire.expires_at
+})
+
+/** Kratos keeps the port as well, unless a proxy named the client. */
+const hostOf = (address: string) => {
+  const parts = /^(?:\[(.+)\]|([\d.]+)):\d+$/.exec(address)
+  return parts?.[1] ?? parts?.[2] ?? address
+}
+
+const summaryOf = (wire: WireSessionSummary, current: boolean): SessionSummary => ({
+  id: wire.id,
+  current,
+  aal: aalOf(wire.authenticator_assurance_level),
+  authenticatedAt: wire.authenticated_at,
+  issuedAt: wire.issued_at,
+  expiresAt: wire.expires_at,
+  devices: (wire.devices ?? []).map((device) => ({
+    ipAddress: device.ip_address ? hostOf(device.ip_address) : null,
+    userAgent: device.user_agent || null,
+    location: device.location || null
+  }))
+})
+
+const readSession = decoded(WireSession)
+const readSummary = decoded(WireSessionSummary)
+const readSummaries = decoded(Schema.NullOr(Schema.Array(WireSessionSummary)))
+const readLogout = decoded(Schema.Struct({ logout_token: Schema.String }))
+
+export const makeSessions = (kratos: Kratos) => {
+  /** The answer of a call that must succeed. */
+  const ask = Effect.fnUntraced(function* (call: KratosCall, ...good: ReadonlyArray<number>) {
+    const answer = yield* kratos.ask(call)
+    return good.includes(answer.status) ? answer : yield* sessionRefused(kratos, call, answer)
+  })
+  const whoami = (credential: Credential) => ({ method: "GET", path: "/sessions/whoami", credential }) as const
+
+  const session = Effect.fn("IdP.session")(function* (credential: Credential) {
+    const call = whoami(credential)
+    const answer = yield* ask(call, 200)
+    return { session: sessionOf(yield* readSession(call, answer)), cookies: relayed(answer, credential) }
+  })
+
+  const others = Effect.fnUntraced(function* (credential: Credential) {
+    const call = { method: "GET", path: `/sessions?per_page=${mostSessions}`, credential } as const
+    return (yield* readSummaries(call, yield* ask(call, 200))) ?? []
+  })
+
+  const sessions = Effect.fn("IdP.sessions")(function* (credential: Credential) {
+    const call = whoami(credential)
+    const current = yield* readSummary(call, yield* ask(call, 200))
+    const rest = yield* others(credential)
+    return [summaryOf(current, true), ...rest.map((wire) => summaryOf(wire, false))]
+  })
+
+  const revokeSession = Effect.fn("IdP.revokeSession")(function* (credential: Credential, id: string) {
+    // Kratos answers 204 also for what is not there, or is somebody else's.
+    const known = isUuid(id) && (yield* others(credential)).some((wire) => wire.id === id.toLowerCase())
+    if (!known) return yield* new NotFound({ error: "No other session of this id", code: "SESSION_NOT_FOUND" })
+    yield* ask({ method: "DELETE", path: `/sessions/${id}`, credential }, 204)
+    return undefined
+  })
+
+  const logout = Effect.fn("IdP.logout")(function* (credential: Credential) {
+    if (credential._tag === "Token") {
+      const body = { session_token: Redacted.value(credential.value) }
+      const call = { method: "DELETE", path: "/self-service/logout/api", body } as const
+      const answer = yield* kratos.ask(call)
+      if (answer.status === 204) return undefined
+      // 403 is its word for a token it does not know.
+      return yield* answer.status === 403 ? unauthenticated() : sessionRefused(kratos, call, answer)
+    }
+    const call = { method: "GET", path: "/self-service/logout/browser", credential } as const
+    const { logout_token } = yield* readLogout(call, yield* ask(call, 200))
+    const path = `/self-service/logout?token=${encodeURIComponent(logout_token)}`
+    yield* ask({ method: "GET", path, credential, once: true }, 204)
+    return undefined
+  })
+
+  return { session, sessions, revokeSession, logout }
+}

@@ -1,0 +1,88 @@
+import { Effect, Schema } from "effect"
+import { InvalidRequest, Unauthorized } from "../../../domain/errors.ts"
+import { credentialIdOf } from "../../../domain/identity/WebAuthnCredential.ts"
+import { decoded, type Kratos, relayed } from "./Client.ts"
+import { beginLogin, isUuid, type Meaning, optionsOf, post } from "./Flows.ts"
+import { flowExpired, flowNotFound, flowRefused, methodDisabled, refusalOf } from "./Refusal.ts"
+import { sessionOf } from "./Sessions.ts"
+import { WireFlow, WireSession } from "./Wire.ts"
+
+const readLogin = decoded(Schema.Struct({ session: WireSession }))
+const readFlow = decoded(WireFlow)
+
+const invalidPasskey = () =>
+  new Unauthorized({ error: "The passkey is unknown, or its answer does not hold", code: "INVALID_PASSKEY" })
+
+const ofPasskey: Meaning = ({ form, id, messages, reason, status }) => {
+  // A flow that signed somebody in already.
+  if (status === 500 && reason.includes("WebAuthN in internal context")) return flowExpired()
+  // No key's answer in it.
+  if (status === 422 && id === "browser_location_change_required") return invalidPasskey()
+  const wrong = messages.some(({ id }) => id < 4_010_000)
+  return status === 400 && form && wrong ? invalidPasskey() : undefined
+}
+
+/** Signing in, and coming back to an account: calls of somebody without a session, which none is ever sent with. */
+export const makeSignIn = (kratos: Kratos) => {
+  const beginPasskeyLogin = Effect.gen(function* () {
+    const flow = yield* beginLogin(kratos)
+    const publicKey = optionsOf(flow.nodes, "passkey_challenge")
+    if (publicKey === undefined) return yield* methodDisabled()
+    return { flowId: flow.id, options: { publicKey }, cookies: [] }
+  })
+
+  const passkeyLogin = Effect.fn("IdP.passkeyLogin")(function* (flowId: string, assertion: string) {
+    if (!isUuid(flowId)) return yield* flowNotFound()
+    if (credentialIdOf(assertion, ["authenticatorData", "clientDataJSON", "signature"]) === undefined)
+      return yield* invalidPasskey()
+    // The form itself can only be read with its own cookie; to be sent it needs just any good pair.
+    const { csrf } = yield* beginLogin(kratos)
+    const body = { method: "passkey", passkey_login: assertion }
+    const call = { method: "POST", path: `/self-service/login?flow=${flowId}`, csrf, body } as const
+    const answer = yield* post(kratos, call, beginLogin(kratos))
+    const cookies = relayed(answer, undefined)
+    if (answer.status === 200) {
+      const { session } = yield* readLogin(call, answer)
+      return { session: sessionOf(session), due: null, cookies }
+    }
+    const failure = yield* Effect.flip(flowRefused(kratos, call, answer, stepUpFirst(ofPasskey)))
+    // Half signed in: the session is there, and good for nothing but its second factor.
+    if (answer.status === 422 && failure._tag === "StepUpRequired") return { session: null, due: failure, cookies }
+    return yield* failure
+  })
+
+  const beginRecovery = Effect.gen(function* () {
+    const call = { method: "GET", path: "/self-service/recovery/api" } as const
+    const answer = yield* kratos.ask(call)
+    // Recovery, or recovery by link, is turned off.
+    if (answer.status === 400 && !refusalOf(answer).form) return yield* methodDisabled()
+    if (answer.status !== 200) return yield* flowRefused(kratos, call, answer)
+    const { expires_at, id } = yield* readFlow(call, answer)
+    return { id, expiresAt: expires_at ?? null }
+  })
+
+  const recover = Effect.fn("IdP.recover")(function* (flowId: string, email: string) {
+    if (!isUuid(flowId)) return yield* flowNotFound()
+    if (email.length > 254 || !/^[^\p{Cc}\s]+@[^\p{Cc}\s]+$/u.test(email))
+      return yield* new InvalidRequest({ error: "email must be an e-mail address" })
+    const body = { method: "link", email }
+    const call = { method: "POST", path: `/self-service/recovery?flow=${flowId}`, body } as const
+    const answer = yield* kratos.ask(call)
+    if (answer.status !== 200) return yield* flowRefused(kratos, call, answer)
+    yield* readFlow(call, answer)
+    return undefined
+  })
+
+  return {
+    beginPasskeyLogin: Effect.withSpan(beginPasskeyLogin, "IdP.beginPasskeyLogin"),
+    passkeyLogin,
+    beginRecovery: Effect.withSpan(beginRecovery, "IdP.beginRecovery"),
+    recover
+  }
+}
+
+/** A 422 that asks for a second factor is told apart from one that only wants the form filled in. */
+const stepUpFirst =
+  (meaning: Meaning): Meaning =>
+  (refusal) =>
+    refusal.status === 422 && /[?&]aal=aal2(&|$)/.test(refusal.redirectTo) ? undefined : meaning(refusal)

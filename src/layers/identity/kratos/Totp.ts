@@ -1,0 +1,53 @@
+import { Effect, Redacted } from "effect"
+import { Conflict, InvalidRequest, NotFound } from "../../../domain/errors.ts"
+import { type Credential } from "../../../domain/identity/Identity.ts"
+import { type Kratos } from "./Client.ts"
+import { beginSettings, inputs, submitSettings, textContext } from "./Flows.ts"
+import { flowExpired, methodDisabled } from "./Refusal.ts"
+import { type Node } from "./Wire.ts"
+
+const exists = () => new Conflict({ error: "There is an authenticator app already", code: "TOTP_EXISTS" })
+const notFound = () => new NotFound({ error: "There is no authenticator app", code: "TOTP_NOT_FOUND" })
+const wrongCode = () => new InvalidRequest({ error: "The code is wrong", code: "INVALID_CODE" })
+
+/** Of a form: whether an app is set up; undefined when it has nothing of TOTP. */
+const hasTotp = (nodes: ReadonlyArray<Node>) =>
+  inputs(nodes, "totp_unlink").length > 0 ? true : inputs(nodes, "totp_code").length > 0 ? false : undefined
+
+/** `issuer` is Kratos's own default: the name of its host. Apps show it; a code does not depend on it. */
+export const makeTotp = (kratos: Kratos, issuer: string) => {
+  const beginTotp = Effect.fn("IdP.beginTotp")(function* (credential: Credential) {
+    const flow = yield* beginSettings(kratos, credential)
+    if (hasTotp(flow.nodes) === true) return yield* exists()
+    const secret = textContext(flow.nodes, "totp_secret_key")?.["secret"]
+    if (typeof secret !== "string") return yield* methodDisabled()
+    return { flowId: flow.id, secret: Redacted.make(secret), issuer, cookies: flow.cookies }
+  })
+
+  const confirmTotp = Effect.fn("IdP.confirmTotp")(function* (credential: Credential, flowId: string, code: string) {
+    if (!/^[0-9]{6}$/.test(code)) return yield* wrongCode()
+    // A new form tells what is set up now; `flowId`'s was made before. With an app set up Kratos takes any code.
+    const now = yield* beginSettings(kratos, credential)
+    if (hasTotp(now.nodes) === true) return yield* exists()
+    const body = { method: "totp", totp_code: code }
+    const submitted = yield* submitSettings(kratos, credential, flowId, now.csrf, body, ({ form, reason, status }) => {
+      // The flow's secret went to a request that came first.
+      if (status === 500 && reason.includes("TOTP key in the internal context")) return flowExpired()
+      return form && status === 400 ? wrongCode() : undefined
+    })
+    return submitted.cookies
+  })
+
+  const removeTotp = Effect.fn("IdP.removeTotp")(function* (credential: Credential) {
+    const flow = yield* beginSettings(kratos, credential)
+    const has = hasTotp(flow.nodes)
+    if (has !== true) return yield* has === false ? notFound() : methodDisabled()
+    const submitted = yield* submitSettings(kratos, credential, flow.id, flow.csrf, {
+      method: "totp",
+      totp_unlink: true
+    })
+    return submitted.cookies
+  })
+
+  return { beginTotp, confirmTotp, removeTotp }
+}

@@ -1,0 +1,58 @@
+import { Console, Context, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { chmod, writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import { firstKeysLock } from "../../domain/sql/AdvisoryLocks.ts"
+import { hashOf, type KeyType, makeRawKey, prefixOf } from "../../domain/access/ApiKey.ts"
+import { Db } from "../../services/ports/Db.ts"
+import { DataDir } from "../process/DataDir.ts"
+import { attempt } from "../process/StartError.ts"
+
+/** Where the first keys are kept besides being printed; undefined: nowhere (external database). */
+class KeysFile extends Context.Service<KeysFile, { readonly directory: string | undefined }>()("svc/layers/KeysFile") {}
+
+export const layerKeysFile = Layer.effect(
+  KeysFile,
+  Effect.map(DataDir, ({ path }) => ({ directory: path }))
+)
+export const layerNoKeysFile = Layer.succeed(KeysFile, { directory: undefined })
+
+/** Makes one key of each type when there has never been any, and shows them this once. */
+export const layerFirstKeys = Layer.effectDiscard(
+  Effect.gen(function* () {
+    yield* Db // installed
+    const sql = yield* SqlClient.SqlClient
+    const { directory } = yield* KeysFile
+    const made = yield* sql.withTransaction(
+      Effect.gen(function* () {
+        yield* sql`select pg_advisory_xact_lock(${firstKeysLock}::text::bigint)`
+        const some = yield* sql`select from svc.api_keys limit 1`
+        if (some.length > 0) return undefined
+        const make = (type: KeyType) => {
+          const raw = makeRawKey(type)
+          const row = { key_type: type, key_prefix: prefixOf(raw), key_hash: hashOf(raw), label: "first start" }
+          return Effect.as(sql`insert into svc.api_keys ${sql.insert(row)}`, raw)
+        }
+        return { service_role: yield* make("service_role"), anon: yield* make("anon") }
+      })
+    )
+    if (made === undefined) return
+    if (directory !== undefined) {
+      const file = join(directory, "keys.json")
+      yield* attempt(`${file} can't be written`, async () => {
+        await writeFile(file, `${JSON.stringify(made, null, 2)}\n`, { mode: 0o600 })
+        await chmod(file, 0o600)
+      })
+    }
+    yield* Console.log(
+      [
+        "",
+        "  Two API keys were made. They are shown only now.",
+        `    service_role  ${made.service_role}   (all rights: for servers only)`,
+        `    anon          ${made.anon}   (row-level security applies: for apps)`,
+        directory === undefined ? "  Keep them safe." : `  Also in ${join(directory, "keys.json")}.`,
+        ""
+      ].join("\n")
+    )
+  })
+)

@@ -1,0 +1,52 @@
+import { isUtf8 } from "node:buffer"
+import { createHash, hash } from "node:crypto"
+import { createReadStream } from "node:fs"
+import { realpath, stat } from "node:fs/promises"
+import { sep } from "node:path"
+import { type MigrationLayout } from "../../domain/migrations/Migration.ts"
+
+/** In bytes. */
+export const largestFile = 16 * 1024 * 1024
+export const tooLarge = "it is larger than 16 MiB"
+
+export type Place =
+  | { readonly path: string; readonly size: number; readonly problem?: undefined }
+  | { readonly problem: string }
+
+/** What a path really leads to: a plain file below the directory, or why it is not one. Rejects when there is nothing. */
+export const placeOf = async (directory: string, path: string): Promise<Place> => {
+  const [root, real] = [await realpath(directory), await realpath(path)]
+  if (!real.startsWith(root.endsWith(sep) ? root : root + sep)) return { problem: "it leads out of the directory" }
+  const status = await stat(real)
+  return status.isFile() ? { path: real, size: status.size } : { problem: "it is no plain file" }
+}
+
+const sha256 = (data: Uint8Array | string) => hash("sha256", data)
+
+/** As the tool computes it; Drizzle reads a file as text first, whatever it holds. */
+export const checksumOf = (
+  bytes: Buffer,
+  layout: MigrationLayout
+): { checksum: string; problem: string | undefined } => {
+  if (!isUtf8(bytes)) {
+    const checksum = layout.startsWith("drizzle") ? sha256(bytes.toString("utf8")) : sha256(bytes)
+    return { checksum, problem: "it is not UTF-8" }
+  }
+  return { checksum: sha256(bytes), problem: bytes.includes(0) ? "it holds a NUL character" : undefined }
+}
+
+/** Checksums of the same text with LF and with CR LF, as Prisma compares it. */
+export const otherLineEnds = (bytes: Buffer): ReadonlyArray<string> => {
+  const text = bytes.toString("utf8")
+  return [text.replaceAll("\r\n", "\n"), text.replaceAll("\n", "\r\n")].filter((one) => one !== text).map(sha256)
+}
+
+/** Of a file of any size. */
+export const streamedChecksum = async (path: string): Promise<string> => {
+  const digest = createHash("sha256")
+  for await (const chunk of createReadStream(path)) digest.update(chunk as Buffer)
+  return digest.digest("hex")
+}
+
+/** Without the byte order mark, which PostgreSQL would take for a name. */
+export const withoutMark = (bytes: Buffer): string => new TextDecoder("utf-8").decode(bytes)

@@ -1,0 +1,142 @@
+import { type Dirent } from "node:fs"
+import { readdir, readFile } from "node:fs/promises"
+import { join } from "node:path"
+import {
+  byName,
+  type MigrationFile,
+  type MigrationFolder,
+  type MigrationLayout
+} from "../../domain/migrations/Migration.ts"
+import { drizzleMillis, type JournalEntry, journalEntries } from "../../domain/migrations/Journal.ts"
+import { checksumOf, largestFile, otherLineEnds, placeOf, streamedChecksum, tooLarge } from "./Content.ts"
+
+/** The message says what is wrong. */
+export class UnreadableDirectory extends Error {}
+
+/** A file to look for. */
+interface Candidate {
+  readonly name: string
+  readonly path: string
+  readonly folder: boolean
+  readonly when: number | undefined
+}
+
+const script = "migration.sql"
+
+const read = async (root: string, candidate: Candidate, layout: MigrationLayout): Promise<MigrationFile> => {
+  const made = (checksum: string | null, problem: string | undefined, alike: ReadonlyArray<string> = []) => ({
+    ...candidate,
+    checksum,
+    alike,
+    problem
+  })
+  try {
+    const place = await placeOf(root, join(root, candidate.path))
+    if (place.problem !== undefined) return made(null, place.problem)
+    if (place.size > largestFile) return made(await streamedChecksum(place.path), tooLarge)
+    const bytes = await readFile(place.path)
+    const { checksum, problem } = checksumOf(bytes, layout)
+    return made(checksum, problem, layout === "prisma" || layout === "plain" ? otherLineEnds(bytes) : [])
+  } catch (cause) {
+    const { code } = cause as { readonly code?: string }
+    if (code === "ENOENT") return { ...made(null, "the file is missing"), missing: true }
+    return made(null, `it can't be read (${code ?? "unknown"})`)
+  }
+}
+
+const exists = async (root: string, path: string) => {
+  try {
+    return (await placeOf(root, join(root, path))).problem === undefined
+  } catch {
+    return false
+  }
+}
+
+/** Below the directory, at most so large; undefined: there is none. */
+const journal = async (root: string): Promise<ReadonlyArray<JournalEntry> | undefined> => {
+  const path = "meta/_journal.json"
+  if (!(await exists(root, path))) return undefined
+  const place = await placeOf(root, join(root, path))
+  if (place.problem !== undefined || place.size > largestFile) throw new UnreadableDirectory(`${path} can't be read`)
+  const entries = journalEntries(await readFile(place.path, "utf8"))
+  if (entries === undefined) throw new UnreadableDirectory(`${path} is no journal of Drizzle's`)
+  return entries
+}
+
+/** Everything that looks like a migration, and what the directory looks like. Rejects when it can't be read. */
+export const readLayout = async (root: string, directory: string): Promise<MigrationFolder> => {
+  const entries = await readdir(root, { withFileTypes: true }).catch((cause: unknown) => {
+    if ((cause as { readonly code?: string }).code === "ENOENT") return undefined
+    throw cause
+  })
+  if (entries === undefined) {
+    return { directory, layout: "plain", files: [], notes: [`There is no directory ${directory} (MIGRATIONS_DIR)`] }
+  }
+  const notes: Array<string> = []
+  const { candidates, layout } = await candidatesOf(root, entries, notes)
+  const files: Array<MigrationFile> = []
+  const seen = new Set<string>()
+  for (const candidate of candidates) {
+    if (seen.has(candidate.name)) {
+      notes.push(`${candidate.path} is left out: another migration has the name ${candidate.name}`)
+      continue
+    }
+    seen.add(candidate.name)
+    files.push(await read(root, candidate, layout))
+  }
+  return { directory, layout, files, notes }
+}
+
+const candidatesOf = async (root: string, entries: ReadonlyArray<Dirent>, notes: Array<string>) => {
+  const names = entries.map(({ name }) => name).filter((name) => !name.startsWith("."))
+  const listed = await journal(root)
+  if (listed !== undefined) return { layout: "drizzle" as const, candidates: ofJournal(listed, names, notes) }
+  const folders: Array<Candidate> = []
+  let snapshots = false
+  const lock = names.includes("migration_lock.toml")
+  for (const { name, isFolder } of entries.map((entry) => ({ name: entry.name, isFolder: !entry.isFile() }))) {
+    if (!isFolder || name.startsWith(".")) continue
+    const has = await hasScript(root, name)
+    if (has === "no folder" || (has === false && !lock)) continue
+    snapshots ||= await exists(root, join(name, "snapshot.json"))
+    folders.push({ name, path: `${name}/${script}`, folder: true, when: drizzleMillis(name) })
+  }
+  const layout: MigrationLayout = lock ? "prisma" : snapshots ? "drizzle-folders" : "plain"
+  const plain = names.filter((name) => /\.sql$/i.test(name) && !folders.some((folder) => folder.name === name))
+  if (layout !== "plain") {
+    for (const name of plain) notes.push(`${name} is left out: migrations have a folder each here`)
+    return { layout, candidates: folders.sort((a, b) => (a.name < b.name ? -1 : 1)) }
+  }
+  const files = plain.flatMap((name) => {
+    if (!/\.down\.sql$/i.test(name)) return [{ name: name.slice(0, -4), path: name, folder: false, when: undefined }]
+    notes.push(`${name} is left out: it undoes a migration`)
+    return []
+  })
+  return { layout, candidates: [...files, ...folders].sort((a, b) => byName(a.name, b.name)) }
+}
+
+/** Whether a folder, or what a link leads to, has a migration in it. */
+const hasScript = async (root: string, name: string): Promise<boolean | "no folder"> => {
+  try {
+    const inside = await readdir(join(root, name))
+    return inside.includes(script)
+  } catch {
+    return "no folder"
+  }
+}
+
+const ofJournal = (
+  listed: ReadonlyArray<JournalEntry>,
+  names: ReadonlyArray<string>,
+  notes: Array<string>
+): ReadonlyArray<Candidate> => {
+  const tags = new Set(listed.map(({ tag }) => `${tag}.sql`))
+  for (const name of names) {
+    if (name.endsWith(".sql") && !tags.has(name)) notes.push(`${name} is left out: it is not in meta/_journal.json`)
+  }
+  return listed.flatMap(({ tag, when }) => {
+    if (!/[/\\\0]/.test(tag)) return [{ name: tag, path: `${tag}.sql`, folder: false, when }]
+    notes.push(`${JSON.stringify(tag)} of meta/_journal.json is left out: a tag is the name of a file`)
+    return []
+  })
+}

@@ -1,0 +1,80 @@
+import { Effect } from "effect"
+import { randomBytes } from "node:crypto"
+import { InvalidRequest } from "../../../domain/errors.ts"
+import { isJsonObject, type JsonObject } from "../../../domain/text/JsonObject.ts"
+import { type OAuth2 } from "../../../services/ports/OAuth2.ts"
+import { type Hydra } from "./Calls.ts"
+import { badFields, knownClient, noSuchClient } from "./Clients.ts"
+import { readClient, readClientAndSecret, type Reader } from "./Replies.ts"
+import { isStorableJson } from "./Text.ts"
+
+type Port = OAuth2["Service"]
+
+/** RFC 6902; the server takes these operations only. */
+type Operation =
+  | { readonly op: "add"; readonly path: string; readonly value: unknown }
+  | { readonly op: "remove"; readonly path: string }
+
+const badMetadata = new InvalidRequest({
+  error: "metadata has text in it that can't be stored, or is nested too deep",
+  code: "INVALID_CLIENT"
+})
+const secretless = new InvalidRequest({ error: "This client has no secret", code: "CLIENT_WITHOUT_SECRET" })
+
+/** How clients without a secret show who they are. */
+const secretlessMethods = new Set(["none", "private_key_jwt"])
+
+/** RFC 6901: `~` and `/` are special in a step of a path. */
+const step = (name: string) => name.replaceAll("~", "~0").replaceAll("/", "~1")
+
+/** What there is to do about `stored`; to remove what is not there is an error to the server. */
+const operations = (stored: JsonObject, wanted: JsonObject): ReadonlyArray<Operation> =>
+  Object.entries(wanted).flatMap(([name, value]): ReadonlyArray<Operation> => {
+    const path = `/metadata/${step(name)}`
+    if (value !== null) return [{ op: "add", path, value }]
+    return Object.hasOwn(stored, name) ? [{ op: "remove", path }] : []
+  })
+
+/** Changes that leave alone what they are not about. */
+export const clientChangesOn = ({ call }: Hydra, client: Port["client"]) => {
+  const patchAs =
+    <A>(read: Reader<A>) =>
+    (id: string, body: ReadonlyArray<Operation>) =>
+      knownClient(id, (path) =>
+        Effect.map(
+          call({ method: "PATCH", path, body }, read, (refusal) => noSuchClient(refusal) ?? badFields(refusal)),
+          ({ value }) => value
+        )
+      )
+  const patch = patchAs(readClient)
+  const patchSecret = patchAs(readClientAndSecret)
+
+  const merge = Effect.fn("OAuth2.mergeClientMetadata")(function* (id: string, metadata: JsonObject) {
+    const before = yield* client(id)
+    const todo = operations(before.metadata, metadata)
+    if (todo.length === 0) return before
+    if (todo.every(({ op }) => op === "add")) return yield* patch(id, todo)
+    return yield* Effect.catchTag(patch(id, todo), "BadGateway", (error) =>
+      // Somebody else may have removed the same key meanwhile; the server has then done nothing of the patch.
+      Effect.gen(function* () {
+        const now = yield* client(id)
+        const left = operations(now.metadata, metadata)
+        if (left.length === todo.length) return yield* error
+        return left.length === 0 ? now : yield* patch(id, left)
+      })
+    )
+  })
+
+  const mergeClientMetadata: Port["mergeClientMetadata"] = (id, metadata) =>
+    isJsonObject(metadata) && isStorableJson(metadata) ? merge(id, metadata) : Effect.fail(badMetadata)
+
+  const rotateSecret: Port["rotateSecret"] = Effect.fn("OAuth2.rotateSecret")(function* (id) {
+    const before = yield* client(id)
+    if (secretlessMethods.has(before.token_endpoint_auth_method)) return yield* secretless
+    const secret = randomBytes(32).toString("base64url")
+    const { client: now } = yield* patchSecret(id, [{ op: "add", path: "/client_secret", value: secret }])
+    return { client: now, secret }
+  })
+
+  return { mergeClientMetadata, rotateSecret }
+}

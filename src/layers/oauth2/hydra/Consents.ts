@@ -1,0 +1,58 @@
+import { Effect } from "effect"
+import { type ConsentSession } from "../../../domain/oauth2/OAuth2.ts"
+import { type OAuth2 } from "../../../services/ports/OAuth2.ts"
+import { type Hydra, noMeaning } from "./Calls.ts"
+import { readConsents } from "./Replies.ts"
+import { isId } from "./Text.ts"
+
+type Port = OAuth2["Service"]
+
+/** How many are asked for at once: each comes with all of its client. */
+const pageSize = 100
+
+const path = "/admin/oauth2/auth/sessions/consent"
+
+/** What people have allowed, and that they are signed in. */
+export const consentsOn = ({ call, tell }: Hydra) => {
+  const page = (subject: string, token: string | null) =>
+    call(
+      {
+        method: "GET",
+        path,
+        query: { subject, page_size: String(pageSize), ...(token === null ? {} : { page_token: token }) }
+      },
+      readConsents,
+      noMeaning
+    )
+
+  const consents: Port["consents"] = Effect.fn("OAuth2.consents")(function* (subject) {
+    const all: Array<ConsentSession> = []
+    if (!isId(subject)) return all
+    const asked = new Set<string>()
+    for (let token: string | null = null; ; asked.add(token)) {
+      const { next, value }: { readonly next: string | null; readonly value: ReadonlyArray<ConsentSession> } =
+        yield* page(subject, token)
+      all.push(...value)
+      // A server that sends us round in a circle has told everything.
+      if (next === null || asked.has(next)) return all
+      token = next
+    }
+  })
+
+  /** Exactly one of `client` and `all`: with neither nor both the server refuses. */
+  const revokeConsents: Port["revokeConsents"] = (subject, clientId) => {
+    if (!isId(subject) || (clientId !== undefined && !isId(clientId))) return Effect.void
+    const which: Readonly<Record<string, string>> = clientId === undefined ? { all: "true" } : { client: clientId }
+    return tell({ method: "DELETE", path, query: { subject, ...which }, once: false }, noMeaning)
+  }
+
+  const revokeLogins: Port["revokeLogins"] = (subject) =>
+    isId(subject)
+      ? tell(
+          { method: "DELETE", path: "/admin/oauth2/auth/sessions/login", query: { subject }, once: false },
+          noMeaning
+        )
+      : Effect.void
+
+  return { consents, revokeConsents, revokeLogins }
+}

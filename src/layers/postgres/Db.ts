@@ -1,0 +1,86 @@
+import { Context, Effect, Layer, Schedule } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { duration, integer, text } from "../../domain/Settings.ts"
+import { Db } from "../../services/ports/Db.ts"
+import { RowSettings } from "../../services/rows/Settings.ts"
+import { install } from "../install/Install.ts"
+import { makeBranchPools } from "./BranchPools.ts"
+import { type Login } from "./Login.ts"
+import { MainSessions } from "./MainSessions.ts"
+import { makeOwnTables } from "./OwnTablesClient.ts"
+import { PostgresAddress } from "./Address.ts"
+import { makeRowPath } from "./rows/RowPath.ts"
+import { makeSqlSessions } from "./sql/Sessions.ts"
+import { StartError } from "../process/StartError.ts"
+
+/** Connections for our own tables: keys, flags, webhooks and the like. */
+export const layerOwnTables = Layer.effectContext(
+  Effect.gen(function* () {
+    const sessions = yield* MainSessions
+    const { client, pausable } = yield* makeOwnTables(yield* PostgresAddress, {
+      applicationName: "svc",
+      maxConnections: 8,
+      startupParameters: { timezone: "UTC", statement_timeout: "30000" }
+    })
+    yield* sessions.add(pausable)
+    return Context.make(SqlClient.SqlClient, client)
+  })
+).pipe(Layer.provide(MainSessions.layer))
+
+/** The database we were started on, installed into and ready to be asked. */
+export const layerDb = Layer.effect(
+  Db,
+  Effect.gen(function* () {
+    const address = yield* PostgresAddress
+    const { schemas } = yield* RowSettings
+    const serviceRole = yield* text("SVC_SERVICE_ROLE", "postgres")
+    const poolSize = yield* integer("SVC_DB_POOL_SIZE", 10, 1, 1000)
+    const branchPoolSize = yield* integer("SVC_BRANCH_POOL_SIZE", 8, 1, 1000)
+    const timeout = yield* duration("SVC_DB_TIMEOUT", 8_000)
+    const sqlTimeout = yield* duration("SVC_SQL_TIMEOUT", 30_000)
+
+    const { authenticator, authenticatorPassword } = yield* whenUp(address, install({ serviceRole, schemas }))
+    const rows = makeRowPath({
+      owner: address,
+      authenticator: { ...address, user: authenticator, password: authenticatorPassword },
+      serviceRole,
+      poolSize,
+      timeout
+    })
+    yield* Effect.addFinalizer(() => rows.close)
+    const session = yield* makeSqlSessions(address, { role: serviceRole, poolSize, sqlTimeout })
+    const sessions = yield* MainSessions
+    yield* sessions.add(rows)
+    yield* sessions.add(session)
+    const branches = yield* makeBranchPools(address, { poolSize: branchPoolSize, timeout, sqlTimeout })
+    return Db.of({ main: { name: address.database, run: rows.run, session }, ...branches })
+  })
+).pipe(Layer.provide(MainSessions.layer))
+
+const wait = Schedule.max([Schedule.spaced("500 millis"), Schedule.recurs(120)])
+
+/** Waits up to a minute for a database that is still starting; what waiting can't mend stops the start. */
+const whenUp = <A, E, R>(address: Login, effect: Effect.Effect<A, E | SqlError.SqlError, R>) => {
+  const at = `${address.host}:${address.port}/${address.database}`
+  const isDown = (error: unknown) => {
+    const reason = (error as SqlError.SqlError).reason
+    const sqlState = (reason?.cause as { readonly code?: string } | undefined)?.code ?? ""
+    return reason?._tag === "ConnectionError" || /^(57P03|08|53300)/.test(sqlState)
+  }
+  let told = false
+  return effect.pipe(
+    Effect.tapError((error) => {
+      if (told || !isDown(error)) return Effect.void
+      told = true
+      return Effect.logWarning(`The database at ${at} does not answer yet, waiting for it`)
+    }),
+    Effect.retry({ schedule: wait, while: isDown }),
+    Effect.mapError((error) => {
+      const sql = error as SqlError.SqlError
+      if (sql._tag !== "SqlError") return error as E
+      const cause = sql.reason.cause
+      const why = cause instanceof Error && cause.message !== "" ? cause.message : sql.reason._tag
+      return new StartError({ message: `The database at ${at} can't be used: ${why.split("\n")[0]}` })
+    })
+  )
+}

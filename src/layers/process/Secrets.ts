@@ -1,0 +1,73 @@
+import { Effect, Layer, Redacted } from "effect"
+import { randomBytes } from "node:crypto"
+import { readEncryptionKey } from "../../domain/connections/SealedText.ts"
+import { secret, SettingError } from "../../domain/Settings.ts"
+import { EncryptionKeys } from "../../services/ports/EncryptionKeys.ts"
+import { JwtSecret } from "../../services/access/Tokens.ts"
+import { DataDir } from "./DataDir.ts"
+
+const given = secret("SVC_JWT_SECRET")
+
+/** SVC_JWT_SECRET, or none. */
+export const layerJwtSecret = Layer.effect(
+  JwtSecret,
+  Effect.map(given, (secret) => ({ secret }))
+)
+
+/** SVC_JWT_SECRET, or one made at the first start and kept in the data directory. */
+export const layerJwtSecretKept = Layer.effect(
+  JwtSecret,
+  Effect.gen(function* () {
+    const dir = yield* DataDir
+    const secret = (yield* given) ?? (yield* dir.secret("jwt_secret", () => randomBytes(48).toString("base64url")))
+    return { secret }
+  })
+)
+
+const readKey = (name: string, text: string) => {
+  const key = readEncryptionKey(text)
+  // The value is not repeated: it may be a key with a character too many.
+  return key === undefined
+    ? Effect.fail(new SettingError({ message: `${name} must be 32 bytes, as 64 hexadecimal digits or in Base64` }))
+    : Effect.succeed(key)
+}
+
+/** SVC_ENCRYPTION_KEY and SVC_ENCRYPTION_KEYS_OLD. */
+const givenKeys = Effect.gen(function* () {
+  const current = yield* secret("SVC_ENCRYPTION_KEY")
+  const old = yield* secret("SVC_ENCRYPTION_KEYS_OLD")
+  const texts = old === undefined ? [] : Redacted.value(old).split(",")
+  return {
+    current: current && (yield* readKey("SVC_ENCRYPTION_KEY", Redacted.value(current))),
+    old: yield* Effect.forEach(texts, (text) => readKey("SVC_ENCRYPTION_KEYS_OLD", text))
+  }
+})
+
+/** SVC_ENCRYPTION_KEY, or none. */
+export const layerEncryptionKeys = Layer.effect(
+  EncryptionKeys,
+  Effect.gen(function* () {
+    const { current, old } = yield* givenKeys
+    if (current === undefined && old.length > 0) {
+      return yield* new SettingError({ message: "SVC_ENCRYPTION_KEYS_OLD needs SVC_ENCRYPTION_KEY beside it" })
+    }
+    return { current, old }
+  })
+)
+
+/** SVC_ENCRYPTION_KEY, or one made at the first start and kept in the data directory, which then stays readable. */
+export const layerEncryptionKeysKept = Layer.effect(
+  EncryptionKeys,
+  Effect.gen(function* () {
+    const dir = yield* DataDir
+    const { current, old } = yield* givenKeys
+    const name = "encryption_key"
+    if (current === undefined) {
+      const made = yield* dir.secret(name, () => randomBytes(32).toString("base64"))
+      return { current: yield* readKey(`${name} in secrets.json`, Redacted.value(made)), old }
+    }
+    const kept = yield* dir.stored(name)
+    const before = kept && readEncryptionKey(Redacted.value(kept))
+    return { current, old: before === undefined ? old : [...old, before] }
+  })
+)

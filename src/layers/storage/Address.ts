@@ -1,0 +1,63 @@
+import { Context, Effect, Layer, Redacted } from "effect"
+import { flag, secret, text, url } from "../../domain/Settings.ts"
+import { StartError } from "../process/StartError.ts"
+
+/**
+ * Where the S3 store is and how to come in as its owner. Given by the embedded endpoint or by S3_ENDPOINT; the rest of
+ * the program can't tell which.
+ */
+export class ObjectStoreAddress extends Context.Service<
+  ObjectStoreAddress,
+  {
+    /** Where this process reaches it: origin without a path, no slash at the end. */
+    readonly endpoint: string
+    /** Where clients reach it; what presigned URLs are signed for. Of the same form, never fetched from here. */
+    readonly publicEndpoint: string
+    readonly region: string
+    readonly accessKey: string
+    readonly secretKey: Redacted.Redacted
+    /** `endpoint/bucket/key` when true, else `bucket.endpoint/key`. */
+    readonly forcePathStyle: boolean
+  }
+>()("svc/layers/ObjectStoreAddress") {}
+
+/** S3_PUBLIC_ENDPOINT, else what is given; for the embedded endpoint too. */
+export const publicEndpoint = (endpoint: string) =>
+  Effect.map(origin("S3_PUBLIC_ENDPOINT"), (given) => given ?? endpoint)
+
+/** The store of S3_ENDPOINT, with S3_ACCESS_KEY, S3_SECRET_KEY, S3_REGION, S3_FORCE_PATH_STYLE. */
+export const layerExternalS3 = Layer.effect(
+  ObjectStoreAddress,
+  Effect.gen(function* () {
+    const endpoint = yield* origin("S3_ENDPOINT")
+    if (endpoint === undefined) return yield* new StartError({ message: "S3_ENDPOINT is not set" })
+    const accessKey = yield* text("S3_ACCESS_KEY", undefined)
+    const secretKey = yield* secret("S3_SECRET_KEY")
+    if (accessKey === undefined || secretKey === undefined) {
+      const name = accessKey === undefined ? "S3_ACCESS_KEY" : "S3_SECRET_KEY"
+      return yield* new StartError({ message: `${name} must be set, because S3_ENDPOINT is` })
+    }
+    return {
+      endpoint,
+      publicEndpoint: yield* publicEndpoint(endpoint),
+      region: yield* text("S3_REGION", "us-east-1"),
+      accessKey,
+      secretKey: Redacted.make(Redacted.value(secretKey).trim()),
+      forcePathStyle: yield* flag("S3_FORCE_PATH_STYLE", true)
+    }
+  })
+)
+
+/** The origin of an http(s) URL: a signature is of host and path, so the store can't stand below a path. */
+const origin = (name: string) =>
+  Effect.flatMap(url(name), (given) => {
+    if (given === undefined) return Effect.undefined
+    const bare = given.pathname === "/" && given.search === "" && given.hash === "" && given.username === ""
+    return bare && /^https?:$/.test(given.protocol)
+      ? Effect.succeed(given.origin)
+      : Effect.fail(
+          new StartError({
+            message: `${name} must be an http or https URL without path, such as https://s3.example.com`
+          })
+        )
+  })

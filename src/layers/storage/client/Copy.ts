@@ -1,0 +1,156 @@
+import {
+  AbortMultipartUploadCommand,
+  CompleteMultipartUploadCommand,
+  CopyObjectCommand,
+  CreateMultipartUploadCommand,
+  type HeadObjectCommandOutput,
+  UploadPartCopyCommand
+} from "@aws-sdk/client-s3"
+import { Effect, Exit } from "effect"
+import { Conflict } from "../../../domain/errors.ts"
+import { encodeHeaderText } from "../../../domain/storage/HeaderText.ts"
+import { type ObjectRecord } from "../../../domain/storage/Metadata.ts"
+import { type StoreError } from "../../../services/ports/ObjectStore.ts"
+import { type S3 } from "./Client.ts"
+import { encodedPath } from "./Keys.ts"
+
+/** Sizes in bytes. */
+export interface CopyLimits {
+  /** A larger object is copied in parts. */
+  readonly whole: number
+  /** Of each but the last; more when there would be over 10,000. */
+  readonly part: number
+}
+
+/** S3's own: one copy takes 5 GiB. */
+export const s3CopyLimits: CopyLimits = { whole: 5 * 1024 ** 3, part: 512 * 1024 ** 2 }
+
+const maxParts = 10_000
+const copiesAtOnce = 4
+
+const dateOf = (text: string | null) => {
+  const date = new Date(text ?? "")
+  return Number.isNaN(date.getTime()) ? undefined : date
+}
+
+/** All that stays with an object when its metadata is written anew. */
+const attributes = (head: HeadObjectCommandOutput, record: ObjectRecord) => ({
+  ContentType: record.content_type,
+  ContentDisposition: record.content_disposition ?? undefined,
+  CacheControl: record.cache_control ?? undefined,
+  ContentEncoding: record.content_encoding ?? undefined,
+  ContentLanguage: record.content_language ?? undefined,
+  Expires: dateOf(record.expires),
+  Metadata: Object.fromEntries(Object.entries(record.metadata).map(([name, value]) => [name, encodeHeaderText(value)])),
+  StorageClass: head.StorageClass === "STANDARD" ? undefined : head.StorageClass,
+  ServerSideEncryption: head.ServerSideEncryption,
+  SSEKMSKeyId: head.SSEKMSKeyId,
+  WebsiteRedirectLocation: head.WebsiteRedirectLocation
+})
+
+/** Ranges of at least `part` bytes that make up `size`. */
+const rangesOf = (size: number, part: number) => {
+  const step = Math.max(part, Math.ceil(size / maxParts))
+  return Array.from({ length: Math.ceil(size / step) }, (_, index) => ({
+    number: index + 1,
+    range: `bytes=${index * step}-${Math.min(size, (index + 1) * step) - 1}`
+  }))
+}
+
+/**
+ * S3 can't change metadata: an object is copied onto itself. Only as long as it is the one that was read, which is
+ * asked of the source and, for what is written while the copy runs, of the target.
+ */
+export const copyOn = (
+  { call }: S3,
+  limits: CopyLimits,
+  headOf: (bucket: string, key: string) => Effect.Effect<HeadObjectCommandOutput, StoreError>
+) => {
+  const whole = (bucket: string, head: HeadObjectCommandOutput, record: ObjectRecord) =>
+    call(
+      { bucket, key: record.key },
+      (s3, options) =>
+        s3.send(
+          new CopyObjectCommand({
+            Bucket: bucket,
+            Key: record.key,
+            CopySource: encodedPath(bucket, record.key),
+            CopySourceIfMatch: record.etag,
+            IfMatch: record.etag,
+            MetadataDirective: "REPLACE",
+            ...attributes(head, record)
+          }),
+          options
+        ),
+      "slow"
+    )
+
+  const inParts = (bucket: string, head: HeadObjectCommandOutput, record: ObjectRecord) => {
+    const target = { Bucket: bucket, Key: record.key }
+    const about = { bucket, key: record.key }
+    const create = call(about, (s3, options) =>
+      s3.send(new CreateMultipartUploadCommand({ ...target, ...attributes(head, record) }), options)
+    )
+    return Effect.acquireUseRelease(
+      create,
+      Effect.fnUntraced(function* ({ UploadId }) {
+        const Parts = yield* Effect.forEach(
+          rangesOf(record.size, limits.part),
+          ({ number, range }) =>
+            Effect.map(
+              call(
+                about,
+                (s3, options) =>
+                  s3.send(
+                    new UploadPartCopyCommand({
+                      ...target,
+                      UploadId,
+                      PartNumber: number,
+                      CopySource: encodedPath(bucket, record.key),
+                      CopySourceIfMatch: record.etag,
+                      CopySourceRange: range
+                    }),
+                    options
+                  ),
+                "slow"
+              ),
+              ({ CopyPartResult }) => ({ PartNumber: number, ETag: CopyPartResult?.ETag })
+            ),
+          { concurrency: copiesAtOnce }
+        )
+        yield* call(
+          about,
+          (s3, options) =>
+            s3.send(
+              new CompleteMultipartUploadCommand({
+                ...target,
+                UploadId,
+                IfMatch: record.etag,
+                MultipartUpload: { Parts }
+              }),
+              options
+            ),
+          "slow"
+        )
+      }),
+      ({ UploadId }, exit) =>
+        Exit.isSuccess(exit)
+          ? Effect.void
+          : Effect.ignore(
+              call(about, (s3, options) => s3.send(new AbortMultipartUploadCommand({ ...target, UploadId }), options))
+            )
+    )
+  }
+
+  return Effect.fn("ObjectStore.setRecord")(function* (bucket: string, record: ObjectRecord) {
+    // The record does not say all that has to stay (storage class, encryption).
+    const head = yield* headOf(bucket, record.key)
+    if (head.ETag !== record.etag) {
+      return yield* new Conflict({
+        error: `The object "${record.key.slice(0, 200)}" was changed meanwhile`,
+        code: "OBJECT_CHANGED"
+      })
+    }
+    yield* record.size > limits.whole ? inParts(bucket, head, record) : whole(bucket, head, record)
+  })
+}

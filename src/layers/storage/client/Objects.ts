@@ -1,0 +1,105 @@
+import {
+  GetObjectCommand,
+  HeadObjectCommand,
+  type HeadObjectCommandOutput,
+  ListObjectsV2Command,
+  PutObjectCommand,
+  UploadPartCommand
+} from "@aws-sdk/client-s3"
+import { Effect } from "effect"
+import { decodeHeaderText } from "../../../domain/storage/HeaderText.ts"
+import { type ObjectRecord } from "../../../domain/storage/Metadata.ts"
+import { type ObjectStore, type StoreError } from "../../../services/ports/ObjectStore.ts"
+import { type S3, told } from "./Client.ts"
+import { S3Failure } from "./Errors.ts"
+import { decodedKey } from "./Keys.ts"
+
+type Port = Pick<
+  ObjectStore["Service"],
+  "findBucket" | "list" | "put" | "presignUpload" | "presignDownload" | "presignPart"
+>
+
+/** What S3 itself calls a thing whose type nobody gave. */
+const unknownType = "binary/octet-stream"
+
+const isoOf = (date: Date | undefined) => (date ?? new Date(0)).toISOString()
+
+export const recordOf = (key: string, head: HeadObjectCommandOutput): ObjectRecord => ({
+  key,
+  size: head.ContentLength ?? 0,
+  etag: head.ETag ?? "",
+  last_modified: isoOf(head.LastModified),
+  content_type: head.ContentType ?? unknownType,
+  content_disposition: head.ContentDisposition ?? null,
+  cache_control: head.CacheControl ?? null,
+  content_encoding: head.ContentEncoding ?? null,
+  content_language: head.ContentLanguage ?? null,
+  expires: head.ExpiresString ?? null,
+  metadata: Object.fromEntries(
+    Object.entries(head.Metadata ?? {}).map(([name, value]) => [name.toLowerCase(), decodeHeaderText(value)])
+  )
+})
+
+/** What S3 knows of an object, whole. */
+export const headOn =
+  ({ ask }: S3, findBucket: Port["findBucket"]) =>
+  (bucket: string, key: string): Effect.Effect<HeadObjectCommandOutput, StoreError> =>
+    ask((s3, options) => s3.send(new HeadObjectCommand({ Bucket: bucket, Key: key }), options)).pipe(
+      Effect.catch((failure) =>
+        failure.status === 404
+          ? // A HEAD has no body, so S3 can't say which of the two is missing.
+            Effect.andThen(
+              findBucket(bucket),
+              told(new S3Failure({ code: "NoSuchKey", status: 404, message: "" }), { bucket, key })
+            )
+          : told(failure, { bucket, key })
+      )
+    )
+
+/** Objects: lists, small uploads, presigned URLs. */
+export const objectsOn = ({ call, presign }: S3): Omit<Port, "findBucket"> => ({
+  list: Effect.fn("ObjectStore.list")(function* (bucket, { delimiter, limit, prefix, token }) {
+    const page = yield* call({ bucket }, (s3, options) =>
+      s3.send(
+        new ListObjectsV2Command({
+          Bucket: bucket,
+          Prefix: prefix === "" ? undefined : prefix,
+          Delimiter: delimiter,
+          MaxKeys: limit,
+          ContinuationToken: token,
+          // Keys may hold what XML can't.
+          EncodingType: "url"
+        }),
+        options
+      )
+    )
+    const prefixes = (page.CommonPrefixes ?? []).map(({ Prefix }) => decodedKey(Prefix, page.EncodingType))
+    return {
+      objects: (page.Contents ?? []).map(({ ETag, Key, LastModified, Size }) => ({
+        key: decodedKey(Key, page.EncodingType),
+        size: Size ?? 0,
+        last_modified: isoOf(LastModified),
+        etag: ETag ?? ""
+      })),
+      ...(delimiter === undefined ? {} : { common_prefixes: prefixes }),
+      is_truncated: page.IsTruncated ?? false,
+      next_continuation_token: page.NextContinuationToken ?? null
+    }
+  }),
+
+  put: (bucket, key, contentType, bytes) =>
+    Effect.map(
+      call({ bucket, key }, (s3, options) =>
+        s3.send(new PutObjectCommand({ Bucket: bucket, Key: key, Body: bytes, ContentType: contentType }), options)
+      ),
+      ({ ETag }) => ({ etag: ETag ?? "" })
+    ),
+
+  presignUpload: (bucket, key, contentType, seconds) =>
+    presign(new PutObjectCommand({ Bucket: bucket, Key: key, ContentType: contentType }), seconds),
+
+  presignDownload: (bucket, key, seconds) => presign(new GetObjectCommand({ Bucket: bucket, Key: key }), seconds),
+
+  presignPart: ({ bucket, key, uploadId }, partNumber, seconds) =>
+    presign(new UploadPartCommand({ Bucket: bucket, Key: key, UploadId: uploadId, PartNumber: partNumber }), seconds)
+})

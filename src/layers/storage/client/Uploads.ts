@@ -1,0 +1,81 @@
+import {
+  AbortMultipartUploadCommand,
+  CompleteMultipartUploadCommand,
+  CreateMultipartUploadCommand,
+  ListPartsCommand
+} from "@aws-sdk/client-s3"
+import { Effect } from "effect"
+import { BadGateway } from "../../../domain/errors.ts"
+import { type UploadedPart } from "../../../domain/storage/Upload.ts"
+import { type ObjectStore, type UploadOf } from "../../../services/ports/ObjectStore.ts"
+import { type S3 } from "./Client.ts"
+
+type Port = Pick<ObjectStore["Service"], "createUpload" | "parts" | "completeUpload" | "abortUpload">
+
+/** Most parts that S3 lists in one answer. */
+const pageSize = 1000
+
+const inputOf = ({ bucket, key, uploadId }: UploadOf) => ({ Bucket: bucket, Key: key, UploadId: uploadId })
+
+/** With its quotes, as S3 writes it. */
+const quotedETag = (etag: string) => (etag.startsWith('"') ? etag : `"${etag}"`)
+
+/** Uploads in parts. */
+export const uploadsOn = ({ call }: S3): Port => ({
+  createUpload: Effect.fn("ObjectStore.createUpload")(function* (bucket, key, contentType) {
+    const { UploadId } = yield* call({ bucket, key }, (s3, options) =>
+      s3.send(new CreateMultipartUploadCommand({ Bucket: bucket, Key: key, ContentType: contentType }), options)
+    )
+    if (UploadId !== undefined) return UploadId
+    return yield* new BadGateway({ error: "The object store gave no upload id", code: "STORE_UNAVAILABLE" })
+  }),
+
+  parts: Effect.fn("ObjectStore.parts")(function* (upload, limit) {
+    const parts: Array<UploadedPart> = []
+    let marker: string | undefined
+    do {
+      const page = yield* call(upload, (s3, options) =>
+        s3.send(
+          new ListPartsCommand({
+            ...inputOf(upload),
+            PartNumberMarker: marker,
+            MaxParts: Math.min(pageSize, limit - parts.length)
+          }),
+          options
+        )
+      )
+      for (const { ETag, LastModified, PartNumber, Size } of page.Parts ?? []) {
+        parts.push({
+          partNumber: PartNumber ?? 0,
+          etag: ETag ?? "",
+          size: Size ?? 0,
+          last_modified: (LastModified ?? new Date(0)).toISOString()
+        })
+      }
+      marker = page.IsTruncated === true ? page.NextPartNumberMarker : undefined
+    } while (marker !== undefined && parts.length < limit)
+    return parts
+  }),
+
+  completeUpload: (upload, parts) =>
+    Effect.map(
+      call(
+        upload,
+        (s3, options) =>
+          s3.send(
+            new CompleteMultipartUploadCommand({
+              ...inputOf(upload),
+              MultipartUpload: {
+                Parts: parts.map(({ etag, partNumber }) => ({ PartNumber: partNumber, ETag: quotedETag(etag) }))
+              }
+            }),
+            options
+          ),
+        "slow"
+      ),
+      ({ ETag }) => ({ etag: ETag ?? "" })
+    ),
+
+  abortUpload: (upload) =>
+    Effect.asVoid(call(upload, (s3, options) => s3.send(new AbortMultipartUploadCommand(inputOf(upload)), options)))
+})

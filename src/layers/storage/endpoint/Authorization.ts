@@ -1,0 +1,90 @@
+import { evaluatePolicy } from "./policy/Policy.ts"
+import { type PolicyContext } from "./policy/Conditions.ts"
+import { ownerAccount, ownerArn, parsePolicy, type PolicyStatement } from "./policy/Document.ts"
+import { s3Error } from "./Error.ts"
+import { type S3Request } from "./Request.ts"
+import { type Caller } from "./signature/SigV4.ts"
+import { type BucketInfo } from "./store/Store.ts"
+
+/** These the owner can always do: a policy must not lock out who has to change it. */
+const onPolicies = new Set(["s3:GetBucketPolicy", "s3:PutBucketPolicy", "s3:DeleteBucketPolicy"])
+
+interface Asked {
+  readonly request: S3Request
+  readonly caller: Caller
+}
+
+/** Throws AccessDenied unless the caller may do `action` with the key, empty for the bucket itself. */
+export const authorize = (asked: Asked, info: BucketInfo, action: string | undefined, key: string) => {
+  if (!mayDo(asked, info, action, key)) throw s3Error("AccessDenied", "Access Denied")
+}
+
+export const mayDo = ({ caller, request }: Asked, info: BucketInfo, action: string | undefined, key: string) => {
+  if (action === undefined) return caller !== undefined
+  if (onPolicies.has(action)) return caller !== undefined
+  if (info.policy === undefined) return caller !== undefined
+  const verdict = evaluatePolicy(statementsOf(info.name, info.policy), {
+    by: caller === undefined ? "anonymous" : "owner",
+    action,
+    resource: `arn:aws:s3:::${info.name}${key === "" ? "" : `/${key}`}`,
+    context: contextOf(request, caller)
+  })
+  return caller === undefined ? verdict === "Allow" : verdict !== "Deny"
+}
+
+/** What the conditions of policies can ask of a request. */
+const contextOf = ({ header, message, param }: S3Request, caller: Caller): PolicyContext => {
+  const context = new Map<string, string>()
+  const set = (name: string, value: string | undefined) => {
+    if (value !== undefined) context.set(name.toLowerCase(), value)
+  }
+  const now = new Date()
+  set("aws:CurrentTime", now.toISOString())
+  set("aws:EpochTime", String(Math.floor(now.getTime() / 1000)))
+  set("aws:SourceIp", message.socket.remoteAddress)
+  // Who says https falsely deceives only themselves.
+  set("aws:SecureTransport", String(/^https\b/i.test(String(message.headers["x-forwarded-proto"]))))
+  set("aws:UserAgent", message.headers["user-agent"])
+  set("aws:Referer", message.headers.referer)
+  set("s3:ResourceAccount", ownerAccount)
+  if (caller === undefined) set("aws:PrincipalType", "Anonymous")
+  else {
+    set("aws:PrincipalType", "Account")
+    set("aws:PrincipalArn", ownerArn)
+    set("aws:PrincipalAccount", ownerAccount)
+    set("aws:userid", ownerAccount)
+    set("s3:authType", authTypes[caller.by])
+    set("s3:signatureversion", "AWS4-HMAC-SHA256")
+    set("s3:signatureAge", String(caller.age))
+  }
+  for (const name of ["prefix", "delimiter", "max-keys", "versionId"]) set(`s3:${name}`, param(name))
+  for (const name of fromHeaders) set(`s3:${name}`, header(name))
+  return context
+}
+
+const authTypes = { header: "REST-HEADER", query: "REST-QUERY-STRING", form: "POST" } as const
+
+const fromHeaders = [
+  "if-match",
+  "if-none-match",
+  "x-amz-acl",
+  "x-amz-content-sha256",
+  "x-amz-copy-source",
+  "x-amz-metadata-directive",
+  "x-amz-server-side-encryption",
+  "x-amz-storage-class"
+]
+
+const parsed = new Map<string, ReadonlyArray<PolicyStatement>>()
+
+/** Parsed once as long as it is in use. */
+const statementsOf = (bucket: string, policy: string) => {
+  const id = `${bucket}\n${policy}`
+  let statements = parsed.get(id)
+  if (statements === undefined) {
+    statements = parsePolicy(policy, bucket)
+    if (parsed.size >= 200) parsed.clear()
+    parsed.set(id, statements)
+  }
+  return statements
+}

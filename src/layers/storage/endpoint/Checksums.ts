@@ -1,0 +1,131 @@
+import { Crc32cJs, Crc64NvmeJs } from "@aws-sdk/checksums/crc"
+import { createHash } from "node:crypto"
+import { crc32 } from "node:zlib"
+import { s3Error } from "./Error.ts"
+import { type Checksum } from "./store/Store.ts"
+
+export type Algorithm = Checksum["algorithm"]
+
+/** S3's checksum algorithms with the length of their values in bytes. */
+const lengths: Readonly<Record<Algorithm, number>> = { CRC32: 4, CRC32C: 4, CRC64NVME: 8, SHA1: 20, SHA256: 32 }
+const algorithms = ["CRC32", "CRC32C", "CRC64NVME", "SHA1", "SHA256"] as const
+
+export const checksumHeader = (algorithm: Algorithm) => `x-amz-checksum-${algorithm.toLowerCase()}`
+
+export const parseAlgorithm = (text: string): Algorithm | undefined =>
+  algorithms.find((algorithm) => algorithm === text.toUpperCase())
+
+/** Base64 of the right number of bytes. */
+export const isChecksum = (algorithm: Algorithm, value: string) => {
+  const bytes = Buffer.from(value, "base64")
+  return bytes.length === lengths[algorithm] && bytes.toString("base64") === value
+}
+
+export interface Hasher {
+  readonly update: (chunk: Uint8Array) => void
+  /** Base64; once. */
+  readonly value: () => Promise<string>
+}
+
+export const makeHasher = (algorithm: Algorithm): Hasher => {
+  if (algorithm === "SHA1" || algorithm === "SHA256") {
+    const hash = createHash(algorithm)
+    return { update: (chunk) => hash.update(chunk), value: async () => hash.digest("base64") }
+  }
+  if (algorithm === "CRC32") {
+    let crc = 0
+    return {
+      update: (chunk) => (crc = crc32(chunk, crc)),
+      value: async () => {
+        const bytes = Buffer.alloc(4)
+        bytes.writeUInt32BE(crc)
+        return bytes.toString("base64")
+      }
+    }
+  }
+  const hash = algorithm === "CRC32C" ? new Crc32cJs() : new Crc64NvmeJs()
+  return {
+    update: (chunk) => hash.update(chunk),
+    value: async () => Buffer.from(await hash.digest()).toString("base64")
+  }
+}
+
+/** The checksum that the headers bring; at most one. Throws InvalidRequest. */
+export const sentChecksum = (header: (name: string) => string | undefined) => {
+  const sent = algorithms.filter((algorithm) => header(checksumHeader(algorithm)) !== undefined)
+  const [algorithm] = sent
+  if (algorithm === undefined) return undefined
+  if (sent.length > 1) {
+    throw s3Error(
+      "InvalidRequest",
+      "Expecting a single x-amz-checksum- header. Multiple checksum Types are not allowed."
+    )
+  }
+  return { algorithm, value: header(checksumHeader(algorithm)) ?? "" }
+}
+
+/** The algorithm of a header such as x-amz-checksum-algorithm. Throws InvalidRequest. */
+export const namedAlgorithm = (text: string | undefined): Algorithm | undefined => {
+  if (text === undefined) return undefined
+  const algorithm = parseAlgorithm(text)
+  if (algorithm === undefined) {
+    throw s3Error(
+      "InvalidRequest",
+      `Checksum algorithm provided is unsupported. Please try again with any of the valid types: [${algorithms.join(", ")}]`
+    )
+  }
+  return algorithm
+}
+
+/** The checksum of parts taken together, as `type` says. */
+export const checksumOfParts = (
+  { algorithm, type }: Pick<Checksum, "algorithm" | "type">,
+  parts: ReadonlyArray<{ readonly value: string; readonly size: number }>
+): Promise<string> | string => {
+  if (type === "FULL_OBJECT") return combine(algorithm, parts)
+  const hasher = makeHasher(algorithm)
+  for (const { value } of parts) hasher.update(Buffer.from(value, "base64"))
+  return hasher.value().then((value) => `${value}-${parts.length}`)
+}
+
+const polynomials: Readonly<Partial<Record<Algorithm, bigint>>> = {
+  CRC32: 0xedb88320n,
+  CRC32C: 0x82f63b78n,
+  CRC64NVME: 0x9a6c9329ac4bc9b5n
+}
+
+/** The CRC of parts one after the other from the CRC of each: crc(ab) = crc(a) · x^(8·|b|) + crc(b). */
+const combine = (algorithm: Algorithm, parts: ReadonlyArray<{ readonly value: string; readonly size: number }>) => {
+  const polynomial = polynomials[algorithm]
+  if (polynomial === undefined) throw s3Error("InvalidRequest", `${algorithm} has no checksum of type FULL_OBJECT`)
+  const bits = BigInt(lengths[algorithm] * 8)
+  const one = 1n << (bits - 1n)
+  const multiply = (a: bigint, b: bigint) => {
+    let product = 0n
+    for (let bit = one; bit !== 0n; bit >>= 1n) {
+      if (a & bit) product ^= b
+      b = b & 1n ? (b >> 1n) ^ polynomial : b >> 1n
+    }
+    return product
+  }
+  // Parts are mostly of one size.
+  const shifts = new Map<number, bigint>()
+  const shift = (size: number) => {
+    let known = shifts.get(size)
+    if (known === undefined) {
+      known = one
+      let power = one >> 8n
+      for (let left = size; left > 0; left = Math.floor(left / 2)) {
+        if (left % 2 === 1) known = multiply(known, power)
+        power = multiply(power, power)
+      }
+      shifts.set(size, known)
+    }
+    return known
+  }
+  let crc = 0n
+  for (const { size, value } of parts) {
+    crc = multiply(crc, shift(size)) ^ BigInt(`0x${Buffer.from(value, "base64").toString("hex")}`)
+  }
+  return Buffer.from(crc.toString(16).padStart(lengths[algorithm] * 2, "0"), "hex").toString("base64")
+}

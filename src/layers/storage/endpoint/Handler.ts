@@ -1,0 +1,97 @@
+import { Effect, type Scope } from "effect"
+import { type IncomingMessage, type ServerResponse } from "node:http"
+import { authorize } from "./Authorization.ts"
+import { checkBucketName, createBucket } from "./operations/Buckets.ts"
+import { corsHeaders, preflight } from "./CorsAnswers.ts"
+import { type Exchange, type Reply, type S3Settings } from "./Exchange.ts"
+import { payloadOf } from "./Payload.ts"
+import { errorReply, send } from "./Replies.ts"
+import { requestBody } from "./RequestBody.ts"
+import { operationOf } from "./Routes.ts"
+import { type S3Error, s3Error } from "./Error.ts"
+import { judge, newRequestId, parseRequest, type S3Request } from "./Request.ts"
+import { authenticate } from "./signature/SigV4.ts"
+import { type BucketInfo, type Store } from "./store/Store.ts"
+
+/** Answers one request; never fails, whatever it is. */
+export const makeHandler = (store: Store, settings: S3Settings) => {
+  const bucketOf = ({ bucket }: S3Request): Effect.Effect<BucketInfo | void, S3Error> =>
+    Effect.gen(function* () {
+      if (bucket === "") return
+      yield* judge(() => checkBucketName(bucket))
+      return yield* Effect.catchIf(
+        store.bucket(bucket),
+        (error) => error.code === "NoSuchBucket",
+        () => Effect.void
+      )
+    })
+
+  const perform = Effect.fnUntraced(function* (
+    request: S3Request,
+    response: ServerResponse,
+    bucketInfo: BucketInfo | undefined
+  ) {
+    if (request.method === "OPTIONS") return yield* judge(() => preflight(request, bucketInfo))
+    const { caller, operation } = yield* judge(() => ({
+      caller: authenticate(request, settings.owner, Date.now()),
+      operation: operationOf(request)
+    }))
+    yield* judge(() => {
+      if (bucketInfo !== undefined) {
+        if (operation.action !== "anyone") authorize({ request, caller }, bucketInfo, operation.action, request.key)
+      } else if (caller === undefined && operation.action === undefined) throw s3Error("AccessDenied", "Access Denied")
+      else if (request.bucket !== "" && operation !== createBucket) {
+        throw s3Error("NoSuchBucket", undefined, { BucketName: request.bucket })
+      }
+    })
+    const rawBody = requestBody(request.message, response)
+    const exchange: Exchange = {
+      request,
+      caller,
+      store,
+      settings,
+      bucketInfo,
+      rawBody,
+      payload: (own) => payloadOf(request, caller, rawBody, own)
+    }
+    return yield* operation.run(exchange)
+  })
+
+  const answer = (request: S3Request, response: ServerResponse): Effect.Effect<Reply, never, Scope.Scope> => {
+    let bucketInfo: BucketInfo | undefined
+    return bucketOf(request).pipe(
+      Effect.flatMap((info) => perform(request, response, (bucketInfo = info ?? undefined))),
+      Effect.catch((error) => Effect.succeed(errorReply(error, request.id, request.path))),
+      Effect.map((reply) => ({ ...reply, headers: { ...reply.headers, ...corsHeaders(request, bucketInfo) } }))
+    )
+  }
+
+  return Effect.fnUntraced(
+    function* (message: IncomingMessage, response: ServerResponse) {
+      const id = newRequestId()
+      response.setHeader("x-amz-request-id", id)
+      response.setHeader("x-amz-id-2", id)
+      const path = message.url?.split("?")[0] ?? "/"
+      const reply = yield* judge(() => parseRequest(message, id)).pipe(
+        Effect.flatMap((request) => answer(request, response)),
+        Effect.catch((error) => Effect.succeed(errorReply(error, id, path))),
+        Effect.catchDefect((defect) =>
+          Effect.as(
+            Effect.logError(`S3 endpoint: ${message.method} failed (request ${id})`, defect),
+            errorReply(s3Error("InternalError"), id, path)
+          )
+        )
+      )
+      yield* send(message, response, reply)
+    },
+    Effect.scoped,
+    // Only what went wrong while answering: the client sees a broken connection.
+    (effect, _message, response) =>
+      Effect.catchDefect(effect, (defect) =>
+        Effect.andThen(
+          Effect.logError("S3 endpoint: an answer broke off", defect),
+          Effect.sync(() => response.destroy())
+        )
+      )
+  )
+}

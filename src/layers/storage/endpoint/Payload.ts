@@ -1,0 +1,193 @@
+import { createHash } from "node:crypto"
+import { type Effect } from "effect"
+import {
+  type Algorithm,
+  checksumHeader,
+  type Hasher,
+  isChecksum,
+  makeHasher,
+  namedAlgorithm,
+  parseAlgorithm,
+  sentChecksum
+} from "./Checksums.ts"
+import { type S3Error, s3Error } from "./Error.ts"
+import { judgeAsync, type S3Request } from "./Request.ts"
+import { type Caller } from "./signature/SigV4.ts"
+import { ChunkDecoder } from "./signature/Chunks.ts"
+import { type Checksum } from "./store/Store.ts"
+
+/** The largest body of one request. */
+export const maximumPut = 5 * 1024 ** 3
+/** The largest XML or JSON document. */
+const maximumDocument = 2 * 1024 ** 2
+
+/** The bytes that a request brings, without what is wrapped around them. */
+export interface Payload {
+  readonly size: number
+  /** Once. Throws an S3Error at its end when the bytes are not those that were announced and signed. */
+  readonly bytes: AsyncIterable<Uint8Array>
+  /** When `bytes` has ended: the checksum that was sent with it, or made because `own` asked for it. */
+  readonly checksum: () => Checksum | undefined
+  /** Hex of Content-MD5, left to whoever has the MD5 of `bytes` anyway. */
+  readonly md5: string | undefined
+}
+
+/**
+ * Looks at all that the headers say of the body, before any of it is read. `own` is an algorithm to compute when no
+ * checksum is sent. Throws S3Errors.
+ */
+export const payloadOf = (
+  request: S3Request,
+  caller: Caller,
+  body: AsyncIterable<Buffer>,
+  own?: Algorithm
+): Payload => {
+  const form = bodyForm(request, caller)
+  const size = form.chunked ? decodedLength(request) : contentLength(request)
+  if (size > maximumPut) throw tooLarge(size)
+  const md5 = contentMd5(request)
+  const expected = expectedChecksum(request, form.trailer, size)
+  const algorithm = expected?.algorithm ?? own
+  let checksum: Checksum | undefined
+  const bytes = async function* () {
+    const hash = form.sha256 === undefined ? undefined : createHash("sha256")
+    const hasher: Hasher | undefined = algorithm === undefined ? undefined : makeHasher(algorithm)
+    const decoder = form.chunked ? new ChunkDecoder(form.signed ? caller : undefined) : undefined
+    let received = 0
+    for await (const chunk of body) {
+      for (const data of decoder === undefined ? [chunk] : decoder.write(chunk)) {
+        received += data.length
+        if (received > size) throw s3Error("IncompleteBody", "There are more bytes than the headers announce")
+        hash?.update(data)
+        hasher?.update(data)
+        yield data
+      }
+    }
+    const trailers = decoder?.finish(form.trailer)
+    if (received !== size) throw s3Error("IncompleteBody")
+    if (hash !== undefined && hash.digest("hex") !== form.sha256) throw s3Error("XAmzContentSHA256Mismatch")
+    if (hasher === undefined || algorithm === undefined) return
+    const value = await hasher.value()
+    const wanted = expected === undefined ? value : (expected.value ?? trailers?.get(checksumHeader(algorithm)))
+    if (wanted === undefined || !isChecksum(algorithm, wanted)) throw invalidChecksum(algorithm)
+    if (wanted !== value) {
+      throw s3Error("BadDigest", `The ${algorithm} you specified did not match the calculated checksum.`)
+    }
+    checksum = { algorithm, value, type: "FULL_OBJECT" }
+  }
+  return { size, bytes: bytes(), checksum: () => checksum, md5 }
+}
+
+interface BodyForm {
+  readonly chunked: boolean
+  /** Each chunk is. */
+  readonly signed: boolean
+  readonly trailer: boolean
+  /** Hex of the whole body. */
+  readonly sha256: string | undefined
+}
+
+const bodyForm = (request: S3Request, caller: Caller): BodyForm => {
+  const plain = { chunked: false, signed: false, trailer: false, sha256: undefined }
+  const given = request.header("x-amz-content-sha256")
+  // Of nobody's promises there is nothing to check but the framing.
+  if (given === undefined || given === "UNSIGNED-PAYLOAD") return plain
+  if (/^[0-9a-f]{64}$/i.test(given)) return { ...plain, sha256: given.toLowerCase() }
+  if (given === "STREAMING-UNSIGNED-PAYLOAD-TRAILER") return { ...plain, chunked: true, trailer: true }
+  if (given.startsWith("STREAMING-AWS4-HMAC-SHA256-PAYLOAD") && caller?.by === "header") {
+    if (given === "STREAMING-AWS4-HMAC-SHA256-PAYLOAD") return { ...plain, chunked: true, signed: true }
+    if (given.endsWith("PAYLOAD-TRAILER")) return { ...plain, chunked: true, signed: true, trailer: true }
+  }
+  if (given.startsWith("STREAMING-AWS4-ECDSA-P256-SHA256")) throw s3Error("NotImplemented")
+  throw s3Error(
+    "InvalidArgument",
+    "x-amz-content-sha256 must be UNSIGNED-PAYLOAD, STREAMING-UNSIGNED-PAYLOAD-TRAILER, STREAMING-AWS4-HMAC-SHA256-PAYLOAD, STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER or a valid sha256 value."
+  )
+}
+
+const contentLength = ({ key, message, method }: S3Request) => {
+  if (message.headers["transfer-encoding"] !== undefined) throw s3Error("MissingContentLength")
+  const text = message.headers["content-length"]
+  if (text === undefined && method === "PUT" && key !== "") throw s3Error("MissingContentLength")
+  return Number(text ?? 0)
+}
+
+const decodedLength = (request: S3Request) => {
+  const text = request.header("x-amz-decoded-content-length")
+  if (text === undefined) throw s3Error("MissingContentLength")
+  if (!/^\d{1,15}$/.test(text)) throw s3Error("InvalidArgument", "x-amz-decoded-content-length must be a number")
+  return Number(text)
+}
+
+const contentMd5 = (request: S3Request) => {
+  const text = request.header("content-md5")
+  if (text === undefined) return undefined
+  const bytes = Buffer.from(text, "base64")
+  if (bytes.length !== 16 || bytes.toString("base64") !== text) {
+    throw s3Error("InvalidDigest", "The Content-MD5 you specified was invalid.", { "Content-MD5": text })
+  }
+  return bytes.toString("hex")
+}
+
+/** Of nothing: what SDKs put into a presigned URL, where the body is not known yet. */
+const ofNothing = new Set([
+  "AAAAAA==",
+  "AAAAAAAAAAA=",
+  "2jmj7l5rSw0yVb/vlWAYkK/YBwk=",
+  "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
+])
+
+/** An undefined `value` comes in the trailer. */
+const expectedChecksum = (request: S3Request, trailer: boolean, size: number) => {
+  const sent = sentChecksum(request.header)
+  if (sent !== undefined) {
+    const hoisted = request.message.headers[checksumHeader(sent.algorithm)] === undefined
+    if (hoisted && size > 0 && ofNothing.has(sent.value)) return undefined
+    if (!isChecksum(sent.algorithm, sent.value)) throw invalidChecksum(sent.algorithm)
+    return sent
+  }
+  const announced = trailer ? request.header("x-amz-trailer") : undefined
+  if (announced !== undefined && announced.trim() !== "") {
+    const algorithm = parseAlgorithm(announced.trim().toLowerCase().replace("x-amz-checksum-", ""))
+    if (algorithm === undefined) {
+      throw s3Error("InvalidRequest", "The value specified in the x-amz-trailer header is not supported")
+    }
+    return { algorithm, value: undefined }
+  }
+  if (namedAlgorithm(request.message.headers["x-amz-sdk-checksum-algorithm"]?.toString()) !== undefined) {
+    throw s3Error(
+      "InvalidRequest",
+      "x-amz-sdk-checksum-algorithm specified, but no corresponding x-amz-checksum-* or x-amz-trailer headers were found."
+    )
+  }
+  return undefined
+}
+
+const invalidChecksum = (algorithm: Algorithm) =>
+  s3Error("InvalidRequest", `Value for ${checksumHeader(algorithm)} header is invalid.`)
+
+const tooLarge = (size: number) =>
+  s3Error("EntityTooLarge", undefined, { ProposedSize: String(size), MaxSizeAllowed: String(maximumPut) })
+
+/** Throws BadDigest when the bytes are not those of Content-MD5. */
+export const checkMd5 = ({ md5 }: Payload, found: string) => {
+  if (md5 !== undefined && md5 !== found) {
+    throw s3Error("BadDigest", "The Content-MD5 you specified did not match what we received.", {
+      ExpectedDigest: md5,
+      CalculatedDigest: found
+    })
+  }
+}
+
+/** A whole body as text, of at most 2 MiB. Fails with MaxMessageLengthExceeded, BadDigest and the like. */
+export const readDocument = (payload: Payload): Effect.Effect<string, S3Error> =>
+  judgeAsync(async () => {
+    if (payload.size > maximumDocument) {
+      throw s3Error("MaxMessageLengthExceeded", undefined, { MaxMessageLengthBytes: String(maximumDocument) })
+    }
+    const chunks: Array<Uint8Array> = []
+    for await (const chunk of payload.bytes) chunks.push(chunk)
+    const all = Buffer.concat(chunks)
+    checkMd5(payload, createHash("md5").update(all).digest("hex"))
+    return all.toString("utf8")
+  })

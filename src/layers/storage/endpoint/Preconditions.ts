@@ -1,0 +1,68 @@
+import { s3Error } from "./Error.ts"
+import { type Condition, type ObjectInfo } from "./store/Store.ts"
+
+type Header = (name: string) => string | undefined
+type Known = Pick<ObjectInfo, "etag" | "lastModified">
+
+/**
+ * Judges If-Match and its like, as RFC 9110 orders them; `prefix` is that of the headers for the source of a copy.
+ * Throws PreconditionFailed; "unchanged" is for 304.
+ */
+export const precondition = (header: Header, info: Known, prefix = ""): "go on" | "unchanged" => {
+  const get = (name: string) => header(`${prefix}${name}`)
+  const seconds = Math.floor(info.lastModified.getTime() / 1000) * 1000
+  const [match, noneMatch] = [get("if-match"), get("if-none-match")]
+  const [modified, unmodified] = [time(get("if-modified-since")), time(get("if-unmodified-since"))]
+  const failed = (condition: string) => s3Error("PreconditionFailed", undefined, { Condition: condition })
+  if (match !== undefined) {
+    if (!matches(match, info.etag)) throw failed("If-Match")
+  } else if (unmodified !== undefined && seconds > unmodified) throw failed("If-Unmodified-Since")
+  if (noneMatch !== undefined) return matches(noneMatch, info.etag) ? "unchanged" : "go on"
+  return modified !== undefined && seconds <= modified ? "unchanged" : "go on"
+}
+
+const time = (text: string | undefined) => {
+  const millis = Date.parse(text ?? "")
+  return Number.isNaN(millis) ? undefined : millis
+}
+
+const matches = (list: string, etag: string) =>
+  list.split(",").some((each) => each.trim() === "*" || bareEtag(each) === etag)
+
+/** Without quotes. */
+export const bareEtag = (text: string) => text.trim().replace(/^(?:W\/)?"?(.*?)"?$/, "$1")
+
+/** What a write asks of the object that is there. Throws NotImplemented for what S3 does not know either. */
+export const writeCondition = (header: Header): Condition => {
+  const [match, noneMatch] = [header("if-match"), header("if-none-match")]
+  if (noneMatch !== undefined && noneMatch.trim() !== "*") {
+    throw s3Error("NotImplemented", "A header you provided implies functionality that is not implemented", {
+      Header: "If-None-Match",
+      additionalMessage: "We only accept * here"
+    })
+  }
+  return {
+    ...(match === undefined ? {} : { ifMatch: match.trim() === "*" ? "*" : bareEtag(match) }),
+    ...(noneMatch === undefined ? {} : { ifNoneMatch: "*" })
+  }
+}
+
+export interface ByteRange {
+  /** Both inclusive. */
+  readonly start: number
+  readonly end: number
+}
+
+/** The range of a Range header; undefined for the whole: also when there are many, or it is none. Throws InvalidRange. */
+export const rangeOf = (text: string | undefined, size: number): ByteRange | undefined => {
+  const match = /^bytes\s*=\s*(\d*)\s*-\s*(\d*)\s*$/i.exec(text ?? "")
+  if (match === null) return undefined
+  const [from = "", to = ""] = match.slice(1)
+  if (from === "" && to === "") return undefined
+  if (from !== "" && to !== "" && Number(from) > Number(to)) return undefined
+  const start = from === "" ? Math.max(0, size - Number(to)) : Number(from)
+  if (start >= size) {
+    throw s3Error("InvalidRange", undefined, { RangeRequested: text ?? "", ActualObjectSize: String(size) })
+  }
+  return { start, end: from === "" || to === "" ? size - 1 : Math.min(Number(to), size - 1) }
+}

@@ -1,0 +1,115 @@
+import { createBucket, deleteBucket, headBucket, listBuckets } from "./operations/Buckets.ts"
+import {
+  bucketDefaults,
+  deleteCors,
+  deletePolicy,
+  getCors,
+  getLocation,
+  getPolicy,
+  getPolicyStatus,
+  objectDefaults,
+  putCors,
+  putPolicy
+} from "./operations/BucketSettings.ts"
+import { copyObject } from "./operations/Copies.ts"
+import { deleteObjects } from "./operations/DeleteObjects.ts"
+import { type Operation } from "./Exchange.ts"
+import { listObjects, listObjectsV2, listObjectVersions } from "./operations/Listing.ts"
+import { deleteObject, getObject, getObjectAttributes, headObject, putObject } from "./operations/Objects.ts"
+import { postObject } from "./operations/PostObject.ts"
+import { s3Error } from "./Error.ts"
+import { type S3Request } from "./Request.ts"
+import { listParts, listUploads } from "./operations/UploadListings.ts"
+import { abortUpload, completeUpload, createUpload, uploadPart, uploadPartCopy } from "./operations/Uploads.ts"
+
+/** What S3 has and this has not; asking for it must not do something else instead. */
+const bucketSubresources = new Set([
+  ...Object.keys(bucketDefaults),
+  ..."analytics intelligent-tiering inventory metrics policyStatus session metadataTable metadataConfiguration abac".split(
+    " "
+  )
+])
+const objectSubresources = new Set([
+  ...Object.keys(objectDefaults),
+  ..."legal-hold retention torrent restore select renameObject append encryption".split(" ")
+])
+
+const notImplemented = () =>
+  s3Error("NotImplemented", "A header or query you provided implies functionality that is not implemented")
+
+/** The operation that a request asks for. Throws MethodNotAllowed and NotImplemented. */
+export const operationOf = (request: S3Request): Operation => {
+  if (request.bucket === "") return ofService(request)
+  return request.key === "" ? ofBucket(request) : ofObject(request)
+}
+
+const ofService = ({ method }: S3Request) => {
+  if (method === "GET" || method === "HEAD") return listBuckets
+  throw notAllowed(method)
+}
+
+const ofBucket = ({ message, method, param, query }: S3Request): Operation => {
+  const has = (name: string) => param(name) !== undefined
+  const verb = `${method} ${["policy", "cors", "location", "policyStatus", "versions", "uploads", "delete"].find(has) ?? ""}`
+  const found = bucketOperations[verb.trim()]
+  const subresource = query.map(([name]) => name).find((name) => bucketSubresources.has(name))
+  if (subresource !== undefined && found !== getPolicyStatus) {
+    const fallback = method === "GET" ? bucketDefaults[subresource] : undefined
+    if (fallback === undefined) throw notImplemented()
+    return fallback
+  }
+  if (verb === "GET " && param("list-type") === "2") return listObjectsV2
+  if (verb === "POST " && /^multipart\/form-data/i.test(message.headers["content-type"] ?? "")) return postObject
+  if (found === undefined) throw notAllowed(method)
+  return found
+}
+
+const bucketOperations: Readonly<Record<string, Operation>> = {
+  GET: listObjects,
+  HEAD: headBucket,
+  PUT: createBucket,
+  DELETE: deleteBucket,
+  "GET policy": getPolicy,
+  "PUT policy": putPolicy,
+  "DELETE policy": deletePolicy,
+  "GET policyStatus": getPolicyStatus,
+  "GET cors": getCors,
+  "PUT cors": putCors,
+  "DELETE cors": deleteCors,
+  "GET location": getLocation,
+  "GET versions": listObjectVersions,
+  "GET uploads": listUploads,
+  "POST delete": deleteObjects
+}
+
+const ofObject = ({ header, method, param, query }: S3Request): Operation => {
+  const has = (name: string) => param(name) !== undefined
+  const verb = `${method} ${["uploadId", "uploads", "attributes"].find(has) ?? ""}`.trim()
+  const subresource = query.map(([name]) => name).find((name) => objectSubresources.has(name))
+  if (subresource !== undefined) {
+    const fallback = method === "GET" ? objectDefaults[subresource] : undefined
+    if (fallback === undefined) throw notImplemented()
+    return fallback
+  }
+  const copies = header("x-amz-copy-source") !== undefined
+  if (copies && verb === "PUT") return copyObject
+  if (copies && verb === "PUT uploadId") return uploadPartCopy
+  const found = objectOperations[verb]
+  if (found === undefined) throw notAllowed(method)
+  return found
+}
+
+const objectOperations: Readonly<Record<string, Operation>> = {
+  GET: getObject,
+  HEAD: headObject,
+  PUT: putObject,
+  DELETE: deleteObject,
+  "GET attributes": getObjectAttributes,
+  "GET uploadId": listParts,
+  "PUT uploadId": uploadPart,
+  "POST uploadId": completeUpload,
+  "DELETE uploadId": abortUpload,
+  "POST uploads": createUpload
+}
+
+const notAllowed = (method: string) => s3Error("MethodNotAllowed", undefined, { Method: method })

@@ -1,0 +1,97 @@
+import { Effect, FiberSet } from "effect"
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+import { type AddressInfo } from "node:net"
+import { type Duplex } from "node:stream"
+import { startError } from "../../process/StartError.ts"
+import { type S3Settings } from "./Exchange.ts"
+import { errorReply } from "./Replies.ts"
+import { type S3Code, s3Error } from "./Error.ts"
+import { makeHandler } from "./Handler.ts"
+import { newRequestId } from "./Request.ts"
+import { type Store } from "./store/Store.ts"
+
+/** How long requests under way may take when the endpoint stops. */
+const graceMillis = 10_000
+
+/** Serves S3 until the scope closes; yields the port. Fails with a StartError when it can't listen. */
+export const serveS3 = Effect.fnUntraced(function* (
+  store: Store,
+  settings: S3Settings,
+  listen: { readonly host: string; readonly port: number }
+) {
+  const handle = makeHandler(store, settings)
+  const run = yield* FiberSet.makeRuntime()
+  const server = makeServer((message, response) => {
+    const fiber = run(handle(message, response))
+    response.once("close", () => fiber.interruptUnsafe())
+  })
+  yield* Effect.acquireRelease(open(server, listen), () => close(server))
+  return (server.address() as AddressInfo).port
+})
+
+const open = (server: Server, { host, port }: { readonly host: string; readonly port: number }) =>
+  Effect.callback<void, ReturnType<typeof startError>>((resume) => {
+    server.once("error", (cause) =>
+      resume(startError(`The S3 endpoint can't listen on ${host}:${port} (HOST, S3_EMBEDDED_PORT)`, cause))
+    )
+    server.listen(port, host, () => resume(Effect.void))
+  })
+
+/** Lets requests under way finish, then ends what is left. */
+const close = (server: Server) =>
+  Effect.callback<void>((resume) => {
+    const sweep = setInterval(() => server.closeIdleConnections(), 20)
+    const end = setTimeout(() => server.closeAllConnections(), graceMillis)
+    server.close(() => {
+      clearInterval(sweep)
+      clearTimeout(end)
+      resume(Effect.void)
+    })
+  })
+
+const makeServer = (handle: (message: IncomingMessage, response: ServerResponse) => void) =>
+  createServer(
+    {
+      maxHeaderSize: 64 * 1024,
+      // Left to the signature, which has to hold the host.
+      requireHostHeader: false,
+      headersTimeout: 10_000,
+      // An upload may take hours; RequestBody sees to it that something comes.
+      requestTimeout: 0,
+      connectionsCheckingInterval: 2_000,
+      keepAliveTimeout: 65_000,
+      noDelay: true
+    },
+    handle
+  )
+    .on("checkContinue", handle)
+    .on("checkExpectation", ({ socket }) =>
+      refuse(socket, "BadRequest", "The only Expect that is met is 100-continue.")
+    )
+    .on("connect", (_message, socket: Duplex) => refuse(socket, "MethodNotAllowed"))
+    .on("clientError", (error: Error & { readonly code?: string }, socket: Duplex) => {
+      if (error.code === "HPE_HEADER_OVERFLOW") {
+        refuse(socket, "BadRequest", "Your request header section exceeds the maximum allowed size.")
+      } else if (error.code === "ERR_HTTP_REQUEST_TIMEOUT") refuse(socket, "RequestTimeout")
+      else if (error.code === "ECONNRESET") socket.destroy()
+      else refuse(socket, "BadRequest", "An error occurred when parsing the HTTP request.")
+    })
+
+/** What never becomes a request gets an answer in S3's form too. */
+const refuse = (socket: Duplex, code: S3Code, message?: string) => {
+  if (!socket.writable) {
+    socket.destroy()
+    return
+  }
+  const id = newRequestId()
+  const error = s3Error(code, message)
+  const body = String(errorReply(error, id, "/").body)
+  const head = [
+    `HTTP/1.1 ${error.status} ${error.code}`,
+    "Connection: close",
+    "Content-Type: application/xml",
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `x-amz-request-id: ${id}`
+  ]
+  socket.end(`${head.join("\r\n")}\r\n\r\n${body}`)
+}

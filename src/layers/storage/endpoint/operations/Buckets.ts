@@ -1,0 +1,81 @@
+import { Effect } from "effect"
+import { emptyReply, type Exchange, limitParam, type Operation, ownerXml, xmlReply } from "../Exchange.ts"
+import { readDocument } from "../Payload.ts"
+import { s3Error } from "../Error.ts"
+import { judge } from "../Request.ts"
+import { parseXml } from "../Xml.ts"
+
+/** By S3's rules. */
+const isBucketName = (name: string) =>
+  /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(name) &&
+  !name.includes("..") &&
+  !/^\d{1,3}(?:\.\d{1,3}){3}$/.test(name) &&
+  !/^(?:xn--|sthree-|amzn-s3-demo-)/.test(name) &&
+  !/(?:-s3alias|--ol-s3|\.mrap|--x-s3|--table-s3)$/.test(name)
+
+/** Throws InvalidBucketName. */
+export const checkBucketName = (name: string) => {
+  if (!isBucketName(name)) throw s3Error("InvalidBucketName", undefined, { BucketName: name })
+}
+
+export const listBuckets: Operation = {
+  action: undefined,
+  run: Effect.fnUntraced(function* ({ request, settings, store }: Exchange) {
+    const prefix = request.param("prefix") ?? ""
+    const after = Buffer.from(request.param("continuation-token") ?? "", "base64url").toString("utf8")
+    const limit = yield* judge(() => limitParam(request, "max-buckets", 10_000))
+    const all = (yield* store.buckets)
+      .filter(({ name }) => name.startsWith(prefix) && name > after)
+      .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+    const given = all.slice(0, limit)
+    const last = all.length > given.length ? given.at(-1)?.name : undefined
+    return xmlReply("ListAllMyBucketsResult", {
+      Owner: ownerXml,
+      Buckets: {
+        Bucket: given.map(({ createdAt, name }) => ({
+          Name: name,
+          CreationDate: createdAt.toISOString(),
+          BucketRegion: settings.region
+        }))
+      },
+      ContinuationToken: last === undefined ? undefined : Buffer.from(last).toString("base64url"),
+      Prefix: prefix === "" ? undefined : prefix
+    })
+  })
+}
+
+export const createBucket: Operation = {
+  action: undefined,
+  run: Effect.fnUntraced(function* ({ payload, request, store }: Exchange) {
+    const { bucket, header } = request
+    // A location is taken note of by nobody: there is one place.
+    const text = yield* readDocument(yield* judge(payload))
+    yield* judge(() => {
+      if (text.trim() !== "") parseXml(text, "CreateBucketConfiguration")
+      if (header("x-amz-bucket-object-lock-enabled")?.toLowerCase() === "true") {
+        throw s3Error("NotImplemented", undefined, { Header: "x-amz-bucket-object-lock-enabled" })
+      }
+      const acl = header("x-amz-acl") ?? "private"
+      if (acl !== "private") throw s3Error("AccessControlListNotSupported")
+    })
+    yield* store.createBucket(bucket)
+    return emptyReply(200, { Location: `/${bucket}` })
+  })
+}
+
+export const headBucket: Operation = {
+  action: "s3:ListBucket",
+  run: ({ settings }) =>
+    Effect.succeed(
+      emptyReply(200, {
+        "x-amz-bucket-region": settings.region,
+        "x-amz-access-point-alias": "false",
+        "Content-Type": "application/xml"
+      })
+    )
+}
+
+export const deleteBucket: Operation = {
+  action: "s3:DeleteBucket",
+  run: ({ request, store }) => Effect.as(store.deleteBucket(request.bucket), emptyReply(204))
+}

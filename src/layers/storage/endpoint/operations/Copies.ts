@@ -1,0 +1,120 @@
+import { Effect } from "effect"
+import { authorize } from "../Authorization.ts"
+import { type Algorithm, makeHasher, namedAlgorithm } from "../Checksums.ts"
+import { type Exchange, type Operation, xmlReply } from "../Exchange.ts"
+import { checkKey, metaOf } from "../ObjectHeaders.ts"
+import { maximumPut } from "../Payload.ts"
+import { type ByteRange, precondition, writeCondition } from "../Preconditions.ts"
+import { s3Error } from "../Error.ts"
+import { judge } from "../Request.ts"
+import { type Checksum, type ObjectInfo } from "../store/Store.ts"
+
+type Source = ObjectInfo & { readonly bucket: string }
+
+/** `[/]bucket/key[?versionId=null]`, percent-encoded. Throws InvalidArgument. */
+const parseSource = (text: string) => {
+  const invalid = (why: string) =>
+    s3Error("InvalidArgument", why, { ArgumentName: "x-amz-copy-source", ArgumentValue: text })
+  const [path = "", version] = text.replace(/^\//, "").split(/\?versionId=(.*)$/s)
+  if (version !== undefined && version !== "null") throw invalid("Invalid version id specified")
+  let plain: string
+  try {
+    plain = decodeURIComponent(path)
+  } catch {
+    throw invalid("Invalid copy source encoding.")
+  }
+  const slash = plain.indexOf("/")
+  if (slash < 1 || slash === plain.length - 1) throw invalid("Invalid copy source object key")
+  return { bucket: plain.slice(0, slash), key: plain.slice(slash + 1) }
+}
+
+/** The object that x-amz-copy-source names, which the caller may read and whose conditions hold. */
+export const copySource = Effect.fnUntraced(function* ({ caller, request, store }: Exchange) {
+  const { bucket, key } = yield* judge(() => parseSource(request.header("x-amz-copy-source") ?? ""))
+  const info = yield* store.bucket(bucket)
+  yield* judge(() => authorize({ request, caller }, info, "s3:GetObject", key))
+  const found = yield* store.head(bucket, key)
+  return yield* judge((): Source => {
+    if (precondition(request.header, found, "x-amz-copy-source-") === "unchanged") throw s3Error("PreconditionFailed")
+    return { ...found, bucket }
+  })
+})
+
+/** A blob of the source's bytes; with a checksum of this algorithm, for which they have to be read. */
+export const copyBytes = Effect.fnUntraced(function* (
+  { store }: Exchange,
+  source: Source,
+  range: ByteRange | undefined,
+  algorithm: Algorithm | undefined
+) {
+  if (algorithm === undefined || source.size === 0)
+    return { blob: yield* store.copy(source, range), checksum: undefined }
+  const { info, open } = yield* store.get(source.bucket, source.key)
+  if (info.etag !== source.etag) return yield* s3Error("OperationAborted")
+  const hasher = makeHasher(algorithm)
+  const { end, start } = range ?? { start: 0, end: source.size - 1 }
+  const blob = yield* store.write(open(start, end), { sink: hasher.update })
+  const value = yield* Effect.promise(hasher.value)
+  const checksum: Checksum = { algorithm, value, type: "FULL_OBJECT" }
+  return { blob, checksum }
+})
+
+/** The elements that tell of a checksum in results of operations. */
+export const checksumXml = (checksum: Checksum | undefined) =>
+  checksum === undefined ? {} : { [`Checksum${checksum.algorithm}`]: checksum.value, ChecksumType: checksum.type }
+
+export const copyObject: Operation = {
+  action: "s3:PutObject",
+  run: Effect.fnUntraced(function* (exchange: Exchange) {
+    const { request, store } = exchange
+    const plan = yield* judge(() => {
+      checkKey(request.key)
+      const directive = request.header("x-amz-metadata-directive") ?? "COPY"
+      if (directive !== "COPY" && directive !== "REPLACE") {
+        throw s3Error("InvalidArgument", "Unknown metadata directive.", {
+          ArgumentName: "x-amz-metadata-directive",
+          ArgumentValue: directive
+        })
+      }
+      return {
+        replace: directive === "REPLACE",
+        meta: metaOf(request),
+        condition: writeCondition(request.header),
+        algorithm: namedAlgorithm(request.header("x-amz-checksum-algorithm"))
+      }
+    })
+    const source = yield* copySource(exchange)
+    const { contentType, headers, user } = plan.replace ? plan.meta : source
+    const itself = source.bucket === request.bucket && source.key === request.key
+    if (itself && !plan.replace && plan.algorithm === undefined) {
+      return yield* s3Error(
+        "InvalidRequest",
+        "This copy request is illegal because it is trying to copy an object to itself without changing the object's metadata, storage class, website redirect location or encryption attributes."
+      )
+    }
+    if (source.size > maximumPut) {
+      return yield* s3Error(
+        "InvalidRequest",
+        `The specified copy source is larger than the maximum allowable size for a copy source: ${maximumPut}`
+      )
+    }
+    const kept = source.checksum?.type === "FULL_OBJECT" ? source.checksum : undefined
+    const algorithm = plan.algorithm === kept?.algorithm ? undefined : plan.algorithm
+    if (itself && algorithm === undefined) {
+      // No byte moves, and what was written meanwhile is not lost.
+      const condition = { ifMatch: source.etag, ...plan.condition }
+      const meta = { contentType, headers, user, checksum: source.checksum }
+      return copied(yield* store.setMeta(request.bucket, request.key, meta, condition))
+    }
+    const { blob, checksum = kept } = yield* copyBytes(exchange, source, undefined, algorithm)
+    const meta = { contentType, headers, user, checksum }
+    return copied(yield* store.put(request.bucket, request.key, blob, meta, plan.condition))
+  })
+}
+
+const copied = ({ checksum, etag, lastModified }: ObjectInfo) =>
+  xmlReply("CopyObjectResult", {
+    LastModified: lastModified.toISOString(),
+    ETag: `"${etag}"`,
+    ...checksumXml(checksum)
+  })

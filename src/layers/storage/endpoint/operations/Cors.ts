@@ -1,0 +1,112 @@
+import { s3Error } from "../Error.ts"
+import { matchesWildcards } from "../policy/Wildcards.ts"
+import { children, childText, parseXml, textOf, xmlDocument, type XmlNode } from "../Xml.ts"
+
+/** One rule of a bucket: which origins may do what from a browser. */
+export interface CorsRule {
+  readonly id: string | undefined
+  readonly origins: ReadonlyArray<string>
+  readonly methods: ReadonlyArray<string>
+  /** May hold one `*`, matched without regard to case. */
+  readonly headers: ReadonlyArray<string>
+  readonly expose: ReadonlyArray<string>
+  readonly maxAge: number | undefined
+}
+
+const methods = new Set(["GET", "PUT", "POST", "DELETE", "HEAD"])
+
+/** The rules of a CORSConfiguration. Throws MalformedXML and InvalidRequest. */
+export const parseCors = (text: string): ReadonlyArray<CorsRule> => {
+  const rules = children(parseXml(text, "CORSConfiguration"), "CORSRule").map(parseRule)
+  if (rules.length === 0 || rules.length > 100) throw s3Error("MalformedXML")
+  return rules
+}
+
+const parseRule = (node: XmlNode): CorsRule => {
+  const all = (name: string) => children(node, name).map(textOf)
+  const rule = {
+    id: childText(node, "ID"),
+    origins: all("AllowedOrigin"),
+    methods: all("AllowedMethod"),
+    headers: all("AllowedHeader"),
+    expose: all("ExposeHeader"),
+    maxAge: parseMaxAge(childText(node, "MaxAgeSeconds"))
+  }
+  if (rule.origins.length === 0 || rule.methods.length === 0 || (rule.id ?? "").length > 255) {
+    throw s3Error("MalformedXML")
+  }
+  for (const method of rule.methods) {
+    if (!methods.has(method)) {
+      throw s3Error("InvalidRequest", `Found unsupported HTTP method in CORS config. Unsupported method is ${method}`)
+    }
+  }
+  for (const [name, values] of [
+    ["AllowedOrigin", rule.origins],
+    ["AllowedHeader", rule.headers]
+  ] as const) {
+    const wild = values.find((value) => value.split("*").length > 2)
+    if (wild !== undefined) {
+      throw s3Error("InvalidRequest", `${name} "${wild}" can not have more than one wildcard.`)
+    }
+  }
+  const bad = rule.expose.find((value) => !/^[!#$%&'+.^_`|~0-9a-z-]+$/i.test(value))
+  if (bad !== undefined) {
+    throw s3Error("InvalidRequest", `ExposeHeader "${bad}" must be a header name, without wildcards.`)
+  }
+  return rule
+}
+
+const parseMaxAge = (text: string | undefined) => {
+  if (text === undefined) return undefined
+  if (!/^\d{1,10}$/.test(text.trim())) throw s3Error("MalformedXML")
+  return Number(text)
+}
+
+export const printCors = (rules: ReadonlyArray<CorsRule>) =>
+  xmlDocument("CORSConfiguration", {
+    CORSRule: rules.map((rule) => ({
+      ID: rule.id,
+      AllowedMethod: rule.methods,
+      AllowedOrigin: rule.origins,
+      AllowedHeader: rule.headers,
+      ExposeHeader: rule.expose,
+      MaxAgeSeconds: rule.maxAge
+    }))
+  })
+
+/** What a browser asks: `headers` are those of Access-Control-Request-Headers. */
+export interface CorsQuestion {
+  readonly origin: string
+  readonly method: string
+  readonly headers: ReadonlyArray<string>
+}
+
+/** The headers that let the browser go on, by the first rule that fits; undefined when none does. */
+export const corsAnswer = (
+  rules: ReadonlyArray<CorsRule>,
+  { headers, method, origin }: CorsQuestion
+): Readonly<Record<string, string>> | undefined => {
+  for (const rule of rules) {
+    const allowed = rule.origins.find((pattern) => matchesWildcards(pattern, origin))
+    if (allowed === undefined || !rule.methods.includes(method)) continue
+    const patterns = rule.headers.map((header) => header.toLowerCase())
+    if (!headers.every((header) => patterns.some((pattern) => matchesWildcards(pattern, header)))) continue
+    return {
+      "access-control-allow-origin": allowed === "*" ? "*" : origin,
+      "access-control-allow-methods": rule.methods.join(", "),
+      ...(headers.length === 0 ? {} : { "access-control-allow-headers": headers.join(", ") }),
+      ...(rule.expose.length === 0 ? {} : { "access-control-expose-headers": rule.expose.join(", ") }),
+      ...(rule.maxAge === undefined ? {} : { "access-control-max-age": String(rule.maxAge) }),
+      ...(allowed === "*" ? {} : { "access-control-allow-credentials": "true" }),
+      vary: "Origin, Access-Control-Request-Headers, Access-Control-Request-Method"
+    }
+  }
+  return undefined
+}
+
+/** Of Access-Control-Request-Headers, in lower case. */
+export const parseHeaderNames = (text: string | undefined): ReadonlyArray<string> =>
+  (text ?? "")
+    .split(",")
+    .map((name) => name.trim().toLowerCase())
+    .filter((name) => name !== "")

@@ -1,0 +1,124 @@
+import { Effect } from "effect"
+import { encodingOf, type Exchange, limitParam, type Operation, ownerXml, xmlReply } from "../Exchange.ts"
+import { s3Error } from "../Error.ts"
+import { judge } from "../Request.ts"
+import { type Listing, type ObjectInfo } from "../store/Store.ts"
+import { type XmlElements } from "../Xml.ts"
+
+/** What all three listings have in common. Throws InvalidArgument. */
+const common = ({ request }: Exchange) => ({
+  prefix: request.param("prefix") ?? "",
+  delimiter: request.param("delimiter") ?? "",
+  limit: limitParam(request, "max-keys", 1000),
+  ...encodingOf(request)
+})
+
+type Common = ReturnType<typeof common>
+
+const nothing: Listing = { objects: [], prefixes: [], next: undefined }
+
+const page = ({ request, store }: Exchange, { delimiter, limit, prefix }: Common, after: string) =>
+  limit === 0
+    ? Effect.as(store.bucket(request.bucket), nothing)
+    : store.list(request.bucket, { prefix, delimiter, after, limit })
+
+const objectXml = (info: ObjectInfo, encode: (name: string) => string, more: XmlElements) => ({
+  Key: encode(info.key),
+  LastModified: info.lastModified.toISOString(),
+  ETag: `"${info.etag}"`,
+  ChecksumAlgorithm: info.checksum?.algorithm,
+  ChecksumType: info.checksum?.type,
+  Size: info.size,
+  StorageClass: "STANDARD",
+  ...more
+})
+
+const optional = (text: string, encode: (name: string) => string) => (text === "" ? undefined : encode(text))
+
+export const listObjects: Operation = {
+  action: "s3:ListBucket",
+  run: Effect.fnUntraced(function* (exchange: Exchange) {
+    const { request } = exchange
+    const asked = yield* judge(() => common(exchange))
+    const { delimiter, encode, limit, prefix, type } = asked
+    const marker = request.param("marker") ?? ""
+    const { next, objects, prefixes } = yield* page(exchange, asked, marker)
+    return xmlReply("ListBucketResult", {
+      Name: request.bucket,
+      Prefix: encode(prefix),
+      Marker: encode(marker),
+      NextMarker: next === undefined ? undefined : encode(next),
+      MaxKeys: limit,
+      Delimiter: optional(delimiter, encode),
+      EncodingType: type,
+      IsTruncated: next !== undefined,
+      Contents: objects.map((info) => objectXml(info, encode, { Owner: ownerXml })),
+      CommonPrefixes: prefixes.map((each) => ({ Prefix: encode(each) }))
+    })
+  })
+}
+
+/** Opaque to clients. */
+const tokenOf = (after: string) => `1${Buffer.from(after).toString("base64url")}`
+
+const parseToken = (token: string) => {
+  const after = Buffer.from(token.slice(1), "base64url").toString("utf8")
+  if (tokenOf(after) !== token) throw s3Error("InvalidArgument", "The continuation token provided is incorrect")
+  return after
+}
+
+export const listObjectsV2: Operation = {
+  action: "s3:ListBucket",
+  run: Effect.fnUntraced(function* (exchange: Exchange) {
+    const { request } = exchange
+    const token = request.param("continuation-token")
+    const startAfter = request.param("start-after") ?? ""
+    const { after, asked } = yield* judge(() => ({
+      asked: common(exchange),
+      after: token === undefined ? startAfter : parseToken(token)
+    }))
+    const { delimiter, encode, limit, prefix, type } = asked
+    const { next, objects, prefixes } = yield* page(exchange, asked, after)
+    const withOwner = request.param("fetch-owner") === "true"
+    return xmlReply("ListBucketResult", {
+      Name: request.bucket,
+      Prefix: encode(prefix),
+      StartAfter: token === undefined ? optional(startAfter, encode) : undefined,
+      ContinuationToken: token,
+      NextContinuationToken: next === undefined ? undefined : tokenOf(next),
+      KeyCount: objects.length + prefixes.length,
+      MaxKeys: limit,
+      Delimiter: optional(delimiter, encode),
+      EncodingType: type,
+      IsTruncated: next !== undefined,
+      Contents: objects.map((info) => objectXml(info, encode, withOwner ? { Owner: ownerXml } : {})),
+      CommonPrefixes: prefixes.map((each) => ({ Prefix: encode(each) }))
+    })
+  })
+}
+
+/** Every object is its own latest version, `null`. */
+export const listObjectVersions: Operation = {
+  action: "s3:ListBucketVersions",
+  run: Effect.fnUntraced(function* (exchange: Exchange) {
+    const { request } = exchange
+    const asked = yield* judge(() => common(exchange))
+    const { delimiter, encode, limit, prefix, type } = asked
+    const marker = request.param("key-marker") ?? ""
+    const { next, objects, prefixes } = yield* page(exchange, asked, marker)
+    return xmlReply("ListVersionsResult", {
+      Name: request.bucket,
+      Prefix: encode(prefix),
+      KeyMarker: encode(marker),
+      VersionIdMarker: request.param("version-id-marker") ?? "",
+      NextKeyMarker: next === undefined ? undefined : encode(next),
+      NextVersionIdMarker: next === undefined ? undefined : "null",
+      MaxKeys: limit,
+      Delimiter: optional(delimiter, encode),
+      EncodingType: type,
+      IsTruncated: next !== undefined,
+      Version: objects.map((info) => objectXml(info, encode, { VersionId: "null", IsLatest: true, Owner: ownerXml })),
+      CommonPrefixes: prefixes.map((each) => ({ Prefix: encode(each) }))
+    })
+  })
+}

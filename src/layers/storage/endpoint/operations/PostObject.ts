@@ -1,0 +1,150 @@
+import { Effect } from "effect"
+import { authorize } from "../Authorization.ts"
+import { isChecksum, makeHasher, sentChecksum } from "../Checksums.ts"
+import { emptyReply, type Exchange, type Operation, type Reply } from "../Exchange.ts"
+import { checkKey, metaFrom } from "../ObjectHeaders.ts"
+import { maximumPut } from "../Payload.ts"
+import { readForm } from "./PostForm.ts"
+import { checkPostPolicy, parsePostPolicy } from "./PostPolicy.ts"
+import { s3Error } from "../Error.ts"
+import { judge } from "../Request.ts"
+import { checkAccess, parseCredential, type Signed, signingKeyOf } from "../signature/SigV4.ts"
+import { hmac, parseTimestamp, sameSignature, scopeOf } from "../signature/Signing.ts"
+import { type Checksum, type ObjectInfo } from "../store/Store.ts"
+import { xmlDocument } from "../Xml.ts"
+
+type Fields = ReadonlyMap<string, string>
+
+/** An upload from an HTML form: who may do it, and what, is in the form. */
+export const postObject: Operation = {
+  action: "anyone",
+  run: Effect.fnUntraced(function* (exchange: Exchange) {
+    const { rawBody, request, store } = exchange
+    const form = yield* readForm(request.message.headers["content-type"] ?? "", rawBody)
+    const plan = yield* judge(() => planOf(exchange, form.fields, form.filename))
+    const hasher = plan.checksum === undefined ? undefined : makeHasher(plan.checksum.algorithm)
+    const blob = yield* store.write(form.bytes, {
+      limit: Math.min(plan.maximum, maximumPut),
+      ...(hasher === undefined ? {} : { sink: hasher.update })
+    })
+    if (blob.size < plan.minimum) {
+      return yield* s3Error("EntityTooSmall", undefined, {
+        ProposedSize: String(blob.size),
+        MinSizeAllowed: String(plan.minimum)
+      })
+    }
+    const value = hasher === undefined ? undefined : yield* Effect.promise(hasher.value)
+    if (value !== plan.checksum?.value) return yield* s3Error("BadDigest")
+    const info = yield* store.put(request.bucket, plan.key, blob, { ...plan.meta, checksum: plan.checksum })
+    return replyOf(exchange, form.fields, info)
+  })
+}
+
+const planOf = ({ bucketInfo, request, settings }: Exchange, given: Fields, filename: string) => {
+  if (bucketInfo === undefined) throw s3Error("NoSuchBucket")
+  const template = given.get("key")
+  if (template === undefined || template === "") {
+    throw s3Error(
+      "InvalidArgument",
+      "Bucket POST must contain a field named 'key'. If it is specified, please check the order of the fields.",
+      { ArgumentName: "key" }
+    )
+  }
+  const key = template.replaceAll("${filename}", () => filename)
+  checkKey(key)
+  const fields = new Map([...given, ["key", key], ["bucket", request.bucket]])
+  const { caller, limits } = policyOf({ settings, request }, fields)
+  authorize({ request, caller }, bucketInfo, "s3:PutObject", key)
+  const header = (name: string) => fields.get(name)
+  return { key, meta: metaFrom(headersFrom(fields)), checksum: checksumFrom(header), ...limits }
+}
+
+/** Who signed the policy in the form; nobody when there is none. Throws S3Errors. */
+const policyOf = (
+  { request, settings: { owner } }: Pick<Exchange, "settings" | "request">,
+  fields: Fields
+): { readonly caller: Signed | undefined; readonly limits: { readonly minimum: number; readonly maximum: number } } => {
+  const policy = fields.get("policy")
+  if (policy === undefined) {
+    if (fields.has("x-amz-signature") || fields.has("signature")) {
+      throw s3Error("InvalidArgument", "Bucket POST must contain a field named 'policy'.", { ArgumentName: "policy" })
+    }
+    return { caller: undefined, limits: { minimum: 0, maximum: Infinity } }
+  }
+  if (fields.has("awsaccesskeyid") && fields.has("signature")) {
+    throw s3Error(
+      "InvalidRequest",
+      "The authorization mechanism you have provided is not supported. Please use AWS4-HMAC-SHA256."
+    )
+  }
+  const field = (name: string) => {
+    const value = fields.get(name)
+    if (value === undefined) {
+      throw s3Error("InvalidArgument", `Bucket POST must contain a field named '${name}'.`, { ArgumentName: name })
+    }
+    return value
+  }
+  if (field("x-amz-algorithm") !== "AWS4-HMAC-SHA256") {
+    throw s3Error("InvalidArgument", 'X-Amz-Algorithm only supports "AWS4-HMAC-SHA256"')
+  }
+  const timestamp = field("x-amz-date")
+  const at = parseTimestamp(timestamp)
+  const credential = parseCredential(field("x-amz-credential"), (why) =>
+    s3Error("InvalidArgument", `Error parsing the X-Amz-Credential parameter; ${why}.`)
+  )
+  if (at === undefined) throw s3Error("AccessDenied", "The form's x-amz-date is not valid")
+  checkAccess(request, owner, credential)
+  const key = signingKeyOf(owner, credential)
+  const signature = field("x-amz-signature")
+  if (!sameSignature(hmac(key, policy).digest("hex"), signature)) {
+    throw s3Error("SignatureDoesNotMatch", undefined, { AWSAccessKeyId: credential.accessKey, StringToSign: policy })
+  }
+  const now = Date.now()
+  const document = parsePostPolicy(policy)
+  checkPostPolicy(document, fields, now)
+  return {
+    caller: { by: "form", signature, timestamp, scope: scopeOf(credential), key, age: now - at },
+    limits: { minimum: document.minimum, maximum: document.maximum }
+  }
+}
+
+/** As if they had come as headers. */
+const headersFrom = (fields: Fields) => {
+  const headers = new Map<string, string>()
+  for (const [name, value] of fields) headers.set(name, Buffer.from(value, "utf8").toString("latin1"))
+  for (const [field, header] of [
+    ["acl", "x-amz-acl"],
+    ["tagging", "x-amz-tagging"]
+  ] as const) {
+    const value = headers.get(field)
+    if (value !== undefined) headers.set(header, value)
+  }
+  return headers
+}
+
+const checksumFrom = (header: (name: string) => string | undefined): Checksum | undefined => {
+  const sent = sentChecksum(header)
+  if (sent === undefined) return undefined
+  if (!isChecksum(sent.algorithm, sent.value)) throw s3Error("InvalidRequest")
+  return { ...sent, type: "FULL_OBJECT" }
+}
+
+/** As `success_action_redirect` and `success_action_status` ask. */
+const replyOf = ({ request }: Exchange, fields: Fields, { etag, key }: ObjectInfo): Reply => {
+  const { bucket, message } = request
+  const path = `${bucket}/${key.split("/").map(encodeURIComponent).join("/")}`
+  const place = `http://${message.headers.host ?? "localhost"}/${path}`
+  const headers = { ETag: `"${etag}"`, Location: place }
+  const redirect = fields.get("success_action_redirect") ?? fields.get("redirect") ?? ""
+  if (/^https?:/i.test(redirect) && URL.canParse(redirect)) {
+    const url = new URL(redirect)
+    for (const [name, value] of Object.entries({ bucket, key, etag: `"${etag}"` })) url.searchParams.set(name, value)
+    return emptyReply(303, { ...headers, Location: url.href })
+  }
+  const status = fields.get("success_action_status")
+  if (status === "201") {
+    const body = xmlDocument("PostResponse", { Location: place, Bucket: bucket, Key: key, ETag: `"${etag}"` })
+    return { status: 201, headers: { ...headers, "Content-Type": "application/xml" }, body }
+  }
+  return emptyReply(status === "200" ? 200 : 204, headers)
+}

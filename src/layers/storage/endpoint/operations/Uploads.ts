@@ -1,0 +1,214 @@
+import { Effect } from "effect"
+import { type Algorithm, checksumHeader, checksumOfParts, namedAlgorithm, sentChecksum } from "../Checksums.ts"
+import { checksumXml, copyBytes, copySource } from "./Copies.ts"
+import { emptyReply, type Exchange, type Operation, xmlReply } from "../Exchange.ts"
+import { checkKey, checksumHeaders, metaOf } from "../ObjectHeaders.ts"
+import { partNumber } from "./Objects.ts"
+import { checkMd5, maximumPut, readDocument } from "../Payload.ts"
+import { bareEtag, type ByteRange, writeCondition } from "../Preconditions.ts"
+import { type S3Error, s3Error } from "../Error.ts"
+import { judge, judgeAsync, type S3Request } from "../Request.ts"
+import { type Checksum, type CompletedPart, type PartInfo, type Store } from "../store/Store.ts"
+import { children, childText, parseXml, textOf, type XmlNode } from "../Xml.ts"
+
+const uploadIdOf = ({ param }: S3Request) => param("uploadId") ?? ""
+
+export const createUpload: Operation = {
+  action: "s3:PutObject",
+  run: Effect.fnUntraced(function* ({ request, store }: Exchange) {
+    const { bucket, key } = request
+    const { checksum, meta } = yield* judge(() => {
+      checkKey(key)
+      return { meta: metaOf(request), checksum: announced(request) }
+    })
+    const UploadId = yield* store.createUpload(bucket, key, { ...meta, checksum })
+    const headers: Readonly<Record<string, string>> =
+      checksum === undefined
+        ? {}
+        : { "x-amz-checksum-algorithm": checksum.algorithm, "x-amz-checksum-type": checksum.type }
+    return xmlReply("InitiateMultipartUploadResult", { Bucket: bucket, Key: key, UploadId }, headers)
+  })
+}
+
+/** What the object's checksum is going to be; its value is not known. Throws InvalidRequest. */
+const announced = ({ header }: S3Request): Checksum | undefined => {
+  const algorithm = namedAlgorithm(header("x-amz-checksum-algorithm"))
+  const type = header("x-amz-checksum-type")?.toUpperCase()
+  if (algorithm === undefined) {
+    if (type === undefined) return undefined
+    throw s3Error(
+      "InvalidRequest",
+      "The x-amz-checksum-type header can only be used with the x-amz-checksum-algorithm header."
+    )
+  }
+  const usual = algorithm === "CRC64NVME" ? "FULL_OBJECT" : "COMPOSITE"
+  const full = algorithm.startsWith("CRC")
+  const possible =
+    type === undefined || (type === "FULL_OBJECT" && full) || (type === "COMPOSITE" && algorithm !== "CRC64NVME")
+  if (!possible) {
+    throw s3Error(
+      "InvalidRequest",
+      `The ${type} checksum type cannot be used with the ${algorithm} checksum algorithm.`
+    )
+  }
+  return { algorithm, value: "", type: type === undefined ? usual : type === "FULL_OBJECT" ? type : "COMPOSITE" }
+}
+
+/** The algorithm that the parts of the upload have to have. */
+const algorithmOf = (store: Store, { bucket, key, param }: S3Request): Effect.Effect<Algorithm | undefined, S3Error> =>
+  Effect.map(store.upload(bucket, key, param("uploadId") ?? ""), ({ meta }) => meta.checksum?.algorithm)
+
+export const uploadPart: Operation = {
+  action: "s3:PutObject",
+  run: Effect.fnUntraced(function* ({ payload, request, store }: Exchange) {
+    const { bucket, key } = request
+    const part = yield* judge(() => partNumber(request.param("partNumber")))
+    const algorithm = yield* algorithmOf(store, request)
+    const body = yield* judge(() => payload(algorithm))
+    const blob = yield* store.write(body.bytes, { limit: maximumPut })
+    const checksum = body.checksum()
+    yield* judge(() => {
+      checkMd5(body, blob.md5)
+      if (algorithm !== undefined && checksum?.algorithm !== algorithm) {
+        throw s3Error(
+          "InvalidRequest",
+          `Checksum Type mismatch occurred, expected checksum Type: ${algorithm.toLowerCase()}, actual checksum Type: ${checksum?.algorithm.toLowerCase() ?? "null"}`
+        )
+      }
+    })
+    yield* store.putPart(bucket, key, uploadIdOf(request), part, blob, checksum)
+    const { "x-amz-checksum-type": _type, ...sum } = checksumHeaders(checksum)
+    return emptyReply(200, { ETag: `"${blob.md5}"`, ...sum })
+  })
+}
+
+export const uploadPartCopy: Operation = {
+  action: "s3:PutObject",
+  run: Effect.fnUntraced(function* (exchange: Exchange) {
+    const { request, store } = exchange
+    const { bucket, header, key } = request
+    const part = yield* judge(() => partNumber(request.param("partNumber")))
+    const algorithm = yield* algorithmOf(store, request)
+    const source = yield* copySource(exchange)
+    const range = yield* judge(() => copyRange(header("x-amz-copy-source-range"), source.size))
+    const size = range === undefined ? source.size : range.end - range.start + 1
+    if (size > maximumPut) {
+      return yield* s3Error(
+        "InvalidRequest",
+        `The specified copy source is larger than the maximum allowable size for a copy source: ${maximumPut}`
+      )
+    }
+    const { blob, checksum } = yield* copyBytes(exchange, source, range, algorithm)
+    yield* store.putPart(bucket, key, uploadIdOf(request), part, blob, checksum)
+    return xmlReply("CopyPartResult", {
+      LastModified: new Date().toISOString(),
+      ETag: `"${blob.md5}"`,
+      ...(checksum === undefined ? {} : { [`Checksum${checksum.algorithm}`]: checksum.value })
+    })
+  })
+}
+
+/** Stricter than a Range: `bytes=first-last`, within the object. Throws InvalidArgument. */
+const copyRange = (text: string | undefined, size: number): ByteRange | undefined => {
+  if (text === undefined) return undefined
+  const match = /^bytes=(\d{1,15})-(\d{1,15})$/.exec(text)
+  const [start, end] = [Number(match?.[1]), Number(match?.[2])]
+  if (match === null || start > end) {
+    throw s3Error(
+      "InvalidArgument",
+      "The x-amz-copy-source-range value must be of the form bytes=first-last where first and last are the zero-based offsets of the first and last bytes to copy",
+      { ArgumentName: "x-amz-copy-source-range", ArgumentValue: text }
+    )
+  }
+  if (end >= size) {
+    throw s3Error("InvalidArgument", `Range specified is not valid for source object of size: ${size}`, {
+      ArgumentName: "x-amz-copy-source-range",
+      ArgumentValue: text
+    })
+  }
+  return { start, end }
+}
+
+export const abortUpload: Operation = {
+  action: "s3:AbortMultipartUpload",
+  run: ({ request, store }) =>
+    Effect.as(store.abortUpload(request.bucket, request.key, uploadIdOf(request)), emptyReply(204))
+}
+
+export const completeUpload: Operation = {
+  action: "s3:PutObject",
+  run: Effect.fnUntraced(function* ({ payload, request, store }: Exchange) {
+    const { bucket, header, key } = request
+    const uploadId = uploadIdOf(request)
+    const document = yield* readDocument(yield* judge(payload))
+    const { condition, named } = yield* judge(() => ({
+      named: children(parseXml(document, "CompleteMultipartUpload"), "Part").map(parsePart),
+      condition: writeCondition(header)
+    }))
+    if (named.length === 0) return yield* s3Error("MalformedXML")
+    const stored = yield* store.upload(bucket, key, uploadId).pipe(
+      Effect.map(({ meta }) => meta.checksum),
+      // Completed a moment ago, then the store knows what to answer.
+      Effect.catchIf(
+        (error) => error.code === "NoSuchUpload",
+        () => Effect.void
+      )
+    )
+    const checksum =
+      stored === undefined ? undefined : yield* ofObject(stored, named, yield* allParts(store, request), header)
+    const info = yield* store.completeUpload(bucket, key, uploadId, named, condition, checksum)
+    const host = request.message.headers.host ?? "localhost"
+    return xmlReply("CompleteMultipartUploadResult", {
+      Location: `http://${host}/${encodeURIComponent(bucket)}/${key.split("/").map(encodeURIComponent).join("/")}`,
+      Bucket: bucket,
+      Key: key,
+      ETag: `"${info.etag}"`,
+      ...checksumXml(info.checksum)
+    })
+  })
+}
+
+const parsePart = (node: XmlNode): CompletedPart => {
+  const [number, etag] = [childText(node, "PartNumber")?.trim(), childText(node, "ETag")]
+  if (number === undefined || etag === undefined || !/^\d{1,9}$/.test(number)) throw s3Error("MalformedXML")
+  const checksum = ["CRC32", "CRC32C", "CRC64NVME", "SHA1", "SHA256"].flatMap((algorithm) =>
+    children(node, `Checksum${algorithm}`).map(textOf)
+  )[0]
+  return { part: Number(number), etag: bareEtag(etag), checksum: checksum?.trim() }
+}
+
+const allParts = Effect.fnUntraced(function* (store: Store, { bucket, key, param }: S3Request) {
+  const all = new Map<number, PartInfo>()
+  for (let after = 0; ;) {
+    const { more, parts } = yield* store.parts(bucket, key, param("uploadId") ?? "", after, 10_000)
+    for (const part of parts) all.set(part.part, part)
+    after = parts.at(-1)?.part ?? after
+    if (!more || parts.length === 0) return all
+  }
+})
+
+/** The checksum of the whole, from those of its parts; undefined when a part is missing: that is judged elsewhere. */
+const ofObject = (
+  stored: Checksum,
+  named: ReadonlyArray<CompletedPart>,
+  parts: ReadonlyMap<number, PartInfo>,
+  header: (name: string) => string | undefined
+): Effect.Effect<Checksum | undefined, S3Error> =>
+  judgeAsync(async () => {
+    const { algorithm } = stored
+    const given = header("x-amz-checksum-type")?.toUpperCase()
+    if (given !== undefined && given !== stored.type) {
+      throw s3Error("InvalidRequest", `The upload was created with the checksum type ${stored.type}`)
+    }
+    const pieces = named.flatMap(({ part }) => {
+      const found = parts.get(part)
+      return found?.checksum?.algorithm === algorithm ? [{ value: found.checksum.value, size: found.size }] : []
+    })
+    if (pieces.length < named.length) return undefined
+    const value = await checksumOfParts(stored, pieces)
+    const sent = sentChecksum(header)
+    if (sent !== undefined && header(checksumHeader(algorithm)) !== value) {
+      throw s3Error("BadDigest", `The ${sent.algorithm} you specified did not match the calculated checksum.`)
+    }
+    return { ...stored, value }
+  })

@@ -1,0 +1,165 @@
+import { actionTargets } from "./Actions.ts"
+import { parseCondition, type PolicyCondition } from "./Conditions.ts"
+import { s3Error } from "../Error.ts"
+import { matchesWildcards } from "./Wildcards.ts"
+
+/** In bytes. */
+const maximumPolicy = 20 * 1024
+
+/** The account that all buckets belong to. */
+export const ownerAccount = "000000000000"
+export const ownerArn = `arn:aws:iam::${ownerAccount}:root`
+
+/** A part of a statement: its patterns, or all but them. */
+interface Matcher {
+  readonly patterns: ReadonlyArray<string>
+  readonly not: boolean
+}
+
+export interface PolicyStatement {
+  readonly effect: "Allow" | "Deny"
+  /** `*` is everybody, `owner` the owner. */
+  readonly principals: Matcher
+  /** In lower case. */
+  readonly actions: Matcher
+  readonly resources: Matcher
+  /** All must hold. */
+  readonly conditions: ReadonlyArray<PolicyCondition>
+}
+
+type Json = Readonly<Record<string, unknown>>
+
+const malformed = (why: string) => s3Error("MalformedPolicy", why)
+
+/** The statements of a bucket's policy. Throws MalformedPolicy, whose message says what is wrong. */
+export const parsePolicy = (text: string, bucket: string): ReadonlyArray<PolicyStatement> => {
+  if (Buffer.byteLength(text) > maximumPolicy) {
+    throw malformed(`Policy exceeds the maximum allowed document size of ${maximumPolicy} bytes.`)
+  }
+  const document = parseJson(text)
+  known(document, ["Version", "Id", "Statement"])
+  if (document["Version"] !== undefined && !/^20(?:12-10-17|08-10-17)$/.test(String(document["Version"]))) {
+    throw malformed("The policy must contain a valid version string: 2012-10-17 or 2008-10-17")
+  }
+  if (document["Id"] !== undefined && typeof document["Id"] !== "string") throw malformed("Id must be text")
+  const given = document["Statement"]
+  const statements = Array.isArray(given) ? given : [given]
+  if (given === undefined || statements.length === 0) throw malformed("Missing required field Statement")
+  const ids = statements.flatMap((each: unknown) =>
+    isObject(each) && typeof each["Sid"] === "string" ? each["Sid"] : []
+  )
+  if (new Set(ids).size < ids.length) throw malformed("Statement IDs (SID) in a single policy must be unique.")
+  return statements.map((each: unknown) => parseStatement(each, bucket))
+}
+
+const parseJson = (text: string): Json => {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw malformed("Policies must be valid JSON and the first byte must be '{'")
+  }
+  if (!isObject(value)) throw malformed("Policies must be valid JSON and the first byte must be '{'")
+  return value
+}
+
+const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value)
+
+const known = (value: Json, names: ReadonlyArray<string>) => {
+  const unknown = Object.keys(value).find((name) => !names.includes(name))
+  if (unknown !== undefined) throw malformed(`Unknown field ${unknown}`)
+}
+
+const fields = [
+  "Sid",
+  "Effect",
+  "Principal",
+  "NotPrincipal",
+  "Action",
+  "NotAction",
+  "Resource",
+  "NotResource",
+  "Condition"
+]
+
+const parseStatement = (value: unknown, bucket: string): PolicyStatement => {
+  if (!isObject(value)) throw malformed("A statement must be an object")
+  known(value, fields)
+  if (value["Sid"] !== undefined && typeof value["Sid"] !== "string") throw malformed("Sid must be text")
+  const effect = value["Effect"]
+  if (effect !== "Allow" && effect !== "Deny") throw malformed(`Invalid effect: ${print(effect)}`)
+  const principals = either(value, "Principal", parsePrincipal)
+  const actions = either(value, "Action", (given) => texts(given, "action").map((each) => each.toLowerCase()))
+  const resources = either(value, "Resource", (given) => texts(given, "resource"))
+  if (principals.not && effect === "Allow") throw malformed("Allow with NotPrincipal is not allowed")
+  checkTargets(actions, resources, bucket)
+  return { effect, principals, actions, resources, conditions: parseConditions(value["Condition"]) }
+}
+
+const either = (value: Json, name: string, parse: (given: unknown) => ReadonlyArray<string>): Matcher => {
+  const [is, isNot] = [value[name], value[`Not${name}`]]
+  if ((is === undefined) === (isNot === undefined)) {
+    throw malformed(is === undefined ? `Missing required field ${name}` : `${name} and Not${name} exclude each other`)
+  }
+  return { not: isNot !== undefined, patterns: parse(is ?? isNot) }
+}
+
+const texts = (value: unknown, what: string): ReadonlyArray<string> => {
+  const list: ReadonlyArray<unknown> = Array.isArray(value) ? value : [value]
+  return list.map((each) => {
+    if (typeof each !== "string" || each === "" || each.includes("${")) {
+      throw malformed(`Policy has invalid ${what}: ${print(each)}`)
+    }
+    return each
+  })
+}
+
+const parsePrincipal = (value: unknown): ReadonlyArray<string> => {
+  if (value === "*") return ["*"]
+  if (!isObject(value)) throw malformed(`Invalid principal in policy: ${print(value)}`)
+  return Object.entries(value).flatMap(([kind, names]) =>
+    texts(names, "principal").map((name) => {
+      if (kind === "AWS" && name === "*") return "*"
+      if (kind === "AWS" && (name === ownerAccount || name === ownerArn)) return "owner"
+      if (kind === "CanonicalUser" && name === ownerAccount) return "owner"
+      throw malformed(`Invalid principal in policy: "${kind}":"${name}". There are "*" and "${ownerArn}"`)
+    })
+  )
+}
+
+const checkTargets = (actions: Matcher, resources: Matcher, bucket: string) => {
+  const arn = `arn:aws:s3:::${bucket}`
+  for (const pattern of resources.patterns) {
+    const slash = pattern.indexOf("/")
+    const ofBucket = slash === -1 ? pattern : pattern.slice(0, slash)
+    if (pattern !== "*" && !matchesWildcards(ofBucket, arn)) throw malformed(`Policy has invalid resource: ${pattern}`)
+  }
+  const bucketToo = resources.not || resources.patterns.some((pattern) => matchesWildcards(pattern, arn))
+  const objectToo = resources.not || resources.patterns.some((pattern) => /[*/]/.test(pattern))
+  for (const pattern of actions.patterns) {
+    const targets = pattern === "*" ? { bucket: true, object: true } : actionTargets(pattern)
+    if (!targets.bucket && !targets.object) throw malformed(`Policy has invalid action: ${pattern}`)
+    if (!actions.not && !(targets.bucket && bucketToo) && !(targets.object && objectToo)) {
+      throw malformed(`Action does not apply to any resource(s) in statement: ${pattern}`)
+    }
+  }
+}
+
+const parseConditions = (value: unknown): ReadonlyArray<PolicyCondition> => {
+  if (value === undefined) return []
+  if (!isObject(value)) throw malformed("Condition must be an object")
+  return Object.entries(value).flatMap(([operator, tests]) => {
+    if (!isObject(tests)) throw malformed(`Condition ${operator} must be an object`)
+    return Object.entries(tests).map(([key, given]) => {
+      const list: ReadonlyArray<unknown> = Array.isArray(given) ? given : [given]
+      if (list.some((each) => !["string", "number", "boolean"].includes(typeof each))) {
+        throw malformed(`Invalid value for ${operator}: ${print(given)}`)
+      }
+      const condition = parseCondition(operator, key, list.map(String))
+      if (typeof condition === "string") throw malformed(condition)
+      return condition
+    })
+  })
+}
+
+const print = (value: unknown) => (JSON.stringify(value) ?? "nothing").slice(0, 200)

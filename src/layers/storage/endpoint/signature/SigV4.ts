@@ -1,0 +1,221 @@
+import { s3Error } from "../Error.ts"
+import { type S3Request } from "../Request.ts"
+import {
+  algorithm,
+  canonicalRequest,
+  type Credential,
+  formatTimestamp,
+  hmac,
+  parseTimestamp,
+  sameSignature,
+  scopeOf,
+  signingKey,
+  stringToSign
+} from "./Signing.ts"
+
+/** The one owner of all buckets. */
+export interface Owner {
+  readonly accessKey: string
+  readonly secretKey: string
+}
+
+/** A request that the owner signed. */
+export interface Signed {
+  readonly by: "header" | "query" | "form"
+  /** What the signatures of a streamed body start from. */
+  readonly signature: string
+  readonly timestamp: string
+  readonly scope: string
+  readonly key: Buffer
+  /** Milliseconds since it was signed. */
+  readonly age: number
+}
+
+/** Undefined: nobody we know. */
+export type Caller = Signed | undefined
+
+const maximumSkew = 15 * 60_000
+const maximumExpires = 604_800
+
+/** Who sends this, at `now` in milliseconds. Throws an S3Error when the request claims to be signed and is not well. */
+export const authenticate = (request: S3Request, owner: Owner, now: number): Caller => {
+  const authorization = request.message.headers.authorization
+  const byQuery = request.param("X-Amz-Algorithm") !== undefined || request.param("X-Amz-Signature") !== undefined
+  const version2 = request.param("AWSAccessKeyId") !== undefined && request.param("Signature") !== undefined
+  if (Number(authorization !== undefined) + Number(byQuery) + Number(version2) > 1) {
+    throw s3Error(
+      "InvalidArgument",
+      "Only one auth mechanism allowed; only the X-Amz-Algorithm query parameter, Signature query string parameter or the Authorization header should be specified"
+    )
+  }
+  if (version2 || authorization?.startsWith("AWS ")) {
+    throw s3Error(
+      "InvalidRequest",
+      "The authorization mechanism you have provided is not supported. Please use AWS4-HMAC-SHA256."
+    )
+  }
+  if (byQuery) return byPresignedUrl(request, owner, now)
+  return authorization === undefined ? undefined : byHeader(request, authorization, owner, now)
+}
+
+const byHeader = (request: S3Request, authorization: string, owner: Owner, now: number): Signed => {
+  const malformed = (why: string) =>
+    s3Error("AuthorizationHeaderMalformed", `The authorization header is malformed; ${why}.`)
+  if (!authorization.startsWith(`${algorithm} `)) throw s3Error("InvalidArgument", "Unsupported Authorization Type")
+  const fields = new Map<string, string>()
+  for (const field of authorization.slice(algorithm.length).split(",")) {
+    const equals = field.indexOf("=")
+    if (equals > 0) fields.set(field.slice(0, equals).trim(), field.slice(equals + 1).trim())
+  }
+  const [given, signedHeaders, signature] = ["Credential", "SignedHeaders", "Signature"].map((name) => fields.get(name))
+  if (!given || !signedHeaders || !signature) {
+    throw malformed("it needs Credential, SignedHeaders and Signature")
+  }
+  const credential = parseCredential(given, malformed)
+  const payloadHash = request.message.headers["x-amz-content-sha256"]
+  if (typeof payloadHash !== "string") {
+    throw s3Error("InvalidRequest", "Missing required header for this request: x-amz-content-sha256")
+  }
+  const at = headerTime(request)
+  if (at === undefined) throw s3Error("AccessDenied", "AWS authentication requires a valid Date or x-amz-date header")
+  if (Math.abs(now - at) > maximumSkew) {
+    throw s3Error("RequestTimeTooSkewed", undefined, {
+      RequestTime: formatTimestamp(at),
+      ServerTime: new Date(now).toISOString(),
+      MaxAllowedSkewMilliseconds: String(maximumSkew)
+    })
+  }
+  const timestamp = formatTimestamp(at)
+  if (credential.day !== timestamp.slice(0, 8))
+    throw malformed("the date in the credential must be that of the request")
+  return check(request, owner, { credential, signedHeaders, signature, timestamp, payloadHash, by: "header", now })
+}
+
+const headerTime = ({ message: { headers } }: S3Request) => {
+  const amz = headers["x-amz-date"]
+  const text = typeof amz === "string" ? amz : headers.date
+  if (text === undefined) return undefined
+  const date = Date.parse(text)
+  return parseTimestamp(text) ?? (Number.isNaN(date) ? undefined : date)
+}
+
+const byPresignedUrl = (request: S3Request, owner: Owner, now: number): Signed => {
+  const wrong = (why: string) => s3Error("AuthorizationQueryParametersError", why)
+  const names = ["Algorithm", "Credential", "Signature", "Date", "SignedHeaders", "Expires"]
+  const [kind, given, signature, timestamp, signedHeaders, lifetime] = names.map((name) =>
+    request.param(`X-Amz-${name}`)
+  )
+  if (!kind || !given || !signature || !timestamp || !signedHeaders || !lifetime) {
+    throw wrong(
+      "Query-string authentication version 4 requires the X-Amz-Algorithm, X-Amz-Credential, X-Amz-Signature, X-Amz-Date, X-Amz-SignedHeaders, and X-Amz-Expires parameters."
+    )
+  }
+  if (kind !== algorithm) throw wrong(`X-Amz-Algorithm only supports "${algorithm}"`)
+  const credential = parseCredential(given, (why) => wrong(`Error parsing the X-Amz-Credential parameter; ${why}.`))
+  const at = parseTimestamp(timestamp)
+  if (at === undefined) throw wrong("X-Amz-Date must be in the ISO8601 Long Format \"yyyyMMdd'T'HHmmss'Z'\"")
+  if (!/^-?\d+$/.test(lifetime)) throw wrong("X-Amz-Expires should be a number")
+  const seconds = Number(lifetime)
+  if (seconds < 1) throw wrong("X-Amz-Expires must be at least 1 second")
+  if (seconds > maximumExpires) {
+    throw wrong(
+      `X-Amz-Expires must be less than a week (in seconds); that is, the given X-Amz-Expires must be at most ${maximumExpires} seconds`
+    )
+  }
+  if (credential.day !== timestamp.slice(0, 8)) {
+    throw wrong("Invalid credential date. This date is not the same as X-Amz-Date.")
+  }
+  if (at - now > maximumSkew) throw s3Error("AccessDenied", "Request is not yet valid")
+  const expires = at + seconds * 1000
+  if (now > expires) {
+    throw s3Error("AccessDenied", "Request has expired", {
+      "X-Amz-Expires": lifetime,
+      Expires: new Date(expires).toISOString(),
+      ServerTime: new Date(now).toISOString()
+    })
+  }
+  const payloadHash = request.header("x-amz-content-sha256") ?? "UNSIGNED-PAYLOAD"
+  return check(request, owner, { credential, signedHeaders, signature, timestamp, payloadHash, by: "query", now })
+}
+
+/** `<key>/<yyyymmdd>/<region>/s3/aws4_request`; any region will do, since there is only one place. */
+export const parseCredential = (text: string, malformed: (why: string) => Error): Credential => {
+  const [end, service, region, day, ...key] = text.split("/").toReversed()
+  if (key.length === 0 || region === undefined || day === undefined) {
+    throw malformed('the Credential must be of the form "<YOUR-AKID>/YYYYMMDD/REGION/SERVICE/aws4_request"')
+  }
+  if (end !== "aws4_request") throw malformed('the Credential must end with "aws4_request"')
+  if (service !== "s3") throw malformed('the service in the Credential must be "s3"')
+  if (!/^\d{8}$/.test(day)) throw malformed("the date in the Credential must be yyyyMMdd")
+  return { accessKey: key.toReversed().join("/"), day, region }
+}
+
+interface Claim {
+  readonly credential: Credential
+  readonly signedHeaders: string
+  readonly signature: string
+  readonly timestamp: string
+  readonly payloadHash: string
+  readonly by: "header" | "query"
+  readonly now: number
+}
+
+const check = (request: S3Request, owner: Owner, claim: Claim): Signed => {
+  const { by, credential, now, payloadHash, signature, signedHeaders, timestamp } = claim
+  checkAccess(request, owner, credential)
+  const names = signedHeaders.split(";")
+  checkSigned(request, names)
+  const all = request.message.headersDistinct
+  const canonical = canonicalRequest({
+    method: request.method,
+    path: request.key === "" ? decodeURIComponent(request.path) : `/${request.bucket}/${request.key}`,
+    query: request.query.filter(([name]) => name !== "X-Amz-Signature"),
+    headers: names.map((name) => [name, all[name] ?? []]),
+    payloadHash
+  })
+  const scope = scopeOf(credential)
+  const text = stringToSign(timestamp, scope, canonical)
+  const key = signingKeyOf(owner, credential)
+  if (!sameSignature(hmac(key, text).digest("hex"), signature)) {
+    throw s3Error("SignatureDoesNotMatch", undefined, {
+      AWSAccessKeyId: credential.accessKey,
+      StringToSign: text,
+      SignatureProvided: signature,
+      CanonicalRequest: canonical
+    })
+  }
+  return { by, signature, timestamp, scope, key, age: now - (parseTimestamp(timestamp) ?? now) }
+}
+
+/** There is one access key, and there are no temporary ones. */
+export const checkAccess = (request: S3Request, owner: Owner, { accessKey }: Credential) => {
+  if (!sameSignature(owner.accessKey, accessKey)) {
+    throw s3Error("InvalidAccessKeyId", undefined, { AWSAccessKeyId: accessKey })
+  }
+  const token = request.message.headers["x-amz-security-token"] ?? request.param("X-Amz-Security-Token")
+  if (token !== undefined) {
+    throw s3Error("InvalidToken", "The provided token is malformed or otherwise invalid: there are no session tokens.")
+  }
+}
+
+/** Who else could change a header on the way must not be able to change what is done. */
+const checkSigned = ({ message }: S3Request, names: ReadonlyArray<string>) => {
+  const signed = new Set(names)
+  const unsigned = Object.keys(message.headers).filter(
+    (name) => (name.startsWith("x-amz-") || name === "host") && !signed.has(name)
+  )
+  if (!signed.has("host") || unsigned.length > 0) {
+    throw s3Error("AccessDenied", "There were headers present in the request which were not signed", {
+      HeadersNotSigned: unsigned.join(", ") || "host"
+    })
+  }
+}
+
+let lastKey: { readonly of: string; readonly key: Buffer } | undefined
+
+/** The one of today is asked for again and again. */
+export const signingKeyOf = (owner: Owner, credential: Credential): Buffer => {
+  const of = `${owner.accessKey}\n${owner.secretKey}\n${scopeOf(credential)}`
+  if (lastKey?.of !== of) lastKey = { of, key: signingKey(owner.secretKey, credential) }
+  return lastKey.key
+}

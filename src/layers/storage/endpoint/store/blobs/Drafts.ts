@@ -1,0 +1,180 @@
+import { Effect, Exit, type Scope } from "effect"
+import { createHash } from "node:crypto"
+import { BlobBody } from "./Body.ts"
+import { type BlobFiles, fileFailure } from "./Files.ts"
+import { type BlobHash } from "./Hash.ts"
+import { BlobSlots, slotSize } from "./Slots.ts"
+import { BlobWriter } from "./Writer.ts"
+import { S3Error } from "../../Error.ts"
+import { type Blob, type WriteOptions } from "../Store.ts"
+import type { NewBlob } from "../worker/Tables.ts"
+
+/** What a socket gives at once, in bytes. */
+const chunkSize = 64 * 1024
+
+/** Up to this many bytes a blob is kept in the index: one sync for many objects instead of two for each. */
+const smallSize = 16 * 1024
+
+/** Blobs that belong to no object yet. */
+export class BlobDrafts {
+  private readonly files: BlobFiles
+  private readonly hash: () => BlobHash
+  private readonly slots = new BlobSlots()
+  private readonly drafts = new Map<string, Draft>()
+
+  constructor(files: BlobFiles, hash: () => BlobHash) {
+    this.files = files
+    this.hash = hash
+  }
+
+  write(body: AsyncIterable<Uint8Array>, options: WriteOptions = {}): Effect.Effect<Blob, S3Error, Scope.Scope> {
+    return this.make((draft) => draft.read(new BlobBody(body, options), this.hash, this.slots))
+  }
+
+  /** A copy of the file of another blob. */
+  clone(from: string, size: number, md5: string): Effect.Effect<Blob, S3Error, Scope.Scope> {
+    return this.make((draft) => draft.clone(from, size, md5))
+  }
+
+  /** Hands a draft to a change of the index, which is told whether that now owns it. */
+  use<A>(blob: Blob, change: (blob: NewBlob) => Effect.Effect<A, S3Error>): Effect.Effect<A, S3Error> {
+    return Effect.suspend(() => {
+      const draft = this.drafts.get(blob.id)
+      if (draft === undefined)
+        return Effect.die(new Error(`The blob ${blob.id} was put already, or its scope is closed`))
+      return Effect.uninterruptible(
+        Effect.onExit(change({ ...blob, bytes: draft.bytes }), (exit) =>
+          Effect.sync(() => {
+            // After a defect nobody knows whether the index has it: the next start's sweep will.
+            if (Exit.isSuccess(exit) || !exit.cause.reasons.every((reason) => reason._tag === "Fail")) this.keep(draft)
+          })
+        )
+      )
+    })
+  }
+
+  private keep(draft: Draft) {
+    draft.kept = true
+    this.drafts.delete(draft.id)
+  }
+
+  private make(fill: (draft: Draft) => Promise<Blob>): Effect.Effect<Blob, S3Error, Scope.Scope> {
+    const end = (draft: Draft) =>
+      Effect.promise(() => {
+        this.drafts.delete(draft.id)
+        return draft.end()
+      })
+    return Effect.flatMap(
+      Effect.acquireRelease(
+        Effect.sync(() => new Draft(this.files)),
+        end
+      ),
+      (draft) =>
+        Effect.onExit(filled(draft, fill), (exit) => {
+          if (Exit.isFailure(exit)) return end(draft)
+          this.drafts.set(draft.id, draft)
+          return Effect.void
+        })
+    )
+  }
+}
+
+const filled = (draft: Draft, fill: (draft: Draft) => Promise<Blob>) =>
+  Effect.callback<Blob, S3Error>((resume) => {
+    draft.run(fill).then(
+      (blob) => resume(Effect.succeed(blob)),
+      (cause: unknown) => {
+        const failure = cause instanceof S3Error ? cause : fileFailure(cause)
+        resume(failure === undefined ? Effect.die(cause) : Effect.fail(failure))
+      }
+    )
+  })
+
+/** One blob from its first byte until it is put, or gone. */
+class Draft {
+  readonly id: string
+  /** Of a blob without a file. In memory of its own: another thread gets all of it. */
+  bytes: Uint8Array | undefined
+  kept = false
+  private readonly files: BlobFiles
+  private body: BlobBody | undefined
+  private writer: BlobWriter | undefined
+  private hasFile = false
+  private running: Promise<unknown> | undefined
+
+  constructor(files: BlobFiles) {
+    this.files = files
+    this.id = files.newId()
+  }
+
+  run(fill: (draft: Draft) => Promise<Blob>): Promise<Blob> {
+    const running = fill(this)
+    this.running = running
+    return running
+  }
+
+  async read(body: BlobBody, hash: () => BlobHash, slots: BlobSlots): Promise<Blob> {
+    this.body = body
+    let writing: Promise<void> | undefined
+    let chunks: Array<Uint8Array> = []
+    let pending = 0
+    try {
+      for (let chunk = await body.next(); chunk !== undefined; chunk = await body.next()) {
+        chunks.push(chunk)
+        pending += chunk.length
+        // One chunk more may be too much for a slot, and two messages to the hashing thread instead of one.
+        if (pending <= slotSize - chunkSize) continue
+        // The next chunks come in while these are written.
+        await writing
+        writing = this.fileWriter(hash, slots).write(chunks)
+        writing.catch(() => body.stop())
+        chunks = []
+        pending = 0
+      }
+      await writing
+      writing = undefined
+      if (this.writer === undefined && pending <= smallSize) return this.small(chunks, pending)
+      const writer = this.fileWriter(hash, slots)
+      await writer.write(chunks)
+      return { id: this.id, size: body.size, md5: await writer.finish() }
+    } catch (cause) {
+      body.leave()
+      await writing // what went wrong here is the reason
+      throw cause
+    }
+  }
+
+  async clone(from: string, size: number, md5: string): Promise<Blob> {
+    this.hasFile = true
+    await this.files.clone(from, this.id)
+    return { id: this.id, size, md5 }
+  }
+
+  /** Stops what is under way; leaves nothing behind unless it is kept. */
+  async end() {
+    if (this.kept) return
+    this.body?.stop()
+    await this.running?.catch(() => undefined)
+    await this.writer?.abandon()
+    this.writer = undefined
+    if (this.hasFile) await this.files.discard(this.id)
+    this.hasFile = false
+    this.bytes = undefined
+  }
+
+  private fileWriter(hash: () => BlobHash, slots: BlobSlots): BlobWriter {
+    this.hasFile = true
+    return (this.writer ??= new BlobWriter(this.id, this.files, slots, hash()))
+  }
+
+  private small(chunks: ReadonlyArray<Uint8Array>, size: number): Blob {
+    const bytes = new Uint8Array(size)
+    let at = 0
+    for (const chunk of chunks) {
+      bytes.set(chunk, at)
+      at += chunk.length
+    }
+    this.bytes = bytes
+    return { id: this.id, size, md5: createHash("md5").update(bytes).digest("hex") }
+  }
+}

@@ -1,0 +1,101 @@
+import { type FileHandle, open } from "node:fs/promises"
+import { Readable } from "node:stream"
+import { type BlobFiles } from "./Files.ts"
+import type { Segment } from "../worker/Tables.ts"
+
+/** Bytes read at once. */
+const chunkSize = 256 * 1024
+
+/** A stretch of one segment: where it begins and how many bytes it has. */
+interface Stretch {
+  readonly blob: string
+  readonly start: number
+  readonly size: number
+}
+
+/** What of each segment lies between two offsets, both inclusive, of all of them in a row. */
+const stretches = (segments: ReadonlyArray<Segment>, start: number, end: number): Array<Stretch> => {
+  const found: Array<Stretch> = []
+  let offset = 0
+  for (const [blob, size] of segments) {
+    const from = Math.max(start - offset, 0)
+    const to = Math.min(end - offset, size - 1)
+    if (from <= to) found.push({ blob, start: from, size: to - from + 1 })
+    offset += size
+  }
+  return found
+}
+
+/** The bytes of an object from `start` to `end`; its files stay until it is closed. */
+export class BlobReader extends Readable {
+  private readonly files: BlobFiles
+  private readonly bytes: ReadonlyMap<string, Uint8Array>
+  private readonly left: Array<Stretch>
+  private readonly pinned: ReadonlyArray<string>
+  /** The file of the last of `left`. */
+  private opening: Promise<FileHandle> | undefined
+  private position = 0
+
+  constructor(
+    files: BlobFiles,
+    segments: ReadonlyArray<Segment>,
+    bytes: ReadonlyMap<string, Uint8Array>,
+    start: number,
+    end: number
+  ) {
+    super({ highWaterMark: chunkSize })
+    this.files = files
+    this.bytes = bytes
+    this.left = stretches(segments, start, end).toReversed()
+    this.pinned = this.left.map(({ blob }) => blob)
+    files.pin(this.pinned)
+  }
+
+  override _read() {
+    this.step().catch((cause: unknown) => this.destroy(cause as Error))
+  }
+
+  override _destroy(cause: Error | null, done: (cause: Error | null) => void) {
+    this.close().then(
+      () => done(cause),
+      (failure: unknown) => done(cause ?? (failure as Error))
+    )
+  }
+
+  /** Pushes once: a chunk, or the end. */
+  private async step() {
+    const stretch = this.left.at(-1)
+    if (stretch === undefined) {
+      this.push(null)
+      return
+    }
+    const small = this.bytes.get(stretch.blob)
+    if (small !== undefined) {
+      this.left.pop()
+      this.push(small.subarray(stretch.start, stretch.start + stretch.size))
+      return
+    }
+    if (this.opening === undefined) {
+      this.opening = open(this.files.path(stretch.blob), "r")
+      this.position = 0
+    }
+    const handle = await this.opening
+    const wanted = Math.min(chunkSize, stretch.size - this.position)
+    const buffer = Buffer.allocUnsafeSlow(wanted)
+    const { bytesRead } = await handle.read(buffer, 0, wanted, stretch.start + this.position)
+    if (bytesRead === 0) throw new Error(`The file of the blob ${stretch.blob} is too short`)
+    this.position += bytesRead
+    if (this.position === stretch.size) {
+      this.left.pop()
+      this.opening = undefined
+      await handle.close()
+    }
+    this.push(buffer.subarray(0, bytesRead))
+  }
+
+  private async close() {
+    const handle = await this.opening?.catch(() => undefined)
+    await handle?.close() // waits for a read that is under way
+    this.files.unpin(this.pinned)
+  }
+}

@@ -1,0 +1,72 @@
+import type { DatabaseSync, SQLOutputValue } from "node:sqlite"
+import { Refusal } from "./Refusal.ts"
+import { type Change, changed, type Tables } from "./Tables.ts"
+
+/** A bucket as it crosses the threads; `created` in ms. */
+export interface BucketRow {
+  readonly name: string
+  readonly created: number
+  readonly policy: string | undefined
+  readonly cors: string | undefined
+}
+
+const rowOf = (row: Record<string, SQLOutputValue>): BucketRow => ({
+  name: String(row["name"]),
+  created: Number(row["created"]),
+  policy: row["policy"] === null ? undefined : String(row["policy"]),
+  cors: row["cors"] === null ? undefined : String(row["cors"])
+})
+
+/** Buckets in the index. */
+export const bucketOperations = (database: DatabaseSync, tables: Tables) => {
+  const all = database.prepare("SELECT name, created, policy, cors FROM buckets ORDER BY name")
+  const byName = database.prepare("SELECT name, created, policy, cors FROM buckets WHERE name = ?")
+  const add = database.prepare("INSERT INTO buckets (name, created) VALUES (?, ?) ON CONFLICT DO NOTHING")
+  const drop = database.prepare("DELETE FROM buckets WHERE id = ?")
+  const anyObject = database.prepare("SELECT 1 FROM objects WHERE bucket = ? LIMIT 1")
+  const blobsOfUploads = database.prepare(
+    "SELECT parts.blob FROM uploads JOIN parts ON parts.upload = uploads.number WHERE uploads.bucket = ?"
+  )
+  const dropParts = database.prepare("DELETE FROM parts WHERE upload IN (SELECT number FROM uploads WHERE bucket = ?)")
+  const dropUploads = database.prepare("DELETE FROM uploads WHERE bucket = ?")
+  const dropCompleted = database.prepare("DELETE FROM completed WHERE bucket = ?")
+  const documents = {
+    policy: database.prepare("UPDATE buckets SET policy = ? WHERE id = ?"),
+    cors: database.prepare("UPDATE buckets SET cors = ? WHERE id = ?")
+  }
+
+  const reads = {
+    buckets: (): ReadonlyArray<BucketRow> => all.all().map(rowOf),
+
+    bucket: (name: string): BucketRow => {
+      const row = byName.get(name)
+      if (row === undefined) throw new Refusal("NoSuchBucket", { BucketName: name })
+      return rowOf(row)
+    }
+  }
+
+  const writes = {
+    createBucket: (name: string, now: number): Change<undefined> => {
+      if (add.run(name, now).changes === 0) throw new Refusal("BucketAlreadyOwnedByYou", { BucketName: name })
+      return changed(undefined)
+    },
+
+    deleteBucket: (name: string): Change<undefined> => {
+      const bucket = tables.bucketId(name)
+      if (anyObject.get(bucket) !== undefined) throw new Refusal("BucketNotEmpty", { BucketName: name })
+      const freed = tables.release(blobsOfUploads.all(bucket).map((row) => String(row["blob"])))
+      dropParts.run(bucket)
+      dropUploads.run(bucket)
+      dropCompleted.run(bucket)
+      drop.run(bucket)
+      return changed(undefined, freed)
+    },
+
+    setDocument: (name: string, which: "policy" | "cors", text: string | undefined): Change<undefined> => {
+      documents[which].run(text ?? null, tables.bucketId(name))
+      return changed(undefined)
+    }
+  }
+
+  return { reads, writes }
+}

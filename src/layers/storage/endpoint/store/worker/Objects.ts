@@ -1,0 +1,86 @@
+import type { DatabaseSync } from "node:sqlite"
+import type { Condition } from "../Store.ts"
+import { encodeKey } from "./Keys.ts"
+import { Refusal } from "./Refusal.ts"
+import { blobsOf, type Change, changed, judge, type NewBlob, type ObjectRow, type Tables } from "./Tables.ts"
+
+/** An object with the bytes of those segments that have no file. */
+export interface WholeObject {
+  readonly row: ObjectRow
+  readonly bytes: ReadonlyMap<string, Uint8Array>
+}
+
+/** Objects in the index. */
+export const objectOperations = (database: DatabaseSync, tables: Tables) => {
+  const drop = database.prepare("DELETE FROM objects WHERE bucket = ? AND key = ?")
+  const fileById = database.prepare("SELECT 1 FROM files WHERE id = ?")
+
+  const existing = (bucket: number, key: string): ObjectRow => {
+    const row = tables.findObject(bucket, key)
+    if (row === undefined) throw new Refusal("NoSuchKey", { Key: key })
+    return row
+  }
+
+  const reads = {
+    head: (bucket: string, key: string): ObjectRow => existing(tables.bucketId(bucket), key),
+
+    whole: (bucket: string, key: string): WholeObject => {
+      const row = existing(tables.bucketId(bucket), key)
+      const small = blobsOf(row).filter((blob) => blob.startsWith("#"))
+      return { row, bytes: new Map(small.map((blob) => [blob, tables.smallBytes(blob)])) }
+    },
+
+    /** Those of these files that nothing refers to. */
+    unreferenced: (files: ReadonlyArray<string>): ReadonlyArray<string> =>
+      files.filter((id) => fileById.get(id) === undefined)
+  }
+
+  const writes = {
+    put: (
+      name: string,
+      key: string,
+      blob: NewBlob,
+      meta: string,
+      condition: Condition | undefined,
+      now: number
+    ): Change<ObjectRow> => {
+      const bucket = tables.bucketId(name)
+      const old = tables.findObject(bucket, key)
+      judge(key, old, condition)
+      const { size, md5 } = blob
+      const row = { key, size, etag: md5, modified: now, meta, segments: [[tables.keep(blob), size, md5] as const] }
+      tables.putObject(bucket, row)
+      return changed(row, tables.release(blobsOf(old)))
+    },
+
+    setMeta: (
+      name: string,
+      key: string,
+      meta: string,
+      condition: Condition | undefined,
+      now: number
+    ): Change<ObjectRow> => {
+      const bucket = tables.bucketId(name)
+      const old = existing(bucket, key)
+      judge(key, old, condition)
+      const row = { ...old, meta, modified: now }
+      tables.putObject(bucket, row)
+      return changed(row)
+    },
+
+    remove: (name: string, keys: ReadonlyArray<string>, condition: Condition | undefined): Change<undefined> => {
+      const bucket = tables.bucketId(name)
+      const freed: Array<string> = []
+      for (const key of keys) {
+        const old = tables.findObject(bucket, key)
+        judge(key, old, condition)
+        if (old === undefined) continue
+        drop.run(bucket, encodeKey(key))
+        freed.push(...tables.release(blobsOf(old)))
+      }
+      return changed(undefined, freed)
+    }
+  }
+
+  return { reads, writes }
+}

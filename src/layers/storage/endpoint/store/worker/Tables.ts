@@ -1,0 +1,116 @@
+import type { DatabaseSync } from "node:sqlite"
+import type { Condition } from "../Store.ts"
+import { encodeKey } from "./Keys.ts"
+import { Refusal } from "./Refusal.ts"
+
+/** A stretch of an object's bytes: a file of this id, or for `#<number>` a row of the table `small`. */
+export type Segment = readonly [blob: string, size: number, md5: string]
+
+/** An object as it crosses the threads. `meta` is an ObjectMeta in JSON, `modified` in ms. */
+export interface ObjectRow {
+  readonly key: string
+  readonly size: number
+  readonly etag: string
+  readonly modified: number
+  readonly meta: string
+  readonly segments: ReadonlyArray<Segment>
+}
+
+/** A blob as it comes from the other thread: with its bytes when it has no file. */
+export interface NewBlob {
+  readonly id: string
+  readonly size: number
+  readonly md5: string
+  readonly bytes: Uint8Array | undefined
+}
+
+/** What a change leads to: its answer, and files that nothing refers to any more once it is committed. */
+export interface Change<A> {
+  readonly value: A
+  readonly freed: ReadonlyArray<string>
+}
+
+export const changed = <A>(value: A, freed: ReadonlyArray<string> = []): Change<A> => ({ value, freed })
+
+/** What the operations share: buckets by name, objects by key, and which blobs are in use. */
+export const makeTables = (database: DatabaseSync) => {
+  const bucketByName = database.prepare("SELECT id FROM buckets WHERE name = ?")
+  const objectByKey = database.prepare(
+    "SELECT size, etag, modified, meta, segments FROM objects WHERE bucket = ? AND key = ?"
+  )
+  const upsertObject = database.prepare("INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?, ?, ?, ?)")
+  const addFile = database.prepare("INSERT INTO files VALUES (?)")
+  const dropFile = database.prepare("DELETE FROM files WHERE id = ?")
+  const addSmall = database.prepare("INSERT INTO small (bytes) VALUES (?)")
+  const dropSmall = database.prepare("DELETE FROM small WHERE id = ?")
+  const smallById = database.prepare("SELECT bytes FROM small WHERE id = ?")
+
+  const bucketId = (name: string): number => {
+    const row = bucketByName.get(name)
+    if (row === undefined) throw new Refusal("NoSuchBucket", { BucketName: name })
+    return Number(row["id"])
+  }
+
+  const findObject = (bucket: number, key: string): ObjectRow | undefined => {
+    const row = objectByKey.get(bucket, encodeKey(key))
+    if (row === undefined) return undefined
+    return {
+      key,
+      size: Number(row["size"]),
+      etag: String(row["etag"]),
+      modified: Number(row["modified"]),
+      meta: String(row["meta"]),
+      segments: JSON.parse(String(row["segments"]))
+    }
+  }
+
+  const putObject = (bucket: number, row: ObjectRow): void => {
+    const segments = JSON.stringify(row.segments)
+    upsertObject.run(bucket, encodeKey(row.key), row.size, row.etag, row.modified, row.meta, segments)
+  }
+
+  /** Marks a blob as used; the name under which segments refer to it. */
+  const keep = (blob: NewBlob): string => {
+    if (blob.bytes !== undefined) return `#${addSmall.run(blob.bytes).lastInsertRowid}`
+    addFile.run(blob.id)
+    return blob.id
+  }
+
+  /** The opposite of `keep`; those that have files. */
+  const release = (blobs: Iterable<string>): ReadonlyArray<string> => {
+    const freed: Array<string> = []
+    for (const blob of blobs) {
+      if (blob.startsWith("#")) dropSmall.run(Number(blob.slice(1)))
+      else {
+        dropFile.run(blob)
+        freed.push(blob)
+      }
+    }
+    return freed
+  }
+
+  const smallBytes = (blob: string): Uint8Array => {
+    const bytes = smallById.get(Number(blob.slice(1)))?.["bytes"]
+    if (bytes instanceof Uint8Array) return bytes
+    throw new Error(`The index lacks the bytes of ${blob}`)
+  }
+
+  return { bucketId, findObject, putObject, keep, release, smallBytes }
+}
+
+export type Tables = ReturnType<typeof makeTables>
+
+export const blobsOf = (row: ObjectRow | undefined): ReadonlyArray<string> =>
+  row === undefined ? [] : row.segments.map(([blob]) => blob)
+
+export const bareEtag = (etag: string): string => etag.replace(/^"(.*)"$/, "$1")
+
+/** Throws unless the condition holds for what is there. */
+export const judge = (key: string, there: ObjectRow | undefined, condition: Condition | undefined): void => {
+  const { ifMatch, ifNoneMatch } = condition ?? {}
+  const holds = (given: string) => there !== undefined && (given === "*" || bareEtag(given) === there.etag)
+  if (ifMatch !== undefined && there === undefined) throw new Refusal("NoSuchKey", { Key: key })
+  if (ifMatch !== undefined && !holds(ifMatch)) throw new Refusal("PreconditionFailed", { Condition: "If-Match" })
+  if (ifNoneMatch !== undefined && holds(ifNoneMatch))
+    throw new Refusal("PreconditionFailed", { Condition: "If-None-Match" })
+}

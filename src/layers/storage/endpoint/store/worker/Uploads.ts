@@ -1,0 +1,189 @@
+import { createHash } from "node:crypto"
+import type { DatabaseSync, SQLOutputValue } from "node:sqlite"
+import type { Checksum, CompletedPart, Condition } from "../Store.ts"
+import { encodeKey } from "./Keys.ts"
+import { Refusal } from "./Refusal.ts"
+import {
+  bareEtag,
+  blobsOf,
+  type Change,
+  changed,
+  judge,
+  type NewBlob,
+  type ObjectRow,
+  type Segment,
+  type Tables
+} from "./Tables.ts"
+
+/** Of every part but the last, in bytes. */
+const minimumPart = 5 * 1024 * 1024
+
+/** How long a completed upload is remembered, in ms. */
+const remembered = 3_600_000
+
+interface StoredPart {
+  readonly part: number
+  readonly segment: Segment
+  readonly modified: number
+  readonly checksum: Checksum | undefined
+}
+
+const partOf = (row: Record<string, SQLOutputValue>): StoredPart => ({
+  part: Number(row["part"]),
+  segment: [String(row["blob"]), Number(row["size"]), String(row["md5"])],
+  modified: Number(row["modified"]),
+  checksum: row["checksum"] === null ? undefined : JSON.parse(String(row["checksum"]))
+})
+
+/** Multipart uploads in the index. */
+export const uploadOperations = (database: DatabaseSync, tables: Tables) => {
+  const byId = database.prepare("SELECT number, bucket, key, created, meta FROM uploads WHERE id = ?")
+  const add = database.prepare("INSERT INTO uploads (id, bucket, key, created, meta) VALUES (?, ?, ?, ?, ?)")
+  const drop = database.prepare("DELETE FROM uploads WHERE number = ?")
+  const dropParts = database.prepare("DELETE FROM parts WHERE upload = ?")
+  const onePart = database.prepare("SELECT * FROM parts WHERE upload = ? AND part = ?")
+  const somePart = database.prepare("SELECT * FROM parts WHERE upload = ? AND part > ? ORDER BY part LIMIT ?")
+  const addPart = database.prepare("INSERT OR REPLACE INTO parts VALUES (?, ?, ?, ?, ?, ?, ?)")
+  const completedById = database.prepare("SELECT object FROM completed WHERE upload = ? AND bucket = ?")
+  const addCompleted = database.prepare("INSERT INTO completed VALUES (?, ?, ?, ?)")
+  const forget = database.prepare("DELETE FROM completed WHERE at < ?")
+
+  const find = (bucket: number, key: string, id: string) => {
+    const row = byId.get(id)
+    if (row === undefined || row["bucket"] !== bucket || !encodeKey(key).equals(bytesOf(row["key"]))) return undefined
+    return { number: Number(row["number"]), created: Number(row["created"]), meta: String(row["meta"]) }
+  }
+
+  const existing = (name: string, key: string, id: string) => {
+    const bucket = tables.bucketId(name)
+    const upload = find(bucket, key, id)
+    if (upload === undefined) throw new Refusal("NoSuchUpload", { UploadId: id })
+    return { bucket, ...upload }
+  }
+
+  const allParts = (upload: number) => somePart.all(upload, -1, -1).map(partOf)
+
+  const reads = {
+    upload: (name: string, key: string, id: string) => {
+      const { meta, created } = existing(name, key, id)
+      return { meta, created }
+    },
+
+    parts: (name: string, key: string, id: string, after: number, limit: number) => {
+      const found = somePart.all(existing(name, key, id).number, after, limit + 1).map(partOf)
+      return { parts: found.slice(0, limit), more: found.length > limit && limit > 0 }
+    }
+  }
+
+  const writes = {
+    createUpload: (name: string, key: string, id: string, meta: string, now: number): Change<undefined> => {
+      add.run(id, tables.bucketId(name), encodeKey(key), now, meta)
+      return changed(undefined)
+    },
+
+    putPart: (
+      name: string,
+      key: string,
+      id: string,
+      part: number,
+      blob: NewBlob,
+      checksum: Checksum | undefined,
+      now: number
+    ): Change<undefined> => {
+      const upload = existing(name, key, id).number
+      const old = onePart.get(upload, part)
+      const text = checksum === undefined ? null : JSON.stringify(checksum)
+      addPart.run(upload, part, tables.keep(blob), blob.size, blob.md5, now, text)
+      return changed(undefined, old === undefined ? [] : tables.release([String(old["blob"])]))
+    },
+
+    completeUpload: (
+      name: string,
+      key: string,
+      id: string,
+      parts: ReadonlyArray<CompletedPart>,
+      condition: Condition | undefined,
+      checksum: Checksum | undefined,
+      now: number
+    ): Change<ObjectRow> => {
+      const bucket = tables.bucketId(name)
+      const etag = etagOf(parts)
+      const upload = find(bucket, key, id)
+      if (upload === undefined) {
+        const before = completedById.get(id, bucket)
+        const object: ObjectRow | undefined = before && JSON.parse(String(before["object"]))
+        if (object?.key === key && object.etag === etag) return changed(object)
+        throw new Refusal("NoSuchUpload", { UploadId: id })
+      }
+      const stored = allParts(upload.number)
+      const segments = chosenSegments(stored, parts)
+      const old = tables.findObject(bucket, key)
+      judge(key, old, condition)
+      const row = {
+        key,
+        size: segments.reduce((sum, [, size]) => sum + size, 0),
+        etag,
+        modified: now,
+        meta: JSON.stringify({ ...JSON.parse(upload.meta), checksum }),
+        segments
+      }
+      tables.putObject(bucket, row)
+      const used = new Set(blobsOf(row))
+      const unused = stored.map(({ segment }) => segment[0]).filter((blob) => !used.has(blob))
+      const freed = tables.release([...unused, ...blobsOf(old)])
+      dropParts.run(upload.number)
+      drop.run(upload.number)
+      forget.run(now - remembered)
+      addCompleted.run(id, bucket, now, JSON.stringify(row))
+      return changed(row, freed)
+    },
+
+    abortUpload: (name: string, key: string, id: string): Change<undefined> => {
+      const upload = existing(name, key, id).number
+      const freed = tables.release(allParts(upload).map(({ segment }) => segment[0]))
+      dropParts.run(upload)
+      drop.run(upload)
+      return changed(undefined, freed)
+    }
+  }
+
+  return { reads, writes }
+}
+
+const bytesOf = (value: SQLOutputValue | undefined): Uint8Array =>
+  value instanceof Uint8Array ? value : new Uint8Array()
+
+/** The MD5 of the parts' MD5s, and their number. */
+const etagOf = (parts: ReadonlyArray<CompletedPart>): string => {
+  const hash = createHash("md5")
+  for (const { etag } of parts) hash.update(Buffer.from(bareEtag(etag), "hex"))
+  return `${hash.digest("hex")}-${parts.length}`
+}
+
+/** The named ones of the stored parts; throws what is wrong with the list. */
+const chosenSegments = (stored: ReadonlyArray<StoredPart>, parts: ReadonlyArray<CompletedPart>) => {
+  if (parts.length === 0) throw new Refusal("MalformedXML")
+  const byNumber = new Map(stored.map((part) => [part.part, part]))
+  let previous = 0
+  for (const { part } of parts) {
+    if (part <= previous) throw new Refusal("InvalidPartOrder")
+    previous = part
+  }
+  return parts.map(({ part, etag, checksum }, index) => {
+    const found = byNumber.get(part)
+    if (found === undefined || bareEtag(etag) !== found.segment[2]) throw invalidPart(part, etag)
+    if (checksum !== undefined && checksum !== found.checksum?.value) throw invalidPart(part, etag)
+    const [, size] = found.segment
+    if (index < parts.length - 1 && size < minimumPart)
+      throw new Refusal("EntityTooSmall", {
+        ProposedSize: String(size),
+        MinSizeAllowed: String(minimumPart),
+        PartNumber: String(part),
+        ETag: found.segment[2]
+      })
+    return found.segment
+  })
+}
+
+const invalidPart = (part: number, etag: string) =>
+  new Refusal("InvalidPart", { PartNumber: String(part), ETag: bareEtag(etag) })

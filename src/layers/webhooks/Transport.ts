@@ -1,0 +1,180 @@
+import { Effect, Layer } from "effect"
+import { lookup as lookUp, type LookupAddress, type LookupOptions } from "node:dns"
+import { Agent, type ClientRequest, type IncomingMessage, request as requestHttp } from "node:http"
+import { Agent as AgentTls, request as requestHttps } from "node:https"
+import { isIP, type LookupFunction, type Socket } from "node:net"
+import { isPublicAddress } from "../../domain/PublicAddress.ts"
+import { loggedText, readBytes, type WebhookReply } from "../../domain/webhooks/Reply.ts"
+import { WebhookSettings } from "../../services/webhooks/Settings.ts"
+import { type WebhookRequest, WebhookTransport } from "../../services/ports/WebhookTransport.ts"
+import { errorCode } from "../process/StartError.ts"
+
+/** How `node:dns` is asked: for all addresses of a name. */
+export type Resolve = (
+  hostname: string,
+  options: LookupOptions & { readonly all: true },
+  done: (error: NodeJS.ErrnoException | null, addresses: Array<LookupAddress>) => void
+) => void
+
+/** A connection nobody uses is closed before most receivers would, in ms: they may close it as we send. */
+const idleMillis = 4_000
+
+class Refused extends Error {
+  constructor(hostname: string) {
+    super(`Refused: ${hostname} is not on the public Internet (WEBHOOK_ALLOW_PRIVATE)`)
+  }
+}
+
+/** Gives only addresses of the public Internet, so that nothing else is ever connected to. */
+const publicOnly =
+  (resolve: Resolve): LookupFunction =>
+  (hostname, options, done) =>
+    resolve(hostname, { ...options, all: true }, (error, addresses) => {
+      if (error !== null) return done(error, "")
+      const allowed = addresses.filter(({ address }) => isPublicAddress(address))
+      const [first] = allowed
+      if (first === undefined) return done(new Refused(hostname), "")
+      return options.all === true ? done(null, allowed) : done(null, first.address, first.family)
+    })
+
+/** Once more on the address that was connected to, before anything is written to it. */
+const checkPeer = (socket: Socket, hostname: string) => {
+  if (!isPublicAddress(socket.remoteAddress ?? "")) socket.destroy(new Refused(hostname))
+}
+
+const words: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "Connection refused",
+  ECONNRESET: "Connection closed before the response was complete",
+  EHOSTUNREACH: "Host unreachable",
+  ENETUNREACH: "Network unreachable",
+  ENOTFOUND: "No such host",
+  EAI_AGAIN: "The host's name can't be looked up at the moment",
+  ETIMEDOUT: "Connection timed out",
+  EPIPE: "Connection closed before the response was complete"
+}
+
+const wordsOf = (cause: Error) => {
+  if (cause instanceof Refused) return cause.message
+  // Several addresses were tried: what came of the last one.
+  const one = cause instanceof AggregateError ? ((cause.errors.at(-1) as Error | undefined) ?? cause) : cause
+  return words[errorCode(one) ?? ""] ?? `${one.message.split("\n")[0]}`.slice(0, 500)
+}
+
+const makePost = (timeout: number, allowPrivate: boolean, resolve: Resolve) => {
+  const options = { keepAlive: true, maxSockets: Infinity, maxFreeSockets: 64, timeout: idleMillis }
+  const agents = { "http:": new Agent(options), "https:": new AgentTls(options) }
+  const guard = allowPrivate ? {} : { lookup: publicOnly(resolve) }
+
+  const send = (given: WebhookRequest, url: URL) => {
+    const secure = url.protocol === "https:"
+    const body = Buffer.from(given.body, "utf8")
+    return (secure ? requestHttps : requestHttp)(url, {
+      ...guard,
+      method: "POST",
+      agent: secure ? agents["https:"] : agents["http:"],
+      headers: { ...given.headers, "content-length": body.length }
+    }).end(body)
+  }
+
+  const post = (given: WebhookRequest): Effect.Effect<WebhookReply> =>
+    Effect.callback((resume) => {
+      const from = performance.now()
+      let request: ClientRequest | undefined
+      let over = false
+      const end = (status: number | null, body: string | null, error: string | null, retryAfter?: string) => {
+        if (over) return
+        over = true
+        clearTimeout(timer)
+        const latencyMillis = Math.round(performance.now() - from)
+        resume(Effect.succeed({ status, body, error, retryAfter, latencyMillis }))
+      }
+      const fail = (cause: Error) => end(null, null, wordsOf(cause))
+      const timer = setTimeout(() => {
+        end(null, null, `Timeout: no complete response within ${timeout} ms`)
+        request?.destroy()
+      }, timeout)
+
+      const attempt = (again: boolean) => {
+        const url = new URL(given.url)
+        const hostname = url.hostname.replace(/^\[|\]$/g, "")
+        // An address needs no look-up, so the guard there would not see it.
+        if (!allowPrivate && isIP(hostname) !== 0 && !isPublicAddress(hostname)) return fail(new Refused(hostname))
+        const sent = send(given, url)
+        let responded = false
+        request = sent
+        sent
+          .once("socket", (socket) => {
+            if (!allowPrivate && socket.connecting)
+              socket.prependOnceListener("connect", () => checkPeer(socket, hostname))
+          })
+          .once("response", (response) =>
+            read(
+              response,
+              (body) => {
+                end(response.statusCode ?? null, body, null, response.headers["retry-after"])
+              },
+              fail
+            )
+          )
+          .once("error", (cause) => {
+            // The receiver closed a kept connection just as we took it: it has not seen the request.
+            const stale = sent.reusedSocket && errorCode(cause) === "ECONNRESET" && !responded
+            if (stale && again && !over) attempt(false)
+            else fail(cause)
+          })
+          .once("close", () => {
+            if (request === sent) fail(new Error("Connection closed before the response was complete"))
+          })
+        return undefined
+      }
+      try {
+        attempt(true)
+      } catch (cause) {
+        fail(cause as Error) // what the validation of URL and headers let through
+      }
+      return Effect.sync(() => {
+        over = true
+        clearTimeout(timer)
+        request?.destroy()
+      })
+    })
+
+  const close = Effect.sync(() => {
+    for (const agent of Object.values(agents)) agent.destroy()
+  })
+  return { post, close }
+}
+
+/** Reads so much of a response as is wanted. */
+const read = (response: IncomingMessage, done: (body: string) => void, fail: (cause: Error) => void) => {
+  const chunks: Array<Buffer> = []
+  let size = 0
+  const finish = () => done(loggedText(Buffer.concat(chunks)))
+  response
+    .on("data", (chunk: Buffer) => {
+      chunks.push(chunk)
+      size += chunk.length
+      if (size < readBytes) return
+      finish()
+      response.destroy()
+    })
+    .once("end", finish)
+    .once("error", fail)
+    .once("close", () => {
+      if (!response.complete) fail(new Error("Connection closed before the response was complete"))
+    })
+}
+
+/** Over `node:http`, with names looked up by `resolve`. */
+export const layerWebhookTransportWith = (resolve: Resolve) =>
+  Layer.effect(
+    WebhookTransport,
+    Effect.gen(function* () {
+      const { allowPrivate, timeout } = yield* WebhookSettings
+      const { close, post } = makePost(timeout, allowPrivate, resolve)
+      yield* Effect.addFinalizer(() => close)
+      return WebhookTransport.of({ post })
+    })
+  )
+
+export const layerWebhookTransport = layerWebhookTransportWith(lookUp)

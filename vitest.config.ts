@@ -8,7 +8,12 @@ export default defineConfig({
       {
         test: {
           name: "unit",
-          include: ["test/domain/**/*.test.ts", "test/services/**/*.test.ts", "test/http/**/*.test.ts"],
+          include: [
+            "test/domain/**/*.test.ts",
+            "test/services/**/*.test.ts",
+            "test/http/**/*.test.ts",
+            "test/layers/**/*.test.ts"
+          ],
           setupFiles
         }
       },
@@ -16,7 +21,7 @@ export default defineConfig({
         test: {
           name: "pg",
           include: ["test/pg/**/*.test.ts"],
-          globalSetup: ["test/support/postgres.ts"],
+          globalSetup: ["test/support/postgres/server.ts"],
           setupFiles,
           testTimeout: 30_000,
           hookTimeout: 60_000
@@ -26,7 +31,7 @@ export default defineConfig({
         test: {
           name: "e2e",
           include: ["test/e2e/**/*.test.ts"],
-          globalSetup: ["test/support/postgres.ts", "test/support/sharedService.ts"],
+          globalSetup: ["test/support/postgres/server.ts", "test/support/sharedService.ts"],
           setupFiles,
           testTimeout: 60_000,
           hookTimeout: 60_000,

@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
-import { makeDataDir, removeDataDir } from "./postgres.ts"
+import { makeDataDir, removeDataDir } from "./postgres/server.ts"
 
 export const root = resolve(import.meta.dirname, "../..")
 

@@ -1,5 +1,5 @@
 import { type TestProject } from "vitest/node"
-import { otherStore } from "./objectStore.ts"
+import { otherStore } from "./storage/external.ts"
 import { type Address, startService } from "./service.ts"
 
 declare module "vitest" {

@@ -1,0 +1,214 @@
+import { assert, type Vitest } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import { isIP } from "node:net"
+import { IdP } from "../../../src/services/ports/IdP.ts"
+import {
+  cookie,
+  cookieOf,
+  deletePerson,
+  type IdPUnderTest,
+  makePerson,
+  setState,
+  showFactor,
+  token,
+  tokenOf,
+  unknownId
+} from "../../support/identity/idp.ts"
+import { refusal } from "../../support/refusals.ts"
+import { enrolTotp } from "./totp.ts"
+
+/** Who somebody is, the sessions of an identity, and their end. */
+export const idpSessions = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) => {
+  it.effect("tells whose session it is, by token and by cookie", () =>
+    Effect.gen(function* () {
+      const port = yield* IdP
+      const person = yield* Effect.promise(() =>
+        makePerson(idp, { name: "Zoë \u{1F600}", metadata_public: { svc_role: "admin" } })
+      )
+      const byToken = yield* port.session(yield* Effect.promise(() => tokenOf(idp, person)))
+      const byCookie = yield* port.session(yield* Effect.promise(() => cookieOf(idp, person)))
+      for (const { session } of [byToken, byCookie]) {
+        assert.strictEqual(session.identity.id, person.id)
+        assert.strictEqual(session.identity.state, "active")
+        assert.strictEqual(session.identity.schemaId, "default")
+        assert.deepStrictEqual(session.identity.traits, { email: person.email, name: "Zoë \u{1F600}" })
+        assert.deepStrictEqual(session.identity.metadataPublic, { svc_role: "admin" })
+        assert.deepStrictEqual(session.identity.addresses, [{ value: person.email, verified: false }])
+        assert.strictEqual(session.aal, "aal1")
+        assert.deepStrictEqual(session.methods, ["password"])
+        assert.closeTo(Date.parse(session.authenticatedAt), Date.now(), 60_000)
+        assert.closeTo(Date.parse(session.issuedAt), Date.now(), 60_000)
+        assert.isAbove(Date.parse(session.expiresAt), Date.now())
+        assert.closeTo(Date.parse(session.identity.createdAt ?? ""), Date.now(), 60_000)
+      }
+      assert.notStrictEqual(byToken.session.id, byCookie.session.id)
+      assert.deepStrictEqual(byToken.cookies, [])
+    })
+  )
+
+  it.effect("answers 401 for what is no session", () =>
+    Effect.gen(function* () {
+      const port = yield* IdP
+      const values = ["", "x", "ory_st_0123456789abcdef0123456789abcdef", "a b", "a;b=c", "a\nb", "é", "x".repeat(4097)]
+      for (const value of values) {
+        for (const credential of [token(value), cookie(value)]) {
+          const told = `${credential._tag} ${JSON.stringify(value.slice(0, 50))}`
+          assert.strictEqual(yield* refusal(port.session(credential)), "401 UNAUTHENTICATED", told)
+          assert.strictEqual(yield* refusal(port.sessions(credential)), "401 UNAUTHENTICATED", told)
+          assert.strictEqual(yield* refusal(port.logout(credential)), "401 UNAUTHENTICATED", told)
+          assert.strictEqual(yield* refusal(port.beginTotp(credential)), "401 UNAUTHENTICATED", told)
+        }
+      }
+      // A good value of the other kind is none.
+      const person = yield* Effect.promise(() => makePerson(idp))
+      const good = yield* Effect.promise(() => tokenOf(idp, person))
+      assert.strictEqual(yield* refusal(port.session({ ...good, _tag: "Cookie" })), "401 UNAUTHENTICATED")
+    })
+  )
+
+  it.effect("ends a session, once", () =>
+    Effect.gen(function* () {
+      const port = yield* IdP
+      const person = yield* Effect.promise(() => makePerson(idp))
+      for (const signIn of [tokenOf, cookieOf]) {
+        const one = yield* Effect.promise(() => signIn(idp, person))
+        const other = yield* Effect.promise(() => signIn(idp, person))
+        yield* port.logout(one)
+        assert.strictEqual(yield* refusal(port.session(one)), "401 UNAUTHENTICATED")
+        // For a token that was good once an idp may say so again.
+        assert.include(["ok", "401 UNAUTHENTICATED"], yield* refusal(port.logout(one)))
+        yield* port.session(other)
+      }
+    })
+  )
+
+  it.effect("ends the sessions of who is deleted or turned off", () =>
+    Effect.gen(function* () {
+      const port = yield* IdP
+      const off = yield* Effect.promise(() => makePerson(idp))
+      const gone = yield* Effect.promise(() => makePerson(idp))
+      const ofOff = yield* Effect.promise(() => tokenOf(idp, off))
+      const ofGone = yield* Effect.promise(() => tokenOf(idp, gone))
+      yield* Effect.promise(() => setState(idp, off, "inactive"))
+      yield* Effect.promise(() => deletePerson(idp, gone))
+      assert.strictEqual(yield* refusal(port.session(ofOff)), "401 UNAUTHENTICATED")
+      assert.strictEqual(yield* refusal(port.session(ofGone)), "401 UNAUTHENTICATED")
+      assert.strictEqual((yield* port.identity(off.id)).state, "inactive")
+    })
+  )
+
+  it.effect("lists the sessions of an identity, the current one first, and ends others", () =>
+    Effect.gen(function* () {
+      const port = yield* IdP
+      const person = yield* Effect.promise(() => makePerson(idp))
+      const stranger = yield* Effect.promise(() => makePerson(idp))
+      const first = yield* Effect.promise(() => tokenOf(idp, person))
+      const second = yield* Effect.promise(() => cookieOf(idp, person))
+      const third = yield* Effect.promise(() => tokenOf(idp, person))
+      const ids = yield* Effect.forEach([first, second, third], (one) =>
+        Effect.map(port.session(one), ({ session }) => session.id)
+      )
+      const foreign = (yield* port.session(yield* Effect.promise(() => tokenOf(idp, stranger)))).session.id
+      for (const [index, one] of [first, second].entries()) {
+        const listed = yield* port.sessions(one)
+        assert.strictEqual(listed[0]?.id, ids[index])
+        assert.deepStrictEqual(
+          listed.map(({ current }) => current),
+          [true, false, false]
+        )
+        assert.sameMembers(
+          listed.map(({ id }) => id),
+          ids
+        )
+        assert.isTrue(listed.every(({ aal, devices }) => aal === "aal1" && isIP(devices[0]?.ipAddress ?? "") > 0))
+        assert.strictEqual(listed[0]?.devices[0]?.userAgent, "node")
+        assert.isTrue(listed.every(({ expiresAt }) => Date.parse(expiresAt) > Date.now()))
+      }
+      for (const id of [unknownId, foreign, ids[0]!, "x", "", "../whoami"]) {
+        assert.strictEqual(yield* refusal(port.revokeSession(first, id)), "404 SESSION_NOT_FOUND", id)
+      }
+      yield* port.session(first)
+      yield* port.revokeSession(first, ids[1]!.toUpperCase())
+      assert.strictEqual(yield* refusal(port.session(second)), "401 UNAUTHENTICATED")
+      assert.strictEqual(yield* refusal(port.revokeSession(first, ids[1]!)), "404 SESSION_NOT_FOUND")
+      yield* port.session(third)
+      assert.lengthOf(yield* port.sessions(third), 2)
+      assert.strictEqual(yield* refusal(port.revokeSession(second, ids[0]!)), "401 UNAUTHENTICATED")
+    })
+  )
+
+  it.effect("wants the second factor of who has one", () =>
+    Effect.gen(function* () {
+      const port = yield* IdP
+      const person = yield* Effect.promise(() => makePerson(idp))
+      const enrolling = yield* Effect.promise(() => tokenOf(idp, person))
+      const app = yield* enrolTotp(enrolling)
+      assert.strictEqual((yield* port.session(enrolling)).session.aal, "aal2")
+      for (const signIn of [tokenOf, cookieOf]) {
+        const half = yield* Effect.promise(() => signIn(idp, person))
+        const owed = yield* Effect.flip(port.session(half))
+        assert.strictEqual(owed._tag === "StepUpRequired" && owed.code, "aal2_required")
+        const url = new URL((owed._tag === "StepUpRequired" && owed.redirect_to) || "")
+        assert.strictEqual(`${url.origin}${url.pathname}`, `${idp.publicUrl}/self-service/login/browser`)
+        assert.strictEqual(url.search, "?aal=aal2")
+        const owing = [
+          port.sessions(half),
+          port.revokeSession(half, unknownId),
+          port.beginTotp(half),
+          port.removeTotp(half),
+          port.beginWebAuthn(half),
+          port.removeWebAuthn(half, undefined),
+          port.beginRecoveryCodes(half),
+          port.removeRecoveryCodes(half)
+        ]
+        for (const [index, asked] of owing.entries()) {
+          assert.strictEqual(yield* refusal<unknown, never>(asked), "403 aal2_required", String(index))
+        }
+        yield* Effect.promise(() => showFactor(idp, half, { method: "totp", totp_code: app() }))
+        const { session } = yield* port.session(half)
+        assert.strictEqual(session.aal, "aal2")
+        assert.sameMembers([...session.methods], ["password", "totp"])
+        // Half a session can be ended too.
+        const another = yield* Effect.promise(() => signIn(idp, person))
+        yield* port.logout(another)
+        assert.strictEqual(yield* refusal(port.session(another)), "401 UNAUTHENTICATED")
+      }
+    })
+  )
+
+  it.effect("says where a browser signs in", () =>
+    Effect.gen(function* () {
+      const port = yield* IdP
+      const returnTo = "http://app.example/a?b=c&d=é#e"
+      const plain = new URL(yield* port.loginUrl({ returnTo }))
+      assert.strictEqual(`${plain.origin}${plain.pathname}`, `${idp.publicUrl}/self-service/login/browser`)
+      assert.deepStrictEqual([...plain.searchParams], [["return_to", returnTo]])
+      const all = new URL(yield* port.loginUrl({ returnTo, aal: "aal2", refresh: true }))
+      assert.deepStrictEqual(Object.fromEntries(all.searchParams), {
+        aal: "aal2",
+        refresh: "true",
+        return_to: returnTo
+      })
+    })
+  )
+
+  it.effect("is ready", () =>
+    Effect.gen(function* () {
+      const port = yield* IdP
+      assert.isTrue(port.configured)
+      assert.isTrue(yield* port.ready)
+    })
+  )
+
+  it.effect("takes a cookie's value as it is", () =>
+    Effect.gen(function* () {
+      const port = yield* IdP
+      const person = yield* Effect.promise(() => makePerson(idp))
+      const good = yield* Effect.promise(() => cookieOf(idp, person))
+      const value = Redacted.value(good.value)
+      yield* port.session(cookie(value))
+      assert.strictEqual(yield* refusal(port.session(cookie(`${value}x`))), "401 UNAUTHENTICATED")
+      assert.strictEqual(yield* refusal(port.session(cookie(value.slice(0, -8)))), "401 UNAUTHENTICATED")
+    })
+  )
+}

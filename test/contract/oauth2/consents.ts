@@ -1,0 +1,173 @@
+import { assert, type Vitest } from "@effect/vitest"
+import { Effect } from "effect"
+import { setTimeout as sleep } from "node:timers/promises"
+import { OAuth2 } from "../../../src/services/ports/OAuth2.ts"
+import { startBrowsing } from "../../support/browser/cookieClient.ts"
+import {
+  allow,
+  authorizationUrl,
+  challengeAt,
+  exchange,
+  fresh,
+  introspection,
+  journey,
+  type Journey,
+  party,
+  type Party,
+  refresh,
+  signIn,
+  type TestServer
+} from "../../support/oauth2/oauth2.ts"
+
+/** More than two pages of the layer. */
+const many = 220
+
+/** What people have allowed: remembered, listed, revoked. */
+export const oauth2Consents = (it: Vitest.MethodsNonLive<OAuth2>, server: TestServer) => {
+  const skips = (of: Party, how: Journey) =>
+    Effect.gen(function* () {
+      const { consent } = yield* OAuth2
+      return (yield* consent(yield* signIn(server, of, how))).skip
+    })
+
+  it.effect("remembers a consent for what it covers", () =>
+    Effect.gen(function* () {
+      const of = yield* party()
+      const how = { browser: startBrowsing(), subject: fresh("ada") }
+      yield* journey(server, of, how)
+      assert.isFalse(yield* skips(of, how), "nothing was to be remembered")
+      yield* journey(server, of, { ...how, remember: true })
+      assert.isTrue(yield* skips(of, how))
+      assert.isTrue(yield* skips(of, { ...how, more: { scope: "openid" } }))
+      assert.isFalse(yield* skips(of, { ...how, more: { scope: "openid offline email" } }))
+      assert.isFalse(yield* skips(of, { ...how, more: { prompt: "consent" } }))
+      // Of other browsers too: it is the person who has allowed it.
+      assert.isTrue(yield* skips(of, { subject: how.subject }))
+      assert.isFalse(yield* skips(of, { subject: fresh("bob") }))
+      assert.isFalse(yield* skips(yield* party(), how))
+    })
+  )
+
+  it.effect("counts the latest remembered consent only", () =>
+    Effect.gen(function* () {
+      const of = yield* party()
+      const how = { browser: startBrowsing(), subject: fresh("ada") }
+      yield* journey(server, of, { ...how, remember: true })
+      // Which is later is known to whole seconds.
+      yield* Effect.promise(() => sleep(1_100))
+      yield* journey(server, of, { ...how, remember: true, grantScope: ["openid"], more: { prompt: "consent" } })
+      assert.isFalse(yield* skips(of, how))
+      assert.isTrue(yield* skips(of, { ...how, more: { scope: "openid" } }))
+    })
+  )
+
+  it.effect("skips for public clients on this machine", () =>
+    Effect.gen(function* () {
+      const of = yield* party({ token_endpoint_auth_method: "none" })
+      const how = { browser: startBrowsing(), subject: fresh("ada") }
+      yield* journey(server, of, { ...how, remember: true })
+      assert.isTrue(yield* skips(of, how))
+    })
+  )
+
+  it.effect("lists the consents of somebody", () =>
+    Effect.gen(function* () {
+      const { consents } = yield* OAuth2
+      const subject = fresh("ada & co/é")
+      assert.deepStrictEqual(yield* consents(subject), [])
+      const [one, two] = [yield* party({ client_name: "One" }), yield* party({ client_name: "Two" })]
+      const browser = startBrowsing()
+      yield* journey(server, one, { browser, subject, remember: true, grantScope: ["openid"] })
+      yield* journey(server, two, { browser, subject })
+      // One that is skipped is no new consent.
+      yield* journey(server, one, { browser, subject, more: { scope: "openid" }, grantScope: ["openid"] })
+      const known = yield* consents(subject)
+      const shown = known
+        .map(({ client, grantScope, handledAt, remember, requestedScope }) => {
+          assert.closeTo(Date.parse(handledAt ?? ""), Date.now(), 60_000)
+          assert.match(handledAt ?? "", /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+          return { name: client.client_name, id: client.client_id, requestedScope, grantScope, remember }
+        })
+        .toSorted((a, b) => a.name.localeCompare(b.name))
+      const requestedScope = ["openid", "offline"]
+      assert.deepStrictEqual(shown, [
+        { name: "One", id: one.client.client_id, requestedScope, grantScope: ["openid"], remember: true },
+        { name: "Two", id: two.client.client_id, requestedScope, grantScope: requestedScope, remember: false }
+      ])
+      assert.deepStrictEqual(yield* consents(fresh("nobody")), [])
+      assert.deepStrictEqual(yield* consents("\u0000"), [])
+      assert.deepStrictEqual(yield* consents(""), [])
+    })
+  )
+
+  it.effect(
+    `lists ${many} consents of somebody`,
+    () =>
+      Effect.gen(function* () {
+        const { consents, revokeConsents } = yield* OAuth2
+        const of = yield* party()
+        const subject = fresh("ada")
+        const browser = startBrowsing()
+        for (let n = 0; n < many; n++) {
+          assert.isDefined((yield* journey(server, of, { browser, subject }))["code"])
+        }
+        assert.lengthOf(yield* consents(subject), many)
+        yield* revokeConsents(subject, undefined)
+        assert.lengthOf(yield* consents(subject), 0)
+      }),
+    120_000
+  )
+
+  it.effect("revokes the consents of one client or all, with their tokens", () =>
+    Effect.gen(function* () {
+      const { consents, revokeConsents } = yield* OAuth2
+      const [one, two] = [yield* party(), yield* party()]
+      const how = { browser: startBrowsing(), subject: fresh("ada"), remember: true }
+      const tokensOf = (of: Party) =>
+        Effect.gen(function* () {
+          return (yield* exchange(server, of, (yield* journey(server, of, how))["code"])).body
+        })
+      const [first, second] = [yield* tokensOf(one), yield* tokensOf(two)]
+      const isActive = (token: string) => Effect.map(introspection(server, token), ({ active }) => active)
+      yield* revokeConsents(how.subject, "\u0000")
+      yield* revokeConsents(how.subject, "")
+      yield* revokeConsents("", undefined)
+      yield* revokeConsents(how.subject, fresh("no-such-client"))
+      yield* revokeConsents(fresh("nobody"), undefined)
+      assert.isTrue(yield* isActive(first.access_token))
+      assert.lengthOf(yield* consents(how.subject), 2)
+      yield* revokeConsents(how.subject, one.client.client_id)
+      assert.deepStrictEqual(
+        (yield* consents(how.subject)).map(({ client }) => client.client_id),
+        [two.client.client_id]
+      )
+      assert.isFalse(yield* isActive(first.access_token))
+      assert.strictEqual((yield* refresh(server, one, first.refresh_token)).status, 400)
+      assert.isTrue(yield* isActive(second.access_token))
+      assert.isFalse(yield* skips(one, how))
+      assert.isTrue(yield* skips(two, how))
+      yield* revokeConsents(how.subject, undefined)
+      assert.deepStrictEqual(yield* consents(how.subject), [])
+      assert.isFalse(yield* isActive(second.access_token))
+      assert.isFalse(yield* skips(two, how))
+      // To revoke what is not there is no failure.
+      yield* revokeConsents(how.subject, undefined)
+    })
+  )
+
+  it.effect("signs somebody out of the server, tokens left alone", () =>
+    Effect.gen(function* () {
+      const { login, revokeLogins } = yield* OAuth2
+      const of = yield* party()
+      const how = { browser: startBrowsing(), subject: fresh("ada") }
+      const challenge = yield* signIn(server, of, how)
+      const { body } = yield* exchange(server, of, (yield* allow(challenge, how))["code"])
+      yield* revokeLogins(how.subject)
+      yield* revokeLogins(how.subject)
+      yield* revokeLogins("\u0000")
+      const next = yield* challengeAt(how.browser, authorizationUrl(server, of), "login")
+      assert.isFalse((yield* login(next)).skip)
+      assert.isTrue((yield* introspection(server, body.access_token))["active"])
+    })
+  )
+}

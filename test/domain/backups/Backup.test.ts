@@ -1,0 +1,69 @@
+import { Result, Schema } from "effect"
+import { assert, describe, it } from "vitest"
+import {
+  globalsFile,
+  NewBackup,
+  newBackupFile,
+  parsePartial,
+  partialFile,
+  PointInTime,
+  restoreLabel
+} from "../../../src/domain/backups/Backup.ts"
+
+const takes = (schema: Schema.Decoder<unknown>, value: unknown) =>
+  Result.isSuccess(Schema.decodeUnknownResult(schema)(value))
+
+describe("a label", () => {
+  it.each(["x", "x".repeat(60), "é漢😀", "'; drop table backups; --"])("may be %j", (label) => {
+    assert.isTrue(takes(NewBackup, { label }))
+  })
+  it.each(["", "x".repeat(61), "a\0b", "\ud800", 1, null, undefined])("is not %j", (label) => {
+    assert.isFalse(takes(NewBackup, { label }))
+  })
+  it("of a restore is cut between characters", () => {
+    assert.strictEqual(restoreLabel("mine"), "Restore of mine")
+    assert.strictEqual(restoreLabel("😀".repeat(30)), `Restore of ${"😀".repeat(24)}`)
+    assert.isTrue(takes(NewBackup, { label: restoreLabel("x".repeat(60)) }))
+  })
+})
+
+describe("a moment to go back to", () => {
+  it.each([
+    "2026-11-21T12:00:00Z",
+    "2026-11-21t12:00:00.123456z",
+    "2026-11-21T12:00+02:00",
+    "2024-02-29T00:00:00-11:30"
+  ])("may be %j", (target_time) => {
+    assert.isTrue(takes(PointInTime, { target_time, label: "x" }))
+  })
+  it.each([
+    "2026-11-21",
+    "2026-11-21T12:00:00",
+    "2026-02-29T00:00:00Z",
+    "2026-13-01T00:00:00Z",
+    "2026-06-31T00:00:00Z",
+    "2026-06-00T00:00:00Z",
+    "2026-11-21T25:00:00Z",
+    "yesterday",
+    "",
+    1_700_000_000,
+    null
+  ])("is not %j", (target_time) => {
+    assert.isFalse(takes(PointInTime, { target_time, label: "x" }))
+  })
+})
+
+describe("names of files", () => {
+  it("lead back to the backup while they are half made", () => {
+    for (const format of ["custom", "plain"] as const) {
+      const file = newBackupFile(Date.UTC(2026, 10, 21, 3), format)
+      assert.match(file, /^20261121T030000Z-[0-9a-f]{12}\.(dump|sql\.zst)$/)
+      assert.deepStrictEqual(parsePartial(partialFile(file)), { file, restore: undefined })
+      assert.deepStrictEqual(parsePartial(partialFile(file, 12)), { file, restore: 12 })
+      assert.deepStrictEqual(parsePartial(partialFile(globalsFile(file))), { file, restore: undefined })
+      for (const other of [file, globalsFile(file), `${file}.partial.bak`, `../${file}.partial`, "x.partial", ""]) {
+        assert.isUndefined(parsePartial(other))
+      }
+    }
+  })
+})

@@ -1,0 +1,133 @@
+import { assert, describe, it } from "@effect/vitest"
+import { all, column, embed, parsed, refused, shown } from "../../../support/rows/queries.ts"
+
+describe("select", () => {
+  const select = (text: string): unknown => parsed(["select", text]).select
+
+  it("columns", () => {
+    assert.deepStrictEqual(select(""), [])
+    assert.deepStrictEqual(select(' * , a-b ,first name, é$1,"x,\\"y\\\\("'), [
+      all,
+      shown("a-b"),
+      shown("first name"),
+      shown("é$1"),
+      shown('x,"y\\(')
+    ])
+    assert.deepStrictEqual(select("count,count:a,a:count,sum"), [
+      shown("count"),
+      shown("a", { alias: "count" }),
+      shown("count", { alias: "a" }),
+      shown("sum")
+    ])
+  })
+
+  it("alias, path, casts and aggregate", () => {
+    assert.deepStrictEqual(select('"my x":a->b->>0::timestamp with time zone.max()::text,a::text,b.count()'), [
+      shown("a", {
+        field: column("a", { key: "b", index: false, text: false }, { key: "0", index: true, text: true }),
+        alias: "my x",
+        cast: "timestamp with time zone",
+        aggregate: "max",
+        aggregateCast: "text"
+      }),
+      shown("a", { cast: "text" }),
+      shown("b", { aggregate: "count" })
+    ])
+    assert.deepStrictEqual(select("count(),n:count()::text"), [
+      { _tag: "Count", alias: undefined, cast: undefined },
+      { _tag: "Count", alias: "n", cast: "text" }
+    ])
+  })
+
+  it("embeds", () => {
+    assert.deepStrictEqual(select("id,r:roles!fk-1!inner(*,...actors!left!hint( name , films() ))"), [
+      shown("id"),
+      embed("roles", {
+        alias: "r",
+        hint: "fk-1",
+        join: "inner",
+        select: [
+          all,
+          embed("actors", { hint: "hint", join: "left", spread: true, select: [shown("name"), embed("films")] })
+        ]
+      })
+    ])
+    assert.deepStrictEqual(select('a!left_fk(b),"count"(x),a!"left"(b)'), [
+      embed("a", { hint: "left_fk", select: [shown("b")] }),
+      embed("count", { select: [shown("x")] }),
+      embed("a", { hint: "left", select: [shown("b")] })
+    ])
+  })
+
+  it("JSON paths", () => {
+    const steps = (text: string) => {
+      const [item] = parsed(["select", text]).select
+      return item?._tag === "Field" ? item.field.json.map((step) => (step.index ? Number(step.key) : step.key)) : []
+    }
+    assert.deepStrictEqual(steps('a->b c->-2->>"d->,e"->"1"->x-y->5a->"-1"'), [
+      "b c",
+      -2,
+      "d->,e",
+      "1",
+      "x-y",
+      "5a",
+      "-1"
+    ])
+    assert.deepStrictEqual(steps("a-b->2147483648->0->$.x".replace(".x", "")), ["2147483648", 0, "$"])
+    for (const text of ["a->", "a->>", "a->-b", "a->(b)", "a->-->b", 'a->"b', "a->b)"]) refused(["select", text])
+  })
+
+  it.each([
+    ["a,", "1, column 3", 'unexpected end of input expecting "...", field name (* or [a..z0..9_$]), "*" or "count()"'],
+    ["a b!", "1, column 5", "unexpected end of input expecting field name (* or [a..z0..9_$])"],
+    [
+      "a;b",
+      "1, column 2",
+      'unexpected ";" expecting letter, digit, "-", "->>", "->", "::", ".", ")", "," or end of input'
+    ],
+    ["a(*\t;", "1, column 9", 'unexpected ";" expecting "," or ")"'],
+    ["a(b", "1, column 4", 'unexpected end of input expecting "," or ")"'],
+    [
+      '"é\n",😀',
+      "2, column 3",
+      String.raw`unexpected "\128512" expecting "...", field name (* or [a..z0..9_$]), "*" or "count()"`
+    ],
+    ['a,"b', "1, column 5", 'unexpected end of input expecting "\\""']
+  ])("what is wrong and where: %j", (text, place, details) => {
+    assert.deepInclude(refused(["select", text]), {
+      status: 400,
+      code: "PGRST100",
+      error: `"failed to parse select parameter (${text})" (line ${place})`,
+      details,
+      hint: null
+    })
+  })
+
+  it.each([
+    "a)",
+    "a(b))",
+    "*::text",
+    "x:*",
+    "count(a)",
+    "a::",
+    "a::b::c",
+    "a.foo()",
+    "a!x!y!z(b)",
+    "x:...a(b)",
+    ",a",
+    '""'
+  ])("refused: %s", (text) => {
+    refused(["select", text])
+  })
+
+  it("is bounded in depth", () => {
+    const nested = (depth: number) => "a(".repeat(depth) + ")".repeat(depth)
+    assert.strictEqual(parsed(["select", nested(63)]).select.length, 1)
+    assert.strictEqual(refused(["select", nested(64)]).details, "embeds are nested at most 64 deep")
+    refused(["select", "a(".repeat(100_000)])
+  })
+
+  it("a long mistake is not echoed whole", () => {
+    assert.isBelow(refused(["select", `${"x".repeat(10_000)};`]).error.length, 300)
+  })
+})

@@ -1,0 +1,118 @@
+import { mkdir, readdir, utimes, writeFile } from "node:fs/promises"
+import { assert, describe, it } from "vitest"
+import { branchSql, makeBranch } from "../../support/branches/branches.ts"
+import { ask, assertRefused, sql } from "../../support/client.ts"
+import { postmasterOf, type Service, startService, until } from "../../support/service.ts"
+
+const leftovers = `select datname::text from pg_database where datname like 'svc\\_branch%'
+  union all select rolname::text from pg_roles where rolname like 'svc\\_branch%'`
+
+/** A service on a database that takes a while to copy, which is being copied. */
+const startCopying = async () => {
+  const slow = await startService()
+  await sql(slow, "create table load (id int, text text)")
+  for (let i = 0; i < 6; i++) {
+    await sql(slow, "insert into load select n, repeat('x', 1000) from generate_series(1, 100000) n")
+  }
+  const body = { label: "never" }
+  const asked = ask(slow, "POST /api/branches", { key: slow.service_role, body }).catch(() => undefined)
+  // Of the server's files, because nobody gets into the database now.
+  await until(
+    () => copies(slow.dataDir),
+    (begun) => begun > 0
+  )
+  return { slow, asked }
+}
+
+/** Directories of databases beside the four that every server has. */
+const copies = async (dataDir: string) => {
+  return (await readdir(`${dataDir}/postgres/base`)).filter((name) => Number(name) >= 16_384).length
+}
+
+describe("a branch that is cut off while it is made", () => {
+  it("leaves nothing when the copy takes too long", async () => {
+    await using hasty = await startService({ env: { SVC_BRANCH_TIMEOUT: "1ms" } })
+    const body = { label: "never" }
+    const refused = await ask(hasty, "POST /api/branches", { key: hasty.service_role, body })
+    assertRefused(refused, 503, "BRANCH_TIMEOUT")
+    assert.deepStrictEqual(await sql(hasty, `select id::text from svc.branches union all ${leftovers}`), [])
+  })
+
+  for (const [how, kill] of Object.entries({
+    "it is killed": (service: Service) => service.stop("SIGKILL"),
+    "it is killed, and PostgreSQL with it": async (service: Service) => {
+      const postmaster = await postmasterOf(service)
+      const ended = service.stop("SIGKILL")
+      process.kill(postmaster, "SIGKILL")
+      return ended
+    }
+  })) {
+    it(`leaves nothing when ${how} in the middle`, async () => {
+      const { asked, slow } = await startCopying()
+      const { dataDir } = slow
+      try {
+        await kill(slow)
+        await asked
+        await using again = await startService({ dataDir })
+        assert.deepStrictEqual(await sql(again, "select count(*)::int as n from load"), [{ n: 600_000 }])
+        const gone = await until(
+          () => sql(again, `select id::text from svc.branches union all ${leftovers}`),
+          ({ length }) => length === 0,
+          20_000
+        )
+        assert.deepStrictEqual(gone, [])
+        assert.strictEqual(
+          await until(
+            () => copies(dataDir),
+            (left) => left === 0
+          ),
+          0
+        )
+        await makeBranch(again)
+      } finally {
+        await slow[Symbol.asyncDispose]()
+      }
+    })
+  }
+
+  it("removes what PostgreSQL itself forgot of a database that it was killed over, and nothing else", async () => {
+    const first = await startService()
+    const { dataDir } = first
+    try {
+      const { database_name } = await makeBranch(first)
+      const before = await copies(dataDir)
+      await first.stop()
+      const forgotten = `${dataDir}/postgres/base/987654`
+      await mkdir(forgotten)
+      await writeFile(`${forgotten}/1259`, "a table")
+      await utimes(forgotten, 1, 1)
+      await using again = await startService({ dataDir })
+      assert.strictEqual(
+        await until(
+          () => copies(dataDir),
+          (left) => left === before
+        ),
+        before
+      )
+      const [row] = await sql(again, "select count(*)::int as n from pg_database where datname = $1", [database_name])
+      assert.strictEqual(row?.["n"], 1)
+    } finally {
+      await first[Symbol.asyncDispose]()
+    }
+  })
+
+  it("is finished before the service ends", async () => {
+    const { asked, slow } = await startCopying()
+    try {
+      assert.strictEqual((await slow.stop("SIGTERM")).code, 0)
+      const made = await asked
+      if (made === undefined) throw new Error("The request was cut off")
+      assert.strictEqual(made.status, 201, made.text)
+      await using again = await startService({ dataDir: slow.dataDir })
+      const { id } = made.json as { id: number }
+      assert.deepStrictEqual(await branchSql(again, id, "select count(*)::int as n from load"), [{ n: 600_000 }])
+    } finally {
+      await slow[Symbol.asyncDispose]()
+    }
+  })
+})

@@ -1,0 +1,123 @@
+import { ProviderEvents, ProviderStatus } from "@openfeature/server-sdk"
+import { ProviderEvents as WebProviderEvents } from "@openfeature/web-sdk"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { flagPorts, freeFlagPorts } from "../../support/flags/ports.ts"
+import { flagOf, makeFlag } from "../../support/flags/api.ts"
+import { clientOf, closeClients, providerNames, webClientOf, webProviderNames } from "../../support/flags/sdks.ts"
+import { type Service, startService, until } from "../../support/service.ts"
+
+let service: Service
+
+beforeAll(async () => {
+  service = await startService({ env: await freeFlagPorts() })
+})
+afterAll(async () => {
+  await closeClients()
+  await service.stop()
+  await service[Symbol.asyncDispose]()
+})
+
+describe("a change", () => {
+  it.each(providerNames)("is seen by %s", async (name) => {
+    const key = `change-${providerNames.indexOf(name)}`
+    await makeFlag(service, key, { defaultVariant: "on" })
+    const client = await clientOf(service, name)
+    const changed: Array<string> = []
+    client.addHandler(ProviderEvents.ConfigurationChanged, (event) => changed.push(...(event?.flagsChanged ?? [])))
+    assert.strictEqual(await client.getBooleanValue(key, false), true)
+    await flagOf(service, `PUT /${key}`, { defaultVariant: "off" })
+    const value = () => client.getBooleanValue(key, true)
+    assert.strictEqual(await until(value, (now) => !now, 1_000), false)
+    await flagOf(service, `PATCH /${key}/toggle`)
+    assert.strictEqual(await until(value, (now) => now, 1_000), true)
+    // Pure OFREP asks each time and hears nothing.
+    if (name.startsWith("flagd"))
+      assert.include(
+        await until(
+          async () => changed,
+          (all) => all.includes(key),
+          1_000
+        ),
+        key
+      )
+  })
+
+  it.each(webProviderNames)("is seen by %s", async (name) => {
+    const key = `web-change-${webProviderNames.indexOf(name)}`
+    await makeFlag(service, key, { defaultVariant: "on" })
+    const client = await webClientOf(service, name)
+    let changes = 0
+    client.addHandler(WebProviderEvents.ConfigurationChanged, () => changes++)
+    assert.isTrue(client.getBooleanValue(key, false))
+    await flagOf(service, `PUT /${key}`, { defaultVariant: "off" })
+    assert.isAbove(
+      await until(
+        async () => changes,
+        (count) => count > 0,
+        2_000
+      ),
+      0
+    )
+    assert.isFalse(
+      await until(
+        async () => client.getBooleanValue(key, true),
+        (now) => !now,
+        2_000
+      )
+    )
+  })
+
+  it("in another environment is heard by providers that select it, and changes nothing for others", async () => {
+    await makeFlag(service, "elsewhere")
+    for (const name of ["flagd by RPC", "flagd in process"] as const) {
+      const [dev, production] = [await clientOf(service, `${name}, of dev`), await clientOf(service, name)]
+      const state = (await flagOf(service, "GET /elsewhere?environment=dev")).defaultVariant
+      const next = state === "on" ? "off" : "on"
+      // Kept by the one that keeps answers.
+      assert.strictEqual(await dev.getBooleanValue("elsewhere", true), state === "on")
+      await flagOf(service, "PUT /elsewhere?environment=dev", { defaultVariant: next })
+      const now = () => dev.getBooleanValue("elsewhere", state === "on")
+      assert.strictEqual(await until(now, (value) => value === (next === "on"), 1_000), next === "on")
+      assert.isFalse(await production.getBooleanValue("elsewhere", true))
+    }
+  })
+})
+
+describe("the service restarted on the same ports", () => {
+  it("makes providers stale, then ready, and none serves what held before without a word", async () => {
+    await makeFlag(service, "restarted", { defaultVariant: "on" })
+    const clients = await Promise.all(
+      (["flagd by RPC, with its cache", "flagd in process"] as const).map((name) => clientOf(service, name))
+    )
+    const heard = clients.map((client) => {
+      const events: Array<string> = []
+      for (const event of [ProviderEvents.Stale, ProviderEvents.Ready, ProviderEvents.Error]) {
+        client.addHandler(event, () => events.push(event))
+      }
+      return events
+    })
+    for (const client of clients) assert.isTrue(await client.getBooleanValue("restarted", false))
+    for (const events of heard) events.length = 0
+
+    const { evaluation, ofrep, sync } = flagPorts(service)
+    const { dataDir } = service
+    const end = await service.stop()
+    assert.strictEqual(end.code, 0, end.output)
+    const stale = async () => heard.every((events) => events.includes(ProviderEvents.Stale))
+    assert.isTrue(await until(stale, Boolean, 2_000), "STALE at once")
+    for (const client of clients) assert.notStrictEqual(client.providerStatus, ProviderStatus.READY)
+
+    service = await startService({
+      dataDir,
+      env: { FLAGS_PORT: `${evaluation}`, FLAGS_HTTP_PORT: `${ofrep}`, FLAGS_SYNC_PORT: `${sync}` }
+    })
+    await flagOf(service, "PUT /restarted", { defaultVariant: "off" })
+    // They wait 5 s before they come back.
+    const ready = async () => heard.every((events) => events.at(-1) === ProviderEvents.Ready)
+    assert.isTrue(await until(ready, Boolean, 20_000), JSON.stringify(heard))
+    for (const client of clients) {
+      assert.strictEqual(client.providerStatus, ProviderStatus.READY)
+      assert.isFalse(await client.getBooleanValue("restarted", true))
+    }
+  }, 60_000)
+})

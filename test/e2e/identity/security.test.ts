@@ -1,0 +1,502 @@
+import { Redacted } from "effect"
+import { setTimeout as sleep } from "node:timers/promises"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { WebSocket } from "ws"
+import { Authenticator } from "../../support/identity/authenticator.ts"
+import { ask, assertRefused, type Reply, talk } from "../../support/client.ts"
+import { browserOf, consentChallenge, makeClient } from "../../support/oauth2/codeFlow.ts"
+import { cookieOf, enrolPasskey, freshEmail, makePerson, type Person, tokenOf } from "../../support/identity/idp.ts"
+import {
+  as,
+  cookieHeader,
+  dashboard,
+  type IdentityService,
+  startIdentityService
+} from "../../support/identity/service.ts"
+import { totpCode } from "../../support/identity/totp.ts"
+import { runToEnd, startService, type Service } from "../../support/service.ts"
+import { type Credential } from "../../../src/domain/identity/Identity.ts"
+
+let parts: IdentityService
+let service: Service
+beforeAll(async () => {
+  parts = await startIdentityService({ DASHBOARD_URL: dashboard, SVC_ADMIN_IDENTITIES: "boss@example.com" })
+  service = parts.service
+})
+afterAll(() => parts[Symbol.asyncDispose]())
+
+const somebody = async (more: Parameters<typeof makePerson>[1] = {}) => {
+  const person = await makePerson(parts.idp, more)
+  return { person, who: await cookieOf(parts.idp, person) }
+}
+const admin = () => somebody({ metadata_public: { svc_role: "admin" } })
+const good = (reply: Reply, status = 200) => {
+  assert.strictEqual(reply.status, status, reply.text)
+  return reply.json as Record<string, unknown>
+}
+
+/** Every write that a session's cookie lets in, and a body that it takes. */
+const flow = "0b8c7a1e-5e0e-4c3b-9a55-6f3a4a1d2c11"
+const writes: ReadonlyArray<readonly [string, object | undefined]> = [
+  ["POST /api/auth/mfa/totp/setup", undefined],
+  ["POST /api/auth/mfa/totp/verify", { flow_id: flow, totp_code: "123456" }],
+  ["DELETE /api/auth/mfa/totp", undefined],
+  ["POST /api/auth/mfa/webauthn/setup", undefined],
+  ["POST /api/auth/mfa/webauthn/verify", { flow_id: flow, webauthn_register: "{}" }],
+  ["DELETE /api/auth/mfa/webauthn", undefined],
+  ["POST /api/auth/mfa/recovery-codes/generate", undefined],
+  ["POST /api/auth/mfa/recovery-codes/confirm", { flow_id: flow }],
+  ["DELETE /api/auth/mfa/recovery-codes", undefined],
+  ["DELETE /api/auth/sessions", undefined],
+  [`DELETE /api/auth/sessions/${flow}`, undefined],
+  ["POST /api/auth/logout", undefined],
+  ["POST /api/auth/login/passkey", { flow_id: flow, passkey_login: "{}" }],
+  ["POST /api/auth/recovery", { flowId: flow, email: "a@b.example", method: "link" }],
+  ["POST /api/keys", { keyType: "anon" }],
+  ["PATCH /api/keys/999999", { label: "x" }],
+  ["DELETE /api/keys/999999", undefined],
+  ["POST /api/storage/buckets", { name: "stolen" }],
+  ["POST /api/webhooks", {}],
+  ["POST /api/realtime/subscribe", { schema: "public", table: "t" }],
+  ["POST /api/flags", {}],
+  ["POST /api/flags/evaluate", { flagKey: "x" }],
+  ["POST /api/oauth2/bridge/consent/accept", { challenge: "x", grant_scope: [] }],
+  ["POST /api/oauth2/bridge/consent/reject", { challenge: "x" }],
+  ["DELETE /api/oauth2/consent/somebody", undefined],
+  ["PUT /api/oauth2/claims-config", { id_token_claims: {}, access_token_claims: {} }],
+  ["POST /api/oauth2/clients", {}],
+  ["PUT /api/oauth2/clients/x", { metadata: {} }],
+  ["DELETE /api/oauth2/clients/x", undefined],
+  ["POST /api/oauth2/clients/x/rotate-secret", undefined],
+  ["POST /api/oauth2/logout", { subject: "x" }]
+]
+
+describe("another site can't use a session", () => {
+  it("for any write of the contract", async () => {
+    const { paths } = good(await ask(service, "GET /openapi.json")) as { paths: Record<string, object> }
+    const tried = writes.map(([line]) =>
+      line.replace(/(sessions|keys|clients|consent)\/(?!accept|reject)[^/]+/, "$1/{}")
+    )
+    for (const [path, operations] of Object.entries(paths)) {
+      if (!/^\/api\/(auth|oauth2)\//.test(path)) continue
+      for (const method of Object.keys(operations).filter((method) => method !== "get")) {
+        assert.include(tried, `${method.toUpperCase()} ${path.replaceAll(/\{\w+\}/g, "{}")}`)
+      }
+    }
+  })
+
+  it.each(writes)("%s", async (line, body) => {
+    const { who } = await admin()
+    const cookie = cookieHeader(who)
+    const json = body === undefined ? {} : { body }
+    for (const headers of [
+      { cookie },
+      { cookie, origin: "https://evil.example" },
+      { cookie, origin: "null" },
+      { cookie, origin: `${dashboard}.evil.example` },
+      { cookie, origin: service.url.replace(/\d+$/, "1") },
+      { cookie, referer: "https://evil.example/" }
+    ]) {
+      assertRefused(await ask(service, line, { ...json, headers }), 403, "CSRF")
+    }
+    if (body !== undefined) {
+      for (const type of ["text/plain", "application/x-www-form-urlencoded"]) {
+        const headers = { cookie, origin: service.url, "content-type": type }
+        assertRefused(await ask(service, line, { ...json, headers }), 403, "CSRF")
+      }
+    }
+    good(await as(service, who, "GET /api/auth/session"))
+    for (const origin of [service.url, dashboard]) {
+      const reply = await ask(service, line, { ...json, headers: { cookie, origin } })
+      assert.notInclude(reply.text, '"CSRF"', origin)
+      if (line.endsWith("logout")) return
+    }
+  })
+
+  it("for signing a visitor in as somebody else", async () => {
+    for (const [line, body] of writes.filter(([line]) => /login\/passkey|auth\/recovery$/.test(line))) {
+      assertRefused(await ask(service, line, { body, headers: { origin: "https://evil.example" } }), 403, "CSRF")
+      assert.notInclude((await ask(service, line, { body })).text, '"CSRF"')
+    }
+  })
+
+  it("for listening", async () => {
+    const { who } = await admin()
+    const status = (headers: Record<string, string>) =>
+      new Promise<number>((done) => {
+        const socket = new WebSocket(`${service.url.replace("http", "ws")}/realtime`, { headers })
+        socket.on("open", () => {
+          socket.close()
+          done(101)
+        })
+        socket.on("unexpected-response", (_, { statusCode }) => done(statusCode ?? 0))
+        socket.on("error", () => done(0))
+      })
+    const cookie = cookieHeader(who)
+    assert.strictEqual(await status({ cookie, origin: "https://evil.example" }), 403)
+    assert.strictEqual(await status({ cookie, origin: dashboard }), 101)
+    assert.strictEqual(await status({ cookie }), 101)
+    assert.strictEqual(await status({ cookie: "svc_session=nonsense" }), 401)
+    assert.strictEqual(await status({}), 401)
+  })
+})
+
+describe("administrators", () => {
+  it("use the management API with a session, others do not", async () => {
+    const [boss, other] = [await admin(), await somebody()]
+    for (const line of [
+      "GET /api/keys",
+      "GET /api/webhooks",
+      "GET /api/storage/buckets",
+      "GET /api/realtime/tables",
+      "GET /api/oauth2/clients"
+    ]) {
+      assert.strictEqual((await as(service, boss.who, line)).status, 200, line)
+      assertRefused(await as(service, other.who, line), 403, "FORBIDDEN")
+      assertRefused(await ask(service, line, { headers: { cookie: "svc_session=nonsense" } }), 401, "UNAUTHENTICATED")
+      // A key is what counts, when there is one.
+      assertRefused(await as(service, boss.who, line, { key: service.anon }), 403)
+      assertRefused(await as(service, boss.who, line, { key: "svc_sk_nonsense" }), 401)
+      assert.strictEqual((await as(service, other.who, line, { key: service.service_role })).status, 200)
+    }
+    const made = good(
+      await as(service, boss.who, "POST /api/keys", { body: { keyType: "anon", label: "by a session" } }),
+      201
+    )
+    good(await as(service, boss.who, `DELETE /api/keys/${(made["key"] as { id: number }).id}`))
+    assert.deepInclude(good(await as(service, boss.who, "GET /api/auth/session")), { admin: true })
+    assert.deepInclude(good(await as(service, other.who, "GET /api/auth/session")), { admin: false })
+    assertRefused(await as(service, boss.who, "GET /v1/keys"), 401)
+  })
+
+  it("are not who only says to have the address", async () => {
+    // Anybody may sign up with any address; it is not verified.
+    const response = await fetch(`${parts.idp.adminUrl}/admin/identities`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({
+        schema_id: "default",
+        traits: { email: "boss@example.com" },
+        credentials: { password: { config: { password: "correct horse 1" } } }
+      })
+    })
+    const { id } = (await response.json()) as { id: string }
+    const person: Person = { id, email: "boss@example.com", password: "correct horse 1" }
+    const who = await tokenOf(parts.idp, person)
+    assertRefused(await as(service, who, "GET /api/keys"), 403, "FORBIDDEN")
+    assert.match(
+      service.output(),
+      new RegExp(`${id} has an e-mail address of SVC_ADMIN_IDENTITIES that is not verified`)
+    )
+    assert.notInclude(service.output(), "boss@example.com")
+  })
+
+  it("are named in the history of flags; anybody with a session reads and evaluates them", async () => {
+    const [boss, other] = [await admin(), await somebody()]
+    const body = { key: "by-session", type: "boolean", variants: { on: true, off: false }, defaultVariant: "on" }
+    good(await as(service, boss.who, "POST /api/flags", { body }), 201)
+    const history = good(await as(service, other.who, "GET /api/flags/by-session/history"))
+    assert.deepStrictEqual((history as unknown as ReadonlyArray<{ actor: object }>)[0]?.actor, {
+      type: "identity",
+      id: boss.person.id,
+      label: boss.person.email
+    })
+    const context = { flagKey: "by-session", context: { targetingKey: "u1" } }
+    assert.deepInclude(good(await as(service, other.who, "POST /api/flags/evaluate", { body: context })), {
+      value: true
+    })
+    const remote = { body: { context: { targetingKey: "u1" } } }
+    const at = "POST /ofrep/v1/evaluate/flags/by-session"
+    assert.deepInclude(good(await as(service, other.who, at, remote)), { value: true })
+    assert.strictEqual((await ask(service, at, remote)).status, 401)
+    assertRefused(await as(service, other.who, "DELETE /api/flags/by-session"), 403, "FORBIDDEN")
+  })
+})
+
+describe("cookies", () => {
+  const lines = (reply: Reply) => reply.headers.getSetCookie()
+
+  it("that the service sets are HttpOnly and SameSite, and Secure on https", async () => {
+    for (const [proto, secure] of [
+      ["http", false],
+      ["https", true]
+    ] as const) {
+      const { who } = await somebody()
+      const headers = { "x-forwarded-proto": proto, origin: dashboard }
+      const set = lines(await as(service, who, "POST /api/auth/logout", { headers }))
+      assert.lengthOf(set, 2)
+      for (const line of set) {
+        assert.match(line, /; HttpOnly/i)
+        assert.match(line, /; SameSite=Lax/i)
+        assert.match(line, /; Path=\//i)
+        assert.strictEqual(/; Secure/i.test(line), secure, line)
+      }
+    }
+  })
+
+  it("of the idp reach whoever came with its cookie, and nobody else", async () => {
+    for (const [of, count] of [
+      [cookieOf, 1],
+      [tokenOf, 0]
+    ] as const) {
+      const who = await of(parts.idp, await makePerson(parts.idp))
+      const setup = good(await as(service, who, "POST /api/auth/mfa/totp/setup"))
+      const body = { flow_id: setup["flow_id"], totp_code: totpCode(String(setup["totp_secret"])) }
+      const set = lines(await as(service, who, "POST /api/auth/mfa/totp/verify", { body }))
+      assert.lengthOf(set, count)
+      for (const line of set) assert.match(line, /^idp_session=[^;]+;.*HttpOnly.*SameSite/i)
+    }
+  })
+
+  it("of somebody else do not outlive a sign-in", async () => {
+    const [victim, attacker] = [await somebody(), await tokenOf(parts.idp, await makePerson(parts.idp))]
+    const key = new Authenticator(parts.idp.origin)
+    await enrolPasskey(parts.idp, victim.who, key)
+    const begun = good(await ask(service, "GET /api/auth/login/passkey")) as {
+      flow_id: string
+      passkey_options: { publicKey: unknown }
+    }
+    // The attacker has put their own session into the victim's browser.
+    const planted = browserOf(attacker)
+    const reply = await planted.once(`${service.url}/api/auth/login/passkey`, {
+      method: "POST",
+      headers: { origin: service.url, "content-type": "application/json" },
+      body: JSON.stringify({ flow_id: begun.flow_id, passkey_login: key.get(begun.passkey_options.publicKey) })
+    })
+    assert.strictEqual(reply.status, 200, reply.text)
+    assert.isUndefined(planted.cookie("127.0.0.1", "svc_session"))
+    const me = await planted.once(`${service.url}/api/auth/session`)
+    assert.strictEqual((JSON.parse(me.text) as { identity: { id: string } }).identity.id, victim.person.id)
+    assert.notStrictEqual(planted.cookie("127.0.0.1", "idp_session"), Redacted.value(victim.who.value))
+  })
+
+  it("that can't be are refused without a call", async () => {
+    for (const value of ["a b", "é", '"x"', "x".repeat(5000), "a,b", "a\\b"]) {
+      const raw = `GET /api/auth/session HTTP/1.1\r\nHost: x\r\nConnection: close\r\nCookie: svc_session=${value}\r\n\r\n`
+      assert.match(await talk(service, Buffer.from(raw, "latin1")), /^HTTP\/1.1 401 /, value.slice(0, 10))
+    }
+  })
+})
+
+describe("challenges of somebody else", () => {
+  it("are refused, in every step", async () => {
+    const clientId = await makeClient(parts)
+    const [owner, other] = [await somebody(), await somebody()]
+    const challenge = await consentChallenge(parts, browserOf(owner.who), clientId)
+    const query = `consent_challenge=${encodeURIComponent(challenge)}`
+    for (const [line, body] of [
+      [`GET /api/oauth2/bridge/consent?${query}`, undefined],
+      [`GET /api/oauth2/bridge/consent/info?${query}`, undefined],
+      ["POST /api/oauth2/bridge/consent/accept", { challenge, grant_scope: ["openid"] }],
+      ["POST /api/oauth2/bridge/consent/reject", { challenge }]
+    ] as const) {
+      const reply = await as(service, other.who, line, body === undefined ? {} : { body })
+      assertRefused(reply, 403, "CHALLENGE_FORBIDDEN")
+    }
+    good(await as(service, owner.who, `GET /api/oauth2/bridge/consent/info?${query}`))
+  })
+})
+
+describe("guesses", () => {
+  it("of codes are ten a minute, of one session", async () => {
+    const [one, other] = [await somebody(), await somebody()]
+    const guess = async (who: Credential, flow_id: unknown) =>
+      as(service, who, "POST /api/auth/mfa/totp/verify", { body: { flow_id, totp_code: "000000" } })
+    const setup = good(await as(service, one.who, "POST /api/auth/mfa/totp/setup"))
+    for (let i = 0; i < 10; i++) assert.notStrictEqual((await guess(one.who, setup["flow_id"])).status, 429)
+    const refused = await guess(one.who, setup["flow_id"])
+    assertRefused(refused, 429, "TOO_MANY_GUESSES")
+    assert.match(refused.headers.get("retry-after") ?? "", /^([1-9]|[1-5]\d|60)$/)
+    const right = { flow_id: setup["flow_id"], totp_code: totpCode(String(setup["totp_secret"])) }
+    assertRefused(await as(service, one.who, "POST /api/auth/mfa/totp/verify", { body: right }), 429)
+    assert.notStrictEqual((await guess(other.who, flow)).status, 429)
+  })
+
+  it("of passkeys and addresses are ten a minute, of one client", async () => {
+    const from = (address: string) => ({ "x-forwarded-for": `6.6.6.6, ${address}` })
+    for (const [line, body] of [
+      ["POST /api/auth/login/passkey", { flow_id: flow, passkey_login: "{}" }],
+      ["POST /api/auth/recovery", { flowId: flow, email: "a@b.example" }]
+    ] as const) {
+      const guess = (address: string) => ask(service, line, { body, headers: from(address) })
+      await Promise.all(Array.from({ length: 10 }, (_, i) => guess(`2001:db8:1:2::${i}`)))
+      assertRefused(await guess("2001:db8:1:2:ffff::1"), 429, "TOO_MANY_GUESSES")
+      assert.notStrictEqual((await guess("203.0.113.9")).status, 429)
+    }
+  })
+})
+
+describe("recovery", () => {
+  it("tells nobody which addresses there are", async () => {
+    const { person } = await somebody()
+    const times: Record<"known" | "unknown", Array<number>> = { known: [], unknown: [] }
+    const texts = new Set<string>()
+    for (let round = 0; round < 5; round++) {
+      for (const [kind, email] of [
+        ["known", person.email],
+        ["unknown", freshEmail()]
+      ] as const) {
+        const { id } = good(await ask(service, "GET /api/auth/recovery"))
+        const began = performance.now()
+        const headers = { "x-forwarded-for": `198.51.100.${round}` }
+        const reply = await ask(service, "POST /api/auth/recovery", {
+          body: { flowId: id, email, method: "link" },
+          headers
+        })
+        times[kind].push(performance.now() - began)
+        texts.add(`${reply.status} ${reply.text} ${[...reply.headers.keys()].join()}`)
+      }
+    }
+    assert.lengthOf([...texts], 1, [...texts].join("\n"))
+    const median = (all: ReadonlyArray<number>) => all.toSorted((a, b) => a - b)[2] ?? 0
+    assert.isAtLeast(Math.min(...times.known, ...times.unknown), 245)
+    assert.isBelow(Math.abs(median(times.known) - median(times.unknown)), 25)
+  })
+})
+
+describe("what names can do", () => {
+  it("they are no headers and no markup", async () => {
+    const { who } = await somebody({ name: "a\r\nSet-Cookie: evil=1 <script>" })
+    const reply = await as(service, who, "GET /api/auth/session")
+    good(reply)
+    assert.notInclude([...reply.headers].join(), "evil")
+    const clientId = await makeClient(parts, {
+      client_name: `"><script>alert(1)</script>`,
+      logo_uri: `https://x.example/"onerror="x`
+    })
+    const challenge = await consentChallenge(parts, browserOf(who), clientId)
+    const page = await as(service, who, `GET /oauth2/consent?consent_challenge=${encodeURIComponent(challenge)}`, {
+      headers: { accept: "text/html" }
+    })
+    assert.strictEqual(page.status, 200)
+    assert.notMatch(page.text, /<script/i)
+    assert.notInclude(page.text, `"onerror="`)
+    assert.match(page.headers.get("content-security-policy") ?? "", /^default-src 'none'; style-src 'sha256-/)
+    assert.strictEqual(page.headers.get("x-frame-options"), "DENY")
+  })
+
+  it("a Host that is none makes no address", async () => {
+    for (const host of ["evil.example/x?", "a b", "user@evil.example"]) {
+      const raw = `GET /api/oauth2/bridge/status HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`
+      assert.match(await talk(service, raw), /^HTTP\/1.1 400 /)
+    }
+  })
+})
+
+describe("the servers", () => {
+  it("not configured: 503, and bridge/status says so", async () => {
+    await using bare = await startService()
+    assert.deepInclude(good(await ask(bare, "GET /api/oauth2/bridge/status")), {
+      oauth2_configured: false,
+      idp_configured: false,
+      bridge_ready: false
+    })
+    const headers = { cookie: "svc_session=x", origin: bare.url }
+    const key = bare.service_role
+    for (const [line, request] of [
+      ["GET /api/auth/login/passkey", {}],
+      ["GET /api/auth/recovery", {}],
+      ["GET /api/auth/session", { headers }],
+      ["GET /api/auth/mfa/status", { headers }],
+      ["POST /api/auth/mfa/totp/setup", { headers }],
+      ["GET /api/auth/session", {}],
+      ["GET /api/auth/mfa/status", {}],
+      ["POST /api/auth/mfa/totp/setup", {}],
+      ["DELETE /api/auth/mfa/webauthn", {}],
+      ["GET /v1/auth/identities", { key }],
+      ["GET /api/oauth2/bridge/login?login_challenge=x", {}],
+      ["GET /api/oauth2/bridge/consent?consent_challenge=x", {}],
+      ["GET /api/oauth2/bridge/logout?logout_challenge=x", {}],
+      ["GET /api/oauth2/clients", { key }],
+      ["GET /api/oauth2/consent/x", { key }],
+      ["POST /api/oauth2/logout", { key, body: { subject: "x" } }]
+    ] as const) {
+      assertRefused(await ask(bare, line, request), 503, "NOT_CONFIGURED")
+    }
+    assert.strictEqual((await ask(bare, "GET /api/oauth2/claims-config", { key })).status, 200)
+    assertRefused(await ask(bare, "GET /api/keys", { headers }), 401, "INVALID_API_KEY")
+  })
+
+  it("down: 502; the rest goes on", async () => {
+    await using dead = await startIdentityService()
+    const who = await tokenOf(dead.idp, await makePerson(dead.idp))
+    good(await as(dead.service, who, "GET /api/auth/session"))
+    await dead.idp.close()
+    await dead.oauth2[Symbol.asyncDispose]()
+    await sleep(5_100)
+    const key = dead.service.service_role
+    assertRefused(await as(dead.service, who, "GET /api/auth/session"), 502, "IDP_UNAVAILABLE")
+    assertRefused(await as(dead.service, who, "GET /api/keys"), 502, "IDP_UNAVAILABLE")
+    assertRefused(await ask(dead.service, "GET /api/auth/recovery"), 502, "IDP_UNAVAILABLE")
+    assertRefused(await ask(dead.service, "GET /v1/auth/identities", { key }), 502, "IDP_UNAVAILABLE")
+    assertRefused(await ask(dead.service, "GET /api/oauth2/clients", { key }), 502, "OAUTH2_UNAVAILABLE")
+    assertRefused(await ask(dead.service, "GET /api/oauth2/bridge/login?login_challenge=x"), 502, "OAUTH2_UNAVAILABLE")
+    assert.deepInclude(good(await ask(dead.service, "GET /api/oauth2/bridge/status")), {
+      oauth2_configured: true,
+      idp_configured: true,
+      bridge_ready: false
+    })
+    assert.strictEqual((await ask(dead.service, "GET /api/keys", { key })).status, 200)
+  })
+})
+
+it.each([
+  ["PUBLIC_URL", "api.example.com"],
+  ["PUBLIC_URL", "ftp://api.example.com"],
+  ["PUBLIC_URL", "https://api.example.com/?a=b"],
+  ["DASHBOARD_URL", "javascript:alert(1)"],
+  ["SVC_AUTH_REQUIRED", "yes"],
+  ["SVC_ADMIN_IDENTITIES", "a@b.example,,c@d.example"]
+])("%s %s stops the start", async (name, value) => {
+  const { code, output } = await runToEnd({ [name]: value })
+  assert.strictEqual(code, 1)
+  assert.match(output, new RegExp(`${name} must be `))
+})
+
+it("PUBLIC_URL is our address, whatever host was asked for", async () => {
+  await using behind = await startService({ env: { PUBLIC_URL: "https://api.example.com/svc/" } })
+  const status = good(await ask(behind, "GET /api/oauth2/bridge/status"))
+  assert.strictEqual(status["login_url"], "https://api.example.com/svc/api/oauth2/bridge/login")
+  const logout = (origin: string) =>
+    ask(behind, "POST /api/auth/logout", { headers: { origin, cookie: "svc_session=x" } })
+  assertRefused(await logout(behind.url), 403, "CSRF")
+  assertRefused(await logout("https://api.example.com"), 503, "NOT_CONFIGURED")
+})
+
+it("nothing secret was logged", async () => {
+  const person = await makePerson(parts.idp)
+  const who = await cookieOf(parts.idp, person)
+  const token = await tokenOf(parts.idp, person)
+  const setup = good(await as(service, who, "POST /api/auth/mfa/totp/setup"))
+  const code = totpCode(String(setup["totp_secret"]))
+  await as(service, who, "POST /api/auth/mfa/totp/verify", { body: { flow_id: setup["flow_id"], totp_code: code } })
+  const codes = good(await as(service, who, "POST /api/auth/mfa/recovery-codes/generate"))["codes"] as Array<string>
+  const made = good(
+    await ask(service, "POST /api/oauth2/clients", {
+      key: service.service_role,
+      body: { redirect_uris: ["https://a.example"] }
+    }),
+    201
+  )
+  await as(service, token, "GET /api/auth/session")
+  // What goes wrong is logged: have something go wrong with all of them.
+  parts.oauth2.meddle = () => ({ status: 500, headers: {}, body: "boom" })
+  await ask(service, "GET /api/oauth2/bridge/login?login_challenge=SECRETCHALLENGE", {
+    headers: { cookie: cookieHeader(who) }
+  })
+  parts.oauth2.meddle = () => undefined
+  const log = service.output()
+  for (const secret of [
+    Redacted.value(who.value),
+    Redacted.value(token.value),
+    String(setup["totp_secret"]),
+    ...codes,
+    String(made["client_secret"]),
+    "SECRETCHALLENGE",
+    person.email
+  ]) {
+    assert.isAbove(secret.length, 5)
+    assert.notInclude(log, secret)
+  }
+  assert.notMatch(log, new RegExp(`\\b${code}\\b`))
+})

@@ -1,0 +1,532 @@
+import { Redacted } from "effect"
+import { randomBytes } from "node:crypto"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { type Browsing } from "../../support/browser/cookieClient.ts"
+import { ask, assertRefused, type Reply } from "../../support/client.ts"
+import {
+  authorizationUrl,
+  browserOf,
+  callback,
+  clientAddress,
+  consentChallenge,
+  goOn,
+  makeClient
+} from "../../support/oauth2/codeFlow.ts"
+import { cookieOf, deletePerson, makePerson, setState, signInAgain, tokenOf } from "../../support/identity/idp.ts"
+import { as, type IdentityService, startIdentityService } from "../../support/identity/service.ts"
+import { onwardIn, openPage, sendForm, tokenIn } from "../../support/oauth2/pageForm.ts"
+import { totpCode } from "../../support/identity/totp.ts"
+
+let parts: IdentityService
+let clientId: string
+beforeAll(async () => {
+  parts = await startIdentityService()
+  clientId = await makeClient(parts)
+})
+afterAll(() => parts[Symbol.asyncDispose]())
+
+const manage = (line: string, body?: unknown) =>
+  ask(parts.service, line, { key: parts.service.service_role, ...(body === undefined ? {} : { body }) })
+const good = (reply: Reply, status = 200) => {
+  assert.strictEqual(reply.status, status, reply.text)
+  return reply.json as Record<string, unknown>
+}
+const somebody = async () => {
+  const person = await makePerson(parts.idp, { name: "Ada", metadata_public: { plan: "pro", level: 3 } })
+  const who = await cookieOf(parts.idp, person)
+  return { person, who, browser: browserOf(who) }
+}
+const authorize = (browser: Browsing, more: Record<string, string> = {}, client = clientId) =>
+  goOn(parts, browser, authorizationUrl(parts, client, more))
+const accept = (challenge: string, body: Record<string, unknown> = {}) =>
+  ask(parts.service, "POST /api/oauth2/bridge/consent/accept", {
+    body: { challenge, grant_scope: ["openid"], ...body }
+  })
+const bridge = (step: string, challenge: string, headers: Record<string, string> = {}) =>
+  fetch(`${parts.service.url}/api/oauth2/bridge/${step}_challenge=${encodeURIComponent(challenge)}`, {
+    redirect: "manual",
+    headers
+  })
+
+/** By way of the idp and our own consent page, to a code; gives the consent challenge. */
+const signsIn = async (client: string) => {
+  const browser = browserOf()
+  const { who } = await somebody()
+  const { url } = await authorize(browser, {}, client)
+  assert.strictEqual(url.origin, parts.idp.publicUrl)
+  browser.setCookie("127.0.0.1", "idp_session", Redacted.value(who.value))
+  const there = await goOn(parts, browser, url.searchParams.get("return_to") ?? "")
+  assert.strictEqual(there.url.pathname, "/oauth2/consent", there.text.slice(0, 300))
+  const page = await openPage(browser, there.url)
+  const challenge = there.url.searchParams.get("consent_challenge") ?? ""
+  const form = { consent_challenge: challenge, decision: "allow", grant_scope: "openid", token: tokenIn(page) }
+  const back = await goOn(
+    parts,
+    browser,
+    onwardIn(await sendForm(browser, `${parts.service.url}/oauth2/consent`, form))
+  )
+  assert.isNotNull(back.url.searchParams.get("code"), back.url.href.slice(0, 300))
+  return challenge
+}
+
+describe("bridge/status", () => {
+  it("tells what to configure the server with", async () => {
+    const at = `${parts.service.url}/api/oauth2/bridge`
+    assert.deepStrictEqual(good(await ask(parts.service, "GET /api/oauth2/bridge/status")), {
+      oauth2_configured: true,
+      idp_configured: true,
+      bridge_ready: true,
+      login_url: `${at}/login`,
+      consent_url: `${at}/consent`,
+      logout_url: `${at}/logout`
+    })
+  })
+})
+
+describe("bridge/login", () => {
+  it("sends nobody to the idp, and back to itself only", async () => {
+    const { url } = await authorize(browserOf(), { scope: "openid" })
+    assert.strictEqual(`${url.origin}${url.pathname}`, `${parts.idp.publicUrl}/self-service/login/browser`)
+    const back = new URL(url.searchParams.get("return_to") ?? "")
+    assert.strictEqual(`${back.origin}${back.pathname}`, `${parts.service.url}/api/oauth2/bridge/login`)
+    assert.deepStrictEqual([...back.searchParams.keys()], ["login_challenge"])
+  })
+
+  it("takes a session token as well as the idp's cookie", async () => {
+    const { person } = await somebody()
+    const { url } = await authorize(browserOf(await tokenOf(parts.idp, person)))
+    assert.strictEqual(url.pathname, "/oauth2/consent")
+  })
+
+  it("sends who owes a second factor to show it", async () => {
+    const { person, who } = await somebody()
+    const setup = good(await as(parts.service, who, "POST /api/auth/mfa/totp/setup"))
+    const body = { flow_id: setup["flow_id"], totp_code: totpCode(String(setup["totp_secret"])) }
+    good(await as(parts.service, who, "POST /api/auth/mfa/totp/verify", { body }))
+    const { url } = await authorize(browserOf(await cookieOf(parts.idp, person)))
+    assert.strictEqual(url.searchParams.get("aal"), "aal2")
+    assert.match(url.searchParams.get("return_to") ?? "", /\/api\/oauth2\/bridge\/login\?login_challenge=/)
+    assert.strictEqual((await authorize(browserOf(who))).url.pathname, "/oauth2/consent")
+  })
+
+  it("asks for a new sign-in when the client wants one, once", async () => {
+    const { browser, person, who } = await somebody()
+    await new Promise((done) => setTimeout(done, 6_500)) // longer than clocks are let differ
+    for (const more of [{ prompt: "login" }, { max_age: "3" }] as ReadonlyArray<Record<string, string>>) {
+      const asked = await authorize(browser, more)
+      assert.strictEqual(asked.url.searchParams.get("refresh"), "true", JSON.stringify(more))
+      const back = asked.url.searchParams.get("return_to") ?? ""
+      const undone = await goOn(parts, browser.copy(), back)
+      assert.strictEqual(undone.url.searchParams.get("error"), "login_required")
+
+      const again = await authorize(browser, more)
+      const url = new URL(again.url.searchParams.get("return_to") ?? "")
+      // The mark is of another challenge, or made up: it counts for nothing.
+      for (const since of [
+        new URL(back).searchParams.get("since") ?? "",
+        "1.x",
+        `${Math.floor(Date.now() / 1000) - 60}.${"A".repeat(43)}`
+      ]) {
+        const forged = new URL(url)
+        forged.searchParams.set("since", since)
+        assert.strictEqual((await goOn(parts, browser.copy(), forged)).url.searchParams.get("refresh"), "true")
+      }
+      await signInAgain(parts.idp, who, person)
+      assert.strictEqual((await goOn(parts, browser, url)).url.pathname, "/oauth2/consent")
+      await new Promise((done) => setTimeout(done, 6_500))
+    }
+    assert.strictEqual((await authorize(browser, { max_age: "3600" })).url.pathname, "/oauth2/consent")
+  })
+
+  it("starts over when somebody else has signed in at the idp meanwhile", async () => {
+    const [one, other] = [await somebody(), await somebody()]
+    const challenge = await consentChallenge(parts, one.browser, clientId)
+    await goOn(parts, one.browser, String(good(await accept(challenge))["redirect_to"]))
+    one.browser.setCookie("127.0.0.1", "idp_session", Redacted.value(other.who.value))
+    const there = await authorize(one.browser)
+    const shown = there.url.searchParams.get("consent_challenge")
+    if (shown === null) {
+      // Asked to sign in once more, as who it is now.
+      assert.strictEqual(there.url.searchParams.get("refresh"), "true")
+      await signInAgain(parts.idp, other.who, other.person)
+    }
+    const next =
+      shown ??
+      (await goOn(parts, one.browser, there.url.searchParams.get("return_to") ?? "")).url.searchParams.get(
+        "consent_challenge"
+      )
+    const info = (await (await bridge("consent/info?consent", next ?? "")).json()) as { subject: string }
+    assert.strictEqual(info.subject, other.person.id)
+  })
+
+  it("asks nobody when the client wants it silent", async () => {
+    const { url } = await authorize(browserOf(), { prompt: "none" })
+    assert.strictEqual(url.searchParams.get("error"), "login_required")
+    assert.isTrue(url.href.startsWith(callback))
+  })
+})
+
+describe("challenges", () => {
+  const paths = ["login?login", "consent?consent", "logout?logout", "consent/info?consent"]
+
+  it("that are none", async () => {
+    for (const path of paths) {
+      for (const challenge of ["nonsense", "é", "a b", "../x", "x".repeat(14_000)]) {
+        const reply = await bridge(path, challenge)
+        assert.strictEqual(reply.status, 404, `${path} ${challenge}`)
+        assert.deepInclude(await reply.json(), { code: "CHALLENGE_NOT_FOUND" })
+      }
+      for (const challenge of ["", "\0", "a\r\nSet-Cookie: x=1", "x".repeat(14_001)]) {
+        assert.strictEqual((await bridge(path, challenge)).status, 400, `${path} ${challenge.slice(0, 9)}`)
+      }
+      const missing = await fetch(`${parts.service.url}/api/oauth2/bridge/${path.split("?")[0]}`, {
+        redirect: "manual"
+      })
+      assert.strictEqual(missing.status, 400)
+    }
+    assertRefused(await accept("nonsense"), 404, "CHALLENGE_NOT_FOUND")
+    const rejected = await ask(parts.service, "POST /api/oauth2/bridge/consent/reject", {
+      body: { challenge: "nonsense" }
+    })
+    assertRefused(rejected, 404, "CHALLENGE_NOT_FOUND")
+  })
+
+  it("that are expired lead back to where the request began", async () => {
+    const { browser } = await somebody()
+    const begin = authorizationUrl(parts, clientId)
+    const login = (await goOn(parts, browserOf(), begin)).url.searchParams.get("return_to") ?? ""
+    const consent = await consentChallenge(parts, browser, clientId)
+    const seconds = parts.oauth2.behaviour.challengeSeconds
+    parts.oauth2.behaviour.challengeSeconds = -1
+    const loginChallenge = new URL(login).searchParams.get("login_challenge") ?? ""
+    const replies = [
+      await (await bridge("login?login", loginChallenge)).json(),
+      await (await bridge("consent/info?consent", consent)).json(),
+      (await accept(consent)).json
+    ] as ReadonlyArray<Record<string, string>>
+    const page = await bridge("login?login", loginChallenge, { accept: "text/html,*/*;q=0.8" })
+    parts.oauth2.behaviour.challengeSeconds = seconds
+    for (const reply of replies) {
+      assert.strictEqual(reply["code"], "CHALLENGE_EXPIRED")
+      assert.strictEqual(new URL(reply["redirect_to"] ?? "").searchParams.get("client_id"), clientId)
+    }
+    assert.strictEqual(page.status, 410)
+    assert.match(page.headers.get("content-type") ?? "", /^text\/html/)
+    const link = /href="([^"]+)"/.exec(await page.text())?.[1]?.replaceAll("&amp;", "&") ?? ""
+    assert.strictEqual((await goOn(parts, browser, link)).url.pathname, "/oauth2/consent")
+  })
+})
+
+describe("consent", () => {
+  it("info is what the contract says, and no more", async () => {
+    const { browser, person } = await somebody()
+    const challenge = await consentChallenge(parts, browser, clientId)
+    const info = await (await bridge("consent/info?consent", challenge)).json()
+    assert.deepStrictEqual(info, {
+      challenge,
+      client: { client_id: clientId, client_name: "Shop", logo_uri: "", tos_uri: "", policy_uri: "" },
+      requested_scope: ["openid", "offline", "email"],
+      requested_access_token_audience: [],
+      subject: person.id,
+      skip: false
+    })
+  })
+
+  it("grants no more than was asked for", async () => {
+    const { browser } = await somebody()
+    const challenge = await consentChallenge(parts, browser, clientId)
+    for (const body of [
+      { grant_scope: ["openid", "admin"] },
+      { grant_scope: ["profile"] },
+      { grant_access_token_audience: ["https://other.example"] },
+      { grant_scope: "openid" },
+      { grant_scope: undefined },
+      { remember: "yes" },
+      { remember_for: -1 },
+      { remember_for: 1.5 },
+      { grant_scope: [`a\0`] },
+      { challenge: 7 }
+    ]) {
+      assertRefused(await accept(challenge, body), 400)
+    }
+    const { redirect_to } = good(await accept(challenge, { grant_scope: ["openid", "email"] }))
+    const { url } = await goOn(parts, browser, String(redirect_to))
+    assert.strictEqual(url.searchParams.get("scope"), "openid email")
+  })
+
+  it("is remembered, listed, revoked, asked for again", async () => {
+    const { browser, person, who } = await somebody()
+    const challenge = await consentChallenge(parts, browser, clientId)
+    const scope = ["openid", "offline", "email"]
+    const { redirect_to } = good(await accept(challenge, { grant_scope: scope, remember: true }))
+    assert.isNotNull((await goOn(parts, browser, String(redirect_to))).url.searchParams.get("code"))
+    assert.isNotNull((await authorize(browser)).url.searchParams.get("code"), "not asked again")
+
+    const own = `/api/oauth2/consent/${person.id}`
+    const listed = await as(parts.service, who, `GET ${own}`)
+    assert.deepInclude((good(listed) as unknown as ReadonlyArray<object>)[0], {
+      consent_request: { client: { client_id: clientId, client_name: "Shop" }, requested_scope: scope },
+      grant_scope: scope,
+      remember: true
+    })
+    assert.deepStrictEqual((await manage(`GET ${own}`)).json, listed.json)
+    good(await as(parts.service, who, `DELETE ${own}?client=another`))
+    assert.isNotNull((await authorize(browser)).url.searchParams.get("code"))
+    good(await as(parts.service, who, `DELETE ${own}?client=${clientId}`))
+    assert.strictEqual((await authorize(browser)).url.pathname, "/oauth2/consent")
+
+    const other = await somebody()
+    for (const line of [`GET ${own}`, `DELETE ${own}`]) {
+      assertRefused(await as(parts.service, other.who, line), 403, "FORBIDDEN")
+      assertRefused(await ask(parts.service, line, { key: parts.service.anon }), 403, "FORBIDDEN")
+      assertRefused(await ask(parts.service, line), 401)
+    }
+  })
+
+  it("is denied", async () => {
+    const { browser } = await somebody()
+    for (const [body, error] of [
+      [{}, "access_denied"],
+      [{ error: "access_denied", error_description: 'No "thanks" & <bye> ü' }, "access_denied"]
+    ] as const) {
+      const challenge = await consentChallenge(parts, browser, clientId)
+      const reply = await ask(parts.service, "POST /api/oauth2/bridge/consent/reject", { body: { challenge, ...body } })
+      const { url } = await goOn(parts, browser, String(good(reply)["redirect_to"]))
+      assert.strictEqual(url.searchParams.get("error"), error)
+    }
+    const challenge = await consentChallenge(parts, browser, clientId)
+    for (const body of [
+      { error: "a b" },
+      { error: 3 },
+      { error_description: "a\r\nb" },
+      { error_description: "x".repeat(1001) }
+    ]) {
+      const reply = await ask(parts.service, "POST /api/oauth2/bridge/consent/reject", { body: { challenge, ...body } })
+      assertRefused(reply, 400)
+    }
+  })
+
+  it("is not asked for by clients that skip it, nor in silence", async () => {
+    const { browser } = await somebody()
+    const trusted = await makeClient(parts, { metadata: { skip_consent: true } })
+    assert.isNotNull((await authorize(browser, {}, trusted)).url.searchParams.get("code"))
+    const own = await makeClient(parts, { skip_consent: true })
+    assert.isNotNull((await authorize(browser, {}, own)).url.searchParams.get("code"))
+    good(await manage(`PUT /api/oauth2/clients/${trusted}`, { metadata: { skip_consent: false } }))
+    assert.strictEqual((await authorize(browser, {}, trusted)).url.pathname, "/oauth2/consent")
+    const { url } = await authorize(browser, { prompt: "none" }, trusted)
+    assert.include(["consent_required", "login_required", "interaction_required"], url.searchParams.get("error"))
+  })
+
+  it("of somebody who is gone or switched off is denied", async () => {
+    for (const end of [
+      deletePerson,
+      (idp: IdentityService["idp"], person: Parameters<typeof setState>[1]) => setState(idp, person, "inactive")
+    ]) {
+      const { browser, person } = await somebody()
+      const challenge = await consentChallenge(parts, browser, clientId)
+      await end(parts.idp, person)
+      const { redirect_to } = good(await accept(challenge))
+      assert.strictEqual(
+        (await goOn(parts, browser, String(redirect_to))).url.searchParams.get("error"),
+        "access_denied"
+      )
+    }
+  })
+})
+
+describe("logout", () => {
+  it("for a subject revokes sign-ins and consents everywhere", async () => {
+    const { browser, person } = await somebody()
+    const challenge = await consentChallenge(parts, browser, clientId)
+    const body = { grant_scope: ["openid", "offline", "email"], remember: true }
+    await goOn(parts, browser, String(good(await accept(challenge, body))["redirect_to"]))
+    good(await manage("POST /api/oauth2/logout", { subject: person.id }))
+    good(await manage("POST /api/oauth2/logout", { subject: "nobody at all" }))
+    assert.deepStrictEqual((await manage(`GET /api/oauth2/consent/${person.id}`)).json, [])
+    assert.strictEqual((await authorize(browser)).url.pathname, "/oauth2/consent")
+    for (const subject of [undefined, "", 7, "a\0b"]) {
+      assertRefused(await manage("POST /api/oauth2/logout", { subject }), 400)
+    }
+  })
+})
+
+describe("claims-config", () => {
+  const put = (body: unknown) => manage("PUT /api/oauth2/claims-config", body)
+
+  it("is kept whole, in its order", async () => {
+    const config = {
+      id_token_claims: { z: "{{traits.name}}", a: "{{metadata_public.level}}", "ü/é": "x" },
+      access_token_claims: { plan: "{{metadata_public.plan}}" }
+    }
+    assert.deepStrictEqual(good(await put(config)), config)
+    assert.strictEqual((await manage("GET /api/oauth2/claims-config")).text, JSON.stringify(config))
+  })
+
+  it.each<[unknown, RegExp]>([
+    [{}, /id_token_claims/],
+    [{ id_token_claims: {} }, /access_token_claims/],
+    [{ id_token_claims: [], access_token_claims: {} }, /id_token_claims/],
+    [
+      { id_token_claims: { sub: "x" }, access_token_claims: { scope: "y" } },
+      /id_token_claims\.sub.*access_token_claims\.scope/
+    ],
+    [{ id_token_claims: { a: "{{secrets.x}}" }, access_token_claims: {} }, /a: \{\{secrets.x\}\} is none/],
+    [{ id_token_claims: { a: 1, b: null, c: {} }, access_token_claims: {} }, /a: a template is text.*b: .*c: /],
+    [{ id_token_claims: {}, access_token_claims: {}, other: {} }, /other/]
+  ])("refuses %j", async (body, details) => {
+    const before = (await manage("GET /api/oauth2/claims-config")).text
+    assert.match(JSON.stringify(assertRefused(await put(body), 400)["details"]), details)
+    assert.strictEqual((await manage("GET /api/oauth2/claims-config")).text, before)
+  })
+})
+
+describe("clients", () => {
+  it("are made, listed, found, changed, given a new secret, removed", async () => {
+    const made = good(
+      await manage("POST /api/oauth2/clients", {
+        client_name: "Café <i>",
+        redirect_uris: ["https://cafe.example/cb"],
+        metadata: { a: 1, "x/y~z": "s", keep: [null, { b: false }] }
+      }),
+      201
+    )
+    const at = `/api/oauth2/clients/${String(made["client_id"])}`
+    assert.isString(made["client_secret"])
+    const { client_secret: _, ...shown } = made
+    assert.deepStrictEqual(good(await manage(`GET ${at}`)), shown)
+
+    const changed = good(
+      await manage(`PUT ${at}`, { metadata: { a: null, "x/y~z": { deep: [1] }, skip_consent: true, "ü b": "" } })
+    )
+    assert.deepStrictEqual(changed["metadata"], {
+      keep: [null, { b: false }],
+      "x/y~z": { deep: [1] },
+      skip_consent: true,
+      "ü b": ""
+    })
+    assert.strictEqual(changed["client_name"], "Café <i>")
+
+    const rotated = good(await manage(`POST ${at}/rotate-secret`))
+    assert.isString(rotated["client_secret"])
+    assert.notStrictEqual(rotated["client_secret"], made["client_secret"])
+
+    const ids = new Set<unknown>()
+    for (let token: string | null = ""; token !== null;) {
+      const query: string = token === "" ? "" : `&page_token=${encodeURIComponent(token)}`
+      const page = good(await manage(`GET /api/oauth2/clients?page_size=2${query}`))
+      const clients = page["clients"] as ReadonlyArray<Record<string, unknown>>
+      assert.isAtMost(clients.length, 2)
+      for (const client of clients) {
+        assert.notProperty(client, "client_secret")
+        ids.add(client["client_id"])
+      }
+      token = page["next_page_token"] as string | null
+    }
+    assert.isTrue(ids.has(made["client_id"]) && ids.has(clientId))
+
+    good(await manage(`DELETE ${at}`))
+    assertRefused(await manage(`GET ${at}`), 404, "CLIENT_NOT_FOUND")
+    assertRefused(await manage(`DELETE ${at}`), 404, "CLIENT_NOT_FOUND")
+    assertRefused(await manage(`PUT ${at}`, { metadata: {} }), 404, "CLIENT_NOT_FOUND")
+    assertRefused(await manage(`POST ${at}/rotate-secret`), 404, "CLIENT_NOT_FOUND")
+  })
+
+  it("without a secret have none", async () => {
+    const made = good(
+      await manage("POST /api/oauth2/clients", {
+        redirect_uris: ["com.example.app:/cb"],
+        token_endpoint_auth_method: "none"
+      }),
+      201
+    )
+    assert.isNull(made["client_secret"])
+  })
+
+  it("that can't be", async () => {
+    for (const body of [
+      [],
+      "x",
+      { redirect_uris: "https://a.example" },
+      { redirect_uris: ["javascript:alert(1)"] },
+      { client_secret: "mine" },
+      { metadata: { skip_consent: "yes" } },
+      { client_name: "a\u0000b", tos_uri: "x" },
+      `{"metadata":{"a":${"[".repeat(100_000)}${"]".repeat(100_000)}}}`
+    ]) {
+      const reply = await manage("POST /api/oauth2/clients", body)
+      assert.include([400, 201], reply.status, reply.text)
+      if (reply.status === 400) assertRefused(reply, 400)
+    }
+    for (const body of [{}, { metadata: [] }, { metadata: { skip_consent: 1 } }, { metadata: {}, client_name: "x" }]) {
+      assertRefused(await manage(`PUT /api/oauth2/clients/${clientId}`, body), 400)
+    }
+    for (const query of ["page_size=0", "page_size=501", "page_size=x", "page_token="]) {
+      assertRefused(await manage(`GET /api/oauth2/clients?${query}`), 400)
+    }
+    for (const id of ["%00", "a%2Fb", "..%2F..%2Fx", "%F0%9F%98%80"]) {
+      assert.include([400, 404], (await manage(`GET /api/oauth2/clients/${id}`)).status, id)
+    }
+  })
+
+  it("as large as they may be still sign people in", async () => {
+    const id = await makeClient(parts)
+    const at = `/api/oauth2/clients/${id}`
+    const chars = (count: number) => randomBytes(count).toString("base64url").slice(0, count)
+    const big = (count: number) => ({ metadata: { big: chars(count) } })
+    assertRefused(await manage(`PUT ${at}`, big(8_200)), 400, "INVALID_REQUEST")
+    assertRefused(await manage("POST /api/oauth2/clients", big(8_200)), 400, "INVALID_REQUEST")
+    const room = 8_192 - Buffer.byteLength((await manage(`GET ${at}`)).text) - `"big":""`.length
+    // Piece by piece it can't become larger either.
+    good(await manage(`PUT ${at}`, big(room)))
+    assertRefused(await manage(`PUT ${at}`, { metadata: { more: 1 } }), 400, "INVALID_REQUEST")
+    assertRefused(await manage(`PUT ${at}`, big(room + 1)), 400, "INVALID_REQUEST")
+    good(await manage(`PUT ${at}`, { metadata: { gone: null } }))
+    await signsIn(id)
+  })
+
+  it("that are larger, because the server has them from elsewhere, sign people in too", async () => {
+    const id = await makeClient(parts)
+    const response = await fetch(`${parts.oauth2.adminUrl}/admin/clients/${id}`, {
+      method: "PATCH",
+      body: JSON.stringify([{ op: "add", path: "/metadata/big", value: randomBytes(8_100).toString("hex") }])
+    })
+    assert.strictEqual(response.status, 200, await response.text())
+    assert.isAbove((await signsIn(id)).length, 8_192)
+    // Less is always fine, and it may be put right.
+    good(await manage(`PUT /api/oauth2/clients/${id}`, { metadata: { other: null } }))
+    assertRefused(await manage(`PUT /api/oauth2/clients/${id}`, { metadata: { other: 1 } }), 400, "INVALID_REQUEST")
+    good(await manage(`PUT /api/oauth2/clients/${id}`, { metadata: { big: null, other: 1 } }))
+  })
+
+  it("two changes at once both count", async () => {
+    const id = await makeClient(parts)
+    const names = Array.from({ length: 10 }, (_, index) => `k${index}`)
+    const replies = await Promise.all(
+      names.map((name) => manage(`PUT /api/oauth2/clients/${id}`, { metadata: { [name]: 1 } }))
+    )
+    for (const reply of replies) good(reply)
+    const { metadata } = good(await manage(`GET /api/oauth2/clients/${id}`))
+    assert.hasAllKeys(metadata, names)
+  })
+})
+
+it("nobody but an administrator manages", async () => {
+  const { who } = await somebody()
+  for (const line of [
+    "GET /api/oauth2/claims-config",
+    "PUT /api/oauth2/claims-config",
+    "GET /api/oauth2/clients",
+    "POST /api/oauth2/clients",
+    `GET /api/oauth2/clients/${clientId}`,
+    `PUT /api/oauth2/clients/${clientId}`,
+    `DELETE /api/oauth2/clients/${clientId}`,
+    `POST /api/oauth2/clients/${clientId}/rotate-secret`,
+    "POST /api/oauth2/logout"
+  ]) {
+    assertRefused(await ask(parts.service, line), 401)
+    assertRefused(await ask(parts.service, line, { key: parts.service.anon }), 403)
+    assertRefused(await as(parts.service, who, line), 403, "FORBIDDEN")
+  }
+  assert.isTrue(callback.startsWith(clientAddress))
+})

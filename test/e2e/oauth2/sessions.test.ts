@@ -1,0 +1,265 @@
+import { assert } from "@effect/vitest"
+import { Redacted } from "effect"
+import { afterAll, beforeAll, describe, it } from "vitest"
+import { json } from "../../fakes/oauth2/wire.ts"
+import { startBrowsing } from "../../support/browser/cookieClient.ts"
+import { cookie, signInAgain } from "../../support/identity/idp.ts"
+import { otherOAuth2Server } from "../../support/oauth2/oauth2.ts"
+import { until } from "../../support/service.ts"
+import {
+  afterLogout,
+  allow,
+  callback,
+  fromDashboard,
+  goOn,
+  makeApplication,
+  makeVisitor,
+  manage,
+  refused,
+  signIn,
+  signInAtIdp,
+  toConsent,
+  type Visitor
+} from "../../support/identity/signIn.ts"
+import { type FullStage, startStage } from "../../support/oauth2/signInSetup.ts"
+
+let stage: FullStage
+beforeAll(async () => {
+  stage = await startStage()
+})
+afterAll(() => stage[Symbol.asyncDispose]())
+
+const isActive = async (token: string) => (await stage.introspect(token))["active"] === true
+
+/** Gives the password once more, in the session the browser has. */
+const again = ({ browser, person }: Visitor) =>
+  signInAgain(stage.idp, cookie(browser.cookie("127.0.0.1", "idp_session") ?? ""), person)
+
+describe("an application that asks for a sign-in", () => {
+  it("anew gets a new one", async () => {
+    const visitor = await makeVisitor(stage)
+    const application = await makeApplication(stage)
+    await signIn(stage, visitor, application)
+    const attempt = await application.begin({ prompt: "login", max_age: "3600" })
+    const idp = await goOn(stage, visitor.browser, attempt.url)
+    assert.strictEqual(idp.at, "idp")
+    assert.strictEqual(idp.url.searchParams.get("refresh"), "true")
+    const returnTo = idp.url.searchParams.get("return_to") ?? ""
+    await again(visitor)
+    const consent = await goOn(stage, visitor.browser, returnTo)
+    assert.strictEqual(consent.at, "dashboard")
+    const back = await allow(stage, visitor, consent.url.searchParams.get("consent_challenge") ?? "")
+    const tokens = await application.finish(attempt, back)
+    assert.closeTo(Number(tokens.claims()?.auth_time), Date.now() / 1000, 60)
+  })
+
+  it("anew is told when there was none", async () => {
+    const visitor = await makeVisitor(stage)
+    const application = await makeApplication(stage)
+    await signIn(stage, visitor, application)
+    // So that the old sign-in is older than the request.
+    await new Promise((done) => setTimeout(done, 7_000))
+    const attempt = await application.begin({ prompt: "login" })
+    const idp = await goOn(stage, visitor.browser, attempt.url)
+    const there = await goOn(stage, visitor.browser, idp.url.searchParams.get("return_to") ?? "")
+    assert.strictEqual(there.at, "application")
+    assert.strictEqual(await refused(application.finish(attempt, there.url)), "login_required")
+    // Without the mark the bridge asks again, and is not fooled by one that is made up.
+    const bare = new URL(idp.url.searchParams.get("return_to") ?? "")
+    bare.searchParams.set("since", `1.${"A".repeat(43)}`)
+    assert.strictEqual((await goOn(stage, visitor.browser, bare)).at, "idp")
+  })
+
+  it("of a certain age gets one no older", async () => {
+    const visitor = await makeVisitor(stage)
+    const application = await makeApplication(stage)
+    await signIn(stage, visitor, application)
+    await new Promise((done) => setTimeout(done, 2_200))
+    const attempt = await application.begin({ max_age: "1" })
+    const idp = await goOn(stage, visitor.browser, attempt.url)
+    assert.strictEqual(idp.at, "idp")
+    const relaxed = await application.begin({ max_age: "3600" })
+    assert.strictEqual((await goOn(stage, visitor.browser, relaxed.url)).at, "dashboard")
+  })
+
+  it("without a question gets one, or is told why not", async () => {
+    const visitor = await makeVisitor(stage)
+    const application = await makeApplication(stage)
+    const silently = async () => {
+      const attempt = await application.begin({ prompt: "none" })
+      const there = await goOn(stage, visitor.browser, attempt.url)
+      assert.strictEqual(there.at, "application", String(there.url))
+      return refused(application.finish(attempt, there.url))
+    }
+    assert.strictEqual(await silently(), "login_required")
+    await signIn(stage, visitor, application)
+    assert.strictEqual(await silently(), "consent_required")
+    await signIn(stage, visitor, application, { remember: true })
+    assert.strictEqual(await silently(), "taken")
+  })
+})
+
+describe("signing out", () => {
+  it("by the application ends the session at the idp too", async () => {
+    const visitor = await makeVisitor(stage)
+    const application = await makeApplication(stage)
+    const tokens = await signIn(stage, visitor, application, { remember: true })
+    const url = application.logoutUrl({
+      id_token_hint: tokens.id_token ?? "",
+      post_logout_redirect_uri: afterLogout,
+      state: "bye-12345"
+    })
+    const there = await goOn(stage, visitor.browser, url)
+    assert.strictEqual(there.url.href, `${afterLogout}?state=bye-12345`)
+    const attempt = await application.begin()
+    assert.strictEqual((await goOn(stage, visitor.browser, attempt.url)).at, "idp")
+    // What was remembered still is: the person is signed out, nothing is revoked.
+    await signInAtIdp(stage, visitor)
+    const next = await application.begin()
+    assert.strictEqual((await goOn(stage, visitor.browser, next.url)).at, "application")
+  })
+
+  it("by an administrator revokes sign-ins, consents and tokens", async () => {
+    const visitor = await makeVisitor(stage)
+    const application = await makeApplication(stage)
+    const tokens = await signIn(stage, visitor, application, { remember: true })
+    const stranger = await makeVisitor(stage)
+    const others = await signIn(stage, stranger, application)
+    const own = await fromDashboard(stage, visitor.browser, "POST", "/logout", { subject: visitor.person.id })
+    assert.strictEqual(own.status, 403)
+    const { body } = await manage(stage, "POST", "/logout", { subject: visitor.person.id })
+    assert.deepStrictEqual(body, { success: true })
+    assert.isFalse(await isActive(tokens.access_token))
+    assert.isTrue(await isActive(others.access_token))
+    assert.strictEqual((await goOn(stage, visitor.browser, (await application.begin()).url)).at, "dashboard")
+  })
+})
+
+describe("a client", () => {
+  it("with another secret is refused the old one", async () => {
+    const visitor = await makeVisitor(stage)
+    const application = await makeApplication(stage)
+    const { refresh_token = "" } = await signIn(stage, visitor, application)
+    const { body } = await manage(stage, "POST", `/clients/${application.id}/rotate-secret`)
+    assert.notStrictEqual(body["client_secret"], application.secret)
+    assert.strictEqual(await refused(application.refresh(refresh_token)), "invalid_client")
+  })
+
+  it("that is deleted signs nobody in any more", async () => {
+    const visitor = await makeVisitor(stage)
+    const application = await makeApplication(stage)
+    await signIn(stage, visitor, application)
+    assert.strictEqual((await manage(stage, "DELETE", `/clients/${application.id}`)).status, 200)
+    const attempt = await application.begin()
+    const page = await visitor.browser.once(attempt.url)
+    assert.notInclude(page.headers.get("location") ?? "", callback)
+    assert.strictEqual((await manage(stage, "GET", `/clients/${application.id}`)).status, 404)
+  })
+})
+
+describe("the bridge", () => {
+  it("says that it is ready, and where it is", async () => {
+    const { body } = await fromDashboard(stage, startBrowsing(), "GET", "/bridge/status")
+    assert.deepStrictEqual(body, {
+      oauth2_configured: true,
+      idp_configured: true,
+      bridge_ready: true,
+      login_url: `${stage.service.url}/api/oauth2/bridge/login`,
+      consent_url: `${stage.service.url}/api/oauth2/bridge/consent`,
+      logout_url: `${stage.service.url}/api/oauth2/bridge/logout`
+    })
+  })
+
+  it.each(["login", "consent", "logout"])("has no %s challenge that the server does not have", async (kind) => {
+    const ask = (query: string) => fromDashboard(stage, startBrowsing(), "GET", `/bridge/${kind}${query}`)
+    assert.strictEqual((await ask("")).status, 400)
+    for (const challenge of ["x", "..%2F..%2Fclients", "%C3%A9%20%26"]) {
+      const { body, status } = await ask(`?${kind}_challenge=${challenge}`)
+      assert.deepStrictEqual([status, body["code"]], [404, "CHALLENGE_NOT_FOUND"])
+    }
+  })
+
+  it.runIf(otherOAuth2Server === undefined)("begins again what took too long or was done", async () => {
+    const { behaviour } = stage.fake!
+    const visitor = await makeVisitor(stage)
+    const application = await makeApplication(stage)
+    const attempt = await application.begin()
+    const idp = await goOn(stage, visitor.browser, attempt.url)
+    const bridge = idp.url.searchParams.get("return_to") ?? ""
+    await signInAtIdp(stage, visitor)
+    const gone = async (path: string) => {
+      const { body, status } = await fromDashboard(stage, visitor.browser, "GET", path.replace(/.*\/api\/oauth2/, ""))
+      assert.deepStrictEqual([status, body["code"]], [410, "CHALLENGE_EXPIRED"])
+      return String(body["redirect_to"])
+    }
+    try {
+      behaviour.challengeSeconds = -1
+      assert.strictEqual(await gone(bridge), attempt.url.href)
+      behaviour.challengeSeconds = 1_800
+      behaviour.usedChallengesAreGone = true
+      const challenge = await toConsent(stage, visitor, bridge)
+      await allow(stage, visitor, challenge)
+      const query = `consent_challenge=${encodeURIComponent(challenge)}`
+      for (const path of [bridge, `/bridge/consent?${query}`, `/bridge/consent/info?${query}`]) {
+        const from = await gone(path)
+        assert.strictEqual(new URL(from).searchParams.get("state"), attempt.state)
+        assert.strictEqual((await goOn(stage, visitor.browser, from)).at, "dashboard")
+      }
+    } finally {
+      behaviour.challengeSeconds = 1_800
+      behaviour.usedChallengesAreGone = false
+    }
+  })
+
+  it.runIf(otherOAuth2Server === undefined)("says when the server is in trouble, and not why", async () => {
+    const fake = stage.fake!
+    const visitor = await makeVisitor(stage)
+    const application = await makeApplication(stage)
+    const challenge = await toConsent(stage, visitor, (await application.begin()).url)
+    const body = { challenge, grant_scope: ["openid"] }
+    try {
+      for (const [reply, code] of [
+        [json(500, { error: "error", error_description: "hidden cause" }), "OAUTH2_UNAVAILABLE"],
+        [json(403, { error: "hidden cause" }), "OAUTH2_CREDENTIALS_REFUSED"]
+      ] as const) {
+        fake.meddle = () => reply
+        const answer = await fromDashboard(stage, visitor.browser, "POST", "/bridge/consent/accept", body)
+        assert.deepStrictEqual([answer.status, answer.body["code"]], [502, code])
+        assert.notInclude(JSON.stringify(answer.body), "hidden")
+      }
+      const down = await until(
+        () => fromDashboard(stage, startBrowsing(), "GET", "/bridge/status"),
+        ({ body }) => body["bridge_ready"] === false
+      )
+      assert.deepInclude(down.body, { oauth2_configured: true, bridge_ready: false })
+    } finally {
+      fake.meddle = () => undefined
+    }
+    await allow(stage, visitor, challenge)
+  })
+
+  it("keeps what it is told to itself", async () => {
+    const visitor = await makeVisitor(stage)
+    const application = await makeApplication(stage)
+    const attempt = await application.begin()
+    const challenge = await toConsent(stage, visitor, attempt.url)
+    const back = await allow(stage, visitor, challenge)
+    const tokens = await application.finish(attempt, back)
+    const session = visitor.browser.cookie("127.0.0.1", "idp_session") ?? ""
+    const secrets = [
+      stage.adminToken || "no admin token",
+      application.secret,
+      challenge,
+      session,
+      back.searchParams.get("code") ?? "",
+      tokens.access_token,
+      tokens.refresh_token ?? "",
+      Redacted.value(cookie(session).value)
+    ]
+    const output = stage.service.output()
+    for (const secret of secrets) {
+      assert.isAbove(secret.length, 5)
+      assert.notInclude(output, secret)
+    }
+  })
+})

@@ -1,0 +1,232 @@
+import { Validator } from "@seriousme/openapi-schema-validator"
+import { assert, describe, inject, it } from "vitest"
+import { ask } from "../../support/client.ts"
+
+const service = inject("service")
+
+interface Document {
+  readonly openapi: string
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  readonly components: {
+    readonly schemas: Readonly<Record<string, { readonly required?: ReadonlyArray<string> }>>
+    readonly securitySchemes: Readonly<Record<string, object>>
+  }
+}
+interface Operation {
+  readonly summary?: string
+  readonly security?: ReadonlyArray<Readonly<Record<string, unknown>>>
+  readonly responses: Readonly<
+    Record<string, { readonly content?: Readonly<Record<string, { readonly schema: object }>> }>
+  >
+}
+
+const document = async () => (await ask(service, "GET /openapi.json")).json as Document
+
+describe("/openapi.json", () => {
+  it("is valid OpenAPI 3.1", async () => {
+    const validator = new Validator()
+    const { errors, valid } = await validator.validate((await document()) as object as Record<string, unknown>)
+    assert.isTrue(valid, JSON.stringify(errors))
+    assert.strictEqual(validator.version, "3.1")
+  })
+
+  it("has every route, and only routes that are there", async () => {
+    const { paths } = await document()
+    const found = Object.entries(paths).flatMap(([path, operations]) =>
+      Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`)
+    )
+    assert.deepStrictEqual(found.sort(), [
+      "DELETE /api/auth/mfa/recovery-codes",
+      "DELETE /api/auth/mfa/totp",
+      "DELETE /api/auth/mfa/webauthn",
+      "DELETE /api/auth/sessions",
+      "DELETE /api/auth/sessions/{id}",
+      "DELETE /api/backups/{id}",
+      "DELETE /api/branches/{id}",
+      "DELETE /api/connections/{id}",
+      "DELETE /api/environments/{id}",
+      "DELETE /api/flags/segments/{key}",
+      "DELETE /api/flags/{key}",
+      "DELETE /api/keys/{id}",
+      "DELETE /api/oauth2/clients/{id}",
+      "DELETE /api/oauth2/consent/{subject}",
+      "DELETE /api/realtime/subscribe",
+      "DELETE /api/storage/buckets/{bucket}",
+      "DELETE /api/storage/buckets/{bucket}/objects",
+      "DELETE /api/webhooks/{id}",
+      "DELETE /v1/db/{table}",
+      "GET /api/auth/login/passkey",
+      "GET /api/auth/mfa/status",
+      "GET /api/auth/recovery",
+      "GET /api/auth/session",
+      "GET /api/auth/sessions",
+      "GET /api/backups",
+      "GET /api/backups/{id}",
+      "GET /api/backups/{id}/file",
+      "GET /api/backups/{id}/globals",
+      "GET /api/branches",
+      "GET /api/branches/{id}",
+      "GET /api/connections",
+      "GET /api/connections/{id}",
+      "GET /api/environments/{id}",
+      "GET /api/flags",
+      "GET /api/flags/segments",
+      "GET /api/flags/segments/{key}",
+      "GET /api/flags/segments/{key}/history",
+      "GET /api/flags/status",
+      "GET /api/flags/{key}",
+      "GET /api/flags/{key}/history",
+      "GET /api/keys",
+      "GET /api/migrations/idempotent/status",
+      "GET /api/migrations/preview/{migration_name}",
+      "GET /api/oauth2/bridge/consent",
+      "GET /api/oauth2/bridge/consent/info",
+      "GET /api/oauth2/bridge/login",
+      "GET /api/oauth2/bridge/logout",
+      "GET /api/oauth2/bridge/status",
+      "GET /api/oauth2/claims-config",
+      "GET /api/oauth2/clients",
+      "GET /api/oauth2/clients/{id}",
+      "GET /api/oauth2/consent/{subject}",
+      "GET /api/projects/{projectId}/environments",
+      "GET /api/realtime/events",
+      "GET /api/realtime/status",
+      "GET /api/realtime/subscriptions",
+      "GET /api/realtime/tables",
+      "GET /api/sql/fdw",
+      "GET /api/storage/buckets",
+      "GET /api/storage/buckets/{bucket}/cors",
+      "GET /api/storage/buckets/{bucket}/objects",
+      "GET /api/storage/buckets/{bucket}/objects/multipart/parts",
+      "GET /api/storage/buckets/{bucket}/policy",
+      "GET /api/webhooks",
+      "GET /api/webhooks/{id}",
+      "GET /api/webhooks/{id}/logs",
+      "GET /healthz",
+      "GET /oauth2/consent",
+      "GET /oauth2/logout",
+      "GET /readyz",
+      "GET /realtime",
+      "GET /v1/auth/identities",
+      "GET /v1/database/schema",
+      "GET /v1/database/types.ts",
+      "GET /v1/db/",
+      "GET /v1/db/rpc/{function}",
+      "GET /v1/db/{table}",
+      "GET /v1/keys",
+      "GET /v1/status",
+      "GET /v1/storage/buckets",
+      "GET /v1/webhooks",
+      "GET /v1/webhooks/{id}",
+      "HEAD /api/storage/buckets/{bucket}/objects/metadata",
+      "PATCH /api/connections/{id}",
+      "PATCH /api/environments/{id}",
+      "PATCH /api/flags/{key}/toggle",
+      "PATCH /api/keys/{id}",
+      "PATCH /api/storage/buckets/{bucket}/objects/metadata",
+      "PATCH /api/webhooks/{id}",
+      "PATCH /v1/db/{table}",
+      "POST /api/auth/login/passkey",
+      "POST /api/auth/logout",
+      "POST /api/auth/mfa/recovery-codes/confirm",
+      "POST /api/auth/mfa/recovery-codes/generate",
+      "POST /api/auth/mfa/totp/setup",
+      "POST /api/auth/mfa/totp/verify",
+      "POST /api/auth/mfa/webauthn/setup",
+      "POST /api/auth/mfa/webauthn/verify",
+      "POST /api/auth/recovery",
+      "POST /api/backups",
+      "POST /api/backups/pitr",
+      "POST /api/backups/{id}/cancel",
+      "POST /api/backups/{id}/restore",
+      "POST /api/branches",
+      "POST /api/connections",
+      "POST /api/connections/{id}/test",
+      "POST /api/fdw/import",
+      "POST /api/fdw/server",
+      "POST /api/fdw/user-mapping",
+      "POST /api/flags",
+      "POST /api/flags/evaluate",
+      "POST /api/flags/evaluate/bulk",
+      "POST /api/flags/segments",
+      "POST /api/flags/{key}/promote",
+      "POST /api/keys",
+      "POST /api/migrations/idempotent/run",
+      "POST /api/oauth2/bridge/consent/accept",
+      "POST /api/oauth2/bridge/consent/reject",
+      "POST /api/oauth2/clients",
+      "POST /api/oauth2/clients/{id}/rotate-secret",
+      "POST /api/oauth2/logout",
+      "POST /api/projects/{projectId}/environments",
+      "POST /api/realtime/clear-log",
+      "POST /api/realtime/subscribe",
+      "POST /api/storage/buckets",
+      "POST /api/storage/buckets/{bucket}/objects/bulk-delete",
+      "POST /api/storage/buckets/{bucket}/objects/multipart/abort",
+      "POST /api/storage/buckets/{bucket}/objects/multipart/complete",
+      "POST /api/storage/buckets/{bucket}/objects/multipart/init",
+      "POST /api/storage/buckets/{bucket}/objects/multipart/presign-part",
+      "POST /api/storage/buckets/{bucket}/objects/presign-download",
+      "POST /api/storage/buckets/{bucket}/objects/presign-upload",
+      "POST /api/storage/buckets/{bucket}/objects/upload-text",
+      "POST /api/webhooks",
+      "POST /api/webhooks/{id}/replay/{logId}",
+      "POST /api/webhooks/{id}/test",
+      "POST /oauth2/consent",
+      "POST /oauth2/logout",
+      "POST /ofrep/v1/evaluate/flags",
+      "POST /ofrep/v1/evaluate/flags/{key}",
+      "POST /v1/db/rpc/{function}",
+      "POST /v1/db/{table}",
+      "POST /v1/sql",
+      "POST /v1/sql/transaction",
+      "PUT /api/flags/segments/{key}",
+      "PUT /api/flags/{key}",
+      "PUT /api/oauth2/claims-config",
+      "PUT /api/oauth2/clients/{id}",
+      "PUT /api/storage/buckets/{bucket}/cors",
+      "PUT /api/storage/buckets/{bucket}/policy",
+      "PUT /v1/db/{table}"
+    ])
+    for (const line of found) {
+      const reply = await ask(service, line.replace(/\{[^}]+\}/g, "0"), { key: "" })
+      assert.notInclude([404, 405], reply.status, line)
+    }
+  })
+
+  it("has one schema for failures, and a key for all but the health checks", async () => {
+    const { components, paths } = await document()
+    assert.includeMembers(
+      [...(components.schemas["Error"]?.required ?? [])],
+      ["error", "code", "message", "details", "hint", "request_id"]
+    )
+    assert.deepInclude(components.securitySchemes["apikey"], { type: "apiKey", in: "header", name: "apikey" })
+    assert.deepInclude(components.securitySchemes["bearer"], { type: "http", scheme: "bearer" })
+    for (const [path, operations] of Object.entries(paths)) {
+      for (const [method, operation] of Object.entries(operations)) {
+        const about = `${method} ${path}`
+        assert.isString(operation.summary, about)
+        // Those of people, who come with a session, with a challenge, or to get one.
+        const personal = /^\/api\/auth\/|^\/api\/oauth2\/bridge\/|^\/oauth2\//.test(path)
+        const open = personal || path === "/healthz" || path === "/readyz"
+        assert.strictEqual(operation.security?.some((one) => "apikey" in one) ?? false, !open, about)
+        for (const [status, { content }] of Object.entries(operation.responses)) {
+          // OFREP's own failures have its own body.
+          if (status < "400" || (path.startsWith("/ofrep/") && /^40[04]$/.test(status))) continue
+          assert.deepStrictEqual(
+            content?.["application/json"]?.schema,
+            { $ref: "#/components/schemas/Error" },
+            `${about} ${status}`
+          )
+        }
+      }
+    }
+  })
+})
+
+it("/docs is a page of HTML", async () => {
+  const reply = await ask(service, "GET /docs")
+  assert.strictEqual(reply.status, 200)
+  assert.match(reply.headers.get("content-type") ?? "", /^text\/html/)
+  assert.match(reply.text, /^<!doctype html>/i)
+})

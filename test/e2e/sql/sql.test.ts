@@ -1,0 +1,94 @@
+import { assert, describe, inject, it } from "vitest"
+import { ask, assertRefused, sql } from "../../support/client.ts"
+
+const service = inject("service")
+const key = service.service_role
+const run = (body: unknown) => ask(service, "POST /v1/sql", { key, body })
+const transaction = (statements: unknown) => ask(service, "POST /v1/sql/transaction", { key, body: { statements } })
+
+describe("/v1/sql", () => {
+  it("answers rows, columns with their types, and the command", async () => {
+    const reply = await run({
+      sql: "select $1::int8 as big, $2::text as t, $3::jsonb as j, now() at time zone 'utc' is not null as b",
+      params: ["9007199254740993", "ä", { a: [1] }]
+    })
+    assert.deepStrictEqual(reply.json, {
+      rows: [{ big: "9007199254740993", t: "ä", j: { a: [1] }, b: true }],
+      rowCount: 1,
+      columns: [
+        { name: "big", type: "bigint", oid: 20 },
+        { name: "t", type: "text", oid: 25 },
+        { name: "j", type: "jsonb", oid: 3802 },
+        { name: "b", type: "boolean", oid: 16 }
+      ],
+      command: "SELECT",
+      truncated: false
+    })
+  })
+
+  it("stops at row_limit and says so", async () => {
+    const reply = await run({ sql: "select generate_series(1, 100000000) as n", row_limit: 2 })
+    assert.deepInclude(reply.json, { rows: [{ n: 1 }, { n: 2 }], truncated: true })
+    for (const row_limit of [0, 10_001]) assertRefused(await run({ sql: "select 1", row_limit }), 400, "SQL_ROW_LIMIT")
+  })
+
+  it("says where in the text PostgreSQL stumbled", async () => {
+    assert.deepInclude(assertRefused(await run({ sql: "selec 1" }), 400, "42601"), { position: 1 })
+    assertRefused(await run({ sql: "select * from nowhere" }), 404, "42P01")
+    assertRefused(await run({ sql: "select 1/0" }), 400, "22012")
+  })
+
+  it.each(["select 1; select 2", "begin", "copy t from stdin", "listen x"])("refuses %s", async (text) => {
+    assertRefused(await run({ sql: text }), 400)
+  })
+
+  it("names what is wrong with the body", async () => {
+    assert.deepStrictEqual(assertRefused(await run({}), 400)["details"], ["sql: Missing key"])
+    assert.match(String(assertRefused(await run([]), 400)["details"]), /^Expected object/)
+    assert.match(String(assertRefused(await run({ sql: "select 1", params: 1 }), 400)["details"]), /^params: /)
+  })
+
+  it("makes tables that /v1/db knows at once, also when they change", async () => {
+    const read = async () => (await ask(service, "GET /v1/db/e2e_fresh", { key })).json
+    await sql(service, "create table e2e_fresh (id int primary key)")
+    assert.deepStrictEqual(await read(), [])
+    await sql(service, "alter table e2e_fresh add column note text default 'new'")
+    await sql(service, "insert into e2e_fresh values (1)")
+    assert.deepStrictEqual(await read(), [{ id: 1, note: "new" }])
+    await sql(service, "drop table e2e_fresh")
+    assertRefused(await ask(service, "GET /v1/db/e2e_fresh", { key }), 404, "PGRST205")
+  })
+})
+
+describe("/v1/sql/transaction", () => {
+  it("runs all statements in one transaction", async () => {
+    const reply = await transaction([
+      { sql: "create table e2e_ledger (account text, amount int check (amount >= 0))" },
+      { sql: "insert into e2e_ledger values ($1, $2)", params: ["a", 10] },
+      { sql: "select count(*)::int as n from e2e_ledger" }
+    ])
+    const { results } = reply.json as { results: Array<{ rows: Array<unknown>; command: string }> }
+    assert.deepStrictEqual(
+      results.map(({ command }) => command),
+      ["CREATE TABLE", "INSERT", "SELECT"]
+    )
+    assert.deepStrictEqual(results[2]?.rows, [{ n: 1 }])
+  })
+
+  it("rolls all back when one fails, and says which", async () => {
+    const reply = await transaction([
+      { sql: "insert into e2e_ledger values ('b', 1)" },
+      { sql: "insert into e2e_ledger values ('c', -1)" }
+    ])
+    assert.deepInclude(assertRefused(reply, 400, "23514"), { statement_index: 1 })
+    assert.deepStrictEqual(await sql(service, "select account from e2e_ledger"), [{ account: "a" }])
+  })
+
+  it("takes 1 to 20 statements", async () => {
+    const many = (length: number) => transaction(Array.from({ length }, () => ({ sql: "select 1" })))
+    assert.strictEqual((await many(20)).status, 200)
+    assertRefused(await many(0), 400, "SQL_STATEMENT_COUNT")
+    assertRefused(await many(21), 400, "SQL_STATEMENT_COUNT")
+    assert.match(String(assertRefused(await transaction([{}]), 400)["details"]), /^statements\.0\.sql: /)
+  })
+})

@@ -1,0 +1,133 @@
+import { CreateBucketCommand } from "@aws-sdk/client-s3"
+import { createHmac } from "node:crypto"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { call, type S3, startS3 } from "../../support/storage/s3.ts"
+
+let s3: S3
+beforeAll(async () => {
+  s3 = await startS3()
+  await s3.client.send(new CreateBucketCommand({ Bucket: "forms" }))
+})
+afterAll(() => s3.stop())
+
+interface Form {
+  readonly fields?: Readonly<Record<string, string>>
+  /** Conditions beside those of the fields below. */
+  readonly conditions?: ReadonlyArray<unknown>
+  readonly millis?: number
+  readonly file?: string
+  readonly secret?: string
+  /** Changes the fields after they were signed. */
+  readonly change?: (fields: Record<string, string>) => void
+}
+
+const hmac = (key: string | Buffer, text: string) => createHmac("sha256", key).update(text).digest()
+
+/** What a server hands to a browser's form, sent as the browser does. */
+const post = async (form: Form) => {
+  const date = new Date().toISOString().replaceAll(/[-:]|\.\d{3}/g, "")
+  const day = date.slice(0, 8)
+  const fields: Record<string, string> = {
+    key: "up/${filename}",
+    "X-Amz-Algorithm": "AWS4-HMAC-SHA256",
+    "X-Amz-Credential": `${s3.credentials.accessKeyId}/${day}/us-east-1/s3/aws4_request`,
+    "X-Amz-Date": date,
+    ...form.fields
+  }
+  const { key: _key, ...exact } = fields
+  const policy = {
+    expiration: new Date(Date.now() + (form.millis ?? 60_000)).toISOString(),
+    conditions: [
+      { bucket: "forms" },
+      ["starts-with", "$key", "up/"],
+      ...Object.entries(exact).map(([name, value]) => ({ [name]: value })),
+      ...(form.conditions ?? [])
+    ]
+  }
+  fields["policy"] = Buffer.from(JSON.stringify(policy)).toString("base64")
+  const secret = form.secret ?? s3.credentials.secretAccessKey
+  const key = ["us-east-1", "s3", "aws4_request"].reduce(hmac, hmac(`AWS4${secret}`, day))
+  fields["X-Amz-Signature"] = hmac(key, fields["policy"]).toString("hex")
+  form.change?.(fields)
+  const body = new FormData()
+  for (const [name, value] of Object.entries(fields)) body.append(name, value)
+  body.append("file", new Blob([form.file ?? "content"]), "näme.txt")
+  body.append("submit", "after the file nothing counts")
+  const answer = await fetch(`${s3.endpoint}/forms`, { method: "POST", body, redirect: "manual" })
+  const text = await answer.text()
+  return { status: answer.status, headers: answer.headers, text, code: /<Code>(\w+)/.exec(text)?.[1] }
+}
+
+const content = async (key: string) => (await call(s3, { path: `/forms/${encodeURI(key)}` })).text
+
+describe("forms", () => {
+  it("put their file, with what their fields say", async () => {
+    const fields = { "Content-Type": "text/form", "x-amz-meta-who": "grüße", success_action_status: "201" }
+    const answer = await post({ fields })
+    assert.strictEqual(answer.status, 201)
+    assert.match(answer.text, /<PostResponse .*<Key>up\/näme.txt<\/Key>/s)
+    const found = await call(s3, { path: "/forms/up/n%C3%A4me.txt" })
+    assert.strictEqual(found.text, "content")
+    assert.strictEqual(found.headers["content-type"], "text/form")
+    assert.strictEqual(found.headers["x-amz-meta-who"], `=?UTF-8?B?${Buffer.from("grüße").toString("base64")}?=`)
+  })
+
+  it("lead on to where they say", async () => {
+    const fields = { success_action_redirect: "https://app.example/done?a=1" }
+    const answer = await post({ fields })
+    assert.strictEqual(answer.status, 303)
+    assert.match(answer.headers.get("location") ?? "", /^https:\/\/app.example\/done\?a=1&bucket=forms&key=up%2F/)
+  })
+
+  it("put a large file", async () => {
+    const file = "x".repeat(3_000_000)
+    assert.strictEqual((await post({ file, change: (fields) => (fields["key"] = "up/large") })).status, 204)
+    assert.strictEqual(await content("up/large"), file)
+  })
+
+  it.each<[string, Form, number, string]>([
+    ["too old", { millis: -1000 }, 403, "AccessDenied"],
+    ["signed by another", { secret: "wrong" }, 403, "SignatureDoesNotMatch"],
+    ["for another key", { change: (fields) => (fields["key"] = "down/x") }, 403, "AccessDenied"],
+    ["with a field of its own", { change: (fields) => (fields["x-amz-meta-a"] = "b") }, 403, "AccessDenied"],
+    ["with another policy", { change: (fields) => (fields["policy"] += "AA") }, 403, "SignatureDoesNotMatch"],
+    ["without a policy", { change: (fields) => delete fields["policy"] }, 400, "InvalidArgument"],
+    ["without a key", { change: (fields) => delete fields["key"] }, 400, "InvalidArgument"],
+    ["too small", { conditions: [["content-length-range", 10, 20]] }, 400, "EntityTooSmall"],
+    ["too large", { conditions: [["content-length-range", 0, 3]] }, 400, "EntityTooLarge"],
+    ["of a bad condition", { conditions: [["near", "$key", "x"]] }, 400, "InvalidPolicyDocument"],
+    [
+      "with an endless field",
+      { change: (fields) => (fields["x-ignore-a"] = "a".repeat(30_000)) },
+      400,
+      "MaxMessageLengthExceeded"
+    ]
+  ])("are refused when %s", async (_, form, status, code) => {
+    const answer = await post(form)
+    assert.deepStrictEqual([answer.status, answer.code], [status, code])
+  })
+
+  it("that are none are refused", async () => {
+    const send = async (type: string, body: string) => {
+      const answer = await fetch(`${s3.endpoint}/forms`, { method: "POST", headers: { "content-type": type }, body })
+      return /<Code>(\w+)/.exec(await answer.text())?.[1]
+    }
+    assert.strictEqual(await send("multipart/form-data", "x"), "MalformedPOSTRequest")
+    const type = "multipart/form-data; boundary=b"
+    const file = '--b\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\nhello'
+    assert.strictEqual(await send(type, ""), "MalformedPOSTRequest")
+    assert.strictEqual(await send(type, `${file}\r\n--b--\r\n`), "InvalidArgument")
+    const key = '--b\r\nContent-Disposition: form-data; name="key"\r\n\r\nk\r\n'
+    assert.strictEqual(await send(type, `${key}${file}`), "AccessDenied")
+    assert.strictEqual(await send(type, `${key}--b--\r\n`), "InvalidArgument")
+    await call(s3, {
+      method: "PUT",
+      path: "/forms",
+      query: { policy: "" },
+      body: '{"Statement":{"Effect":"Allow","Principal":"*","Action":"s3:PutObject","Resource":"arn:aws:s3:::forms/k"}}'
+    })
+    assert.strictEqual(await send(type, `${key}${file}`), "MalformedPOSTRequest")
+    assert.strictEqual(await send(type, `${key}${file}\r\n--b--\r\n`), undefined)
+    assert.strictEqual(await content("k"), "hello")
+  })
+})

@@ -1,0 +1,186 @@
+import {
+  AbortMultipartUploadCommand,
+  CompleteMultipartUploadCommand,
+  CreateBucketCommand,
+  CreateMultipartUploadCommand,
+  DeleteBucketCommand,
+  DeleteObjectsCommand,
+  GetObjectAttributesCommand,
+  GetObjectCommand,
+  ListMultipartUploadsCommand,
+  ListObjectsCommand,
+  ListObjectsV2Command,
+  ListObjectVersionsCommand,
+  ListPartsCommand,
+  PutObjectCommand,
+  UploadPartCommand,
+  UploadPartCopyCommand
+} from "@aws-sdk/client-s3"
+import { Upload } from "@aws-sdk/lib-storage"
+import { randomBytes } from "node:crypto"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { call, md5, refused, type S3, startS3 } from "../../support/storage/s3.ts"
+
+let s3: S3
+beforeAll(async () => {
+  s3 = await startS3()
+  await s3.client.send(new CreateBucketCommand({ Bucket: "first" }))
+})
+afterAll(() => s3.stop())
+
+const Bucket = "first"
+const put = (Key: string, Body: string | Uint8Array, rest: object = {}) =>
+  s3.client.send(new PutObjectCommand({ Bucket, Key, Body, ...rest }))
+const get = async (Key: string, rest: object = {}) => {
+  const answer = await s3.client.send(new GetObjectCommand({ Bucket, Key, ...rest }))
+  return { ...answer, bytes: Buffer.from((await answer.Body?.transformToByteArray()) ?? []) }
+}
+const mebibyte = 1024 * 1024
+describe("uploads in parts", () => {
+  it("make one object, of the client's own accord too", async () => {
+    const body = randomBytes(12 * mebibyte)
+    const upload = new Upload({ client: s3.client, params: { Bucket, Key: "big", Body: body }, partSize: 5 * mebibyte })
+    const { ETag } = await upload.done()
+    assert.match(ETag ?? "", /-3"$/)
+    assert.isTrue((await get("big")).bytes.equals(body))
+    const part = await get("big", { PartNumber: 2 })
+    assert.deepStrictEqual([part.PartsCount, part.ContentRange], [3, `bytes 5242880-10485759/${body.length}`])
+    assert.strictEqual(await refused(get("big", { PartNumber: 4 })), "416 InvalidPartNumber")
+    const across = await get("big", { Range: "bytes=5242870-5242889" })
+    assert.deepStrictEqual(across.bytes, body.subarray(5_242_870, 5_242_890))
+    const told = await s3.client.send(
+      new GetObjectAttributesCommand({ Bucket, Key: "big", ObjectAttributes: ["ObjectParts", "ObjectSize", "ETag"] })
+    )
+    assert.deepStrictEqual([told.ObjectParts?.TotalPartsCount, told.ObjectSize], [3, body.length])
+  })
+
+  it.each(["COMPOSITE", "FULL_OBJECT"] as const)("have a checksum that is %s", async (ChecksumType) => {
+    const of = { Bucket, Key: "summed" }
+    const body = randomBytes(6 * mebibyte)
+    const { UploadId } = await s3.client.send(
+      new CreateMultipartUploadCommand({ ...of, ChecksumAlgorithm: "CRC32", ChecksumType })
+    )
+    const pieces = [body.subarray(0, 5 * mebibyte), body.subarray(5 * mebibyte)]
+    const Parts = []
+    for (const [index, Body] of pieces.entries()) {
+      const PartNumber = index + 1
+      const { ChecksumCRC32, ETag } = await s3.client.send(new UploadPartCommand({ ...of, UploadId, PartNumber, Body }))
+      Parts.push({ PartNumber, ETag, ChecksumCRC32 })
+    }
+    await s3.client.send(new CompleteMultipartUploadCommand({ ...of, UploadId, MultipartUpload: { Parts } }))
+    const found = await get("summed", { ChecksumMode: "ENABLED" })
+    const whole = (await put("whole", body)).ChecksumCRC32
+    if (ChecksumType === "COMPOSITE") assert.match(found.ChecksumCRC32 ?? "", /-2$/)
+    else assert.strictEqual(found.ChecksumCRC32, whole)
+    assert.strictEqual(found.ChecksumType, ChecksumType)
+  })
+
+  it("are listed, copied into, aborted", async () => {
+    await put("source", "0123456789")
+    const of = { Bucket, Key: "listed" }
+    const { UploadId } = await s3.client.send(new CreateMultipartUploadCommand(of))
+    await s3.client.send(new UploadPartCommand({ ...of, UploadId, PartNumber: 7, Body: "seven" }))
+    const copied = await s3.client.send(
+      new UploadPartCopyCommand({
+        ...of,
+        UploadId,
+        PartNumber: 9,
+        CopySource: "first/source",
+        CopySourceRange: "bytes=2-4"
+      })
+    )
+    assert.strictEqual(copied.CopyPartResult?.ETag, `"${md5("234")}"`)
+    const page = await s3.client.send(new ListPartsCommand({ ...of, UploadId, MaxParts: 1 }))
+    assert.deepStrictEqual([page.IsTruncated, page.NextPartNumberMarker], [true, "7"])
+    const rest = await s3.client.send(new ListPartsCommand({ ...of, UploadId, PartNumberMarker: "7" }))
+    assert.deepStrictEqual(
+      rest.Parts?.map(({ PartNumber, Size }) => [PartNumber, Size]),
+      [[9, 3]]
+    )
+    const open = await s3.client.send(new ListMultipartUploadsCommand({ Bucket, Prefix: "list" }))
+    assert.deepStrictEqual(
+      open.Uploads?.map(({ Key, UploadId: id }) => [Key, id]),
+      [["listed", UploadId]]
+    )
+    const part = (PartNumber: number) =>
+      s3.client.send(new UploadPartCommand({ ...of, UploadId, PartNumber, Body: "" }))
+    for (const number of [0, 10_001]) assert.strictEqual(await refused(part(number)), "400 InvalidArgument")
+    await s3.client.send(new AbortMultipartUploadCommand({ ...of, UploadId }))
+    assert.strictEqual(await refused(part(1)), "404 NoSuchUpload")
+    assert.strictEqual(await refused(s3.client.send(new ListPartsCommand({ ...of, UploadId }))), "404 NoSuchUpload")
+  })
+})
+
+describe("an upload that is completed twice at once", () => {
+  it("makes one object, and says so twice", async () => {
+    const of = { Bucket, Key: "twice" }
+    const { UploadId } = await s3.client.send(new CreateMultipartUploadCommand(of))
+    const { ETag } = await s3.client.send(new UploadPartCommand({ ...of, UploadId, PartNumber: 1, Body: "part" }))
+    const complete = (PartNumber = 1, etag = ETag) =>
+      s3.client.send(
+        new CompleteMultipartUploadCommand({
+          ...of,
+          UploadId,
+          MultipartUpload: { Parts: [{ PartNumber, ETag: etag }] }
+        })
+      )
+    assert.strictEqual(await refused(complete(2)), "400 InvalidPart")
+    assert.strictEqual(await refused(complete(1, '"0"')), "400 InvalidPart")
+    const [one, two] = await Promise.all([complete(), complete()])
+    assert.strictEqual(one.ETag, two.ETag)
+    assert.strictEqual((await get("twice")).bytes.toString(), "part")
+  })
+})
+
+describe("listings", () => {
+  it("go by pages, prefixes and delimiters, in both versions", async () => {
+    const name = "listings"
+    await s3.client.send(new CreateBucketCommand({ Bucket: name }))
+    const keys = ["a/1", "a/2", "b", "c/x/1", "c/y", "d", "é", "😀"]
+    await Promise.all(keys.map((Key) => s3.client.send(new PutObjectCommand({ Bucket: name, Key, Body: "x" }))))
+    const seen: Array<string | undefined> = []
+    let ContinuationToken: string | undefined
+    do {
+      const page = await s3.client.send(
+        new ListObjectsV2Command({
+          Bucket: name,
+          Delimiter: "/",
+          MaxKeys: 2,
+          ...(ContinuationToken === undefined ? {} : { ContinuationToken })
+        })
+      )
+      assert.strictEqual(page.KeyCount, (page.Contents?.length ?? 0) + (page.CommonPrefixes?.length ?? 0))
+      seen.push(
+        ...(page.Contents ?? []).map(({ Key }) => Key),
+        ...(page.CommonPrefixes ?? []).map(({ Prefix }) => Prefix)
+      )
+      ContinuationToken = page.NextContinuationToken
+    } while (ContinuationToken !== undefined)
+    assert.deepStrictEqual(seen.toSorted(), ["a/", "b", "c/", "d", "é", "😀"].toSorted())
+    const list = async (rest: object) => {
+      const { CommonPrefixes, Contents } = await s3.client.send(new ListObjectsCommand({ Bucket: name, ...rest }))
+      return [...(Contents ?? []).map(({ Key }) => Key), ...(CommonPrefixes ?? []).map(({ Prefix }) => Prefix)]
+    }
+    assert.deepStrictEqual(await list({}), keys)
+    assert.deepStrictEqual(await list({ Prefix: "c/", Delimiter: "/" }), ["c/y", "c/x/"])
+    assert.deepStrictEqual(await list({ Marker: "c/y" }), ["d", "é", "😀"])
+    assert.deepStrictEqual(await list({ MaxKeys: 0 }), [])
+    const { Versions } = await s3.client.send(new ListObjectVersionsCommand({ Bucket: name, Prefix: "a/" }))
+    assert.deepStrictEqual(
+      Versions?.map(({ IsLatest, Key, VersionId }) => [Key, VersionId, IsLatest]),
+      [
+        ["a/1", "null", true],
+        ["a/2", "null", true]
+      ]
+    )
+    const bad = s3.client.send(new ListObjectsV2Command({ Bucket: name, ContinuationToken: "nonsense" }))
+    assert.strictEqual(await refused(bad), "400 InvalidArgument")
+    assert.strictEqual((await call(s3, { path: `/${name}`, query: { "max-keys": "-1" } })).code, "InvalidArgument")
+    const full = s3.client.send(new DeleteBucketCommand({ Bucket: name }))
+    assert.strictEqual(await refused(full), "409 BucketNotEmpty")
+    const Objects = [...keys, "missing"].map((Key) => ({ Key }))
+    const { Deleted } = await s3.client.send(new DeleteObjectsCommand({ Bucket: name, Delete: { Objects } }))
+    assert.strictEqual(Deleted?.length, 9)
+    await s3.client.send(new DeleteBucketCommand({ Bucket: name }))
+  })
+})

@@ -1,0 +1,123 @@
+import { createServer, type Server, type ServerResponse } from "node:http"
+import { type AddressInfo } from "node:net"
+import { afterAll, assert, beforeAll, it } from "vitest"
+import { ask, assertRefused } from "../../support/client.ts"
+import { runToEnd, type Service, startService } from "../../support/service.ts"
+
+type Answer = (response: ServerResponse) => void
+
+const refusing =
+  (status: number, code: string): Answer =>
+  (response) => {
+    response.writeHead(status, { "content-type": "application/xml" })
+    response.end(`<?xml version="1.0"?><Error><Code>${code}</Code><Message>of the store</Message></Error>`)
+  }
+
+/** What stands where the store should be; each test sets how it answers. */
+let answer: Answer = (response) => response.end()
+let asked = 0
+let store: Server
+let service: Service
+
+beforeAll(async () => {
+  store = createServer((request, response) => {
+    asked++
+    request.resume().once("end", () => answer(response))
+  })
+  await new Promise<void>((done) => store.listen(0, "127.0.0.1", done))
+  service = await startService({
+    env: {
+      S3_ENDPOINT: `http://127.0.0.1:${(store.address() as AddressInfo).port}`,
+      S3_PUBLIC_ENDPOINT: "https://files.example.com",
+      S3_ACCESS_KEY: "key",
+      S3_SECRET_KEY: "the store's secret",
+      S3_REGION: "eu-central-2",
+      S3_TIMEOUT: "3s"
+    }
+  })
+})
+
+afterAll(async () => {
+  await service[Symbol.asyncDispose]()
+  store.closeAllConnections()
+  await new Promise((done) => store.close(done))
+})
+
+const get = (path = "/api/storage/buckets/abc/objects") => ask(service, `GET ${path}`, { key: service.service_role })
+const post = (path: string, body: object) =>
+  ask(service, `POST /api/storage/buckets/abc/objects/${path}`, { key: service.service_role, body })
+
+it("answers 504 when the store is slow", async () => {
+  answer = () => undefined
+  const began = Date.now()
+  const both = await Promise.all([get(), get("/v1/storage/buckets")])
+  for (const reply of both) assertRefused(reply, 504, "STORE_TIMEOUT")
+  assert.isBelow(Date.now() - began, 5000)
+})
+
+it("answers 502 when the store hangs up, is no store, or refuses us, and tells nothing of it", async () => {
+  answer = (response) => response.destroy()
+  asked = 0
+  assertRefused(await get(), 502, "STORE_UNAVAILABLE")
+  assert.strictEqual(asked, 3, "asked again")
+  answer = (response) => response.writeHead(200, { "content-type": "text/html" }).end("<html><p>Hello</html>")
+  assertRefused(await get(), 502, "STORE_UNAVAILABLE")
+  answer = (response) => response.writeHead(301, { location: "https://elsewhere.example" }).end()
+  assertRefused(await get(), 502, "STORE_UNAVAILABLE")
+  answer = refusing(500, "InternalError")
+  assertRefused(await get(), 502, "STORE_UNAVAILABLE")
+  for (const code of ["InvalidAccessKeyId", "SignatureDoesNotMatch"]) {
+    answer = refusing(403, code)
+    assertRefused(await get(), 502, "STORE_CREDENTIALS_REFUSED")
+  }
+  assert.notInclude(service.output(), "the store's secret")
+})
+
+it("passes on what the store says of the request", async () => {
+  answer = refusing(403, "AccessDenied")
+  assertRefused(await get(), 403, "STORE_ACCESS_DENIED")
+  answer = refusing(400, "InvalidArgument")
+  assertRefused(await get(), 400, "STORE_REFUSED")
+  answer = refusing(501, "NotImplemented")
+  assertRefused(await get(), 502, "STORE_UNSUPPORTED")
+  answer = refusing(404, "NoSuchBucket")
+  assertRefused(await get(), 404, "BUCKET_NOT_FOUND")
+  answer = refusing(503, "SlowDown")
+  const busy = await get()
+  assertRefused(busy, 503, "STORE_BUSY")
+  assert.strictEqual(busy.headers.get("retry-after"), "2")
+})
+
+it("tells which keys of a bulk delete the store keeps", async () => {
+  answer = (response) =>
+    response.end(
+      `<DeleteResult><Error><Key>b</Key><Code>AccessDenied</Code><Message>Locked</Message></Error></DeleteResult>`
+    )
+  const reply = await post("bulk-delete", { keys: ["a", "b"] })
+  assert.deepStrictEqual(reply.json, {
+    deleted: ["a"],
+    errors: [{ key: "b", code: "AccessDenied", message: "Locked" }]
+  })
+})
+
+it("signs URLs for the public endpoint, in the region given", async () => {
+  answer = (response) => response.end()
+  const reply = await post("presign-upload", { key: "k", contentType: "a/b" })
+  assert.strictEqual(reply.status, 200, reply.text)
+  const url = new URL((reply.json as { url: string }).url)
+  assert.strictEqual(url.origin, "https://files.example.com")
+  assert.strictEqual(url.pathname, "/abc/k")
+  assert.include(url.searchParams.get("X-Amz-Credential"), "/eu-central-2/s3/aws4_request")
+  assert.strictEqual(url.searchParams.get("X-Amz-SignedHeaders"), "content-type;host")
+  assert.isFalse(
+    [...url.searchParams.keys()].some((name) => /checksum/i.test(name)),
+    url.href
+  )
+})
+
+it("stops the start over a setting that is missing", async () => {
+  const env = { DATABASE_URL: "postgres://nobody@127.0.0.1:1/none", S3_ENDPOINT: "https://s3.example.com" }
+  const { code, output } = await runToEnd(env)
+  assert.strictEqual(code, 1, output)
+  assert.strictEqual(output.trim(), "svc: S3_ACCESS_KEY must be set, because S3_ENDPOINT is")
+})

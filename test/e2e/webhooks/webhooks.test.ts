@@ -1,0 +1,414 @@
+import { execFile } from "node:child_process"
+import { promisify } from "node:util"
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Webhook as Verifier } from "standardwebhooks"
+import { afterAll, assert, beforeAll, describe, inject, it } from "vitest"
+import { ask, assertRefused, type Request, sql } from "../../support/client.ts"
+import { type Receiver, startReceiver } from "../../support/webhooks/receiver.ts"
+import { type Service, startService, until } from "../../support/service.ts"
+
+const run = promisify(execFile)
+
+interface Record {
+  readonly id: number
+  readonly active: boolean
+  readonly fail_count: number
+  readonly [field: string]: unknown
+}
+interface Log {
+  readonly id: number
+  readonly event_type: string
+  readonly status_code: number | null
+  readonly message_id: string
+  readonly attempt: number
+  readonly payload: { readonly row: unknown }
+  readonly [field: string]: unknown
+}
+
+let service: Service
+let sink: Receiver
+let key = ""
+
+beforeAll(async () => {
+  const env = { WEBHOOK_ALLOW_PRIVATE: "true", WEBHOOK_RETRY_SCHEDULE: "100ms,200ms", WEBHOOK_TIMEOUT: "2s" }
+  ;[service, sink] = await Promise.all([startService({ env }), startReceiver()])
+  key = service.service_role
+  await sql(service, "create table notes (id bigint primary key, amount numeric, text text)")
+  await sql(service, "create view looking as select 1 as n")
+})
+afterAll(async () => {
+  await service[Symbol.asyncDispose]()
+  await sink[Symbol.asyncDispose]()
+})
+
+const call = (line: string, body?: unknown, request: Request = {}) =>
+  ask(service, line, { key, ...(body === undefined ? {} : { body }), ...request })
+
+const create = async (given: object = {}): Promise<Record> => {
+  const reply = await call("POST /api/webhooks", {
+    table_name: "notes",
+    events: ["INSERT"],
+    url: `${sink.url}/x`,
+    ...given
+  })
+  assert.strictEqual(reply.status, 201, reply.text)
+  return reply.json as Record
+}
+const find = async (id: number) => (await call(`GET /api/webhooks/${id}`)).json as Record
+const remove = ({ id }: Record) => call(`DELETE /api/webhooks/${id}`)
+const logs = async (id: number, query = "") =>
+  (await call(`GET /api/webhooks/${id}/logs${query}`)).json as ReadonlyArray<Log>
+const logged = (id: number, count: number) =>
+  until(
+    () => logs(id),
+    (all) => all.length >= count
+  )
+let rows = 0
+const insert = async (text = "a note") => {
+  await sql(service, "insert into notes values ($1, 1.10, $2)", [++rows, text])
+  return rows
+}
+
+describe("managing webhooks", () => {
+  it("creates, shows, lists, changes and deletes; the secret is never shown", async () => {
+    const made = await create({
+      name: "to the shop",
+      events: ["UPDATE", "INSERT", "UPDATE"],
+      headers: { Authorization: "Bearer x" },
+      secret: "do not show this"
+    })
+    const { created_at, id, updated_at, ...rest } = made
+    assert.deepStrictEqual(rest, {
+      name: "to the shop",
+      table_schema: "public",
+      table_name: "notes",
+      events: ["UPDATE", "INSERT"],
+      url: `${sink.url}/x`,
+      headers: { Authorization: "Bearer x" },
+      has_secret: true,
+      active: true,
+      fail_count: 0,
+      disabled_at: null,
+      disabled_reason: null,
+      table_exists: true
+    } as unknown as typeof rest)
+    assert.match(String(created_at), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+    assert.strictEqual(updated_at, created_at)
+    assert.deepStrictEqual((await call("GET /api/webhooks")).json, [made])
+    assert.deepStrictEqual(await find(id), made)
+    assert.deepStrictEqual((await call("GET /v1/webhooks")).json, [made])
+    assert.deepStrictEqual((await call(`GET /v1/webhooks/${id}`)).json, made)
+
+    const changed = (await call(`PATCH /api/webhooks/${id}`, { name: "", secret: null, headers: {}, active: false }))
+      .json
+    assert.deepInclude(changed, {
+      name: "",
+      has_secret: false,
+      headers: {},
+      active: false,
+      events: ["UPDATE", "INSERT"]
+    })
+    const unchanged = await call(`PATCH /api/webhooks/${id}`, {})
+    assert.deepStrictEqual([unchanged.status, unchanged.json], [200, changed])
+    const all = [await call("GET /api/webhooks"), await call("GET /v1/webhooks")]
+    for (const { text } of all) assert.notInclude(text, "do not show this")
+
+    const gone = await remove(made)
+    assert.deepStrictEqual([gone.status, gone.json], [200, { success: true }])
+    assert.deepStrictEqual((await call("GET /api/webhooks")).json, [])
+    assertRefused(await remove(made), 404, "WEBHOOK_NOT_FOUND")
+  })
+
+  const good = { table_name: "notes", events: ["INSERT"], url: "https://example.com/" }
+  const cases: ReadonlyArray<readonly [body: unknown, field: RegExp]> = [
+    [{}, /^table_name: /],
+    [{ ...good, table_name: "" }, /^table_name: /],
+    [{ ...good, table_name: "a\0" }, /^table_name: /],
+    [{ ...good, table_name: 7 }, /^table_name: /],
+    [{ ...good, events: [] }, /^events: /],
+    [{ ...good, events: ["TRUNCATE"] }, /^events\.0: /],
+    [{ ...good, events: "INSERT" }, /^events: /],
+    [{ ...good, events: ["insert"] }, /^events\.0: /],
+    [{ ...good, url: "example.com/x" }, /^url: /],
+    [{ ...good, url: "ftp://example.com/" }, /^url: /],
+    [{ ...good, url: "file:///etc/passwd" }, /^url: /],
+    [{ ...good, url: "https://user:secret@example.com/" }, /^url: .*headers/],
+    [{ ...good, url: "https://" }, /^url: /],
+    [{ ...good, url: "https://exa mple.com" }, /^url: /],
+    [{ ...good, url: " https://example.com" }, /^url: /],
+    [{ ...good, url: `https://example.com/${"x".repeat(2048)}` }, /^url: /],
+    [{ ...good, url: "https://example.com/\ud800" }, /^url: /],
+    [{ ...good, headers: { "Content-Type": "text/plain" } }, /^headers\.Content-Type: /],
+    [{ ...good, headers: { "webhook-ID": "x" } }, /^headers\.webhook-ID: /],
+    [{ ...good, headers: { "a b": "x" } }, /^headers\.a b: /],
+    [{ ...good, headers: { a: "x\r\nHost: y" } }, /^headers\.a: /],
+    [{ ...good, headers: { a: 1 } }, /^headers\.a: /],
+    [{ ...good, headers: ["a"] }, /^headers: /],
+    [{ ...good, secret: "" }, /^secret: /],
+    [{ ...good, secret: "x".repeat(1025) }, /^secret: /],
+    [{ ...good, secret: "whsec_not base64" }, /^secret: /],
+    [{ ...good, secret: "\0" }, /^secret: /],
+    [{ ...good, name: "x".repeat(101) }, /^name: /],
+    [{ ...good, name: null }, /^name: /],
+    [{ ...good, active: "yes" }, /^active: /]
+  ]
+  it.each(cases)("refuses %o and names the field", async (body, field) => {
+    const { details } = assertRefused(await call("POST /api/webhooks", body), 400, "INVALID_REQUEST")
+    assert.isTrue(
+      (details as Array<string>).some((line) => field.test(line)),
+      String(details)
+    )
+  })
+
+  it("names every field that is wrong", async () => {
+    const reply = await call("POST /api/webhooks", { table_name: "", events: [], url: "x", secret: "", active: 1 })
+    const { details } = assertRefused(reply, 400, "INVALID_REQUEST")
+    assert.deepStrictEqual((details as Array<string>).map((line) => line.split(":")[0]).sort(), [
+      "active",
+      "events",
+      "secret",
+      "table_name",
+      "url"
+    ])
+  })
+
+  it("refuses tables that are not there or can't be watched", async () => {
+    const about = (table: object) => call("POST /api/webhooks", { ...good, ...table })
+    assertRefused(await about({ table_name: "nothing" }), 404, "TABLE_NOT_FOUND")
+    assertRefused(await about({ table_schema: "nowhere" }), 404, "TABLE_NOT_FOUND")
+    assertRefused(await about({ table_name: "looking" }), 400, "TABLE_NOT_WATCHABLE")
+    assertRefused(await about({ table_schema: "svc", table_name: "api_keys" }), 400, "TABLE_NOT_WATCHABLE")
+    assertRefused(await about({ table_name: "notes'; drop table notes; --" }), 404, "TABLE_NOT_FOUND")
+    assert.deepStrictEqual((await call("GET /api/webhooks")).json, [])
+  })
+
+  it("answers 404 for ids that are not there and 400 for what is no id", async () => {
+    const lines = ["GET /:id", "PATCH /:id", "DELETE /:id", "POST /:id/test", "GET /:id/logs", "POST /:id/replay/1"]
+    for (const line of lines) {
+      const about = (id: string) =>
+        call(line.replace("/:id", `/api/webhooks/${id}`), line.startsWith("PATCH") ? { name: "x" } : undefined)
+      for (const id of ["2147483647", "2147483648", "9007199254740991"]) {
+        assertRefused(await about(id), 404, "WEBHOOK_NOT_FOUND")
+      }
+      for (const id of ["first", "1.5", "%00"]) assertRefused(await about(id), 400, "INVALID_REQUEST")
+    }
+    for (const id of ["2147483648", "9007199254740991"]) {
+      assertRefused(await call(`GET /v1/webhooks/${id}`), 404, "WEBHOOK_NOT_FOUND")
+    }
+  })
+
+  it("is for service keys", async () => {
+    for (const line of [
+      "GET /api/webhooks",
+      "POST /api/webhooks",
+      "GET /v1/webhooks",
+      "GET /v1/webhooks/1",
+      "POST /api/webhooks/1/test"
+    ]) {
+      const body = line === "POST /api/webhooks" ? { body: {} } : {}
+      assertRefused(await ask(service, line, body), 401)
+      assertRefused(await ask(service, line, { ...body, key: service.anon }), 403, "FORBIDDEN")
+    }
+    assertRefused(await call("POST /api/webhooks", "{", {}), 400)
+    assertRefused(await call("PUT /api/webhooks"), 405, "METHOD_NOT_ALLOWED")
+  })
+})
+
+describe("a delivery", () => {
+  it.each([
+    [
+      "a secret of any kind",
+      "schlüssel & 🔑",
+      (secret: string) => new Verifier(Buffer.from(secret), { format: "raw" })
+    ],
+    [
+      "a secret of Standard Webhooks",
+      "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD",
+      (secret: string) => new Verifier(secret)
+    ]
+  ])("is signed with %s, as its library and openssl verify", async (_name, secret, verifier) => {
+    const hook = await create({ secret, events: ["INSERT", "UPDATE", "DELETE"], url: `${sink.url}/signed?a=b` })
+    const from = sink.at("/signed?a=b").length
+    const id = await insert('é🎉 "quoted" \u2028')
+    await sql(service, "update notes set id = id + 9007199254740000000 where id = $1", [id])
+    await sql(service, "delete from notes where id > 9007199254740000000")
+    const deliveries = (await sink.count("/signed?a=b", from + 3)).slice(from)
+    const directory = await mkdtemp(join(tmpdir(), "svc-test-"))
+    try {
+      for (const { body, headers } of deliveries) {
+        verifier(secret).verify(body.toString("utf8"), headers as { [name: string]: string })
+        const file = join(directory, "body")
+        await writeFile(file, body)
+        const { stdout } = await run("openssl", ["dgst", "-sha256", "-hmac", secret, file])
+        assert.strictEqual(stdout.trim().split("= ")[1], headers["x-svc-signature"])
+        assert.strictEqual(headers["content-type"], "application/json")
+        assert.match(String(headers["user-agent"]), /^svc-webhooks\//)
+      }
+    } finally {
+      await rm(directory, { recursive: true })
+    }
+    const deleted = deliveries.find(({ json }) => json.event === "DELETE")
+    assert.include(
+      deleted?.body.toString(),
+      `"row":null,"old_row":{"id":${BigInt(id) + 9007199254740000000n},"amount":1.10,`
+    )
+    assert.include(
+      (await call(`GET /api/webhooks/${hook.id}/logs`)).text,
+      `"id":${BigInt(id) + 9007199254740000000n},"amount":1.10`
+    )
+    await remove(hook)
+  })
+
+  it("without a secret has no signature, but its id and time", async () => {
+    const hook = await create({ url: `${sink.url}/plain` })
+    await insert()
+    const [one] = await sink.count("/plain", 1)
+    assert.notProperty(one?.headers, "x-svc-signature")
+    assert.notProperty(one?.headers, "webhook-signature")
+    assert.closeTo(Number(one?.headers["webhook-timestamp"]), Date.now() / 1000, 10)
+    await remove(hook)
+  })
+
+  it("is logged with the receiver's answer, tried again, and counted", async () => {
+    const hook = await create({ url: `${sink.url}/failing` })
+    sink.answer = ({ path }) => (path === "/failing" ? { status: 500, body: `no\0${"é".repeat(2_000)}` } : {})
+    const id = await insert()
+    const all = await logged(hook.id, 3)
+    assert.deepStrictEqual(
+      all.map(({ attempt, status_code }) => [attempt, status_code]),
+      [
+        [3, 500],
+        [2, 500],
+        [1, 500]
+      ]
+    )
+    const { created_at, id: logId, latency_ms, message_id, payload, response_body, ...rest } = all[0] as Log
+    assert.deepStrictEqual(rest as object, {
+      webhook_id: hook.id,
+      event_type: "INSERT",
+      status_code: 500,
+      error: null,
+      attempt: 3
+    })
+    assert.isAbove(logId, all[1]?.id ?? 0)
+    assert.strictEqual(response_body, `no\ufffd${"é".repeat(510)}`)
+    assert.match(message_id, /^msg_[\da-f-]{36}$/)
+    assert.match(String(created_at), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+    assert.isAtLeast(Number(latency_ms), 0)
+    assert.deepInclude(payload, { row: { id, amount: 1.1, text: "a note" } })
+    assert.strictEqual((await find(hook.id)).fail_count, 3)
+
+    assert.deepStrictEqual(
+      (await logs(hook.id, "?limit=1")).map(({ id }) => id),
+      [logId]
+    )
+    assert.deepStrictEqual(
+      (await logs(hook.id, `?limit=2&before=${logId}`)).map(({ attempt }) => attempt),
+      [2, 1]
+    )
+    for (const query of ["limit=0", "limit=501", "limit=x", "before=0", "before=x"]) {
+      assertRefused(await call(`GET /api/webhooks/${hook.id}/logs?${query}`), 400, "INVALID_REQUEST")
+    }
+
+    // A replay is the same message again, and counts.
+    sink.answer = () => ({ status: 202, body: "at last" })
+    const replayed = await call(`POST /api/webhooks/${hook.id}/replay/${logId}`)
+    const answer = replayed.json as { readonly [field: string]: unknown }
+    assert.strictEqual(replayed.status, 200, replayed.text)
+    assert.deepInclude(answer, { status_code: 202, response_body: "at last", error: null })
+    assert.strictEqual((await find(hook.id)).fail_count, 0)
+    const [newest] = await logs(hook.id)
+    assert.deepInclude(newest ?? {}, { id: answer["log_id"] as number, message_id, attempt: 4, event_type: "INSERT" })
+    const bodies = sink.at("/failing").map(({ body }) => body.toString())
+    assert.deepStrictEqual(new Set(bodies).size, 1)
+    assert.lengthOf(new Set(sink.at("/failing").map(({ headers }) => headers["webhook-id"])), 1)
+
+    const other = await create()
+    assertRefused(await call(`POST /api/webhooks/${other.id}/replay/${logId}`), 404, "LOG_NOT_FOUND")
+    assertRefused(await call(`POST /api/webhooks/${hook.id}/replay/9007199254740991`), 404, "LOG_NOT_FOUND")
+    await remove(hook)
+    await remove(other)
+    assertRefused(await call(`GET /api/webhooks/${hook.id}/logs`), 404, "WEBHOOK_NOT_FOUND")
+  })
+
+  it("is not made by an inactive webhook, but a test is, and counts nothing", async () => {
+    const hook = await create({ url: `${sink.url}/off`, active: false, secret: "s" })
+    await insert()
+    sink.answer = () => ({ status: 418, body: "teapot" })
+    const tested = (await call(`POST /api/webhooks/${hook.id}/test`)).json as {
+      readonly log_id: number
+      readonly [field: string]: unknown
+    }
+    assert.deepInclude(tested, { status_code: 418, response_body: "teapot", error: null })
+    const [sent] = sink.at("/off")
+    assert.deepInclude(sent?.json, { event: "TEST", schema: "public", table: "notes", row: null, old_row: null })
+    assert.match(sent?.json.timestamp ?? "", /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+    assert.isString(sent?.headers["x-svc-signature"])
+    assert.lengthOf(sink.at("/off"), 1)
+    const all = await logs(hook.id)
+    assert.deepStrictEqual(
+      all.map(({ event_type, id }) => [event_type, id]),
+      [["TEST", tested.log_id]]
+    )
+    assert.strictEqual((await find(hook.id)).fail_count, 0)
+
+    sink.answer = () => ({ hang: true })
+    const timedOut = (await call(`POST /api/webhooks/${hook.id}/test`)).json
+    assert.deepInclude(timedOut, { status_code: null, response_body: null })
+    assert.match(String((timedOut as { error: string }).error), /^Timeout/)
+    sink.answer = () => ({ status: 302, headers: { location: "/elsewhere" } })
+    assert.deepInclude((await call(`POST /api/webhooks/${hook.id}/test`)).json, { status_code: 302 })
+    assert.lengthOf(sink.at("/elsewhere"), 0)
+    sink.answer = () => ({})
+    await remove(hook)
+  })
+
+  it("goes to the address that the webhook has by then", async () => {
+    sink.answer = ({ path }) => ({ status: path === "/old" ? 500 : 200 })
+    const hook = await create({ url: `${sink.url}/old` })
+    await insert()
+    await sink.count("/old", 1)
+    await call(`PATCH /api/webhooks/${hook.id}`, { url: `${sink.url}/new`, secret: "now signed" })
+    const [one] = await sink.count("/new", 1)
+    assert.isString(one?.headers["x-svc-signature"])
+    sink.answer = () => ({})
+    await remove(hook)
+  })
+
+  it("comes from writes of /v1/db, /v1/sql and transactions; not from one that is rolled back", async () => {
+    const hook = await create({ url: `${sink.url}/writes` })
+    await call("POST /v1/db/notes", [{ id: 1001 }, { id: 1002 }])
+    await call("POST /v1/sql/transaction", { statements: [{ sql: "insert into notes values (1003)" }] })
+    const rolledBack = await call("POST /v1/sql/transaction", {
+      statements: [{ sql: "insert into notes values (1004)" }, { sql: "select 1/0" }]
+    })
+    assert.isAtLeast(rolledBack.status, 400)
+    await sql(service, "insert into notes values (1005)")
+    const got = await sink.count("/writes", 4)
+    assert.sameMembers(
+      got.map(({ json }) => json.row?.["id"]),
+      [1001, 1002, 1003, 1005]
+    )
+    await remove(hook)
+  })
+})
+
+it("by default refuses receivers on this machine, and says so", async () => {
+  const other = inject("service")
+  await sql(other, "create table webhook_private (id int)")
+  const made = await ask(other, "POST /api/webhooks", {
+    key: other.service_role,
+    body: { table_name: "webhook_private", events: ["INSERT"], url: `${sink.url}/private` }
+  })
+  const { id } = made.json as Record
+  try {
+    const tested = await ask(other, `POST /api/webhooks/${id}/test`, { key: other.service_role })
+    assert.deepInclude(tested.json, { status_code: null, response_body: null })
+    assert.match(String((tested.json as { error: string }).error), /^Refused: .*WEBHOOK_ALLOW_PRIVATE/)
+    assert.lengthOf(sink.at("/private"), 0)
+  } finally {
+    await ask(other, `DELETE /api/webhooks/${id}`, { key: other.service_role })
+  }
+})

@@ -1,0 +1,204 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+import { type AddressInfo } from "node:net"
+import { type IdPUnderTest } from "../../support/identity/idp.ts"
+import {
+  closeSessions,
+  createIdentity,
+  deleteIdentity,
+  getIdentity,
+  listIdentities,
+  listMessages,
+  putIdentity
+} from "./admin.ts"
+import { show } from "./flows.ts"
+import { beginLogin, submitLogin } from "./login.ts"
+import { beginRecovery, openLink, submitRecovery } from "./recovery.ts"
+import { beginLogout, listSessions, logout, logoutToken, revoke, revokeOthers, whoami } from "./sessions.ts"
+import { beginRegistration, submitRegistration } from "./registration.ts"
+import { beginSettings, submitSettings } from "./settings.ts"
+import { type Settings, State } from "./state.ts"
+import { type Call, failure, missing, Refused, type Reply } from "./wire.ts"
+
+type Page = (state: State, call: Call, id: string) => Reply
+
+/** `METHOD path`, `:id` for one segment. */
+const publicPages: Readonly<Record<string, Page>> = {
+  "GET /health/ready": () => ({ status: 200, body: { status: "ok" } }),
+  "GET /sessions/whoami": whoami,
+  "GET /sessions": listSessions,
+  "DELETE /sessions": revokeOthers,
+  "DELETE /sessions/:id": revoke,
+  "GET /self-service/logout/browser": beginLogout,
+  "GET /self-service/logout": logout,
+  "DELETE /self-service/logout/api": logoutToken,
+  "GET /self-service/login/browser": (state, call) => beginLogin(state, call, "browser"),
+  "GET /self-service/login/api": (state, call) => beginLogin(state, call, "api"),
+  "GET /self-service/login/flows": (state, call) => show(state, call, "login"),
+  "POST /self-service/login": submitLogin,
+  "GET /self-service/registration/api": beginRegistration,
+  "POST /self-service/registration": submitRegistration,
+  "GET /self-service/settings/browser": beginSettings,
+  "GET /self-service/settings/flows": (state, call) => show(state, call, "settings"),
+  "POST /self-service/settings": submitSettings,
+  "GET /self-service/recovery/browser": (state, call) => beginRecovery(state, call, "browser"),
+  "GET /self-service/recovery/api": (state, call) => beginRecovery(state, call, "api"),
+  "GET /self-service/recovery/flows": (state, call) => show(state, call, "recovery"),
+  "GET /self-service/recovery": openLink,
+  "POST /self-service/recovery": submitRecovery
+}
+
+const adminPages: Readonly<Record<string, Page>> = {
+  "GET /admin/health/ready": () => ({ status: 200, body: { status: "ok" } }),
+  "GET /admin/identities": listIdentities,
+  "POST /admin/identities": createIdentity,
+  "GET /admin/identities/:id": getIdentity,
+  "PUT /admin/identities/:id": putIdentity,
+  "DELETE /admin/identities/:id": (state, _call, id) => deleteIdentity(state, id),
+  "DELETE /admin/identities/:id/sessions": (state, _call, id) => closeSessions(state, id),
+  "GET /admin/courier/messages": listMessages
+}
+
+const find = (pages: Readonly<Record<string, Page>>, method: string, path: string) => {
+  const exact = pages[`${method} ${path}`]
+  if (exact !== undefined) return { page: exact, id: "" }
+  const [, before = "", id = "", after = ""] =
+    /^(\/(?:admin\/identities|sessions)\/)([^/]+)(\/sessions)?$/.exec(path) ?? []
+  return { page: pages[`${method} ${before}:id${after}`], id }
+}
+
+const cookiesOf = (header = "") =>
+  new Map(
+    header.split(";").flatMap((pair) => {
+      const at = pair.indexOf("=")
+      return at < 0 ? [] : [[pair.slice(0, at).trim(), pair.slice(at + 1).trim()] as const]
+    })
+  )
+
+const bodyOf = async (request: IncomingMessage): Promise<Call["body"]> => {
+  const chunks: Array<Buffer> = []
+  for await (const chunk of request) chunks.push(chunk as Buffer)
+  const text = Buffer.concat(chunks).toString("utf8")
+  if (text === "") return {}
+  if (request.headers["content-type"]?.startsWith("application/x-www-form-urlencoded"))
+    return Object.fromEntries(new URLSearchParams(text))
+  try {
+    return JSON.parse(text) as Call["body"]
+  } catch {
+    throw failure({ status: 400, reason: "Unable to decode body" })
+  }
+}
+
+/** PostgreSQL keeps no NUL, which Kratos notices too late. */
+const checkNul = (body: Call["body"]) => {
+  if (!JSON.stringify(body).includes("\\u0000")) return
+  throw new Refused({
+    status: 400,
+    body: { error: { code: 500, message: "ERROR: unsupported Unicode escape sequence" } }
+  })
+}
+
+const answer = async (
+  state: State,
+  pages: Readonly<Record<string, Page>>,
+  request: IncomingMessage,
+  response: ServerResponse
+) => {
+  let reply: Reply
+  try {
+    const url = new URL(request.url ?? "/", "http://localhost")
+    const { id, page } = find(pages, request.method ?? "", url.pathname)
+    const body = await bodyOf(request)
+    checkNul(body)
+    if (page === undefined) throw missing()
+    const headers = request.headers as Readonly<Record<string, string>>
+    const call: Call = {
+      method: request.method ?? "",
+      url,
+      headers,
+      cookies: cookiesOf(request.headers.cookie),
+      body,
+      json: request.headers.accept?.includes("application/json") === true,
+      ip: `${request.socket.remoteAddress}:${request.socket.remotePort}`
+    }
+    reply = page(state, call, decodeURIComponent(id))
+  } catch (cause) {
+    if (cause instanceof Refused) reply = cause.reply
+    else reply = { status: 500, body: { error: { code: 500, message: "fake idp", reason: String(cause) } } }
+  }
+  const { body, cookies = [], headers = {}, status } = reply
+  response.writeHead(status, {
+    ...(body === undefined ? {} : { "content-type": "application/json; charset=utf-8" }),
+    ...headers,
+    ...(cookies.length === 0 ? {} : { "set-cookie": [...cookies] })
+  })
+  response.end(body === undefined ? "" : JSON.stringify(body))
+}
+
+/** Where it listens (0: a free port), where its public side is for browsers, and what differs from `usual`. */
+export interface FakeIdPOptions extends Partial<Omit<Settings, "methods">> {
+  readonly port?: number
+  readonly adminPort?: number
+  readonly publicUrl?: string
+  readonly methods?: Partial<Settings["methods"]>
+}
+
+/** A running one. */
+export interface FakeIdP extends IdPUnderTest, AsyncDisposable {
+  /** May be changed while it runs. */
+  readonly settings: Settings
+  readonly close: () => Promise<void>
+}
+
+const methods = { password: true, totp: true, webauthn: true, passkey: true, lookup_secret: true, link: true }
+
+const usual = (given: FakeIdPOptions): Settings => ({
+  requiredAal: given.requiredAal ?? "highest_available",
+  privilegedSeconds: given.privilegedSeconds ?? 900,
+  flowSeconds: given.flowSeconds ?? 3600,
+  sessionSeconds: given.sessionSeconds ?? 86_400,
+  methods: { ...methods, ...given.methods },
+  uiUrls: given.uiUrls ?? {
+    login: "http://127.0.0.1:3000/login",
+    registration: "http://127.0.0.1:3000/registration",
+    settings: "http://127.0.0.1:3000/settings",
+    recovery: "http://127.0.0.1:3000/recovery"
+  },
+  returnUrl: given.returnUrl ?? "http://127.0.0.1:3000/",
+  allowedReturnUrls: given.allowedReturnUrls ?? ["http://127.0.0.1:3000", "http://localhost:3000"],
+  rp: given.rp ?? { id: "localhost", name: "svc", origins: ["http://localhost:3000"] }
+})
+
+const listen = (server: Server, port: number) =>
+  new Promise<number>((listening, failed) => {
+    server.once("error", failed)
+    server.listen(port, "127.0.0.1", () => listening((server.address() as AddressInfo).port))
+  })
+
+/**
+ * An idp that speaks as Ory Kratos v26.2.0 does, as far as this project and its tests need it: sessions, the forms of
+ * login, settings and recovery with their CSRF, identities and messages. Everything is in memory and on loopback.
+ */
+export const startFakeIdP = async (options: FakeIdPOptions = {}): Promise<FakeIdP> => {
+  const state = new State(usual(options))
+  const [own, admin] = [publicPages, adminPages].map((pages) =>
+    createServer((request, response) => void answer(state, pages, request, response))
+  ) as [Server, Server]
+  const port = await listen(own, options.port ?? 0)
+  const adminPort = await listen(admin, options.adminPort ?? 0)
+  const publicUrl = options.publicUrl ?? `http://127.0.0.1:${port}`
+  state.baseUrl = `${publicUrl}/`
+  const close = async () => {
+    for (const server of [own, admin]) {
+      server.closeAllConnections()
+      await new Promise((closed) => server.close(closed))
+    }
+  }
+  return {
+    publicUrl,
+    adminUrl: `http://127.0.0.1:${adminPort}`,
+    origin: state.settings.rp.origins[0]!,
+    settings: state.settings,
+    close,
+    [Symbol.asyncDispose]: close
+  }
+}

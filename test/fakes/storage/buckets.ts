@@ -1,0 +1,100 @@
+import { Effect, Layer, Stream } from "effect"
+import { Conflict, NotFound } from "../../../src/domain/errors.ts"
+import { type Bucket } from "../../../src/domain/storage/Bucket.ts"
+import { ObjectStore, type Stored, type StoreError } from "../../../src/services/ports/ObjectStore.ts"
+
+type Asked<A> = Effect.Effect<A, StoreError>
+
+/** A store of buckets and whole objects, in memory, whose calls a test can put others in place of. */
+export const makeBucketsFake = () => {
+  /** By name; what stands in `full` is not empty. */
+  const buckets = new Map<string, Bucket>()
+  const full = new Set<string>()
+  /** By `bucket/key`. */
+  const objects = new Map<string, Uint8Array>()
+  const add = (name: string, created_at = new Date().toISOString()): Bucket => {
+    const bucket = { name, created_at }
+    buckets.set(name, bucket)
+    return bucket
+  }
+  const there = (name: string): Asked<void> =>
+    buckets.has(name) ? Effect.void : Effect.fail(new NotFound({ error: "No bucket", code: "BUCKET_NOT_FOUND" }))
+  const found = (bucket: string, key: string): Asked<Uint8Array> =>
+    Effect.suspend(() => {
+      const bytes = objects.get(`${bucket}/${key}`)
+      return bytes === undefined
+        ? Effect.fail(new NotFound({ error: "No object", code: "OBJECT_NOT_FOUND" }))
+        : Effect.succeed(bytes)
+    })
+  const kept = (bucket: string, key: string, bytes: Uint8Array) =>
+    Effect.as(
+      Effect.tap(
+        there(bucket),
+        Effect.sync(() => void objects.set(`${bucket}/${key}`, bytes))
+      ),
+      { etag: '"e"' }
+    )
+  const plain = {
+    put: (bucket: string, key: string, _type: string, bytes: Uint8Array): Asked<Stored> => kept(bucket, key, bytes),
+    putStream: <E>(
+      bucket: string,
+      key: string,
+      _type: string,
+      bytes: Stream.Stream<Uint8Array, E>
+    ): Effect.Effect<Stored, StoreError | E> =>
+      Effect.flatMap(Stream.runCollect(bytes), (all) => kept(bucket, key, Buffer.concat(all))),
+    read: (
+      bucket: string,
+      key: string,
+      range?: { first: number; last: number }
+    ): Stream.Stream<Uint8Array, StoreError> =>
+      Stream.fromEffect(
+        Effect.map(found(bucket, key), (all) => (range === undefined ? all : all.subarray(range.first, range.last + 1)))
+      ),
+    remove: (bucket: string, key: string): Asked<void> => Effect.sync(() => void objects.delete(`${bucket}/${key}`)),
+    buckets: Effect.sync(() => [...buckets.values()]) as Asked<ReadonlyArray<Bucket>>,
+    findBucket: (name: string): Asked<void> => Effect.suspend(() => there(name)),
+    createBucket: (name: string): Asked<Bucket> =>
+      Effect.suspend(() =>
+        buckets.has(name)
+          ? Effect.fail(new Conflict({ error: "A bucket", code: "BUCKET_EXISTS" }))
+          : Effect.succeed(add(name))
+      ),
+    deleteBucket: (name: string): Asked<void> =>
+      Effect.suspend(() =>
+        full.has(name)
+          ? Effect.fail(new Conflict({ error: "Not empty", code: "BUCKET_NOT_EMPTY" }))
+          : Effect.tap(
+              there(name),
+              Effect.sync(() => void buckets.delete(name))
+            )
+      )
+  }
+  const now = { ...plain }
+  const layer = Layer.mock(ObjectStore, {
+    put: (bucket, key, type, bytes) => Effect.suspend(() => now.put(bucket, key, type, bytes)),
+    putStream: (bucket, key, type, bytes) => Effect.suspend(() => now.putStream(bucket, key, type, bytes)),
+    read: (bucket, key, range) => Stream.suspend(() => now.read(bucket, key, range)),
+    remove: (bucket, key) => Effect.suspend(() => now.remove(bucket, key)),
+    record: (bucket, key) =>
+      Effect.map(found(bucket, key), ({ length }) => ({
+        key,
+        size: length,
+        etag: '"e"',
+        last_modified: "",
+        content_type: "application/octet-stream",
+        content_disposition: null,
+        cache_control: null,
+        content_encoding: null,
+        content_language: null,
+        expires: null,
+        metadata: {}
+      })),
+    buckets: Effect.suspend(() => now.buckets),
+    findBucket: (name) => Effect.suspend(() => now.findBucket(name)),
+    createBucket: (name) => Effect.suspend(() => now.createBucket(name)),
+    deleteBucket: (name) => Effect.suspend(() => now.deleteBucket(name)),
+    locationOf: (bucket, key) => `memory:${bucket}/${key}`
+  })
+  return { buckets, full, objects, add, plain, now, layer, mend: () => Object.assign(now, plain) }
+}

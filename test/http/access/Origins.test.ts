@@ -1,0 +1,77 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { isOurs, isSecure, ownAddress, refuseCrossSite } from "../../../src/http/access/Origins.ts"
+
+const none = { publicUrl: undefined, dashboardUrl: "https://dash.example/app" }
+const request = (method: string, headers: Record<string, string>) => ({ method, headers: headers as never })
+const own = (headers: Record<string, string>, settings = none) =>
+  Effect.runSync(
+    Effect.match(ownAddress(request("GET", headers), settings), { onSuccess: String, onFailure: () => 400 })
+  )
+
+describe("our own address", () => {
+  it("is PUBLIC_URL, else the host that was asked for", () => {
+    assert.strictEqual(own({ host: "API.example:3000" }), "http://api.example:3000")
+    assert.strictEqual(own({ host: "api.example", "x-forwarded-proto": "https" }), "https://api.example")
+    assert.strictEqual(own({ host: "[::1]:3000" }), "http://[::1]:3000")
+    const settings = { ...none, publicUrl: "https://api.example/svc" as string | undefined }
+    assert.strictEqual(own({ host: "evil.example" }, settings as typeof none), "https://api.example/svc")
+  })
+  it.each(["", "a/b", "a b", "evil.example/?x=", "user@evil.example", "a#b", "a\r\nb", "-a", "a:99999999"])(
+    "is not %j",
+    (host) => assert.strictEqual(own({ host }), 400)
+  )
+  it("is for https only when it is https", () => {
+    assert.isFalse(isSecure(request("GET", { host: "a" }), none))
+    assert.isTrue(isSecure(request("GET", { host: "a", "x-forwarded-proto": "https, http" }), none))
+    assert.isTrue(isSecure(request("GET", { host: "a" }), { ...none, publicUrl: "https://a" }))
+  })
+})
+
+describe("isOurs", () => {
+  const at = { host: "api.example" }
+  it.each<[string, boolean]>([
+    ["https://api.example", true],
+    ["http://api.example", true],
+    ["https://dash.example", true],
+    ["http://dash.example", false],
+    ["https://api.example.evil.example", false],
+    ["https://evil.example", false],
+    ["https://api.example:8443", false],
+    ["null", false],
+    ["", false]
+  ])("%s %s", (origin, ours) => assert.strictEqual(isOurs(origin, request("POST", at), none), ours))
+  it("does not take the Host's word beside PUBLIC_URL, nor http beside https", () => {
+    assert.isFalse(isOurs("https://api.example", request("POST", at), { ...none, publicUrl: "https://x.example" }))
+    assert.isFalse(isOurs("http://api.example", request("POST", { ...at, "x-forwarded-proto": "https" }), none))
+  })
+})
+
+describe("refuseCrossSite", () => {
+  const cookie = "svc_session=x"
+  const json = { "content-type": "application/json; charset=utf-8", "content-length": "2" }
+  it.each<[string, string, Record<string, string>, boolean]>([
+    ["reading", "GET", { cookie, origin: "https://evil.example" }, true],
+    ["nobody, from nowhere", "POST", json, true],
+    ["nobody, from elsewhere", "POST", { ...json, origin: "https://evil.example" }, false],
+    ["somebody, from nowhere", "POST", { ...json, cookie }, false],
+    ["somebody, from elsewhere", "POST", { ...json, cookie, origin: "https://evil.example" }, false],
+    ["somebody, from a sandbox", "POST", { ...json, cookie, origin: "null" }, false],
+    ["somebody, from here", "POST", { ...json, cookie, origin: "http://a.example" }, true],
+    ["somebody, from the dashboard", "DELETE", { cookie, origin: "https://dash.example" }, true],
+    ["somebody, by the referring page", "POST", { ...json, cookie, referer: "http://a.example/x?y" }, true],
+    ["somebody, by another's page", "POST", { ...json, cookie, referer: "http://evil.example/a.example" }, false],
+    ["origin before referrer", "PUT", { cookie, origin: "https://evil.example", referer: "http://a.example/" }, false],
+    [
+      "a form",
+      "POST",
+      { cookie, origin: "http://a.example", "content-type": "text/plain", "content-length": "2" },
+      false
+    ],
+    ["bytes of no type", "POST", { cookie, origin: "http://a.example", "transfer-encoding": "chunked" }, false],
+    ["an empty body", "POST", { cookie, origin: "http://a.example", "content-length": "0" }, true]
+  ])("%s", (_, method, headers, passes) => {
+    const exit = Effect.runSyncExit(refuseCrossSite(request(method, { host: "a.example", ...headers }), none))
+    assert.strictEqual(exit._tag, passes ? "Success" : "Failure")
+  })
+})

@@ -1,0 +1,66 @@
+import { assert, describe, it } from "@effect/vitest"
+import { ConfigProvider, Effect, Fiber, Layer, Stream } from "effect"
+import { HttpServerRequest } from "effect/http"
+import { TestClock } from "effect/testing"
+import { BadGateway, Unauthorized } from "../../../src/domain/errors.ts"
+import { RealtimeGate } from "../../../src/http/access/RealtimeGate.ts"
+import { IdentitySettings } from "../../../src/services/identity/Settings.ts"
+import { IdP, type SessionTrouble } from "../../../src/services/ports/IdP.ts"
+import { Keys } from "../../../src/services/access/Keys.ts"
+import { RealtimeSettings } from "../../../src/services/realtime/Settings.ts"
+import { Sessions } from "../../../src/services/identity/Sessions.ts"
+import { Tokens } from "../../../src/services/access/Tokens.ts"
+
+/** A gate at which a session is what `now` says. */
+const gate = (now: () => { readonly admin: boolean } | SessionTrouble) =>
+  RealtimeGate.layer.pipe(
+    Layer.provide([
+      Layer.mock(IdP, { configured: true }),
+      Layer.mock(Keys, { changes: Stream.never }),
+      Layer.mock(Tokens, {}),
+      Layer.mock(Sessions, {
+        current: () =>
+          Effect.suspend(() => {
+            const found = now()
+            return "admin" in found ? Effect.succeed({ admin: found.admin } as never) : Effect.fail(found)
+          })
+      }),
+      RealtimeSettings.layer,
+      IdentitySettings.layer
+    ]),
+    Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnvRecord({})))
+  )
+
+const request = HttpServerRequest.fromWeb(
+  new Request("http://a.example/realtime", { headers: { cookie: "svc_session=x", host: "a.example" } })
+)
+
+describe("RealtimeGate", () => {
+  it.effect.each([
+    [true, "service_role"],
+    [false, "authenticated"]
+  ] as const)("lets a session in; administrator %s is %s", ([admin, role]) =>
+    Effect.gen(function* () {
+      const { enter } = yield* RealtimeGate
+      assert.strictEqual((yield* enter(request, undefined)).role, role)
+    }).pipe(Effect.provide(gate(() => ({ admin }))))
+  )
+
+  it.effect.each([
+    ["ends", new Unauthorized({ error: "over", code: "UNAUTHENTICATED" })],
+    ["is no administrator's any more", { admin: false }]
+  ] as const)("lets it go within 30 s when it %s", ([, later]) => {
+    let now: { readonly admin: boolean } | SessionTrouble = { admin: true }
+    return Effect.gen(function* () {
+      const { enter } = yield* RealtimeGate
+      const { until } = yield* enter(request, undefined)
+      const listening = yield* Effect.forkChild(Effect.flip(until), { startImmediately: true })
+      now = new BadGateway({ error: "down", code: "IDP_UNAVAILABLE" })
+      yield* TestClock.adjust("2 minutes")
+      assert.isUndefined(listening.pollUnsafe(), "goes on while nobody can say")
+      now = later
+      yield* TestClock.adjust("30 seconds")
+      assert.strictEqual((yield* Fiber.join(listening)).code, "UNAUTHENTICATED")
+    }).pipe(Effect.provide(gate(() => now)))
+  })
+})

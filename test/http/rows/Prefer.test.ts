@@ -1,0 +1,91 @@
+import { Result } from "effect"
+import * as fc from "fast-check"
+import { assert, describe, it } from "vitest"
+import { type Preferences } from "../../../src/domain/rows/Preferences.ts"
+import { type Doing, noPreferences, parsePreferences, preferenceApplied } from "../../../src/http/rows/Prefer.ts"
+
+const parsed = (header: string): Preferences => Result.getOrThrow(parsePreferences(header))
+const only = (header: string) =>
+  Object.fromEntries(Object.entries(parsed(header)).filter(([, value]) => value !== undefined))
+const refusal = (header: string) => {
+  const result = parsePreferences(header)
+  return Result.isFailure(result) ? [result.failure.status, result.failure.code, result.failure.details] : "taken"
+}
+
+describe("Prefer", () => {
+  it("costs nothing when it is not there", () => {
+    assert.strictEqual(Result.getOrThrow(parsePreferences(undefined)), noPreferences)
+  })
+
+  it.each<[header: string, preferences: object]>([
+    ["return=minimal", { return: "minimal" }],
+    ["return=headers-only,count=exact", { return: "headers-only", count: "exact" }],
+    [
+      "count=planned,    tx=commit   ,return=representation , missing=default, handling=lenient, whatever",
+      { count: "planned", tx: "commit", return: "representation", missing: "default", handling: "lenient" }
+    ],
+    ["resolution=merge-duplicates, missing=null", { resolution: "merge-duplicates", missing: "null" }],
+    ["timezone=America/Los_Angeles, max-affected=10", { timezone: "America/Los_Angeles", maxAffected: 10 }],
+    ["timezone=05:30", { timezone: "05:30" }],
+    ["max-affected=many, max-affected=2", { maxAffected: 2 }],
+    ["max-affected=-1", { maxAffected: -1 }],
+    // The first good one of a kind counts.
+    ["return=minimal, return=representation", { return: "minimal" }],
+    ["return=all, return=minimal", { return: "minimal" }],
+    ["count=exact, tx=rollback, count=planned", { count: "exact", tx: "rollback" }],
+    // RFC 7240 lets names be in any case, values in quotes, and parameters follow.
+    ['Return="minimal"; foo=bar, respond-async', { return: "minimal" }],
+    ["return = minimal", { return: "minimal" }],
+    ["", {}],
+    [", ,;=", {}],
+    ["constructor=x, __proto__=x, toString", {}]
+  ])("%s", (header, preferences) => {
+    assert.deepStrictEqual(only(header), preferences)
+  })
+
+  it("refuses with handling=strict what it does not know, all of it, wherever it stands", () => {
+    assert.deepStrictEqual(refusal("anything, handling=strict, return=all, count=exact, max-affected=x"), [
+      400,
+      "PGRST122",
+      "Invalid preferences: anything, return=all"
+    ])
+    assert.strictEqual(
+      refusal("handling=strict, return=minimal, tx=commit, timezone=Mars/Base, max-affected=x,"),
+      "taken"
+    )
+    assert.strictEqual(refusal("anything, handling=lenient, handling=strict"), "taken")
+  })
+
+  it("takes any text without failing unless it is strict", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), (text) => {
+        if (Result.isFailure(parsePreferences(text))) assert.match(text, /handling/i)
+      })
+    )
+  })
+})
+
+describe("Preference-Applied", () => {
+  const all =
+    "max-affected=3, timezone=UTC, handling=strict, tx=rollback, count=exact, return=minimal, missing=null, resolution=merge-duplicates"
+
+  it.each<[Doing, string]>([
+    ["read", "count=exact, tx=rollback, handling=strict, timezone=UTC"],
+    [
+      "insert",
+      "resolution=merge-duplicates, missing=null, return=minimal, count=exact, tx=rollback, handling=strict, timezone=UTC"
+    ],
+    ["upsert", "return=minimal, count=exact, tx=rollback, handling=strict, timezone=UTC"],
+    ["update", "missing=null, return=minimal, count=exact, tx=rollback, handling=strict, timezone=UTC, max-affected=3"],
+    ["remove", "return=minimal, count=exact, tx=rollback, handling=strict, timezone=UTC, max-affected=3"],
+    ["call", "count=exact, tx=rollback, handling=strict, timezone=UTC, max-affected=3"]
+  ])("of a %s names in one order what meant something", (doing, said) => {
+    assert.strictEqual(preferenceApplied(parsed(all), doing), said)
+  })
+
+  it("is not there when nothing was heard", () => {
+    assert.isUndefined(preferenceApplied(noPreferences, "read"))
+    assert.isUndefined(preferenceApplied(parsed("return=minimal, anything"), "read"))
+    assert.isUndefined(preferenceApplied(parsed("max-affected=3"), "update"))
+  })
+})

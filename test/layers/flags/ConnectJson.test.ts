@@ -1,0 +1,65 @@
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { type FlagServers, onOff, startFlagServers } from "../../support/flags/servers.ts"
+
+let servers: FlagServers
+const metadata = { flagSetId: "production", version: "1" }
+
+beforeAll(async () => {
+  servers = await startFlagServers()
+  await servers.put("production", {
+    off: onOff({ defaultVariant: "off" }),
+    gone: onOff({ state: "DISABLED" }),
+    number: onOff({ variants: { up: 3.7 }, defaultVariant: "up" }),
+    broken: onOff({ targeting: { no_such_operator: [] } })
+  })
+})
+afterAll(() => servers.stop())
+
+describe("Connect as plain JSON", () => {
+  const post = async (call: string, body: string, headers: Readonly<Record<string, string>> = {}) => {
+    const response = await fetch(`http://${servers.evaluation}/flagd.evaluation.${call}`, {
+      method: "POST",
+      body,
+      headers: { "content-type": "application/json", ...headers }
+    })
+    const text = await response.text()
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      json: text === "" ? "" : (JSON.parse(text) as unknown)
+    }
+  }
+
+  it("has the bodies of flagd: zero values are written, integers are strings", async () => {
+    const { json } = await post("v1.Service/ResolveBoolean", `{"flagKey": "off", "unknown": [1]}`)
+    assert.deepEqual(json, { value: false, reason: "STATIC", variant: "off", metadata })
+    const disabled = await post("v1.Service/ResolveString", `{"flagKey": "gone", "context": null}`)
+    assert.deepEqual(disabled.json, { value: "", reason: "DISABLED", variant: "", metadata })
+    const absent = await post("v2.Service/ResolveString", `{"flagKey": "gone"}`)
+    assert.deepEqual(absent.json, { reason: "DISABLED", metadata })
+    const int = await post("v2.Service/ResolveInt", `{"flagKey": "number"}`)
+    assert.deepInclude(int.json, { value: "3" })
+    const error = await post("v1.Service/ResolveBoolean", `{"flagKey": "none"}`)
+    assert.strictEqual(error.status, 404)
+    assert.deepEqual(error.json, { code: "not_found", message: "Flag not found" })
+    assert.deepInclude((await post("v2.Service/ResolveBoolean", `{"flagKey": "broken"}`)).json, { code: "data_loss" })
+  })
+
+  it("refuses what is no call: 400, 404, 405, 415, 429", async () => {
+    const call = "v2.Service/ResolveBoolean"
+    for (const body of ["", "{", "[]", "null", `{"flagKey": 1}`, `{"context": []}`, `{"context": "x"}`, "\u0000"]) {
+      const { json, status } = await post(call, body)
+      assert.strictEqual(status, 400, body)
+      assert.deepInclude(json, { code: "invalid_argument" }, body)
+    }
+    const deep = await post(call, `{"context":${`{"a":`.repeat(50_000)}1${"}".repeat(50_000)}}`)
+    assert.strictEqual(deep.status, 400)
+    assert.strictEqual((await post(call, " ".repeat(1_000_001))).status, 429)
+    assert.strictEqual((await post("v2.Service/ResolveAll", "{}")).status, 404)
+    assert.strictEqual((await post(call, "{}", { "content-type": "text/plain" })).status, 415)
+    const get = await fetch(`http://${servers.evaluation}/flagd.evaluation.${call}`)
+    assert.strictEqual(get.status, 405)
+    assert.strictEqual(get.headers.get("allow"), "POST")
+  })
+})

@@ -1,0 +1,213 @@
+import { connect as connectHttp2, constants } from "node:http2"
+import { connect } from "node:net"
+import { createServer } from "node:net"
+import { once } from "node:events"
+import { type AddressInfo } from "node:net"
+import { setTimeout as sleep } from "node:timers/promises"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { talk } from "../../support/client.ts"
+import { type FlagServers, onOff, startFlagServers } from "../../support/flags/servers.ts"
+
+let servers: FlagServers
+const page = "https://app.example.com"
+
+beforeAll(async () => {
+  servers = await startFlagServers({ corsOrigins: [page] })
+  await servers.put("production", { on: onOff() })
+})
+afterAll(() => servers.stop())
+
+const call = "/flagd.evaluation.v2.Service/ResolveBoolean"
+const raw = (address: string, ...pieces: ReadonlyArray<string | Uint8Array>) =>
+  talk({ url: `http://${address}` }, ...pieces)
+const post = (head: string, body: string) =>
+  `POST ${call} HTTP/1.1\r\n${head}\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+
+/** Whether it still does what it is there for. */
+const works = async () => {
+  const response = await fetch(`http://${servers.evaluation}${call}`, {
+    method: "POST",
+    body: `{"flagKey":"on"}`,
+    headers: { "content-type": "application/json" }
+  })
+  assert.deepInclude(await response.json(), { value: true })
+}
+
+describe("the port of HTTP/1.1 and HTTP/2", () => {
+  it("tells them apart however the first bytes come", async () => {
+    const socket = connect(Number(servers.evaluation.split(":")[1]), "127.0.0.1")
+    socket.setNoDelay(true)
+    let heard = ""
+    socket.setEncoding("latin1").on("data", (text: string) => (heard += text))
+    for (const letter of post("host: x", `{"flagKey":"on"}`)) {
+      socket.write(letter)
+      await sleep(1)
+    }
+    await once(socket, "close")
+    assert.match(heard, /^HTTP\/1\.1 200 [^]*"value":true/)
+
+    const two = connect(Number(servers.evaluation.split(":")[1]), "127.0.0.1")
+    const frames: Array<Buffer> = []
+    two.on("data", (part: Buffer) => frames.push(part))
+    for (const letter of "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") two.write(letter)
+    two.write(Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]))
+    await sleep(200)
+    // SETTINGS of ours, type 4.
+    assert.strictEqual(Buffer.concat(frames)[3], 4)
+    two.destroy()
+  })
+
+  it.each([
+    ["P", "PR", "PRI", "PRI * HTTP/2.0\r\n\r\nXX", "\u0016\u0003\u0001", "\r\n\r\n", "\u0000\u0000\u0000"],
+    ["PUT / HTTP/1.1\r\n\r\n", "POST", "CONNECT x:1 HTTP/1.1\r\nhost: x\r\n\r\n", "GET /\r\n\r\n"]
+  ])("outlives bytes that are no request", async (...openings) => {
+    await Promise.all(
+      openings.map(async (opening) => {
+        const socket = connect(Number(servers.evaluation.split(":")[1]), "127.0.0.1")
+        socket.on("error", () => {})
+        socket.write(opening)
+        await sleep(50)
+        socket.destroy()
+      })
+    )
+    await works()
+  })
+
+  it("answers whatever the Host header is", async () => {
+    for (const host of ["host: [", "host: a b", "host: ", "host: x:99999", `host: ${"x".repeat(10_000)}`]) {
+      const answer = await raw(servers.evaluation, post(host, `{"flagKey":"on"}`))
+      assert.match(answer, /^HTTP\/1\.1 (200|400) /, host)
+    }
+    assert.match(await raw(servers.evaluation, post("x: y", "{}")), /^HTTP\/1\.1 400 /)
+    assert.match(
+      await raw(
+        servers.evaluation,
+        `POST ${call} HTTP/1.0\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}`
+      ),
+      /^HTTP\/1\.1 400 /
+    )
+    const session = connectHttp2(`http://${servers.evaluation}`)
+    const odd = session.request({
+      ":method": "POST",
+      ":path": call,
+      ":authority": "[",
+      "content-type": "application/json"
+    })
+    odd.end("{}")
+    const [headers] = (await once(odd, "response")) as [Record<string, unknown>]
+    assert.strictEqual(headers[":status"], 400)
+    session.destroy()
+    await works()
+  })
+
+  it("hangs up on a request that never ends, over either", async () => {
+    const before = performance.now()
+    const slow = raw(
+      servers.evaluation,
+      `POST ${call} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{`
+    )
+    const session = connectHttp2(`http://${servers.evaluation}`)
+    const stream = session.request({ ":method": "POST", ":path": call, "content-type": "application/json" })
+    stream.on("error", () => {})
+    stream.write("{")
+    const silent = raw(servers.evaluation, "PR")
+    const ofrep = raw(servers.ofrep, "POST /ofrep/v1/evaluate/flags HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n{")
+    await Promise.all([slow, once(stream, "close"), silent, ofrep])
+    assert.isBelow(performance.now() - before, 15_000)
+    assert.strictEqual(stream.rstCode, constants.NGHTTP2_CANCEL)
+    session.destroy()
+    await works()
+  }, 20_000)
+
+  it("outlives clients that leave in the middle", async () => {
+    for (let n = 0; n < 50; n++) {
+      const socket = connect(Number(servers.evaluation.split(":")[1]), "127.0.0.1")
+      socket.on("error", () => {})
+      socket.write(post("host: x", `{"flagKey":"on"}`).slice(0, 20 + n * 4))
+      await sleep(1)
+      socket.resetAndDestroy()
+      const session = connectHttp2(`http://${servers.sync}`)
+      session.on("error", () => {})
+      const stream = session.request({
+        ":method": "POST",
+        ":path": "/flagd.sync.v1.FlagSyncService/SyncFlags",
+        "content-type": "application/grpc"
+      })
+      stream.on("error", () => {})
+      stream.end(Buffer.alloc(5))
+      if (n % 2 === 0) await once(stream, "response")
+      session.destroy()
+    }
+    await works()
+  })
+})
+
+describe("pages of other origins", () => {
+  const preflight = (address: string, path: string, origin: string) =>
+    fetch(`http://${address}${path}`, {
+      method: "OPTIONS",
+      headers: { origin, "access-control-request-method": "POST", "access-control-request-headers": "flagd-selector" }
+    })
+
+  it("may call from the origins that are set, and from no other", async () => {
+    for (const [address, path] of [
+      [servers.evaluation, call],
+      [servers.ofrep, "/ofrep/v1/evaluate/flags"]
+    ] as const) {
+      const allowed = await preflight(address, path, page)
+      assert.strictEqual(allowed.status, 204)
+      assert.strictEqual(allowed.headers.get("access-control-allow-origin"), page)
+      assert.strictEqual(allowed.headers.get("access-control-allow-headers"), "flagd-selector")
+      const other = await preflight(address, path, "https://other.example.com")
+      assert.isNull(other.headers.get("access-control-allow-origin"))
+      const answer = await fetch(`http://${address}${path}`, {
+        method: "POST",
+        body: "{}",
+        headers: { origin: page, "content-type": "application/json" }
+      })
+      assert.strictEqual(answer.headers.get("access-control-allow-origin"), page)
+      assert.match(answer.headers.get("access-control-expose-headers") ?? "", /ETag.*Grpc-Status/)
+      assert.strictEqual(answer.headers.get("vary"), "Origin")
+    }
+  })
+
+  it("are not mentioned when there are none, and everybody is one when it says so", async () => {
+    const closed = await startFlagServers()
+    const open = await startFlagServers({ corsOrigins: ["*"] })
+    assert.isNull(
+      (await preflight(closed.ofrep, "/ofrep/v1/evaluate/flags", page)).headers.get("access-control-allow-origin")
+    )
+    assert.strictEqual(
+      (await preflight(open.ofrep, "/ofrep/v1/evaluate/flags", page)).headers.get("access-control-allow-origin"),
+      "*"
+    )
+    await Promise.all([closed.stop(), open.stop()])
+  })
+})
+
+describe("starting", () => {
+  it("says which port is taken and by which setting, and leaves none open", async () => {
+    const taken = createServer().listen(0, "127.0.0.1")
+    await once(taken, "listening")
+    const { port } = taken.address() as AddressInfo
+    for (const [over, name] of [
+      [{ port }, "Flag evaluation can't listen on 127.0.0.1:%d (HOST, FLAGS_PORT): the port is in use"],
+      [{ httpPort: port }, "OFREP can't listen on 127.0.0.1:%d (HOST, FLAGS_HTTP_PORT): the port is in use"],
+      [{ syncPort: port }, "Flag sync can't listen on 127.0.0.1:%d (HOST, FLAGS_SYNC_PORT): the port is in use"]
+    ] as const) {
+      const error = await startFlagServers(over).then(
+        () => undefined,
+        (cause: unknown) => cause as Error
+      )
+      assert.strictEqual(error?.message, name.replace("%d", String(port)))
+    }
+    taken.close()
+  })
+
+  it("with a flagd of its own only the sync port is served", async () => {
+    const alone = await startFlagServers({ host: "flagd.example.com" })
+    assert.match(alone.sync, /:\d+$/)
+    assert.match(alone.evaluation + alone.ofrep, /undefined.*undefined/)
+    await alone.stop()
+  })
+})

@@ -1,0 +1,197 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as fc from "fast-check"
+import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
+import { makeStore, type Store } from "../../../src/layers/storage/endpoint/store/Store.ts"
+import { bytesOf, meta, newStore, put, temporaryDirectory } from "../../support/storage/store.ts"
+
+const compare = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))
+
+/** What a listing says, read off a sorted list of all keys. */
+const model = (keys: ReadonlyArray<string>, prefix: string, delimiter: string) => {
+  const rows: Array<string> = []
+  for (const key of new Set(keys.filter((key) => key.startsWith(prefix)).toSorted(compare))) {
+    const at = delimiter === "" ? -1 : key.indexOf(delimiter, prefix.length)
+    const row = at < 0 ? `key ${key}` : `prefix ${key.slice(0, at + delimiter.length)}`
+    if (!rows.includes(row)) rows.push(row)
+  }
+  return rows
+}
+
+interface Rows {
+  readonly keys: ReadonlyArray<string>
+  readonly prefixes: ReadonlyArray<string>
+}
+
+const inOrder = ({ keys, prefixes }: Rows) =>
+  [...keys.map((key) => ["key", key] as const), ...prefixes.map((prefix) => ["prefix", prefix] as const)]
+    .toSorted(([, a], [, b]) => compare(a, b))
+    .map(([kind, text]) => `${kind} ${text}`)
+
+/** All pages of a listing, in a row. */
+const listAll = Effect.fnUntraced(function* (
+  store: Store,
+  bucket: string,
+  prefix: string,
+  delimiter: string,
+  limit: number
+) {
+  const rows: Array<string> = []
+  for (let after: string | undefined = ""; after !== undefined;) {
+    const page: Effect.Success<ReturnType<Store["list"]>> = yield* store.list(bucket, {
+      prefix,
+      delimiter,
+      after,
+      limit
+    })
+    const keys = page.objects.map(({ key }) => key)
+    assert.isAtMost(keys.length + page.prefixes.length, limit)
+    if (page.next !== undefined) assert.strictEqual(keys.length + page.prefixes.length, limit)
+    rows.push(...inOrder({ keys, prefixes: page.prefixes }))
+    after = page.next
+  }
+  return rows
+})
+
+const uploadsAll = Effect.fnUntraced(function* (
+  store: Store,
+  bucket: string,
+  prefix: string,
+  delimiter: string,
+  limit: number
+) {
+  const rows: Array<string> = []
+  const ids: Array<string> = []
+  let marker: { keyMarker: string; uploadIdMarker: string } | undefined = { keyMarker: "", uploadIdMarker: "" }
+  while (marker !== undefined) {
+    const page: Effect.Success<ReturnType<Store["uploads"]>> = yield* store.uploads(bucket, {
+      prefix,
+      delimiter,
+      ...marker,
+      limit
+    })
+    rows.push(...inOrder({ keys: page.uploads.map(({ key }) => key), prefixes: page.prefixes }))
+    ids.push(...page.uploads.map(({ uploadId }) => uploadId))
+    assert.strictEqual(page.more, page.next !== undefined)
+    marker = page.next
+  }
+  assert.lengthOf(new Set(ids), ids.length)
+  return rows
+})
+
+const letters = fc.constantFrom("a", "b", "/", "-", "\0", "\u007f", "é", "ÿ", "\uffff", "😀", "\u{10ffff}")
+const word = (maxLength: number) => fc.array(letters, { maxLength }).map((all) => all.join(""))
+const cases = fc.record({
+  keys: fc.array(
+    word(6).filter((key) => key !== ""),
+    { maxLength: 25 }
+  ),
+  prefix: word(3),
+  delimiter: fc.oneof(fc.constantFrom("", "/", "/", "-"), word(2)),
+  limit: fc.integer({ min: 1, max: 8 })
+})
+
+describe("S3Store listings", { timeout: 30_000 }, () => {
+  it.live(
+    "say what a sorted list of all keys says",
+    () =>
+      Effect.gen(function* () {
+        const { store } = yield* newStore
+        let count = 0
+        const run = Effect.runPromiseWith(yield* Effect.context())
+        const check = Effect.fnUntraced(function* ({
+          keys,
+          prefix,
+          delimiter,
+          limit
+        }: typeof cases extends fc.Arbitrary<infer A> ? A : never) {
+          const bucket = `bucket${count++}`
+          yield* store.createBucket(bucket)
+          const add = (key: string) =>
+            Effect.scoped(
+              Effect.gen(function* () {
+                const blob = yield* store.write(one())
+                yield* store.put(bucket, key, blob, meta)
+                yield* store.createUpload(bucket, key, meta)
+              })
+            )
+          yield* Effect.forEach(keys, add, { concurrency: "unbounded", discard: true })
+          assert.deepStrictEqual(
+            yield* listAll(store, bucket, prefix, delimiter, limit),
+            model(keys, prefix, delimiter)
+          )
+          const uploads = yield* uploadsAll(store, bucket, prefix, delimiter, limit)
+          assert.deepStrictEqual([...new Set(uploads)], model(keys, prefix, delimiter))
+          const direct = keys.filter((key) => uploads.includes(`key ${key}`))
+          assert.lengthOf(
+            uploads.filter((row) => row.startsWith("key ")),
+            direct.length
+          )
+          for (const key of keys) {
+            const { objects } = yield* store.list(bucket, { prefix: "", delimiter: "", after: key, limit: 100 })
+            const later = [...new Set(keys)].filter((other) => compare(other, key) > 0).toSorted(compare)
+            assert.deepStrictEqual(
+              objects.map((object) => object.key),
+              later
+            )
+          }
+        })
+        yield* Effect.promise(() =>
+          fc.assert(
+            fc.asyncProperty(cases, (given) => run(check(given))),
+            { numRuns: 150 }
+          )
+        )
+      }),
+    30_000
+  )
+
+  it.live("begin after a key inside a common prefix, and end with nothing asked for", () =>
+    Effect.gen(function* () {
+      const { store } = yield* newStore
+      for (const key of ["a/1", "a/2", "b", "c/1"]) yield* put(store, key, bytesOf(key, 10))
+      const list = (after: string, limit = 10) => store.list("b", { prefix: "", delimiter: "/", after, limit })
+      assert.deepStrictEqual((yield* list("a/1")).prefixes, ["a/", "c/"])
+      assert.deepStrictEqual((yield* list("a/2")).prefixes, ["c/"])
+      assert.deepStrictEqual((yield* list("a/")).prefixes, ["c/"])
+      assert.deepStrictEqual(yield* list("", 0), { objects: [], prefixes: [], next: undefined })
+      assert.strictEqual((yield* list("", 3)).next, undefined)
+      assert.strictEqual((yield* list("", 2)).next, "b")
+      assert.deepStrictEqual((yield* list("", 10)).objects[0]?.user, meta.user)
+    })
+  )
+
+  it.live("take no longer for a large bucket", () =>
+    Effect.gen(function* () {
+      const directory = yield* temporaryDirectory
+      yield* Effect.scoped(Effect.flatMap(makeStore(directory, undefined), (store) => store.createBucket("b")))
+      const database = new DatabaseSync(join(directory, "index.db"))
+      database.exec(`
+        WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 99999)
+        INSERT INTO objects SELECT 1, CAST(printf('%03d/%05d', i / 1000, i) AS BLOB), 1, 'e', 0,
+          '{"contentType":"text/plain","headers":{},"user":{"a":"b"}}', '[["#0",1,"e"]]' FROM n`)
+      database.close()
+      const store = yield* makeStore(directory, undefined)
+      const fastest = Effect.fnUntraced(function* (prefix: string, delimiter: string, after: string) {
+        let best = Infinity
+        for (let n = 0; n < 5; n++) {
+          const begin = performance.now()
+          const page = yield* store.list("b", { prefix, delimiter, after, limit: 1000 })
+          best = Math.min(best, performance.now() - begin)
+          assert.strictEqual(page.objects.length + page.prefixes.length, delimiter === "" ? 1000 : 100)
+        }
+        assert.isBelow(best, 100)
+        return Math.round(best * 10) / 10
+      })
+      yield* fastest("", "", "")
+      yield* fastest("", "", "098/98999")
+      yield* fastest("050/", "", "")
+      yield* fastest("", "/", "")
+    })
+  )
+})
+
+async function* one() {
+  yield new Uint8Array([1])
+}

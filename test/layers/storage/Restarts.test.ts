@@ -1,0 +1,220 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { readdirSync } from "node:fs"
+import { mkdir, writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import { createInterface } from "node:readline"
+import { DatabaseSync } from "node:sqlite"
+import { fileURLToPath } from "node:url"
+import { makeStore } from "../../../src/layers/storage/endpoint/store/Store.ts"
+import {
+  bytesOf,
+  chunked,
+  filesIn,
+  meta,
+  newStore,
+  put,
+  putPart,
+  read,
+  temporaryDirectory,
+  untilFiles
+} from "../../support/storage/store.ts"
+
+const putter = fileURLToPath(new URL("../../support/storage/writer.ts", import.meta.url))
+
+/** Runs the putter until it has answered so often, then kills it; the last version answered of each key. */
+const killAfter = async (directory: string, first: number, answers: number) => {
+  const child = spawn(process.execPath, [putter, directory, String(first)], { stdio: ["ignore", "pipe", "pipe"] })
+  const ended = once(child, "exit")
+  let complaints = ""
+  child.stderr.on("data", (chunk) => (complaints += String(chunk)))
+  const last = new Map<string, number>()
+  let count = 0
+  for await (const line of createInterface(child.stdout)) {
+    const [, key = "", version = ""] = /^(.*) (\d+)$/.exec(line) ?? []
+    last.set(key, Number(version))
+    if (++count === answers) child.kill("SIGKILL")
+  }
+  await ended
+  assert.strictEqual(complaints, "")
+  return last
+}
+
+describe("S3Store restarts", { timeout: 30_000 }, () => {
+  it.live(
+    "finds every object whole after kill -9, each the last one answered or the one after",
+    () =>
+      Effect.gen(function* () {
+        const directory = yield* temporaryDirectory
+        const versions = new Map<string, number>()
+        let first = 1
+        for (const answers of [1, 7, 40, 260, 101]) {
+          const last = yield* Effect.promise(() => killAfter(directory, first, answers))
+          yield* Effect.scoped(
+            Effect.gen(function* () {
+              const store = yield* makeStore(directory, undefined)
+              const { objects } = yield* store.list("b", { prefix: "", delimiter: "", after: "", limit: 100 })
+              for (const { key } of objects) {
+                const { info, bytes } = yield* read(store, key)
+                const version = Number(info.user["version"])
+                const size = (key.startsWith("small") ? 200 : 20_000) + version
+                assert.isTrue(bytes.equals(bytesOf(`${key} ${version}`, size)), `${key} is not whole`)
+                const answered = last.get(key)
+                const possible = answered === undefined ? [versions.get(key), first] : [answered, answered + 1]
+                assert.include(possible, version, `${key} was answered at ${answered}`)
+                versions.set(key, version)
+              }
+              for (const key of last.keys()) assert.isTrue(objects.some((object) => object.key === key))
+              first = Math.max(...versions.values()) + 1
+              const open = yield* store.uploads("b", {
+                prefix: "",
+                delimiter: "",
+                keyMarker: "",
+                uploadIdMarker: "",
+                limit: 9
+              })
+              for (const { key, uploadId } of open.uploads) yield* store.abortUpload("b", key, uploadId)
+              yield* untilFiles(directory, objects.filter(({ key }) => !key.startsWith("small")).length)
+            })
+          )
+        }
+      }),
+    60_000
+  )
+
+  // There the runtime speaks through the same channel as our threads.
+  it.live("works under node --watch", () =>
+    Effect.gen(function* () {
+      const directory = yield* temporaryDirectory
+      const child = spawn(process.execPath, ["--watch", putter, directory], { stdio: ["ignore", "pipe", "inherit"] })
+      const ended = once(child, "exit")
+      const seen = new Set<string>()
+      yield* Effect.promise(async () => {
+        for await (const line of createInterface(child.stdout)) {
+          seen.add(line.replace(/ \d+$/, ""))
+          if (seen.size === 5) child.kill()
+        }
+        await ended
+      })
+      assert.lengthOf(seen, 5)
+    })
+  )
+
+  it.live("sweeps what earlier starts have left, and nothing else", () =>
+    Effect.gen(function* () {
+      const directory = yield* temporaryDirectory
+      const start = Effect.flatMap(makeStore(directory, undefined), (store) =>
+        Effect.as(Effect.ignore(store.createBucket("b")), store)
+      )
+      yield* Effect.scoped(Effect.flatMap(start, (store) => put(store, "k", bytesOf("x", 100_000))))
+      const orphan = `ab00000001${"0".repeat(24)}`
+      const young = `ab0000ffff${"1".repeat(24)}`
+      yield* Effect.promise(async () => {
+        await mkdir(join(directory, "blobs", "ab"), { recursive: true })
+        for (const path of [
+          `blobs/ab/${orphan}`,
+          `blobs/ab/${young}`,
+          "blobs/ab/notes.txt",
+          `tmp/${orphan}`,
+          `tmp/${young}`
+        ])
+          await writeFile(join(directory, path), "left")
+      })
+      const store = yield* start
+      yield* untilFiles(directory, 4)
+      assert.sameMembers(
+        (yield* filesIn(directory)).filter((name) => name === young || name === "notes.txt"),
+        [young, young, "notes.txt"]
+      )
+      assert.isTrue((yield* read(store, "k")).bytes.equals(bytesOf("x", 100_000)))
+    })
+  )
+
+  it.live("keeps all of it over an orderly end", () =>
+    Effect.gen(function* () {
+      const directory = yield* temporaryDirectory
+      const id = yield* Effect.scoped(
+        Effect.gen(function* () {
+          const store = yield* makeStore(directory, undefined)
+          yield* store.createBucket("b")
+          yield* put(store, "small", bytesOf("s", 100))
+          yield* put(store, "large", bytesOf("l", 100_000))
+          const id = yield* store.createUpload("b", "k", meta)
+          const blob = yield* store.write(chunked(bytesOf("p", 50)))
+          yield* store.putPart("b", "k", id, 1, blob, { algorithm: "CRC32", value: "AAAA", type: "FULL_OBJECT" })
+          return id
+        })
+      )
+      assert.deepStrictEqual(readdirSync(directory).toSorted(), ["blobs", "index.db", "tmp"])
+      const store = yield* makeStore(directory, undefined)
+      assert.isTrue((yield* read(store, "small")).bytes.equals(bytesOf("s", 100)))
+      assert.isTrue((yield* read(store, "large")).bytes.equals(bytesOf("l", 100_000)))
+      const { parts } = yield* store.parts("b", "k", id, 0, 10)
+      assert.deepInclude(parts[0], {
+        part: 1,
+        size: 50,
+        checksum: { algorithm: "CRC32", value: "AAAA", type: "FULL_OBJECT" }
+      })
+    })
+  )
+
+  it.live("forgets in the index all that is no longer in use", () =>
+    Effect.gen(function* () {
+      const directory = yield* temporaryDirectory
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const store = yield* makeStore(directory, undefined)
+          yield* store.createBucket("b")
+          for (const size of [100, 20_000, 200]) yield* put(store, "k", bytesOf("k", size))
+          yield* store.setMeta("b", "k", meta)
+          const [left, done] = [yield* store.createUpload("b", "k", meta), yield* store.createUpload("b", "k", meta)]
+          for (const id of [left, done]) {
+            yield* putPart(store, "k", id, 1, bytesOf("1", 30))
+            yield* putPart(store, "k", id, 1, bytesOf("1", 30_000))
+            yield* putPart(store, "k", id, 2, bytesOf("2", 40))
+          }
+          // Fails only after the bytes are in: they have to go with it.
+          assert.strictEqual(
+            (yield* Effect.exit(putPart(store, "k", left, Number.NaN, bytesOf("3", 50))))._tag,
+            "Failure"
+          )
+          const { parts } = yield* store.parts("b", "k", done, 1, 10)
+          yield* store.completeUpload("b", "k", done, [{ part: 2, etag: parts[0]?.etag ?? "" }])
+          yield* store.remove("b", ["k"])
+          yield* store.deleteBucket("b")
+        })
+      )
+      const database = new DatabaseSync(join(directory, "index.db"))
+      for (const table of ["buckets", "objects", "files", "small", "uploads", "parts", "completed"])
+        assert.deepStrictEqual(database.prepare(`SELECT * FROM ${table}`).all(), [], table)
+      database.close()
+      assert.deepStrictEqual(yield* filesIn(directory), [])
+    })
+  )
+
+  it.live("refuses a directory that is in use, and one of a newer release", () =>
+    Effect.gen(function* () {
+      const { directory } = yield* newStore
+      const second = yield* Effect.flip(Effect.scoped(makeStore(directory, undefined)))
+      assert.strictEqual(
+        second.message,
+        `The index of the stored objects ${directory}/index.db can't be opened: another process has it open`
+      )
+      const other = yield* temporaryDirectory
+      yield* Effect.scoped(makeStore(other, undefined))
+      const database = new DatabaseSync(join(other, "index.db"))
+      database.exec("PRAGMA user_version = 99")
+      database.close()
+      const newer = yield* Effect.flip(Effect.scoped(makeStore(other, undefined)))
+      assert.include(newer.message, "it was written by a newer release (format 99, this one knows 1)")
+      const file = yield* temporaryDirectory
+      yield* Effect.promise(() =>
+        writeFile(join(file, "index.db"), "not a database, whatever it is called".repeat(100))
+      )
+      const broken = yield* Effect.flip(Effect.scoped(makeStore(file, undefined)))
+      assert.include(broken.message, "file is not a database")
+    })
+  )
+})

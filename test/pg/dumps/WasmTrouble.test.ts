@@ -1,0 +1,170 @@
+import { assert, it } from "@effect/vitest"
+import { Effect, Fiber, Redacted } from "effect"
+import { mkdir, symlink, writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import { dumpWasm, type DumpWasmOptions } from "../../../src/layers/dumps/wasm/Wasm.ts"
+import { type Login } from "../../../src/layers/postgres/Login.ts"
+import {
+  directory,
+  dumpSession,
+  dumpSessions,
+  filesIn,
+  lockTable,
+  makeDatabase,
+  noDumpSessions,
+  on,
+  serverLogin,
+  wideTable
+} from "../../support/dumps/databases.ts"
+import { startNarrowServer } from "../../support/dumps/narrowServer.ts"
+
+const silently = () => Effect.void
+const local = (port = serverLogin().port): Login => ({ ...serverLogin(), host: "127.0.0.1", port })
+
+/** Why a dump failed; that it left nothing is part of it. */
+const failureOf = (login: Login, database: string, options: Partial<DumpWasmOptions> = {}) =>
+  Effect.gen(function* () {
+    const path = yield* directory
+    const dump = dumpWasm(login, { timeout: 60_000, ...options })
+    const { reason } = yield* Effect.flip(dump(database, join(path, "it.sql.zst"), silently))
+    assert.notInclude(reason, Redacted.value(login.password))
+    assert.deepStrictEqual(yield* filesIn(path), [])
+    return reason
+  })
+
+/** A database with one large table, and a way to it that lets no more than a part of that through at first. */
+const heldDatabase = Effect.fnUntraced(function* (name: string) {
+  const database = yield* makeDatabase(name, "", wideTable)
+  const narrow = yield* Effect.acquireDisposable(
+    Effect.promise(() => startNarrowServer(serverLogin().port, { holdAfter: 2_000_000 }))
+  )
+  return { database, narrow, login: local(narrow.port) }
+})
+
+it.live("says what PostgreSQL says of a sign-in", () =>
+  Effect.gen(function* () {
+    const wrong = yield* failureOf({ ...local(), password: Redacted.make("wr0ng") }, "postgres")
+    assert.strictEqual(wrong, `password authentication failed for user "${serverLogin().user}"`)
+    assert.strictEqual(yield* failureOf(local(), `no"such`), `database "no"such" does not exist`)
+    assert.match(yield* failureOf(local(1), "postgres"), /ECONNREFUSED/)
+  }).pipe(Effect.scoped)
+)
+
+it.live("says what may not be read", () =>
+  Effect.gen(function* () {
+    const user = `dump_nobody_${process.pid}`
+    const database = yield* makeDatabase("dump rights", "", "create table closed (n int)")
+    yield* Effect.acquireRelease(on("postgres", `create role ${user} login password 'n0body'`), () =>
+      on("postgres", `drop role ${user}`)
+    )
+    const reason = yield* failureOf({ ...local(), user, password: Redacted.make("n0body") }, database)
+    assert.match(reason, /permission denied for table closed/)
+    assert.notMatch(reason, /pg_dump:|Command was/)
+  }).pipe(Effect.scoped)
+)
+
+it.live("fails when its session is ended in the middle of a table", () =>
+  Effect.gen(function* () {
+    const { database, login, narrow } = yield* heldDatabase("dump killed")
+    const failing = yield* Effect.forkChild(failureOf(login, database))
+    yield* Effect.promise(() => narrow.held)
+    const pid = yield* dumpSession(database, /^COPY/)
+    yield* on("postgres", `select pg_terminate_backend(${pid})`)
+    narrow.open()
+    assert.match(yield* Fiber.join(failing), /"wide" failed[^]*terminat|"wide" failed[^]*closed/)
+  }).pipe(Effect.scoped)
+)
+
+it.live("fails when the connection breaks", () =>
+  Effect.gen(function* () {
+    const { database, login, narrow } = yield* heldDatabase("dump broken")
+    const failing = yield* Effect.forkChild(failureOf(login, database))
+    yield* Effect.promise(() => narrow.held)
+    yield* Effect.promise(() => narrow[Symbol.asyncDispose]())
+    assert.match(yield* Fiber.join(failing), /"wide" failed[^]*closed the connection/)
+  }).pipe(Effect.scoped)
+)
+
+it.live("waits for a locked table no longer than it should", () =>
+  Effect.gen(function* () {
+    const database = yield* makeDatabase("dump locked", "", "create table locked (n int)")
+    yield* lockTable(database, "locked")
+    const since = performance.now()
+    const reason = yield* failureOf(local(), database, { lockWait: 1_000 })
+    assert.match(reason, /timeout\nQuery was: LOCK TABLE public\.locked /)
+    assert.isBelow(performance.now() - since, 10_000)
+  }).pipe(Effect.scoped)
+)
+
+it.live("fails when the server has been silent for too long", () =>
+  Effect.gen(function* () {
+    const { database, login, narrow } = yield* heldDatabase("dump stopped")
+    const failing = yield* Effect.forkChild(failureOf(login, database, { stall: 2_000 }))
+    yield* Effect.promise(() => narrow.held)
+    const pid = yield* dumpSession(database, /^COPY/)
+    yield* Effect.acquireRelease(
+      Effect.sync(() => process.kill(pid, "SIGSTOP")),
+      () => Effect.sync(() => process.kill(pid, "SIGCONT"))
+    )
+    narrow.open()
+    assert.strictEqual(yield* Fiber.join(failing), "Nothing came from the server for 2 s")
+  }).pipe(Effect.scoped)
+)
+
+it.live("fails when it takes too long", () =>
+  Effect.gen(function* () {
+    const database = yield* makeDatabase("dump slow", "", "create table locked (n int)")
+    yield* lockTable(database, "locked")
+    assert.strictEqual(yield* failureOf(local(), database, { timeout: 1_500 }), "It took longer than 1.5 s")
+    yield* noDumpSessions(database)
+  }).pipe(Effect.scoped)
+)
+
+it.live("interrupted, it leaves nothing: no file, no session", () =>
+  Effect.gen(function* () {
+    const { database, login, narrow } = yield* heldDatabase("dump left")
+    const path = yield* directory
+    const started = dumpWasm(login, { timeout: 60_000 })(database, join(path, "it.sql.zst"), silently)
+    const dumping = yield* Effect.forkChild(started)
+    yield* Effect.promise(() => narrow.held)
+    assert.deepStrictEqual(yield* filesIn(path), ["it.sql.zst.partial"])
+    const since = performance.now()
+    yield* Fiber.interrupt(dumping)
+    assert.isBelow(performance.now() - since, 3_000)
+    assert.deepStrictEqual(yield* filesIn(path), [])
+    yield* noDumpSessions(database)
+    // Also one that says nothing and hears nothing.
+    yield* lockTable(database, "wide")
+    const waiting = yield* Effect.forkChild(
+      dumpWasm(local(), { timeout: 60_000 })(database, join(path, "it.sql.zst"), silently)
+    )
+    yield* dumpSession(database, /^LOCK TABLE/)
+    yield* Fiber.interrupt(waiting)
+    assert.deepStrictEqual(yield* filesIn(path), [])
+    yield* noDumpSessions(database)
+  }).pipe(Effect.scoped)
+)
+
+it.live.skipIf(process.platform !== "linux")("a full disk, and a directory that is not there", () =>
+  Effect.gen(function* () {
+    const database = yield* makeDatabase("dump full", "", wideTable)
+    const path = yield* directory
+    const file = join(path, "it.sql.zst")
+    // Whatever is written there finds the disk full.
+    yield* Effect.promise(() => symlink("/dev/full", `${file}.partial`))
+    const dump = dumpWasm(local(), { timeout: 60_000 })
+    const { reason } = yield* Effect.flip(dump(database, file, silently))
+    assert.match(reason, /ENOSPC: no space left on device/)
+    assert.deepStrictEqual(yield* filesIn(path), [])
+    assert.deepStrictEqual(yield* dumpSessions(database), [])
+    const nowhere = yield* Effect.flip(dump(database, join(path, "gone", "it.sql.zst"), silently))
+    assert.match(nowhere.reason, /ENOENT/)
+    // The file's name may be taken by what it can't replace.
+    yield* Effect.promise(async () => {
+      await mkdir(file)
+      await writeFile(join(file, "theirs"), "")
+    })
+    assert.match((yield* Effect.flip(dump(database, file, silently))).reason, /can't be renamed/)
+    assert.deepStrictEqual(yield* filesIn(path), ["it.sql.zst"])
+  }).pipe(Effect.scoped)
+)

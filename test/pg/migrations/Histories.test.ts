@@ -1,0 +1,295 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, type Scope } from "effect"
+import { Migrations } from "../../../src/services/migrations/Migrations.ts"
+import { type Database, layerDatabase, Outside } from "../../support/database.ts"
+import { filesDirectory, layerMigrations, writeFiles } from "../../support/migrations/directory.ts"
+import { drizzle, drizzle1, type MigrationRecord, prisma, prismaUnfinished } from "../../support/migrations/records.ts"
+
+type Tool = "auto" | "drizzle" | "prisma" | "own"
+let databases = 0
+
+/** A database of the test's own. */
+const fresh = <A, E>(effect: Effect.Effect<A, E, Database | Scope.Scope>) =>
+  Effect.suspend(() => Effect.scoped(Effect.provide(effect, layerDatabase({ name: `histories_${++databases}` }))))
+
+const on = <A, E>(
+  directory: string,
+  use: (migrations: Migrations["Service"]) => Effect.Effect<A, E>,
+  tool: Tool = "auto"
+) => Effect.flatMap(Migrations, use).pipe(Effect.provide(layerMigrations(directory, { tool })))
+const status = (directory: string, tool?: Tool) => on(directory, (migrations) => migrations.status, tool)
+const run = (directory: string, tool?: Tool) => on(directory, (migrations) => migrations.run, tool)
+const refused = (directory: string, tool?: Tool) => Effect.flip(run(directory, tool))
+
+const ask = (text: string) => Effect.flatMap(Outside, ({ sql }) => sql(text))
+const columnsOf = (table: string) =>
+  Effect.map(
+    ask(`select string_agg(attname || ' ' || format_type(atttypid, atttypmod)
+           || case when attnotnull then ' not null' else '' end
+           || coalesce(' default ' || pg_get_expr(adbin, adrelid), ''), ', ' order by attnum) as columns
+         from pg_attribute left join pg_attrdef on adrelid = attrelid and adnum = attnum
+         where attnum > 0 and attrelid = '${table}'::regclass`),
+    ([row]) => row?.["columns"]
+  )
+
+/** What the tool left after so many of its migrations. */
+const history = (record: MigrationRecord, ...done: ReadonlyArray<number>) =>
+  Effect.gen(function* () {
+    for (const text of record.table) yield* ask(text)
+    for (const n of done) {
+      const file = Object.entries(record.files).filter(([path]) => path.endsWith(".sql"))[n]?.[1] ?? ""
+      yield* ask(file)
+      yield* ask(record.rows[n] ?? "")
+    }
+  })
+
+const states = ({
+  migrations
+}: {
+  readonly migrations: ReadonlyArray<{ readonly name: string; readonly status: string }>
+}) => Object.fromEntries(migrations.map(({ name, status }) => [name, status]))
+
+const table = "drizzle.__drizzle_migrations"
+
+describe("Drizzle's", () => {
+  it.live("history is found, each state in it, and nothing written by looking", () =>
+    fresh(
+      Effect.gen(function* () {
+        yield* history(drizzle, 0, 1)
+        const directory = yield* filesDirectory(drizzle.files)
+        const before = yield* status(directory)
+        assert.deepInclude(before, { tool: "drizzle", table, directory })
+        assert.deepStrictEqual(states(before), {
+          "0000_init": "applied",
+          "0001_born": "applied",
+          "0002_seed": "pending"
+        })
+        assert.deepStrictEqual(before.migrations[1], {
+          name: "0001_born",
+          status: "applied",
+          applied_at: null,
+          checksum: "068071399c945bfb713d5998f87b33e00d0abf76d389bcb966786516a35a72de",
+          applied_checksum: "068071399c945bfb713d5998f87b33e00d0abf76d389bcb966786516a35a72de",
+          problem: null
+        })
+        assert.strictEqual((yield* ask(`select from ${table}`)).length, 2)
+
+        yield* Effect.promise(() => writeFiles(directory, { "0001_born.sql": "select 1", "stray.sql": "select 1" }))
+        yield* ask(`insert into ${table} (hash, created_at) values ('gone', 5)`)
+        const after = yield* status(directory)
+        assert.deepStrictEqual(states(after), {
+          "0000_init": "applied",
+          "0001_born": "modified",
+          "0002_seed": "pending",
+          "5": "orphaned"
+        })
+        assert.deepStrictEqual(after.summary, { applied: 1, pending: 1, modified: 1, orphaned: 1, total: 4 })
+        assert.include(after.notes.join(), "stray.sql")
+        const error = yield* refused(directory)
+        assert.deepInclude(error, { _tag: "Conflict", code: "MIGRATION_MODIFIED", details: ["0001_born"] })
+      })
+    )
+  )
+
+  it.live("older file that came late is run: the newest row is no high-water mark", () =>
+    fresh(
+      Effect.gen(function* () {
+        yield* history(drizzle, 0, 2)
+        const directory = yield* filesDirectory(drizzle.files)
+        assert.deepStrictEqual(states(yield* status(directory))["0001_born"], "pending")
+        assert.deepStrictEqual((yield* run(directory)).ran, ["0001_born"])
+        assert.include(yield* columnsOf("authors"), "born integer")
+        const rows = yield* ask(`select hash, created_at::text from ${table} order by id`)
+        // The row that drizzle-orm itself writes for this file.
+        assert.deepStrictEqual(rows[2], {
+          hash: "068071399c945bfb713d5998f87b33e00d0abf76d389bcb966786516a35a72de",
+          created_at: "1795281341650"
+        })
+        assert.deepStrictEqual((yield* run(directory)).ran, [])
+        assert.strictEqual((yield* ask(`select from ${table}`)).length, 3)
+      })
+    )
+  )
+
+  it.live("table is made as Drizzle makes it where there is none", () =>
+    fresh(
+      Effect.gen(function* () {
+        const directory = yield* filesDirectory(drizzle.files)
+        assert.deepInclude(yield* status(directory), { tool: "drizzle", table })
+        assert.deepStrictEqual(yield* ask("select from pg_namespace where nspname = 'drizzle'"), [])
+        const { ran } = yield* run(directory)
+        assert.deepStrictEqual(ran, ["0000_init", "0001_born", "0002_seed"])
+        assert.strictEqual(yield* columnsOf(table), drizzle.columns)
+        const ours = yield* ask(`select hash, created_at from ${table} order by id`)
+        yield* ask(`truncate ${table}`)
+        for (const row of drizzle.rows) yield* ask(row)
+        assert.deepStrictEqual(ours, yield* ask(`select hash, created_at from ${table} order by id`))
+        assert.deepStrictEqual((yield* run(directory)).ran, [])
+      })
+    )
+  )
+
+  it.live("history of 1.0, with names", () =>
+    fresh(
+      Effect.gen(function* () {
+        yield* history(drizzle1, 0)
+        const directory = yield* filesDirectory(drizzle1.files)
+        const before = yield* status(directory)
+        assert.deepInclude(before, { tool: "drizzle", table })
+        assert.deepInclude(before.migrations[0], { status: "applied", applied_at: "2026-11-21T17:16:22.158Z" })
+        assert.deepStrictEqual((yield* run(directory)).ran, ["20261121171553_born", "20261121171557_seed"])
+        const rows = yield* ask(`select hash, created_at, name from ${table} order by id`)
+        yield* ask(`truncate ${table}`)
+        for (const row of drizzle1.rows) yield* ask(row)
+        assert.deepStrictEqual(rows, yield* ask(`select hash, created_at, name from ${table} order by id`))
+        assert.deepStrictEqual(states(yield* status(directory)), {
+          "20261121171549_init": "applied",
+          "20261121171553_born": "applied",
+          "20261121171557_seed": "applied"
+        })
+      })
+    )
+  )
+
+  it.live("table of 1.0 is made as 1.0 makes it", () =>
+    fresh(
+      Effect.gen(function* () {
+        const directory = yield* filesDirectory(drizzle1.files)
+        assert.strictEqual((yield* run(directory)).ran.length, 3)
+        assert.strictEqual(yield* columnsOf(table), drizzle1.columns)
+      })
+    )
+  )
+
+  it.live("table may have another name and schema", () =>
+    fresh(
+      Effect.gen(function* () {
+        yield* ask(`create table public."My Migrations" (id serial primary key, hash text not null, created_at bigint)`)
+        const directory = yield* filesDirectory(drizzle.files)
+        assert.deepInclude(yield* status(directory), { tool: "drizzle", table: "public.My Migrations" })
+        yield* run(directory)
+        assert.strictEqual((yield* ask(`select from public."My Migrations"`)).length, 3)
+      })
+    )
+  )
+})
+
+describe("Prisma's", () => {
+  it.live("history is found; a CR LF file is the same as its LF original", () =>
+    fresh(
+      Effect.gen(function* () {
+        yield* history(prisma, 0, 1)
+        const directory = yield* filesDirectory(prisma.files)
+        const before = yield* status(directory)
+        assert.deepInclude(before, { tool: "prisma", table: "public._prisma_migrations" })
+        assert.deepStrictEqual(states(before), { "20261121171702_init": "applied", "20261122000000_born": "applied" })
+        assert.strictEqual(before.migrations[0]?.applied_at, "2026-11-21T17:17:02.701Z")
+        const path = "20261122000000_born/migration.sql"
+        const text = prisma.files[path] ?? ""
+        yield* Effect.promise(() => writeFiles(directory, { [path]: text.replaceAll("\r\n", "\n") }))
+        assert.strictEqual((yield* status(directory)).summary.applied, 2)
+        yield* Effect.promise(() => writeFiles(directory, { [path]: `${text} ` }))
+        assert.deepStrictEqual(states(yield* status(directory))["20261122000000_born"], "modified")
+      })
+    )
+  )
+
+  it.live("rows are written as Prisma writes them", () =>
+    fresh(
+      Effect.gen(function* () {
+        yield* history(prisma, 0)
+        const directory = yield* filesDirectory(prisma.files)
+        assert.deepStrictEqual((yield* run(directory)).ran, ["20261122000000_born"])
+        const shape = `select length(id) as id, checksum, migration_name, logs, rolled_back_at, applied_steps_count,
+          finished_at >= started_at as in_order from _prisma_migrations order by migration_name`
+        const ours = yield* ask(shape)
+        yield* ask("truncate _prisma_migrations")
+        for (const row of prisma.rows) yield* ask(row)
+        assert.deepStrictEqual(ours, yield* ask(shape))
+      })
+    )
+  )
+
+  it.live("table is made as Prisma makes it where there is none, and closed to clients", () =>
+    fresh(
+      Effect.gen(function* () {
+        const directory = yield* filesDirectory(prisma.files)
+        assert.deepStrictEqual((yield* run(directory)).ran, ["20261121171702_init", "20261122000000_born"])
+        assert.strictEqual(yield* columnsOf("_prisma_migrations"), prisma.columns)
+        const open = yield* ask("select has_table_privilege('anon', '_prisma_migrations', 'select') as it")
+        assert.deepStrictEqual(open, [{ it: false }])
+        assert.strictEqual((yield* status(directory)).summary.applied, 2)
+      })
+    )
+  )
+
+  it.live("unfinished migration stops a run until it is resolved", () =>
+    fresh(
+      Effect.gen(function* () {
+        yield* history(prisma, 0)
+        yield* ask(prismaUnfinished("20261122000000_born"))
+        const directory = yield* filesDirectory(prisma.files)
+        const [, born] = (yield* status(directory)).migrations
+        assert.strictEqual(born?.status, "pending")
+        assert.match(born?.problem ?? "", /did not finish/)
+        assert.deepInclude(yield* refused(directory), { _tag: "Conflict", code: "MIGRATION_UNFINISHED" })
+        // prisma migrate resolve --rolled-back
+        yield* ask("update _prisma_migrations set rolled_back_at = now() where finished_at is null")
+        assert.deepStrictEqual((yield* run(directory)).ran, ["20261122000000_born"])
+      })
+    )
+  )
+})
+
+describe("others", () => {
+  it.live.each([
+    ["knex", "create table knex_migrations (id serial, name text, batch int, migration_time timestamptz)"],
+    ["flyway", "create table flyway_schema_history (installed_rank int, version text, script text)"],
+    ["golang-migrate", "create table schema_migrations (version bigint, dirty bool)"],
+    ["rails", "create table schema_migrations (version text); create table ar_internal_metadata (key text, value text)"]
+  ] as const)("%s is named and left alone", ([tool, made]) =>
+    fresh(
+      Effect.gen(function* () {
+        yield* ask(made)
+        const directory = yield* filesDirectory({ "1.sql": "create table a ()" })
+        const seen = yield* status(directory)
+        assert.deepInclude(seen, { tool, migrations: [] })
+        assert.include(seen.notes.join(), "MIGRATIONS_TOOL=own")
+        assert.deepInclude(yield* refused(directory), { _tag: "Conflict", code: "MIGRATION_TOOL_UNSUPPORTED" })
+        const own = yield* run(directory, "own")
+        assert.deepInclude(own, { tool: null, table: "svc.applied_migrations", ran: ["1"] })
+        // From now on the history is ours, whatever else there is.
+        assert.deepInclude(yield* status(directory), { tool: null })
+      })
+    )
+  )
+
+  it.live("two tools: the files decide, else the setting", () =>
+    fresh(
+      Effect.gen(function* () {
+        yield* history(drizzle, 0)
+        yield* history(prisma, 0)
+        const ours = yield* filesDirectory({ "1.sql": "create table a ()" })
+        assert.deepInclude(yield* Effect.flip(status(ours)), { _tag: "Conflict", code: "MIGRATION_TOOL_UNCLEAR" })
+        assert.deepInclude(yield* refused(ours), { code: "MIGRATION_TOOL_UNCLEAR" })
+        assert.deepInclude(yield* status(ours, "own"), { tool: null })
+        for (const record of [drizzle, prisma]) {
+          const seen = yield* status(yield* filesDirectory(record.files))
+          assert.strictEqual(seen.tool, record === drizzle ? "drizzle" : "prisma")
+          assert.strictEqual(seen.summary.applied, 1)
+        }
+      })
+    )
+  )
+
+  it.live("one tool's table and another's files are unclear", () =>
+    fresh(
+      Effect.gen(function* () {
+        yield* history(prisma, 0)
+        const directory = yield* filesDirectory(drizzle.files)
+        assert.deepInclude(yield* Effect.flip(status(directory)), { code: "MIGRATION_TOOL_UNCLEAR" })
+        assert.strictEqual((yield* run(directory, "drizzle")).ran.length, 3)
+      })
+    )
+  )
+})

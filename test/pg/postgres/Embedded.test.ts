@@ -1,0 +1,241 @@
+import { assert, describe, it } from "@effect/vitest"
+import { ConfigProvider, Context, Effect, Fiber, Layer } from "effect"
+import { spawn } from "node:child_process"
+import { chmod, chown, readdir, readlink, rm, stat, writeFile } from "node:fs/promises"
+import { createServer } from "node:net"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { Client } from "pg"
+import { DataDir, isAlive } from "../../../src/layers/process/DataDir.ts"
+import { layerAttachOrStart, layerEmbedded } from "../../../src/layers/postgres/embedded/Embedded.ts"
+import { type Login } from "../../../src/layers/postgres/Login.ts"
+import { PostgresAddress } from "../../../src/layers/postgres/Address.ts"
+import { readPidFile } from "../../../src/layers/postgres/embedded/Process.ts"
+import { databaseUrl, makeDataDir, removeDataDir } from "../../support/postgres/server.ts"
+
+const isRoot = process.geteuid?.() === 0
+const root = fileURLToPath(new URL("../../..", import.meta.url))
+const dataDir = Effect.acquireRelease(Effect.promise(makeDataDir), (path) => Effect.promise(() => removeDataDir(path)))
+
+/** Starts or attaches; ends with the scope. */
+const open = (path: string, layer: typeof layerEmbedded = layerEmbedded) =>
+  Effect.map(Layer.build(Layer.provide(layer, DataDir.at(path))), (context) => Context.get(context, PostgresAddress))
+
+const query = (address: Login, sql: string) =>
+  Effect.tryPromise(async () => {
+    const client = new Client(databaseUrl(address))
+    client.on("error", () => undefined)
+    await client.connect()
+    return (await client.query({ text: sql, rowMode: "array" }).finally(() => client.end())).rows
+  })
+
+const environment = (variables: Record<string, string>) => ConfigProvider.layer(ConfigProvider.fromEnvRecord(variables))
+
+/** Asks until it is so; the test's time limit ends it. */
+const until = <A, E>(look: Effect.Effect<A | undefined, E>) =>
+  Effect.gen(function* () {
+    for (;;) {
+      const found = yield* Effect.orElseSucceed(look, () => undefined)
+      if (found !== undefined) return found
+      yield* Effect.sleep("10 millis")
+    }
+  })
+
+const serverPid = (path: string) => Effect.map(readPidFile(join(path, "postgres")), (file) => file?.pid ?? 0)
+
+/** A real second process that starts (or attaches), says one line, and then runs until it is killed. */
+const other = (path: string, layer: "layerEmbedded" | "layerAttachOrStart" = "layerEmbedded") =>
+  Effect.gen(function* () {
+    const program = `
+      import { Effect, Layer, ManagedRuntime } from "effect"
+      import { DataDir } from "./src/layers/process/DataDir.ts"
+      import { ${layer} } from "./src/layers/postgres/embedded/Embedded.ts"
+      import { PostgresAddress } from "./src/layers/postgres/Address.ts"
+      const runtime = ManagedRuntime.make(Layer.provide(${layer}, DataDir.at(${JSON.stringify(path)})))
+      await runtime.runPromise(Effect.service(PostgresAddress)).then(
+        ({ port }) => console.log("ready " + port),
+        (error) => console.log(error.message)
+      )
+      setInterval(() => undefined, 1000)`
+    const child = yield* Effect.acquireRelease(
+      Effect.sync(() =>
+        spawn(process.execPath, ["--input-type=module", "-e", program], {
+          cwd: root,
+          stdio: ["ignore", "pipe", "inherit"]
+        })
+      ),
+      (child) => Effect.sync(() => child.kill("SIGKILL"))
+    )
+    const ended = new Promise<true>((resolve) => child.once("exit", () => resolve(true)))
+    let said = ""
+    child.stdout.on("data", (chunk) => (said += chunk))
+    return {
+      pid: child.pid ?? 0,
+      line: until(Effect.sync(() => (said.includes("\n") ? said.trim() : undefined))),
+      kill: Effect.promise(() => {
+        child.kill("SIGKILL")
+        return ended
+      })
+    }
+  })
+
+describe("the embedded PostgreSQL", () => {
+  it.live("is made at the first start and used again at the next", () =>
+    Effect.gen(function* () {
+      const path = yield* dataDir
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const address = yield* open(path)
+          yield* query(address, "create table kept as select 'still here' as it")
+          const facts = yield* query(
+            address,
+            `select upper('äžß'), lower('ÄŽ'), current_setting('server_encoding'), current_setting('max_connections'),
+               current_setting('cluster_name'), current_setting('listen_addresses'), current_setting('TimeZone')`
+          )
+          assert.deepStrictEqual(facts, [["ÄŽß", "äž", "UTF8", "200", "svc", "127.0.0.1", "UTC"]])
+        })
+      )
+      assert.isUndefined(yield* readPidFile(join(path, "postgres")), "ended with its scope")
+      const rows = yield* Effect.scoped(Effect.flatMap(open(path), (address) => query(address, "table kept")))
+      assert.deepStrictEqual(rows, [["still here"]])
+      assert.strictEqual((yield* Effect.promise(() => stat(join(path, "secrets.json")))).mode & 0o777, 0o600)
+    })
+  )
+
+  it.live("gives the data directory to one process only", () =>
+    Effect.gen(function* () {
+      const path = yield* dataDir
+      const both = [yield* other(path), yield* other(path)]
+      const lines = yield* Effect.forEach(both, (one) => one.line)
+      const winner = both[lines[0]?.startsWith("ready") ? 0 : 1]
+      const refusal = `The data directory ${path} is in use by process ${winner?.pid}: stop that, or give this one another SVC_DATA_DIR`
+      assert.deepStrictEqual(
+        lines.filter((line) => !line.startsWith("ready")),
+        [refusal]
+      )
+      assert.strictEqual((yield* Effect.flip(open(path))).message, refusal)
+      // A tool comes in beside the one that has it.
+      const address = yield* open(path, layerAttachOrStart)
+      assert.include(lines, `ready ${address.port}`)
+      assert.deepStrictEqual(yield* query(address, "select 1"), [[1]])
+    })
+  )
+
+  it.live("goes on after its process was killed, with the server left running", () =>
+    Effect.gen(function* () {
+      const path = yield* dataDir
+      const killed = yield* other(path)
+      yield* killed.line
+      const address = yield* open(path, layerAttachOrStart)
+      yield* query(address, "create table kept as select 1 as it")
+      const orphan = yield* serverPid(path)
+      yield* killed.kill
+      assert.isTrue(isAlive(orphan))
+      const again = yield* open(path)
+      assert.isFalse(isAlive(orphan))
+      assert.deepStrictEqual(yield* query(again, "table kept"), [[1]])
+    })
+  )
+
+  it.live("starts a tool's own server when no process runs one, over a stale postmaster.pid", () =>
+    Effect.gen(function* () {
+      const path = yield* dataDir
+      yield* Effect.scoped(open(path))
+      // As after a power cut, with the pid given to some other program since.
+      const stale = `${process.pid}\n${join(path, "postgres")}\n1\n5432\n\n127.0.0.1\n\nready\n`
+      yield* Effect.promise(() => writeFile(join(path, "postgres", "postmaster.pid"), stale))
+      const address = yield* open(path, layerAttachOrStart)
+      assert.deepStrictEqual(yield* query(address, "select 1"), [[1]])
+    })
+  )
+
+  it.live("starts a killed server again on the same port", () =>
+    Effect.gen(function* () {
+      const path = yield* dataDir
+      const address = yield* open(path)
+      yield* query(address, "create table kept as select 1 as it")
+      // A backend that is busy when the server dies, and would notice only at its end.
+      const busy = yield* Effect.forkChild(Effect.exit(query(address, "select count(*) from generate_series(1, 1e10)")))
+      const isBusy = "select 1 from pg_stat_activity where query like '%1e10%' and pid <> pg_backend_pid()"
+      yield* until(Effect.map(query(address, isBusy), (rows) => rows.at(0)))
+      process.kill(yield* serverPid(path), "SIGKILL")
+      const rows = yield* until(query(address, "table kept"))
+      assert.deepStrictEqual(rows, [[1]])
+      yield* Fiber.join(busy)
+    })
+  )
+
+  it.live("starts over when initdb was interrupted", () =>
+    Effect.gen(function* () {
+      const path = yield* dataDir
+      const killed = yield* other(path)
+      yield* until(
+        Effect.tryPromise(async () => {
+          const name = (await readdir(path)).find((name) => name.startsWith("postgres.new-"))
+          return name === undefined ? undefined : await stat(join(path, name, "data", "PG_VERSION"))
+        })
+      )
+      yield* killed.kill
+      assert.isFalse((yield* Effect.promise(() => readdir(path))).includes("postgres"))
+      const address = yield* open(path)
+      assert.deepStrictEqual(yield* query(address, "select 1"), [[1]])
+    })
+  )
+
+  it.live("renews the password when the secrets were lost", () =>
+    Effect.gen(function* () {
+      const path = yield* dataDir
+      yield* Effect.scoped(open(path))
+      yield* Effect.promise(() => rm(join(path, "secrets.json")))
+      assert.deepStrictEqual(yield* query(yield* open(path), "select 1"), [[1]])
+    })
+  )
+
+  it.live("refuses another major version's data, and a port that is taken", () =>
+    Effect.gen(function* () {
+      const path = yield* dataDir
+      yield* Effect.scoped(open(path))
+      const taken = yield* Effect.acquireRelease(
+        Effect.promise(
+          () =>
+            new Promise<ReturnType<typeof createServer>>((resolve) => {
+              const server = createServer().listen(0, "127.0.0.1", () => resolve(server))
+            })
+        ),
+        (server) => Effect.sync(() => server.close())
+      )
+      const address = taken.address()
+      const port = typeof address === "object" ? address?.port : 0
+      const busy = yield* Effect.flip(Effect.provide(open(path), environment({ SVC_PG_PORT: String(port) })))
+      assert.strictEqual(busy.message, `PostgreSQL can't listen on 127.0.0.1:${port} (SVC_PG_PORT): the port is in use`)
+      yield* Effect.promise(() => writeFile(join(path, "postgres", "PG_VERSION"), "17\n"))
+      const error = yield* Effect.flip(open(path))
+      assert.match(
+        error.message,
+        /postgres was made by PostgreSQL 17 and this is PostgreSQL 18: .* or set DATABASE_URL$/
+      )
+    })
+  )
+
+  it.live.runIf(isRoot)("as root, keeps data elsewhere when PostgreSQL's user can't enter the directory", () =>
+    Effect.gen(function* () {
+      const path = yield* dataDir
+      yield* Effect.promise(() => chmod(path, 0o700))
+      const address = yield* Effect.scoped(open(path))
+      assert.strictEqual(address.user, "postgres")
+      assert.match(yield* Effect.promise(() => readlink(join(path, "postgres"))), /^\/var\/lib\/svc\//)
+      assert.deepStrictEqual(yield* query(yield* open(path), "select 1"), [[1]])
+    })
+  )
+
+  it.live.runIf(isRoot)("as root, runs as the user whose directory it is", () =>
+    Effect.gen(function* () {
+      const path = yield* dataDir
+      yield* Effect.promise(() => chown(path, 65_534, 65_534))
+      yield* Effect.scoped(open(path))
+      for (const name of ["postgres", "secrets.json", "lock"]) {
+        assert.strictEqual((yield* Effect.promise(() => stat(join(path, name)))).uid, 65_534, name)
+      }
+    })
+  )
+})

@@ -1,0 +1,208 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect, Fiber, Layer, Stream } from "effect"
+import { connect, createServer, type Server, type Socket } from "node:net"
+import { layerListener } from "../../../src/layers/postgres/Listener.ts"
+import { PostgresAddress } from "../../../src/layers/postgres/Address.ts"
+import { type Ear, type Heard, Listener } from "../../../src/services/ports/Listener.ts"
+import { layerDatabase, live, Outside } from "../../support/database.ts"
+import { until } from "../../support/service.ts"
+
+/** A way to PostgreSQL that can be cut, or that can stop passing anything on. */
+interface Wire {
+  readonly server: Server
+  readonly sockets: Set<Socket>
+  frozen: boolean
+}
+
+const makeWire = async (port: number, host: string): Promise<Wire> => {
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    const through = connect(port, host)
+    for (const [from, to] of [
+      [socket, through],
+      [through, socket]
+    ] as const) {
+      sockets.add(from)
+      from.on("error", () => undefined).on("data", (bytes) => !wire.frozen && to.write(bytes))
+      from.on("close", () => (sockets.delete(from), to.destroy()))
+    }
+  })
+  const wire: Wire = { server, sockets, frozen: false }
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening))
+  return wire
+}
+
+/** A listener behind such a wire. */
+const behindWire = Effect.gen(function* () {
+  const { login } = yield* Outside
+  const wire = yield* Effect.acquireRelease(
+    Effect.promise(() => makeWire(login.port, login.host)),
+    ({ server, sockets }) =>
+      Effect.sync(() => {
+        for (const socket of sockets) socket.destroy()
+        server.close()
+      })
+  )
+  const { port } = wire.server.address() as { port: number }
+  const address = Layer.succeed(PostgresAddress, { ...login, port })
+  const context = yield* Layer.build(Layer.fresh(layerListener).pipe(Layer.provide(address)))
+  return { wire, listener: yield* Effect.provide(Listener, context) }
+})
+
+const suite = layer(layerDatabase({ name: "listener" }), live)
+
+/** Collects what an ear hears, as `channel:payload`, `Connected` or `Lost`. */
+const collecting = (ear: Ear) =>
+  Effect.gen(function* () {
+    const got: Array<string> = []
+    const name = (heard: Heard) => (heard._tag === "Notification" ? `${heard.channel}:${heard.payload}` : heard._tag)
+    yield* Effect.forkScoped(Stream.runForEach(ear.heard, (heard) => Effect.sync(() => void got.push(name(heard)))))
+    return {
+      got,
+      /** Waits for one that was not taken yet, and takes everything up to it. */
+      upTo: (last: string) =>
+        Effect.promise(async () => {
+          const at = await until(
+            async () => got.indexOf(last),
+            (at) => at >= 0,
+            8_000
+          )
+          assert.isAtLeast(at, 0, `${last} was not heard, but: ${got.join(" ")}`)
+          return got.splice(0, at + 1)
+        })
+    }
+  })
+
+const notify = (channel: string, payload: string) =>
+  Effect.flatMap(Outside, ({ sql }) => sql("select pg_notify($1, $2)", [channel, payload]))
+/** Ends the connections of all listeners of this database. */
+const terminate = Effect.flatMap(Outside, ({ sql }) =>
+  sql(`select pg_terminate_backend(pid) from pg_stat_activity
+    where application_name = 'svc listener' and datname = current_database()`)
+)
+
+suite("a listener", (it) => {
+  it.effect("says Connected first, then all channels' notifications in the order they were sent", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Outside
+      const ear = yield* (yield* Listener).listen("one", "two", 'Odd "name"')
+      const { upTo } = yield* collecting(ear)
+      const sent: Array<string> = []
+      for (let n = 0; n < 50; n++) {
+        const channel = ["one", "two", 'Odd "name"'][(n * 7) % 3] ?? ""
+        yield* notify(channel, String(n))
+        sent.push(`${channel}:${n}`)
+      }
+      yield* sql("begin; select pg_notify('two', 'a'), pg_notify('one', 'b'); notify two, 'c'; commit")
+      assert.deepStrictEqual(yield* upTo("two:c"), ["Connected", ...sent, "two:a", "one:b", "two:c"])
+    })
+  )
+
+  it.effect("joins and leaves at run time; nobody hears what they did not ask for, or loses what others left", () =>
+    Effect.gen(function* () {
+      const listener = yield* Listener
+      const [a, b] = yield* Effect.all([listener.listen(), listener.listen("shared")])
+      const [as, bs] = yield* Effect.all([collecting(a), collecting(b)])
+      yield* a.join("shared")
+      yield* a.join("mine")
+      yield* a.join("mine")
+      yield* notify("mine", "1")
+      yield* notify("shared", "2")
+      assert.deepStrictEqual(yield* as.upTo("shared:2"), ["Connected", "mine:1", "shared:2"])
+      assert.deepStrictEqual(yield* bs.upTo("shared:2"), ["Connected", "shared:2"])
+      yield* a.leave("shared")
+      yield* a.leave("never joined")
+      yield* notify("shared", "3")
+      yield* notify("mine", "4")
+      assert.deepStrictEqual(yield* as.upTo("mine:4"), ["mine:4"])
+      assert.deepStrictEqual(yield* bs.upTo("shared:3"), ["shared:3"])
+      yield* Effect.scoped(Effect.andThen(listener.listen("shared", "passing"), Effect.void))
+      yield* notify("shared", "5")
+      assert.deepStrictEqual(yield* bs.upTo("shared:5"), ["shared:5"])
+    })
+  )
+
+  it.effect(
+    "says Lost and Connected around an interruption, has joined everything by then, and comes back as quickly every time",
+    () =>
+      Effect.gen(function* () {
+        const listener = yield* Listener
+        const ear = yield* listener.listen("before")
+        const { upTo } = yield* collecting(ear)
+        yield* ear.join("later")
+        yield* upTo("Connected")
+        for (let n = 0; n < 6; n++) {
+          const { since } = yield* listener.status
+          const from = Date.now()
+          yield* terminate
+          assert.deepStrictEqual(yield* upTo("Connected"), ["Lost", "Connected"])
+          assert.isBelow(Date.now() - from, 2_000, `interruption ${n}`)
+          yield* notify("later", `l${n}`)
+          yield* notify("before", `b${n}`)
+          assert.deepStrictEqual(yield* upTo(`before:b${n}`), [`later:l${n}`, `before:b${n}`])
+          const status = yield* listener.status
+          assert.isTrue(status.connected)
+          assert.isAbove(status.since.epochMilliseconds, since.epochMilliseconds)
+        }
+      })
+  )
+
+  it.effect("joins what was asked for while it was away", () =>
+    Effect.gen(function* () {
+      const { listener, wire } = yield* behindWire
+      const ear = yield* listener.listen("first")
+      const { upTo } = yield* collecting(ear)
+      yield* upTo("Connected")
+      const { port } = wire.server.address() as { port: number }
+      wire.server.close()
+      for (const socket of wire.sockets) socket.destroy()
+      yield* upTo("Lost")
+      assert.isFalse((yield* listener.status).connected)
+      yield* ear.join("second")
+      yield* ear.leave("first")
+      const late = yield* collecting(yield* listener.listen("third"))
+      wire.server.listen(port, "127.0.0.1")
+      yield* upTo("Connected")
+      yield* notify("first", "1")
+      yield* notify("second", "2")
+      yield* notify("third", "3")
+      assert.deepStrictEqual(yield* upTo("second:2"), ["second:2"])
+      assert.deepStrictEqual(yield* late.upTo("third:3"), ["Connected", "third:3"])
+    })
+  )
+
+  it.effect("notices a connection that has gone silent, also while it is joining a channel", () =>
+    Effect.gen(function* () {
+      const { listener, wire } = yield* behindWire
+      const ear = yield* listener.listen("first")
+      const { upTo } = yield* collecting(ear)
+      yield* upTo("Connected")
+      wire.frozen = true
+      const joining = yield* Effect.forkChild(ear.join("second"))
+      yield* upTo("Lost")
+      wire.frozen = false
+      yield* upTo("Connected")
+      yield* Fiber.join(joining)
+      yield* notify("second", "1")
+      assert.deepStrictEqual(yield* upTo("second:1"), ["second:1"])
+    })
+  )
+
+  it.effect("says Connected to nobody whose channel is not joined yet", () =>
+    Effect.gen(function* () {
+      const { listener, wire } = yield* behindWire
+      yield* listener.listen("first")
+      for (let n = 0; n < 10; n++) {
+        for (const socket of wire.sockets) socket.destroy()
+        yield* Effect.repeat(listener.status, { until: ({ connected }) => !connected })
+        // While it comes back others come in, at every moment of that.
+        yield* Effect.sleep(90 + n * 5)
+        const channel = `race_${n}`
+        const { upTo } = yield* collecting(yield* listener.listen(channel))
+        assert.deepStrictEqual(yield* upTo("Connected"), ["Connected"])
+        yield* notify(channel, "heard")
+        assert.deepStrictEqual(yield* upTo(`${channel}:heard`), [`${channel}:heard`])
+      }
+    })
+  )
+})

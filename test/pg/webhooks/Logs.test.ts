@@ -1,0 +1,104 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { WebhookAttempts } from "../../../src/services/webhooks/Attempts.ts"
+import { layerWebhookRetention } from "../../../src/services/webhooks/Retention.ts"
+import { Webhooks } from "../../../src/services/webhooks/Webhooks.ts"
+import { live, Outside } from "../../support/database.ts"
+import { eventually, hook, layerWebhooks } from "../../support/webhooks/webhooks.ts"
+
+const sql = (text: string, params?: ReadonlyArray<unknown>) =>
+  Effect.flatMap(Outside, (outside) => outside.sql(text, params))
+
+interface Entry {
+  readonly id: number
+  readonly payload: { readonly row: { readonly t: string } } | null
+}
+const page = (id: Parameters<Webhooks["Service"]["find"]>[0], limit: number, before?: number) =>
+  Effect.map(
+    Effect.flatMap(WebhookAttempts, (attempts) => attempts.logs(id, limit, before)),
+    (text) => JSON.parse(text) as ReadonlyArray<Entry>
+  )
+
+/** Messages that are done, each with a log entry; `$1` webhook, `$2` how many, `$3` how old. */
+const history = `with m as (
+    insert into svc.webhook_messages (webhook_id, event_type, payload, next_attempt_at, created_at)
+    select $1::int, 'INSERT', '{"row":{"t":"x"}}', null, now() - $3::interval from generate_series(1, $2::int) returning id)
+  insert into svc.webhook_logs (webhook_id, message_id, attempt, event_type, status_code, latency_ms, created_at)
+  select $1::int, id, 1, 'INSERT', 200, 1, now() - $3::interval from m`
+const waitingSql = `insert into svc.webhook_messages (webhook_id, event_type, payload, next_attempt_at)
+  select $1::int, 'INSERT', '{}', now() - $3::interval from generate_series(1, $2::int)`
+
+layer(layerWebhooks({ name: "webhook_logs" }), live)("the log", (it) => {
+  it.effect("comes in pages that are held in memory, and leaves out what can't be", () =>
+    Effect.gen(function* () {
+      yield* sql("create table wide (t text)")
+      const { id } = yield* hook("wide")
+      for (const mebibytes of [1, 3, 3, 11, 3, 9]) {
+        yield* sql("insert into wide values (repeat('x', $1 * 1024 * 1024))", [mebibytes])
+      }
+      yield* sql(`insert into svc.webhook_logs (webhook_id, message_id, attempt, event_type, latency_ms)
+        select webhook_id, id, 1, event_type, 0 from svc.webhook_messages order by id`)
+      const sizes: Array<ReadonlyArray<number | null>> = []
+      let before: number | undefined
+      for (;;) {
+        const entries: ReadonlyArray<Entry> = yield* page(id, 50, before)
+        if (entries.length === 0) break
+        sizes.push(entries.map(({ payload }) => (payload === null ? null : payload.row.t.length / 1024 / 1024)))
+        before = entries.at(-1)?.id
+      }
+      assert.deepStrictEqual(sizes, [[9], [3, null], [3, 3], [1]])
+    })
+  )
+
+  it.effect("is kept for 1,000 entries and 30 days, and messages with it; the rest goes in the background", () =>
+    Effect.gen(function* () {
+      yield* sql("create table kept (t text)")
+      const [busy, quiet, off, gone] = [
+        yield* hook("kept"),
+        yield* hook("kept"),
+        yield* hook("kept", { active: false }),
+        yield* hook("kept")
+      ]
+      yield* sql("delete from svc.webhook_messages")
+      yield* sql(history, [busy.id, 1_100, "1 hour"])
+      yield* sql(history, [quiet.id, 5, "31 days"])
+      yield* sql(history, [quiet.id, 3, "29 days"])
+      yield* sql(waitingSql, [off.id, 4, "31 days"])
+      yield* sql(waitingSql, [off.id, 6, "29 days"])
+      yield* sql(history, [gone.id, 7, "1 hour"])
+      yield* sql(waitingSql, [gone.id, 8, "1 hour"])
+      // A message that is to be tried again, whose first attempts are old.
+      yield* sql(
+        "update svc.webhook_messages set next_attempt_at = now() where id = (select min(id) from svc.webhook_messages where webhook_id = $1)",
+        [quiet.id]
+      )
+      yield* Effect.flatMap(Webhooks, (webhooks) => webhooks.remove(gone.id))
+      yield* Layer.build(Layer.fresh(layerWebhookRetention))
+      const left = sql(`select w.id, (select count(*)::int from svc.webhook_logs where webhook_id = w.id) as logs,
+          (select count(*)::int from svc.webhook_messages where webhook_id = w.id) as messages
+        from svc.webhooks w where w.table_name = 'kept' order by w.id`)
+      const wanted = [
+        { id: busy.id, logs: 1_000, messages: 1_000 },
+        { id: quiet.id, logs: 3, messages: 4 },
+        { id: off.id, logs: 0, messages: 6 },
+        { id: gone.id, logs: 0, messages: 0 }
+      ]
+      assert.deepStrictEqual(yield* eventually(left, (rows) => JSON.stringify(rows) === JSON.stringify(wanted)), wanted)
+      const newest = yield* page(busy.id, 500)
+      assert.lengthOf(newest, 500)
+    })
+  )
+
+  it.effect("and what a webhook leaves behind goes with it, its row last", () =>
+    Effect.gen(function* () {
+      yield* sql("create table leaving (t text)")
+      const { id } = yield* hook("leaving", { secret: "hush", headers: { a: "b" } })
+      yield* Effect.flatMap(Webhooks, (webhooks) => webhooks.remove(id))
+      const [row] = yield* sql("select secret, headers, url, active from svc.webhooks where id = $1", [id])
+      assert.deepStrictEqual(row, { secret: null, headers: {}, url: "", active: false })
+      yield* sql("update svc.webhooks set deleted_at = now() - interval '2 hours' where id = $1", [id])
+      yield* Layer.build(Layer.fresh(layerWebhookRetention))
+      yield* eventually(sql("select from svc.webhooks where id = $1", [id]), (rows) => rows.length === 0)
+    })
+  )
+})

@@ -1,0 +1,102 @@
+import { assert, it } from "@effect/vitest"
+import { Cron, Effect, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import { type BackupId } from "../../../src/domain/backups/Backup.ts"
+import { Conflict, Unavailable } from "../../../src/domain/errors.ts"
+import { BackupRecords } from "../../../src/services/backups/Records.ts"
+import { BackupRemoval } from "../../../src/services/backups/Removal.ts"
+import { BackupRuns } from "../../../src/services/backups/Runs.ts"
+import { layerBackupSchedule } from "../../../src/services/backups/Schedule.ts"
+import { BackupSettings } from "../../../src/services/backups/Settings.ts"
+
+type Start = BackupRuns["Service"]["start"]
+
+const done = (complete: boolean): ReturnType<Start> =>
+  Effect.succeed({ id: 1 as BackupId, done: Effect.succeed(complete) })
+
+/** The schedule on a clock that stands at noon; gives what it asked for. */
+const scheduled = (expression: string, start: (count: number) => ReturnType<Start> = () => done(true)) =>
+  Effect.gen(function* () {
+    yield* TestClock.setTime(Date.UTC(2026, 10, 21, 12))
+    const started: Array<string> = []
+    const missed: Array<string> = []
+    let retained = 0
+    const settings = BackupSettings.of({
+      directory: "",
+      programs: undefined,
+      bucket: undefined,
+      schedule: Cron.parseUnsafe(expression, "UTC"),
+      keep: 7,
+      timeout: 0
+    })
+    const services = Layer.mergeAll(
+      Layer.succeed(BackupSettings, settings),
+      Layer.mock(BackupRuns, {
+        start: (label, slot) =>
+          Effect.suspend(() => {
+            started.push(`${label} ${slot}`)
+            return start(started.length)
+          })
+      }),
+      Layer.mock(BackupRecords, {
+        missed: (label, slot, reason) => Effect.sync(() => void missed.push(`${label} ${slot} ${reason}`))
+      }),
+      Layer.mock(BackupRemoval, { retain: Effect.sync(() => void retained++) })
+    )
+    yield* Layer.build(Layer.provide(layerBackupSchedule, services))
+    return { started, missed, retained: () => retained }
+  })
+
+it.effect("makes a backup at each slot, labelled by it, and removes old ones when it is complete", () =>
+  Effect.gen(function* () {
+    const { missed, retained, started } = yield* scheduled("0 3 * * *")
+    yield* TestClock.adjust("899 minutes")
+    assert.deepStrictEqual(started, [])
+    yield* TestClock.adjust("1 minute")
+    assert.deepStrictEqual(started, [`scheduled 2026-11-22 03:00 UTC ${Date.UTC(2026, 10, 22, 3)}`])
+    assert.strictEqual(retained(), 1)
+    yield* TestClock.adjust("3 days")
+    assert.deepStrictEqual(
+      started.map((one) => one.slice(10, 26)),
+      ["2026-11-22 03:00", "2026-11-23 03:00", "2026-11-24 03:00", "2026-11-25 03:00"]
+    )
+    assert.strictEqual(retained(), 4)
+    assert.deepStrictEqual(missed, [])
+  })
+)
+
+it.effect("keeps what there is when a backup fails, or another replica has the slot", () =>
+  Effect.gen(function* () {
+    const { retained, started } = yield* scheduled("*/10 * * * *", (count) =>
+      count === 1 ? done(false) : Effect.undefined
+    )
+    yield* TestClock.adjust("20 minutes")
+    assert.strictEqual(started.length, 2)
+    assert.strictEqual(retained(), 0)
+  })
+)
+
+it.effect("tries again for ten minutes, and then says so on a record", () =>
+  Effect.gen(function* () {
+    const busy = new Conflict({ error: "2 backups are being made already", code: "BACKUP_LIMIT" })
+    const late = yield* scheduled("0 13 * * *", (count) => (count < 5 ? Effect.fail(busy) : done(true)))
+    yield* TestClock.adjust("1 hour")
+    assert.strictEqual(late.started.length, 1)
+    yield* TestClock.adjust("2 minutes")
+    assert.strictEqual(late.started.length, 5)
+    assert.strictEqual(new Set(late.started).size, 1)
+    assert.strictEqual(late.retained(), 1)
+
+    const down = new Unavailable({ error: "The directory of backups can't be used", code: "BACKUP_DIR_UNUSABLE" })
+    const never = yield* scheduled("0 13 * * *", () => Effect.fail(down))
+    yield* TestClock.adjust("1 hour")
+    yield* TestClock.adjust("9 minutes")
+    assert.deepStrictEqual(never.missed, [])
+    yield* TestClock.adjust("1 minute")
+    assert.deepStrictEqual(never.missed, [
+      `scheduled 2026-11-21 13:00 UTC ${Date.UTC(2026, 10, 21, 13)} The directory of backups can't be used`
+    ])
+    yield* TestClock.adjust("24 hours")
+    assert.include(never.started.at(-1) ?? "", "2026-11-22 13:00")
+  })
+)

@@ -1,0 +1,92 @@
+import { Effect, Redacted } from "effect"
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { zstdCompressSync } from "node:zlib"
+import { Client } from "pg"
+import { restorePlain } from "../../../src/layers/dumps/plain/Restore.ts"
+import { Outside } from "../database.ts"
+
+/** Longest a dump or restore may take, in ms. */
+export const timeout = 60_000
+
+let made = 0
+/** An empty database, dropped in the end. */
+export const emptyDatabase = (options = "") =>
+  Effect.gen(function* () {
+    const { login, sql } = yield* Outside
+    const database = `${login.database}_${++made}`
+    yield* Effect.acquireRelease(sql(`create database ${database} template template0 ${options}`), () =>
+      sql(`drop database ${database} with (force)`)
+    )
+    return { ...login, database }
+  })
+
+/** A directory that is removed in the end. */
+export const temporaryDirectory = Effect.acquireRelease(
+  Effect.promise(() => mkdtemp(join(tmpdir(), "svc-restore-"))),
+  (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))
+)
+
+/** A file with this content. */
+export const write = (content: Buffer) =>
+  Effect.tap(
+    Effect.map(temporaryDirectory, (directory) => join(directory, "dump.sql.zst")),
+    (file) => Effect.promise(() => writeFile(file, content))
+  )
+
+/** A file with this script, compressed. */
+export const packed = (text: string, encoding: BufferEncoding = "utf8") =>
+  write(zstdCompressSync(Buffer.from(text, encoding)))
+
+/** Restores into a database of its own; `told` is the progress. */
+export const restored = Effect.fnUntraced(function* (
+  file: string,
+  options: { readonly timeout?: number; readonly made?: string } = {}
+) {
+  const login = yield* emptyDatabase(options.made)
+  const told: Array<number> = []
+  const restore = restorePlain({ ...login, database: "postgres" }, { timeout, ...options })
+  yield* restore(file, login.database, (fraction) => Effect.sync(() => told.push(fraction)))
+  return { login, told }
+})
+
+/** One statement in another database. */
+export const ask = (login: Outside["Service"]["login"], text: string) =>
+  Effect.promise(async () => {
+    const client = new Client({ ...login, password: Redacted.value(login.password) })
+    await client.connect()
+    try {
+      return (await client.query<Record<string, unknown>>(text)).rows
+    } finally {
+      await client.end()
+    }
+  })
+
+/** Why a file can't be restored; one database for all those of a test, as making one takes long. */
+export const failures = Effect.map(
+  emptyDatabase(),
+  (login) =>
+    (file: string, options: { readonly timeout?: number } = {}) =>
+      Effect.gen(function* () {
+        yield* ask(login, "drop table if exists public.t; drop function if exists public.slow")
+        const restore = restorePlain(login, { timeout, ...options })(file, login.database, () => Effect.void)
+        return (yield* Effect.flip(restore)).reason
+      })
+)
+
+/** How many sessions restore something. */
+export const sessions = Effect.gen(function* () {
+  const { sql } = yield* Outside
+  const [row] = yield* sql("select count(*)::int as n from pg_stat_activity where application_name = 'svc restore'")
+  return row?.["n"]
+})
+
+/** Whether they are over soon. */
+export const sessionsEnd = Effect.gen(function* () {
+  for (let n = 0; n < 50; n++) {
+    if ((yield* sessions) === 0) return true
+    yield* Effect.sleep("100 millis")
+  }
+  return false
+})

@@ -1,0 +1,184 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process"
+import { once } from "node:events"
+import { mkdtemp, readFile, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { basename, join } from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
+import { promisify } from "node:util"
+import { WebSocket } from "ws"
+import { makeTab, type Tab } from "./browserTab.ts"
+
+/** Somebody with the README's album page before them. */
+export interface Browser extends AsyncDisposable {
+  /** Opens the page, chooses the file, and gives what the page says then. */
+  readonly choose: (page: string, file: string) => Promise<string>
+}
+
+/** A real one, with tabs. */
+export interface Chromium extends Browser {
+  readonly open: () => Promise<Tab>
+}
+
+/** A Chromium on the PATH, by its first known name. */
+export const findChromium = async (): Promise<string | undefined> => {
+  for (const name of ["chromium", "chromium-browser", "google-chrome"]) {
+    const there = await promisify(execFile)(name, ["--version"]).catch(() => undefined)
+    if (there !== undefined) return name
+  }
+  return undefined
+}
+
+/** Headless, with a profile of its own, driven by the Chrome DevTools Protocol. */
+export const startChromium = async (program: string): Promise<Chromium> => {
+  const profile = await mkdtemp(join(tmpdir(), "svc-chromium-"))
+  const options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"]
+  const child = spawn(program, [...options, `--user-data-dir=${profile}`, "--remote-debugging-port=0", "about:blank"], {
+    // Without a locale it takes no file whose name is not ASCII.
+    env: { ...process.env, LC_ALL: "C.UTF-8" },
+    stdio: ["ignore", "ignore", "pipe"]
+  })
+  const kill = () => child.kill("SIGKILL")
+  process.once("exit", kill)
+  const stop = async () => {
+    process.off("exit", kill)
+    if (child.exitCode === null && child.signalCode === null) {
+      kill()
+      await once(child, "close")
+    }
+    // Its helpers may still be writing for a moment.
+    await rm(profile, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 })
+  }
+  try {
+    const { ask, close } = await connectTo(await debuggerOf(child))
+    return {
+      choose: (page, file) => chooseIn(ask, page, file),
+      open: () => openTab(ask),
+      [Symbol.asyncDispose]: async () => {
+        close()
+        await stop()
+      }
+    }
+  } catch (cause) {
+    await stop()
+    throw cause
+  }
+}
+
+/** Where it listens for us, as it says on stderr. */
+const debuggerOf = (child: ChildProcess) =>
+  new Promise<string>((done, failed) => {
+    let said = ""
+    child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+      said += text
+      const address = /DevTools listening on (ws:\S+)/.exec(said)?.[1]
+      if (address !== undefined) done(address)
+    })
+    child.once("error", failed)
+    child.once("close", () => failed(new Error(`Chromium ended:\n${said}`)))
+  })
+
+interface Message {
+  readonly id?: number
+  readonly result?: Readonly<Record<string, unknown>>
+  readonly error?: { readonly message: string }
+}
+
+type Ask = <A>(method: string, params: object, sessionId?: string) => Promise<A>
+
+const connectTo = async (address: string) => {
+  const socket = new WebSocket(address)
+  const waiting = new Map<number, (message: Message) => void>()
+  socket.on("message", (data: Buffer) => {
+    const message = JSON.parse(data.toString("utf8")) as Message
+    if (message.id !== undefined) waiting.get(message.id)?.(message)
+  })
+  socket.on("close", () => {
+    for (const [id, answer] of waiting) answer({ id, error: { message: "Chromium is gone" } })
+  })
+  await once(socket, "open")
+  let asked = 0
+  const ask: Ask = async <A>(method: string, params: object, sessionId?: string) => {
+    const id = ++asked
+    const { error, result } = await new Promise<Message>((done) => {
+      waiting.set(id, done)
+      socket.send(JSON.stringify({ id, method, params, sessionId }))
+    })
+    waiting.delete(id)
+    if (error !== undefined) throw new Error(`${method}: ${error.message}`)
+    return result as A
+  }
+  return { ask, close: () => socket.close() }
+}
+
+/** Apart from all other tabs' cookies. */
+const openTab = async (ask: Ask): Promise<Tab> => {
+  const { browserContextId } = await ask<{ browserContextId: string }>("Target.createBrowserContext", {})
+  const { targetId } = await ask<{ targetId: string }>("Target.createTarget", { url: "about:blank", browserContextId })
+  const { sessionId } = await ask<{ sessionId: string }>("Target.attachToTarget", { targetId, flatten: true })
+  return makeTab(
+    (method, params = {}) => ask(method, params, sessionId),
+    () => ask("Target.disposeBrowserContext", { browserContextId })
+  )
+}
+
+/** In a tab of its own. */
+const chooseIn = async (ask: Ask, page: string, file: string) => {
+  const { targetId } = await ask<{ targetId: string }>("Target.createTarget", { url: page })
+  const { sessionId } = await ask<{ sessionId: string }>("Target.attachToTarget", { targetId, flatten: true })
+  /** The value of an expression once it is one; there may be nothing to see yet. */
+  const soon = async (expression: string) => {
+    for (const deadline = Date.now() + 20_000; Date.now() < deadline; await sleep(25)) {
+      const params = { expression, returnByValue: true }
+      const { result } = await ask<{ result: { value?: unknown } }>("Runtime.evaluate", params, sessionId)
+      if (typeof result.value === "string" && result.value !== "") return result.value
+    }
+    throw new Error(`The page never had: ${expression}`)
+  }
+  await soon("document.readyState === 'complete' && document.querySelector('input') ? 'ready' : ''")
+  const before = await soon("document.getElementById('result').textContent")
+  const { root } = await ask<{ root: { nodeId: number } }>("DOM.getDocument", {}, sessionId)
+  const input = { nodeId: root.nodeId, selector: "input[type=file]" }
+  const { nodeId } = await ask<{ nodeId: number }>("DOM.querySelector", input, sessionId)
+  await ask("DOM.setFileInputFiles", { nodeId, files: [file] }, sessionId)
+  const said = `document.getElementById('result').textContent.replace(${JSON.stringify(before)}, '')`
+  const answer = await soon(said)
+  await ask("Target.closeTarget", { targetId })
+  return answer
+}
+
+/** Where there is no browser: does what one does with the page, and is as strict about CORS. */
+export const imitatedBrowser: Browser = {
+  choose: async (page, file) => {
+    const { origin } = new URL(page)
+    const name = basename(file)
+    const query = new URLSearchParams({ name, type: name.endsWith(".png") ? "image/png" : "application/octet-stream" })
+    const signed = await fetch(new URL(`/sign?${query}`, page))
+    const { headers, url } = (await signed.json()) as { url: string; headers: Record<string, string> }
+    const body = await readFile(file)
+    if (!(await mayPut(url, origin, Object.keys(headers)))) return "Refused: Failed to fetch"
+    const stored = await fetch(url, { method: "PUT", headers: { ...headers, origin }, body })
+    if (!namesOrigin(stored, origin)) return "Refused: Failed to fetch"
+    return stored.ok ? `Uploaded: ${name}, ${body.length} bytes` : `Refused: ${await stored.text()}`
+  },
+  [Symbol.asyncDispose]: async () => {}
+}
+
+const namesOrigin = ({ headers }: Response, origin: string) =>
+  ["*", origin].includes(headers.get("access-control-allow-origin") ?? "")
+
+/** Asks beforehand, as every browser does for a PUT to another origin. */
+const mayPut = async (url: string, origin: string, headers: ReadonlyArray<string>) => {
+  const names = headers.map((name) => name.toLowerCase()).toSorted()
+  const asked = {
+    origin,
+    "access-control-request-method": "PUT",
+    "access-control-request-headers": names.join(",")
+  }
+  const answer = await fetch(url, { method: "OPTIONS", headers: asked })
+  const allowed = (what: string) =>
+    (answer.headers.get(`access-control-allow-${what}`) ?? "").split(",").map((one) => one.trim().toLowerCase())
+  const covers = (what: string, wanted: string) => allowed(what).some((one) => one === "*" || one === wanted)
+  return (
+    answer.ok && namesOrigin(answer, origin) && covers("methods", "put") && names.every((one) => covers("headers", one))
+  )
+}

@@ -1,0 +1,49 @@
+import { readFile } from "node:fs/promises"
+import { type AddressInfo, createServer } from "node:net"
+import { join } from "node:path"
+import { root } from "../service.ts"
+
+export interface Step {
+  readonly command: string
+  readonly expected: string
+}
+
+/** A file that the reader is asked to make. */
+interface ReadmeFile {
+  readonly name: string
+  readonly text: string
+}
+
+/** Markdown, by its path in the project. */
+export const readGuide = (path: string) => readFile(join(root, path), "utf8")
+
+/** A guide's `console` blocks: `$ ` begins a command, `> ` goes on with it, other lines are what it answers. */
+export const stepsOf = (guide: string): ReadonlyArray<Step> => {
+  const steps: Array<Step> = []
+  for (const [, block = ""] of guide.matchAll(/```console\n([^]*?)```/g)) {
+    for (const line of block.trimEnd().split("\n")) {
+      const last = steps.at(-1)
+      if (line.startsWith("$ ")) steps.push({ command: line.slice(2), expected: "" })
+      else if (last === undefined) throw new Error(`No command before: ${line}`)
+      else if (line.startsWith("> "))
+        steps[steps.length - 1] = { ...last, command: `${last.command}\n${line.slice(2)}` }
+      else steps[steps.length - 1] = { ...last, expected: `${last.expected}${line}\n` }
+    }
+  }
+  return steps
+}
+
+/** Its `js` and `html` blocks, by the file name in their first line. */
+export const filesOf = (guide: string): ReadonlyArray<ReadmeFile> =>
+  [...guide.matchAll(/```(?:js\n\/\/ (\S+)|html\n<!-- (\S+) -->)\n([^]*?)```/g)].map(
+    ([, program, page, text = ""]) => ({ name: program ?? page ?? "", text })
+  )
+
+/** Instead of one that a guide names. */
+export const freePort = () =>
+  new Promise<number>((done) => {
+    const server = createServer().listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as AddressInfo
+      server.close(() => done(port))
+    })
+  })

@@ -1,0 +1,23 @@
+import { once } from "node:events"
+import { type AddressInfo, createServer } from "node:net"
+import { type Service } from "../service.ts"
+
+/** Where a service says that it serves flags. */
+export const flagPorts = (service: Pick<Service, "output">) => {
+  const said = /Flags: evaluation on ([\d.]+):(\d+), OFREP on [\d.]+:(\d+), sync on [\d.]+:(\d+)/.exec(service.output())
+  const [, host = "", evaluation, ofrep, sync] = said ?? []
+  return { host, evaluation: Number(evaluation), ofrep: Number(ofrep), sync: Number(sync) }
+}
+
+/** Settings for flag ports that are free now, so that a service can be started on the same ones again. */
+export const freeFlagPorts = async () => {
+  const ports: Array<string> = []
+  const servers = [createServer(), createServer(), createServer()]
+  for (const server of servers) {
+    await once(server.listen(0, "127.0.0.1"), "listening")
+    ports.push(String((server.address() as AddressInfo).port))
+  }
+  for (const server of servers) server.close()
+  const [FLAGS_PORT = "", FLAGS_HTTP_PORT = "", FLAGS_SYNC_PORT = ""] = ports
+  return { FLAGS_PORT, FLAGS_HTTP_PORT, FLAGS_SYNC_PORT }
+}

@@ -1,0 +1,45 @@
+import { Effect, Layer } from "effect"
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+import { layerMigrationDirectory } from "../../../src/layers/migrations/Directory.ts"
+import { MigrationHistories } from "../../../src/services/migrations/Histories.ts"
+import { MigrationRunner } from "../../../src/services/migrations/Runner.ts"
+import { Migrations } from "../../../src/services/migrations/Migrations.ts"
+import { MigrationSettings } from "../../../src/services/migrations/Settings.ts"
+import { MigrationTurns } from "../../../src/services/migrations/Turns.ts"
+
+type Contents = Readonly<Record<string, string | Uint8Array>>
+
+/** Writes files below a directory, and the folders they stand in. */
+export const writeFiles = async (directory: string, files: Contents): Promise<void> => {
+  for (const [path, content] of Object.entries(files)) {
+    await mkdir(dirname(join(directory, path)), { recursive: true })
+    await writeFile(join(directory, path), content)
+  }
+}
+
+/** A directory with these files, gone with the scope. */
+export const filesDirectory = (files: Contents) =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const directory = await mkdtemp(join(tmpdir(), "svc-migrations-"))
+      await writeFiles(directory, files)
+      return directory
+    }),
+    (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))
+  )
+
+interface Options {
+  readonly tool?: "auto" | "drizzle" | "prisma" | "own"
+  /** ms */
+  readonly timeout?: number
+}
+
+/** The migrations of a directory, on whatever database there is. */
+export const layerMigrations = (directory: string, { timeout = 20_000, tool = "auto" }: Options = {}) =>
+  Migrations.layer.pipe(
+    Layer.provide(Layer.mergeAll(MigrationHistories.layer, MigrationRunner.layer, MigrationTurns.layer)),
+    Layer.provide(layerMigrationDirectory),
+    Layer.provide(Layer.succeed(MigrationSettings, { directory, tool, timeout }))
+  )

@@ -1,0 +1,30 @@
+import { Effect } from "effect"
+import { makeStore } from "../../../src/layers/storage/endpoint/store/Store.ts"
+import { bytesOf, meta, putPart, put } from "./store.ts"
+
+// Puts version after version under a few keys, and says on stdout which have been answered: `<key> <version>`. It is
+// killed in the midst of it.
+
+const [, , directory = "", first = "1"] = process.argv
+
+/** What each key has at a version: in the index, in a file, and in parts. */
+const sizeOf = (key: string, version: number) => (key.startsWith("small") ? 200 : 20_000) + version
+
+const putter = Effect.gen(function* () {
+  const store = yield* makeStore(directory, undefined)
+  yield* Effect.ignore(store.createBucket("b"))
+  const run = Effect.fnUntraced(function* (key: string) {
+    for (let version = Number(first); ; version++) {
+      const bytes = bytesOf(`${key} ${version}`, sizeOf(key, version))
+      const user = { version: String(version) }
+      if (key.startsWith("parts")) {
+        const id = yield* store.createUpload("b", key, { ...meta, user })
+        yield* store.completeUpload("b", key, id, [yield* putPart(store, key, id, 1, bytes)])
+      } else yield* put(store, key, bytes, { user })
+      process.stdout.write(`${key} ${version}\n`)
+    }
+  })
+  yield* Effect.forEach(["small 1", "small 2", "file 1", "file 2", "parts 1"], run, { concurrency: "unbounded" })
+})
+
+Effect.runFork(Effect.scoped(putter))

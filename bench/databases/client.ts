@@ -1,0 +1,96 @@
+/** Who asks `/v1` in bench/databases.ts, a process of its own. See bench/remote.ts for how it is asked. */
+import { setTimeout as sleep } from "node:timers/promises"
+import { serve } from "../support/remote.ts"
+import { type Question, Wire } from "../storage/wire.ts"
+import { type Percentiles, percentiles } from "../rows/table.ts"
+
+/** Requests that are made over and over, `connections` at a time. */
+export interface Stream {
+  readonly origin: string
+  readonly method: string
+  /** Sent in turn. */
+  readonly paths: ReadonlyArray<string>
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+  readonly connections: number
+}
+
+export interface Streamed {
+  /** Good answers. */
+  readonly count: number
+  readonly seconds: number
+  /** Other answers and broken connections; the first one's text. */
+  readonly failures: number
+  readonly failure: string
+  /** Milliseconds of each request. */
+  readonly each: Percentiles
+}
+
+const questionsOf = ({ body, headers, method, origin, paths }: Stream): ReadonlyArray<Question> => {
+  const bytes = body === undefined ? undefined : Buffer.from(body)
+  const all = { host: new URL(origin).host, ...headers, ...(bytes && { "content-length": String(bytes.length) }) }
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
+  return paths.map((path) => ({ head: `${method} ${path} HTTP/1.1\r\n${lines.join("")}\r\n`, body: bytes }))
+}
+
+/** Asks until it is told to stop; then waits for the last answers. */
+const keepAsking = async (stream: Stream) => {
+  const questions = questionsOf(stream)
+  const first = questions[0]
+  if (first === undefined) throw new Error("Nothing to ask")
+  const wires = Array.from({ length: stream.connections }, () => new Wire(stream.origin))
+  const took: Array<number> = []
+  const stopping = new AbortController()
+  let [next, failures, failure] = [0, 0, ""]
+  const failed = (text: string) => {
+    failures++
+    failure ||= text.slice(0, 500)
+  }
+  const loop = async (index: number) => {
+    while (!stopping.signal.aborted) {
+      const started = performance.now()
+      try {
+        const { body, status } = await (wires[index] as Wire).ask(questions[next++ % questions.length] ?? first)
+        if (status >= 200 && status < 300) took.push(performance.now() - started)
+        else failed(`${status} ${body.toString("utf8")}`)
+      } catch (error) {
+        failed(String(error))
+        await sleep(10)
+        wires[index] = new Wire(stream.origin)
+      }
+    }
+  }
+  // Connecting is not what is measured.
+  const hello = { head: `GET /healthz HTTP/1.1\r\nhost: ${new URL(stream.origin).host}\r\n\r\n` }
+  await Promise.all(wires.map((wire) => wire.ask(hello)))
+  const started = performance.now()
+  const loops = wires.map((_, index) => loop(index))
+  return async (): Promise<Streamed> => {
+    stopping.abort()
+    await Promise.all(loops)
+    const seconds = (performance.now() - started) / 1000
+    for (const wire of wires) wire.end()
+    return { count: took.length, seconds, failures, failure, each: percentiles(Float32Array.from(took)) }
+  }
+}
+
+let stops: ReadonlyArray<() => Promise<Streamed>> = []
+
+const start = async (streams: ReadonlyArray<Stream>) => {
+  stops = await Promise.all(streams.map(keepAsking))
+}
+
+/** What became of each stream since `start`. */
+const stop = () => Promise.all(stops.map((stop) => stop()))
+
+/** A turn of so many milliseconds. */
+const turn = async ({ millis, stream }: { stream: Stream; millis: number }) => {
+  const stop = await keepAsking(stream)
+  await sleep(millis)
+  return stop()
+}
+
+const calls = { start, stop, turn }
+export type DatabaseClient = typeof calls
+
+if (import.meta.main) serve(calls)

@@ -1,0 +1,42 @@
+/** Connections that insert as fast as they can, a process of their own. See bench/remote.ts for how it is asked. */
+import { Client } from "pg"
+import { serve } from "../support/remote.ts"
+import { bulk, manySql } from "./writer.ts"
+
+export interface Slice {
+  readonly table: string
+  readonly seconds: number
+  /** One row a statement over 32 connections, or 1,000 over 4. */
+  readonly many: boolean
+}
+
+const clients: Array<Client> = []
+
+const open = async (url: string) => {
+  clients.push(...Array.from({ length: 32 }, () => new Client({ connectionString: url })))
+  await Promise.all(clients.map((client) => client.connect()))
+}
+
+/** Rows a second. */
+const run = async ({ many, seconds, table }: Slice) => {
+  const one = `insert into ${table} (n, title, done) values ($1, $2, false)`
+  const started = performance.now()
+  const end = started + seconds * 1000
+  let rows = 0
+  const loop = async (client: Client) => {
+    while (performance.now() < end) {
+      const n = rows
+      rows += many ? bulk : 1
+      await (many
+        ? client.query({ name: `many ${table}`, text: manySql(table), values: [n, bulk] })
+        : client.query({ name: `one ${table}`, text: one, values: [n, `Task number ${n}`] }))
+    }
+  }
+  await Promise.all(clients.slice(0, many ? 4 : 32).map(loop))
+  return (rows * 1000) / (performance.now() - started)
+}
+
+const calls = { open, run }
+export type Inserters = typeof calls
+
+if (import.meta.main) serve(calls)

@@ -1,0 +1,214 @@
+/**
+ * `npm run bench:realtime`: from a row's commit to the WebSocket clients, next to a bare `ws` server that tells the
+ * same clients of the same rows in the same run. Everything runs on loopback, on a new embedded PostgreSQL under the
+ * temporary directory. Exit code 1 when a message was lost, told twice or out of order in rows a and b.
+ */
+import { cpus, loadavg } from "node:os"
+import { setTimeout as sleep } from "node:timers/promises"
+import { channelOf } from "../../src/domain/realtime/Event.ts"
+import { type Heard, type RealtimeClients } from "./clients.ts"
+import { type RealtimeFloor } from "./floor.ts"
+import { runProgram } from "../support/program.ts"
+import { type Remote, remote } from "../support/remote.ts"
+import { processorTime, resident } from "../support/resources.ts"
+import { ask, type Service } from "../support/service.ts"
+import { millis, printTable, whole } from "../rows/table.ts"
+import { makeWriter, stride, type Writer } from "../events/writer.ts"
+
+const help = `npm run bench:realtime -- [options]
+  --only a,b      only these parts: a b c d
+  --quick         shorter measurements, for a first look
+  --cpu-prof      the service writes a CPU profile at its end
+  --entry FILE    the service's program (default src/main.ts)
+
+  a  500 clients, 64 changes a second
+  b  2,000 clients, 5 changes a second
+  c  500 clients, more and more changes a second, until the 95th percentile passes a second or something is lost
+  d  resident memory with 0, 500 and 2,000 idle clients`
+
+const table = "bench_feed"
+const setup = (password: string) => [
+  `create table ${table} (id bigint generated always as identity primary key, n int, title text, done boolean)`,
+  `create role bench_driver login password '${password}'`,
+  `grant insert on ${table} to bench_driver`,
+  `grant select on ${table} to anon`
+]
+
+/** Somebody who tells clients of changes. */
+interface Teller {
+  readonly name: string
+  readonly url: string
+  readonly headers: Record<string, string>
+  readonly pid: number
+}
+
+interface Bench {
+  readonly tellers: ReadonlyArray<Teller>
+  readonly clients: Remote<RealtimeClients>
+  readonly writer: Writer
+}
+
+interface Row extends Heard {
+  readonly id: string
+  readonly name: string
+  readonly clientCount: number
+  /** Changes a second: wanted, and written. */
+  readonly rate: number
+  readonly written: number
+  readonly messages: number
+  /** The teller's processor time, in seconds, and the time that passed. */
+  readonly teller: number
+  readonly took: number
+}
+
+/** How long nothing may arrive before what is missing counts as lost. */
+const patience = 3_000
+
+const arrived = async (clients: Remote<RealtimeClients>, wanted: number) => {
+  let before = -1
+  for (let quiet = 0; quiet < patience; quiet += 100) {
+    const received = await clients.call("progress", undefined)
+    if (received >= wanted) return
+    if (received > before) quiet = 0
+    before = received
+    await sleep(100)
+  }
+}
+
+const measure = async (
+  { clients, writer }: Bench,
+  teller: Teller,
+  { clientCount, id, rate, seconds }: { id: string; clientCount: number; rate: number; seconds: number }
+): Promise<Row> => {
+  const [before, started] = [await processorTime(teller.pid), performance.now()]
+  const { committed, rate: written, sent } = await writer.write(rate, seconds)
+  const messages = committed.length * clientCount
+  await arrived(clients, messages)
+  const [after, took] = [await processorTime(teller.pid), (performance.now() - started) / 1000]
+  const heard = await clients.call("heard", { sent, committed, stride })
+  return { ...heard, id, name: teller.name, clientCount, rate, written, messages, teller: after - before, took }
+}
+
+const connected = async <A>(
+  { clients }: Bench,
+  { headers, url }: Teller,
+  count: number,
+  use: () => Promise<A>
+): Promise<A> => {
+  await clients.call("open", { clients: count, url, headers })
+  await sleep(1_000)
+  try {
+    return await use()
+  } finally {
+    await clients.call("close", undefined)
+  }
+}
+
+const steady = async (bench: Bench, wanted: { id: string; clientCount: number; rate: number; seconds: number }) => {
+  const rows: Array<Row> = []
+  for (const teller of bench.tellers) {
+    console.error(`${wanted.id} ${teller.name} …`)
+    rows.push(await connected(bench, teller, wanted.clientCount, () => measure(bench, teller, wanted)))
+  }
+  return rows
+}
+
+const rates = [96, 128, 160, 192, 256, 320, 384, 512, 640, 768, 1024]
+
+const climb = async (bench: Bench, seconds: number) => {
+  const rows: Array<Row> = []
+  for (const teller of bench.tellers) {
+    await connected(bench, teller, 500, async () => {
+      for (const rate of rates) {
+        console.error(`c ${teller.name} ${rate} …`)
+        const row = await measure(bench, teller, { id: "c", clientCount: 500, rate, seconds })
+        rows.push(row)
+        if (row.missing > 0 || row.fromCommit.p95 > 1_000 || row.written < rate * 0.9) break
+      }
+    })
+  }
+  return rows
+}
+
+const memory = async ({ clients, tellers }: Bench, seconds: number) => {
+  const rows: Array<ReadonlyArray<string>> = []
+  for (const { headers, name, pid, url } of tellers) {
+    console.error(`d ${name} …`)
+    let open = 0
+    let idle = 0
+    for (const count of [0, 500, 2_000]) {
+      await clients.call("open", { clients: count - open, url, headers })
+      open = count
+      await sleep(seconds * 1000)
+      const mebibytes = await resident(pid)
+      if (count === 0) idle = mebibytes
+      const each = count === 0 ? "" : millis(((mebibytes - idle) * 1024) / count)
+      rows.push(["d", name, whole(count), whole(mebibytes), each])
+    }
+    await clients.call("close", undefined)
+  }
+  console.log()
+  printTable(["", "", "clients", "MiB", "KiB a client"], rows, 2)
+}
+
+const print = (rows: ReadonlyArray<Row>) => {
+  const head = ["", "", "clients", "changes/s", "written/s", "messages", "lost", "p50 ms", "p95", "p99", "max"]
+  const more = ["p95 from INSERT", "CPU", "µs a message", "clients' CPU"]
+  const share = (used: number, took: number) => `${whole((100 * used) / took)} %`
+  console.log()
+  printTable(
+    [...head, ...more],
+    rows.map((row) => [
+      row.id,
+      row.name,
+      whole(row.clientCount),
+      whole(row.rate),
+      whole(row.written),
+      whole(row.messages),
+      whole(row.missing + row.twice + row.disordered),
+      ...[row.fromCommit.p50, row.fromCommit.p95, row.fromCommit.p99, row.fromCommit.max].map(millis),
+      millis(row.fromSent.p95),
+      share(row.teller, row.took),
+      millis((row.teller * 1e6) / (row.messages - row.missing)),
+      share(row.processor, row.took)
+    ]),
+    2
+  )
+}
+
+const run = async (service: Service, wants: (part: string) => boolean, quick: boolean) => {
+  await ask(service.url, service.credentials.service, "/api/realtime/subscribe", { table })
+  const clients = remote<RealtimeClients>("realtime/clients.ts")
+  const floor = remote<RealtimeFloor>("realtime/floor.ts")
+  const floorUrl = await floor.call("start", { channel: channelOf("public", table), databaseUrl: service.databaseUrl })
+  const url = `${service.url.replace("http", "ws")}/realtime`
+  const tellers = [
+    { name: "service", url, headers: { apikey: service.credentials.anon }, pid: service.pid },
+    { name: "bare ws", url: floorUrl, headers: {}, pid: floor.pid }
+  ]
+  const writer = await makeWriter(service.databaseUrl, table, (first, count) =>
+    clients.call("expect", { first, count })
+  )
+  const bench: Bench = { tellers, clients, writer }
+  console.log(
+    `Node ${process.version}, ${cpus().length} cores, load ${loadavg()[0]?.toFixed(1)} before; times from the commit to the client`
+  )
+  // What a new process does slowly the first time is not what is measured.
+  for (const teller of tellers) {
+    await connected(bench, teller, 50, () => measure(bench, teller, { id: "", clientCount: 50, rate: 100, seconds: 3 }))
+  }
+  if (wants("d")) await memory(bench, quick ? 3 : 10)
+  const seconds = quick ? 5 : 30
+  const rows: Array<Row> = []
+  if (wants("a")) rows.push(...(await steady(bench, { id: "a", clientCount: 500, rate: 64, seconds })))
+  if (wants("b")) rows.push(...(await steady(bench, { id: "b", clientCount: 2_000, rate: 5, seconds })))
+  if (wants("c")) rows.push(...(await climb(bench, quick ? 3 : 10)))
+  if (rows.length > 0) print(rows)
+  await Promise.all([writer.end(), clients.stop(), floor.stop()])
+  const bad = rows.filter(
+    ({ disordered, id, missing, name, twice }) => id !== "c" && name === "service" && missing + twice + disordered > 0
+  )
+  return bad.length > 0 ? 1 : 0
+}
+
+await runProgram({ help, parts: "abcd", service: { setup }, run })

@@ -1,0 +1,204 @@
+/**
+ * `npm run bench`: what the service costs over a bare node:http server that gives the same answers, measured in the
+ * same run by the same load generator, and over the same SQL on a bare driver. Everything runs on loopback, on a new
+ * embedded PostgreSQL under the temporary directory. Exit code 1 when any request or check failed.
+ */
+import { cpus } from "node:os"
+import { setTimeout as sleep } from "node:timers/promises"
+import { parseArgs } from "node:util"
+import { measureCatalogue } from "./catalogue.ts"
+import { type LoadResult } from "./load.ts"
+import { measurePlans } from "./plans.ts"
+import { baseline, driver, load } from "../support/processes.ts"
+import { resident } from "../support/resources.ts"
+import { connections, drivers, type Scenario, scenarios, setup } from "./scenarios.ts"
+import { defaultEntry, sample, type Service, withService } from "../support/service.ts"
+import { printTable, whole } from "./table.ts"
+
+const known: ReadonlyArray<string> = [...scenarios, ...drivers, { id: "plan" }, { id: "catalogue" }].map(({ id }) => id)
+
+const help = `npm run bench -- [options]
+  --only a,b      only these rows or parts: ${known.join(" ")}
+  --seconds N     length of each measurement (default 5); under 5, the parts are short too
+  --memory        instead of the table: resident memory during 60 s of row a
+  --cpu-prof      the service writes a CPU profile at its end
+  --entry FILE    the service's program (default src/main.ts)`
+
+interface Row {
+  readonly id: string
+  readonly title: string
+  readonly result: LoadResult
+  /** Undefined for rows that are no HTTP. */
+  readonly versus: { readonly baseline: number; readonly ratio: number; readonly drift: number } | undefined
+  /** To the same SQL on a bare driver, where that is measured. */
+  readonly bySql?: number
+}
+
+const slices = 2
+const mean = (values: ReadonlyArray<number>) => values.reduce((sum, value) => sum + value, 0) / values.length
+
+const tenths = (n: number) => Math.round(n * 10) / 10
+
+const summed = (results: ReadonlyArray<LoadResult>): LoadResult => ({
+  rate: mean(results.map(({ rate }) => rate)),
+  p50: mean(results.map(({ p50 }) => p50)),
+  p99: Math.max(...results.map(({ p99 }) => p99)),
+  failures: results.reduce((sum, { failures }) => sum + failures, 0)
+})
+
+/** Each slice to the mean of what was measured before and after it. */
+const ratio = (results: ReadonlyArray<LoadResult>, others: ReadonlyArray<LoadResult>) =>
+  mean(results.map(({ rate }, n) => rate / mean(others.slice(n, n + 2).map((other) => other.rate))))
+
+const measure = async (service: Service, scenario: Scenario, seconds: number): Promise<ReadonlyArray<Row>> => {
+  const bare = await baseline(await sample(service, scenario))
+  const { besideSql = false, body, id, method, paths, title } = scenario
+  const request = {
+    method,
+    paths,
+    headers: scenario.headers(service.credentials),
+    ...(body === undefined ? {} : { body })
+  }
+  const against = (url: string, seconds: number) => load({ ...request, url, seconds })
+  try {
+    await against(bare.url, 1)
+    await against(service.url, 4)
+    // The machine is never the same for long: short slices, each between two of the baseline and of the bare driver.
+    const slice = seconds / slices
+    const bySql = async () =>
+      besideSql ? [await driver({ driver: "pg", scenario: id, url: service.socketUrl, seconds: slice })] : []
+    const bases = [await against(bare.url, slice)]
+    const drivers = await bySql()
+    const results: Array<LoadResult> = []
+    for (let n = 0; n < slices; n++) {
+      results.push(await against(service.url, slice))
+      drivers.push(...(await bySql()))
+      bases.push(await against(bare.url, slice))
+    }
+    await sample(service, scenario)
+    const rates = bases.map(({ rate }) => rate)
+    const all = summed(results)
+    const row: Row = {
+      id,
+      title,
+      result: { ...all, failures: all.failures + summed(bases).failures },
+      versus: {
+        baseline: mean(rates),
+        ratio: ratio(results, bases),
+        drift: 1 - Math.min(...rates) / Math.max(...rates)
+      }
+    }
+    if (!besideSql) return [row]
+    const sql: Row = { id: "", title: `${id}'s SQL on a bare pg pool`, versus: undefined, result: summed(drivers) }
+    return [{ ...row, bySql: ratio(results, drivers) }, sql]
+  } finally {
+    await bare.stop()
+  }
+}
+
+const print = (rows: ReadonlyArray<Row>) => {
+  const cells = rows.map(({ bySql, id, result, title, versus }) => [
+    id,
+    title,
+    whole(result.rate),
+    versus === undefined ? "" : whole(versus.baseline),
+    versus === undefined ? "" : versus.ratio.toFixed(3),
+    bySql === undefined ? "" : bySql.toFixed(2),
+    versus === undefined ? "" : `${Math.round(100 * versus.drift)} %`,
+    String(tenths(result.p50)),
+    String(tenths(result.p99)),
+    String(result.failures)
+  ])
+  const head = ["", "", "per second", "node:http", "ratio", "to SQL", "drift", "p50 ms", "p99 ms", "failed"]
+  printTable(head, cells, 2)
+}
+
+const memory = async (service: Service) => {
+  const [scenario] = scenarios
+  if (scenario === undefined) return 0
+  await sample(service, scenario)
+  console.log(`idle   ${whole(await resident(service.pid))} MiB`)
+  const { method, paths } = scenario
+  const headers = scenario.headers(service.credentials)
+  const under = load({ url: service.url, seconds: 60, method, paths, headers })
+  for (let second = 10; second <= 60; second += 10) {
+    await sleep(10_000)
+    console.log(`${String(second).padStart(2)} s   ${whole(await resident(service.pid))} MiB`)
+  }
+  const { failures, rate } = await under
+  await sleep(10_000)
+  console.log(`after  ${whole(await resident(service.pid))} MiB, ${whole(rate)} requests a second`)
+  return failures
+}
+
+const table = async (service: Service, chosen: (id: string) => boolean, seconds: number) => {
+  const rows: Array<Row> = []
+  for (const scenario of scenarios.filter(({ id }) => chosen(id))) {
+    console.error(`${scenario.id} …`)
+    rows.push(...(await measure(service, scenario, seconds)))
+  }
+  for (const { driver: name, id, title } of drivers.filter(({ id }) => chosen(id))) {
+    console.error(`${id} …`)
+    rows.push({
+      id,
+      title,
+      versus: undefined,
+      result: await driver({ driver: name, scenario: "a", url: service.socketUrl, seconds })
+    })
+  }
+  if (rows.length === 0) return 0
+  console.log(
+    `\nNode ${process.version}, ${cpus().length} cores, ${connections} connections, ${seconds} s a measurement`
+  )
+  console.log("ratio: to a bare node:http server giving the same answer; to SQL: to the same SQL on a bare pg pool;")
+  console.log("drift: how far the measurements of node:http differ\n")
+  print(rows)
+  return rows.reduce((sum, { result }) => sum + result.failures, 0)
+}
+
+/** The large catalogue comes last: it stays in the database. */
+const measureAll = async (service: Service, chosen: (id: string) => boolean, seconds: number) => {
+  const failures = await table(service, chosen, seconds)
+  const planned = !chosen("plan") || (await measurePlans(service, seconds < 5))
+  return failures + (planned ? 0 : 1) + (chosen("catalogue") ? await measureCatalogue(service, seconds < 5) : 0)
+}
+
+const options = {
+  only: { type: "string" },
+  seconds: { type: "string", default: "5" },
+  memory: { type: "boolean", default: false },
+  "cpu-prof": { type: "boolean", default: false },
+  entry: { type: "string", default: defaultEntry },
+  help: { type: "boolean", default: false }
+} as const
+
+const parseOptions = () => {
+  try {
+    return parseArgs({ options }).values
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error)
+    return undefined
+  }
+}
+
+const main = async () => {
+  const values = parseOptions()
+  const only = values?.only?.split(",")
+  const seconds = Number(values?.seconds)
+  if (values === undefined || values.help || !(seconds >= 1) || only?.some((id) => !known.includes(id))) {
+    console.log(help)
+    return values?.help ? 0 : 1
+  }
+  return withService({ entry: values.entry, profile: values["cpu-prof"], setup }, async (service) => {
+    const failures = values.memory
+      ? await memory(service)
+      : await measureAll(service, (id) => only?.includes(id) ?? true, seconds)
+    if (failures > 0) console.error(`\n${failures} requests or checks failed`)
+    return failures > 0 ? 1 : 0
+  })
+}
+
+process.exitCode = await main().catch((error: unknown) => {
+  console.error(error instanceof Error ? error.message : error)
+  return 1
+})

@@ -1,0 +1,109 @@
+/** From a query string to SQL, without a database: microseconds. */
+import { Result } from "effect"
+import { type Catalogue } from "../../src/domain/catalogue/Catalogue.ts"
+import { parseRows } from "../../src/domain/rows/parse/Parser.ts"
+import { planRows } from "../../src/domain/rows/plan/Planner.ts"
+import { type RowRead } from "../../src/domain/rows/Reads.ts"
+import { readSql } from "../../src/domain/rows/sql/Statement.ts"
+import { now } from "../support/clock.ts"
+import { type Service } from "../support/service.ts"
+import { newReads, planOptions, readCatalogue, readOf } from "./statements.ts"
+import { median, printTable } from "./table.ts"
+
+interface Query {
+  readonly title: string
+  /** µs of parsing, planning and writing together. */
+  readonly aim?: number
+  /** The same with other literals, or with another name in it. */
+  readonly path: (n: number, name?: string) => string
+}
+
+const embed = (name: string) => `select=${name}:id,title,bench_tasks(id,title,done,bench_comments(id,text))`
+const filters = (n: number) =>
+  `id=gte.${n}&title=like.List*${n}*&bench_tasks.done=is.false&bench_tasks.title=neq.${n}&bench_tasks.bench_comments.id=gt.${n}`
+const rest = "order=title.desc.nullslast,id.asc&bench_tasks.order=id.asc&limit=20"
+
+const queries: ReadonlyArray<Query> = [
+  { title: "one row by primary key", path: (n, name = "id") => `/v1/db/bench?id=eq.${n}&select=${name}:id,title,done` },
+  {
+    title: "embed of two levels with filters",
+    aim: 30,
+    path: (n, name = "id") => `/v1/db/bench_lists?${embed(name)}&${filters(n)}&${rest}`
+  },
+  {
+    title: "the same with an or() tree",
+    path: (n, name = "id") =>
+      `/v1/db/bench_lists?${embed(name)}&${filters(n)}&or=(id.lt.${n},and(title.eq.x,id.not.in.(1,${n})))&${rest}`
+  }
+]
+
+/** Queries in turn, more than shapes are kept: one that is a shape of its own is new again when its turn comes. */
+const different = 1_500
+
+/** Calls in one turn: a fraction of a millisecond, so that hardly any turn is interrupted on a busy machine. */
+const each = 10
+
+/** µs for one call, the median of many turns. */
+const cost = (turns: number, call: (n: number) => unknown) => {
+  const took: Array<number> = []
+  for (let turn = 0; turn < turns; turn++) {
+    const began = now()
+    for (let n = 0; n < each; n++) call(turn * each + n)
+    // The first half is for the compiler.
+    if (turn > turns / 2) took.push(((now() - began) * 1000) / each)
+  }
+  return median(took)
+}
+
+const planOf = (catalogue: Catalogue, { query, schema, table }: RowRead, parsed = parse(query)) => {
+  const from = { schema, name: table }
+  const source = { _tag: "Relation", name: from } as const
+  const relation = catalogue.relation(schema, table)
+  return Result.getOrThrow(planRows(parsed, { catalogue, source, from, relation, ...planOptions, filtered: true }))
+}
+
+const parse = (query: RowRead["query"]) => Result.getOrThrow(parseRows(query))
+
+const measured = (catalogue: Catalogue, { aim, path, title }: Query, turns: number) => {
+  const reads = Array.from({ length: different }, (_, n) => readOf(path(n + 1)))
+  const [first] = reads
+  if (first === undefined) throw new Error("No queries")
+  const read = (n: number) => reads[n % different] ?? first
+  const { form } = first
+  const parsed = parse(first.query)
+  const { rows } = planOf(catalogue, first)
+  const write = (plan: typeof rows) => readSql({ rows: plan, form, total: { _tag: "None" } })
+  const renamed = Array.from({ length: different }, (_, n) => readOf(path(n + 1, `x${n}`)))
+  const kept = newReads()
+  const forgotten = newReads()
+  // What is made of a shape that is known must be what would have been made of the query itself.
+  const same = reads.every((one) => {
+    const [known, made] = [kept, newReads()].map((by) => Result.getOrThrow(by.prepare(catalogue, one)).sql)
+    return JSON.stringify(known) === JSON.stringify(made)
+  })
+  const costs = [
+    cost(turns, (n) => parse(read(n).query)),
+    cost(turns, () => planOf(catalogue, first, parsed)),
+    cost(turns, () => write(rows)),
+    cost(turns, (n) => write(planOf(catalogue, read(n)).rows)),
+    cost(turns, (n) => forgotten.prepare(catalogue, renamed[n % different] ?? first)),
+    cost(turns, (n) => kept.prepare(catalogue, read(n)))
+  ]
+  return { same, cells: [title, ...costs.map((one) => one.toFixed(1)), aim === undefined ? "" : String(aim)] }
+}
+
+/** Prints the table; whether known shapes gave the right SQL. */
+export const measurePlans = async ({ socketUrl }: Service, quick: boolean) => {
+  const catalogue = await readCatalogue(socketUrl)
+  const rows = queries.map((query) => measured(catalogue, query, quick ? 3_000 : 10_000))
+  console.log("\nplan: µs from the decoded query to SQL, without a database\n")
+  const head = ["", "parse", "plan", "write", "all three", "first of its shape", "other literals", "aim, all three"]
+  printTable(
+    head,
+    rows.map(({ cells }) => cells),
+    1
+  )
+  const same = rows.every((row) => row.same)
+  if (!same) console.error("\nA known shape gave other SQL than the query itself")
+  return same
+}

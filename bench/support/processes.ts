@@ -1,0 +1,79 @@
+/** Processes of a run: the service, what it is compared with, who asks it. All are ended with this one. */
+import { type ChildProcess, fork, spawn } from "node:child_process"
+import { once } from "node:events"
+import { type AddressInfo, createServer } from "node:net"
+import { join } from "node:path"
+import { type Answer } from "../rows/baseline.ts"
+import { type DriverOptions } from "../rows/drivers.ts"
+import { type LoadOptions, type LoadResult } from "../rows/load.ts"
+
+const running = new Set<ChildProcess>()
+process.on("exit", () => {
+  for (const child of running) child.kill("SIGKILL")
+})
+
+const known = <Child extends ChildProcess>(child: Child) => {
+  running.add(child)
+  child.on("exit", () => running.delete(child))
+  return child
+}
+
+// A Ctrl-C at the terminal reaches only us, who then end the service in order.
+const detached = process.platform !== "win32"
+
+/** Starts a TypeScript file of ours under this Node. Its errors are seen, its output is the caller's. */
+export const start = (
+  file: string,
+  options: ReadonlyArray<string>,
+  nodeOptions: ReadonlyArray<string> = [],
+  env = process.env
+) => {
+  const stdio: ["ignore", "pipe", "inherit"] = ["ignore", "pipe", "inherit"]
+  return known(spawn(process.execPath, [...nodeOptions, file, ...options], { env, stdio, detached }))
+}
+
+/** Ends a process in order, within 20 seconds. */
+export const stop = async (child: ChildProcess) => {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const ended = once(child, "exit")
+  child.kill("SIGTERM")
+  const patience = setTimeout(() => child.kill("SIGKILL"), 20_000)
+  await ended
+  clearTimeout(patience)
+}
+
+export const freePort = async () => {
+  const server = createServer().listen(0, "127.0.0.1")
+  await once(server, "listening")
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, "close")
+  return port
+}
+
+const file = (name: string) => join(import.meta.dirname, "..", name)
+
+/** Starts a program of bench/ that answers calls (remote.ts). Its output is ours. */
+export const startRemote = (name: string) =>
+  known(fork(file(name), { stdio: ["ignore", "inherit", "inherit", "ipc"], detached }))
+
+/** Runs to its end a program that prints one line of JSON. */
+const measured = async (name: string, options: object): Promise<LoadResult> => {
+  const child = start(file(name), [JSON.stringify(options)])
+  let output = ""
+  child.stdout.setEncoding("utf8").on("data", (part: string) => (output += part))
+  const [code] = await once(child, "close")
+  if (code !== 0) throw new Error(`${name} ended with ${code}`)
+  return JSON.parse(output)
+}
+
+export const load = (options: LoadOptions) => measured("rows/load.ts", options)
+
+export const driver = (options: DriverOptions) => measured("rows/drivers.ts", options)
+
+/** A server that always gives this answer; its address, and how to end it. */
+export const baseline = async (answer: Answer) => {
+  const child = start(file("rows/baseline.ts"), [JSON.stringify(answer)])
+  const [port] = await once(child.stdout, "data")
+  return { url: `http://127.0.0.1:${String(port).trim()}`, stop: () => stop(child) }
+}

@@ -77,8 +77,8 @@ export class Functions extends Context.Service<
         const { value, trusted } = yield* lookUp(catalogues, place, (catalogue) =>
           prepareCall(catalogue, asked, options)
         )
-        const { sql, routine, offset } = value
-        const access = !reads && routine.volatile ? "write" : "read"
+        const { sql, fn, offset } = value
+        const access = !reads && fn.volatile ? "write" : "read"
         if (explains) {
           const explained = explainSql(sql, form.media === "plan-text" ? "text" : "json", form.options)
           const [plan] = yield* run(request, explained, access, false)
@@ -90,7 +90,7 @@ export class Functions extends Context.Service<
         return {
           ...bare,
           ...(answer.response && (yield* Effect.fromResult(readResponseSettings(answer.response)))),
-          body: routine.result === "void" ? undefined : String(result),
+          body: fn.result === "void" ? undefined : String(result),
           count: Number(count),
           offset,
           total: total === undefined ? undefined : Number(total)

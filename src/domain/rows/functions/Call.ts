@@ -1,8 +1,8 @@
 import { Result } from "effect"
-import { type Routine } from "../../catalogue/Catalogue.ts"
+import { type StoredFunction } from "../../catalogue/Catalogue.ts"
 import { type DatabaseError, InvalidRequest, type NotFound } from "../../errors.ts"
 import { elementTexts } from "../../text/JsonText.ts"
-import { type Candidates, chooseRoutine, type RawMedia, rawKinds } from "./Choice.ts"
+import { type Candidates, chooseFunction, type RawMedia, rawKinds } from "./Choice.ts"
 import { arrayLiteral } from "../../sql/Names.ts"
 
 /** What a request hands a function. */
@@ -16,12 +16,12 @@ export type CallBody =
   | { readonly _tag: "Raw"; readonly media: RawMedia; readonly bytes: Uint8Array }
 
 /** A call of one stored function. */
-export interface RoutineCall {
-  readonly routine: Routine
+export interface PlannedCall {
+  readonly fn: StoredFunction
   readonly values: CallValues
 }
 
-type Argument = Routine["arguments"][number]
+type Argument = StoredFunction["arguments"][number]
 
 type CallValues =
   /** An object in JSON text: PostgreSQL converts each value to its argument's type. */
@@ -29,9 +29,9 @@ type CallValues =
   /** Each as PostgreSQL writes a value of the argument's type. */
   | { readonly _tag: "Texts"; readonly given: ReadonlyArray<Argument>; readonly texts: ReadonlyArray<string> }
   /** The only argument, as PostgreSQL writes a value of `type`. */
-  | { readonly _tag: "Whole"; readonly text: string; readonly type: NonNullable<Routine["body"]> }
+  | { readonly _tag: "Whole"; readonly text: string; readonly type: NonNullable<StoredFunction["body"]> }
 
-type Planned = Result.Result<RoutineCall, NotFound | DatabaseError | InvalidRequest>
+type Planned = Result.Result<PlannedCall, NotFound | DatabaseError | InvalidRequest>
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
@@ -56,13 +56,13 @@ export const planCall = (
       return planTexts(candidates, body.pairs)
     case "Raw": {
       const kind = rawKinds[body.media]
-      const chosen = chooseRoutine(candidates, [], body.media)
+      const chosen = chooseFunction(candidates, [], body.media)
       if (Result.isFailure(chosen)) return Result.fail(chosen.failure)
-      const routine = chosen.success
-      if (routine.body !== kind) return Result.succeed({ routine, values: withoutArguments })
+      const fn = chosen.success
+      if (fn.body !== kind) return Result.succeed({ fn, values: withoutArguments })
       const text = rawText(body)
       if (text === undefined) return invalid("The body is not valid UTF-8")
-      return Result.succeed({ routine, values: { _tag: "Whole", text, type: kind } })
+      return Result.succeed({ fn, values: { _tag: "Whole", text, type: kind } })
     }
   }
 }
@@ -70,10 +70,10 @@ export const planCall = (
 const withoutArguments: CallValues = { _tag: "Json", text: "{}", given: [] }
 
 const planEmpty = (candidates: Candidates): Planned =>
-  Result.map(chooseRoutine(candidates, [], "application/json"), (routine) =>
-    (routine.body === "json" || routine.body === "jsonb") && routine.arguments[0]?.optional === false
-      ? { routine, values: { _tag: "Whole", text: "", type: routine.body } }
-      : { routine, values: withoutArguments }
+  Result.map(chooseFunction(candidates, [], "application/json"), (fn) =>
+    (fn.body === "json" || fn.body === "jsonb") && fn.arguments[0]?.optional === false
+      ? { fn, values: { _tag: "Whole", text: "", type: fn.body } }
+      : { fn, values: withoutArguments }
   )
 
 const planJson = (
@@ -84,18 +84,18 @@ const planJson = (
 ): Planned => {
   const first: unknown = Array.isArray(value) ? value[0] : value
   const names = columns ?? (isObject(first) ? Object.keys(first) : [])
-  const chosen = chooseRoutine(candidates, names, "application/json")
+  const chosen = chooseFunction(candidates, names, "application/json")
   // What is no object has no arguments: that is what is wrong with it, and not the function's name.
   if (Result.isFailure(chosen)) return isObject(first) ? Result.fail(chosen.failure) : notAnObject()
-  const routine = chosen.success
-  if (routine.body === "json" || routine.body === "jsonb") {
-    return Result.succeed({ routine, values: { _tag: "Whole", text, type: routine.body } })
+  const fn = chosen.success
+  if (fn.body === "json" || fn.body === "jsonb") {
+    return Result.succeed({ fn, values: { _tag: "Whole", text, type: fn.body } })
   }
   if (Array.isArray(value) && !uniform(value)) return invalid("All object keys must match")
-  const given = givenOf(routine, new Set(names))
+  const given = givenOf(fn, new Set(names))
   if (!isObject(first) && given.length > 0) return notAnObject()
   const object = Array.isArray(value) ? (elementTexts(text)[0] ?? "{}") : text
-  return Result.succeed({ routine, values: { _tag: "Json", text: object, given } })
+  return Result.succeed({ fn, values: { _tag: "Json", text: object, given } })
 }
 
 const notAnObject = () => invalid("The body must be an object: argument name to value")
@@ -109,18 +109,19 @@ const uniform = (rows: ReadonlyArray<unknown>) => {
 
 /** An argument that is VARIADIC gathers all values of its name; of another, the last one counts. */
 const planTexts = (candidates: Candidates, pairs: ReadonlyArray<readonly [string, string]>): Planned => {
-  const chosen = chooseRoutine(candidates, [...new Set(pairs.map(([name]) => name))], undefined)
-  return Result.map(chosen, (routine) => {
-    const given = givenOf(routine, new Set(pairs.map(([name]) => name)))
+  const chosen = chooseFunction(candidates, [...new Set(pairs.map(([name]) => name))], undefined)
+  return Result.map(chosen, (fn) => {
+    const given = givenOf(fn, new Set(pairs.map(([name]) => name)))
     const texts = given.map((argument) => {
       const values = pairs.filter(([name]) => name === argument.name).map(([, value]) => value)
       return argument.variadic ? arrayLiteral(values) : (values.at(-1) ?? "")
     })
-    return { routine, values: { _tag: "Texts", given, texts } }
+    return { fn, values: { _tag: "Texts", given, texts } }
   })
 }
 
-const givenOf = ({ arguments: all }: Routine, names: ReadonlySet<string>) => all.filter(({ name }) => names.has(name))
+const givenOf = ({ arguments: all }: StoredFunction, names: ReadonlySet<string>) =>
+  all.filter(({ name }) => names.has(name))
 
 const rawText = ({ media, bytes }: Extract<CallBody, { readonly _tag: "Raw" }>) => {
   if (media === "application/octet-stream") return `\\x${Buffer.from(bytes).toString("hex")}`

@@ -1,8 +1,8 @@
 import { Result } from "effect"
-import { type Catalogue, type Routine } from "../../catalogue/Catalogue.ts"
+import { type Catalogue, type StoredFunction } from "../../catalogue/Catalogue.ts"
 import { type ClientError, InvalidRequest } from "../../errors.ts"
 import { type Preferences } from "../Preferences.ts"
-import { type CallBody, planCall, type RoutineCall } from "./Call.ts"
+import { type CallBody, planCall, type PlannedCall } from "./Call.ts"
 import { callSource, callSql, isValue, valueSql } from "./Statement.ts"
 import { rowPage, type RowRange, withPage } from "../plan/Page.ts"
 import { parseCall, parseRows } from "../parse/Parser.ts"
@@ -31,7 +31,7 @@ export interface CallRequest {
 
 interface PreparedCall {
   readonly sql: RowSql
-  readonly routine: Routine
+  readonly fn: StoredFunction
   /** Runs no user-written code, as far as names tell. */
   readonly clean: boolean
   /** Fails where the number of rows is refused (`checkedRefusal`). */
@@ -48,9 +48,9 @@ export const prepareCall = (catalogue: Catalogue, request: CallRequest, options:
   const parsed = reads ? parseCall(request.query) : parseRows(request.query)
   if (Result.isFailure(parsed)) return Result.fail(parsed.failure)
   const query = parsed.success
-  const overloads = catalogue.routines(schema, name)
+  const overloads = catalogue.functions(schema, name)
   const call = planCall(
-    { schema, name, overloads, routineNames: () => catalogue.routineNames(schema) },
+    { schema, name, overloads, functionNames: () => catalogue.functionNames(schema) },
     reads ? { _tag: "Pairs", pairs: query.arguments } : request.body,
     query.columns
   )
@@ -62,36 +62,36 @@ const withRows = (
   catalogue: Catalogue,
   { form, count, range, alone, most }: CallRequest,
   query: RowQuery,
-  call: RoutineCall,
+  call: PlannedCall,
   options: RowReadOptions
 ): Prepared => {
-  const { routine } = call
-  if (most !== undefined && !routine.set) return Result.fail(notSet())
+  const { fn } = call
+  if (most !== undefined && !fn.set) return Result.fail(notSet())
   const page = rowPage(query, range)
   if (Result.isFailure(page)) return Result.fail(page.failure)
   const plain = range === undefined && isPlain(query)
   const asJson = (form.media === "json" || form.media === "object") && !form.stripNulls
-  if (isValue(routine) && plain && count === undefined && asJson) {
-    return Result.succeed({ sql: valueSql(call), routine, clean: routine.clean, checked: false, offset: 0 })
+  if (isValue(fn) && plain && count === undefined && asJson) {
+    return Result.succeed({ sql: valueSql(call), fn, clean: fn.clean, checked: false, offset: 0 })
   }
   const planned = plain
-    ? Result.succeed(everyRow(routine, options))
-    : planResult(catalogue, range === undefined ? query : withPage(query, page.success), routine, options)
+    ? Result.succeed(everyRow(fn, options))
+    : planResult(catalogue, range === undefined ? query : withPage(query, page.success), fn, options)
   if (Result.isFailure(planned)) return Result.fail(planned.failure)
-  const exactlyOne = routine.set && alone ? "PGRST116" : undefined
+  const exactlyOne = fn.set && alone ? "PGRST116" : undefined
   return Result.succeed({
     sql: callSql({ call, rows: planned.success.rows, form, total: totalOf(count), most, exactlyOne }),
-    routine,
-    clean: routine.clean && planned.success.clean,
+    fn,
+    clean: fn.clean && planned.success.clean,
     checked: most !== undefined || exactlyOne !== undefined,
     offset: Number(page.success.offset ?? 0)
   })
 }
 
 /** All that a function gives, as it is. */
-const everyRow = (routine: Routine, { maxRows }: RowReadOptions): PlannedRows => ({
+const everyRow = (fn: StoredFunction, { maxRows }: RowReadOptions): PlannedRows => ({
   rows: {
-    source: callSource(routine),
+    source: callSource(fn),
     relation: undefined,
     items: [{ _tag: "All" }],
     joins: [],
@@ -104,12 +104,12 @@ const everyRow = (routine: Routine, { maxRows }: RowReadOptions): PlannedRows =>
   clean: true
 })
 
-const planResult = (catalogue: Catalogue, query: RowQuery, routine: Routine, options: RowReadOptions) => {
-  const source = callSource(routine)
+const planResult = (catalogue: Catalogue, query: RowQuery, fn: StoredFunction, options: RowReadOptions) => {
+  const source = callSource(fn)
   return planRows(query, {
     catalogue,
     source,
-    from: source.type ?? { schema: routine.schema, name: source.called },
+    from: source.type ?? { schema: fn.schema, name: source.called },
     relation: source.type && catalogue.relation(source.type.schema, source.type.name),
     ...options,
     filtered: true

@@ -1,5 +1,5 @@
-import { type Routine } from "../../catalogue/Catalogue.ts"
-import { type RoutineCall } from "./Call.ts"
+import { type StoredFunction } from "../../catalogue/Catalogue.ts"
+import { type PlannedCall } from "./Call.ts"
 import { type ReadPlan, type RowSource, type WritePlan } from "../plan/Plan.ts"
 import { RowScope } from "../sql/Scope.ts"
 import { bodySql, countedSql, type RowSql, totalSql } from "../sql/Statement.ts"
@@ -13,7 +13,7 @@ import { quoteName } from "../../sql/Names.ts"
 
 /** A call, and what is asked of the rows it gives. */
 export interface CallPlan extends ReadPlan, Pick<WritePlan, "most" | "exactlyOne"> {
-  readonly call: RoutineCall
+  readonly call: PlannedCall
 }
 
 /** The WITH part that holds what the function gave. */
@@ -22,17 +22,17 @@ const part = "_svc_call"
 const valueColumn = quoteName("pgrst_scalar")
 
 /** Gives values, one in each row. What a record is made of is known only when it runs, so that it is a value too. */
-const givesValues = ({ result }: Routine) => result === "scalar" || result === "record" || result === "void"
+const givesValues = ({ result }: StoredFunction) => result === "scalar" || result === "record" || result === "void"
 
 /** Where the rows of a call come from. */
-export const callSource = (routine: Routine): Extract<RowSource, { readonly _tag: "With" }> => {
-  const type = rowsOf(routine)
-  const called = type?.name ?? (routine.result === "row" && routine.outputs.length > 1 ? "record" : routine.name)
+export const callSource = (fn: StoredFunction): Extract<RowSource, { readonly _tag: "With" }> => {
+  const type = rowsOf(fn)
+  const called = type?.name ?? (fn.result === "row" && fn.outputs.length > 1 ? "record" : fn.name)
   return { _tag: "With", name: part, called, whole: undefined, ...(type && { type }) }
 }
 
 /** The relation whose rows a function gives; one that has OUT columns gives rows of its own. */
-const rowsOf = ({ returns, outputs }: Routine) => (outputs.length === 0 ? (returns ?? undefined) : undefined)
+const rowsOf = ({ returns, outputs }: StoredFunction) => (outputs.length === 0 ? (returns ?? undefined) : undefined)
 
 /**
  * A prepared statement keeps the types of its parameters, and one that users made may be gone and made anew: their names
@@ -41,13 +41,13 @@ const rowsOf = ({ returns, outputs }: Routine) => (outputs.length === 0 ? (retur
 const castTo = (type: string) => (type.includes(".") ? `::text::${type}` : `::${type}`)
 
 /** What is in FROM before the call, and the call. */
-const callingSql = ({ routine, values }: RoutineCall, scope: RowScope) => {
-  const name = `${quoteName(routine.schema)}.${quoteName(routine.name)}`
+const callingSql = ({ fn, values }: PlannedCall, scope: RowScope) => {
+  const name = `${quoteName(fn.schema)}.${quoteName(fn.name)}`
   if (values._tag === "Whole") return { from: "", call: `${name}(${scope.param(values.text)}::${values.type})` }
   const { given } = values
   // A VARIADIC argument that is left out has its default only where the others are told apart by position.
   const byPosition =
-    routine.arguments.at(-1)?.variadic === true && given.every((argument, at) => argument === routine.arguments[at])
+    fn.arguments.at(-1)?.variadic === true && given.every((argument, at) => argument === fn.arguments[at])
   const json = values._tag === "Json" && given.length > 0 ? scope.param(values.text) : ""
   const value =
     values._tag === "Json"
@@ -69,29 +69,29 @@ const inFrom = ({ from, call }: ReturnType<typeof callingSql>, alias: string) =>
   ` from ${from === "" ? "" : `${from}, lateral `}${call} ${alias}`
 
 /** The rows that a function gives, under the names they are asked by. */
-const calledSql = (call: RoutineCall, scope: RowScope) => {
-  const { routine } = call
+const calledSql = (call: PlannedCall, scope: RowScope) => {
+  const { fn } = call
   const calling = callingSql(call, scope)
-  const [only] = routine.outputs
+  const [only] = fn.outputs
   const from = calling.from === "" ? "" : ` from ${calling.from}`
-  if (givesValues(routine)) return `select ${calling.call} as ${valueColumn}${from}`
+  if (givesValues(fn)) return `select ${calling.call} as ${valueColumn}${from}`
   // PostgreSQL gives a single output column bare; its name is put back. In FROM, a composite one would be spread.
-  if (only !== undefined && routine.outputs.length === 1) {
-    return `select ${calling.call} as ${quoteName(only || routine.name)}${from}`
+  if (only !== undefined && fn.outputs.length === 1) {
+    return `select ${calling.call} as ${quoteName(only || fn.name)}${from}`
   }
-  if (routine.set) return `select _svc_f.*${inFrom(calling, "_svc_f")}`
+  if (fn.set) return `select _svc_f.*${inFrom(calling, "_svc_f")}`
   // A NULL is no row, and not a row of NULLs.
   return `select (_svc_f.v).* from (select ${calling.call} as v${from} offset 0) _svc_f where _svc_f.v is distinct from null`
 }
 
 /** Gives one value, or nothing. */
-export const isValue = (routine: Routine) => routine.result === "void" || (!routine.set && givesValues(routine))
+export const isValue = (fn: StoredFunction) => fn.result === "void" || (!fn.set && givesValues(fn))
 
 /** A call of a function that gives one value, as JSON, or nothing. */
-export const valueSql = (call: RoutineCall): RowSql => {
+export const valueSql = (call: PlannedCall): RowSql => {
   const scope = new RowScope()
   const calling = callingSql(call, scope)
-  const { result } = call.routine
+  const { result } = call.fn
   const text = (() => {
     if (result === "void") return `select ''::text, count(*)::text${inFrom(calling, "_svc_row")}`
     // A record has no columns that FROM could know.
@@ -104,13 +104,13 @@ export const valueSql = (call: RoutineCall): RowSql => {
 }
 
 /** Values and single rows are answered bare. */
-const callBodySql = ({ form, call: { routine } }: CallPlan) => {
+const callBodySql = ({ form, call: { fn } }: CallPlan) => {
   const { media, stripNulls } = form
   const bare = media === "json" || media === "object"
-  if (!bare || (routine.set && (media === "object" || !givesValues(routine)))) return bodySql(form)
-  const rows = `json_agg(_svc_row.${givesValues(routine) ? valueColumn : "*"})`
+  if (!bare || (fn.set && (media === "object" || !givesValues(fn)))) return bodySql(form)
+  const rows = `json_agg(_svc_row.${givesValues(fn) ? valueColumn : "*"})`
   const array = stripNulls ? `json_strip_nulls(${rows})` : rows
-  return routine.set ? `coalesce(${array}, '[]')::text` : `coalesce(${array} -> 0, 'null')::text`
+  return fn.set ? `coalesce(${array}, '[]')::text` : `coalesce(${array} -> 0, 'null')::text`
 }
 
 /** A call and its rows, by the same plan and writer as those of a table. */
@@ -121,7 +121,7 @@ export const callSql = (plan: CallPlan): RowSql => {
   const { offset } = plan.rows
   // The same parameter as in the rows' own OFFSET, which is the last one that they add.
   const total = totalSql(plan, scope, offset === undefined ? undefined : `$${scope.params.length}`)
-  const count = plan.call.routine.set ? countedSql(plan) : "'1'::text"
+  const count = plan.call.fn.set ? countedSql(plan) : "'1'::text"
   const text = `with ${part} as (${called}) select ${callBodySql(plan)}, ${count}${total} from (${rows}) _svc_row`
   return { text: scope.finish(text), params: scope.params, prepare: true }
 }

@@ -25,6 +25,22 @@ export interface AnswerForm {
   readonly of: "json" | "object" | "csv"
 }
 
+/** Whether the answer is how PostgreSQL runs the statement, and not what it gives. */
+export const isExplain = ({ media }: AnswerForm) => media === "plan-json" || media === "plan-text"
+
+/** The form in which PostgreSQL makes the body. `none`: only how many rows there are. */
+export interface BodyForm {
+  readonly media: AnswerForm["of"] | "none"
+  readonly stripNulls: boolean
+}
+
+/** `wanted`: the body is sent. A plan is that of the statement for the form it is `of`. */
+export const bodyForm = (form: AnswerForm, wanted: boolean): BodyForm => {
+  if (!wanted) return { media: "none", stripNulls: false }
+  const media = form.media === "plan-json" || form.media === "plan-text" ? form.of : form.media
+  return { media, stripNulls: form.stripNulls }
+}
+
 /** What user code can read of the request: `request.method`, `request.path`, `request.headers`, `request.cookies`. */
 export interface RequestContext {
   readonly method: string

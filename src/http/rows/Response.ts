@@ -1,4 +1,5 @@
 import { Cookies, HttpServerResponse } from "effect/http"
+import { isExplain } from "../../domain/rows/Preferences.ts"
 import { type ChosenResponse } from "../../domain/rows/ResponseSettings.ts"
 import { type FunctionAnswer } from "../../services/rows/Functions.ts"
 import { type RowsAnswer } from "../../services/rows/Rows.ts"
@@ -55,8 +56,6 @@ const respond = (draft: Draft, chosen: ChosenResponse): Response => {
 
 const counts = ({ preferences: { count } }: RowAsk) => count === "exact" || count === "estimated"
 
-const isPlan = ({ form: { media } }: RowAsk) => media === "plan-json" || media === "plan-text"
-
 /** A response that has rows in it says of which schema, where there was a choice. */
 const withProfile = ({ profile }: RowAsk, headers: Record<string, string>) => {
   if (profile !== undefined) headers["content-profile"] = asBytes(profile)
@@ -112,7 +111,7 @@ const ranged = (ask: RowAsk, answer: RowsAnswer, doing: "read" | "call"): Respon
 }
 
 export const readResponse = (ask: RowAsk, answer: RowsAnswer): Response =>
-  isPlan(ask) ? planResponse(ask, answer) : ranged(ask, answer, "read")
+  isExplain(ask.form) ? planResponse(ask, answer) : ranged(ask, answer, "read")
 
 /** `answer.body` undefined: the function gives nothing. */
 export const callResponse = (ask: RowAsk, answer: FunctionAnswer): Response => {
@@ -122,7 +121,7 @@ export const callResponse = (ask: RowAsk, answer: FunctionAnswer): Response => {
     withApplied(ask, "call", headers)
     return respond({ status: 204, headers, contentType: undefined, body: undefined }, answer)
   }
-  return isPlan(ask) ? planResponse(ask, { ...answer, body }) : ranged(ask, { ...answer, body }, "call")
+  return isExplain(ask.form) ? planResponse(ask, { ...answer, body }) : ranged(ask, { ...answer, body }, "call")
 }
 
 /** Of OPTIONS. */
@@ -138,7 +137,7 @@ export const writeResponse = (
   doing: Writing,
   { defaultReturn }: Pick<RowSettings["Service"], "defaultReturn">
 ): Response => {
-  if (isPlan(ask)) return planResponse(ask, answer)
+  if (isExplain(ask.form)) return planResponse(ask, answer)
   const wanted = (ask.preferences.return ?? defaultReturn) === "representation"
   const total = counts(ask) ? answer.count : undefined
   const stated = doing === "insert" && answer.resolved === false ? { ...ask.stated, resolution: undefined } : ask.stated

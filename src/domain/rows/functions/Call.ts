@@ -1,6 +1,7 @@
 import { Result } from "effect"
 import { type StoredFunction } from "../../catalogue/Catalogue.ts"
 import { type DatabaseError, InvalidRequest, type NotFound } from "../../errors.ts"
+import { isJsonObject } from "../../text/JsonObject.ts"
 import { elementTexts } from "../../text/JsonText.ts"
 import { type Candidates, chooseFunction, type RawMedia, rawKinds } from "./Choice.ts"
 import { arrayLiteral } from "../../sql/Names.ts"
@@ -32,9 +33,6 @@ type CallValues =
   | { readonly _tag: "Whole"; readonly text: string; readonly type: NonNullable<StoredFunction["body"]> }
 
 type Planned = Result.Result<PlannedCall, NotFound | DatabaseError | InvalidRequest>
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 const invalid = (error: string) => Result.fail(new InvalidRequest({ error, code: "PGRST102" }))
 
@@ -83,17 +81,17 @@ const planJson = (
   columns: ReadonlyArray<string> | undefined
 ): Planned => {
   const first: unknown = Array.isArray(value) ? value[0] : value
-  const names = columns ?? (isObject(first) ? Object.keys(first) : [])
+  const names = columns ?? (isJsonObject(first) ? Object.keys(first) : [])
   const chosen = chooseFunction(candidates, names, "application/json")
   // What is no object has no arguments: that is what is wrong with it, and not the function's name.
-  if (Result.isFailure(chosen)) return isObject(first) ? Result.fail(chosen.failure) : notAnObject()
+  if (Result.isFailure(chosen)) return isJsonObject(first) ? Result.fail(chosen.failure) : notAnObject()
   const fn = chosen.success
   if (fn.body === "json" || fn.body === "jsonb") {
     return Result.succeed({ fn, values: { _tag: "Whole", text, type: fn.body } })
   }
   if (Array.isArray(value) && !uniform(value)) return invalid("All object keys must match")
   const given = givenOf(fn, new Set(names))
-  if (!isObject(first) && given.length > 0) return notAnObject()
+  if (!isJsonObject(first) && given.length > 0) return notAnObject()
   const object = Array.isArray(value) ? (elementTexts(text)[0] ?? "{}") : text
   return Result.succeed({ fn, values: { _tag: "Json", text: object, given } })
 }
@@ -101,9 +99,10 @@ const planJson = (
 const notAnObject = () => invalid("The body must be an object: argument name to value")
 
 const uniform = (rows: ReadonlyArray<unknown>) => {
-  const keys = new Set(isObject(rows[0]) ? Object.keys(rows[0]) : [])
+  const keys = new Set(isJsonObject(rows[0]) ? Object.keys(rows[0]) : [])
   return rows.every(
-    (row) => isObject(row) && Object.keys(row).length === keys.size && Object.keys(row).every((key) => keys.has(key))
+    (row) =>
+      isJsonObject(row) && Object.keys(row).length === keys.size && Object.keys(row).every((key) => keys.has(key))
   )
 }
 

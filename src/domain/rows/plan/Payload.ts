@@ -1,6 +1,7 @@
 import { Result } from "effect"
 import { type Relation } from "../../catalogue/Catalogue.ts"
 import { InvalidRequest } from "../../errors.ts"
+import { isJsonObject } from "../../text/JsonObject.ts"
 import { elementTexts } from "../../text/JsonText.ts"
 
 /** Rows to write, in the shapes that have one SQL text each. */
@@ -13,9 +14,6 @@ export type Payload =
       readonly keys: ReadonlyArray<string>
       readonly rows: ReadonlyArray<{ readonly json: string; readonly has: ReadonlySet<string> }>
     }
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 const wrong = (error: string, hint?: string) =>
   Result.fail(new InvalidRequest({ error, code: "PGRST102", hint: hint ?? null }))
@@ -33,7 +31,7 @@ export const planPayload = (
 ): Result.Result<Payload, InvalidRequest> => {
   const rows: ReadonlyArray<unknown> = Array.isArray(value) ? value : [value]
   const first = rows[0]
-  if (!rows.every(isObject)) {
+  if (!rows.every(isJsonObject)) {
     return wrong("The body must be an object or an array of objects", "Each object is a row: column name to value")
   }
   const wanted = only && new Set(only)

@@ -1,5 +1,5 @@
 import { type Relation } from "../../catalogue/Catalogue.ts"
-import { type AnswerForm } from "../Preferences.ts"
+import { type BodyForm } from "../Preferences.ts"
 import { type ColumnPairs, type RelationName } from "../../catalogue/Relationship.ts"
 import { type Payload } from "./Payload.ts"
 import { type Aggregate, type JsonStep, type Test } from "../parse/Query.ts"
@@ -159,12 +159,6 @@ export interface ReadPlan {
   readonly rows: RowPlan
   readonly form: BodyForm
   readonly total: Total
-}
-
-/** `none`: only how many rows there are. */
-export interface BodyForm {
-  readonly media: Exclude<AnswerForm["media"], "plan-json" | "plan-text"> | "none"
-  readonly stripNulls: boolean
 }
 
 /** A change of rows of one table or view. */

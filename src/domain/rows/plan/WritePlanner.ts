@@ -1,10 +1,10 @@
 import { Result } from "effect"
 import { type Catalogue, type Relation } from "../../catalogue/Catalogue.ts"
 import { DatabaseError, InvalidRequest } from "../../errors.ts"
-import { type AnswerForm, type Preferences } from "../Preferences.ts"
+import { type AnswerForm, bodyForm, type Preferences } from "../Preferences.ts"
 import { type Findings, planCondition } from "./Fields.ts"
 import { planPayload } from "./Payload.ts"
-import { type BodyForm, type Change, type Conflict, type WritePlan } from "./Plan.ts"
+import { type Change, type Conflict, type WritePlan } from "./Plan.ts"
 import { planRows } from "./Planner.ts"
 import { type Condition, type RowQuery } from "../parse/Query.ts"
 import { notMatching } from "../Refusals.ts"
@@ -42,13 +42,6 @@ const invalid = (error: string, code: string, hint: string | null = null, detail
   Result.fail(new InvalidRequest({ error, code, hint, details }))
 
 const ownFilters = ({ filters }: RowQuery) => filters.filter(({ path }) => path.length === 0).map(({ value }) => value)
-
-/** Form of the body when rows are answered; of a plan, the form of what it would answer. */
-export const bodyForm = (form: AnswerForm, wanted: boolean): BodyForm => {
-  if (!wanted) return { media: "none", stripNulls: false }
-  const media = form.media === "plan-json" || form.media === "plan-text" ? form.of : form.media
-  return { media, stripNulls: form.stripNulls }
-}
 
 class WritePlanner {
   readonly findings: Findings = { clean: true }

@@ -1,5 +1,5 @@
-import { type AnswerForm } from "../Preferences.ts"
-import { type BodyForm, type ReadPlan, type RowPlan, type WritePlan } from "../plan/Plan.ts"
+import { type AnswerForm, type BodyForm } from "../Preferences.ts"
+import { type ReadPlan, type RowPlan, type WritePlan } from "../plan/Plan.ts"
 import { checkText } from "../Refusals.ts"
 import { RowScope } from "./Scope.ts"
 import { countSql, everyRowSql, selectSql } from "./Select.ts"
@@ -73,16 +73,15 @@ export const estimateSql = (rows: RowPlan): RowSql => {
 }
 
 /** A statement's plan, of the options of EXPLAIN: lines of text, or one row with a JSON array. */
-export const explainSql = (
-  { text, params }: RowSql,
-  format: "json" | "text",
-  options: AnswerForm["options"]
-): RowSql => ({
-  text: `explain (${[`format ${format}`, ...options].join(", ")}) ${text}`,
-  params,
-  prepare: false,
-  lines: format === "text"
-})
+export const explainSql = ({ text, params }: RowSql, { media, options }: AnswerForm): RowSql => {
+  const asText = media === "plan-text"
+  return {
+    text: `explain (${[`format ${asText ? "text" : "json"}`, ...options].join(", ")}) ${text}`,
+    params,
+    prepare: false,
+    lines: asText
+  }
+}
 
 /** How many rows there are; fails where that is refused. `written`: how many a change made. */
 export const countedSql = (

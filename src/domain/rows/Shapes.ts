@@ -1,5 +1,5 @@
-import { Result } from "effect"
-import { parseRows } from "./parse/Parser.ts"
+import { parseList } from "./parse/Filter.ts"
+import { literalOf } from "./parse/Operators.ts"
 import { type RowSql } from "./sql/Statement.ts"
 import { arrayLiteral } from "../sql/Names.ts"
 
@@ -21,9 +21,6 @@ export interface RowShape {
 
 const clauses: ReadonlySet<string> = new Set(["order", "limit", "offset", "and", "or"])
 const whole: ReadonlySet<string> = new Set(["select", "columns", "on_conflict", ...clauses])
-/** What stands before a literal that is everything after it. */
-const operator =
-  /^(?:not\.)?(?:(eq|gt|gte|lt|lte|like|ilike|match|imatch)(?:\((?:any|all)\))?|neq|cs|cd|ov|sl|sr|nxr|nxl|adj|isdistinct|(?:fts|plfts|phfts|wfts)(?:\([^()]*\))?)\./
 const list = /^(?:not\.)?in\./
 const digits = /^\d{1,18}$/
 
@@ -35,31 +32,20 @@ interface Literal {
   readonly marked: string
 }
 
-const listParam = (key: string, value: string): string | undefined => {
-  const parsed = parseRows([[key, value]])
-  const test = Result.isSuccess(parsed) ? parsed.success.filters[0]?.value : undefined
-  return test?._tag === "In" ? arrayLiteral(test.values) : undefined
-}
-
-const literalOf = (key: string, value: string, pair: number): Literal | undefined => {
+const literalIn = (key: string, value: string, pair: number): Literal | undefined => {
   const mark = `§svc${pair}§`
   if (key === "offset") {
     const number = String(7_734_000_000_000 + pair)
     return digits.test(value) ? { pair, before: "", param: value, mark: number, marked: number } : undefined
   }
   if (whole.has(key) || clauses.has(key.slice(key.lastIndexOf(".") + 1))) return undefined
-  const found = operator.exec(value)
-  if (found !== null) {
-    const [before, name] = found
-    const text = value.slice(before.length)
-    const param = name === "like" || name === "ilike" ? text.replaceAll("*", "%") : text
-    return { pair, before, param, mark, marked: mark }
-  }
+  const found = literalOf(value)
+  if (found !== undefined) return { pair, before: value.slice(0, found.at), param: found.param, mark, marked: mark }
   const before = list.exec(value)?.[0]
-  const param = before === undefined ? undefined : listParam(key, value)
-  return before === undefined || param === undefined
+  const values = before === undefined ? undefined : parseList(value.slice(before.length))
+  return before === undefined || values === undefined
     ? undefined
-    : { pair, before, param, mark: `(${mark})`, marked: arrayLiteral([mark]) }
+    : { pair, before, param: arrayLiteral(values), mark: `(${mark})`, marked: arrayLiteral([mark]) }
 }
 
 export const rowShape = (pairs: Pairs): RowShape => {
@@ -67,7 +53,7 @@ export const rowShape = (pairs: Pairs): RowShape => {
   let key = ""
   let offset = -1
   for (const [pair, [name, value]] of pairs.entries()) {
-    const literal = literalOf(name, value, pair)
+    const literal = literalIn(name, value, pair)
     const kept = literal?.before ?? value
     // Lengths make the joined text readable in one way only.
     key += `${name.length}:${name}${literal === undefined ? "=" : "~"}${kept.length}:${kept}`

@@ -1,3 +1,5 @@
+import { type Comparison, type FullText, type IsWord } from "./Operators.ts"
+
 /**
  * The query string of `/v1/db/{table}` and `/v1/db/rpc/{function}`, parsed: what was asked, nothing about what exists
  * (domain/RowPlanner.ts) or how it is said in SQL (domain/RowSql.ts). The grammar is PostgREST's (docs/rows.md).
@@ -74,29 +76,6 @@ export interface Embed {
   readonly select: ReadonlyArray<Selected>
 }
 
-export type Comparison =
-  | "eq"
-  | "neq"
-  | "gt"
-  | "gte"
-  | "lt"
-  | "lte"
-  | "like"
-  | "ilike"
-  | "match"
-  | "imatch"
-  | "cs"
-  | "cd"
-  | "ov"
-  | "sl"
-  | "sr"
-  | "nxr"
-  | "nxl"
-  | "adj"
-  | "isdistinct"
-export type FullText = "fts" | "plfts" | "phfts" | "wfts"
-export type Fixed = "null" | "not_null" | "true" | "false" | "unknown"
-
 export type Condition =
   | { readonly _tag: "And" | "Or"; readonly negated: boolean; readonly conditions: ReadonlyArray<Condition> }
   | ({ readonly negated: boolean; readonly field: Field } & Test)
@@ -110,7 +89,7 @@ export type Test =
       readonly value: string
     }
   | { readonly _tag: "In"; readonly values: ReadonlyArray<string> }
-  | { readonly _tag: "Is"; readonly value: Fixed }
+  | { readonly _tag: "Is"; readonly value: IsWord }
   | {
       readonly _tag: "FullText"
       readonly operator: FullText

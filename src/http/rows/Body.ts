@@ -3,7 +3,7 @@ import { type HttpServerError, type HttpServerRequest } from "effect/http"
 import { isUtf8 } from "node:buffer"
 import { parseCsv } from "../../domain/text/Csv.ts"
 import { InvalidRequest, type PayloadTooLarge, type UnsupportedMediaType } from "../../domain/errors.ts"
-import { queryPairs } from "../../domain/sql/Names.ts"
+import { queryPairs } from "../../domain/rows/parse/Parser.ts"
 import { type CallBody } from "../../domain/rows/functions/Call.ts"
 import { bodyBytes, type JsonBody, jsonBody, rowBodyLimit, uncoded } from "../wire/Body.ts"
 

@@ -1,6 +1,8 @@
 import { Cookies, HttpServerResponse } from "effect/http"
 import { isExplain } from "../../domain/rows/Preferences.ts"
 import { type ChosenResponse } from "../../domain/rows/ResponseSettings.ts"
+import { asLatin1 } from "../../domain/text/HeaderText.ts"
+import { uriEncode } from "../../domain/text/UriText.ts"
 import { type FunctionAnswer } from "../../services/rows/Functions.ts"
 import { type RowsAnswer } from "../../services/rows/Rows.ts"
 import { type RowSettings } from "../../services/rows/Settings.ts"
@@ -20,9 +22,6 @@ interface Draft {
   readonly body: string | undefined
 }
 
-/** UTF-8, byte for byte as Node sends Latin-1. */
-const asBytes = (text: string) => Buffer.from(text, "utf8").toString("latin1")
-
 const draftResponse = ({ body, contentType, headers, status }: Draft): Response => {
   if (body !== undefined && contentType !== undefined) {
     return HttpServerResponse.text(body, { status, headers, contentType })
@@ -40,10 +39,10 @@ const respond = (draft: Draft, chosen: ChosenResponse): Response => {
   const cookies: Array<string> = []
   for (const [name, value] of chosen.headers) {
     if (name === "set-cookie") cookies.push(value)
-    else headers[name] = asBytes(value)
+    else headers[name] = asLatin1(value)
   }
   const [only] = cookies
-  if (only !== undefined && cookies.length === 1) headers["set-cookie"] = asBytes(only)
+  if (only !== undefined && cookies.length === 1) headers["set-cookie"] = asLatin1(only)
   const status = chosen.status ?? draft.status
   // Sent as bytes: with a text Node would encode the headers as it encodes the text.
   const response =
@@ -58,7 +57,7 @@ const counts = ({ preferences: { count } }: RowAsk) => count === "exact" || coun
 
 /** A response that has rows in it says of which schema, where there was a choice. */
 const withProfile = ({ profile }: RowAsk, headers: Record<string, string>) => {
-  if (profile !== undefined) headers["content-profile"] = asBytes(profile)
+  if (profile !== undefined) headers["content-profile"] = asLatin1(profile)
   return headers
 }
 
@@ -82,10 +81,7 @@ const unsatisfiable = (offset: number, total: number) =>
 
 /** What needs no escape, as it is and as part of a pair. */
 const plain = /^[\w.~-]*$/
-const escaped = (text: string) =>
-  plain.test(text)
-    ? text
-    : encodeURIComponent(text).replaceAll(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
+const escaped = (text: string) => (plain.test(text) ? text : uriEncode(text))
 
 /** The pairs in the order of their names, so that the same request has the same address. */
 const canonicalQuery = ({ query }: RowAsk) => {

@@ -11,6 +11,29 @@ import { type AtPath, type Condition, type Field, type OrderTerm, type RowQuery,
 type Pairs = ReadonlyArray<readonly [string, string]>
 type Parsed = Result.Result<RowQuery, InvalidRequest>
 
+/**
+ * The `key=value` pairs of a query string, decoded (`+` is a space); undefined when the percent-encoding is broken. What
+ * has no `=` says nothing.
+ */
+export const queryPairs = (query: string): ReadonlyArray<readonly [string, string]> | undefined => {
+  if (query === "") return []
+  const pairs: Array<readonly [string, string]> = []
+  try {
+    for (const part of query.split("&")) {
+      if (part === "") continue
+      const equals = part.indexOf("=")
+      const key = decode(equals < 0 ? part : part.slice(0, equals))
+      if (equals >= 0) pairs.push([key, decode(part.slice(equals + 1))])
+    }
+  } catch {
+    return undefined
+  }
+  return pairs
+}
+
+const encoded = /[%+]/
+const decode = (text: string) => (encoded.test(text) ? decodeURIComponent(text.replaceAll("+", " ")) : text)
+
 /** The decoded `key=value` pairs of a query string on a table, or with the POST of a call. */
 export const parseRows = (pairs: Pairs): Parsed => new Clauses(false).parse(pairs)
 

@@ -1,3 +1,5 @@
+import { uriEncodePath } from "../../../domain/text/UriText.ts"
+
 /** A key as a list has it: percent-encoded where the store did as it was asked, with "+" for a space. */
 export const decodedKey = (key: string | undefined, encoding: string | undefined): string => {
   if (key === undefined || encoding !== "url") return key ?? ""
@@ -12,9 +14,4 @@ export const decodedKey = (key: string | undefined, encoding: string | undefined
 export const fitsXml = (key: string) => !/[\p{Cc}\u2028\ufffe\uffff]/u.test(key)
 
 /** `bucket/key` as it stands in a URL. */
-export const encodedPath = (bucket: string, key: string) => `${bucket}/${encodedKey(key)}`
-
-export const encodedKey = (key: string) =>
-  encodeURIComponent(key)
-    .replaceAll("%2F", "/")
-    .replaceAll(/[!'()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`)
+export const encodedPath = (bucket: string, key: string) => `${bucket}/${uriEncodePath(key)}`

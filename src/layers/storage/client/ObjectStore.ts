@@ -4,7 +4,7 @@ import { bucketsOn } from "./Buckets.ts"
 import { makeS3 } from "./Client.ts"
 import { type CopyLimits, copyOn, s3CopyLimits } from "./Copy.ts"
 import { emptyingOn } from "./Emptying.ts"
-import { encodedKey } from "./Keys.ts"
+import { uriEncodePath } from "../../../domain/text/UriText.ts"
 import { headOn, objectsOn, recordOf } from "./Objects.ts"
 import { removalOn } from "./Removal.ts"
 import { streamsOn } from "./Streams.ts"
@@ -43,7 +43,7 @@ export const layerObjectStoreWith = (limits: CopyLimits) =>
         locationOf: (bucket, key) => {
           const { host, protocol } = new URL(publicEndpoint)
           const start = forcePathStyle ? `${protocol}//${host}/${bucket}` : `${protocol}//${bucket}.${host}`
-          return `${start}/${encodedKey(key)}`
+          return `${start}/${uriEncodePath(key)}`
         }
       })
     })

@@ -1,4 +1,5 @@
 import { checksumHeader } from "./Checksums.ts"
+import { asLatin1, fromLatin1 } from "../../../domain/text/HeaderText.ts"
 import { s3Error } from "./Error.ts"
 import { type S3Request } from "./Request.ts"
 import { type ObjectInfo, type ObjectMeta } from "./store/Store.ts"
@@ -92,7 +93,7 @@ const withoutChunked = (value: string | undefined) => {
 /** UTF-8 when it is that, else the latin1 that it is. */
 const readable = (name: string, value: string) => {
   checkValue(name, value)
-  const text = Buffer.from(value, "latin1").toString("utf8")
+  const text = fromLatin1(value)
   return text.includes("\uFFFD") ? value : text
 }
 
@@ -106,18 +107,15 @@ export const checkValue = (name: string, value: string) => {
   }
 }
 
-/** As Node sends headers: a character a byte. */
-export const wireValue = (value: string) => Buffer.from(value, "utf8").toString("latin1")
-
 /** What GET and HEAD tell of an object; Content-Length apart. */
 export const headersOf = (info: ObjectInfo, withChecksum: boolean): Readonly<Record<string, string>> => {
   const headers: Record<string, string> = {
     ETag: `"${info.etag}"`,
     "Last-Modified": info.lastModified.toUTCString(),
-    "Content-Type": wireValue(info.contentType),
+    "Content-Type": asLatin1(info.contentType),
     "Accept-Ranges": "bytes"
   }
-  for (const [name, value] of Object.entries(info.headers)) headers[name] = wireValue(value)
+  for (const [name, value] of Object.entries(info.headers)) headers[name] = asLatin1(value)
   for (const [name, value] of Object.entries(info.user)) headers[`x-amz-meta-${name}`] = mailSafe(value)
   return withChecksum ? { ...headers, ...checksumHeaders(info.checksum) } : headers
 }

@@ -27,7 +27,7 @@ const bareOther = /[\p{L}\p{M}\p{N}]/u
 /** What ends a key of a JSON path that is not quoted. */
 const keyEnds = Uint8Array.from({ length: 128 }, (_, code) => Number("():.,>".includes(String.fromCharCode(code))))
 const wholeNumber = /^-?\d{1,10}$/
-const largest = 2_147_483_647
+const isInt4 = (number: number) => number === (number | 0)
 const noSteps: ReadonlyArray<JsonStep> = []
 
 /** Nesting of embeds and of logic that a request may have; a JavaScript stack holds many times that. */
@@ -173,7 +173,7 @@ export class RowCursor {
       const key = quoted ? this.quotation() : this.bareKey()
       if (key === undefined) return quoted ? this.fail('"\\""', this.text.length) : this.fail(jsonKey, start)
       // A place beyond int4 is in no array, and PostgreSQL has no operator for it: as a key it finds nothing.
-      const index = !quoted && wholeNumber.test(key) && Math.abs(Number(key)) <= largest
+      const index = !quoted && wholeNumber.test(key) && isInt4(Number(key))
       if (!index && !quoted && key.startsWith("-")) return this.fail(jsonKey, start)
       steps.push({ key, index, text })
       if (quoted) this.spaces()

@@ -33,6 +33,9 @@ describe("select", () => {
       shown("a", { cast: "text" }),
       shown("b", { aggregate: "count" })
     ])
+    assert.deepStrictEqual(select("a->-2147483648"), [
+      shown("a", { field: column("a", { key: "-2147483648", index: true, text: false }) })
+    ])
     assert.deepStrictEqual(select("count(),n:count()::text"), [
       { _tag: "Count", alias: undefined, cast: undefined },
       { _tag: "Count", alias: "n", cast: "text" }

@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest } from "effect/http"
 import { DatabaseError } from "../../domain/errors.ts"
 import { type CallBody } from "../../domain/rows/functions/Call.ts"
+import { FunctionsApi } from "../api/Functions.ts"
 import { Branches } from "../../services/branches/Branches.ts"
 import { Db } from "../../services/ports/Db.ts"
 import { Functions } from "../../services/rows/Functions.ts"
@@ -9,9 +10,10 @@ import { RowMethods } from "../../services/rows/Methods.ts"
 import { RowSettings } from "../../services/rows/Settings.ts"
 import { rowAsking } from "../rows/Ask.ts"
 import { callBody } from "../rows/Body.ts"
+import { addRoutes } from "../wire/ContractRoutes.ts"
 import { allowResponse, callResponse } from "../rows/Response.ts"
 
-const path = "/v1/db/rpc/:function"
+const { path } = FunctionsApi.endpoints.call
 const nothing: CallBody = { _tag: "None" }
 
 /** `/v1/db/rpc/{function}`: like rows, the result goes out as PostgreSQL made it. */
@@ -38,8 +40,7 @@ export const FunctionsRoutes = HttpRouter.use(
       Effect.fail(new DatabaseError({ status: 405, error: `Cannot use the ${method} method on RPC`, code: "PGRST101" }))
     )
 
-    yield* router.add("GET", path, call)
-    yield* router.add("POST", path, call)
+    yield* addRoutes(router, FunctionsApi, { read: call, call })
     yield* router.add("OPTIONS", path, options)
     yield* router.add("PUT", path, refused)
     yield* router.add("PATCH", path, refused)

@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest } from "effect/http"
+import { RowsApi } from "../api/Rows.ts"
 import { Branches } from "../../services/branches/Branches.ts"
 import { Db } from "../../services/ports/Db.ts"
 import { RowMethods } from "../../services/rows/Methods.ts"
@@ -7,13 +8,12 @@ import { Rows } from "../../services/rows/Rows.ts"
 import { RowSettings } from "../../services/rows/Settings.ts"
 import { rowAsking } from "../rows/Ask.ts"
 import { rowBody } from "../rows/Body.ts"
+import { addRoutes } from "../wire/ContractRoutes.ts"
 import { allowResponse, readResponse, writeResponse } from "../rows/Response.ts"
-
-const path = "/v1/db/:table"
 
 /**
  * `/v1/db/{table}` on the router itself and not through HttpApi: rows are never decoded here, PostgreSQL makes the
- * JSON and it goes out as it is. The contract for readers is http/api/Rows.ts.
+ * JSON and it goes out as it is.
  */
 export const RowsRoutes = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
@@ -24,15 +24,15 @@ export const RowsRoutes = HttpRouter.use(
 
     const incoming = HttpServerRequest.HttpServerRequest
 
-    const get = Effect.flatMap(incoming, (request) =>
+    const read = Effect.flatMap(incoming, (request) =>
       Effect.flatMap(asking(request), (ask) => Effect.map(rows.read(ask), (answer) => readResponse(ask, answer)))
     )
 
-    const written = (doing: "insert" | "upsert" | "update", write: (typeof rows)["insert"]) =>
+    const write = (doing: "insert" | "upsert" | "update", change: (typeof rows)["insert"]) =>
       Effect.gen(function* () {
         const request = yield* incoming
         const ask = yield* asking(request)
-        return writeResponse(ask, yield* write(ask, yield* rowBody(request)), doing, settings)
+        return writeResponse(ask, yield* change(ask, yield* rowBody(request)), doing, settings)
       })
 
     const remove = Effect.gen(function* () {
@@ -45,11 +45,13 @@ export const RowsRoutes = HttpRouter.use(
       return allowResponse(yield* methods.ofTable(database, schema, table))
     })
 
-    yield* router.add("GET", path, get)
-    yield* router.add("POST", path, written("insert", rows.insert))
-    yield* router.add("PUT", path, written("upsert", rows.upsertOne))
-    yield* router.add("PATCH", path, written("update", rows.update))
-    yield* router.add("DELETE", path, remove)
-    yield* router.add("OPTIONS", path, options)
+    yield* addRoutes(router, RowsApi, {
+      read,
+      insert: write("insert", rows.insert),
+      upsert: write("upsert", rows.upsertOne),
+      update: write("update", rows.update),
+      remove
+    })
+    yield* router.add("OPTIONS", RowsApi.endpoints.read.path, options)
   })
 )

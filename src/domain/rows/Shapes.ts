@@ -94,28 +94,3 @@ export const filled = ({ text, params }: RowTemplate, literals: ReadonlyArray<st
   params: params.map((param) => (typeof param === "number" ? (literals[param] ?? null) : param)),
   prepare: true
 })
-
-/** What was made for a key, for as long as the thing it was made from is there; the oldest go first. */
-export class RowShapes<From extends object, A> {
-  private readonly all = new WeakMap<From, Map<string, A>>()
-  private readonly most: number
-  constructor(most: number) {
-    this.most = most
-  }
-
-  get(from: From, key: string): A | undefined {
-    return this.all.get(from)?.get(key)
-  }
-
-  set(from: From, key: string, value: A) {
-    const known = this.all.get(from) ?? new Map<string, A>()
-    this.all.set(from, known)
-    if (known.size >= this.most) {
-      for (const oldest of known.keys()) {
-        known.delete(oldest)
-        break
-      }
-    }
-    known.set(key, value)
-  }
-}

@@ -31,9 +31,9 @@ const tooMany = (rows: string) =>
 /** A PATCH or DELETE means all rows that match: `limit` picks none of them, but says how many there can be. */
 const limitExceeded = (rows: string) =>
   new InvalidRequest({
-    error: `More rows match than the limit allows: ${rows}`,
+    error: `The filter matches ${rows} rows, more than the limit allows`,
     code: "LIMIT_NOT_ALLOWED",
-    hint: "PATCH and DELETE mean every row that matches. Name the rows in the filter, for example ?id=in.(1,2)"
+    hint: "PATCH and DELETE affect every matching row. Select the rows in the filter, for example ?id=in.(1,2)"
   })
 
 /** PUT: the row is not the one that the URL names. */

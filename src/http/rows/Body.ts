@@ -36,8 +36,8 @@ const csvRows = (text: string): Result.Result<ReadonlyArray<Record<string, strin
   const records = parseCsv(text)
   if (Result.isFailure(records)) return Result.fail(`line ${records.failure.line}: ${records.failure.text}`)
   const [names, ...lines] = records.success
-  if (names === undefined) return Result.fail("there is no line with the columns' names")
-  if (new Set(names).size < names.length) return Result.fail("a column is named twice")
+  if (names === undefined) return Result.fail("the line with the column names is missing")
+  if (new Set(names).size < names.length) return Result.fail("a column name is repeated")
   if (lines.some((line) => line.length !== names.length))
     return Result.fail("All lines must have same number of fields")
   return Result.succeed(
@@ -72,7 +72,7 @@ export const rowBody = (request: Request): Effect.Effect<JsonBody, Trouble> => {
     const rows = csvRows(text)
     if (Result.isFailure(rows)) {
       const { failure } = rows
-      return Effect.fail(invalid(failure.startsWith("All ") ? failure : `The body is no CSV: ${failure}`))
+      return Effect.fail(invalid(failure.startsWith("All ") ? failure : `The body is not valid CSV: ${failure}`))
     }
     return Effect.succeed(asJson(rows.success.length === 1 ? rows.success[0] : rows.success))
   })

@@ -96,7 +96,7 @@ const planJson = (
   return Result.succeed({ fn, values: { _tag: "Json", text: object, given } })
 }
 
-const notAnObject = () => invalid("The body must be an object: argument name to value")
+const notAnObject = () => invalid("The body must be an object that maps argument names to values")
 
 const uniform = (rows: ReadonlyArray<unknown>) => {
   const keys = new Set(isJsonObject(rows[0]) ? Object.keys(rows[0]) : [])

@@ -31,7 +31,7 @@ const isInt4 = (number: number) => number === (number | 0)
 const noSteps: ReadonlyArray<JsonStep> = []
 
 /** Nesting of embeds and of logic that a request may have; a JavaScript stack holds many times that. */
-export const deepest = 64
+export const maxDepth = 64
 
 /**
  * A text of the row grammar that is read once from left to right. What reads gives undefined when the text is not as it

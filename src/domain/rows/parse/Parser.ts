@@ -138,7 +138,7 @@ class Clauses {
     if (path instanceof InvalidRequest) return path
     if (!count.test(value)) {
       const cursor = new RowCursor(value)
-      cursor.refuse(`${clause} is a whole number of rows, 0 or more`)
+      cursor.refuse(`${clause} must be a whole number, 0 or more`)
       return parseError(clause, cursor)
     }
     const negative = value.startsWith("-") && Number(value) < 0

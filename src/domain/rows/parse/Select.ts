@@ -1,4 +1,4 @@
-import { deepest, fieldName, fieldRest, mark, type RowCursor } from "./Cursor.ts"
+import { maxDepth, fieldName, fieldRest, mark, type RowCursor } from "./Cursor.ts"
 import { type Aggregate, type Embed, type Selected } from "./Query.ts"
 
 const all: Selected = { _tag: "All" }
@@ -107,7 +107,7 @@ const readEmbed = (
   }
   cursor.spaces()
   if (!cursor.is(mark.open)) return cursor.fail('"(" or "!"')
-  if (depth >= deepest) return cursor.refuse(`embeds are nested at most ${deepest} deep`)
+  if (depth >= maxDepth) return cursor.refuse(`embeds can be nested at most ${maxDepth} levels deep`)
   cursor.at++
   const select = readItems(cursor, depth + 1)
   if (select === undefined) return undefined

@@ -32,7 +32,10 @@ export const planPayload = (
   const rows: ReadonlyArray<unknown> = Array.isArray(value) ? value : [value]
   const first = rows[0]
   if (!rows.every(isJsonObject)) {
-    return wrong("The body must be an object or an array of objects", "Each object is a row: column name to value")
+    return wrong(
+      "The body must be an object or an array of objects",
+      "Each object is a row that maps column names to values"
+    )
   }
   const wanted = only && new Set(only)
   const keysOf = (row: object) => Object.keys(row).filter((key) => wanted === undefined || wanted.has(key))

@@ -37,7 +37,7 @@ export const aggregates = (item: Selected) =>
   item._tag === "Count" || (item._tag === "Field" && item.aggregate !== undefined)
 
 /** A condition on an inner embed is written once for each level around it. */
-const deepest = 40
+const maxDepth = 40
 
 /** Finds what embeds lead to, and refuses what PostgREST refuses of them. */
 export class Relating {
@@ -52,8 +52,10 @@ export class Relating {
   }
 
   relate(tree: RowTree, from: RelationName, relationship?: Relationship, depth = 0): Related {
-    if (depth > deepest) {
-      refuse(new InvalidRequest({ error: `Embeds go ${deepest} levels deep at most`, code: "EMBEDS_TOO_DEEP" }))
+    if (depth > maxDepth) {
+      refuse(
+        new InvalidRequest({ error: `Embeds can be nested at most ${maxDepth} levels deep`, code: "EMBEDS_TOO_DEEP" })
+      )
     }
     const children = tree.children.map((child) => {
       const { embed } = child

@@ -180,16 +180,16 @@ const own = (all: RowQuery["limit"]) => all.find(({ path }) => path.length === 0
 const unbounded = (query: RowQuery) => {
   if (ownFilters(query).length === 0) {
     return invalid(
-      "A PATCH or DELETE needs a filter",
+      "PATCH and DELETE require a filter",
       "FILTER_REQUIRED",
-      "Add one such as ?id=eq.1. To mean every row, use one that is always true: ?id=not.is.null"
+      "Add one, for example ?id=eq.1. To affect every row, use a filter that is always true: ?id=not.is.null"
     )
   }
   return Number(own(query.offset) ?? 0) !== 0 || Number(own(query.limit) ?? 0) < 0
     ? invalid(
-        "An offset or a limit below 0 does not go with PATCH and DELETE: every row that matches is meant",
+        "offset and a negative limit are not allowed with PATCH and DELETE, which affect every matching row",
         "LIMIT_NOT_ALLOWED",
-        "Name the rows in the filter, for example ?id=in.(1,2)"
+        "Select the rows in the filter, for example ?id=in.(1,2)"
       )
     : undefined
 }
@@ -204,7 +204,7 @@ export const planUpdate = (
   const wrong = unbounded(query)
   if (wrong !== undefined) return wrong
   if (Array.isArray(body.value)) {
-    return invalid("The body must be one object: column name to new value", "PGRST102")
+    return invalid("The body must be an object that maps column names to new values", "PGRST102")
   }
   const payload = planPayload(body.text, body.value, relation, query.columns)
   if (Result.isFailure(payload)) return Result.fail(payload.failure)

@@ -8,7 +8,7 @@ import { Db } from "../../services/ports/Db.ts"
 import { Functions } from "../../services/rows/Functions.ts"
 import { RowMethods } from "../../services/rows/Methods.ts"
 import { RowSettings } from "../../services/rows/Settings.ts"
-import { rowAsking } from "../rows/Ask.ts"
+import { requestDecoder } from "../rows/Request.ts"
 import { callBody } from "../rows/Body.ts"
 import { addRoutes } from "../wire/ContractRoutes.ts"
 import { allowResponse, callResponse } from "../rows/Response.ts"
@@ -21,18 +21,18 @@ export const FunctionsRoutes = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const functions = yield* Functions
     const methods = yield* RowMethods
-    const asking = rowAsking({ db: yield* Db, branches: yield* Branches, settings: yield* RowSettings })
+    const decode = requestDecoder({ db: yield* Db, branches: yield* Branches, settings: yield* RowSettings })
 
     const call = Effect.gen(function* () {
       const request = yield* HttpServerRequest.HttpServerRequest
-      const ask = yield* asking(request)
+      const decoded = yield* decode(request)
       const method = request.method === "POST" || request.method === "HEAD" ? request.method : "GET"
       const body = method === "POST" ? yield* callBody(request) : nothing
-      return callResponse(ask, yield* functions.call({ ...ask, name: ask.table, method, body }))
+      return callResponse(decoded, yield* functions.call({ ...decoded, name: decoded.table, method, body }))
     })
 
     const options = Effect.gen(function* () {
-      const { database, schema, table } = yield* asking(yield* HttpServerRequest.HttpServerRequest)
+      const { database, schema, table } = yield* decode(yield* HttpServerRequest.HttpServerRequest)
       return allowResponse(yield* methods.ofFunction(database, schema, table))
     })
 

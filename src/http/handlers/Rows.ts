@@ -6,7 +6,7 @@ import { Db } from "../../services/ports/Db.ts"
 import { RowMethods } from "../../services/rows/Methods.ts"
 import { Rows } from "../../services/rows/Rows.ts"
 import { RowSettings } from "../../services/rows/Settings.ts"
-import { rowAsking } from "../rows/Ask.ts"
+import { requestDecoder } from "../rows/Request.ts"
 import { rowBody } from "../rows/Body.ts"
 import { addRoutes } from "../wire/ContractRoutes.ts"
 import { allowResponse, readResponse, writeResponse } from "../rows/Response.ts"
@@ -20,28 +20,30 @@ export const RowsRoutes = HttpRouter.use(
     const rows = yield* Rows
     const methods = yield* RowMethods
     const settings = yield* RowSettings
-    const asking = rowAsking({ db: yield* Db, branches: yield* Branches, settings })
+    const decode = requestDecoder({ db: yield* Db, branches: yield* Branches, settings })
 
     const incoming = HttpServerRequest.HttpServerRequest
 
     const read = Effect.flatMap(incoming, (request) =>
-      Effect.flatMap(asking(request), (ask) => Effect.map(rows.read(ask), (answer) => readResponse(ask, answer)))
+      Effect.flatMap(decode(request), (decoded) =>
+        Effect.map(rows.read(decoded), (answer) => readResponse(decoded, answer))
+      )
     )
 
-    const write = (doing: "insert" | "upsert" | "update", change: (typeof rows)["insert"]) =>
+    const write = (operation: "insert" | "upsert" | "update", change: (typeof rows)["insert"]) =>
       Effect.gen(function* () {
         const request = yield* incoming
-        const ask = yield* asking(request)
-        return writeResponse(ask, yield* change(ask, yield* rowBody(request)), doing, settings)
+        const decoded = yield* decode(request)
+        return writeResponse(decoded, yield* change(decoded, yield* rowBody(request)), operation, settings)
       })
 
     const remove = Effect.gen(function* () {
-      const ask = yield* asking(yield* incoming)
-      return writeResponse(ask, yield* rows.remove(ask), "remove", settings)
+      const decoded = yield* decode(yield* incoming)
+      return writeResponse(decoded, yield* rows.remove(decoded), "remove", settings)
     })
 
     const options = Effect.gen(function* () {
-      const { database, schema, table } = yield* asking(yield* incoming)
+      const { database, schema, table } = yield* decode(yield* incoming)
       return allowResponse(yield* methods.ofTable(database, schema, table))
     })
 

@@ -8,12 +8,12 @@ import { type CallBody } from "../../domain/rows/functions/Call.ts"
 import { bodyBytes, type JsonBody, jsonBody, rowBodyLimit, uncoded } from "../wire/Body.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
-type Trouble = InvalidRequest | PayloadTooLarge | UnsupportedMediaType | HttpServerError.HttpServerError
+type BodyError = InvalidRequest | PayloadTooLarge | UnsupportedMediaType | HttpServerError.HttpServerError
 
 const invalid = (error: string) => new InvalidRequest({ error, code: "PGRST102" })
 
 /** A body that is no JSON, as text. */
-const textBody = (request: Request): Effect.Effect<string, Trouble> =>
+const textBody = (request: Request): Effect.Effect<string, BodyError> =>
   Effect.andThen(
     uncoded(request),
     Effect.flatMap(bodyBytes(request, rowBodyLimit), (bytes) =>
@@ -61,7 +61,7 @@ const notAcceptable = (request: Request) =>
  * Rows to write, of a body in JSON, CSV or of an HTML form, as the JSON it stands for. A CSV of one row stands for the
  * row itself.
  */
-export const rowBody = (request: Request): Effect.Effect<JsonBody, Trouble> => {
+export const rowBody = (request: Request): Effect.Effect<JsonBody, BodyError> => {
   const media = mediaOf(request)
   if (media === "" || isJson.test(media)) return jsonBody(request, rowBodyLimit)
   if (media === "application/x-www-form-urlencoded") {
@@ -79,7 +79,7 @@ export const rowBody = (request: Request): Effect.Effect<JsonBody, Trouble> => {
 }
 
 /** What a function is called with: arguments in JSON or of a form, CSV, or one value as it is. */
-export const callBody = (request: Request): Effect.Effect<CallBody, Trouble> => {
+export const callBody = (request: Request): Effect.Effect<CallBody, BodyError> => {
   const media = mediaOf(request)
   if (media === "" || isJson.test(media)) {
     return Effect.map(jsonBody(request, rowBodyLimit, nothing), (body) =>

@@ -45,7 +45,7 @@ export class Functions extends Context.Service<
           count: preferences.count,
           form: bodyForm(form, method !== "HEAD"),
           alone: form.media === "object",
-          most: preferences.handling === "strict" && !explains ? preferences.maxAffected : undefined
+          maxAffected: preferences.handling === "strict" && !explains ? preferences.maxAffected : undefined
         }
         // Exact: an argument's type or the form of the result may have changed under the same names.
         const place = { database, schema, table: name, query: query.filter(([key]) => key === "select"), exact: true }

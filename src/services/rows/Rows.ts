@@ -61,18 +61,18 @@ export interface RowsAnswer extends ChosenResponse {
   readonly resolved?: boolean
 }
 
-type Answered = Effect.Effect<RowsAnswer, ClientError>
+type Response = Effect.Effect<RowsAnswer, ClientError>
 
 /** Create, read, update and delete on tables and views, as whoever asks (spec: `/v1/db/{table}`). */
 export class Rows extends Context.Service<
   Rows,
   {
-    readonly read: (request: RowRequest) => Answered
-    readonly insert: (request: RowRequest, body: WriteBody) => Answered
+    readonly read: (request: RowRequest) => Response
+    readonly insert: (request: RowRequest, body: WriteBody) => Response
     /** The row that the filters name by its primary key, made or replaced. */
-    readonly upsertOne: (request: RowRequest, body: WriteBody) => Answered
-    readonly update: (request: RowRequest, body: WriteBody) => Answered
-    readonly remove: (request: RowRequest) => Answered
+    readonly upsertOne: (request: RowRequest, body: WriteBody) => Response
+    readonly update: (request: RowRequest, body: WriteBody) => Response
+    readonly remove: (request: RowRequest) => Response
   }
 >()("svc/services/Rows") {
   static readonly layer = Layer.effect(
@@ -111,7 +111,7 @@ export class Rows extends Context.Service<
       }
 
       /** How PostgreSQL runs the statement, or with `analyze` has run it. */
-      const explain = (request: RowRequest, sql: RowSql, access: "read" | "write"): Answered =>
+      const explain = (request: RowRequest, sql: RowSql, access: "read" | "write"): Response =>
         Effect.map(runExplain(request, sql, access), (body) => ({ ...nothing(request, false), body }))
 
       const read = Effect.fnUntraced(function* (request: RowRequest) {
@@ -157,7 +157,7 @@ export class Rows extends Context.Service<
         }
         if (isExplain(form)) return yield* explain(request, writeSql(value.plan), "write")
         const checked =
-          value.plan.exactlyOne !== undefined || value.plan.most !== undefined || value.plan.limit !== undefined
+          value.plan.exactlyOne !== undefined || value.plan.maxAffected !== undefined || value.plan.limit !== undefined
         const answered = run(request, writeSql(value.plan), "write", trusted && value.clean)
         const written = yield* checked ? Effect.mapError(answered, checkedRefusal) : answered
         const [body, count, inserted, location] = written

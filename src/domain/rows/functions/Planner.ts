@@ -26,7 +26,7 @@ export interface CallRequest {
   /** Of a set exactly one row is wanted, or nothing is done. */
   readonly alone: boolean
   /** More rows than this and nothing is done. */
-  readonly most: number | undefined
+  readonly maxAffected: number | undefined
 }
 
 interface PreparedCall {
@@ -60,13 +60,13 @@ export const prepareCall = (catalogue: Catalogue, request: CallRequest, options:
 
 const withRows = (
   catalogue: Catalogue,
-  { form, count, range, alone, most }: CallRequest,
+  { form, count, range, alone, maxAffected }: CallRequest,
   query: RowQuery,
   call: PlannedCall,
   options: RowReadOptions
 ): Prepared => {
   const { fn } = call
-  if (most !== undefined && !fn.set) return Result.fail(notSet())
+  if (maxAffected !== undefined && !fn.set) return Result.fail(notSet())
   const page = rowPage(query, range)
   if (Result.isFailure(page)) return Result.fail(page.failure)
   const plain = range === undefined && isPlain(query)
@@ -80,10 +80,10 @@ const withRows = (
   if (Result.isFailure(planned)) return Result.fail(planned.failure)
   const exactlyOne = fn.set && alone ? "PGRST116" : undefined
   return Result.succeed({
-    sql: callSql({ call, rows: planned.success.rows, form, total: totalOf(count), most, exactlyOne }),
+    sql: callSql({ call, rows: planned.success.rows, form, total: totalOf(count), maxAffected, exactlyOne }),
     fn,
     clean: fn.clean && planned.success.clean,
-    checked: most !== undefined || exactlyOne !== undefined,
+    checked: maxAffected !== undefined || exactlyOne !== undefined,
     offset: Number(page.success.offset ?? 0)
   })
 }

@@ -12,7 +12,7 @@ import { quoteName } from "../../sql/Names.ts"
  */
 
 /** A call, and what is asked of the rows it gives. */
-export interface CallPlan extends ReadPlan, Pick<WritePlan, "most" | "exactlyOne"> {
+export interface CallPlan extends ReadPlan, Pick<WritePlan, "maxAffected" | "exactlyOne"> {
   readonly call: PlannedCall
 }
 

@@ -169,7 +169,7 @@ export interface WritePlan {
   readonly rows: RowPlan
   readonly form: BodyForm
   /** More rows than this and nothing is done (PGRST124). */
-  readonly most: number | undefined
+  readonly maxAffected: number | undefined
   /** Of a change with `limit`: it always means all rows that match, so more than this and nothing is done. */
   readonly limit?: number | undefined
   /** Exactly one row, or nothing is done and this is the refusal. */

@@ -77,7 +77,7 @@ class WritePlanner {
       change,
       rows: rows.success.rows,
       form: bodyForm(form, answer),
-      most: change._tag !== "Insert" && preferences.handling === "strict" ? preferences.maxAffected : undefined,
+      maxAffected: change._tag !== "Insert" && preferences.handling === "strict" ? preferences.maxAffected : undefined,
       limit: change._tag === "Insert" || limit === undefined ? undefined : Number(limit),
       exactlyOne: exactlyOne ?? (form.media === "object" ? "PGRST116" : undefined),
       location: change._tag === "Insert" && preferences.return === "headers-only" ? relation.primary_key : []

@@ -85,14 +85,14 @@ export const explainSql = ({ text, params }: RowSql, { media, options }: AnswerF
 
 /** How many rows there are; fails where that is refused. `written`: how many a change made. */
 export const countedSql = (
-  { most, exactlyOne, limit }: Pick<WritePlan, "most" | "exactlyOne" | "limit">,
+  { maxAffected, exactlyOne, limit }: Pick<WritePlan, "maxAffected" | "exactlyOne" | "limit">,
   written = "count(*)"
 ) => {
   const failing = (code: Parameters<typeof checkText>[0], rows: string) =>
     `('${checkText(code)}' || ${rows})::int::text`
   const checks = [
     ...(exactlyOne === undefined ? [] : [`when count(*) <> 1 then ${failing(exactlyOne, "count(*)")}`]),
-    ...(most === undefined ? [] : [`when ${written} > ${most} then ${failing("PGRST124", written)}`]),
+    ...(maxAffected === undefined ? [] : [`when ${written} > ${maxAffected} then ${failing("PGRST124", written)}`]),
     ...(limit === undefined ? [] : [`when ${written} > ${limit} then ${failing("LIMIT_NOT_ALLOWED", written)}`])
   ]
   return checks.length === 0 ? "count(*)::text" : `case ${checks.join(" ")} else count(*)::text end`

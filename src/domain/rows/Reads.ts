@@ -24,16 +24,16 @@ export interface RowRead {
 
 export interface PreparedRead {
   readonly sql: RowSql
-  /** Runs no user-written code, as far as names tell. */
+  /** The statement runs no user-defined code, judging by the names in it. */
   readonly clean: boolean
-  /** Place of the first row. */
+  /** Offset of the first row. */
   readonly offset: number
-  /** To ask PostgreSQL for an estimate of. */
+  /** The rows whose number PostgreSQL can be asked to estimate. */
   readonly rows: RowPlan
 }
 
 export interface RowReadOptions {
-  /** Cap of one read; 0: none. */
+  /** The most rows that one read returns; 0: no limit. */
   readonly maxRows: number
   readonly aggregates: boolean
 }
@@ -54,7 +54,7 @@ class CatalogueReads {
   readonly seen = new LRUCache<string, true>({ max: maxShapes })
 }
 
-/** Reads as SQL. What was worked out for one query is used again for others of its shape, on the same catalogue. */
+/** Plans reads as SQL. The plan of a query is reused for queries of the same shape on the same catalogue. */
 export class RowReads {
   private readonly options: RowReadOptions
   private readonly byCatalogue = new WeakMap<Catalogue, CatalogueReads>()

@@ -6,16 +6,16 @@ import { arrayLiteral } from "../sql/Names.ts"
 type Pairs = ReadonlyArray<readonly [string, string]>
 
 /**
- * A query with its literals taken out. Queries of the same `key` differ only in literals, so they have one plan and one
- * SQL text.
+ * A query without its literals. Queries with the same `key` differ only in literals, so they share a plan and an SQL
+ * text.
  */
 export interface RowShape {
   readonly key: string
-  /** As the parameters that they become. */
+  /** The literals as statement parameters. */
   readonly literals: ReadonlyArray<string>
-  /** Number of the literal that is the offset, or -1. */
+  /** Index of the literal that is the offset, or -1. */
   readonly offset: number
-  /** The same query with something that can be told apart for each literal, and what parameter that becomes. */
+  /** The same query with a distinct mark in place of each literal, and the parameters that the marks become. */
   readonly marked: () => { readonly pairs: Pairs; readonly params: ReadonlyArray<string> }
 }
 
@@ -55,7 +55,7 @@ export const rowShape = (pairs: Pairs): RowShape => {
   for (const [pair, [name, value]] of pairs.entries()) {
     const literal = literalIn(name, value, pair)
     const kept = literal?.before ?? value
-    // Lengths make the joined text readable in one way only.
+    // The lengths make the joined text unambiguous.
     key += `${name.length}:${name}${literal === undefined ? "=" : "~"}${kept.length}:${kept}`
     if (literal === undefined) continue
     if (name === "offset") offset = literals.length
@@ -73,13 +73,13 @@ export const rowShape = (pairs: Pairs): RowShape => {
   }
 }
 
-/** An SQL text for every query of one shape: a number stands for the literal of that number. */
+/** The SQL text for all queries of a shape; a number among the parameters is the index of a literal. */
 export interface RowTemplate {
   readonly text: string
   readonly params: ReadonlyArray<string | null | number>
 }
 
-/** Undefined when the marks did not all become parameters of the same text. */
+/** Undefined unless the texts are equal and all marks became parameters. */
 export const rowTemplate = (real: RowSql, marked: RowSql, marks: ReadonlyArray<string>): RowTemplate | undefined => {
   if (real.text !== marked.text) return undefined
   const params = marked.params.map((param) => {

@@ -6,8 +6,8 @@ import { type Condition, type Field } from "./Query.ts"
 const operatorName = "operator (eq, gt, ...)"
 
 /**
- * `[not.]operator[(modifier)].value`. Inside of a logic tree (`nested`) the value ends at a `,` or `)` that is neither in
- * quotes nor in `{…}`; else it is all that follows, and quotes are part of it.
+ * `[not.]operator[(modifier)].value`. Inside a logic tree (`nested`) the value ends at a `,` or `)` that is neither in
+ * quotes nor in `{…}`. Otherwise it is the rest of the text, including quotes.
  */
 export const readTest = (cursor: RowCursor, field: Field, nested: boolean): Condition | undefined => {
   const text = cursor.text
@@ -88,7 +88,7 @@ const readValue = (cursor: RowCursor, nested: boolean): string => {
   return readItem(cursor)
 }
 
-/** Behind the `}` of a `{…}` without others inside. */
+/** The end of a `{…}` that contains no other braces. */
 const bracesEnd = (text: string, start: number): number | undefined => {
   for (let i = start + 1; i < text.length; i++) {
     const code = text.charCodeAt(i)
@@ -100,7 +100,7 @@ const bracesEnd = (text: string, start: number): number | undefined => {
 
 const endsItem = (code: number) => code === mark.comma || code === mark.close || Number.isNaN(code)
 
-/** Up to the next `,` or `)`; quotes count only when they are around all of it. */
+/** Up to the next `,` or `)`; quotes apply only if they enclose the whole item. */
 const readItem = (cursor: RowCursor): string => {
   const start = cursor.at
   if (cursor.is(mark.quote)) {
@@ -112,7 +112,7 @@ const readItem = (cursor: RowCursor): string => {
   return cursor.text.slice(start, cursor.at)
 }
 
-/** `(a,b,"c,d")`; `()` has no values. */
+/** `(a,b,"c,d")`; `()` is the empty list. */
 const readList = (cursor: RowCursor): ReadonlyArray<string> | undefined => {
   cursor.spaces()
   if (!cursor.is(mark.open)) return cursor.fail('"("')

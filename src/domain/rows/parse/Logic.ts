@@ -10,7 +10,7 @@ export const readLogic = (cursor: RowCursor, tag: "And" | "Or", negated: boolean
   return cursor.ended ? tree : cursor.fail("end of input")
 }
 
-/** From the parenthesis on. */
+/** Reads from the opening parenthesis. */
 const readBranch = (cursor: RowCursor, tag: "And" | "Or", negated: boolean, depth: number): Condition | undefined => {
   cursor.spaces()
   if (!cursor.is(mark.open)) return cursor.fail('"("')

@@ -6,14 +6,14 @@ import { elementTexts } from "../../text/JsonText.ts"
 import { type Candidates, chooseFunction, type RawMedia, rawKinds } from "./Choice.ts"
 import { arrayLiteral } from "../../sql/Names.ts"
 
-/** What a request hands a function. */
+/** The arguments in a request, before a function is chosen. */
 export type CallBody =
   | { readonly _tag: "None" }
-  /** As it came, and parsed. */
+  /** As received, and parsed. */
   | { readonly _tag: "Json"; readonly text: string; readonly value: unknown }
-  /** Names and values in text: of a form, or of a GET. */
+  /** Names and values as text, from a form or a GET. */
   | { readonly _tag: "Pairs"; readonly pairs: ReadonlyArray<readonly [string, string]> }
-  /** For a function of one argument that has no name. */
+  /** For a function with a single unnamed argument. */
   | { readonly _tag: "Raw"; readonly media: RawMedia; readonly bytes: Uint8Array }
 
 /** A call of one stored function. */
@@ -25,11 +25,11 @@ export interface PlannedCall {
 type Argument = StoredFunction["arguments"][number]
 
 type CallValues =
-  /** An object in JSON text: PostgreSQL converts each value to its argument's type. */
+  /** JSON text of an object: PostgreSQL converts each value to its argument's type. */
   | { readonly _tag: "Json"; readonly text: string; readonly given: ReadonlyArray<Argument> }
-  /** Each as PostgreSQL writes a value of the argument's type. */
+  /** Each in PostgreSQL's input syntax for its type. */
   | { readonly _tag: "Texts"; readonly given: ReadonlyArray<Argument>; readonly texts: ReadonlyArray<string> }
-  /** The only argument, as PostgreSQL writes a value of `type`. */
+  /** The only argument, in PostgreSQL's input syntax for `type`. */
   | { readonly _tag: "Whole"; readonly text: string; readonly type: NonNullable<StoredFunction["body"]> }
 
 type Planned = Result.Result<PlannedCall, NotFound | DatabaseError | InvalidRequest>
@@ -37,8 +37,8 @@ type Planned = Result.Result<PlannedCall, NotFound | DatabaseError | InvalidRequ
 const invalid = (error: string) => Result.fail(new InvalidRequest({ error, code: "PGRST102" }))
 
 /**
- * The call that a body asks for. `columns`: the keys that count, of a JSON body. A JSON array stands for its first
- * object, as PostgREST has it, unless the function takes the body as it is.
+ * Plans a call. `columns`: the keys of a JSON body to use. Like in PostgREST, a JSON array stands for its first object,
+ * unless the function takes the whole body.
  */
 export const planCall = (
   candidates: Candidates,
@@ -83,7 +83,7 @@ const planJson = (
   const first: unknown = Array.isArray(value) ? value[0] : value
   const names = columns ?? (isJsonObject(first) ? Object.keys(first) : [])
   const chosen = chooseFunction(candidates, names, "application/json")
-  // What is no object has no arguments: that is what is wrong with it, and not the function's name.
+  // A body that is not an object has no arguments: the body is the error, not the function's name.
   if (Result.isFailure(chosen)) return isJsonObject(first) ? Result.fail(chosen.failure) : notAnObject()
   const fn = chosen.success
   if (fn.body === "json" || fn.body === "jsonb") {
@@ -106,7 +106,7 @@ const uniform = (rows: ReadonlyArray<unknown>) => {
   )
 }
 
-/** An argument that is VARIADIC gathers all values of its name; of another, the last one counts. */
+/** A VARIADIC argument collects all values of its name; other arguments get the last one. */
 const planTexts = (candidates: Candidates, pairs: ReadonlyArray<readonly [string, string]>): Planned => {
   const chosen = chooseFunction(candidates, [...new Set(pairs.map(([name]) => name))], undefined)
   return Result.map(chosen, (fn) => {

@@ -3,7 +3,7 @@ import { type StoredFunction } from "../../catalogue/Catalogue.ts"
 import { DatabaseError, NotFound } from "../../errors.ts"
 import { similarNames } from "../../text/SimilarNames.ts"
 
-/** The functions that there are by a name, and what they may be called by mistake. */
+/** The functions of a name, and the other names in the schema, for hints. */
 export interface Candidates {
   readonly schema: string
   readonly name: string
@@ -11,10 +11,10 @@ export interface Candidates {
   readonly functionNames: () => ReadonlyArray<string>
 }
 
-/** Media types of bodies that one argument takes as they are. */
+/** Media types of bodies that a single argument takes whole. */
 export type RawMedia = "text/plain" | "text/xml" | "application/octet-stream"
 
-/** Type of that argument. */
+/** The type of that argument. */
 export const rawKinds = {
   "text/plain": "text",
   "text/xml": "xml",
@@ -25,8 +25,8 @@ const takes = ({ body }: StoredFunction, media: RawMedia | "application/json") =
   media === "application/json" ? body === "json" || body === "jsonb" : body === rawKinds[media]
 
 /**
- * Chooses among overloads by the names of the arguments: all given ones must exist, all required ones be given. If
- * none fits, one that takes the whole body may. `media`: of the body of a POST; undefined for a form and a GET.
+ * Chooses an overload by argument names: all given arguments must exist, and all required ones must be given. If none
+ * matches, one that takes the whole body is chosen. `media`: type of a POST's body; undefined for a form and a GET.
  */
 export const chooseFunction = (
   candidates: Candidates,
@@ -70,7 +70,7 @@ const notFound = (
   })
 }
 
-/** Another function, or other arguments of this one. */
+/** Suggests another function, or other arguments of this one. */
 const perhaps = (
   schema: string,
   name: string,
@@ -90,7 +90,7 @@ const perhaps = (
   return `Perhaps you meant to call the function ${schema}.${overloads.length === 0 ? "" : name}${other.name}`
 }
 
-/** Fewer arguments first, then by their names and types. */
+/** Orders by number of arguments, then by their names and types. */
 const byArguments = (a: StoredFunction, b: StoredFunction) => {
   const key = (fn: StoredFunction) => fn.arguments.map(({ name, type }) => `${name}\0${type}`).join("\0")
   return a.arguments.length - b.arguments.length || (key(a) < key(b) ? -1 : 1)

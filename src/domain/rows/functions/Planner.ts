@@ -12,37 +12,37 @@ import { type RowQuery } from "../parse/Query.ts"
 import { type RowReadOptions } from "../Reads.ts"
 import { type RowSql } from "../sql/Statement.ts"
 
-/** A call of one function and what is asked of what it gives. */
+/** A function call and the query on its result. */
 export interface CallRequest {
   readonly schema: string
   readonly name: string
   readonly query: ReadonlyArray<readonly [string, string]>
-  /** Its arguments are in the query (GET), not in the body. */
+  /** The arguments are in the query (GET), not in the body. */
   readonly reads: boolean
   readonly body: CallBody
   readonly range: RowRange | undefined
   readonly count: Preferences["count"]
   readonly form: BodyForm
-  /** Of a set exactly one row is wanted, or nothing is done. */
+  /** If a set does not have exactly one row, the call is rolled back. */
   readonly alone: boolean
-  /** More rows than this and nothing is done. */
+  /** If the set has more rows than this, the call is rolled back. */
   readonly maxAffected: number | undefined
 }
 
 interface PreparedCall {
   readonly sql: RowSql
   readonly fn: StoredFunction
-  /** Runs no user-written code, as far as names tell. */
+  /** The statement runs no user-defined code, judging by the names in it. */
   readonly clean: boolean
-  /** Fails where the number of rows is refused (`checkedRefusal`). */
+  /** The statement fails if the number of rows is wrong (`checkedRefusal`). */
   readonly checked: boolean
-  /** Place of the first row. */
+  /** Offset of the first row. */
   readonly offset: number
 }
 
 type Prepared = Result.Result<PreparedCall, ClientError>
 
-/** Chooses the function, and makes its call one statement with what is asked of its rows. */
+/** Chooses the function, and plans its call and the query on its rows as one statement. */
 export const prepareCall = (catalogue: Catalogue, request: CallRequest, options: RowReadOptions): Prepared => {
   const { schema, name, reads } = request
   const parsed = reads ? parseCall(request.query) : parseRows(request.query)
@@ -88,7 +88,7 @@ const withRows = (
   })
 }
 
-/** All that a function gives, as it is. */
+/** The whole result of a function. */
 const everyRow = (fn: StoredFunction, { maxRows }: RowReadOptions): PlannedRows => ({
   rows: {
     source: callSource(fn),
@@ -116,7 +116,7 @@ const planResult = (catalogue: Catalogue, query: RowQuery, fn: StoredFunction, o
   })
 }
 
-/** Nothing is asked of the rows. */
+/** The query selects the whole result. */
 const isPlain = ({ select, filters, order, limit, offset }: RowQuery) =>
   select.length === 1 &&
   select[0]?._tag === "All" &&
@@ -125,7 +125,7 @@ const isPlain = ({ select, filters, order, limit, offset }: RowQuery) =>
   limit.length === 0 &&
   offset.length === 0
 
-/** The function has run by then, so that an estimate would be no cheaper than the number. */
+/** The function has already run, so an estimate is not cheaper than an exact count. */
 const totalOf = (count: Preferences["count"]): Total =>
   count === "exact" || count === "estimated" ? { _tag: "Exact" } : { _tag: "None" }
 

@@ -7,21 +7,21 @@ import { selectSql } from "../sql/Select.ts"
 import { quoteName } from "../../sql/Names.ts"
 
 /**
- * Calls as SQL. Every text gives one row, like those of reads (domain/RowSql.ts): the answer's body, how many rows it
- * tells of, and how many there are in all when that was asked for.
+ * Writes calls as SQL. Like reads (rows/sql/Statement.ts), each statement returns one row: the body, the number of rows in
+ * it, and the total if requested.
  */
 
-/** A call, and what is asked of the rows it gives. */
+/** A call and the plan for its rows. */
 export interface CallPlan extends ReadPlan, Pick<WritePlan, "maxAffected" | "exactlyOne"> {
   readonly call: PlannedCall
 }
 
-/** The WITH part that holds what the function gave. */
+/** The WITH query that holds the function's result. */
 const part = "_svc_call"
-/** Its only column where the function gives values and not rows: as PostgREST calls it. */
+/** Its only column if the function returns values and not rows. The name is PostgREST's. */
 const valueColumn = quoteName("pgrst_scalar")
 
-/** Gives values, one in each row. What a record is made of is known only when it runs, so that it is a value too. */
+/** Returns one value in each row. A record counts as a value, because its columns are known only at run time. */
 const givesValues = ({ result }: StoredFunction) => result === "scalar" || result === "record" || result === "void"
 
 /** Where the rows of a call come from. */
@@ -31,21 +31,21 @@ export const callSource = (fn: StoredFunction): Extract<RowSource, { readonly _t
   return { _tag: "With", name: part, called, whole: undefined, ...(type && { type }) }
 }
 
-/** The relation whose rows a function gives; one that has OUT columns gives rows of its own. */
+/** The relation whose rows a function returns. A function with OUT columns returns rows of its own type. */
 const rowsOf = ({ returns, outputs }: StoredFunction) => (outputs.length === 0 ? (returns ?? undefined) : undefined)
 
 /**
- * A prepared statement keeps the types of its parameters, and one that users made may be gone and made anew: their names
- * have a schema.
+ * A prepared statement keeps its parameter types, but a user-defined type may be dropped and recreated. Such a parameter
+ * is sent as text. Names of user-defined types contain a schema.
  */
 const castTo = (type: string) => (type.includes(".") ? `::text::${type}` : `::${type}`)
 
-/** What is in FROM before the call, and the call. */
+/** The call, and what precedes it in FROM. */
 const callingSql = ({ fn, values }: PlannedCall, scope: RowScope) => {
   const name = `${quoteName(fn.schema)}.${quoteName(fn.name)}`
   if (values._tag === "Whole") return { from: "", call: `${name}(${scope.param(values.text)}::${values.type})` }
   const { given } = values
-  // A VARIADIC argument that is left out has its default only where the others are told apart by position.
+  // An omitted VARIADIC argument gets its default only if the others are passed by position.
   const byPosition =
     fn.arguments.at(-1)?.variadic === true && given.every((argument, at) => argument === fn.arguments[at])
   const json = values._tag === "Json" && given.length > 0 ? scope.param(values.text) : ""
@@ -64,37 +64,37 @@ const callingSql = ({ fn, values }: PlannedCall, scope: RowScope) => {
   }
 }
 
-/** FROM with what the call gives beside its arguments. */
+/** FROM with the arguments and the call. */
 const inFrom = ({ from, call }: ReturnType<typeof callingSql>, alias: string) =>
   ` from ${from === "" ? "" : `${from}, lateral `}${call} ${alias}`
 
-/** The rows that a function gives, under the names they are asked by. */
+/** The rows that a function returns, with the column names that queries use. */
 const calledSql = (call: PlannedCall, scope: RowScope) => {
   const { fn } = call
   const calling = callingSql(call, scope)
   const [only] = fn.outputs
   const from = calling.from === "" ? "" : ` from ${calling.from}`
   if (givesValues(fn)) return `select ${calling.call} as ${valueColumn}${from}`
-  // PostgreSQL gives a single output column bare; its name is put back. In FROM, a composite one would be spread.
+  // PostgreSQL returns a single output column as a bare value; restore its name. FROM would expand a composite one.
   if (only !== undefined && fn.outputs.length === 1) {
     return `select ${calling.call} as ${quoteName(only || fn.name)}${from}`
   }
   if (fn.set) return `select _svc_f.*${inFrom(calling, "_svc_f")}`
-  // A NULL is no row, and not a row of NULLs.
+  // NULL is no row, rather than a row of NULLs.
   return `select (_svc_f.v).* from (select ${calling.call} as v${from} offset 0) _svc_f where _svc_f.v is distinct from null`
 }
 
-/** Gives one value, or nothing. */
+/** Returns one value, or nothing. */
 export const isValue = (fn: StoredFunction) => fn.result === "void" || (!fn.set && givesValues(fn))
 
-/** A call of a function that gives one value, as JSON, or nothing. */
+/** The call of a function that returns one value, as JSON, or nothing. */
 export const valueSql = (call: PlannedCall): RowSql => {
   const scope = new RowScope()
   const calling = callingSql(call, scope)
   const { result } = call.fn
   const text = (() => {
     if (result === "void") return `select ''::text, count(*)::text${inFrom(calling, "_svc_row")}`
-    // A record has no columns that FROM could know.
+    // FROM would need the columns of a record.
     if (result === "record") {
       return `select coalesce(to_json(${calling.call}), 'null')::text, '1'::text${calling.from && ` from ${calling.from}`}`
     }
@@ -103,7 +103,7 @@ export const valueSql = (call: PlannedCall): RowSql => {
   return { text, params: scope.params, prepare: true }
 }
 
-/** Values and single rows are answered bare. */
+/** Values and single rows are returned without an array. */
 const callBodySql = ({ form, call: { fn } }: CallPlan) => {
   const { media, stripNulls } = form
   const bare = media === "json" || media === "object"
@@ -113,13 +113,13 @@ const callBodySql = ({ form, call: { fn } }: CallPlan) => {
   return fn.set ? `coalesce(${array}, '[]')::text` : `coalesce(${array} -> 0, 'null')::text`
 }
 
-/** A call and its rows, by the same plan and writer as those of a table. */
+/** A call and its rows, planned and written like the rows of a table. */
 export const callSql = (plan: CallPlan): RowSql => {
   const scope = new RowScope()
   const called = calledSql(plan.call, scope)
   const rows = selectSql(plan.rows, scope)
   const { offset } = plan.rows
-  // The same parameter as in the rows' own OFFSET, which is the last one that they add.
+  // The parameter of the rows' OFFSET, the last one that they add.
   const total = totalSql(plan, scope, offset === undefined ? undefined : `$${scope.params.length}`)
   const count = plan.call.fn.set ? countedSql(plan) : "'1'::text"
   const text = `with ${part} as (${called}) select ${callBodySql(plan)}, ${count}${total} from (${rows}) _svc_row`

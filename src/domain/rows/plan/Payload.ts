@@ -4,11 +4,11 @@ import { InvalidRequest } from "../../errors.ts"
 import { isJsonObject } from "../../text/JsonObject.ts"
 import { elementTexts } from "../../text/JsonText.ts"
 
-/** Rows to write, in the shapes that have one SQL text each. */
+/** Rows to write, by the shapes that need different SQL. */
 export type Payload =
-  /** Every row has the same keys. `json` is an array of objects. */
+  /** All rows have the same keys. `json` is an array of objects. */
   | { readonly _tag: "Uniform"; readonly keys: ReadonlyArray<string>; readonly json: string; readonly rows: number }
-  /** Rows with different keys: what a row lacks becomes the column's default. Each row as JSON. */
+  /** Rows have different keys; a column that a row omits gets its default. Each row is JSON text. */
   | {
       readonly _tag: "Mixed"
       readonly keys: ReadonlyArray<string>
@@ -19,8 +19,8 @@ const wrong = (error: string, hint?: string) =>
   Result.fail(new InvalidRequest({ error, code: "PGRST102", hint: hint ?? null }))
 
 /**
- * The body of a POST or PATCH. `text` is handed to PostgreSQL as it came, so that numbers keep every digit;
- * `value` is the same, parsed, to see its keys. `only`: the keys that count; `missing`: what a row lacks becomes.
+ * Plans the body of a POST or PATCH. `text` is passed to PostgreSQL unchanged, so that numbers keep every digit; `value`
+ * is the parsed text, for its keys. `only`: the keys to use; `missing`: the value of keys that a row omits.
  */
 export const planPayload = (
   text: string,

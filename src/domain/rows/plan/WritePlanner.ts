@@ -10,24 +10,24 @@ import { type Condition, type RowQuery } from "../parse/Query.ts"
 import { notMatching } from "../Refusals.ts"
 import { wholeColumn } from "../sql/Write.ts"
 
-/** What a write is asked to do, beside its query. */
+/** A write, without its body. */
 export interface WriteRequest {
   readonly query: RowQuery
   readonly preferences: Preferences
   readonly form: AnswerForm
-  /** Whether the rows written are wanted back. */
+  /** Whether the rows written are returned. */
   readonly answer: boolean
   /** Whether aggregates may be used. */
   readonly aggregates: boolean
 }
 
 export interface WriteBody {
-  /** The body as it came, and parsed. */
+  /** The body as received, and parsed. */
   readonly text: string
   readonly value: unknown
 }
 
-/** A plan, and whether it runs no user-written code as far as names tell. Undefined: there is nothing to do. */
+/** A plan, undefined if there is nothing to do, and whether it runs no user-defined code, judging by names. */
 export interface PlannedWrite {
   readonly plan: WritePlan | undefined
   readonly clean: boolean
@@ -35,7 +35,7 @@ export interface PlannedWrite {
 
 type Planned = Result.Result<PlannedWrite, InvalidRequest | DatabaseError>
 
-/** Rows that one INSERT can take with different keys: each has a parameter, and the protocol numbers them in 16 bits. */
+/** The most rows with different keys in one INSERT: each is a parameter, which the protocol counts in 16 bits. */
 const mixedRowsLimit = 30_000
 
 const invalid = (error: string, code: string, hint: string | null = null, details: string | null = null) =>
@@ -114,7 +114,7 @@ export const planInsert = (
   return nothing ? Result.map(planned, () => ({ plan: undefined, clean: true })) : planned
 }
 
-/** Of a filter that says a column equals a value: the column. */
+/** The column of a filter `column=eq.value`. */
 const equalColumn = (condition: Condition) =>
   condition._tag === "Compare" &&
   condition.operator === "eq" &&
@@ -124,7 +124,7 @@ const equalColumn = (condition: Condition) =>
     ? condition.field.name
     : undefined
 
-/** PUT: the one row that the filters name by the primary key, made or replaced. */
+/** PUT: inserts or replaces the row that the filters identify by primary key. */
 export const planUpsert = (
   catalogue: Catalogue,
   relation: Relation,
@@ -173,10 +173,10 @@ export const planUpsert = (
   )
 }
 
-/** What is said of the table itself. */
+/** The clause of the table itself. */
 const own = (all: RowQuery["limit"]) => all.find(({ path }) => path.length === 0)?.value
 
-/** What a PATCH or DELETE must have, and must not: it always means all rows that match, the first of them included. */
+/** PATCH and DELETE require a filter and allow no page: they affect all matching rows, from the first on. */
 const unbounded = (query: RowQuery) => {
   if (ownFilters(query).length === 0) {
     return invalid(
@@ -209,7 +209,7 @@ export const planUpdate = (
   const payload = planPayload(body.text, body.value, relation, query.columns)
   if (Result.isFailure(payload)) return Result.fail(payload.failure)
   const { success } = payload
-  // Of the names in `columns`, those the body has: what is not there stays as it is unless the caller says otherwise.
+  // Columns named in `columns` but absent from the body keep their value, unless `Prefer: missing` is given.
   const has = success._tag === "Uniform" ? success.keys : [...(success.rows[0]?.has ?? [])]
   const absent = success.keys.filter((key) => !has.includes(key))
   const planner = new WritePlanner(catalogue, relation, request)

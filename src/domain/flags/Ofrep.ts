@@ -2,7 +2,7 @@ import { Result } from "effect"
 import { hash } from "node:crypto"
 import { contextProblems } from "./Json.ts"
 import { problemLines } from "./Problem.ts"
-import { type FlagContext, type FlagResult } from "./Result.ts"
+import { type FlagContext, type FlagResult } from "./Evaluation.ts"
 import { isJsonObject } from "../text/JsonObject.ts"
 
 /** The longest request body in bytes, as flagd has it. */

@@ -1,7 +1,7 @@
 import { Effect, Result } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { isUtf8 } from "node:buffer"
-import { selectFlags } from "../../domain/flags/Selector.ts"
+import { selectFlags } from "../../domain/flags/Environment.ts"
 import {
   bulkReply,
   contextRefused,

@@ -1,7 +1,11 @@
 import { Context, Effect, Layer } from "effect"
 import { type FlagEnvironment } from "../../domain/flags/Environment.ts"
-import { type FlagBulkEvaluation, type FlagEvaluation } from "../../domain/flags/Evaluation.ts"
-import { type FlagContext, type FlagResult } from "../../domain/flags/Result.ts"
+import {
+  type FlagBulkEvaluation,
+  type FlagEvaluation,
+  type FlagContext,
+  type FlagResult
+} from "../../domain/flags/Evaluation.ts"
 import { type BadGateway, type GatewayTimeout, NotFound } from "../../domain/errors.ts"
 import { breather } from "../Breather.ts"
 import { FlagEngine } from "../ports/FlagEngine.ts"

@@ -11,7 +11,7 @@ import {
   environmentsUsing,
   segmentRepeatProblems,
   type StoredSegment
-} from "../../domain/flags/SegmentEdits.ts"
+} from "../../domain/flags/Edits.ts"
 import { FlagSegmentsInlined, segmentsUsedBy } from "../../domain/flags/SegmentsInlined.ts"
 import { Conflict, InvalidRequest, NotFound, PreconditionFailed, type Unavailable } from "../../domain/errors.ts"
 import { type JsonObject } from "../../domain/text/JsonObject.ts"

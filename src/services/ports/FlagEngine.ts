@@ -1,7 +1,7 @@
 import { Context, type Effect } from "effect"
 import { type FlagEnvironment } from "../../domain/flags/Environment.ts"
 import { type BadGateway, type GatewayTimeout } from "../../domain/errors.ts"
-import { type FlagContext, type FlagResult } from "../../domain/flags/Result.ts"
+import { type FlagContext, type FlagResult } from "../../domain/flags/Evaluation.ts"
 
 export interface FlagEngineStatus {
   readonly engine: "embedded" | "flagd"

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { type FlagContext, type FlagResult } from "../../../src/domain/flags/Result.ts"
+import { type FlagContext, type FlagResult } from "../../../src/domain/flags/Evaluation.ts"
 import { CompiledFlag, FlagSet } from "../../../src/domain/flags/sets/Set.ts"
 
 const variants = { on: 1, off: 2, true: 3, false: 4, "1": 5 }

@@ -1,4 +1,4 @@
-import { type FlagDefinition } from "../Definition.ts"
+import { type FlagDefinition } from "../Evaluation.ts"
 import { type FlagEnvironment, flagEnvironments } from "../Environment.ts"
 import { inlineSegments, segmentsUsedBy } from "../SegmentsInlined.ts"
 import { CompiledFlag } from "./Set.ts"

@@ -1,8 +1,13 @@
-import { type FlagDefinition } from "../Definition.ts"
+import {
+  type FlagDefinition,
+  type FlagContext,
+  type FlagFailure,
+  type FlagResult,
+  type FlagSetMetadata
+} from "../Evaluation.ts"
 import { type FlagEnvironment } from "../Environment.ts"
 import { compileRule } from "../logic/Logic.ts"
 import { isNumber, isObject, kindOf } from "../logic/Values.ts"
-import { type FlagContext, type FlagFailure, type FlagResult, type FlagSetMetadata } from "../Result.ts"
 import { FlagScope, type Rule, RuleError } from "../logic/Scope.ts"
 
 type FlagHashing = FlagScope["hashing"]

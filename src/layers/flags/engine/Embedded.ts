@@ -1,6 +1,6 @@
 import { Clock, Effect, Layer } from "effect"
 import { type FlagEnvironment } from "../../../domain/flags/Environment.ts"
-import { type FlagContext } from "../../../domain/flags/Result.ts"
+import { type FlagContext } from "../../../domain/flags/Evaluation.ts"
 import { FlagEngine } from "../../../services/ports/FlagEngine.ts"
 import { FlagSets } from "../../../services/flags/Sets.ts"
 import { allFlags } from "../server/AllFlags.ts"

@@ -1,7 +1,7 @@
 import { Clock, Effect, Layer, Schedule } from "effect"
 import { keyPattern } from "../../../domain/flags/Flag.ts"
 import { type FlagEnvironment, flagEnvironments } from "../../../domain/flags/Environment.ts"
-import { type FlagContext, type FlagFailure, type FlagResult } from "../../../domain/flags/Result.ts"
+import { type FlagContext, type FlagFailure, type FlagResult } from "../../../domain/flags/Evaluation.ts"
 import { type FlagSet } from "../../../domain/flags/sets/Set.ts"
 import { BadGateway, GatewayTimeout } from "../../../domain/errors.ts"
 import { ofrepBodyLimit } from "../../../domain/flags/Ofrep.ts"

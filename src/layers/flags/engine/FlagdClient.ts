@@ -1,6 +1,6 @@
 import { Data, Effect } from "effect"
 import { type FlagEnvironment } from "../../../domain/flags/Environment.ts"
-import { type FlagContext, type FlagResult } from "../../../domain/flags/Result.ts"
+import { type FlagContext, type FlagResult } from "../../../domain/flags/Evaluation.ts"
 import { ofrepBodyLimit } from "../../../domain/flags/Ofrep.ts"
 import { type FlagdFlag, readFlag, readFlags } from "./FlagdReplies.ts"
 import { makeUpstreamWith, type UpstreamAnswer, type UpstreamFailure } from "../../net/Upstream.ts"

@@ -1,6 +1,6 @@
 import { type FlagEnvironment } from "../../../domain/flags/Environment.ts"
 import { jsonProblems } from "../../../domain/flags/Json.ts"
-import { type FlagResult, type FlagSetMetadata, type FlagValue } from "../../../domain/flags/Result.ts"
+import { type FlagResult, type FlagSetMetadata, type FlagValue } from "../../../domain/flags/Evaluation.ts"
 import { isJsonObject } from "../../../domain/text/JsonObject.ts"
 
 /** What flagd says of one flag; "missing": it has no such flag in that environment. */

@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises"
-import { type FlagContext, type FlagResult } from "../../../domain/flags/Result.ts"
+import { type FlagContext, type FlagResult } from "../../../domain/flags/Evaluation.ts"
 import { type FlagSet } from "../../../domain/flags/sets/Set.ts"
 
 /** How long evaluating goes on before everything else gets its turn, in ms. */

@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { isUtf8 } from "node:buffer"
-import { selectFlags } from "../../../domain/flags/Selector.ts"
+import { selectFlags } from "../../../domain/flags/Environment.ts"
 import {
   bulkReply,
   contextRefused,

@@ -1,7 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect"
-import { type FlagEnvironment } from "../../../domain/flags/Environment.ts"
+import { type FlagEnvironment, selectFlags } from "../../../domain/flags/Environment.ts"
 import { type FlagSet } from "../../../domain/flags/sets/Set.ts"
-import { selectFlags } from "../../../domain/flags/Selector.ts"
 import { type FlagFeed } from "./Feed.ts"
 
 /** What the protocols are served from. */

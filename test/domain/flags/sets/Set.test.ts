@@ -1,6 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { type FlagDefinition } from "../../../../src/domain/flags/Definition.ts"
-import { type FlagContext, type FlagResult } from "../../../../src/domain/flags/Result.ts"
+import { type FlagDefinition, type FlagContext, type FlagResult } from "../../../../src/domain/flags/Evaluation.ts"
 import { CompiledFlag, FlagSet } from "../../../../src/domain/flags/sets/Set.ts"
 
 const now = 1_760_000_000_999

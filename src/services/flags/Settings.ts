@@ -1,5 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import { type FlagEnvironment, flagEnvironments } from "../../domain/flags/Environment.ts"
+import { type FlagHashing, flagHashings } from "../../domain/flags/logic/Scope.ts"
 import { flag, integer, list, oneOf, SettingError, text } from "../../domain/Settings.ts"
 
 /** FLAGS_* and SVC_FLAGS_*, read before anything is started (docs/configuration.md). */
@@ -16,8 +17,8 @@ export class FlagSettings extends Context.Service<
     readonly syncPort: number
     /** Meant when a request names none. */
     readonly environment: FlagEnvironment
-    /** How `fractional` hashes (domain/FlagFractional.ts). */
-    readonly hashing: "v2" | "v3"
+    /** How `fractional` hashes (domain/flags/logic/Fractional.ts). */
+    readonly hashing: FlagHashing
     /** Evaluate here while flagd does not answer. */
     readonly fallback: boolean
     /** Pages that may call the flag ports from a browser, as origins; `*`: all. */
@@ -44,7 +45,7 @@ export class FlagSettings extends Context.Service<
         httpPort: yield* integer("FLAGS_HTTP_PORT", 8016, lowest, 65_535),
         syncPort: yield* integer("FLAGS_SYNC_PORT", 8015, 0, 65_535),
         environment: yield* oneOf<FlagEnvironment>("FLAGS_ENVIRONMENT", "production", flagEnvironments),
-        hashing: yield* oneOf("SVC_FLAGS_HASHING", "v2", ["v2", "v3"]),
+        hashing: yield* oneOf<FlagHashing>("SVC_FLAGS_HASHING", "v2", flagHashings),
         fallback: yield* flag("SVC_FLAGS_FALLBACK", false),
         corsOrigins
       })

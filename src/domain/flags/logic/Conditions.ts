@@ -1,5 +1,6 @@
 import { type Compiler, type Operator, type Rule, refusal } from "./Scope.ts"
-import { isList, isObject, isTrue } from "./Values.ts"
+import { isList, isTrue } from "./Values.ts"
+import { isJsonObject } from "../../text/JsonObject.ts"
 
 const needsList = (operator: string): Rule => refusal(`the arguments of ${operator} must be written as a list`)
 
@@ -26,7 +27,7 @@ const branch = (written: unknown, depth: number, compiler: Compiler): Rule => {
   if (part.literal) return part.run
   return (scope) => {
     const value = part.run(scope)
-    return isObject(value) ? compiler.dynamic(value, depth + 1, scope)(scope) : value
+    return isJsonObject(value) ? compiler.dynamic(value, depth + 1, scope)(scope) : value
   }
 }
 

@@ -1,7 +1,8 @@
 import { cbor } from "./Cbor.ts"
 import { type FlagScope } from "./Scope.ts"
-import { isList, isObject } from "./Values.ts"
+import { isList } from "./Values.ts"
 import MurmurHash3 from "imurmurhash"
+import { isJsonObject, type JsonObject } from "../../text/JsonObject.ts"
 
 // oxlint-disable-next-line no-control-regex -- all of ASCII is meant
 const ascii = /^[\u0000-\u007f]*$/
@@ -56,15 +57,14 @@ const distribute = (hash: number, buckets: ReadonlyArray<unknown>, first: number
   return null
 }
 
-const own = (data: Readonly<Record<string, unknown>>, name: string): unknown =>
-  Object.hasOwn(data, name) ? data[name] : null
+const own = (data: JsonObject, name: string): unknown => (Object.hasOwn(data, name) ? data[name] : null)
 
 /** Flag key and targeting key: what users are told apart by when the rule names nothing. */
-const identity = (data: Readonly<Record<string, unknown>>): readonly [string, string] | undefined => {
+const identity = (data: JsonObject): readonly [string, string] | undefined => {
   const targetingKey = own(data, "targetingKey")
   if (typeof targetingKey !== "string" || targetingKey === "") return undefined
   const flagd = own(data, "$flagd")
-  const flagKey = isObject(flagd) ? own(flagd, "flagKey") : ""
+  const flagKey = isJsonObject(flagd) ? own(flagd, "flagKey") : ""
   return [typeof flagKey === "string" ? flagKey : "", targetingKey]
 }
 
@@ -74,18 +74,13 @@ const identity = (data: Readonly<Record<string, unknown>>): readonly [string, st
  */
 export const fractional = (values: ReadonlyArray<unknown>, scope: FlagScope): unknown => {
   const { data } = scope
-  if (values.length === 0 || !isObject(data)) return null
+  if (values.length === 0 || !isJsonObject(data)) return null
   const first = values[0] ?? null
   return scope.hashing === "v2" ? byText(first, values, data, scope) : byValue(first, values, data, scope)
 }
 
 /** flagd 0.15 and 0.16: texts are hashed as they are, a value that is missing as the targeting key. */
-const byText = (
-  first: unknown,
-  values: ReadonlyArray<unknown>,
-  data: Readonly<Record<string, unknown>>,
-  scope: FlagScope
-): unknown => {
+const byText = (first: unknown, values: ReadonlyArray<unknown>, data: JsonObject, scope: FlagScope): unknown => {
   if (typeof first === "string") {
     scope.spend(first.length)
     return distribute(hashText(first), values, 1)
@@ -97,12 +92,7 @@ const byText = (
 }
 
 /** What flagd has decided on for a later version: values of any type are hashed as CBOR, and null is none. */
-const byValue = (
-  first: unknown,
-  values: ReadonlyArray<unknown>,
-  data: Readonly<Record<string, unknown>>,
-  scope: FlagScope
-): unknown => {
+const byValue = (first: unknown, values: ReadonlyArray<unknown>, data: JsonObject, scope: FlagScope): unknown => {
   if (first === null) return null
   const value = isList(first) ? identity(data) : first
   if (value === undefined) return null

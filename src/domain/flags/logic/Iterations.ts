@@ -1,6 +1,7 @@
 import { solved, solvingRule } from "./Solving.ts"
 import { type Compiler, type FlagScope, type Operator, type Rule, RuleError, refusal } from "./Scope.ts"
-import { isList, isNumber, isObject, isTrue, kindOf, listOf, toNumber, toText } from "./Values.ts"
+import { isList, isNumber, isTrue, kindOf, listOf, toNumber, toText } from "./Values.ts"
+import { isJsonObject } from "../../text/JsonObject.ts"
 
 /** Arguments as written, [what is gone through, rule of an item, …], and their depth. */
 interface Written {
@@ -24,7 +25,7 @@ const iteration =
 const subjectOf = ({ args, depth, compiler }: Written): Rule => {
   const [subject = null] = args
   if (isList(subject)) return () => subject
-  return isObject(subject) ? compiler.part(subject, depth).run : () => null
+  return isJsonObject(subject) ? compiler.part(subject, depth).run : () => null
 }
 
 /** What a rule gives with an item in place of the context. */
@@ -65,7 +66,7 @@ const filtered = iteration("filter", (written) => {
 
 /** The rule of `all`, `some`, `none` and `reduce` has to be an object, after its variables were solved. */
 const operation = (logic: unknown, compile: (logic: unknown) => Rule): Rule =>
-  isObject(logic) ? compile(logic) : refusal(`the rule of an item must be an object, not ${kindOf(logic)}`)
+  isJsonObject(logic) ? compile(logic) : refusal(`the rule of an item must be an object, not ${kindOf(logic)}`)
 
 /** The items `all`, `some` and `none` go through: none for what is false. */
 const itemsOf = (operator: string, subject: Rule, written: Written, scope: FlagScope): ReadonlyArray<unknown> => {
@@ -133,7 +134,7 @@ const reduced = iteration("reduce", (written) => {
   const { args, depth, compiler } = written
   if (args.length < 3) return () => 0
   const subject = subjectOf(written)
-  const start = isObject(args[2]) ? compiler.part(args[2], depth).run : () => args[2]
+  const start = isJsonObject(args[2]) ? compiler.part(args[2], depth).run : () => args[2]
   const rule = operation(args[1], (logic) => compiler.part(logic, depth).run)
   return (scope) => {
     const initial = start(scope)

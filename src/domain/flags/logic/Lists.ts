@@ -1,5 +1,6 @@
 import { type FlagScope, type Operator, RuleError, ofValues } from "./Scope.ts"
-import { isList, isNumber, isObject, kindOf, listOf, toNumber } from "./Values.ts"
+import { isList, isNumber, kindOf, listOf, toNumber } from "./Values.ts"
+import { isJsonObject } from "../../text/JsonObject.ts"
 
 /** Whether a number or a text of one is from the first to the second of the range. */
 const isInRange = (value: unknown, range: ReadonlyArray<unknown>, scope: FlagScope): boolean => {
@@ -11,7 +12,7 @@ const isInRange = (value: unknown, range: ReadonlyArray<unknown>, scope: FlagSco
 const isItem = (value: unknown, item: unknown, scope: FlagScope): boolean => {
   if (isList(item)) return isInRange(value, item, scope)
   if (isNumber(value)) return toNumber(item, scope) === value
-  if (isObject(value) && isObject(item)) throw new RuleError("in: objects can't be compared")
+  if (isJsonObject(value) && isJsonObject(item)) throw new RuleError("in: objects can't be compared")
   return (value ?? null) === (item ?? null)
 }
 
@@ -34,7 +35,8 @@ const contains = (values: unknown, scope: FlagScope): boolean => {
 /** One list of all values, and of the items of those that are lists. */
 const merged = (values: unknown, scope: FlagScope): ReadonlyArray<unknown> => {
   if (!isList(values)) {
-    if (values === null || isObject(values)) throw new RuleError(`merge needs lists or values, not ${kindOf(values)}`)
+    if (values === null || isJsonObject(values))
+      throw new RuleError(`merge needs lists or values, not ${kindOf(values)}`)
     return [values]
   }
   const all: Array<unknown> = []

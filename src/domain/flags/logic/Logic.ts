@@ -6,7 +6,8 @@ import { numbers } from "./Numbers.ts"
 import { texts } from "./Texts.ts"
 import { variables } from "./Variables.ts"
 import { type Compiler, type FlagScope, type Operator, type Part, type Rule, refusal, ruleDepth } from "./Scope.ts"
-import { isList, isObject } from "./Values.ts"
+import { isList } from "./Values.ts"
+import { isJsonObject, type JsonObject } from "../../text/JsonObject.ts"
 
 // JsonLogic as flagd 0.16 evaluates it. An object with one property is an operator and its arguments; any other object
 // is data, whatever is in it.
@@ -31,7 +32,7 @@ class RuleCompiler implements Compiler {
 
   part(written: unknown, depth: number): Part {
     if (isList(written)) return this.list(written, depth)
-    return isObject(written) ? this.operation(written, depth) : literal(written ?? null)
+    return isJsonObject(written) ? this.operation(written, depth) : literal(written ?? null)
   }
 
   dynamic(value: unknown, depth: number, scope: FlagScope): Rule {
@@ -58,7 +59,7 @@ class RuleCompiler implements Compiler {
     return { run, literal: false }
   }
 
-  private operation(written: Readonly<Record<string, unknown>>, depth: number): Part {
+  private operation(written: JsonObject, depth: number): Part {
     const names = Object.keys(written)
     this.scope?.spend(16 * names.length + 32)
     const [name] = names

@@ -21,16 +21,20 @@ const workLimit = 1_000_000
 /** Levels of lists and objects in a rule, and of rules that come out of the context when a rule is evaluated. */
 export const ruleDepth = 500
 
+/** Versions of the hash that `fractional` distributes users by. */
+export const flagHashings = ["v2", "v3"] as const
+export type FlagHashing = (typeof flagHashings)[number]
+
 /** One evaluation under way. */
 export class FlagScope {
   /** What `var` reads: the context, and within `map` and the like the item. */
   data: unknown
   /** What `data` was before the item that `filter`, `some` or `none` look at. */
   outer: unknown = null
-  readonly hashing: "v2" | "v3"
+  readonly hashing: FlagHashing
   private left = workLimit
 
-  constructor(data: unknown, hashing: "v2" | "v3") {
+  constructor(data: unknown, hashing: FlagHashing) {
     this.data = data
     this.hashing = hashing
   }

@@ -1,6 +1,7 @@
 import { lookUp, stepsOf, walk } from "./Variables.ts"
 import { type Compiler, type FlagScope, type Operator, type Rule, RuleError, refusal, ruleDepth } from "./Scope.ts"
-import { isList, isObject } from "./Values.ts"
+import { isList } from "./Values.ts"
+import { isJsonObject } from "../../text/JsonObject.ts"
 
 /** Whether a path is looked up where the list is. One that begins with a dot means the item in any case. */
 const isSolved = (path: string): boolean => path !== "" && !path.startsWith(".")
@@ -17,7 +18,7 @@ export const solved = (logic: unknown, depth: number, compiler: Compiler, scope:
     scope.spend(4 * logic.length)
     return logic.map((part) => solved(part, depth + 1, compiler, scope))
   }
-  if (!isObject(logic)) return logic
+  if (!isJsonObject(logic)) return logic
   const names = Object.keys(logic)
   scope.spend(16 * names.length + 16)
   const parts: Array<readonly [string, unknown]> = []
@@ -49,7 +50,7 @@ const isSolvable = (part: unknown, depth: number): boolean => {
   if (typeof part !== "object" || part === null) return true
   if (depth > ruleDepth) return false
   if (isList(part)) return part.every((item) => isSolvable(item, depth + 1))
-  if (!isObject(part)) return false
+  if (!isJsonObject(part)) return false
   const [name, ...others] = Object.keys(part)
   if (name === undefined || others.length > 0) return false
   if (name === "var") return typeof part[name] === "string"
@@ -87,6 +88,6 @@ const solvingVariable =
  * texts. It does then what its `solved` form would do. Undefined for others.
  */
 export const solvingRule = (logic: unknown, depth: number, compiler: Compiler, solving: Solving): Rule | undefined => {
-  if (!isObject(logic) || Object.hasOwn(logic, "var") || !isSolvable(logic, depth)) return undefined
+  if (!isJsonObject(logic) || Object.hasOwn(logic, "var") || !isSolvable(logic, depth)) return undefined
   return compiler.withVariable(solvingVariable(solving)).part(logic, depth).run
 }

@@ -1,12 +1,10 @@
 import { comparedNumber, parsedNumber, plainNumber } from "./NumberText.ts"
 import { type FlagScope, RuleError } from "./Scope.ts"
+import { isJsonObject, type JsonObject } from "../../text/JsonObject.ts"
 
 // The values of a rule: JSON, and bigint for the integer 0 that `-` and `/` of nothing give, which Go tells from 0.
 
 export const isList = (value: unknown): value is ReadonlyArray<unknown> => Array.isArray(value)
-
-export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 export const isNumber = (value: unknown): value is number | bigint =>
   typeof value === "number" || typeof value === "bigint"
@@ -30,12 +28,12 @@ export const isTrue = (value: unknown, scope: FlagScope): boolean => {
   if (typeof value === "string") return value !== ""
   if (typeof value === "number") return value !== 0
   if (isList(value)) return value.length > 0
-  if (isObject(value)) return sizeOf(value, scope) > 0
+  if (isJsonObject(value)) return sizeOf(value, scope) > 0
   return typeof value === "bigint" && value !== 0n
 }
 
 /** How many properties an object has. */
-const sizeOf = (value: Readonly<Record<string, unknown>>, scope: FlagScope): number => {
+const sizeOf = (value: JsonObject, scope: FlagScope): number => {
   const { length } = Object.keys(value)
   scope.spend(16 * length)
   return length

@@ -1,6 +1,7 @@
 import { parsedNumber, wholeNumber } from "./NumberText.ts"
 import { type Compiler, type FlagScope, type Operator, RuleError, ofValues } from "./Scope.ts"
-import { isList, isNumber, isObject, kindOf, listOf, toNumber, toText } from "./Values.ts"
+import { isList, isNumber, kindOf, listOf, toNumber, toText } from "./Values.ts"
+import { isJsonObject } from "../../text/JsonObject.ts"
 
 /** The steps of `a.b.0`; empty ones are skipped. */
 export const stepsOf = (path: string): ReadonlyArray<string> => path.split(".").filter((step) => step !== "")
@@ -13,7 +14,7 @@ export const walk = (steps: ReadonlyArray<string>, data: unknown, missing: unkno
   let value = data
   for (const step of steps) {
     if (isList(value)) value = value[indexOf(step)]
-    else if (isObject(value) && Object.hasOwn(value, step)) value = value[step]
+    else if (isJsonObject(value) && Object.hasOwn(value, step)) value = value[step]
     else return missing
     if (value === null || value === undefined) return missing
   }

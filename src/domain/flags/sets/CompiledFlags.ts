@@ -1,10 +1,9 @@
+import { type FlagHashing } from "../logic/Scope.ts"
 import { type FlagDefinition } from "../Evaluation.ts"
 import { type FlagEnvironment, flagEnvironments } from "../Environment.ts"
 import { inlineSegments, segmentsUsedBy } from "../SegmentsInlined.ts"
 import { CompiledFlag } from "./Set.ts"
 import { type JsonObject } from "../../text/JsonObject.ts"
-
-export type FlagHashing = "v2" | "v3"
 
 /** A flag as it is stored: JSON texts, so that what did not change needs no parsing to be recognised. */
 export interface FlagRow {

@@ -7,10 +7,9 @@ import {
 } from "../Evaluation.ts"
 import { type FlagEnvironment } from "../Environment.ts"
 import { compileRule } from "../logic/Logic.ts"
-import { isNumber, isObject, kindOf } from "../logic/Values.ts"
-import { FlagScope, type Rule, RuleError } from "../logic/Scope.ts"
-
-type FlagHashing = FlagScope["hashing"]
+import { isNumber, kindOf } from "../logic/Values.ts"
+import { type FlagHashing, FlagScope, type Rule, RuleError } from "../logic/Scope.ts"
+import { isJsonObject } from "../../text/JsonObject.ts"
 
 /** A context with `$flagd` in it; made once for all flags, which write their key into it one after the other. */
 interface FlagData {
@@ -46,7 +45,7 @@ const nameOf = (outcome: unknown): string | undefined => {
 }
 
 const hasNoTargeting = (targeting: unknown): boolean =>
-  targeting === undefined || (isObject(targeting) && Object.keys(targeting).length === 0)
+  targeting === undefined || (isJsonObject(targeting) && Object.keys(targeting).length === 0)
 
 /** A flag that is ready to be evaluated. Its rule is compiled when it is first evaluated, or by `warm`. */
 export class CompiledFlag {

@@ -1,12 +1,6 @@
+import { type FlagHashing } from "../logic/Scope.ts"
 import { type FlagEnvironment, flagEnvironments } from "../Environment.ts"
-import {
-  compileFlag,
-  type FlagHashing,
-  type FlagRow,
-  type HeldFlag,
-  perEnvironment,
-  segmentsIn
-} from "./CompiledFlags.ts"
+import { compileFlag, type FlagRow, type HeldFlag, perEnvironment, segmentsIn } from "./CompiledFlags.ts"
 import { type CompiledFlag, FlagSet } from "./Set.ts"
 import { type JsonObject } from "../../text/JsonObject.ts"
 

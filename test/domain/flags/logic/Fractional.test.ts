@@ -4,13 +4,13 @@ import * as fc from "fast-check"
 import { cbor } from "../../../../src/domain/flags/logic/Cbor.ts"
 import { type FlagContext } from "../../../../src/domain/flags/Evaluation.ts"
 import { hashBytes, hashText } from "../../../../src/domain/flags/logic/Fractional.ts"
-import { FlagScope } from "../../../../src/domain/flags/logic/Scope.ts"
+import { type FlagHashing, flagHashings, FlagScope } from "../../../../src/domain/flags/logic/Scope.ts"
 import { CompiledFlag } from "../../../../src/domain/flags/sets/Set.ts"
 
 const variants = { a: 1, b: 2, c: 3 }
 
 /** The variant of each context; the default is none of the buckets'. */
-const assigned = (targeting: unknown, contexts: ReadonlyArray<FlagContext>, hashing: "v2" | "v3" = "v2") => {
+const assigned = (targeting: unknown, contexts: ReadonlyArray<FlagContext>, hashing: FlagHashing = "v2") => {
   const flag = new CompiledFlag(
     { key: "rollout", state: "ENABLED", variants: { ...variants, none: 0 }, defaultVariant: "none", targeting },
     hashing
@@ -32,7 +32,7 @@ const users = (count: number): ReadonlyArray<FlagContext> =>
   Array.from({ length: count }, (_, i) => ({ targetingKey: `user-${i}`, id: i }))
 
 describe("fractional", () => {
-  for (const hashing of ["v2", "v3"] as const) {
+  for (const hashing of flagHashings) {
     it(`${hashing}: keeps its weights within 1 % over 100,000 users`, () => {
       const counts = { a: 0, b: 0, c: 0 }
       const rule = { fractional: [byUser, ...buckets] }

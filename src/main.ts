@@ -50,7 +50,6 @@ import { Environments } from "./services/environments/Environments.ts"
 import { EnvironmentTurns } from "./services/environments/Turns.ts"
 import { FlagEvaluations } from "./services/flags/Evaluations.ts"
 import { FlagHistory } from "./services/flags/History.ts"
-import { FlagRecords } from "./services/flags/Records.ts"
 import { Flags } from "./services/flags/Flags.ts"
 import { FlagSegments } from "./services/flags/Segments.ts"
 import { FlagSets } from "./services/flags/Sets.ts"
@@ -146,7 +145,7 @@ const FlagEngines = Layer.unwrap(
 
 // Feature flags, their segments and history.
 const FlagParts = Layer.mergeAll(Flags.layer, FlagSegments.layer).pipe(
-  Layer.provide(Layer.mergeAll(FlagRecords.layer, FlagWriter.layer)),
+  Layer.provide(FlagWriter.layer),
   Layer.provideMerge(Layer.mergeAll(FlagHistory.layer, FlagEvaluations.layer, layerFlagUsage, layerFlagServers)),
   Layer.provideMerge(FlagEngines),
   Layer.provideMerge(FlagSets.layer)

@@ -96,11 +96,6 @@ export interface StoredSegment {
   readonly rules: JsonObject
 }
 
-/** The rules of all segments, from their JSON texts. */
-export const storedRules = (
-  rows: ReadonlyArray<{ readonly key: string; readonly rules: string }>
-): ReadonlyMap<string, JsonObject> => new Map(rows.map(({ key, rules }) => [key, JSON.parse(rules) as JsonObject]))
-
 export const createdSegment = (given: NewFlagSegment): StoredSegment => {
   const { description = null, name = "", rules } = given
   return { key: segmentKeyOf(given), name, description, rules }

@@ -6,8 +6,9 @@ import {
   type FlagContext,
   type FlagResult
 } from "../../domain/flags/Evaluation.ts"
-import { type BadGateway, type GatewayTimeout, NotFound } from "../../domain/errors.ts"
+import { type BadGateway, type GatewayTimeout, type NotFound } from "../../domain/errors.ts"
 import { breather } from "../Breather.ts"
+import { flagNotFound } from "../../domain/flags/Problem.ts"
 import { FlagEngine } from "../ports/FlagEngine.ts"
 import { FlagSets } from "./Sets.ts"
 import { FlagSettings } from "./Settings.ts"
@@ -52,7 +53,7 @@ export class FlagEvaluations extends Context.Service<
       const one = (key: string, context: FlagContext, environment: FlagEnvironment = usual) =>
         Effect.flatMap(engine.evaluate(environment, key, context), (result) =>
           result.reason === "ERROR" && result.errorCode === "FLAG_NOT_FOUND"
-            ? Effect.fail(new NotFound({ error: `There is no flag ${key.slice(0, 200)}`, code: "FLAG_NOT_FOUND" }))
+            ? Effect.fail(flagNotFound(key))
             : Effect.succeed(shown(environment, result))
         )
 

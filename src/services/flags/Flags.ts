@@ -1,5 +1,5 @@
 import { Context, Effect, Layer } from "effect"
-import { SqlClient, type SqlError } from "effect/sql"
+import { SqlClient } from "effect/sql"
 import { type Author } from "../../domain/Author.ts"
 import { type FlagChange, type FlagPromotion, type NewFlag } from "../../domain/flags/Flag.ts"
 import {
@@ -14,20 +14,17 @@ import {
   touchedEnvironments
 } from "../../domain/flags/Edits.ts"
 import { type FlagEnvironment, flagEnvironments } from "../../domain/flags/Environment.ts"
-import { type FlagProblem, problemLines } from "../../domain/flags/Problem.ts"
+import { flagNotFound, type FlagProblem, problemLines } from "../../domain/flags/Problem.ts"
 import { flagProblems } from "../../domain/flags/Problems.ts"
-import { Conflict, InvalidRequest, NotFound, PreconditionFailed, type Unavailable } from "../../domain/errors.ts"
+import { Conflict, InvalidRequest, type NotFound, PreconditionFailed, type Unavailable } from "../../domain/errors.ts"
 import { type Expected, isExpected, type Shown } from "../../domain/Revision.ts"
-import { FlagRecords } from "./Records.ts"
+import { makeFlagRecords } from "./Records.ts"
 import { FlagSettings } from "./Settings.ts"
 import { FlagWriter } from "./Writer.ts"
-import { onOwnTables } from "../OwnTables.ts"
+import { onOwnTables, type OwnTablesFailure } from "../OwnTables.ts"
 
 type Selected = FlagEnvironment | undefined
 type Refused = NotFound | InvalidRequest | PreconditionFailed | Unavailable
-
-const notThere = (key: string) =>
-  new NotFound({ error: `There is no flag ${key.slice(0, 200)}`, code: "FLAG_NOT_FOUND" })
 
 const changedMeanwhile = (revision: number) =>
   new PreconditionFailed({ error: `The flag is at revision ${revision}, not at that of If-Match` })
@@ -78,23 +75,23 @@ export class Flags extends Context.Service<
     Flags,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const records = yield* FlagRecords
+      const records = makeFlagRecords(sql)
       const writer = yield* FlagWriter
       const { environment: usual } = yield* FlagSettings
 
       const list = (selected: Selected) =>
         Effect.map(
-          onOwnTables(records.showFlags(selected ?? usual)),
+          onOwnTables(records.flagsJson(selected ?? usual)),
           (all) => `[${all.map(({ json }) => json).join(",")}]`
         )
 
       const find = Effect.fn("Flags.find")(function* (key: string, selected: Selected) {
-        const [found] = yield* onOwnTables(records.showFlags(selected ?? usual, key))
-        return found ?? (yield* notThere(key))
+        const [found] = yield* onOwnTables(records.flagsJson(selected ?? usual, key))
+        return found ?? (yield* flagNotFound(key))
       })
 
       const show = (key: string, selected: Selected) =>
-        Effect.map(records.showFlags(selected ?? usual, key), ([found]) => found as Shown)
+        Effect.map(records.flagsJson(selected ?? usual, key), ([found]) => found as Shown)
 
       const check = Effect.fnUntraced(function* (flag: StoredFlag, environment?: FlagEnvironment) {
         const problems = flagProblems(flag, yield* records.rules, environment)
@@ -156,7 +153,7 @@ export class Flags extends Context.Service<
           readonly environment: FlagEnvironment
           readonly expected: Expected
         },
-        make: (flag: StoredFlag) => Effect.Effect<StoredFlag, E | SqlError.SqlError>
+        make: (flag: StoredFlag) => Effect.Effect<StoredFlag, E | OwnTablesFailure>
       ) => {
         const plan = Effect.gen(function* () {
           const flag = yield* present(key, how.expected)
@@ -179,7 +176,7 @@ export class Flags extends Context.Service<
 
       const present = Effect.fnUntraced(function* (key: string, expected: Expected) {
         const found = yield* records.flag(key)
-        if (found === undefined) return yield* notThere(key)
+        if (found === undefined) return yield* flagNotFound(key)
         if (!isExpected(found.revision, expected)) return yield* changedMeanwhile(found.revision)
         return found.record
       })

@@ -2,7 +2,7 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { type Author } from "../../domain/Author.ts"
 import { type FlagEnvironment } from "../../domain/flags/Environment.ts"
-import { type FlagProblem, problemLines } from "../../domain/flags/Problem.ts"
+import { type FlagProblem, problemLines, segmentNotFound } from "../../domain/flags/Problem.ts"
 import { flagProblems, segmentProblems } from "../../domain/flags/Problems.ts"
 import { type FlagSegmentChange, type NewFlagSegment } from "../../domain/flags/Segment.ts"
 import {
@@ -13,18 +13,15 @@ import {
   type StoredSegment
 } from "../../domain/flags/Edits.ts"
 import { FlagSegmentsInlined, segmentsUsedBy } from "../../domain/flags/SegmentsInlined.ts"
-import { Conflict, InvalidRequest, NotFound, PreconditionFailed, type Unavailable } from "../../domain/errors.ts"
+import { Conflict, InvalidRequest, type NotFound, PreconditionFailed, type Unavailable } from "../../domain/errors.ts"
 import { type JsonObject } from "../../domain/text/JsonObject.ts"
 import { type Expected, isExpected, type Shown } from "../../domain/Revision.ts"
 import { breather } from "../Breather.ts"
-import { FlagRecords } from "./Records.ts"
+import { makeFlagRecords } from "./Records.ts"
 import { FlagWriter } from "./Writer.ts"
 import { onOwnTables } from "../OwnTables.ts"
 
 type Rules = ReadonlyMap<string, JsonObject>
-
-const notThere = (key: string) =>
-  new NotFound({ error: `There is no segment ${key.slice(0, 200)}`, code: "SEGMENT_NOT_FOUND" })
 
 const changedMeanwhile = (revision: number) =>
   new PreconditionFailed({ error: `The segment is at revision ${revision}, not at that of If-Match` })
@@ -65,24 +62,24 @@ export class FlagSegments extends Context.Service<
     FlagSegments,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const records = yield* FlagRecords
+      const records = makeFlagRecords(sql)
       const writer = yield* FlagWriter
 
       const list = Effect.map(
-        onOwnTables(records.showSegments()),
+        onOwnTables(records.segmentsJson()),
         (all) => `[${all.map(({ json }) => json).join(",")}]`
       )
 
       const find = Effect.fn("FlagSegments.find")(function* (key: string) {
-        const [found] = yield* onOwnTables(records.showSegments(key))
-        return found ?? (yield* notThere(key))
+        const [found] = yield* onOwnTables(records.segmentsJson(key))
+        return found ?? (yield* segmentNotFound(key))
       })
 
-      const show = (key: string) => Effect.map(records.showSegments(key), ([found]) => found as Shown)
+      const show = (key: string) => Effect.map(records.segmentsJson(key), ([found]) => found as Shown)
 
       const present = Effect.fnUntraced(function* (key: string, expected: Expected) {
         const found = yield* records.segment(key)
-        if (found === undefined) return yield* notThere(key)
+        if (found === undefined) return yield* segmentNotFound(key)
         if (!isExpected(found.revision, expected)) return yield* changedMeanwhile(found.revision)
         return found.record
       })

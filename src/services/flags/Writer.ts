@@ -43,8 +43,8 @@ export class FlagWriter extends Context.Service<
      */
     readonly write: <A, E>(
       author: Author,
-      plan: Effect.Effect<FlagWrite | undefined, E | SqlError.SqlError>,
-      show: Effect.Effect<A, SqlError.SqlError>
+      plan: Effect.Effect<FlagWrite | undefined, E | OwnTablesFailure>,
+      show: Effect.Effect<A, OwnTablesFailure>
     ) => Effect.Effect<A, Exclude<E, OwnTablesFailure> | Unavailable>
   }
 >()("svc/services/FlagWriter") {
@@ -84,7 +84,7 @@ export class FlagWriter extends Context.Service<
           ]
         )
 
-      const transaction = <E>(author: Author, plan: Effect.Effect<FlagWrite | undefined, E | SqlError.SqlError>) =>
+      const transaction = <E>(author: Author, plan: Effect.Effect<FlagWrite | undefined, E | OwnTablesFailure>) =>
         Effect.gen(function* () {
           yield* begin
           const write = yield* plan
@@ -103,8 +103,8 @@ export class FlagWriter extends Context.Service<
 
       const write = <A, E>(
         author: Author,
-        plan: Effect.Effect<FlagWrite | undefined, E | SqlError.SqlError>,
-        show: Effect.Effect<A, SqlError.SqlError>
+        plan: Effect.Effect<FlagWrite | undefined, E | OwnTablesFailure>,
+        show: Effect.Effect<A, OwnTablesFailure>
       ) =>
         Effect.gen(function* () {
           const { answer, done } = yield* sql

@@ -3,7 +3,7 @@ import { type SqlClient, SqlSchema } from "effect/sql"
 import { type StoredFlag } from "../../domain/flags/Edits.ts"
 import { type FlagEnvironment, flagEnvironments } from "../../domain/flags/Environment.ts"
 import { FlagConfiguration, FlagType, keyPattern } from "../../domain/flags/Flag.ts"
-import { type Shown } from "../../domain/Revision.ts"
+import { type JsonRecord } from "../../domain/Revision.ts"
 import { isoSql } from "../../domain/sql/IsoTimestamp.ts"
 import { JsonObject } from "../../domain/text/JsonObject.ts"
 import { breather } from "../Breather.ts"
@@ -116,7 +116,7 @@ export const makeFlagRecords = (sql: SqlClient.SqlClient) => {
     )
     const rows = yield* ifKey(key, read, [])
     const breathe = yield* breather
-    const flags: Array<Shown> = []
+    const flags: Array<JsonRecord> = []
     for (const row of rows) {
       flags.push({ json: flagJson(row, selected), revision: Number(row.revision) })
       yield* breathe
@@ -132,7 +132,7 @@ export const makeFlagRecords = (sql: SqlClient.SqlClient) => {
   })(undefined)
   const segmentJson = byKey(SegmentJson, segmentJsonSql("s.key = $1"))
   /** As `flagsJson`. */
-  const segmentsJson = (key?: string): Read<ReadonlyArray<Shown>> =>
+  const segmentsJson = (key?: string): Read<ReadonlyArray<JsonRecord>> =>
     key === undefined ? allSegmentsJson : ifKey(key, segmentJson(key), [])
 
   const flagRow = byKey(FlagRow, `select ${flagColumns} from svc.flags where key = $1`)

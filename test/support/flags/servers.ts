@@ -51,7 +51,7 @@ export const layerTestFlags = Layer.effectContext(
       current: (environment) => sets[environment],
       revision: () => revision,
       changes: Stream.fromPubSub(hub),
-      reach: () => Effect.void
+      awaitRevision: () => Effect.void
     })
     return Context.make(FlagSets, service).pipe(Context.add(TestFlags, put))
   })

@@ -2,12 +2,12 @@ import { setImmediate } from "node:timers/promises"
 import { type FlagContext, type FlagResult } from "../../../domain/flags/Evaluation.ts"
 import { type FlagSet } from "../../../domain/flags/sets/Set.ts"
 
-/** How long evaluating goes on before everything else gets its turn, in ms. */
-const turnMillis = 10
+/** Time after which the evaluation yields to the event loop, in ms. */
+const sliceMillis = 10
 
 /**
- * `set.evaluateAll`, in turns: a set may have ten thousand flags, and a context a megabyte that each of them reads. The
- * answer is of one version all the same.
+ * `set.evaluateAll`, yielding to the event loop: a set may have ten thousand flags, each of which may read a context of a
+ * megabyte. All results are of one version.
  */
 export const allFlags = async (
   set: FlagSet,
@@ -15,12 +15,12 @@ export const allFlags = async (
   nowMillis: number
 ): Promise<ReadonlyArray<FlagResult>> => {
   const results: Array<FlagResult> = []
-  let turn = performance.now()
+  let sliceStart = performance.now()
   for (const key of set.flags.keys()) {
     results.push(set.evaluate(key, context, nowMillis))
-    if (performance.now() - turn < turnMillis) continue
+    if (performance.now() - sliceStart < sliceMillis) continue
     await setImmediate()
-    turn = performance.now()
+    sliceStart = performance.now()
   }
   return results
 }

@@ -17,30 +17,30 @@ interface ResolveRequest {
 
 interface Resolved<A> {
   readonly reason: string
-  /** Both undefined: the caller's own default counts. */
+  /** Both undefined when the client uses its own default. */
   readonly value: A | undefined
   readonly variant: string | undefined
   readonly metadata: JsonObject
 }
 
-/** A flag's value as a call of one type gives it; undefined: it is of another type. */
+/** The value as the type of the call; undefined: the value has another type. */
 type Typed<A> = (value: unknown) => A | undefined
 
 const asBoolean: Typed<boolean> = (value) => (typeof value === "boolean" ? value : undefined)
 const asString: Typed<string> = (value) => (typeof value === "string" ? value : undefined)
 const asFloat: Typed<number> = (value) => (typeof value === "number" ? value : undefined)
-/** Fractions are cut off. */
+/** Truncates fractions. */
 const asInt: Typed<bigint> = (value) => (typeof value === "number" ? BigInt(Math.trunc(value)) : undefined)
 const asObject: Typed<JsonObject> = (value) => (isJsonObject(value) ? (value as JsonObject) : undefined)
 
-/** What flagd says, and the codes from which its clients make OpenFeature's again. */
+/** Messages of flagd, and the codes that its clients map to those of OpenFeature. */
 const failures: Readonly<Record<FlagFailure["errorCode"], readonly [text: string, code: Code]>> = {
   FLAG_NOT_FOUND: ["Flag not found", Code.NotFound],
   PARSE_ERROR: ["Error parsing input or configuration", Code.DataLoss],
   GENERAL: ["General error", Code.Unknown]
 }
 
-/** Throws what gRPC answers when there is no value of that type. */
+/** Throws the gRPC error if the flag has no value of that type. */
 const resolve = <A>(
   service: FlagService,
   { context, flagKey }: ResolveRequest,
@@ -58,14 +58,14 @@ const resolve = <A>(
   return { reason, value, variant, metadata }
 }
 
-/** Protobuf's numbers may be none of JSON's, and its structures deeper than a rule may look. */
+/** Rejects what protobuf allows and a context does not: infinite numbers and NaN, and too many levels. */
 const checked = (context: JsonObject = {}): JsonObject => {
   const [problem] = problemLines(contextProblems(context))
   if (problem !== undefined) throw new ConnectError(`context: ${problem}`, Code.InvalidArgument)
   return context
 }
 
-/** How often a stream says that it is alive, in ms. */
+/** Interval of keep-alive events, in ms. */
 const keepAliveMillis = 20_000
 
 interface FlagEvent {
@@ -73,20 +73,20 @@ interface FlagEvent {
   readonly data: JsonObject
 }
 
-/** What happens from now on, until the signal aborts or the service ends: then it throws, UNAVAILABLE. */
+/** Events from now on, until the signal aborts. At shutdown it throws UNAVAILABLE. */
 export async function* eventStream(
   service: FlagService,
   headers: Headers,
   signal: AbortSignal
 ): AsyncGenerator<FlagEvent, void> {
-  // Providers evaluate with their selector but listen without: they are told of every environment.
-  const followed = headers.has("flagd-selector") ? selected(service, headers) : "all"
-  const follower = service.feed.follow(followed, signal)
+  // Providers open the stream without their selector, so without one it covers every environment.
+  const environments = headers.has("flagd-selector") ? selected(service, headers) : "all"
+  const subscription = service.feed.subscribe(environments, signal)
   yield { type: "provider_ready", data: {} }
   for (;;) {
-    const changes = await follower.next(keepAliveMillis)
-    if (follower.ended && !signal.aborted) yield { type: "provider_shutdown", data: {} }
-    follower.check()
+    const changes = await subscription.next(keepAliveMillis)
+    if (subscription.ended && !signal.aborted) yield { type: "provider_shutdown", data: {} }
+    subscription.check()
     if (changes === undefined) yield { type: "keep_alive", data: {} }
     else if (changes.size > 0) {
       const flags = Object.fromEntries(Array.from(changes, ([key, type]) => [key, { type }]))
@@ -120,18 +120,18 @@ const zeroed = <A>({ metadata, reason, value, variant }: Resolved<A>, zero: A) =
   metadata
 })
 
-/** With the zero value of the flag's type where there is no value: clients learn the type from it. */
+/** Without a value, the zero value of the flag's type tells clients the type. */
 const anyFlagOf = (set: FlagSet, result: FlagResult): MessageInitShape<typeof AnyFlagSchema> => {
   const { metadata, reason } = result
   const definition = set.flags.get(result.key)?.definition
   const [value, variant] = reason === "ERROR" ? [undefined, ""] : [result.value, result.variant ?? ""]
-  const example = value ?? definition?.variants[definition.defaultVariant]
+  const sample = value ?? definition?.variants[definition.defaultVariant]
   const typed = { reason, variant, metadata: { ...metadata } }
-  if (typeof example === "boolean") {
+  if (typeof sample === "boolean") {
     return { ...typed, value: { case: "boolValue", value: asBoolean(value) ?? false } }
   }
-  if (typeof example === "string") return { ...typed, value: { case: "stringValue", value: asString(value) ?? "" } }
-  if (typeof example === "number") return { ...typed, value: { case: "doubleValue", value: asFloat(value) ?? 0 } }
+  if (typeof sample === "string") return { ...typed, value: { case: "stringValue", value: asString(value) ?? "" } }
+  if (typeof sample === "number") return { ...typed, value: { case: "doubleValue", value: asFloat(value) ?? 0 } }
   return { ...typed, value: { case: "objectValue", value: asObject(value) ?? {} } }
 }
 

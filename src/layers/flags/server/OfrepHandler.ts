@@ -34,26 +34,29 @@ export const ofrepHandler = (service: FlagService, cors: FlagCors, report: (caus
     if (cors(request, response)) return
     const path = (request.url ?? "").split("?", 1)[0] ?? ""
     const key = path === base || path === `${base}/` ? undefined : keyOf(path)
-    if (key === "") return send(response, plainReply(404, `There is no route ${path.slice(0, 200)}`))
+    if (key === "") return send(response, plainReply(404, `No such route: ${path.slice(0, 200)}`))
     if (request.method !== "POST") {
       response.setHeader("allow", "POST")
-      return send(response, plainReply(405, `${path.slice(0, 200)} knows POST, not ${request.method ?? ""}`))
+      return send(
+        response,
+        plainReply(405, `${request.method ?? ""} is not allowed on ${path.slice(0, 200)}; use POST`)
+      )
     }
     read(request)
       .then((body) => (body === undefined ? plainReply(413, tooLarge) : answer(request, key, body)))
       .catch((cause: unknown) => {
         report(cause)
-        return plainReply(500, "Something went wrong on our side")
+        return plainReply(500, "Internal error")
       })
       .then((reply) => send(response, reply))
-      // Nobody is there to be told.
+      // The client has disconnected.
       .catch(() => {})
   }
 }
 
-const tooLarge = `The body is larger than ${ofrepBodyLimit} bytes`
+const tooLarge = `The body exceeds ${ofrepBodyLimit} bytes`
 
-/** The key in a path; "" when it is no path of ours. */
+/** The key in a path; "" for any other path. */
 const keyOf = (path: string) => {
   const match = /^\/ofrep\/v1\/evaluate\/flags\/([^/]+)$/.exec(path)
   try {
@@ -63,7 +66,7 @@ const keyOf = (path: string) => {
   }
 }
 
-/** Undefined as soon as it is too large; the rest is left to the port, which reads on until its patience ends. */
+/** Undefined as soon as the body is too large; the port discards the rest for a limited time. */
 const read = (request: NodeRequest) =>
   new Promise<Buffer | undefined>((done) => {
     const parts: Array<Buffer> = []

@@ -7,7 +7,7 @@ import {
   createdFlag,
   isSameFlag,
   promotedFlag,
-  repeatProblems,
+  unchangeableProblems,
   segmentsOfFlag,
   type StoredFlag,
   toggledFlag,
@@ -191,7 +191,7 @@ export class Flags extends Context.Service<
         const environment = selected ?? defaultEnvironment
         return edit(author, key, { action: "updated", environment, expected }, (flag) =>
           Effect.gen(function* () {
-            const problems = repeatProblems(flag, change)
+            const problems = unchangeableProblems(flag, change)
             if (problems.length > 0) return yield* invalid(problems)
             const next = changedFlag(flag, change, environment)
             if (["variants", "targeting", "defaultVariant"].some((name) => Object.hasOwn(change, name))) {

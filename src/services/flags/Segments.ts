@@ -9,7 +9,7 @@ import {
   changedSegment,
   createdSegment,
   environmentsUsing,
-  segmentRepeatProblems,
+  unchangeableSegmentProblems,
   type StoredSegment
 } from "../../domain/flags/Edits.ts"
 import { FlagSegmentsInlined, segmentsUsedBy } from "../../domain/flags/SegmentsInlined.ts"
@@ -154,7 +154,7 @@ export class FlagSegments extends Context.Service<
       ) => {
         const plan = Effect.gen(function* () {
           const segment = yield* expectedSegment(key, expected)
-          const problems = segmentRepeatProblems(segment, change)
+          const problems = unchangeableSegmentProblems(segment, change)
           if (problems.length > 0) return yield* invalid("Invalid segment", problems)
           const next = changedSegment(segment, change)
           let touched: ReadonlyArray<FlagEnvironment> = []

@@ -17,7 +17,7 @@ const bytes = (length: number): string => {
   return text
 }
 
-/** A major type and its number, in the shortest form. */
+/** A major type and its argument, in the shortest form. */
 const head = (major: number, value: bigint): string => {
   const type = major << 5
   if (value < 24n) return String.fromCharCode(type | Number(value))
@@ -54,10 +54,10 @@ const text = (value: string): string => {
   return head(3, BigInt(utf8.length)) + utf8
 }
 
-/** Levels of lists and objects in a value that users are put into buckets by. */
+/** Maximum levels of lists and objects in a value. */
 const depthLimit = 100
 
-/** A JSON value. */
+/** Encodes a JSON value, counting its size as work. Throws RuleError. */
 export const cbor = (value: unknown, scope: FlagScope, depth = 0): string => {
   if (depth > depthLimit) throw new RuleError("fractional: the value is nested too deeply")
   if (typeof value === "string") {

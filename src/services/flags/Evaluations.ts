@@ -7,7 +7,7 @@ import {
   type FlagResult
 } from "../../domain/flags/Evaluation.ts"
 import { type BadGateway, type GatewayTimeout, type NotFound } from "../../domain/errors.ts"
-import { breather } from "../Breather.ts"
+import { yieldEvery } from "../YieldEvery.ts"
 import { flagNotFound } from "../../domain/flags/Problem.ts"
 import { FlagEngine } from "../ports/FlagEngine.ts"
 import { FlagSets } from "./Sets.ts"
@@ -62,8 +62,8 @@ export class FlagEvaluations extends Context.Service<
         context: FlagContext,
         environment: FlagEnvironment = defaultEnvironment
       ) {
-        const breathe = yield* breather
-        const evaluate = (key: string) => Effect.tap(engine.evaluate(environment, key, context), breathe)
+        const pause = yield* yieldEvery()
+        const evaluate = (key: string) => Effect.tap(engine.evaluate(environment, key, context), pause)
         const results = yield* Effect.forEach(keys, evaluate, { concurrency: 8 })
         return {
           flags: results.map((result) =>

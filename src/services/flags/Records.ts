@@ -6,7 +6,7 @@ import { FlagConfiguration, FlagType, keyPattern } from "../../domain/flags/Flag
 import { type JsonRecord } from "../../domain/Revision.ts"
 import { isoSql } from "../../domain/sql/IsoTimestamp.ts"
 import { JsonObject } from "../../domain/text/JsonObject.ts"
-import { breather } from "../Breather.ts"
+import { yieldEvery } from "../YieldEvery.ts"
 import { type OwnTablesFailure } from "../OwnTables.ts"
 
 /** A flag as `flagJsonSql` selects it; `last_…` is the time of the last evaluation in that environment. */
@@ -115,11 +115,11 @@ export const makeFlagRecords = (sql: SqlClient.SqlClient) => {
       key === undefined ? [] : [key]
     )
     const rows = yield* ifKey(key, read, [])
-    const breathe = yield* breather
+    const pause = yield* yieldEvery()
     const flags: Array<JsonRecord> = []
     for (const row of rows) {
       flags.push({ json: flagJson(row, selected), revision: Number(row.revision) })
-      yield* breathe
+      yield* pause
     }
     return flags
   })

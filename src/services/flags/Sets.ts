@@ -4,7 +4,7 @@ import { type FlagEnvironment } from "../../domain/flags/Environment.ts"
 import { type FlagSetChange, FlagSnapshot, type FlagRows } from "../../domain/flags/sets/Snapshot.ts"
 import { type FlagSet } from "../../domain/flags/sets/Set.ts"
 import { Unavailable } from "../../domain/errors.ts"
-import { breather } from "../Breather.ts"
+import { yieldEvery } from "../YieldEvery.ts"
 import { FlagSettings } from "./Settings.ts"
 import { Listener } from "../ports/Listener.ts"
 import { onOwnTables } from "../OwnTables.ts"
@@ -111,11 +111,11 @@ export class FlagSets extends Context.Service<
       const load = Effect.fnUntraced(function* (all: boolean) {
         const rows = yield* all ? readSince(-1, true) : readChanges(snapshot.revision)
         if (!all && rows.revision === snapshot.revision) return
-        const breathe = yield* breather
+        const pause = yield* yieldEvery()
         const steps = snapshot.advance(rows, hashing)
         let step = steps.next()
         while (step.done !== true) {
-          yield* breathe
+          yield* pause
           step = steps.next()
         }
         const { changes, next } = step.value
@@ -126,7 +126,7 @@ export class FlagSets extends Context.Service<
         for (const { flags, set } of changes) {
           for (const key of flags.keys()) {
             set.flags.get(key)?.warm()
-            yield* breathe
+            yield* pause
           }
         }
       })

@@ -95,7 +95,7 @@ export const flagProblems = (
     : [
         {
           path: [],
-          problem: `Expected a flag of at maxVariants ${maxBytes / 1024} KiB as JSON, not ${Math.ceil(bytes / 1024)}`
+          problem: `Expected a flag of at most ${maxBytes / 1024} KiB as JSON, not ${Math.ceil(bytes / 1024)}`
         }
       ]
 }

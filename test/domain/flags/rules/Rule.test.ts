@@ -215,15 +215,21 @@ describe("refuses a fractional", () => {
 
   it("that puts everybody in one bucket", () => {
     assert.match(buckets("salt", ["a", 100])[0] ?? "", /fractional\.0: .*a constant puts all users in one bucket/)
-    assert.match(buckets({ cat: ["a", "b"] }, ["a", 100])[0] ?? "", /fractional\.0: .*puts all in one bucket/)
-    assert.match(buckets({ var: "$flagd.flagKey" }, ["a", 100])[0] ?? "", /fractional\.0: .*puts all in one bucket/)
-    assert.match(buckets({ "!": { var: "x" } }, ["a", 100])[0] ?? "", /fractional\.0: .*a text to tell users apart/)
+    assert.match(buckets({ cat: ["a", "b"] }, ["a", 100])[0] ?? "", /fractional\.0: .*puts all users in one bucket/)
+    assert.match(
+      buckets({ var: "$flagd.flagKey" }, ["a", 100])[0] ?? "",
+      /fractional\.0: .*puts all users in one bucket/
+    )
+    assert.match(
+      buckets({ "!": { var: "x" } }, ["a", 100])[0] ?? "",
+      /fractional\.0: .*a string that differs between users/
+    )
     for (const key of [null, 5, true]) assert.match(buckets(key, ["a", 100])[0] ?? "", /fractional\.0: Expected/)
   })
 
   it("for the elements of a list", () => {
     const rule = { map: [{ var: "list" }, { fractional: [["a", 100]] }] }
-    assert.match(lines(rule)[0] ?? "", /^map\.1\.fractional: Expected no fractional here/)
+    assert.match(lines(rule)[0] ?? "", /^map\.1\.fractional: Expected no fractional in the rule of an element/)
   })
 })
 

@@ -143,8 +143,8 @@ export const layerBranchDatabases = Layer.effect(
     )
 
     // Another replica makes a branch: we let go of the main database and come back when PostgreSQL lets us.
-    const { heard } = yield* (yield* Listener).listen(pauseChannel)
-    yield* heard.pipe(
+    const { messages } = yield* (yield* Listener).listen(pauseChannel)
+    yield* messages.pipe(
       Stream.filter((message) => message._tag === "Notification"),
       Stream.runForEach(() =>
         sessions

@@ -55,13 +55,13 @@ export const makeBranchPools = Effect.fnUntraced(function* (
     yield* Effect.addFinalizer(() => rows.close)
     const session = yield* makeSqlSessions(login(place.keysLogin), { role: place.role, poolSize, sqlTimeout })
     const { service } = yield* makeListener(login(place.rowsLogin))
-    const ear = yield* service.listen("svc_ddl")
+    const { messages } = yield* service.listen("svc_ddl")
     const state: Heard = { hearing: false, changes: 0 }
     yield* Effect.acquireRelease(
       Effect.sync(() => void heard.set(name, state)),
       () => Effect.sync(() => void heard.delete(name))
     )
-    yield* ear.heard.pipe(
+    yield* messages.pipe(
       Stream.runForEach((message) =>
         Effect.sync(() => {
           if (message._tag !== "Notification") state.hearing = message._tag === "Connected"

@@ -74,8 +74,8 @@ export class Keys extends Context.Service<
         PubSub.publishUnsafe(changes, undefined)
       }
 
-      const { heard } = yield* listener.listen("svc_keys")
-      yield* heard.pipe(
+      const { messages } = yield* listener.listen("svc_keys")
+      yield* messages.pipe(
         Stream.runForEach((message) =>
           Effect.sync(() => {
             if (message._tag !== "Notification") hearing = message._tag === "Connected"

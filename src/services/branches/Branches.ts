@@ -81,8 +81,8 @@ export class Branches extends Context.Service<
       let hearing = false
       /** Grows whenever what we know may have become wrong, so that a look-up under way then is not remembered. */
       let generation = 0
-      const { heard } = yield* listener.listen("svc_branches")
-      yield* heard.pipe(
+      const { messages } = yield* listener.listen("svc_branches")
+      yield* messages.pipe(
         Stream.runForEach((message) =>
           Effect.suspend(() => {
             generation++

@@ -176,8 +176,8 @@ export class Catalogues extends Context.Service<
           : Effect.as(Effect.forkDetach(get(database)), before)
       }
 
-      const { heard } = yield* listener.listen("svc_ddl")
-      yield* heard.pipe(
+      const { messages } = yield* listener.listen("svc_ddl")
+      yield* messages.pipe(
         Stream.runForEach((message) =>
           Effect.sync(() => {
             if (message._tag !== "Notification") hearing = message._tag === "Connected"

@@ -81,10 +81,10 @@ export class FlagSets extends Context.Service<
 
       /** Several that come while one is read are one. */
       const pokes = yield* Queue.sliding<void>(1)
-      const { heard } = yield* (yield* Listener).listen("svc_flags")
+      const { messages } = yield* (yield* Listener).listen("svc_flags")
       let hearing = false
       let everything = false
-      yield* heard.pipe(
+      yield* messages.pipe(
         Stream.runForEach((message) =>
           Effect.suspend(() => {
             // What was said while nobody listened is not known: whatever it was, all is compared.

@@ -1,25 +1,26 @@
-import { Context, Effect, Fiber, Layer, Schema, Stream } from "effect"
+import { Context, Effect, Fiber, Layer, Schema } from "effect"
 import { type Catalogue, CatalogueRows, makeCatalogue } from "../../domain/catalogue/Catalogue.ts"
 import { catalogueSql } from "../../domain/catalogue/CatalogueSql.ts"
 import { type DatabaseError, Unavailable } from "../../domain/errors.ts"
 import { stampsSql } from "../../domain/catalogue/RelationSql.ts"
 import { arrayLiteral } from "../../domain/sql/Names.ts"
-import { type Actor, type Database, Db } from "../ports/Db.ts"
+import { type Actor, type Database } from "../ports/Db.ts"
 import { Listener } from "../ports/Listener.ts"
+import { watchChannel } from "../NotifiedCache.ts"
 import { RowSettings } from "../rows/Settings.ts"
 
 type Reading = Effect.Effect<Catalogue, DatabaseError | Unavailable>
 
-/** What we know of one database. */
+/** The catalogue of one database. */
 interface Known {
-  /** What `ddlHeard` said when it was read. */
-  heard: number | undefined
+  /** The generation of DDL that `current` belongs to. */
+  ddl: number | undefined
   current: Catalogue | undefined
-  /** What it was before the last change, while it is being read anew. */
+  /** The catalogue before the last change, while the new one is being read. */
   former: Catalogue | undefined
-  /** A reading under way, shared by all who wait. */
+  /** A read in progress, shared by all callers that wait for it. */
   reading: Reading | undefined
-  /** Grows with every report of a change; a reading that began before the last one is out of date. */
+  /** Grows with every change; a read that began before the last one is out of date. */
   changes: number
 }
 
@@ -64,27 +65,24 @@ export class Catalogues extends Context.Service<
   static readonly layer = Layer.effect(
     Catalogues,
     Effect.gen(function* () {
-      const db = yield* Db
-      const listener = yield* Listener
       const { schemas } = yield* RowSettings
       const all = new Map<string, Known>()
-      let hearing = false
+      const ddlOfMain = yield* watchChannel(yield* Listener, "svc_ddl")
+      const ddlOf = (database: Database) => (database.ddlGeneration ?? ddlOfMain)()
 
       const knownOf = (database: Database): Known => {
         const known = all.get(database.name) ?? {
-          heard: undefined,
+          ddl: undefined,
           current: undefined,
           former: undefined,
           reading: undefined,
           changes: 0
         }
         all.set(database.name, known)
-        if (database.ddlHeard !== undefined) {
-          const heard = database.ddlHeard()
-          if (heard !== known.heard) {
-            known.heard = heard
-            outdate(known)
-          }
+        const ddl = ddlOf(database)
+        if (ddl !== known.ddl) {
+          known.ddl = ddl
+          outdate(known)
         }
         return known
       }
@@ -127,9 +125,7 @@ export class Catalogues extends Context.Service<
         })
 
       const trusted = (database: Database, catalogue: Catalogue) =>
-        catalogue.watched &&
-        catalogue === knownOf(database).current &&
-        (database.ddlHeard === undefined ? hearing : database.ddlHeard() !== undefined)
+        catalogue.watched && catalogue === knownOf(database).current && ddlOf(database) !== undefined
 
       const stamps = (database: Database, schema: string, name: string) =>
         Effect.map(
@@ -175,17 +171,6 @@ export class Catalogues extends Context.Service<
           ? search(database, schema, name, pick, exact)
           : Effect.as(Effect.forkDetach(get(database)), before)
       }
-
-      const { messages } = yield* listener.listen("svc_ddl")
-      yield* messages.pipe(
-        Stream.runForEach((message) =>
-          Effect.sync(() => {
-            if (message._tag !== "Notification") hearing = message._tag === "Connected"
-            forget(db.main)
-          })
-        ),
-        Effect.forkScoped
-      )
 
       return Catalogues.of({
         get,

@@ -75,10 +75,10 @@ export interface Database {
   /** Any-statement path: an exclusive session of the service role, `claims` set for it when there are any. */
   readonly session: (actor: Actor) => Effect.Effect<Session, DatabaseError | Unavailable, Scope.Scope>
   /**
-   * For databases that the port `Listener` does not hear: grows with every report of DDL; undefined while none would
-   * reach us.
+   * For databases that the port `Listener` does not cover: changes with every report of DDL; undefined while reports
+   * would be missed.
    */
-  readonly ddlHeard?: () => number | undefined
+  readonly ddlGeneration?: () => number | undefined
 }
 
 /** A branch's database and who comes into it. Service keys act as `role`, everybody else as on the main database. */

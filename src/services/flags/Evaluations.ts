@@ -3,7 +3,7 @@ import { type FlagEnvironment } from "../../domain/flags/Environment.ts"
 import { type FlagBulkEvaluation, type FlagEvaluation } from "../../domain/flags/Evaluation.ts"
 import { type FlagContext, type FlagResult } from "../../domain/flags/Result.ts"
 import { type BadGateway, type GatewayTimeout, NotFound } from "../../domain/errors.ts"
-import { breather } from "../Breather.ts"
+import { yieldEvery } from "../YieldEvery.ts"
 import { FlagEngine } from "../ports/FlagEngine.ts"
 import { FlagSets } from "./Sets.ts"
 import { FlagSettings } from "./Settings.ts"
@@ -57,8 +57,8 @@ export class FlagEvaluations extends Context.Service<
         context: FlagContext,
         environment: FlagEnvironment = usual
       ) {
-        const breathe = yield* breather
-        const evaluate = (key: string) => Effect.tap(engine.evaluate(environment, key, context), breathe)
+        const pause = yield* yieldEvery()
+        const evaluate = (key: string) => Effect.tap(engine.evaluate(environment, key, context), pause)
         const results = yield* Effect.forEach(keys, evaluate, { concurrency: 8 })
         return {
           flags: results.map((result) =>

@@ -7,7 +7,7 @@ import { flagRecordJson, type FlagRecordRow, flagRecordsSql, segmentRecordsSql }
 import { storedRules, type StoredSegment } from "../../domain/flags/SegmentEdits.ts"
 import { type JsonObject } from "../../domain/text/JsonObject.ts"
 import { type Shown } from "../../domain/Revision.ts"
-import { breather } from "../Breather.ts"
+import { yieldEvery } from "../YieldEvery.ts"
 
 type Asked<A> = Effect.Effect<A, SqlError.SqlError>
 
@@ -74,11 +74,11 @@ export class FlagRecords extends Context.Service<
             : sql.unsafe<FlagRecordRow>(flagRecordsSql("f.key = $1"), [key]),
           []
         )
-        const breathe = yield* breather
+        const pause = yield* yieldEvery()
         const flags: Array<Shown> = []
         for (const row of rows) {
           flags.push({ json: flagRecordJson(row, selected), revision: Number(row.revision) })
-          yield* breathe
+          yield* pause
         }
         return flags
       })

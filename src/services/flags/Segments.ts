@@ -16,7 +16,7 @@ import { FlagSegmentsInlined, segmentsUsedBy } from "../../domain/flags/Segments
 import { Conflict, InvalidRequest, NotFound, PreconditionFailed, type Unavailable } from "../../domain/errors.ts"
 import { type JsonObject } from "../../domain/text/JsonObject.ts"
 import { type Expected, isExpected, type Shown } from "../../domain/Revision.ts"
-import { breather } from "../Breather.ts"
+import { yieldEvery } from "../YieldEvery.ts"
 import { FlagRecords } from "./Records.ts"
 import { FlagWriter } from "./Writer.ts"
 import { onOwnTables } from "../OwnTables.ts"
@@ -136,14 +136,14 @@ export class FlagSegments extends Context.Service<
         const changed = new Set([key, ...new FlagSegmentsInlined(rules).usersOf(key)])
         const touched = new Set<FlagEnvironment>()
         const broken: Array<FlagProblem> = []
-        const breathe = yield* breather
+        const pause = yield* yieldEvery()
         for (const flag of yield* records.flagsUsing(changed)) {
           for (const environment of environmentsUsing(flag, changed)) touched.add(environment)
           const [problem] = flagProblems(flag, rules)
           if (problem !== undefined && broken.length < mostBroken) {
             broken.push({ path: ["flags", flag.key, ...problem.path], problem: problem.problem })
           }
-          yield* breathe
+          yield* pause
         }
         if (broken.length > 0) return yield* invalid("Flags that use the segment would not be valid any more", broken)
         return [...touched]

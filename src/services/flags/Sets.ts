@@ -5,7 +5,7 @@ import { type FlagSetChange, FlagSnapshot } from "../../domain/flags/sets/Snapsh
 import { type FlagSet } from "../../domain/flags/sets/Set.ts"
 import { flagRowsOf, flagRowsSql, type StoredLine } from "../../domain/flags/sets/SnapshotSql.ts"
 import { Unavailable } from "../../domain/errors.ts"
-import { breather } from "../Breather.ts"
+import { yieldEvery } from "../YieldEvery.ts"
 import { FlagSettings } from "./Settings.ts"
 import { Listener } from "../ports/Listener.ts"
 import { onOwnTables } from "../OwnTables.ts"
@@ -56,11 +56,11 @@ export class FlagSets extends Context.Service<
       const load = Effect.fnUntraced(function* (everything: boolean) {
         const rows = yield* everything ? ask(-1, true) : read(snapshot.revision)
         if (!everything && rows.revision === snapshot.revision) return
-        const breathe = yield* breather
+        const pause = yield* yieldEvery()
         const steps = snapshot.advance(rows, hashing)
         let step = steps.next()
         while (step.done !== true) {
-          yield* breathe
+          yield* pause
           step = steps.next()
         }
         const { changes, next } = step.value
@@ -71,7 +71,7 @@ export class FlagSets extends Context.Service<
         for (const { flags, set } of changes) {
           for (const key of flags.keys()) {
             set.flags.get(key)?.warm()
-            yield* breathe
+            yield* pause
           }
         }
       })

@@ -2,7 +2,7 @@ import { Context } from "effect"
 import { type Login } from "./Login.ts"
 
 /**
- * Where PostgreSQL is and how to come in as its owner. Given by the embedded server or by DATABASE_URL; the rest of the
- * program can't tell which.
+ * Address of the main database and credentials of its owner: of the embedded server, or from DATABASE_URL. The rest of
+ * the program does not depend on which it is.
  */
 export class PostgresAddress extends Context.Service<PostgresAddress, Login>()("svc/layers/PostgresAddress") {}

@@ -8,7 +8,7 @@ const address = (uri: Redacted.Redacted): Effect.Effect<Login, StartError> => {
   return login === undefined
     ? Effect.fail(
         new StartError({
-          // The value holds a password: it is not repeated.
+          // The value contains a password, so the message does not repeat it.
           message:
             "DATABASE_URL must be postgres://user:password@host:port/database, with sslmode disable, require or verify-full"
         })

@@ -7,15 +7,14 @@ import { type Database, serviceActor } from "../ports/Db.ts"
 import { RowSettings } from "../rows/Settings.ts"
 import { SchemaOutlines } from "./Outlines.ts"
 
-/** What is in the exposed schemas, for tools and people (spec: GET /v1/database/schema). */
+/** The contents of the exposed schemas (spec: GET /v1/database/schema). */
 export class DatabaseSchemas extends Context.Service<
   DatabaseSchemas,
   {
     /** A `DatabaseSchema` as JSON text. */
     readonly describe: (database: Database) => Effect.Effect<string, DatabaseError | Unavailable>
     /**
-     * The source of TypeScript types of some of them, of all without; the first is the default. 400 for one that is not
-     * exposed.
+     * TypeScript source of the types of these schemas, or by default of all. 400 for a schema that is not exposed.
      */
     readonly types: (
       database: Database,

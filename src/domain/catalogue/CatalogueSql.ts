@@ -1,5 +1,23 @@
-import { relationStamp } from "./RelationSql.ts"
 import { computedRelationshipsSql, keyedSql, keysSql, viewsSql } from "./RelationshipSql.ts"
+
+/** Stamp of a relation `c`; includes columns and keys, whose changes may leave the relation's own entry unchanged. */
+const relationStamp = `c.oid || ':' || c.xmin || ':' || coalesce((
+  select hashtextextended(string_agg(a.xmin::text, ',' order by a.attnum), 0) from pg_attribute a
+  where a.attrelid = c.oid and a.attnum > 0), 0) || ':' || coalesce((
+  select hashtextextended(string_agg(k.oid || '.' || k.xmin, ',' order by k.oid), 0) from pg_constraint k
+  where k.conrelid = c.oid), 0)`
+
+/** Current stamps of the relations and functions of a name ($1 schema, $2 name): cheap enough for each unknown name. */
+export const stampsSql = `
+select coalesce(string_agg(stamp, ',' order by stamp), '') from (
+  select ${relationStamp} as stamp from pg_class c
+    where c.relname = $2 and c.relnamespace = (select oid from pg_namespace where nspname = $1)
+      and c.relkind in ('r', 'p', 'v', 'm', 'f')
+  union all
+  select p.oid || ':' || p.xmin from pg_proc p
+    where p.proname = $2 and p.pronamespace = (select oid from pg_namespace where nspname = $1)
+      and p.prokind = 'f' and p.prorettype not in ('trigger'::regtype, 'event_trigger'::regtype, 'internal'::regtype)
+) s`
 
 /**
  * Reads the catalogue of the schemas in `$1` (a text array) as one JSON text.

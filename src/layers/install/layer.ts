@@ -1,7 +1,7 @@
 import { Effect, Layer } from "effect"
 import { secret } from "../../domain/Settings.ts"
 import { layerEmbedded } from "../postgres/embedded/Embedded.ts"
-import { layerExternal } from "../postgres/External.ts"
+import { layerExternal } from "../postgres/Address.ts"
 import { DataDir } from "../process/DataDir.ts"
 import { layerEncryptionKeys, layerEncryptionKeysKept, layerJwtSecret, layerJwtSecretKept } from "../process/Secrets.ts"
 import { layerKeysFile, layerNoKeysFile } from "./FirstKeys.ts"

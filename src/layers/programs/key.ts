@@ -5,7 +5,7 @@ import { hashOf, KeyType, makeRawKey, prefixOf } from "../../domain/access/ApiKe
 import { secret } from "../../domain/Settings.ts"
 import { DataDir } from "../process/DataDir.ts"
 import { layerAttachOrStart } from "../postgres/embedded/Embedded.ts"
-import { layerExternal } from "../postgres/External.ts"
+import { layerExternal } from "../postgres/Address.ts"
 import { layerDb, layerOwnTables } from "../postgres/Db.ts"
 import { reportStartFailure } from "../process/StartError.ts"
 import { Db } from "../../services/ports/Db.ts"

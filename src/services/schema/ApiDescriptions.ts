@@ -4,7 +4,7 @@ import { type Unavailable } from "../../domain/errors.ts"
 import { openApiDocument } from "../../domain/schema/openapi/Document.ts"
 import { type Actor, type Database } from "../ports/Db.ts"
 import { RowSettings } from "../rows/Settings.ts"
-import { SchemaOutlines, type Written } from "./Outlines.ts"
+import { writeOutline, type Written } from "./Outlines.ts"
 
 /** Documents kept, and their characters in total. */
 const maxDocuments = 16
@@ -21,7 +21,6 @@ export class ApiDescriptions extends Context.Service<
   static readonly layer = Layer.effect(
     ApiDescriptions,
     Effect.gen(function* () {
-      const outlines = yield* SchemaOutlines
       const { schemas } = yield* RowSettings
       const documents = new LRUCache<string, Written>({
         max: maxDocuments,
@@ -33,7 +32,7 @@ export class ApiDescriptions extends Context.Service<
         const key = [database.name, actor.role, schema].join("\0")
         const subject = { schema, standard: schema === schemas[0] }
         const request = { database, actor, schemas: [schema], whole: false }
-        const written = outlines.write(request, (outline) => openApiDocument(outline, subject), documents.get(key))
+        const written = writeOutline(request, (outline) => openApiDocument(outline, subject), documents.get(key))
         return Effect.map(written, (document) => {
           documents.set(key, document)
           return document.text

@@ -5,7 +5,7 @@ import { arrayLiteral } from "../../domain/sql/Names.ts"
 import { typeScriptDatabase } from "../../domain/schema/typescript/Database.ts"
 import { type Database, serviceActor } from "../ports/Db.ts"
 import { RowSettings } from "../rows/Settings.ts"
-import { SchemaOutlines } from "./Outlines.ts"
+import { writeOutline } from "./Outlines.ts"
 
 /** The contents of the exposed schemas (spec: GET /v1/database/schema). */
 export class DatabaseSchemas extends Context.Service<
@@ -26,7 +26,6 @@ export class DatabaseSchemas extends Context.Service<
     DatabaseSchemas,
     Effect.gen(function* () {
       const { schemas } = yield* RowSettings
-      const outlines = yield* SchemaOutlines
 
       const describe = (database: Database) =>
         Effect.map(
@@ -50,7 +49,7 @@ export class DatabaseSchemas extends Context.Service<
           )
         }
         const chosen = wanted.length === 0 ? schemas : schemas.filter((schema) => wanted.includes(schema))
-        const written = outlines.write({ database, actor: serviceActor, schemas: chosen, whole: true }, (outline) =>
+        const written = writeOutline({ database, actor: serviceActor, schemas: chosen, whole: true }, (outline) =>
           typeScriptDatabase(outline, chosen)
         )
         return Effect.map(written, ({ text }) => text)

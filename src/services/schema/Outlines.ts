@@ -1,4 +1,4 @@
-import { Context, Effect, Layer } from "effect"
+import { Effect } from "effect"
 import { type DatabaseError, Unavailable } from "../../domain/errors.ts"
 import { arrayLiteral } from "../../domain/sql/Names.ts"
 import { type SchemaOutline } from "../../domain/schema/Outline.ts"
@@ -28,38 +28,24 @@ const asUnavailable = (error: DatabaseError | Unavailable): Effect.Effect<never,
   return error.status === 504 ? Effect.fail(busy) : Effect.die(error)
 }
 
-/** Texts generated from the contents of exposed schemas. */
-export class SchemaOutlines extends Context.Service<
-  SchemaOutlines,
-  {
-    /**
-     * Generates a text, yielding between steps of the generator. Gives `before` if nothing has changed since. Takes one
-     * round trip to PostgreSQL.
-     */
-    readonly write: (
-      request: OutlineRequest,
-      write: (outline: SchemaOutline) => Generator<undefined, string>,
-      before?: Written
-    ) => Effect.Effect<Written, Unavailable>
+/**
+ * Generates a text from the contents of exposed schemas, yielding between steps of the generator. Gives `before` if
+ * nothing has changed since. Takes one round trip to PostgreSQL.
+ */
+export const writeOutline = Effect.fn("schema.writeOutline")(function* (
+  { actor, database, schemas, whole }: OutlineRequest,
+  write: (outline: SchemaOutline) => Generator<undefined, string>,
+  before?: Written
+) {
+  const params = [arrayLiteral(schemas), String(whole), before?.stamp ?? null]
+  const statement = { text: schemaOutlineSql, params, clean: true, access: "read" } as const
+  const [stamp, outline] = yield* Effect.catch(database.run(actor, statement), asUnavailable)
+  if (typeof outline !== "string" && before !== undefined) return before
+  const pause = yield* yieldEvery()
+  const steps = write(JSON.parse(String(outline)) as SchemaOutline)
+  for (;;) {
+    const step = steps.next()
+    if (step.done === true) return { stamp: String(stamp), text: step.value } satisfies Written
+    yield* pause
   }
->()("svc/services/SchemaOutlines") {
-  static readonly layer = Layer.succeed(SchemaOutlines, {
-    write: Effect.fn("SchemaOutlines.write")(function* (
-      { actor, database, schemas, whole }: OutlineRequest,
-      write: (outline: SchemaOutline) => Generator<undefined, string>,
-      before?: Written
-    ) {
-      const params = [arrayLiteral(schemas), String(whole), before?.stamp ?? null]
-      const statement = { text: schemaOutlineSql, params, clean: true, access: "read" } as const
-      const [stamp, outline] = yield* Effect.catch(database.run(actor, statement), asUnavailable)
-      if (typeof outline !== "string" && before !== undefined) return before
-      const pause = yield* yieldEvery()
-      const steps = write(JSON.parse(String(outline)) as SchemaOutline)
-      for (;;) {
-        const step = steps.next()
-        if (step.done === true) return { stamp: String(stamp), text: step.value }
-        yield* pause
-      }
-    })
-  })
-}
+})

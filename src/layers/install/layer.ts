@@ -7,8 +7,8 @@ import { layerEncryptionKeys, layerEncryptionKeysKept, layerJwtSecret, layerJwtS
 import { layerKeysFile, layerNoKeysFile } from "./FirstKeys.ts"
 
 /**
- * Where the installation lives: an embedded PostgreSQL, with generated secrets in the data directory, or the server of
- * DATABASE_URL, with secrets from settings only.
+ * Server and secrets of the installation: an embedded PostgreSQL with generated secrets in the data directory, or the
+ * server of DATABASE_URL with secrets from settings only.
  */
 export const layer = Layer.unwrap(
   Effect.map(secret("DATABASE_URL"), (uri) =>

@@ -100,9 +100,9 @@ describe("DATABASE_URL", () => {
       assert.match(end.output, says)
       assert.notMatch(end.output, /\n {4}at |"secret"|:secret@/)
     }
-    await refused(/^svc: The database login lacks a right: CREATE on the database\..*create schema svc;\n$/)
+    await refused(/^svc: The database login lacks a privilege: CREATE on the database\..*create schema svc;\n$/)
     await admin("grant create on database theirs to owner")
-    await refused(/^svc: The database login lacks a right: CREATEROLE\..*create role anon .*;\n$/m)
+    await refused(/^svc: The database login lacks a privilege: CREATEROLE\..*create role anon .*;\n$/m)
     await admin("alter role owner createrole")
     await refused(/^svc: .*Set SVC_SERVICE_ROLE=owner, or .*grant "postgres" to "owner";\n$/m)
     await run(as("postgres", "theirs"), ["create schema app"])

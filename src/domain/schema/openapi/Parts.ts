@@ -16,7 +16,7 @@ const header = (name: string, description: string, schema: JsonSchema = text) =>
   schema
 })
 
-/** Parameters that mean the same everywhere, by the names of their components. */
+/** Parameters shared by all paths, by the names of their components. */
 export const parameters = {
   select: query(
     "select",
@@ -47,7 +47,7 @@ export type ParameterName = keyof typeof parameters
 
 export const parameterRef = (component: string) => ({ $ref: `#/components/parameters/${component}` })
 
-/** Names of the query that are no filters. */
+/** Query parameters that are not filters. */
 export const reserved: ReadonlySet<string> = new Set(
   Object.values(parameters).flatMap((one) => (one.in === "query" ? [one.name] : []))
 )
@@ -84,7 +84,7 @@ export const headers = {
   "Content-Range": { description: "Which rows these are, and of how many: `0-24/573`, `*/0`", schema: text }
 }
 
-/** An answer of any number of rows. */
+/** A response with any number of rows. */
 export const rowsAnswer = (description: string, row: JsonSchema) => ({
   description,
   headers: contentRange,

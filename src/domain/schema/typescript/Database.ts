@@ -4,9 +4,9 @@ import { typeScriptHelpers } from "./Helpers.ts"
 import { relationType } from "./Relations.ts"
 import { routinesType } from "./Functions.ts"
 import { indented, objectType, type Property, propertyName, quoted } from "./Text.ts"
-import { byName, literals, roomOf, TypeScriptTypes } from "./Types.ts"
+import { byName, literals, sectionOf, TypeScriptTypes } from "./Types.ts"
 
-/** The newest that `@supabase/postgrest-js` knows features of. */
+/** The newest PostgREST version for which `@supabase/postgrest-js` has types. */
 const postgrestVersion = "14"
 
 const json = `export type Json =
@@ -19,8 +19,8 @@ const json = `export type Json =
 `
 
 /**
- * The TypeScript source of a type `Database`, as `PostgrestClient<Database>` takes it, and of helpers to pick from it.
- * The first of the schemas is the default. Each `next` is a short step; the source is what it returns.
+ * Generates the TypeScript source of a type `Database` for `PostgrestClient<Database>`, and of helper types. The first
+ * schema is the default. Each `next` is a short step; the source is the return value.
  */
 export function* typeScriptDatabase(
   outline: SchemaOutline,
@@ -63,7 +63,7 @@ function* schemaType({ outline, relationships, types }: Source, schema: string):
   for (const relation of outline.relations) {
     if (relation.schema !== schema) continue
     const type = relationType(types, relationships, relation, computing.get(relation.name) ?? [])
-    relations[roomOf(relation)].push({ name: relation.name, type })
+    relations[sectionOf(relation)].push({ name: relation.name, type })
     yield
   }
 
@@ -96,10 +96,10 @@ const push = <A>(lists: Map<string, Array<A>>, key: string, one: A) => {
   else list.push(one)
 }
 
-/** As a key in a value, this name would be no key. */
+/** In an object literal, this key would set the prototype. */
 const keyName = (name: string) => (name === "__proto__" ? `[${quoted(name)}]` : propertyName(name))
 
-/** The values of enums, for code that runs. */
+/** The values of enums, for use at run time. */
 const constants = ({ types }: SchemaOutline, schemas: ReadonlyArray<string>) => {
   const object = (entries: ReadonlyArray<readonly [string, string]>) =>
     entries.length === 0

@@ -45,7 +45,7 @@ export const describeRoutines = (
     const given = new Set(readable.flatMap((routine) => routine.arguments.map((argument) => argument.name)))
     return {
       ...operation("query"),
-      summary: `Call ${name} to read`,
+      summary: `Call ${name} (read-only)`,
       parameters: [
         ...queryArguments(context, readable),
         ...[...paging(readable, given), ...profile(false)].map(parameterRef)

@@ -120,7 +120,7 @@ export const describeRelation = (context: OpenApiContext, relation: OutlinedRela
     })
     const inserted = new Set(inserts.map((column) => column.name))
     if (row !== undefined && keyed && updates.length > 0 && primaryKey.every((column) => inserted.has(column))) {
-      operation("put", "replace", `Insert or replace the row of ${name} that its primary key names`, {
+      operation("put", "replace", `Insert or replace the row of ${name} with this primary key`, {
         parameters: ask(["select", "preferWrite", ...header(true)], true),
         requestBody: { required: true, content: { "application/json": { schema: schemaRef(body) } } },
         responses: { 200: rows, 201: rows, 204: done, default: failed }

@@ -1,6 +1,8 @@
 /** Who stores and fetches in bench/storage.ts, a process of its own. See bench/remote.ts for how it is asked. */
 import { createHash, randomFillSync } from "node:crypto"
-import { serve } from "../support/remote.ts"
+import { type Remote, serve } from "../support/remote.ts"
+import { type Service } from "../support/service.ts"
+import { type StorageFiles } from "./files.ts"
 import { jsonPage, type Listing, pageHead, xmlPage } from "./pages.ts"
 import { headOf, makeSigner, type S3Access } from "./signer.ts"
 import { type Answer, askAll, type Question, Wire } from "./wire.ts"
@@ -148,5 +150,13 @@ const list = async (listing: Listing): Promise<Listed> => {
 
 const calls = { use, prepareLarge, transfer, many, list }
 export type StorageClient = typeof calls
+
+/** What each part measures with. */
+export interface StorageBench {
+  readonly service: Service
+  readonly client: Remote<StorageClient>
+  readonly files: Remote<StorageFiles>
+  readonly filesUrl: string
+}
 
 if (import.meta.main) serve(calls)

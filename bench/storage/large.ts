@@ -1,8 +1,7 @@
 /** Large objects one at a time and four at once, by the S3 endpoint and by a bare file server that take turns. */
 import { processorTime, resident, watched } from "../support/resources.ts"
 import { ask } from "../support/service.ts"
-import { type StorageBench } from "./main.ts"
-import { type Large } from "./client.ts"
+import { type Large, type StorageBench } from "./client.ts"
 import { median, printTable, whole } from "../rows/table.ts"
 
 interface Contender {

@@ -1,7 +1,6 @@
 /** Listings of a bucket with many objects, page by page. */
 import { ask } from "../support/service.ts"
-import { type StorageBench } from "./main.ts"
-import { type Listed } from "./client.ts"
+import { type Listed, type StorageBench } from "./client.ts"
 import { type Listing } from "./pages.ts"
 import { median, millis, printTable, whole } from "../rows/table.ts"
 

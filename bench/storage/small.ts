@@ -1,8 +1,7 @@
 /** Objects of 1 KiB, 32 at once, by the S3 endpoint and by a bare file server that take turns. */
 import { processorTime } from "../support/resources.ts"
 import { ask } from "../support/service.ts"
-import { type StorageBench } from "./main.ts"
-import { type Many } from "./client.ts"
+import { type Many, type StorageBench } from "./client.ts"
 import { median, millis, printTable, whole } from "../rows/table.ts"
 
 const bucket = "bench-small"

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto"
 import { assert, describe, it } from "vitest"
 import { checksumOfParts, isChecksum, makeHasher } from "../../../src/layers/storage/endpoint/Checksums.ts"
-import { type Checksum } from "../../../src/layers/storage/endpoint/store/Store.ts"
+import { type Checksum } from "../../../src/layers/storage/endpoint/store/Model.ts"
 
 const sum = (algorithm: Checksum["algorithm"], bytes: Uint8Array) => {
   const hasher = makeHasher(algorithm)

@@ -3,7 +3,8 @@ import { Effect } from "effect"
 import * as fc from "fast-check"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
-import { makeStore, type Store } from "../../../src/layers/storage/endpoint/store/Store.ts"
+import { type Store } from "../../../src/layers/storage/endpoint/store/Model.ts"
+import { makeStore } from "../../../src/layers/storage/endpoint/store/Store.ts"
 import { bytesOf, meta, newStore, put, temporaryDirectory } from "../../support/storage/store.ts"
 
 const compare = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))

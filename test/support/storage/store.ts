@@ -4,7 +4,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { type Readable } from "node:stream"
 import { type S3Error } from "../../../src/layers/storage/endpoint/Error.ts"
-import { makeStore, type ObjectMeta, type Store } from "../../../src/layers/storage/endpoint/store/Store.ts"
+import { type ObjectMeta, type Store } from "../../../src/layers/storage/endpoint/store/Model.ts"
+import { makeStore } from "../../../src/layers/storage/endpoint/store/Store.ts"
 
 export const meta: ObjectMeta = {
   contentType: "text/plain",

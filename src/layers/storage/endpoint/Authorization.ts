@@ -4,7 +4,7 @@ import { ownerAccount, ownerArn, parsePolicy, type PolicyStatement } from "./pol
 import { s3Error } from "./Error.ts"
 import { type S3Request } from "./Request.ts"
 import { type Caller } from "./signature/SigV4.ts"
-import { type BucketInfo } from "./store/Store.ts"
+import { type BucketInfo } from "./store/Model.ts"
 
 /** These the owner can always do: a policy must not lock out who has to change it. */
 const onPolicies = new Set(["s3:GetBucketPolicy", "s3:PutBucketPolicy", "s3:DeleteBucketPolicy"])

@@ -2,7 +2,7 @@ import { Crc32cJs, Crc64NvmeJs } from "@aws-sdk/checksums/crc"
 import { createHash } from "node:crypto"
 import { crc32 } from "node:zlib"
 import { s3Error } from "./Error.ts"
-import { type Checksum } from "./store/Store.ts"
+import { type Checksum } from "./store/Model.ts"
 
 export type Algorithm = Checksum["algorithm"]
 

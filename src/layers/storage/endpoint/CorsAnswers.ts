@@ -2,7 +2,7 @@ import { corsAnswer, type CorsRule, parseCors, parseHeaderNames } from "./operat
 import { emptyReply, type Reply } from "./Exchange.ts"
 import { s3Error } from "./Error.ts"
 import { type S3Request } from "./Request.ts"
-import { type BucketInfo } from "./store/Store.ts"
+import { type BucketInfo } from "./store/Model.ts"
 
 const vary = { vary: "Origin, Access-Control-Request-Headers, Access-Control-Request-Method" }
 

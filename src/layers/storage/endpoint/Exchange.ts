@@ -5,7 +5,7 @@ import { type Payload } from "./Payload.ts"
 import { type S3Error, s3Error } from "./Error.ts"
 import { type S3Request } from "./Request.ts"
 import { type Caller, type Owner } from "./signature/SigV4.ts"
-import { type BucketInfo, type Store } from "./store/Store.ts"
+import { type BucketInfo, type Store } from "./store/Model.ts"
 import { xmlDocument, type XmlElements } from "./Xml.ts"
 
 /** One request on its way through an operation. */

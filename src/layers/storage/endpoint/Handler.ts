@@ -11,7 +11,7 @@ import { operationOf } from "./Routes.ts"
 import { type S3Error, s3Error } from "./Error.ts"
 import { judge, newRequestId, parseRequest, type S3Request } from "./Request.ts"
 import { authenticate } from "./signature/SigV4.ts"
-import { type BucketInfo, type Store } from "./store/Store.ts"
+import { type BucketInfo, type Store } from "./store/Model.ts"
 
 /** Answers one request; never fails, whatever it is. */
 export const makeHandler = (store: Store, settings: S3Settings) => {

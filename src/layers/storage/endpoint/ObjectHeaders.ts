@@ -1,7 +1,7 @@
 import { checksumHeader } from "./Checksums.ts"
 import { s3Error } from "./Error.ts"
 import { type S3Request } from "./Request.ts"
-import { type ObjectInfo, type ObjectMeta } from "./store/Store.ts"
+import { type ObjectInfo, type ObjectMeta } from "./store/Model.ts"
 
 export type PlainMeta = Omit<ObjectMeta, "checksum">
 

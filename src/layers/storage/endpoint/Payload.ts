@@ -14,7 +14,7 @@ import { type S3Error, s3Error } from "./Error.ts"
 import { judgeAsync, type S3Request } from "./Request.ts"
 import { type Caller } from "./signature/SigV4.ts"
 import { ChunkDecoder } from "./signature/Chunks.ts"
-import { type Checksum } from "./store/Store.ts"
+import { type Checksum } from "./store/Model.ts"
 
 /** The largest body of one request. */
 export const maximumPut = 5 * 1024 ** 3

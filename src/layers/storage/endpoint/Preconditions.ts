@@ -1,5 +1,5 @@
 import { s3Error } from "./Error.ts"
-import { type Condition, type ObjectInfo } from "./store/Store.ts"
+import { type Condition, type ObjectInfo } from "./store/Model.ts"
 
 type Header = (name: string) => string | undefined
 type Known = Pick<ObjectInfo, "etag" | "lastModified">

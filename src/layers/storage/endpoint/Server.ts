@@ -8,7 +8,7 @@ import { errorReply } from "./Replies.ts"
 import { type S3Code, s3Error } from "./Error.ts"
 import { makeHandler } from "./Handler.ts"
 import { newRequestId } from "./Request.ts"
-import { type Store } from "./store/Store.ts"
+import { type Store } from "./store/Model.ts"
 
 /** How long requests under way may take when the endpoint stops. */
 const graceMillis = 10_000

@@ -7,7 +7,7 @@ import { maximumPut } from "../Payload.ts"
 import { type ByteRange, precondition, writeCondition } from "../Preconditions.ts"
 import { s3Error } from "../Error.ts"
 import { judge } from "../Request.ts"
-import { type Checksum, type ObjectInfo } from "../store/Store.ts"
+import { type Checksum, type ObjectInfo } from "../store/Model.ts"
 
 type Source = ObjectInfo & { readonly bucket: string }
 

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { encodingOf, type Exchange, limitParam, type Operation, ownerXml, xmlReply } from "../Exchange.ts"
 import { s3Error } from "../Error.ts"
 import { judge } from "../Request.ts"
-import { type Listing, type ObjectInfo } from "../store/Store.ts"
+import { type Listing, type ObjectInfo } from "../store/Model.ts"
 import { type XmlElements } from "../Xml.ts"
 
 /** What all three listings have in common. Throws InvalidArgument. */

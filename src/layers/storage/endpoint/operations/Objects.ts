@@ -6,7 +6,7 @@ import { checkMd5, maximumPut } from "../Payload.ts"
 import { type ByteRange, precondition, rangeOf, writeCondition } from "../Preconditions.ts"
 import { type S3Error, s3Error } from "../Error.ts"
 import { judge, type S3Request } from "../Request.ts"
-import { type ObjectInfo } from "../store/Store.ts"
+import { type ObjectInfo } from "../store/Model.ts"
 
 export const putObject: Operation = {
   action: "s3:PutObject",

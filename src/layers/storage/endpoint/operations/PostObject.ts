@@ -10,7 +10,7 @@ import { s3Error } from "../Error.ts"
 import { judge } from "../Request.ts"
 import { checkAccess, parseCredential, type Signed, signingKeyOf } from "../signature/SigV4.ts"
 import { hmac, parseTimestamp, sameSignature, scopeOf } from "../signature/Signing.ts"
-import { type Checksum, type ObjectInfo } from "../store/Store.ts"
+import { type Checksum, type ObjectInfo } from "../store/Model.ts"
 import { xmlDocument } from "../Xml.ts"
 
 type Fields = ReadonlyMap<string, string>

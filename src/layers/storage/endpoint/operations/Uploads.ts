@@ -8,7 +8,7 @@ import { checkMd5, maximumPut, readDocument } from "../Payload.ts"
 import { bareEtag, type ByteRange, writeCondition } from "../Preconditions.ts"
 import { type S3Error, s3Error } from "../Error.ts"
 import { judge, judgeAsync, type S3Request } from "../Request.ts"
-import { type Checksum, type CompletedPart, type PartInfo, type Store } from "../store/Store.ts"
+import { type Checksum, type CompletedPart, type PartInfo, type Store } from "../store/Model.ts"
 import { children, childText, parseXml, textOf, type XmlNode } from "../Xml.ts"
 
 const uploadIdOf = ({ param }: S3Request) => param("uploadId") ?? ""

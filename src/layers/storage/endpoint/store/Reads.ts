@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { type BlobFiles } from "./blobs/Files.ts"
 import { BlobReader } from "./blobs/Reader.ts"
-import { type BucketInfo, type ObjectInfo, type ObjectMeta, type Store } from "./Store.ts"
+import { type BucketInfo, type ObjectInfo, type ObjectMeta, type Store } from "./Model.ts"
 import type { BucketRow } from "./worker/Buckets.ts"
 import { type StoreIndex } from "./Index.ts"
 import type { WholeObject } from "./worker/Objects.ts"

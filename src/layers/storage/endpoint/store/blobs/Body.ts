@@ -1,5 +1,5 @@
 import { S3Error, s3Error } from "../../Error.ts"
-import { type WriteOptions } from "../Store.ts"
+import { type WriteOptions } from "../Model.ts"
 
 /** A body being read, which can be told to stop while it waits for more. */
 export class BlobBody {

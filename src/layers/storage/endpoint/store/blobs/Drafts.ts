@@ -6,7 +6,7 @@ import { type BlobHash } from "./Hash.ts"
 import { BlobSlots, slotSize } from "./Slots.ts"
 import { BlobWriter } from "./Writer.ts"
 import { S3Error } from "../../Error.ts"
-import { type Blob, type WriteOptions } from "../Store.ts"
+import { type Blob, type WriteOptions } from "../Model.ts"
 import type { NewBlob } from "../worker/Tables.ts"
 
 /** What a socket gives at once, in bytes. */

@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite"
-import type { ListOptions, UploadsOptions } from "../Store.ts"
+import type { ListOptions, UploadsOptions } from "../Model.ts"
 import { afterKey, afterPrefix, decodeKey, encodeKey } from "./Keys.ts"
 import type { ObjectRow, Tables } from "./Tables.ts"
 

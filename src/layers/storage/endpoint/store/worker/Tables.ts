@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite"
-import type { Condition } from "../Store.ts"
+import type { Condition } from "../Model.ts"
 import { encodeKey } from "./Keys.ts"
 import { Refusal } from "./Refusal.ts"
 

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto"
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite"
-import type { Checksum, CompletedPart, Condition } from "../Store.ts"
+import type { Checksum, CompletedPart, Condition } from "../Model.ts"
 import { encodeKey } from "./Keys.ts"
 import { Refusal } from "./Refusal.ts"
 import {

@@ -1,8 +1,7 @@
 import { Effect, FiberSet } from "effect"
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
-import { type AddressInfo } from "node:net"
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import { type Duplex } from "node:stream"
-import { startError } from "../../process/StartError.ts"
+import { closeGracefully, listen } from "../../net/Server.ts"
 import { type S3Settings } from "./Exchange.ts"
 import { errorReply } from "./Replies.ts"
 import { type S3Code, s3Error } from "./Error.ts"
@@ -17,7 +16,7 @@ const graceMillis = 10_000
 export const serveS3 = Effect.fnUntraced(function* (
   store: Store,
   settings: S3Settings,
-  listen: { readonly host: string; readonly port: number }
+  address: { readonly host: string; readonly port: number }
 ) {
   const handle = makeHandler(store, settings)
   const run = yield* FiberSet.makeRuntime()
@@ -25,29 +24,11 @@ export const serveS3 = Effect.fnUntraced(function* (
     const fiber = run(handle(message, response))
     response.once("close", () => fiber.interruptUnsafe())
   })
-  yield* Effect.acquireRelease(open(server, listen), () => close(server))
-  return (server.address() as AddressInfo).port
+  return yield* Effect.acquireRelease(
+    listen(server, { ...address, name: "The S3 endpoint", setting: "S3_EMBEDDED_PORT" }),
+    () => Effect.promise(() => closeGracefully(server, graceMillis))
+  )
 })
-
-const open = (server: Server, { host, port }: { readonly host: string; readonly port: number }) =>
-  Effect.callback<void, ReturnType<typeof startError>>((resume) => {
-    server.once("error", (cause) =>
-      resume(startError(`The S3 endpoint can't listen on ${host}:${port} (HOST, S3_EMBEDDED_PORT)`, cause))
-    )
-    server.listen(port, host, () => resume(Effect.void))
-  })
-
-/** Lets requests under way finish, then ends what is left. */
-const close = (server: Server) =>
-  Effect.callback<void>((resume) => {
-    const sweep = setInterval(() => server.closeIdleConnections(), 20)
-    const end = setTimeout(() => server.closeAllConnections(), graceMillis)
-    server.close(() => {
-      clearInterval(sweep)
-      clearTimeout(end)
-      resume(Effect.void)
-    })
-  })
 
 const makeServer = (handle: (message: IncomingMessage, response: ServerResponse) => void) =>
   createServer(

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { byteLength } from "./Object.ts"
 
 const reservedStarts = ["xn--", "sthree-"]
 const reservedEnds = ["-s3alias", "--ol-s3", ".mrap", "--x-s3", "--table-s3"]
@@ -22,3 +23,73 @@ export const BucketName = Schema.String.check(Schema.makeFilter((name: string) =
 /** A bucket; `created_at` is when, ISO 8601. */
 export const Bucket = Schema.Struct({ name: Schema.String, created_at: Schema.String })
 export type Bucket = typeof Bucket.Type
+
+const Header = Schema.NonEmptyString.check(
+  Schema.makeFilter((text: string) => /^[\x21-\x7e]+$/.test(text) || "Expected a header name")
+)
+const oneStar = Schema.makeFilter((text: string) => text.split("*").length <= 2 || "Expected at most one * in it")
+const Origin = Schema.NonEmptyString.check(
+  Schema.makeFilter((text: string) => /^[\x21-\x7e]+$/.test(text) || "Expected an origin such as https://example.com"),
+  oneStar
+)
+
+/** Who may use a bucket from a web page; S3's own names. `MaxAgeSeconds`: how long a browser remembers the answer. */
+export const CorsRule = Schema.Struct({
+  ID: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(255))),
+  AllowedOrigins: Schema.Array(Origin).check(Schema.isMinLength(1)),
+  AllowedMethods: Schema.Array(Schema.Literals(["GET", "PUT", "POST", "DELETE", "HEAD"])).check(Schema.isMinLength(1)),
+  AllowedHeaders: Schema.optionalKey(Schema.Array(Header.check(oneStar))),
+  ExposeHeaders: Schema.optionalKey(Schema.Array(Header)),
+  MaxAgeSeconds: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2_147_483_647 })))
+})
+export type CorsRule = typeof CorsRule.Type
+
+/** At most 100, as in S3; none: no page of another origin may. */
+export const CorsRules = Schema.Array(CorsRule).check(Schema.isMaxLength(100))
+
+const maxBytes = 20 * 1024
+
+const Names = Schema.Union([Schema.NonEmptyString, Schema.Array(Schema.NonEmptyString).check(Schema.isMinLength(1))])
+const Principal = Schema.Union([Schema.Literal("*"), Schema.Record(Schema.String, Names)])
+
+const pairs = [
+  ["Principal", "NotPrincipal"],
+  ["Action", "NotAction"],
+  ["Resource", "NotResource"]
+] as const
+
+const Statement = Schema.StructWithRest(
+  Schema.Struct({
+    Sid: Schema.optionalKey(Schema.String),
+    Effect: Schema.Literals(["Allow", "Deny"]),
+    Principal: Schema.optionalKey(Principal),
+    NotPrincipal: Schema.optionalKey(Principal),
+    Action: Schema.optionalKey(Names),
+    NotAction: Schema.optionalKey(Names),
+    Resource: Schema.optionalKey(Names),
+    NotResource: Schema.optionalKey(Names),
+    Condition: Schema.optionalKey(Schema.Record(Schema.String, Schema.Record(Schema.String, Schema.Json)))
+  }),
+  [Schema.Record(Schema.String, Schema.Json)]
+).check(
+  Schema.makeFilter((statement: object) => {
+    const wrong = pairs.find(([name, not]) => name in statement === not in statement)
+    return wrong === undefined || { path: [wrong[0]], issue: `Expected either ${wrong[0]} or ${wrong[1]}` }
+  })
+)
+
+/** S3's policy document. What stands in it beyond its form (actions, resources, conditions) is the store's to judge. */
+export const BucketPolicy = Schema.StructWithRest(
+  Schema.Struct({
+    Version: Schema.Literals(["2012-10-17", "2008-10-17"]),
+    Id: Schema.optionalKey(Schema.String),
+    Statement: Schema.Union([Schema.Array(Statement).check(Schema.isMinLength(1)), Statement])
+  }),
+  [Schema.Record(Schema.String, Schema.Json)]
+).check(
+  Schema.makeFilter(
+    (policy: object) =>
+      byteLength(JSON.stringify(policy)) <= maxBytes || `Expected a policy of at most ${maxBytes / 1024} KiB as JSON`
+  )
+)
+export type BucketPolicy = typeof BucketPolicy.Type

@@ -9,21 +9,22 @@ import {
   NotFound,
   Unavailable
 } from "../../domain/errors.ts"
-import { Bucket, BucketName } from "../../domain/storage/Bucket.ts"
-import { CorsRule, CorsRules } from "../../domain/storage/Cors.ts"
+import { Bucket, BucketName, BucketPolicy, CorsRule, CorsRules } from "../../domain/storage/Bucket.ts"
 import { MetadataChange, ObjectRecord } from "../../domain/storage/Metadata.ts"
 import {
   BulkDeleted,
+  CompletedParts,
   ContentType,
   ExpiresIn,
   KeyPrefix,
   maxKeys,
   ObjectKey,
-  ObjectPage
+  ObjectPage,
+  PartNumber,
+  UploadedPart,
+  UploadId
 } from "../../domain/storage/Object.ts"
-import { BucketPolicy } from "../../domain/storage/Policy.ts"
 import { isStorable } from "../../domain/text/StorableText.ts"
-import { CompletedParts, PartNumber, UploadedPart, UploadId } from "../../domain/storage/Upload.ts"
 import { Management, ServiceRole } from "../access/Access.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
 

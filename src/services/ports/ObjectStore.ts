@@ -8,12 +8,14 @@ import {
   type NotFound,
   type Unavailable
 } from "../../domain/errors.ts"
-import { type Bucket } from "../../domain/storage/Bucket.ts"
-import { type CorsRule } from "../../domain/storage/Cors.ts"
+import { type Bucket, type BucketPolicy, type CorsRule } from "../../domain/storage/Bucket.ts"
 import { type ObjectRecord } from "../../domain/storage/Metadata.ts"
-import { type BulkDeleted, type ObjectPage } from "../../domain/storage/Object.ts"
-import { type BucketPolicy } from "../../domain/storage/Policy.ts"
-import { type CompletedParts, type UploadedPart } from "../../domain/storage/Upload.ts"
+import {
+  type BulkDeleted,
+  type CompletedParts,
+  type ObjectPage,
+  type UploadedPart
+} from "../../domain/storage/Object.ts"
 
 /** The store does not answer, not in time, or has enough for now; or it refuses us or what was asked. */
 export type StoreError = InvalidRequest | Forbidden | NotFound | Conflict | BadGateway | Unavailable | GatewayTimeout

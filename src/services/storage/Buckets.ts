@@ -1,7 +1,5 @@
 import { Context, Effect, Layer, Schedule } from "effect"
-import { type Bucket } from "../../domain/storage/Bucket.ts"
-import { type CorsRule } from "../../domain/storage/Cors.ts"
-import { type BucketPolicy } from "../../domain/storage/Policy.ts"
+import { type Bucket, type BucketPolicy, type CorsRule } from "../../domain/storage/Bucket.ts"
 import { ObjectStore, type StoreError } from "../ports/ObjectStore.ts"
 
 /** How often a bucket is emptied again because something was put into it meanwhile. */

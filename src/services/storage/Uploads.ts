@@ -1,5 +1,5 @@
 import { Context, Effect, Layer } from "effect"
-import { type CompletedParts, maxParts, type UploadedPart } from "../../domain/storage/Upload.ts"
+import { type CompletedParts, maxParts, type UploadedPart } from "../../domain/storage/Object.ts"
 import { ObjectStore, type Presigned, type Stored, type StoreError, type UploadOf } from "../ports/ObjectStore.ts"
 
 type Asked<A> = Effect.Effect<A, StoreError>

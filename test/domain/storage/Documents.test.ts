@@ -1,8 +1,7 @@
 import { Exit, Schema, type SchemaIssue } from "effect"
 import { assert, describe, it } from "vitest"
-import { CorsRules } from "../../../src/domain/storage/Cors.ts"
-import { BucketPolicy } from "../../../src/domain/storage/Policy.ts"
-import { CompletedParts } from "../../../src/domain/storage/Upload.ts"
+import { BucketPolicy, CorsRules } from "../../../src/domain/storage/Bucket.ts"
+import { CompletedParts } from "../../../src/domain/storage/Object.ts"
 import { issueLines } from "../../../src/http/front/Issues.ts"
 
 /** The lines of what is wrong with it; none when nothing is. */

@@ -11,8 +11,7 @@ import { Conflict } from "../../../domain/errors.ts"
 import { encodeHeaderText } from "../../../domain/storage/HeaderText.ts"
 import { type ObjectRecord } from "../../../domain/storage/Metadata.ts"
 import { type StoreError } from "../../../services/ports/ObjectStore.ts"
-import { type S3 } from "./Client.ts"
-import { encodedPath } from "./Keys.ts"
+import { encodedPath, type S3 } from "./Client.ts"
 
 /** Sizes in bytes. */
 export interface CopyLimits {

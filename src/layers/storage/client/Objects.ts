@@ -10,9 +10,8 @@ import { Effect } from "effect"
 import { decodeHeaderText } from "../../../domain/storage/HeaderText.ts"
 import { type ObjectRecord } from "../../../domain/storage/Metadata.ts"
 import { type ObjectStore, type StoreError } from "../../../services/ports/ObjectStore.ts"
-import { type S3, told } from "./Client.ts"
+import { decodedKey, type S3, told } from "./Client.ts"
 import { S3Failure } from "./Errors.ts"
-import { decodedKey } from "./Keys.ts"
 
 type Port = Pick<
   ObjectStore["Service"],

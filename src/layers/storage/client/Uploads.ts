@@ -6,7 +6,7 @@ import {
 } from "@aws-sdk/client-s3"
 import { Effect } from "effect"
 import { BadGateway } from "../../../domain/errors.ts"
-import { type UploadedPart } from "../../../domain/storage/Upload.ts"
+import { type UploadedPart } from "../../../domain/storage/Object.ts"
 import { type ObjectStore, type UploadOf } from "../../../services/ports/ObjectStore.ts"
 import { type S3 } from "./Client.ts"
 

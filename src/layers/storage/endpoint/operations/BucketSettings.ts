@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { parseCors, printCors } from "./Cors.ts"
+import { parseCors, printCors } from "../Cors.ts"
 import { emptyReply, type Exchange, type Operation, ownerXml, type Reply, xmlReply } from "../Exchange.ts"
 import { readDocument } from "../Payload.ts"
 import { isPublic } from "../policy/Policy.ts"

@@ -8,7 +8,7 @@ import { type Owner } from "../../../process/FileLock.ts"
 import { attempt, errorCode, StartError, startError } from "../../../process/StartError.ts"
 import { type BlobFiles } from "./blobs/Files.ts"
 import { type S3Code, type S3Error, s3Error } from "../Error.ts"
-import type { Answer, Command, Outcome, Reads, Writes } from "./worker/Operations.ts"
+import type { Answer, Command, Outcome, Reads, Writes } from "./worker/Worker.ts"
 import type { Change } from "./worker/Tables.ts"
 
 type Value<A> = A extends Change<infer V> ? V : never

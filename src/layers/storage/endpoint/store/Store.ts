@@ -1,13 +1,16 @@
-import { Effect } from "effect"
+import { Clock, Effect, Scope } from "effect"
 import { type Owner } from "../../../process/FileLock.ts"
 import { BlobDrafts } from "./blobs/Drafts.ts"
 import { BlobFiles } from "./blobs/Files.ts"
 import { makeBlobHashes } from "./blobs/Hash.ts"
-import { sweep } from "./blobs/Sweep.ts"
-import { openIndex } from "./Index.ts"
-import { type Store } from "./Model.ts"
-import { storeReads } from "./Reads.ts"
-import { storeWrites } from "./Writes.ts"
+import { openIndex, type StoreIndex } from "./Index.ts"
+import { type BucketInfo, type ObjectInfo, type ObjectMeta, type Store } from "./Model.ts"
+import { BlobReader } from "./blobs/Reader.ts"
+import type { BucketRow } from "./worker/Buckets.ts"
+import type { WholeObject } from "./worker/Objects.ts"
+import { blobsOf, type ObjectRow } from "./worker/Tables.ts"
+import { randomBytes } from "node:crypto"
+import { type S3Error, s3Error } from "../Error.ts"
 
 /** Opens the store in a directory, made when missing; one store a directory. New files are given to `owner`. */
 export const makeStore = Effect.fnUntraced(function* (directory: string, owner: Owner | undefined) {
@@ -18,3 +21,178 @@ export const makeStore = Effect.fnUntraced(function* (directory: string, owner: 
   const store: Store = { ...storeReads(index, files), ...storeWrites(index, files, drafts) }
   return store
 })
+
+/** The operations of the store that change nothing. */
+export const storeReads = (index: StoreIndex, files: BlobFiles) =>
+  ({
+    buckets: Effect.map(Effect.orDie(index.read("buckets", [])), (rows) => rows.map(bucketInfo)),
+    bucket: (name) => Effect.map(index.read("bucket", [name]), bucketInfo),
+
+    head: (bucket, key) => Effect.map(index.read("head", [bucket, key]), objectInfo),
+
+    get: (bucket, key) =>
+      Effect.map(pinned(index, files, bucket, key), ({ row, bytes }) => ({
+        info: objectInfo(row),
+        open: (start: number, end: number) => new BlobReader(files, row.segments, bytes, start, end)
+      })),
+
+    list: (bucket, options) =>
+      Effect.map(index.read("list", [bucket, options]), (found) => ({
+        ...found,
+        objects: found.objects.map((row) => objectInfo({ ...row, segments: [] }))
+      })),
+
+    upload: (bucket, key, uploadId) =>
+      Effect.map(index.read("upload", [bucket, key, uploadId]), ({ meta, created }) => ({
+        meta: parseMeta(meta),
+        createdAt: new Date(created)
+      })),
+
+    parts: (bucket, key, uploadId, after, limit) =>
+      Effect.map(index.read("parts", [bucket, key, uploadId, after, limit]), ({ parts, more }) => ({
+        parts: parts.map(({ part, segment: [, size, etag], modified, checksum }) => ({
+          part,
+          size,
+          etag,
+          lastModified: new Date(modified),
+          checksum
+        })),
+        more
+      })),
+
+    uploads: (bucket, options) =>
+      Effect.map(index.read("uploads", [bucket, options]), ({ uploads, prefixes, next }) => ({
+        uploads: uploads.map(({ key, uploadId, created }) => ({ key, uploadId, createdAt: new Date(created) })),
+        prefixes,
+        more: next !== undefined,
+        next
+      }))
+  }) satisfies Partial<Store>
+
+/**
+ * An object whose files stay until the scope closes. They are pinned before any later answer of the index is looked at,
+ * and only such an answer could free them.
+ */
+export const pinned = (index: StoreIndex, files: BlobFiles, bucket: string, key: string) => {
+  const seize = ({ row }: WholeObject) => files.pin(blobsOf(row))
+  return Effect.acquireRelease(index.read("whole", [bucket, key], seize), ({ row }) =>
+    Effect.sync(() => files.unpin(blobsOf(row)))
+  )
+}
+
+/** The index's row in the words of the store. */
+export const objectInfo = (row: ObjectRow): ObjectInfo => ({
+  ...parseMeta(row.meta),
+  key: row.key,
+  size: row.size,
+  etag: row.etag,
+  lastModified: new Date(row.modified),
+  partSizes: row.segments.map(([, size]) => size)
+})
+
+const parseMeta = (text: string): ObjectMeta => {
+  const { contentType, headers, user, checksum } = JSON.parse(text) as ObjectMeta
+  return { contentType, headers, user, checksum }
+}
+
+const bucketInfo = ({ name, created, policy, cors }: BucketRow): BucketInfo => ({
+  name,
+  createdAt: new Date(created),
+  policy,
+  cors
+})
+
+/** The operations of the store that change something. */
+export const storeWrites = (index: StoreIndex, files: BlobFiles, drafts: BlobDrafts) =>
+  ({
+    createBucket: (name) => timed((now) => index.write("createBucket", [name, now])),
+    deleteBucket: (name) => index.write("deleteBucket", [name]),
+    setDocument: (bucket, which, text) => index.write("setDocument", [bucket, which, text]),
+
+    write: (body, options) => drafts.write(body, options),
+
+    copy: (source, range) =>
+      // Pinned only as long as the copy takes; the copy itself belongs to the caller's scope.
+      Effect.scopedWith((scope) =>
+        Effect.flatMap(Scope.provide(pinned(index, files, source.bucket, source.key), scope), (whole) =>
+          copyOf(files, drafts, source, whole, range)
+        )
+      ),
+
+    put: (bucket, key, blob, meta, condition) =>
+      timed((now) =>
+        storable(key, () =>
+          drafts.use(blob, (given) =>
+            Effect.map(index.write("put", [bucket, key, given, storedMeta(meta), condition, now]), objectInfo)
+          )
+        )
+      ),
+
+    setMeta: (bucket, key, meta, condition) =>
+      timed((now) => Effect.map(index.write("setMeta", [bucket, key, storedMeta(meta), condition, now]), objectInfo)),
+
+    remove: (bucket, keys, condition) => index.write("remove", [bucket, keys, condition]),
+
+    createUpload: (bucket, key, meta) =>
+      timed((now) =>
+        storable(key, () => {
+          // In the order of time, which is the order in which uploads of one key are listed.
+          const id = now.toString(16).padStart(12, "0") + randomBytes(20).toString("hex")
+          return Effect.as(index.write("createUpload", [bucket, key, id, storedMeta(meta), now]), id)
+        })
+      ),
+
+    putPart: (bucket, key, uploadId, part, blob, checksum) =>
+      timed((now) =>
+        drafts.use(blob, (given) => index.write("putPart", [bucket, key, uploadId, part, given, checksum, now]))
+      ),
+
+    completeUpload: (bucket, key, uploadId, parts, condition, checksum) =>
+      timed((now) =>
+        Effect.map(index.write("completeUpload", [bucket, key, uploadId, parts, condition, checksum, now]), objectInfo)
+      ),
+
+    abortUpload: (bucket, key, uploadId) => index.write("abortUpload", [bucket, key, uploadId])
+  }) satisfies Partial<Store>
+
+const timed = <A, E, R>(body: (now: number) => Effect.Effect<A, E, R>) => Effect.flatMap(Clock.currentTimeMillis, body)
+
+/** A key must be text that has UTF-8 bytes: half a surrogate pair has none. */
+const storable = <A>(key: string, body: () => Effect.Effect<A, S3Error>) =>
+  key.isWellFormed() ? body() : Effect.fail(s3Error("InvalidURI"))
+
+const storedMeta = ({ contentType, headers, user, checksum }: ObjectMeta): string =>
+  JSON.stringify({ contentType, headers, user, checksum })
+
+const copyOf = (
+  files: BlobFiles,
+  drafts: BlobDrafts,
+  source: ObjectInfo,
+  { row, bytes }: WholeObject,
+  range: { readonly start: number; readonly end: number } | undefined
+) => {
+  const same = row.etag === source.etag && row.size === source.size && row.modified === source.lastModified.getTime()
+  if (!same) return Effect.fail(s3Error("OperationAborted"))
+  const { start, end } = range ?? { start: 0, end: row.size - 1 }
+  if (range !== undefined && (start < 0 || start > end || end >= row.size)) return Effect.fail(s3Error("InvalidRange"))
+  let offset = 0
+  for (const [blob, size, md5] of row.segments) {
+    if (offset === start && offset + size - 1 === end && !bytes.has(blob)) return drafts.clone(blob, size, md5)
+    offset += size
+  }
+  return drafts.write(new BlobReader(files, row.segments, bytes, start, end))
+}
+
+/** Files asked about at once. */
+const batch = 1000
+
+/** Deletes what earlier starts have left: temporary files, and blobs that the index does not know. */
+export const sweep = (index: StoreIndex, files: BlobFiles): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    yield* Effect.promise(() => files.discardTemporary())
+    for (const directory of yield* Effect.promise(() => files.directoryNames())) {
+      const older = yield* Effect.promise(() => files.olderBlobs(directory))
+      for (let at = 0; at < older.length; at += batch)
+        files.free(yield* index.read("unreferenced", [older.slice(at, at + batch)]))
+    }
+  }).pipe(Effect.catchCause((cause) => Effect.logWarning("Files left from earlier could not be deleted", cause)))

@@ -1,6 +1,5 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite"
-import { Refusal } from "./Refusal.ts"
-import { type Change, changed, type Tables } from "./Tables.ts"
+import { type Change, changed, Refusal, type Tables } from "./Tables.ts"
 
 /** A bucket as it crosses the threads; `created` in ms. */
 export interface BucketRow {

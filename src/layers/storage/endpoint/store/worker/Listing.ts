@@ -1,7 +1,6 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite"
 import type { ListOptions, UploadsOptions } from "../Model.ts"
-import { afterKey, afterPrefix, decodeKey, encodeKey } from "./Keys.ts"
-import type { ObjectRow, Tables } from "./Tables.ts"
+import { afterKey, afterPrefix, decodeKey, encodeKey, type ObjectRow, type Tables } from "./Tables.ts"
 
 type Row = Record<string, SQLOutputValue>
 

@@ -1,8 +1,16 @@
 import type { DatabaseSync } from "node:sqlite"
 import type { Condition } from "../Model.ts"
-import { encodeKey } from "./Keys.ts"
-import { Refusal } from "./Refusal.ts"
-import { blobsOf, type Change, changed, judge, type NewBlob, type ObjectRow, type Tables } from "./Tables.ts"
+import {
+  blobsOf,
+  type Change,
+  changed,
+  encodeKey,
+  judge,
+  type NewBlob,
+  type ObjectRow,
+  Refusal,
+  type Tables
+} from "./Tables.ts"
 
 /** An object with the bytes of those segments that have no file. */
 export interface WholeObject {

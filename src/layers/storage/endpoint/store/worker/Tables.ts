@@ -1,7 +1,6 @@
 import type { DatabaseSync } from "node:sqlite"
 import type { Condition } from "../Model.ts"
-import { encodeKey } from "./Keys.ts"
-import { Refusal } from "./Refusal.ts"
+import type { S3Code } from "../../Error.ts"
 
 /** A stretch of an object's bytes: a file of this id, or for `#<number>` a row of the table `small`. */
 export type Segment = readonly [blob: string, size: number, md5: string]
@@ -113,4 +112,36 @@ export const judge = (key: string, there: ObjectRow | undefined, condition: Cond
   if (ifMatch !== undefined && !holds(ifMatch)) throw new Refusal("PreconditionFailed", { Condition: "If-Match" })
   if (ifNoneMatch !== undefined && holds(ifNoneMatch))
     throw new Refusal("PreconditionFailed", { Condition: "If-None-Match" })
+}
+
+/** A key as stored: its UTF-8 bytes. */
+export const encodeKey = (key: string): Buffer => Buffer.from(key, "utf8")
+
+export const decodeKey = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8")
+
+/** Above every key: no byte of UTF-8 is 0xff. */
+const beyondAll = Buffer.from([0xff])
+
+/** The first bytes, in order, that are above all that begin with these (UTF-8: the last byte is never 0xff). */
+export const afterPrefix = (prefix: Buffer): Buffer => {
+  if (prefix.length === 0) return beyondAll
+  const next = Buffer.from(prefix)
+  next[next.length - 1] = (next[next.length - 1] ?? 0) + 1
+  return next
+}
+
+/** The first bytes, in order, that are above these. */
+export const afterKey = (key: Buffer): Buffer => Buffer.concat([key, Buffer.from([0])])
+
+/** What the index's thread throws for an S3Error: that class would bring Effect into the thread. */
+export class Refusal extends Error {
+  readonly code: S3Code
+  readonly extra: Readonly<Record<string, string>> | undefined
+
+  constructor(code: S3Code, extra?: Readonly<Record<string, string>>) {
+    super(code)
+    this.code = code
+    this.extra = extra
+  }
 }

@@ -1,16 +1,16 @@
 import { createHash } from "node:crypto"
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite"
 import type { Checksum, CompletedPart, Condition } from "../Model.ts"
-import { encodeKey } from "./Keys.ts"
-import { Refusal } from "./Refusal.ts"
 import {
   bareEtag,
   blobsOf,
   type Change,
   changed,
+  encodeKey,
   judge,
   type NewBlob,
   type ObjectRow,
+  Refusal,
   type Segment,
   type Tables
 } from "./Tables.ts"

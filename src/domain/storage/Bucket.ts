@@ -4,36 +4,36 @@ import { byteLength } from "./Object.ts"
 const reservedStarts = ["xn--", "sthree-"]
 const reservedEnds = ["-s3alias", "--ol-s3", ".mrap", "--x-s3", "--table-s3"]
 
-/** What S3's rules for general purpose buckets have against a name. */
+/** The rule of S3's for general purpose buckets that a name breaks, as a message. */
 export const bucketNameFault = (name: string): string | undefined => {
   if (name.length < 3 || name.length > 63) return "Expected a bucket name of 3 to 63 characters"
-  if (!/^[a-z0-9.-]+$/.test(name)) return "Expected only lower-case letters, digits, dots and hyphens"
+  if (!/^[a-z0-9.-]+$/.test(name)) return "Expected only lowercase letters, digits, dots and hyphens"
   if (!/^[a-z0-9].*[a-z0-9]$/.test(name)) return "Expected a letter or digit at both ends"
-  if (name.includes("..")) return "Expected no two dots side by side"
-  if (/^\d+\.\d+\.\d+\.\d+$/.test(name)) return "Expected a name that is not formed like an IP address"
+  if (name.includes("..")) return "Expected no consecutive dots"
+  if (/^\d+\.\d+\.\d+\.\d+$/.test(name)) return "Expected a name that does not look like an IP address"
   const start = reservedStarts.find((reserved) => name.startsWith(reserved))
-  if (start !== undefined) return `Expected a name that does not begin with ${start}, which S3 keeps for itself`
+  if (start !== undefined) return `Expected a name that does not start with ${start}, which S3 reserves`
   const end = reservedEnds.find((reserved) => name.endsWith(reserved))
-  return end === undefined ? undefined : `Expected a name that does not end with ${end}, which S3 keeps for itself`
+  return end === undefined ? undefined : `Expected a name that does not end with ${end}, which S3 reserves`
 }
 
 /** S3's rules for general purpose buckets. */
 export const BucketName = Schema.String.check(Schema.makeFilter((name: string) => bucketNameFault(name) ?? true))
 
-/** A bucket; `created_at` is when, ISO 8601. */
+/** A bucket; `created_at` in ISO 8601. */
 export const Bucket = Schema.Struct({ name: Schema.String, created_at: Schema.String })
 export type Bucket = typeof Bucket.Type
 
 const Header = Schema.NonEmptyString.check(
   Schema.makeFilter((text: string) => /^[\x21-\x7e]+$/.test(text) || "Expected a header name")
 )
-const oneStar = Schema.makeFilter((text: string) => text.split("*").length <= 2 || "Expected at most one * in it")
+const oneStar = Schema.makeFilter((text: string) => text.split("*").length <= 2 || "Expected at most one *")
 const Origin = Schema.NonEmptyString.check(
   Schema.makeFilter((text: string) => /^[\x21-\x7e]+$/.test(text) || "Expected an origin such as https://example.com"),
   oneStar
 )
 
-/** Who may use a bucket from a web page; S3's own names. `MaxAgeSeconds`: how long a browser remembers the answer. */
+/** Which web pages may use a bucket, in S3's names. `MaxAgeSeconds`: how long browsers cache the preflight response. */
 export const CorsRule = Schema.Struct({
   ID: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(255))),
   AllowedOrigins: Schema.Array(Origin).check(Schema.isMinLength(1)),
@@ -44,7 +44,7 @@ export const CorsRule = Schema.Struct({
 })
 export type CorsRule = typeof CorsRule.Type
 
-/** At most 100, as in S3; none: no page of another origin may. */
+/** At most 100, as in S3. Without rules, pages of other origins have no access. */
 export const CorsRules = Schema.Array(CorsRule).check(Schema.isMaxLength(100))
 
 const maxBytes = 20 * 1024
@@ -78,7 +78,7 @@ const Statement = Schema.StructWithRest(
   })
 )
 
-/** S3's policy document. What stands in it beyond its form (actions, resources, conditions) is the store's to judge. */
+/** S3's policy document. Only its structure is checked here; the store checks actions, resources and conditions. */
 export const BucketPolicy = Schema.StructWithRest(
   Schema.Struct({
     Version: Schema.Literals(["2012-10-17", "2008-10-17"]),

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { InvalidRequest } from "../../domain/errors.ts"
-import { encodeHeaderText } from "../../domain/storage/HeaderText.ts"
+import { encodeWords } from "../../domain/storage/EncodedWords.ts"
 import { type ObjectRecord } from "../../domain/storage/Metadata.ts"
 import { defaultExpiresIn, maxKeys } from "../../domain/storage/Object.ts"
 import { type Presigned } from "../../services/ports/ObjectStore.ts"
@@ -36,31 +36,31 @@ export const StorageHandlers = HttpApiBuilder.group(
 
 const noKey = new InvalidRequest({ error: "Invalid payload", details: ["key: Missing key"] })
 const twoKeys = new InvalidRequest({
-  error: "The keys in the body and in the query differ",
-  details: ["key: Expected one"]
+  error: "The key in the body differs from the one in the query",
+  details: ["key: Expected one key"]
 })
 
-/** The one key of a DELETE, from its body or its query. */
+/** The key of a DELETE, from its body or its query. */
 const keyOf = (inBody: string | undefined, inQuery: string | undefined) => {
   const key = inBody ?? inQuery
   if (key === undefined) return Effect.fail(noKey)
   return inQuery === undefined || inQuery === key ? Effect.succeed(key) : Effect.fail(twoKeys)
 }
 
-/** An object's metadata as S3 answers HEAD: its own headers, absent where nothing is set. */
+/** An object's metadata as in S3's response to HEAD, without headers for attributes that are not set. */
 const headersOf = (record: ObjectRecord) => {
   const headers: Record<string, string> = {
     "content-length": String(record.size),
     "content-type": record.content_type,
     etag: record.etag,
     "last-modified": new Date(record.last_modified).toUTCString(),
-    // Not the object's own, which is about its bytes: an answer of ours is not to be kept.
+    // Not the object's own, which is about its bytes: this response must not be cached.
     "cache-control": "no-store"
   }
   if (record.content_disposition !== null) headers["content-disposition"] = record.content_disposition
   if (record.content_encoding !== null) headers["content-encoding"] = record.content_encoding
   if (record.content_language !== null) headers["content-language"] = record.content_language
-  for (const [name, value] of Object.entries(record.metadata)) headers[`x-amz-meta-${name}`] = encodeHeaderText(value)
+  for (const [name, value] of Object.entries(record.metadata)) headers[`x-amz-meta-${name}`] = encodeWords(value)
   return headers
 }
 

@@ -3,7 +3,7 @@ import { type Bucket, type BucketPolicy, type CorsRule } from "../../domain/stor
 import { ObjectStore, type StoreError } from "../ports/ObjectStore.ts"
 
 /** How often a bucket is emptied again because something was put into it meanwhile. */
-const emptyings = 3
+const emptyAttempts = 3
 
 type Asked<A> = Effect.Effect<A, StoreError>
 
@@ -30,7 +30,10 @@ export class Storage extends Context.Service<
 
       const emptied = (bucket: string) =>
         Effect.andThen(store.emptyBucket(bucket), store.deleteBucket(bucket)).pipe(
-          Effect.retry({ while: ({ code }) => code === "BUCKET_NOT_EMPTY", schedule: Schedule.recurs(emptyings - 1) })
+          Effect.retry({
+            while: ({ code }) => code === "BUCKET_NOT_EMPTY",
+            schedule: Schedule.recurs(emptyAttempts - 1)
+          })
         )
 
       return Storage.of({

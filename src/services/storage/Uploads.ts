@@ -1,6 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import { type CompletedParts, maxParts, type UploadedPart } from "../../domain/storage/Object.ts"
-import { ObjectStore, type Presigned, type Stored, type StoreError, type UploadOf } from "../ports/ObjectStore.ts"
+import { ObjectStore, type Presigned, type Stored, type StoreError, type UploadRef } from "../ports/ObjectStore.ts"
 
 type Asked<A> = Effect.Effect<A, StoreError>
 
@@ -11,11 +11,11 @@ export class StorageUploads extends Context.Service<
     /** Gives the upload's id. */
     readonly create: (bucket: string, key: string, contentType: string) => Asked<string>
     /** The upload must be there. */
-    readonly presignPart: (upload: UploadOf, partNumber: number, seconds: number) => Asked<Presigned>
-    readonly parts: (upload: UploadOf) => Asked<ReadonlyArray<UploadedPart>>
+    readonly presignPart: (upload: UploadRef, partNumber: number, seconds: number) => Asked<Presigned>
+    readonly parts: (upload: UploadRef) => Asked<ReadonlyArray<UploadedPart>>
     /** `location`: where clients find the object, unsigned. */
-    readonly complete: (upload: UploadOf, parts: CompletedParts) => Asked<Stored & { readonly location: string }>
-    readonly abort: (upload: UploadOf) => Asked<void>
+    readonly complete: (upload: UploadRef, parts: CompletedParts) => Asked<Stored & { readonly location: string }>
+    readonly abort: (upload: UploadRef) => Asked<void>
   }
 >()("svc/services/StorageUploads") {
   static readonly layer = Layer.effect(

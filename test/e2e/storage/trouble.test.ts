@@ -119,5 +119,5 @@ it("stops the start over a setting that is missing", async () => {
   const env = { DATABASE_URL: "postgres://nobody@127.0.0.1:1/none", S3_ENDPOINT: "https://s3.example.com" }
   const { code, output } = await runToEnd(env)
   assert.strictEqual(code, 1, output)
-  assert.strictEqual(output.trim(), "svc: S3_ACCESS_KEY must be set, because S3_ENDPOINT is")
+  assert.strictEqual(output.trim(), "svc: S3_ACCESS_KEY must be set when S3_ENDPOINT is set")
 })

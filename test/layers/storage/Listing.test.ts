@@ -3,8 +3,8 @@ import { Effect } from "effect"
 import * as fc from "fast-check"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
-import { type Store } from "../../../src/layers/storage/endpoint/store/Model.ts"
-import { makeStore } from "../../../src/layers/storage/endpoint/store/Store.ts"
+import { type LocalStore } from "../../../src/layers/storage/endpoint/store/Model.ts"
+import { makeLocalStore } from "../../../src/layers/storage/endpoint/store/LocalStore.ts"
 import { bytesOf, meta, newStore, put, temporaryDirectory } from "../../support/storage/store.ts"
 
 const compare = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))
@@ -32,7 +32,7 @@ const inOrder = ({ keys, prefixes }: Rows) =>
 
 /** All pages of a listing, in a row. */
 const listAll = Effect.fnUntraced(function* (
-  store: Store,
+  store: LocalStore,
   bucket: string,
   prefix: string,
   delimiter: string,
@@ -40,7 +40,7 @@ const listAll = Effect.fnUntraced(function* (
 ) {
   const rows: Array<string> = []
   for (let after: string | undefined = ""; after !== undefined;) {
-    const page: Effect.Success<ReturnType<Store["list"]>> = yield* store.list(bucket, {
+    const page: Effect.Success<ReturnType<LocalStore["list"]>> = yield* store.list(bucket, {
       prefix,
       delimiter,
       after,
@@ -56,7 +56,7 @@ const listAll = Effect.fnUntraced(function* (
 })
 
 const uploadsAll = Effect.fnUntraced(function* (
-  store: Store,
+  store: LocalStore,
   bucket: string,
   prefix: string,
   delimiter: string,
@@ -66,7 +66,7 @@ const uploadsAll = Effect.fnUntraced(function* (
   const ids: Array<string> = []
   let marker: { keyMarker: string; uploadIdMarker: string } | undefined = { keyMarker: "", uploadIdMarker: "" }
   while (marker !== undefined) {
-    const page: Effect.Success<ReturnType<Store["uploads"]>> = yield* store.uploads(bucket, {
+    const page: Effect.Success<ReturnType<LocalStore["uploads"]>> = yield* store.uploads(bucket, {
       prefix,
       delimiter,
       ...marker,
@@ -166,14 +166,14 @@ describe("S3Store listings", { timeout: 30_000 }, () => {
   it.live("take no longer for a large bucket", () =>
     Effect.gen(function* () {
       const directory = yield* temporaryDirectory
-      yield* Effect.scoped(Effect.flatMap(makeStore(directory, undefined), (store) => store.createBucket("b")))
+      yield* Effect.scoped(Effect.flatMap(makeLocalStore(directory, undefined), (store) => store.createBucket("b")))
       const database = new DatabaseSync(join(directory, "index.db"))
       database.exec(`
         WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 99999)
         INSERT INTO objects SELECT 1, CAST(printf('%03d/%05d', i / 1000, i) AS BLOB), 1, 'e', 0,
           '{"contentType":"text/plain","headers":{},"user":{"a":"b"}}', '[["#0",1,"e"]]' FROM n`)
       database.close()
-      const store = yield* makeStore(directory, undefined)
+      const store = yield* makeLocalStore(directory, undefined)
       const fastest = Effect.fnUntraced(function* (prefix: string, delimiter: string, after: string) {
         let best = Infinity
         for (let n = 0; n < 5; n++) {

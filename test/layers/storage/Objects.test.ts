@@ -4,7 +4,7 @@ import { createHash } from "node:crypto"
 import { readdir, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { type S3Error } from "../../../src/layers/storage/endpoint/Error.ts"
-import { makeStore } from "../../../src/layers/storage/endpoint/store/Store.ts"
+import { makeLocalStore } from "../../../src/layers/storage/endpoint/store/LocalStore.ts"
 import {
   bytesOf,
   chunked,
@@ -108,7 +108,7 @@ describe("S3Store objects", { timeout: 30_000 }, () => {
   it.live.skipIf(process.getuid?.() !== 0)("gives them to the owner of the data directory", () =>
     Effect.gen(function* () {
       const directory = yield* temporaryDirectory
-      const store = yield* makeStore(directory, { uid: 4321, gid: 4321 })
+      const store = yield* makeLocalStore(directory, { uid: 4321, gid: 4321 })
       yield* store.createBucket("b")
       const source = yield* put(store, "k", bytesOf("x", 100_000))
       yield* Effect.flatMap(store.copy({ ...source, bucket: "b" }, undefined), (blob) =>

@@ -8,7 +8,7 @@ import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { DatabaseSync } from "node:sqlite"
 import { fileURLToPath } from "node:url"
-import { makeStore } from "../../../src/layers/storage/endpoint/store/Store.ts"
+import { makeLocalStore } from "../../../src/layers/storage/endpoint/store/LocalStore.ts"
 import {
   bytesOf,
   chunked,
@@ -54,7 +54,7 @@ describe("S3Store restarts", { timeout: 30_000 }, () => {
           const last = yield* Effect.promise(() => killAfter(directory, first, answers))
           yield* Effect.scoped(
             Effect.gen(function* () {
-              const store = yield* makeStore(directory, undefined)
+              const store = yield* makeLocalStore(directory, undefined)
               const { objects } = yield* store.list("b", { prefix: "", delimiter: "", after: "", limit: 100 })
               for (const { key } of objects) {
                 const { info, bytes } = yield* read(store, key)
@@ -105,7 +105,7 @@ describe("S3Store restarts", { timeout: 30_000 }, () => {
   it.live("sweeps what earlier starts have left, and nothing else", () =>
     Effect.gen(function* () {
       const directory = yield* temporaryDirectory
-      const start = Effect.flatMap(makeStore(directory, undefined), (store) =>
+      const start = Effect.flatMap(makeLocalStore(directory, undefined), (store) =>
         Effect.as(Effect.ignore(store.createBucket("b")), store)
       )
       yield* Effect.scoped(Effect.flatMap(start, (store) => put(store, "k", bytesOf("x", 100_000))))
@@ -137,7 +137,7 @@ describe("S3Store restarts", { timeout: 30_000 }, () => {
       const directory = yield* temporaryDirectory
       const id = yield* Effect.scoped(
         Effect.gen(function* () {
-          const store = yield* makeStore(directory, undefined)
+          const store = yield* makeLocalStore(directory, undefined)
           yield* store.createBucket("b")
           yield* put(store, "small", bytesOf("s", 100))
           yield* put(store, "large", bytesOf("l", 100_000))
@@ -148,7 +148,7 @@ describe("S3Store restarts", { timeout: 30_000 }, () => {
         })
       )
       assert.deepStrictEqual(readdirSync(directory).toSorted(), ["blobs", "index.db", "tmp"])
-      const store = yield* makeStore(directory, undefined)
+      const store = yield* makeLocalStore(directory, undefined)
       assert.isTrue((yield* read(store, "small")).bytes.equals(bytesOf("s", 100)))
       assert.isTrue((yield* read(store, "large")).bytes.equals(bytesOf("l", 100_000)))
       const { parts } = yield* store.parts("b", "k", id, 0, 10)
@@ -165,7 +165,7 @@ describe("S3Store restarts", { timeout: 30_000 }, () => {
       const directory = yield* temporaryDirectory
       yield* Effect.scoped(
         Effect.gen(function* () {
-          const store = yield* makeStore(directory, undefined)
+          const store = yield* makeLocalStore(directory, undefined)
           yield* store.createBucket("b")
           for (const size of [100, 20_000, 200]) yield* put(store, "k", bytesOf("k", size))
           yield* store.setMeta("b", "k", meta)
@@ -197,23 +197,23 @@ describe("S3Store restarts", { timeout: 30_000 }, () => {
   it.live("refuses a directory that is in use, and one of a newer release", () =>
     Effect.gen(function* () {
       const { directory } = yield* newStore
-      const second = yield* Effect.flip(Effect.scoped(makeStore(directory, undefined)))
+      const second = yield* Effect.flip(Effect.scoped(makeLocalStore(directory, undefined)))
       assert.strictEqual(
         second.message,
-        `The index of the stored objects ${directory}/index.db can't be opened: another process has it open`
+        `The index of the stored objects ${directory}/index.db can't be opened: it is in use by another process`
       )
       const other = yield* temporaryDirectory
-      yield* Effect.scoped(makeStore(other, undefined))
+      yield* Effect.scoped(makeLocalStore(other, undefined))
       const database = new DatabaseSync(join(other, "index.db"))
       database.exec("PRAGMA user_version = 99")
       database.close()
-      const newer = yield* Effect.flip(Effect.scoped(makeStore(other, undefined)))
-      assert.include(newer.message, "it was written by a newer release (format 99, this one knows 1)")
+      const newer = yield* Effect.flip(Effect.scoped(makeLocalStore(other, undefined)))
+      assert.include(newer.message, "it was written by a newer version (format 99; this version supports up to 1)")
       const file = yield* temporaryDirectory
       yield* Effect.promise(() =>
         writeFile(join(file, "index.db"), "not a database, whatever it is called".repeat(100))
       )
-      const broken = yield* Effect.flip(Effect.scoped(makeStore(file, undefined)))
+      const broken = yield* Effect.flip(Effect.scoped(makeLocalStore(file, undefined)))
       assert.include(broken.message, "file is not a database")
     })
   )

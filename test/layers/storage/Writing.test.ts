@@ -6,7 +6,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Readable } from "node:stream"
 import { S3Error, s3Error } from "../../../src/layers/storage/endpoint/Error.ts"
-import { makeStore } from "../../../src/layers/storage/endpoint/store/Store.ts"
+import { makeLocalStore } from "../../../src/layers/storage/endpoint/store/LocalStore.ts"
 import {
   bytesOf,
   chunked,
@@ -154,7 +154,7 @@ describe("S3Store writing", { timeout: 30_000 }, () => {
       )
       yield* Effect.scoped(
         Effect.gen(function* () {
-          const store = yield* makeStore(path, undefined)
+          const store = yield* makeLocalStore(path, undefined)
           yield* store.createBucket("b")
           yield* put(store, "first", bytesOf("1", 1_000_000))
           for (let n = 0; n < 3; n++)

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { type Readable } from "node:stream"
 import { type S3Error } from "../../../src/layers/storage/endpoint/Error.ts"
-import { type ObjectMeta, type Store } from "../../../src/layers/storage/endpoint/store/Model.ts"
-import { makeStore } from "../../../src/layers/storage/endpoint/store/Store.ts"
+import { type ObjectMeta, type LocalStore } from "../../../src/layers/storage/endpoint/store/Model.ts"
+import { makeLocalStore } from "../../../src/layers/storage/endpoint/store/LocalStore.ts"
 
 export const meta: ObjectMeta = {
   contentType: "text/plain",
@@ -22,7 +22,7 @@ export const temporaryDirectory = Effect.acquireRelease(
 /** A new store with a bucket `b`. */
 export const newStore = Effect.gen(function* () {
   const directory = yield* temporaryDirectory
-  const store = yield* makeStore(directory, undefined)
+  const store = yield* makeLocalStore(directory, undefined)
   yield* store.createBucket("b")
   return { directory, store }
 })
@@ -35,10 +35,10 @@ export async function* chunked(bytes: Uint8Array, size = 60_001): AsyncGenerator
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
 }
 
-export const put = (store: Store, key: string, bytes: Uint8Array, given: Partial<ObjectMeta> = {}) =>
+export const put = (store: LocalStore, key: string, bytes: Uint8Array, given: Partial<ObjectMeta> = {}) =>
   Effect.scoped(Effect.flatMap(store.write(chunked(bytes)), (blob) => store.put("b", key, blob, { ...meta, ...given })))
 
-export const putPart = (store: Store, key: string, uploadId: string, part: number, bytes: Uint8Array) =>
+export const putPart = (store: LocalStore, key: string, uploadId: string, part: number, bytes: Uint8Array) =>
   Effect.scoped(
     Effect.flatMap(store.write(chunked(bytes)), (blob) =>
       Effect.as(store.putPart("b", key, uploadId, part, blob, undefined), { part, etag: blob.md5 })
@@ -48,7 +48,7 @@ export const putPart = (store: Store, key: string, uploadId: string, part: numbe
 export const collect = (stream: Readable) => Effect.promise(async () => Buffer.concat(await stream.toArray()))
 
 /** The bytes of an object, or some of them, with what `get` says of it. */
-export const read = (store: Store, key: string, range?: readonly [start: number, end: number]) =>
+export const read = (store: LocalStore, key: string, range?: readonly [start: number, end: number]) =>
   Effect.scoped(
     Effect.gen(function* () {
       const { info, open } = yield* store.get("b", key)

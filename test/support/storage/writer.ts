@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { makeStore } from "../../../src/layers/storage/endpoint/store/Store.ts"
+import { makeLocalStore } from "../../../src/layers/storage/endpoint/store/LocalStore.ts"
 import { bytesOf, meta, putPart, put } from "./store.ts"
 
 // Puts version after version under a few keys, and says on stdout which have been answered: `<key> <version>`. It is
@@ -11,7 +11,7 @@ const [, , directory = "", first = "1"] = process.argv
 const sizeOf = (key: string, version: number) => (key.startsWith("small") ? 200 : 20_000) + version
 
 const putter = Effect.gen(function* () {
-  const store = yield* makeStore(directory, undefined)
+  const store = yield* makeLocalStore(directory, undefined)
   yield* Effect.ignore(store.createBucket("b"))
   const run = Effect.fnUntraced(function* (key: string) {
     for (let version = Number(first); ; version++) {

@@ -10,21 +10,20 @@ import {
 import { Effect } from "effect"
 import { type BulkDeleted } from "../../../domain/storage/Object.ts"
 import { type StoreError } from "../../../services/ports/ObjectStore.ts"
-import { decodedKey, fitsXml, type S3, told } from "./Client.ts"
+import { decodedKey, fitsXml, type S3, failWith } from "./Client.ts"
 import { Conflict } from "../../../domain/errors.ts"
 
 type Errors = BulkDeleted["errors"]
 
 export interface Removal {
   readonly remove: (bucket: string, key: string) => Effect.Effect<void, StoreError>
-  /** At most 1000; gives what could not be removed. */
+  /** At most 1000; returns those that could not be removed. */
   readonly removeMany: (bucket: string, objects: ReadonlyArray<ObjectIdentifier>) => Effect.Effect<Errors, StoreError>
 }
 
-/** Removes objects. */
-export const removalOn = ({ ask, call }: S3): Removal => {
+export const makeRemoval = ({ send, call }: S3): Removal => {
   const removeOne = (bucket: string, object: ObjectIdentifier) =>
-    ask((s3, options) => s3.send(new DeleteObjectCommand({ Bucket: bucket, ...object }), options))
+    send((s3, options) => s3.send(new DeleteObjectCommand({ Bucket: bucket, ...object }), options))
 
   const one = (bucket: string, object: ObjectIdentifier): Effect.Effect<Errors, StoreError> =>
     Effect.matchEffect(removeOne(bucket, object), {
@@ -32,7 +31,7 @@ export const removalOn = ({ ask, call }: S3): Removal => {
       onFailure: (failure) =>
         failure.code === "AccessDenied"
           ? Effect.succeed([{ key: object.Key ?? "", code: failure.code, message: failure.message }])
-          : told(failure, { bucket, key: object.Key ?? "" })
+          : failWith(failure, { bucket, key: object.Key ?? "" })
     })
 
   const many = (bucket: string, objects: ReadonlyArray<ObjectIdentifier>): Effect.Effect<Errors, StoreError> =>
@@ -47,7 +46,7 @@ export const removalOn = ({ ask, call }: S3): Removal => {
   return {
     remove: (bucket, key) =>
       removeOne(bucket, { Key: key }).pipe(
-        Effect.catch((failure) => told(failure, { bucket, key })),
+        Effect.catch((failure) => failWith(failure, { bucket, key })),
         Effect.asVoid
       ),
     removeMany: Effect.fn("ObjectStore.removeMany")(function* (
@@ -63,23 +62,23 @@ export const removalOn = ({ ask, call }: S3): Removal => {
   }
 }
 
-/** Uploads aborted at the same time. */
+/** Concurrent aborts. */
 const aborts = 8
 
 interface Page {
   readonly objects: ReadonlyArray<ObjectIdentifier>
-  /** Gives the next one; undefined after the last. */
+  /** The next page; undefined after the last. */
   readonly next: Effect.Effect<Page, StoreError> | undefined
 }
 
-/** Takes everything out of a bucket, page by page. */
-export const emptyingOn = ({ ask, call }: S3, { removeMany }: Removal) => {
+/** Deletes everything in a bucket, page by page. */
+export const makeEmptyBucket = ({ send, call }: S3, { removeMany }: Removal) => {
   const abort = (bucket: string, key: string, uploadId: string) =>
     call({ bucket, key, uploadId }, (s3, options) =>
       s3.send(new AbortMultipartUploadCommand({ Bucket: bucket, Key: key, UploadId: uploadId }), options)
     ).pipe(
       Effect.asVoid,
-      // Completed or aborted by somebody else meanwhile.
+      // Another client has completed or aborted it.
       Effect.catchIf(
         ({ code }) => code === "UPLOAD_NOT_FOUND",
         () => Effect.void
@@ -104,9 +103,9 @@ export const emptyingOn = ({ ask, call }: S3, { removeMany }: Removal) => {
     } while (marker !== undefined)
   })
 
-  /** Versions and delete markers; on a store without versions just the objects. */
+  /** Versions and delete markers, or the objects of a store without versions. */
   const versions = (bucket: string, key?: string, version?: string): Effect.Effect<Page, StoreError> =>
-    ask((s3, options) =>
+    send((s3, options) =>
       s3.send(
         new ListObjectVersionsCommand({
           Bucket: bucket,
@@ -124,7 +123,7 @@ export const emptyingOn = ({ ask, call }: S3, { removeMany }: Removal) => {
         })),
         next: IsTruncated ? versions(bucket, decodedKey(NextKeyMarker, EncodingType), NextVersionIdMarker) : undefined
       })),
-      Effect.catch((failure) => (failure.code === "NotImplemented" ? objects(bucket) : told(failure, { bucket })))
+      Effect.catch((failure) => (failure.code === "NotImplemented" ? objects(bucket) : failWith(failure, { bucket })))
     )
 
   const objects = (bucket: string, token?: string): Effect.Effect<Page, StoreError> =>
@@ -146,7 +145,7 @@ export const emptyingOn = ({ ask, call }: S3, { removeMany }: Removal) => {
       const errors = page.objects.length === 0 ? [] : yield* removeMany(bucket, page.objects)
       if (errors.length > 0) {
         return yield* new Conflict({
-          error: `The object store keeps some objects of the bucket "${bucket}"`,
+          error: `Some objects in the bucket "${bucket}" could not be deleted`,
           code: "BUCKET_NOT_EMPTY",
           details: errors.slice(0, 10).map(({ code, key }) => `${key}: ${code}`)
         })

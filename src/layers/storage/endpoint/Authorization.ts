@@ -6,20 +6,25 @@ import { type S3Request } from "./Request.ts"
 import { type Caller } from "./signature/SigV4.ts"
 import { type BucketInfo } from "./store/Model.ts"
 
-/** These the owner can always do: a policy must not lock out who has to change it. */
+/** The owner may always do these, so that a policy can't lock out the only one who can change it. */
 const onPolicies = new Set(["s3:GetBucketPolicy", "s3:PutBucketPolicy", "s3:DeleteBucketPolicy"])
 
-interface Asked {
+interface Requester {
   readonly request: S3Request
   readonly caller: Caller
 }
 
 /** Throws AccessDenied unless the caller may do `action` with the key, empty for the bucket itself. */
-export const authorize = (asked: Asked, info: BucketInfo, action: string | undefined, key: string) => {
-  if (!mayDo(asked, info, action, key)) throw s3Error("AccessDenied", "Access Denied")
+export const authorize = (requester: Requester, info: BucketInfo, action: string | undefined, key: string) => {
+  if (!isAllowed(requester, info, action, key)) throw s3Error("AccessDenied", "Access Denied")
 }
 
-export const mayDo = ({ caller, request }: Asked, info: BucketInfo, action: string | undefined, key: string) => {
+export const isAllowed = (
+  { caller, request }: Requester,
+  info: BucketInfo,
+  action: string | undefined,
+  key: string
+) => {
   if (action === undefined) return caller !== undefined
   if (onPolicies.has(action)) return caller !== undefined
   if (info.policy === undefined) return caller !== undefined
@@ -32,7 +37,7 @@ export const mayDo = ({ caller, request }: Asked, info: BucketInfo, action: stri
   return caller === undefined ? verdict === "Allow" : verdict !== "Deny"
 }
 
-/** What the conditions of policies can ask of a request. */
+/** The condition keys of a request. */
 const contextOf = ({ header, message, param }: S3Request, caller: Caller): PolicyContext => {
   const context = new Map<string, string>()
   const set = (name: string, value: string | undefined) => {
@@ -42,7 +47,7 @@ const contextOf = ({ header, message, param }: S3Request, caller: Caller): Polic
   set("aws:CurrentTime", now.toISOString())
   set("aws:EpochTime", String(Math.floor(now.getTime() / 1000)))
   set("aws:SourceIp", message.socket.remoteAddress)
-  // Who says https falsely deceives only themselves.
+  // A client that forges this header weakens only its own requests.
   set("aws:SecureTransport", String(/^https\b/i.test(String(message.headers["x-forwarded-proto"]))))
   set("aws:UserAgent", message.headers["user-agent"])
   set("aws:Referer", message.headers.referer)
@@ -77,7 +82,7 @@ const fromHeaders = [
 
 const parsed = new Map<string, ReadonlyArray<PolicyStatement>>()
 
-/** Parsed once as long as it is in use. */
+/** Caches parsed policies. */
 const statementsOf = (bucket: string, policy: string) => {
   const id = `${bucket}\n${policy}`
   let statements = parsed.get(id)

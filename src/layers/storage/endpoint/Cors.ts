@@ -7,15 +7,15 @@ import { children, childText, parseXml, textOf, xmlDocument, type XmlNode } from
 
 const vary = { vary: "Origin, Access-Control-Request-Headers, Access-Control-Request-Method" }
 
-/** The headers that a bucket's rules put on any answer. */
+/** The CORS headers of a response, by the bucket's rules. */
 export const corsHeaders = (request: S3Request, info: BucketInfo | undefined): Readonly<Record<string, string>> => {
   if (info?.cors === undefined) return {}
   const { origin } = request.message.headers
   if (origin === undefined) return vary
-  return corsAnswer(rulesOf(info.cors), { origin, method: request.method, headers: [] }) ?? vary
+  return allowedHeaders(rulesOf(info.cors), { origin, method: request.method, headers: [] }) ?? vary
 }
 
-/** The answer to a browser that asks before it sends. Throws BadRequest and AccessForbidden. */
+/** The response to a preflight request. Throws BadRequest and AccessForbidden. */
 export const preflight = (request: S3Request, info: BucketInfo | undefined): Reply => {
   const { headers } = request.message
   const method = headers["access-control-request-method"]
@@ -30,18 +30,18 @@ export const preflight = (request: S3Request, info: BucketInfo | undefined): Rep
       ResourceType: request.key === "" ? "BUCKET" : "OBJECT"
     })
   if (info?.cors === undefined) throw forbidden("CORS is not enabled for this bucket.")
-  const answer = corsAnswer(rulesOf(info.cors), { origin: headers.origin, method, headers: named })
-  if (answer === undefined) {
+  const headersOfRule = allowedHeaders(rulesOf(info.cors), { origin: headers.origin, method, headers: named })
+  if (headersOfRule === undefined) {
     throw forbidden(
       "This CORS request is not allowed. This is usually because the evalution of Origin, request method / Access-Control-Request-Method or Access-Control-Request-Headers are not whitelisted by the resource's CORS spec."
     )
   }
-  return emptyReply(200, answer)
+  return emptyReply(200, headersOfRule)
 }
 
 const parsed = new Map<string, ReadonlyArray<CorsRule>>()
 
-/** Parsed once as long as it is in use. */
+/** Caches parsed rules. */
 const rulesOf = (text: string) => {
   let rules = parsed.get(text)
   if (rules === undefined) {
@@ -52,18 +52,18 @@ const rulesOf = (text: string) => {
   return rules
 }
 
-/** One rule of a bucket: which origins may do what from a browser. */
+/** One rule of a bucket: which requests browsers may send from which origins. */
 export interface CorsRule {
   readonly id: string | undefined
   readonly origins: ReadonlyArray<string>
   readonly methods: ReadonlyArray<string>
-  /** May hold one `*`, matched without regard to case. */
+  /** May contain one `*`; matched case-insensitively. */
   readonly headers: ReadonlyArray<string>
   readonly expose: ReadonlyArray<string>
   readonly maxAge: number | undefined
 }
 
-const methods = new Set(["GET", "PUT", "POST", "DELETE", "HEAD"])
+const corsMethods = new Set(["GET", "PUT", "POST", "DELETE", "HEAD"])
 
 /** The rules of a CORSConfiguration. Throws MalformedXML and InvalidRequest. */
 export const parseCors = (text: string): ReadonlyArray<CorsRule> => {
@@ -86,7 +86,7 @@ const parseRule = (node: XmlNode): CorsRule => {
     throw s3Error("MalformedXML")
   }
   for (const method of rule.methods) {
-    if (!methods.has(method)) {
+    if (!corsMethods.has(method)) {
       throw s3Error("InvalidRequest", `Found unsupported HTTP method in CORS config. Unsupported method is ${method}`)
     }
   }
@@ -124,17 +124,17 @@ export const printCors = (rules: ReadonlyArray<CorsRule>) =>
     }))
   })
 
-/** What a browser asks: `headers` are those of Access-Control-Request-Headers. */
-export interface CorsQuestion {
+/** `headers` are those of Access-Control-Request-Headers. */
+export interface CorsRequest {
   readonly origin: string
   readonly method: string
   readonly headers: ReadonlyArray<string>
 }
 
-/** The headers that let the browser go on, by the first rule that fits; undefined when none does. */
-export const corsAnswer = (
+/** The response headers by the first rule that matches; undefined if none does. */
+export const allowedHeaders = (
   rules: ReadonlyArray<CorsRule>,
-  { headers, method, origin }: CorsQuestion
+  { headers, method, origin }: CorsRequest
 ): Readonly<Record<string, string>> | undefined => {
   for (const rule of rules) {
     const allowed = rule.origins.find((pattern) => matchesWildcards(pattern, origin))
@@ -154,7 +154,7 @@ export const corsAnswer = (
   return undefined
 }
 
-/** Of Access-Control-Request-Headers, in lower case. */
+/** The names in Access-Control-Request-Headers, in lower case. */
 export const parseHeaderNames = (text: string | undefined): ReadonlyArray<string> =>
   (text ?? "")
     .split(",")

@@ -7,14 +7,14 @@ import { errorReply } from "./Replies.ts"
 import { type S3Code, s3Error } from "./Error.ts"
 import { makeHandler } from "./Handler.ts"
 import { newRequestId } from "./Request.ts"
-import { type Store } from "./store/Model.ts"
+import { type LocalStore } from "./store/Model.ts"
 
-/** How long requests under way may take when the endpoint stops. */
+/** How long requests in progress may take when the endpoint stops, in ms. */
 const graceMillis = 10_000
 
-/** Serves S3 until the scope closes; yields the port. Fails with a StartError when it can't listen. */
+/** Serves S3 until the scope closes; yields the port. Fails with a StartError if it can't listen. */
 export const serveS3 = Effect.fnUntraced(function* (
-  store: Store,
+  store: LocalStore,
   settings: S3Settings,
   address: { readonly host: string; readonly port: number }
 ) {
@@ -34,10 +34,10 @@ const makeServer = (handle: (message: IncomingMessage, response: ServerResponse)
   createServer(
     {
       maxHeaderSize: 64 * 1024,
-      // Left to the signature, which has to hold the host.
+      // The signature check covers the host.
       requireHostHeader: false,
       headersTimeout: 10_000,
-      // An upload may take hours; RequestBody sees to it that something comes.
+      // An upload may take hours; RequestBody enforces a minimum speed.
       requestTimeout: 0,
       connectionsCheckingInterval: 2_000,
       keepAliveTimeout: 65_000,
@@ -47,7 +47,7 @@ const makeServer = (handle: (message: IncomingMessage, response: ServerResponse)
   )
     .on("checkContinue", handle)
     .on("checkExpectation", ({ socket }) =>
-      refuse(socket, "BadRequest", "The only Expect that is met is 100-continue.")
+      refuse(socket, "BadRequest", "The only supported Expect value is 100-continue.")
     )
     .on("connect", (_message, socket: Duplex) => refuse(socket, "MethodNotAllowed"))
     .on("clientError", (error: Error & { readonly code?: string }, socket: Duplex) => {
@@ -58,7 +58,7 @@ const makeServer = (handle: (message: IncomingMessage, response: ServerResponse)
       else refuse(socket, "BadRequest", "An error occurred when parsing the HTTP request.")
     })
 
-/** What never becomes a request gets an answer in S3's form too. */
+/** Sends an S3 error in response to bytes that are not a valid request. */
 const refuse = (socket: Duplex, code: S3Code, message?: string) => {
   if (!socket.writable) {
     socket.destroy()

@@ -1,3 +1,4 @@
+import { isJsonObject, type JsonObject } from "../../../../domain/text/JsonObject.ts"
 import { parseCondition, type PolicyCondition } from "./Conditions.ts"
 import { s3Error } from "../Error.ts"
 import { matchesWildcards } from "./Wildcards.ts"
@@ -5,11 +6,11 @@ import { matchesWildcards } from "./Wildcards.ts"
 /** In bytes. */
 const maximumPolicy = 20 * 1024
 
-/** The account that all buckets belong to. */
+/** The account that owns all buckets. */
 export const ownerAccount = "000000000000"
 export const ownerArn = `arn:aws:iam::${ownerAccount}:root`
 
-/** A part of a statement: its patterns, or all but them. */
+/** An element of a statement: its patterns, or with `not` everything but them. */
 interface Matcher {
   readonly patterns: ReadonlyArray<string>
   readonly not: boolean
@@ -17,7 +18,7 @@ interface Matcher {
 
 export interface PolicyStatement {
   readonly effect: "Allow" | "Deny"
-  /** `*` is everybody, `owner` the owner. */
+  /** `*` is everyone, `owner` the owner. */
   readonly principals: Matcher
   /** In lower case. */
   readonly actions: Matcher
@@ -26,11 +27,9 @@ export interface PolicyStatement {
   readonly conditions: ReadonlyArray<PolicyCondition>
 }
 
-type Json = Readonly<Record<string, unknown>>
-
 const malformed = (why: string) => s3Error("MalformedPolicy", why)
 
-/** The statements of a bucket's policy. Throws MalformedPolicy, whose message says what is wrong. */
+/** The statements of a bucket's policy. Throws MalformedPolicy with the reason as its message. */
 export const parsePolicy = (text: string, bucket: string): ReadonlyArray<PolicyStatement> => {
   if (Buffer.byteLength(text) > maximumPolicy) {
     throw malformed(`Policy exceeds the maximum allowed document size of ${maximumPolicy} bytes.`)
@@ -40,31 +39,29 @@ export const parsePolicy = (text: string, bucket: string): ReadonlyArray<PolicyS
   if (document["Version"] !== undefined && !/^20(?:12-10-17|08-10-17)$/.test(String(document["Version"]))) {
     throw malformed("The policy must contain a valid version string: 2012-10-17 or 2008-10-17")
   }
-  if (document["Id"] !== undefined && typeof document["Id"] !== "string") throw malformed("Id must be text")
+  if (document["Id"] !== undefined && typeof document["Id"] !== "string") throw malformed("Id must be a string")
   const given = document["Statement"]
   const statements = Array.isArray(given) ? given : [given]
   if (given === undefined || statements.length === 0) throw malformed("Missing required field Statement")
   const ids = statements.flatMap((each: unknown) =>
-    isObject(each) && typeof each["Sid"] === "string" ? each["Sid"] : []
+    isJsonObject(each) && typeof each["Sid"] === "string" ? each["Sid"] : []
   )
   if (new Set(ids).size < ids.length) throw malformed("Statement IDs (SID) in a single policy must be unique.")
   return statements.map((each: unknown) => parseStatement(each, bucket))
 }
 
-const parseJson = (text: string): Json => {
+const parseJson = (text: string): JsonObject => {
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch {
     throw malformed("Policies must be valid JSON and the first byte must be '{'")
   }
-  if (!isObject(value)) throw malformed("Policies must be valid JSON and the first byte must be '{'")
+  if (!isJsonObject(value)) throw malformed("Policies must be valid JSON and the first byte must be '{'")
   return value
 }
 
-const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value)
-
-const known = (value: Json, names: ReadonlyArray<string>) => {
+const known = (value: JsonObject, names: ReadonlyArray<string>) => {
   const unknown = Object.keys(value).find((name) => !names.includes(name))
   if (unknown !== undefined) throw malformed(`Unknown field ${unknown}`)
 }
@@ -82,9 +79,9 @@ const fields = [
 ]
 
 const parseStatement = (value: unknown, bucket: string): PolicyStatement => {
-  if (!isObject(value)) throw malformed("A statement must be an object")
+  if (!isJsonObject(value)) throw malformed("A statement must be an object")
   known(value, fields)
-  if (value["Sid"] !== undefined && typeof value["Sid"] !== "string") throw malformed("Sid must be text")
+  if (value["Sid"] !== undefined && typeof value["Sid"] !== "string") throw malformed("Sid must be a string")
   const effect = value["Effect"]
   if (effect !== "Allow" && effect !== "Deny") throw malformed(`Invalid effect: ${print(effect)}`)
   const principals = either(value, "Principal", parsePrincipal)
@@ -95,10 +92,12 @@ const parseStatement = (value: unknown, bucket: string): PolicyStatement => {
   return { effect, principals, actions, resources, conditions: parseConditions(value["Condition"]) }
 }
 
-const either = (value: Json, name: string, parse: (given: unknown) => ReadonlyArray<string>): Matcher => {
+const either = (value: JsonObject, name: string, parse: (given: unknown) => ReadonlyArray<string>): Matcher => {
   const [is, isNot] = [value[name], value[`Not${name}`]]
   if ((is === undefined) === (isNot === undefined)) {
-    throw malformed(is === undefined ? `Missing required field ${name}` : `${name} and Not${name} exclude each other`)
+    throw malformed(
+      is === undefined ? `Missing required field ${name}` : `${name} and Not${name} are mutually exclusive`
+    )
   }
   return { not: isNot !== undefined, patterns: parse(is ?? isNot) }
 }
@@ -115,13 +114,13 @@ const texts = (value: unknown, what: string): ReadonlyArray<string> => {
 
 const parsePrincipal = (value: unknown): ReadonlyArray<string> => {
   if (value === "*") return ["*"]
-  if (!isObject(value)) throw malformed(`Invalid principal in policy: ${print(value)}`)
+  if (!isJsonObject(value)) throw malformed(`Invalid principal in policy: ${print(value)}`)
   return Object.entries(value).flatMap(([kind, names]) =>
     texts(names, "principal").map((name) => {
       if (kind === "AWS" && name === "*") return "*"
       if (kind === "AWS" && (name === ownerAccount || name === ownerArn)) return "owner"
       if (kind === "CanonicalUser" && name === ownerAccount) return "owner"
-      throw malformed(`Invalid principal in policy: "${kind}":"${name}". There are "*" and "${ownerArn}"`)
+      throw malformed(`Invalid principal in policy: "${kind}":"${name}". Use "*" or "${ownerArn}"`)
     })
   )
 }
@@ -146,9 +145,9 @@ const checkTargets = (actions: Matcher, resources: Matcher, bucket: string) => {
 
 const parseConditions = (value: unknown): ReadonlyArray<PolicyCondition> => {
   if (value === undefined) return []
-  if (!isObject(value)) throw malformed("Condition must be an object")
+  if (!isJsonObject(value)) throw malformed("Condition must be an object")
   return Object.entries(value).flatMap(([operator, tests]) => {
-    if (!isObject(tests)) throw malformed(`Condition ${operator} must be an object`)
+    if (!isJsonObject(tests)) throw malformed(`Condition ${operator} must be an object`)
     return Object.entries(tests).map(([key, given]) => {
       const list: ReadonlyArray<unknown> = Array.isArray(given) ? given : [given]
       if (list.some((each) => !["string", "number", "boolean"].includes(typeof each))) {
@@ -163,7 +162,7 @@ const parseConditions = (value: unknown): ReadonlyArray<PolicyCondition> => {
 
 const print = (value: unknown) => (JSON.stringify(value) ?? "nothing").slice(0, 200)
 
-/** What bucket policies can speak of: actions on a bucket … */
+/** Actions on buckets. */
 const onBuckets = [
   "CreateBucket DeleteBucket DeleteBucketPolicy DeleteBucketWebsite GetAccelerateConfiguration GetAnalyticsConfiguration",
   "GetBucketAcl GetBucketCORS GetBucketLocation GetBucketLogging GetBucketNotification GetBucketObjectLockConfiguration",
@@ -177,7 +176,7 @@ const onBuckets = [
   "PutLifecycleConfiguration PutMetricsConfiguration PutReplicationConfiguration"
 ].flatMap((line) => line.split(" "))
 
-/** … and on objects. */
+/** Actions on objects. */
 const onObjects = [
   "AbortMultipartUpload BypassGovernanceRetention DeleteObject DeleteObjectTagging DeleteObjectVersion",
   "DeleteObjectVersionTagging GetObject GetObjectAcl GetObjectAttributes GetObjectLegalHold GetObjectRetention",
@@ -191,7 +190,7 @@ const lower = (names: ReadonlyArray<string>) => names.map((name) => `s3:${name}`
 const bucketActions = lower(onBuckets)
 const objectActions = lower(onObjects)
 
-/** What the actions of this form (lower case, with wildcards) are done to. Both false when there are none. */
+/** Whether actions that match the pattern (lower case, with wildcards) apply to buckets and to objects. */
 export const actionTargets = (pattern: string) => ({
   bucket: bucketActions.some((action) => matchesWildcards(pattern, action)),
   object: objectActions.some((action) => matchesWildcards(pattern, action))

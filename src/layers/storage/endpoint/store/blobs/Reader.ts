@@ -3,17 +3,17 @@ import { Readable } from "node:stream"
 import { type BlobFiles } from "./Files.ts"
 import type { Segment } from "../worker/Tables.ts"
 
-/** Bytes read at once. */
+/** Bytes per read. */
 const chunkSize = 256 * 1024
 
-/** A stretch of one segment: where it begins and how many bytes it has. */
+/** A range of one segment. */
 interface Stretch {
   readonly blob: string
   readonly start: number
   readonly size: number
 }
 
-/** What of each segment lies between two offsets, both inclusive, of all of them in a row. */
+/** The ranges of the segments between two offsets, both inclusive, of their concatenation. */
 const stretches = (segments: ReadonlyArray<Segment>, start: number, end: number): Array<Stretch> => {
   const found: Array<Stretch> = []
   let offset = 0
@@ -26,13 +26,13 @@ const stretches = (segments: ReadonlyArray<Segment>, start: number, end: number)
   return found
 }
 
-/** The bytes of an object from `start` to `end`; its files stay until it is closed. */
+/** The bytes of an object from `start` to `end`; its files are kept until the stream is closed. */
 export class BlobReader extends Readable {
   private readonly files: BlobFiles
   private readonly bytes: ReadonlyMap<string, Uint8Array>
   private readonly left: Array<Stretch>
   private readonly pinned: ReadonlyArray<string>
-  /** The file of the last of `left`. */
+  /** The file of the last range in `left`. */
   private opening: Promise<FileHandle> | undefined
   private position = 0
 
@@ -62,7 +62,7 @@ export class BlobReader extends Readable {
     )
   }
 
-  /** Pushes once: a chunk, or the end. */
+  /** Pushes a chunk or the end. */
   private async step() {
     const stretch = this.left.at(-1)
     if (stretch === undefined) {
@@ -83,7 +83,7 @@ export class BlobReader extends Readable {
     const wanted = Math.min(chunkSize, stretch.size - this.position)
     const buffer = Buffer.allocUnsafeSlow(wanted)
     const { bytesRead } = await handle.read(buffer, 0, wanted, stretch.start + this.position)
-    if (bytesRead === 0) throw new Error(`The file of the blob ${stretch.blob} is too short`)
+    if (bytesRead === 0) throw new Error(`The file of blob ${stretch.blob} is truncated`)
     this.position += bytesRead
     if (this.position === stretch.size) {
       this.left.pop()
@@ -95,7 +95,7 @@ export class BlobReader extends Readable {
 
   private async close() {
     const handle = await this.opening?.catch(() => undefined)
-    await handle?.close() // waits for a read that is under way
+    await handle?.close() // waits for a read in progress
     this.files.unpin(this.pinned)
   }
 }

@@ -1,7 +1,7 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite"
 import { type Change, changed, Refusal, type Tables } from "./Tables.ts"
 
-/** A bucket as it crosses the threads; `created` in ms. */
+/** A bucket as sent between the threads; `created` in ms. */
 export interface BucketRow {
   readonly name: string
   readonly created: number
@@ -16,7 +16,7 @@ const rowOf = (row: Record<string, SQLOutputValue>): BucketRow => ({
   cors: row["cors"] === null ? undefined : String(row["cors"])
 })
 
-/** Buckets in the index. */
+/** The index's operations on buckets. */
 export const bucketOperations = (database: DatabaseSync, tables: Tables) => {
   const all = database.prepare("SELECT name, created, policy, cors FROM buckets ORDER BY name")
   const byName = database.prepare("SELECT name, created, policy, cors FROM buckets WHERE name = ?")

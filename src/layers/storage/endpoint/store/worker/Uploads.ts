@@ -7,7 +7,7 @@ import {
   type Change,
   changed,
   encodeKey,
-  judge,
+  checkCondition,
   type NewBlob,
   type ObjectRow,
   Refusal,
@@ -15,11 +15,11 @@ import {
   type Tables
 } from "./Tables.ts"
 
-/** Of every part but the last, in bytes. */
+/** The minimum size of every part but the last, in bytes. */
 const minimumPart = 5 * 1024 * 1024
 
 /** How long a completed upload is remembered, in ms. */
-const remembered = 3_600_000
+const retention = 3_600_000
 
 interface StoredPart {
   readonly part: number
@@ -35,7 +35,7 @@ const partOf = (row: Record<string, SQLOutputValue>): StoredPart => ({
   checksum: row["checksum"] === null ? undefined : JSON.parse(String(row["checksum"]))
 })
 
-/** Multipart uploads in the index. */
+/** The index's operations on multipart uploads. */
 export const uploadOperations = (database: DatabaseSync, tables: Tables) => {
   const byId = database.prepare("SELECT number, bucket, key, created, meta FROM uploads WHERE id = ?")
   const add = database.prepare("INSERT INTO uploads (id, bucket, key, created, meta) VALUES (?, ?, ?, ?, ?)")
@@ -46,7 +46,7 @@ export const uploadOperations = (database: DatabaseSync, tables: Tables) => {
   const addPart = database.prepare("INSERT OR REPLACE INTO parts VALUES (?, ?, ?, ?, ?, ?, ?)")
   const completedById = database.prepare("SELECT object FROM completed WHERE upload = ? AND bucket = ?")
   const addCompleted = database.prepare("INSERT INTO completed VALUES (?, ?, ?, ?)")
-  const forget = database.prepare("DELETE FROM completed WHERE at < ?")
+  const dropExpired = database.prepare("DELETE FROM completed WHERE at < ?")
 
   const find = (bucket: number, key: string, id: string) => {
     const row = byId.get(id)
@@ -118,7 +118,7 @@ export const uploadOperations = (database: DatabaseSync, tables: Tables) => {
       const stored = allParts(upload.number)
       const segments = chosenSegments(stored, parts)
       const old = tables.findObject(bucket, key)
-      judge(key, old, condition)
+      checkCondition(key, old, condition)
       const row = {
         key,
         size: segments.reduce((sum, [, size]) => sum + size, 0),
@@ -133,7 +133,7 @@ export const uploadOperations = (database: DatabaseSync, tables: Tables) => {
       const freed = tables.release([...unused, ...blobsOf(old)])
       dropParts.run(upload.number)
       drop.run(upload.number)
-      forget.run(now - remembered)
+      dropExpired.run(now - retention)
       addCompleted.run(id, bucket, now, JSON.stringify(row))
       return changed(row, freed)
     },
@@ -153,14 +153,14 @@ export const uploadOperations = (database: DatabaseSync, tables: Tables) => {
 const bytesOf = (value: SQLOutputValue | undefined): Uint8Array =>
   value instanceof Uint8Array ? value : new Uint8Array()
 
-/** The MD5 of the parts' MD5s, and their number. */
+/** S3's ETag of multipart objects: the MD5 of the parts' MD5s, and their number. */
 const etagOf = (parts: ReadonlyArray<CompletedPart>): string => {
   const hash = createHash("md5")
   for (const { etag } of parts) hash.update(Buffer.from(bareEtag(etag), "hex"))
   return `${hash.digest("hex")}-${parts.length}`
 }
 
-/** The named ones of the stored parts; throws what is wrong with the list. */
+/** The segments of the requested parts. Throws a Refusal if the list is invalid. */
 const chosenSegments = (stored: ReadonlyArray<StoredPart>, parts: ReadonlyArray<CompletedPart>) => {
   if (parts.length === 0) throw new Refusal("MalformedXML")
   const byNumber = new Map(stored.map((part) => [part.part, part]))

@@ -4,7 +4,7 @@ import { BlobDrafts } from "./blobs/Drafts.ts"
 import { BlobFiles } from "./blobs/Files.ts"
 import { makeBlobHashes } from "./blobs/Hash.ts"
 import { openIndex, type StoreIndex } from "./Index.ts"
-import { type BucketInfo, type ObjectInfo, type ObjectMeta, type Store } from "./Model.ts"
+import { type BucketInfo, type ObjectInfo, type ObjectMeta, type LocalStore } from "./Model.ts"
 import { BlobReader } from "./blobs/Reader.ts"
 import type { BucketRow } from "./worker/Buckets.ts"
 import type { WholeObject } from "./worker/Objects.ts"
@@ -12,17 +12,17 @@ import { blobsOf, type ObjectRow } from "./worker/Tables.ts"
 import { randomBytes } from "node:crypto"
 import { type S3Error, s3Error } from "../Error.ts"
 
-/** Opens the store in a directory, made when missing; one store a directory. New files are given to `owner`. */
-export const makeStore = Effect.fnUntraced(function* (directory: string, owner: Owner | undefined) {
+/** Opens the store in a directory, creating it if missing; one store per directory. New files belong to `owner`. */
+export const makeLocalStore = Effect.fnUntraced(function* (directory: string, owner: Owner | undefined) {
   const files = yield* BlobFiles.open(directory, owner)
   const index = yield* openIndex(files, owner)
   const drafts = new BlobDrafts(files, yield* makeBlobHashes)
   yield* Effect.forkScoped(sweep(index, files))
-  const store: Store = { ...storeReads(index, files), ...storeWrites(index, files, drafts) }
+  const store: LocalStore = { ...storeReads(index, files), ...storeWrites(index, files, drafts) }
   return store
 })
 
-/** The operations of the store that change nothing. */
+/** The store's read operations. */
 export const storeReads = (index: StoreIndex, files: BlobFiles) =>
   ({
     buckets: Effect.map(Effect.orDie(index.read("buckets", [])), (rows) => rows.map(bucketInfo)),
@@ -67,20 +67,20 @@ export const storeReads = (index: StoreIndex, files: BlobFiles) =>
         more: next !== undefined,
         next
       }))
-  }) satisfies Partial<Store>
+  }) satisfies Partial<LocalStore>
 
 /**
- * An object whose files stay until the scope closes. They are pinned before any later answer of the index is looked at,
- * and only such an answer could free them.
+ * An object whose files are kept until the scope closes. They are pinned before any later answer of the index is
+ * processed, and only such an answer can free them.
  */
 export const pinned = (index: StoreIndex, files: BlobFiles, bucket: string, key: string) => {
-  const seize = ({ row }: WholeObject) => files.pin(blobsOf(row))
-  return Effect.acquireRelease(index.read("whole", [bucket, key], seize), ({ row }) =>
+  const pin = ({ row }: WholeObject) => files.pin(blobsOf(row))
+  return Effect.acquireRelease(index.read("whole", [bucket, key], pin), ({ row }) =>
     Effect.sync(() => files.unpin(blobsOf(row)))
   )
 }
 
-/** The index's row in the words of the store. */
+/** An index row as the store's type. */
 export const objectInfo = (row: ObjectRow): ObjectInfo => ({
   ...parseMeta(row.meta),
   key: row.key,
@@ -102,7 +102,7 @@ const bucketInfo = ({ name, created, policy, cors }: BucketRow): BucketInfo => (
   cors
 })
 
-/** The operations of the store that change something. */
+/** The store's write operations. */
 export const storeWrites = (index: StoreIndex, files: BlobFiles, drafts: BlobDrafts) =>
   ({
     createBucket: (name) => timed((now) => index.write("createBucket", [name, now])),
@@ -112,7 +112,7 @@ export const storeWrites = (index: StoreIndex, files: BlobFiles, drafts: BlobDra
     write: (body, options) => drafts.write(body, options),
 
     copy: (source, range) =>
-      // Pinned only as long as the copy takes; the copy itself belongs to the caller's scope.
+      // Pinned only while copying; the copy itself belongs to the caller's scope.
       Effect.scopedWith((scope) =>
         Effect.flatMap(Scope.provide(pinned(index, files, source.bucket, source.key), scope), (whole) =>
           copyOf(files, drafts, source, whole, range)
@@ -136,7 +136,7 @@ export const storeWrites = (index: StoreIndex, files: BlobFiles, drafts: BlobDra
     createUpload: (bucket, key, meta) =>
       timed((now) =>
         storable(key, () => {
-          // In the order of time, which is the order in which uploads of one key are listed.
+          // Sorts by time, the order in which uploads of one key are listed.
           const id = now.toString(16).padStart(12, "0") + randomBytes(20).toString("hex")
           return Effect.as(index.write("createUpload", [bucket, key, id, storedMeta(meta), now]), id)
         })
@@ -153,11 +153,11 @@ export const storeWrites = (index: StoreIndex, files: BlobFiles, drafts: BlobDra
       ),
 
     abortUpload: (bucket, key, uploadId) => index.write("abortUpload", [bucket, key, uploadId])
-  }) satisfies Partial<Store>
+  }) satisfies Partial<LocalStore>
 
 const timed = <A, E, R>(body: (now: number) => Effect.Effect<A, E, R>) => Effect.flatMap(Clock.currentTimeMillis, body)
 
-/** A key must be text that has UTF-8 bytes: half a surrogate pair has none. */
+/** Rejects keys that can't be encoded as UTF-8 because of unpaired surrogates. */
 const storable = <A>(key: string, body: () => Effect.Effect<A, S3Error>) =>
   key.isWellFormed() ? body() : Effect.fail(s3Error("InvalidURI"))
 
@@ -183,10 +183,10 @@ const copyOf = (
   return drafts.write(new BlobReader(files, row.segments, bytes, start, end))
 }
 
-/** Files asked about at once. */
+/** Files looked up per request to the index. */
 const batch = 1000
 
-/** Deletes what earlier starts have left: temporary files, and blobs that the index does not know. */
+/** Deletes leftovers of earlier starts: temporary files, and blobs that the index does not reference. */
 export const sweep = (index: StoreIndex, files: BlobFiles): Effect.Effect<void> =>
   Effect.gen(function* () {
     yield* Effect.promise(() => files.discardTemporary())
@@ -195,4 +195,4 @@ export const sweep = (index: StoreIndex, files: BlobFiles): Effect.Effect<void> 
       for (let at = 0; at < older.length; at += batch)
         files.free(yield* index.read("unreferenced", [older.slice(at, at + batch)]))
     }
-  }).pipe(Effect.catchCause((cause) => Effect.logWarning("Files left from earlier could not be deleted", cause)))
+  }).pipe(Effect.catchCause((cause) => Effect.logWarning("Failed to delete leftover object files", cause)))

@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache"
 import { evaluatePolicy } from "./policy/Policy.ts"
 import { type PolicyContext } from "./policy/Conditions.ts"
 import { ownerAccount, ownerArn, parsePolicy, type PolicyStatement } from "./policy/Document.ts"
@@ -80,16 +81,11 @@ const fromHeaders = [
   "x-amz-storage-class"
 ]
 
-const parsed = new Map<string, ReadonlyArray<PolicyStatement>>()
+const parsedPolicies = new LRUCache<string, ReadonlyArray<PolicyStatement>>({ max: 200 })
 
-/** Caches parsed policies. */
 const statementsOf = (bucket: string, policy: string) => {
   const id = `${bucket}\n${policy}`
-  let statements = parsed.get(id)
-  if (statements === undefined) {
-    statements = parsePolicy(policy, bucket)
-    if (parsed.size >= 200) parsed.clear()
-    parsed.set(id, statements)
-  }
+  const statements = parsedPolicies.get(id) ?? parsePolicy(policy, bucket)
+  parsedPolicies.set(id, statements)
   return statements
 }

@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache"
 import { emptyReply, type Reply } from "./Exchange.ts"
 import { s3Error } from "./Error.ts"
 import { type S3Request } from "./Request.ts"
@@ -39,16 +40,11 @@ export const preflight = (request: S3Request, info: BucketInfo | undefined): Rep
   return emptyReply(200, headersOfRule)
 }
 
-const parsed = new Map<string, ReadonlyArray<CorsRule>>()
+const parsedRules = new LRUCache<string, ReadonlyArray<CorsRule>>({ max: 200 })
 
-/** Caches parsed rules. */
 const rulesOf = (text: string) => {
-  let rules = parsed.get(text)
-  if (rules === undefined) {
-    rules = parseCors(text)
-    if (parsed.size >= 200) parsed.clear()
-    parsed.set(text, rules)
-  }
+  const rules = parsedRules.get(text) ?? parseCors(text)
+  parsedRules.set(text, rules)
   return rules
 }
 

@@ -1,3 +1,4 @@
+import { encodeWords } from "../../../domain/storage/EncodedWords.ts"
 import { checksumHeader } from "./Checksums.ts"
 import { s3Error } from "./Error.ts"
 import { type S3Request } from "./Request.ts"
@@ -118,7 +119,7 @@ export const headersOf = (info: ObjectInfo, withChecksum: boolean): Readonly<Rec
     "Accept-Ranges": "bytes"
   }
   for (const [name, value] of Object.entries(info.headers)) headers[name] = wireValue(value)
-  for (const [name, value] of Object.entries(info.user)) headers[`x-amz-meta-${name}`] = mailSafe(value)
+  for (const [name, value] of Object.entries(info.user)) headers[`x-amz-meta-${name}`] = userValue(value)
   return withChecksum ? { ...headers, ...checksumHeaders(info.checksum) } : headers
 }
 
@@ -127,9 +128,8 @@ export const checksumHeaders = (checksum: ObjectMeta["checksum"]): Readonly<Reco
     ? {}
     : { [checksumHeader(checksum.algorithm)]: checksum.value, "x-amz-checksum-type": checksum.type }
 
-/** RFC 2047 for what is not ASCII, as S3 does. */
-const mailSafe = (value: string) =>
-  /^[\x20-\x7e\t]*$/.test(value) ? value : `=?UTF-8?B?${Buffer.from(value).toString("base64")}?=`
+/** As in S3, ASCII values are sent unchanged, others as RFC 2047 encoded words. */
+const userValue = (value: string) => (/^[\x20-\x7e\t]*$/.test(value) ? value : encodeWords(value))
 
 /** Throws KeyTooLongError. */
 export const checkKey = (key: string) => {

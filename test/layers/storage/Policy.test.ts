@@ -119,7 +119,7 @@ describe("what is no policy", () => {
     ["an unknown field", [{ ...good, Actions: "x" }], /Unknown field Actions/],
     ["no effect", [{ ...good, Effect: "allow" }], /Invalid effect/],
     ["no action", [{ Resource: anything }], /Missing required field Action/],
-    ["both kinds of action", [{ ...good, NotAction: "s3:*" }], /exclude/],
+    ["both kinds of action", [{ ...good, NotAction: "s3:*" }], /mutually exclusive/],
     ["an unknown action", [{ ...good, Action: "s3:GetObjects" }], /invalid action: s3:getobjects/],
     ["another service's action", [{ ...good, Action: "ec2:Start" }], /invalid action/],
     ["another bucket", [{ ...good, Resource: "arn:aws:s3:::c/*" }], /invalid resource/],

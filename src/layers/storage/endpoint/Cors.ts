@@ -121,14 +121,14 @@ export const printCors = (rules: ReadonlyArray<CorsRule>) =>
   })
 
 /** `headers` are those of Access-Control-Request-Headers. */
-export interface CorsRequest {
+interface CorsRequest {
   readonly origin: string
   readonly method: string
   readonly headers: ReadonlyArray<string>
 }
 
 /** The response headers by the first rule that matches; undefined if none does. */
-export const allowedHeaders = (
+const allowedHeaders = (
   rules: ReadonlyArray<CorsRule>,
   { headers, method, origin }: CorsRequest
 ): Readonly<Record<string, string>> | undefined => {
@@ -151,7 +151,7 @@ export const allowedHeaders = (
 }
 
 /** The names in Access-Control-Request-Headers, in lower case. */
-export const parseHeaderNames = (text: string | undefined): ReadonlyArray<string> =>
+const parseHeaderNames = (text: string | undefined): ReadonlyArray<string> =>
   (text ?? "")
     .split(",")
     .map((name) => name.trim().toLowerCase())

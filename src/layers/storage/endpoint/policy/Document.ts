@@ -191,7 +191,7 @@ const bucketActions = lower(onBuckets)
 const objectActions = lower(onObjects)
 
 /** Whether actions that match the pattern (lower case, with wildcards) apply to buckets and to objects. */
-export const actionTargets = (pattern: string) => ({
+const actionTargets = (pattern: string) => ({
   bucket: bucketActions.some((action) => matchesWildcards(pattern, action)),
   object: objectActions.some((action) => matchesWildcards(pattern, action))
 })

@@ -23,7 +23,7 @@ export const makeLocalStore = Effect.fnUntraced(function* (directory: string, ow
 })
 
 /** The store's read operations. */
-export const storeReads = (index: StoreIndex, files: BlobFiles) =>
+const storeReads = (index: StoreIndex, files: BlobFiles) =>
   ({
     buckets: Effect.map(Effect.orDie(index.read("buckets", [])), (rows) => rows.map(bucketInfo)),
     bucket: (name) => Effect.map(index.read("bucket", [name]), bucketInfo),
@@ -73,7 +73,7 @@ export const storeReads = (index: StoreIndex, files: BlobFiles) =>
  * An object whose files are kept until the scope closes. They are pinned before any later answer of the index is
  * processed, and only such an answer can free them.
  */
-export const pinned = (index: StoreIndex, files: BlobFiles, bucket: string, key: string) => {
+const pinned = (index: StoreIndex, files: BlobFiles, bucket: string, key: string) => {
   const pin = ({ row }: WholeObject) => files.pin(blobsOf(row))
   return Effect.acquireRelease(index.read("whole", [bucket, key], pin), ({ row }) =>
     Effect.sync(() => files.unpin(blobsOf(row)))
@@ -81,7 +81,7 @@ export const pinned = (index: StoreIndex, files: BlobFiles, bucket: string, key:
 }
 
 /** An index row as the store's type. */
-export const objectInfo = (row: ObjectRow): ObjectInfo => ({
+const objectInfo = (row: ObjectRow): ObjectInfo => ({
   ...parseMeta(row.meta),
   key: row.key,
   size: row.size,
@@ -103,7 +103,7 @@ const bucketInfo = ({ name, created, policy, cors }: BucketRow): BucketInfo => (
 })
 
 /** The store's write operations. */
-export const storeWrites = (index: StoreIndex, files: BlobFiles, drafts: BlobDrafts) =>
+const storeWrites = (index: StoreIndex, files: BlobFiles, drafts: BlobDrafts) =>
   ({
     createBucket: (name) => timed((now) => index.write("createBucket", [name, now])),
     deleteBucket: (name) => index.write("deleteBucket", [name]),
@@ -187,7 +187,7 @@ const copyOf = (
 const batch = 1000
 
 /** Deletes leftovers of earlier starts: temporary files, and blobs that the index does not reference. */
-export const sweep = (index: StoreIndex, files: BlobFiles): Effect.Effect<void> =>
+const sweep = (index: StoreIndex, files: BlobFiles): Effect.Effect<void> =>
   Effect.gen(function* () {
     yield* Effect.promise(() => files.discardTemporary())
     for (const directory of yield* Effect.promise(() => files.directoryNames())) {

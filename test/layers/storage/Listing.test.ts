@@ -9,7 +9,7 @@ import { bytesOf, meta, newStore, put, temporaryDirectory } from "../../support/
 
 const compare = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))
 
-/** What a listing says, read off a sorted list of all keys. */
+/** The expected listing, computed from a sorted list of all keys. */
 const model = (keys: ReadonlyArray<string>, prefix: string, delimiter: string) => {
   const rows: Array<string> = []
   for (const key of new Set(keys.filter((key) => key.startsWith(prefix)).toSorted(compare))) {
@@ -30,7 +30,7 @@ const inOrder = ({ keys, prefixes }: Rows) =>
     .toSorted(([, a], [, b]) => compare(a, b))
     .map(([kind, text]) => `${kind} ${text}`)
 
-/** All pages of a listing, in a row. */
+/** All pages of a listing, concatenated. */
 const listAll = Effect.fnUntraced(function* (
   store: LocalStore,
   bucket: string,
@@ -93,7 +93,7 @@ const cases = fc.record({
   limit: fc.integer({ min: 1, max: 8 })
 })
 
-describe("S3Store listings", { timeout: 30_000 }, () => {
+describe("LocalStore listings", { timeout: 30_000 }, () => {
   it.live(
     "say what a sorted list of all keys says",
     () =>
@@ -148,7 +148,7 @@ describe("S3Store listings", { timeout: 30_000 }, () => {
     30_000
   )
 
-  it.live("begin after a key inside a common prefix, and end with nothing asked for", () =>
+  it.live("start after a key inside a common prefix, and are empty with limit 0", () =>
     Effect.gen(function* () {
       const { store } = yield* newStore
       for (const key of ["a/1", "a/2", "b", "c/1"]) yield* put(store, key, bytesOf(key, 10))
@@ -163,7 +163,7 @@ describe("S3Store listings", { timeout: 30_000 }, () => {
     })
   )
 
-  it.live("take no longer for a large bucket", () =>
+  it.live("are as fast in a large bucket", () =>
     Effect.gen(function* () {
       const directory = yield* temporaryDirectory
       yield* Effect.scoped(Effect.flatMap(makeLocalStore(directory, undefined), (store) => store.createBucket("b")))

@@ -22,11 +22,11 @@ import {
   untilFiles
 } from "../../support/storage/store.ts"
 
-const putter = fileURLToPath(new URL("../../support/storage/writer.ts", import.meta.url))
+const writer = fileURLToPath(new URL("../../support/storage/writer.ts", import.meta.url))
 
-/** Runs the putter until it has answered so often, then kills it; the last version answered of each key. */
+/** Runs the writer until it has confirmed so many puts, then kills it; returns the last confirmed version of each key. */
 const killAfter = async (directory: string, first: number, answers: number) => {
-  const child = spawn(process.execPath, [putter, directory, String(first)], { stdio: ["ignore", "pipe", "pipe"] })
+  const child = spawn(process.execPath, [writer, directory, String(first)], { stdio: ["ignore", "pipe", "pipe"] })
   const ended = once(child, "exit")
   let complaints = ""
   child.stderr.on("data", (chunk) => (complaints += String(chunk)))
@@ -42,7 +42,7 @@ const killAfter = async (directory: string, first: number, answers: number) => {
   return last
 }
 
-describe("S3Store restarts", { timeout: 30_000 }, () => {
+describe("LocalStore restarts", { timeout: 30_000 }, () => {
   it.live(
     "finds every object whole after kill -9, each the last one answered or the one after",
     () =>
@@ -84,11 +84,11 @@ describe("S3Store restarts", { timeout: 30_000 }, () => {
     60_000
   )
 
-  // There the runtime speaks through the same channel as our threads.
+  // There the runtime uses the same message channel as the store's threads.
   it.live("works under node --watch", () =>
     Effect.gen(function* () {
       const directory = yield* temporaryDirectory
-      const child = spawn(process.execPath, ["--watch", putter, directory], { stdio: ["ignore", "pipe", "inherit"] })
+      const child = spawn(process.execPath, ["--watch", writer, directory], { stdio: ["ignore", "pipe", "inherit"] })
       const ended = once(child, "exit")
       const seen = new Set<string>()
       yield* Effect.promise(async () => {
@@ -102,7 +102,7 @@ describe("S3Store restarts", { timeout: 30_000 }, () => {
     })
   )
 
-  it.live("sweeps what earlier starts have left, and nothing else", () =>
+  it.live("deletes leftovers of earlier starts, and nothing else", () =>
     Effect.gen(function* () {
       const directory = yield* temporaryDirectory
       const start = Effect.flatMap(makeLocalStore(directory, undefined), (store) =>
@@ -132,7 +132,7 @@ describe("S3Store restarts", { timeout: 30_000 }, () => {
     })
   )
 
-  it.live("keeps all of it over an orderly end", () =>
+  it.live("keeps everything over a regular shutdown", () =>
     Effect.gen(function* () {
       const directory = yield* temporaryDirectory
       const id = yield* Effect.scoped(
@@ -160,7 +160,7 @@ describe("S3Store restarts", { timeout: 30_000 }, () => {
     })
   )
 
-  it.live("forgets in the index all that is no longer in use", () =>
+  it.live("removes everything unused from the index", () =>
     Effect.gen(function* () {
       const directory = yield* temporaryDirectory
       yield* Effect.scoped(
@@ -175,7 +175,7 @@ describe("S3Store restarts", { timeout: 30_000 }, () => {
             yield* putPart(store, "k", id, 1, bytesOf("1", 30_000))
             yield* putPart(store, "k", id, 2, bytesOf("2", 40))
           }
-          // Fails only after the bytes are in: they have to go with it.
+          // Fails after the bytes have been written, which must be removed.
           assert.strictEqual(
             (yield* Effect.exit(putPart(store, "k", left, Number.NaN, bytesOf("3", 50))))._tag,
             "Failure"
@@ -194,7 +194,7 @@ describe("S3Store restarts", { timeout: 30_000 }, () => {
     })
   )
 
-  it.live("refuses a directory that is in use, and one of a newer release", () =>
+  it.live("rejects a directory that is in use, and one of a newer version", () =>
     Effect.gen(function* () {
       const { directory } = yield* newStore
       const second = yield* Effect.flip(Effect.scoped(makeLocalStore(directory, undefined)))

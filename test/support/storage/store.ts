@@ -27,10 +27,10 @@ export const newStore = Effect.gen(function* () {
   return { directory, store }
 })
 
-/** Bytes that tell where they are from. */
+/** Bytes that identify their seed. */
 export const bytesOf = (seed: string, size: number) => Buffer.alloc(size, `${seed}|`)
 
-/** Bytes in chunks of a size that divides nothing. */
+/** Bytes in chunks of a size that does not divide any other. */
 export async function* chunked(bytes: Uint8Array, size = 60_001): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
 }
@@ -47,7 +47,7 @@ export const putPart = (store: LocalStore, key: string, uploadId: string, part: 
 
 export const collect = (stream: Readable) => Effect.promise(async () => Buffer.concat(await stream.toArray()))
 
-/** The bytes of an object, or some of them, with what `get` says of it. */
+/** The bytes of an object, or of a range, with its info. */
 export const read = (store: LocalStore, key: string, range?: readonly [start: number, end: number]) =>
   Effect.scoped(
     Effect.gen(function* () {
@@ -57,7 +57,7 @@ export const read = (store: LocalStore, key: string, range?: readonly [start: nu
     })
   )
 
-/** Names of all files of blobs and of all temporary ones. */
+/** The names of all blob files and temporary files. */
 export const filesIn = (directory: string) =>
   Effect.promise(async () => {
     const found = await Promise.all(
@@ -66,7 +66,7 @@ export const filesIn = (directory: string) =>
     return found.flatMap((entries) => entries.filter((entry) => entry.isFile()).map(({ name }) => name))
   })
 
-/** Files are deleted in the background: waits until so many are left. */
+/** Waits until `count` files are left, because they are deleted in the background. */
 export const untilFiles = Effect.fnUntraced(function* (directory: string, count: number) {
   for (let tries = 0; tries < 1000; tries++) {
     if ((yield* filesIn(directory)).length === count) return
@@ -75,6 +75,6 @@ export const untilFiles = Effect.fnUntraced(function* (directory: string, count:
   return yield* Effect.die(new Error(`Not ${count} files: ${(yield* filesIn(directory)).join(" ")}`))
 })
 
-/** The code of the S3Error that an effect must fail with. */
+/** The code of the S3Error that an effect fails with. */
 export const codeOf = <A, R>(effect: Effect.Effect<A, S3Error, R>) =>
   Effect.map(Effect.flip(effect), ({ code }) => code)

@@ -1,7 +1,7 @@
 /**
- * `npm run bench:storage`: the embedded S3 endpoint next to a bare file server on the same disk in the same run.
- * Everything runs on loopback, in a data directory under the temporary directory. Exit code 1 when a request failed or
- * other bytes came back than were stored.
+ * `npm run bench:storage`: the embedded S3 endpoint compared to a bare file server on the same disk in the same run.
+ * Everything runs on loopback, in a data directory under the temporary directory. Exit code 1 if a request fails or
+ * returns other bytes than were stored.
  */
 import { cpus, loadavg } from "node:os"
 import { readFile } from "node:fs/promises"

@@ -7,7 +7,7 @@ export type PolicyContext = ReadonlyMap<string, string>
 export type PolicyCondition = (context: PolicyContext) => boolean
 
 /** The supported condition keys. */
-const keys = new Set(
+const conditionKeys = new Set(
   [
     "aws:CurrentTime aws:EpochTime aws:PrincipalAccount aws:PrincipalArn aws:PrincipalType aws:Referer",
     "aws:SecureTransport aws:SourceIp aws:UserAgent aws:userid aws:username s3:authType s3:delimiter s3:if-match",
@@ -91,7 +91,7 @@ export const parseCondition = (
   values: ReadonlyArray<string>
 ): PolicyCondition | string => {
   const lower = key.toLowerCase()
-  if (!keys.has(lower)) return `Policy has an invalid condition key: ${key}`
+  if (!conditionKeys.has(lower)) return `Policy has an invalid condition key: ${key}`
   if (values.length === 0) return `Policy has a condition without values: ${operator}`
   if (operator === "Null") {
     const [wanted] = values

@@ -35,7 +35,7 @@ export const parsePolicy = (text: string, bucket: string): ReadonlyArray<PolicyS
     throw malformed(`Policy exceeds the maximum allowed document size of ${maximumPolicy} bytes.`)
   }
   const document = parseJson(text)
-  known(document, ["Version", "Id", "Statement"])
+  rejectUnknownFields(document, ["Version", "Id", "Statement"])
   if (document["Version"] !== undefined && !/^20(?:12-10-17|08-10-17)$/.test(String(document["Version"]))) {
     throw malformed("The policy must contain a valid version string: 2012-10-17 or 2008-10-17")
   }
@@ -61,7 +61,7 @@ const parseJson = (text: string): JsonObject => {
   return value
 }
 
-const known = (value: JsonObject, names: ReadonlyArray<string>) => {
+const rejectUnknownFields = (value: JsonObject, names: ReadonlyArray<string>) => {
   const unknown = Object.keys(value).find((name) => !names.includes(name))
   if (unknown !== undefined) throw malformed(`Unknown field ${unknown}`)
 }
@@ -80,19 +80,19 @@ const fields = [
 
 const parseStatement = (value: unknown, bucket: string): PolicyStatement => {
   if (!isJsonObject(value)) throw malformed("A statement must be an object")
-  known(value, fields)
+  rejectUnknownFields(value, fields)
   if (value["Sid"] !== undefined && typeof value["Sid"] !== "string") throw malformed("Sid must be a string")
   const effect = value["Effect"]
-  if (effect !== "Allow" && effect !== "Deny") throw malformed(`Invalid effect: ${print(effect)}`)
-  const principals = either(value, "Principal", parsePrincipal)
-  const actions = either(value, "Action", (given) => texts(given, "action").map((each) => each.toLowerCase()))
-  const resources = either(value, "Resource", (given) => texts(given, "resource"))
+  if (effect !== "Allow" && effect !== "Deny") throw malformed(`Invalid effect: ${preview(effect)}`)
+  const principals = parseMatcher(value, "Principal", parsePrincipal)
+  const actions = parseMatcher(value, "Action", (given) => strings(given, "action").map((each) => each.toLowerCase()))
+  const resources = parseMatcher(value, "Resource", (given) => strings(given, "resource"))
   if (principals.not && effect === "Allow") throw malformed("Allow with NotPrincipal is not allowed")
   checkTargets(actions, resources, bucket)
   return { effect, principals, actions, resources, conditions: parseConditions(value["Condition"]) }
 }
 
-const either = (value: JsonObject, name: string, parse: (given: unknown) => ReadonlyArray<string>): Matcher => {
+const parseMatcher = (value: JsonObject, name: string, parse: (given: unknown) => ReadonlyArray<string>): Matcher => {
   const [is, isNot] = [value[name], value[`Not${name}`]]
   if ((is === undefined) === (isNot === undefined)) {
     throw malformed(
@@ -102,11 +102,11 @@ const either = (value: JsonObject, name: string, parse: (given: unknown) => Read
   return { not: isNot !== undefined, patterns: parse(is ?? isNot) }
 }
 
-const texts = (value: unknown, what: string): ReadonlyArray<string> => {
+const strings = (value: unknown, what: string): ReadonlyArray<string> => {
   const list: ReadonlyArray<unknown> = Array.isArray(value) ? value : [value]
   return list.map((each) => {
     if (typeof each !== "string" || each === "" || each.includes("${")) {
-      throw malformed(`Policy has invalid ${what}: ${print(each)}`)
+      throw malformed(`Policy has invalid ${what}: ${preview(each)}`)
     }
     return each
   })
@@ -114,9 +114,9 @@ const texts = (value: unknown, what: string): ReadonlyArray<string> => {
 
 const parsePrincipal = (value: unknown): ReadonlyArray<string> => {
   if (value === "*") return ["*"]
-  if (!isJsonObject(value)) throw malformed(`Invalid principal in policy: ${print(value)}`)
+  if (!isJsonObject(value)) throw malformed(`Invalid principal in policy: ${preview(value)}`)
   return Object.entries(value).flatMap(([kind, names]) =>
-    texts(names, "principal").map((name) => {
+    strings(names, "principal").map((name) => {
       if (kind === "AWS" && name === "*") return "*"
       if (kind === "AWS" && (name === ownerAccount || name === ownerArn)) return "owner"
       if (kind === "CanonicalUser" && name === ownerAccount) return "owner"
@@ -129,15 +129,16 @@ const checkTargets = (actions: Matcher, resources: Matcher, bucket: string) => {
   const arn = `arn:aws:s3:::${bucket}`
   for (const pattern of resources.patterns) {
     const slash = pattern.indexOf("/")
-    const ofBucket = slash === -1 ? pattern : pattern.slice(0, slash)
-    if (pattern !== "*" && !matchesWildcards(ofBucket, arn)) throw malformed(`Policy has invalid resource: ${pattern}`)
+    const bucketPattern = slash === -1 ? pattern : pattern.slice(0, slash)
+    if (pattern !== "*" && !matchesWildcards(bucketPattern, arn))
+      throw malformed(`Policy has invalid resource: ${pattern}`)
   }
-  const bucketToo = resources.not || resources.patterns.some((pattern) => matchesWildcards(pattern, arn))
-  const objectToo = resources.not || resources.patterns.some((pattern) => /[*/]/.test(pattern))
+  const coversBucket = resources.not || resources.patterns.some((pattern) => matchesWildcards(pattern, arn))
+  const coversObjects = resources.not || resources.patterns.some((pattern) => /[*/]/.test(pattern))
   for (const pattern of actions.patterns) {
     const targets = pattern === "*" ? { bucket: true, object: true } : actionTargets(pattern)
     if (!targets.bucket && !targets.object) throw malformed(`Policy has invalid action: ${pattern}`)
-    if (!actions.not && !(targets.bucket && bucketToo) && !(targets.object && objectToo)) {
+    if (!actions.not && !(targets.bucket && coversBucket) && !(targets.object && coversObjects)) {
       throw malformed(`Action does not apply to any resource(s) in statement: ${pattern}`)
     }
   }
@@ -151,7 +152,7 @@ const parseConditions = (value: unknown): ReadonlyArray<PolicyCondition> => {
     return Object.entries(tests).map(([key, given]) => {
       const list: ReadonlyArray<unknown> = Array.isArray(given) ? given : [given]
       if (list.some((each) => !["string", "number", "boolean"].includes(typeof each))) {
-        throw malformed(`Invalid value for ${operator}: ${print(given)}`)
+        throw malformed(`Invalid value for ${operator}: ${preview(given)}`)
       }
       const condition = parseCondition(operator, key, list.map(String))
       if (typeof condition === "string") throw malformed(condition)
@@ -160,7 +161,7 @@ const parseConditions = (value: unknown): ReadonlyArray<PolicyCondition> => {
   })
 }
 
-const print = (value: unknown) => (JSON.stringify(value) ?? "nothing").slice(0, 200)
+const preview = (value: unknown) => (JSON.stringify(value) ?? "nothing").slice(0, 200)
 
 /** Actions on buckets. */
 const onBuckets = [

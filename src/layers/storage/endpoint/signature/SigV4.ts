@@ -76,16 +76,17 @@ const byHeader = (request: S3Request, authorization: string, owner: Owner, now: 
   if (typeof payloadHash !== "string") {
     throw s3Error("InvalidRequest", "Missing required header for this request: x-amz-content-sha256")
   }
-  const at = headerTime(request)
-  if (at === undefined) throw s3Error("AccessDenied", "AWS authentication requires a valid Date or x-amz-date header")
-  if (Math.abs(now - at) > maximumSkew) {
+  const signedAt = headerTime(request)
+  if (signedAt === undefined)
+    throw s3Error("AccessDenied", "AWS authentication requires a valid Date or x-amz-date header")
+  if (Math.abs(now - signedAt) > maximumSkew) {
     throw s3Error("RequestTimeTooSkewed", undefined, {
-      RequestTime: formatTimestamp(at),
+      RequestTime: formatTimestamp(signedAt),
       ServerTime: new Date(now).toISOString(),
       MaxAllowedSkewMilliseconds: String(maximumSkew)
     })
   }
-  const timestamp = formatTimestamp(at)
+  const timestamp = formatTimestamp(signedAt)
   if (credential.day !== timestamp.slice(0, 8))
     throw malformed("the date in the Credential must match the date of the request")
   return check(request, owner, { credential, signedHeaders, signature, timestamp, payloadHash, by: "header", now })
@@ -100,33 +101,33 @@ const headerTime = ({ message: { headers } }: S3Request) => {
 }
 
 const byPresignedUrl = (request: S3Request, owner: Owner, now: number): Signed => {
-  const wrong = (why: string) => s3Error("AuthorizationQueryParametersError", why)
+  const invalid = (why: string) => s3Error("AuthorizationQueryParametersError", why)
   const names = ["Algorithm", "Credential", "Signature", "Date", "SignedHeaders", "Expires"]
   const [kind, given, signature, timestamp, signedHeaders, lifetime] = names.map((name) =>
     request.param(`X-Amz-${name}`)
   )
   if (!kind || !given || !signature || !timestamp || !signedHeaders || !lifetime) {
-    throw wrong(
+    throw invalid(
       "Query-string authentication version 4 requires the X-Amz-Algorithm, X-Amz-Credential, X-Amz-Signature, X-Amz-Date, X-Amz-SignedHeaders, and X-Amz-Expires parameters."
     )
   }
-  if (kind !== algorithm) throw wrong(`X-Amz-Algorithm only supports "${algorithm}"`)
-  const credential = parseCredential(given, (why) => wrong(`Error parsing the X-Amz-Credential parameter; ${why}.`))
-  const at = parseTimestamp(timestamp)
-  if (at === undefined) throw wrong("X-Amz-Date must be in the ISO8601 Long Format \"yyyyMMdd'T'HHmmss'Z'\"")
-  if (!/^-?\d+$/.test(lifetime)) throw wrong("X-Amz-Expires should be a number")
+  if (kind !== algorithm) throw invalid(`X-Amz-Algorithm only supports "${algorithm}"`)
+  const credential = parseCredential(given, (why) => invalid(`Error parsing the X-Amz-Credential parameter; ${why}.`))
+  const signedAt = parseTimestamp(timestamp)
+  if (signedAt === undefined) throw invalid("X-Amz-Date must be in the ISO8601 Long Format \"yyyyMMdd'T'HHmmss'Z'\"")
+  if (!/^-?\d+$/.test(lifetime)) throw invalid("X-Amz-Expires should be a number")
   const seconds = Number(lifetime)
-  if (seconds < 1) throw wrong("X-Amz-Expires must be at least 1 second")
+  if (seconds < 1) throw invalid("X-Amz-Expires must be at least 1 second")
   if (seconds > maximumExpires) {
-    throw wrong(
+    throw invalid(
       `X-Amz-Expires must be less than a week (in seconds); that is, the given X-Amz-Expires must be at most ${maximumExpires} seconds`
     )
   }
   if (credential.day !== timestamp.slice(0, 8)) {
-    throw wrong("Invalid credential date. This date is not the same as X-Amz-Date.")
+    throw invalid("Invalid credential date. This date is not the same as X-Amz-Date.")
   }
-  if (at - now > maximumSkew) throw s3Error("AccessDenied", "Request is not yet valid")
-  const expires = at + seconds * 1000
+  if (signedAt - now > maximumSkew) throw s3Error("AccessDenied", "Request is not yet valid")
+  const expires = signedAt + seconds * 1000
   if (now > expires) {
     throw s3Error("AccessDenied", "Request has expired", {
       "X-Amz-Expires": lifetime,

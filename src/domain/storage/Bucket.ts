@@ -47,7 +47,8 @@ export type CorsRule = typeof CorsRule.Type
 /** At most 100, as in S3. Without rules, pages of other origins have no access. */
 export const CorsRules = Schema.Array(CorsRule).check(Schema.isMaxLength(100))
 
-const maxBytes = 20 * 1024
+/** The maximum size of a policy in bytes, as in S3. */
+export const maxPolicyBytes = 20 * 1024
 
 const Names = Schema.Union([Schema.NonEmptyString, Schema.Array(Schema.NonEmptyString).check(Schema.isMinLength(1))])
 const Principal = Schema.Union([Schema.Literal("*"), Schema.Record(Schema.String, Names)])
@@ -89,7 +90,8 @@ export const BucketPolicy = Schema.StructWithRest(
 ).check(
   Schema.makeFilter(
     (policy: object) =>
-      byteLength(JSON.stringify(policy)) <= maxBytes || `Expected a policy of at most ${maxBytes / 1024} KiB as JSON`
+      byteLength(JSON.stringify(policy)) <= maxPolicyBytes ||
+      `Expected a policy of at most ${maxPolicyBytes / 1024} KiB as JSON`
   )
 )
 export type BucketPolicy = typeof BucketPolicy.Type

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { isStorable } from "../text/StorableText.ts"
 
-const maxKeyBytes = 1024
+export const maxKeyBytes = 1024
 
 /** UTF-8 bytes of a text. */
 export const byteLength = (text: string) => Buffer.byteLength(text, "utf8")

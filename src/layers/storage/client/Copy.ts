@@ -9,6 +9,7 @@ import {
 import { Effect, Exit } from "effect"
 import { Conflict } from "../../../domain/errors.ts"
 import { encodeWords } from "../../../domain/storage/EncodedWords.ts"
+import { maxParts } from "../../../domain/storage/Object.ts"
 import { type ObjectRecord } from "../../../domain/storage/Metadata.ts"
 import { type StoreError } from "../../../services/ports/ObjectStore.ts"
 import { encodedPath, type S3 } from "./Client.ts"
@@ -24,7 +25,6 @@ export interface CopyLimits {
 /** S3's own: one copy request handles up to 5 GiB. */
 export const s3CopyLimits: CopyLimits = { whole: 5 * 1024 ** 3, part: 512 * 1024 ** 2 }
 
-const maxParts = 10_000
 const copiesAtOnce = 4
 
 const dateOf = (text: string | null) => {

@@ -1,5 +1,6 @@
 import { GetObjectCommand, UploadPartCommand } from "@aws-sdk/client-s3"
 import { Effect, Stream } from "effect"
+import { maxParts } from "../../../domain/storage/Object.ts"
 import { type ObjectStore, type StoreError } from "../../../services/ports/ObjectStore.ts"
 import { type S3, failWith } from "./Client.ts"
 import { failureOf, S3Failure } from "./Errors.ts"
@@ -9,7 +10,6 @@ type Port = Pick<Store, "putStream" | "read">
 
 /** Bytes in memory at a time: larger objects are uploaded in parts of this size, or larger if there would be over 10,000. */
 const smallestPart = 8 * 1024 * 1024
-const maxParts = 10_000
 
 /** The longest pause between two chunks of a download, in ms. */
 const idleMillis = 60_000

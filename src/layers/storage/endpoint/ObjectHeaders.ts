@@ -1,3 +1,5 @@
+import { maxMetadataBytes } from "../../../domain/storage/Metadata.ts"
+import { maxKeyBytes } from "../../../domain/storage/Object.ts"
 import { encodeWords } from "../../../domain/storage/EncodedWords.ts"
 import { checksumHeader } from "./Checksums.ts"
 import { s3Error } from "./Error.ts"
@@ -5,10 +7,6 @@ import { type S3Request } from "./Request.ts"
 import { type ObjectInfo, type ObjectMeta } from "./store/Model.ts"
 
 export type PlainMeta = Omit<ObjectMeta, "checksum">
-
-/** In bytes, of names and values. */
-const maximumUserMeta = 2048
-const maximumKey = 1024
 
 const storedHeaders = ["cache-control", "content-disposition", "content-encoding", "content-language", "expires"]
 
@@ -71,8 +69,8 @@ export const metaFrom = (fields: ReadonlyMap<string, string>): PlainMeta => {
     user[short] = decodeValue(name, value)
     size += short.length + Buffer.byteLength(user[short])
   }
-  if (size > maximumUserMeta) {
-    throw s3Error("MetadataTooLarge", undefined, { Size: String(size), MaxSizeAllowed: String(maximumUserMeta) })
+  if (size > maxMetadataBytes) {
+    throw s3Error("MetadataTooLarge", undefined, { Size: String(size), MaxSizeAllowed: String(maxMetadataBytes) })
   }
   return {
     contentType: decodeValue("content-type", fields.get("content-type") ?? "") || "binary/octet-stream",
@@ -134,7 +132,7 @@ const userValue = (value: string) => (/^[\x20-\x7e\t]*$/.test(value) ? value : e
 /** Throws KeyTooLongError. */
 export const checkKey = (key: string) => {
   const size = Buffer.byteLength(key)
-  if (size > maximumKey) {
-    throw s3Error("KeyTooLongError", undefined, { Size: String(size), MaxSizeAllowed: String(maximumKey) })
+  if (size > maxKeyBytes) {
+    throw s3Error("KeyTooLongError", undefined, { Size: String(size), MaxSizeAllowed: String(maxKeyBytes) })
   }
 }

@@ -1,3 +1,4 @@
+import { maxKeys } from "../../../../domain/storage/Object.ts"
 import { Effect } from "effect"
 import { isAllowed } from "../Authorization.ts"
 import { type Exchange, type Operation, xmlReply } from "../Exchange.ts"
@@ -5,8 +6,6 @@ import { readDocument } from "../Payload.ts"
 import { s3Error } from "../Error.ts"
 import { tryS3 } from "../Request.ts"
 import { children, childText, parseXml, type XmlNode } from "../Xml.ts"
-
-const maximumKeys = 1000
 
 interface DeleteTarget {
   readonly key: string
@@ -25,7 +24,7 @@ const parseDelete = (text: string) => {
     if (key === undefined || key === "") throw s3Error("MalformedXML")
     return { key, version: childText(node, "VersionId")?.trim() }
   })
-  if (objects.length === 0 || objects.length > maximumKeys) throw s3Error("MalformedXML")
+  if (objects.length === 0 || objects.length > maxKeys) throw s3Error("MalformedXML")
   return { objects, quiet: childText(root, "Quiet")?.trim().toLowerCase() === "true" }
 }
 

@@ -1,3 +1,4 @@
+import { maxKeys } from "../../../../domain/storage/Object.ts"
 import { Effect } from "effect"
 import { encodingOf, type Exchange, limitParam, type Operation, ownerXml, xmlReply } from "../Exchange.ts"
 import { s3Error } from "../Error.ts"
@@ -9,7 +10,7 @@ import { type XmlElements } from "../Xml.ts"
 const common = ({ request }: Exchange) => ({
   prefix: request.param("prefix") ?? "",
   delimiter: request.param("delimiter") ?? "",
-  limit: limitParam(request, "max-keys", 1000),
+  limit: limitParam(request, "max-keys", maxKeys),
   ...encodingOf(request)
 })
 

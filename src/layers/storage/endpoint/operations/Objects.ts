@@ -1,3 +1,4 @@
+import { maxParts } from "../../../../domain/storage/Object.ts"
 import { Effect } from "effect"
 import { isAllowed } from "../Authorization.ts"
 import { emptyReply, type Exchange, type Operation, type Reply, xmlReply } from "../Exchange.ts"
@@ -123,8 +124,8 @@ const partRange = (info: ObjectInfo, text: string, range: string | undefined): B
 /** Throws InvalidArgument. */
 export const partNumber = (text: string | undefined): number => {
   const part = /^\d{1,5}$/.test(text ?? "") ? Number(text) : 0
-  if (part < 1 || part > 10_000) {
-    throw s3Error("InvalidArgument", "Part number must be an integer between 1 and 10000, inclusive", {
+  if (part < 1 || part > maxParts) {
+    throw s3Error("InvalidArgument", `Part number must be an integer between 1 and ${maxParts}, inclusive`, {
       ArgumentName: "partNumber",
       ArgumentValue: text ?? ""
     })

@@ -1,3 +1,4 @@
+import { maxParts } from "../../../../domain/storage/Object.ts"
 import { Effect } from "effect"
 import { type Algorithm, checksumHeader, checksumOfParts, namedAlgorithm, sentChecksum } from "../Checksums.ts"
 import { checksumXml, copyBytes, copySource } from "./Copies.ts"
@@ -185,7 +186,7 @@ const parsePart = (node: XmlNode): CompletedPart => {
 const allParts = Effect.fnUntraced(function* (store: LocalStore, { bucket, key, param }: S3Request) {
   const all = new Map<number, PartInfo>()
   for (let after = 0; ;) {
-    const { more, parts } = yield* store.parts(bucket, key, param("uploadId") ?? "", after, 10_000)
+    const { more, parts } = yield* store.parts(bucket, key, param("uploadId") ?? "", after, maxParts)
     for (const part of parts) all.set(part.part, part)
     after = parts.at(-1)?.part ?? after
     if (!more || parts.length === 0) return all

@@ -1,10 +1,8 @@
+import { maxPolicyBytes } from "../../../../domain/storage/Bucket.ts"
 import { isJsonObject, type JsonObject } from "../../../../domain/text/JsonObject.ts"
 import { parseCondition, type PolicyCondition } from "./Conditions.ts"
 import { s3Error } from "../Error.ts"
 import { matchesWildcards } from "./Wildcards.ts"
-
-/** In bytes. */
-const maximumPolicy = 20 * 1024
 
 /** The account that owns all buckets. */
 export const ownerAccount = "000000000000"
@@ -31,8 +29,8 @@ const malformed = (why: string) => s3Error("MalformedPolicy", why)
 
 /** The statements of a bucket's policy. Throws MalformedPolicy with the reason as its message. */
 export const parsePolicy = (text: string, bucket: string): ReadonlyArray<PolicyStatement> => {
-  if (Buffer.byteLength(text) > maximumPolicy) {
-    throw malformed(`Policy exceeds the maximum allowed document size of ${maximumPolicy} bytes.`)
+  if (Buffer.byteLength(text) > maxPolicyBytes) {
+    throw malformed(`Policy exceeds the maximum allowed document size of ${maxPolicyBytes} bytes.`)
   }
   const document = parseJson(text)
   rejectUnknownFields(document, ["Version", "Id", "Statement"])

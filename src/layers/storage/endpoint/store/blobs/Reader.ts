@@ -7,15 +7,15 @@ import type { Segment } from "../worker/Tables.ts"
 const chunkSize = 256 * 1024
 
 /** A range of one segment. */
-interface Stretch {
+interface SegmentRange {
   readonly blob: string
   readonly start: number
   readonly size: number
 }
 
 /** The ranges of the segments between two offsets, both inclusive, of their concatenation. */
-const stretches = (segments: ReadonlyArray<Segment>, start: number, end: number): Array<Stretch> => {
-  const found: Array<Stretch> = []
+const rangesBetween = (segments: ReadonlyArray<Segment>, start: number, end: number): Array<SegmentRange> => {
+  const found: Array<SegmentRange> = []
   let offset = 0
   for (const [blob, size] of segments) {
     const from = Math.max(start - offset, 0)
@@ -30,9 +30,9 @@ const stretches = (segments: ReadonlyArray<Segment>, start: number, end: number)
 export class BlobReader extends Readable {
   private readonly files: BlobFiles
   private readonly bytes: ReadonlyMap<string, Uint8Array>
-  private readonly left: Array<Stretch>
+  private readonly remaining: Array<SegmentRange>
   private readonly pinned: ReadonlyArray<string>
-  /** The file of the last range in `left`. */
+  /** The file of the last range in `remaining`. */
   private opening: Promise<FileHandle> | undefined
   private position = 0
 
@@ -46,8 +46,8 @@ export class BlobReader extends Readable {
     super({ highWaterMark: chunkSize })
     this.files = files
     this.bytes = bytes
-    this.left = stretches(segments, start, end).toReversed()
-    this.pinned = this.left.map(({ blob }) => blob)
+    this.remaining = rangesBetween(segments, start, end).toReversed()
+    this.pinned = this.remaining.map(({ blob }) => blob)
     files.pin(this.pinned)
   }
 
@@ -64,29 +64,29 @@ export class BlobReader extends Readable {
 
   /** Pushes a chunk or the end. */
   private async step() {
-    const stretch = this.left.at(-1)
-    if (stretch === undefined) {
+    const range = this.remaining.at(-1)
+    if (range === undefined) {
       this.push(null)
       return
     }
-    const small = this.bytes.get(stretch.blob)
-    if (small !== undefined) {
-      this.left.pop()
-      this.push(small.subarray(stretch.start, stretch.start + stretch.size))
+    const bytes = this.bytes.get(range.blob)
+    if (bytes !== undefined) {
+      this.remaining.pop()
+      this.push(bytes.subarray(range.start, range.start + range.size))
       return
     }
     if (this.opening === undefined) {
-      this.opening = open(this.files.path(stretch.blob), "r")
+      this.opening = open(this.files.path(range.blob), "r")
       this.position = 0
     }
     const handle = await this.opening
-    const wanted = Math.min(chunkSize, stretch.size - this.position)
+    const wanted = Math.min(chunkSize, range.size - this.position)
     const buffer = Buffer.allocUnsafeSlow(wanted)
-    const { bytesRead } = await handle.read(buffer, 0, wanted, stretch.start + this.position)
-    if (bytesRead === 0) throw new Error(`The file of blob ${stretch.blob} is truncated`)
+    const { bytesRead } = await handle.read(buffer, 0, wanted, range.start + this.position)
+    if (bytesRead === 0) throw new Error(`The file of blob ${range.blob} is truncated`)
     this.position += bytesRead
-    if (this.position === stretch.size) {
-      this.left.pop()
+    if (this.position === range.size) {
+      this.remaining.pop()
       this.opening = undefined
       await handle.close()
     }

@@ -8,7 +8,7 @@ import {
   checkCondition,
   type NewBlob,
   type ObjectRow,
-  Refusal,
+  IndexError,
   type Tables
 } from "./Tables.ts"
 
@@ -25,7 +25,7 @@ export const objectOperations = (database: DatabaseSync, tables: Tables) => {
 
   const existing = (bucket: number, key: string): ObjectRow => {
     const row = tables.findObject(bucket, key)
-    if (row === undefined) throw new Refusal("NoSuchKey", { Key: key })
+    if (row === undefined) throw new IndexError("NoSuchKey", { Key: key })
     return row
   }
 

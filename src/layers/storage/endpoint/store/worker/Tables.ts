@@ -46,7 +46,7 @@ export const makeTables = (database: DatabaseSync) => {
 
   const bucketId = (name: string): number => {
     const row = bucketByName.get(name)
-    if (row === undefined) throw new Refusal("NoSuchBucket", { BucketName: name })
+    if (row === undefined) throw new IndexError("NoSuchBucket", { BucketName: name })
     return Number(row["id"])
   }
 
@@ -112,10 +112,10 @@ export const checkCondition = (
 ): void => {
   const { ifMatch, ifNoneMatch } = condition ?? {}
   const holds = (given: string) => existing !== undefined && (given === "*" || bareEtag(given) === existing.etag)
-  if (ifMatch !== undefined && existing === undefined) throw new Refusal("NoSuchKey", { Key: key })
-  if (ifMatch !== undefined && !holds(ifMatch)) throw new Refusal("PreconditionFailed", { Condition: "If-Match" })
+  if (ifMatch !== undefined && existing === undefined) throw new IndexError("NoSuchKey", { Key: key })
+  if (ifMatch !== undefined && !holds(ifMatch)) throw new IndexError("PreconditionFailed", { Condition: "If-Match" })
   if (ifNoneMatch !== undefined && holds(ifNoneMatch))
-    throw new Refusal("PreconditionFailed", { Condition: "If-None-Match" })
+    throw new IndexError("PreconditionFailed", { Condition: "If-None-Match" })
 }
 
 /** A key as stored, in UTF-8 bytes. */
@@ -139,7 +139,7 @@ export const afterPrefix = (prefix: Buffer): Buffer => {
 export const afterKey = (key: Buffer): Buffer => Buffer.concat([key, Buffer.from([0])])
 
 /** Thrown in the index thread instead of S3Error, which would load Effect there. */
-export class Refusal extends Error {
+export class IndexError extends Error {
   readonly code: S3Code
   readonly extra: Readonly<Record<string, string>> | undefined
 

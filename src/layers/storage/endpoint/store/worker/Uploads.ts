@@ -10,7 +10,7 @@ import {
   checkCondition,
   type NewBlob,
   type ObjectRow,
-  Refusal,
+  IndexError,
   type Segment,
   type Tables
 } from "./Tables.ts"
@@ -57,7 +57,7 @@ export const uploadOperations = (database: DatabaseSync, tables: Tables) => {
   const existing = (name: string, key: string, id: string) => {
     const bucket = tables.bucketId(name)
     const upload = find(bucket, key, id)
-    if (upload === undefined) throw new Refusal("NoSuchUpload", { UploadId: id })
+    if (upload === undefined) throw new IndexError("NoSuchUpload", { UploadId: id })
     return { bucket, ...upload }
   }
 
@@ -113,7 +113,7 @@ export const uploadOperations = (database: DatabaseSync, tables: Tables) => {
         const before = completedById.get(id, bucket)
         const object: ObjectRow | undefined = before && JSON.parse(String(before["object"]))
         if (object?.key === key && object.etag === etag) return changed(object)
-        throw new Refusal("NoSuchUpload", { UploadId: id })
+        throw new IndexError("NoSuchUpload", { UploadId: id })
       }
       const stored = allParts(upload.number)
       const segments = chosenSegments(stored, parts)
@@ -160,13 +160,13 @@ const etagOf = (parts: ReadonlyArray<CompletedPart>): string => {
   return `${hash.digest("hex")}-${parts.length}`
 }
 
-/** The segments of the requested parts. Throws a Refusal if the list is invalid. */
+/** The segments of the requested parts. Throws a IndexError if the list is invalid. */
 const chosenSegments = (stored: ReadonlyArray<StoredPart>, parts: ReadonlyArray<CompletedPart>) => {
-  if (parts.length === 0) throw new Refusal("MalformedXML")
+  if (parts.length === 0) throw new IndexError("MalformedXML")
   const byNumber = new Map(stored.map((part) => [part.part, part]))
   let previous = 0
   for (const { part } of parts) {
-    if (part <= previous) throw new Refusal("InvalidPartOrder")
+    if (part <= previous) throw new IndexError("InvalidPartOrder")
     previous = part
   }
   return parts.map(({ part, etag, checksum }, index) => {
@@ -175,7 +175,7 @@ const chosenSegments = (stored: ReadonlyArray<StoredPart>, parts: ReadonlyArray<
     if (checksum !== undefined && checksum !== found.checksum?.value) throw invalidPart(part, etag)
     const [, size] = found.segment
     if (index < parts.length - 1 && size < minimumPart)
-      throw new Refusal("EntityTooSmall", {
+      throw new IndexError("EntityTooSmall", {
         ProposedSize: String(size),
         MinSizeAllowed: String(minimumPart),
         PartNumber: String(part),
@@ -186,4 +186,4 @@ const chosenSegments = (stored: ReadonlyArray<StoredPart>, parts: ReadonlyArray<
 }
 
 const invalidPart = (part: number, etag: string) =>
-  new Refusal("InvalidPart", { PartNumber: String(part), ETag: bareEtag(etag) })
+  new IndexError("InvalidPart", { PartNumber: String(part), ETag: bareEtag(etag) })

@@ -1,13 +1,13 @@
 import type { DatabaseSync } from "node:sqlite"
 import { parentPort, workerData } from "node:worker_threads"
 import { openDatabase } from "./Database.ts"
-import { makeTables, Refusal } from "./Tables.ts"
+import { makeTables, IndexError } from "./Tables.ts"
 import { bucketOperations } from "./Buckets.ts"
 import { listingOperations } from "./Listing.ts"
 import { objectOperations } from "./Objects.ts"
 import { uploadOperations } from "./Uploads.ts"
 
-/** The operations of the index. Each takes and returns plain data, and may throw a Refusal. */
+/** The operations of the index. Each takes and returns plain data, and may throw a IndexError. */
 const makeOperations = (database: DatabaseSync) => {
   const tables = makeTables(database)
   const buckets = bucketOperations(database, tables)
@@ -43,7 +43,7 @@ const port = parentPort
 if (port === null) throw new Error("This module must run as a worker thread")
 
 const outcomeOf = (cause: unknown): Outcome => {
-  if (cause instanceof Refusal) return { failure: cause.code, extra: cause.extra }
+  if (cause instanceof IndexError) return { failure: cause.code, extra: cause.extra }
   // SQLITE_FULL
   const full = cause instanceof Error && "errcode" in cause && Number(cause.errcode) % 256 === 13
   return full ? { failure: "InsufficientStorage", extra: undefined } : { defect: String(cause) }
@@ -100,7 +100,7 @@ const serve = (database: DatabaseSync) => {
 
   let waiting: Array<Command> = []
 
-  const work = () => {
+  const runCommands = () => {
     const commands = waiting
     waiting = []
     // The pending changes are not answered yet, so reads may run before them without waiting.
@@ -112,12 +112,12 @@ const serve = (database: DatabaseSync) => {
 
   port.on("message", (message: Command | "close") => {
     if (message === "close") {
-      if (waiting.length > 0) work()
+      if (waiting.length > 0) runCommands()
       database.close()
       port.close()
       return
     }
-    if (waiting.length === 0) setImmediate(work)
+    if (waiting.length === 0) setImmediate(runCommands)
     waiting.push(message)
   })
 }

@@ -25,7 +25,7 @@ export interface Uploaded {
   readonly etag: string
 }
 
-/** Storage operations that take more than one call to ObjectStore (spec: Storage). */
+/** Storage operations beyond a single call to ObjectStore, which the handlers use directly otherwise (spec: Storage). */
 export class Storage extends Context.Service<
   Storage,
   {

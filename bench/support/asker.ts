@@ -1,4 +1,4 @@
-/** Asks for one row after the other, over one connection, and keeps how long each took. See bench/remote.ts. */
+/** Requests one row after another over one connection, and records each duration. See bench/support/remote.ts. */
 import { Agent, get } from "node:http"
 import { now } from "./clock.ts"
 import { serve } from "./remote.ts"
@@ -6,7 +6,7 @@ import { type Percentiles, percentiles } from "../rows/table.ts"
 
 interface Asking {
   readonly url: string
-  /** Asked for in turn. */
+  /** Requested in turn. */
   readonly paths: ReadonlyArray<string>
   readonly headers: Readonly<Record<string, string>>
 }
@@ -14,7 +14,7 @@ interface Asking {
 /** Milliseconds. */
 export interface Asked extends Percentiles {
   readonly count: number
-  /** Answers other than 200. */
+  /** Responses other than 200. */
   readonly failures: number
 }
 
@@ -40,7 +40,7 @@ const ask = async ({ headers, paths, url }: Asking, { signal }: AbortController)
 
 let turn: { readonly stop: AbortController; readonly asked: Promise<Asked> } | undefined
 
-/** Begins to ask, until `end`. */
+/** Starts the requests, until `end`. */
 const begin = (asking: Asking) => {
   const stop = new AbortController()
   turn = { stop, asked: ask(asking, stop) }

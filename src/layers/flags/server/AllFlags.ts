@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { type FlagContext, type FlagResult } from "../../../domain/flags/Result.ts"
+import { type FlagContext, type FlagResult } from "../../../domain/flags/Evaluation.ts"
 import { type FlagSet } from "../../../domain/flags/sets/Set.ts"
 import { yieldEvery } from "../../../services/YieldEvery.ts"
 

@@ -1,18 +1,18 @@
 /** Requests one row after another over one connection, and records each duration. See bench/support/remote.ts. */
 import { Agent, get } from "node:http"
-import { now } from "./clock.ts"
-import { serve } from "./remote.ts"
-import { type Percentiles, percentiles } from "../rows/table.ts"
+import { now } from "../support/clock.ts"
+import { serve } from "../support/remote.ts"
+import { type Percentiles, percentiles } from "./table.ts"
 
-interface Asking {
+interface Load {
   readonly url: string
   /** Requested in turn. */
   readonly paths: ReadonlyArray<string>
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** Milliseconds. */
-export interface Asked extends Percentiles {
+/** Durations in ms. */
+export interface LoadResult extends Percentiles {
   readonly count: number
   /** Responses other than 200. */
   readonly failures: number
@@ -20,14 +20,14 @@ export interface Asked extends Percentiles {
 
 const agent = new Agent({ keepAlive: true, maxSockets: 1 })
 
-const one = (url: string, headers: Asking["headers"]) =>
+const one = (url: string, headers: Load["headers"]) =>
   new Promise<boolean>((resolve) => {
     get(url, { agent, headers }, (response) => {
       response.on("end", () => resolve(response.statusCode === 200)).resume()
     }).on("error", () => resolve(false))
   })
 
-const ask = async ({ headers, paths, url }: Asking, { signal }: AbortController): Promise<Asked> => {
+const run = async ({ headers, paths, url }: Load, { signal }: AbortController): Promise<LoadResult> => {
   const took: Array<number> = []
   let failures = 0
   for (let n = 0; !signal.aborted; n++) {
@@ -38,21 +38,21 @@ const ask = async ({ headers, paths, url }: Asking, { signal }: AbortController)
   return { count: took.length, failures, ...percentiles(Float32Array.from(took)) }
 }
 
-let turn: { readonly stop: AbortController; readonly asked: Promise<Asked> } | undefined
+let running: { readonly stop: AbortController; readonly result: Promise<LoadResult> } | undefined
 
 /** Starts the requests, until `end`. */
-const begin = (asking: Asking) => {
+const begin = (load: Load) => {
   const stop = new AbortController()
-  turn = { stop, asked: ask(asking, stop) }
+  running = { stop, result: run(load, stop) }
 }
 
 const end = () => {
-  if (turn === undefined) throw new Error("Nothing has begun")
-  turn.stop.abort()
-  return turn.asked
+  if (running === undefined) throw new Error("No load is running")
+  running.stop.abort()
+  return running.result
 }
 
 const calls = { begin, end }
-export type Asker = typeof calls
+export type LoadGenerator = typeof calls
 
 if (import.meta.main) serve(calls)

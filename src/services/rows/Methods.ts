@@ -60,7 +60,7 @@ export class RowMethods extends Context.Service<
 
       const ofFunction = Effect.fnUntraced(function* (database: Database, schema: string, name: string) {
         const found = yield* catalogues.find(database, schema, name, (all) => {
-          const overloads = all.routines(schema, name)
+          const overloads = all.functions(schema, name)
           return overloads.length === 0 ? undefined : overloads
         })
         if (found === undefined) {

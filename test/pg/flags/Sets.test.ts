@@ -126,7 +126,7 @@ layer(layerFlags({ name: "flag_sets" }), live)("flag sets", (it) => {
       Effect.gen(function* () {
         const flags = yield* Flags
         const deaf = Layer.succeed(Listener, {
-          listen: () => Effect.succeed({ heard: Stream.never, join: () => Effect.void, leave: () => Effect.void }),
+          listen: () => Effect.succeed({ messages: Stream.never, join: () => Effect.void, leave: () => Effect.void }),
           status: Effect.die("not asked")
         })
         const other = yield* Layer.build(Layer.fresh(FlagSets.layer).pipe(Layer.provide(deaf)))

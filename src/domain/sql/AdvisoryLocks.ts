@@ -11,7 +11,7 @@ export const firstKeysLock = "7298113043"
 /** Old webhook logs are cleared away by one replica at a time. */
 export const pruneLock = "7298113044"
 /** Held by a webhook worker that wants to be notified; svc.enqueue_webhooks() tries it (migration 0003). */
-export const alarmLock = "7298113045"
+export const wakeUpLock = "7298113045"
 /** Changes of flags and segments are made one after the other, each checked against what the one before left. */
 export const flagsLock = "7298113046"
 /** Environments are made one after the other, and what a failed attempt left is taken back between two of them. */

@@ -4,7 +4,7 @@ import { NotFound, type Unavailable } from "../../domain/errors.ts"
 import { type WebhookAttempt, type WebhookId } from "../../domain/webhooks/Webhook.ts"
 import { logsSql } from "../../domain/webhooks/LogSql.ts"
 import { onOwnTables } from "../OwnTables.ts"
-import { type Attempted, WebhookQueue } from "./Queue.ts"
+import { type Attempted, WebhookOutbox } from "./Outbox.ts"
 import { type Outgoing, WebhookSender } from "./Sender.ts"
 
 interface Target extends Pick<Outgoing, "url" | "headers" | "secret"> {
@@ -41,7 +41,7 @@ export class WebhookAttempts extends Context.Service<
     WebhookAttempts,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const queue = yield* WebhookQueue
+      const queue = yield* WebhookOutbox
       const sender = yield* WebhookSender
 
       const targetOf = Effect.fnUntraced(function* (id: WebhookId) {

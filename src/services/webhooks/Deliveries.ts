@@ -1,12 +1,12 @@
 import { Clock, Effect, Exit, FiberSet, Layer, Queue, Schedule, Stream } from "effect"
 import { type SqlError } from "effect/sql"
-import { WebhookLanes } from "../../domain/webhooks/Lanes.ts"
+import { FairQueue } from "../../domain/webhooks/FairQueue.ts"
 import { leaseSeconds } from "../../domain/webhooks/QueueSql.ts"
 import { type WebhookReply } from "../../domain/webhooks/Reply.ts"
 import { Listener } from "../ports/Listener.ts"
 import { isOutage } from "../OwnTables.ts"
-import { makeAlarm } from "./Alarm.ts"
-import { type Attempted, type Claimed, WebhookQueue } from "./Queue.ts"
+import { makeWakeUps } from "./WakeUps.ts"
+import { type Attempted, type Claimed, WebhookOutbox } from "./Outbox.ts"
 import { WebhookSender } from "./Sender.ts"
 import { WebhookSettings } from "./Settings.ts"
 
@@ -39,11 +39,11 @@ const failed = (error: string): WebhookReply => ({
 export const layerWebhookDeliveries = Layer.effectDiscard(
   Effect.gen(function* () {
     const { concurrency } = yield* WebhookSettings
-    const queue = yield* WebhookQueue
+    const queue = yield* WebhookOutbox
     const sender = yield* WebhookSender
     const { heard } = yield* (yield* Listener).listen("svc_webhooks")
 
-    const lanes = new WebhookLanes<Claimed>(concurrency)
+    const lanes = new FairQueue<Claimed>(concurrency)
     /** Claimed, and not sent to the end. */
     const held = new Map<string, Claimed>()
     const finished = yield* Queue.unbounded<Attempted>()
@@ -51,7 +51,7 @@ export const layerWebhookDeliveries = Layer.effectDiscard(
     const unwritten = new Set<Attempted>()
     const bell = yield* Queue.sliding<void>(1)
     const ring = () => Queue.offerUnsafe(bell, undefined)
-    const alarm = yield* makeAlarm(ring)
+    const wakeUps = yield* makeWakeUps(ring)
     let stopping = false
     /** Writing down does not work: nothing more is claimed. */
     let stuck = false
@@ -133,7 +133,7 @@ export const layerWebhookDeliveries = Layer.effectDiscard(
         told = false
         if (count > 0 && !stopping) {
           found = yield* Clock.currentTimeMillis
-          alarm.off()
+          wakeUps.off()
         }
         if (lanes.hungry) return
       }
@@ -141,7 +141,7 @@ export const layerWebhookDeliveries = Layer.effectDiscard(
       // A receiver that does not answer keeps us up anyway: writers need not notify meanwhile.
       let wait: number = quiet ? awakeFor.busy : awakeFor.every
       if (quiet && held.size === 0) {
-        alarm.on()
+        wakeUps.on()
         const full = Array.from(lanes.room().held).flatMap(([webhook, room]) => (room === 0 ? [webhook] : []))
         const due = (yield* queue.nextDue(full)) ?? sleep.most
         wait = Math.min(sleep.most, Math.max(sleep.least, due))

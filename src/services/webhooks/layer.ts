@@ -1,7 +1,7 @@
 import { Layer } from "effect"
 import { WebhookAttempts } from "./Attempts.ts"
 import { layerWebhookDeliveries } from "./Deliveries.ts"
-import { WebhookQueue } from "./Queue.ts"
+import { WebhookOutbox } from "./Outbox.ts"
 import { layerWebhookRetention } from "./Retention.ts"
 import { Webhooks } from "./Webhooks.ts"
 import { WebhookSender } from "./Sender.ts"
@@ -13,4 +13,4 @@ export const layerWebhooks = Layer.mergeAll(
   WebhookAttempts.layer,
   layerWebhookDeliveries,
   layerWebhookRetention
-).pipe(Layer.provide(Layer.mergeAll(WebhookQueue.layer, WebhookSender.layer, WebhookTriggers.layer)))
+).pipe(Layer.provide(Layer.mergeAll(WebhookOutbox.layer, WebhookSender.layer, WebhookTriggers.layer)))

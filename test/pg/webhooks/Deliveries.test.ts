@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Exit, Redacted, Scope } from "effect"
 import { Client } from "pg"
-import { alarmLock } from "../../../src/domain/sql/AdvisoryLocks.ts"
+import { wakeUpLock } from "../../../src/domain/sql/AdvisoryLocks.ts"
 import { Webhooks } from "../../../src/services/webhooks/Webhooks.ts"
 import { live, Outside } from "../../support/database.ts"
 import { eventually, hook, layerWebhooks, receiver, worker } from "../../support/webhooks/webhooks.ts"
@@ -46,7 +46,7 @@ layer(layerWebhooks({ name: "webhook_deliveries" }), live)("deliveries", (it) =>
         sql(
           `select from pg_locks where locktype = 'advisory' and granted and (classid::int8 << 32 | objid::int8) = $1
              and database = (select oid from pg_database where datname = current_database())`,
-          [alarmLock]
+          [wakeUpLock]
         ),
         (asleep) => asleep.length > 0
       )

@@ -4,7 +4,7 @@ import { type NewWebhook } from "../../../src/domain/webhooks/Webhook.ts"
 import { WatchedTables } from "../../../src/services/catalogue/WatchedTables.ts"
 import { WebhookAttempts } from "../../../src/services/webhooks/Attempts.ts"
 import { layerWebhookDeliveries } from "../../../src/services/webhooks/Deliveries.ts"
-import { WebhookQueue } from "../../../src/services/webhooks/Queue.ts"
+import { WebhookOutbox } from "../../../src/services/webhooks/Outbox.ts"
 import { WebhookSender } from "../../../src/services/webhooks/Sender.ts"
 import { Webhooks } from "../../../src/services/webhooks/Webhooks.ts"
 import { WebhookSettings } from "../../../src/services/webhooks/Settings.ts"
@@ -21,7 +21,7 @@ const settingsOf = (env: Readonly<Record<string, string>>) =>
     Layer.orDie
   )
 
-const parts = Layer.mergeAll(WebhookQueue.layer, WebhookSender.layer).pipe(
+const parts = Layer.mergeAll(WebhookOutbox.layer, WebhookSender.layer).pipe(
   Layer.provideMerge(layerWebhookTransport.pipe(Layer.orDie))
 )
 

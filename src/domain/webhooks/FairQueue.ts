@@ -29,7 +29,7 @@ const maxHeld = 16 * 1024 * 1024
  *
  * A worker holds a few more of each than are under way, so that the next ones are at hand.
  */
-export class WebhookLanes<J extends Job> {
+export class FairQueue<J extends Job> {
   private readonly lanes = new Map<number, Lane<J>>()
   private readonly concurrency: number
   private readonly share: number
@@ -48,7 +48,7 @@ export class WebhookLanes<J extends Job> {
   }
 
   /** Takes in what was claimed with `room`. */
-  add(jobs: ReadonlyArray<J>, room: ReturnType<WebhookLanes<J>["room"]>) {
+  add(jobs: ReadonlyArray<J>, room: ReturnType<FairQueue<J>["room"]>) {
     const counts = new Map<number, number>()
     for (const job of jobs) {
       this.lane(job.webhook).waiting.push(job)

@@ -1,30 +1,30 @@
 import { assert, describe, it } from "vitest"
-import { type Job, WebhookLanes } from "../../../src/domain/webhooks/Lanes.ts"
+import { type Job, FairQueue } from "../../../src/domain/webhooks/FairQueue.ts"
 
 const jobs = (webhook: number, count: number, size = 100): ReadonlyArray<Job> =>
   Array.from({ length: count }, () => ({ webhook, size }))
 
-const add = (lanes: WebhookLanes<Job>, ...given: ReadonlyArray<ReadonlyArray<Job>>) =>
+const add = (lanes: FairQueue<Job>, ...given: ReadonlyArray<ReadonlyArray<Job>>) =>
   lanes.add(given.flat(), lanes.room())
 
 /** Starts all that may start. */
-const start = (lanes: WebhookLanes<Job>) => {
+const start = (lanes: FairQueue<Job>) => {
   const started: Array<Job> = []
   for (let job = lanes.next(); job !== undefined; job = lanes.next()) started.push(job)
   return started
 }
 const of = (started: ReadonlyArray<Job>, webhook: number) => started.filter((job) => job.webhook === webhook).length
 
-describe("WebhookLanes", () => {
+describe("FairQueue", () => {
   it("gives one quick webhook all lanes", () => {
-    const lanes = new WebhookLanes(50)
+    const lanes = new FairQueue(50)
     add(lanes, jobs(1, 200))
     assert.lengthOf(start(lanes), 50)
     assert.strictEqual(lanes.underWay, 50)
   })
 
   it("gives a slow one that is alone all but a fifth", () => {
-    const lanes = new WebhookLanes(50)
+    const lanes = new FairQueue(50)
     add(lanes, jobs(1, 200))
     const first = start(lanes)
     for (const job of first) lanes.done(job, 15_000)
@@ -32,7 +32,7 @@ describe("WebhookLanes", () => {
   })
 
   it("gives each a fifth while others have something, in turns", () => {
-    const lanes = new WebhookLanes(50)
+    const lanes = new FairQueue(50)
     add(lanes, jobs(1, 100), jobs(2, 100), jobs(3, 1))
     const started = start(lanes)
     assert.deepStrictEqual([of(started, 1), of(started, 2), of(started, 3)], [10, 10, 1])
@@ -43,7 +43,7 @@ describe("WebhookLanes", () => {
   })
 
   it("lets everybody have one, also when all lanes are taken by others", () => {
-    const lanes = new WebhookLanes(5)
+    const lanes = new FairQueue(5)
     add(lanes, jobs(1, 20))
     assert.lengthOf(start(lanes), 5)
     add(lanes, jobs(2, 3), jobs(3, 3))
@@ -53,7 +53,7 @@ describe("WebhookLanes", () => {
   })
 
   it("works with one lane", () => {
-    const lanes = new WebhookLanes(1)
+    const lanes = new FairQueue(1)
     add(lanes, jobs(1, 3))
     const [first] = start(lanes)
     assert.strictEqual(lanes.underWay, 1)
@@ -62,7 +62,7 @@ describe("WebhookLanes", () => {
   })
 
   it("is hungry while what it asked for came in full, and there is room again", () => {
-    const lanes = new WebhookLanes(10)
+    const lanes = new FairQueue(10)
     const { others } = lanes.room()
     assert.strictEqual(others, 4)
     add(lanes, jobs(1, others))
@@ -78,7 +78,7 @@ describe("WebhookLanes", () => {
   })
 
   it("never asks for ever: whatever is added and done, hunger ends when nothing comes", () => {
-    const lanes = new WebhookLanes(7)
+    const lanes = new FairQueue(7)
     for (let round = 0; round < 200; round++) {
       const room = lanes.room()
       const given: Array<Job> = []
@@ -98,7 +98,7 @@ describe("WebhookLanes", () => {
   })
 
   it("holds no more than so many bytes", () => {
-    const lanes = new WebhookLanes(50)
+    const lanes = new FairQueue(50)
     add(lanes, jobs(1, 10, 1_000_000))
     assert.isFalse(lanes.hungry)
     assert.strictEqual(lanes.room().size, 16 * 1024 * 1024 - 10_000_000)
@@ -107,7 +107,7 @@ describe("WebhookLanes", () => {
   })
 
   it("gives back what waits, of one or of all", () => {
-    const lanes = new WebhookLanes(5)
+    const lanes = new FairQueue(5)
     add(lanes, jobs(1, 4), jobs(2, 4))
     start(lanes)
     assert.lengthOf(lanes.drop(1), 3)

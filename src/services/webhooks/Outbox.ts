@@ -44,8 +44,8 @@ interface Room {
 type Held = Pick<Claimed, "id" | "claim">
 
 /** The outbox as its workers see it: every step is one statement for many messages. */
-export class WebhookQueue extends Context.Service<
-  WebhookQueue,
+export class WebhookOutbox extends Context.Service<
+  WebhookOutbox,
   {
     readonly claim: (room: Room) => Effect.Effect<ReadonlyArray<Claimed>, SqlError.SqlError>
     /** ms until something is due for another webhook than these; undefined: nothing waits. */
@@ -66,9 +66,9 @@ export class WebhookQueue extends Context.Service<
     readonly renew: (held: ReadonlyArray<Held>) => Effect.Effect<void, SqlError.SqlError>
     readonly giveBack: (held: ReadonlyArray<Held>) => Effect.Effect<void, SqlError.SqlError>
   }
->()("svc/services/WebhookQueue") {
+>()("svc/services/WebhookOutbox") {
   static readonly layer = Layer.effect(
-    WebhookQueue,
+    WebhookOutbox,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { disableAfter, retrySchedule } = yield* WebhookSettings
@@ -132,7 +132,7 @@ export class WebhookQueue extends Context.Service<
           ? Effect.void
           : Effect.asVoid(sql.unsafe(text, [held.map(({ id }) => id), held.map(({ claim }) => claim)]))
 
-      return WebhookQueue.of({ claim, nextDue, finish, renew: held(renewSql), giveBack: held(giveBackSql) })
+      return WebhookOutbox.of({ claim, nextDue, finish, renew: held(renewSql), giveBack: held(giveBackSql) })
     })
   )
 }

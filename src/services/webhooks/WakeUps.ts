@@ -1,6 +1,6 @@
 import { Effect, Queue, type Scope } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { alarmLock } from "../../domain/sql/AdvisoryLocks.ts"
+import { wakeUpLock } from "../../domain/sql/AdvisoryLocks.ts"
 import { isOutage } from "../OwnTables.ts"
 
 /** How long one try to get the lock takes at most. */
@@ -15,7 +15,7 @@ const retry = "1 second"
  * Writers only ever try for the lock, so nobody waits but we. When another process has it, or a long transaction keeps us
  * from it, writers notify as well, from when we began to wait.
  */
-export const makeAlarm = Effect.fnUntraced(function* (ready: () => void) {
+export const makeWakeUps = Effect.fnUntraced(function* (ready: () => void) {
   const sql = yield* SqlClient.SqlClient
   const changes = yield* Queue.sliding<void>(1)
   const state = { wanted: false }
@@ -26,7 +26,7 @@ export const makeAlarm = Effect.fnUntraced(function* (ready: () => void) {
     yield* run(`set lock_timeout = '${lockTimeout}'`)
     yield* Effect.addFinalizer(() => Effect.ignore(run("reset lock_timeout")))
     while (state.wanted) {
-      const got = yield* run(`select pg_advisory_lock(${alarmLock})`).pipe(
+      const got = yield* run(`select pg_advisory_lock(${wakeUpLock})`).pipe(
         Effect.as(true),
         Effect.catchIf(
           (error) => !isOutage(error),
@@ -34,7 +34,7 @@ export const makeAlarm = Effect.fnUntraced(function* (ready: () => void) {
         )
       )
       if (!got) continue
-      yield* Effect.addFinalizer(() => Effect.ignore(run(`select pg_advisory_unlock(${alarmLock})`)))
+      yield* Effect.addFinalizer(() => Effect.ignore(run(`select pg_advisory_unlock(${wakeUpLock})`)))
       ready()
       while (state.wanted) {
         yield* Effect.timeoutOption(Queue.take(changes), retry)

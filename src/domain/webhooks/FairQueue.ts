@@ -1,39 +1,39 @@
-/** A message a worker has taken and has to send. */
+/** A message that a worker has claimed and must send. */
 export interface Job {
   readonly webhook: number
   /** Length of its payload. */
   readonly size: number
 }
 
-interface Lane<J> {
+interface Backlog<J> {
   readonly waiting: Array<J>
-  flying: number
-  /** Running average of how long an attempt takes, in ms. */
+  inFlight: number
+  /** Running average of the duration of an attempt, in ms. */
   millis: number
-  /** The last time it was given as much as there was room for: there is probably more. */
+  /** The last claim filled all the room, so there is probably more. */
   more: boolean
 }
 
-/** A receiver that answers within so many ms may have all lanes while nobody else needs one. */
+/** A receiver that responds within this many ms may use the whole concurrency while no other needs it. */
 const quickMillis = 1_000
 
-/** Payloads held at a time, in characters; a single larger one is held alone. */
-const maxHeld = 16 * 1024 * 1024
+/** Total size of the payloads held in memory, in characters; a single larger one is held alone. */
+const maxSize = 16 * 1024 * 1024
 
 /**
- * Which message is sent next, so that a receiver that is slow or gone keeps none of the others waiting:
+ * Decides which message is sent next, so that a slow or unreachable receiver does not delay the others:
  *
- * - `concurrency` deliveries are under way in all, and of one webhook a fifth of them while others have something to send;
- * - alone, a webhook gets all if its receiver is quick, else all but a fifth;
- * - every webhook may have one, whatever the others do.
+ * - at most `concurrency` deliveries are in flight in total, and a fifth of them for one webhook while others have messages;
+ * - a webhook that is alone gets all of them if its receiver is quick, otherwise all but a fifth;
+ * - every webhook may always have one in flight, even beyond the total.
  *
- * A worker holds a few more of each than are under way, so that the next ones are at hand.
+ * A worker holds a few more messages of each webhook than are in flight, so that the next ones are at hand.
  */
 export class FairQueue<J extends Job> {
-  private readonly lanes = new Map<number, Lane<J>>()
+  private readonly backlogs = new Map<number, Backlog<J>>()
   private readonly concurrency: number
   private readonly share: number
-  private flying = 0
+  private sending = 0
   private waiting = 0
   private size = 0
 
@@ -42,63 +42,63 @@ export class FairQueue<J extends Job> {
     this.share = Math.max(1, Math.floor(concurrency / 5))
   }
 
-  /** Deliveries under way. */
-  get underWay() {
-    return this.flying
+  /** Deliveries in flight. */
+  get inFlight() {
+    return this.sending
   }
 
-  /** Takes in what was claimed with `room`. */
+  /** Adds the messages that were claimed with `room`. */
   add(jobs: ReadonlyArray<J>, room: ReturnType<FairQueue<J>["room"]>) {
     const counts = new Map<number, number>()
     for (const job of jobs) {
-      this.lane(job.webhook).waiting.push(job)
+      this.backlog(job.webhook).waiting.push(job)
       this.waiting++
       this.size += job.size
       counts.set(job.webhook, (counts.get(job.webhook) ?? 0) + 1)
     }
     const cut = jobs.length >= room.total
-    for (const [id, lane] of this.lanes) {
+    for (const [id, backlog] of this.backlogs) {
       const count = counts.get(id) ?? 0
-      const asked = room.held.get(id) ?? room.others
-      if (asked > 0) lane.more = count >= asked || (cut && count > 0)
-      if (isIdle(lane)) this.lanes.delete(id)
+      const limit = room.held.get(id) ?? room.others
+      if (limit > 0) backlog.more = count >= limit || (cut && count > 0)
+      if (isIdle(backlog)) this.backlogs.delete(id)
     }
   }
 
-  /** The next message to send now, counted as under way; undefined when there is none or no lane for it. */
+  /** The next message to send now, counted as in flight; undefined when none may be sent. */
   next(): J | undefined {
     if (this.waiting === 0) return undefined
-    for (const [id, lane] of this.lanes) {
-      if (lane.waiting.length === 0 || !this.mayStart(lane)) continue
-      // Behind the others: everybody gets a turn.
-      this.lanes.delete(id)
-      this.lanes.set(id, lane)
-      const job = lane.waiting.shift() as J
+    for (const [id, backlog] of this.backlogs) {
+      if (backlog.waiting.length === 0 || !this.mayStart(backlog)) continue
+      // Re-inserted at the end: round robin.
+      this.backlogs.delete(id)
+      this.backlogs.set(id, backlog)
+      const job = backlog.waiting.shift() as J
       this.waiting--
-      lane.flying++
-      this.flying++
+      backlog.inFlight++
+      this.sending++
       return job
     }
     return undefined
   }
 
-  /** It was sent, or not, in so many ms. */
+  /** Ends an attempt, successful or not, that took this many ms. */
   done(job: J, millis: number) {
-    const lane = this.lane(job.webhook)
-    lane.flying--
-    lane.millis = lane.millis * 0.8 + millis * 0.2
-    this.flying--
+    const backlog = this.backlog(job.webhook)
+    backlog.inFlight--
+    backlog.millis = backlog.millis * 0.8 + millis * 0.2
+    this.sending--
     this.size -= job.size
-    if (isIdle(lane)) this.lanes.delete(job.webhook)
+    if (isIdle(backlog)) this.backlogs.delete(job.webhook)
   }
 
-  /** Takes out what waits, of one webhook or of all. */
+  /** Removes the waiting messages of one webhook or of all. */
   drop(webhook?: number): ReadonlyArray<J> {
     const dropped: Array<J> = []
-    for (const [id, lane] of this.lanes) {
+    for (const [id, backlog] of this.backlogs) {
       if (webhook !== undefined && webhook !== id) continue
-      lane.more = true // what is there has to be asked for again
-      for (const job of lane.waiting.splice(0)) {
+      backlog.more = true // they must be claimed again
+      for (const job of backlog.waiting.splice(0)) {
         dropped.push(job)
         this.waiting--
         this.size -= job.size
@@ -107,55 +107,57 @@ export class FairQueue<J extends Job> {
     return dropped
   }
 
-  /** How many more messages to claim: of each webhook that has some here, of every other one, and in all. */
+  /** How many more messages to claim: of each webhook in `held`, of every other one, and in total. */
   room() {
     const { full } = this
-    const held: ReadonlyMap<number, number> = new Map(Array.from(this.lanes, ([id, lane]) => [id, this.roomOf(lane)]))
+    const held: ReadonlyMap<number, number> = new Map(
+      Array.from(this.backlogs, ([id, backlog]) => [id, this.roomOf(backlog)])
+    )
     return {
       held,
       others: full ? 1 : 2 * this.share,
-      total: full ? this.concurrency : 3 * this.concurrency - this.flying - this.waiting,
-      size: maxHeld - this.size
+      total: full ? this.concurrency : 3 * this.concurrency - this.sending - this.waiting,
+      size: maxSize - this.size
     }
   }
 
-  /** There is room for messages that probably are there. */
-  get hungry() {
-    if (this.size > maxHeld / 2) return false
-    for (const lane of this.lanes.values()) {
-      if (lane.more && lane.waiting.length < this.limit(lane) / 2 && this.roomOf(lane) > 0) return true
+  /** There is room, and there are probably messages to claim. */
+  get wantsMore() {
+    if (this.size > maxSize / 2) return false
+    for (const backlog of this.backlogs.values()) {
+      if (backlog.more && backlog.waiting.length < this.limit(backlog) / 2 && this.roomOf(backlog) > 0) return true
     }
     return false
   }
 
   private get full() {
-    return this.flying + this.waiting >= 3 * this.concurrency
+    return this.sending + this.waiting >= 3 * this.concurrency
   }
 
-  private roomOf(lane: Lane<J>) {
-    const here = lane.flying + lane.waiting.length
-    return Math.max(this.full ? 0 : 2 * this.limit(lane) - here, here === 0 ? 1 : 0)
+  private roomOf(backlog: Backlog<J>) {
+    const held = backlog.inFlight + backlog.waiting.length
+    return Math.max(this.full ? 0 : 2 * this.limit(backlog) - held, held === 0 ? 1 : 0)
   }
 
-  private lane(id: number): Lane<J> {
-    const there = this.lanes.get(id)
-    if (there !== undefined) return there
-    const made: Lane<J> = { waiting: [], flying: 0, millis: 0, more: false }
-    this.lanes.set(id, made)
-    return made
+  private backlog(id: number): Backlog<J> {
+    const existing = this.backlogs.get(id)
+    if (existing !== undefined) return existing
+    const created: Backlog<J> = { waiting: [], inFlight: 0, millis: 0, more: false }
+    this.backlogs.set(id, created)
+    return created
   }
 
-  private mayStart(lane: Lane<J>) {
-    if (lane.flying === 0) return true
-    return this.flying < this.concurrency && lane.flying < this.limit(lane)
+  private mayStart(backlog: Backlog<J>) {
+    if (backlog.inFlight === 0) return true
+    return this.sending < this.concurrency && backlog.inFlight < this.limit(backlog)
   }
 
-  private limit(lane: Lane<J>) {
-    for (const other of this.lanes.values()) {
-      if (other !== lane && (other.waiting.length > 0 || other.flying > 0)) return this.share
+  private limit(backlog: Backlog<J>) {
+    for (const other of this.backlogs.values()) {
+      if (other !== backlog && (other.waiting.length > 0 || other.inFlight > 0)) return this.share
     }
-    return lane.millis < quickMillis ? this.concurrency : Math.max(1, this.concurrency - this.share)
+    return backlog.millis < quickMillis ? this.concurrency : Math.max(1, this.concurrency - this.share)
   }
 }
 
-const isIdle = (lane: Lane<unknown>) => lane.flying === 0 && lane.waiting.length === 0 && !lane.more
+const isIdle = (backlog: Backlog<unknown>) => backlog.inFlight === 0 && backlog.waiting.length === 0 && !backlog.more

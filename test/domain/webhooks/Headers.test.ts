@@ -23,8 +23,8 @@ it.each([
   "Webhook-Id",
   "webhook-timestamp",
   "webhook-Signature"
-])("refuses %s, which is the service's own", (name) => {
-  assert.deepStrictEqual(headerProblems({ [name]: "x" }), [{ name, problem: "This header is the service's own" }])
+])("rejects %s, which the service sets", (name) => {
+  assert.deepStrictEqual(headerProblems({ [name]: "x" }), [{ name, problem: "This header is set by the service" }])
 })
 
 it.each(["", " ", "a b", "a:b", "é", "a\n", "a\0"])("refuses the name %j", (name) => {
@@ -35,9 +35,9 @@ it.each(["a\r\nX-Other: b", "a\n", "\0", "é", "\u{1f389}", " a", "a ", "\x7f"])
   assert.match(headerProblems({ "x-a": value })[0]?.problem ?? "", /printable ASCII/)
 })
 
-it("refuses one that is there twice, too many, and too much", () => {
+it("rejects duplicates, too many headers, and too many bytes", () => {
   assert.deepStrictEqual(headerProblems({ "X-A": "1", "x-a": "2" }), [
-    { name: "x-a", problem: "This header is there twice" }
+    { name: "x-a", problem: "This header is given twice" }
   ])
   const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`x-${i}`, "v"]))
   assert.lengthOf(headerProblems(many(50)), 0)

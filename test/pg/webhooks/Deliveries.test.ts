@@ -442,7 +442,7 @@ layer(layerWebhooks({ name: "webhook_deliveries" }), live)("deliveries", (it) =>
       const rows = yield* logged(id, 6, 20_000)
       assert.strictEqual(rows.filter(({ status }) => status === 200).length, 5)
       const refused = rows.find(({ status }) => status === null)
-      assert.strictEqual(refused?.["error"], "Not sent: the payload is larger than 10 MiB")
+      assert.strictEqual(refused?.["error"], "Not sent: the payload exceeds 10 MiB")
       assert.strictEqual(yield* waiting(id), 0)
     })
   )

@@ -5,7 +5,7 @@
  */
 import { cpus, loadavg } from "node:os"
 import { setTimeout as sleep } from "node:timers/promises"
-import { channelOf } from "../../src/domain/realtime/Event.ts"
+import { channelOf } from "../../src/domain/realtime/Trigger.ts"
 import { type Heard, type RealtimeClients } from "./clients.ts"
 import { type RealtimeFloor } from "./floor.ts"
 import { runProgram } from "../support/program.ts"

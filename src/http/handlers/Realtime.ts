@@ -22,7 +22,7 @@ export const RealtimeHandlers = HttpApiBuilder.group(
         Effect.as(subscriptions.unsubscribe(payload.schema ?? "public", payload.table), success),
       subscriptions: () => subscriptions.list,
       status: () => realtime.status,
-      // The events' own texts: their numbers may be larger than JavaScript's.
+      // Sent as text, because numbers may exceed JavaScript's precision.
       events: ({ query }) =>
         Effect.map(realtime.recent(query.since), (texts) =>
           HttpServerResponse.text(`[${texts.join(",")}]`, { contentType: "application/json" })

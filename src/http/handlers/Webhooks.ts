@@ -18,14 +18,13 @@ export const WebhooksHandlers = HttpApiBuilder.group(
       update: ({ params, payload }) => webhooks.update(params.id, payload),
       remove: ({ params }) => Effect.as(webhooks.remove(params.id), { success: true as const }),
       test: ({ params }) => attempts.test(params.id),
-      logs: ({ params, query }) => Effect.map(attempts.logs(params.id, query.limit ?? 50, query.before), jsonAnswerOf),
+      // JSON text from PostgreSQL, because numbers may exceed JavaScript's precision.
+      logs: ({ params, query }) =>
+        Effect.map(attempts.logs(params.id, query.limit ?? 50, query.before), (text) => jsonAnswer(text)),
       replay: ({ params }) => attempts.replay(params.id, params.logId)
     })
   })
 )
-
-/** PostgreSQL wrote it: a payload's numbers may be larger than JavaScript's. */
-const jsonAnswerOf = (text: string) => jsonAnswer(text)
 
 export const ClientWebhooksHandlers = HttpApiBuilder.group(
   Api,

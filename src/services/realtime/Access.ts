@@ -1,26 +1,26 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 
-/** Roles that get a table's events; service_role keys always do. */
+/** Roles that receive a table's events; service_role keys always do. */
 export interface Readers {
   readonly anon: boolean
   readonly authenticated: boolean
 }
 
-const nobody: Readers = { anon: false, authenticated: false }
+const noReaders: Readers = { anon: false, authenticated: false }
 
-/** How long an answer is believed where DDL is not reported, in ms. */
-const believedMillis = 1_000
+/** How long results are cached, for databases that do not report DDL, in ms. */
+const cachedMillis = 1_000
 
 /**
- * Who may hear of a table's rows: roles that may read all of them. Row-level security can't be asked about a row that
- * is told to everybody, so a table that has it is for service_role keys only.
+ * Decides which roles receive a table's events: those that may read all of its rows. An event goes to every client of a
+ * role, so policies can't be evaluated, and tables with row-level security are for service_role keys only.
  */
 export class RealtimeAccess extends Context.Service<
   RealtimeAccess,
   {
     readonly readers: (schema: string, table: string) => Effect.Effect<Readers>
-    /** Grants or policies may have changed. */
+    /** Clears the cache: grants or policies may have changed. */
     readonly forget: Effect.Effect<void>
   }
 >()("svc/services/RealtimeAccess") {
@@ -28,11 +28,11 @@ export class RealtimeAccess extends Context.Service<
     RealtimeAccess,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const known = new Map<string, Readers & { readonly at: number }>()
-      /** Grows when answers may have become wrong, so that one under way then is not remembered. */
+      const cache = new Map<string, Readers & { readonly at: number }>()
+      /** Incremented when cached results may be outdated, so that a query in progress is not cached. */
       let generation = 0
 
-      const ask = (schema: string, table: string) =>
+      const query = (schema: string, table: string) =>
         sql
           .unsafe<Readers>(
             `select has_schema_privilege('anon', n.oid, 'usage') and has_table_privilege('anon', c.oid, 'select')
@@ -44,24 +44,24 @@ export class RealtimeAccess extends Context.Service<
           )
           .pipe(
             Effect.timeout("2 seconds"),
-            Effect.map((rows) => rows[0] ?? nobody),
-            Effect.orElseSucceed(() => nobody) // not known to be allowed: not allowed
+            Effect.map((rows) => rows[0] ?? noReaders),
+            Effect.orElseSucceed(() => noReaders) // without an answer, access is denied
           )
 
       const readers = Effect.fnUntraced(function* (schema: string, table: string) {
         const key = JSON.stringify([schema, table])
         const now = yield* Clock.currentTimeMillis
-        const before = known.get(key)
-        if (before !== undefined && now - before.at < believedMillis) return before
-        const asked = generation
-        const found = yield* ask(schema, table)
-        if (asked === generation) known.set(key, { ...found, at: now })
+        const cached = cache.get(key)
+        if (cached !== undefined && now - cached.at < cachedMillis) return cached
+        const before = generation
+        const found = yield* query(schema, table)
+        if (before === generation) cache.set(key, { ...found, at: now })
         return found
       })
 
       const forget = Effect.sync(() => {
         generation++
-        known.clear()
+        cache.clear()
       })
 
       return RealtimeAccess.of({ readers, forget })

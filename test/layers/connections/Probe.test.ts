@@ -102,7 +102,7 @@ layer(probe({ SVC_CONNECTIONS_ALLOW_PRIVATE: "true" }), live)("with private addr
         ["mysql://u:s3cret@h/?socket=/nowhere/mysql.sock", "ENOENT", /^No such socket$/],
         ["mssql://;user=sa;password=s3cret", null, /names no host/],
         ["postgres://u:s3cret@127.0.0.1:1/db", "ECONNREFUSED", /^Connection refused$/],
-        ["postgres://u:s3cret@127.0.0.1:1/db?sslmode=strict", null, /^sslmode is none of/]
+        ["postgres://u:s3cret@127.0.0.1:1/db?sslmode=strict", null, /^sslmode must be one of/]
       ] as const
       for (const [url, code, error] of cases) {
         const found = yield* check(url)

@@ -62,7 +62,7 @@ layer(parts, { excludeTestServices: true })("testing a PostgreSQL connection", (
       })
       // The password as a user's name is in what PostgreSQL answers.
       const echoed = yield* check(() => `postgres://wr0ng:wr0ng@127.0.0.1:${port}/postgres`)
-      assert.deepInclude(echoed, { ok: false, code: "28P01", error: "The server refuses with 28P01" })
+      assert.deepInclude(echoed, { ok: false, code: "28P01", error: "The server refused the connection (28P01)" })
       const nowhere = yield* check((url) => `${url}x`)
       assert.deepInclude(nowhere, { ok: false, code: "3D000", error: 'database "postgresx" does not exist' })
       assert.match((yield* check((url) => url.replace(/:[^:@]+@/, "@"))).error ?? "", /password/)

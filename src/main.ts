@@ -59,7 +59,6 @@ import { layerFlagUsage } from "./services/flags/Usage.ts"
 import { FlagWriter } from "./services/flags/Writer.ts"
 import { ForeignData } from "./services/foreign/ForeignData.ts"
 import { ForeignImports } from "./services/foreign/Imports.ts"
-import { ForeignSessions } from "./services/foreign/Sessions.ts"
 import { Functions } from "./services/rows/Functions.ts"
 import { GuessLimits } from "./services/identity/GuessLimits.ts"
 import { IdentityMarks } from "./services/identity/Marks.ts"
@@ -188,9 +187,7 @@ const EnvironmentParts = Environments.layer.pipe(
 const ConnectionParts = Connections.layer.pipe(Layer.provide(layerConnectionProbe))
 
 // Tables of other databases.
-const ForeignDataParts = Layer.mergeAll(ForeignData.layer, ForeignImports.layer).pipe(
-  Layer.provide(ForeignSessions.layer)
-)
+const ForeignDataParts = Layer.mergeAll(ForeignData.layer, ForeignImports.layer)
 
 // What the service can do.
 const Capabilities = Layer.mergeAll(

@@ -108,7 +108,7 @@ describe("/api/fdw", () => {
     [
       "import",
       { server: "x", remote_schema: "y", local_schema: "svc" },
-      ["local_schema: Expected a schema that is not PostgreSQL's or the service's own"]
+      ["local_schema: Expected a schema other than those of PostgreSQL and of the service"]
     ]
   ])("%s refuses %j", async (path, body, details) => {
     const reply = await run(`POST /api/fdw/${path}`, body)

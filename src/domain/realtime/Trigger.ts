@@ -1,7 +1,5 @@
 import { hash } from "node:crypto"
-import { quoteName } from "../sql/Names.ts"
-
-const literal = (text: string) => `'${text.replaceAll("'", "''")}'`
+import { quoteLiteral, quoteName } from "../sql/Names.ts"
 
 /** The longest name that PostgreSQL does not truncate, in bytes. */
 const maxName = 63
@@ -28,7 +26,7 @@ export const channelOf = (schema: string, table: string) => {
 
 /** The arguments are those of svc.notify_row_change, which a migration creates. */
 export const createTriggerSql = (schema: string, table: string, channel: string, oid: number, virtual: boolean) => {
-  const given = [channel, String(oid), ...(virtual ? ["virtual"] : [])].map(literal).join(", ")
+  const given = [channel, String(oid), ...(virtual ? ["virtual"] : [])].map(quoteLiteral).join(", ")
   return `create or replace trigger ${quoteName(channel)}
     after insert or update or delete on ${quoteName(schema)}.${quoteName(table)}
     for each row execute function svc.notify_row_change(${given})`

@@ -1,5 +1,5 @@
 import { Context, Effect, Layer, Result, Schema } from "effect"
-import { SqlClient, type SqlError, SqlSchema } from "effect/sql"
+import { SqlClient, SqlSchema } from "effect/sql"
 import {
   type Connection,
   type ConnectionChange,
@@ -45,12 +45,7 @@ const notConfigured = new Unavailable({
 })
 
 /** The name is the only unique column that clients set. */
-const refused = <E>(error: E): Effect.Effect<never, Exclude<E, SqlError.SqlError> | Conflict | Unavailable> => {
-  const failure = error as SqlError.SqlError
-  if (failure._tag !== "SqlError") return Effect.fail(error as Exclude<E, SqlError.SqlError>)
-  const { code } = (failure.reason.cause ?? {}) as { readonly code?: string }
-  return code === "23505" ? Effect.fail(nameTaken) : onOwnTables(Effect.fail(failure))
-}
+const refusals = { "23505": () => nameTaken }
 
 /** Connection strings of other databases, stored encrypted (spec: Saved connection). */
 export class Connections extends Context.Service<
@@ -81,9 +76,7 @@ export class Connections extends Context.Service<
       const keys = current === undefined ? old : [current, ...old]
 
       const rows = (text: string, params: ReadonlyArray<unknown> = []) =>
-        SqlSchema.findAll({ Request: Schema.Void, Result: Row, execute: () => sql.unsafe(text, params) })().pipe(
-          Effect.catchTag("SchemaError", Effect.die)
-        )
+        SqlSchema.findAll({ Request: Schema.Void, Result: Row, execute: () => sql.unsafe(text, params) })()
 
       const open = ({ id, sealed_url }: Row): Opened => {
         const unsealed = unseal(keys, sealed_url, placeOf(id))
@@ -134,10 +127,11 @@ export class Connections extends Context.Service<
           sql.unsafe<{ id: number }>("select nextval('svc.connections_id_seq')::float8 as id")
         )
         const id = next?.id ?? 0
-        const [row] = yield* rows(
+        const inserted = rows(
           `insert into svc.connections (id, name, sealed_url) values ($1::int8, $2, $3) returning ${columns}`,
           [String(id), given.name, seal(sealing, given.connection_url, placeOf(id))]
-        ).pipe(Effect.catch(refused))
+        )
+        const [row] = yield* onOwnTables(inserted, refusals)
         return shown(row as Row)
       })
 
@@ -159,7 +153,7 @@ export class Connections extends Context.Service<
       })
 
       const update = Effect.fn("Connections.update")((id: ConnectionId, given: ConnectionChange) =>
-        Effect.catch(sql.withTransaction(change(id, given)), refused)
+        onOwnTables(sql.withTransaction(change(id, given)), refusals)
       )
 
       const remove = Effect.fn("Connections.remove")(function* (id: ConnectionId) {

@@ -1,9 +1,7 @@
 import { Effect, type Scope } from "effect"
 import { Conflict, type DatabaseError, type Unavailable } from "../../domain/errors.ts"
 import { Catalogues } from "../catalogue/Catalogues.ts"
-import { type Actor, Db, type Session } from "../ports/Db.ts"
-
-const service: Actor = { role: "service_role", claims: "", sub: "" }
+import { Db, serviceActor, type Session } from "../ports/Db.ts"
 
 /** Access to foreign data as the role of service keys, which therefore owns all objects that are created. */
 export const makeForeignSessions = Effect.gen(function* () {
@@ -12,7 +10,7 @@ export const makeForeignSessions = Effect.gen(function* () {
 
   /** Reads one JSON text. */
   const read = (text: string) =>
-    Effect.map(main.run(service, { text, params: [], clean: true, access: "read" }), ([json]) => String(json))
+    Effect.map(main.run(serviceActor, { text, params: [], clean: true, access: "read" }), ([json]) => String(json))
 
   /** Runs a transaction on the main database. The row API sees its changes once it has committed. */
   const change = <A, E>(
@@ -20,7 +18,7 @@ export const makeForeignSessions = Effect.gen(function* () {
   ): Effect.Effect<A, E | DatabaseError | Conflict | Unavailable> =>
     Effect.scoped(
       Effect.gen(function* () {
-        const session = yield* main.session(service)
+        const session = yield* main.session(serviceActor)
         yield* session.query("begin", [], 1)
         const result = yield* body(session)
         // Uninterruptible, because it must be known whether the transaction has committed.

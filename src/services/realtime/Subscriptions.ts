@@ -85,7 +85,7 @@ export class RealtimeSubscriptions extends Context.Service<
           Request: Schema.Void,
           Result: RealtimeSubscription,
           execute: () => sql.unsafe(text, params)
-        })().pipe(Effect.catchTag("SchemaError", Effect.die), onOwnTables)
+        })().pipe(onOwnTables)
 
       const list = select(listSql())
 

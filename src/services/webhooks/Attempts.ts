@@ -144,7 +144,12 @@ export class WebhookAttempts extends Context.Service<
           old_row: null,
           timestamp: DateTime.formatIso(yield* DateTime.now)
         })
-        return yield* make(id, target, yield* onOwnTables(addTest({ id, payload })), "test")
+        return yield* make(
+          id,
+          target,
+          yield* addTest({ id, payload }).pipe(Effect.catchTag("NoSuchElementError", Effect.die), onOwnTables),
+          "test"
+        )
       })
 
       const replay = Effect.fn("WebhookAttempts.replay")(function* (id: WebhookId, logId: number) {

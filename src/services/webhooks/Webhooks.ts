@@ -57,9 +57,7 @@ export class Webhooks extends Context.Service<
       const triggers = yield* makeWebhookTriggers
 
       const rows = (text: string, params: ReadonlyArray<unknown> = []) =>
-        SqlSchema.findAll({ Request: Schema.Void, Result: Webhook, execute: () => sql.unsafe(text, params) })().pipe(
-          Effect.catchTag("SchemaError", Effect.die)
-        )
+        SqlSchema.findAll({ Request: Schema.Void, Result: Webhook, execute: () => sql.unsafe(text, params) })()
       const findPlace = SqlSchema.findOneOption({
         Request: Schema.Int,
         Result: Place,

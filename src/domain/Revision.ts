@@ -1,11 +1,11 @@
-/** The revisions that a caller takes a record to be at; `*`: any, so long as it is there; undefined: does not matter. */
+/** The revisions that a caller expects a record to have; `*`: any; undefined: no expectation. */
 export type Expected = ReadonlyArray<number> | "*" | undefined
 
-/** What the caller saw is what is stored. */
+/** Whether the stored revision is one that the caller expects. */
 export const isExpected = (revision: number, expected: Expected) =>
   expected === undefined || expected === "*" || expected.includes(revision)
 
-/** A record as it is answered: JSON text, with the revision that is its ETag. */
+/** A record as returned by the API: JSON text, and the revision that is its ETag. */
 export interface Shown {
   readonly revision: number
   readonly json: string

@@ -10,6 +10,7 @@ import {
 import { Conflict, NotFound, Unavailable } from "../../domain/errors.ts"
 import { Management } from "../access/Access.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
+import { Success } from "../wire/Body.ts"
 
 const params = { id: ConnectionId }
 
@@ -40,7 +41,7 @@ export class ConnectionsApi extends HttpApiGroup.make("connections")
     ),
     HttpApiEndpoint.delete("remove", "/:id", {
       params,
-      success: Schema.Struct({ success: Schema.Literal(true) }),
+      success: Success,
       error: [NotFound, Unavailable]
     }).annotateMerge(OpenApi.annotations({ summary: "Delete a saved connection" })),
     HttpApiEndpoint.post("test", "/:id/test", {

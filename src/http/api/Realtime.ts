@@ -7,10 +7,10 @@ import { isStorable } from "../../domain/text/StorableText.ts"
 import { Management } from "../access/Access.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
 import { clientErrors } from "./Errors.ts"
+import { Success } from "../wire/Body.ts"
 
 const Name = Schema.NonEmptyString.check(Schema.isMaxLength(1000), isStorable)
 const table = Schema.Struct({ schema: Schema.optionalKey(Name), table: Name })
-const success = Schema.Struct({ success: Schema.Literal(true) })
 /** The id of the last event the client has received; only later events are returned. */
 const Since = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))
 
@@ -26,7 +26,7 @@ export class RealtimeApi extends HttpApiGroup.make("realtime")
     ),
     HttpApiEndpoint.delete("unsubscribe", "/subscribe", {
       payload: table,
-      success,
+      success: Success,
       error: [NotFound, Unavailable]
     }).annotateMerge(OpenApi.annotations({ summary: "Unsubscribe from a table's row changes" })),
     HttpApiEndpoint.get("subscriptions", "/subscriptions", {
@@ -46,7 +46,7 @@ export class RealtimeApi extends HttpApiGroup.make("realtime")
           "With `since`, only events after that id, followed by a gap if the log does not reach back that far."
       })
     ),
-    HttpApiEndpoint.post("clearLog", "/clear-log", { success, error: Unavailable }).annotateMerge(
+    HttpApiEndpoint.post("clearLog", "/clear-log", { success: Success, error: Unavailable }).annotateMerge(
       OpenApi.annotations({ summary: "Empty the event log" })
     ),
     HttpApiEndpoint.get("tables", "/tables", {

@@ -26,11 +26,11 @@ import { isStorable } from "../../domain/text/StorableText.ts"
 import { CompletedParts, PartNumber, UploadedPart, UploadId } from "../../domain/storage/Upload.ts"
 import { Management, ServiceRole } from "../access/Access.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
+import { Success } from "../wire/Body.ts"
 
 /** What every call can fail with: the store has its own opinion on anything. */
 const error = [InvalidRequest, Forbidden, NotFound, Conflict, BadGateway, Unavailable, GatewayTimeout] as const
 
-const success = Schema.Struct({ success: Schema.Literal(true) })
 const created = HttpApiSchema.status(201)
 const says = (summary: string, description?: string) =>
   OpenApi.annotations(description === undefined ? { summary } : { summary, description })
@@ -52,7 +52,7 @@ export class StorageApi extends HttpApiGroup.make("storage")
     HttpApiEndpoint.delete("remove", "/:bucket", {
       params: bucket,
       query: { force: Schema.optionalKey(Schema.Literals(["true", "false"])) },
-      success,
+      success: Success,
       error
     }).annotateMerge(
       says("Delete a bucket", "An empty one; with `force=true` any, after everything in it is deleted.")
@@ -106,7 +106,7 @@ export class StorageObjectsApi extends HttpApiGroup.make("storageObjects")
       params: bucket,
       query: { key: Schema.optionalKey(key) },
       payload: [Schema.Struct({ key: Schema.optionalKey(key) }), Schema.Void],
-      success,
+      success: Success,
       error
     }).annotateMerge(
       says("Delete an object", "`key` in the body, or in the query. A key that is not there is no error.")
@@ -202,7 +202,7 @@ export class StorageUploadsApi extends HttpApiGroup.make("storageUploads")
     HttpApiEndpoint.post("abort", "/abort", {
       params: bucket,
       payload: Schema.Struct(upload),
-      success,
+      success: Success,
       error
     }).annotateMerge(says("Give an upload up; its parts are deleted"))
   )

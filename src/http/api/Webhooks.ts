@@ -11,6 +11,7 @@ import {
 } from "../../domain/webhooks/Webhook.ts"
 import { Management, ServiceRole } from "../access/Access.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
+import { Success } from "../wire/Body.ts"
 
 const params = { id: WebhookId }
 const BigId = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }))
@@ -42,7 +43,7 @@ export class WebhooksApi extends HttpApiGroup.make("webhooks")
     ),
     HttpApiEndpoint.delete("remove", "/:id", {
       params,
-      success: Schema.Struct({ success: Schema.Literal(true) }),
+      success: Success,
       error: [NotFound, Unavailable]
     }).annotateMerge(OpenApi.annotations({ summary: "Delete a webhook, its pending messages and its log" })),
     HttpApiEndpoint.post("test", "/:id/test", {

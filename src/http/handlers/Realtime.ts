@@ -4,8 +4,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Realtime } from "../../services/realtime/Realtime.ts"
 import { RealtimeSubscriptions } from "../../services/realtime/Subscriptions.ts"
 import { Api } from "../Api.ts"
-
-const success = { success: true as const }
+import { success } from "../wire/Body.ts"
 
 export const RealtimeHandlers = HttpApiBuilder.group(
   Api,

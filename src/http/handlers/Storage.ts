@@ -10,8 +10,7 @@ import { Storage } from "../../services/storage/Buckets.ts"
 import { StorageObjects } from "../../services/storage/Objects.ts"
 import { StorageUploads } from "../../services/storage/Uploads.ts"
 import { Api } from "../Api.ts"
-
-const success = { success: true as const }
+import { success } from "../wire/Body.ts"
 
 const presigned = ({ expiresAt, url }: Presigned) => ({ url, expires_at: expiresAt.toISOString() })
 

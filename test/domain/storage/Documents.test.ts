@@ -3,7 +3,7 @@ import { assert, describe, it } from "vitest"
 import { CorsRules } from "../../../src/domain/storage/Cors.ts"
 import { BucketPolicy } from "../../../src/domain/storage/Policy.ts"
 import { CompletedParts } from "../../../src/domain/storage/Upload.ts"
-import { issueLines } from "../../../src/http/front/Issues.ts"
+import { issueLines } from "../../../src/http/front/RequestErrors.ts"
 
 /** The lines of what is wrong with it; none when nothing is. */
 const faults = (schema: Schema.Codec<unknown, unknown>, value: unknown): string => {

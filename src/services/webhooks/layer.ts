@@ -4,8 +4,8 @@ import { layerWebhookDeliveries } from "./Deliveries.ts"
 import { layerWebhookRetention } from "./Retention.ts"
 import { Webhooks } from "./Webhooks.ts"
 
-/** `Webhooks` and `WebhookAttempts`, and the workers that deliver. */
-export const layerWebhooks = Layer.mergeAll(
+/** Webhooks, and the workers that deliver them. */
+export const layer = Layer.mergeAll(
   Webhooks.layer,
   WebhookAttempts.layer,
   layerWebhookDeliveries,

@@ -1,4 +1,4 @@
-import { Clock, Context, Effect, Layer } from "effect"
+import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 /** Roles that receive a table's events; service_role keys always do. */
@@ -16,55 +16,44 @@ const cachedMillis = 1_000
  * Decides which roles receive a table's events: those that may read all of its rows. An event goes to every client of a
  * role, so policies can't be evaluated, and tables with row-level security are for service_role keys only.
  */
-export class RealtimeAccess extends Context.Service<
-  RealtimeAccess,
-  {
-    readonly readers: (schema: string, table: string) => Effect.Effect<Readers>
-    /** Clears the cache: grants or policies may have changed. */
-    readonly forget: Effect.Effect<void>
-  }
->()("svc/services/RealtimeAccess") {
-  static readonly layer = Layer.effect(
-    RealtimeAccess,
-    Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      const cache = new Map<string, Readers & { readonly at: number }>()
-      /** Incremented when cached results may be outdated, so that a query in progress is not cached. */
-      let generation = 0
+export const makeRealtimeAccess = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const cache = new Map<string, Readers & { readonly at: number }>()
+  /** Incremented when cached results may be outdated, so that the result of a query in progress is not cached. */
+  let generation = 0
 
-      const query = (schema: string, table: string) =>
-        sql
-          .unsafe<Readers>(
-            `select has_schema_privilege('anon', n.oid, 'usage') and has_table_privilege('anon', c.oid, 'select')
-                      and not c.relrowsecurity as anon,
-                    has_schema_privilege('authenticated', n.oid, 'usage')
-                      and has_table_privilege('authenticated', c.oid, 'select') and not c.relrowsecurity as authenticated
-             from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = $1::text and c.relname = $2::text`,
-            [schema, table]
-          )
-          .pipe(
-            Effect.timeout("2 seconds"),
-            Effect.map((rows) => rows[0] ?? noReaders),
-            Effect.orElseSucceed(() => noReaders) // without an answer, access is denied
-          )
+  const query = (schema: string, table: string) =>
+    sql
+      .unsafe<Readers>(
+        `select has_schema_privilege('anon', n.oid, 'usage') and has_table_privilege('anon', c.oid, 'select')
+                  and not c.relrowsecurity as anon,
+                has_schema_privilege('authenticated', n.oid, 'usage')
+                  and has_table_privilege('authenticated', c.oid, 'select') and not c.relrowsecurity as authenticated
+         from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = $1::text and c.relname = $2::text`,
+        [schema, table]
+      )
+      .pipe(
+        Effect.timeout("2 seconds"),
+        Effect.map((rows) => rows[0] ?? noReaders),
+        Effect.orElseSucceed(() => noReaders) // without a result, access is denied
+      )
 
-      const readers = Effect.fnUntraced(function* (schema: string, table: string) {
-        const key = JSON.stringify([schema, table])
-        const now = yield* Clock.currentTimeMillis
-        const cached = cache.get(key)
-        if (cached !== undefined && now - cached.at < cachedMillis) return cached
-        const before = generation
-        const found = yield* query(schema, table)
-        if (before === generation) cache.set(key, { ...found, at: now })
-        return found
-      })
+  const readers = Effect.fnUntraced(function* (schema: string, table: string) {
+    const key = JSON.stringify([schema, table])
+    const now = yield* Clock.currentTimeMillis
+    const cached = cache.get(key)
+    if (cached !== undefined && now - cached.at < cachedMillis) return cached
+    const before = generation
+    const found = yield* query(schema, table)
+    if (before === generation) cache.set(key, { ...found, at: now })
+    return found
+  })
 
-      const forget = Effect.sync(() => {
-        generation++
-        cache.clear()
-      })
+  /** Clears the cache: grants or policies may have changed. */
+  const forget = Effect.sync(() => {
+    generation++
+    cache.clear()
+  })
 
-      return RealtimeAccess.of({ readers, forget })
-    })
-  )
-}
+  return { readers, forget }
+})

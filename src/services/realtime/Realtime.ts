@@ -7,7 +7,7 @@ import { type RealtimeStatus } from "../../domain/realtime/Subscription.ts"
 import { channelOf } from "../../domain/realtime/Trigger.ts"
 import { onOwnTables } from "../OwnTables.ts"
 import { type Heard, Listener } from "../ports/Listener.ts"
-import { RealtimeAccess } from "./Access.ts"
+import { makeRealtimeAccess } from "./Access.ts"
 import { type RealtimeClient, RealtimeClients } from "./Clients.ts"
 import { RealtimeSettings } from "./Settings.ts"
 
@@ -45,7 +45,7 @@ export class Realtime extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const listener = yield* Listener
-      const access = yield* RealtimeAccess
+      const access = yield* makeRealtimeAccess
       const { maxClients, open } = yield* RealtimeSettings
       const clock = yield* Clock.Clock
       const clients = new RealtimeClients(open)

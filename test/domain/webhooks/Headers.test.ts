@@ -1,7 +1,7 @@
 import { assert, it } from "vitest"
 import { headerProblems } from "../../../src/domain/webhooks/Headers.ts"
 
-it("takes what HTTP takes", () => {
+it("accepts what HTTP allows", () => {
   assert.deepStrictEqual(
     headerProblems({ Authorization: "Bearer x.y", "x-tab": "a\tb", "!#$%&'*+.^_`|~9": "", "User-Agent": "mine/1" }),
     []
@@ -27,11 +27,11 @@ it.each([
   assert.deepStrictEqual(headerProblems({ [name]: "x" }), [{ name, problem: "This header is set by the service" }])
 })
 
-it.each(["", " ", "a b", "a:b", "é", "a\n", "a\0"])("refuses the name %j", (name) => {
+it.each(["", " ", "a b", "a:b", "é", "a\n", "a\0"])("rejects the name %j", (name) => {
   assert.match(headerProblems({ [name]: "x" })[0]?.problem ?? "", /header name/)
 })
 
-it.each(["a\r\nX-Other: b", "a\n", "\0", "é", "\u{1f389}", " a", "a ", "\x7f"])("refuses the value %j", (value) => {
+it.each(["a\r\nX-Other: b", "a\n", "\0", "é", "\u{1f389}", " a", "a ", "\x7f"])("rejects the value %j", (value) => {
   assert.match(headerProblems({ "x-a": value })[0]?.problem ?? "", /printable ASCII/)
 })
 

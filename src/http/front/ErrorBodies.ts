@@ -107,7 +107,7 @@ const parsed = (text: string): Record<string, unknown> | undefined => {
 
 const isClientError = (error: unknown): error is ClientError => clientErrors.some((type) => error instanceof type)
 
-/** The error of ours that a cause consists of, if any. */
+/** The declared error in a cause, if there is one. */
 export const knownFailure = (cause: Cause.Cause<unknown>): ClientError | undefined => {
   for (const reason of cause.reasons) {
     if (reason._tag !== "Fail") continue

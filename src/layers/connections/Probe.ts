@@ -13,9 +13,9 @@ import { type ConnectionUrl } from "../../domain/connections/Url.ts"
 import { isPublicAddress } from "../../domain/PublicAddress.ts"
 import { ConnectionProbe } from "../../services/ports/ConnectionProbe.ts"
 import { ConnectionSettings } from "../../services/connections/Settings.ts"
-import { type ProbeAddress, ProbeFailure, type ProbeSuccess, Refused, socketFailure } from "./ProbeFailure.ts"
+import { type Resolve } from "../net/Outbound.ts"
+import { notPublic, type ProbeAddress, ProbeFailure, type ProbeSuccess, socketFailure } from "./ProbeFailure.ts"
 import { signIn } from "./ProbePostgres.ts"
-import { type Resolve } from "../webhooks/Transport.ts"
 
 /** Resolves names. */
 export interface ProbeNames {
@@ -91,11 +91,11 @@ const makeProbe = (names: ProbeNames, allowPrivate: boolean) => {
   const addressesOf = Effect.fnUntraced(function* ({ host, port }: ConnectionTarget) {
     if (host === "") return yield* failed("The connection string names no host")
     const check = (socket: Socket) => {
-      if (!allowed(socket.remoteAddress ?? "")) socket.destroy(new Refused(host))
+      if (!allowed(socket.remoteAddress ?? "")) socket.destroy(notPublic(host))
     }
     const found = host.startsWith("/") ? [host] : yield* lookUp(host)
     const permitted = found.filter((address) => allowed(address))
-    if (permitted.length === 0) return yield* socketFailure(new Refused(host.slice(0, 255)))
+    if (permitted.length === 0) return yield* socketFailure(notPublic(host.slice(0, 255)))
     return permitted.slice(0, maxAddresses).map((address): ProbeAddress => ({ host, address, port, check }))
   })
 

@@ -1,5 +1,6 @@
 import { Data } from "effect"
 import { type Socket } from "node:net"
+import { NotPublic, socketMessages } from "../net/Outbound.ts"
 import { errorCode } from "../process/StartError.ts"
 
 /** Why one attempt failed; contains no secret. */
@@ -29,30 +30,12 @@ export interface ProbeAddress {
   readonly check: (socket: Socket) => void
 }
 
-/** A server outside the public Internet. */
-export class Refused extends Error {
-  constructor(host: string) {
-    super(`Refused: ${host} is not on the public Internet (SVC_CONNECTIONS_ALLOW_PRIVATE)`)
-  }
-}
-
-const messages: Readonly<Record<string, string>> = {
-  ECONNREFUSED: "Connection refused",
-  ECONNRESET: "The server closed the connection",
-  EPIPE: "The server closed the connection",
-  EHOSTUNREACH: "Host unreachable",
-  ENETUNREACH: "Network unreachable",
-  ENOTFOUND: "No such host",
-  ENODATA: "No such host",
-  EAI_AGAIN: "The host name can't be resolved at the moment",
-  ETIMEDOUT: "Connection timed out",
-  ENOENT: "No such socket"
-}
+export const notPublic = (host: string) => new NotPublic(host, "SVC_CONNECTIONS_ALLOW_PRIVATE")
 
 /** An error of a Node socket or driver, with a message that does not contain the password. */
 export const socketFailure = (cause: unknown, password = ""): ProbeFailure => {
   const code = errorCode(cause) ?? null
   const text = cause instanceof Error ? (cause.message.split("\n")[0] ?? "").slice(0, 300) : "The connection failed"
   const safe = password !== "" && text.includes(password) ? "The connection failed" : text
-  return new ProbeFailure({ message: messages[code ?? ""] ?? safe, code, final: false })
+  return new ProbeFailure({ message: socketMessages[code ?? ""] ?? safe, code, final: false })
 }

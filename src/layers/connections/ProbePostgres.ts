@@ -3,7 +3,7 @@ import { Worker } from "node:worker_threads"
 import { paramOf } from "../../domain/connections/Params.ts"
 import { type SslMode, sslModeOf } from "../../domain/connections/Targets.ts"
 import { type ConnectionUrl } from "../../domain/connections/Url.ts"
-import { type ProbeAddress, ProbeFailure, type ProbeSuccess, Refused, socketFailure } from "./ProbeFailure.ts"
+import { notPublic, type ProbeAddress, ProbeFailure, type ProbeSuccess, socketFailure } from "./ProbeFailure.ts"
 import type { SignInReply, SignInTask } from "./ProbeWorker.ts"
 
 const noTls = "The server does not support SSL connections"
@@ -48,7 +48,7 @@ const once = (task: SignInTask): Effect.Effect<ProbeSuccess, ProbeFailure> =>
     worker.on("message", (reply: SignInReply) => {
       // Under `node --watch` the runtime sends its own messages too.
       if (reply._tag === "SignedIn") end(Effect.succeed(reply))
-      else if (reply._tag === "Refused") end(Effect.fail(socketFailure(new Refused(task.host))))
+      else if (reply._tag === "Refused") end(Effect.fail(socketFailure(notPublic(task.host))))
       else if (reply._tag === "Failed") end(Effect.fail(failureOf(reply, task.password)))
     })
     worker.on("error", () => end(Effect.fail(notPostgres)))

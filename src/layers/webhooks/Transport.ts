@@ -1,5 +1,5 @@
 import { Effect, Layer } from "effect"
-import { lookup as lookUp, type LookupAddress, type LookupOptions } from "node:dns"
+import { lookup as lookUp } from "node:dns"
 import { Agent, type ClientRequest, type IncomingMessage, request as requestHttp } from "node:http"
 import { Agent as AgentTls, request as requestHttps } from "node:https"
 import { isIP, type LookupFunction, type Socket } from "node:net"
@@ -7,23 +7,13 @@ import { isPublicAddress } from "../../domain/PublicAddress.ts"
 import { loggedText, readBytes, type WebhookReply } from "../../domain/webhooks/Delivery.ts"
 import { WebhookSettings } from "../../services/webhooks/Settings.ts"
 import { type WebhookRequest, WebhookTransport } from "../../services/ports/WebhookTransport.ts"
+import { NotPublic, type Resolve, socketMessages } from "../net/Outbound.ts"
 import { errorCode } from "../process/StartError.ts"
-
-/** Looks up all addresses of a name, as `node:dns` does. */
-export type Resolve = (
-  hostname: string,
-  options: LookupOptions & { readonly all: true },
-  done: (error: NodeJS.ErrnoException | null, addresses: Array<LookupAddress>) => void
-) => void
 
 /** Idle connections are closed before most receivers would close them, which might be just as we send; in ms. */
 const idleMillis = 4_000
 
-class Refused extends Error {
-  constructor(hostname: string) {
-    super(`Refused: ${hostname} is not on the public Internet (WEBHOOK_ALLOW_PRIVATE)`)
-  }
-}
+const refused = (hostname: string) => new NotPublic(hostname, "WEBHOOK_ALLOW_PRIVATE")
 
 /** A look-up that returns only public addresses, so that no others are ever connected to. */
 const publicOnly =
@@ -33,28 +23,20 @@ const publicOnly =
       if (error !== null) return done(error, "")
       const allowed = addresses.filter(({ address }) => isPublicAddress(address))
       const [first] = allowed
-      if (first === undefined) return done(new Refused(hostname), "")
+      if (first === undefined) return done(refused(hostname), "")
       return options.all === true ? done(null, allowed) : done(null, first.address, first.family)
     })
 
 /** Checks the connected address once more, before anything is written. */
 const checkPeer = (socket: Socket, hostname: string) => {
-  if (!isPublicAddress(socket.remoteAddress ?? "")) socket.destroy(new Refused(hostname))
+  if (!isPublicAddress(socket.remoteAddress ?? "")) socket.destroy(refused(hostname))
 }
 
-const messages: Readonly<Record<string, string>> = {
-  ECONNREFUSED: "Connection refused",
-  ECONNRESET: "Connection closed before the response was complete",
-  EHOSTUNREACH: "Host unreachable",
-  ENETUNREACH: "Network unreachable",
-  ENOTFOUND: "No such host",
-  EAI_AGAIN: "The host name can't be resolved at the moment",
-  ETIMEDOUT: "Connection timed out",
-  EPIPE: "Connection closed before the response was complete"
-}
+const incomplete = "Connection closed before the response was complete"
+const messages: Readonly<Record<string, string>> = { ...socketMessages, ECONNRESET: incomplete, EPIPE: incomplete }
 
 const messageOf = (cause: Error) => {
-  if (cause instanceof Refused) return cause.message
+  if (cause instanceof NotPublic) return cause.message
   // Several addresses were tried: report the last one.
   const last = cause instanceof AggregateError ? ((cause.errors.at(-1) as Error | undefined) ?? cause) : cause
   return messages[errorCode(last) ?? ""] ?? `${last.message.split("\n")[0]}`.slice(0, 500)
@@ -98,7 +80,7 @@ const makePost = (timeout: number, allowPrivate: boolean, resolve: Resolve) => {
         const url = new URL(given.url)
         const hostname = url.hostname.replace(/^\[|\]$/g, "")
         // Addresses are not looked up, so `publicOnly` would not see them.
-        if (!allowPrivate && isIP(hostname) !== 0 && !isPublicAddress(hostname)) return fail(new Refused(hostname))
+        if (!allowPrivate && isIP(hostname) !== 0 && !isPublicAddress(hostname)) return fail(refused(hostname))
         const sent = send(given, url)
         let responded = false
         request = sent
@@ -123,7 +105,7 @@ const makePost = (timeout: number, allowPrivate: boolean, resolve: Resolve) => {
             else fail(cause)
           })
           .once("close", () => {
-            if (request === sent) fail(new Error("Connection closed before the response was complete"))
+            if (request === sent) fail(new Error(incomplete))
           })
         return undefined
       }
@@ -161,7 +143,7 @@ const read = (response: IncomingMessage, done: (body: string) => void, fail: (ca
     .once("end", finish)
     .once("error", fail)
     .once("close", () => {
-      if (!response.complete) fail(new Error("Connection closed before the response was complete"))
+      if (!response.complete) fail(new Error(incomplete))
     })
 }
 

@@ -32,7 +32,7 @@ export const makeWebhookTriggers = Effect.gen(function* () {
 
   /** The last warning about each table, so that it is not repeated every minute. */
   const warned = new Map<number, string>()
-  /** Does both in a transaction of its own. A failure is logged, and retried in the next round. */
+  /** Locks and applies in a separate transaction. A failure is logged, and retried in the next round. */
   const reconcile = (oid: number) =>
     watched.change(Effect.andThen(lock(oid), apply(oid))).pipe(
       Effect.tap(() => Effect.sync(() => warned.delete(oid))),

@@ -2,11 +2,8 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { ConfigProvider, Duration, Effect, Fiber, Layer } from "effect"
 import { type LookupAddress } from "node:dns"
 import { createServer as createTcpServer } from "node:net"
-import {
-  layerWebhookTransport,
-  layerWebhookTransportWith,
-  type Resolve
-} from "../../../src/layers/webhooks/Transport.ts"
+import { type Resolve } from "../../../src/layers/net/Outbound.ts"
+import { layerWebhookTransport, layerWebhookTransportWith } from "../../../src/layers/webhooks/Transport.ts"
 import { WebhookSettings } from "../../../src/services/webhooks/Settings.ts"
 import { WebhookTransport } from "../../../src/services/ports/WebhookTransport.ts"
 import { type Receiver, startReceiver } from "../../support/webhooks/receiver.ts"

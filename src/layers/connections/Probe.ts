@@ -33,9 +33,11 @@ const maxTargets = 10
 const maxAddresses = 4
 
 const failed = (message: string) => new ProbeFailure({ message, code: null, final: false })
+// The system's code, not one of docs/errors.md.
+const timedOut = "ETIMEDOUT"
 const timeout = new ProbeFailure({
   message: `No response within ${timeoutMillis / 1000} s`,
-  code: "ETIMEDOUT",
+  code: timedOut,
   final: false
 })
 

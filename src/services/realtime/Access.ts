@@ -1,5 +1,6 @@
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
+import { makeInvalidatedCache } from "../NotifiedCache.ts"
 
 /** Roles that receive a table's events; service_role keys always do. */
 export interface Readers {
@@ -18,11 +19,8 @@ const cachedMillis = 1_000
  */
 export const makeRealtimeAccess = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const cache = new Map<string, Readers & { readonly at: number }>()
-  /** Incremented when cached results may be outdated, so that the result of a query in progress is not cached. */
-  let generation = 0
 
-  const query = (schema: string, table: string) =>
+  const load = (schema: string, table: string) =>
     sql
       .unsafe<Readers>(
         `select has_schema_privilege('anon', n.oid, 'usage') and has_table_privilege('anon', c.oid, 'select')
@@ -38,22 +36,21 @@ export const makeRealtimeAccess = Effect.gen(function* () {
         Effect.orElseSucceed(() => noReaders) // without a result, access is denied
       )
 
+  const cache = makeInvalidatedCache((key: string) =>
+    Effect.flatMap(Clock.currentTimeMillis, (at) => {
+      const [schema, table] = JSON.parse(key) as [string, string]
+      return Effect.map(load(schema, table), (readers) => ({ ...readers, at }))
+    })
+  )
+
   const readers = Effect.fnUntraced(function* (schema: string, table: string) {
     const key = JSON.stringify([schema, table])
-    const now = yield* Clock.currentTimeMillis
-    const cached = cache.get(key)
-    if (cached !== undefined && now - cached.at < cachedMillis) return cached
-    const before = generation
-    const found = yield* query(schema, table)
-    if (before === generation) cache.set(key, { ...found, at: now })
-    return found
+    const cached = cache.peek(key)
+    return cached !== undefined && (yield* Clock.currentTimeMillis) - cached.at < cachedMillis
+      ? cached
+      : yield* cache.load(key)
   })
 
   /** Clears the cache: grants or policies may have changed. */
-  const forget = Effect.sync(() => {
-    generation++
-    cache.clear()
-  })
-
-  return { readers, forget }
+  return { readers, forget: Effect.sync(cache.invalidateAll) }
 })

@@ -6,7 +6,7 @@ import { RealtimeLog } from "../../domain/realtime/Log.ts"
 import { type RealtimeStatus } from "../../domain/realtime/Subscription.ts"
 import { channelOf } from "../../domain/realtime/Trigger.ts"
 import { onOwnTables } from "../OwnTables.ts"
-import { type Heard, Listener } from "../ports/Listener.ts"
+import { Listener, type ListenerMessage } from "../ports/Listener.ts"
 import { makeRealtimeAccess } from "./Access.ts"
 import { type RealtimeClient, RealtimeClients } from "./Clients.ts"
 import { RealtimeSettings } from "./Settings.ts"
@@ -97,7 +97,7 @@ export class Realtime extends Context.Service<
         yield* Effect.yieldNow
       })
 
-      const handle = Effect.fnUntraced(function* (message: Heard) {
+      const handle = Effect.fnUntraced(function* (message: ListenerMessage) {
         if (message._tag === "Lost") return
         if (message._tag === "Connected") {
           yield* access.forget
@@ -113,7 +113,7 @@ export class Realtime extends Context.Service<
         }
       })
 
-      yield* channels.heard.pipe(
+      yield* channels.messages.pipe(
         Stream.runForEach((message) =>
           Effect.catchCause(handle(message), (cause) => Effect.logError("Failed to publish a notification", cause))
         ),

@@ -78,7 +78,7 @@ export class RealtimeSubscriptions extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const watched = yield* WatchedTables
       const realtime = yield* Realtime
-      const { heard } = yield* (yield* Listener).listen("svc_ddl", "svc_realtime")
+      const { messages } = yield* (yield* Listener).listen("svc_ddl", "svc_realtime")
 
       const select = (text: string, params: ReadonlyArray<unknown> = []) =>
         SqlSchema.findAll({
@@ -184,7 +184,7 @@ export class RealtimeSubscriptions extends Context.Service<
 
       // A burst of DDL causes one round, not many.
       const rounds = yield* Queue.sliding<void>(1)
-      yield* heard.pipe(
+      yield* messages.pipe(
         Stream.runForEach(() => Queue.offer(rounds, undefined)),
         Effect.forkScoped
       )

@@ -37,7 +37,7 @@ export const layerWebhookDeliveries = Layer.effectDiscard(
     const { concurrency } = yield* WebhookSettings
     const outbox = yield* makeWebhookOutbox
     const send = yield* makeWebhookSender
-    const { heard } = yield* (yield* Listener).listen("svc_webhooks")
+    const { messages } = yield* (yield* Listener).listen("svc_webhooks")
 
     const queue = new FairQueue<Claimed>(concurrency)
     /** Claimed, and the attempt has not ended. */
@@ -187,7 +187,7 @@ export const layerWebhookDeliveries = Layer.effectDiscard(
       Effect.repeat(Schedule.spaced(`${leaseSeconds / 3} seconds`)),
       Effect.forkScoped
     )
-    yield* heard.pipe(
+    yield* messages.pipe(
       Stream.runForEach((message) => {
         wake()
         // The payload names a changed webhook: the messages held here have its old URL, headers and secret.

@@ -18,7 +18,7 @@ import { WatchedTables } from "../catalogue/WatchedTables.ts"
 export const makeWebhookTriggers = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const watched = yield* WatchedTables
-  const { heard } = yield* (yield* Listener).listen("svc_ddl")
+  const { messages } = yield* (yield* Listener).listen("svc_ddl")
 
   /** In a transaction (`WatchedTables.change`): locks the triggers of a table until it ends. */
   const lock = (oid: number) => Effect.asVoid(sql.unsafe(lockTableSql, [String(oid)]))
@@ -54,7 +54,7 @@ export const makeWebhookTriggers = Effect.gen(function* () {
 
   // A burst of DDL causes one round, not many.
   const rounds = yield* Queue.sliding<void>(1)
-  yield* heard.pipe(
+  yield* messages.pipe(
     Stream.runForEach(() => Queue.offer(rounds, undefined)),
     Effect.forkScoped
   )

@@ -14,11 +14,11 @@ describe("query strings", () => {
     ])
   })
 
-  it("what has no value says nothing", () => {
+  it("parts without a value are ignored", () => {
     assert.deepStrictEqual(queryPairs("a&select&b=1"), [["b", "1"]])
   })
 
-  it("broken percent-encoding is seen", () => {
+  it("invalid percent-encoding is detected", () => {
     for (const query of ["%", "a=%zz", "%c3=1", "a=%ff"]) assert.isUndefined(queryPairs(query))
   })
 })

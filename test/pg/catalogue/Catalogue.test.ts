@@ -5,7 +5,7 @@ import { Catalogues } from "../../../src/services/catalogue/Catalogues.ts"
 import { Db } from "../../../src/services/ports/Db.ts"
 import { layerDatabase, live, Outside } from "../../support/database.ts"
 
-/** What makes it, and which of read, insert and change run nothing but PostgreSQL's own code. */
+/** SQL that creates a relation, and which of (r)ead, (i)nsert and (c)hange run no user code. */
 type Case = readonly [name: string, make: string, clean: "" | "r" | "ri" | "ric"]
 
 const user = (name: string, args: string, returns: string, more = "immutable") =>
@@ -200,7 +200,7 @@ const before = `
   create operator ### (leftarg = int, rightarg = int, function = spy_two);
   create view a_view as select 1 as one;`
 
-/** Things that change what statements on any table may run. */
+/** Objects that affect the code that statements on any table may run. */
 const everywhere: ReadonlyArray<readonly [string, make: string, unmake: string]> = [
   [
     "an equality on a built-in type",
@@ -252,7 +252,7 @@ const catalogue = Effect.gen(function* () {
   return yield* (yield* Catalogues).get((yield* Db).main)
 })
 
-/** Reads anew: what we do ourselves need not be waited for. */
+/** Reads a new catalogue, without waiting for a notification. */
 const changed = Effect.gen(function* () {
   yield* (yield* Catalogues).changed((yield* Db).main)
 })
@@ -265,7 +265,7 @@ const cleanliness = (name: string) =>
     return `${clean_read ? "r" : ""}${clean_insert ? "i" : ""}${clean_change ? "c" : ""}`
   })
 
-suite("statements that run nobody's code", (it) => {
+suite("clean statements", (it) => {
   describe("on", () => {
     it.effect.each(relations.map(([name, , clean]) => [name, clean] as const))("%s: %s", ([name, clean]) =>
       Effect.map(cleanliness(name), (found) => assert.strictEqual(found, clean))
@@ -278,7 +278,7 @@ suite("statements that run nobody's code", (it) => {
     )
   })
 
-  describe("are none where there is", () => {
+  describe("do not exist with", () => {
     it.effect.each(everywhere)("%s", ([, make, unmake]) =>
       Effect.gen(function* () {
         const { sql } = yield* Outside
@@ -294,7 +294,7 @@ suite("statements that run nobody's code", (it) => {
     )
   })
 
-  it.effect("with the extensions that PostgreSQL comes with", () =>
+  it.effect("exist with the extensions that PostgreSQL ships", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       const there = yield* sql(
@@ -306,7 +306,7 @@ suite("statements that run nobody's code", (it) => {
     })
   )
 
-  it.effect("nothing of ours or PostgreSQL's is in it", () =>
+  it.effect("the catalogue contains nothing of the service or of PostgreSQL", () =>
     Effect.gen(function* () {
       const now = yield* catalogue
       for (const [schema, name] of [
@@ -320,7 +320,7 @@ suite("statements that run nobody's code", (it) => {
     })
   )
 
-  it.effect("are none while the catalogue is read anew, and nobody waits for that but who asks for what is new", () =>
+  it.effect("do not exist while the catalogue is being read, for which only requests for new names wait", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       const catalogues = yield* Catalogues

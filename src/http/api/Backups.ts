@@ -15,6 +15,7 @@ import {
 } from "../../domain/errors.ts"
 import { Management } from "../access/Access.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
+import { Success } from "../wire/Body.ts"
 
 const params = { id: BackupId }
 /** What the object store may say. */
@@ -54,7 +55,7 @@ export class BackupsApi extends HttpApiGroup.make("backups")
     ),
     HttpApiEndpoint.delete("remove", "/:id", {
       params,
-      success: Schema.Struct({ success: Schema.Literal(true) }),
+      success: Success,
       error: stored
     }).annotateMerge(
       OpenApi.annotations({ summary: "Delete a backup, its file and its copy; one that is being made is stopped" })

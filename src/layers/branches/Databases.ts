@@ -1,8 +1,9 @@
-import { Clock, Effect, Exit, Layer, Scope, Semaphore, Stream } from "effect"
+import { Effect, Exit, Layer, Scope, Semaphore, Stream } from "effect"
 import { backupsLock, branchesLock, migrationsLock } from "../../domain/sql/AdvisoryLocks.ts"
 import { closeMainSql } from "../../domain/branches/BranchSql.ts"
 import { Conflict } from "../../domain/errors.ts"
 import { text } from "../../domain/Settings.ts"
+import { acquirePatiently } from "../../services/AdvisoryLock.ts"
 import { BackupFiles } from "../../services/ports/BackupFiles.ts"
 import { BackupSettings } from "../../services/backups/Settings.ts"
 import { BranchDatabases, type BranchTurn } from "../../services/ports/BranchDatabases.ts"
@@ -65,29 +66,22 @@ export const layerBranchDatabases = Layer.effect(
     const connect = connectAside(address, {}, timeout + 10_000)
 
     /**
-     * A connection that has got the lock that `attempt` asks for (a query for `ok`); one that has not does not stay,
-     * because nobody can be in a source that is copied.
+     * A connection that holds the lock for which `attempt` queries `acquired`. Without the lock it is closed: nobody may be
+     * connected to a database that is copied.
      */
-    const locked = Effect.fnUntraced(
-      function* (attempt: string) {
-        const scope = yield* Scope.Scope
-        const until = (yield* Clock.currentTimeMillis) + patienceMillis
-        for (;;) {
-          const mine = yield* Scope.fork(scope)
-          const main = yield* Scope.provide(connect, mine)
+    const locked = (attempt: string) =>
+      acquirePatiently(
+        Effect.gen(function* () {
+          const main = yield* connect
           const [row] = yield* main.query(attempt)
-          if (row?.["ok"] === true) return main
-          yield* Scope.close(mine, Exit.void)
-          if ((yield* Clock.currentTimeMillis) > until) return yield* inProgress
-          yield* Effect.sleep(pauseMillis)
-        }
-      },
-      Effect.catchTag("Refused", asOutage)
-    )
+          return row?.["acquired"] === true ? main : undefined
+        }),
+        { patience: patienceMillis, pause: pauseMillis, busy: inProgress }
+      ).pipe(Effect.catchTag("Refused", asOutage))
 
     const turn = Effect.gen(function* () {
       yield* Effect.acquireRelease(aside.take(1), () => aside.release(1), { interruptible: true })
-      const main = yield* locked(`select pg_try_advisory_lock(${branchesLock}) as ok`)
+      const main = yield* locked(`select pg_try_advisory_lock(${branchesLock}) as acquired`)
 
       const copy: BranchTurn["copy"] = Effect.fnUntraced(
         function* (database) {
@@ -128,7 +122,7 @@ export const layerBranchDatabases = Layer.effect(
 
     /** Runs a dump: nobody copies the main database meanwhile, and its disk has room for it a second time. */
     const undisturbed = <A, E>(dump: Effect.Effect<A, E>) =>
-      locked(`select pg_try_advisory_lock_shared(${backupsLock}) as ok`).pipe(
+      locked(`select pg_try_advisory_lock_shared(${backupsLock}) as acquired`).pipe(
         Effect.flatMap(checkRoom),
         Effect.catchTag("Conflict", ({ error }) => Effect.fail(busy(error, "Try again when it is there"))),
         Effect.andThen(dump),

@@ -5,6 +5,7 @@ import { globalsFile } from "../../domain/backups/Backup.ts"
 import { BackupFiles, type FileTrouble } from "../ports/BackupFiles.ts"
 import { shownReason } from "./Records.ts"
 import { ObjectStore, type StoreError } from "../ports/ObjectStore.ts"
+import { tryAdvisoryLocks } from "../AdvisoryLock.ts"
 import { onOwnTables } from "../OwnTables.ts"
 
 /** Whoever has been told of nothing looks all the same: another process may have been killed over a copy. */
@@ -83,19 +84,13 @@ export class BackupCopies extends Context.Service<
         })
       })
 
-      /** Only one replica copies it: the lock is held by a connection, for a transaction would stay open. */
+      /** Only one replica copies it. */
       const alone = (waiting: Waiting) =>
-        Effect.gen(function* () {
-          const connection = yield* onOwnTables(sql.reserve)
-          const ask = (name: string) =>
-            onOwnTables(
-              connection.executeUnprepared(`select ${name}(${backupCopyLock}, $1) as ok`, [waiting.id], undefined)
-            )
-          const [row] = yield* ask("pg_try_advisory_lock")
-          if ((row as { readonly ok: boolean }).ok !== true) return
-          yield* Effect.addFinalizer(() => Effect.ignore(ask("pg_advisory_unlock")))
-          yield* copy(waiting)
-        }).pipe(Effect.scoped)
+        Effect.scoped(
+          Effect.flatMap(tryAdvisoryLocks(sql, [`${backupCopyLock}, ${waiting.id}`]), (connection) =>
+            connection === undefined ? Effect.void : copy(waiting)
+          )
+        )
 
       const round = Effect.gen(function* () {
         const waiting = yield* onOwnTables(

@@ -1,9 +1,9 @@
-import { Clock, Context, Effect, Exit, Layer, Scope } from "effect"
-import { SqlClient, type SqlConnection } from "effect/sql"
+import { Context, Effect, Layer, type Scope } from "effect"
+import { SqlClient } from "effect/sql"
 import { backupRunLock, backupsLock } from "../../domain/sql/AdvisoryLocks.ts"
 import { type BackupId } from "../../domain/backups/Backup.ts"
 import { Conflict, Unavailable } from "../../domain/errors.ts"
-import { onOwnTables } from "../OwnTables.ts"
+import { acquireAdvisoryLocks, queryOn } from "../AdvisoryLock.ts"
 
 /** How many may be made at a time, over all replicas (spec: Limits). */
 const limit = 2
@@ -64,27 +64,15 @@ export class BackupTurns extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
 
-      /**
-       * A connection of its own, with the lock that keeps the database from being copied. One that does not get it does
-       * not stay, because nobody can be in the database then.
-       */
-      const connection = Effect.gen(function* () {
-        const scope = yield* Scope.Scope
-        const until = (yield* Clock.currentTimeMillis) + patienceMillis
-        for (;;) {
-          const mine = yield* Scope.fork(scope)
-          const found = yield* Scope.provide(onOwnTables(sql.reserve), mine)
-          yield* Scope.addFinalizer(mine, Effect.ignore(asking(found)("select pg_advisory_unlock_all()")))
-          const [row] = yield* asking(found)(`select pg_try_advisory_lock_shared(${backupsLock}) as ok`)
-          if (row?.["ok"] === true) return found
-          yield* Scope.close(mine, Exit.void)
-          if ((yield* Clock.currentTimeMillis) > until) return yield* busy
-          yield* Effect.sleep(pauseMillis)
-        }
-      })
-
       const begin = Effect.fn("BackupTurns.begin")(function* (given: BackupBeginning) {
-        const ask = asking(yield* connection)
+        const ask = queryOn(
+          yield* acquireAdvisoryLocks(sql, [backupsLock], {
+            shared: true,
+            patience: patienceMillis,
+            pause: pauseMillis,
+            busy
+          })
+        )
         const record = Effect.gen(function* () {
           yield* ask("begin")
           // One after the other, so that the limit holds.
@@ -133,10 +121,3 @@ export class BackupTurns extends Context.Service<
     })
   )
 }
-
-type Row = Readonly<Record<string, unknown>>
-
-const asking =
-  (connection: SqlConnection.Connection) =>
-  (text: string, params: ReadonlyArray<unknown> = []): Effect.Effect<ReadonlyArray<Row>, Unavailable> =>
-    onOwnTables(connection.executeUnprepared(text, params, undefined)) as Effect.Effect<ReadonlyArray<Row>, Unavailable>

@@ -1,7 +1,8 @@
-import { Clock, Context, Effect, Layer, Semaphore } from "effect"
+import { Context, Effect, Layer, Semaphore } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { environmentsLock } from "../../domain/sql/AdvisoryLocks.ts"
 import { Forbidden, InvalidRequest, Unavailable } from "../../domain/errors.ts"
+import { withAdvisoryLocks } from "../AdvisoryLock.ts"
 import { onOwnTables } from "../OwnTables.ts"
 
 /** How long one waits for that of another replica, and how often it looks, in ms. */
@@ -25,27 +26,10 @@ export class EnvironmentTurns extends Context.Service<
       // Those of this process wait here, not each on a connection that others need.
       const turn = yield* Semaphore.make(1)
 
-      /**
-       * Held by a connection, not by a transaction: one would stay open while the object store is waited for. A process
-       * that is killed gives it back.
-       */
-      const lock = Effect.gen(function* () {
-        const connection = yield* onOwnTables(sql.reserve)
-        const ask = (name: string) =>
-          Effect.map(
-            connection.executeUnprepared(`select ${name}(${environmentsLock}) as ok`, [], undefined),
-            ([row]) => (row as { readonly ok: boolean }).ok
-          )
-        const until = (yield* Clock.currentTimeMillis) + patienceMillis
-        while (!(yield* onOwnTables(ask("pg_try_advisory_lock")))) {
-          if ((yield* Clock.currentTimeMillis) >= until) return yield* busy
-          yield* Effect.sleep(pauseMillis)
-        }
-        return yield* Effect.addFinalizer(() => Effect.ignore(ask("pg_advisory_unlock")))
-      })
+      const locked = withAdvisoryLocks(sql, [environmentsLock], { patience: patienceMillis, pause: pauseMillis, busy })
 
       return EnvironmentTurns.of({
-        alone: (effect) => turn.withPermit(Effect.uninterruptible(Effect.scoped(Effect.andThen(lock, effect))))
+        alone: (effect) => turn.withPermit(Effect.uninterruptible(locked(effect)))
       })
     })
   )

@@ -45,9 +45,7 @@ import { layerBranchUpkeep } from "./services/branches/Upkeep.ts"
 import { Catalogues } from "./services/catalogue/Catalogues.ts"
 import { Connections } from "./services/connections/Connections.ts"
 import { DatabaseSchemas } from "./services/schema/DatabaseSchemas.ts"
-import { EnvironmentBuckets } from "./services/environments/Buckets.ts"
 import { Environments } from "./services/environments/Environments.ts"
-import { EnvironmentTurns } from "./services/environments/Turns.ts"
 import { FlagEvaluations } from "./services/flags/Evaluations.ts"
 import { FlagHistory } from "./services/flags/History.ts"
 import { FlagRecords } from "./services/flags/Records.ts"
@@ -65,10 +63,7 @@ import { GuessLimits } from "./services/identity/GuessLimits.ts"
 import { IdentityMarks } from "./services/identity/Marks.ts"
 import { Keys } from "./services/access/Keys.ts"
 import { Mfa } from "./services/identity/Mfa.ts"
-import { MigrationHistories } from "./services/migrations/Histories.ts"
-import { MigrationRunner } from "./services/migrations/Runner.ts"
 import { Migrations } from "./services/migrations/Migrations.ts"
-import { MigrationTurns } from "./services/migrations/Turns.ts"
 import { OAuth2Bridge } from "./services/oauth2/Bridge.ts"
 import { OAuth2Claims } from "./services/oauth2/Claims.ts"
 import { OAuth2Clients } from "./services/oauth2/Clients.ts"
@@ -174,15 +169,7 @@ const BranchParts = layerBranchUpkeep.pipe(
 const BackupParts = layerBackups.pipe(Layer.provide(Dumps), Layer.provideMerge(BranchParts))
 
 // The user's migration files.
-const MigrationParts = Migrations.layer.pipe(
-  Layer.provide(Layer.mergeAll(MigrationHistories.layer, MigrationRunner.layer, MigrationTurns.layer)),
-  Layer.provide(layerMigrationDirectory)
-)
-
-// Environments: a schema and a bucket each.
-const EnvironmentParts = Environments.layer.pipe(
-  Layer.provide(Layer.mergeAll(EnvironmentBuckets.layer, EnvironmentTurns.layer))
-)
+const MigrationParts = Migrations.layer.pipe(Layer.provide(layerMigrationDirectory))
 
 // Connection strings of other databases.
 const ConnectionParts = Connections.layer.pipe(Layer.provide(layerConnectionProbe))
@@ -204,7 +191,7 @@ const Capabilities = Layer.mergeAll(
   FlagParts,
   MigrationParts,
   BackupParts,
-  EnvironmentParts,
+  Environments.layer,
   ConnectionParts,
   ForeignDataParts,
   IdentityParts

@@ -68,7 +68,10 @@ const isTimestamp = (text: string) => {
   return Number(match[3]) <= days
 }
 
-/** A wish to go back to a moment. */
+/** Progress in percent; 100 only for what is complete. */
+export const percentOf = (fraction: number) => Math.max(0, Math.min(99, Math.floor(fraction * 100)))
+
+/** A request for point-in-time recovery. */
 export const PointInTime = Schema.Struct({
   target_time: Schema.String.check(
     Schema.makeFilter(

@@ -1,7 +1,7 @@
 import { Clock, Effect, Exit, Fiber } from "effect"
 import { type Forbidden, type Unavailable } from "../../domain/errors.ts"
 import { quoteName } from "../../domain/sql/Names.ts"
-import { type CopyPlan } from "./Room.ts"
+import { type CopyPlan } from "./FreeSpace.ts"
 import { copyFailure, sessionsSql } from "./Source.ts"
 import { type MainSessions } from "../postgres/MainSessions.ts"
 import { asOutage, type SideConnection } from "../postgres/SideConnection.ts"

@@ -6,18 +6,18 @@ import { text } from "../../domain/Settings.ts"
 import { acquirePatiently } from "../../services/AdvisoryLock.ts"
 import { BackupFiles } from "../../services/ports/BackupFiles.ts"
 import { BackupSettings } from "../../services/backups/Settings.ts"
-import { BranchDatabases, type BranchTurn } from "../../services/ports/BranchDatabases.ts"
+import { BranchDatabases, type BranchCreator } from "../../services/ports/BranchDatabases.ts"
 import { BranchSettings } from "../../services/branches/Settings.ts"
 import { Db } from "../../services/ports/Db.ts"
 import { DumpTools } from "../../services/ports/DumpTools.ts"
 import { Listener } from "../../services/ports/Listener.ts"
 import { copyDatabase, pauseChannel } from "./Copy.ts"
-import { dropBranch } from "./Dropping.ts"
+import { dropBranch } from "./Drop.ts"
 import { fillByDump, removeDump, removeOldDumps } from "./Dump.ts"
-import { createEmpty, holdBranch } from "./Empty.ts"
-import { explained, settleBranch } from "./Settling.ts"
-import { removeRemains } from "./Remains.ts"
-import { checkRoom, planCopy } from "./Room.ts"
+import { createEmpty, holdBranch } from "./EmptyDatabase.ts"
+import { explained, finaliseBranch } from "./Finalise.ts"
+import { removeLeftovers } from "./Leftovers.ts"
+import { checkFreeSpace, planCopy } from "./FreeSpace.ts"
 import { busy, checkRights, whenQuiet } from "./Source.ts"
 import { type Login } from "../postgres/Login.ts"
 import { MainSessions } from "../postgres/MainSessions.ts"
@@ -79,11 +79,11 @@ export const layerBranchDatabases = Layer.effect(
         { patience: patienceMillis, pause: pauseMillis, busy: inProgress }
       ).pipe(Effect.catchTag("Refused", asOutage))
 
-    const turn = Effect.gen(function* () {
+    const creator = Effect.gen(function* () {
       yield* Effect.acquireRelease(aside.take(1), () => aside.release(1), { interruptible: true })
       const main = yield* locked(`select pg_try_advisory_lock(${branchesLock}) as acquired`)
 
-      const copy: BranchTurn["copy"] = Effect.fnUntraced(
+      const copy: BranchCreator["copy"] = Effect.fnUntraced(
         function* (database) {
           yield* checkRights(main)
           const plan = yield* planCopy(main)
@@ -108,7 +108,7 @@ export const layerBranchDatabases = Layer.effect(
         Effect.scoped,
         Effect.catchTag("Refused", explained)
       )
-      const empty: BranchTurn["empty"] = Effect.fnUntraced(
+      const empty: BranchCreator["empty"] = Effect.fnUntraced(
         function* (database) {
           yield* checkRights(main)
           yield* createEmpty(main, database)
@@ -117,19 +117,19 @@ export const layerBranchDatabases = Layer.effect(
         },
         Effect.catchTag("Refused", explained)
       )
-      return { copy, empty } satisfies BranchTurn
+      return { copy, empty } satisfies BranchCreator
     })
 
     /** Runs a dump: nobody copies the main database meanwhile, and its disk has room for it a second time. */
     const undisturbed = <A, E>(dump: Effect.Effect<A, E>) =>
       locked(`select pg_try_advisory_lock_shared(${backupsLock}) as acquired`).pipe(
-        Effect.flatMap(checkRoom),
+        Effect.flatMap(checkFreeSpace),
         Effect.catchTag("Conflict", ({ error }) => Effect.fail(busy(error, "Try again when it is there"))),
         Effect.andThen(dump),
         Effect.scoped
       )
 
-    yield* Effect.flatMap(connect, removeRemains).pipe(
+    yield* Effect.flatMap(connect, removeLeftovers).pipe(
       Effect.scoped,
       Effect.catchTag("Refused", () => Effect.void),
       aside.withPermit,
@@ -155,9 +155,9 @@ export const layerBranchDatabases = Layer.effect(
     yield* Effect.forkScoped(removeOldDumps(files, 2 * dumpTimeout))
 
     return BranchDatabases.of({
-      turn,
+      creator,
       fillFromMain: (database) => fillByDump({ tools, files, main: address.database, undisturbed }, database),
-      settle: (names, passwords) => settleBranch(address, serviceRole, names, passwords),
+      finalise: (names, passwords) => finaliseBranch(address, serviceRole, names, passwords),
       drop: (names) =>
         Effect.flatMap(connect, (main) => dropBranch(main, address, names)).pipe(
           Effect.andThen(removeDump(files, names.database)),

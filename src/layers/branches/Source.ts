@@ -1,6 +1,6 @@
 import { Clock, Effect } from "effect"
 import { Forbidden, Unavailable } from "../../domain/errors.ts"
-import { noSpace } from "./Room.ts"
+import { noSpace } from "./FreeSpace.ts"
 import { type Refused, type SideConnection } from "../postgres/SideConnection.ts"
 
 export const busy = (details: string, hint: string) =>

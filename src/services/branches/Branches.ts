@@ -9,9 +9,9 @@ import {
 } from "../../domain/branches/Branch.ts"
 import { Conflict, type Forbidden, type NotFound, Unavailable } from "../../domain/errors.ts"
 import { BranchDatabases } from "../ports/BranchDatabases.ts"
-import { BranchEndings } from "./Endings.ts"
-import { BranchFillings, type Fill, type Filling } from "./Fillings.ts"
-import { branchNotFound, BranchRecords } from "./Records.ts"
+import { makeBranchDeletion } from "./Deletion.ts"
+import { type Fill, type Filling, makeBranchFillings } from "./Filling.ts"
+import { branchNotFound, makeBranchRecords } from "./Records.ts"
 import { BranchSettings } from "./Settings.ts"
 import { type Database, Db } from "../ports/Db.ts"
 import { Listener } from "../ports/Listener.ts"
@@ -71,9 +71,9 @@ export class Branches extends Context.Service<
     Effect.gen(function* () {
       const db = yield* Db
       const databases = yield* BranchDatabases
-      const records = yield* BranchRecords
-      const endings = yield* BranchEndings
-      const fillings = yield* BranchFillings
+      const records = yield* makeBranchRecords
+      const deletion = yield* makeBranchDeletion(records)
+      const fillings = yield* makeBranchFillings(records, deletion)
       const { strategy } = yield* BranchSettings
       const listener = yield* Listener
 
@@ -102,16 +102,16 @@ export class Branches extends Context.Service<
       const copied = Effect.fn("Branches.copied")(function* (given: NewBranch) {
         const database = newBranchDatabase()
         return yield* Effect.gen(function* () {
-          const turn = yield* databases.turn
+          const creator = yield* databases.creator
           const [password, own] = [newBranchPassword(), newBranchPassword()]
           yield* records.begin({ ...given, database, own, sourceBackupId: null })
-          yield* turn.copy(database)
-          yield* databases.settle(branchNames(database), { given: password, own })
+          yield* creator.copy(database)
+          yield* databases.finalise(branchNames(database), { given: password, own })
           const branch = yield* records.activate(database, password)
           return branch ?? (yield* Effect.die(new Error(`${database} was dropped while it was copied`)))
         }).pipe(
           Effect.scoped,
-          Effect.onError(() => endings.undo(database))
+          Effect.onError(() => deletion.undo(database))
         )
       })
 
@@ -138,12 +138,12 @@ export class Branches extends Context.Service<
         const name = yield* records.remove(id)
         known.delete(id)
         yield* fillings.cancel(name)
-        yield* endings.finish(name)
+        yield* deletion.finish(name)
       })
 
       const lookUp = Effect.fnUntraced(function* (id: BranchId) {
         const before = generation
-        const { left, name, password, status } = yield* records.door(id)
+        const { left, name, password, status } = yield* records.access(id)
         if (status === "restoring") return yield* restoring(id)
         const database = db.branch({ ...branchNames(name), password: Redacted.make(password) })
         const until = left === null ? Number.POSITIVE_INFINITY : (yield* Clock.currentTimeMillis) + left
@@ -159,8 +159,8 @@ export class Branches extends Context.Service<
         })
 
       const sweep = Effect.gen(function* () {
-        for (const name of yield* records.outworn) {
-          yield* Effect.catchCause(endings.finish(name), (cause) =>
+        for (const name of yield* records.expired) {
+          yield* Effect.catchCause(deletion.finish(name), (cause) =>
             Effect.logWarning(`${name} can't be dropped yet`, cause)
           )
         }
@@ -176,5 +176,5 @@ export class Branches extends Context.Service<
         sweep
       })
     })
-  ).pipe(Layer.provide(BranchFillings.layer), Layer.provide(BranchEndings.layer), Layer.provide(BranchRecords.layer))
+  )
 }

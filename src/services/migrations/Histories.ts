@@ -1,4 +1,4 @@
-import { Context, Effect, Layer } from "effect"
+import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Conflict, Forbidden, type Unavailable } from "../../domain/errors.ts"
 import { type AppliedMigration, type MigrationFolder } from "../../domain/migrations/Migration.ts"
@@ -53,92 +53,79 @@ const onHistory = <A>(
     )
   })
 
-/** Finds out which tool keeps track of the database's migrations, and reads what it knows. */
-export class MigrationHistories extends Context.Service<
-  MigrationHistories,
-  {
-    /** 409 `MIGRATION_TOOL_UNCLEAR` when two tools do. */
-    readonly find: (folder: MigrationFolder) => Effect.Effect<History, Conflict | Forbidden | Unavailable>
-    /** The table, if it is not there yet. */
-    readonly make: (place: HistoryPlace) => Effect.Effect<void, Forbidden | Unavailable>
-  }
->()("svc/services/MigrationHistories") {
-  static readonly layer = Layer.effect(
-    MigrationHistories,
-    Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      const settings = yield* MigrationSettings
+/** Finds out which tool keeps the history of the database's migrations, and reads that history. */
+export const makeMigrationHistories = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const settings = yield* MigrationSettings
 
-      const tables = onOwnTables(
-        sql.unsafe<{ readonly schema: string; readonly name: string; readonly columns: string }>(tablesSql, [
-          JSON.stringify(historyTableNames)
-        ])
-      ).pipe(
-        Effect.map((rows) =>
-          recognise(rows.map((row) => ({ ...row, columns: JSON.parse(row.columns) as ReadonlyArray<string> })))
-        )
-      )
-      const ownRows = Effect.map(
-        onOwnTables(sql.unsafe(`select from svc.applied_migrations limit 1`)),
-        (rows) => rows.length > 0
-      )
-
-      const choose = Effect.fnUntraced(function* (folder: MigrationFolder, found: ReadonlyArray<RecognisedTable>) {
-        const wanted = settings.tool === "auto" ? undefined : settings.tool
-        if (wanted === "own") return ownPlace
-        const laidOut = folder.layout === "plain" ? undefined : folder.layout === "prisma" ? "prisma" : "drizzle"
-        const tool = wanted ?? laidOut
-        const ours = found.filter((table) => table.tool === "drizzle" || table.tool === "prisma")
-        const fits = ours.find((table) => table.tool === tool)
-        if (fits !== undefined) return placeOfTable(fits)
-        if (wanted !== undefined) return newPlace(wanted, folder)
-        const tools = Array.from(
-          new Set([...ours.map((table) => table.tool), ...(laidOut === undefined ? [] : [laidOut])])
-        )
-        if (ours.length > 0 && tools.length > 1) {
-          const files = laidOut === undefined ? "" : `, and the files are ${laidOut}'s`
-          return yield* new Conflict({
-            error: `The database has a history of ${ours.map((table) => table.tool).join(" and of ")}${files}: which one is meant?`,
-            code: "MIGRATION_TOOL_UNCLEAR",
-            details: ours.map(shown),
-            hint: "Set MIGRATIONS_TOOL"
-          })
-        }
-        const [only] = ours
-        if (only !== undefined) return placeOfTable(only)
-        if (yield* ownRows) return ownPlace
-        if (laidOut !== undefined) return newPlace(laidOut, folder)
-        const [other] = found
-        return other === undefined ? ownPlace : placeOfTable(other)
-      })
-
-      const find = Effect.fn("MigrationHistories.find")(function* (folder: MigrationFolder) {
-        const found = yield* tables
-        const place = yield* choose(folder, found)
-        const notes = found
-          .filter((table) => shown(table) !== shown({ ...place, columns: [] }))
-          .map((table) => `${shown(table)} is a history of ${table.tool}; it is left alone`)
-        if (place.keeper === "other") {
-          const tool = place.tool ?? ""
-          notes.unshift(
-            `${place.schema}.${place.name} is a history of ${tool}: run ${tool} itself, or set MIGRATIONS_TOOL=own`
-          )
-          return { place, rows: [], notes }
-        }
-        if (!place.exists) return { place, rows: [], notes }
-        const rows = yield* onHistory(place, sql.unsafe<Record<string, unknown>>(readHistory(place)))
-        return { place, rows: rows.map(appliedOf), notes }
-      })
-
-      const make = Effect.fn("MigrationHistories.make")(function* (place: HistoryPlace) {
-        if (place.exists) return
-        yield* onHistory(
-          place,
-          sql.withTransaction(Effect.forEach(makeHistory(place), (text) => sql.unsafe(text), { discard: true }))
-        )
-      })
-
-      return MigrationHistories.of({ find, make })
-    })
+  const tables = onOwnTables(
+    sql.unsafe<{ readonly schema: string; readonly name: string; readonly columns: string }>(tablesSql, [
+      JSON.stringify(historyTableNames)
+    ])
+  ).pipe(
+    Effect.map((rows) =>
+      recognise(rows.map((row) => ({ ...row, columns: JSON.parse(row.columns) as ReadonlyArray<string> })))
+    )
   )
-}
+  const ownRows = Effect.map(
+    onOwnTables(sql.unsafe(`select from svc.applied_migrations limit 1`)),
+    (rows) => rows.length > 0
+  )
+
+  const choose = Effect.fnUntraced(function* (folder: MigrationFolder, found: ReadonlyArray<RecognisedTable>) {
+    const wanted = settings.tool === "auto" ? undefined : settings.tool
+    if (wanted === "own") return ownPlace
+    const laidOut = folder.layout === "plain" ? undefined : folder.layout === "prisma" ? "prisma" : "drizzle"
+    const tool = wanted ?? laidOut
+    const ours = found.filter((table) => table.tool === "drizzle" || table.tool === "prisma")
+    const fits = ours.find((table) => table.tool === tool)
+    if (fits !== undefined) return placeOfTable(fits)
+    if (wanted !== undefined) return newPlace(wanted, folder)
+    const tools = Array.from(new Set([...ours.map((table) => table.tool), ...(laidOut === undefined ? [] : [laidOut])]))
+    if (ours.length > 0 && tools.length > 1) {
+      const files = laidOut === undefined ? "" : `, and the files are ${laidOut}'s`
+      return yield* new Conflict({
+        error: `The database has a history of ${ours.map((table) => table.tool).join(" and of ")}${files}: which one is meant?`,
+        code: "MIGRATION_TOOL_UNCLEAR",
+        details: ours.map(shown),
+        hint: "Set MIGRATIONS_TOOL"
+      })
+    }
+    const [only] = ours
+    if (only !== undefined) return placeOfTable(only)
+    if (yield* ownRows) return ownPlace
+    if (laidOut !== undefined) return newPlace(laidOut, folder)
+    const [other] = found
+    return other === undefined ? ownPlace : placeOfTable(other)
+  })
+
+  /** 409 `MIGRATION_TOOL_UNCLEAR` when two tools could be meant. */
+  const find = Effect.fn("MigrationHistories.find")(function* (folder: MigrationFolder) {
+    const found = yield* tables
+    const place = yield* choose(folder, found)
+    const notes = found
+      .filter((table) => shown(table) !== shown({ ...place, columns: [] }))
+      .map((table) => `${shown(table)} is a history of ${table.tool}; it is left alone`)
+    if (place.keeper === "other") {
+      const tool = place.tool ?? ""
+      notes.unshift(
+        `${place.schema}.${place.name} is a history of ${tool}: run ${tool} itself, or set MIGRATIONS_TOOL=own`
+      )
+      return { place, rows: [], notes }
+    }
+    if (!place.exists) return { place, rows: [], notes }
+    const rows = yield* onHistory(place, sql.unsafe<Record<string, unknown>>(readHistory(place)))
+    return { place, rows: rows.map(appliedOf), notes }
+  })
+
+  /** Creates the table if it does not exist. */
+  const make = Effect.fn("MigrationHistories.make")(function* (place: HistoryPlace) {
+    if (place.exists) return
+    yield* onHistory(
+      place,
+      sql.withTransaction(Effect.forEach(makeHistory(place), (text) => sql.unsafe(text), { discard: true }))
+    )
+  })
+
+  return { find, make }
+})

@@ -1,4 +1,5 @@
 import { Context, Effect, Fiber, Layer, Scope } from "effect"
+import { SqlClient } from "effect/sql"
 import {
   Conflict,
   type Forbidden,
@@ -23,15 +24,25 @@ import {
   migrationStates,
   summaryOf
 } from "../../domain/migrations/States.ts"
+import { migrationsLock } from "../../domain/sql/AdvisoryLocks.ts"
+import { withAdvisoryLocks } from "../AdvisoryLock.ts"
 import { Catalogues } from "../catalogue/Catalogues.ts"
 import { Db } from "../ports/Db.ts"
 import { type MigrationFailure } from "./Failure.ts"
 import { MigrationFiles } from "../ports/MigrationFiles.ts"
-import { type History, MigrationHistories } from "./Histories.ts"
-import { MigrationRunner } from "./Runner.ts"
-import { MigrationTurns } from "./Turns.ts"
+import { type History, makeMigrationHistories } from "./Histories.ts"
+import { makeMigrationRunner } from "./Runner.ts"
 
 type Refused = Conflict | Unprocessable | Forbidden | Unavailable
+
+/** The lock that Prisma's `migrate` commands hold. */
+const prismaLock = "72707369"
+
+const busy = new Conflict({
+  error: "Another migration run is in progress",
+  code: "MIGRATIONS_BUSY",
+  hint: "Check the status, and try again when that run has ended"
+})
 
 /** Which of the files the keeper of the history would look at. */
 const filesFor = ({ keeper }: HistoryPlace, folder: MigrationFolder) =>
@@ -83,9 +94,9 @@ export class Migrations extends Context.Service<
     Migrations,
     Effect.gen(function* () {
       const files = yield* MigrationFiles
-      const histories = yield* MigrationHistories
-      const runner = yield* MigrationRunner
-      const turns = yield* MigrationTurns
+      const histories = yield* makeMigrationHistories
+      const runner = yield* makeMigrationRunner
+      const sql = yield* SqlClient.SqlClient
       const catalogues = yield* Catalogues
       const db = yield* Db
       const scope = yield* Scope.Scope
@@ -140,10 +151,11 @@ export class Migrations extends Context.Service<
         return { ...statusOf(yield* look), ran }
       })
 
+      /** One run at a time: in this process, over all replicas, and beside Prisma. */
+      const alone = withAdvisoryLocks(sql, [migrationsLock, prismaLock], { patience: 10_000, pause: 100, busy })
+
       const run = Effect.uninterruptibleMask((restore) =>
-        Effect.flatMap(Effect.forkIn(Effect.interruptible(turns.alone(apply)), scope), (fiber) =>
-          restore(Fiber.join(fiber))
-        )
+        Effect.flatMap(Effect.forkIn(Effect.interruptible(alone(apply)), scope), (fiber) => restore(Fiber.join(fiber)))
       )
 
       const preview = Effect.fn("Migrations.preview")(function* (name: string) {

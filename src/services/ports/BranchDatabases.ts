@@ -10,7 +10,7 @@ export interface BranchPasswords {
 }
 
 /** Makes branches' databases; one turn at a time over all replicas. */
-export interface BranchTurn {
+export interface BranchCreator {
   /**
    * Copies the main database. Nobody is in it meanwhile: callers of the service wait, other sessions are ended. Fails
    * with 503 `BRANCH_SOURCE_BUSY`, `BRANCH_TIMEOUT`, `BRANCH_NO_SPACE`, 403 `BRANCH_NOT_ALLOWED`; the main database is
@@ -32,11 +32,11 @@ export class BranchDatabases extends Context.Service<
   BranchDatabases,
   {
     /** Lasts until the scope closes. 409 `BRANCH_IN_PROGRESS` when others are at it for a minute. */
-    readonly turn: Effect.Effect<BranchTurn, Conflict | Unavailable, Scope.Scope>
+    readonly creator: Effect.Effect<BranchCreator, Conflict | Unavailable, Scope.Scope>
     /** Fills an empty database with a dump of the main one, which goes on as ever. 503 `BRANCH_NO_SPACE`. */
     readonly fillFromMain: (database: string) => Effect.Effect<void, DumpFailed | Unavailable>
     /** Takes what is the service's own out of a database that was copied or filled, and gives the rest to its role. */
-    readonly settle: (names: BranchNames, passwords: BranchPasswords) => Effect.Effect<void, Forbidden | Unavailable>
+    readonly finalise: (names: BranchNames, passwords: BranchPasswords) => Effect.Effect<void, Forbidden | Unavailable>
     /** The database, whoever is in it, its roles, and the dump that it was to be filled with, as far as they are there. */
     readonly drop: (names: BranchNames) => Effect.Effect<void, Unavailable>
     /** Where people reach the server. */

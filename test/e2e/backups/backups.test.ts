@@ -41,7 +41,7 @@ describe("backups over HTTP", () => {
     assert.strictEqual(whole.format, whole.strategy === "pg_dump" ? "custom" : "plain")
     assert.match(
       service.output(),
-      new RegExp(`Backup ${whole.id} is being made by ${whole.strategy} ${whole.tool_version}`)
+      new RegExp(`Backup ${whole.id} started with ${whole.strategy} ${whole.tool_version}`)
     )
     const [file = "", globals] = await files()
     assert.strictEqual(globals, `${file}.globals.sql`)

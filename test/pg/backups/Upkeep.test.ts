@@ -3,8 +3,7 @@ import { Effect } from "effect"
 import { mkdir, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { type BackupId } from "../../../src/domain/backups/Backup.ts"
-import { BackupRecords } from "../../../src/services/backups/Records.ts"
-import { BackupTurns } from "../../../src/services/backups/Turns.ts"
+import { makeBackupRecords } from "../../../src/services/backups/Records.ts"
 import { backupDirectory, filesIn, replica } from "../../support/backups/backups.ts"
 import { layerDatabase, live, Outside } from "../../support/database.ts"
 import { dumping } from "../../support/dumps/tools.ts"
@@ -150,16 +149,16 @@ suite("what is kept", (it) => {
       for (const day of [1, 2, 4, 5]) yield* made("completed", day)
       for (const day of [3, 6]) yield* made("failed", day)
       yield* made("failed", null)
-      const records = yield* Effect.provide(BackupRecords, BackupRecords.layer)
+      const records = yield* makeBackupRecords
       const labels = (ids: ReadonlyArray<number>) =>
         Effect.map(sql("select label from svc.backups where id = any($1) order by id", [ids]), (rows) =>
           rows.map(({ label }) => label)
         )
       const all = Effect.map(sql("select label from svc.backups order by id"), (rows) => rows.map(({ label }) => label))
-      assert.deepStrictEqual(yield* records.outworn(0), [])
-      assert.deepStrictEqual(yield* records.outworn(4), [])
+      assert.deepStrictEqual(yield* records.expired(0), [])
+      assert.deepStrictEqual(yield* records.expired(4), [])
       assert.strictEqual((yield* all).length, 8)
-      assert.deepStrictEqual(yield* labels(yield* records.outworn(2)), ["completed 1", "completed 2"])
+      assert.deepStrictEqual(yield* labels(yield* records.expired(2)), ["completed 1", "completed 2"])
       // Failed ones that are older than all that are kept went along.
       assert.notInclude(yield* all, "failed 3")
       assert.includeMembers(yield* all, ["failed 6", "failed null", "completed null"])
@@ -170,10 +169,10 @@ suite("what is kept", (it) => {
     Effect.gen(function* () {
       const { sql } = yield* Outside
       yield* sql("delete from svc.backups")
-      const turns = yield* Effect.provide(BackupTurns, BackupTurns.layer)
+      const records = yield* makeBackupRecords
       const slot = Date.UTC(2026, 10, 21, 3)
       const begin = (file: string) =>
-        turns.begin({
+        records.begin({
           label: "due",
           slot,
           strategy: "pg_dump",
@@ -189,7 +188,6 @@ suite("what is kept", (it) => {
       const rows = yield* sql("select scheduled_for = '2026-11-21 03:00Z' as due from svc.backups")
       assert.deepStrictEqual(rows, [{ due: true }])
       // One that could not be begun elsewhere is no other one.
-      const records = yield* Effect.provide(BackupRecords, BackupRecords.layer)
       yield* records.missed("due", slot, "too late")
       assert.strictEqual((yield* records.list).length, 1)
       yield* records.missed("due", slot + 60_000, "no room")

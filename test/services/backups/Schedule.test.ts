@@ -1,15 +1,11 @@
 import { assert, it } from "@effect/vitest"
-import { Cron, Effect, Layer } from "effect"
+import { Cron, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { type BackupId } from "../../../src/domain/backups/Backup.ts"
 import { Conflict, Unavailable } from "../../../src/domain/errors.ts"
-import { BackupRecords } from "../../../src/services/backups/Records.ts"
-import { BackupRemoval } from "../../../src/services/backups/Removal.ts"
-import { BackupRuns } from "../../../src/services/backups/Runs.ts"
-import { layerBackupSchedule } from "../../../src/services/backups/Schedule.ts"
-import { BackupSettings } from "../../../src/services/backups/Settings.ts"
+import { runBackupSchedule } from "../../../src/services/backups/Schedule.ts"
 
-type Start = BackupRuns["Service"]["start"]
+type Start = Parameters<typeof runBackupSchedule>[1]["start"]
 
 const done = (complete: boolean): ReturnType<Start> =>
   Effect.succeed({ id: 1 as BackupId, done: Effect.succeed(complete) })
@@ -21,29 +17,15 @@ const scheduled = (expression: string, start: (count: number) => ReturnType<Star
     const started: Array<string> = []
     const missed: Array<string> = []
     let retained = 0
-    const settings = BackupSettings.of({
-      directory: "",
-      programs: undefined,
-      bucket: undefined,
-      schedule: Cron.parseUnsafe(expression, "UTC"),
-      keep: 7,
-      timeout: 0
+    yield* runBackupSchedule(Cron.parseUnsafe(expression, "UTC"), {
+      start: (label, slot) =>
+        Effect.suspend(() => {
+          started.push(`${label} ${slot}`)
+          return start(started.length)
+        }),
+      missed: (label, slot, reason) => Effect.sync(() => void missed.push(`${label} ${slot} ${reason}`)),
+      retain: Effect.sync(() => void retained++)
     })
-    const services = Layer.mergeAll(
-      Layer.succeed(BackupSettings, settings),
-      Layer.mock(BackupRuns, {
-        start: (label, slot) =>
-          Effect.suspend(() => {
-            started.push(`${label} ${slot}`)
-            return start(started.length)
-          })
-      }),
-      Layer.mock(BackupRecords, {
-        missed: (label, slot, reason) => Effect.sync(() => void missed.push(`${label} ${slot} ${reason}`))
-      }),
-      Layer.mock(BackupRemoval, { retain: Effect.sync(() => void retained++) })
-    )
-    yield* Layer.build(Layer.provide(layerBackupSchedule, services))
     return { started, missed, retained: () => retained }
   })
 
@@ -87,14 +69,14 @@ it.effect("tries again for ten minutes, and then says so on a record", () =>
     assert.strictEqual(new Set(late.started).size, 1)
     assert.strictEqual(late.retained(), 1)
 
-    const down = new Unavailable({ error: "The directory of backups can't be used", code: "BACKUP_DIR_UNUSABLE" })
+    const down = new Unavailable({ error: "The backup directory is unusable", code: "BACKUP_DIR_UNUSABLE" })
     const never = yield* scheduled("0 13 * * *", () => Effect.fail(down))
     yield* TestClock.adjust("1 hour")
     yield* TestClock.adjust("9 minutes")
     assert.deepStrictEqual(never.missed, [])
     yield* TestClock.adjust("1 minute")
     assert.deepStrictEqual(never.missed, [
-      `scheduled 2026-11-21 13:00 UTC ${Date.UTC(2026, 10, 21, 13)} The directory of backups can't be used`
+      `scheduled 2026-11-21 13:00 UTC ${Date.UTC(2026, 10, 21, 13)} The backup directory is unusable`
     ])
     yield* TestClock.adjust("24 hours")
     assert.include(never.started.at(-1) ?? "", "2026-11-22 13:00")

@@ -28,7 +28,7 @@ export const explained = (error: Refused) => {
  * Makes a copy, or what a dump was restored into, a branch; the main database is closed to new roles before. What is the service's own goes first, then the roles are made, so that there is never anybody
  * who could look at it. Nothing runs in it as our own login once somebody else has the branch's password.
  */
-export const settleBranch = Effect.fnUntraced(
+export const finaliseBranch = Effect.fnUntraced(
   function* (address: Login, serviceRole: string, names: BranchNames, { given, own }: BranchPasswords) {
     const branch = yield* connectAside({ ...address, database: names.database }, { search_path: "pg_catalog" })
     yield* all(branch, strippingSql)

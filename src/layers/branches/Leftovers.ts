@@ -20,7 +20,7 @@ const ownDirectory = Effect.fnUntraced(function* (main: SideConnection) {
  * them. A directory that was last changed before the server started belongs to a database that is in the catalogue, or
  * to none.
  */
-export const removeRemains = Effect.fnUntraced(
+export const removeLeftovers = Effect.fnUntraced(
   function* (main: SideConnection) {
     const own = yield* ownDirectory(main)
     if (own === undefined) return

@@ -14,7 +14,7 @@ import { Listener } from "../../services/ports/Listener.ts"
 import { copyDatabase, pauseChannel } from "./Copy.ts"
 import { dropBranch } from "./Drop.ts"
 import { fillByDump, removeDump, removeOldDumps } from "./Dump.ts"
-import { createEmpty, holdBranch } from "./EmptyDatabase.ts"
+import { createEmpty, lockBranch } from "./EmptyDatabase.ts"
 import { explained, finaliseBranch } from "./Finalise.ts"
 import { removeLeftovers } from "./Leftovers.ts"
 import { checkFreeSpace, planCopy } from "./FreeSpace.ts"
@@ -24,23 +24,24 @@ import { MainSessions } from "../postgres/MainSessions.ts"
 import { PostgresAddress } from "../postgres/Address.ts"
 import { asOutage, connectAside } from "../postgres/SideConnection.ts"
 
-/** How long to wait for branches that others make, and how often to look, in ms. */
-const patienceMillis = 60_000
-const pauseMillis = 250
+/** A branch waits for others that are being created. */
+const whileCreated = {
+  patience: 60_000,
+  pause: 250,
+  busy: new Conflict({
+    error: "Another branch is being created",
+    code: "BRANCH_IN_PROGRESS",
+    hint: "Try again when it is done"
+  })
+}
 
-const inProgress = new Conflict({
-  error: "Another branch is being made",
-  code: "BRANCH_IN_PROGRESS",
-  hint: "Try again when it is there"
-})
-
-/** What is not to be disturbed by a copy, and must not begin during one. */
+/** Locks of work that must not run during a copy. */
 const copyLocks = [
-  [migrationsLock, "Migrations are being run"],
-  [backupsLock, "The database is being dumped"]
+  [migrationsLock, "Migrations are running"],
+  [backupsLock, "The database is being backed up"]
 ] as const
 
-/** Where people reach a server; an embedded one has a Unix socket, and listens on this machine too. */
+/** The server's address for users; an embedded server has a Unix socket, and listens on this machine too. */
 const serverOf = ({ host, port, ssl }: Login) => ({
   host: host.startsWith("/") ? "127.0.0.1" : host,
   port,
@@ -60,9 +61,9 @@ export const layerBranchDatabases = Layer.effect(
     const files = yield* BackupFiles
     const tools = yield* DumpTools
     const serviceRole = yield* text("SVC_SERVICE_ROLE", "postgres")
-    /** While one makes a branch, nobody else of this process is in the main database beside the pools. */
+    /** While a branch is created, this process has no other connection to the main database beside the pools. */
     const aside = yield* Semaphore.make(1)
-    /** Connections wait for as long as a copy takes. */
+    /** Connecting may take as long as a copy. */
     const connect = connectAside(address, {}, timeout + 10_000)
 
     /**
@@ -76,7 +77,7 @@ export const layerBranchDatabases = Layer.effect(
           const [row] = yield* main.query(attempt)
           return row?.["acquired"] === true ? main : undefined
         }),
-        { patience: patienceMillis, pause: pauseMillis, busy: inProgress }
+        whileCreated
       ).pipe(Effect.catchTag("Refused", asOutage))
 
     const creator = Effect.gen(function* () {
@@ -89,7 +90,7 @@ export const layerBranchDatabases = Layer.effect(
           const plan = yield* planCopy(main)
           for (const [lock, busyWith] of copyLocks) {
             const [free] = yield* main.query(`select pg_try_advisory_lock(${lock}) as ok`)
-            if (free?.["ok"] !== true) return yield* busy(busyWith, "Try again when that has ended")
+            if (free?.["ok"] !== true) return yield* busy(busyWith, "Try again when that is done")
           }
           yield* whenQuiet(main, endSessions)
           const scope = yield* Scope.Scope
@@ -113,18 +114,18 @@ export const layerBranchDatabases = Layer.effect(
           yield* checkRights(main)
           yield* createEmpty(main, database)
           yield* main.query(closeMainSql)
-          return yield* holdBranch(address, database)
+          return yield* lockBranch(address, database)
         },
         Effect.catchTag("Refused", explained)
       )
       return { copy, empty } satisfies BranchCreator
     })
 
-    /** Runs a dump: nobody copies the main database meanwhile, and its disk has room for it a second time. */
+    /** Runs a dump while the main database is not copied, and if its disk has space for a second copy. */
     const undisturbed = <A, E>(dump: Effect.Effect<A, E>) =>
       locked(`select pg_try_advisory_lock_shared(${backupsLock}) as acquired`).pipe(
         Effect.flatMap(checkFreeSpace),
-        Effect.catchTag("Conflict", ({ error }) => Effect.fail(busy(error, "Try again when it is there"))),
+        Effect.catchTag("Conflict", ({ error }) => Effect.fail(busy(error, "Try again when it is done"))),
         Effect.andThen(dump),
         Effect.scoped
       )
@@ -136,7 +137,7 @@ export const layerBranchDatabases = Layer.effect(
       Effect.forkScoped
     )
 
-    // Another replica makes a branch: we let go of the main database and come back when PostgreSQL lets us.
+    // Another replica copies the database: release it, and reconnect as soon as PostgreSQL allows.
     const { heard } = yield* (yield* Listener).listen(pauseChannel)
     yield* heard.pipe(
       Stream.filter((message) => message._tag === "Notification"),
@@ -144,9 +145,7 @@ export const layerBranchDatabases = Layer.effect(
         sessions
           .without(Effect.scoped(connect))
           .pipe(
-            Effect.catchCause((cause) =>
-              Effect.logWarning("Could not let go of the database while it is copied", cause)
-            )
+            Effect.catchCause((cause) => Effect.logWarning("Failed to release the database while it is copied", cause))
           )
       ),
       Effect.forkScoped

@@ -62,7 +62,7 @@ describe("a branch", () => {
     try {
       await file.truncate(bavail * bsize + 1024 ** 3)
       const refused = assertRefused(await create(service), 503, "BRANCH_NO_SPACE")
-      assert.match(String(refused["details"]), /^The database has \d+ bytes, the disk \d+ free$/)
+      assert.match(String(refused["details"]), /^The database has \d+ bytes, and \d+ bytes are free on the disk$/)
       assert.deepStrictEqual(await asBoss("postgres", "select count(*)::int as n from pg_database"), before)
       assert.deepStrictEqual(await sql(service, "select from svc.branches where status <> 'active'"), [])
     } finally {

@@ -131,10 +131,10 @@ it.live(
               const [row] = yield* on(database, "select id from svc.branches")
               const id = row?.["id"] as BranchId
               assert.strictEqual((yield* Effect.flip(branches.database(id))).code, "BRANCH_RESTORING")
-              // Nobody copies what is being dumped.
+              // No copy is made during a dump.
               const copying = Effect.flatMap(Branches, ({ create }) => create({ label: "never" }))
               const busy = yield* Effect.flip(Effect.provideContext(copying, other))
-              assert.deepInclude(busy, { code: "BRANCH_SOURCE_BUSY", details: "The database is being dumped" })
+              assert.deepInclude(busy, { code: "BRANCH_SOURCE_BUSY", details: "The database is being backed up" })
               yield* branches.remove(id)
               const failure = yield* Effect.flip(Fiber.join(dropped))
               assert.strictEqual(failure.code, "BRANCH_DUMP_FAILED")

@@ -1,11 +1,11 @@
-import { Cause, Effect } from "effect"
+import { Cause, Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { type Backup, type BackupId } from "../../domain/backups/Backup.ts"
+import { Backup, BackupId } from "../../domain/backups/Backup.ts"
 import { Conflict, NotFound, Unavailable } from "../../domain/errors.ts"
 import { backupRunLock, backupsLock } from "../../domain/sql/AdvisoryLocks.ts"
 import { isoSql } from "../../domain/sql/IsoTimestamp.ts"
 import { acquireAdvisoryLocks, queryOn } from "../AdvisoryLock.ts"
-import { onOwnTables } from "../OwnTables.ts"
+import { onOwnTables, queryRows } from "../OwnTables.ts"
 import { type DumpFailed } from "../ports/DumpTools.ts"
 
 /** How many backups may run at a time, over all replicas (spec: Limits). */
@@ -32,30 +32,31 @@ const whileCopied = {
 
 const restores = `(select coalesce(json_agg(json_build_object('branch_id', branch_id, 'status', status,
     'progress', progress, 'error', error, 'started_at', ${isoSql("started_at")}, 'finished_at', ${isoSql("finished_at")})
-    order by id desc), '[]')::text
+    order by id desc), '[]')
   from (select * from svc.restores r where r.backup_id = b.id order by r.id desc limit 10) r)`
 
 const columns = `id, label, status, size_bytes::float8 as size_bytes, ${isoSql("created_at")} as created_at,
   ${isoSql("completed_at")} as completed_at, progress, error, strategy, tool_version, server_version, format,
   scheduled_for is not null as scheduled, bucket, object_key, copy_error, ${restores} as restores`
 
-type Row = Omit<Backup, "restores"> & { readonly restores: string }
+const { bucket, format, id, label, object_key, size_bytes, status } = Backup.fields
 
 /** Where the bytes of a backup are. */
-export interface BackupPlace {
-  readonly id: number
-  readonly status: Backup["status"]
-  readonly label: string
+const BackupPlace = Schema.Struct({
+  id,
+  status,
+  label,
   /** In SVC_BACKUP_DIR of the replica that made it; null when it was never begun. */
-  readonly file: string | null
-  readonly format: "custom" | "plain"
-  readonly size: number
-  readonly globals: string | null
-  readonly bucket: string | null
-  readonly key: string | null
+  file: Schema.NullOr(Schema.String),
+  format,
+  size: size_bytes,
+  globals: Schema.NullOr(Schema.String),
+  bucket,
+  key: object_key,
   /** Whether a restore of it is in progress. */
-  readonly used: boolean
-}
+  used: Schema.Boolean
+})
+export type BackupPlace = typeof BackupPlace.Type
 
 /** What a new record contains. */
 export interface BackupBeginning {
@@ -95,13 +96,13 @@ export const reasonOf = (cause: Cause.Cause<DumpFailed | { readonly error: strin
 /** svc.backups. */
 export const makeBackupRecords = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const ask = <A extends object>(text: string, params: ReadonlyArray<string | number | boolean | null> = []) =>
-    onOwnTables(sql.unsafe<A>(text, [...params]))
-  const shown = (row: Row): Backup => ({ ...row, restores: JSON.parse(row.restores) as Backup["restores"] })
+  const backups = queryRows(sql, Backup)
+  const places = queryRows(sql, BackupPlace)
+  const ids = queryRows(sql, Schema.Struct({ id: BackupId }))
 
   const find = Effect.fn("BackupRecords.find")(function* (id: BackupId) {
-    const [row] = yield* ask<Row>(`select ${columns} from svc.backups b where id = $1`, [id])
-    return row === undefined ? yield* backupNotFound(id) : shown(row)
+    const [row] = yield* onOwnTables(backups(`select ${columns} from svc.backups b where id = $1`, [id]))
+    return row ?? (yield* backupNotFound(id))
   })
 
   /**
@@ -156,11 +157,10 @@ export const makeBackupRecords = Effect.gen(function* () {
 
   /** Requests that a backup stops; false when it is not in progress. */
   const requestStop = Effect.fn("BackupRecords.requestStop")(function* (id: BackupId) {
-    const asked = yield* ask(
-      "update svc.backups set cancelled = true where id = $1 and status = 'in_progress' returning id",
-      [id]
+    const requested = yield* onOwnTables(
+      ids("update svc.backups set cancelled = true where id = $1 and status = 'in_progress' returning id", [id])
     )
-    if (asked.length > 0) return true
+    if (requested.length > 0) return true
     yield* find(id)
     return false
   })
@@ -171,33 +171,39 @@ export const makeBackupRecords = Effect.gen(function* () {
    */
   const expired = Effect.fn("BackupRecords.expired")(function* (keep: number) {
     if (keep === 0) return []
-    yield* ask(
-      `delete from svc.backups where status = 'failed' and scheduled_for < (
-         select min(scheduled_for) from (
-           select scheduled_for from svc.backups where status = 'completed' and scheduled_for is not null
-           order by scheduled_for desc limit $1) kept
-         having count(*) >= $1)`,
-      [keep]
+    yield* onOwnTables(
+      sql.unsafe(
+        `delete from svc.backups where status = 'failed' and scheduled_for < (
+           select min(scheduled_for) from (
+             select scheduled_for from svc.backups where status = 'completed' and scheduled_for is not null
+             order by scheduled_for desc limit $1) kept
+           having count(*) >= $1)`,
+        [keep]
+      )
     )
-    const rows = yield* ask<{ readonly id: BackupId }>(
-      `select id from svc.backups where status = 'completed' and scheduled_for is not null
-       order by scheduled_for desc offset $1`,
-      [keep]
+    const rows = yield* onOwnTables(
+      ids(
+        `select id from svc.backups where status = 'completed' and scheduled_for is not null
+         order by scheduled_for desc offset $1`,
+        [keep]
+      )
     )
     return rows.map(({ id }) => id)
   })
 
   return {
     /** Newest first. */
-    list: Effect.map(ask<Row>(`select ${columns} from svc.backups b order by id desc`), (rows) => rows.map(shown)),
+    list: onOwnTables(backups(`select ${columns} from svc.backups b order by id desc`)),
     find,
     place: Effect.fn("BackupRecords.place")(function* (id: BackupId) {
-      const [row] = yield* ask<BackupPlace>(
-        `select id, status, label, file_name as file, format, size_bytes::float8 as size, globals, bucket,
-           object_key as key,
-           exists (select from svc.restores r where r.backup_id = b.id and r.status = 'in_progress') as used
-         from svc.backups b where id = $1`,
-        [id]
+      const [row] = yield* onOwnTables(
+        places(
+          `select id, status, label, file_name as file, format, size_bytes::float8 as size, globals, bucket,
+             object_key as key,
+             exists (select from svc.restores r where r.backup_id = b.id and r.status = 'in_progress') as used
+           from svc.backups b where id = $1`,
+          [id]
+        )
       )
       return row ?? (yield* backupNotFound(id))
     }),
@@ -205,25 +211,27 @@ export const makeBackupRecords = Effect.gen(function* () {
     requestStop,
     /** Records a scheduled backup that could not be begun; once for each slot. */
     missed: (label: string, slot: number, reason: string) =>
-      Effect.asVoid(
-        ask(
+      onOwnTables(
+        sql.unsafe(
           `insert into svc.backups (label, status, error, completed_at, scheduled_for)
            values ($1, 'failed', $2, now(), to_timestamp($3::float8 / 1000)) on conflict (scheduled_for) do nothing`,
           [label, storedReason(reason), slot]
         )
-      ),
+      ).pipe(Effect.asVoid),
     /** Deletes a record; false when it was deleted already. `found`: whether its file was in this replica's directory. */
     forget: (id: BackupId, found: boolean) =>
       Effect.map(
-        ask<{ readonly gone: number }>(
-          `with gone as (delete from svc.backups where id = $1 returning file_name),
-             kept as (insert into svc.removed_backups (file_name)
-               select file_name from gone where file_name is not null and not $2::bool
-               on conflict do nothing)
-           select count(*)::int as gone from gone`,
-          [id, found]
+        onOwnTables(
+          ids(
+            `with gone as (delete from svc.backups where id = $1 returning id, file_name),
+               kept as (insert into svc.removed_backups (file_name)
+                 select file_name from gone where file_name is not null and not $2::bool
+                 on conflict do nothing)
+             select id from gone`,
+            [id, found]
+          )
         ),
-        ([row]) => row !== undefined && row.gone > 0
+        ({ length }) => length > 0
       ),
     expired
   }

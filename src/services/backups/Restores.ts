@@ -75,7 +75,7 @@ export const makeBackupRestores = (sources: BackupSources) =>
     /** Fails at once as `BackupSources.find`, `DumpTools.reader` and `Branches.create` do. */
     const start = Effect.fn("BackupRestores.start")(function* (id: BackupId, options: RestoreOptions) {
       const source = yield* sources.find(id)
-      const tool = yield* tools.reader(source.place.format)
+      const tool = yield* tools.reader(source.format)
       const begun = yield* Deferred.make<StartedRestore, Conflict | Forbidden | Unavailable>()
       const whole = Effect.gen(function* () {
         const restore = yield* Deferred.make<number, Unavailable>()

@@ -3,13 +3,14 @@ import { type BackupId, partialFile } from "../../domain/backups/Backup.ts"
 import { Conflict, NotFound } from "../../domain/errors.ts"
 import { BackupFiles, type ByteRange, type FileTrouble } from "../ports/BackupFiles.ts"
 import { type BackupPlace, type BackupRecords } from "./Records.ts"
-import { DumpFailed } from "../ports/DumpTools.ts"
+import { DumpFailed, type DumpFormat } from "../ports/DumpTools.ts"
 import { ObjectStore, type StoreError } from "../ports/ObjectStore.ts"
 
 /** The file of a backup, on disk or in a bucket. */
 export interface BackupSource {
   readonly place: BackupPlace
   readonly name: string
+  readonly format: DumpFormat
   readonly size: number
   readonly bytes: (range?: ByteRange) => Stream.Stream<Uint8Array, FileTrouble | StoreError>
   /** Path of the file. It is fetched from the bucket if necessary, and then removed when the scope closes. */
@@ -41,12 +42,13 @@ export const makeBackupSources = (records: BackupRecords) =>
       return place.status === "completed" ? place : yield* notCompleted(id, place.status)
     })
 
-    const inBucket = (place: BackupPlace, name: string, bucket: string, key: string): BackupSource => ({
+    const inBucket = (place: BackupPlace, name: string, format: DumpFormat, bucket: string, key: string) => ({
       place,
       name,
+      format,
       size: place.size,
-      bytes: (range) => store.read(bucket, key, range),
-      local: (restore) =>
+      bytes: (range?: ByteRange) => store.read(bucket, key, range),
+      local: (restore: number) =>
         Effect.gen(function* () {
           const fetched = partialFile(name, restore)
           yield* files.ready
@@ -64,12 +66,13 @@ export const makeBackupSources = (records: BackupRecords) =>
     /** 409 `BACKUP_NOT_COMPLETED`, 404 `BACKUP_FILE_MISSING`. */
     const find = Effect.fn("BackupSources.find")(function* (id: BackupId) {
       const place = yield* completed(id)
-      const { bucket, file, key, size } = place
-      if (file === null) return yield* missing(id)
+      const { bucket, file, format, key, size } = place
+      if (file === null || format === null) return yield* missing(id)
       if ((yield* files.size(file)) === size) {
         return {
           place,
           name: file,
+          format,
           size,
           bytes: (range) => files.bytes(file, range),
           local: () => Effect.succeed(files.path(file))
@@ -77,7 +80,7 @@ export const makeBackupSources = (records: BackupRecords) =>
       }
       if (bucket === null || key === null) return yield* missing(id)
       const object = yield* store.record(bucket, key).pipe(Effect.catchTag("NotFound", () => Effect.fail(missing(id))))
-      return object.size === size ? inBucket(place, file, bucket, key) : yield* missing(id)
+      return object.size === size ? inBucket(place, file, format, bucket, key) : yield* missing(id)
     })
 
     return {

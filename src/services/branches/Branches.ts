@@ -22,47 +22,47 @@ interface Known {
   readonly until: number
 }
 
-/** Why a request can't be about a branch. */
+/** Why a request can't use a branch. */
 export type BranchRefusal = NotFound | Conflict | Unavailable
 
 const restoring = (id: number) =>
   new Conflict({
-    error: `Branch ${id} is being filled and can't be used yet`,
+    error: `Branch ${id} is still being filled`,
     code: "BRANCH_RESTORING",
-    hint: `GET /api/branches/${id} says when it is active`
+    hint: `Wait until GET /api/branches/${id} shows the status active`
   })
 
 const dumpFailed = (details: string) =>
   new Unavailable({
-    error: "The database could not be dumped into a branch",
+    error: "Failed to create the branch from a dump of the database",
     code: "BRANCH_DUMP_FAILED",
     details,
     retry_after: 60
   })
 
-/** Copies of the main database to try things in (spec: Branch). */
+/** Copies of the main database (spec: Branch). */
 export class Branches extends Context.Service<
   Branches,
   {
     /** Oldest first; only those that can be used. */
     readonly list: Effect.Effect<ReadonlyArray<Branch>, Unavailable>
-    /** One that is being filled too. */
+    /** Also finds a branch that is being filled. */
     readonly find: (id: BranchId) => Effect.Effect<Branch, NotFound | Unavailable>
     /**
-     * Done when it can be used. `connection` holds the password, this once. Fails as `BranchTurn` does, or with 503
-     * `BRANCH_DUMP_FAILED`.
+     * Returns when the branch can be used; `connection` then contains the password, and never again. Fails as
+     * `BranchCreator` does, or with 503 `BRANCH_DUMP_FAILED`.
      */
     readonly create: (given: NewBranch) => Effect.Effect<Branch, Conflict | Forbidden | Unavailable>
-    /** A branch that is filled by `fill` rather than copied. Goes on when the caller leaves; a failure leaves no branch. */
+    /** Creates a branch filled by `fill`. Continues when the caller leaves; a failure leaves no branch. */
     readonly restore: (
       given: NewBranch & { readonly sourceBackupId: number },
       fill: Fill
     ) => Effect.Effect<Filling, Conflict | Forbidden | Unavailable>
-    /** One that is being filled is cancelled. */
+    /** Also cancels a branch that is being filled. */
     readonly remove: (id: BranchId) => Effect.Effect<void, NotFound | Unavailable>
-    /** For requests on a branch: cheap after the first one. 409 `BRANCH_RESTORING` while it is being filled. */
+    /** For requests on a branch; cached. 409 `BRANCH_RESTORING` while it is being filled. */
     readonly database: (id: BranchId) => Effect.Effect<Database, BranchRefusal>
-    /** Drops what has expired, and what was cut off while it was made or dropped. */
+    /** Drops branches that have expired, or whose creation or deletion was interrupted. */
     readonly sweep: Effect.Effect<void, Unavailable>
   }
 >()("svc/services/Branches") {
@@ -115,7 +115,7 @@ export class Branches extends Context.Service<
         )
       })
 
-      /** The same by a dump, which ends when nobody waits for it any more. */
+      /** Creates a branch from a dump, which is cancelled when the caller leaves. */
       const dumped = Effect.fn("Branches.dumped")(function* (given: NewBranch) {
         const { branch, done } = yield* fillings.start({ ...given, sourceBackupId: null }, databases.fillFromMain)
         return yield* done.pipe(
@@ -161,7 +161,7 @@ export class Branches extends Context.Service<
       const sweep = Effect.gen(function* () {
         for (const name of yield* records.expired) {
           yield* Effect.catchCause(deletion.finish(name), (cause) =>
-            Effect.logWarning(`${name} can't be dropped yet`, cause)
+            Effect.logWarning(`Failed to drop ${name}; will retry`, cause)
           )
         }
       })

@@ -1,17 +1,11 @@
-import { Effect } from "effect"
+import { Effect, Schema, Struct } from "effect"
 import { SqlClient } from "effect/sql"
 import { branchesLock, branchFillLock } from "../../domain/sql/AdvisoryLocks.ts"
-import {
-  type Branch,
-  type BranchId,
-  branchNames,
-  connectionString,
-  type NewBranch
-} from "../../domain/branches/Branch.ts"
+import { Branch, type BranchId, branchNames, connectionString, type NewBranch } from "../../domain/branches/Branch.ts"
 import { NotFound } from "../../domain/errors.ts"
 import { isoSql } from "../../domain/sql/IsoTimestamp.ts"
 import { BranchDatabases } from "../ports/BranchDatabases.ts"
-import { onOwnTables } from "../OwnTables.ts"
+import { onOwnTables, queryRows } from "../OwnTables.ts"
 
 const columns = `id, label, database_name, size_bytes::float8 as size_bytes, ${isoSql("created_at")} as created_at,
   ttl_hours, ${isoSql("expires_at")} as expires_at, status, source_backup_id`
@@ -19,19 +13,21 @@ const columns = `id, label, database_name, size_bytes::float8 as size_bytes, ${i
 const alive = "status = 'active' and (expires_at is null or expires_at > now())"
 const visible = `(status = 'restoring' or ${alive})`
 
-type Row = Omit<Branch, "connection">
+const Row = Branch.mapFields(Struct.omit(["connection"]))
 
 export const branchNotFound = (id: number) => new NotFound({ error: `No branch ${id}`, code: "BRANCH_NOT_FOUND" })
 
 /** How the service connects to a branch. */
-interface BranchAccess {
-  readonly name: string
-  readonly status: Branch["status"]
+const BranchAccess = Schema.Struct({
+  name: Schema.String,
+  status: Branch.fields.status,
   /** Password of both logins of the service. */
-  readonly password: string
+  password: Schema.String,
   /** Time until it expires, in ms; null when it does not. */
-  readonly left: number | null
-}
+  left: Schema.NullOr(Schema.Finite)
+})
+
+const DatabaseName = Schema.Struct({ name: Schema.String })
 
 interface BranchBeginning extends NewBranch {
   readonly database: string
@@ -47,37 +43,42 @@ export const makeBranchRecords = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { server } = yield* BranchDatabases
 
-  const shown = (row: Row, password?: string): Branch => ({
+  const shown = (row: typeof Row.Type, password?: string): Branch => ({
     ...row,
     connection: connectionString(server, branchNames(row.database_name), password)
   })
-  const ask = <A extends object>(text: string, params: ReadonlyArray<string | number | null> = []) =>
-    onOwnTables(sql.unsafe<A>(text, [...params]))
+  const branches = queryRows(sql, Row)
+  const query = (text: string, params: ReadonlyArray<unknown>) => onOwnTables(sql.unsafe(text, params))
 
-  const one = <A extends object>(id: BranchId, text: string) =>
-    Effect.flatMap(ask<A>(text, [id]), ([row]) =>
+  const one = <A, E>(id: BranchId, rows: Effect.Effect<ReadonlyArray<A>, E>) =>
+    Effect.flatMap(onOwnTables(rows), ([row]) =>
       row === undefined ? Effect.fail(branchNotFound(id)) : Effect.succeed(row)
     )
 
   return {
     /** Oldest first; only those that can be used. */
-    list: Effect.map(ask<Row>(`select ${columns} from svc.branches where ${alive} order by id`), (rows) =>
+    list: Effect.map(onOwnTables(branches(`select ${columns} from svc.branches where ${alive} order by id`)), (rows) =>
       rows.map((row) => shown(row))
     ),
     /** Also finds a branch that is being filled. */
     find: (id: BranchId) =>
-      Effect.map(one<Row>(id, `select ${columns} from svc.branches where id = $1 and ${visible}`), (row) => shown(row)),
+      Effect.map(one(id, branches(`select ${columns} from svc.branches where id = $1 and ${visible}`, [id])), (row) =>
+        shown(row)
+      ),
     /** Also finds a branch that is being filled. */
     access: (id: BranchId) =>
-      one<BranchAccess>(
+      one(
         id,
-        `select database_name as name, status, password,
-           (extract(epoch from expires_at - now()) * 1000)::float8 as left
-         from svc.branches where id = $1 and ${visible}`
+        queryRows(sql, BranchAccess)(
+          `select database_name as name, status, password,
+             (extract(epoch from expires_at - now()) * 1000)::float8 as left
+           from svc.branches where id = $1 and ${visible}`,
+          [id]
+        )
       ),
     begin: ({ database, label, own, sourceBackupId, ttlHours }: BranchBeginning) =>
       Effect.asVoid(
-        ask(
+        query(
           `insert into svc.branches (label, database_name, password, ttl_hours, source_backup_id)
            values ($1, $2, $3, $4, $5)`,
           [label, database, own, ttlHours ?? 0, sourceBackupId]
@@ -86,35 +87,42 @@ export const makeBranchRecords = Effect.gen(function* () {
     /** From `creating`; the result shows `password`. */
     restoring: (database: string, password: string) =>
       Effect.map(
-        ask<Row>(`update svc.branches set status = 'restoring' where database_name = $1 returning ${columns}`, [
-          database
-        ]),
-        ([row]) => shown(row as Row, password)
+        onOwnTables(
+          branches(`update svc.branches set status = 'restoring' where database_name = $1 returning ${columns}`, [
+            database
+          ])
+        ),
+        ([row]) => shown(row as typeof Row.Type, password)
       ),
     /** The branch can be used from now on; undefined when it was dropped in the meantime. */
     activate: (database: string, password: string) =>
       Effect.map(
-        ask<Row>(
-          `update svc.branches set status = 'active', created_at = now(), size_bytes = pg_database_size(database_name),
-             expires_at = case when ttl_hours > 0 then now() + make_interval(hours => ttl_hours) end
-           where database_name = $1 and status in ('creating', 'restoring') returning ${columns}`,
-          [database]
+        onOwnTables(
+          branches(
+            `update svc.branches set status = 'active', created_at = now(), size_bytes = pg_database_size(database_name),
+               expires_at = case when ttl_hours > 0 then now() + make_interval(hours => ttl_hours) end
+             where database_name = $1 and status in ('creating', 'restoring') returning ${columns}`,
+            [database]
+          )
         ),
         ([row]) => (row === undefined ? undefined : shown(row, password))
       ),
     /** Marks a branch for deletion; returns the name of its database. */
     remove: (id: BranchId) =>
       Effect.map(
-        one<{ readonly name: string }>(
+        one(
           id,
-          `update svc.branches set status = 'dropping' where id = $1 and ${visible} returning database_name as name`
+          queryRows(sql, DatabaseName)(
+            `update svc.branches set status = 'dropping' where id = $1 and ${visible} returning database_name as name`,
+            [id]
+          )
         ),
         ({ name }) => name
       ),
     /** Marks a branch whose creation failed; false when it was marked already. */
     discard: (database: string) =>
       Effect.map(
-        ask(
+        query(
           `update svc.branches set status = 'dropping'
            where database_name = $1 and status <> 'dropping' returning id`,
           [database]
@@ -123,7 +131,7 @@ export const makeBranchRecords = Effect.gen(function* () {
       ),
     /** Deletes the record, once nothing is left of the branch. */
     forget: (database: string) =>
-      Effect.asVoid(ask("delete from svc.branches where database_name = $1 and status = 'dropping'", [database])),
+      Effect.asVoid(query("delete from svc.branches where database_name = $1 and status = 'dropping'", [database])),
     /** Databases of all branches to drop: deleted, expired, or interrupted while they were made. */
     expired: onOwnTables(sql.withTransaction(expired(sql)))
   }
@@ -155,8 +163,9 @@ const expired = (sql: SqlClient.SqlClient) =>
             or not exists (select from pg_database where datname = b.database_name))`,
       [lock?.free === true]
     )
-    const rows = yield* sql.unsafe<{ readonly name: string }>(
-      "select database_name as name from svc.branches where status = 'dropping'"
-    )
+    const rows = yield* queryRows(
+      sql,
+      DatabaseName
+    )("select database_name as name from svc.branches where status = 'dropping'")
     return rows.map(({ name }) => name)
   })

@@ -3,11 +3,10 @@ import { SqlClient } from "effect/sql"
 import { Branches } from "./Branches.ts"
 import { onOwnTables } from "../OwnTables.ts"
 
-/** How often it is looked for branches to drop, and how often they are measured. */
 const sweepEvery = "10 seconds"
 const measureEvery = "1 minute"
 
-/** Drops what has expired or was left half done, beginning with the start, and keeps sizes current. */
+/** Drops expired and incomplete branches, also at the start, and updates the sizes. */
 export const layerBranchUpkeep = Layer.effectDiscard(
   Effect.gen(function* () {
     const branches = yield* Branches
@@ -15,7 +14,7 @@ export const layerBranchUpkeep = Layer.effectDiscard(
 
     yield* branches.sweep.pipe(
       Effect.catchTag("Unavailable", () => Effect.void),
-      Effect.catchCause((cause) => Effect.logError("Branches could not be looked through", cause)),
+      Effect.catchCause((cause) => Effect.logError("Failed to sweep branches", cause)),
       Effect.repeat(Schedule.spaced(sweepEvery)),
       Effect.forkScoped
     )
@@ -26,8 +25,8 @@ export const layerBranchUpkeep = Layer.effectDiscard(
          where d.datname = b.database_name and b.status = 'active'`
       )
     ).pipe(
-      // One that is dropped in the middle makes it fail; the next round is soon.
-      Effect.catchCause((cause) => Effect.logDebug("Branches could not be measured", cause)),
+      // Fails when a branch is dropped meanwhile; the next round is soon.
+      Effect.catchCause((cause) => Effect.logDebug("Failed to update the sizes of branches", cause)),
       Effect.delay(measureEvery),
       Effect.repeat(Schedule.forever),
       Effect.forkScoped

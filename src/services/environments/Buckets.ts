@@ -1,20 +1,22 @@
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { Conflict, Unavailable } from "../../domain/errors.ts"
 import { type Bucket } from "../../domain/storage/Bucket.ts"
 import { ObjectStore, type StoreError } from "../ports/ObjectStore.ts"
-import { onOwnTables } from "../OwnTables.ts"
+import { onOwnTables, queryRows } from "../OwnTables.ts"
 
 /** The bucket of an environment whose creation has not finished. */
-interface Draft {
-  readonly bucket_name: string
+const Draft = Schema.Struct({
+  bucket_name: Schema.String,
   /** Identifies the attempt. */
-  readonly token: string
+  token: Schema.String,
   /** ms since 1970 */
-  readonly created: number
+  created: Schema.Finite,
   /** Old enough that even a slow store has either created the bucket or never will. */
-  readonly settled: boolean
-}
+  settled: Schema.Boolean
+})
+type Draft = typeof Draft.Type
+const Token = Schema.Struct({ token: Schema.String })
 
 /** Largest difference between the times of a draft and its bucket, in ms: the clock skew that S3 allows. */
 const maxSkew = 15 * 60_000
@@ -50,7 +52,7 @@ export const makeEnvironmentBuckets = Effect.gen(function* () {
     })
     if (there) return yield* exists(bucket)
     const [draft] = yield* onOwnTables(
-      sql.unsafe<Pick<Draft, "token">>(
+      queryRows(sql, Token)(
         `insert into svc.environment_drafts (bucket_name) values ($1)
          on conflict (bucket_name) do update set token = default, created_at = default
          returning token::text as token`,
@@ -91,7 +93,10 @@ export const makeEnvironmentBuckets = Effect.gen(function* () {
   const sweep = Effect.gen(function* () {
     // With the new tokens an attempt that is still in progress fails before its bucket is removed.
     const drafts = yield* onOwnTables(
-      sql.unsafe<Draft>(
+      queryRows(
+        sql,
+        Draft
+      )(
         `update svc.environment_drafts set token = gen_random_uuid()
          returning bucket_name, token::text as token, extract(epoch from created_at)::float8 * 1000 as created,
            created_at < now() - interval '1 minute' as settled`

@@ -1,8 +1,8 @@
-import { Context, Effect, Layer, Schedule, Semaphore } from "effect"
+import { Context, Effect, Layer, Schedule, Schema, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
 import {
   bucketNameOf,
-  type Environment,
+  Environment,
   type EnvironmentChange,
   type EnvironmentId,
   type NewEnvironment,
@@ -19,7 +19,7 @@ import { makeEnvironmentBuckets } from "./Buckets.ts"
 import { busy, invalid, notFound, refusals, schemaExists } from "./Failures.ts"
 import { EnvironmentSettings } from "./Settings.ts"
 import { type StoreError } from "../ports/ObjectStore.ts"
-import { onOwnTables } from "../OwnTables.ts"
+import { onOwnTables, queryRows } from "../OwnTables.ts"
 
 const time = (column: string) => `${isoSql(column)} as ${column}`
 
@@ -50,6 +50,7 @@ export class Environments extends Context.Service<
     Environments,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
+      const environments = queryRows(sql, Environment)
       const buckets = yield* makeEnvironmentBuckets
       const { limit, owner, project } = yield* EnvironmentSettings
       // Requests of this process wait here, requests of other replicas for the lock.
@@ -69,7 +70,7 @@ export class Environments extends Context.Service<
       const list = Effect.fn("Environments.list")(function* (id: string, deleted: boolean) {
         yield* inProject(id)
         return yield* onOwnTables(
-          sql.unsafe<Environment>(
+          environments(
             `select ${columns} from svc.environments
              where project_id = $1 and ($2::bool or deleted_at is null) order by id`,
             [id, deleted]
@@ -78,7 +79,7 @@ export class Environments extends Context.Service<
       })
 
       const select = (id: EnvironmentId) =>
-        sql.unsafe<Environment>(
+        environments(
           `select ${columns} from svc.environments where id = $1::int8 and project_id = $2 and deleted_at is null`,
           [id, project.id]
         )
@@ -89,14 +90,14 @@ export class Environments extends Context.Service<
 
       /** Refuses a slug or a schema that exists, and more environments than the limit. */
       const check = Effect.fnUntraced(function* (slug: string, schema: string) {
-        const [state] = yield* sql.unsafe<State>(
+        const [state] = yield* queryRows(sql, State)(
           `select exists (select from svc.environments where project_id = $1 and slug = $2 and deleted_at is null) as slug,
                   exists (select from pg_namespace where nspname = $3::text) as schema,
                   (select count(*)::int4 from svc.environments where project_id = $1 and deleted_at is null) as count,
                   (select max(id) from svc.environments where schema_name = $3 and deleted_at is not null) as before`,
           [project.id, slug, schema]
         )
-        const { before, count, slug: isSlugTaken, schema: isSchemaTaken } = state as State
+        const { before, count, slug: isSlugTaken, schema: isSchemaTaken } = state as typeof State.Type
         if (isSlugTaken) {
           const error = `The environment "${slug}" already exists`
           return yield* new Conflict({ error, code: "ENVIRONMENT_EXISTS" })
@@ -121,7 +122,7 @@ export class Environments extends Context.Service<
           Effect.gen(function* () {
             yield* buckets.keep(bucket, token)
             yield* sql.unsafe(`create schema ${quoteName(schema)} authorization ${quoteName(owner)}`)
-            const [made] = yield* sql.unsafe<Environment>(
+            const [made] = yield* environments(
               `insert into svc.environments (project_id, name, slug, is_default, schema_name, bucket_name, config)
                values ($1, $2, $3, not exists (select from svc.environments where project_id = $1 and is_default),
                        $4, $5, $6::text::jsonb - $7::text[]) returning ${columns}`,
@@ -158,7 +159,7 @@ export class Environments extends Context.Service<
             [project.id]
           )
         }
-        const [changed] = yield* sql.unsafe<Environment>(
+        const [changed] = yield* environments(
           `update svc.environments
            set name = coalesce($2, name), is_default = is_default or $3::bool,
                config = (config || $4::text::jsonb) - $5::text[], updated_at = now()
@@ -206,12 +207,12 @@ export class Environments extends Context.Service<
 }
 
 /** What may prevent a new environment. */
-interface State {
-  readonly slug: boolean
-  readonly schema: boolean
-  readonly count: number
+const State = Schema.Struct({
+  slug: Schema.Boolean,
+  schema: Schema.Boolean,
+  count: Schema.Int,
   /** The deleted environment that had the schema. */
-  readonly before: number | null
-}
+  before: Schema.NullOr(Schema.Int)
+})
 
 const nullsOf = (config: JsonObject) => Object.keys(config).filter((key) => config[key] === null)

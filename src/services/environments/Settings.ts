@@ -1,5 +1,5 @@
 import { Context, Effect, Layer } from "effect"
-import { isBucketStart, isProjectId, isSchemaStart, type Project } from "../../domain/environments/Environment.ts"
+import { isBucketPrefix, isProjectId, isSchemaPrefix, type Project } from "../../domain/environments/Environment.ts"
 import { integer, SettingError, text } from "../../domain/Settings.ts"
 
 const checked = (name: string, fallback: string, rule: string, isGood: (value: string) => boolean) =>
@@ -35,13 +35,13 @@ export class EnvironmentSettings extends Context.Service<
             "SVC_PROJECT_SCHEMA",
             "project",
             "1 to 40 lower-case letters, digits and `_`, and no prefix of a system schema",
-            isSchemaStart
+            isSchemaPrefix
           ),
           bucket: yield* checked(
             "SVC_PROJECT_BUCKET",
             "project",
             "1 to 40 lower-case letters, digits, `.` and `-` with which an S3 bucket name may start",
-            isBucketStart
+            isBucketPrefix
           )
         },
         limit: yield* integer("SVC_MAX_ENVIRONMENTS", 1, 1, 1000),

@@ -1,9 +1,8 @@
 import { Effect } from "effect"
-import { SqlClient, type SqlError } from "effect/sql"
+import { SqlClient } from "effect/sql"
 import { Conflict, Forbidden } from "../../domain/errors.ts"
-import { type AppliedMigration, type MigrationFolder } from "../../domain/migrations/Migration.ts"
+import { AppliedMigration, type MigrationFolder } from "../../domain/migrations/Migration.ts"
 import {
-  appliedOf,
   type HistoryPlace,
   makeHistory,
   newPlace,
@@ -11,12 +10,12 @@ import {
   placeOfTable,
   readHistory
 } from "../../domain/migrations/History.ts"
-import { type HistoryTable, historyTableNames, recognise, type RecognisedTable } from "../../domain/migrations/Tools.ts"
+import { HistoryTable, historyTableNames, recognise, type RecognisedTable } from "../../domain/migrations/Tools.ts"
 import { MigrationSettings } from "./Settings.ts"
-import { onOwnTables } from "../OwnTables.ts"
+import { onOwnTables, type OwnTablesFailure, queryRows } from "../OwnTables.ts"
 
 const tablesSql = `select n.nspname::text as schema, c.relname::text as name,
-    (select json_agg(attname order by attnum)::text from pg_attribute
+    (select json_agg(attname order by attnum) from pg_attribute
      where attrelid = c.oid and attnum > 0 and not attisdropped) as columns
   from pg_class c join pg_namespace n on n.oid = c.relnamespace
   where c.relkind in ('r', 'p') and c.relpersistence <> 't' and n.nspname <> 'svc' and n.nspname !~ '^pg_'
@@ -26,7 +25,7 @@ const tablesSql = `select n.nspname::text as schema, c.relname::text as name,
         and c.relname ~* 'migration')
   order by n.nspname <> 'drizzle', n.nspname <> 'public', n.nspname, c.relname`
 
-/** The history of a database and what is written there. */
+/** The migration history of a database. */
 export interface History {
   readonly place: HistoryPlace
   readonly rows: ReadonlyArray<AppliedMigration>
@@ -36,11 +35,11 @@ export interface History {
 const shown = ({ name, schema }: HistoryTable) => `${schema}.${name}`
 
 /** A missing privilege is for the administrator to grant. */
-const onHistory = <A>({ name, schema }: HistoryPlace, effect: Effect.Effect<A, SqlError.SqlError>) =>
+const onHistory = <A>({ name, schema }: HistoryPlace, effect: Effect.Effect<A, OwnTablesFailure>) =>
   onOwnTables(effect, {
     "42501": (message: string) =>
       new Forbidden({
-        error: `The service's database login may not use ${schema}.${name}`,
+        error: `The service's database login has no access to ${schema}.${name}`,
         code: "MIGRATION_TABLE_CLOSED",
         details: message || null,
         hint: "Grant it SELECT and INSERT on the table and USAGE on its sequence, or make it a member of the owner"
@@ -52,14 +51,9 @@ export const makeMigrationHistories = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const settings = yield* MigrationSettings
 
-  const tables = onOwnTables(
-    sql.unsafe<{ readonly schema: string; readonly name: string; readonly columns: string }>(tablesSql, [
-      JSON.stringify(historyTableNames)
-    ])
-  ).pipe(
-    Effect.map((rows) =>
-      recognise(rows.map((row) => ({ ...row, columns: JSON.parse(row.columns) as ReadonlyArray<string> })))
-    )
+  const tables = Effect.map(
+    onOwnTables(queryRows(sql, HistoryTable)(tablesSql, [JSON.stringify(historyTableNames)])),
+    recognise
   )
   const ownRows = Effect.map(
     onOwnTables(sql.unsafe(`select from svc.applied_migrations limit 1`)),
@@ -69,17 +63,19 @@ export const makeMigrationHistories = Effect.gen(function* () {
   const choose = Effect.fnUntraced(function* (folder: MigrationFolder, found: ReadonlyArray<RecognisedTable>) {
     const wanted = settings.tool === "auto" ? undefined : settings.tool
     if (wanted === "own") return ownPlace
-    const laidOut = folder.layout === "plain" ? undefined : folder.layout === "prisma" ? "prisma" : "drizzle"
-    const tool = wanted ?? laidOut
+    const layoutTool = folder.layout === "plain" ? undefined : folder.layout === "prisma" ? "prisma" : "drizzle"
+    const tool = wanted ?? layoutTool
     const ours = found.filter((table) => table.tool === "drizzle" || table.tool === "prisma")
     const fits = ours.find((table) => table.tool === tool)
     if (fits !== undefined) return placeOfTable(fits)
     if (wanted !== undefined) return newPlace(wanted, folder)
-    const tools = Array.from(new Set([...ours.map((table) => table.tool), ...(laidOut === undefined ? [] : [laidOut])]))
+    const tools = Array.from(
+      new Set([...ours.map((table) => table.tool), ...(layoutTool === undefined ? [] : [layoutTool])])
+    )
     if (ours.length > 0 && tools.length > 1) {
-      const files = laidOut === undefined ? "" : `, and the files are ${laidOut}'s`
+      const files = layoutTool === undefined ? "" : `, and the files are ${layoutTool}'s`
       return yield* new Conflict({
-        error: `The database has a history of ${ours.map((table) => table.tool).join(" and of ")}${files}: which one is meant?`,
+        error: `The migration tool is ambiguous: the database has a history of ${ours.map((table) => table.tool).join(" and of ")}${files}`,
         code: "MIGRATION_TOOL_UNCLEAR",
         details: ours.map(shown),
         hint: "Set MIGRATIONS_TOOL"
@@ -88,7 +84,7 @@ export const makeMigrationHistories = Effect.gen(function* () {
     const [only] = ours
     if (only !== undefined) return placeOfTable(only)
     if (yield* ownRows) return ownPlace
-    if (laidOut !== undefined) return newPlace(laidOut, folder)
+    if (layoutTool !== undefined) return newPlace(layoutTool, folder)
     const [other] = found
     return other === undefined ? ownPlace : placeOfTable(other)
   })
@@ -99,7 +95,7 @@ export const makeMigrationHistories = Effect.gen(function* () {
     const place = yield* choose(folder, found)
     const notes = found
       .filter((table) => shown(table) !== shown({ ...place, columns: [] }))
-      .map((table) => `${shown(table)} is a history of ${table.tool}; it is left alone`)
+      .map((table) => `${shown(table)} is a history of ${table.tool}; it is not used`)
     if (place.keeper === "other") {
       const tool = place.tool ?? ""
       notes.unshift(
@@ -108,8 +104,8 @@ export const makeMigrationHistories = Effect.gen(function* () {
       return { place, rows: [], notes }
     }
     if (!place.exists) return { place, rows: [], notes }
-    const rows = yield* onHistory(place, sql.unsafe<Record<string, unknown>>(readHistory(place)))
-    return { place, rows: rows.map(appliedOf), notes }
+    const rows = yield* onHistory(place, queryRows(sql, AppliedMigration)(readHistory(place)))
+    return { place, rows, notes }
   })
 
   /** Creates the table if it does not exist. */

@@ -7,17 +7,17 @@ import { Db, serviceActor, type Session } from "../ports/Db.ts"
 import { type FailedAt, migrationFailure, offsetInPiece, offsetInScript } from "./Failure.ts"
 import { MigrationSettings } from "./Settings.ts"
 
-/** A file that is to be run now, and what is written down about it. */
+/** A file to run, and what is recorded about it. */
 export interface MigrationTask {
   readonly file: MigrationFile
   readonly script: MigrationScript
   readonly checksum: string
   readonly place: HistoryPlace
-  /** Names of those that this run has done before. */
+  /** Names of the files that this run has applied before. */
   readonly applied: ReadonlyArray<string>
 }
 
-/** How long a file may wait for a table, in ms: everybody else's queries queue up behind it meanwhile. */
+/** How long a file may wait for a table, in ms; other clients' queries queue behind it meanwhile. */
 const lockMillis = "10000"
 
 const settingsSql = `select pg_catalog.set_config('statement_timeout', $1, $3::bool),
@@ -25,7 +25,7 @@ const settingsSql = `select pg_catalog.set_config('statement_timeout', $1, $3::b
 /** SQLSTATE. */
 const invalidTransactionState = "25000"
 const transactionSql = "select pg_catalog.pg_current_xact_id()::text"
-/** The history belongs to the login that the service was given, whatever role the file has taken on. */
+/** The history is written as the service's login, whatever role the file has set. */
 const asLogin = ["set session authorization default", "set role none"]
 
 /** Runs migration files, each recorded in the same transaction. */
@@ -57,13 +57,13 @@ export const makeMigrationRunner = Effect.gen(function* () {
     )
     if ((yield* number) !== before) {
       return yield* new DatabaseError({
-        error: "The file ended its transaction by itself; what it did before that stays",
+        error: "The file ended its own transaction; its statements before that are committed",
         code: invalidTransactionState,
         status: 422
       })
     }
     yield* record(session, task, started)
-    // Whether it was committed must be known.
+    // Not interrupted: the outcome of the commit must be known.
     const end = yield* Effect.uninterruptible(session.query("commit", [], 1))
     if (end.command === "COMMIT") return undefined
     return yield* new DatabaseError({
@@ -108,5 +108,5 @@ export const makeMigrationRunner = Effect.gen(function* () {
   return { run }
 })
 
-/** How far it has come, for the report of a failure. */
+/** How far a file has come, for the report of a failure. */
 type Where = { -readonly [K in "offset" | "kept"]: FailedAt[K] }

@@ -5,15 +5,15 @@ import { type Branches, type BranchRefusal } from "../../services/branches/Branc
 import { type Database } from "../../services/ports/Db.ts"
 import { type Headers } from "../access/Credentials.ts"
 
-/** The branch that a request means: an id in this header. Without it the main database is meant. */
+/** The header with a branch's id. Without it a request uses the main database. */
 export const branchHeader = "x-svc-branch"
 
 const notAnId = new InvalidRequest({
-  error: "X-Svc-Branch is not the id of a branch",
-  hint: "GET /api/branches lists them"
+  error: "X-Svc-Branch is not a valid branch id",
+  hint: "GET /api/branches lists the branches"
 })
 
-/** The branch of a header's value; 400 when it is no id, 404 `BRANCH_NOT_FOUND` when there is none, 409 `BRANCH_RESTORING` while it is filled. */
+/** The database of a header's value. 400 for an invalid id, 404 `BRANCH_NOT_FOUND`, 409 `BRANCH_RESTORING`. */
 export const branchOf = (
   value: string,
   branches: Branches["Service"]
@@ -22,7 +22,7 @@ export const branchOf = (
   return id === undefined ? Effect.fail(notAnId) : branches.database(id)
 }
 
-/** The database that a request means. */
+/** The database that a request uses. */
 export const databaseOf = (headers: Headers, main: Database, branches: Branches["Service"]) => {
   const value = headers[branchHeader]
   return value === undefined ? Effect.succeed(main) : branchOf(value, branches)

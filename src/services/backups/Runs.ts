@@ -41,7 +41,7 @@ export const makeBackupRuns = (records: BackupRecords, copies: BackupCopies) =>
             () => new DumpFailed({ reason: "The connection to the database was lost while the backup was being made" })
           )
           if (state === "cancelled") return yield* new DumpFailed({ reason: "Cancelled" })
-          if (state === "ended") return yield* new DumpFailed({ reason: "Another process marked the backup as failed" })
+          if (state === "ended") return yield* new DumpFailed({ reason: "Marked as failed by another process" })
         }
       })
 

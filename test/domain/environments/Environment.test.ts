@@ -40,7 +40,7 @@ describe("slugs", () => {
 
   it("make no name that somebody else keeps for himself", () => {
     assert.match(slugFault(project(), "s3alias") ?? "", /-s3alias/)
-    assert.match(slugFault(project("information"), "schema") ?? "", /the system's/)
+    assert.match(slugFault(project("information"), "schema") ?? "", /reserved/)
     assert.isUndefined(slugFault(project("information"), "schemas"))
   })
 })

@@ -138,7 +138,7 @@ describe("branches on DATABASE_URL", () => {
     await guest.connect()
     const from = performance.now()
     const stuck = await ask(service, "POST /api/branches", { key: service.service_role, body })
-    assert.match(String(assertRefused(stuck, 503, "BRANCH_SOURCE_BUSY")["details"]), /may not end: payroll/)
+    assert.match(String(assertRefused(stuck, 503, "BRANCH_SOURCE_BUSY")["details"]), /is not allowed to end: payroll/)
     assert.isBelow(performance.now() - from, 3_000)
     await admin("grant pg_signal_backend to keeper")
     const { id: next } = await makeBranch(service)

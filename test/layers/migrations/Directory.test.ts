@@ -39,7 +39,7 @@ describe("a directory", () => {
     Effect.gen(function* () {
       const found = yield* folder("no/such/directory")
       assert.deepInclude(found, { files: [], layout: "plain" })
-      assert.match(found.notes.join(), /no directory no\/such\/directory/)
+      assert.match(found.notes.join(), /directory no\/such\/directory .* does not exist/)
     })
   )
 
@@ -76,8 +76,8 @@ describe("a directory", () => {
         "readme.md": ""
       })
       assert.deepStrictEqual(names(found), ["2", "3.up", "4", "10"])
-      assert.match(found.notes.join("\n"), /3\.down\.sql is left out/)
-      assert.match(found.notes.join("\n"), /4\/migration\.sql is left out/)
+      assert.match(found.notes.join("\n"), /3\.down\.sql is ignored/)
+      assert.match(found.notes.join("\n"), /4\/migration\.sql is ignored/)
     })
   )
 
@@ -100,7 +100,7 @@ describe("a directory", () => {
   it.effect("of Drizzle with a broken journal can't be read", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(folderOf({ "meta/_journal.json": "{", "a.sql": "" }))
-      assert.match(error.error, /_journal\.json is no journal/)
+      assert.match(error.error, /_journal\.json is not a valid Drizzle journal/)
     })
   )
 
@@ -109,7 +109,7 @@ describe("a directory", () => {
       const found = yield* folderOf({ ...prisma.files, "3/note.txt": "", "loose.sql": "" })
       assert.deepInclude(found.files.at(0), { name: "20261121171702_init", folder: true })
       assert.match(found.files.at(-1)?.problem ?? "", /missing/)
-      assert.match(found.notes.join(), /loose\.sql is left out/)
+      assert.match(found.notes.join(), /loose\.sql is ignored/)
     })
   )
 })
@@ -180,12 +180,12 @@ describe("a file", () => {
       const problems = Object.fromEntries(files.map(({ name, problem }) => [name, problem]))
       assert.deepStrictEqual(problems, {
         dangling: "the file is missing",
-        folder: "it is no plain file",
+        folder: "it is not a regular file",
         inside: undefined,
-        link: "it leads out of the directory",
-        linked: "it leads out of the directory",
+        link: "it is outside the directory",
+        linked: "it is outside the directory",
         real: undefined,
-        socket: "it is no plain file"
+        socket: "it is not a regular file"
       })
       assert.notInclude(JSON.stringify(files), hash("sha256", "secret"))
       for (const name of ["link", "linked", "socket"]) {
@@ -205,7 +205,10 @@ describe("a file", () => {
             await rm(join(directory, "a.sql"))
             await symlink("/etc/hostname", join(directory, "a.sql"))
           })
-          assert.match((yield* Effect.flip(files.text(all, file as NonNullable<typeof file>))).error, /leads out/)
+          assert.match(
+            (yield* Effect.flip(files.text(all, file as NonNullable<typeof file>))).error,
+            /outside the directory/
+          )
           yield* Effect.promise(async () => {
             await rm(join(directory, "a.sql"))
             await writeFile(join(directory, "b.sql"), "")

@@ -99,7 +99,7 @@ it.live(
               rolinherit: false,
               rolbypassrls: true,
               member_of: [`${group}true`],
-              // Roles that are there are left as they are.
+              // Existing roles stay as they are.
               settings: [`search_path="$user", "a""b, c", ""`, "statement_timeout=8s"]
             })
             Object.assign(of(group), { member_of: ["pg_read_all_statsfalse"] })

@@ -138,9 +138,9 @@ it.live("without programs that are new enough it is the built-in pg_dump, which 
     assert.lengthOf(logged, 2, logged.join("\n"))
     assert.include(
       logged[0],
-      `Warn PG_BIN_DIR (${path}) is of no use for backups: pg_dump 15.3 is older than the server (`
+      `Warn The programs in PG_BIN_DIR (${path}) can't make backups: pg_dump 15.3 is older than the server (`
     )
-    assert.match(logged[1] ?? "", /^Info Backups are made by (the built-in )?pg_dump /)
+    assert.match(logged[1] ?? "", /^Info Backups use (the built-in )?pg_dump /)
   }).pipe(Effect.scoped)
 )
 
@@ -153,7 +153,7 @@ it.live("programs in PG_BIN_DIR are taken before all others; without the databas
       layer
     )
     assert.deepInclude(tool, { strategy: "pg_dump", version: "97.1", format: "custom" })
-    assert.deepStrictEqual(logged, [`Info Backups are made by pg_dump 97.1 (${path})`])
+    assert.deepStrictEqual(logged, [`Info Backups use pg_dump 97.1 (${path})`])
     const away = tools(path, { ...serverLogin(), host: "127.0.0.1", port: 1 })
     const error = yield* Effect.flip(
       Effect.provide(

@@ -33,9 +33,9 @@ export const removeLeftovers = Effect.fnUntraced(
     }
     if (old.length === 0) return
     // Read last: a database that was created in the meantime has none of the directories found before.
-    const known = new Set((yield* main.query("select oid::text as oid from pg_database")).map(({ oid }) => oid))
+    const existing = new Set((yield* main.query("select oid::text as oid from pg_database")).map(({ oid }) => oid))
     for (const name of old) {
-      if (known.has(name)) continue
+      if (existing.has(name)) continue
       yield* Effect.promise(() => rm(join(base, name), { recursive: true, force: true }))
       yield* Effect.logInfo(`Removed leftovers of an incomplete database in ${join(base, name)}`)
     }

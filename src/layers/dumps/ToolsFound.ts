@@ -4,7 +4,7 @@ import { BackupSettings } from "../../services/backups/Settings.ts"
 import { type DumpFormat, type DumpTool, DumpTools } from "../../services/ports/DumpTools.ts"
 import { globalsScript } from "./Globals.ts"
 import { dumpNative, restoreNative } from "./native/Native.ts"
-import { findPrograms, fittest, lookAt, type Programs, unfit } from "./native/Programs.ts"
+import { findPrograms, bestFit, inspectPrograms, type Programs, unfit } from "./native/Programs.ts"
 import { layerProcesses } from "./native/Process.ts"
 import { dumpWasm, wasmMajor, wasmVersion } from "./wasm/Wasm.ts"
 import { restorePlain } from "./plain/Restore.ts"
@@ -32,7 +32,7 @@ export const layerDumpToolsFound = Layer.effect(
     const needsTls = login.ssl !== false
 
     const search = yield* Effect.all({
-      own: preferred === undefined ? Effect.void : lookAt(preferred),
+      own: preferred === undefined ? Effect.void : inspectPrograms(preferred),
       others: findPrograms
     }).pipe(Effect.provideContext(spawner), Effect.cachedWithTTL(cacheFor))
 
@@ -55,11 +55,11 @@ export const layerDumpToolsFound = Layer.effect(
     /** The programs to use; undefined if none fit. */
     const found = Effect.fnUntraced(function* (server: number) {
       const { others, own } = yield* search
-      if (own === undefined) return fittest(others, server, needsTls)
+      if (own === undefined) return bestFit(others, server, needsTls)
       const problem = typeof own === "string" ? own : unfit(own, server, needsTls)
       if (problem === undefined && typeof own !== "string") return own
       yield* logChange("PG_BIN_DIR", `The programs in PG_BIN_DIR (${preferred}) can't make backups: ${problem}`)
-      return fittest(others, server, needsTls)
+      return bestFit(others, server, needsTls)
     })
 
     const native = (programs: Programs): DumpTool => {

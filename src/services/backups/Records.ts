@@ -12,9 +12,9 @@ import { type DumpFailed } from "../ports/DumpTools.ts"
 const limit = 2
 
 const tooMany = new Conflict({
-  error: `${limit} backups are being made already`,
+  error: `${limit} backups are already in progress`,
   code: "BACKUP_LIMIT",
-  hint: "Try again when one of them is done",
+  hint: "Try again when one of them has ended",
   retry_after: 30
 })
 
@@ -25,7 +25,7 @@ const whileCopied = {
   busy: new Unavailable({
     error: "The database is being copied into a branch",
     code: "BACKUP_SOURCE_BUSY",
-    hint: "Try again when that is done",
+    hint: "Try again when the copy is done",
     retry_after: 10
   })
 }
@@ -83,7 +83,7 @@ export const backupNotFound = (id: number) => new NotFound({ error: `No backup $
 /** A reason in a form that can be stored and shown. */
 export const storedReason = (reason: string) => reason.replaceAll("\0", "").slice(0, 4000)
 
-/** Why a backup was not `made`, or not `restored`. */
+/** Why making or restoring a backup failed. */
 export const reasonOf = (cause: Cause.Cause<DumpFailed | { readonly error: string }>, what: "made" | "restored") => {
   for (const reason of cause.reasons) {
     if (reason._tag === "Fail") return "reason" in reason.error ? reason.error.reason : reason.error.error

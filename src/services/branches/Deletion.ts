@@ -4,7 +4,7 @@ import { BranchDatabases } from "../ports/BranchDatabases.ts"
 import { Db } from "../ports/Db.ts"
 import { type BranchRecords } from "./Records.ts"
 
-/** Deletes branches: the database first, the record last, so that no database of ours is ever without a record. */
+/** Deletes branches: the database first, the record last, so that every database of a branch has a record. */
 export const makeBranchDeletion = (records: BranchRecords) =>
   Effect.gen(function* () {
     const db = yield* Db
@@ -19,7 +19,7 @@ export const makeBranchDeletion = (records: BranchRecords) =>
       })
 
     /**
-     * Drops what is left of a branch that could not be made; `Branches.sweep` retries what fails. False when the branch
+     * Drops what is left of a branch whose creation failed; `Branches.sweep` retries what fails. False when the branch
      * had been deleted already.
      */
     const undo = (database: string) =>

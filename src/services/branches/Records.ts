@@ -132,7 +132,7 @@ export const makeBranchRecords = Effect.gen(function* () {
     /** Deletes the record, once nothing is left of the branch. */
     forget: (database: string) =>
       Effect.asVoid(query("delete from svc.branches where database_name = $1 and status = 'dropping'", [database])),
-    /** Databases of all branches to drop: deleted, expired, or interrupted while they were made. */
+    /** Databases of all branches to drop: deleted, expired, or interrupted during their creation. */
     expired: onOwnTables(sql.withTransaction(expired(sql)))
   }
 })

@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import { Redacted } from "effect"
-import { lineCutter, makeMessages } from "../../../src/layers/dumps/native/Messages.ts"
+import { lineSplitter, makeMessages } from "../../../src/layers/dumps/native/Messages.ts"
 
 const password = Redacted.make("pa$$")
 
@@ -14,7 +14,7 @@ const read = (...lines: ReadonlyArray<string>) => {
 it("lines are cut wherever the text is, and no line is held that is too long", () => {
   for (const size of [1, 2, 3, 7, 1000]) {
     const lines: Array<string> = []
-    const cutter = lineCutter((line) => lines.push(line))
+    const cutter = lineSplitter((line) => lines.push(line))
     const text = `one\n\ntwo ü\n${"x".repeat(5_000)}\nlast`
     for (let at = 0; at < text.length; at += size) cutter.push(text.slice(at, at + size))
     cutter.end()

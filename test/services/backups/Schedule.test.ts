@@ -60,7 +60,7 @@ it.effect("keeps what there is when a backup fails, or another replica has the s
 
 it.effect("tries again for ten minutes, and then says so on a record", () =>
   Effect.gen(function* () {
-    const busy = new Conflict({ error: "2 backups are being made already", code: "BACKUP_LIMIT" })
+    const busy = new Conflict({ error: "2 backups are already in progress", code: "BACKUP_LIMIT" })
     const late = yield* scheduled("0 13 * * *", (count) => (count < 5 ? Effect.fail(busy) : done(true)))
     yield* TestClock.adjust("1 hour")
     assert.strictEqual(late.started.length, 1)

@@ -2,5 +2,5 @@ import { Layer } from "effect"
 import { Backups } from "./Backups.ts"
 import { layerBackupUpkeep } from "./Upkeep.ts"
 
-/** Backups, their schedule and their upkeep. */
-export const layerBackups = Layer.mergeAll(Backups.layer, layerBackupUpkeep)
+/** Backups and restores, their schedule and retention. */
+export const layer = Layer.mergeAll(Backups.layer, layerBackupUpkeep)

@@ -2,7 +2,7 @@ import { mkdir } from "node:fs/promises"
 import { join } from "node:path"
 import { assert, it } from "vitest"
 import { followGuide } from "../../support/docs/guide.ts"
-import { makeDataDir, removeDataDir } from "../../support/postgres/server.ts"
+import { makeDataDir, removeDataDir } from "../../support/dataDir.ts"
 import { freePort, readGuide, stepsOf } from "../../support/docs/readme.ts"
 import { startService } from "../../support/service.ts"
 

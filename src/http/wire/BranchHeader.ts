@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { parseBranchId } from "../../domain/branches/Branch.ts"
 import { InvalidRequest } from "../../domain/errors.ts"
 import { type Branches, type BranchRefusal } from "../../services/branches/Branches.ts"
@@ -7,6 +7,9 @@ import { type Headers } from "../access/Credentials.ts"
 
 /** The header with a branch's id. Without it a request uses the main database. */
 export const branchHeader = "x-svc-branch"
+
+/** For the contract of each route on the database. */
+export const branchHeaders = { [branchHeader]: Schema.optionalKey(Schema.String) }
 
 const notAnId = new InvalidRequest({
   error: "X-Svc-Branch is not a valid branch id",

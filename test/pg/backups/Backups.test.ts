@@ -185,7 +185,10 @@ suite("a backup", (it) => {
       watching.tools.dump = never
       const lost = yield* watching.backups.create({ label: "lost" })
       const { sql } = yield* Outside
-      yield* sql("select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and granted")
+      yield* sql(
+        `select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and granted
+           and database = (select oid from pg_database where datname = current_database())`
+      )
       const { error, status } = yield* watching.over(lost.id)
       assert.strictEqual(status, "failed")
       assert.match(error ?? "", /connection to the database was lost|another process|The service ended/)

@@ -147,8 +147,10 @@ it.live(
               yield* nothingLeft
             }).pipe(Effect.scoped)
             // The lock of dumps is free again.
-            const locks = yield* onServer(
-              `select from pg_locks where locktype = 'advisory' and objid = ${backupsLock} % 4294967296`
+            const locks = yield* on(
+              database,
+              `select from pg_locks where locktype = 'advisory' and objid = ${backupsLock} % 4294967296
+                 and database = (select oid from pg_database where datname = current_database())`
             )
             assert.deepStrictEqual(locks, [])
           }),

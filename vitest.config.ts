@@ -15,7 +15,7 @@ export default defineConfig({
       {
         test: {
           name: "unit",
-          include: ["test/{domain,services,http,layers}/**/*.test.ts"],
+          include: ["test/{domain,services,http,layers,house}/**/*.test.ts"],
           setupFiles,
           isolate: false,
           maxWorkers: 3

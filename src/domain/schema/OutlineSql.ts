@@ -1,6 +1,6 @@
 import { computedRelationshipsSql, keyedSql, keysSql, viewsSql } from "../catalogue/RelationshipSql.ts"
 
-/** What the rows of a system catalogue that users made amount to: another number after any change. */
+/** A checksum of the user-defined rows of a system catalogue, which changes with any of them. */
 const rowsOf = (catalogue: string, where = "oid >= 16384") =>
   `(select count(*) || ':' || coalesce(sum(hashtextextended(xmin::text || ctid::text, 0)), 0) from ${catalogue} where ${where})`
 
@@ -11,20 +11,20 @@ const stampSql = `concat_ws(' ',
   ${rowsOf("pg_type")}, ${rowsOf("pg_enum")}, ${rowsOf("pg_proc")}, ${rowsOf("pg_cast")}, ${rowsOf("pg_rewrite")},
   ${rowsOf("pg_trigger")}, ${rowsOf("pg_description", "objoid >= 16384 or classoid = 'pg_namespace'::regclass")})`
 
-/** What to_json makes an array of: vectors too. */
+/** Types that to_json turns into arrays, including vectors. */
 const isArray = "t.typsubscript = 'array_subscript_handler'::regproc and t.typelem <> 0 and t.typtype <> 'd'"
 
 /**
- * What the schemas in `$1` (a text array) hold: with `$2` all of it, without only what the current role may touch.
- * One row: a stamp, which is another after any change to it, GRANT and REVOKE included, and a `SchemaOutline` as JSON
- * text, null when the stamp is `$3`.
+ * The contents of the schemas in `$1` (a text array): all if `$2`, else only what the current role has privileges for.
+ * Returns one row: a stamp, which changes with the contents, GRANT and REVOKE included, and a `SchemaOutline` as JSON
+ * text, or null if the stamp equals `$3`.
  */
 export const schemaOutlineSql = `
 with exposed as (
   select n.oid, n.nspname, obj_description(n.oid, 'pg_namespace') as comment from pg_namespace n
   where n.nspname = any ($1::text[]) and ($2::boolean or has_schema_privilege(n.oid, 'USAGE'))
 ),
--- Foreign tables of a wrapper without a handler, and views of them: asked what can be written, PostgreSQL fails.
+-- Foreign tables of a wrapper without a handler, and views on them: pg_relation_is_updatable fails for these.
 unanswered as (
   with recursive seen as (
     select f.ftrelid as oid from pg_foreign_table f
@@ -65,7 +65,7 @@ columns as materialized (
     left join pg_attrdef d on d.adrelid = r.oid and d.adnum = a.attnum
     left join pg_description o on o.objoid = r.oid and o.classoid = 'pg_class'::regclass and o.objsubid = a.attnum
 ),
--- Grouped once for all relations: of thousands, a look-up for each would take seconds.
+-- Grouped once for all relations: a lookup for each of thousands would take seconds.
 column_lists as (
   select of, json_agg(json_build_object('name', attname, 'type', type::int8, 'sql', sql, 'length', length,
       'not_null', not_null, 'default', "default", 'generated', generated, 'writable', writable, 'comment', comment,
@@ -118,7 +118,7 @@ types as (
       when t.typtype = 'd' then 'domain'
       when t.typtype = 'c' then case when k.relkind = 'c' then 'composite' else 'row' end
       when t.typtype = 'p' then 'pseudo'
-      -- As to_json does: types that others made may say themselves what they are in JSON.
+      -- As in to_json: user-defined types may have a cast to json.
       when t.oid >= 16384 and exists (select from pg_cast c where c.castsource = t.oid and c.casttarget = 'json'::regtype
         and c.castmethod = 'f') then 'json'
       when t.typtype = 'e' then 'enum'

@@ -22,7 +22,7 @@ import { busy, checkRights, whenQuiet } from "./Source.ts"
 import { type Login } from "../postgres/Login.ts"
 import { MainSessions } from "../postgres/MainSessions.ts"
 import { PostgresAddress } from "../postgres/Address.ts"
-import { asOutage, connectAside } from "../postgres/SideConnection.ts"
+import { outageOrDie, connectDirectly } from "../postgres/DirectConnection.ts"
 
 /** A branch waits for others that are being created. */
 const whileCreated = {
@@ -64,7 +64,7 @@ export const layerBranchDatabases = Layer.effect(
     /** While a branch is created, this process has no other connection to the main database beside the pools. */
     const aside = yield* Semaphore.make(1)
     /** Connecting may take as long as a copy. */
-    const connect = connectAside(address, {}, timeout + 10_000)
+    const connect = connectDirectly(address, {}, timeout + 10_000)
 
     /**
      * A connection that holds the lock for which `attempt` queries `acquired`. Without the lock it is closed: nobody may be
@@ -78,7 +78,7 @@ export const layerBranchDatabases = Layer.effect(
           return row?.["acquired"] === true ? main : undefined
         }),
         whileCreated
-      ).pipe(Effect.catchTag("Refused", asOutage))
+      ).pipe(Effect.catchTag("QueryFailed", outageOrDie))
 
     const creator = Effect.gen(function* () {
       yield* Effect.acquireRelease(aside.take(1), () => aside.release(1), { interruptible: true })
@@ -107,7 +107,7 @@ export const layerBranchDatabases = Layer.effect(
           return undefined
         },
         Effect.scoped,
-        Effect.catchTag("Refused", explained)
+        Effect.catchTag("QueryFailed", explained)
       )
       const empty: BranchCreator["empty"] = Effect.fnUntraced(
         function* (database) {
@@ -116,7 +116,7 @@ export const layerBranchDatabases = Layer.effect(
           yield* main.query(closeMainSql)
           return yield* lockBranch(address, database)
         },
-        Effect.catchTag("Refused", explained)
+        Effect.catchTag("QueryFailed", explained)
       )
       return { copy, empty } satisfies BranchCreator
     })
@@ -132,14 +132,14 @@ export const layerBranchDatabases = Layer.effect(
 
     yield* Effect.flatMap(connect, removeLeftovers).pipe(
       Effect.scoped,
-      Effect.catchTag("Refused", () => Effect.void),
+      Effect.catchTag("QueryFailed", () => Effect.void),
       aside.withPermit,
       Effect.forkScoped
     )
 
     // Another replica copies the database: release it, and reconnect as soon as PostgreSQL allows.
-    const { heard } = yield* (yield* Listener).listen(pauseChannel)
-    yield* heard.pipe(
+    const { messages } = yield* (yield* Listener).listen(pauseChannel)
+    yield* messages.pipe(
       Stream.filter((message) => message._tag === "Notification"),
       Stream.runForEach(() =>
         sessions
@@ -162,7 +162,7 @@ export const layerBranchDatabases = Layer.effect(
           Effect.andThen(removeDump(files, names.database)),
           Effect.scoped,
           aside.withPermit,
-          Effect.catchTag("Refused", asOutage)
+          Effect.catchTag("QueryFailed", outageOrDie)
         ),
       server: serverOf(address)
     })

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { readFile, statfs } from "node:fs/promises"
 import { join } from "node:path"
 import { Unavailable } from "../../domain/errors.ts"
-import { type SideConnection } from "../postgres/SideConnection.ts"
+import { type DirectConnection } from "../postgres/DirectConnection.ts"
 
 export const noSpace = (details: string) =>
   new Unavailable({
@@ -31,7 +31,7 @@ const largeSize = 200 * 1024 * 1024
  * The size of the connected database, and its server's disk. The disk is only known for a server on this machine, which
  * is one whose postmaster.pid has the start time that the server reports.
  */
-const spaceOf = Effect.fnUntraced(function* (main: SideConnection) {
+const spaceOf = Effect.fnUntraced(function* (main: DirectConnection) {
   const [row] = yield* Effect.orElseSucceed(
     main.query(
       `select pg_database_size(current_database())::text as size, current_setting('data_directory') as directory,
@@ -61,7 +61,7 @@ const tooFull = (size: number, disk: { readonly free: number } | undefined) =>
     : undefined
 
 /** How to copy the database. Fails when the server's disk has too little space for a copy. */
-export const planCopy = Effect.fnUntraced(function* (main: SideConnection) {
+export const planCopy = Effect.fnUntraced(function* (main: DirectConnection) {
   const space = yield* spaceOf(main)
   const plan: CopyPlan = { byFiles: true, clone: false }
   if (space === undefined) return plan
@@ -76,7 +76,7 @@ export const planCopy = Effect.fnUntraced(function* (main: SideConnection) {
 })
 
 /** Fails when the server's disk has too little space for a second copy of the database. */
-export const checkFreeSpace = Effect.fnUntraced(function* (main: SideConnection) {
+export const checkFreeSpace = Effect.fnUntraced(function* (main: DirectConnection) {
   const space = yield* spaceOf(main)
   const full = space === undefined ? undefined : tooFull(space.size, space.disk)
   return full === undefined ? undefined : yield* full

@@ -1,10 +1,10 @@
 import { Effect } from "effect"
 import { readdir, readFile, rm, stat } from "node:fs/promises"
 import { join } from "node:path"
-import { type SideConnection } from "../postgres/SideConnection.ts"
+import { type DirectConnection } from "../postgres/DirectConnection.ts"
 
 /** Data directory of the embedded server; undefined for other servers. */
-const ownDirectory = Effect.fnUntraced(function* (main: SideConnection) {
+const ownDirectory = Effect.fnUntraced(function* (main: DirectConnection) {
   const [row] = yield* main.query(
     `select current_setting('data_directory') as directory, current_setting('cluster_name') as cluster,
             extract(epoch from pg_postmaster_start_time())::float8 as started`
@@ -20,7 +20,7 @@ const ownDirectory = Effect.fnUntraced(function* (main: SideConnection) {
  * them. A directory that was last changed before the server started belongs to a database in the catalogue, or to none.
  */
 export const removeLeftovers = Effect.fnUntraced(
-  function* (main: SideConnection) {
+  function* (main: DirectConnection) {
     const own = yield* ownDirectory(main)
     if (own === undefined) return
     const base = join(own.directory, "base")

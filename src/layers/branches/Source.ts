@@ -1,7 +1,7 @@
 import { Clock, Effect } from "effect"
 import { Forbidden, Unavailable } from "../../domain/errors.ts"
 import { noSpace } from "./FreeSpace.ts"
-import { type Refused, type SideConnection } from "../postgres/SideConnection.ts"
+import { type QueryFailed, type DirectConnection } from "../postgres/DirectConnection.ts"
 
 export const busy = (details: string, hint: string) =>
   new Unavailable({
@@ -21,7 +21,7 @@ const notAllowed = (details: string, hint: string) =>
   })
 
 /** Fails when the service's login lacks a right, before any client has to wait. */
-export const checkRights = Effect.fnUntraced(function* (main: SideConnection) {
+export const checkRights = Effect.fnUntraced(function* (main: DirectConnection) {
   const [row] = yield* main.query(
     `select quote_ident(current_user) as me, quote_ident(current_database()) as database, rolsuper as super,
             rolcreatedb as createdb, rolcreaterole as createrole,
@@ -47,7 +47,7 @@ const longSeconds = 1
  * Waits until no statement of the service in this database is long-running, because every client waits for it once new
  * ones are paused. Fails at once for what would not end by waiting.
  */
-export const whenQuiet = Effect.fnUntraced(function* (main: SideConnection, endSessions: boolean) {
+export const whenQuiet = Effect.fnUntraced(function* (main: DirectConnection, endSessions: boolean) {
   const until = (yield* Clock.currentTimeMillis) + quietMillis
   for (;;) {
     const [row] = yield* main.query(
@@ -100,7 +100,7 @@ const notEndable = `not exists (
          and (pg_has_role(other.oid, 'usage') or pg_has_role('pg_signal_backend', 'usage'))))`
 
 /** The error for the SQLSTATE of a failed copy; undefined for other SQLSTATEs. */
-export const copyFailure = ({ code, message }: Refused): Forbidden | Unavailable | undefined => {
+export const copyFailure = ({ code, message }: QueryFailed): Forbidden | Unavailable | undefined => {
   if (code === "55006") return busy(message, "Try again when the other sessions have ended")
   if (code === "53100") return noSpace(message)
   if (code === "42501") return notAllowed(message, "It must own the database and have CREATEDB and CREATEROLE")

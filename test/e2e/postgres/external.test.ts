@@ -100,9 +100,9 @@ describe("DATABASE_URL", () => {
       assert.match(end.output, says)
       assert.notMatch(end.output, /\n {4}at |"secret"|:secret@/)
     }
-    await refused(/^svc: The database login lacks a right: CREATE on the database\..*create schema svc;\n$/)
+    await refused(/^svc: The database login lacks a privilege: CREATE on the database\..*create schema svc;\n$/)
     await admin("grant create on database theirs to owner")
-    await refused(/^svc: The database login lacks a right: CREATEROLE\..*create role anon .*;\n$/m)
+    await refused(/^svc: The database login lacks a privilege: CREATEROLE\..*create role anon .*;\n$/m)
     await admin("alter role owner createrole")
     await refused(/^svc: .*Set SVC_SERVICE_ROLE=owner, or .*grant "postgres" to "owner";\n$/m)
     await run(as("postgres", "theirs"), ["create schema app"])
@@ -110,10 +110,10 @@ describe("DATABASE_URL", () => {
       SVC_SERVICE_ROLE: "owner",
       SVC_DB_SCHEMAS: "app"
     })
-    await refused(/^svc: The database at .* can't be used: .*password authentication failed.*\n$/m, {
+    await refused(/^svc: The database at .* cannot be used: .*password authentication failed.*\n$/m, {
       DATABASE_URL: as("owner", "theirs").replace("secret", "wrong")
     })
-    await refused(/^svc: The database at .* can't be used: database "other" does not exist\n$/m, {
+    await refused(/^svc: The database at .* cannot be used: database "other" does not exist\n$/m, {
       DATABASE_URL: as("postgres", "other")
     })
   })
@@ -145,8 +145,8 @@ describe("a database that comes late", () => {
     await using service = await startService({
       env: { DATABASE_URL: url.href },
       meanwhile: async (output) => {
-        const waits = (text: string) => text.includes("does not answer yet, waiting for it")
-        assert.include(await until(async () => output(), waits, 20_000), "does not answer yet, waiting for it")
+        const waits = (text: string) => text.includes("is not reachable yet")
+        assert.include(await until(async () => output(), waits, 20_000), "is not reachable yet")
         await new Promise<void>((listening) => door.listen(port, "127.0.0.1", listening))
       }
     })

@@ -40,6 +40,6 @@ describe("a file .env", () => {
   it("that is no text ends the start with one line", () => {
     const { status, stdout, stderr } = run(Buffer.from("\uFEFFA=1\n", "utf16le"))
     assert.deepStrictEqual({ status, stdout }, { status: 1, stdout: "" })
-    assert.match(stderr, /^svc: \/.*\/\.env can't be read: [^\n]*utf-8\n$/)
+    assert.match(stderr, /^svc: Failed to read \/.*\/\.env: [^\n]*utf-8\n$/)
   })
 })

@@ -119,11 +119,11 @@ describe("types of the database", () => {
     const url = service.url
     assert.strictEqual(
       await outcome("--key", "nope", "--url", url),
-      `1 ${url} answers 401: Missing, unknown or revoked API key`
+      `1 ${url} responded with 401: Missing, unknown or revoked API key`
     )
     assert.match(
       await outcome("--key", "nope", "--url", "http://127.0.0.1:9"),
-      /^1 http:\/\/127\.0\.0\.1:9 can't be asked: /
+      /^1 Failed to fetch from http:\/\/127\.0\.0\.1:9: /
     )
     assert.strictEqual(await outcome("--url", url), "2 --key is missing")
     assert.match(await outcome("--nope"), /^2 Unknown option '--nope'/)

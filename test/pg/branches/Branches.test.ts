@@ -120,7 +120,11 @@ it.live(
           Effect.scoped
         )
         assert.strictEqual(under.length, 1)
-        yield* on(database, "select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and granted")
+        yield* on(
+          database,
+          `select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and granted
+             and database = (select oid from pg_database where datname = current_database())`
+        )
         yield* eventually(
           Effect.andThen(Effect.ignore(branches.sweep), sql.unsafe("select from svc.branches")),
           ({ length }) => length === 1

@@ -109,7 +109,7 @@ describe("the embedded PostgreSQL", () => {
       const both = [yield* other(path), yield* other(path)]
       const lines = yield* Effect.forEach(both, (one) => one.line)
       const winner = both[lines[0]?.startsWith("ready") ? 0 : 1]
-      const refusal = `The data directory ${path} is in use by process ${winner?.pid}: stop that, or give this one another SVC_DATA_DIR`
+      const refusal = `The data directory ${path} is in use by process ${winner?.pid}: stop that process, or set another SVC_DATA_DIR`
       assert.deepStrictEqual(
         lines.filter((line) => !line.startsWith("ready")),
         [refusal]
@@ -208,12 +208,15 @@ describe("the embedded PostgreSQL", () => {
       const address = taken.address()
       const port = typeof address === "object" ? address?.port : 0
       const busy = yield* Effect.flip(Effect.provide(open(path), environment({ SVC_PG_PORT: String(port) })))
-      assert.strictEqual(busy.message, `PostgreSQL can't listen on 127.0.0.1:${port} (SVC_PG_PORT): the port is in use`)
+      assert.strictEqual(
+        busy.message,
+        `PostgreSQL cannot listen on 127.0.0.1:${port} (SVC_PG_PORT): the port is in use`
+      )
       yield* Effect.promise(() => writeFile(join(path, "postgres", "PG_VERSION"), "17\n"))
       const error = yield* Effect.flip(open(path))
       assert.match(
         error.message,
-        /postgres was made by PostgreSQL 17 and this is PostgreSQL 18: .* or set DATABASE_URL$/
+        /postgres was created by PostgreSQL 17, but this is PostgreSQL 18: .* or set DATABASE_URL$/
       )
     })
   )

@@ -3,7 +3,7 @@ import { Effect, Fiber, Layer, Stream } from "effect"
 import { connect, createServer, type Server, type Socket } from "node:net"
 import { layerListener } from "../../../src/layers/postgres/Listener.ts"
 import { PostgresAddress } from "../../../src/layers/postgres/Address.ts"
-import { type Ear, type Heard, Listener } from "../../../src/services/ports/Listener.ts"
+import { Listener, type ListenerMessage, type ListenerSubscription } from "../../../src/services/ports/Listener.ts"
 import { layerDatabase, live, Outside } from "../../support/database.ts"
 import { until } from "../../support/service.ts"
 
@@ -51,12 +51,15 @@ const behindWire = Effect.gen(function* () {
 
 const suite = layer(layerDatabase({ name: "listener" }), live)
 
-/** Collects what an ear hears, as `channel:payload`, `Connected` or `Lost`. */
-const collecting = (ear: Ear) =>
+/** Collects the messages of a subscription, as `channel:payload`, `Connected` or `Lost`. */
+const collecting = (subscription: ListenerSubscription) =>
   Effect.gen(function* () {
     const got: Array<string> = []
-    const name = (heard: Heard) => (heard._tag === "Notification" ? `${heard.channel}:${heard.payload}` : heard._tag)
-    yield* Effect.forkScoped(Stream.runForEach(ear.heard, (heard) => Effect.sync(() => void got.push(name(heard)))))
+    const name = (message: ListenerMessage) =>
+      message._tag === "Notification" ? `${message.channel}:${message.payload}` : message._tag
+    yield* Effect.forkScoped(
+      Stream.runForEach(subscription.messages, (message) => Effect.sync(() => void got.push(name(message))))
+    )
     return {
       got,
       /** Waits for one that was not taken yet, and takes everything up to it. */
@@ -67,7 +70,7 @@ const collecting = (ear: Ear) =>
             (at) => at >= 0,
             8_000
           )
-          assert.isAtLeast(at, 0, `${last} was not heard, but: ${got.join(" ")}`)
+          assert.isAtLeast(at, 0, `${last} was not received; got: ${got.join(" ")}`)
           return got.splice(0, at + 1)
         })
     }
@@ -85,8 +88,8 @@ suite("a listener", (it) => {
   it.effect("says Connected first, then all channels' notifications in the order they were sent", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
-      const ear = yield* (yield* Listener).listen("one", "two", 'Odd "name"')
-      const { upTo } = yield* collecting(ear)
+      const subscription = yield* (yield* Listener).listen("one", "two", 'Odd "name"')
+      const { upTo } = yield* collecting(subscription)
       assert.deepStrictEqual(yield* upTo("Connected"), ["Connected"])
       const sent: Array<string> = []
       for (let n = 0; n < 50; n++) {
@@ -128,9 +131,9 @@ suite("a listener", (it) => {
     () =>
       Effect.gen(function* () {
         const listener = yield* Listener
-        const ear = yield* listener.listen("before")
-        const { upTo } = yield* collecting(ear)
-        yield* ear.join("later")
+        const subscription = yield* listener.listen("before")
+        const { upTo } = yield* collecting(subscription)
+        yield* subscription.join("later")
         yield* upTo("Connected")
         for (let n = 0; n < 6; n++) {
           const { since } = yield* listener.status
@@ -151,16 +154,16 @@ suite("a listener", (it) => {
   it.effect("joins what was asked for while it was away", () =>
     Effect.gen(function* () {
       const { listener, wire } = yield* behindWire
-      const ear = yield* listener.listen("first")
-      const { upTo } = yield* collecting(ear)
+      const subscription = yield* listener.listen("first")
+      const { upTo } = yield* collecting(subscription)
       yield* upTo("Connected")
       const { port } = wire.server.address() as { port: number }
       wire.server.close()
       for (const socket of wire.sockets) socket.destroy()
       yield* upTo("Lost")
       assert.isFalse((yield* listener.status).connected)
-      yield* ear.join("second")
-      yield* ear.leave("first")
+      yield* subscription.join("second")
+      yield* subscription.leave("first")
       const late = yield* collecting(yield* listener.listen("third"))
       wire.server.listen(port, "127.0.0.1")
       yield* upTo("Connected")
@@ -175,11 +178,11 @@ suite("a listener", (it) => {
   it.effect("notices a connection that has gone silent, also while it is joining a channel", () =>
     Effect.gen(function* () {
       const { listener, wire } = yield* behindWire
-      const ear = yield* listener.listen("first")
-      const { upTo } = yield* collecting(ear)
+      const subscription = yield* listener.listen("first")
+      const { upTo } = yield* collecting(subscription)
       yield* upTo("Connected")
       wire.frozen = true
-      const joining = yield* Effect.forkChild(ear.join("second"))
+      const joining = yield* Effect.forkChild(subscription.join("second"))
       yield* upTo("Lost")
       wire.frozen = false
       yield* upTo("Connected")

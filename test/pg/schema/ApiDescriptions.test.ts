@@ -3,7 +3,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { ApiDescriptions } from "../../../src/services/schema/ApiDescriptions.ts"
 import { type Actor, Db } from "../../../src/services/ports/Db.ts"
-import { SchemaOutlines, type Written } from "../../../src/services/schema/Outlines.ts"
+import { writeOutline, type Written } from "../../../src/services/schema/Outlines.ts"
 import { layerDatabase, live, Outside } from "../../support/database.ts"
 import { anon, service, user } from "../../support/requests.ts"
 
@@ -332,11 +332,10 @@ suite("the API's description", (it) => {
   it.effect("is written once for as long as nothing changes", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
-      const { write } = yield* SchemaOutlines
       const { main } = yield* Db
       let times = 0
       const again = (before?: Written) =>
-        write(
+        writeOutline(
           { database: main, actor: anon, schemas: ["public"], whole: false },
           function* ({ relations }) {
             yield
@@ -352,6 +351,6 @@ suite("the API's description", (it) => {
       assert.match(second.text, /^2: /)
       yield* sql("revoke insert on authors from anon")
       assert.match((yield* again(second)).text, /^3: /)
-    }).pipe(Effect.provide(SchemaOutlines.layer))
+    })
   )
 })

@@ -8,7 +8,7 @@ import { promisify } from "node:util"
 import { WebSocket } from "ws"
 import { makeTab, type Tab } from "./browserTab.ts"
 
-/** Somebody with the README's album page before them. */
+/** A browser on the tour's album page. */
 export interface Browser extends AsyncDisposable {
   /** Opens the page, chooses the file, and gives what the page says then. */
   readonly choose: (page: string, file: string) => Promise<string>

@@ -1,5 +1,5 @@
 import { Context, Effect, Exit, Layer, Logger, PubSub, Scope, Stream } from "effect"
-import { type FlagDefinition } from "../../../src/domain/flags/Definition.ts"
+import { type FlagDefinition } from "../../../src/domain/flags/Evaluation.ts"
 import { type FlagEnvironment, flagEnvironments } from "../../../src/domain/flags/Environment.ts"
 import { CompiledFlag, FlagSet } from "../../../src/domain/flags/sets/Set.ts"
 import { type FlagChangeKind, type FlagSetChange } from "../../../src/domain/flags/sets/Snapshot.ts"
@@ -9,7 +9,7 @@ import { FlagSettings } from "../../../src/services/flags/Settings.ts"
 
 export type Definition = Omit<FlagDefinition, "key">
 
-/** A flag with a boolean variant each way. */
+/** A boolean flag with the variants on and off. */
 export const onOff = (over: Partial<Definition> = {}): Definition => ({
   state: "ENABLED",
   variants: { on: true, off: false },
@@ -18,13 +18,13 @@ export const onOff = (over: Partial<Definition> = {}): Definition => ({
   ...over
 })
 
-/** Changes some flags of one environment, undefined takes one away. Everything that follows is told. */
+/** Changes flags of one environment; undefined deletes one. Publishes the change. */
 export class TestFlags extends Context.Service<
   TestFlags,
   (environment: FlagEnvironment, flags: Readonly<Record<string, Definition | undefined>>) => Effect.Effect<number>
 >()("test/TestFlags") {}
 
-/** The flag sets of a process that has no database. */
+/** The flag sets of a process without a database. */
 export const layerTestFlags = Layer.effectContext(
   Effect.gen(function* () {
     const hub = yield* PubSub.unbounded<FlagSetChange>()
@@ -51,7 +51,7 @@ export const layerTestFlags = Layer.effectContext(
       current: (environment) => sets[environment],
       revision: () => revision,
       changes: Stream.fromPubSub(hub),
-      reach: () => Effect.void
+      awaitRevision: () => Effect.void
     })
     return Context.make(FlagSets, service).pipe(Context.add(TestFlags, put))
   })
@@ -70,7 +70,7 @@ export const flagSettings: Settings = {
   corsOrigins: []
 }
 
-/** The servers on free ports of their own. */
+/** The servers on free ports. */
 export interface FlagServers {
   /** `127.0.0.1:<port>` */
   readonly evaluation: string
@@ -80,7 +80,7 @@ export interface FlagServers {
     environment: FlagEnvironment,
     flags: Readonly<Record<string, Definition | undefined>>
   ) => Promise<number>
-  /** Ends them, as the end of the service does. */
+  /** Stops the servers, as the shutdown of the service does. */
   readonly stop: () => Promise<void>
 }
 

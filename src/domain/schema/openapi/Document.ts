@@ -5,10 +5,10 @@ import { OpenApiTypes } from "./Types.ts"
 import { makeRelationships } from "../../catalogue/Relationships.ts"
 import { type OutlinedRoutine, type SchemaOutline } from "../Outline.ts"
 
-/** What the document is about. */
+/** The subject of a document. */
 export interface OpenApiSubject {
   readonly schema: string
-  /** Needs no header to be chosen. */
+  /** The default schema, which needs no header. */
   readonly standard: boolean
 }
 
@@ -28,8 +28,8 @@ const own = {
 }
 
 /**
- * The OpenAPI 3.1 document of one schema, as JSON text. Each `next` is a short step, so that thousands of tables don't
- * keep others waiting; the text is what it returns.
+ * Generates the OpenAPI 3.1 document of one schema as JSON text. Each `next` is a short step, so that thousands of tables
+ * don't block the event loop; the text is the return value.
  */
 export function* openApiDocument(
   outline: SchemaOutline,

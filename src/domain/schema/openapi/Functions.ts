@@ -13,7 +13,7 @@ const bodyMedia: Readonly<Record<string, string>> = {
 
 const same = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other)
 
-/** What differs, each once; in the order of the overloads. */
+/** The distinct values, in the order of the overloads. */
 const distinct = <A>(all: ReadonlyArray<A>) =>
   all.filter((one, at) => all.findIndex((other) => same(one, other)) === at)
 
@@ -22,7 +22,7 @@ const anyOf = (schemas: ReadonlyArray<JsonSchema>): JsonSchema => {
   return others.length === 0 ? first : { anyOf: [first, ...others] }
 }
 
-/** The path of all functions of one name; undefined when none of them can be called by argument names or a body. */
+/** The path of all functions of one name; undefined if none of them can be called with named arguments or a body. */
 export const describeRoutines = (
   context: OpenApiContext,
   name: string,
@@ -45,7 +45,7 @@ export const describeRoutines = (
     const given = new Set(readable.flatMap((routine) => routine.arguments.map((argument) => argument.name)))
     return {
       ...operation("query"),
-      summary: `Call ${name} to read`,
+      summary: `Call ${name} (read-only)`,
       parameters: [
         ...queryArguments(context, readable),
         ...[...paging(readable, given), ...profile(false)].map(parameterRef)
@@ -68,7 +68,7 @@ export const describeRoutines = (
 
 const argumentSchema = ({ types }: OpenApiContext, { type }: OutlinedArgument): JsonSchema => types.of(type, true)
 
-/** In a URL everything is text: what is no number, boolean or text is written as PostgreSQL writes it. */
+/** In a URL, values other than numbers, booleans and text are written as PostgreSQL text. */
 const queryArguments = (context: OpenApiContext, routines: ReadonlyArray<OutlinedRoutine>) => {
   const all = routines.flatMap((routine) => routine.arguments.filter((one) => one.name !== ""))
   return [...new Set(all.map(({ name }) => name))].map((name) => {

@@ -2,7 +2,7 @@ import { callForm, type OutlinedRoutine } from "../Outline.ts"
 import { compactObjectType, objectType, type Property, quoted, unionType } from "./Text.ts"
 import { byName, type TypeScriptTypes } from "./Types.ts"
 
-/** The type of all functions of one name; undefined when none of them can be called, nor embedded. */
+/** The type of all functions of one name; undefined if none of them can be called or embedded. */
 export const routinesType = (types: TypeScriptTypes, overloads: ReadonlyArray<OutlinedRoutine>): string | undefined => {
   const all = overloads.flatMap((routine) => {
     const args = argumentsType(types, routine)
@@ -21,7 +21,7 @@ const argumentsType = (types: TypeScriptTypes, routine: OutlinedRoutine): string
     return compactObjectType(properties.sort(byName), "never")
   }
   if (only === undefined) return undefined
-  // It takes the whole body, whatever is in it.
+  // Receives the whole body, of any type.
   if (form === "body") return types.of(only.type) === "Json" ? "{ [key: string]: Json }" : '{ "": string }'
   return types.types.computedOf(routine) === null ? undefined : `{ "": ${types.of(only.type)} }`
 }
@@ -39,7 +39,7 @@ const routineType = (types: TypeScriptTypes, routine: OutlinedRoutine, args: str
         : types.of(result.type.oid)
   const to = result._tag === "Type" && result.type.relation !== null ? types.relation(result.type.relation) : undefined
   const embeds = to !== undefined && to.schema === routine.schema ? to.name : undefined
-  // Of rows that can be embedded, clients make the array of those that say they give one at most.
+  // For an embeddable set of at most one declared row, the client's types add the array themselves.
   const bare = !routine.set || (embeds !== undefined && routine.single)
   const parts: Array<Property> = [
     { name: "Args", type: args },

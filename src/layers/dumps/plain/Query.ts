@@ -1,6 +1,6 @@
 import { once } from "node:events"
 import { type Connection } from "pg"
-import { Submitted } from "../../postgres/sql/Submitted.ts"
+import { InFlightQuery } from "../../postgres/sql/InFlightQuery.ts"
 
 /** Header of a protocol message: its type, and its length without the type. */
 const header = (kind: string, size: number) => {
@@ -17,7 +17,7 @@ const copyDone = header("c", 0)
  * One statement by the simple query protocol, as bytes, with the rows that COPY FROM STDIN requests. pg's own query and
  * pg-copy-streams need text, and a dump may be in another encoding.
  */
-export class PlainRestoreQuery extends Submitted<true> {
+export class PlainRestoreQuery extends InFlightQuery<true> {
   /** True when the statement requests rows, false when it has ended; rejects when it fails. */
   readonly wantsRows: Promise<boolean>
   private readonly finished: Promise<void>

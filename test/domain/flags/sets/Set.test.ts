@@ -1,6 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { type FlagDefinition } from "../../../../src/domain/flags/Definition.ts"
-import { type FlagContext, type FlagResult } from "../../../../src/domain/flags/Result.ts"
+import { type FlagDefinition, type FlagContext, type FlagResult } from "../../../../src/domain/flags/Evaluation.ts"
 import { CompiledFlag, FlagSet } from "../../../../src/domain/flags/sets/Set.ts"
 
 const now = 1_760_000_000_999
@@ -31,7 +30,7 @@ describe("FlagSet", () => {
     assert.deepStrictEqual(disabled.evaluate(key, {}, now), { key, reason: "DISABLED", metadata })
   })
 
-  it("tells a flag that is not there", () => {
+  it("reports a missing flag", () => {
     const missing = setOf().evaluate("constructor", {}, now)
     assert.deepStrictEqual(missing, {
       key: "constructor",
@@ -42,23 +41,26 @@ describe("FlagSet", () => {
     })
   })
 
-  it("says why a rule could not be evaluated", () => {
+  it("reports why a rule could not be evaluated", () => {
     const why = (targeting: unknown, context: FlagContext = {}) => {
       const result = answer(targeting, context)
       return result.reason === "ERROR" ? `${result.errorCode}: ${result.errorDetails}` : result.reason
     }
-    assert.strictEqual(why({ between: [1, 2] }), 'PARSE_ERROR: there is no operator "between"')
-    assert.strictEqual(why({ if: [true, "red"] }), 'GENERAL: the rule gave "red", which is no variant of the flag')
-    assert.strictEqual(why({ "/": [1, 0] }), "PARSE_ERROR: the rule gave a number that is infinite or not a number")
-    assert.strictEqual(why({ cat: [true] }), "PARSE_ERROR: a text is needed, not a boolean")
+    assert.strictEqual(why({ between: [1, 2] }), 'PARSE_ERROR: unknown operator "between"')
+    assert.strictEqual(
+      why({ if: [true, "red"] }),
+      'GENERAL: the rule returned "red", which is not a variant of the flag'
+    )
+    assert.strictEqual(why({ "/": [1, 0] }), "PARSE_ERROR: the rule returned a number that is infinite or NaN")
+    assert.strictEqual(why({ cat: [true] }), "PARSE_ERROR: expected a string, not a boolean")
     assert.strictEqual(why({ and: "x" }), "PARSE_ERROR: the arguments of and must be written as a list")
     assert.strictEqual(
       why({ in: [{ var: "email" }, "@example.com"] }),
-      "PARSE_ERROR: in: only a text can be looked for in a text"
+      "PARSE_ERROR: in: only a string can be searched for in a string"
     )
   })
 
-  it("remembers when each flag was last evaluated, whatever came out", () => {
+  it("records when each flag was last evaluated, whatever the result", () => {
     const set = setOf(definition(), definition({ key: "broken", targeting: { nope: 1 } }), definition({ key: "other" }))
     set.evaluate("new-checkout", {}, 5)
     set.evaluate("broken", {}, 6)
@@ -73,7 +75,7 @@ describe("FlagSet", () => {
     )
   })
 
-  it("evaluates all flags in their order, each with its own key", () => {
+  it("evaluates all flags in order, each with its own key", () => {
     const targeting = { if: [{ "==": [{ var: "$flagd.flagKey" }, "b"] }, "on", null] }
     const set = setOf(
       definition({ key: "b", targeting }),
@@ -105,7 +107,7 @@ describe("FlagSet", () => {
     )
   })
 
-  it("puts $flagd over the caller's, and leaves the caller's context alone", () => {
+  it("overwrites $flagd without changing the context of the caller", () => {
     const context = Object.freeze({ $flagd: { flagKey: "mine", timestamp: 1 } })
     const isOurs = {
       and: [
@@ -118,7 +120,7 @@ describe("FlagSet", () => {
     assert.deepStrictEqual(context, { $flagd: { flagKey: "mine", timestamp: 1 } })
   })
 
-  it("answers again with the metadata of the set that is asked", () => {
+  it("returns the metadata of the evaluated set", () => {
     const flag = new CompiledFlag(definition(), "v2")
     const older = new FlagSet("dev", 1, new Map([["f", flag]]))
     const newer = new FlagSet("dev", 2, new Map([["f", flag]]))
@@ -143,7 +145,7 @@ describe("FlagSet", () => {
     assert.strictEqual(setOf().configuration, '{"flags":{},"metadata":{"flagSetId":"staging","version":"42"}}')
   })
 
-  it("finds own properties only", () => {
+  it("reads only own properties", () => {
     for (const name of [
       "constructor",
       "__proto__",

@@ -73,7 +73,7 @@ const fragment = fc.constantFrom(
 const script = fc.array(fragment, { maxLength: 30 }).map((parts) => parts.join(""))
 
 describe("DumpScript", { timeout: 30_000 }, () => {
-  it("reads the same, however a script is cut", () => {
+  it("reads the same from any chunks", () => {
     fc.assert(
       fc.property(script, fc.array(fc.nat(300), { maxLength: 12 }), (text, places) => {
         const whole = read(text)
@@ -88,7 +88,7 @@ describe("DumpScript", { timeout: 30_000 }, () => {
     )
   })
 
-  it("finds the statements that SqlText finds", () => {
+  it("finds the same statements as sql/Statements.ts", () => {
     const common = fc.constantFrom(
       ..."select |;|'a;b'|''|'|\"a\"\"b;\"|\"|E'\\';'|E'a\\\\'|$$;'$$|$a$;$$;$a$|$1 |$ |-- ';\n|--|/* ; /* ' */ ; */|/*|*/|/|*|-|\n| |(|)|a$b|u&'x'|create function f() begin atomic select 1; case when 1 then 2 end; end;".split(
         "|"
@@ -109,7 +109,7 @@ describe("DumpScript", { timeout: 30_000 }, () => {
     )
   })
 
-  it("gives the rows behind COPY as they are, whatever is in them", () => {
+  it("returns the rows of COPY unchanged", () => {
     const value = fc.constantFrom(
       "a",
       "\\N",
@@ -141,7 +141,7 @@ describe("DumpScript", { timeout: 30_000 }, () => {
     )
   })
 
-  it("knows where statements end", () => {
+  it("detects where statements end", () => {
     const text = `
       -- a comment; 'of
       /* another; /* in it */ ' */
@@ -170,7 +170,7 @@ describe("DumpScript", { timeout: 30_000 }, () => {
     assert.strictEqual(problem, "The script ends within a statement")
   })
 
-  it("lets a backslash escape in every text when the session does", () => {
+  it("treats backslashes as escapes in every string when the session does", () => {
     const text = "select '\\';'; select 1;"
     assert.strictEqual(read(text).problem, "The script ends within a statement")
     const script = new DumpScript()
@@ -178,7 +178,7 @@ describe("DumpScript", { timeout: 30_000 }, () => {
     assert.deepStrictEqual(readPieces([Buffer.from(text)], script).pieces, ["select '\\';'", "select 1"])
   })
 
-  it("sees who only changes an owner", () => {
+  it("detects statements that only change an owner", () => {
     const owner = (text: string) => read(text).owners[0]
     for (const text of [
       "alter table a owner to b;",

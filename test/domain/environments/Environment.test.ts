@@ -25,7 +25,7 @@ describe("slugs", () => {
     assert.isFalse(isGood({ slug }))
   )
 
-  it("leave both names legal, whatever these begin with", () => {
+  it("leave both names valid, for all prefixes", () => {
     for (const start of ["p", "project", "x".repeat(40)]) {
       const room = 62 - start.length
       for (const two of [project(start, "p"), project("p", start)]) {
@@ -38,14 +38,14 @@ describe("slugs", () => {
     }
   })
 
-  it("make no name that somebody else keeps for himself", () => {
+  it("make no reserved name", () => {
     assert.match(slugFault(project(), "s3alias") ?? "", /-s3alias/)
     assert.match(slugFault(project("information"), "schema") ?? "", /reserved/)
     assert.isUndefined(slugFault(project("information"), "schemas"))
   })
 })
 
-describe("what names begin with", () => {
+describe("prefixes", () => {
   it.each(["project", "_", "a1_b", "svc", "information", "x".repeat(40)])("a schema's with %s", (text) =>
     assert.isTrue(isSchemaPrefix(text))
   )

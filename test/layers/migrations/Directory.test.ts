@@ -35,7 +35,7 @@ const textOf = (directory: string, name: string) =>
 const names = ({ files }: { readonly files: ReadonlyArray<{ readonly name: string }> }) => files.map(({ name }) => name)
 
 describe("a directory", () => {
-  it.effect("that is missing has no files, and says so", () =>
+  it.effect("that is missing has no files, and a note", () =>
     Effect.gen(function* () {
       const found = yield* folder("no/such/directory")
       assert.deepInclude(found, { files: [], layout: "plain" })
@@ -43,7 +43,7 @@ describe("a directory", () => {
     })
   )
 
-  it.effect("that is none can't be read", () =>
+  it.effect("that is not a directory can't be read", () =>
     Effect.gen(function* () {
       const directory = yield* filesDirectory({ file: "x" })
       const error = yield* Effect.flip(folder(join(directory, "file")))
@@ -51,7 +51,7 @@ describe("a directory", () => {
     })
   )
 
-  it.effect("is told by what lies in it", () =>
+  it.effect("has a layout by its contents", () =>
     Effect.gen(function* () {
       assert.strictEqual((yield* folderOf(drizzle.files)).layout, "drizzle")
       assert.strictEqual((yield* folderOf(drizzle1.files)).layout, "drizzle-folders")
@@ -104,7 +104,7 @@ describe("a directory", () => {
     })
   )
 
-  it.effect("of Prisma names a folder that lacks its migration.sql", () =>
+  it.effect("of Prisma names a folder without its migration.sql", () =>
     Effect.gen(function* () {
       const found = yield* folderOf({ ...prisma.files, "3/note.txt": "", "loose.sql": "" })
       assert.deepInclude(found.files.at(0), { name: "20261121171702_init", folder: true })
@@ -145,7 +145,7 @@ describe("a file", () => {
     })
   )
 
-  it.effect("gives its text without the byte order mark, and the checksum of what was read", () =>
+  it.effect("returns the text without the byte order mark, and the checksum of the bytes", () =>
     Effect.gen(function* () {
       const directory = yield* filesDirectory({ "a.sql": "\uFEFFselect 'ä';\r\n" })
       assert.deepStrictEqual(yield* textOf(directory, "a"), {
@@ -155,7 +155,7 @@ describe("a file", () => {
     })
   )
 
-  it.effect("is never one outside of the directory, nor anything but a plain file", () =>
+  it.effect("is never outside the directory, and always a regular file", () =>
     Effect.gen(function* () {
       const outside = yield* filesDirectory({ "secret.sql": "secret", "folder/migration.sql": "secret" })
       const directory = yield* filesDirectory({ "real.sql": "real" })

@@ -32,8 +32,8 @@ const left = (file: string) =>
 
 const suite = layer(layerDatabase({ name: "backup_upkeep" }), live)
 
-suite("what was cut off", (it) => {
-  it.effect("is failed from the next start on, and nothing half made is left", () =>
+suite("interrupted work", (it) => {
+  it.effect("is marked as failed at the next start, and leaves no incomplete files", () =>
     Effect.gen(function* () {
       const directory = yield* backupDirectory
       const [cut, whole, running] = [name(1, "sql.zst"), name(2), name(3)]
@@ -75,7 +75,7 @@ suite("what was cut off", (it) => {
     })
   )
 
-  it.effect("of restores is failed, unless the branch is there", () =>
+  it.effect("on restores is marked as failed, unless the branch is active", () =>
     Effect.gen(function* () {
       const directory = yield* backupDirectory
       const { sql } = yield* Outside
@@ -116,7 +116,7 @@ suite("what was cut off", (it) => {
     })
   )
 
-  it.effect("of files goes where they are, when their backup was deleted elsewhere", () =>
+  it.effect("on deletions of other replicas removes the files", () =>
     Effect.gen(function* () {
       const [here, there] = [yield* backupDirectory, yield* backupDirectory]
       const one = yield* replica({ directory: here })
@@ -134,8 +134,8 @@ suite("what was cut off", (it) => {
   )
 })
 
-suite("what is kept", (it) => {
-  it.effect("is so many scheduled ones that are complete, and everything else", () =>
+suite("retention", (it) => {
+  it.effect("keeps the newest complete scheduled backups, and all others", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       yield* sql("delete from svc.backups")
@@ -165,7 +165,7 @@ suite("what is kept", (it) => {
     })
   )
 
-  it.effect("begins once for each slot, whoever comes first", () =>
+  it.effect("begins once for each slot over all replicas", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       yield* sql("delete from svc.backups")

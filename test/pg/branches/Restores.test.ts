@@ -87,7 +87,7 @@ for (const [what, like] of Object.entries({
 }
 
 it.live(
-  "a branch that is being filled is shown, entered by nobody and in nobody's way; then it is a branch like any other",
+  "a branch that is being filled is shown, admits no clients and blocks none, and then becomes an ordinary branch",
   () =>
     withDatabase("branch_restored", (database) =>
       Effect.gen(function* () {
@@ -170,7 +170,7 @@ it.live(
 )
 
 it.live(
-  "a restore that fails, is cancelled, loses its lock or is dropped elsewhere leaves nothing and says why",
+  "a restore that fails, is cancelled, loses its lock or is dropped elsewhere leaves nothing and reports why",
   () =>
     withDatabase("branch_failing", (database, login) =>
       Effect.gen(function* () {
@@ -214,7 +214,7 @@ it.live(
 )
 
 it.live(
-  "a service that ends while it fills a branch leaves nothing; what one left that was killed is swept, of others nothing",
+  "a service that ends while it fills a branch leaves nothing; leftovers of a killed one are swept, and only those",
   () =>
     withDatabase("branch_orphan", (database, login) =>
       Effect.gen(function* () {

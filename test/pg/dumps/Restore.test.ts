@@ -27,7 +27,7 @@ import {
 /** Native programs of PostgreSQL, where there are some. */
 const programs = process.env["SVC_TEST_PG_BIN"]
 layer(layerDatabase({ name: "svc_restore", before: everythingSql }), live)("PlainRestore", (it) => {
-  it.effect("makes a database equal to the one that was dumped", () =>
+  it.effect("restores a database equal to the dumped one", () =>
     Effect.gen(function* () {
       const { login: source } = yield* Outside
       const file = join(yield* temporaryDirectory, "everything.sql.zst")
@@ -73,7 +73,7 @@ layer(layerDatabase({ name: "svc_restore", before: everythingSql }), live)("Plai
     )
   }
 
-  it.effect("says that a file is not whole, or not one", () =>
+  it.effect("reports an incomplete or invalid file", () =>
     Effect.gen(function* () {
       const failure = yield* failures
       const directory = yield* temporaryDirectory
@@ -97,7 +97,7 @@ layer(layerDatabase({ name: "svc_restore", before: everythingSql }), live)("Plai
     })
   )
 
-  it.effect("ends at the first error, and says where", () =>
+  it.effect("stops at the first error, and reports where", () =>
     Effect.gen(function* () {
       const failure = yield* failures
       const table = "create table public.t (i int check (i > 0));\n"
@@ -135,7 +135,7 @@ layer(layerDatabase({ name: "svc_restore", before: everythingSql }), live)("Plai
     })
   )
 
-  it.effect("ends when its time is over, or nobody waits any more, and so does what it was doing", () =>
+  it.effect("stops after its time limit or an interruption, and cancels its statement", () =>
     Effect.gen(function* () {
       const failure = yield* failures
       const sleeping = yield* packed("select pg_sleep(60);")
@@ -156,7 +156,7 @@ layer(layerDatabase({ name: "svc_restore", before: everythingSql }), live)("Plai
     })
   )
 
-  it.effect("leaves out owners, limits, and subscriptions", () =>
+  it.effect("skips owners, timeouts and subscriptions", () =>
     Effect.gen(function* () {
       const file = yield* packed(`set statement_timeout = '1ms'; set transaction_timeout = 1;
         create table public.t (i int); alter table public.t owner to nobody_at_all; select pg_sleep(0.1);
@@ -169,7 +169,7 @@ layer(layerDatabase({ name: "svc_restore", before: everythingSql }), live)("Plai
     })
   )
 
-  it.effect("is not led astray by what the login or the database is set to", () =>
+  it.effect("does not depend on settings of the login or the database", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       const login = yield* emptyDatabase()
@@ -192,7 +192,7 @@ layer(layerDatabase({ name: "svc_restore", before: everythingSql }), live)("Plai
     })
   )
 
-  it.effect("takes scripts in the database's encoding, and with escapes in every text", () =>
+  it.effect("accepts scripts in the database's encoding, and with escapes in every string", () =>
     Effect.gen(function* () {
       const text =
         "set client_encoding = 'LATIN1'; create table public.t (a text); copy public.t from stdin;\nü\n\\.\ninsert into public.t values ('é;');"
@@ -207,7 +207,7 @@ layer(layerDatabase({ name: "svc_restore", before: everythingSql }), live)("Plai
     })
   )
 
-  it.effect("works for a login that is no superuser", () =>
+  it.effect("works for a login that is not a superuser", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       const login = yield* emptyDatabase()

@@ -63,7 +63,7 @@ afterEach(() => {
   vi.unstubAllEnvs()
 })
 
-it("the newest programs of the version closest to the server's are taken, and none that can't serve it", () => {
+it("the newest programs of the version closest to the server's are used, and only those that fit", () => {
   const all = ["14.2", "15.9", "16.1", "16.4", "17.2", "18.0"].map((version) => made(version))
   const picked = (server: number) => bestFit(all, server, false)?.version
   assert.deepStrictEqual([15, 16, 17, 18, 19].map(picked), ["15.9", "16.4", "17.2", "18.0", undefined])
@@ -74,7 +74,7 @@ it("the newest programs of the version closest to the server's are taken, and no
   assert.match(unfit(made("18.1", { tls: false }), 18, true) ?? "", /without TLS/)
 })
 
-it.live("directories are looked at for both programs, of one version, that run", () =>
+it.live("a directory needs both programs, of one version, that run", () =>
   Effect.gen(function* () {
     const path = yield* directory
     const look = (name: string) => Effect.provide(inspectPrograms(join(path, name)), layerProcesses)
@@ -112,7 +112,7 @@ it.live("directories are looked at for both programs, of one version, that run",
 )
 
 it.live(
-  "a program that hangs is given up",
+  "a program that hangs is terminated",
   () =>
     Effect.gen(function* () {
       const path = yield* directory
@@ -127,7 +127,7 @@ it.live(
   15_000
 )
 
-it.live("without programs that are new enough it is the built-in pg_dump, which is said once", () =>
+it.live("without programs that are new enough the built-in pg_dump is used, which is logged once", () =>
   Effect.gen(function* () {
     const path = yield* fake(yield* directory, "15.3")
     const { layer, logged } = tools(path)
@@ -153,7 +153,7 @@ it.live("without programs that are new enough it is the built-in pg_dump, which 
   }).pipe(Effect.scoped)
 )
 
-it.live("programs in PG_BIN_DIR are taken before all others; without the database nothing is known", () =>
+it.live("programs in PG_BIN_DIR have priority; without the database the search fails", () =>
   Effect.gen(function* () {
     const path = yield* fake(yield* directory, "97.1")
     const { layer, logged } = tools(path)
@@ -175,7 +175,7 @@ it.live("programs in PG_BIN_DIR are taken before all others; without the databas
 )
 
 describe.skipIf(place === undefined)("with the programs of SVC_TEST_PG_BIN", () => {
-  it.live("a dump of the tool that is found is what its reader restores", () =>
+  it.live("the reader restores a dump of the current tool", () =>
     Effect.gen(function* () {
       const { layer } = tools(place)
       const source = yield* makeDatabase("tools source", "template template0", "create table t as select 7 as n")

@@ -29,7 +29,7 @@ const scheduled = (expression: string, start: (count: number) => ReturnType<Star
     return { started, missed, retained: () => retained }
   })
 
-it.effect("makes a backup at each slot, labelled by it, and removes old ones when it is complete", () =>
+it.effect("makes a backup at each slot, labelled with it, and removes old ones when it is complete", () =>
   Effect.gen(function* () {
     const { missed, retained, started } = yield* scheduled("0 3 * * *")
     yield* TestClock.adjust("899 minutes")
@@ -47,7 +47,7 @@ it.effect("makes a backup at each slot, labelled by it, and removes old ones whe
   })
 )
 
-it.effect("keeps what there is when a backup fails, or another replica has the slot", () =>
+it.effect("keeps old backups when one fails, or another replica has the slot", () =>
   Effect.gen(function* () {
     const { retained, started } = yield* scheduled("*/10 * * * *", (count) =>
       count === 1 ? done(false) : Effect.undefined
@@ -58,7 +58,7 @@ it.effect("keeps what there is when a backup fails, or another replica has the s
   })
 )
 
-it.effect("tries again for ten minutes, and then says so on a record", () =>
+it.effect("retries for ten minutes, and then records the failure", () =>
   Effect.gen(function* () {
     const busy = new Conflict({ error: "2 backups are already in progress", code: "BACKUP_LIMIT" })
     const late = yield* scheduled("0 13 * * *", (count) => (count < 5 ? Effect.fail(busy) : done(true)))

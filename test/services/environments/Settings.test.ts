@@ -10,7 +10,7 @@ const read = (env: Readonly<Record<string, string>>) =>
   )
 
 describe("settings of environments", () => {
-  it.effect("have one environment in a project `default`, unless told", () =>
+  it.effect("default to one environment in a project `default`", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(
         { ...(yield* read({})) },

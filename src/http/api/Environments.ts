@@ -30,7 +30,7 @@ export class EnvironmentsApi extends HttpApiGroup.make("environments")
     }).annotateMerge(
       OpenApi.annotations({
         summary: "List environments",
-        description: "`include_deleted=true` shows those too that were deleted."
+        description: "`include_deleted=true` includes deleted ones."
       })
     ),
     HttpApiEndpoint.post("create", ofProject, {
@@ -41,7 +41,7 @@ export class EnvironmentsApi extends HttpApiGroup.make("environments")
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Create an environment with its schema and its bucket",
-        description: "The first one is the default. When the schema or the bucket can't be made, nothing is."
+        description: "The first one is the default. If the schema or the bucket can't be created, nothing is."
       })
     ),
     HttpApiEndpoint.get("find", one, {
@@ -58,7 +58,7 @@ export class EnvironmentsApi extends HttpApiGroup.make("environments")
       OpenApi.annotations({
         summary: "Change an environment",
         description:
-          "`config`: keys that are given are set, null takes one away. `is_default: true` takes it from the one that was."
+          "`config`: sets the given keys, and removes those that are null. `is_default: true` replaces the current default."
       })
     ),
     HttpApiEndpoint.delete("remove", one, {
@@ -74,8 +74,11 @@ export class EnvironmentsApi extends HttpApiGroup.make("environments")
   )
   .middleware(Utf8Bodies)
   .middleware(Management)
-  // Every field that is wrong gets its line, not only the first.
+  // Reports every invalid field, not only the first.
   .annotate(HttpApi.PayloadParseOptions, { errors: "all" })
   .annotateMerge(
-    OpenApi.annotations({ title: "Environments", description: "A schema and a bucket each; not those of flags" })
+    OpenApi.annotations({
+      title: "Environments",
+      description: "A schema and a bucket each; independent of the environments of flags"
+    })
   ) {}

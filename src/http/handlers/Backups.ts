@@ -10,12 +10,12 @@ import { prefersAsync } from "../rows/Prefer.ts"
 import { success } from "../wire/Body.ts"
 
 const noArchive = new NotImplemented({
-  error: "The database can't be taken back to a moment: no logs are archived",
+  error: "Point-in-time recovery is unavailable: WAL archiving is not configured",
   code: "PITR_NOT_CONFIGURED",
-  hint: "docs/backups.md says how to archive logs with a tool made for it; backups can be restored with POST /api/backups/{id}/restore"
+  hint: "docs/backups.md describes WAL archiving with an external tool; restore a backup with POST /api/backups/{id}/restore"
 })
 
-/** The file, or the part of it that is asked for. */
+/** The file, or the requested range of it. */
 const download = ({ bytes, name, size }: BackupSource, header: string | undefined) => {
   const range = parseRange(header, size)
   const headers = { "accept-ranges": "bytes", "cache-control": "no-store" }

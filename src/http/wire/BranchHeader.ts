@@ -1,19 +1,22 @@
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { parseBranchId } from "../../domain/branches/Branch.ts"
 import { InvalidRequest } from "../../domain/errors.ts"
 import { type Branches, type BranchRefusal } from "../../services/branches/Branches.ts"
 import { type Database } from "../../services/ports/Db.ts"
 import { type Headers } from "../access/Credentials.ts"
 
-/** The header that selects a branch by its id. Without it a request goes to the main database. */
+/** The header with a branch's id. Without it a request uses the main database. */
 export const branchHeader = "x-svc-branch"
+
+/** For the contract of each route on the database. */
+export const branchHeaders = { [branchHeader]: Schema.optionalKey(Schema.String) }
 
 const notAnId = new InvalidRequest({
   error: "X-Svc-Branch is not a valid branch id",
-  hint: "GET /api/branches lists them"
+  hint: "GET /api/branches lists the branches"
 })
 
-/** The branch of a header value: 400 for an invalid id, 404 `BRANCH_NOT_FOUND`, 409 `BRANCH_RESTORING` while it is being filled. */
+/** The database of a header's value. 400 for an invalid id, 404 `BRANCH_NOT_FOUND`, 409 `BRANCH_RESTORING`. */
 export const branchOf = (
   value: string,
   branches: Branches["Service"]
@@ -22,7 +25,7 @@ export const branchOf = (
   return id === undefined ? Effect.fail(notAnId) : branches.database(id)
 }
 
-/** The database of a request. */
+/** The database that a request uses. */
 export const databaseOf = (headers: Headers, main: Database, branches: Branches["Service"]) => {
   const value = headers[branchHeader]
   return value === undefined ? Effect.succeed(main) : branchOf(value, branches)

@@ -106,7 +106,7 @@ const pairs: ReadonlyArray<readonly [Actor, Actor]> = [
 const stateOf = (actor: Actor) => rpc("state", {}, { actor })
 const pidOf = (actor: Actor) => rpc("pid", {}, { actor })
 
-/** The kinds of requests that run a statement. */
+/** The places where a request runs user code. */
 const ways: Readonly<Record<string, (statement: string, actor: Actor) => Effect.Effect<unknown, unknown, Needs>>> = {
   "a function": (statement, actor) => rpc("dirty", { statement }, { actor }),
   "a function that fails": (statement, actor) => Effect.exit(rpc("dirty_and_fail", { statement }, { actor })),

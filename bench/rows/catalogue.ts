@@ -1,4 +1,4 @@
-/** A large database: what reading its catalogue costs, and what those who ask for rows meanwhile notice of it. */
+/** A large database: the cost of reading its catalogue, and its effect on concurrent row requests. */
 import { setTimeout as sleep } from "node:timers/promises"
 import { makeCatalogue } from "../../src/domain/catalogue/Catalogue.ts"
 import { type LoadGenerator, type LoadResult } from "./loadGenerator.ts"

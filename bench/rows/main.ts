@@ -28,7 +28,7 @@ interface Row {
   readonly id: string
   readonly title: string
   readonly result: LoadResult
-  /** Undefined for rows that are no HTTP. */
+  /** Undefined for rows without HTTP. */
   readonly versus: { readonly baseline: number; readonly ratio: number; readonly drift: number } | undefined
   /** To the same SQL on a bare driver, where that is measured. */
   readonly bySql?: number

@@ -76,7 +76,7 @@ const measured = (catalogue: Catalogue, { aim, path, title }: Query, turns: numb
   const renamed = Array.from({ length: different }, (_, n) => readOf(path(n + 1, `x${n}`)))
   const kept = newReads()
   const forgotten = newReads()
-  // What is made of a shape that is known must be what would have been made of the query itself.
+  // The statement made from a cached shape must equal the one planned for the query itself.
   const same = reads.every((one) => {
     const [known, made] = [kept, newReads()].map((by) => Result.getOrThrow(by.prepare(catalogue, one)).sql)
     return JSON.stringify(known) === JSON.stringify(made)

@@ -1,4 +1,4 @@
-/** What is measured. */
+/** The measured requests. */
 
 /** Requests (or, on a bare driver, queries) under way at any time. */
 export const connections = 32
@@ -18,7 +18,7 @@ export interface Scenario {
   readonly paths: ReadonlyArray<string>
   readonly headers: (credentials: Credentials) => Readonly<Record<string, string>>
   readonly body?: string
-  /** Whether the answer's body is the right one: what is refused quickly or comes back empty must not be measured. */
+  /** Whether the response body is right: fast errors and empty responses must not be measured. */
   readonly right: (body: string) => boolean
   /** Measured against the same SQL on a bare driver too. */
   readonly besideSql?: boolean

@@ -70,8 +70,8 @@ const planMedia: Readonly<Record<string, "plan-json" | "plan-text">> = {
 const planOf = (media: "plan-json" | "plan-text", { parameters }: Range) => {
   const of = formOf(rangeOf(parameters.get("for") ?? "application/json"), false)
   if (of === undefined) return undefined
-  const asked = (parameters.get("options") ?? "").split("|")
-  const options = planOptions.filter((option) => asked.includes(option))
+  const requested = (parameters.get("options") ?? "").split("|")
+  const options = planOptions.filter((option) => requested.includes(option))
   const kind = of.contentType.replace(charset, "")
   const type = `application/vnd.pgrst.plan+${media === "plan-json" ? "json" : "text"}; for="${kind}"`
   const { stripNulls, media: wanted } = of.form

@@ -35,7 +35,7 @@ export class Functions extends Context.Service<
         const { database, schema, name, query, method, body, form, range, preferences } = request
         const explains = isExplain(form)
         const reads = method !== "POST"
-        const asked = {
+        const callRequest = {
           schema,
           name,
           query,
@@ -50,7 +50,7 @@ export class Functions extends Context.Service<
         // Exact: an argument's type or the result's form may have changed under the same name.
         const place = { database, schema, table: name, query: query.filter(([key]) => key === "select"), exact: true }
         const { value, trusted } = yield* lookUp(catalogues, place, (catalogue) =>
-          prepareCall(catalogue, asked, options)
+          prepareCall(catalogue, callRequest, options)
         )
         const { sql, fn, offset } = value
         const access = !reads && fn.volatile ? "write" : "read"

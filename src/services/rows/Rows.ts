@@ -117,8 +117,8 @@ export class Rows extends Context.Service<
       const read = Effect.fnUntraced(function* (request: RowRequest) {
         const { schema, table, query, range, form, context } = request
         const { count } = request.preferences
-        const asked = { schema, table, query, range, count, form: bodyForm(form, context.method !== "HEAD") }
-        const { value, trusted } = yield* lookUp(catalogues, request, (catalogue) => reads.prepare(catalogue, asked))
+        const rowRead = { schema, table, query, range, count, form: bodyForm(form, context.method !== "HEAD") }
+        const { value, trusted } = yield* lookUp(catalogues, request, (catalogue) => reads.prepare(catalogue, rowRead))
         if (isExplain(form)) return yield* explain(request, value.sql, "read")
         const answer = yield* run(request, value.sql, "read", trusted && value.clean)
         const [body, rows, total] = answer
@@ -140,16 +140,16 @@ export class Rows extends Context.Service<
         plan: (
           catalogue: Catalogue,
           relation: Relation,
-          asked: WriteRequest
+          write: WriteRequest
         ) => Result.Result<PlannedWrite, ClientError>
       ) {
         const { schema, table, form, preferences } = request
         const answer = (preferences.return ?? defaultReturn) === "representation"
         const query = yield* Effect.fromResult(parseRows(request.query))
-        const asked = { query, preferences, form, answer, aggregates }
+        const writeRequest = { query, preferences, form, answer, aggregates }
         const { value, trusted } = yield* lookUp(catalogues, request, (catalogue) => {
           const relation = catalogue.relation(schema, table)
-          if (relation !== undefined) return plan(catalogue, relation, asked)
+          if (relation !== undefined) return plan(catalogue, relation, writeRequest)
           return Result.fail(noTable(catalogue.names(schema), schema, table))
         })
         if (value.plan === undefined) {

@@ -50,7 +50,7 @@ describe("a function", () => {
     assert.strictEqual(await send("size_of", "application/octet-stream", new Uint8Array([0, 255])), "2")
   })
 
-  it("that writes is no GET", async () => {
+  it("that writes is 405 for GET", async () => {
     const reply = await on("GET /forget?wanted=3")
     assert.deepStrictEqual([reply.status, (reply.json as { code: string }).code], [405, "25006"])
     assert.strictEqual((await on("POST /forget", { body: { wanted: 3 } })).status, 204)

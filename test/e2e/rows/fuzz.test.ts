@@ -69,17 +69,17 @@ const within = async <A>(arbitrary: fc.Arbitrary<A>, millis: number, check: (val
   )
 }
 
-describe("whatever is asked", () => {
+describe("any request", () => {
   it("the answer is rows or a refusal, never a failure of ours", { timeout: 120_000 }, async () => {
     await within(anyRowRequest, 8_000, async (one) => {
       assertSane(await send(one), { ...one, body: one.body?.toString() })
     })
-    // All of it was rolled back, and the service goes on.
+    // Everything was rolled back, and the service still works.
     const count = { method: "GET", path: "/v1/db/ships?select=count()", headers: {}, body: undefined }
     assert.strictEqual((await send(count)).text, '[{"count":5}]')
   })
 
-  it("bytes that are no request at all are refused", { timeout: 120_000 }, async () => {
+  it("bytes that are not an HTTP request are rejected", { timeout: 120_000 }, async () => {
     const head = `apikey: ${service.service_role}\r\nhost: x\r\nconnection: close\r\n`
     const line = fc.oneof(
       bytes(40).map((all) =>

@@ -55,7 +55,7 @@ describe("ranges", () => {
     assert.strictEqual(headers.get("preference-applied"), "count=planned")
   })
 
-  it("behind the last row is 416, told how many there are; so is a range that can't be", async () => {
+  it("beyond the last row is 416 with the total; so is an invalid range", async () => {
     const behind = await get("?offset=100", { prefer: "count=exact" })
     const { details } = assertRefused(behind, 416, "PGRST103")
     assert.strictEqual(details, "An offset of 100 was requested, but there are only 5 rows.")
@@ -84,7 +84,7 @@ describe("forms", () => {
     }
   })
 
-  it("nulls are left out where that is asked for", async () => {
+  it("nulls are omitted if requested", async () => {
     const one = await get("?id=eq.1", accept(`${object};nulls=stripped`))
     assert.strictEqual(one.text, '{"id":1,"name":"one"}')
     const all = await get("?id=lt.3&order=id&select=id,note", accept("application/vnd.pgrst.array+json;nulls=stripped"))
@@ -113,7 +113,7 @@ describe("forms", () => {
 })
 
 describe("preferences", () => {
-  it("says which were heard, and only those that mean something to a read", async () => {
+  it("lists the applied preferences, and only those that apply to a read", async () => {
     const { headers } = await get("?id=eq.1", {
       prefer: "return=minimal, tx=rollback, handling=lenient, count=exact, x"
     })
@@ -163,7 +163,7 @@ describe("addresses", () => {
     assert.strictEqual((await get(query)).headers.get("content-location"), location)
   })
 
-  it("Content-Profile is told where one was chosen", async () => {
+  it("Content-Profile is sent if a schema was chosen", async () => {
     assert.strictEqual((await get("", { "accept-profile": "public" })).headers.get("content-profile"), "public")
     assert.isNull((await get("")).headers.get("content-profile"))
   })

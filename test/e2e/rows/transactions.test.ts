@@ -98,7 +98,7 @@ describe("what a function chooses of the response", () => {
     on("POST /rpc/chosen", { body: { status, headers: headers.length === 0 ? "" : JSON.stringify(headers) } })
   const seen = ({ headers, status, text }: Reply, name: string) => [status, text, headers.get(name)]
 
-  it("goes before what would have been", async () => {
+  it("takes precedence over the default response", async () => {
     assert.deepStrictEqual(seen(await call("201", [{ "X-Tea": "Earl Grey" }]), "x-tea"), [201, '{"a": 1}', "Earl Grey"])
     assert.deepStrictEqual(seen(await call("", [{ "Content-Type": "text/html" }]), "content-type"), [
       200,

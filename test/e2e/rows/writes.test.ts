@@ -41,7 +41,7 @@ describe("POST", () => {
     assert.isNull(located.headers.get("content-type"))
   })
 
-  it("merging is 200 when nothing was new, ignoring 201, and both are told", async () => {
+  it("merging is 200 if nothing was inserted, ignoring 201, and both are in Preference-Applied", async () => {
     const merge = prefer("resolution=merge-duplicates")
     const old = await on("POST ?select=id,name", { id: 1, name: "eins" }, merge)
     assert.deepStrictEqual(told(old), [200, "*/*", "resolution=merge-duplicates", '[{"id":1,"name":"eins"}]'])
@@ -50,7 +50,7 @@ describe("POST", () => {
     assert.deepStrictEqual(told(ignored), [201, "*/*", "resolution=ignore-duplicates", "[]"])
   })
 
-  it("does not say that duplicates are resolved where nothing tells what one is", async () => {
+  it("does not list a resolution if there are no columns to find duplicates by", async () => {
     const line = "POST /v1/db/e2e_write_keyless"
     const headers = prefer("resolution=merge-duplicates", "return=minimal")
     const reply = await ask(service, line, { key, headers, body: { a: 1 } })
@@ -84,7 +84,7 @@ describe("PUT", () => {
 })
 
 describe("PATCH and DELETE", () => {
-  it("tell what they changed", async () => {
+  it("return the number of changed rows", async () => {
     const changed = await on("PATCH ?id=lt.3&select=id", { note: "x" })
     assert.deepStrictEqual(told(changed), [200, "0-1/*", null, '[{"id":1},{"id":2}]'])
     const counted = await on("PATCH ?id=lt.3", { note: "y" }, prefer("return=minimal", "count=exact"))
@@ -119,7 +119,7 @@ describe("PATCH and DELETE", () => {
     assert.deepStrictEqual([lenient.status, lenient.headers.get("preference-applied")], [200, null])
   })
 
-  it("change one row where one is asked for", async () => {
+  it("change one row if a single row is requested", async () => {
     const accept = "application/vnd.pgrst.object+json"
     const one = await on("PATCH ?id=eq.1", { note: "x" }, { accept })
     assert.deepStrictEqual(

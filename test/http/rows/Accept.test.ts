@@ -9,7 +9,7 @@ const chosen = (header: string, plans = false) => {
 }
 
 describe("Accept", () => {
-  it("is JSON, one and the same object, for everybody who has no wish", () => {
+  it("is JSON by default, always the same object", () => {
     for (const header of [undefined, "", "*/*", "application/json", "text/html, */*;q=0.1", ","]) {
       assert.strictEqual(Result.getOrThrow(accepted(header, false)), asJson, header)
     }

@@ -83,7 +83,7 @@ describe("Preference-Applied", () => {
     assert.strictEqual(preferenceApplied(parsed(all), operation), said)
   })
 
-  it("is not there when nothing was heard", () => {
+  it("is absent if no preference applied", () => {
     assert.isUndefined(preferenceApplied(noPreferences, "read"))
     assert.isUndefined(preferenceApplied(parsed("return=minimal, anything"), "read"))
     assert.isUndefined(preferenceApplied(parsed("max-affected=3"), "update"))

@@ -18,7 +18,7 @@ describe("Range", () => {
     assert.deepStrictEqual(rowRange(header), range as ReturnType<typeof rowRange>)
   })
 
-  it("stays within whole numbers however many digits there are", () => {
+  it("stays within exact whole numbers for any number of digits", () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n }), fc.bigInt({ min: 0n }), (first, last) => {
         const range = rowRange(`${first}-${last}`)
@@ -38,7 +38,7 @@ it.each<[offset: number, count: number, total: number | undefined, said: string,
   [3, 0, 3, "*/3", 206],
   [4, 0, 3, "*/3", 416],
   [1, 0, 0, "*/0", 416],
-  // An estimate may be less than what is there.
+  // An estimate may be lower than the number of rows.
   [0, 10, 4, "0-9/4", 200]
 ])("rows from %i on, %i of them, %s in all: %s, %i", (offset, count, total, said, status) => {
   assert.strictEqual(contentRange(offset, count, total), said)

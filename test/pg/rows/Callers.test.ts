@@ -24,7 +24,7 @@ const state = `create function state() returns jsonb language plpgsql as $body$
       'last', last);
   end $body$;`
 
-/** What user code may leave behind; each is shown to leave something where nobody cleans up. */
+/** Session state that user code may leave; each is shown to persist without a reset. */
 const dirt = [
   "select set_config('request.jwt.claims', 'stale', false), set_config('request.jwt.sub', 'stale', false)",
   "select set_config('leak.x', 'stale', false)",
@@ -96,7 +96,7 @@ const suite = layer(
 
 const [ann, bob] = [user("ann"), user("bob")]
 const claiming: Actor = { ...user("cy"), role: "service_role" }
-/** Who comes after whom on one connection. */
+/** The order of callers on one connection. */
 const pairs: ReadonlyArray<readonly [Actor, Actor]> = [
   [anon, anon],
   [ann, bob],
@@ -106,7 +106,7 @@ const pairs: ReadonlyArray<readonly [Actor, Actor]> = [
 const stateOf = (actor: Actor) => rpc("state", {}, { actor })
 const pidOf = (actor: Actor) => rpc("pid", {}, { actor })
 
-/** The ways a request gets a statement of somebody's run. */
+/** The places where a request runs user code. */
 const ways: Readonly<Record<string, (statement: string, actor: Actor) => Effect.Effect<unknown, unknown, Needs>>> = {
   "a function": (statement, actor) => rpc("dirty", { statement }, { actor }),
   "a function that fails": (statement, actor) => Effect.exit(rpc("dirty_and_fail", { statement }, { actor })),
@@ -177,7 +177,7 @@ suite("callers on one connection", (it) => {
       })
     )
 
-    it.effect("a caller who hung up", () =>
+    it.effect("a caller that disconnected", () =>
       Effect.gen(function* () {
         const { sql } = yield* Outside
         for (const [first, second] of pairs) {
@@ -256,7 +256,7 @@ suite("callers on one connection", (it) => {
     })
   )
 
-  it.effect("stay who they are, whatever a function does with roles", () =>
+  it.effect("keep their role, whatever a function does with roles", () =>
     Effect.gen(function* () {
       const who = (first: string, actor: Actor) => Effect.result(rpc("who", { first }, { actor }))
       for (const first of [

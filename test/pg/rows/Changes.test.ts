@@ -27,7 +27,7 @@ for (const heard of [true, false]) {
         return sql
       })
 
-      it.effect("a table made, altered, renamed, dropped and made anew a moment ago", () =>
+      it.effect("a table just created, altered, renamed, dropped and recreated", () =>
         Effect.gen(function* () {
           const sql = yield* prepare
           assert.strictEqual(yield* refusal(get("fresh")), "404 PGRST205")
@@ -108,7 +108,7 @@ for (const heard of [true, false]) {
           const answers = (name: string, body: unknown, expected: unknown) =>
             Effect.gen(function* () {
               const last = yield* Effect.repeat(Effect.result(rpc(name, body)), {
-                // What is reported arrives a moment later; what is looked up is there at once.
+                // Notifications arrive with a delay; a lookup finds the change at once.
                 until: (now) =>
                   !heard || (now._tag === "Success" && JSON.stringify(now.success) === JSON.stringify(expected)),
                 ...soon

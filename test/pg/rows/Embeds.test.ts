@@ -184,7 +184,7 @@ suite("embeds", (it) => {
       Effect.map(refusal(get(line)), (found) => assert.strictEqual(found, expected))
     )
 
-    it.effect("tell what there is instead", () =>
+    it.effect("suggest existing names", () =>
       Effect.gen(function* () {
         assert.deepInclude(yield* Effect.flip(get("parcels?select=id,offices(city)")), {
           error: "Could not embed because more than one relationship was found for 'parcels' and 'offices'",

@@ -130,7 +130,7 @@ suite("arguments of functions", (it) => {
       })
     )
 
-    it.effect("says what was looked for", () =>
+    it.effect("reports what was searched for", () =>
       Effect.gen(function* () {
         const error = yield* Effect.flip(get("add?b=1"))
         assert.deepInclude(error, {
@@ -182,7 +182,7 @@ suite("arguments of functions", (it) => {
       Effect.map(refusal(rawRpc(name, body)), (found) => assert.strictEqual(found, expected))
     )
 
-    it.effect("says what was looked for", () =>
+    it.effect("reports what was searched for", () =>
       Effect.gen(function* () {
         const error = yield* Effect.flip(rawRpc("add", plain("x")))
         assert.deepInclude(error, {
@@ -222,7 +222,7 @@ suite("arguments of functions", (it) => {
       })
     )
 
-    it.effect("arrays for what is VARIADIC", () =>
+    it.effect("arrays for VARIADIC arguments", () =>
       Effect.gen(function* () {
         assert.strictEqual(yield* rpcText("total", { v: [1, 2.5] }), "3.5")
         assert.strictEqual(yield* rpcText("joined", { label: "", v: ["a", "b"] }), '"a|b"')
@@ -237,7 +237,7 @@ suite("arguments of functions", (it) => {
     )
   })
 
-  it.effect("of a type that was made anew", () =>
+  it.effect("of a recreated type", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       const made = `create type hue as enum ('red');

@@ -74,7 +74,7 @@ const suite = layer(
 )
 
 suite("rows of functions", (it) => {
-  describe("asked like those of a table", () => {
+  describe("queried like those of a table", () => {
     it.effect.each([
       ["all_books?select=title", '[{"title":"A"},{"title":"B"},{"title":"C"}]'],
       ["all_books?select=id&id=gt.1", '[{"id":2},{"id":3}]'],
@@ -211,7 +211,7 @@ suite("rows of functions", (it) => {
     )
   })
 
-  it.effect("whoever may not call a function may not ask for its rows", () =>
+  it.effect("a caller without EXECUTE on a function cannot query its rows", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       yield* sql(`revoke execute on function all_books() from public, anon`)

@@ -239,7 +239,7 @@ suite("functions", (it) => {
       Effect.map(refusal(rpc(name, body)), (found) => assert.strictEqual(found, expected))
     )
 
-    it.effect("with the message, detail and hint of whoever raised it", () =>
+    it.effect("with the message, detail and hint that were raised", () =>
       Effect.gen(function* () {
         const error = yield* Effect.flip(rpc("fails", { state: "PT418", text: "a teapot" }))
         assert.deepInclude(error, {
@@ -278,7 +278,7 @@ suite("functions", (it) => {
       })
     )
 
-    it.effect("whoever may not call them", () =>
+    it.effect("callers without EXECUTE", () =>
       Effect.gen(function* () {
         assert.strictEqual(yield* refusal(rpc("private", {}, { actor: anon })), "401 42501")
         assert.strictEqual(yield* refusal(rpc("private", {}, { actor: user("a") })), "403 42501")

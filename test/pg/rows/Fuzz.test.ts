@@ -266,7 +266,7 @@ const callBody: fc.Arbitrary<CallBody> = fc.oneof(
 )
 const parsed = (text: string) => ({ text, value: JSON.parse(text) as unknown })
 
-suite("whatever is asked", (it) => {
+suite("any request", (it) => {
   it.effect("reads are answered or refused for a reason", () =>
     property<[string, Array<[string, string]>, Partial<Preferences>, Partial<AnswerForm>], Rows | Db>(
       [fc.oneof({ weight: 15, arbitrary: table }, { weight: 1, arbitrary: word }), query, preferences, form],
@@ -315,7 +315,7 @@ suite("whatever is asked", (it) => {
     )
   )
 
-  it.effect("calls whose rows are asked for are", () =>
+  it.effect("calls with a query on their rows are", () =>
     property<
       [string, Array<[string, string]>, Array<[string, string]>, CallBody, Partial<Preferences>, Partial<AnswerForm>],
       Db | Functions

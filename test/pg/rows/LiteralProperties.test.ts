@@ -53,7 +53,7 @@ const text = fc.oneof(
 
 const everyByte = (all: string) =>
   [...new TextEncoder().encode(all)].map((byte) => `%${byte.toString(16).padStart(2, "0")}`).join("")
-/** Ways to write one text in a query string; the last is what is typed by hand: no more escapes than it takes. */
+/** Ways to write a text in a query string; the last one escapes only what is necessary. */
 const encodings: ReadonlyArray<(all: string) => string> = [
   encodeURIComponent,
   (all) => new URLSearchParams([["", all]]).toString().slice(1),
@@ -65,7 +65,7 @@ const encoding = fc.constantFrom(...encodings)
 const quoted = (all: string) => `"${all.replaceAll(/["\\]/g, "\\$&")}"`
 /** Of an array literal: PostgreSQL's own quotes. */
 const array = (...items: ReadonlyArray<string>) => `{${items.map(quoted).join()}}`
-/** As a pattern that only the text itself matches, as far as that can be said: there is no escape for a star. */
+/** A pattern that matches only the text itself, as far as possible: a star cannot be escaped. */
 const pattern = (all: string) => all.replaceAll(/[\\%_]/g, "\\$&")
 
 suite("any text", (it) => {
@@ -112,7 +112,7 @@ suite("any text", (it) => {
           ]
           for (const [key, test] of pairs) {
             const [one = "", ...more] = test.split(/(?=&id=eq)/)
-            // Every text equals itself, and nothing else is there but "other" and what is null.
+            // Every text equals itself; the other rows are "other" and null.
             const line = `texts?select=id&${encode(key)}=${again(one)}${more.join("")}`
             const found = yield* get(line)
             if (key === "t" && test.startsWith("ilike")) assert.deepInclude(found as ReadonlyArray<unknown>, { id })

@@ -103,7 +103,7 @@ const property = <A>(arbitrary: fc.Arbitrary<A>, holds: (value: A) => Effect.Eff
   })
 
 suite("logic", (it) => {
-  it.effect("what holds, what does not, and what is unknown are all rows, each once", () =>
+  it.effect("true, false and unknown together are all rows, each once", () =>
     property(simple, ({ on, test }) =>
       Effect.gen(function* () {
         const yes = yield* idsOf([[on, test]])

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { layerDatabase, live, Outside } from "../../support/database.ts"
 import { get, patch, post, raw, refusal, remove, rpc } from "../../support/requests.ts"
 
-/** Names that have meant something to somebody on the way. */
+/** Names that are special to some layer between client and PostgreSQL. */
 const names = [
   'quote"s',
   '"',

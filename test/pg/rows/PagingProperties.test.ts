@@ -97,7 +97,7 @@ suite("pages", (it) => {
           const page = yield* raw.get(line, { range })
           const end = limit === undefined ? undefined : offset + limit
           assert.deepStrictEqual(ids(page.body), all.slice(offset, end))
-          // Both are places in the whole, not one in the other.
+          // Both are offsets in the whole result, not relative to each other.
           const within = yield* raw.get(`${line}&limit=9&offset=3`, { range }).pipe(
             Effect.map(({ body }) => ids(body)),
             Effect.catchIf(
@@ -150,7 +150,7 @@ suite("pages", (it) => {
     )
   )
 
-  it.effect("hold no more than the cap, however they are asked for, at every depth", () =>
+  it.effect("hold at most the maximum, however they are requested, at every depth", () =>
     Effect.gen(function* () {
       for (const line of ["parts?limit=60", "parts", "parts?limit=26&offset=1"]) {
         assert.strictEqual((yield* get(line)).length, cap, line)

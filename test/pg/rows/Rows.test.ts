@@ -197,7 +197,7 @@ suite("tables and views", (it) => {
   })
 
   describe("writes that would be too much or nothing", () => {
-    it.effect("a change or removal needs a filter", () =>
+    it.effect("an update or delete requires a filter", () =>
       Effect.gen(function* () {
         for (const query of ["", "?select=v", "?order=v&limit=1&offset=0", "?columns=v&on_conflict=v", "?=eq.1"]) {
           assert.strictEqual(yield* refusal(patch(`keyless${query}`, { v: 1 })), "400 FILTER_REQUIRED", query)
@@ -217,7 +217,7 @@ suite("tables and views", (it) => {
       Effect.gen(function* () {
         const made = yield* post("notes?columns=title,n&select=title,n,done", { title: "t", n: 1, done: true, x: 1 })
         assert.deepStrictEqual(made, [{ title: "t", n: 1, done: false }])
-        // What is not in the body stays as it is.
+        // Columns that are not in the body keep their value.
         const changed = yield* patch("notes?columns=title,n&title=eq.t&select=title,n,done", { title: "u", done: true })
         assert.deepStrictEqual(changed, [{ title: "u", n: 1, done: false }])
         assert.strictEqual(yield* refusal(post("notes?columns=title,nope", { title: "t" })), "400 PGRST204")

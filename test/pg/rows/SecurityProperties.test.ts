@@ -213,7 +213,7 @@ suite("row-level security", (it) => {
       Effect.gen(function* () {
         const expected = yield* asRole(actor, statement)
         assert.deepStrictEqual(yield* outcome(get(line, { actor })), expected)
-        // Of the same shape as the one before, for whoever asks now.
+        // Same shape as before, for the current caller.
         assert.deepStrictEqual(
           yield* outcome(get(line, { actor: signedIn("nobody") })),
           yield* asRole(signedIn("nobody"), statement)

@@ -28,17 +28,17 @@ describe("query strings", () => {
     ])
   })
 
-  it("what has no value says nothing", () => {
+  it("parts without a value are ignored", () => {
     assert.deepStrictEqual(queryPairs("a&select&b=1"), [["b", "1"]])
   })
 
-  it("broken percent-encoding is seen", () => {
+  it("invalid percent-encoding is rejected", () => {
     for (const query of ["%", "a=%zz", "%c3=1", "a=%ff"]) assert.isUndefined(queryPairs(query))
   })
 })
 
 describe("clauses", () => {
-  it("nothing asked", () => {
+  it("an empty query", () => {
     assert.deepStrictEqual(parsed(), nothing)
     assert.deepStrictEqual(parsed(["", "eq.1"]), nothing)
   })
@@ -93,7 +93,7 @@ describe("clauses", () => {
     assert.deepInclude(refused(["a.limit", "-1"]), { code: "2201W", error: "LIMIT must not be negative" })
   })
 
-  it("keys say what of the table or an embed is meant", () => {
+  it("keys address clauses of the table or of an embed", () => {
     const paths = (key: string, value: string) => {
       const { filters, limit, order } = parsed([key, value])
       return [...filters, ...limit, ...order].map((item) => item.path)
@@ -150,7 +150,7 @@ describe("order", () => {
 })
 
 describe("calls by GET", () => {
-  it("what is no filter is an argument", () => {
+  it("a value that is not a filter is an argument", () => {
     const query = Result.getOrThrow(
       parseCall([
         ["a", "1"],

@@ -130,7 +130,7 @@ describe("select", () => {
     refused(["select", "a(".repeat(100_000)])
   })
 
-  it("a long mistake is not echoed whole", () => {
+  it("a long invalid text is shortened in the error", () => {
     assert.isBelow(refused(["select", `${"x".repeat(10_000)};`]).error.length, 300)
   })
 })

@@ -32,7 +32,7 @@ describe("payloads", () => {
     assert.deepInclude(payload('{"a":1,"x":2}', ["a", "b"]), { _tag: "Mixed", keys: ["a", "b"] })
   })
 
-  it("with NULL for what is missing are all alike", () => {
+  it("with NULL for missing keys are uniform", () => {
     assert.deepInclude(payload('[{"a":1},{"b":2}]', undefined, t, "null"), {
       _tag: "Uniform",
       keys: ["a", "b"],

@@ -54,7 +54,7 @@ describe("plans", () => {
     )
   })
 
-  it("are clean when every name is a column and no function is looked for by name", () => {
+  it("are clean if every name is a column and no function is resolved by name", () => {
     for (const query of [
       "select=a,*&b=eq.1&order=a",
       "select=a,v(*),u(name)&v.id=gt.1",
@@ -96,7 +96,7 @@ describe("plans", () => {
     assert.notStrictEqual(sql("a=eq.1").text, sql("a=eq.1", other).text)
   })
 
-  it("no relation of a statement goes by the name of another", () => {
+  it("all relations of a statement have different aliases", () => {
     for (const name of ["v_1", "t_v_1", "_svc_1", "x".repeat(63)]) {
       const odd = catalogueOf(
         { [name]: ["id", "t_id"], t: ["id"] },
@@ -160,7 +160,7 @@ describe("shapes", () => {
     )
   )
 
-  it("give what planning anew gives, for any query", () => {
+  it("give the same statement as planning without the cache, for any query", () => {
     fc.assert(
       fc.property(fc.array(fc.array(filter, { maxLength: 3 }), { minLength: 1, maxLength: 6 }), (queries) => {
         const kept = reads()

@@ -26,7 +26,7 @@ describe("one row", () => {
     hint: null
   })
 
-  it("is given bare by single, or refused", async () => {
+  it("is returned as an object by single, or rejected", async () => {
     await answers(ships().eq("id", 2).single(), { id: 2, name: "Borealis" })
     await refuses(ships().eq("id", 99).single(), 406, many(0))
     await refuses(ships().single(), 406, many(5))
@@ -84,7 +84,7 @@ describe("forms", () => {
     await answers(db.from("ports").select("id, country").eq("id", 4).stripNulls().single(), { id: 4 })
   })
 
-  it("GeoJSON is none of ours", async () => {
+  it("GeoJSON is not supported", async () => {
     await refuses(db.from("ports").select().geojson(), 406, { code: "PGRST107" })
   })
 
@@ -137,7 +137,7 @@ describe("what is done", () => {
 })
 
 describe("a client", () => {
-  it("throws where it is told to, what it was told", async () => {
+  it("throws the error if throwOnError is set", async () => {
     const thrown = await db
       .from("nowhere")
       .select()
@@ -161,7 +161,7 @@ describe("a client", () => {
     await answers(ships().eq("id", 1).overrideTypes<Array<{ id: number }>>(), [{ id: 1, name: "Aurora" }])
   })
 
-  it("that hangs up ends what it asked for", async () => {
+  it("that disconnects cancels its statement", async () => {
     const controller = new AbortController()
     const waiting = db.rpc("wait", { seconds: 6 }).abortSignal(controller.signal)
     setTimeout(() => controller.abort(), 300)
@@ -178,7 +178,7 @@ describe("a client", () => {
     assert.strictEqual(left, 0)
   })
 
-  it("is who its key and token say", async () => {
+  it("is identified by its key and token", async () => {
     await sql(service, "create table if not exists own (id int primary key, owner text)")
     await sql(service, "alter table own enable row level security")
     await sql(service, "drop policy if exists own on own")
@@ -187,7 +187,7 @@ describe("a client", () => {
     await answers(db.from("own").select("id").order("id"), [{ id: 1 }, { id: 2 }])
     const anon = clientOf(service, { key: service.anon })
     await answers(anon.from("own").select("id"), [])
-    // As supabase-js has it for who has not signed in.
+    // As supabase-js does while no user is signed in.
     await answers(
       clientOf(service, { key: service.anon, Authorization: `Bearer ${service.anon}` })
         .from("own")

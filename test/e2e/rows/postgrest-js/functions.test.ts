@@ -85,7 +85,7 @@ describe("rpc", () => {
     await answers(db.rpc("describe", { thing: { name: "x" } }, { head: true, count: "exact" }), "x", {
       count: 1
     }).catch(() =>
-      // An object goes as POST with `return=minimal`, which calls do not heed in PostgREST.
+      // An object is sent as POST with `return=minimal`, which PostgREST ignores for calls.
       answers(db.rpc("describe", { thing: { name: "x" } }, { head: true, count: "exact" }), null, {
         status: 204,
         count: 1
@@ -120,7 +120,7 @@ describe("rpc", () => {
     await refuses(atMost(1, db.rpc("add", { a: 1 })), 400, { code: "PGRST128" })
   })
 
-  it("refuses what is not there", async () => {
+  it("rejects unknown functions", async () => {
     await refuses(db.rpc("nowhere", { a: 1 }), 404, {
       code: "PGRST202",
       message: "Could not find the function public.nowhere(a) in the schema cache"
@@ -135,7 +135,7 @@ describe("rpc", () => {
     await refuses(db.schema("crew").rpc("add", { a: 1 }), 404, { code: "PGRST202" })
   })
 
-  it("tells what a function raises, as it wants it told", async () => {
+  it("returns the error that a function raises, as it specifies it", async () => {
     await refuses(db.rpc("refuse", { status: "P0001" }), 400, {
       code: "P0001",
       message: "refused",

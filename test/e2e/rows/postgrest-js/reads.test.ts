@@ -63,7 +63,7 @@ describe("select", () => {
     ])
   })
 
-  it("refuses what is not there, as PostgREST words it", async () => {
+  it("rejects unknown names in PostgREST's wording", async () => {
     await refuses(db.from("shipps").select(), 404, {
       code: "PGRST205",
       message: "Could not find the table 'public.shipps' in the schema cache",
@@ -163,7 +163,7 @@ describe("relationships", () => {
     )
   })
 
-  it("one of several, by a key's name or column; else both are told", async () => {
+  it("one of several, by a key's name or column; otherwise both are listed", async () => {
     await answers(db.from("voyages").select("id, origin:ports!voyages_from(name), to:ports!target(name)").eq("id", 1), [
       { id: 1, origin: { name: "Bergen" }, to: { name: "Oslo" } }
     ])

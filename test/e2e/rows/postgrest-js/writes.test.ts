@@ -3,7 +3,7 @@ import { sql } from "../../../support/client.ts"
 import { type Service } from "../../../support/service.ts"
 import { answers, clientOf, refuses, resetVessels, startVessels } from "../../../support/rows/relatedTables.ts"
 
-// What PostgREST does not answer unless asked, is answered here; postgrest-js-minimal.test.ts has the setting that changes it.
+// Writes return their rows by default, unlike PostgREST's; minimal.test.ts covers the setting that changes it.
 let service: Service
 let db: ReturnType<typeof clientOf>
 
@@ -31,7 +31,7 @@ describe("insert", () => {
     assert.strictEqual((await db.from("ports").insert({ id: 8, name: "Nice" })).statusText, "Created")
   })
 
-  it("answers what is selected, and rows related to the new ones", async () => {
+  it("returns the selected columns, and rows related to the new ones", async () => {
     await answers(
       db
         .from("ships")
@@ -58,7 +58,7 @@ describe("insert", () => {
     )
   })
 
-  it("of rows with different keys puts the default where one is absent; null only if asked", async () => {
+  it("of rows with different keys uses the default for absent ones; null only if requested", async () => {
     const rows = [{ name: "Fortuna" }, { name: "Gloria", note: "n", active: false }]
     const select = "name, note, active"
     await answers(
@@ -70,7 +70,7 @@ describe("insert", () => {
       { status: 201 }
     )
     await resetVessels(service)
-    // The client says nothing when null is meant: the contract's default counts.
+    // The client sends no preference for null, so the contract's default applies.
     await answers(
       db.from("ships").insert(rows).select(select),
       [
@@ -171,7 +171,7 @@ describe("upsert", () => {
     await refuses(db.from("ports").upsert({ id: 9, country: "N" }, { onConflict: "country" }), 400, { code: "42P10" })
   })
 
-  it("leaves what is there", async () => {
+  it("keeps the existing row", async () => {
     await answers(
       db
         .from("ports")
@@ -219,7 +219,7 @@ describe("upsert", () => {
 })
 
 describe("update", () => {
-  it("answers the changed rows, what is selected of them, and how many", async () => {
+  it("returns the changed rows, their selected columns, and their number", async () => {
     await answers(db.from("ports").update({ country: "N" }).eq("id", 2), [
       whole(2, "Oslo", { country: "N", codes: ["OSL"] })
     ])
@@ -294,7 +294,7 @@ describe("update", () => {
 })
 
 describe("delete", () => {
-  it("answers the rows that are gone, what is selected of them, and how many", async () => {
+  it("returns the deleted rows, their selected columns, and their number", async () => {
     await answers(db.from("ports").delete().eq("id", 4), [whole(4, "Atlantis")])
     await answers(
       db.from("ships").delete({ count: "exact" }).in("id", [4, 5]).select("id, ports(name)").order("id"),

@@ -4,7 +4,7 @@ import { type AnswerForm, type Preferences } from "../../src/domain/rows/Prefere
 import { noPreferences } from "../../src/http/rows/Prefer.ts"
 import { type CallBody } from "../../src/domain/rows/functions/Call.ts"
 import { type RowRange } from "../../src/domain/rows/plan/Page.ts"
-import { queryPairs } from "../../src/domain/sql/Names.ts"
+import { queryPairs } from "../../src/domain/rows/parse/Parser.ts"
 import { type Actor, Db } from "../../src/services/ports/Db.ts"
 import { Functions } from "../../src/services/rows/Functions.ts"
 import { type RowRequest, Rows, type RowsAnswer } from "../../src/services/rows/Rows.ts"

@@ -162,7 +162,7 @@ const relations: ReadonlyArray<Case> = [
   ]
 ]
 
-const routines: ReadonlyArray<readonly [name: string, make: string, clean: boolean]> = [
+const functions: ReadonlyArray<readonly [name: string, make: string, clean: boolean]> = [
   ["f_pure", "create function f_pure(a int) returns int immutable return a * 2", true],
   ["f_enum", "create function f_enum(a mood) returns bool return a = 'sad'", true],
   ["f_atomic", "create function f_atomic(a text) returns text begin atomic select upper(a) || 'x'; end", true],
@@ -236,7 +236,7 @@ const suite = layer(
     before: [
       before,
       ...relations.map(([, make]) => `${make};`),
-      ...routines.map(([, make]) => `${make};`),
+      ...functions.map(([, make]) => `${make};`),
       user("spy_var", "a varchar, b varchar", "boolean"),
       user("spy_pair", "a int, b pair", "boolean"),
       user("spy_mood", "a mood, b text", "boolean"),
@@ -273,8 +273,8 @@ suite("clean statements", (it) => {
   })
 
   describe("calling", () => {
-    it.effect.each(routines.map(([name, , clean]) => [name, clean] as const))("%s: %s", ([name, clean]) =>
-      Effect.map(catalogue, (now) => assert.strictEqual(now.routines("public", name)[0]?.clean, clean))
+    it.effect.each(functions.map(([name, , clean]) => [name, clean] as const))("%s: %s", ([name, clean]) =>
+      Effect.map(catalogue, (now) => assert.strictEqual(now.functions("public", name)[0]?.clean, clean))
     )
   })
 
@@ -286,7 +286,7 @@ suite("clean statements", (it) => {
         yield* sql(make)
         yield* changed
         assert.strictEqual(yield* cleanliness("plain"), "")
-        assert.strictEqual((yield* catalogue).routines("public", "f_pure")[0]?.clean, false)
+        assert.strictEqual((yield* catalogue).functions("public", "f_pure")[0]?.clean, false)
         yield* sql(unmake)
         yield* changed
         assert.strictEqual(yield* cleanliness("plain"), "ric")
@@ -316,7 +316,7 @@ suite("clean statements", (it) => {
       ] as const) {
         assert.isUndefined(now.relation(schema, name))
       }
-      assert.deepStrictEqual(now.routines("svc", "notify_keys"), [])
+      assert.deepStrictEqual(now.functions("svc", "notify_keys"), [])
     })
   )
 

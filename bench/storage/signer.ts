@@ -7,9 +7,9 @@ import {
   hmac,
   scopeOf,
   signingKey,
-  stringToSign,
-  uriEncode
+  stringToSign
 } from "../../src/layers/storage/endpoint/signature/Signing.ts"
+import { uriEncode } from "../../src/domain/text/UriText.ts"
 
 export interface S3Access {
   readonly url: string

@@ -50,7 +50,7 @@ const Argument = Schema.Struct({
 })
 
 /** A function that can be called by name; not a procedure, aggregate or trigger function. */
-const Routine = Schema.Struct({
+const StoredFunction = Schema.Struct({
   schema: Schema.String,
   name: Schema.String,
   stamp: Schema.String,
@@ -75,13 +75,13 @@ export type Relation = typeof Relation.Type & {
   /** In the key's order; of a view, the keys of the tables that it selects from. Empty if there is none. */
   readonly primary_key: ReadonlyArray<string>
 }
-export type Routine = typeof Routine.Type
+export type StoredFunction = typeof StoredFunction.Type
 
 /** The result of the catalogue query. `watched`: DDL is reported as it happens, so that a catalogue can be invalidated. */
 export const CatalogueRows = Schema.Struct({
   watched: Schema.Boolean,
   relations: Schema.Array(Relation),
-  routines: Schema.Array(Routine),
+  functions: Schema.Array(StoredFunction),
   relationships: RelationshipRows
 })
 
@@ -90,13 +90,13 @@ export interface Catalogue {
   readonly watched: boolean
   readonly relation: (schema: string, name: string) => Relation | undefined
   /** All overloads. */
-  readonly routines: (schema: string, name: string) => ReadonlyArray<Routine>
+  readonly functions: (schema: string, name: string) => ReadonlyArray<StoredFunction>
   /** The relationships of a relation, in a stable order. */
   readonly relationships: (from: RelationName) => ReadonlyArray<Relationship>
   /** Names of the relations of a schema. */
   readonly names: (schema: string) => ReadonlyArray<string>
   /** Names of the functions of a schema, for hints; collected at each call. */
-  readonly routineNames: (schema: string) => ReadonlyArray<string>
+  readonly functionNames: (schema: string) => ReadonlyArray<string>
 }
 
 /** Names cannot contain NUL, so keys are unique. */
@@ -116,21 +116,19 @@ export const makeCatalogue = (rows: typeof CatalogueRows.Type): Catalogue => {
     const primary_key = relationships.primaryKey(relation)
     relations.set(nameKey(relation.schema, relation.name), { ...relation, byName, primary_key })
   }
-  const routines = new Map<string, Array<Routine>>()
-  for (const routine of rows.routines) {
-    const key = nameKey(routine.schema, routine.name)
-    const overloads = routines.get(key)
-    if (overloads) overloads.push(routine)
-    else routines.set(key, [routine])
+  const functions = new Map<string, Array<StoredFunction>>()
+  for (const fn of rows.functions) {
+    const key = nameKey(fn.schema, fn.name)
+    const overloads = functions.get(key)
+    if (overloads) overloads.push(fn)
+    else functions.set(key, [fn])
   }
   return {
     watched: rows.watched,
     relation: (schema, name) => relations.get(nameKey(schema, name)),
-    routines: (schema, name) => routines.get(nameKey(schema, name)) ?? [],
+    functions: (schema, name) => functions.get(nameKey(schema, name)) ?? [],
     relationships: relationships.from,
     names: (schema) => schemas.get(schema) ?? [],
-    routineNames: (schema) => [
-      ...new Set(rows.routines.flatMap((routine) => (routine.schema === schema ? [routine.name] : [])))
-    ]
+    functionNames: (schema) => [...new Set(rows.functions.flatMap((fn) => (fn.schema === schema ? [fn.name] : [])))]
   }
 }

@@ -185,7 +185,7 @@ computed as (
     and not exists (select from pg_class c where c.oid = t.typrelid and c.relkind <> 'c')
   group by p.proargtypes[0]
 ),
-routines as (
+functions as (
   select p.oid, n.nspname, p.proname, p.oid || ':' || p.xmin as stamp, p.proretset, p.provolatile = 'v' as volatile,
     (select json_build_object('schema', rn.nspname, 'name', rc.relname) from pg_class rc join exposed rn on rn.oid = rc.relnamespace
      where rc.oid = t.typrelid and rc.relkind <> 'c') as returns,
@@ -235,10 +235,10 @@ select json_build_object(
       'clean_change', r.clean_read and r.clean_insert and r.clean_keys,
       'columns', coalesce(a.columns, '[]')
     )) from relations r left join columns a on a.of = r.oid left join computed cc on cc.of = r.reltype), '[]'),
-  'routines', coalesce((
+  'functions', coalesce((
     select json_agg(json_build_object(
       'schema', r.nspname, 'name', r.proname, 'stamp', r.stamp, 'arguments', r.arguments, 'outputs', r.outputs, 'set', r.proretset,
-      'result', r.result, 'volatile', r.volatile, 'returns', r.returns, 'body', r.body, 'clean', r.clean)) from routines r), '[]'),
+      'result', r.result, 'volatile', r.volatile, 'returns', r.returns, 'body', r.body, 'clean', r.clean)) from functions r), '[]'),
   'relationships', json_build_object(
     'keys', (select coalesce(json_agg(k), '[]') from (${keysSql}) k),
     'keyed', (select coalesce(json_agg(k), '[]') from (${keyedSql}) k),

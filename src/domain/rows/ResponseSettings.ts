@@ -1,14 +1,15 @@
 import { Result } from "effect"
 import { DatabaseError } from "../errors.ts"
+import { isJsonObject } from "../text/JsonObject.ts"
 
-/** What user code has left in the settings `response.status` and `response.headers` of its transaction; "" for nothing. */
+/** The values of the settings `response.status` and `response.headers` at the end of the transaction; "" if not set. */
 export interface ResponseSettings {
   readonly status: string
-  /** A JSON array of objects with one header each. */
+  /** A JSON array of objects, each with one header. */
   readonly headers: string
 }
 
-/** The same, read: a status of its own, and headers in the order given, names in lower case. */
+/** The parsed settings: headers are in the order given, their names in lower case. */
 export interface ChosenResponse {
   readonly status: number | undefined
   readonly headers: ReadonlyArray<readonly [name: string, value: string]>
@@ -23,10 +24,10 @@ const badHeaders = () =>
     "response.headers guc must be a JSON array composed of objects with a single key and a string value"
   )
 
-/** RFC 9110 5.1 and 5.5; what is not ASCII goes out as UTF-8. */
+/** RFC 9110 5.1 and 5.5; non-ASCII characters are sent as UTF-8. */
 const fieldName = /^[!#$%&'*+.^_`|~\w-]+$/
 const fieldValue = /^(?:\P{Cc}|\t)*$/u
-/** What says where a message ends is not for others to say. */
+/** User code must not set headers that frame the message. */
 const framing: ReadonlySet<string> = new Set(["connection", "content-length", "keep-alive", "transfer-encoding"])
 
 const parsed = (text: string): unknown => {
@@ -37,19 +38,19 @@ const parsed = (text: string): unknown => {
   }
 }
 
-/** A header that user code gives, its name in lower case; undefined for what can't be one. */
-export const chosenHeader = (name: string, value: unknown): readonly [string, string] | undefined =>
+/** A header set by user code, its name in lower case; undefined if it is not a valid header. */
+const chosenHeader = (name: string, value: unknown): readonly [string, string] | undefined =>
   typeof value === "string" && fieldName.test(name) && fieldValue.test(value) ? [name.toLowerCase(), value] : undefined
 
-export const withoutFraming = (headers: ChosenResponse["headers"]) => headers.filter(([name]) => !framing.has(name))
+const withoutFraming = (headers: ChosenResponse["headers"]) => headers.filter(([name]) => !framing.has(name))
 
 const headerOf = (value: unknown) => {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined
+  if (!isJsonObject(value)) return undefined
   const [pair, ...others] = Object.entries(value)
   return pair === undefined || others.length > 0 ? undefined : chosenHeader(...pair)
 }
 
-/** Failures are of whoever wrote the function: 500 with the code that PostgREST's clients know. */
+/** Failures are errors of the function's author: status 500 with PostgREST's code. */
 export const readResponseSettings = ({
   headers,
   status
@@ -65,4 +66,87 @@ export const readResponseSettings = ({
     status: status === "" ? undefined : Number(status),
     headers: withoutFraming(pairs)
   })
+}
+
+/**
+ * The response that `RAISE SQLSTATE 'PGRST'` describes: MESSAGE is a JSON object with `code`, `message` and optionally
+ * `details` and `hint`; DETAIL is one with `status`, `headers` and optionally `status_text`.
+ */
+export interface RaisedAnswer {
+  readonly status: number
+  readonly status_text?: string
+  readonly headers?: ChosenResponse["headers"]
+  readonly code: string
+  readonly error: string
+  readonly details: string | null
+  readonly hint: string | null
+}
+
+const objectIn = (text: string) => {
+  const value = parsed(text)
+  return isJsonObject(value) ? value : undefined
+}
+
+/** null if absent, undefined if not a string. */
+const optionalText = (value: unknown = null) => (typeof value === "string" || value === null ? value : undefined)
+
+/** A valid reason phrase (RFC 9112 4). */
+const reason = /^[\t\x20-\x7e]+$/
+export const statusText = (text: string) => (reason.test(text) ? { status_text: text } : {})
+
+const malformed = (details: string, hint: string): RaisedAnswer => ({
+  status: 500,
+  code: "PGRST121",
+  error: `Could not parse JSON in the "RAISE SQLSTATE 'PGRST'" error`,
+  details,
+  hint
+})
+
+const badMessage = (text: string) =>
+  malformed(
+    `Invalid JSON value for MESSAGE: '${text}'`,
+    "MESSAGE must be a JSON object with obligatory keys: 'code', 'message' and optional keys: 'details', 'hint'."
+  )
+
+const badDetail = (details: string) =>
+  malformed(
+    details,
+    "DETAIL must be a JSON object with obligatory keys: 'status', 'headers' and optional key: 'status_text'."
+  )
+
+/** `detail` is undefined if absent. Malformed JSON is PGRST121 with status 500: the author of the function must fix it. */
+export const raisedAnswer = (message: string, detail: string | undefined): RaisedAnswer => {
+  const said = objectIn(message)
+  const code = said?.["code"]
+  const error = said?.["message"]
+  const details = optionalText(said?.["details"])
+  const hint = optionalText(said?.["hint"])
+  if (typeof code !== "string" || typeof error !== "string" || details === undefined || hint === undefined) {
+    return badMessage(message)
+  }
+  if (detail === undefined) return badDetail("DETAIL is missing in the RAISE statement")
+  const how = objectIn(detail)
+  const status = how?.["status"]
+  const reasonText = optionalText(how?.["status_text"])
+  const given = how?.["headers"]
+  const headers = isJsonObject(given) ? Object.entries(given).map((pair) => chosenHeader(...pair)) : [undefined]
+  if (
+    typeof status !== "number" ||
+    !Number.isInteger(status) ||
+    status < 200 ||
+    status > 599 ||
+    reasonText === undefined ||
+    !headers.every((header) => header !== undefined)
+  ) {
+    return badDetail(`Invalid JSON value for DETAIL: '${detail}'`)
+  }
+  return {
+    status,
+    ...statusText(reasonText ?? ""),
+    headers: withoutFraming(headers),
+    code,
+    error,
+    details,
+    hint
+  }
 }

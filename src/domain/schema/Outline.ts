@@ -45,7 +45,7 @@ export interface OutlinedArgument {
   readonly variadic: boolean
 }
 
-export interface OutlinedRoutine {
+export interface OutlinedFunction {
   readonly schema: string
   readonly name: string
   readonly comment: string | null
@@ -93,15 +93,15 @@ export interface OutlinedType {
 export interface SchemaOutline {
   readonly schemas: ReadonlyArray<{ readonly name: string; readonly comment: string | null }>
   readonly relations: ReadonlyArray<OutlinedRelation>
-  readonly routines: ReadonlyArray<OutlinedRoutine>
+  readonly functions: ReadonlyArray<OutlinedFunction>
   readonly types: ReadonlyArray<OutlinedType>
   readonly relationships: RelationshipRows
 }
 
 /** A single result of a call. */
-export type RoutineResult =
+export type FunctionResult =
   | { readonly _tag: "Void" }
-  | { readonly _tag: "Columns"; readonly columns: OutlinedRoutine["outputs"] }
+  | { readonly _tag: "Columns"; readonly columns: OutlinedFunction["outputs"] }
   | { readonly _tag: "Type"; readonly type: OutlinedType }
 
 /** Types by their oids. */
@@ -124,7 +124,7 @@ export class OutlinedTypes {
     return type.kind === "domain" && type.of !== null ? this.base(type.of) : type
   }
 
-  result({ outputs, returns }: OutlinedRoutine): RoutineResult {
+  result({ outputs, returns }: OutlinedFunction): FunctionResult {
     const type = this.base(returns)
     if (type.kind === "void") return { _tag: "Void" }
     // A single OUT argument is the result itself; a table of one column is a row.
@@ -133,13 +133,13 @@ export class OutlinedTypes {
   }
 
   /** The relation of which it is a computed column or relationship: its only argument is a row of it. */
-  computedOf({ arguments: [one, ...others], outputs }: OutlinedRoutine) {
+  computedOf({ arguments: [one, ...others], outputs }: OutlinedFunction) {
     return one === undefined || others.length > 0 || outputs.length > 0 ? null : this.base(one.type).relation
   }
 }
 
 /** How arguments are passed: by name, as the body (a single argument without a name), or undefined if it cannot be called. */
-export const callForm = (types: OutlinedTypes, { arguments: all }: OutlinedRoutine): "named" | "body" | undefined => {
+export const callForm = (types: OutlinedTypes, { arguments: all }: OutlinedFunction): "named" | "body" | undefined => {
   const [one, ...others] = all
   if (one?.name === "" && others.length === 0) {
     return /^(json|jsonb|text|bytea|xml)$/.test(types.get(one.type).sql) ? "body" : undefined

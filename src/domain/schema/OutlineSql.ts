@@ -72,7 +72,7 @@ column_lists as (
       'select', "select", 'insert', "insert", 'update', "update") order by attnum) as list
   from columns where $2::boolean or "select" or "insert" or "update" group by of
 ),
-routines as materialized (
+functions as materialized (
   select p.oid, n.nspname, p.proname, p.prorettype, p.proretset, p.provolatile, p.prorows,
     p.pronargs, p.pronargdefaults, p.proargnames, p.proargmodes, coalesce(p.proallargtypes, p.proargtypes::oid[]) as types
   from pg_proc p join exposed n on n.oid = p.pronamespace
@@ -83,7 +83,7 @@ parts as (
   select r.oid, u.n, u.type, coalesce(r.proargnames[u.n], '') as name, coalesce(r.proargmodes[u.n], 'i') as mode,
     row_number() over (partition by r.oid, coalesce(r.proargmodes[u.n], 'i') in ('i', 'b', 'v') order by u.n)
       > r.pronargs - r.pronargdefaults as optional
-  from routines r cross join unnest(r.types) with ordinality u(type, n)
+  from functions r cross join unnest(r.types) with ordinality u(type, n)
 ),
 part_lists as (
   select oid,
@@ -97,7 +97,7 @@ types as (
     select oid from (
       select type from columns where $2::boolean or "select" or "insert" or "update"
       union select type from parts
-      union select prorettype from routines
+      union select prorettype from functions
       union select t.oid from pg_type t left join pg_class k on k.oid = t.typrelid
         where $2::boolean and t.typnamespace in (select oid from exposed) and (t.typtype = 'e' or k.relkind = 'c')) used(oid)
     union
@@ -144,12 +144,12 @@ select stamp.now, case when stamp.now is distinct from $3 then json_build_object
       'writable', r.writable, 'delete', has_table_privilege(r.oid, 'DELETE'), 'columns', coalesce(l.list, '[]'))
       order by r.nspname collate "C", r.relname collate "C"), '[]')
     from relations r left join column_lists l on l.of = r.oid),
-  'routines', (select coalesce(json_agg(json_build_object(
+  'functions', (select coalesce(json_agg(json_build_object(
       'schema', r.nspname, 'name', r.proname, 'comment', obj_description(r.oid, 'pg_proc'),
       'arguments', coalesce(l.arguments, '[]'), 'outputs', coalesce(l.outputs, '[]'), 'returns', r.prorettype::int8,
       'set', r.proretset, 'single', not r.proretset or r.prorows = 1, 'volatile', r.provolatile = 'v')
       order by r.nspname collate "C", r.proname collate "C", pg_get_function_identity_arguments(r.oid) collate "C"), '[]')
-    from routines r left join part_lists l on l.oid = r.oid),
+    from functions r left join part_lists l on l.oid = r.oid),
   'types', (select coalesce(json_agg(json_build_object(
       'oid', t.oid::int8, 'schema', t.nspname, 'name', t.typname, 'sql', t.sql, 'usable', t.usable, 'kind', t.kind, 'of', t.of::int8,
       'values', t.values, 'attributes', t.attributes, 'relation', t.relation)

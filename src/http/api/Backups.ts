@@ -15,6 +15,7 @@ import {
 } from "../../domain/errors.ts"
 import { Management } from "../access/Access.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
+import { Success } from "../wire/Body.ts"
 
 const params = { id: BackupId }
 /** Errors of the object store. */
@@ -54,7 +55,7 @@ export class BackupsApi extends HttpApiGroup.make("backups")
     ),
     HttpApiEndpoint.delete("remove", "/:id", {
       params,
-      success: Schema.Struct({ success: Schema.Literal(true) }),
+      success: Success,
       error: stored
     }).annotateMerge(
       OpenApi.annotations({ summary: "Delete a backup, its file and its copy; stops it first if it is in progress" })

@@ -12,6 +12,7 @@ import {
 } from "../../domain/errors.ts"
 import { Management } from "../access/Access.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
+import { Success } from "../wire/Body.ts"
 
 const ofProject = "/api/projects/:projectId/environments"
 const inProject = { projectId: Schema.String }
@@ -62,7 +63,7 @@ export class EnvironmentsApi extends HttpApiGroup.make("environments")
     ),
     HttpApiEndpoint.delete("remove", one, {
       params,
-      success: Schema.Struct({ success: Schema.Literal(true) }),
+      success: Success,
       error: [NotFound, Conflict, Unavailable]
     }).annotateMerge(
       OpenApi.annotations({

@@ -17,6 +17,7 @@ import { isPlain } from "../../domain/text/StorableText.ts"
 import { Anybody, Management } from "../access/Access.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
 import { Visits } from "../access/Visits.ts"
+import { Success } from "../wire/Body.ts"
 
 const trouble = [Unavailable, BadGateway, GatewayTimeout] as const
 const challengeTrouble = [InvalidRequest, StepUpRequired, Forbidden, NotFound, Gone, ...trouble] as const
@@ -27,7 +28,6 @@ const ScopeName = plain(256)
 const Id = plain(256)
 const Names = Schema.Array(Schema.String)
 const Onward = Schema.Struct({ redirect_to: Schema.String })
-const Success = Schema.Struct({ success: Schema.Literal(true) })
 const Seconds = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10 * 365 * 24 * 3600 }))
 
 const ConsentInfo = Schema.Struct({

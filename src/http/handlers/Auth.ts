@@ -9,8 +9,7 @@ import { SignIn } from "../../services/identity/SignIn.ts"
 import { Api } from "../Api.ts"
 import { relay, signedIn, signedOut } from "../access/SessionCookies.ts"
 import { CurrentVisit } from "../access/Visit.ts"
-
-const success = { success: true } as const
+import { success } from "../wire/Body.ts"
 
 /** What was done, and its cookies with the answer. */
 const answer = Effect.fnUntraced(function* <A>({ cookies, credential, value }: Done<A>) {

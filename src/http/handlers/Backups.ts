@@ -7,6 +7,7 @@ import { Backups } from "../../services/backups/Backups.ts"
 import { Api } from "../Api.ts"
 import { parseRange } from "../wire/ByteRange.ts"
 import { prefersAsync } from "../rows/Prefer.ts"
+import { success } from "../wire/Body.ts"
 
 const noArchive = new NotImplemented({
   error: "Point-in-time recovery is unavailable: WAL archiving is not configured",
@@ -46,7 +47,7 @@ export const BackupsHandlers = HttpApiBuilder.group(
       create: ({ payload }) => backups.create(payload),
       pointInTime: () => Effect.fail(noArchive),
       find: ({ params }) => backups.find(params.id),
-      remove: ({ params }) => Effect.as(backups.remove(params.id), { success: true as const }),
+      remove: ({ params }) => Effect.as(backups.remove(params.id), success),
       cancel: ({ params }) => backups.cancel(params.id),
       file: ({ headers, params }) => Effect.map(backups.file(params.id), (source) => download(source, headers.range)),
       globals: ({ params }) => backups.globals(params.id),

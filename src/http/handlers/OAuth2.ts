@@ -13,8 +13,8 @@ import { forBrowsers, sentOn } from "../pages/BrowserAnswer.ts"
 import { CurrentEntry } from "../access/Entrance.ts"
 import { signedOut } from "../access/SessionCookies.ts"
 import { CurrentVisit } from "../access/Visit.ts"
+import { success } from "../wire/Body.ts"
 
-const success = { success: true } as const
 const onward = ({ redirectTo }: Onward) => ({ redirect_to: redirectTo })
 
 const infoOf = ({ client, ...request }: ConsentRequest) => ({

@@ -3,17 +3,17 @@ import { type HttpServerError, type HttpServerRequest } from "effect/http"
 import { isUtf8 } from "node:buffer"
 import { parseCsv } from "../../domain/text/Csv.ts"
 import { InvalidRequest, type PayloadTooLarge, type UnsupportedMediaType } from "../../domain/errors.ts"
-import { queryPairs } from "../../domain/sql/Names.ts"
+import { queryPairs } from "../../domain/rows/parse/Parser.ts"
 import { type CallBody } from "../../domain/rows/functions/Call.ts"
 import { bodyBytes, type JsonBody, jsonBody, rowBodyLimit, uncoded } from "../wire/Body.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
-type Trouble = InvalidRequest | PayloadTooLarge | UnsupportedMediaType | HttpServerError.HttpServerError
+type BodyError = InvalidRequest | PayloadTooLarge | UnsupportedMediaType | HttpServerError.HttpServerError
 
 const invalid = (error: string) => new InvalidRequest({ error, code: "PGRST102" })
 
-/** A body that is no JSON, as text. */
-const textBody = (request: Request): Effect.Effect<string, Trouble> =>
+/** A body other than JSON, as text. */
+const textBody = (request: Request): Effect.Effect<string, BodyError> =>
   Effect.andThen(
     uncoded(request),
     Effect.flatMap(bodyBytes(request, rowBodyLimit), (bytes) =>
@@ -21,7 +21,7 @@ const textBody = (request: Request): Effect.Effect<string, Trouble> =>
     )
   )
 
-/** The pairs of a form; a name without a value has an empty one, as HTML has it. */
+/** The pairs of a form; as in HTML, a name without a value has an empty one. */
 const formPairs = (request: Request) =>
   Effect.flatMap(textBody(request), (text) => {
     const parts = text.trim().split("&")
@@ -31,13 +31,13 @@ const formPairs = (request: Request) =>
       : Effect.succeed(pairs)
   })
 
-/** Rows of a table in CSV: the first record has the names, an unadorned NULL is null, everything else is text. */
+/** Rows as CSV: the first record has the column names, NULL is null, everything else is text. */
 const csvRows = (text: string): Result.Result<ReadonlyArray<Record<string, string | null>>, string> => {
   const records = parseCsv(text)
   if (Result.isFailure(records)) return Result.fail(`line ${records.failure.line}: ${records.failure.text}`)
   const [names, ...lines] = records.success
-  if (names === undefined) return Result.fail("there is no line with the columns' names")
-  if (new Set(names).size < names.length) return Result.fail("a column is named twice")
+  if (names === undefined) return Result.fail("the line with the column names is missing")
+  if (new Set(names).size < names.length) return Result.fail("a column name is repeated")
   if (lines.some((line) => line.length !== names.length))
     return Result.fail("All lines must have same number of fields")
   return Result.succeed(
@@ -49,7 +49,7 @@ const csvRows = (text: string): Result.Result<ReadonlyArray<Record<string, strin
 
 const asJson = (value: unknown): JsonBody => ({ text: JSON.stringify(value), value })
 
-/** Without parameters, in lower case; "" for none. */
+/** The media type in lower case without parameters; "" if there is none. */
 const mediaOf = (request: Request) =>
   (request.headers["content-type"] ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? ""
 
@@ -58,10 +58,10 @@ const notAcceptable = (request: Request) =>
   Effect.fail(invalid(`Content-Type not acceptable: ${(request.headers["content-type"] ?? "").slice(0, 200)}`))
 
 /**
- * Rows to write, of a body in JSON, CSV or of an HTML form, as the JSON it stands for. A CSV of one row stands for the
- * row itself.
+ * Rows to write as JSON, from a body in JSON or CSV or from an HTML form. CSV with one row becomes an object, not an
+ * array.
  */
-export const rowBody = (request: Request): Effect.Effect<JsonBody, Trouble> => {
+export const rowBody = (request: Request): Effect.Effect<JsonBody, BodyError> => {
   const media = mediaOf(request)
   if (media === "" || isJson.test(media)) return jsonBody(request, rowBodyLimit)
   if (media === "application/x-www-form-urlencoded") {
@@ -72,14 +72,14 @@ export const rowBody = (request: Request): Effect.Effect<JsonBody, Trouble> => {
     const rows = csvRows(text)
     if (Result.isFailure(rows)) {
       const { failure } = rows
-      return Effect.fail(invalid(failure.startsWith("All ") ? failure : `The body is no CSV: ${failure}`))
+      return Effect.fail(invalid(failure.startsWith("All ") ? failure : `The body is not valid CSV: ${failure}`))
     }
     return Effect.succeed(asJson(rows.success.length === 1 ? rows.success[0] : rows.success))
   })
 }
 
-/** What a function is called with: arguments in JSON or of a form, CSV, or one value as it is. */
-export const callBody = (request: Request): Effect.Effect<CallBody, Trouble> => {
+/** A function's arguments: JSON, a form, CSV, or a single raw value. */
+export const callBody = (request: Request): Effect.Effect<CallBody, BodyError> => {
   const media = mediaOf(request)
   if (media === "" || isJson.test(media)) {
     return Effect.map(jsonBody(request, rowBodyLimit, nothing), (body) =>

@@ -1,44 +1,43 @@
 import { type HttpServerRequest } from "effect/http"
 import { type RequestContext } from "../../domain/rows/Preferences.ts"
+import { fromLatin1 } from "../../domain/text/HeaderText.ts"
 import { bearerOf } from "../access/Credentials.ts"
 import { isSessionCookie } from "../access/SessionCookies.ts"
 
 type Headers = HttpServerRequest.HttpServerRequest["headers"]
 
-/** What paths are told without: to clients of PostgREST this is the address they were given. */
+/** The prefix stripped from paths: PostgREST clients are configured with it as their base URL. */
 const mountPoint = "/v1/db"
 
-/** Node reads headers as Latin-1, clients write UTF-8. */
-const asUtf8 = (text: string) => Buffer.from(text, "latin1").toString("utf8")
-
-/** API keys are secrets that open more than the caller's own rows: no function gets to see one. */
+/** API keys give access to more than the caller's own rows, so functions must not see them. */
 const secret: ReadonlySet<string> = new Set(["apikey", "x-api-key"])
 
 const headersText = (headers: Headers) => {
   const shown = Object.entries(headers).filter(([name]) => name !== "cookie" && !secret.has(name))
   const token = bearerOf(headers)
-  // supabase-js sends its key as the token while nobody is signed in.
+  // supabase-js sends its key as the token while no user is signed in.
   const isKey = token !== undefined && (token === headers["apikey"] || token === headers["x-api-key"])
   return JSON.stringify(
     Object.fromEntries(
       shown.flatMap(([name, value]) =>
-        value === undefined || (isKey && name === "authorization") ? [] : [[name, asUtf8(value)]]
+        value === undefined || (isKey && name === "authorization") ? [] : [[name, fromLatin1(value)]]
       )
     )
   )
 }
 
+/** Cookies with their values as sent, like PostgREST's: `request.cookies` of effect/http decodes percent signs. */
 const cookiesText = (header: string | undefined) => {
   if (header === undefined) return "{}"
   const pairs = header.split(";").flatMap((pair) => {
     const equals = pair.indexOf("=")
     const name = pair.slice(0, Math.max(equals, 0)).trim()
-    return name === "" || isSessionCookie(name) ? [] : [[name, asUtf8(pair.slice(equals + 1).trim())]]
+    return name === "" || isSessionCookie(name) ? [] : [[name, fromLatin1(pair.slice(equals + 1).trim())]]
   })
   return JSON.stringify(Object.fromEntries(pairs))
 }
 
-/** What user code can read of a request, made only when it is read. */
+/** What user code can read about a request, built only when it is read. */
 class HttpContext implements RequestContext {
   private readonly request: HttpServerRequest.HttpServerRequest
   constructor(request: HttpServerRequest.HttpServerRequest) {

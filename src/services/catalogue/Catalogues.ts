@@ -133,7 +133,7 @@ export class Catalogues extends Context.Service<
 
       const stampsKnown = (catalogue: Catalogue, schema: string, name: string) => {
         const relation = catalogue.relation(schema, name)
-        const found = catalogue.routines(schema, name).map((routine) => routine.stamp)
+        const found = catalogue.functions(schema, name).map((fn) => fn.stamp)
         return (relation ? [relation.stamp, ...found] : found).sort().join(",")
       }
 

@@ -1,7 +1,13 @@
 import { Context, Effect, Layer, Result } from "effect"
 import { type Catalogue, type Relation } from "../../domain/catalogue/Catalogue.ts"
 import { type ClientError, type DatabaseError, type Unavailable } from "../../domain/errors.ts"
-import { type AnswerForm, type Preferences, type RequestContext } from "../../domain/rows/Preferences.ts"
+import {
+  type AnswerForm,
+  bodyForm,
+  isExplain,
+  type Preferences,
+  type RequestContext
+} from "../../domain/rows/Preferences.ts"
 import { type ChosenResponse, nothingChosen, readResponseSettings } from "../../domain/rows/ResponseSettings.ts"
 import { type RowRange } from "../../domain/rows/plan/Page.ts"
 import { parseRows } from "../../domain/rows/parse/Parser.ts"
@@ -10,7 +16,6 @@ import { RowReads } from "../../domain/rows/Reads.ts"
 import { checkedRefusal, noTable, notSingle } from "../../domain/rows/Refusals.ts"
 import { estimateSql, explainSql, type RowSql, writeSql } from "../../domain/rows/sql/Statement.ts"
 import {
-  bodyForm,
   planDelete,
   type PlannedWrite,
   planInsert,
@@ -33,41 +38,41 @@ export interface RowRequest {
   /** The decoded pairs of the query string, in order. */
   readonly query: ReadonlyArray<readonly [string, string]>
   readonly preferences: Preferences
-  /** Of a GET's Range header. */
+  /** The Range header of a GET. */
   readonly range: RowRange | undefined
   readonly form: AnswerForm
   readonly context: RequestContext
 }
 
 export interface RowsAnswer extends ChosenResponse {
-  /** In the form asked for; "" when nothing is wanted back. */
+  /** In the requested form; "" if no body was requested. */
   readonly body: string
-  /** Rows in the body, or that it would have. */
+  /** The number of rows in the body, or that would be in it. */
   readonly count: number
-  /** Place of the first of them. */
+  /** Offset of the first row. */
   readonly offset: number
-  /** How many there are without limit and offset, when that was asked for. */
+  /** The number of rows without limit and offset, if requested. */
   readonly total: number | undefined
-  /** Of a POST or PUT: something is new. */
+  /** Whether a POST or PUT inserted a row. */
   readonly inserted: boolean
-  /** Of a POST with `return=headers-only`: where the one new row is, `?id=eq.5`. */
+  /** The query of the new row, such as `?id=eq.5`, for a POST with `return=headers-only`. */
   readonly location: string | undefined
-  /** Of a POST: false where no columns tell by which `Prefer: resolution` would find what is there already. */
+  /** False if a POST's `Prefer: resolution` had no effect, because there are no columns to find existing rows by. */
   readonly resolved?: boolean
 }
 
-type Answered = Effect.Effect<RowsAnswer, ClientError>
+type Response = Effect.Effect<RowsAnswer, ClientError>
 
-/** Create, read, update and delete on tables and views, as whoever asks (spec: `/v1/db/{table}`). */
+/** Creates, reads, updates and deletes rows of tables and views as the caller (spec: `/v1/db/{table}`). */
 export class Rows extends Context.Service<
   Rows,
   {
-    readonly read: (request: RowRequest) => Answered
-    readonly insert: (request: RowRequest, body: WriteBody) => Answered
-    /** The row that the filters name by its primary key, made or replaced. */
-    readonly upsertOne: (request: RowRequest, body: WriteBody) => Answered
-    readonly update: (request: RowRequest, body: WriteBody) => Answered
-    readonly remove: (request: RowRequest) => Answered
+    readonly read: (request: RowRequest) => Response
+    readonly insert: (request: RowRequest, body: WriteBody) => Response
+    /** Inserts or replaces the row that the filters identify by primary key. */
+    readonly upsertOne: (request: RowRequest, body: WriteBody) => Response
+    readonly update: (request: RowRequest, body: WriteBody) => Response
+    readonly remove: (request: RowRequest) => Response
   }
 >()("svc/services/Rows") {
   static readonly layer = Layer.effect(
@@ -78,25 +83,20 @@ export class Rows extends Context.Service<
       const reads = new RowReads({ maxRows, aggregates })
 
       const run = (
-        { database, actor, preferences, context }: RowRequest,
-        { text, params, prepare, lines }: RowSql,
+        request: RowRequest,
+        sql: RowSql,
         access: "read" | "write",
         mayShare: boolean
       ): Effect.Effect<Answer, ClientError> => {
-        const { timezone } = preferences
-        const rollback = preferences.tx === "rollback"
-        const clean = mayShare && !rollback && timezone === undefined
-        const statement = { text, params, access, lines, context, rollback, timezone }
-        const answer = database.run(actor, { ...statement, prepare, clean })
-        // Where it is kept prepared, it may still have the parameter types of before an ALTER that we have not heard of.
-        return clean && prepare && params.length > 0
-          ? Effect.catchIf(answer, mayBeStale, () =>
-              database.run(actor, { ...statement, prepare: false, clean: false })
-            )
+        const clean = mayShare && keepsSession(request.preferences)
+        const answer = runSql(request, sql, access, clean)
+        // A prepared statement may have parameter types from before an ALTER that was not yet notified.
+        return clean && sql.prepare && sql.params.length > 0
+          ? Effect.catchIf(answer, mayBeStale, () => runSql(request, { ...sql, prepare: false }, access, false))
           : answer
       }
 
-      /** What PostgreSQL thinks that there is in all. */
+      /** PostgreSQL's estimate of the total. */
       const estimate = (request: RowRequest, rows: RowPlan) =>
         Effect.map(run(request, estimateSql(rows), "read", false), ([plan]) => {
           const [{ Plan }] = plan as readonly [{ readonly Plan: { readonly "Plan Rows": number } }]
@@ -110,22 +110,16 @@ export class Rows extends Context.Service<
         return Effect.map(estimate(request, rows), (estimated) => Math.max(estimated, counted))
       }
 
-      /** How PostgreSQL runs the statement, or with `analyze` has run it. */
-      const explain = (request: RowRequest, sql: RowSql, access: "read" | "write"): Answered => {
-        const { media, options } = request.form
-        const format = media === "plan-text" ? "text" : "json"
-        return Effect.map(run(request, explainSql(sql, format, options), access, false), ([plan]) => ({
-          ...nothing(request, false),
-          body: typeof plan === "string" ? plan : JSON.stringify(plan)
-        }))
-      }
+      /** The statement's plan; with `analyze` the statement is executed too. */
+      const explain = (request: RowRequest, sql: RowSql, access: "read" | "write"): Response =>
+        Effect.map(runExplain(request, sql, access), (body) => ({ ...nothing(request, false), body }))
 
       const read = Effect.fnUntraced(function* (request: RowRequest) {
         const { schema, table, query, range, form, context } = request
         const { count } = request.preferences
         const asked = { schema, table, query, range, count, form: bodyForm(form, context.method !== "HEAD") }
         const { value, trusted } = yield* lookUp(catalogues, request, (catalogue) => reads.prepare(catalogue, asked))
-        if (isPlan(form)) return yield* explain(request, value.sql, "read")
+        if (isExplain(form)) return yield* explain(request, value.sql, "read")
         const answer = yield* run(request, value.sql, "read", trusted && value.clean)
         const [body, rows, total] = answer
         if (form.media === "object" && Number(rows) !== 1) return yield* notSingle(Number(rows))
@@ -161,9 +155,9 @@ export class Rows extends Context.Service<
         if (value.plan === undefined) {
           return form.media === "object" ? yield* notSingle(0) : nothing(request, answer)
         }
-        if (isPlan(form)) return yield* explain(request, writeSql(value.plan), "write")
+        if (isExplain(form)) return yield* explain(request, writeSql(value.plan), "write")
         const checked =
-          value.plan.exactlyOne !== undefined || value.plan.most !== undefined || value.plan.limit !== undefined
+          value.plan.exactlyOne !== undefined || value.plan.maxAffected !== undefined || value.plan.limit !== undefined
         const answered = run(request, writeSql(value.plan), "write", trusted && value.clean)
         const written = yield* checked ? Effect.mapError(answered, checkedRefusal) : answered
         const [body, count, inserted, location] = written
@@ -191,17 +185,37 @@ export class Rows extends Context.Service<
   )
 }
 
-/** Bad literals, missing operators and types that are gone; not the failure of a check that we put there. */
+type Run = Pick<RowRequest, "database" | "actor" | "preferences" | "context" | "form">
+
+/** Nothing in the preferences changes the session that a statement runs in. */
+export const keepsSession = ({ timezone, tx }: Preferences) => tx !== "rollback" && timezone === undefined
+
+/** Runs a statement as the request's caller. */
+export const runSql = (
+  { database, actor, preferences, context }: Run,
+  sql: RowSql,
+  access: "read" | "write",
+  clean: boolean
+) => {
+  const { timezone, tx } = preferences
+  return database.run(actor, { ...sql, access, clean, context, rollback: tx === "rollback", timezone })
+}
+
+/** The plan of a statement as PostgreSQL writes it. */
+export const runExplain = (request: Run, sql: RowSql, access: "read" | "write") =>
+  Effect.map(runSql(request, explainSql(sql, request.form), access, false), ([plan]) =>
+    typeof plan === "string" ? plan : JSON.stringify(plan)
+  )
+
+/** Invalid literals, missing operators and dropped types, but not the failure of a row-count check. */
 const mayBeStale = (error: DatabaseError | Unavailable) =>
   error._tag === "DatabaseError" && /^(22|42(?!501)|XX)/.test(error.code) && checkedRefusal(error) === error
 
-/** What user code has chosen of the response. */
+/** The parts of the response that user code has set. */
 const chosen = ({ response }: Answer) =>
   response === undefined ? Effect.succeed(nothingChosen) : Effect.fromResult(readResponseSettings(response))
 
-const isPlan = ({ media }: AnswerForm) => media === "plan-json" || media === "plan-text"
-
-/** What a write answers that has no rows to write. */
+/** The response to a write without rows. */
 const nothing = ({ form, preferences }: RowRequest, answer: boolean): RowsAnswer => ({
   body: answer ? (form.media === "csv" ? "\n" : "[]") : "",
   count: 0,
@@ -212,7 +226,7 @@ const nothing = ({ form, preferences }: RowRequest, answer: boolean): RowsAnswer
   ...nothingChosen
 })
 
-/** The query string of a row: JSON pairs of its key's columns and values in text. */
+/** The query string that identifies a row. `pairs`: JSON pairs of key column and value as text. */
 const locationOf = (pairs: string) => {
   const filters = (JSON.parse(pairs) as ReadonlyArray<readonly [string, string | null]>).map(
     ([column, value]) =>

@@ -4,7 +4,7 @@ import { afterAll, assert, beforeAll, beforeEach, describe, inject, it } from "v
 import { ask, assertRefused, sql } from "../../support/client.ts"
 import { runToEnd, type Service, startService, until } from "../../support/service.ts"
 
-// A server like that of somebody else: each test has a database of its own in it, and finds no roles of ours.
+// An external server: each test has its own database there, and starts without the service's roles.
 const server = new URL(inject("databaseUrl"))
 const as = (user: string, database: string) => {
   const url = new URL(server)
@@ -24,7 +24,7 @@ const run = async (url: string, statements: ReadonlyArray<string>) => {
 }
 const admin = (...statements: ReadonlyArray<string>) => run(server.href, statements)
 
-/** A second database's authenticator has the database's number in its name. */
+/** A second database's authenticator has the database's oid in its name. */
 const dropAuthenticators = `do $$ declare name text; begin
   for name in select rolname from pg_roles where rolname like 'svc\\_authenticator%' loop
     execute format('drop role %I', name);
@@ -40,7 +40,7 @@ const clean = () =>
 beforeEach(clean)
 afterAll(clean)
 
-/** Two users' rows behind a policy, read by one of them. */
+/** Rows of two users with a policy, read by one of them. */
 const readOwnRows = async (service: Service) => {
   await sql(service, "create table notes (id int primary key, owner text)")
   await sql(service, "alter table notes enable row level security")
@@ -50,7 +50,7 @@ const readOwnRows = async (service: Service) => {
 }
 
 describe("DATABASE_URL", () => {
-  it("serves a database of a superuser; keys are printed once, a revoked one is refused by all processes", async () => {
+  it("serves a superuser's database; prints keys once, and all processes reject a revoked one", async () => {
     await admin("create database theirs")
     const env = { DATABASE_URL: as("postgres", "theirs") }
     await using first = await startService({ env })
@@ -71,7 +71,7 @@ describe("DATABASE_URL", () => {
     assert.isBelow(Date.now() - from, 1_000)
   })
 
-  it("serves a database whose owner is no superuser but may create roles", async () => {
+  it("serves a database whose owner is not a superuser but may create roles", async () => {
     await admin("create role owner login createrole password 'secret'", "create database theirs owner owner")
     const env = { DATABASE_URL: as("owner", "theirs"), SVC_SERVICE_ROLE: "owner", SVC_DB_SCHEMAS: "app" }
     await run(as("owner", "theirs"), ["create schema app"])
@@ -90,7 +90,7 @@ describe("DATABASE_URL", () => {
     assert.deepStrictEqual(again.json, [{ id: 1, owner: "" }])
   })
 
-  it("says which right is lacking, and what grants it", async () => {
+  it("names the missing privilege, and the statement that grants it", async () => {
     await admin("create role owner login password 'secret'", "create database theirs")
     const start = (env: Readonly<Record<string, string>> = {}) =>
       runToEnd({ DATABASE_URL: as("owner", "theirs"), ...env })
@@ -119,7 +119,7 @@ describe("DATABASE_URL", () => {
   })
 })
 
-describe("a database that comes late", () => {
+describe("a database that starts later", () => {
   const sockets = new Set<Socket>()
   const door = createServer((socket) => {
     const through = connect(Number(server.port), server.hostname)

@@ -9,9 +9,9 @@ import {
   sameSignature,
   scopeOf,
   signingKey,
-  stringToSign,
-  uriEncode
+  stringToSign
 } from "../../../src/layers/storage/endpoint/signature/Signing.ts"
+import { uriEncode } from "../../../src/domain/text/UriText.ts"
 
 // The examples of the S3 API reference: "Signature calculations for the Authorization header" and related pages.
 const secret = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"

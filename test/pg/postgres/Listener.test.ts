@@ -7,7 +7,7 @@ import { Listener, type ListenerMessage, type ListenerSubscription } from "../..
 import { layerDatabase, live, Outside } from "../../support/database.ts"
 import { until } from "../../support/service.ts"
 
-/** A way to PostgreSQL that can be cut, or that can stop passing anything on. */
+/** A proxy to PostgreSQL whose connections can be cut, or frozen. */
 interface Wire {
   readonly server: Server
   readonly sockets: Set<Socket>
@@ -32,7 +32,7 @@ const makeWire = async (port: number, host: string): Promise<Wire> => {
   return wire
 }
 
-/** A listener behind such a wire. */
+/** A listener behind such a proxy. */
 const behindWire = Effect.gen(function* () {
   const { login } = yield* Outside
   const wire = yield* Effect.acquireRelease(
@@ -62,7 +62,7 @@ const collecting = (subscription: ListenerSubscription) =>
     )
     return {
       got,
-      /** Waits for one that was not taken yet, and takes everything up to it. */
+      /** Waits for a message, and takes all messages up to it. */
       upTo: (last: string) =>
         Effect.promise(async () => {
           const at = await until(
@@ -85,7 +85,7 @@ const terminate = Effect.flatMap(Outside, ({ sql }) =>
 )
 
 suite("a listener", (it) => {
-  it.effect("says Connected first, then all channels' notifications in the order they were sent", () =>
+  it.effect("emits Connected first, then the notifications of all channels in the order they were sent", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       const subscription = yield* (yield* Listener).listen("one", "two", 'Odd "name"')
@@ -102,7 +102,7 @@ suite("a listener", (it) => {
     })
   )
 
-  it.effect("joins and leaves at run time; nobody hears what they did not ask for, or loses what others left", () =>
+  it.effect("joins and leaves channels at run time, without effect on other subscriptions", () =>
     Effect.gen(function* () {
       const listener = yield* Listener
       const [a, b] = yield* Effect.all([listener.listen(), listener.listen("shared")])
@@ -127,7 +127,7 @@ suite("a listener", (it) => {
   )
 
   it.effect(
-    "says Lost and Connected around an interruption, has joined everything by then, and comes back as quickly every time",
+    "emits Lost and Connected around an interruption, with all channels joined, and reconnects equally fast each time",
     () =>
       Effect.gen(function* () {
         const listener = yield* Listener
@@ -151,7 +151,7 @@ suite("a listener", (it) => {
       })
   )
 
-  it.effect("joins what was asked for while it was away", () =>
+  it.effect("joins channels that were added while it was disconnected", () =>
     Effect.gen(function* () {
       const { listener, wire } = yield* behindWire
       const subscription = yield* listener.listen("first")
@@ -175,7 +175,7 @@ suite("a listener", (it) => {
     })
   )
 
-  it.effect("notices a connection that has gone silent, also while it is joining a channel", () =>
+  it.effect("detects a connection that no longer responds, also while joining a channel", () =>
     Effect.gen(function* () {
       const { listener, wire } = yield* behindWire
       const subscription = yield* listener.listen("first")
@@ -192,14 +192,14 @@ suite("a listener", (it) => {
     })
   )
 
-  it.effect("says Connected to nobody whose channel is not joined yet", () =>
+  it.effect("emits Connected only once all channels of a subscription are joined", () =>
     Effect.gen(function* () {
       const { listener, wire } = yield* behindWire
       yield* listener.listen("first")
       for (let n = 0; n < 10; n++) {
         for (const socket of wire.sockets) socket.destroy()
         yield* Effect.repeat(listener.status, { until: ({ connected }) => !connected })
-        // While it comes back others come in, at every moment of that.
+        // New subscriptions arrive at every moment of the reconnection.
         yield* Effect.sleep(90 + n * 5)
         const channel = `race_${n}`
         const { upTo } = yield* collecting(yield* listener.listen(channel))

@@ -1,8 +1,8 @@
 import { makeRelationships, type Relationships } from "../../catalogue/Relationships.ts"
-import { type OutlinedRoutine, type SchemaOutline } from "../Outline.ts"
+import { type OutlinedFunction, type SchemaOutline } from "../Outline.ts"
 import { typeScriptHelpers } from "./Helpers.ts"
 import { relationType } from "./Relations.ts"
-import { routinesType } from "./Functions.ts"
+import { functionsType } from "./Functions.ts"
 import { indented, objectType, type Property, propertyName, quoted } from "./Text.ts"
 import { byName, literals, sectionOf, TypeScriptTypes } from "./Types.ts"
 
@@ -50,13 +50,13 @@ interface Source {
 }
 
 function* schemaType({ outline, relationships, types }: Source, schema: string): Generator<undefined, string> {
-  const computing = new Map<string, Array<OutlinedRoutine>>()
-  const overloads = new Map<string, Array<OutlinedRoutine>>()
-  for (const routine of outline.routines) {
-    if (routine.schema !== schema) continue
-    const of = types.types.computedOf(routine)
-    if (of?.schema === schema) push(computing, of.name, routine)
-    push(overloads, routine.name, routine)
+  const computing = new Map<string, Array<OutlinedFunction>>()
+  const overloads = new Map<string, Array<OutlinedFunction>>()
+  for (const fn of outline.functions) {
+    if (fn.schema !== schema) continue
+    const of = types.types.computedOf(fn)
+    if (of?.schema === schema) push(computing, of.name, fn)
+    push(overloads, fn.name, fn)
   }
 
   const relations = { Tables: Array<Property>(), Views: Array<Property>() }
@@ -69,7 +69,7 @@ function* schemaType({ outline, relationships, types }: Source, schema: string):
 
   const functions: Array<Property> = []
   for (const [name, all] of overloads) {
-    const type = routinesType(types, all)
+    const type = functionsType(types, all)
     if (type !== undefined) functions.push({ name, type })
     yield
   }

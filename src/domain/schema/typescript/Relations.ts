@@ -1,13 +1,13 @@
 import { holdsKey } from "../../catalogue/Relationship.ts"
 import { type Relationships } from "../../catalogue/Relationships.ts"
-import { type OutlinedColumn, type OutlinedRelation, type OutlinedRoutine } from "../Outline.ts"
+import { type OutlinedColumn, type OutlinedRelation, type OutlinedFunction } from "../Outline.ts"
 import { indented, objectType, type Property, quoted, textTuple } from "./Text.ts"
 import { byName, literals, type TypeScriptTypes } from "./Types.ts"
 
 /** A computed column: a function of the row that returns one value. */
-const isComputed = (types: TypeScriptTypes, routine: OutlinedRoutine) => {
-  const result = types.types.result(routine)
-  return !routine.set && result._tag === "Type" && result.type.kind !== "row"
+const isComputed = (types: TypeScriptTypes, fn: OutlinedFunction) => {
+  const result = types.types.result(fn)
+  return !fn.set && result._tag === "Type" && result.type.kind !== "row"
 }
 
 /** The type of a table or view. `computing`: functions whose only argument is its row. */
@@ -15,12 +15,12 @@ export const relationType = (
   types: TypeScriptTypes,
   relationships: Relationships,
   relation: OutlinedRelation,
-  computing: ReadonlyArray<OutlinedRoutine>
+  computing: ReadonlyArray<OutlinedFunction>
 ): string => {
   const columns = relation.columns.toSorted(byName)
   const stored = new Set(columns.map(({ name }) => name))
   // Stored columns take precedence over computed ones of the same name.
-  const computed = computing.filter((routine) => !stored.has(routine.name) && isComputed(types, routine))
+  const computed = computing.filter((fn) => !stored.has(fn.name) && isComputed(types, fn))
   const fields = [
     ...columns.map((column) => ({ name: column.name, type: valueType(types, column) })),
     ...computed.map(({ name, returns }) => ({ name, type: types.orNull(returns) }))

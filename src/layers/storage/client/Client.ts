@@ -11,6 +11,7 @@ import { duration } from "../../../domain/Settings.ts"
 import { type Presigned, type StoreError } from "../../../services/ports/ObjectStore.ts"
 import { ObjectStoreAddress } from "../Address.ts"
 import { type Subject, failureOf, storeErrorOf, S3Failure } from "./Errors.ts"
+import { uriEncodePath } from "../../../domain/text/UriText.ts"
 
 /** The timeout for opening a connection, in ms. */
 const connectMillis = 3000
@@ -128,9 +129,4 @@ export const decodedKey = (key: string | undefined, encoding: string | undefined
 export const fitsXml = (key: string) => !/[\p{Cc}\u2028\ufffe\uffff]/u.test(key)
 
 /** `bucket/key` in a URL. */
-export const encodedPath = (bucket: string, key: string) => `${bucket}/${encodedKey(key)}`
-
-export const encodedKey = (key: string) =>
-  encodeURIComponent(key)
-    .replaceAll("%2F", "/")
-    .replaceAll(/[!'()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`)
+export const encodedPath = (bucket: string, key: string) => `${bucket}/${uriEncodePath(key)}`

@@ -1,12 +1,13 @@
 import { Effect, Layer } from "effect"
 import { ObjectStore } from "../../../services/ports/ObjectStore.ts"
 import { makeBuckets } from "./Buckets.ts"
-import { encodedKey, makeS3 } from "./Client.ts"
+import { makeS3 } from "./Client.ts"
 import { type CopyLimits, makeSetRecord, s3CopyLimits } from "./Copy.ts"
 import { makeEmptyBucket, makeRemoval } from "./Removal.ts"
 import { makeHead, makeObjects, recordOf } from "./Objects.ts"
 import { makeStreams } from "./Streams.ts"
 import { makeUploads } from "./Uploads.ts"
+import { uriEncodePath } from "../../../domain/text/UriText.ts"
 
 /** With other limits than S3's, so that tests see copies in parts without gigabytes. */
 export const layerObjectStoreWith = (limits: CopyLimits) =>
@@ -41,7 +42,7 @@ export const layerObjectStoreWith = (limits: CopyLimits) =>
         locationOf: (bucket, key) => {
           const { host, protocol } = new URL(publicEndpoint)
           const start = forcePathStyle ? `${protocol}//${host}/${bucket}` : `${protocol}//${bucket}.${host}`
-          return `${start}/${encodedKey(key)}`
+          return `${start}/${uriEncodePath(key)}`
         }
       })
     })

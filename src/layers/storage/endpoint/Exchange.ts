@@ -1,5 +1,6 @@
 import { type Effect, type Scope } from "effect"
 import { type Readable } from "node:stream"
+import { percentEncode } from "../../../domain/text/UriText.ts"
 import { type Algorithm } from "./Checksums.ts"
 import { type Payload } from "./Payload.ts"
 import { type S3Error, s3Error } from "./Error.ts"
@@ -81,10 +82,8 @@ export const encodingOf = ({ param }: S3Request) => {
       encodeURIComponent(name)
         .replaceAll("%2F", "/")
         .replaceAll("%20", "+")
-        .replaceAll(/[!'()~]/g, escapeOne)
+        .replaceAll(/[!'()~]/g, percentEncode)
   }
 }
-
-const escapeOne = (character: string) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`
 
 export const ownerXml = { ID: "svc", DisplayName: "svc" }

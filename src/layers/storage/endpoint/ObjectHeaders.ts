@@ -2,6 +2,7 @@ import { maxMetadataBytes } from "../../../domain/storage/Metadata.ts"
 import { maxKeyBytes } from "../../../domain/storage/Object.ts"
 import { encodeWords } from "../../../domain/storage/EncodedWords.ts"
 import { checksumHeader } from "./Checksums.ts"
+import { asLatin1, fromLatin1 } from "../../../domain/text/HeaderText.ts"
 import { s3Error } from "./Error.ts"
 import { type S3Request } from "./Request.ts"
 import { type ObjectInfo, type ObjectMeta } from "./store/Model.ts"
@@ -91,7 +92,7 @@ const withoutChunked = (value: string | undefined) => {
 /** Decodes as UTF-8 if the bytes are valid UTF-8, else as Latin-1. */
 const decodeValue = (name: string, value: string) => {
   checkValue(name, value)
-  const text = Buffer.from(value, "latin1").toString("utf8")
+  const text = fromLatin1(value)
   return text.includes("\uFFFD") ? value : text
 }
 
@@ -105,18 +106,15 @@ export const checkValue = (name: string, value: string) => {
   }
 }
 
-/** The value as Node sends headers: one character per byte. */
-export const wireValue = (value: string) => Buffer.from(value, "utf8").toString("latin1")
-
 /** The headers of an object in responses to GET and HEAD, except Content-Length. */
 export const headersOf = (info: ObjectInfo, withChecksum: boolean): Readonly<Record<string, string>> => {
   const headers: Record<string, string> = {
     ETag: `"${info.etag}"`,
     "Last-Modified": info.lastModified.toUTCString(),
-    "Content-Type": wireValue(info.contentType),
+    "Content-Type": asLatin1(info.contentType),
     "Accept-Ranges": "bytes"
   }
-  for (const [name, value] of Object.entries(info.headers)) headers[name] = wireValue(value)
+  for (const [name, value] of Object.entries(info.headers)) headers[name] = asLatin1(value)
   for (const [name, value] of Object.entries(info.user)) headers[`x-amz-meta-${name}`] = userValue(value)
   return withChecksum ? { ...headers, ...checksumHeaders(info.checksum) } : headers
 }

@@ -2,7 +2,8 @@ import { maxParts } from "../../../../domain/storage/Object.ts"
 import { Effect } from "effect"
 import { isAllowed } from "../Authorization.ts"
 import { emptyReply, type Exchange, type Operation, type Reply, xmlReply } from "../Exchange.ts"
-import { checkKey, checksumHeaders, checkValue, headersOf, metaOf, wireValue } from "../ObjectHeaders.ts"
+import { asLatin1 } from "../../../../domain/text/HeaderText.ts"
+import { checkKey, checksumHeaders, checkValue, headersOf, metaOf } from "../ObjectHeaders.ts"
 import { checkMd5, maximumPut } from "../Payload.ts"
 import { type ByteRange, precondition, rangeOf, writeCondition } from "../Preconditions.ts"
 import { type S3Error, s3Error } from "../Error.ts"
@@ -53,7 +54,7 @@ const overridden = ({ caller, request }: Exchange) => {
       throw s3Error("InvalidRequest", "Request specific response headers cannot be used for anonymous GET requests.")
     }
     checkValue(param, value)
-    headers[header] = wireValue(value)
+    headers[header] = asLatin1(value)
   }
   return headers
 }

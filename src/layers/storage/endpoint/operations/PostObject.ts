@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { asLatin1 } from "../../../../domain/text/HeaderText.ts"
 import { authorize } from "../Authorization.ts"
 import { isChecksum, makeHasher, sentChecksum } from "../Checksums.ts"
 import { emptyReply, type Exchange, type Operation, type Reply } from "../Exchange.ts"
@@ -111,7 +112,7 @@ const policyOf = (
 /** The form's fields as headers. */
 const headersFrom = (fields: Fields) => {
   const headers = new Map<string, string>()
-  for (const [name, value] of fields) headers.set(name, Buffer.from(value, "utf8").toString("latin1"))
+  for (const [name, value] of fields) headers.set(name, asLatin1(value))
   for (const [field, header] of [
     ["acl", "x-amz-acl"],
     ["tagging", "x-amz-tagging"]

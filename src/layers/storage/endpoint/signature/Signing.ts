@@ -1,4 +1,5 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto"
+import { uriEncode, uriEncodePath } from "../../../../domain/text/UriText.ts"
 
 /** The computations of AWS Signature Version 4 for the service `s3`. */
 
@@ -23,16 +24,6 @@ export const signingKey = (secret: string, { day, region }: Credential): Buffer 
   const ofRegion = hmac(ofDay, region).digest()
   return hmac(hmac(ofRegion, "s3").digest(), "aws4_request").digest()
 }
-
-/** Percent-encodes the UTF-8 bytes of everything but `A-Z a-z 0-9 - _ . ~`. */
-export const uriEncode = (text: string) =>
-  encodeURIComponent(text).replaceAll(
-    /[!'()*]/g,
-    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`
-  )
-
-/** Keeps slashes. */
-const uriEncodePath = (path: string) => path.split("/").map(uriEncode).join("/")
 
 export interface Canonical {
   readonly method: string

@@ -2,7 +2,7 @@ import { Effect, Result } from "effect"
 import { type HttpServerRequest } from "effect/http"
 import { type ClientError, InvalidRequest } from "../../domain/errors.ts"
 import { type Preferences } from "../../domain/rows/Preferences.ts"
-import { queryPairs } from "../../domain/sql/Names.ts"
+import { queryPairs } from "../../domain/rows/parse/Parser.ts"
 import { type Branches } from "../../services/branches/Branches.ts"
 import { type Database, type Db } from "../../services/ports/Db.ts"
 import { type RowRequest } from "../../services/rows/Rows.ts"
@@ -16,16 +16,16 @@ import { choosesProfile, profileOf } from "./Profile.ts"
 import { rowRange } from "./Range.ts"
 import { contextOf } from "./RequestContext.ts"
 
-/** What a request on `/v1/db` says beside its body. `table` is the name in its path, a function's for calls. */
-export interface RowAsk extends RowRequest {
-  /** As they were asked for, as far as they are heard; those of the request itself may be more. */
+/** A request on `/v1/db` without its body. `table` is the name in the path, for calls the function's. */
+export interface DecodedRequest extends RowRequest {
+  /** The client's own preferences that apply. Settings may add others to `preferences`. */
   readonly stated: Preferences
   readonly contentType: string
-  /** To be told as `Content-Profile`: the schema, where there was a choice. */
+  /** The schema for `Content-Profile`, if there is more than one or the client chose one. */
   readonly profile: string | undefined
 }
 
-export interface RowAsking {
+export interface RequestDependencies {
   readonly db: Db["Service"]
   readonly branches: Branches["Service"]
   readonly settings: RowSettings["Service"]
@@ -33,22 +33,22 @@ export interface RowAsking {
 
 const broken = () => new InvalidRequest({ error: "The URL is not valid percent-encoded UTF-8" })
 
-/** Reads requests: what the headers don't say costs nothing. */
-export const rowAsking = ({ branches, db, settings }: RowAsking) => {
+/** Decodes requests. Absent headers cost nothing. */
+export const requestDecoder = ({ branches, db, settings }: RequestDependencies) => {
   const { plans, schemas, txEnd } = settings
   const overridable = txEnd.endsWith("-allow-override")
   const rollsBack = txEnd.startsWith("rollback")
   const unsaid: Preferences = rollsBack ? { ...noPreferences, tx: "rollback" } : noPreferences
   const several = schemas.length > 1
 
-  /** How the transaction ends, whoever said so. */
+  /** Adds how the transaction ends, by preference or by setting. */
   const withEnd = (stated: Preferences): Preferences => {
     if (stated === noPreferences) return unsaid
     return rollsBack && stated.tx === undefined ? { ...stated, tx: "rollback" } : stated
   }
 
   return (request: HttpServerRequest.HttpServerRequest) =>
-    Effect.withFiber<RowAsk, ClientError>((fiber) => {
+    Effect.withFiber<DecodedRequest, ClientError>((fiber) => {
       const caller = fiber.getRef(CurrentCaller)
       if (caller === undefined) return Effect.fail(noGate)
       const { headers, method, url } = request
@@ -63,7 +63,7 @@ export const rowAsking = ({ branches, db, settings }: RowAsking) => {
       if (Result.isFailure(form)) return Effect.fail(form.failure)
       const { success } = preferences
       const stated = overridable || success.tx === undefined ? success : { ...success, tx: undefined }
-      const on = (database: Database): RowAsk => ({
+      const on = (database: Database): DecodedRequest => ({
         database,
         actor: caller.actor,
         schema: schema.success,

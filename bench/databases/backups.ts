@@ -1,4 +1,4 @@
-/** Backups and restores by the service, next to pg_dump and pg_restore run by hand, in turns. */
+/** Backups and restores by the service, compared with pg_dump and pg_restore run by hand, in turns. */
 import { mkdir, rm, stat } from "node:fs/promises"
 import { availableParallelism } from "node:os"
 import { join } from "node:path"
@@ -21,7 +21,7 @@ interface Backup {
 
 interface Turn {
   readonly seconds: number
-  /** Bytes of the file. */
+  /** Size of the file in bytes. */
   readonly file: number
 }
 
@@ -44,7 +44,7 @@ const restore = async (service: Service, { id }: Backup) => {
   return { branch, seconds: since(started) }
 }
 
-/** What is in the large table of a database, as one row. */
+/** Row count and hash of the large table of a database. */
 const content = async ({ databaseUrl }: Service, database: string) => {
   const url = new URL(databaseUrl)
   url.pathname = `/${database}`
@@ -58,7 +58,7 @@ const content = async ({ databaseUrl }: Service, database: string) => {
   }
 }
 
-/** Of a restored branch; throws when it is not the database. */
+/** Throws when a restored branch differs from the database. */
 const compare = async (service: Service, database: string) => {
   const [source, restored] = [await content(service, "postgres"), await content(service, database)]
   if (source !== restored) throw new Error(`The restored branch differs: ${restored} instead of ${source}`)
@@ -68,9 +68,9 @@ type Turns = Map<string, Array<Turn>>
 
 const note = (turns: Turns, title: string, turn: Turn) => turns.set(title, [...(turns.get(title) ?? []), turn])
 
-const ours = { dump: "POST /api/backups", restore: "POST /api/backups/{id}/restore" }
+const serviceTitles = { dump: "POST /api/backups", restore: "POST /api/backups/{id}/restore" }
 
-/** By hand as it is by default, and with options that make it quicker. */
+/** Options by hand: the defaults, and faster ones. */
 const variants = ({ zstd }: Programs) => ({
   dump: [[], [zstd ? "--compress=zstd" : "--compress=3"]],
   restore: [[], [`--jobs=${Math.max(2, Math.min(4, availableParallelism()))}`]]
@@ -80,9 +80,9 @@ const titleOf = (program: string, options: ReadonlyArray<string>) => [program, .
 
 const serviceTurn = async (service: Service, turns: Turns, first: boolean) => {
   const { backup, seconds } = await backUp(service)
-  note(turns, ours.dump, { seconds, file: backup.size_bytes })
+  note(turns, serviceTitles.dump, { seconds, file: backup.size_bytes })
   const restored = await restore(service, backup)
-  note(turns, ours.restore, { seconds: restored.seconds, file: backup.size_bytes })
+  note(turns, serviceTitles.restore, { seconds: restored.seconds, file: backup.size_bytes })
   if (first) await compare(service, restored.branch.database_name)
   await dropBranch(service, restored.branch)
   await manage(service, "DELETE", `/api/backups/${backup.id}`)
@@ -116,8 +116,8 @@ const handTurn = async (service: Service, turns: Turns, programs: Programs) => {
 const rowsOf = (turns: Turns, bytes: number, programs: Programs | undefined) => {
   const hand = programs && variants(programs)
   const bases: Record<string, ReadonlyArray<string> | undefined> = {
-    [ours.dump]: hand?.dump.map((options) => titleOf("pg_dump -Fc", options)),
-    [ours.restore]: hand?.restore.map((options) => titleOf("pg_restore", options))
+    [serviceTitles.dump]: hand?.dump.map((options) => titleOf("pg_dump -Fc", options)),
+    [serviceTitles.restore]: hand?.restore.map((options) => titleOf("pg_restore", options))
   }
   return [...turns].map(([title, mine]) => {
     const seconds = mine.map((turn) => turn.seconds)

@@ -1,4 +1,4 @@
-/** What the parts of bench/databases.ts share: how the service is asked, branches, a large table. */
+/** Shared by the parts of bench/databases: requests to the service, branches, a large table. */
 import { Client } from "pg"
 import { type DatabaseClient, type Stream } from "./client.ts"
 import { type Remote } from "../support/remote.ts"
@@ -9,7 +9,7 @@ export interface DatabaseBench {
   readonly service: Service
   readonly client: Remote<DatabaseClient>
   readonly quick: boolean
-  /** Of the database that is copied and dumped, in MiB. */
+  /** Size of the database that is copied and dumped, in MiB. */
   readonly size: number
 }
 
@@ -18,7 +18,7 @@ export interface Branch {
   readonly database_name: string
 }
 
-/** A request with the service's key; the JSON that it answers. Throws for anything but 2xx. */
+/** Sends a request with the service key and returns the JSON; throws unless the status is 2xx. */
 export const manage = async <A>(
   { credentials, url }: Service,
   method: "GET" | "POST" | "DELETE",
@@ -50,14 +50,14 @@ export const streamOf = ({ credentials, url }: Service, { body, headers, method,
   connections
 })
 
-/** The first row that a statement gives, in the main database or in a branch. */
+/** The first row of a statement, in the main database or in a branch. */
 export const firstRow = async (service: Service, sql: string, branch?: Branch): Promise<Record<string, unknown>> => {
   const headers = branch === undefined ? {} : { "x-svc-branch": String(branch.id) }
   const { rows } = await manage<{ rows: Array<Record<string, unknown>> }>(service, "POST", "/v1/sql", { sql }, headers)
   return rows[0] ?? {}
 }
 
-/** A connection beside the service's, for as long as `use` takes. */
+/** Runs `use` with a direct connection to PostgreSQL. */
 export const withDriver = async <A>({ databaseUrl }: Service, use: (driver: Client) => Promise<A>) => {
   const driver = new Client({ connectionString: databaseUrl })
   await driver.connect()
@@ -75,7 +75,7 @@ const words =
 
 /**
  * Grows the database to `size` MiB: rows of 0.7 KB with text, an array, JSON, numbers and times, three indexes. Texts
- * come again only after 25 MB, so that no compression finds them twice. Gives its bytes.
+ * repeat only after 25 MB, out of reach of compression. Returns its size in bytes.
  */
 export const fill = (service: Service, size: number) =>
   withDriver(service, async (driver) => {
@@ -88,7 +88,7 @@ export const fill = (service: Service, size: number) =>
     await driver.query("create index if not exists bench_large_owner on bench_large (owner)")
     await driver.query("create index if not exists bench_large_created_at on bench_large (created_at)")
     await driver.query(
-      // Were `n` and `i` not in it, all texts would be the same, or the aggregate another one's.
+      // Without `n` and `i` PostgreSQL would evaluate the expression only once.
       `create temporary table texts as
        select n, (select string_agg(w[1 + (floor(random() * cardinality(w))::int + 0 * i)], ' ') from generate_series(1, 90) i where n >= 0) as body
        from generate_series(0, 49999) n, (select string_to_array($1, ' ') as w) words`,

@@ -1,10 +1,10 @@
-/** Who asks `/v1` in bench/databases.ts, a process of its own. See bench/remote.ts for how it is asked. */
+/** The client of `/v1` in bench/databases, in its own process, controlled through bench/support/remote.ts. */
 import { setTimeout as sleep } from "node:timers/promises"
 import { serve } from "../support/remote.ts"
 import { type Question, Wire } from "../storage/wire.ts"
 import { type Percentiles, percentiles } from "../rows/table.ts"
 
-/** Requests that are made over and over, `connections` at a time. */
+/** Requests that are repeated, `connections` at a time. */
 export interface Stream {
   readonly origin: string
   readonly method: string
@@ -16,10 +16,10 @@ export interface Stream {
 }
 
 export interface Streamed {
-  /** Good answers. */
+  /** Successful responses. */
   readonly count: number
   readonly seconds: number
-  /** Other answers and broken connections; the first one's text. */
+  /** Other responses and broken connections; the text of the first one. */
   readonly failures: number
   readonly failure: string
   /** Milliseconds of each request. */
@@ -33,8 +33,8 @@ const questionsOf = ({ body, headers, method, origin, paths }: Stream): Readonly
   return paths.map((path) => ({ head: `${method} ${path} HTTP/1.1\r\n${lines.join("")}\r\n`, body: bytes }))
 }
 
-/** Asks until it is told to stop; then waits for the last answers. */
-const keepAsking = async (stream: Stream) => {
+/** Sends requests until it is stopped; then waits for the last responses. */
+const startStream = async (stream: Stream) => {
   const questions = questionsOf(stream)
   const first = questions[0]
   if (first === undefined) throw new Error("Nothing to ask")
@@ -60,7 +60,7 @@ const keepAsking = async (stream: Stream) => {
       }
     }
   }
-  // Connecting is not what is measured.
+  // Connects before the measurement.
   const hello = { head: `GET /healthz HTTP/1.1\r\nhost: ${new URL(stream.origin).host}\r\n\r\n` }
   await Promise.all(wires.map((wire) => wire.ask(hello)))
   const started = performance.now()
@@ -77,15 +77,15 @@ const keepAsking = async (stream: Stream) => {
 let stops: ReadonlyArray<() => Promise<Streamed>> = []
 
 const start = async (streams: ReadonlyArray<Stream>) => {
-  stops = await Promise.all(streams.map(keepAsking))
+  stops = await Promise.all(streams.map(startStream))
 }
 
-/** What became of each stream since `start`. */
+/** The results of each stream since `start`. */
 const stop = () => Promise.all(stops.map((stop) => stop()))
 
-/** A turn of so many milliseconds. */
+/** Runs a stream for some milliseconds. */
 const turn = async ({ millis, stream }: { stream: Stream; millis: number }) => {
-  const stop = await keepAsking(stream)
+  const stop = await startStream(stream)
   await sleep(millis)
   return stop()
 }

@@ -1,4 +1,4 @@
-/** A branch of a large database, and what clients of the main database notice of it. */
+/** Creates a branch of a large database, and measures the effect on clients of the main database. */
 import { setTimeout as sleep } from "node:timers/promises"
 import { type DatabaseBench, dropBranch, fill, firstRow, makeBranch, streamOf } from "./bench.ts"
 import { type Stream, type Streamed } from "./client.ts"
@@ -8,7 +8,7 @@ import { millis, printTable, whole } from "../rows/table.ts"
 
 const scenario = (id: string) => scenarios.find((each) => each.id === id) as Scenario
 
-/** One row by its key, and a row that is inserted; each on connections of its own. */
+/** Reads of one row by its key, and inserts, on separate connections. */
 const streamsOf = (service: Service): ReadonlyArray<Stream> => [
   { ...streamOf(service, scenario("a")), connections: connections - 8 },
   { ...streamOf(service, scenario("d")), connections: 8 }

@@ -1,7 +1,7 @@
 /**
- * `npm run bench:databases`: branches, what requests on one cost, what making one costs others, backups and restores
- * next to the programs of PostgreSQL. Everything runs on loopback, on a new embedded PostgreSQL under the temporary
- * directory. Exit code 1 when a request failed or something is not as it was.
+ * `npm run bench:databases`: the cost of requests on a branch, the effect of creating one on other clients, and backups and
+ * restores compared with the programs of PostgreSQL. Everything runs on loopback, on a new embedded PostgreSQL in the
+ * temporary directory. Exit code 1 when a request failed or restored content differs.
  */
 import { cpus, loadavg } from "node:os"
 import { parseArgs } from "node:util"
@@ -17,19 +17,19 @@ import { setup } from "../rows/scenarios.ts"
 import { defaultEntry, type Service, withService } from "../support/service.ts"
 
 const help = `npm run bench:databases -- [options]
-  --only a,b      only these parts: a b c d e
+  --only a,b      run only these parts: a b c d e
   --size N        MiB of the database that is copied and dumped (default 1024)
-  --quick         shorter measurements, for a first look
+  --quick         shorter measurements
   --cpu-prof      the service writes a CPU profile at its end
   --entry FILE    the service's program (default src/main.ts)
 
   a  /v1 on a branch relative to the main database
-  b  100 branches listed
-  c  a branch of a large database while clients ask the main one
+  b  listing 100 branches
+  c  creating a branch of a large database while clients use the main one
   d  backups and restores with the programs of PostgreSQL, found in PG_BIN_DIR or PATH
-  e  the same where the service finds none`
+  e  the same with the built-in pg_dump`
 
-/** Each service has parts of its own. */
+/** Services, each with its parts. */
 const services = [
   {
     env: async () => pick("PG_BIN_DIR"),
@@ -38,7 +38,7 @@ const services = [
   { env: async () => ({ PATH: await pathWithout() }), parts: { e: measureBackups("e") } }
 ]
 
-/** A variable of ours that the service is to have too. */
+/** Passes an environment variable on to the service. */
 const pick = (name: string): Readonly<Record<string, string>> => {
   const value = process.env[name]
   return value === undefined ? {} : { [name]: value }

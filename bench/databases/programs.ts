@@ -1,4 +1,4 @@
-/** pg_dump and pg_restore of PostgreSQL itself, where there are any. */
+/** PostgreSQL's own pg_dump and pg_restore, if installed. */
 import { execFile, spawn } from "node:child_process"
 import { once } from "node:events"
 import { access } from "node:fs/promises"
@@ -26,28 +26,28 @@ const holds = (directory: string) =>
 
 const pathDirectories = () => (process.env["PATH"] ?? "").split(delimiter).filter((directory) => directory !== "")
 
-/** The first ones of PG_BIN_DIR and PATH that are of the server's major version or a later one. */
+/** The first programs in PG_BIN_DIR and PATH of the server's major version or a later one. */
 export const findPrograms = async (major: number): Promise<Programs | undefined> => {
   const given = process.env["PG_BIN_DIR"]
   for (const directory of [...(given === undefined ? [] : [given]), ...pathDirectories()]) {
     if (!(await holds(directory))) continue
     const version = await output(join(directory, "pg_dump"), ["--version"]).catch(() => "")
     if (!(Number(/ (\d+)/.exec(version)?.[1]) >= major)) continue
-    // Refused before it connects where the build has no zstd.
+    // Without zstd the option is rejected before the connection.
     const refused = await output(join(directory, "pg_dump"), ["-Fc", "--compress=zstd", "-h", "/nowhere"]).catch(String)
     return { directory, version, zstd: !/build|not support/i.test(refused) }
   }
   return undefined
 }
 
-/** PATH without the directories that have a pg_dump. */
+/** PATH without directories that contain a pg_dump. */
 export const pathWithout = async () => {
   const directories = pathDirectories()
   const found = await Promise.all(directories.map(holds))
   return directories.filter((_, n) => found[n] === false).join(delimiter)
 }
 
-/** Runs one to its end; the seconds it took. */
+/** Runs a program; returns the seconds it took. */
 export const run = async ({ directory }: Programs, program: string, options: ReadonlyArray<string>) => {
   const started = performance.now()
   const child = spawn(join(directory, program), options, { stdio: ["ignore", "ignore", "inherit"] })

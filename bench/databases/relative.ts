@@ -1,4 +1,4 @@
-/** `/v1` on a branch next to the main database, of the same service. */
+/** `/v1` on a branch, compared with the main database of the same service. */
 import { type Branch, type DatabaseBench, dropBranch, firstRow, makeBranch, streamOf } from "./bench.ts"
 import { type Streamed } from "./client.ts"
 import { processorTime } from "../support/resources.ts"
@@ -12,14 +12,14 @@ const onBranch = (scenario: Scenario, { id }: Branch): Scenario => ({
 })
 
 interface Turn extends Streamed {
-  /** Processor seconds of the service. */
+  /** Processor time of the service in seconds. */
   readonly processor: number
 }
 
 const rate = (turns: ReadonlyArray<Turn>) =>
   turns.reduce((sum, { count }) => sum + count, 0) / turns.reduce((sum, { seconds }) => sum + seconds, 0)
 
-/** Microseconds of the service's processor time for each request. */
+/** Processor time of the service for each request, in microseconds. */
 const cost = (turns: ReadonlyArray<Turn>) =>
   (1e6 * turns.reduce((sum, { processor }) => sum + processor, 0)) / turns.reduce((sum, { count }) => sum + count, 0)
 
@@ -40,7 +40,7 @@ const measure = async ({ client, quick, service }: DatabaseBench, scenario: Scen
   for (let warm = 0; warm < 10; warm++) await turn(warm % 2 === 0 ? "main" : "branch")
   const [mains, branches]: [Array<Turn>, Array<Turn>] = [[], []]
   const ratios: Array<number> = []
-  // The machine is never the same for long: each round has both twice, neither always first, and gives one ratio.
+  // The machine's speed varies: each round measures both twice, in alternating order, for one ratio.
   for (let round = 0; round < (quick ? 8 : 24); round++) {
     const outer = round % 2 === 0 ? ("main" as const) : ("branch" as const)
     const inner = outer === "main" ? "branch" : "main"
@@ -110,6 +110,6 @@ export const measureRelative = async (bench: DatabaseBench) => {
     2
   )
   for (const { failure, failures } of rows) if (failures > 0) console.error(`${failures} failed: ${failure}`)
-  if (Number(n) === 0) console.error("Nothing arrived in the branch")
+  if (Number(n) === 0) console.error("The branch received no rows")
   return Number(n) > 0 && rows.every(({ failures }) => failures === 0)
 }

@@ -32,16 +32,16 @@ layer(layerDatabase({ name: "svc_restore", before: everythingSql }), live)("Plai
       const { login: source } = yield* Outside
       const file = join(yield* temporaryDirectory, "everything.sql.zst")
       yield* dumpWasm(source, { timeout })(source.database, file, () => Effect.void)
-      const { login, told } = yield* restored(file)
+      const { login, reported } = yield* restored(file)
       const [before, after] = yield* Effect.promise(() =>
         Promise.all([databaseContent(source), databaseContent(login)])
       )
       for (const [what, lines] of Object.entries(before)) assert.deepStrictEqual(after[what], lines, what)
       assert.isAbove(before["rows"]?.length ?? 0, 15)
-      assert.strictEqual(told.at(-1), 1)
+      assert.strictEqual(reported.at(-1), 1)
       assert.deepStrictEqual(
-        told,
-        told.toSorted((a, b) => a - b)
+        reported,
+        reported.toSorted((a, b) => a - b)
       )
       const [owned] = yield* ask(
         login,

@@ -12,7 +12,7 @@ import { makeBucketsFake } from "../../fakes/storage/buckets.ts"
 import { makeDumpTools } from "../dumps/tools.ts"
 import { eventually } from "../webhooks/webhooks.ts"
 
-/** An empty directory, until the scope ends. */
+/** An empty directory, until the scope closes. */
 export const backupDirectory = Effect.acquireRelease(
   Effect.promise(() => mkdtemp(join(tmpdir(), "svc-backups-"))),
   (path) => Effect.promise(() => rm(path, { recursive: true, force: true }))
@@ -27,7 +27,7 @@ interface ReplicaOptions {
   readonly branches?: Partial<Branches["Service"]>
 }
 
-/** One replica's backups on the test's database, with tools of its own, until the scope ends. */
+/** The backups of one replica on the test's database, with its own fake tools, until the scope closes. */
 export const replica = ({ branches = {}, directory, settings = {}, store = makeBucketsFake() }: ReplicaOptions) =>
   Effect.gen(function* () {
     const scope = yield* Effect.scope

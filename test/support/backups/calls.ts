@@ -5,7 +5,7 @@ import { type Service, until } from "../service.ts"
 
 type At = Pick<Service, "url" | "service_role">
 
-/** `POST /api/backups`, which must go well. */
+/** `POST /api/backups`, which must succeed. */
 export const backUp = async (at: At, label = "a backup"): Promise<Backup> => {
   const reply = await ask(at, "POST /api/backups", { key: at.service_role, body: { label } })
   assert.strictEqual(reply.status, 201, reply.text)
@@ -18,7 +18,7 @@ export const showBackup = async (at: At, id: number): Promise<Backup> => {
   return reply.json as Backup
 }
 
-/** How it ended. */
+/** Waits for the end of a backup. */
 export const backupOver = (at: At, id: number): Promise<Backup> =>
   until(
     () => showBackup(at, id),

@@ -7,11 +7,11 @@ import { Client } from "pg"
 import { restorePlain } from "../../../src/layers/dumps/plain/Restore.ts"
 import { Outside } from "../database.ts"
 
-/** Longest a dump or restore may take, in ms. */
+/** Time limit of a dump or restore, in ms. */
 export const timeout = 60_000
 
 let made = 0
-/** An empty database, dropped in the end. */
+/** An empty database, until the scope closes. */
 export const emptyDatabase = (options = "") =>
   Effect.gen(function* () {
     const { login, sql } = yield* Outside
@@ -22,7 +22,7 @@ export const emptyDatabase = (options = "") =>
     return { ...login, database }
   })
 
-/** A directory that is removed in the end. */
+/** A directory, until the scope closes. */
 export const temporaryDirectory = Effect.acquireRelease(
   Effect.promise(() => mkdtemp(join(tmpdir(), "svc-restore-"))),
   (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))
@@ -39,16 +39,16 @@ export const write = (content: Buffer) =>
 export const packed = (text: string, encoding: BufferEncoding = "utf8") =>
   write(zstdCompressSync(Buffer.from(text, encoding)))
 
-/** Restores into a database of its own; `told` is the progress. */
+/** Restores into a new database; `reported` is the progress. */
 export const restored = Effect.fnUntraced(function* (
   file: string,
   options: { readonly timeout?: number; readonly made?: string } = {}
 ) {
   const login = yield* emptyDatabase(options.made)
-  const told: Array<number> = []
+  const reported: Array<number> = []
   const restore = restorePlain({ ...login, database: "postgres" }, { timeout, ...options })
-  yield* restore(file, login.database, (fraction) => Effect.sync(() => told.push(fraction)))
-  return { login, told }
+  yield* restore(file, login.database, (fraction) => Effect.sync(() => reported.push(fraction)))
+  return { login, reported }
 })
 
 /** One statement in another database. */
@@ -63,7 +63,7 @@ export const ask = (login: Outside["Service"]["login"], text: string) =>
     }
   })
 
-/** Why a file can't be restored; one database for all those of a test, as making one takes long. */
+/** Why a restore fails; the files of a test share one database, because creating one is slow. */
 export const failures = Effect.map(
   emptyDatabase(),
   (login) =>
@@ -75,14 +75,14 @@ export const failures = Effect.map(
       })
 )
 
-/** How many sessions restore something. */
+/** Number of sessions of restores. */
 export const sessions = Effect.gen(function* () {
   const { sql } = yield* Outside
   const [row] = yield* sql("select count(*)::int as n from pg_stat_activity where application_name = 'svc restore'")
   return row?.["n"]
 })
 
-/** Whether they are over soon. */
+/** Whether they end soon. */
 export const sessionsEnd = Effect.gen(function* () {
   for (let n = 0; n < 50; n++) {
     if ((yield* sessions) === 0) return true

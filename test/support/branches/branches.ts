@@ -6,14 +6,14 @@ import { type Service } from "../service.ts"
 
 type At = Pick<Service, "url" | "service_role">
 
-/** `POST /api/branches`, which must go well. */
+/** `POST /api/branches`, which must succeed. */
 export const makeBranch = async (at: At, label = "a copy", ttlHours = 0): Promise<Branch> => {
   const reply = await ask(at, "POST /api/branches", { key: at.service_role, body: { label, ttlHours } })
   assert.strictEqual(reply.status, 201, reply.text)
   return reply.json as Branch
 }
 
-/** A request on a branch as the service role, unless another key is given. */
+/** A request on a branch, by default as the service role. */
 export const onBranch = (at: At, id: number, line: string, body?: unknown, key = at.service_role): Promise<Reply> =>
   ask(at, line, { key, headers: { "x-svc-branch": String(id) }, ...(body === undefined ? {} : { body }) })
 
@@ -24,7 +24,7 @@ export const branchSql = async (at: At, id: number, text: string) => {
   return (reply.json as { rows: Array<Record<string, unknown>> }).rows
 }
 
-/** Statements by a login of their own; gives the last one's rows, or `"<SQLSTATE> <message>"` of the first refusal. */
+/** Runs statements with a login; returns the rows of the last one, or `"<SQLSTATE> <message>"` of the first error. */
 export const asLogin = async (
   connectionString: string,
   ...statements: ReadonlyArray<string>
@@ -51,16 +51,16 @@ export const toDatabase = (connectionString: string, database: string) => {
   return url.href
 }
 
-/** What clients saw who never stop asking. */
+/** Results of a load test. */
 export interface Hammered {
   readonly answers: number
-  /** Of those that were not 200 or 201: status and body. */
+  /** Status and body of responses other than 200 and 201. */
   readonly failures: ReadonlyArray<string>
-  /** Longest anybody waited, in ms. */
+  /** Longest response time, in ms. */
   readonly longest: number
 }
 
-/** Clients that read and write `notes` and run SQL without a pause, until told to stop. */
+/** Clients that read and write `notes` and run SQL without a pause, until they are stopped. */
 export const hammer = (services: ReadonlyArray<At & Pick<Service, "anon">>, clients = 12) => {
   const failures: Array<string> = []
   const seen = { answers: 0, longest: 0, going: true }

@@ -33,7 +33,7 @@ interface DatabaseOptions {
   readonly settings?: Readonly<Record<string, string>>
 }
 
-/** A database of its own with the service on it; whoever else is in it is shut out by each branch. */
+/** A separate database with the service on it, as each branch terminates other sessions. */
 export const withDatabase = <A, E>(
   name: string,
   body: (database: string, login: Login) => Effect.Effect<A, E, Branches | SqlClient.SqlClient | Scope.Scope>,

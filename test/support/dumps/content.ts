@@ -2,7 +2,7 @@ import { Redacted } from "effect"
 import { Client } from "pg"
 import { type Login } from "../../../src/layers/postgres/Login.ts"
 
-/** What is in a database, each list sorted: by catalogue, and under `rows` a hash of each table's. */
+/** Contents of a database as sorted lists: by catalogue, and under `rows` a hash of each table. */
 export type DatabaseContent = Readonly<Record<string, ReadonlyArray<string>>>
 
 const acl = (column: string, kind: string, owner: string) => `(
@@ -14,11 +14,11 @@ const acl = (column: string, kind: string, owner: string) => `(
 const sorted = (column: string) => `(select array_agg(o order by o) from unnest(${column}) o)`
 
 const named = "n.nspname !~ '^pg_' and n.nspname <> 'information_schema' and n.nspname <> all($1)"
-/** What belongs to an extension is the extension's. */
+/** Excludes members of extensions. */
 const ours = (catalogue: string, oid: string) =>
   `not exists (select from pg_depend e where e.deptype = 'e' and e.classid = '${catalogue}'::regclass and e.objid = ${oid})`
 
-/** `$1`: schemas that are left out. Names with their schemas, as search_path is empty. */
+/** `$1`: excluded schemas. Names are qualified, as search_path is empty. */
 const catalogues: Readonly<Record<string, string>> = {
   schemas: `select nspname, obj_description(n.oid, 'pg_namespace'), ${acl("nspacl", "'n'", "nspowner")}
     from pg_namespace n where ${named}`,
@@ -102,16 +102,15 @@ const catalogues: Readonly<Record<string, string>> = {
 const tables = `select c.oid::regclass::text as name, relkind from pg_class c join pg_namespace n on n.oid = relnamespace
   where relkind in ('r', 'm') and relispopulated and ${named} order by 1`
 
-/** One hash over the rows, whatever their order; `only`: not those of tables that inherit. */
+/** One hash over the rows in any order; `only` excludes inheriting tables. */
 const rowsOf = (
   name: string
 ) => `select count(*)::text || ' ' || coalesce(md5(string_agg(hash, '' order by hash)), '') as rows
   from (select md5(t::text) as hash from only ${name} t) h`
 
 /**
- * What there is to compare of two databases: everything but owners, their own rights, who granted a right, and object
- * numbers.
- * @param without schemas to leave out
+ * The comparable contents of a database: everything except owners, their own privileges, grantors and OIDs.
+ * @param without excluded schemas
  */
 export const databaseContent = async (login: Login, without: ReadonlyArray<string> = []): Promise<DatabaseContent> => {
   const client = new Client({ ...login, password: Redacted.value(login.password), options: "-c search_path=" })

@@ -9,10 +9,10 @@ import { quoteName } from "../../../src/domain/sql/Names.ts"
 import { type Login, parseLogin } from "../../../src/layers/postgres/Login.ts"
 import { eventually } from "../webhooks/webhooks.ts"
 
-/** Into the run's server, as its superuser. */
+/** Superuser login of the test server. */
 export const serverLogin = () => parseLogin(inject("databaseUrl")) as Login
 
-/** A connection to a database of the run's server as its superuser, until the scope ends. */
+/** A superuser connection to a database of the test server, until the scope closes. */
 export const clientOn = (database: string) =>
   Effect.acquireRelease(
     Effect.promise(async () => {
@@ -25,7 +25,7 @@ export const clientOn = (database: string) =>
     (client) => Effect.promise(() => client.end())
   )
 
-/** Statements on a database of the run's server, as its superuser; gives the rows of the last. */
+/** Runs statements as superuser on a database of the test server; returns the rows of the last one. */
 export const on = (database: string, ...statements: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     const client = yield* clientOn(database)
@@ -36,7 +36,7 @@ export const on = (database: string, ...statements: ReadonlyArray<string>) =>
     return rows
   }).pipe(Effect.scoped)
 
-/** A database of the test's own, until the scope ends; gives its name. */
+/** Creates a database until the scope closes; returns its name. */
 export const makeDatabase = (name: string, options = "", ...statements: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     const database = `${name} ${process.pid}`
@@ -47,7 +47,7 @@ export const makeDatabase = (name: string, options = "", ...statements: Readonly
     return database
   })
 
-/** An empty directory, until the scope ends. */
+/** An empty directory, until the scope closes. */
 export const directory = Effect.acquireRelease(
   Effect.promise(() => mkdtemp(join(tmpdir(), "svc-dump-"))),
   (path) => Effect.promise(() => rm(path, { recursive: true, force: true }))
@@ -82,6 +82,6 @@ export const lockTable = (database: string, table: string) =>
     Effect.promise(() => client.query(`begin; lock table ${table} in access exclusive mode`))
   )
 
-/** About 30 MB, so that a dump of it is under way while less has been read. */
+/** About 30 MB, so that a dump takes long enough to be interrupted. */
 export const wideTable =
   "create table wide as select n, repeat(md5(n::text), 30) as text from generate_series(1, 30000) n"

@@ -2,24 +2,24 @@ import { connect, createServer, type AddressInfo, type Socket } from "node:net"
 
 export interface NarrowServer extends AsyncDisposable {
   readonly port: number
-  /** Passes on, from then, what was held back, and whatever comes. */
+  /** Releases the bytes that were held back, and stops holding. */
   readonly open: () => void
   /** Resolves once something is held back. */
   readonly held: Promise<void>
 }
 
 export interface Narrowing {
-  /** Answers arrive in pieces of 1–8 bytes. */
+  /** Delivers responses in chunks of 1–8 bytes. */
   readonly crumbs?: boolean
-  /** This many bytes of answers are passed on, on all connections; the rest is held back. */
+  /** Passes on this many bytes of responses over all connections, and holds back the rest. */
   readonly holdAfter?: number
-  /** What becomes of answers. */
+  /** Changes responses. */
   readonly rewrite?: (bytes: Buffer) => Buffer
 }
 
 const soon = () => new Promise((resolve) => setImmediate(resolve))
 
-/** Stands before a server and makes the way back from it narrow. */
+/** A proxy that slows down, holds back or changes the responses of a server. */
 export const startNarrowServer = async (to: number, narrowing: Narrowing): Promise<NarrowServer> => {
   const { crumbs = false, holdAfter = Infinity, rewrite = (bytes) => bytes } = narrowing
   const sockets = new Set<Socket>()

@@ -5,7 +5,7 @@ import { layerProcesses } from "../../../src/layers/dumps/native/Process.ts"
 import { inspectPrograms } from "../../../src/layers/dumps/native/Programs.ts"
 import { on, serverLogin } from "./databases.ts"
 
-/** Directory of real programs; without it their tests are left out. */
+/** Directory of real programs; without it their tests are skipped. */
 export const place = process.env["SVC_TEST_PG_BIN"]
 export const options = { timeout: 60_000 }
 
@@ -15,7 +15,7 @@ const programs = Effect.gen(function* () {
   return found
 }).pipe(Effect.provide(layerProcesses))
 
-/** Dumps with those; `seen` gets its progress. */
+/** Dumps with these programs; `seen` receives the progress. */
 export const dump = (
   database: string,
   file: string,
@@ -27,7 +27,7 @@ export const dump = (
     dumpNative(found, login, given)(database, file, (fraction) => Effect.sync(() => seen.push(fraction)))
   ).pipe(Effect.provide(layerProcesses))
 
-/** Restores with those. */
+/** Restores with these programs. */
 export const restore = (file: string, database: string, seen: Array<number> = []) =>
   Effect.flatMap(programs, (found) =>
     restoreNative(found, serverLogin(), options)(file, database, (fraction) => Effect.sync(() => seen.push(fraction)))
@@ -41,7 +41,7 @@ export const sessions = (database: string) =>
      and datname = '${database.replaceAll("'", "''")}'`
   )
 
-/** Command lines of this machine's processes that have a text in them. */
+/** Command lines of running processes that contain a text. */
 export const processes = (text: string) =>
   readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))

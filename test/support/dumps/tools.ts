@@ -4,7 +4,7 @@ import { type DumpFailed, type DumpTool, DumpTools, type OnProgress } from "../.
 
 type Dump = (file: string, onProgress: OnProgress) => Effect.Effect<void, DumpFailed>
 
-/** Makes the file in two steps; what is interrupted or fails in between leaves nothing. */
+/** Creates the file in two steps; an interruption or failure in between leaves nothing. */
 export const dumping =
   (text: string, between: (onProgress: OnProgress) => Effect.Effect<void, DumpFailed> = () => Effect.void): Dump =>
   (file, onProgress) =>
@@ -15,7 +15,7 @@ export const dumping =
       yield* Effect.promise(() => rename(partial, file))
     }).pipe(Effect.onError(() => Effect.promise(() => rm(`${file}.partial`, { force: true }))))
 
-/** For what the real tools can't be brought into: dumps that hang, fail or take their time, as a test says. */
+/** A fake tool whose dumps and restores hang, fail or take time as a test requires. */
 export const makeDumpTools = () => {
   const now: { dump: Dump; restore: Dump } = { dump: dumping("a dump"), restore: () => Effect.void }
   const tool: DumpTool = {

@@ -9,7 +9,7 @@ export const column = (text: string) => Effect.map(ask(text), (rows) => rows.map
 export const schemas = column("select nspname::text from pg_namespace where nspname like 'project%' order by 1")
 export const drafts = column("select bucket_name from svc.environment_drafts order by 1")
 export const store = makeBucketsFake()
-/** Each call is another replica. */
+/** A new replica for each call. */
 export const replica = (limit = 100) =>
   Layer.fresh(
     Environments.layer.pipe(
@@ -36,7 +36,7 @@ export const create = (slug: string, limit?: number, config?: object) =>
     limit
   )
 
-/** A test that begins with nothing. */
+/** Removes everything before a test. */
 export const empty = Effect.gen(function* () {
   store.mend()
   store.buckets.clear()

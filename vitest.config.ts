@@ -4,8 +4,8 @@ const setupFiles = ["test/support/seed.ts"]
 const slow = { testTimeout: 60_000, hookTimeout: 60_000 }
 const server = "test/support/postgres/server.ts"
 
-/** Tests that kill processes, measure waiting, or need all of the machine: one file at a time, after the others. */
-const alone = ["test/e2e/**/{killed,bad-days,trouble,loss}.test.ts"]
+/** Tests that kill processes, measure waiting or drop the server's roles: one file at a time, after the others. */
+const alone = ["test/e2e/**/{killed,bad-days,trouble,loss}.test.ts", "test/e2e/postgres/external.test.ts"]
 
 export default defineConfig({
   test: {

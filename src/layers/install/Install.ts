@@ -1,5 +1,5 @@
 import { PgMigrator } from "@effect/sql-pg"
-import { Data, Effect, Redacted } from "effect"
+import { Data, Effect, Redacted, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { randomBytes } from "node:crypto"
 import { installLock } from "../../domain/sql/AdvisoryLocks.ts"
@@ -46,7 +46,14 @@ export const install = (options: InstallOptions) =>
         return login satisfies Installed
       })
     )
-  })
+  }).pipe(Effect.retry({ schedule: Schedule.spaced("100 millis"), times: 20, while: isConcurrentInstall }))
+
+/**
+ * Whether another service was creating the same roles: they belong to the server, but the advisory lock to the database.
+ * 23505 and 42710: a role was created meanwhile. XX000: its catalogue row was changed meanwhile ("tuple concurrently
+ * updated").
+ */
+const isConcurrentInstall = (error: unknown) => ["23505", "42710", "XX000"].includes(sqlStateOf(error))
 
 /** Runs a statement for which the login may lack a privilege. */
 const needs = (sql: SqlClient.SqlClient, text: string, privilege: string, remedy = text) =>

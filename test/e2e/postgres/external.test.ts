@@ -81,10 +81,12 @@ describe("DATABASE_URL", () => {
     assert.deepStrictEqual((await ask(service, "GET /v1/db/notes", { key: service.anon })).json, [{ id: 1 }])
   })
 
-  it("serves two databases of one server side by side", async () => {
+  it("serves two databases of one server side by side, started at the same time", async () => {
     await admin("create database theirs", "create database others")
-    await using first = await startService({ env: { DATABASE_URL: as("postgres", "theirs") } })
-    await using second = await startService({ env: { DATABASE_URL: as("postgres", "others") } })
+    const starts = ["theirs", "others"].map((name) => startService({ env: { DATABASE_URL: as("postgres", name) } }))
+    await Promise.allSettled(starts)
+    await using first = await starts[0]!
+    await using second = await starts[1]!
     for (const service of [first, second]) assert.deepStrictEqual(await readOwnRows(service), [{ id: 1, owner: "" }])
     const again = await ask(first, "GET /v1/db/notes", { key: first.anon })
     assert.deepStrictEqual(again.json, [{ id: 1, owner: "" }])

@@ -1,11 +1,11 @@
 import ipaddr from "ipaddr.js"
 
-/** 2000::/3 is all that is given out of IPv6's global unicast addresses. */
+/** 2000::/3: the only IPv6 global unicast addresses in use. */
 const globalV6 = ipaddr.IPv6.parse("2000::")
 
 /**
- * Whether an IP address is one of the public Internet: not loopback, private, link-local, multicast, reserved, or a
- * way to write one of those (IPv4 in IPv6, NAT64, 6to4, Teredo). What is no IP address is not public.
+ * Whether an IP address is on the public Internet: not loopback, private, link-local, multicast, reserved, or an
+ * encoding of one of those (IPv4 in IPv6, NAT64, 6to4, Teredo). False for text that is not an IP address.
  */
 export const isPublicAddress = (address: string): boolean => {
   if (!ipaddr.isValid(address)) return false

@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { SlidingWindow, type Taken, windowMillis } from "../../../src/domain/access/SlidingWindow.ts"
+import { SlidingWindow, type WindowResult, windowMillis } from "../../../src/domain/access/SlidingWindow.ts"
 
 /** The definition, as slow as it reads. */
 class Naive {
   private readonly calls = new Map<number, Array<number>>()
 
-  take(key: number, limit: number, now: number): Taken {
+  take(key: number, limit: number, now: number): WindowResult {
     const recent = (this.calls.get(key) ?? []).filter((at) => at > now - windowMillis)
     const allowed = recent.length < limit
     if (allowed) recent.push(now)

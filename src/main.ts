@@ -61,8 +61,7 @@ import { ForeignData } from "./services/foreign/ForeignData.ts"
 import { ForeignImports } from "./services/foreign/Imports.ts"
 import { ForeignSessions } from "./services/foreign/Sessions.ts"
 import { Functions } from "./services/rows/Functions.ts"
-import { GuessLimits } from "./services/identity/GuessLimits.ts"
-import { IdentityMarks } from "./services/identity/Marks.ts"
+import { IdentitySignatures } from "./services/identity/Signatures.ts"
 import { Keys } from "./services/access/Keys.ts"
 import { Mfa } from "./services/identity/Mfa.ts"
 import { MigrationHistories } from "./services/migrations/Histories.ts"
@@ -71,10 +70,8 @@ import { Migrations } from "./services/migrations/Migrations.ts"
 import { MigrationTurns } from "./services/migrations/Turns.ts"
 import { OAuth2Bridge } from "./services/oauth2/Bridge.ts"
 import { OAuth2Claims } from "./services/oauth2/Claims.ts"
-import { OAuth2Clients } from "./services/oauth2/Clients.ts"
 import { OAuth2Consents } from "./services/oauth2/Consents.ts"
 import { OAuth2Logouts } from "./services/oauth2/Logouts.ts"
-import { OAuth2Requests } from "./services/oauth2/Requests.ts"
 import { Realtime } from "./services/realtime/Realtime.ts"
 import { RealtimeAccess } from "./services/realtime/Access.ts"
 import { RealtimeSubscriptions } from "./services/realtime/Subscriptions.ts"
@@ -153,11 +150,10 @@ const FlagParts = Layer.mergeAll(Flags.layer, FlagSegments.layer).pipe(
 )
 
 // Sign-in, second factors, and the bridge between the two servers.
-const IdentityParts = Layer.mergeAll(Mfa.layer, SignIn.layer, OAuth2Bridge.layer, OAuth2Clients.layer).pipe(
+const IdentityParts = Layer.mergeAll(Mfa.layer, SignIn.layer, OAuth2Bridge.layer).pipe(
   Layer.provideMerge(OAuth2Logouts.layer),
   Layer.provideMerge(OAuth2Consents.layer),
-  Layer.provide(Layer.mergeAll(OAuth2Requests.layer, GuessLimits.layer)),
-  Layer.provideMerge(Layer.mergeAll(Sessions.layer, OAuth2Claims.layer, IdentityMarks.layer))
+  Layer.provideMerge(Layer.mergeAll(Sessions.layer, OAuth2Claims.layer, IdentitySignatures.layer))
 )
 
 // What dumps the database, and where to.

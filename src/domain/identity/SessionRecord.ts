@@ -3,7 +3,7 @@ import { type Identity, type IdentitySession, type SessionSummary } from "./Iden
 import { isoTime } from "../text/IsoTime.ts"
 import { JsonObject } from "../text/JsonObject.ts"
 
-/** Somebody whom the idp knows, as answers tell it: what only administrators of the idp see is not in it. */
+/** An identity as the API returns it: without the fields that only administrators of the identity provider see. */
 export const IdentityRecord = Schema.Struct({
   id: Schema.String,
   state: Schema.Literals(["active", "inactive"]),
@@ -23,7 +23,7 @@ const times = {
   expires_at: Schema.String
 }
 
-/** A good session: how many factors were shown, and how. */
+/** A valid session: its assurance level and the methods used to sign in. */
 export const SessionRecord = Schema.Struct({
   id: Schema.String,
   aal: Aal,
@@ -39,7 +39,7 @@ const Device = Schema.Struct({
   location: Schema.NullOr(Schema.String)
 })
 
-/** One of somebody's sessions, for account pages. */
+/** One of an identity's sessions, for account pages. */
 export const SessionListRecord = Schema.Struct({
   id: Schema.String,
   current: Schema.Boolean,

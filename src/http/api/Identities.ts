@@ -6,7 +6,7 @@ import { ServiceRole } from "../access/Access.ts"
 
 const Text = Schema.String.check(Schema.isBetweenLength(1, 1000), Schema.isPattern(/^[^\p{Cc}]+$/u))
 
-/** Whom the idp knows; made and changed there, not here (spec: Sessions). */
+/** The identities of the identity provider, which alone creates and changes them (spec: Sessions). */
 export class IdentitiesApi extends HttpApiGroup.make("identities")
   .add(
     HttpApiEndpoint.get("list", "/v1/auth/identities", {
@@ -23,7 +23,7 @@ export class IdentitiesApi extends HttpApiGroup.make("identities")
     }).annotateMerge(
       OpenApi.annotations({
         summary: "List identities",
-        description: "50 unless `page_size` says otherwise; `identifier` finds who signs in by that name."
+        description: "`page_size` defaults to 50; `identifier` finds the identity that signs in with that name."
       })
     )
   )

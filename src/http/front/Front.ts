@@ -7,7 +7,7 @@ import { url } from "../../domain/Settings.ts"
 import { type Caller, CurrentCaller } from "../access/Caller.ts"
 import { hasChosenStatus } from "./ChosenStatus.ts"
 import { withBearerKey } from "../access/Credentials.ts"
-import { Entrance } from "../access/Entrance.ts"
+import { ApiGate } from "../access/ApiGate.ts"
 import { hasSessionCookie } from "../access/SessionCookies.ts"
 import { ClientGate, type Quota } from "../access/ClientGate.ts"
 import { corsHeaders, preflight } from "./Cors.ts"
@@ -39,7 +39,7 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
   HttpRouter.middleware(
     Effect.gen(function* () {
       const gate = yield* ClientGate
-      const entrance = yield* Entrance
+      const apiGate = yield* ApiGate
       const dashboard = (yield* url("DASHBOARD_URL"))?.origin
 
       /** Flags are evaluated for sessions too. */
@@ -49,7 +49,7 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
           headers["x-api-key"] !== undefined ||
           !hasSessionCookie(headers["cookie"])
           ? gate.enter(headers, quota)
-          : Effect.as(entrance.anybody(request), bySession)
+          : Effect.as(apiGate.keyOrSession(request), bySession)
       }
 
       const failed = (

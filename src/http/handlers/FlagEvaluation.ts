@@ -8,7 +8,7 @@ import { type ClientError, InvalidRequest } from "../../domain/errors.ts"
 import { isJsonObject, type JsonObject } from "../../domain/text/JsonObject.ts"
 import { FlagEvaluations } from "../../services/flags/Evaluations.ts"
 import { bodyLimit, jsonBody } from "../wire/Body.ts"
-import { Entrance } from "../access/Entrance.ts"
+import { ApiGate } from "../access/ApiGate.ts"
 import { jsonAnswer } from "../wire/JsonAnswer.ts"
 import { queryOf } from "../wire/Paths.ts"
 
@@ -30,12 +30,12 @@ interface Asked {
  */
 export const FlagEvaluationRoutes = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
-    const entrance = yield* Entrance
+    const apiGate = yield* ApiGate
     const evaluations = yield* FlagEvaluations
 
     const handle = (run: (body: JsonObject, asked: Asked) => Effect.Effect<unknown, ClientError>) =>
       Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-        Effect.flatMap(entrance.anybody(request), () =>
+        Effect.flatMap(apiGate.keyOrSession(request), () =>
           Effect.flatMap(bodyOf(request), (body) => {
             const asked = askedOf(body, request.url)
             if (Result.isFailure(asked)) return Effect.fail(invalid(asked.failure))

@@ -3,7 +3,6 @@ import { parseBranchId } from "../../domain/branches/Branch.ts"
 import { InvalidRequest } from "../../domain/errors.ts"
 import { type Branches, type BranchRefusal } from "../../services/branches/Branches.ts"
 import { type Database } from "../../services/ports/Db.ts"
-import { type Headers } from "../access/Credentials.ts"
 
 /** The branch that a request means: an id in this header. Without it the main database is meant. */
 export const branchHeader = "x-svc-branch"
@@ -23,7 +22,11 @@ export const branchOf = (
 }
 
 /** The database that a request means. */
-export const databaseOf = (headers: Headers, main: Database, branches: Branches["Service"]) => {
+export const databaseOf = (
+  headers: Readonly<Record<string, string | undefined>>,
+  main: Database,
+  branches: Branches["Service"]
+) => {
   const value = headers[branchHeader]
   return value === undefined ? Effect.succeed(main) : branchOf(value, branches)
 }

@@ -1,17 +1,17 @@
 import { Context, Effect, Layer } from "effect"
 import { flag, list, SettingError, url } from "../../domain/Settings.ts"
 
-/** PUBLIC_URL, DASHBOARD_URL, SVC_AUTH_REQUIRED and SVC_ADMIN_IDENTITIES, read before anything is started. */
+/** PUBLIC_URL, DASHBOARD_URL, SVC_AUTH_REQUIRED and SVC_ADMIN_IDENTITIES, read before the service starts anything. */
 export class IdentitySettings extends Context.Service<
   IdentitySettings,
   {
-    /** Our own address as browsers know it, without a slash at its end; undefined: as the request says. */
+    /** The service's URL as browsers know it, without a trailing slash; undefined: taken from each request. */
     readonly publicUrl: string | undefined
-    /** The same of the dashboard. */
+    /** The dashboard's URL, without a trailing slash. */
     readonly dashboardUrl: string | undefined
-    /** Whether we ask for a session ourselves before the idp is asked to do anything. */
+    /** Whether this service verifies the session before it passes a call on to the identity provider. */
     readonly authRequired: boolean
-    /** Ids and e-mail addresses, in lower case. */
+    /** Ids and e-mail addresses of administrators, in lower case. */
     readonly admins: ReadonlySet<string>
   }
 >()("svc/services/IdentitySettings") {

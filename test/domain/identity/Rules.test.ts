@@ -1,14 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { URI } from "otpauth"
-import { accountOf } from "../../../src/domain/identity/AccountTraits.ts"
-import { adminVerdict } from "../../../src/domain/identity/AdminRule.ts"
-import { signInWishes } from "../../../src/domain/oauth2/AuthorizationRequest.ts"
-import { type Identity } from "../../../src/domain/identity/Identity.ts"
+import { accountOf, adminVerdict, type Identity } from "../../../src/domain/identity/Identity.ts"
+import { signInParameters } from "../../../src/domain/oauth2/OAuth2.ts"
 import { isoTime } from "../../../src/domain/text/IsoTime.ts"
 import { clientProblems, metadataProblems } from "../../../src/domain/oauth2/ClientRules.ts"
-import { otpauthUri } from "../../../src/domain/identity/Otpauth.ts"
-import { webAuthnIds } from "../../../src/domain/identity/WebAuthnId.ts"
+import { otpauthUri, webAuthnIds } from "../../../src/domain/identity/SecondFactors.ts"
 
 const ada: Identity = {
   id: "0b8c7a1e-5e0e-4c3b-9a55-6f3a4a1d2c11",
@@ -20,16 +17,16 @@ const ada: Identity = {
   createdAt: null,
   updatedAt: null
 }
-const unproven = { ...ada, addresses: [{ value: "ada@example.com", verified: false }] }
+const unverified = { ...ada, addresses: [{ value: "ada@example.com", verified: false }] }
 
 describe("adminVerdict", () => {
   const byEmail = new Set(["ada@example.com"])
   it.each<[string, ReadonlySet<string>, Identity, string]>([
     ["an id", new Set([ada.id]), ada, "admin"],
     ["a verified address, in any case", byEmail, ada, "admin"],
-    ["an address that is not verified", byEmail, unproven, "unproven"],
-    ["an address that is only claimed", byEmail, { ...ada, addresses: [] }, "unproven"],
-    ["the role", new Set(), { ...unproven, metadataPublic: { svc_role: "admin" } }, "admin"],
+    ["an address that is not verified", byEmail, unverified, "unverified"],
+    ["an address that is only claimed", byEmail, { ...ada, addresses: [] }, "unverified"],
+    ["the role", new Set(), { ...unverified, metadataPublic: { svc_role: "admin" } }, "admin"],
     ["another role", new Set(), { ...ada, metadataPublic: { svc_role: ["admin"] } }, "other"],
     ["a role somebody gave themselves", new Set(), { ...ada, traits: { svc_role: "admin" } }, "other"],
     ["nobody", new Set(), ada, "other"],
@@ -84,16 +81,20 @@ describe("webAuthnIds", () => {
   )
 })
 
-describe("signInWishes", () => {
-  const wishes = (query: string) => signInWishes(`https://auth.example/oauth2/auth?client_id=a&${query}`)
+describe("signInParameters", () => {
+  const parameters = (query: string) => signInParameters(`https://auth.example/oauth2/auth?client_id=a&${query}`)
   it("reads prompt and max_age", () => {
-    assert.deepStrictEqual(wishes(""), { silent: false, again: false, maxAge: undefined })
-    assert.deepStrictEqual(wishes("prompt=login+consent"), { silent: false, again: true, maxAge: undefined })
-    assert.deepStrictEqual(wishes("prompt=none&max_age=0"), { silent: true, again: false, maxAge: 0 })
+    assert.deepStrictEqual(parameters(""), { silent: false, reauthenticate: false, maxAge: undefined })
+    assert.deepStrictEqual(parameters("prompt=login+consent"), {
+      silent: false,
+      reauthenticate: true,
+      maxAge: undefined
+    })
+    assert.deepStrictEqual(parameters("prompt=none&max_age=0"), { silent: true, reauthenticate: false, maxAge: 0 })
     for (const maxAge of ["-1", "1e3", "x", "1".repeat(30)]) {
-      assert.isUndefined(wishes(`max_age=${maxAge}`).maxAge, maxAge)
+      assert.isUndefined(parameters(`max_age=${maxAge}`).maxAge, maxAge)
     }
-    assert.deepStrictEqual(signInWishes("no address"), { silent: false, again: false, maxAge: undefined })
+    assert.deepStrictEqual(signInParameters("not a URL"), { silent: false, reauthenticate: false, maxAge: undefined })
   })
 })
 

@@ -106,7 +106,7 @@ describe("templateProblems", () => {
   it("says each thing once, by name", () => {
     assert.deepStrictEqual(problems({ sub: "x", ok: "{{id}}", bad: 1 }), [
       "id_token_claims.sub: the OAuth 2.0 server sets this claim itself",
-      "id_token_claims.bad: a template is text"
+      "id_token_claims.bad: a template must be a string"
     ])
   })
 })

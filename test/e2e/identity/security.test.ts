@@ -113,7 +113,7 @@ describe("another site can't use a session", () => {
     }
   })
 
-  it("for signing a visitor in as somebody else", async () => {
+  it("for signing a browser in as somebody else", async () => {
     for (const [line, body] of writes.filter(([line]) => /login\/passkey|auth\/recovery$/.test(line))) {
       assertRefused(await ask(service, line, { body, headers: { origin: "https://evil.example" } }), 403, "CSRF")
       assert.notInclude((await ask(service, line, { body })).text, '"CSRF"')

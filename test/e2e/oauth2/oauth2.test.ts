@@ -372,7 +372,10 @@ describe("claims-config", () => {
       /id_token_claims\.sub.*access_token_claims\.scope/
     ],
     [{ id_token_claims: { a: "{{secrets.x}}" }, access_token_claims: {} }, /a: \{\{secrets.x\}\} is none/],
-    [{ id_token_claims: { a: 1, b: null, c: {} }, access_token_claims: {} }, /a: a template is text.*b: .*c: /],
+    [
+      { id_token_claims: { a: 1, b: null, c: {} }, access_token_claims: {} },
+      /a: a template must be a string.*b: .*c: /
+    ],
     [{ id_token_claims: {}, access_token_claims: {}, other: {} }, /other/]
   ])("refuses %j", async (body, details) => {
     const before = (await manage("GET /api/oauth2/claims-config")).text

@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { isOurs, isSecure, ownAddress, refuseCrossSite } from "../../../src/http/access/Origins.ts"
+import { isOurs, isSecure, baseUrlOf, refuseCrossSite } from "../../../src/http/access/Origins.ts"
 
 const none = { publicUrl: undefined, dashboardUrl: "https://dash.example/app" }
 const request = (method: string, headers: Record<string, string>) => ({ method, headers: headers as never })
 const own = (headers: Record<string, string>, settings = none) =>
   Effect.runSync(
-    Effect.match(ownAddress(request("GET", headers), settings), { onSuccess: String, onFailure: () => 400 })
+    Effect.match(baseUrlOf(request("GET", headers), settings), { onSuccess: String, onFailure: () => 400 })
   )
 
 describe("our own address", () => {

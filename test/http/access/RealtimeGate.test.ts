@@ -5,14 +5,14 @@ import { TestClock } from "effect/testing"
 import { BadGateway, Unauthorized } from "../../../src/domain/errors.ts"
 import { RealtimeGate } from "../../../src/http/access/RealtimeGate.ts"
 import { IdentitySettings } from "../../../src/services/identity/Settings.ts"
-import { IdP, type SessionTrouble } from "../../../src/services/ports/IdP.ts"
+import { IdP, type SessionError } from "../../../src/services/ports/IdP.ts"
 import { Keys } from "../../../src/services/access/Keys.ts"
 import { RealtimeSettings } from "../../../src/services/realtime/Settings.ts"
 import { Sessions } from "../../../src/services/identity/Sessions.ts"
 import { Tokens } from "../../../src/services/access/Tokens.ts"
 
 /** A gate at which a session is what `now` says. */
-const gate = (now: () => { readonly admin: boolean } | SessionTrouble) =>
+const gate = (now: () => { readonly admin: boolean } | SessionError) =>
   RealtimeGate.layer.pipe(
     Layer.provide([
       Layer.mock(IdP, { configured: true }),
@@ -50,7 +50,7 @@ describe("RealtimeGate", () => {
     ["ends", new Unauthorized({ error: "over", code: "UNAUTHENTICATED" })],
     ["is no administrator's any more", { admin: false }]
   ] as const)("lets it go within 30 s when it %s", ([, later]) => {
-    let now: { readonly admin: boolean } | SessionTrouble = { admin: true }
+    let now: { readonly admin: boolean } | SessionError = { admin: true }
     return Effect.gen(function* () {
       const { enter } = yield* RealtimeGate
       const { until } = yield* enter(request, undefined)

@@ -83,18 +83,18 @@ export const makeApplication = async (
 }
 
 /** Somebody with an account, and their browser, in which nobody is signed in yet. */
-export interface Visitor {
+export interface Browser {
   readonly person: Person
   readonly browser: Browsing
 }
 
-export const makeVisitor = async ({ idp }: Stage): Promise<Visitor> => ({
+export const makeVisitor = async ({ idp }: Stage): Promise<Browser> => ({
   person: await makePerson(idp, { name: "Ada Lovelace", metadata_public: { plan: { tier: "pro" }, level: 3 } }),
   browser: startBrowsing()
 })
 
 /** Signs in at the idp's own page. */
-export const signInAtIdp = async ({ idp }: Stage, { browser, person }: Visitor) => {
+export const signInAtIdp = async ({ idp }: Stage, { browser, person }: Browser) => {
   const credential = await cookieOf(idp, person)
   browser.setCookie("127.0.0.1", "idp_session", Redacted.value(credential.value))
 }
@@ -113,11 +113,11 @@ export const goOn = async ({ idp }: Stage, browser: Browsing, url: string | URL)
 }
 
 /** To the consent page, by way of the idp when nobody is signed in; gives the challenge. */
-export const toConsent = async (stage: Stage, visitor: Visitor, url: string | URL) => {
-  let there = await goOn(stage, visitor.browser, url)
+export const toConsent = async (stage: Stage, browser: Browser, url: string | URL) => {
+  let there = await goOn(stage, browser.browser, url)
   if (there.at === "idp") {
-    await signInAtIdp(stage, visitor)
-    there = await goOn(stage, visitor.browser, there.url.searchParams.get("return_to") ?? "")
+    await signInAtIdp(stage, browser)
+    there = await goOn(stage, browser.browser, there.url.searchParams.get("return_to") ?? "")
   }
   assert.strictEqual(there.at, "dashboard")
   assert.strictEqual(there.url.pathname, "/oauth2/consent")
@@ -130,7 +130,7 @@ export interface Allowed {
 }
 
 /** From the consent page back to the application. */
-export const allow = async (stage: Stage, { browser }: Visitor, challenge: string, allowed: Allowed = {}) => {
+export const allow = async (stage: Stage, { browser }: Browser, challenge: string, allowed: Allowed = {}) => {
   const { body, status } = await fromDashboard(stage, browser, "POST", "/bridge/consent/accept", {
     challenge,
     grant_scope: allowed.scope ?? ["openid", "offline"],
@@ -145,13 +145,13 @@ export const allow = async (stage: Stage, { browser }: Visitor, challenge: strin
 /** All of it, to tokens. */
 export const signIn = async (
   stage: Stage,
-  visitor: Visitor,
+  browser: Browser,
   application: Application,
   { parameters, ...allowed }: Allowed & { readonly parameters?: Readonly<Record<string, string>> } = {}
 ): Promise<{ readonly attempt: Attempt } & Tokens> => {
   const attempt = await application.begin(parameters)
-  const challenge = await toConsent(stage, visitor, attempt.url)
-  const tokens = await application.finish(attempt, await allow(stage, visitor, challenge, allowed))
+  const challenge = await toConsent(stage, browser, attempt.url)
+  const tokens = await application.finish(attempt, await allow(stage, browser, challenge, allowed))
   return Object.assign(tokens, { attempt, idClaims: tokens.claims() })
 }
 

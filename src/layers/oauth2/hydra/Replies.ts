@@ -7,9 +7,9 @@ import {
   type LogoutRequest,
   type OAuth2Client
 } from "../../../domain/oauth2/OAuth2.ts"
-import { type Onward } from "../../../services/ports/OAuth2.ts"
+import { type Redirect } from "../../../services/ports/OAuth2.ts"
 
-/** What is used of the server's answers. What it may leave out or answer null to has a default. */
+/** The fields that are read of the server's responses. Those that it may omit or set to null have a default. */
 const text = Schema.optionalKey(Schema.NullOr(Schema.String))
 const texts = Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.String)))
 const yes = Schema.optionalKey(Schema.NullOr(Schema.Boolean))
@@ -59,12 +59,12 @@ const ConsentSessionsReply = Schema.Array(
   })
 )
 
-/** A browser is sent there. */
+/** A URL to which browsers are redirected. */
 const HttpUrl = Schema.String.check(Schema.isPattern(/^https?:\/\//i))
-const OnwardReply = Schema.Struct({ redirect_to: HttpUrl })
+const RedirectReply = Schema.Struct({ redirect_to: HttpUrl })
 const SecretReply = Schema.Struct({ client_secret: text })
 
-/** Makes what we mean of a parsed answer; undefined when it is not what it should be. */
+/** Converts a parsed response; undefined when it has another form. */
 export type Reader<A> = (json: unknown) => A | undefined
 
 const reader = <S extends Schema.ConstraintDecoder<unknown>, A>(schema: S, map: (reply: S["Type"]) => A): Reader<A> => {
@@ -74,7 +74,7 @@ const reader = <S extends Schema.ConstraintDecoder<unknown>, A>(schema: S, map: 
 
 type ClientReply = typeof ClientReply.Type
 
-/** ISO 8601 with milliseconds; null for none and for Go's year 1, which means none. */
+/** ISO 8601 with milliseconds; null when absent, or Go's zero time. */
 const timeOf = (given: string | null | undefined) => {
   const millis = Date.parse(given ?? "")
   return millis > 0 ? new Date(millis).toISOString() : null
@@ -104,7 +104,7 @@ const clientOf = (reply: ClientReply): OAuth2Client => ({
 export const readClient = reader(ClientReply, clientOf)
 export const readClients = reader(Schema.Array(ClientReply), (all) => all.map(clientOf))
 
-/** A client with the secret that is told this once. */
+/** A client with its secret, which the server returns only once. */
 export const readClientAndSecret = reader(
   Schema.Struct({ ...ClientReply.fields, ...SecretReply.fields }),
   ({ client_secret, ...reply }) => {
@@ -154,4 +154,4 @@ export const readConsents: Reader<ReadonlyArray<ConsentSession>> = reader(Consen
   }))
 )
 
-export const readOnward: Reader<Onward> = reader(OnwardReply, ({ redirect_to }) => ({ redirectTo: redirect_to }))
+export const readRedirect: Reader<Redirect> = reader(RedirectReply, ({ redirect_to }) => ({ redirectTo: redirect_to }))

@@ -1,166 +1,121 @@
-import { Effect, Schema } from "effect"
+import { type Cause, Effect, Schema } from "effect"
 
-/**
- * What every failed request answers. `error` is for readers of our contract, the next four for readers of
- * PostgREST clients; `message` and `request_id` are added where the answer is written (http/middleware/ErrorBodies.ts).
- */
 const nullable = <S extends Schema.Top>(schema: S) =>
   Schema.NullOr(schema).pipe(Schema.withConstructorDefault(Effect.succeed(null)))
 
-const body = <const Code extends string>(code: Code) => ({
+/**
+ * The fields of every failed response. `error` is our contract's, the others are those that clients of PostgREST read;
+ * http/front/ErrorBodies.ts adds `message` and `request_id`.
+ */
+const body = (code: string) => ({
   error: Schema.String,
-  code: Schema.String.pipe(Schema.withConstructorDefault(Effect.succeed<string>(code))),
+  code: Schema.String.pipe(Schema.withConstructorDefault(Effect.succeed(code))),
   details: nullable(Schema.Json),
   hint: nullable(Schema.String)
 })
 
-/** 400: the request itself is wrong; sending it again unchanged fails again. */
-export class InvalidRequest extends Schema.Error<InvalidRequest>("svc/InvalidRequest")(body("INVALID_REQUEST"), {
-  httpApiStatus: 400
-}) {
-  readonly _tag = "InvalidRequest"
-  readonly status = 400
+interface Problem<Tag, Status> extends Cause.YieldableError {
+  readonly _tag: Tag
+  readonly status: Status
 }
 
-/** 401: no credentials, or credentials that are not (or no longer) good. */
-export class Unauthorized extends Schema.Error<Unauthorized>("svc/Unauthorized")(body("UNAUTHORIZED"), {
-  httpApiStatus: 401
-}) {
-  readonly _tag = "Unauthorized"
-  readonly status = 401
-}
+/** The base of an error class: its tag, its status, its default code, and fields of its own. */
+const problem =
+  <Self>() =>
+  <const Tag extends string, const Status extends number, const Fields extends Schema.Struct.Fields = {}>(
+    tag: Tag,
+    status: Status,
+    code: string,
+    fields?: Fields
+  ) => {
+    const shared = body(code)
+    class Base extends Schema.Error<Base>(`svc/${tag}`)({ ...shared, ...fields }, { httpApiStatus: status }) {
+      readonly _tag = tag
+      readonly status = status
+    }
+    // `Schema.Error` does not take a type parameter for the class that extends it.
+    return Base as object as Schema.Class<Self, Schema.Struct<typeof shared & Fields>, Problem<Tag, Status>>
+  }
 
-/** 403: good credentials of the wrong class. */
-export class Forbidden extends Schema.Error<Forbidden>("svc/Forbidden")(body("FORBIDDEN"), { httpApiStatus: 403 }) {
-  readonly _tag = "Forbidden"
-  readonly status = 403
-}
+/** Seconds after which a retry makes sense. */
+const retryAfter = Schema.Int
+
+/** Where a browser continues. */
+const redirectTo = { redirect_to: nullable(Schema.String) }
+
+/** The request itself is wrong; sending it again unchanged fails again. */
+export class InvalidRequest extends problem<InvalidRequest>()("InvalidRequest", 400, "INVALID_REQUEST") {}
+
+/** Credentials are missing, invalid or expired. */
+export class Unauthorized extends problem<Unauthorized>()("Unauthorized", 401, "UNAUTHORIZED") {}
+
+/** The credentials are valid, but do not allow this. */
+export class Forbidden extends problem<Forbidden>()("Forbidden", 403, "FORBIDDEN") {}
 
 /**
- * 403: a good session, but not enough of one. `aal2_required`: a second factor is due; `reauthentication_required`: it
- * was signed in too long ago. `redirect_to` is where a browser makes up for it.
+ * The session is valid, but too weak. `aal2_required`: a second factor is needed; `reauthentication_required`: the
+ * sign-in is too old. `redirect_to` is where a browser completes the step.
  */
-export class StepUpRequired extends Schema.Error<StepUpRequired>("svc/StepUpRequired")(
-  { ...body("aal2_required"), redirect_to: nullable(Schema.String) },
-  { httpApiStatus: 403 }
-) {
-  readonly _tag = "StepUpRequired"
-  readonly status = 403
-}
+export class StepUpRequired extends problem<StepUpRequired>()("StepUpRequired", 403, "aal2_required", redirectTo) {}
 
-/** 404: no such record, table, function or route. */
-export class NotFound extends Schema.Error<NotFound>("svc/NotFound")(body("NOT_FOUND"), { httpApiStatus: 404 }) {
-  readonly _tag = "NotFound"
-  readonly status = 404
-}
+/** The record, table, function or route does not exist. */
+export class NotFound extends problem<NotFound>()("NotFound", 404, "NOT_FOUND") {}
 
-/** 406: what the caller asked for can't be given in that form (media type, schema). */
-export class NotAcceptable extends Schema.Error<NotAcceptable>("svc/NotAcceptable")(body("NOT_ACCEPTABLE"), {
-  httpApiStatus: 406
-}) {
-  readonly _tag = "NotAcceptable"
-  readonly status = 406
-}
+/** The requested representation (media type, schema) is not available. */
+export class NotAcceptable extends problem<NotAcceptable>()("NotAcceptable", 406, "NOT_ACCEPTABLE") {}
 
-/** 409: good in itself, but not beside what is already there. `retry_after` in whole seconds, where waiting helps. */
-export class Conflict extends Schema.Error<Conflict>("svc/Conflict")(
-  { ...body("CONFLICT"), retry_after: Schema.optionalKey(Schema.Int) },
-  { httpApiStatus: 409 }
-) {
-  readonly _tag = "Conflict"
-  readonly status = 409
-}
+/** The request conflicts with the current state. `retry_after` is set where waiting helps. */
+export class Conflict extends problem<Conflict>()("Conflict", 409, "CONFLICT", {
+  retry_after: Schema.optionalKey(retryAfter)
+}) {}
 
-/** 410: it was there and is used up or expired. `redirect_to` is where a browser may start again, if anywhere. */
-export class Gone extends Schema.Error<Gone>("svc/Gone")(
-  { ...body("GONE"), redirect_to: nullable(Schema.String) },
-  { httpApiStatus: 410 }
-) {
-  readonly _tag = "Gone"
-  readonly status = 410
-}
+/** The resource existed and is used up or expired. `redirect_to` is where a browser can start over, if anywhere. */
+export class Gone extends problem<Gone>()("Gone", 410, "GONE", redirectTo) {}
 
-/** 412: what is stored is not what the caller's If-Match says. */
-export class PreconditionFailed extends Schema.Error<PreconditionFailed>("svc/PreconditionFailed")(
-  body("PRECONDITION_FAILED"),
-  { httpApiStatus: 412 }
-) {
-  readonly _tag = "PreconditionFailed"
-  readonly status = 412
-}
+/** The stored version differs from the caller's If-Match. */
+export class PreconditionFailed extends problem<PreconditionFailed>()(
+  "PreconditionFailed",
+  412,
+  "PRECONDITION_FAILED"
+) {}
 
-/** 413: the body is over the size limit of its route. */
-export class PayloadTooLarge extends Schema.Error<PayloadTooLarge>("svc/PayloadTooLarge")(body("PAYLOAD_TOO_LARGE"), {
-  httpApiStatus: 413
-}) {
-  readonly _tag = "PayloadTooLarge"
-  readonly status = 413
-}
+/** The body exceeds the size limit of its route. */
+export class PayloadTooLarge extends problem<PayloadTooLarge>()("PayloadTooLarge", 413, "PAYLOAD_TOO_LARGE") {}
 
-/** 415: the body is of a media type the route does not read. */
-export class UnsupportedMediaType extends Schema.Error<UnsupportedMediaType>("svc/UnsupportedMediaType")(
-  body("UNSUPPORTED_MEDIA_TYPE"),
-  { httpApiStatus: 415 }
-) {
-  readonly _tag = "UnsupportedMediaType"
-  readonly status = 415
-}
+/** The route does not read bodies of this media type. */
+export class UnsupportedMediaType extends problem<UnsupportedMediaType>()(
+  "UnsupportedMediaType",
+  415,
+  "UNSUPPORTED_MEDIA_TYPE"
+) {}
 
-/** 422: the request is good, but what it is about can't be done as it stands (a file of yours, say). */
-export class Unprocessable extends Schema.Error<Unprocessable>("svc/Unprocessable")(body("UNPROCESSABLE"), {
-  httpApiStatus: 422
-}) {
-  readonly _tag = "Unprocessable"
-  readonly status = 422
-}
+/** The request is valid, but its subject cannot be processed as it stands (a migration file, for example). */
+export class Unprocessable extends problem<Unprocessable>()("Unprocessable", 422, "UNPROCESSABLE") {}
 
-/** 429: over the key's limit. `retry_after` in whole seconds. */
-export class TooManyRequests extends Schema.Error<TooManyRequests>("svc/TooManyRequests")(
-  { ...body("RATE_LIMITED"), retry_after: Schema.Int },
-  { httpApiStatus: 429 }
-) {
-  readonly _tag = "TooManyRequests"
-  readonly status = 429
-}
+/** The key's rate limit is exceeded. */
+export class TooManyRequests extends problem<TooManyRequests>()("TooManyRequests", 429, "RATE_LIMITED", {
+  retry_after: retryAfter
+}) {}
 
-/** 501: this service can't do it, however it is set up. */
-export class NotImplemented extends Schema.Error<NotImplemented>("svc/NotImplemented")(body("NOT_IMPLEMENTED"), {
-  httpApiStatus: 501
-}) {
-  readonly _tag = "NotImplemented"
-  readonly status = 501
-}
+/** The service does not support this, whatever its configuration. */
+export class NotImplemented extends problem<NotImplemented>()("NotImplemented", 501, "NOT_IMPLEMENTED") {}
 
-/** 502: a component of ours does not answer, or not in a way that makes sense. */
-export class BadGateway extends Schema.Error<BadGateway>("svc/BadGateway")(body("BAD_GATEWAY"), {
-  httpApiStatus: 502
-}) {
-  readonly _tag = "BadGateway"
-  readonly status = 502
-}
+/** A component behind the service does not answer, or answers nonsense. */
+export class BadGateway extends problem<BadGateway>()("BadGateway", 502, "BAD_GATEWAY") {}
 
-/** 503: a component is down, starting, or has no capacity left for now. `retry_after` in whole seconds. */
-export class Unavailable extends Schema.Error<Unavailable>("svc/Unavailable")(
-  { ...body("UNAVAILABLE"), retry_after: Schema.Int.pipe(Schema.withConstructorDefault(Effect.succeed(1))) },
-  { httpApiStatus: 503 }
-) {
-  readonly _tag = "Unavailable"
-  readonly status = 503
-}
+/** A component is down, starting, or at its capacity. */
+export class Unavailable extends problem<Unavailable>()("Unavailable", 503, "UNAVAILABLE", {
+  retry_after: retryAfter.pipe(Schema.withConstructorDefault(Effect.succeed(1)))
+}) {}
 
-/** 504: a component of ours did not answer in time. */
-export class GatewayTimeout extends Schema.Error<GatewayTimeout>("svc/GatewayTimeout")(body("GATEWAY_TIMEOUT"), {
-  httpApiStatus: 504
-}) {
-  readonly _tag = "GatewayTimeout"
-  readonly status = 504
-}
+/** A component behind the service did not answer in time. */
+export class GatewayTimeout extends problem<GatewayTimeout>()("GatewayTimeout", 504, "GATEWAY_TIMEOUT") {}
 
 /**
- * PostgreSQL refused a statement of the caller. The SQLSTATE is the `code`; the status follows from it
- * (domain/SqlState.ts). `position` is PostgreSQL's 1-based character position in the caller's own SQL text,
- * `statement_index` the 0-based number of the statement that failed in a transaction. `headers` and `status_text` are
- * what user code wants the answer to have beside its body (domain/RaisedAnswer.ts).
+ * PostgreSQL rejected a statement of the caller. `code` is the SQLSTATE, and the status follows from it
+ * (sql/States.ts). `position` is PostgreSQL's 1-based character position in the caller's SQL text, `statement_index` the
+ * 0-based number of the statement that failed in a transaction. `headers` and `status_text` are set by user code that
+ * raises its own response (rows/RaisedAnswer.ts).
  */
 export class DatabaseError extends Schema.Error<DatabaseError>("svc/DatabaseError")({
   ...body("XX000"),
@@ -173,23 +128,26 @@ export class DatabaseError extends Schema.Error<DatabaseError>("svc/DatabaseErro
   readonly _tag = "DatabaseError"
 }
 
-/** Any of them: what a request can fail with. */
-export type ClientError =
-  | InvalidRequest
-  | Unauthorized
-  | Forbidden
-  | StepUpRequired
-  | NotFound
-  | NotAcceptable
-  | Conflict
-  | Gone
-  | PreconditionFailed
-  | PayloadTooLarge
-  | UnsupportedMediaType
-  | Unprocessable
-  | TooManyRequests
-  | NotImplemented
-  | BadGateway
-  | Unavailable
-  | GatewayTimeout
-  | DatabaseError
+/** Every error class that a request can fail with. */
+export const clientErrors = [
+  InvalidRequest,
+  Unauthorized,
+  Forbidden,
+  StepUpRequired,
+  NotFound,
+  NotAcceptable,
+  Conflict,
+  Gone,
+  PreconditionFailed,
+  PayloadTooLarge,
+  UnsupportedMediaType,
+  Unprocessable,
+  TooManyRequests,
+  NotImplemented,
+  BadGateway,
+  Unavailable,
+  GatewayTimeout,
+  DatabaseError
+] as const
+
+export type ClientError = InstanceType<(typeof clientErrors)[number]>

@@ -2,7 +2,7 @@ import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { type Unavailable } from "../domain/errors.ts"
 import { type ServiceStatus } from "../domain/ServiceStatus.ts"
-import { onOwnTables } from "./OwnTables.ts"
+import { databaseUnreachable, onOwnTables } from "./OwnTables.ts"
 
 /** This release; the same as in package.json, which a test compares. */
 const version = "0.1.0"
@@ -22,8 +22,8 @@ export class Status extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const startedAt = yield* Clock.currentTimeMillis
       const databaseVersion = sql<{ v: string }>`select current_setting('server_version') as v`.pipe(
-        Effect.timeoutOrElse({ duration: "3 seconds", orElse: () => Effect.fail(new DatabaseSlow()) }),
         onOwnTables,
+        Effect.timeoutOrElse({ duration: "3 seconds", orElse: () => Effect.fail(databaseUnreachable()) }),
         Effect.map((rows) => rows[0]?.v ?? "")
       )
       const get = Effect.gen(function* () {
@@ -38,9 +38,4 @@ export class Status extends Context.Service<
       return Status.of({ get, databaseVersion })
     })
   )
-}
-
-/** Shaped like a lost connection, which is what it means to the caller. */
-class DatabaseSlow {
-  readonly reason = { _tag: "ConnectionError" } as const
 }

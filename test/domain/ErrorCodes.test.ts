@@ -5,10 +5,10 @@ import { assert, it } from "vitest"
 const root = resolve(import.meta.dirname, "../..")
 const catalogue = readFileSync(join(root, "docs/errors.md"), "utf8")
 
-/** Wherever a code is written: `code: "…"`, `body("…")`, `refused("text", "…")`, and the plain answers' tables. */
+/** Wherever a code is written: `code: "…"`, `problem(…, 404, "…")`, `refused("text", "…")`, and the plain answers' tables. */
 const written = [
   /\bcode: "([^"]+)"/g,
-  /\bbody\("([^"]+)"\)/g,
+  /\bproblem<\w+>\(\)\(\s*"\w+",\s*\d+,\s*"([^"]+)"/g,
   /\bcode = "([^"]+)"/g,
   /"((?!SVC_|Z_|WEBHOOK_|MIGRATIONS_|UND_ERR_)(?:PGRST\d{3}|[A-Z]+(?:_[A-Z]+)*_(?:INVALID|EXPIRED|VALID|AUDIENCE|CONFIGURED|LARGE|HTTP|ALLOWED|TIMEOUT|ERROR)))"/g
 ]

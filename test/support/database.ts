@@ -3,25 +3,28 @@ import { type SqlClient } from "effect/sql"
 import { Client } from "pg"
 import { inject } from "vitest"
 import { install } from "../../src/layers/install/Install.ts"
-import { layerListener } from "../../src/layers/postgres/Listener.ts"
 import { type Login, parseLogin } from "../../src/layers/postgres/Login.ts"
-import { layerDb, layerOwnTables } from "../../src/layers/postgres/Db.ts"
+import * as postgres from "../../src/layers/postgres/layer.ts"
+import { layerOwnTables } from "../../src/layers/postgres/Db.ts"
 import { PostgresAddress } from "../../src/layers/postgres/Address.ts"
-import { ApiDescriptions } from "../../src/services/schema/ApiDescriptions.ts"
-import { Catalogues } from "../../src/services/catalogue/Catalogues.ts"
+import { type ApiDescriptions } from "../../src/services/schema/ApiDescriptions.ts"
+import { type Catalogues } from "../../src/services/catalogue/Catalogues.ts"
 import { type Db } from "../../src/services/ports/Db.ts"
-import { DatabaseSchemas } from "../../src/services/schema/DatabaseSchemas.ts"
-import { Functions } from "../../src/services/rows/Functions.ts"
-import { Keys } from "../../src/services/access/Keys.ts"
+import { type DatabaseSchemas } from "../../src/services/schema/DatabaseSchemas.ts"
+import { type Functions } from "../../src/services/rows/Functions.ts"
+import { type Keys } from "../../src/services/access/Keys.ts"
 import { type Listener } from "../../src/services/ports/Listener.ts"
-import { Realtime } from "../../src/services/realtime/Realtime.ts"
-import { RealtimeAccess } from "../../src/services/realtime/Access.ts"
+import { type Realtime } from "../../src/services/realtime/Realtime.ts"
 import { RealtimeSettings } from "../../src/services/realtime/Settings.ts"
-import { RealtimeSubscriptions } from "../../src/services/realtime/Subscriptions.ts"
-import { Rows } from "../../src/services/rows/Rows.ts"
+import { type RealtimeSubscriptions } from "../../src/services/realtime/Subscriptions.ts"
+import { type Rows } from "../../src/services/rows/Rows.ts"
 import { RowSettings } from "../../src/services/rows/Settings.ts"
-import { SchemaOutlines } from "../../src/services/schema/Outlines.ts"
-import { WatchedTables } from "../../src/services/catalogue/WatchedTables.ts"
+
+import * as access from "../../src/services/access/layer.ts"
+import * as catalogue from "../../src/services/catalogue/layer.ts"
+import * as realtime from "../../src/services/realtime/layer.ts"
+import * as rows from "../../src/services/rows/layer.ts"
+import * as schema from "../../src/services/schema/layer.ts"
 
 type Row = Readonly<Record<string, unknown>>
 
@@ -130,22 +133,11 @@ export const layerDatabase = (options: DatabaseOptions): Layer.Layer<Database> =
     PostgresAddress,
     Effect.map(Outside, ({ login }) => login)
   )
-  const ports = layerDb.pipe(
-    Layer.provideMerge(Layer.mergeAll(layerOwnTables, layerListener, RowSettings.layer, RealtimeSettings.layer)),
-    Layer.provide(address)
-  )
-  return Layer.mergeAll(Rows.layer, Functions.layer, RealtimeSubscriptions.layer).pipe(
-    Layer.provideMerge(Realtime.layer),
-    Layer.provideMerge(
-      Layer.mergeAll(
-        Catalogues.layer,
-        Keys.layer,
-        Layer.mergeAll(DatabaseSchemas.layer, ApiDescriptions.layer).pipe(Layer.provide(SchemaOutlines.layer)),
-        RealtimeAccess.layer,
-        WatchedTables.layer
-      )
-    ),
-    Layer.provideMerge(ports),
+  return Layer.mergeAll(rows.layer, schema.layer, realtime.layer).pipe(
+    Layer.provideMerge(Layer.mergeAll(catalogue.layer, access.layer)),
+    Layer.provideMerge(postgres.layer),
+    Layer.provideMerge(Layer.mergeAll(RowSettings.layer, RealtimeSettings.layer)),
+    Layer.provide(address),
     Layer.provide(settings),
     Layer.provideMerge(outside),
     Layer.orDie

@@ -1,7 +1,5 @@
+import { quoteLiteral } from "../sql/Names.ts"
 import { type BranchNames } from "./Branch.ts"
-
-/** Text as an SQL literal. */
-const quoteText = (text: string) => `'${text.replaceAll("'", "''")}'`
 
 /**
  * In the main database: whoever is on the server today may go on entering it, but no role that is made later, which the
@@ -77,9 +75,9 @@ declare
   setting text;
 begin
   for setting in select unnest(setconfig) from pg_db_role_setting s join pg_database d on d.oid = s.setdatabase
-                 where d.datname = ${quoteText(source)} and s.setrole = 0 loop
+                 where d.datname = ${quoteLiteral(source)} and s.setrole = 0 loop
     begin
-      execute format('alter database %I set %I to %s', ${quoteText(database)}, split_part(setting, '=', 1),
+      execute format('alter database %I set %I to %s', ${quoteLiteral(database)}, split_part(setting, '=', 1),
         case when split_part(setting, '=', 1) ~ '(search_path|_preload_libraries|temp_tablespaces)$'
           then nullif(substr(setting, strpos(setting, '=') + 1), '')
           else quote_literal(substr(setting, strpos(setting, '=') + 1)) end);
@@ -95,9 +93,9 @@ export const rolesSql = (
   given: string,
   own: string
 ): ReadonlyArray<string> => [
-  `create role ${role} login noinherit password ${quoteText(given)}`,
-  `create role ${keysLogin} login noinherit password ${quoteText(own)}`,
-  `create role ${rowsLogin} login noinherit password ${quoteText(own)}`,
+  `create role ${role} login noinherit password ${quoteLiteral(given)}`,
+  `create role ${keysLogin} login noinherit password ${quoteLiteral(own)}`,
+  `create role ${rowsLogin} login noinherit password ${quoteLiteral(own)}`,
   `grant ${role} to ${keysLogin}`,
   `grant anon, authenticated to ${rowsLogin}, ${role}`,
   `revoke all on database ${database} from public`,
@@ -108,7 +106,7 @@ export const rolesSql = (
 /** The branch's role bypasses row-level security if service keys do in the main database, and we may let it. */
 export const bypassSql = ({ role }: BranchNames, serviceRole: string) => `do $do$
 begin
-  if exists (select from pg_roles where rolname = ${quoteText(serviceRole)} and (rolsuper or rolbypassrls)) then
+  if exists (select from pg_roles where rolname = ${quoteLiteral(serviceRole)} and (rolsuper or rolbypassrls)) then
     alter role ${role} bypassrls;
   end if;
 exception when insufficient_privilege then null;
@@ -177,7 +175,7 @@ begin
   -- Functions and types are everybody's unless that was taken back.
   for closed in
     select case d.defaclobjtype when 'f' then 'functions' else 'types' end from pg_default_acl d
-    where d.defaclrole = (select oid from pg_roles where rolname = ${quoteText(serviceRole)})
+    where d.defaclrole = (select oid from pg_roles where rolname = ${quoteLiteral(serviceRole)})
       and d.defaclnamespace = 0 and d.defaclobjtype in ('f', 'T')
       and not exists (select from aclexplode(d.defaclacl) a where a.grantee = 0)
   loop
@@ -189,7 +187,7 @@ begin
            case d.defaclobjtype when 'r' then 'tables' when 'S' then 'sequences' when 'f' then 'functions'
              when 'T' then 'types' when 'n' then 'schemas' end as what_kind
     from pg_default_acl d left join pg_namespace n on n.oid = d.defaclnamespace, aclexplode(d.defaclacl) a
-    where d.defaclrole = (select oid from pg_roles where rolname = ${quoteText(serviceRole)})
+    where d.defaclrole = (select oid from pg_roles where rolname = ${quoteLiteral(serviceRole)})
       and a.grantee <> d.defaclrole
   loop
     continue when given.what_kind is null;

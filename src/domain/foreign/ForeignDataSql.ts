@@ -1,13 +1,10 @@
 import { type NewForeignImport, type NewForeignServer, type NewUserMapping, localUserOf } from "./ForeignData.ts"
 import { mask, secretOption } from "../connections/Params.ts"
-import { quoteName } from "../sql/Names.ts"
-
-/** An SQL text that means exactly this one, where `standard_conforming_strings` is on. */
-const quoteText = (text: string) => `'${text.replaceAll("'", "''")}'`
+import { quoteLiteral, quoteName } from "../sql/Names.ts"
 
 const options = (values: Readonly<Record<string, string>>) =>
   `options (${Object.entries(values)
-    .map(([name, value]) => `${quoteName(name)} ${quoteText(value)}`)
+    .map(([name, value]) => `${quoteName(name)} ${quoteLiteral(value)}`)
     .join(", ")})`
 
 /** How long a foreign server may take to let somebody in, in seconds; for each address of its host. */

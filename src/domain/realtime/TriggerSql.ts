@@ -1,8 +1,6 @@
-import { quoteName } from "../sql/Names.ts"
+import { quoteLiteral, quoteName } from "../sql/Names.ts"
 
 /** Statements about the triggers behind subscriptions; the function they call is made by a migration. */
-
-const literal = (text: string) => `'${text.replaceAll("'", "''")}'`
 
 /** Whether a table, given by the SQL of its oid, has virtual generated columns: its trigger has to know. */
 export const hasVirtualSql = (oid: string) =>
@@ -40,7 +38,7 @@ export const straySql = (where = "true") => `select n.nspname::text as schema, c
 
 /** Arguments as svc.notify_row_change takes them. */
 export const createTriggerSql = (schema: string, table: string, channel: string, oid: number, virtual: boolean) => {
-  const given = [channel, String(oid), ...(virtual ? ["virtual"] : [])].map(literal).join(", ")
+  const given = [channel, String(oid), ...(virtual ? ["virtual"] : [])].map(quoteLiteral).join(", ")
   return `create or replace trigger ${quoteName(channel)}
     after insert or update or delete on ${quoteName(schema)}.${quoteName(table)}
     for each row execute function svc.notify_row_change(${given})`

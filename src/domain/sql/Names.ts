@@ -27,5 +27,8 @@ export const queryPairs = (query: string): ReadonlyArray<readonly [string, strin
 const encoded = /[%+]/
 const decode = (text: string) => (encoded.test(text) ? decodeURIComponent(text.replaceAll("+", " ")) : text)
 
+/** A string literal of SQL, under `standard_conforming_strings` (the default). */
+export const quoteLiteral = (text: string) => `'${text.replaceAll("'", "''")}'`
+
 /** An SQL identifier that means exactly this name. */
 export const quoteName = (name: string) => `"${name.includes('"') ? name.replaceAll('"', '""') : name}"`

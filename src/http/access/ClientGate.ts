@@ -5,6 +5,7 @@ import { monotonicMillis, RateLimits } from "../../services/access/RateLimits.ts
 import { Tokens } from "../../services/access/Tokens.ts"
 import { type Caller } from "./Caller.ts"
 import { apiKeyOf, bearerOf, type Headers } from "./Credentials.ts"
+import { serviceActor } from "../../services/ports/Db.ts"
 
 /** The values of the rate limit headers; -1 for unlimited and for unknown callers. */
 export interface Quota {
@@ -45,7 +46,7 @@ export class ClientGate extends Context.Service<
 
       const anonymous: Record<LiveKey["type"], Caller> = {
         anon: { keyType: "anon", actor: { role: "anon", claims: "", sub: "" } },
-        service_role: { keyType: "service_role", actor: { role: "service_role", claims: "", sub: "" } }
+        service_role: { keyType: "service_role", actor: serviceActor }
       }
 
       const callerOf = (key: LiveKey, rawKey: string, token: string | undefined) => {

@@ -1,26 +1,6 @@
 import { type Cause } from "effect"
 import { HttpBody, HttpServerError, HttpServerResponse } from "effect/http"
-import {
-  BadGateway,
-  type ClientError,
-  Conflict,
-  DatabaseError,
-  Forbidden,
-  GatewayTimeout,
-  Gone,
-  InvalidRequest,
-  NotAcceptable,
-  NotFound,
-  NotImplemented,
-  PayloadTooLarge,
-  PreconditionFailed,
-  StepUpRequired,
-  TooManyRequests,
-  Unauthorized,
-  Unavailable,
-  Unprocessable,
-  UnsupportedMediaType
-} from "../../domain/errors.ts"
+import { type ClientError, clientErrors } from "../../domain/errors.ts"
 
 const withBody = (
   status: number,
@@ -112,32 +92,14 @@ const parsed = (text: string): Record<string, unknown> | undefined => {
   }
 }
 
-const ours = [
-  BadGateway,
-  Conflict,
-  GatewayTimeout,
-  InvalidRequest,
-  Unauthorized,
-  Forbidden,
-  StepUpRequired,
-  NotFound,
-  NotAcceptable,
-  NotImplemented,
-  Gone,
-  PayloadTooLarge,
-  PreconditionFailed,
-  UnsupportedMediaType,
-  Unprocessable,
-  TooManyRequests,
-  Unavailable,
-  DatabaseError
-]
+const isClientError = (error: unknown): error is ClientError => clientErrors.some((type) => error instanceof type)
 
-/** The one of our errors that a cause is made of, if it is. */
+/** The error of ours that a cause consists of, if any. */
 export const knownFailure = (cause: Cause.Cause<unknown>): ClientError | undefined => {
   for (const reason of cause.reasons) {
     if (reason._tag !== "Fail") continue
-    if (ours.some((type) => reason.error instanceof type)) return reason.error as ClientError
+    const { error } = reason
+    if (isClientError(error)) return error
   }
   return undefined
 }

@@ -1,11 +1,9 @@
 import { Effect, Schedule } from "effect"
 import { branchFillLock } from "../../domain/sql/AdvisoryLocks.ts"
-import { quoteName } from "../../domain/sql/Names.ts"
+import { quoteLiteral, quoteName } from "../../domain/sql/Names.ts"
 import { DumpFailed } from "../../services/ports/DumpTools.ts"
 import { type Login } from "../postgres/Login.ts"
 import { connectAside, type SideConnection } from "../postgres/SideConnection.ts"
-
-const quoteText = (value: unknown) => `'${String(value).replaceAll("'", "''")}'`
 
 const providers: Readonly<Record<string, string>> = { b: "builtin", c: "libc", i: "icu" }
 
@@ -22,12 +20,12 @@ const likeSource = ({ encoding, row, tablespace }: Source) => {
   // Called so until PostgreSQL 16, and after.
   const locale = row["daticulocale"] ?? row["datlocale"]
   return [
-    `encoding ${quoteText(encoding)}`,
+    `encoding ${quoteLiteral(encoding)}`,
     `locale_provider ${provider}`,
-    `lc_collate ${quoteText(row["datcollate"])}`,
-    `lc_ctype ${quoteText(row["datctype"])}`,
-    ...(provider === "libc" ? [] : [`${provider}_locale ${quoteText(locale)}`]),
-    ...(typeof row["daticurules"] === "string" ? [`icu_rules ${quoteText(row["daticurules"])}`] : []),
+    `lc_collate ${quoteLiteral(String(row["datcollate"]))}`,
+    `lc_ctype ${quoteLiteral(String(row["datctype"]))}`,
+    ...(provider === "libc" ? [] : [`${provider}_locale ${quoteLiteral(String(locale))}`]),
+    ...(typeof row["daticurules"] === "string" ? [`icu_rules ${quoteLiteral(row["daticurules"])}`] : []),
     ...(tablespace === null ? [] : [`tablespace ${quoteName(tablespace)}`])
   ].join(" ")
 }

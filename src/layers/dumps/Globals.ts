@@ -1,10 +1,7 @@
 import { Effect } from "effect"
-import { quoteName } from "../../domain/sql/Names.ts"
+import { quoteLiteral, quoteName } from "../../domain/sql/Names.ts"
 import { type Login } from "../postgres/Login.ts"
 import { asOutage, connectAside, type SideConnection } from "../postgres/SideConnection.ts"
-
-/** As an SQL literal, while standard_conforming_strings is on. */
-const quoteText = (text: string) => `'${text.replaceAll("'", "''")}'`
 
 /**
  * Roles that are not ours to make: the server's own, and the service's login, which it makes anew where it is missing.
@@ -69,7 +66,7 @@ const settingText = (setting: string) => {
   const at = setting.indexOf("=")
   const name = setting.slice(0, at)
   const value = setting.slice(at + 1)
-  const values = lists.test(name) && value !== "" ? namesOf(value).map(quoteText).join(", ") : quoteText(value)
+  const values = lists.test(name) && value !== "" ? namesOf(value).map(quoteLiteral).join(", ") : quoteLiteral(value)
   return `${quoteName(name)} to ${values}`
 }
 
@@ -83,13 +80,13 @@ const block = (lines: ReadonlyArray<string>) => {
 
 /** A statement about the database that the script is run in, whatever its name is there. */
 const onDatabase = (before: string, after: string) =>
-  `execute pg_catalog.format('%s %I %s', ${quoteText(before)}, pg_catalog.current_database(), ${quoteText(after)});`
+  `execute pg_catalog.format('%s %I %s', ${quoteLiteral(before)}, pg_catalog.current_database(), ${quoteLiteral(after)});`
 
 const roleBlock = (row: Readonly<Record<string, unknown>>) => {
   const name = String(row["name"])
   const can = `nologin${row["inherits"] === true ? "" : " noinherit"}${row["bypasses"] === true ? " bypassrls" : ""}`
   return block([
-    `if not exists (select from pg_catalog.pg_roles where rolname = ${quoteText(name)}) then`,
+    `if not exists (select from pg_catalog.pg_roles where rolname = ${quoteLiteral(name)}) then`,
     `  create role ${quoteName(name)} ${can};`,
     ...(row["settings"] as ReadonlyArray<string>).map(
       (setting) => `  alter role ${quoteName(name)} set ${settingText(setting)};`

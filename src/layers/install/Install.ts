@@ -1,9 +1,10 @@
 import { PgMigrator } from "@effect/sql-pg"
 import { Data, Effect, Redacted } from "effect"
-import { SqlClient, type SqlError } from "effect/sql"
+import { SqlClient } from "effect/sql"
 import { randomBytes } from "node:crypto"
 import { installLock } from "../../domain/sql/AdvisoryLocks.ts"
 import { quoteName } from "../../domain/sql/Names.ts"
+import { sqlStateOf } from "../../services/OwnTables.ts"
 import { migrations } from "./OwnMigrations.ts"
 
 /** The database lacks something only its administrator can give; the message says exactly what. */
@@ -47,13 +48,11 @@ export const install = (options: InstallOptions) =>
     )
   })
 
-const sqlState = (error: SqlError.SqlError) => (error.reason.cause as { readonly code?: string }).code
-
 /** Runs a statement that may be beyond our login's rights. */
 const needs = (sql: SqlClient.SqlClient, text: string, right: string, remedy = text) =>
   Effect.catchIf(
     sql.unsafe(text),
-    (error) => sqlState(error) === "42501",
+    (error) => sqlStateOf(error) === "42501",
     () =>
       Effect.fail(
         new InstallError({
@@ -201,7 +200,7 @@ const usable = (sql: SqlClient.SqlClient, role: string, me: string) =>
     return yield* sql.withTransaction(sql.unsafe(`grant ${role} to ${quoteName(me)}`)).pipe(
       Effect.as(true),
       Effect.catchIf(
-        (error) => sqlState(error) === "42501",
+        (error) => sqlStateOf(error) === "42501",
         () => Effect.succeed(state.member)
       )
     )

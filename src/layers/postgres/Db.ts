@@ -1,6 +1,7 @@
 import { Context, Effect, Layer, Schedule } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { duration, integer, text } from "../../domain/Settings.ts"
+import { sqlStateOf } from "../../services/OwnTables.ts"
 import { Db } from "../../services/ports/Db.ts"
 import { RowSettings } from "../../services/rows/Settings.ts"
 import { install } from "../install/Install.ts"
@@ -64,8 +65,7 @@ const whenUp = <A, E, R>(address: Login, effect: Effect.Effect<A, E | SqlError.S
   const at = `${address.host}:${address.port}/${address.database}`
   const isDown = (error: unknown) => {
     const reason = (error as SqlError.SqlError).reason
-    const sqlState = (reason?.cause as { readonly code?: string } | undefined)?.code ?? ""
-    return reason?._tag === "ConnectionError" || /^(57P03|08|53300)/.test(sqlState)
+    return reason?._tag === "ConnectionError" || /^(57P03|08|53300)/.test(sqlStateOf(error))
   }
   let told = false
   return effect.pipe(

@@ -2,6 +2,7 @@ import { type SqlError } from "effect/sql/SqlError"
 import { DatabaseError, Unavailable } from "../../domain/errors.ts"
 import { raisedAnswer, statusText } from "../../domain/rows/RaisedAnswer.ts"
 import { statusOf } from "../../domain/sql/States.ts"
+import { databaseUnreachable } from "../../services/OwnTables.ts"
 
 /** The fields of a PostgreSQL ErrorResponse that both drivers hang on their errors. */
 interface ServerError {
@@ -20,9 +21,6 @@ const textOrNull = (value: unknown) => (typeof value === "string" && value !== "
  */
 const isOutage = (sqlState: string) => /^(57P0[1-5]|53300|28)/.test(sqlState)
 
-export const databaseDown = () =>
-  new Unavailable({ error: "The database can't be reached at the moment", code: "DATABASE_UNAVAILABLE" })
-
 export const poolExhausted = () =>
   new Unavailable({
     error: "All database connections are busy; try again shortly",
@@ -35,7 +33,7 @@ const fromServerError = (cause: unknown, anonymous: boolean): DatabaseError | Un
   const error = (typeof cause === "object" && cause !== null ? cause : {}) as ServerError
   // Node's own errors have a `code` too, but no severity.
   const sqlState = typeof error.severity === "string" && typeof error.code === "string" ? error.code : undefined
-  if (sqlState === undefined || isOutage(sqlState)) return databaseDown()
+  if (sqlState === undefined || isOutage(sqlState)) return databaseUnreachable()
   const message = typeof error.message === "string" ? error.message : "The database refused the statement"
   if (sqlState === "PGRST") {
     return new DatabaseError(raisedAnswer(message, typeof error.detail === "string" ? error.detail : undefined))

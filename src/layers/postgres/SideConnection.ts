@@ -2,7 +2,7 @@ import { Data, Effect, type Scope } from "effect"
 import { Client } from "pg"
 import { type Unavailable } from "../../domain/errors.ts"
 import { type Login, pgConfig } from "./Login.ts"
-import { databaseDown } from "./Errors.ts"
+import { databaseUnreachable } from "../../services/OwnTables.ts"
 
 /** PostgreSQL refused a statement (`code` is its SQLSTATE), or the connection broke (`code` is ""). */
 export class Refused extends Data.TaggedError("Refused")<{ readonly code: string; readonly message: string }> {}
@@ -66,4 +66,4 @@ export const connectAside = (
 
 /** A refusal that nothing was to be learnt from: the database is away, or it is ours to mend. */
 export const asOutage = (error: Refused): Effect.Effect<never, Unavailable> =>
-  error.code === "" || /^(57P0|53300|08)/.test(error.code) ? Effect.fail(databaseDown()) : Effect.die(error)
+  error.code === "" || /^(57P0|53300|08)/.test(error.code) ? Effect.fail(databaseUnreachable()) : Effect.die(error)

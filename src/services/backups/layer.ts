@@ -10,8 +10,8 @@ import { BackupSources } from "./Sources.ts"
 import { BackupTurns } from "./Turns.ts"
 import { layerBackupUpkeep } from "./Upkeep.ts"
 
-/** `Backups`, and what goes on in the background. */
-export const layerBackups = Layer.mergeAll(Backups.layer, layerBackupSchedule, layerBackupUpkeep).pipe(
+/** Backups and restores, their schedule and retention. */
+export const layer = Layer.mergeAll(Backups.layer, layerBackupSchedule, layerBackupUpkeep).pipe(
   Layer.provide(Layer.mergeAll(BackupRemoval.layer, BackupRestores.layer)),
   Layer.provide(Layer.mergeAll(BackupRuns.layer, BackupSources.layer)),
   Layer.provide(Layer.mergeAll(BackupCopies.layer, BackupTurns.layer, BackupRecords.layer))

@@ -4,7 +4,7 @@ import { catalogueSql } from "../../domain/catalogue/CatalogueSql.ts"
 import { type DatabaseError, Unavailable } from "../../domain/errors.ts"
 import { stampsSql } from "../../domain/catalogue/RelationSql.ts"
 import { arrayLiteral } from "../../domain/sql/Names.ts"
-import { type Actor, type Database, Db } from "../ports/Db.ts"
+import { type Database, Db, serviceActor } from "../ports/Db.ts"
 import { Listener } from "../ports/Listener.ts"
 import { RowSettings } from "../rows/Settings.ts"
 
@@ -29,7 +29,6 @@ const outdate = (known: Known) => {
   known.current = undefined
 }
 
-const ourselves: Actor = { role: "service_role", claims: "", sub: "" }
 const slow = Effect.suspend(() =>
   Effect.fail(new Unavailable({ error: "The database is too busy to say what is in it", code: "DATABASE_BUSY" }))
 )
@@ -95,7 +94,7 @@ export class Catalogues extends Context.Service<
         Effect.suspend(() => {
           const before = knownOf(database).changes
           return database
-            .run(ourselves, { text: catalogueSql, params: [arrayLiteral(schemas)], clean: true, access: "read" })
+            .run(serviceActor, { text: catalogueSql, params: [arrayLiteral(schemas)], clean: true, access: "read" })
             .pipe(
               // The text is ours: what is wrong with it is not the caller's.
               Effect.catchTag("DatabaseError", (error) => (error.status === 504 ? slow : Effect.die(error))),
@@ -133,7 +132,7 @@ export class Catalogues extends Context.Service<
 
       const stamps = (database: Database, schema: string, name: string) =>
         Effect.map(
-          database.run(ourselves, { text: stampsSql, params: [schema, name], clean: true, access: "read" }),
+          database.run(serviceActor, { text: stampsSql, params: [schema, name], clean: true, access: "read" }),
           ([text]) => String(text)
         )
 

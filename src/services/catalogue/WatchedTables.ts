@@ -1,7 +1,7 @@
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Forbidden, InvalidRequest, NotFound, Unavailable } from "../../domain/errors.ts"
-import { onOwnTables } from "../OwnTables.ts"
+import { onOwnTables, type OwnTablesFailure } from "../OwnTables.ts"
 
 /** A table whose rows can be watched: an ordinary or a partitioned one, of a schema that is not the system's or ours. */
 export interface WatchedTable {
@@ -45,7 +45,7 @@ export class WatchedTables extends Context.Service<
      */
     readonly change: <A, E, R>(
       effect: Effect.Effect<A, E | SqlError.SqlError, R>
-    ) => Effect.Effect<A, Exclude<E, SqlError.SqlError> | NotFound | Forbidden | Unavailable, R>
+    ) => Effect.Effect<A, Exclude<E, OwnTablesFailure> | NotFound | Forbidden | Unavailable, R>
   }
 >()("svc/services/WatchedTables") {
   static readonly layer = Layer.effect(
@@ -87,43 +87,34 @@ export class WatchedTables extends Context.Service<
       })
 
       const change = <A, E, R>(effect: Effect.Effect<A, E | SqlError.SqlError, R>) =>
-        sql
-          .withTransaction(Effect.andThen(sql.unsafe(`set local lock_timeout = '${lockTimeout}'`), effect))
-          .pipe(Effect.catch((error) => refused(error))) as Effect.Effect<
-          A,
-          Exclude<E, SqlError.SqlError> | NotFound | Forbidden | Unavailable,
-          R
-        >
+        onOwnTables(
+          sql.withTransaction(Effect.andThen(sql.unsafe(`set local lock_timeout = '${lockTimeout}'`), effect)),
+          refusals
+        )
 
       return WatchedTables.of({ list, find, change })
     })
   )
 }
 
-const refused = <E>(error: E | SqlError.SqlError): Effect.Effect<never, E | NotFound | Forbidden | Unavailable> => {
-  const reason = (error as SqlError.SqlError).reason
-  if ((error as SqlError.SqlError)._tag !== "SqlError") return Effect.fail(error as E)
-  const { code = "", message = "" } = (reason.cause ?? {}) as { readonly code?: string; readonly message?: string }
-  if (code === "55P03" || code === "40P01") {
-    return Effect.fail(
-      new Unavailable({
-        error: "The table is locked by another transaction; try again when that has ended",
-        code: "TABLE_BUSY"
-      })
-    )
-  }
-  if (code === "42501") {
-    return Effect.fail(
-      new Forbidden({
-        error: "The service's database login may not create triggers on this table",
-        code: "TABLE_NOT_OWNED",
-        hint: "Make the login a member of the table's owner, or grant it TRIGGER on the table",
-        details: message
-      })
-    )
-  }
-  if (code === "42P01" || code === "3F000") {
-    return Effect.fail(new NotFound({ error: "The table has just been dropped", code: "TABLE_NOT_FOUND" }))
-  }
-  return onOwnTables(Effect.fail(error as SqlError.SqlError))
+const locked = () =>
+  new Unavailable({
+    error: "The table is locked by another transaction; retry when that has ended",
+    code: "TABLE_BUSY"
+  })
+
+const dropped = () => new NotFound({ error: "The table has just been dropped", code: "TABLE_NOT_FOUND" })
+
+const refusals = {
+  "55P03": locked,
+  "40P01": locked,
+  "42P01": dropped,
+  "3F000": dropped,
+  "42501": (message: string) =>
+    new Forbidden({
+      error: "The service's database login may not create triggers on this table",
+      code: "TABLE_NOT_OWNED",
+      hint: "Make the login a member of the table's owner, or grant it TRIGGER on the table",
+      details: message
+    })
 }

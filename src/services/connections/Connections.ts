@@ -1,5 +1,5 @@
 import { Context, Effect, Layer, Result } from "effect"
-import { SqlClient, type SqlError } from "effect/sql"
+import { SqlClient } from "effect/sql"
 import {
   type Connection,
   type ConnectionChange,
@@ -42,13 +42,8 @@ const notConfigured = new Unavailable({
   hint: "Set SVC_ENCRYPTION_KEY to 32 random bytes: openssl rand -base64 32"
 })
 
-/** A name is the only thing of which there can't be two. */
-const refused = <E>(error: E): Effect.Effect<never, Exclude<E, SqlError.SqlError> | Conflict | Unavailable> => {
-  const failure = error as SqlError.SqlError
-  if (failure._tag !== "SqlError") return Effect.fail(error as Exclude<E, SqlError.SqlError>)
-  const { code } = (failure.reason.cause ?? {}) as { readonly code?: string }
-  return code === "23505" ? Effect.fail(nameTaken) : onOwnTables(Effect.fail(failure))
-}
+/** Names are the only values that must be unique. */
+const refusals = { "23505": () => nameTaken }
 
 /** Connection strings of other databases, kept encrypted (spec: Saved connection). */
 export class Connections extends Context.Service<
@@ -129,12 +124,11 @@ export class Connections extends Context.Service<
           sql.unsafe<{ id: number }>("select nextval('svc.connections_id_seq')::float8 as id")
         )
         const id = next?.id ?? 0
-        const [row] = yield* sql
-          .unsafe<Row>(
-            `insert into svc.connections (id, name, sealed_url) values ($1::int8, $2, $3) returning ${columns}`,
-            [String(id), given.name, seal(sealing, given.connection_url, placeOf(id))]
-          )
-          .pipe(Effect.catch(refused))
+        const inserted = sql.unsafe<Row>(
+          `insert into svc.connections (id, name, sealed_url) values ($1::int8, $2, $3) returning ${columns}`,
+          [String(id), given.name, seal(sealing, given.connection_url, placeOf(id))]
+        )
+        const [row] = yield* onOwnTables(inserted, refusals)
         return shown(row as Row)
       })
 
@@ -156,7 +150,7 @@ export class Connections extends Context.Service<
       })
 
       const update = Effect.fn("Connections.update")((id: ConnectionId, given: ConnectionChange) =>
-        Effect.catch(sql.withTransaction(change(id, given)), refused)
+        onOwnTables(sql.withTransaction(change(id, given)), refusals)
       )
 
       const remove = Effect.fn("Connections.remove")(function* (id: ConnectionId) {

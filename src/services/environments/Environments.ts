@@ -15,7 +15,7 @@ import { type JsonObject } from "../../domain/text/JsonObject.ts"
 import { quoteName } from "../../domain/sql/Names.ts"
 import { EnvironmentBuckets } from "./Buckets.ts"
 import { EnvironmentSettings } from "./Settings.ts"
-import { EnvironmentTurns, refused, sqlState } from "./Turns.ts"
+import { EnvironmentTurns, refusals } from "./Turns.ts"
 import { type StoreError } from "../ports/ObjectStore.ts"
 import { onOwnTables } from "../OwnTables.ts"
 
@@ -135,9 +135,10 @@ export class Environments extends Context.Service<
         const { slug } = given
         const fault = slugFault(project, slug)
         if (fault !== undefined) return yield* invalid("slug", fault)
-        const attempt = Effect.catch(make(given), (error) =>
-          sqlState(error) === "42P06" ? schemaExists(schemaNameOf(project, slug), null) : refused(error)
-        )
+        const attempt = onOwnTables(make(given), {
+          ...refusals,
+          "42P06": () => schemaExists(schemaNameOf(project, slug), null)
+        })
         return yield* alone(Effect.onError(attempt, () => clear))
       })
 
@@ -168,7 +169,7 @@ export class Environments extends Context.Service<
 
       const update = Effect.fn("Environments.update")((id: EnvironmentId, change: EnvironmentChange) => {
         if (Object.keys(change).length === 0) return find(id)
-        const changed = Effect.catch(sql.withTransaction(put(id, change)), refused)
+        const changed = onOwnTables(sql.withTransaction(put(id, change)), refusals)
         // Only which one is the default concerns the others.
         return change.is_default === undefined ? changed : alone(changed)
       })

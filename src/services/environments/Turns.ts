@@ -1,5 +1,5 @@
 import { Clock, Context, Effect, Layer, Semaphore } from "effect"
-import { SqlClient, type SqlError } from "effect/sql"
+import { SqlClient } from "effect/sql"
 import { environmentsLock } from "../../domain/sql/AdvisoryLocks.ts"
 import { Forbidden, InvalidRequest, Unavailable } from "../../domain/errors.ts"
 import { onOwnTables } from "../OwnTables.ts"
@@ -51,36 +51,20 @@ export class EnvironmentTurns extends Context.Service<
   )
 }
 
-/** The SQLSTATE of a failed statement. */
-export const sqlState = (error: unknown): string | undefined =>
-  ((error as SqlError.SqlError).reason?.cause as { readonly code?: string } | undefined)?.code
-
-/** What is the caller's stays; of what PostgreSQL refuses, what the caller or the operator can mend is told. */
-export const refused = <E>(
-  error: E | SqlError.SqlError
-): Effect.Effect<never, Exclude<E, SqlError.SqlError> | Unavailable | Forbidden | InvalidRequest> => {
-  if ((error as SqlError.SqlError)._tag !== "SqlError") return Effect.fail(error as Exclude<E, SqlError.SqlError>)
-  switch (sqlState(error)) {
-    case "42501":
-      return Effect.fail(
-        new Forbidden({
-          error: "The login of DATABASE_URL may not make the schema",
-          code: "SCHEMA_NOT_ALLOWED",
-          hint: "It needs CREATE on the database, and to be a member of SVC_SERVICE_ROLE"
-        })
-      )
-    // Two defaults, or one slug twice: somebody else was faster.
-    case "23505":
-      return Effect.fail(busy)
-    // Of the check constraints only one is about what a caller sends.
-    case "23514":
-      return Effect.fail(
-        new InvalidRequest({
-          error: "The environment's config would be larger than 64 KiB",
-          code: "ENVIRONMENT_CONFIG_TOO_LARGE"
-        })
-      )
-    default:
-      return onOwnTables(Effect.fail(error as SqlError.SqlError))
-  }
+/** What PostgreSQL refuses for a reason that the caller or the operator can remove. */
+export const refusals = {
+  "42501": () =>
+    new Forbidden({
+      error: "The login of DATABASE_URL may not create the schema",
+      code: "SCHEMA_NOT_ALLOWED",
+      hint: "It needs CREATE on the database, and membership in SVC_SERVICE_ROLE"
+    }),
+  // Two defaults, or the same slug twice: a concurrent request was first.
+  "23505": () => busy,
+  // Only one of the check constraints concerns what a caller sends.
+  "23514": () =>
+    new InvalidRequest({
+      error: "The environment's config would exceed 64 KiB",
+      code: "ENVIRONMENT_CONFIG_TOO_LARGE"
+    })
 }

@@ -7,7 +7,7 @@ import { type FlagEnvironment } from "../../domain/flags/Environment.ts"
 import { Unavailable } from "../../domain/errors.ts"
 import { FlagEngine } from "../ports/FlagEngine.ts"
 import { FlagSets } from "./Sets.ts"
-import { onOwnTables } from "../OwnTables.ts"
+import { onOwnTables, type OwnTablesFailure } from "../OwnTables.ts"
 
 /** A change that was found good against what is stored, to be written. */
 export interface FlagWrite {
@@ -45,7 +45,7 @@ export class FlagWriter extends Context.Service<
       author: Author,
       plan: Effect.Effect<FlagWrite | undefined, E | SqlError.SqlError>,
       show: Effect.Effect<A, SqlError.SqlError>
-    ) => Effect.Effect<A, Exclude<E, SqlError.SqlError> | Unavailable>
+    ) => Effect.Effect<A, Exclude<E, OwnTablesFailure> | Unavailable>
   }
 >()("svc/services/FlagWriter") {
   static readonly layer = Layer.effect(
@@ -113,10 +113,7 @@ export class FlagWriter extends Context.Service<
                 return { done: yield* transaction(author, plan), answer: yield* show }
               })
             )
-            .pipe(
-              turn.withPermit,
-              Effect.catch((error) => refused(error))
-            )
+            .pipe(turn.withPermit, (writing) => onOwnTables(writing, { "55P03": () => busy }))
           if (done === undefined) return answer
           yield* sets.reach(done.revision)
           if (done.touched.length > 0 && !(yield* engine.synced(done.touched, done.revision))) {
@@ -128,14 +125,4 @@ export class FlagWriter extends Context.Service<
       return FlagWriter.of({ write })
     })
   )
-}
-
-/** What is the caller's stays; what is PostgreSQL's is ours. */
-const refused = <E>(
-  error: E | SqlError.SqlError
-): Effect.Effect<never, Exclude<E, SqlError.SqlError> | Unavailable> => {
-  const reason = (error as SqlError.SqlError).reason
-  if ((error as SqlError.SqlError)._tag !== "SqlError") return Effect.fail(error as Exclude<E, SqlError.SqlError>)
-  const { code } = (reason.cause ?? {}) as { readonly code?: string }
-  return code === "55P03" ? Effect.fail(busy) : onOwnTables(Effect.fail(error as SqlError.SqlError))
 }

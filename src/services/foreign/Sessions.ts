@@ -1,9 +1,7 @@
 import { Context, Effect, Layer, type Scope } from "effect"
 import { Conflict, type DatabaseError, type Unavailable } from "../../domain/errors.ts"
 import { Catalogues } from "../catalogue/Catalogues.ts"
-import { type Actor, Db, type Session } from "../ports/Db.ts"
-
-const service: Actor = { role: "service_role", claims: "", sub: "" }
+import { Db, serviceActor, type Session } from "../ports/Db.ts"
 
 /** Changes of foreign data: as the role of service keys, so that what is made belongs to it, all of it or nothing. */
 export class ForeignSessions extends Context.Service<
@@ -24,11 +22,13 @@ export class ForeignSessions extends Context.Service<
       const catalogues = yield* Catalogues
       return ForeignSessions.of({
         read: (text) =>
-          Effect.map(db.main.run(service, { text, params: [], clean: true, access: "read" }), ([json]) => String(json)),
+          Effect.map(db.main.run(serviceActor, { text, params: [], clean: true, access: "read" }), ([json]) =>
+            String(json)
+          ),
         change: (body) =>
           Effect.scoped(
             Effect.gen(function* () {
-              const session = yield* db.main.session(service)
+              const session = yield* db.main.session(serviceActor)
               yield* session.query("begin", [], 1)
               const made = yield* body(session)
               // Whether it was committed must be known.

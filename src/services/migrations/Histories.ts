@@ -35,22 +35,16 @@ export interface History {
 
 const shown = ({ name, schema }: HistoryTable) => `${schema}.${name}`
 
-/** A right that the service's login lacks is the administrator's to give, not a mistake of ours. */
-const onHistory = <A>(
-  { name, schema }: HistoryPlace,
-  effect: Effect.Effect<A, SqlError.SqlError>
-): Effect.Effect<A, Forbidden | Unavailable> =>
-  Effect.catch(effect, (error): Effect.Effect<A, Forbidden | Unavailable> => {
-    const { code, message } = (error.reason.cause ?? {}) as { readonly code?: string; readonly message?: string }
-    if (code !== "42501") return onOwnTables(Effect.fail(error))
-    return Effect.fail(
+/** A missing privilege is for the administrator to grant. */
+const onHistory = <A>({ name, schema }: HistoryPlace, effect: Effect.Effect<A, SqlError.SqlError>) =>
+  onOwnTables(effect, {
+    "42501": (message: string) =>
       new Forbidden({
         error: `The service's database login may not use ${schema}.${name}`,
         code: "MIGRATION_TABLE_CLOSED",
-        details: message ?? null,
+        details: message || null,
         hint: "Grant it SELECT and INSERT on the table and USAGE on its sequence, or make it a member of the owner"
       })
-    )
   })
 
 /** Finds out which tool keeps track of the database's migrations, and reads what it knows. */

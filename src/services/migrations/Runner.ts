@@ -3,7 +3,7 @@ import { DatabaseError, type Unavailable } from "../../domain/errors.ts"
 import { type MigrationFile } from "../../domain/migrations/Migration.ts"
 import { type HistoryPlace, recordOf } from "../../domain/migrations/History.ts"
 import { keptBefore, type MigrationScript } from "../../domain/migrations/Script.ts"
-import { type Actor, Db, type Session } from "../ports/Db.ts"
+import { Db, serviceActor, type Session } from "../ports/Db.ts"
 import { type FailedAt, migrationFailure, type MigrationFailure, offsetInPiece, offsetInScript } from "./Failure.ts"
 import { MigrationSettings } from "./Settings.ts"
 
@@ -16,8 +16,6 @@ export interface MigrationTask {
   /** Names of those that this run has done before. */
   readonly applied: ReadonlyArray<string>
 }
-
-const service: Actor = { role: "service_role", claims: "", sub: "" }
 
 /** How long a file may wait for a table, in ms: everybody else's queries queue up behind it meanwhile. */
 const lockMillis = "10000"
@@ -105,7 +103,7 @@ export class MigrationRunner extends Context.Service<
         const at: Where = { offset: undefined, kept: undefined }
         const { file, script } = task
         yield* Effect.scoped(
-          Effect.flatMap(db.main.session(service), (session) =>
+          Effect.flatMap(db.main.session(serviceActor), (session) =>
             script.inTransaction ? inOne(session, task, at) : oneByOne(session, task, at)
           )
         ).pipe(

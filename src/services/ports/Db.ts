@@ -12,6 +12,9 @@ export interface Actor {
   readonly sub: string
 }
 
+/** The service itself, for statements of its own: the role of service keys, without claims. */
+export const serviceActor: Actor = { role: "service_role", claims: "", sub: "" }
+
 /** One SQL statement with `$n` parameters, given as text and typed by PostgreSQL from where they stand. */
 export interface Statement {
   readonly text: string

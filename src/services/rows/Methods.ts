@@ -3,11 +3,10 @@ import { writableSql } from "../../domain/catalogue/RelationSql.ts"
 import { type ClientError, NotFound } from "../../domain/errors.ts"
 import { noTable } from "../../domain/rows/Refusals.ts"
 import { Catalogues } from "../catalogue/Catalogues.ts"
-import { type Actor, type Database } from "../ports/Db.ts"
+import { type Database, serviceActor } from "../ports/Db.ts"
 
 type Methods = Effect.Effect<ReadonlyArray<string>, ClientError>
 
-const ourselves: Actor = { role: "service_role", claims: "", sub: "" }
 const reading = ["OPTIONS", "GET", "HEAD"]
 
 /** Bits of pg_relation_is_updatable(): 1 shifted by the statement's CmdType. */
@@ -34,7 +33,7 @@ export class RowMethods extends Context.Service<
           const catalogue = yield* catalogues.get(database)
           return yield* noTable(catalogue.names(schema), schema, table)
         }
-        const [bits] = yield* database.run(ourselves, {
+        const [bits] = yield* database.run(serviceActor, {
           text: writableSql,
           params: [schema, table],
           clean: true,

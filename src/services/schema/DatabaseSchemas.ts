@@ -3,11 +3,9 @@ import { databaseSchemaSql } from "../../domain/schema/DatabaseSchemaSql.ts"
 import { type DatabaseError, InvalidRequest, type Unavailable } from "../../domain/errors.ts"
 import { arrayLiteral } from "../../domain/sql/Names.ts"
 import { typeScriptDatabase } from "../../domain/schema/typescript/Database.ts"
-import { type Actor, type Database } from "../ports/Db.ts"
+import { type Database, serviceActor } from "../ports/Db.ts"
 import { RowSettings } from "../rows/Settings.ts"
 import { SchemaOutlines } from "./Outlines.ts"
-
-const ourselves: Actor = { role: "service_role", claims: "", sub: "" }
 
 /** What is in the exposed schemas, for tools and people (spec: GET /v1/database/schema). */
 export class DatabaseSchemas extends Context.Service<
@@ -33,7 +31,7 @@ export class DatabaseSchemas extends Context.Service<
 
       const describe = (database: Database) =>
         Effect.map(
-          database.run(ourselves, {
+          database.run(serviceActor, {
             text: databaseSchemaSql,
             params: [arrayLiteral(schemas)],
             clean: true,
@@ -53,7 +51,7 @@ export class DatabaseSchemas extends Context.Service<
           )
         }
         const chosen = wanted.length === 0 ? schemas : schemas.filter((schema) => wanted.includes(schema))
-        const written = outlines.write({ database, actor: ourselves, schemas: chosen, whole: true }, (outline) =>
+        const written = outlines.write({ database, actor: serviceActor, schemas: chosen, whole: true }, (outline) =>
           typeScriptDatabase(outline, chosen)
         )
         return Effect.map(written, ({ text }) => text)

@@ -7,8 +7,8 @@ import { Webhooks } from "./Webhooks.ts"
 import { WebhookSender } from "./Sender.ts"
 import { WebhookTriggers } from "./Triggers.ts"
 
-/** `Webhooks` and `WebhookAttempts`, and the workers that deliver. */
-export const layerWebhooks = Layer.mergeAll(
+/** Webhooks, and the workers that deliver them. */
+export const layer = Layer.mergeAll(
   Webhooks.layer,
   WebhookAttempts.layer,
   layerWebhookDeliveries,

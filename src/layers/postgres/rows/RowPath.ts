@@ -6,7 +6,7 @@ import { type Unavailable } from "../../../domain/errors.ts"
 import { type Actor, type Answer, type Database, type Statement } from "../../../services/ports/Db.ts"
 import { clientConfig, type Login, socketAddress } from "../Login.ts"
 import { type Pausable } from "../MainSessions.ts"
-import { databaseDown } from "../Errors.ts"
+import { databaseUnreachable } from "../../../services/OwnTables.ts"
 import { asOurs, RowPool } from "./Pool.ts"
 
 export interface RowPathOptions {
@@ -179,7 +179,7 @@ const claimedRead = (
     (results) => {
       const row = rowOf(results[1])
       if (row.at(-1) === turn) return Effect.succeed(row)
-      return tries > 1 ? claimedRead(connection, actor, statement, tries - 1) : Effect.fail(databaseDown())
+      return tries > 1 ? claimedRead(connection, actor, statement, tries - 1) : Effect.fail(databaseUnreachable())
     }
   )
 }

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { type Unavailable } from "../../../domain/errors.ts"
 import { type Login } from "../Login.ts"
-import { databaseDown } from "../Errors.ts"
+import { databaseUnreachable } from "../../../services/OwnTables.ts"
 import { Slots } from "../Slots.ts"
 import { SqlConnection, type SqlConnectionOptions } from "./Connection.ts"
 
@@ -58,7 +58,7 @@ export class SqlPool {
   private connect(connection: SqlConnection): Effect.Effect<SqlConnection, Unavailable> {
     return connection.open.pipe(
       Effect.tapError((cause) => this.tell(cause)),
-      Effect.mapError(databaseDown),
+      Effect.mapError(databaseUnreachable),
       Effect.onExit((exit) =>
         Effect.sync(() => {
           if (exit._tag === "Success") this.told = false

@@ -7,7 +7,7 @@ import { type Actor } from "../../../services/ports/Db.ts"
 import { type TypedSession } from "../../../services/sql/SqlRunner.ts"
 import { type Login } from "../Login.ts"
 import { type Pausable } from "../MainSessions.ts"
-import { databaseDown } from "../Errors.ts"
+import { databaseUnreachable } from "../../../services/OwnTables.ts"
 import { type SqlConnection } from "./Connection.ts"
 import { SqlPool, type SqlPoolOptions } from "./Pool.ts"
 import { ParametersQuery, RowsQuery } from "./Queries.ts"
@@ -19,9 +19,9 @@ import { type Done, type Follower } from "./Submitted.ts"
  * means that the database is away: class 08 or 53 may be about a server that the statement itself connects to.
  */
 const asOurs = (failure: unknown): DatabaseError | Unavailable => {
-  if (!(failure instanceof ServerError)) return databaseDown()
+  if (!(failure instanceof ServerError)) return databaseUnreachable()
   const { code = "XX000", message, detail, hint, position } = failure
-  if (code.startsWith("57P0")) return databaseDown()
+  if (code.startsWith("57P0")) return databaseUnreachable()
   return new DatabaseError({
     error: message,
     code,

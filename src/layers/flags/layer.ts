@@ -1,0 +1,16 @@
+import { Effect, Layer } from "effect"
+import { FlagSets } from "../../services/flags/Sets.ts"
+import { FlagSettings } from "../../services/flags/Settings.ts"
+import { layerFlagEngineEmbedded } from "./engine/Embedded.ts"
+import { layerFlagEngineFlagd } from "./engine/Flagd.ts"
+import { layerFlagServers } from "./server/Servers.ts"
+
+/** What evaluates feature flags: the flagd at FLAGS_HOST, or this process. With the servers that speak flagd's protocols. */
+export const layer = layerFlagServers.pipe(
+  Layer.provideMerge(
+    Layer.unwrap(
+      Effect.map(FlagSettings, ({ host }) => (host === undefined ? layerFlagEngineEmbedded : layerFlagEngineFlagd))
+    )
+  ),
+  Layer.provide(FlagSets.layer)
+)

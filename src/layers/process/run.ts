@@ -1,0 +1,13 @@
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import { Cause, Effect, Exit, Layer } from "effect"
+import { reportStartFailure } from "./StartError.ts"
+
+/** Runs the service until SIGTERM or SIGINT, and exits with 0 then; with 1 when it can't start or fails. */
+export const run = <E>(service: Layer.Layer<never, E>): void =>
+  Layer.launch(service).pipe(
+    Effect.tapCause((cause) => (Cause.hasInterruptsOnly(cause) ? Effect.void : reportStartFailure(cause))),
+    NodeRuntime.runMain({
+      disableErrorReporting: true,
+      teardown: (exit, end) => end(Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause) ? 1 : 0)
+    })
+  )

@@ -1,5 +1,5 @@
 import { Context, Effect, Layer } from "effect"
-import { flag, list, SettingError, url } from "../../domain/Settings.ts"
+import { baseUrl, flag, list } from "../../domain/Settings.ts"
 
 /** PUBLIC_URL, DASHBOARD_URL, SVC_AUTH_REQUIRED and SVC_ADMIN_IDENTITIES, read before the service starts anything. */
 export class IdentitySettings extends Context.Service<
@@ -19,21 +19,11 @@ export class IdentitySettings extends Context.Service<
     IdentitySettings,
     Effect.gen(function* () {
       return IdentitySettings.of({
-        publicUrl: yield* webAddress("PUBLIC_URL"),
-        dashboardUrl: yield* webAddress("DASHBOARD_URL"),
+        publicUrl: yield* baseUrl("PUBLIC_URL"),
+        dashboardUrl: yield* baseUrl("DASHBOARD_URL"),
         authRequired: yield* flag("SVC_AUTH_REQUIRED", false),
         admins: new Set((yield* list("SVC_ADMIN_IDENTITIES", [])).map((name) => name.toLowerCase()))
       })
     })
   )
 }
-
-const webAddress = (name: string) =>
-  Effect.gen(function* () {
-    const given = yield* url(name)
-    if (given === undefined) return undefined
-    if (!/^https?:$/.test(given.protocol) || given.search !== "" || given.hash !== "" || given.username !== "") {
-      return yield* new SettingError({ message: `${name} must be an http or https URL without query or user name` })
-    }
-    return given.origin + given.pathname.replace(/\/+$/, "")
-  })

@@ -371,7 +371,7 @@ describe("claims-config", () => {
       { id_token_claims: { sub: "x" }, access_token_claims: { scope: "y" } },
       /id_token_claims\.sub.*access_token_claims\.scope/
     ],
-    [{ id_token_claims: { a: "{{secrets.x}}" }, access_token_claims: {} }, /a: \{\{secrets.x\}\} is none/],
+    [{ id_token_claims: { a: "{{secrets.x}}" }, access_token_claims: {} }, /a: \{\{secrets.x\}\} must be/],
     [
       { id_token_claims: { a: 1, b: null, c: {} }, access_token_claims: {} },
       /a: a template must be a string.*b: .*c: /

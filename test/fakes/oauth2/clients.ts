@@ -1,16 +1,8 @@
 import { randomBytes } from "node:crypto"
 import { applyPatch } from "./jsonPatch.ts"
 import { type Asked, empty, json, objectOf, OAuth2Error, type Reply } from "./wire.ts"
-import { type Client, uuid } from "./state.ts"
+import { type Client, type Clients, type StoredClient, uuid } from "./state.ts"
 import { pageOf } from "./pages.ts"
-
-interface Stored {
-  readonly client: Client
-  readonly secret: string
-}
-
-/** The registered applications, and their secrets, which no answer but the first has. */
-export type Clients = Map<string, Stored>
 
 const bad = (description: string, code = "invalid_client_metadata") => new OAuth2Error(400, code, description)
 
@@ -95,7 +87,7 @@ const create = (clients: Clients, asked: Asked): Reply => {
   return json(201, { ...client, ...shown, registration_access_token: "rat_not-for-anybody" })
 }
 
-const patch = (clients: Clients, { client, secret }: Stored, asked: Asked): Reply => {
+const patch = (clients: Clients, { client, secret }: StoredClient, asked: Asked): Reply => {
   // Anything wrong with a patch is a failure of the server's, as that of real ones is.
   const patched = applyPatch({ ...client, client_secret: "unchanged" }, JSON.parse(asked.text)) as Client
   const given = textOf(patched, "client_secret")

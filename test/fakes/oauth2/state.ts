@@ -1,6 +1,5 @@
 import { createHash, randomBytes, randomUUID } from "node:crypto"
 import { deflateRawSync } from "node:zlib"
-import { type Clients } from "./clients.ts"
 import { type Keys } from "./keys.ts"
 import { OAuth2Error } from "./wire.ts"
 
@@ -40,6 +39,14 @@ export interface Client {
   readonly token_endpoint_auth_method: string
   readonly [name: string]: unknown
 }
+
+export interface StoredClient {
+  readonly client: Client
+  readonly secret: string
+}
+
+/** The registered clients by id, and their secrets, which only the first response contains. */
+export type Clients = Map<string, StoredClient>
 
 /** What somebody answered instead of yes. */
 export interface Denied {

@@ -1,18 +1,20 @@
-import { type Redacted } from "effect"
+import { type Redacted, Schema } from "effect"
+import { JsonObject } from "../text/JsonObject.ts"
 
-/** A person's account at the identity provider (spec: Sessions). Never contains credentials. */
-export interface Identity {
+/** A person's account at the identity provider (spec: Sessions), with the fields that its user may see. */
+export const Identity = Schema.Struct({
   /** UUID. */
-  readonly id: string
-  readonly state: "active" | "inactive"
-  readonly schemaId: string
-  readonly traits: Readonly<Record<string, unknown>>
-  readonly metadataPublic: Readonly<Record<string, unknown>>
+  id: Schema.String,
+  state: Schema.Literals(["active", "inactive"]),
+  schema_id: Schema.String,
+  traits: JsonObject,
+  metadata_public: JsonObject,
   /** E-mail addresses, and whether the identity provider has verified them. */
-  readonly addresses: ReadonlyArray<{ readonly value: string; readonly verified: boolean }>
-  readonly createdAt: string | null
-  readonly updatedAt: string | null
-}
+  addresses: Schema.Array(Schema.Struct({ value: Schema.String, verified: Schema.Boolean })),
+  created_at: Schema.NullOr(Schema.String),
+  updated_at: Schema.NullOr(Schema.String)
+}).annotate({ identifier: "Identity" })
+export type Identity = typeof Identity.Type
 
 /**
  * What a browser or app sends to prove its session. `Token`: cookie `svc_session`, a session token of the identity
@@ -31,34 +33,37 @@ export interface Browser {
   readonly returnTo: string | undefined
 }
 
-/** A valid session at the identity provider. */
-export interface IdentitySession {
-  /** UUID. */
-  readonly id: string
-  readonly identity: Identity
-  /** Authenticator assurance level: aal2 once a second factor was used. */
-  readonly aal: "aal1" | "aal2"
-  readonly methods: ReadonlyArray<string>
-  /** ISO 8601. */
-  readonly authenticatedAt: string
-  readonly issuedAt: string
-  readonly expiresAt: string
-}
+/** Authenticator assurance level: aal2 once a second factor was used. */
+const aal = Schema.Literals(["aal1", "aal2"])
+
+/** ISO 8601. */
+const times = { authenticated_at: Schema.String, issued_at: Schema.String, expires_at: Schema.String }
+
+/** A valid session at the identity provider. `id` is a UUID. */
+export const IdentitySession = Schema.Struct({
+  id: Schema.String,
+  aal,
+  methods: Schema.Array(Schema.String),
+  ...times,
+  identity: Identity
+}).annotate({ identifier: "Session" })
+export type IdentitySession = typeof IdentitySession.Type
 
 /** One of an identity's sessions, for account pages. */
-export interface SessionSummary {
-  readonly id: string
-  readonly current: boolean
-  readonly aal: "aal1" | "aal2"
-  readonly authenticatedAt: string
-  readonly issuedAt: string
-  readonly expiresAt: string
-  readonly devices: ReadonlyArray<{
-    readonly ipAddress: string | null
-    readonly userAgent: string | null
-    readonly location: string | null
-  }>
-}
+export const SessionSummary = Schema.Struct({
+  id: Schema.String,
+  current: Schema.Boolean,
+  aal,
+  ...times,
+  devices: Schema.Array(
+    Schema.Struct({
+      ip_address: Schema.NullOr(Schema.String),
+      user_agent: Schema.NullOr(Schema.String),
+      location: Schema.NullOr(Schema.String)
+    })
+  )
+})
+export type SessionSummary = typeof SessionSummary.Type
 
 /** The name that users recognise their account by: an e-mail address, else the id. */
 export const accountOf = ({ addresses, id, traits }: Identity): string => {
@@ -74,9 +79,9 @@ export type AdminVerdict = "admin" | "other" | "unverified"
  * counts only when the identity provider has verified it: otherwise anyone could sign up with an administrator's address.
  */
 export const adminVerdict = (admins: ReadonlySet<string>, identity: Identity): AdminVerdict => {
-  const { addresses, id, metadataPublic, state, traits } = identity
+  const { addresses, id, metadata_public, state, traits } = identity
   if (state !== "active") return "other"
-  if (metadataPublic["svc_role"] === "admin" || admins.has(id.toLowerCase())) return "admin"
+  if (metadata_public["svc_role"] === "admin" || admins.has(id.toLowerCase())) return "admin"
   const matching = addresses.filter(({ value }) => admins.has(value.toLowerCase()))
   if (matching.some(({ verified }) => verified)) return "admin"
   const claimed = typeof traits["email"] === "string" && admins.has(traits["email"].toLowerCase())

@@ -12,7 +12,7 @@ export interface ClaimsConfig {
 }
 
 /** The values that templates can refer to. */
-export type ClaimSource = Pick<Identity, "id" | "traits" | "metadataPublic">
+export type ClaimSource = Pick<Identity, "id" | "traits" | "metadata_public">
 
 const maxNameLength = 100
 const maxTemplateLength = 1000
@@ -87,7 +87,7 @@ const templateProblem = (template: unknown) => {
 
 /** undefined when the value is missing or null. */
 const valueAt = (source: ClaimSource, path: ReadonlyArray<string>): unknown => {
-  let value: unknown = { id: source.id, traits: source.traits, metadata_public: source.metadataPublic }
+  let value: unknown = { id: source.id, traits: source.traits, metadata_public: source.metadata_public }
   for (const step of path) {
     if (Array.isArray(value) && /^\d{1,6}$/.test(step)) value = value[Number(step)]
     else if (isJsonObject(value) && Object.hasOwn(value, step)) value = value[step]

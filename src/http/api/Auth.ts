@@ -14,7 +14,7 @@ import {
   Unavailable
 } from "../../domain/errors.ts"
 import { MfaStatus } from "../../domain/identity/SecondFactors.ts"
-import { SessionListRecord, SessionRecord } from "../../domain/identity/SessionRecord.ts"
+import { SessionSummary, IdentitySession } from "../../domain/identity/Identity.ts"
 import { isPlain } from "../../domain/text/StorableText.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
 import { BrowserRequests } from "../access/BrowserRequests.ts"
@@ -125,7 +125,7 @@ export class AuthApi extends HttpApiGroup.make("auth")
     HttpApiEndpoint.post("passkeyLogin", "/login/passkey", {
       query,
       payload: Schema.Struct({ flow_id: FlowId, passkey_login: Credential }),
-      success: Schema.Struct({ session: SessionRecord }),
+      success: Schema.Struct({ session: IdentitySession }),
       error
     }).annotateMerge(summary("Sign in with a passkey; the response sets the session cookie")),
     HttpApiEndpoint.get("recovery", "/recovery", {
@@ -150,12 +150,12 @@ export class AuthApi extends HttpApiGroup.make("auth")
 
     HttpApiEndpoint.get("session", "/session", {
       query,
-      success: Schema.Struct({ ...SessionRecord.fields, admin: Schema.Boolean }),
+      success: Schema.Struct({ ...IdentitySession.fields, admin: Schema.Boolean }),
       error
     }).annotateMerge(summary("Show my session, and whether I may use the management API")),
     HttpApiEndpoint.get("sessions", "/sessions", {
       query,
-      success: Schema.Array(SessionListRecord),
+      success: Schema.Array(SessionSummary),
       error
     }).annotateMerge(summary("List my sessions, the current one first")),
     HttpApiEndpoint.delete("sessionsRevoke", "/sessions", {

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { BadGateway, GatewayTimeout, InvalidRequest, Unavailable } from "../../domain/errors.ts"
-import { IdentityRecord } from "../../domain/identity/SessionRecord.ts"
+import { Identity } from "../../domain/identity/Identity.ts"
 import { ServiceRole } from "../access/Access.ts"
 
 const Text = Schema.String.check(Schema.isBetweenLength(1, 1000), Schema.isPattern(/^[^\p{Cc}]+$/u))
@@ -16,7 +16,7 @@ export class IdentitiesApi extends HttpApiGroup.make("identities")
         identifier: Schema.optionalKey(Text)
       },
       success: Schema.Struct({
-        identities: Schema.Array(IdentityRecord),
+        identities: Schema.Array(Identity),
         next_page_token: Schema.NullOr(Schema.String)
       }),
       error: [InvalidRequest, Unavailable, BadGateway, GatewayTimeout]

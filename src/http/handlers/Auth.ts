@@ -2,7 +2,6 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { StepUpRequired } from "../../domain/errors.ts"
 import { isoTime } from "../../domain/text/IsoTime.ts"
-import { sessionListRecord, sessionRecord } from "../../domain/identity/SessionRecord.ts"
 import { Mfa, type SessionResult } from "../../services/identity/Mfa.ts"
 import { Sessions } from "../../services/identity/Sessions.ts"
 import { SignIn } from "../../services/identity/SignIn.ts"
@@ -77,7 +76,7 @@ export const AuthHandlers = HttpApiBuilder.group(
         const { flow_id, passkey_login } = payload
         const { cookies, outcome } = yield* signIn.passkey(browser, browser.address, flow_id, passkey_login)
         yield* setSignInCookies(cookies, browser.secure)
-        return outcome instanceof StepUpRequired ? yield* outcome : { session: sessionRecord(outcome) }
+        return outcome instanceof StepUpRequired ? yield* outcome : { session: outcome }
       }),
       recovery: () =>
         Effect.map(signIn.beginRecovery, ({ expiresAt, id }) => ({
@@ -93,16 +92,9 @@ export const AuthHandlers = HttpApiBuilder.group(
 
       session: () =>
         forBrowser((browser) =>
-          Effect.map(sessions.current(browser), (session) => ({
-            value: { ...sessionRecord(session), admin: session.admin },
-            credential: session.credential,
-            cookies: session.cookies
-          }))
+          Effect.map(sessions.current(browser), ({ cookies, credential, ...value }) => ({ value, credential, cookies }))
         ),
-      sessions: () =>
-        Effect.flatMap(CurrentBrowser, (browser) =>
-          Effect.map(signIn.sessions(browser), (all) => all.map(sessionListRecord))
-        ),
+      sessions: () => Effect.flatMap(CurrentBrowser, (browser) => signIn.sessions(browser)),
       sessionsRevoke: () =>
         Effect.flatMap(CurrentBrowser, (browser) =>
           Effect.map(signIn.revokeOthers(browser), (revoked) => ({ ...success, revoked }))

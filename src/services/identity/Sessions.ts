@@ -76,7 +76,7 @@ export class Sessions extends Context.Service<
         }
         const admin = verdict === "admin"
         if (before === generation) {
-          const until = Math.min(clock.currentTimeMillisUnsafe() + cacheMillis, Date.parse(session.expiresAt))
+          const until = Math.min(clock.currentTimeMillisUnsafe() + cacheMillis, Date.parse(session.expires_at))
           cache.set(hash, { ...session, admin, until })
         }
         return { ...session, credential, admin, cookies }

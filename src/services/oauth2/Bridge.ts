@@ -111,7 +111,7 @@ export class OAuth2Bridge extends Context.Service<
             amr: session.methods,
             sessionId: session.id,
             // No longer than the session at the identity provider.
-            rememberFor: Math.max(1, Math.floor((Date.parse(session.expiresAt) - now) / 1000))
+            rememberFor: Math.max(1, Math.floor((Date.parse(session.expires_at) - now) / 1000))
           })
         )
       })
@@ -164,7 +164,7 @@ const isFresh = (
   sentAt: number | undefined,
   now: number
 ) => {
-  const at = Date.parse(session.authenticatedAt) / 1000
+  const at = Date.parse(session.authenticated_at) / 1000
   if (sentAt !== undefined && at >= sentAt - clockSkew) return true
   return !reauthenticate && (maxAge === undefined || now - at <= maxAge)
 }

@@ -4,7 +4,7 @@ import { createHash } from "node:crypto"
 import { Gone, type Unavailable } from "../../domain/errors.ts"
 import { onOwnTables } from "../OwnTables.ts"
 
-export interface OAuth2Requests {
+interface OAuth2Requests {
   /** Stores where a request started, for two days. */
   readonly remember: (challenge: string, requestUrl: string) => Effect.Effect<void, Unavailable>
   /** Adds the URL that starts the request again, if it is known, to a Gone without a URL. */

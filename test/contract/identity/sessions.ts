@@ -30,16 +30,16 @@ export const idpSessions = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) =
       for (const { session } of [byToken, byCookie]) {
         assert.strictEqual(session.identity.id, person.id)
         assert.strictEqual(session.identity.state, "active")
-        assert.strictEqual(session.identity.schemaId, "default")
+        assert.strictEqual(session.identity.schema_id, "default")
         assert.deepStrictEqual(session.identity.traits, { email: person.email, name: "Zoë \u{1F600}" })
-        assert.deepStrictEqual(session.identity.metadataPublic, { svc_role: "admin" })
+        assert.deepStrictEqual(session.identity.metadata_public, { svc_role: "admin" })
         assert.deepStrictEqual(session.identity.addresses, [{ value: person.email, verified: false }])
         assert.strictEqual(session.aal, "aal1")
         assert.deepStrictEqual(session.methods, ["password"])
-        assert.closeTo(Date.parse(session.authenticatedAt), Date.now(), 60_000)
-        assert.closeTo(Date.parse(session.issuedAt), Date.now(), 60_000)
-        assert.isAbove(Date.parse(session.expiresAt), Date.now())
-        assert.closeTo(Date.parse(session.identity.createdAt ?? ""), Date.now(), 60_000)
+        assert.closeTo(Date.parse(session.authenticated_at), Date.now(), 60_000)
+        assert.closeTo(Date.parse(session.issued_at), Date.now(), 60_000)
+        assert.isAbove(Date.parse(session.expires_at), Date.now())
+        assert.closeTo(Date.parse(session.identity.created_at ?? ""), Date.now(), 60_000)
       }
       assert.notStrictEqual(byToken.session.id, byCookie.session.id)
       assert.deepStrictEqual(byToken.cookies, [])
@@ -120,9 +120,9 @@ export const idpSessions = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) =
           listed.map(({ id }) => id),
           ids
         )
-        assert.isTrue(listed.every(({ aal, devices }) => aal === "aal1" && isIP(devices[0]?.ipAddress ?? "") > 0))
-        assert.strictEqual(listed[0]?.devices[0]?.userAgent, "node")
-        assert.isTrue(listed.every(({ expiresAt }) => Date.parse(expiresAt) > Date.now()))
+        assert.isTrue(listed.every(({ aal, devices }) => aal === "aal1" && isIP(devices[0]?.ip_address ?? "") > 0))
+        assert.strictEqual(listed[0]?.devices[0]?.user_agent, "node")
+        assert.isTrue(listed.every(({ expires_at }) => Date.parse(expires_at) > Date.now()))
       }
       for (const id of [unknownId, foreign, ids[0]!, "x", "", "../whoami"]) {
         assert.strictEqual(yield* refusal(port.revokeSession(first, id)), "404 SESSION_NOT_FOUND", id)

@@ -10,12 +10,12 @@ import { otpauthUri, webAuthnIds } from "../../../src/domain/identity/SecondFact
 const ada: Identity = {
   id: "0b8c7a1e-5e0e-4c3b-9a55-6f3a4a1d2c11",
   state: "active",
-  schemaId: "default",
+  schema_id: "default",
   traits: { email: "Ada@Example.com" },
-  metadataPublic: {},
+  metadata_public: {},
   addresses: [{ value: "Ada@Example.com", verified: true }],
-  createdAt: null,
-  updatedAt: null
+  created_at: null,
+  updated_at: null
 }
 const unverified = { ...ada, addresses: [{ value: "ada@example.com", verified: false }] }
 
@@ -26,8 +26,8 @@ describe("adminVerdict", () => {
     ["a verified address, in any case", byEmail, ada, "admin"],
     ["an address that is not verified", byEmail, unverified, "unverified"],
     ["an address that is only claimed", byEmail, { ...ada, addresses: [] }, "unverified"],
-    ["the role", new Set(), { ...unverified, metadataPublic: { svc_role: "admin" } }, "admin"],
-    ["another role", new Set(), { ...ada, metadataPublic: { svc_role: ["admin"] } }, "other"],
+    ["the role", new Set(), { ...unverified, metadata_public: { svc_role: "admin" } }, "admin"],
+    ["another role", new Set(), { ...ada, metadata_public: { svc_role: ["admin"] } }, "other"],
     ["a role somebody gave themselves", new Set(), { ...ada, traits: { svc_role: "admin" } }, "other"],
     ["nobody", new Set(), ada, "other"],
     ["somebody inactive", new Set([ada.id]), { ...ada, state: "inactive" }, "other"]

@@ -6,7 +6,7 @@ import { type JsonObject } from "../../../src/domain/text/JsonObject.ts"
 const ada: ClaimSource = {
   id: "0b8c7a1e-5e0e-4c3b-9a55-6f3a4a1d2c11",
   traits: { email: "ada@example.com", name: { first: "Ada", last: "Ω <b>" }, tags: ["a", "b"], none: null, no: false },
-  metadataPublic: { plan: "pro", level: 3, roles: ["admin"], "with-dash": 0, limits: { rows: 10 } }
+  metadata_public: { plan: "pro", level: 3, roles: ["admin"], "with-dash": 0, limits: { rows: 10 } }
 }
 const of = (template: string) => resolveClaims({ claim: template }, ada)["claim"]
 

@@ -14,18 +14,18 @@ const session = (more: Partial<IdentitySession> = {}): IdentitySession => ({
   identity: {
     id,
     state: "active",
-    schemaId: "default",
+    schema_id: "default",
     traits: {},
-    metadataPublic: {},
+    metadata_public: {},
     addresses: [],
-    createdAt: null,
-    updatedAt: null
+    created_at: null,
+    updated_at: null
   },
   aal: "aal1",
   methods: ["password"],
-  authenticatedAt: "1970-01-01T00:00:00Z",
-  issuedAt: "1970-01-01T00:00:00Z",
-  expiresAt: "1970-01-02T00:00:00Z",
+  authenticated_at: "1970-01-01T00:00:00Z",
+  issued_at: "1970-01-01T00:00:00Z",
+  expires_at: "1970-01-02T00:00:00Z",
   ...more
 })
 
@@ -77,7 +77,7 @@ describe("Sessions", () => {
 
   it.effect("remembers it no longer than it lasts, and not once it is forgotten", () => {
     const { asked, layer } = idp((value) =>
-      Effect.succeed(session(value === "t" ? { expiresAt: "1970-01-01T00:00:02Z" } : {}))
+      Effect.succeed(session(value === "t" ? { expires_at: "1970-01-01T00:00:02Z" } : {}))
     )
     return Effect.gen(function* () {
       const { current, invalidate } = yield* Sessions

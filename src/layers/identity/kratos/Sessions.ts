@@ -6,6 +6,7 @@ import {
   type IdentitySession,
   type SessionSummary
 } from "../../../domain/identity/Identity.ts"
+import { isoTime } from "../../../domain/text/IsoTime.ts"
 import { decoded, type Kratos, type KratosCall, relayed, unauthenticated } from "./Client.ts"
 import { isUuid } from "./Flows.ts"
 import { sessionRefused } from "./Refusal.ts"
@@ -17,26 +18,30 @@ const maxSessions = 500
 export const identityOf = (wire: WireIdentity): Identity => ({
   id: wire.id,
   state: wire.state === "inactive" ? "inactive" : "active",
-  schemaId: wire.schema_id,
+  schema_id: wire.schema_id,
   traits: wire.traits ?? {},
-  metadataPublic: wire.metadata_public ?? {},
+  metadata_public: wire.metadata_public ?? {},
   addresses: (wire.verifiable_addresses ?? [])
     .filter(({ via }) => via === "email")
     .map(({ value, verified }) => ({ value, verified })),
-  createdAt: wire.created_at ?? null,
-  updatedAt: wire.updated_at ?? null
+  created_at: isoTime(wire.created_at ?? null),
+  updated_at: isoTime(wire.updated_at ?? null)
 })
 
 const aalOf = (level: string) => (level === "aal2" || level === "aal3" ? "aal2" : "aal1")
+
+const timesOf = ({ authenticated_at, expires_at, issued_at }: WireSession | WireSessionSummary) => ({
+  authenticated_at: isoTime(authenticated_at),
+  issued_at: isoTime(issued_at),
+  expires_at: isoTime(expires_at)
+})
 
 export const sessionOf = (wire: WireSession): IdentitySession => ({
   id: wire.id,
   identity: identityOf(wire.identity),
   aal: aalOf(wire.authenticator_assurance_level),
   methods: [...new Set((wire.authentication_methods ?? []).map(({ method }) => method))],
-  authenticatedAt: wire.authenticated_at,
-  issuedAt: wire.issued_at,
-  expiresAt: wire.expires_at
+  ...timesOf(wire)
 })
 
 /** Removes the port, which Kratos stores unless a proxy sent the client's address. */
@@ -49,12 +54,10 @@ const summaryOf = (wire: WireSessionSummary, current: boolean): SessionSummary =
   id: wire.id,
   current,
   aal: aalOf(wire.authenticator_assurance_level),
-  authenticatedAt: wire.authenticated_at,
-  issuedAt: wire.issued_at,
-  expiresAt: wire.expires_at,
+  ...timesOf(wire),
   devices: (wire.devices ?? []).map((device) => ({
-    ipAddress: device.ip_address ? hostOf(device.ip_address) : null,
-    userAgent: device.user_agent || null,
+    ip_address: device.ip_address ? hostOf(device.ip_address) : null,
+    user_agent: device.user_agent || null,
     location: device.location || null
   }))
 })

@@ -14,10 +14,10 @@ import { type Asked, cookie, cookieOf, OAuth2Error, redirect, type Reply, withQu
 const words = (text: string | undefined) => (text ?? "").split(" ").filter((word) => word !== "")
 const forbidden = (what: string) => new OAuth2Error(403, "request_forbidden", what)
 
-/** Browser sessions last so long unless told, in s. */
+/** Default lifetime of browser sessions, in s. */
 const sessionSeconds = 30 * 24 * 3600
 
-/** The authorization endpoint (RFC 6749 3.1, OpenID Connect Core 3.1.2), with its two detours. */
+/** The authorization endpoint (RFC 6749 3.1, OpenID Connect Core 3.1.2), with its two redirects. */
 export const authorize = (state: State, asked: Asked): Reply => {
   const query = Object.fromEntries(asked.method === "POST" ? new URLSearchParams(asked.text) : asked.query)
   let client: Client
@@ -26,7 +26,7 @@ export const authorize = (state: State, asked: Asked): Reply => {
     client = clientOf(state, query)
     redirectUri = redirectUriOf(client, query)
   } catch (cause) {
-    // Nobody knows where to send the browser back to.
+    // There is no URL to redirect the browser to.
     return redirect(withQuery(state.urls.error, told(cause)))
   }
   const back = (added: Readonly<Record<string, string>>) =>
@@ -55,7 +55,7 @@ const clientOf = ({ clients }: State, query: Readonly<Record<string, string>>) =
 }
 
 const redirectUriOf = (client: Client, query: Readonly<Record<string, string>>) => {
-  // OpenID Connect wants it said, OAuth 2.0 alone does not.
+  // OpenID Connect requires the parameter, OAuth 2.0 alone does not.
   const mayLeaveOut = client.redirect_uris.length === 1 && !words(query["scope"]).includes("openid")
   const only = mayLeaveOut ? client.redirect_uris[0] : undefined
   const uri = query["redirect_uri"] ?? only
@@ -80,13 +80,13 @@ const check = (client: Client, query: Readonly<Record<string, string>>) => {
   }
 }
 
-/** What is looked at only when somebody has signed in. */
+/** Checks that are only made after the sign-in. */
 const checkPrompt = (prompt: ReadonlyArray<string>) => {
   if (prompt.includes("none") && prompt.length > 1) throw bad("invalid_request", "prompt=none goes alone")
   if (!prompt.every((one) => ["none", "login", "consent"].includes(one))) throw bad("invalid_request", "No such prompt")
 }
 
-/** What is looked at only when the code is made. */
+/** Checks that are only made when the code is issued. */
 const checkPkce = ({ behaviour }: State, client: Client, query: Readonly<Record<string, string>>) => {
   if (!["S256", "plain"].includes(query["code_challenge_method"] ?? "plain")) {
     throw bad("invalid_request", "No such code_challenge_method")
@@ -97,7 +97,7 @@ const checkPkce = ({ behaviour }: State, client: Client, query: Readonly<Record<
   }
 }
 
-/** A flow by the verifier that a browser brings back. */
+/** The flow of the verifier that a browser returns with. */
 const verified = (state: State, flows: ReadonlyMap<string, Flow>, verifier: string) => {
   if (!flows.has(verifier)) throw new OAuth2Error(403, "access_denied", "No such verifier")
   return flowOf(state, flows, verifier)
@@ -172,7 +172,7 @@ const askConsent = (state: State, asked: Asked, client: Client, verifier: string
   ])
 }
 
-/** The browser's own session at this server, begun with a sign-in that is to be remembered. */
+/** The browser's own session at this server, started by a remembered sign-in. */
 const remember = (state: State, flow: Flow): ReadonlyArray<string> => {
   if (flow.loginSkip) return []
   const lifetime = flow.loginRememberFor > 0 ? Math.min(flow.loginRememberFor, sessionSeconds) : sessionSeconds
@@ -185,7 +185,7 @@ const remember = (state: State, flow: Flow): ReadonlyArray<string> => {
   return [flow.loginRemember ? cookie(sessionCookie, flow.sid, lifetime) : cookie(sessionCookie, "", 0)]
 }
 
-/** The latest remembered consent covers what is asked for, and nobody else can have asked (RFC 6749 10.2). */
+/** Whether the latest remembered consent covers the request, and only the client can have sent it (RFC 6749 10.2). */
 const maySkip = (state: State, { client, scopes, subject }: Flow, redirectUri: string) => {
   const { hostname, protocol } = new URL(redirectUri)
   const local = protocol === "http:" && /^(localhost|127\.\d+\.\d+\.\d+|\[::1\]|.+\.localhost)$/.test(hostname)
@@ -197,7 +197,7 @@ const maySkip = (state: State, { client, scopes, subject }: Flow, redirectUri: s
   return known[0] !== undefined && scopes.every((scope) => known[0]?.grantedScopes.includes(scope))
 }
 
-/** Whether what was granted has not run out. */
+/** Whether a grant has not expired. */
 export const isGood = ({ consentRemember, consentRememberFor, handledAt }: Flow) =>
   !consentRemember || consentRememberFor === 0 || Date.parse(handledAt) + consentRememberFor * 1000 > Date.now()
 

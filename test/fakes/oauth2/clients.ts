@@ -21,7 +21,7 @@ const textsOf = (fields: Readonly<Record<string, unknown>>, name: string): Reado
 const emptyJwks = (jwks: unknown) =>
   jwks === undefined || jwks === null || ((jwks as { readonly keys?: unknown }).keys ?? undefined) === undefined
 
-/** What a registration may be; gives it with what was left out. */
+/** Validates a registration and adds defaults. */
 const validated = (fields: Readonly<Record<string, unknown>>, before: Client | undefined): Client => {
   const redirects = textsOf(fields, "redirect_uris")
   for (const uri of redirects) {
@@ -44,7 +44,7 @@ const validated = (fields: Readonly<Record<string, unknown>>, before: Client | u
   if (method === "private_key_jwt" && jwksUri === "" && emptyJwks(fields["jwks"])) throw bad("There are no keys")
   const secret = textOf(fields, "client_secret")
   if (secret !== "" && secret.length < 6) throw bad("The secret is too short")
-  // Without and with a fraction, as real servers have it.
+  // Without and with a fraction, as real servers return it.
   const now = new Date().toISOString()
   const { client_secret: _, ...kept } = fields
   return {
@@ -88,7 +88,7 @@ const create = (clients: Clients, asked: Asked): Reply => {
 }
 
 const patch = (clients: Clients, { client, secret }: StoredClient, asked: Asked): Reply => {
-  // Anything wrong with a patch is a failure of the server's, as that of real ones is.
+  // As on real servers, any error in a patch is a server error.
   const patched = applyPatch({ ...client, client_secret: "unchanged" }, JSON.parse(asked.text)) as Client
   const given = textOf(patched, "client_secret")
   const next = validated(patched, client)
@@ -98,7 +98,7 @@ const patch = (clients: Clients, { client, secret }: StoredClient, asked: Asked)
   return json(200, changed ? { ...next, client_secret: given } : next)
 }
 
-/** `/admin/clients` and what is below it. */
+/** `/admin/clients` and the paths below it. */
 export const clientsHandler = (clients: Clients, asked: Asked, id: string | undefined): Reply => {
   if (id === undefined) {
     if (asked.method === "POST") return create(clients, asked)

@@ -7,20 +7,20 @@ import { type Behaviour, type State, type Urls } from "./state.ts"
 import { introspect, revoke, tokens, userinfo } from "./tokens.ts"
 import { type Asked, type Handler, json, listen, OAuth2Error, type Reply } from "./wire.ts"
 
-/** An OAuth 2.0 and OpenID server in memory, which speaks the real protocol to clients and to its admin. */
+/** An OAuth 2.0 and OpenID server in memory, which implements the real protocol and admin API. */
 export interface OAuth2Server extends AsyncDisposable {
   readonly publicUrl: string
   readonly adminUrl: string
   readonly urls: Urls
   readonly behaviour: Behaviour
-  /** What came to the admin side: method, path, and the Authorization header. */
+  /** Requests to the admin API: method, path, and the Authorization header. */
   readonly asked: Array<{ readonly call: string; readonly authorization: string | undefined }>
-  /** Answers instead of the admin side; undefined lets a request through. `hang` never answers. */
+  /** Replaces responses of the admin API; undefined lets a request through. `hang` never responds. */
   meddle: (asked: Asked) => Reply | "hang" | undefined
 }
 
 export interface OAuth2ServerOptions {
-  /** 0, the default, takes a free one. */
+  /** 0, the default, uses a free port. */
   readonly publicPort?: number
   readonly adminPort?: number
   readonly urls?: Partial<Urls>

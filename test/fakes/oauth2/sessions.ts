@@ -43,7 +43,7 @@ const consentOf = (flow: Flow) => ({
   session: { id_token: flow.idTokenClaims, access_token: flow.accessTokenClaims }
 })
 
-/** `/admin/oauth2/auth/sessions/login`: the browser sessions of somebody; tokens stay. */
+/** `/admin/oauth2/auth/sessions/login`: the browser sessions of a subject; tokens stay valid. */
 export const loginSessions = (state: State, asked: Asked): Reply => {
   const subject = asked.query.get("subject") ?? ""
   if (subject === "") throw bad("subject is missing")
@@ -104,7 +104,7 @@ const endSession = (state: State, asked: Asked, verifier: string) => {
   const found = [...state.logouts.values()].find((one) => one.verifier === verifier && one.accepted)
   if (found === undefined) throw new OAuth2Error(404, "not_found", "No such logout")
   found.used = true
-  // Begun by nobody's token: only the browser that is signed in as this person is signed out.
+  // Without an ID token, only the browser that is signed in as the subject is signed out.
   const own = rememberedSession(state, cookieOf(asked, sessionCookie))
   if (found.client === null && own?.subject !== found.subject) return redirect(found.redirectTo)
   state.sessions.delete(found.sid)

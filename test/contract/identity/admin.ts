@@ -4,7 +4,7 @@ import { IdP } from "../../../src/services/ports/IdP.ts"
 import { type IdPUnderTest, makePerson, unknownId } from "../../support/identity/idp.ts"
 import { refusal } from "../../support/refusals.ts"
 
-/** Looking people up. */
+/** Reading identities with the admin API. */
 export const idpAdmin = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) => {
   it.effect("finds an identity by its id", () =>
     Effect.gen(function* () {
@@ -64,7 +64,7 @@ export const idpAdmin = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) => {
     })
   )
 
-  it.effect("finds who signs in by a name", () =>
+  it.effect("finds the identity that signs in with a name", () =>
     Effect.gen(function* () {
       const port = yield* IdP
       const person = yield* Effect.promise(() => makePerson(idp))

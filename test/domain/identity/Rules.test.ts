@@ -44,14 +44,14 @@ describe("accountOf", () => {
 
 describe("otpauthUri", () => {
   const secret = "OIISD5SSUFNTG4BYQGXJIKDDQFIHU7HF"
-  it("is read by a library as it was meant", () => {
+  it("is parsed correctly by a library", () => {
     const totp = URI.parse(otpauthUri({ issuer: "Größe & Söhne", account: "a+b@example.com", secret }))
     assert.deepInclude(totp, { issuer: "Größe & Söhne", label: "a+b@example.com", algorithm: "SHA1", digits: 6 })
     assert.deepInclude(totp, { period: 30 })
     assert.strictEqual(totp.secret.base32, secret)
   })
 
-  it("gives an app no other secret, whatever people are called", () => {
+  it("can't be given another secret by the account's name", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), fc.string({ unit: "binary" }), (issuer, account) => {
         const uri = new URL(otpauthUri({ issuer, account, secret }))
@@ -70,13 +70,13 @@ describe("webAuthnIds", () => {
   it.each([spelled("base64url"), spelled("base64"), spelled("hex"), spelled("hex").toUpperCase()])("%s", (text) =>
     assert.deepInclude(webAuthnIds(text), bytes)
   )
-  it("takes hex before base64url", () => {
+  it("prefers hex to base64url", () => {
     assert.deepStrictEqual(
       webAuthnIds("abcd").map((id) => id.length),
       [2, 3]
     )
   })
-  it.each(["", "a b", "é", "a\0", "=", "x".repeat(4000), '{"id":1}'])("%j is none", (text) =>
+  it.each(["", "a b", "é", "a\0", "=", "x".repeat(4000), '{"id":1}'])("%j is not an id", (text) =>
     assert.deepStrictEqual(webAuthnIds(text), [])
   )
 })
@@ -99,7 +99,7 @@ describe("signInParameters", () => {
 })
 
 describe("clientProblems", () => {
-  it("takes a whole client", () => {
+  it("accepts a complete client", () => {
     assert.deepStrictEqual(
       clientProblems({
         client_name: "Shop",
@@ -141,10 +141,10 @@ describe("clientProblems", () => {
 })
 
 describe("metadataProblems", () => {
-  it("takes null, which removes a name", () => {
+  it("accepts null, which removes a name", () => {
     assert.deepStrictEqual(metadataProblems({ skip_consent: null, "a/b~c": null }), [])
   })
-  it("refuses what can't be kept", () => {
+  it("refuses metadata that can't be stored", () => {
     assert.lengthOf(metadataProblems({ "": 1 }), 1)
     assert.lengthOf(metadataProblems({ "a\n": 1 }), 1)
     assert.lengthOf(metadataProblems({ a: "\0" }), 1)

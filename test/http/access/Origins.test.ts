@@ -9,8 +9,8 @@ const own = (headers: Record<string, string>, settings = none) =>
     Effect.match(baseUrlOf(request("GET", headers), settings), { onSuccess: String, onFailure: () => 400 })
   )
 
-describe("our own address", () => {
-  it("is PUBLIC_URL, else the host that was asked for", () => {
+describe("baseUrlOf and isSecure", () => {
+  it("is PUBLIC_URL, else the request's host", () => {
     assert.strictEqual(own({ host: "API.example:3000" }), "http://api.example:3000")
     assert.strictEqual(own({ host: "api.example", "x-forwarded-proto": "https" }), "https://api.example")
     assert.strictEqual(own({ host: "[::1]:3000" }), "http://[::1]:3000")
@@ -21,7 +21,7 @@ describe("our own address", () => {
     "is not %j",
     (host) => assert.strictEqual(own({ host }), 400)
   )
-  it("is for https only when it is https", () => {
+  it("is secure only with https", () => {
     assert.isFalse(isSecure(request("GET", { host: "a" }), none))
     assert.isTrue(isSecure(request("GET", { host: "a", "x-forwarded-proto": "https, http" }), none))
     assert.isTrue(isSecure(request("GET", { host: "a" }), { ...none, publicUrl: "https://a" }))
@@ -41,7 +41,7 @@ describe("isOurs", () => {
     ["null", false],
     ["", false]
   ])("%s %s", (origin, ours) => assert.strictEqual(isOurs(origin, request("POST", at), none), ours))
-  it("does not take the Host's word beside PUBLIC_URL, nor http beside https", () => {
+  it("ignores the Host header with PUBLIC_URL, and http with https", () => {
     assert.isFalse(isOurs("https://api.example", request("POST", at), { ...none, publicUrl: "https://x.example" }))
     assert.isFalse(isOurs("http://api.example", request("POST", { ...at, "x-forwarded-proto": "https" }), none))
   })

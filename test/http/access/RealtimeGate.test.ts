@@ -11,7 +11,7 @@ import { RealtimeSettings } from "../../../src/services/realtime/Settings.ts"
 import { Sessions } from "../../../src/services/identity/Sessions.ts"
 import { Tokens } from "../../../src/services/access/Tokens.ts"
 
-/** A gate at which a session is what `now` says. */
+/** A gate whose session is the value of `now`. */
 const gate = (now: () => { readonly admin: boolean } | SessionError) =>
   RealtimeGate.layer.pipe(
     Layer.provide([
@@ -39,7 +39,7 @@ describe("RealtimeGate", () => {
   it.effect.each([
     [true, "service_role"],
     [false, "authenticated"]
-  ] as const)("lets a session in; administrator %s is %s", ([admin, role]) =>
+  ] as const)("admits a session; administrator %s is %s", ([admin, role]) =>
     Effect.gen(function* () {
       const { enter } = yield* RealtimeGate
       assert.strictEqual((yield* enter(request, undefined)).role, role)
@@ -49,7 +49,7 @@ describe("RealtimeGate", () => {
   it.effect.each([
     ["ends", new Unauthorized({ error: "over", code: "UNAUTHENTICATED" })],
     ["is no administrator's any more", { admin: false }]
-  ] as const)("lets it go within 30 s when it %s", ([, later]) => {
+  ] as const)("ends the connection within 30 s when the session %s", ([, later]) => {
     let now: { readonly admin: boolean } | SessionError = { admin: true }
     return Effect.gen(function* () {
       const { enter } = yield* RealtimeGate

@@ -20,7 +20,7 @@ beforeEach(() => {
 })
 
 layer(port, { excludeTestServices: true })("a challenge", (it) => {
-  it.effect("that was answered says where to begin again, at servers that know", () =>
+  it.effect("that was answered returns where to start again, if the server does", () =>
     Effect.gen(function* () {
       fake.behaviour.usedChallengesAreGone = true
       const port = yield* OAuth2
@@ -39,7 +39,7 @@ layer(port, { excludeTestServices: true })("a challenge", (it) => {
     })
   )
 
-  it.effect("that is gone leads to web addresses only", () =>
+  it.effect("that is gone only leads to web URLs", () =>
     Effect.gen(function* () {
       fake.meddle = () => json(410, { redirect_to: "javascript:alert(1)" })
       const gone = yield* Effect.flip(Effect.flatMap(OAuth2, ({ login }) => login("c")))
@@ -47,7 +47,7 @@ layer(port, { excludeTestServices: true })("a challenge", (it) => {
     })
   )
 
-  it.effect("is asked for as it is, whatever stands in it", () =>
+  it.effect("is sent unchanged, whatever it contains", () =>
     Effect.gen(function* () {
       const seen: Array<string> = []
       fake.meddle = ({ query }: Asked) => {
@@ -61,8 +61,8 @@ layer(port, { excludeTestServices: true })("a challenge", (it) => {
   )
 })
 
-layer(port, { excludeTestServices: true })("text that the server can't know", (it) => {
-  it.effect.each(["a\u0000", "a\r\nb", "\u0085", "\ud800", ""])("is not asked for: %j", (text) =>
+layer(port, { excludeTestServices: true })("text that can't name an object of the server", (it) => {
+  it.effect.each(["a\u0000", "a\r\nb", "\u0085", "\ud800", ""])("is not sent: %j", (text) =>
     Effect.gen(function* () {
       const { client, clients, consents, login, mergeClientMetadata, revokeConsents, revokeLogins } = yield* OAuth2
       yield* refusal(login(text))
@@ -79,7 +79,7 @@ layer(port, { excludeTestServices: true })("text that the server can't know", (i
 })
 
 layer(port, { excludeTestServices: true })("metadata", (it) => {
-  it.effect("that somebody else removes at the same time is removed", () =>
+  it.effect("that another request removes concurrently is removed", () =>
     Effect.gen(function* () {
       const { client } = yield* party({ metadata: { a: 1, b: 2, c: 3 } })
       const port = yield* OAuth2

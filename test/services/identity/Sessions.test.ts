@@ -34,7 +34,7 @@ const browser = (...credentials: ReadonlyArray<Credential>): Browser => ({ crede
 const [token, cookie] = [credential("Token", "t"), credential("Cookie", "c")]
 const stale = new Unauthorized({ error: "It has ended", code: "UNAUTHENTICATED" })
 
-/** An idp that says what it is told, and what it was asked. */
+/** A fake identity provider that records its calls. */
 const idp = (
   answer: (value: string) => Effect.Effect<IdentitySession, SessionError>,
   settings: Record<string, string> = {}
@@ -59,7 +59,7 @@ const idp = (
 }
 
 describe("Sessions", () => {
-  it.effect("remembers a session for 5 s, by the credential, its cookies only once", () => {
+  it.effect("caches a session for 5 s by its credential, and returns its cookies once", () => {
     const { asked, layer } = idp(() => Effect.succeed(session()))
     return Effect.gen(function* () {
       const { current } = yield* Sessions
@@ -75,7 +75,7 @@ describe("Sessions", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("remembers it no longer than it lasts, and not once it is forgotten", () => {
+  it.effect("caches it no longer than it is valid, nor after an invalidation", () => {
     const { asked, layer } = idp((value) =>
       Effect.succeed(session(value === "t" ? { expires_at: "1970-01-01T00:00:02Z" } : {}))
     )
@@ -85,7 +85,7 @@ describe("Sessions", () => {
       yield* TestClock.adjust("2 seconds")
       yield* current(browser(token))
       assert.lengthOf(asked, 2)
-      // All of the same identity: they may be worth something else now.
+      // All sessions of the same identity: they may have changed.
       yield* current(browser(cookie))
       yield* current(browser(credential("Cookie", "other")))
       yield* invalidate(cookie)
@@ -94,7 +94,7 @@ describe("Sessions", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("does not remember what was asked before it was told to invalidate", () => {
+  it.effect("does not cache a look-up that began before an invalidation", () => {
     const { asked, layer } = idp(() => Effect.as(Effect.sleep("1 second"), session()))
     return Effect.gen(function* () {
       const { current, invalidate } = yield* Sessions
@@ -110,7 +110,7 @@ describe("Sessions", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("asks once for all who wait, also when the first of them leaves", () => {
+  it.effect("shares one look-up among waiting requests, even if the first is interrupted", () => {
     const { asked, layer } = idp(() => Effect.as(Effect.sleep("1 second"), session()))
     return Effect.gen(function* () {
       const { current } = yield* Sessions
@@ -126,7 +126,7 @@ describe("Sessions", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("tries the cookie when the token is stale, and nothing after any other failure", () => {
+  it.effect("tries the cookie after a stale token, but not after any other failure", () => {
     const down = new BadGateway({ error: "down", code: "IDP_UNAVAILABLE" })
     const { asked, layer } = idp((value) =>
       value === "t" ? Effect.fail(stale) : value === "down" ? Effect.fail(down) : Effect.succeed(session())
@@ -148,7 +148,7 @@ describe("Sessions", () => {
   it.effect.each([
     ["true", ["Token t"]],
     ["false", []]
-  ] as const)("SVC_AUTH_REQUIRED %s: asks who it is before anything is done", ([required, expected]) => {
+  ] as const)("SVC_AUTH_REQUIRED %s: verifies the session before a call", ([required, expected]) => {
     const { asked, layer } = idp(() => Effect.succeed(session()), { SVC_AUTH_REQUIRED: required })
     return Effect.gen(function* () {
       const { withCredential } = yield* Sessions
@@ -166,7 +166,7 @@ describe("Sessions", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("refuses somebody who is inactive", () => {
+  it.effect("refuses an inactive identity", () => {
     const { layer } = idp(() => Effect.succeed(session({ identity: { ...session().identity, state: "inactive" } })))
     return Effect.gen(function* () {
       const { current } = yield* Sessions
@@ -174,7 +174,7 @@ describe("Sessions", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("gives a step-up the way back", () => {
+  it.effect("adds the return URL to a step-up", () => {
     const { layer } = idp((code) => Effect.fail(new StepUpRequired({ error: "more", code, redirect_to: "upstream" })))
     return Effect.gen(function* () {
       const { current, optional } = yield* Sessions

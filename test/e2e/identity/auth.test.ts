@@ -27,7 +27,7 @@ beforeAll(async () => {
 })
 afterAll(() => parts[Symbol.asyncDispose]())
 
-/** Somebody new, signed in by a token or by the idp's cookie. */
+/** A new identity, signed in by a token or by the identity provider's cookie. */
 const somebody = async (by: "token" | "cookie" = "token") => {
   const person = await makePerson(parts.idp, { name: "Ada" })
   const who = await (by === "token" ? tokenOf : cookieOf)(parts.idp, person)
@@ -75,8 +75,8 @@ const nothing = {
   lookup_secrets_used: 0
 }
 
-describe.each(["token", "cookie"] as const)("second factors of who has a %s", (by) => {
-  it("an authenticator app: set up, confirmed, there, removed", async () => {
+describe.each(["token", "cookie"] as const)("second factors with a %s", (by) => {
+  it("an authenticator app: set up, confirmed, listed, removed", async () => {
     const { call, person } = await somebody(by)
     assert.deepStrictEqual(good(await call("GET /api/auth/mfa/status")), nothing)
     const setup = good(await call("POST /api/auth/mfa/totp/setup"))
@@ -134,7 +134,7 @@ describe.each(["token", "cookie"] as const)("second factors of who has a %s", (b
     assert.lengthOf(await listed(), 0)
   })
 
-  it("recovery codes: made, put to use, made anew, revoked", async () => {
+  it("recovery codes: generated, confirmed, replaced, revoked", async () => {
     const { call } = await somebody(by)
     await enrolTotp(call)
     const first = await enrolCodes(call)
@@ -149,8 +149,8 @@ describe.each(["token", "cookie"] as const)("second factors of who has a %s", (b
   })
 })
 
-describe("what is left behind", () => {
-  it("recovery codes go with the last factor, not before", async () => {
+describe("leftovers", () => {
+  it("recovery codes are removed with the last factor, not before", async () => {
     const { call } = await somebody()
     await enrolTotp(call)
     good(await enrolKey(call, new Authenticator(parts.idp.origin)))
@@ -165,7 +165,7 @@ describe("what is left behind", () => {
 describe("step-ups", () => {
   const target = (reply: Reply) => new URL(String((reply.json as Record<string, unknown>)["redirect_to"]))
 
-  it("a session that owes a second factor is sent to show it, and back", async () => {
+  it("a session without its second factor is redirected to use it, and back", async () => {
     const { call, person } = await somebody()
     await enrolTotp(call)
     const poor = await cookieOf(parts.idp, person)
@@ -188,7 +188,7 @@ describe("step-ups", () => {
     }
   })
 
-  it("goes back where it was asked to only when that is ours", async () => {
+  it("only return to pages of the service and the dashboard", async () => {
     const { call, person } = await somebody()
     await enrolTotp(call)
     const poor = await cookieOf(parts.idp, person)
@@ -210,7 +210,7 @@ describe("step-ups", () => {
     }
   })
 
-  it("a sign-in that is too long ago is to be renewed", async () => {
+  it("a sign-in that is too long ago must be repeated", async () => {
     const { call } = await somebody()
     const setup = good(await call("POST /api/auth/mfa/totp/setup"))
     const privileged = parts.idp.settings.privilegedSeconds
@@ -230,7 +230,7 @@ describe("flows", () => {
   const verify = (call: Call, flow_id: unknown) =>
     call("POST /api/auth/mfa/totp/verify", { flow_id, totp_code: "123456" })
 
-  it("that are unknown, of somebody else, or expired", async () => {
+  it("that are unknown, of another user, or expired", async () => {
     const [one, other] = [await somebody(), await somebody()]
     assertRefused(await verify(one.call, "0b8c7a1e-5e0e-4c3b-9a55-6f3a4a1d2c11"), 404, "FLOW_NOT_FOUND")
     const theirs = good(await other.call("POST /api/auth/mfa/totp/setup"))
@@ -241,7 +241,7 @@ describe("flows", () => {
     assertRefused(await verify(one.call, old["flow_id"]), 410, "FLOW_EXPIRED")
   })
 
-  it("that are ended twice at once count once", async () => {
+  it("that are completed twice concurrently count once", async () => {
     const { call } = await somebody()
     const setup = good(await call("POST /api/auth/mfa/totp/setup"))
     const body = { flow_id: setup["flow_id"], totp_code: totpCode(String(setup["totp_secret"])) }
@@ -256,7 +256,7 @@ describe("flows", () => {
     for (const reply of made) good(reply)
   })
 
-  it("and bodies that can't be", async () => {
+  it("with invalid bodies", async () => {
     const { call } = await somebody()
     const flow_id = "0b8c7a1e-5e0e-4c3b-9a55-6f3a4a1d2c11"
     for (const body of [
@@ -299,7 +299,7 @@ describe("passkeys", () => {
       await ask(parts.service, "GET /api/auth/login/passkey")
     )
 
-  it("sign somebody in, with the idp's cookie", async () => {
+  it("sign a user in, with the identity provider's cookie", async () => {
     const { person, who } = await somebody("cookie")
     const key = new Authenticator(parts.idp.origin)
     await enrolPasskey(parts.idp, who, key)
@@ -318,7 +318,7 @@ describe("passkeys", () => {
     assertRefused(await ask(parts.service, "POST /api/auth/login/passkey", { body }), 410, "FLOW_EXPIRED")
   })
 
-  it("that are nobody's, or of another page, do not", async () => {
+  it("that are unknown, or of another page, do not", async () => {
     const { who } = await somebody("cookie")
     const key = new Authenticator(parts.idp.origin)
     await enrolPasskey(parts.idp, who, key)
@@ -336,7 +336,7 @@ describe("passkeys", () => {
     }
   })
 
-  it("of somebody who owes a second factor give the cookie, and say so", async () => {
+  it("of a user with a second factor set the cookie, and require the factor", async () => {
     const { call, who } = await somebody("cookie")
     const key = new Authenticator(parts.idp.origin)
     await enrolPasskey(parts.idp, who, key)
@@ -382,7 +382,7 @@ describe("sessions", () => {
   const idsOf = async (call: Call) =>
     goodAs<ReadonlyArray<{ id: string; current: boolean; aal: string }>>(await call("GET /api/auth/sessions"))
 
-  it("are listed, ended one by one, and all but this", async () => {
+  it("are listed, ended one by one, and all but the current one", async () => {
     const { call, person } = await somebody()
     const others: ReadonlyArray<Credential> = [
       await tokenOf(parts.idp, person),
@@ -401,14 +401,14 @@ describe("sessions", () => {
     for (const other of others) assertRefused(await as(parts.service, other, "GET /api/auth/session"), 401)
   })
 
-  it("of somebody else can't be ended", async () => {
+  it("of another user can't be ended", async () => {
     const [one, other] = [await somebody(), await somebody()]
     const theirs = good(await other.call("GET /api/auth/session"))
     assertRefused(await one.call(`DELETE /api/auth/sessions/${String(theirs["id"])}`), 404, "SESSION_NOT_FOUND")
     good(await other.call("GET /api/auth/session"))
   })
 
-  it("end with a logout, at once, and their cookies go", async () => {
+  it("end with a logout, immediately, and their cookies are cleared", async () => {
     for (const by of ["token", "cookie"] as const) {
       const { call, who } = await somebody(by)
       good(await call("GET /api/auth/session"))
@@ -423,14 +423,14 @@ describe("sessions", () => {
     }
   })
 
-  it("end both, when a browser has two", async () => {
+  it("both end when a browser has two", async () => {
     const [one, other] = [await somebody("token"), await somebody("cookie")]
     const headers = { cookie: `${cookieHeader(one.who)}; ${cookieHeader(other.who)}`, origin: parts.service.url }
     good(await ask(parts.service, "POST /api/auth/logout", { headers }))
     for (const { call } of [one, other]) assertRefused(await call("GET /api/auth/session"), 401)
   })
 
-  it("need one", async () => {
+  it("are required", async () => {
     for (const cookie of [
       "",
       "svc_session=",
@@ -455,7 +455,7 @@ describe("sessions", () => {
     assert.deepInclude(me.identity, { id: person.id })
   })
 
-  it("end when somebody is switched off", async () => {
+  it("end when the identity is deactivated", async () => {
     const { call, person } = await somebody()
     good(await call("GET /api/auth/mfa/status"))
     await setState(parts.idp, person, "inactive")
@@ -465,7 +465,7 @@ describe("sessions", () => {
 })
 
 describe("/v1/auth/identities", () => {
-  it("lists whom the idp knows, page by page, for the service key", async () => {
+  it("lists the identities of the identity provider in pages, with a service key", async () => {
     const people = [await somebody(), await somebody(), await somebody()]
     const key = parts.service.service_role
     const page = async (query: string) =>

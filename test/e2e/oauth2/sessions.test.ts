@@ -31,12 +31,12 @@ afterAll(() => stage[Symbol.asyncDispose]())
 
 const isActive = async (token: string) => (await stage.introspect(token))["active"] === true
 
-/** Gives the password once more, in the session the browser has. */
+/** Enters the password again, in the browser's session. */
 const again = ({ browser, person }: Browser) =>
   signInAgain(stage.idp, cookie(browser.cookie("127.0.0.1", "idp_session") ?? ""), person)
 
-describe("an application that asks for a sign-in", () => {
-  it("anew gets a new one", async () => {
+describe("an application that requests a sign-in", () => {
+  it("with prompt=login gets a new one", async () => {
     const browser = await makeVisitor(stage)
     const application = await makeApplication(stage)
     await signIn(stage, browser, application)
@@ -53,24 +53,24 @@ describe("an application that asks for a sign-in", () => {
     assert.closeTo(Number(tokens.claims()?.auth_time), Date.now() / 1000, 60)
   })
 
-  it("anew is told when there was none", async () => {
+  it("with prompt=login is told when the user did not sign in again", async () => {
     const browser = await makeVisitor(stage)
     const application = await makeApplication(stage)
     await signIn(stage, browser, application)
-    // So that the old sign-in is older than the request.
+    // Makes the old sign-in older than the request.
     await new Promise((done) => setTimeout(done, 7_000))
     const attempt = await application.begin({ prompt: "login" })
     const idp = await goOn(stage, browser.browser, attempt.url)
     const there = await goOn(stage, browser.browser, idp.url.searchParams.get("return_to") ?? "")
     assert.strictEqual(there.at, "application")
     assert.strictEqual(await refused(application.finish(attempt, there.url)), "login_required")
-    // Without the mark the bridge asks again, and is not fooled by one that is made up.
+    // Without the signed time, or with a forged one, the bridge asks again.
     const bare = new URL(idp.url.searchParams.get("return_to") ?? "")
     bare.searchParams.set("since", `1.${"A".repeat(43)}`)
     assert.strictEqual((await goOn(stage, browser.browser, bare)).at, "idp")
   })
 
-  it("of a certain age gets one no older", async () => {
+  it("with max_age gets one that is no older", async () => {
     const browser = await makeVisitor(stage)
     const application = await makeApplication(stage)
     await signIn(stage, browser, application)
@@ -82,7 +82,7 @@ describe("an application that asks for a sign-in", () => {
     assert.strictEqual((await goOn(stage, browser.browser, relaxed.url)).at, "dashboard")
   })
 
-  it("without a question gets one, or is told why not", async () => {
+  it("with prompt=none gets one, or the reason why not", async () => {
     const browser = await makeVisitor(stage)
     const application = await makeApplication(stage)
     const silently = async () => {
@@ -100,7 +100,7 @@ describe("an application that asks for a sign-in", () => {
 })
 
 describe("signing out", () => {
-  it("by the application ends the session at the idp too", async () => {
+  it("by the application also ends the session at the identity provider", async () => {
     const browser = await makeVisitor(stage)
     const application = await makeApplication(stage)
     const tokens = await signIn(stage, browser, application, { remember: true })
@@ -113,7 +113,7 @@ describe("signing out", () => {
     assert.strictEqual(there.url.href, `${afterLogout}?state=bye-12345`)
     const attempt = await application.begin()
     assert.strictEqual((await goOn(stage, browser.browser, attempt.url)).at, "idp")
-    // What was remembered still is: the person is signed out, nothing is revoked.
+    // Consents are still remembered: the user is signed out, nothing is revoked.
     await signInAtIdp(stage, browser)
     const next = await application.begin()
     assert.strictEqual((await goOn(stage, browser.browser, next.url)).at, "application")
@@ -136,7 +136,7 @@ describe("signing out", () => {
 })
 
 describe("a client", () => {
-  it("with another secret is refused the old one", async () => {
+  it("with a new secret can't use the old one", async () => {
     const browser = await makeVisitor(stage)
     const application = await makeApplication(stage)
     const { refresh_token = "" } = await signIn(stage, browser, application)
@@ -145,7 +145,7 @@ describe("a client", () => {
     assert.strictEqual(await refused(application.refresh(refresh_token)), "invalid_client")
   })
 
-  it("that is deleted signs nobody in any more", async () => {
+  it("that is deleted can't sign users in any more", async () => {
     const browser = await makeVisitor(stage)
     const application = await makeApplication(stage)
     await signIn(stage, browser, application)
@@ -158,7 +158,7 @@ describe("a client", () => {
 })
 
 describe("the bridge", () => {
-  it("says that it is ready, and where it is", async () => {
+  it("reports that it is ready, and its URLs", async () => {
     const { body } = await fromDashboard(stage, startBrowsing(), "GET", "/bridge/status")
     assert.deepStrictEqual(body, {
       oauth2_configured: true,
@@ -170,7 +170,7 @@ describe("the bridge", () => {
     })
   })
 
-  it.each(["login", "consent", "logout"])("has no %s challenge that the server does not have", async (kind) => {
+  it.each(["login", "consent", "logout"])("refuses unknown %s challenges", async (kind) => {
     const ask = (query: string) => fromDashboard(stage, startBrowsing(), "GET", `/bridge/${kind}${query}`)
     assert.strictEqual((await ask("")).status, 400)
     for (const challenge of ["x", "..%2F..%2Fclients", "%C3%A9%20%26"]) {
@@ -179,39 +179,42 @@ describe("the bridge", () => {
     }
   })
 
-  it.runIf(otherOAuth2Server === undefined)("begins again what took too long or was done", async () => {
-    const { behaviour } = stage.fake!
-    const browser = await makeVisitor(stage)
-    const application = await makeApplication(stage)
-    const attempt = await application.begin()
-    const idp = await goOn(stage, browser.browser, attempt.url)
-    const bridge = idp.url.searchParams.get("return_to") ?? ""
-    await signInAtIdp(stage, browser)
-    const gone = async (path: string) => {
-      const { body, status } = await fromDashboard(stage, browser.browser, "GET", path.replace(/.*\/api\/oauth2/, ""))
-      assert.deepStrictEqual([status, body["code"]], [410, "CHALLENGE_EXPIRED"])
-      return String(body["redirect_to"])
-    }
-    try {
-      behaviour.challengeSeconds = -1
-      assert.strictEqual(await gone(bridge), attempt.url.href)
-      behaviour.challengeSeconds = 1_800
-      behaviour.usedChallengesAreGone = true
-      const challenge = await toConsent(stage, browser, bridge)
-      await allow(stage, browser, challenge)
-      const query = `consent_challenge=${encodeURIComponent(challenge)}`
-      for (const path of [bridge, `/bridge/consent?${query}`, `/bridge/consent/info?${query}`]) {
-        const from = await gone(path)
-        assert.strictEqual(new URL(from).searchParams.get("state"), attempt.state)
-        assert.strictEqual((await goOn(stage, browser.browser, from)).at, "dashboard")
+  it.runIf(otherOAuth2Server === undefined)(
+    "restarts requests that took too long or were already answered",
+    async () => {
+      const { behaviour } = stage.fake!
+      const browser = await makeVisitor(stage)
+      const application = await makeApplication(stage)
+      const attempt = await application.begin()
+      const idp = await goOn(stage, browser.browser, attempt.url)
+      const bridge = idp.url.searchParams.get("return_to") ?? ""
+      await signInAtIdp(stage, browser)
+      const gone = async (path: string) => {
+        const { body, status } = await fromDashboard(stage, browser.browser, "GET", path.replace(/.*\/api\/oauth2/, ""))
+        assert.deepStrictEqual([status, body["code"]], [410, "CHALLENGE_EXPIRED"])
+        return String(body["redirect_to"])
       }
-    } finally {
-      behaviour.challengeSeconds = 1_800
-      behaviour.usedChallengesAreGone = false
+      try {
+        behaviour.challengeSeconds = -1
+        assert.strictEqual(await gone(bridge), attempt.url.href)
+        behaviour.challengeSeconds = 1_800
+        behaviour.usedChallengesAreGone = true
+        const challenge = await toConsent(stage, browser, bridge)
+        await allow(stage, browser, challenge)
+        const query = `consent_challenge=${encodeURIComponent(challenge)}`
+        for (const path of [bridge, `/bridge/consent?${query}`, `/bridge/consent/info?${query}`]) {
+          const from = await gone(path)
+          assert.strictEqual(new URL(from).searchParams.get("state"), attempt.state)
+          assert.strictEqual((await goOn(stage, browser.browser, from)).at, "dashboard")
+        }
+      } finally {
+        behaviour.challengeSeconds = 1_800
+        behaviour.usedChallengesAreGone = false
+      }
     }
-  })
+  )
 
-  it.runIf(otherOAuth2Server === undefined)("says when the server is in trouble, and not why", async () => {
+  it.runIf(otherOAuth2Server === undefined)("reports that the server has failed, but not why", async () => {
     const fake = stage.fake!
     const browser = await makeVisitor(stage)
     const application = await makeApplication(stage)
@@ -238,7 +241,7 @@ describe("the bridge", () => {
     await allow(stage, browser, challenge)
   })
 
-  it("keeps what it is told to itself", async () => {
+  it("does not leak secrets", async () => {
     const browser = await makeVisitor(stage)
     const application = await makeApplication(stage)
     const attempt = await application.begin()

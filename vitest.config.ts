@@ -1,28 +1,34 @@
 import { defineConfig } from "vitest/config"
 
 const setupFiles = ["test/support/seed.ts"]
+const slow = { testTimeout: 60_000, hookTimeout: 60_000 }
+const server = "test/support/postgres/server.ts"
+
+/** Tests that kill processes, measure waiting, or need all of the machine: one file at a time, after the others. */
+const alone = ["test/e2e/**/{killed,bad-days,trouble,loss}.test.ts"]
 
 export default defineConfig({
   test: {
+    // Most tests wait for PostgreSQL, a process or a clock rather than compute.
+    maxWorkers: 3,
     projects: [
       {
         test: {
           name: "unit",
-          include: [
-            "test/domain/**/*.test.ts",
-            "test/services/**/*.test.ts",
-            "test/http/**/*.test.ts",
-            "test/layers/**/*.test.ts"
-          ],
-          setupFiles
+          include: ["test/{domain,services,http,layers,house}/**/*.test.ts"],
+          setupFiles,
+          isolate: false,
+          maxWorkers: 3
         }
       },
       {
         test: {
           name: "pg",
           include: ["test/pg/**/*.test.ts"],
-          globalSetup: ["test/support/postgres/server.ts"],
+          globalSetup: [server],
           setupFiles,
+          isolate: false,
+          maxWorkers: 3,
           testTimeout: 30_000,
           hookTimeout: 60_000
         }
@@ -31,11 +37,22 @@ export default defineConfig({
         test: {
           name: "e2e",
           include: ["test/e2e/**/*.test.ts"],
-          globalSetup: ["test/support/postgres/server.ts", "test/support/sharedService.ts"],
+          exclude: alone,
+          globalSetup: [server, "test/support/sharedService.ts"],
           setupFiles,
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
-          fileParallelism: false
+          maxWorkers: 3,
+          ...slow
+        }
+      },
+      {
+        test: {
+          name: "e2e-alone",
+          include: alone,
+          globalSetup: [server, "test/support/sharedService.ts"],
+          setupFiles,
+          fileParallelism: false,
+          sequence: { groupOrder: 1 },
+          ...slow
         }
       }
     ]

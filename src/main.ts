@@ -42,11 +42,10 @@ const Outside = Layer.mergeAll(flagEngine.layer, layerBranchDatabases, layerConn
   Layer.provideMerge(layerFirstKeys),
   Layer.provideMerge(postgres.layer),
   Layer.provideMerge(objectStore.layer),
-  // Before these, so that an invalid setting is reported before the database is used or waited for.
-  Layer.provideMerge(
-    Layer.mergeAll(identityProvider.layer, oauth2Server.layer, layerAllSettings, Tokens.layer, layerHttpSettings)
-  ),
-  Layer.provideMerge(installation.layer)
+  Layer.provideMerge(Tokens.layer),
+  Layer.provideMerge(installation.layer),
+  // Last in this list and so first: an invalid setting is reported before anything is started.
+  Layer.provideMerge(Layer.mergeAll(identityProvider.layer, oauth2Server.layer, layerAllSettings, layerHttpSettings))
 )
 
 // What it can do, in the order of the README.

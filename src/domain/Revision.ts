@@ -1,12 +1,12 @@
-/** The revisions that a caller takes a record to be at; `*`: any, so long as it is there; undefined: does not matter. */
+/** The revisions that a caller expects of a record; `*`: any revision of an existing one; undefined: no precondition. */
 export type Expected = ReadonlyArray<number> | "*" | undefined
 
-/** What the caller saw is what is stored. */
+/** Whether the stored revision is one that the caller expects. */
 export const isExpected = (revision: number, expected: Expected) =>
   expected === undefined || expected === "*" || expected.includes(revision)
 
-/** A record as it is answered: JSON text, with the revision that is its ETag. */
-export interface Shown {
+/** A record as JSON text, with the revision that is its ETag. */
+export interface JsonRecord {
   readonly revision: number
   readonly json: string
 }

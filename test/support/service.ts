@@ -4,7 +4,8 @@ import { readFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
-import { makeDataDir, removeDataDir } from "./postgres/server.ts"
+import { inject } from "vitest"
+import { copyDataDir, makeDataDir, removeDataDir } from "./dataDir.ts"
 
 export const root = resolve(import.meta.dirname, "../..")
 
@@ -30,13 +31,13 @@ export interface Service extends Address {
   readonly output: () => string
   /** Sends the signal (SIGTERM unless told) and waits for the end. The data directory stays. */
   readonly stop: (signal?: NodeJS.Signals) => Promise<End>
-  /** Ends it if it still runs, and removes the data directory if it was made for it. */
+  /** Ends it if it still runs, and removes the data directory that was made for it. */
   readonly [Symbol.asyncDispose]: () => Promise<void>
 }
 
 export interface ServiceOptions {
   readonly env?: Readonly<Record<string, string>>
-  /** Of a service before it; without one an empty directory is made. */
+  /** Of a service before it; without one, the run's prepared directory is copied. */
   readonly dataDir?: string
   readonly jwtSecret?: string
   /** Done between the launch and the wait for readiness. */
@@ -82,7 +83,8 @@ export const runToEnd = async (env: Readonly<Record<string, string>>, program = 
 
 /** Starts the real thing, `node src/main.ts`, and waits until /readyz says so. */
 export const startService = async (options: ServiceOptions = {}): Promise<Service> => {
-  const dataDir = options.dataDir ?? (await makeDataDir())
+  const embedded = options.env?.["DATABASE_URL"] === undefined
+  const dataDir = options.dataDir ?? (await (embedded ? copyDataDir(inject("preparedDataDir")) : makeDataDir()))
   const jwtSecret = options.jwtSecret ?? randomBytes(32).toString("base64url")
   const env = { ...freePorts, SVC_DATA_DIR: dataDir, SVC_JWT_SECRET: jwtSecret, ...options.env }
   const { child, ended, output } = launch(["src/main.ts"], env)

@@ -4,8 +4,9 @@ import { type FlagEnvironment, flagEnvironments } from "./Environment.ts"
 import { type FlagProblem } from "./Problem.ts"
 import { segmentsUsedBy } from "./SegmentsInlined.ts"
 import { isJsonObject, type JsonObject } from "../text/JsonObject.ts"
+import { type FlagSegmentChange, type NewFlagSegment, segmentKeyOf } from "./Segment.ts"
 
-/** A flag as it is stored and as its history keeps it. */
+/** A flag as it is stored and recorded in its history. */
 export interface StoredFlag {
   readonly key: string
   readonly type: FlagType
@@ -14,8 +15,8 @@ export interface StoredFlag {
   readonly environments: Readonly<Record<FlagEnvironment, FlagConfiguration>>
 }
 
-export const createdFlag = (given: NewFlag): StoredFlag => {
-  const { defaultVariant, description = null, key, state = "ENABLED", targeting = {}, type, variants } = given
+export const createdFlag = (flag: NewFlag): StoredFlag => {
+  const { defaultVariant, description = null, key, state = "ENABLED", targeting = {}, type, variants } = flag
   const each: FlagConfiguration = { state, targeting, defaultVariant }
   return { key, type, description, variants, environments: { dev: each, staging: each, production: each } }
 }
@@ -41,19 +42,19 @@ export const toggledFlag = (flag: StoredFlag, environment: FlagEnvironment): Sto
 export const promotedFlag = (flag: StoredFlag, { from, to }: FlagPromotion): StoredFlag =>
   withEnvironment(flag, to, flag.environments[from])
 
-/** What a change repeats of the flag but says otherwise. */
-export const repeatProblems = (flag: StoredFlag, change: FlagChange): ReadonlyArray<FlagProblem> => {
+/** Fields of a change that can't be changed and differ from the stored flag. */
+export const unchangeableProblems = (flag: StoredFlag, change: FlagChange): ReadonlyArray<FlagProblem> => {
   const problems: Array<FlagProblem> = []
   if (change.key !== undefined && change.key !== flag.key) {
-    problems.push({ path: ["key"], problem: "Expected the flag's key, which can't be changed" })
+    problems.push({ path: ["key"], problem: "Expected the flag's key: keys can't be changed" })
   }
   if (change.type !== undefined && change.type !== flag.type) {
-    problems.push({ path: ["type"], problem: `Expected ${flag.type}, which can't be changed` })
+    problems.push({ path: ["type"], problem: `Expected ${flag.type}: types can't be changed` })
   }
   for (const [environment, given] of Object.entries(change.environments ?? {})) {
     if (isRepeated(flag, environment, given)) continue
     const problem =
-      "Expected what is stored: change `state`, `targeting`, `defaultVariant` of one environment at a time"
+      "Expected the stored configuration: change `state`, `targeting` and `defaultVariant` of one environment at a time"
     problems.push({ path: ["environments", environment], problem })
   }
   return problems
@@ -69,20 +70,56 @@ const isRepeated = (flag: StoredFlag, environment: string, given: unknown) => {
 
 const isEnvironment = (text: string): text is FlagEnvironment => flagEnvironments.some((name) => name === text)
 
-/** Also when only the order within differs, which is stored too. */
+/** Whether two documents are equal, including the order of their names, which is stored too. */
 const isSame = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b)
 
 export const isSameFlag = (a: StoredFlag, b: StoredFlag) =>
   a.description === b.description && touchedEnvironments(a, b).length === 0
 
-/** Where the one is evaluated otherwise than the other. */
+/** The environments in which the two flags are evaluated differently. */
 export const touchedEnvironments = (a: StoredFlag, b: StoredFlag): ReadonlyArray<FlagEnvironment> =>
   isSame(a.variants, b.variants)
     ? flagEnvironments.filter((environment) => !isSame(a.environments[environment], b.environments[environment]))
     : flagEnvironments
 
-/** Keys of the segments that any of its rules refers to. */
+/** Keys of the segments that the rules of the flag refer to directly. */
 export const segmentsOfFlag = (flag: StoredFlag): ReadonlyArray<string> =>
   Array.from(
     new Set(flagEnvironments.flatMap((environment) => segmentsUsedBy(flag.environments[environment].targeting)))
+  )
+
+/** A segment as it is stored and recorded in its history. */
+export interface StoredSegment {
+  readonly key: string
+  readonly name: string
+  readonly description: string | null
+  readonly rules: JsonObject
+}
+
+export const createdSegment = (given: NewFlagSegment): StoredSegment => {
+  const { description = null, name = "", rules } = given
+  return { key: segmentKeyOf(given), name, description, rules }
+}
+
+export const changedSegment = (segment: StoredSegment, change: FlagSegmentChange): StoredSegment => {
+  const { description = segment.description, name = segment.name, rules = segment.rules } = change
+  return { key: segment.key, name, description, rules }
+}
+
+/** Fields of a change that can't be changed and differ from the stored segment. */
+export const unchangeableSegmentProblems = (
+  segment: StoredSegment,
+  change: FlagSegmentChange
+): ReadonlyArray<FlagProblem> =>
+  (["key", "segmentKey"] as const)
+    .filter((name) => change[name] !== undefined && change[name] !== segment.key)
+    .map((name) => ({ path: [name], problem: "Expected the segment's key: keys can't be changed" }))
+
+/** The environments in which the flag refers to one of these segments. */
+export const environmentsUsing = (
+  flag: Pick<StoredFlag, "environments">,
+  segments: ReadonlySet<string>
+): ReadonlyArray<FlagEnvironment> =>
+  flagEnvironments.filter((environment) =>
+    segmentsUsedBy(flag.environments[environment].targeting).some((key) => segments.has(key))
   )

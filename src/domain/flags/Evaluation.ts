@@ -10,27 +10,27 @@ const Context = JsonObject.check(
   )
 )
 
-const asked = { context: Schema.optionalKey(Context), environment: Schema.optionalKey(FlagEnvironment) }
+const common = { context: Schema.optionalKey(Context), environment: Schema.optionalKey(FlagEnvironment) }
 
 /** (spec: Flag evaluation) */
-export const FlagEvaluationRequest = Schema.Struct({ flagKey: Schema.String, ...asked })
+export const FlagEvaluationRequest = Schema.Struct({ flagKey: Schema.String, ...common })
 export type FlagEvaluationRequest = typeof FlagEvaluationRequest.Type
 
 export const FlagBulkRequest = Schema.Struct({
   flagKeys: Schema.Array(Schema.String).check(Schema.isMinLength(1), Schema.isMaxLength(1000)),
-  ...asked
+  ...common
 })
 export type FlagBulkRequest = typeof FlagBulkRequest.Type
 
 const Failure = Schema.Literals(["FLAG_NOT_FOUND", "PARSE_ERROR", "GENERAL"])
 
-/** A disabled flag has its default variant. `variant` and `value` are null when `reason` is ERROR. */
+/** Disabled flags have their default variant. `variant` and `value` are null if `reason` is ERROR. */
 export const FlagEvaluation = Schema.Struct({
   key: Schema.String,
   variant: Schema.NullOr(Schema.String),
   value: Schema.Unknown,
   reason: Schema.Literals(["STATIC", "TARGETING_MATCH", "DEFAULT", "DISABLED", "ERROR"]),
-  /** The environment, and the revision of its flags that answered. */
+  /** The environment, and the revision of its flags. */
   metadata: Schema.Struct({ flagSetId: Schema.String, version: Schema.String }),
   errorCode: Schema.optionalKey(Failure),
   errorDetails: Schema.optionalKey(Schema.String)
@@ -48,13 +48,53 @@ export const FlagBulkEvaluation = Schema.Struct({
 })
 export type FlagBulkEvaluation = typeof FlagBulkEvaluation.Type
 
-/** What evaluates flags, and whether it does. */
+/** The engine that evaluates flags, and its state. */
 export const FlagStatus = Schema.Struct({
   engine: Schema.Literals(["embedded", "flagd"]),
   address: Schema.NullOr(Schema.String),
   connected: Schema.Boolean,
-  /** Of the newest change. */
+  /** The revision of the newest change. */
   revision: Schema.Int,
   error: Schema.NullOr(Schema.String)
 })
 export type FlagStatus = typeof FlagStatus.Type
+
+/** The metadata of a flag set in all protocols: its environment and revision. */
+export interface FlagSetMetadata {
+  readonly flagSetId: string
+  readonly version: string
+}
+
+/** An evaluation context: a JSON object, of which only own properties count. */
+export type FlagContext = Readonly<Record<string, unknown>>
+
+export interface FlagValue {
+  readonly key: string
+  readonly reason: "STATIC" | "TARGETING_MATCH" | "DEFAULT" | "DISABLED"
+  /** Both absent if the flag is disabled: the client uses its own default. */
+  readonly variant?: string
+  readonly value?: unknown
+  readonly metadata: FlagSetMetadata
+}
+
+export interface FlagFailure {
+  readonly key: string
+  readonly reason: "ERROR"
+  readonly errorCode: "FLAG_NOT_FOUND" | "PARSE_ERROR" | "GENERAL"
+  readonly errorDetails: string
+  readonly metadata: FlagSetMetadata
+}
+
+/** The outcome of one evaluation (flagd 0.16). */
+export type FlagResult = FlagValue | FlagFailure
+
+/** A flag of one environment as an engine evaluates it, with its segments inlined. */
+export interface FlagDefinition {
+  readonly key: string
+  readonly state: "ENABLED" | "DISABLED"
+  /** Values by name, all of one type, in the order in which they were defined. */
+  readonly variants: Readonly<Record<string, unknown>>
+  readonly defaultVariant: string
+  /** JsonLogic without `$ref`; `{}` if there is no rule. */
+  readonly targeting: unknown
+}

@@ -6,10 +6,10 @@ import { isStorable } from "../text/StorableText.ts"
 export const keyPattern = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/
 export const keyForm = "1–128 letters, digits, `.`, `_`, `:` and `-`, the first a letter or a digit"
 
-/** Paths of their own under `/api/flags`. */
+/** Path segments of other routes under `/api/flags`. */
 const reserved: ReadonlySet<string> = new Set(["segments", "evaluate", "status"])
 
-/** The key of a new flag. Look-ups take any text: what can't be a key is not found. */
+/** The key of a new flag. Lookups accept any text, and answer 404 for an invalid key. */
 const FlagKey = Schema.String.check(
   Schema.makeFilter((key: string) => {
     if (!keyPattern.test(key)) return `Expected ${keyForm}`
@@ -22,31 +22,32 @@ export type FlagType = typeof FlagType.Type
 
 const FlagState = Schema.Literals(["ENABLED", "DISABLED"])
 
-/** At most 2,000 characters; null: none. */
+/** At most 2,000 characters; null for none. */
 export const Description = Schema.NullOr(Schema.String.check(Schema.isMaxLength(2000), isStorable))
 
 /**
- * A new flag (spec: Feature flag). State, rule and default variant hold in every environment. Variants and rule are
- * checked by domain/FlagProblems.ts, together with the segments that there are.
+ * A new flag (spec: Feature flag), with the same state, rule and default variant in every environment. Variants and rule
+ * are checked by domain/flags/Problems.ts, which knows the segments.
  */
 export const NewFlag = Schema.Struct({
   key: FlagKey,
   type: FlagType,
   description: Schema.optionalKey(Description),
   variants: JsonObject,
-  /** ENABLED, unless given. */
+  /** Default: ENABLED. */
   state: Schema.optionalKey(FlagState),
-  /** JsonLogic; `{}`: no rule. */
+  /** JsonLogic; `{}` for no rule. */
   targeting: Schema.optionalKey(JsonObject),
   defaultVariant: Schema.String,
-  /** The environment that the answer shows. */
+  /** The environment at the top level of the answer. */
   environment: Schema.optionalKey(FlagEnvironment)
 })
 export type NewFlag = typeof NewFlag.Type
 
 /**
- * What a PUT carries: description and variants for all environments, the next three for the selected one. A whole
- * record may be sent back: `key`, `type` and `environments` must then be what is stored, the rest is not looked at.
+ * The body of a PUT: description and variants for all environments; state, rule and default variant for the selected one.
+ * Clients may send back a whole record: `key`, `type` and `environments` must equal the stored ones, and other fields
+ * are ignored.
  */
 export const FlagChange = Schema.Struct({
   key: Schema.optionalKey(Schema.String),
@@ -61,7 +62,7 @@ export const FlagChange = Schema.Struct({
 })
 export type FlagChange = typeof FlagChange.Type
 
-/** What each environment keeps for itself. */
+/** The part of a flag that each environment has for itself. */
 export const FlagConfiguration = Schema.Struct({
   state: FlagState,
   targeting: JsonObject,
@@ -69,19 +70,19 @@ export const FlagConfiguration = Schema.Struct({
 })
 export type FlagConfiguration = typeof FlagConfiguration.Type
 
-/** ISO 8601 in UTC with milliseconds; null: never. */
+/** ISO 8601 in UTC with milliseconds; null for never. */
 const Moment = Schema.NullOr(Schema.String)
 
 const Configured = Schema.Struct({ ...FlagConfiguration.fields, last_evaluated_at: Moment })
 
-/** A flag as it is shown. Timestamps are ISO 8601 in UTC with milliseconds. */
+/** A flag in answers. Timestamps are ISO 8601 in UTC with milliseconds. */
 export const Flag = Schema.Struct({
   key: Schema.String,
   type: FlagType,
   description: Schema.NullOr(Schema.String),
   variants: JsonObject,
   ...FlagConfiguration.fields,
-  /** Whose state, targeting, defaultVariant and last_evaluated_at stand beside it. */
+  /** The environment of state, targeting, defaultVariant and last_evaluated_at at this level. */
   environment: FlagEnvironment,
   environments: Schema.Struct({ dev: Configured, staging: Configured, production: Configured }),
   revision: Schema.Int,
@@ -91,28 +92,28 @@ export const Flag = Schema.Struct({
 })
 export type Flag = typeof Flag.Type
 
-/** From one environment to another: state, targeting and defaultVariant. */
+/** Copies state, targeting and defaultVariant from one environment to another. */
 export const FlagPromotion = Schema.Struct({ from: FlagEnvironment, to: FlagEnvironment }).check(
   Schema.makeFilter(
-    ({ from, to }) => from !== to || { path: ["to"], issue: "Expected another environment than that of `from`" }
+    ({ from, to }) => from !== to || { path: ["to"], issue: "Expected an environment other than `from`" }
   )
 )
 export type FlagPromotion = typeof FlagPromotion.Type
 
-/** Who changed what, and when; of a flag or a segment. */
+/** A change of a flag or a segment, its author and its time. */
 export const FlagHistoryEntry = Schema.Struct({
   id: Schema.Int,
   key: Schema.String,
   action: Schema.Literals(["created", "updated", "toggled", "promoted", "deleted"]),
-  /** Null: all of them, or none, as for a segment. */
+  /** Null for a change of all environments, and for segments. */
   environment: Schema.NullOr(FlagEnvironment),
   actor: Schema.Union([
     Schema.Struct({ type: Schema.Literal("key"), id: Schema.Int, label: Schema.String }),
     Schema.Struct({ type: Schema.Literal("identity"), id: Schema.String, label: Schema.String })
   ]),
-  /** Null when it was created. */
+  /** Null for the creation. */
   before: Schema.NullOr(JsonObject),
-  /** Null when it was deleted. */
+  /** Null for the deletion. */
   after: Schema.NullOr(JsonObject),
   revision: Schema.Int,
   created_at: Schema.String

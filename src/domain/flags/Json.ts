@@ -10,13 +10,13 @@ interface Frame {
   at: number
 }
 
-/** How many values are right in it. */
+/** The number of values directly in an array or object; 0 for other values. */
 const sizeOf = (value: unknown) =>
   Array.isArray(value) ? value.length : typeof value === "object" && value !== null ? Object.keys(value).length : 0
 
 /**
- * Shows every value of parsed JSON to `enter`, parents first, with its level (the whole is 1) and its path. What
- * `enter` answers: whether to go into it, over it, or to stop altogether. Keeps no call stack, so any depth will do.
+ * Calls `enter` for every value of parsed JSON, parents first, with its level (the root is 1) and its path. The result of
+ * `enter` says whether to visit the children, to skip them, or to stop. Does not recurse, so any depth works.
  */
 export const walkJson = (
   root: unknown,
@@ -51,15 +51,15 @@ export const walkJson = (
 }
 
 export interface JsonLimits {
-  /** Levels of arrays, objects and what is in them; a value that is neither is level 1. */
+  /** Levels of nesting; a single value has 1. */
   readonly depth: number
-  /** Values of any kind. */
+  /** Number of values of any kind. */
   readonly nodes: number
-  /** Whether it is stored: numbers that every client can hold, text that PostgreSQL can. */
+  /** Whether the value is stored: numbers must be exact in every client, and PostgreSQL must accept the text. */
   readonly stored: boolean
 }
 
-const isWhole = (text: string) => text.isWellFormed() && !text.includes("\0")
+const isStorableText = (text: string) => text.isWellFormed() && !text.includes("\0")
 
 const faultOf = (value: unknown, stored: boolean): string | undefined => {
   if (typeof value === "number") {
@@ -67,15 +67,15 @@ const faultOf = (value: unknown, stored: boolean): string | undefined => {
     return Number.isFinite(value) ? undefined : "Expected a smaller number"
   }
   if (!stored) return undefined
-  if (typeof value === "string" && !isWhole(value)) return "Expected text without NUL and half surrogate pairs"
+  if (typeof value === "string" && !isStorableText(value)) return "Expected text without NUL and unpaired surrogates"
   if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined
-  if (Object.hasOwn(value, "__proto__")) return "Expected no name `__proto__`"
-  return Object.keys(value).every(isWhole) ? undefined : "Expected names without NUL and half surrogate pairs"
+  if (Object.hasOwn(value, "__proto__")) return "Expected a name other than `__proto__`"
+  return Object.keys(value).every(isStorableText) ? undefined : "Expected names without NUL and unpaired surrogates"
 }
 
 /**
- * What is wrong with parsed JSON whatever it means. Too deep or too many values: that alone, found without looking at
- * the rest, so that what comes after may call itself for each level.
+ * Problems of parsed JSON, whatever its meaning. If it exceeds a limit, that is the only problem, so that later checks may
+ * recurse.
  */
 export const jsonProblems = (root: unknown, limits: JsonLimits): ReadonlyArray<FlagProblem> => {
   const problems: Array<FlagProblem> = []
@@ -92,6 +92,6 @@ export const jsonProblems = (root: unknown, limits: JsonLimits): ReadonlyArray<F
   return excess === undefined ? problems : [{ path: [], problem: excess }]
 }
 
-/** Of an evaluation context, which is at most 64 levels deep. */
+/** Problems of an evaluation context, which may have 64 levels. */
 export const contextProblems = (context: JsonObject): ReadonlyArray<FlagProblem> =>
   jsonProblems(context, { depth: 64, nodes: Number.POSITIVE_INFINITY, stored: false })

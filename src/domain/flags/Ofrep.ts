@@ -1,22 +1,60 @@
 import { Result } from "effect"
+import { isUtf8 } from "node:buffer"
 import { hash } from "node:crypto"
 import { contextProblems } from "./Json.ts"
 import { problemLines } from "./Problem.ts"
-import { type FlagContext, type FlagResult } from "./Result.ts"
+import { type FlagContext, type FlagResult } from "./Evaluation.ts"
 import { isJsonObject } from "../text/JsonObject.ts"
+import { type FlagEnvironment, selectFlags } from "./Environment.ts"
 
-/** The longest request body in bytes, as flagd has it. */
+/** Maximum size of a request body in bytes, as in flagd. */
 export const ofrepBodyLimit = 1_000_000
 
-/** An answer of the OpenFeature remote evaluation protocol; `body` is JSON, empty for 304. */
+/** A response of the OpenFeature remote evaluation protocol; `body` is JSON, empty for 304. */
 export interface OfrepReply {
   readonly status: number
   readonly body: string
-  /** Of everything in the body: another context may have another answer from the same flags. */
+  /** Covers the whole body, because another context may have another answer from the same flags. */
   readonly etag?: string
 }
 
-/** The evaluation context in a request's body, or why it has none. No body at all is an empty context. */
+export interface OfrepRequest {
+  /** The flag's key; undefined for all flags. */
+  readonly key: string | undefined
+  readonly body: Buffer
+  /** Header `Flagd-Selector`. */
+  readonly selector: string | undefined
+  readonly ifNoneMatch: string | undefined
+}
+
+/** The evaluation that a valid request needs: of `key`, or of all flags of the environment. */
+export interface OfrepEvaluation {
+  readonly environment: FlagEnvironment
+  readonly context: FlagContext
+}
+
+/** The reply to a request that needs no evaluation, or the evaluation. */
+export const answerOfrep = (
+  { body, ifNoneMatch, key, selector }: OfrepRequest,
+  defaultEnvironment: FlagEnvironment
+): { readonly reply: OfrepReply } | OfrepEvaluation => {
+  const invalid = (errorCode: string, errorDetails: string) => ({
+    reply: { status: 400, body: JSON.stringify({ key, errorCode, errorDetails }) }
+  })
+  if (!isUtf8(body)) return invalid("INVALID_CONTEXT", "The body is not valid UTF-8")
+  const context = ofrepContext(body.toString("utf8"))
+  if (Result.isFailure(context)) return invalid("INVALID_CONTEXT", context.failure)
+  const environment = selectFlags(selector, defaultEnvironment)
+  if (typeof environment === "object") return invalid("GENERAL", environment.problem)
+  if (environment !== "none") return { environment, context: context.success }
+  if (key === undefined) return { reply: bulkReply([], {}, ifNoneMatch) }
+  const errorDetails = `Flag ${key} does not exist`
+  return {
+    reply: { status: 404, body: JSON.stringify({ key, errorCode: "FLAG_NOT_FOUND", errorDetails, metadata: {} }) }
+  }
+}
+
+/** The evaluation context in a request's body, or why it is invalid. An empty body is an empty context. */
 export const ofrepContext = (body: string): Result.Result<FlagContext, string> => {
   if (body.trim() === "") return Result.succeed({})
   let request: unknown
@@ -33,7 +71,7 @@ export const ofrepContext = (body: string): Result.Result<FlagContext, string> =
   return problem === undefined ? Result.succeed(context) : Result.fail(`context: ${problem}`)
 }
 
-/** Without `value` and `variant` the caller's own default counts. */
+/** Without `value` and `variant` the client uses its own default. */
 const flagOf = (result: FlagResult) => {
   const { key, metadata, reason } = result
   return reason === "ERROR"
@@ -46,7 +84,7 @@ export const singleReply = (result: FlagResult): OfrepReply => ({
   body: JSON.stringify(flagOf(result))
 })
 
-/** All flags, those that failed among them; 304 when `ifNoneMatch` names what they are now. */
+/** All flags, including failed evaluations; 304 when `ifNoneMatch` matches the new body. */
 export const bulkReply = (
   results: ReadonlyArray<FlagResult>,
   metadata: Readonly<Record<string, string>>,
@@ -54,33 +92,16 @@ export const bulkReply = (
 ): OfrepReply => {
   const body = JSON.stringify({ flags: results.map(flagOf), metadata })
   const etag = `"${hash("sha256", body, "base64url").slice(0, 27)}"`
-  return ifNoneMatch !== undefined && names(ifNoneMatch, etag)
+  return ifNoneMatch !== undefined && matches(ifNoneMatch, etag)
     ? { status: 304, body: "", etag }
     : { status: 200, body, etag }
 }
 
-/** RFC 9110 13.1.2: the weak comparison. */
-const names = (ifNoneMatch: string, etag: string) =>
+/** The weak comparison of RFC 9110, section 13.1.2. */
+const matches = (ifNoneMatch: string, etag: string) =>
   ifNoneMatch.split(",").some((one) => ["*", etag].includes(one.trim().replace(/^W\//, "")))
 
-/** No flag of that name, where no flag set answers that could say so. */
-export const notFoundReply = (key: string, metadata: Readonly<Record<string, string>>): OfrepReply => ({
-  status: 404,
-  body: JSON.stringify({ key, errorCode: "FLAG_NOT_FOUND", errorDetails: `Flag ${key} does not exist`, metadata })
-})
-
-/** `key` of the flag that was asked for; undefined for all of them. */
-const refused =
-  (errorCode: string) =>
-  (errorDetails: string, key: string | undefined): OfrepReply => ({
-    status: 400,
-    body: JSON.stringify({ key, errorCode, errorDetails })
-  })
-
-export const contextRefused = refused("INVALID_CONTEXT")
-export const selectorRefused = refused("GENERAL")
-
-/** What is wrong before any flag is asked for: 404, 405, 413. */
+/** An error of the request itself: 404, 405, 413, 500. */
 export const plainReply = (status: number, errorDetails: string): OfrepReply => ({
   status,
   body: JSON.stringify({ errorDetails })

@@ -1,19 +1,27 @@
-/** Something that is wrong in a flag, a segment or a context, and where. */
+import { NotFound } from "../errors.ts"
+
+/** Something invalid in a flag, a segment or a context, and its place. */
 export interface FlagProblem {
   readonly path: ReadonlyArray<string | number>
   readonly problem: string
 }
 
-const most = 50
+const maxLines = 50
 
-/** What the caller wrote, short enough to stand in a line of ours. */
+/** A text of the client, cut to a length that fits into a message. */
 export const shortened = (text: string) => (text.length > 60 ? `${text.slice(0, 60)}…` : text)
 
-/** A line for each problem, as those of other fields: `targeting.if.0.starts_with.1: Expected …`; at most 50. */
+/** A line for each problem, such as `targeting.if.0.starts_with.1: Expected …`; at most 50. */
 export const problemLines = (problems: ReadonlyArray<FlagProblem>): ReadonlyArray<string> => {
-  const lines = problems.slice(0, most).map(({ path, problem }) => {
+  const lines = problems.slice(0, maxLines).map(({ path, problem }) => {
     const place = path.map((part) => shortened(String(part))).join(".")
     return place === "" ? problem : `${place}: ${problem}`
   })
-  return problems.length > most ? [...lines, `and ${problems.length - most} more`] : lines
+  return problems.length > maxLines ? [...lines, `and ${problems.length - maxLines} more`] : lines
 }
+
+export const flagNotFound = (key: string) =>
+  new NotFound({ error: `There is no flag ${key.slice(0, 200)}`, code: "FLAG_NOT_FOUND" })
+
+export const segmentNotFound = (key: string) =>
+  new NotFound({ error: `There is no segment ${key.slice(0, 200)}`, code: "SEGMENT_NOT_FOUND" })

@@ -3,17 +3,49 @@ import { type FlagEnvironment, flagEnvironments } from "./Environment.ts"
 import { type FlagProblem, shortened } from "./Problem.ts"
 import { inlinedProblems, ruleProblems } from "./rules/Rule.ts"
 import { type FlagSegmentsInlined, segmentsInlined } from "./SegmentsInlined.ts"
-import { variantProblems } from "./Variants.ts"
-import { type JsonObject } from "../text/JsonObject.ts"
+import { type JsonObject, isJsonObject } from "../text/JsonObject.ts"
+import { jsonProblems } from "./Json.ts"
 
-/** The part of a flag that can be wrong. */
+const maxVariants = 100
+
+/** protobuf readers accept 100 nested messages, and a level of JSON takes three. */
+const variantLimits = { depth: 32, nodes: 10_000, stored: true }
+
+const isOf: Readonly<Record<FlagType, (value: unknown) => boolean>> = {
+  boolean: (value) => typeof value === "boolean",
+  string: (value) => typeof value === "string",
+  number: (value) => typeof value === "number",
+  object: isJsonObject
+}
+
+const nameFault = (name: string): string | undefined => {
+  if (!/^[A-Za-z0-9._-]{1,64}$/.test(name)) {
+    return "Expected a name of 1–64 letters, digits, `.`, `_` and `-`"
+  }
+  return name === "__proto__" ? "Expected another name" : undefined
+}
+
+/** Problems of the variants of a flag of this type: 1–100 values by name. */
+const variantProblems = (type: FlagType, variants: JsonObject): ReadonlyArray<FlagProblem> => {
+  const given = Object.entries(variants)
+  if (given.length === 0 || given.length > maxVariants) {
+    return [{ path: [], problem: `Expected 1–${maxVariants} variants, not ${given.length}` }]
+  }
+  return given.flatMap(([name, value]) => {
+    const fault = nameFault(name) ?? (isOf[type](value) ? undefined : `Expected ${type}, the flag's type`)
+    if (fault !== undefined) return [{ path: [name], problem: fault }]
+    return jsonProblems(value, variantLimits).map(({ path, problem }) => ({ path: [name, ...path], problem }))
+  })
+}
+
+/** The part of a flag that is checked. */
 interface CheckedFlag {
   readonly type: FlagType
   readonly variants: JsonObject
   readonly environments: Readonly<Record<FlagEnvironment, FlagConfiguration>>
 }
 
-/** Rules by segment key. A map that was given must not change afterwards. */
+/** Rules by segment key. The map must not change afterwards. */
 type SegmentRules = ReadonlyMap<string, unknown>
 
 const maxBytes = 256 * 1024
@@ -33,8 +65,8 @@ const configurationProblems = (
 }
 
 /**
- * Every reason why a flag can't be taken beside these segments. Paths are those of the record; without
- * `environments.<name>` where it is the selected environment, or the same in all three.
+ * All problems of a flag with these segments. Paths are those of the record, without `environments.<name>` for the
+ * selected environment and for a configuration that all three share.
  */
 export const flagProblems = (
   flag: CheckedFlag,
@@ -42,7 +74,7 @@ export const flagProblems = (
   selected?: FlagEnvironment
 ): ReadonlyArray<FlagProblem> => {
   const problems = under(["variants"], variantProblems(flag.type, flag.variants))
-  // Without good variants each rule would be wrong for that alone.
+  // Invalid variants would cause a further problem in each rule.
   if (problems.length > 0) return problems
   const names = new Set(Object.keys(flag.variants))
   const inlined = segmentsInlined(segments)
@@ -69,9 +101,9 @@ export const flagProblems = (
 }
 
 /**
- * Every reason why a segment can't have this rule: what is wrong with it (`rules.…`), and segments that use it,
- * themselves or through others, which would become too large by it (`segments.<key>.rules`). `segments` are all that
- * are stored. Flags that use it are to be checked by `flagProblems` with the new rule among the segments.
+ * All problems of a segment with this rule: those of the rule (`rules.…`), and segments that use it, directly or not, and
+ * would become too large (`segments.<key>.rules`). `segments` are all stored ones. The caller checks the flags that use
+ * it by `flagProblems`, with the new rule among the segments.
  */
 export const segmentProblems = (key: string, rules: JsonObject, segments: SegmentRules): ReadonlyArray<FlagProblem> => {
   const inlined = segmentsInlined(new Map(segments).set(key, rules))

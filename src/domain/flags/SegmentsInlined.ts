@@ -3,7 +3,7 @@ import { isJsonObject } from "../text/JsonObject.ts"
 
 const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value), "utf8")
 
-/** The key in `{"$ref": "<segment key>"}`; undefined for all else. */
+/** The key in `{"$ref": "<segment key>"}`; undefined for other values. */
 export const referenceIn = (value: unknown): string | undefined => {
   if (!isJsonObject(value) || typeof value["$ref"] !== "string") return undefined
   return Object.keys(value).length === 1 ? value["$ref"] : undefined
@@ -11,12 +11,12 @@ export const referenceIn = (value: unknown): string | undefined => {
 
 const isEmpty = (rule: unknown) => isJsonObject(rule) && Object.keys(rule).length === 0
 
-/** A rule by itself. A reference counts for nothing but where it stands. */
+/** The size of a rule without the segments that it refers to. */
 interface Own {
   readonly nodes: number
   readonly bytes: number
   readonly depth: number
-  /** By segment: how often it is referred to, and the deepest level at which. */
+  /** By segment: the number of references, and the deepest level of one. */
   readonly references: ReadonlyMap<string, { readonly count: number; readonly level: number }>
 }
 
@@ -40,7 +40,7 @@ const measured = (rule: unknown): Own => {
   return { nodes, bytes, depth, references }
 }
 
-/** Keys of the segments that a rule refers to itself, each once. */
+/** Keys of the segments that a rule refers to directly, each once. */
 export const segmentsUsedBy = (rule: unknown): ReadonlyArray<string> => {
   const keys = new Set<string>()
   walkJson(rule, (value) => {
@@ -52,7 +52,7 @@ export const segmentsUsedBy = (rule: unknown): ReadonlyArray<string> => {
   return Array.from(keys)
 }
 
-/** A rule with its segments in their places: values, bytes of JSON text, levels, and segments within segments. */
+/** The size of a rule with its segments inlined: values, bytes of JSON text, levels, and levels of nested segments. */
 export interface InlinedSize {
   readonly nodes: number
   readonly bytes: number
@@ -60,12 +60,12 @@ export interface InlinedSize {
   readonly segments: number
 }
 
-/** What a segment without a rule is inlined as: it matches nobody. */
-const nobody = false
+/** A segment without a rule is inlined as `false`: it matches no user. */
+const noUser = false
 
 /**
- * The rules of all segments at one time, and what follows from them: it is worked out when first asked for, and once.
- * `rules` must not change afterwards.
+ * The rules of all segments, with their sizes and inlined forms, each of which is computed once on demand. `rules` must
+ * not change afterwards.
  */
 export class FlagSegmentsInlined {
   readonly rules: ReadonlyMap<string, unknown>
@@ -81,21 +81,21 @@ export class FlagSegmentsInlined {
     const known = this.#own.get(key)
     if (known !== undefined) return known
     const rule = this.rules.get(key)
-    const own = measured(isEmpty(rule) || rule === undefined ? nobody : rule)
+    const own = measured(isEmpty(rule) || rule === undefined ? noUser : rule)
     this.#own.set(key, own)
     return own
   }
 
-  /** Calls `leave` with all segments that `keys` lead to, those that a segment uses before it; answers the first cycle. */
+  /** Calls `leave` with all segments reachable from `keys`, in post-order. Returns the first cycle. */
   #visit(keys: Iterable<string>, leave: (key: string) => void): ReadonlyArray<string> | undefined {
     const done = new Set<string>()
     const open: Array<{ readonly key: string; readonly rest: Iterator<string> }> = []
-    const waiting = { key: "", rest: keys[Symbol.iterator]() }
+    const root = { key: "", rest: keys[Symbol.iterator]() }
     for (;;) {
-      const last = open.at(-1) ?? waiting
-      const { done: through, value: key } = last.rest.next()
-      if (through === true) {
-        if (last === waiting) return undefined
+      const last = open.at(-1) ?? root
+      const { done: isDone, value: key } = last.rest.next()
+      if (isDone === true) {
+        if (last === root) return undefined
         done.add(last.key)
         leave(last.key)
         open.pop()
@@ -108,12 +108,12 @@ export class FlagSegmentsInlined {
     }
   }
 
-  /** Segments that refer to each other in a ring, the first again at the end; undefined when the rule leads to none. */
+  /** A cycle of segments that is reachable from the rule, with the first one again at the end; undefined if there is none. */
   cycleFrom(rule: unknown): ReadonlyArray<string> | undefined {
     return this.#visit(segmentsUsedBy(rule), () => {})
   }
 
-  /** All segments that use this one, themselves or through others. */
+  /** All segments that use this one, directly or not. */
   usersOf(key: string): ReadonlySet<string> {
     const direct = new Map<string, Array<string>>()
     for (const user of this.rules.keys()) {
@@ -139,7 +139,7 @@ export class FlagSegmentsInlined {
     let segments = 0
     for (const [key, { count, level }] of own.references) {
       const size = this.#sizes.get(key)
-      // A reference to nothing stays as it is.
+      // A reference to a missing segment is not inlined.
       nodes += count * (size?.nodes ?? 2)
       bytes += count * (size?.bytes ?? bytesOf({ $ref: key }))
       depth = Math.max(depth, level - 1 + (size?.depth ?? 2))
@@ -148,7 +148,7 @@ export class FlagSegmentsInlined {
     return { nodes, bytes, depth, segments }
   }
 
-  /** How large the rule becomes, without making it: segments within segments can double it at each step. Not for cycles. */
+  /** The inlined size, computed without inlining, because nesting can double it at each level. Not for cycles. */
   sizeOf(rule: unknown): InlinedSize {
     this.#visit(segmentsUsedBy(rule), (key) => {
       if (!this.#sizes.has(key)) this.#sizes.set(key, this.#sum(this.#ownOf(key)))
@@ -157,8 +157,8 @@ export class FlagSegmentsInlined {
   }
 
   /**
-   * The rule with segments in their places, at any depth; one without a rule is `false`. What is not there, or refers
-   * to itself, stays a reference, which no engine can evaluate. Parts are shared with `rules`: not to be changed.
+   * The rule with its segments inlined at any depth; a segment without a rule is `false`. A reference to a missing or
+   * cyclic segment stays, and no engine can evaluate it. The result shares parts with `rules` and must not change.
    */
   inline(rule: unknown): unknown {
     const keys = segmentsUsedBy(rule)
@@ -166,7 +166,7 @@ export class FlagSegmentsInlined {
     this.#visit(keys, (key) => {
       if (this.#inlined.has(key)) return
       const own = this.rules.get(key)
-      this.#inlined.set(key, isEmpty(own) ? nobody : this.#filled(own))
+      this.#inlined.set(key, isEmpty(own) ? noUser : this.#filled(own))
     })
     return this.#filled(rule)
   }
@@ -180,12 +180,12 @@ export class FlagSegmentsInlined {
   }
 }
 
-const kept = new WeakMap<ReadonlyMap<string, unknown>, FlagSegmentsInlined>()
+const cache = new WeakMap<ReadonlyMap<string, unknown>, FlagSegmentsInlined>()
 
-/** What follows from these rules, by key; kept with `segments`, which must not change afterwards. */
+/** The inlined segments, cached with the map `segments`, which must not change afterwards. */
 export const segmentsInlined = (segments: ReadonlyMap<string, unknown>): FlagSegmentsInlined => {
-  const known = kept.get(segments) ?? new FlagSegmentsInlined(segments)
-  kept.set(segments, known)
+  const known = cache.get(segments) ?? new FlagSegmentsInlined(segments)
+  cache.set(segments, known)
   return known
 }
 

@@ -13,7 +13,7 @@ const query = { environment: Schema.optionalKey(FlagEnvironment) }
 const errors = (...statuses: ReadonlyArray<number>) =>
   statuses.map((status) => ErrorBody.pipe(HttpApiSchema.status(status)))
 
-/** The contract of `/api/flags/evaluate`; served by http/handlers/FlagEvaluation.ts on the router itself. */
+/** The contract of `/api/flags/evaluate`, whose routes http/handlers/FlagEvaluation.ts adds to the router itself. */
 export class FlagEvaluationApi extends HttpApiGroup.make("flagEvaluation")
   .add(
     HttpApiEndpoint.post("one", "/api/flags/evaluate", {
@@ -24,7 +24,8 @@ export class FlagEvaluationApi extends HttpApiGroup.make("flagEvaluation")
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Evaluate a flag",
-        description: "A disabled flag has its default variant. A rule that fails is `reason` ERROR, with status 200."
+        description:
+          "A disabled flag has its default variant. If its rule fails, the answer is 200 with `reason` ERROR."
       })
     ),
     HttpApiEndpoint.post("many", "/api/flags/evaluate/bulk", {
@@ -32,6 +33,6 @@ export class FlagEvaluationApi extends HttpApiGroup.make("flagEvaluation")
       payload: FlagBulkRequest,
       success: FlagBulkEvaluation,
       error: errors(400, 401, 413, 415, 502, 503, 504)
-    }).annotateMerge(OpenApi.annotations({ summary: "Evaluate up to 1000 flags, in their order" }))
+    }).annotateMerge(OpenApi.annotations({ summary: "Evaluate up to 1000 flags, in the order of `flagKeys`" }))
   )
   .annotateMerge(OpenApi.annotations({ title: "Flag evaluation" })) {}

@@ -9,9 +9,9 @@ import { AnyKeyOrSession, Management } from "../access/Access.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
 import { IfMatch, IfNoneMatch, Tagged } from "../wire/Preconditions.ts"
 
-/** Any text: what can't be a key is not found. */
+/** Any text; an invalid key is answered with 404. */
 const params = { key: Schema.String }
-/** Whose state, rule and default variant; FLAGS_ENVIRONMENT when it is not said. */
+/** The environment of state, rule and default variant; default FLAGS_ENVIRONMENT. */
 const query = { environment: Schema.optionalKey(FlagEnvironment) }
 const BigId = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }))
 const page = {
@@ -22,16 +22,17 @@ const Success = Schema.Struct({ success: Schema.Literal(true) })
 const OneFlag = HttpApiSchema.WithHeaders(Flag, Tagged)
 const OneSegment = HttpApiSchema.WithHeaders(FlagSegment, Tagged)
 const refused = [NotFound, InvalidRequest, PreconditionFailed, Unavailable] as const
-const paging = "50 unless `limit` says otherwise, fewer when they are large; `before` is an id, for the next page."
+const paging =
+  "Returns `limit` entries (default 50), or fewer if they are large. For the next page, pass the last `id` as `before`."
 
-/** Feature flags and segments, for who may read them: any key (spec: Feature flags). */
+/** Reading feature flags and segments, with any key (spec: Feature flags). */
 export class FlagsApi extends HttpApiGroup.make("flags")
   .add(
     HttpApiEndpoint.get("list", "/", { query, success: Schema.Array(Flag), error: Unavailable }).annotateMerge(
       OpenApi.annotations({ summary: "List flags" })
     ),
     HttpApiEndpoint.get("status", "/status", { success: FlagStatus, error: Unavailable }).annotateMerge(
-      OpenApi.annotations({ summary: "Tell what evaluates flags, and whether it does" })
+      OpenApi.annotations({ summary: "Get the status of the flag engine" })
     ),
     HttpApiEndpoint.get("segments", "/segments", {
       success: Schema.Array(FlagSegment),
@@ -42,7 +43,7 @@ export class FlagsApi extends HttpApiGroup.make("flags")
       headers: IfNoneMatch,
       success: OneSegment,
       error: [NotFound, InvalidRequest, Unavailable]
-    }).annotateMerge(OpenApi.annotations({ summary: "Show a segment" })),
+    }).annotateMerge(OpenApi.annotations({ summary: "Get a segment" })),
     HttpApiEndpoint.get("segmentHistory", "/segments/:key/history", {
       params,
       query: page,
@@ -55,7 +56,7 @@ export class FlagsApi extends HttpApiGroup.make("flags")
       headers: IfNoneMatch,
       success: OneFlag,
       error: [NotFound, InvalidRequest, Unavailable]
-    }).annotateMerge(OpenApi.annotations({ summary: "Show a flag" })),
+    }).annotateMerge(OpenApi.annotations({ summary: "Get a flag" })),
     HttpApiEndpoint.get("history", "/:key/history", {
       params,
       query: page,
@@ -67,7 +68,7 @@ export class FlagsApi extends HttpApiGroup.make("flags")
   .prefix("/api/flags")
   .annotateMerge(OpenApi.annotations({ title: "Feature flags", description: "Flags and segments" })) {}
 
-/** Changing them, for who may manage. Each record's ETag is its revision, which `If-Match` asks for. */
+/** Changing flags and segments, for management. The ETag of a record is its revision, for `If-Match`. */
 export class FlagChangesApi extends HttpApiGroup.make("flagChanges")
   .add(
     HttpApiEndpoint.post("create", "/", {
@@ -75,7 +76,9 @@ export class FlagChangesApi extends HttpApiGroup.make("flagChanges")
       payload: NewFlag,
       success: HttpApiSchema.WithHeaders(Flag, Tagged).pipe(HttpApiSchema.status(201)),
       error: [InvalidRequest, Conflict, Unavailable]
-    }).annotateMerge(OpenApi.annotations({ summary: "Create a flag, alike in every environment" })),
+    }).annotateMerge(
+      OpenApi.annotations({ summary: "Create a flag with the same configuration in every environment" })
+    ),
     HttpApiEndpoint.post("createSegment", "/segments", {
       payload: NewFlagSegment,
       success: HttpApiSchema.WithHeaders(FlagSegment, Tagged).pipe(HttpApiSchema.status(201)),
@@ -88,14 +91,14 @@ export class FlagChangesApi extends HttpApiGroup.make("flagChanges")
       success: OneSegment,
       error: refused
     }).annotateMerge(
-      OpenApi.annotations({ summary: "Change a segment; flags that use it go by its new rules at once" })
+      OpenApi.annotations({ summary: "Update a segment; flags that use it follow its new rules immediately" })
     ),
     HttpApiEndpoint.delete("removeSegment", "/segments/:key", {
       params,
       headers: IfMatch,
       success: Success,
       error: [...refused, Conflict]
-    }).annotateMerge(OpenApi.annotations({ summary: "Delete a segment that nothing uses" })),
+    }).annotateMerge(OpenApi.annotations({ summary: "Delete an unused segment" })),
     HttpApiEndpoint.put("update", "/:key", {
       params,
       query,
@@ -105,9 +108,9 @@ export class FlagChangesApi extends HttpApiGroup.make("flagChanges")
       error: refused
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "Change a flag",
+        summary: "Update a flag",
         description:
-          "What is not given stays. `description` and `variants` are changed for all environments; `state`, `targeting` and `defaultVariant` for the selected one."
+          "Omitted fields keep their values. `description` and `variants` apply to all environments; `state`, `targeting` and `defaultVariant` to the selected one."
       })
     ),
     HttpApiEndpoint.patch("toggle", "/:key/toggle", {
@@ -117,7 +120,7 @@ export class FlagChangesApi extends HttpApiGroup.make("flagChanges")
       payload: [Schema.Struct({ environment: Schema.optionalKey(FlagEnvironment) }), Schema.Void],
       success: OneFlag,
       error: refused
-    }).annotateMerge(OpenApi.annotations({ summary: "Enable a flag that is disabled, disable one that is enabled" })),
+    }).annotateMerge(OpenApi.annotations({ summary: "Toggle the state of a flag" })),
     HttpApiEndpoint.post("promote", "/:key/promote", {
       params,
       headers: IfMatch,
@@ -132,11 +135,11 @@ export class FlagChangesApi extends HttpApiGroup.make("flagChanges")
       headers: IfMatch,
       success: Success,
       error: refused
-    }).annotateMerge(OpenApi.annotations({ summary: "Delete a flag in every environment; its history stays" }))
+    }).annotateMerge(OpenApi.annotations({ summary: "Delete a flag in every environment; its history is kept" }))
   )
   .middleware(Utf8Bodies)
   .middleware(Management)
   .prefix("/api/flags")
-  // Every field that is wrong gets its line, not only the first.
+  // Reports every invalid field, not only the first.
   .annotate(HttpApi.PayloadParseOptions, { errors: "all" })
   .annotateMerge(OpenApi.annotations({ title: "Feature flag changes", description: "Flags and segments" })) {}

@@ -4,7 +4,7 @@ import { ErrorBody } from "../front/ErrorBody.ts"
 
 const metadata = Schema.Record(Schema.String, Schema.Union([Schema.String, Schema.Finite, Schema.Boolean]))
 
-/** Without `value` and `variant` the caller's own default counts: the flag is disabled. */
+/** A disabled flag has no `value` and `variant`: the client uses its own default. */
 const Success = Schema.Struct({
   key: Schema.String,
   reason: Schema.Literals(["STATIC", "TARGETING_MATCH", "DEFAULT", "DISABLED"]),
@@ -14,7 +14,7 @@ const Success = Schema.Struct({
 }).annotate({ identifier: "OfrepEvaluation" })
 
 const Failure = Schema.Struct({
-  /** Not where all flags were asked for. */
+  /** Absent for errors of a request for all flags. */
   key: Schema.optionalKey(Schema.String),
   errorCode: Schema.Literals(["FLAG_NOT_FOUND", "PARSE_ERROR", "GENERAL", "INVALID_CONTEXT"]),
   errorDetails: Schema.String,
@@ -26,13 +26,13 @@ const payload = [
   Schema.Void
 ] as const
 
-/** Everything before a flag is looked for: our own body with `errorDetails` beside it. */
+/** Errors before the evaluation: the usual error body, with `errorDetails` added. */
 const refusals = [401, 413, 429, 500, 502, 503, 504].map((status) => ErrorBody.pipe(HttpApiSchema.status(status)))
 
 const about =
-  "Any live key, as `apikey`, `x-api-key` or `Authorization: Bearer`. Header `Flagd-Selector: flagSetId=<environment>` chooses the environment, FLAGS_ENVIRONMENT without."
+  "Any valid key, as `apikey`, `x-api-key` or `Authorization: Bearer`. Header `Flagd-Selector: flagSetId=<environment>` selects the environment; default FLAGS_ENVIRONMENT."
 
-/** The contract of `/ofrep/v1/evaluate/flags`; served by http/handlers/Ofrep.ts on the router itself. */
+/** The contract of `/ofrep/v1/evaluate/flags`, whose routes http/handlers/Ofrep.ts adds to the router itself. */
 export class OfrepApi extends HttpApiGroup.make("ofrep")
   .add(
     HttpApiEndpoint.post("evaluate", "/ofrep/v1/evaluate/flags/:key", {
@@ -48,7 +48,7 @@ export class OfrepApi extends HttpApiGroup.make("ofrep")
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Evaluate all flags (OFREP)",
-        description: `${about} Answers an ETag; with \`If-None-Match\` 304 while nothing changed.`
+        description: `${about} Returns an ETag; with \`If-None-Match\`, 304 if nothing has changed.`
       })
     )
   )

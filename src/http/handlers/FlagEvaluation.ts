@@ -3,7 +3,7 @@ import { HttpRouter, HttpServerRequest } from "effect/http"
 import { type FlagEnvironment, flagEnvironments } from "../../domain/flags/Environment.ts"
 import { contextProblems } from "../../domain/flags/Json.ts"
 import { type FlagProblem, problemLines } from "../../domain/flags/Problem.ts"
-import { type FlagContext } from "../../domain/flags/Result.ts"
+import { type FlagContext } from "../../domain/flags/Evaluation.ts"
 import { type ClientError, InvalidRequest } from "../../domain/errors.ts"
 import { isJsonObject, type JsonObject } from "../../domain/text/JsonObject.ts"
 import { FlagEvaluations } from "../../services/flags/Evaluations.ts"
@@ -12,34 +12,34 @@ import { ApiGate } from "../access/ApiGate.ts"
 import { jsonAnswer } from "../wire/JsonAnswer.ts"
 import { queryOf } from "../wire/Paths.ts"
 
-/** Flags of one bulk request. */
-const mostKeys = 1000
+/** Maximum number of flags of a bulk request. */
+const maxKeys = 1000
 
 const invalid = (details: ReadonlyArray<string>) => new InvalidRequest({ error: "Invalid payload", details })
 
 const environmentsText = flagEnvironments.map((name) => `"${name}"`).join(" | ")
 
-interface Asked {
+interface Input {
   readonly context: FlagContext
   readonly environment: FlagEnvironment | undefined
 }
 
 /**
- * `/api/flags/evaluate` and `…/bulk`: the cheapest routes that there are, so they are read by hand. The contract for
- * readers is http/api/FlagEvaluation.ts.
+ * `/api/flags/evaluate` and `…/bulk`. An evaluation costs so little that decoding by schema would dominate, so the routes
+ * parse their input by hand. The contract is http/api/FlagEvaluation.ts.
  */
 export const FlagEvaluationRoutes = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const apiGate = yield* ApiGate
     const evaluations = yield* FlagEvaluations
 
-    const handle = (run: (body: JsonObject, asked: Asked) => Effect.Effect<unknown, ClientError>) =>
+    const handle = (run: (body: JsonObject, input: Input) => Effect.Effect<unknown, ClientError>) =>
       Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
         Effect.flatMap(apiGate.keyOrSession(request), () =>
           Effect.flatMap(bodyOf(request), (body) => {
-            const asked = askedOf(body, request.url)
-            if (Result.isFailure(asked)) return Effect.fail(invalid(asked.failure))
-            return Effect.map(run(body, asked.success), (answer) => jsonAnswer(JSON.stringify(answer)))
+            const input = inputOf(body, request.url)
+            if (Result.isFailure(input)) return Effect.fail(invalid(input.failure))
+            return Effect.map(run(body, input.success), (answer) => jsonAnswer(JSON.stringify(answer)))
           })
         )
       )
@@ -52,7 +52,7 @@ export const FlagEvaluationRoutes = HttpRouter.use(
     const many = handle(({ flagKeys }, { context, environment }) =>
       isKeys(flagKeys)
         ? evaluations.many(flagKeys, context, environment)
-        : Effect.fail(invalid([`flagKeys: Expected an array of 1 to ${mostKeys} strings`]))
+        : Effect.fail(invalid([`flagKeys: Expected an array of 1 to ${maxKeys} strings`]))
     )
     yield* router.add("POST", "/api/flags/evaluate", one)
     yield* router.add("POST", "/api/flags/evaluate/bulk", many)
@@ -60,21 +60,21 @@ export const FlagEvaluationRoutes = HttpRouter.use(
 )
 
 const isKeys = (value: unknown): value is ReadonlyArray<string> =>
-  Array.isArray(value) && value.length >= 1 && value.length <= mostKeys && value.every((key) => typeof key === "string")
+  Array.isArray(value) && value.length >= 1 && value.length <= maxKeys && value.every((key) => typeof key === "string")
 
 const bodyOf = (request: HttpServerRequest.HttpServerRequest) =>
   Effect.flatMap(jsonBody(request, bodyLimit), ({ value }) =>
     isJsonObject(value) ? Effect.succeed(value) : Effect.fail(invalid(["Expected object"]))
   )
 
-/** What both routes take; or a line for each field that is wrong. */
-const askedOf = (body: JsonObject, url: string): Result.Result<Asked, ReadonlyArray<string>> => {
+/** The input that both routes share, or a line for each invalid field. */
+const inputOf = (body: JsonObject, url: string): Result.Result<Input, ReadonlyArray<string>> => {
   const problems: Array<FlagProblem> = []
   const { context = {} } = body
   if (!isJsonObject(context)) problems.push({ path: ["context"], problem: "Expected object" })
   else for (const { path, problem } of contextProblems(context)) problems.push({ path: ["context", ...path], problem })
-  const inUrl = url.includes("?") ? new URLSearchParams(queryOf(url)).getAll("environment") : []
-  const named = [...inUrl, ...(body["environment"] === undefined ? [] : [body["environment"]])]
+  const fromUrl = url.includes("?") ? new URLSearchParams(queryOf(url)).getAll("environment") : []
+  const named = [...fromUrl, ...(body["environment"] === undefined ? [] : [body["environment"]])]
   const environment = flagEnvironments.find((name) => name === named[0])
   if (named.length > 0 && environment === undefined) {
     problems.push({ path: ["environment"], problem: `Expected ${environmentsText}` })

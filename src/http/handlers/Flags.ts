@@ -3,7 +3,7 @@ import { type HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { type FlagEnvironment } from "../../domain/flags/Environment.ts"
 import { InvalidRequest } from "../../domain/errors.ts"
-import { type Shown } from "../../domain/Revision.ts"
+import { type JsonRecord } from "../../domain/Revision.ts"
 import { FlagEngine } from "../../services/ports/FlagEngine.ts"
 import { FlagHistory } from "../../services/flags/History.ts"
 import { Flags } from "../../services/flags/Flags.ts"
@@ -15,13 +15,13 @@ import { jsonAnswer } from "../wire/JsonAnswer.ts"
 import { etagOf, expectedOf, unlessKnown } from "../wire/Preconditions.ts"
 
 const success = { success: true as const }
-/** Entries of a page, unless it says otherwise. */
+/** Default number of entries in a page. */
 const pageLimit = 50
 
-/** PostgreSQL wrote it: documents come back as they were sent. */
-const shown =
+/** Sends the record as PostgreSQL wrote it, which keeps the text of stored documents. */
+const answer =
   (status = 200) =>
-  ({ json, revision }: Shown) =>
+  ({ json, revision }: JsonRecord) =>
     jsonAnswer(json, { status, headers: { etag: etagOf(revision) } })
 const jsonList = (text: string): HttpServerResponse.HttpServerResponse => jsonAnswer(text)
 
@@ -30,7 +30,7 @@ const twoEnvironments = new InvalidRequest({
   details: ["environment: Expected one"]
 })
 
-/** The one environment of a write, from its query or its body. */
+/** The environment of a write, from its query or its body. */
 const selectedOf = (inQuery: FlagEnvironment | undefined, inBody: FlagEnvironment | undefined) =>
   inQuery === undefined || inBody === undefined || inQuery === inBody
     ? Effect.succeed(inQuery ?? inBody)
@@ -51,13 +51,13 @@ export const FlagsHandlers = HttpApiBuilder.group(
       segments: () => Effect.map(segments.list, jsonList),
       segment: ({ headers, params }) =>
         Effect.flatMap(segments.find(params.key), (found) =>
-          unlessKnown(headers, found.revision, () => shown()(found))
+          unlessKnown(headers, found.revision, () => answer()(found))
         ),
       segmentHistory: ({ params, query: { before, limit = pageLimit } }) =>
         Effect.map(history.page("segment", params.key, limit, before), jsonList),
       find: ({ headers, params, query }) =>
         Effect.flatMap(flags.find(params.key, query.environment), (found) =>
-          unlessKnown(headers, found.revision, () => shown()(found))
+          unlessKnown(headers, found.revision, () => answer()(found))
         ),
       history: ({ params, query: { before, limit = pageLimit } }) =>
         Effect.map(history.page("flag", params.key, limit, before), jsonList)
@@ -74,30 +74,30 @@ export const FlagChangesHandlers = HttpApiBuilder.group(
     return handlers.handleAll({
       create: Effect.fnUntraced(function* ({ payload, query }) {
         const selected = yield* selectedOf(query.environment, payload.environment)
-        return shown(201)(yield* flags.create(yield* CurrentAuthor, payload, selected))
+        return answer(201)(yield* flags.create(yield* CurrentAuthor, payload, selected))
       }),
       update: Effect.fnUntraced(function* ({ headers, params, payload, query }) {
         const selected = yield* selectedOf(query.environment, payload.environment)
         const expected = yield* expectedOf(headers)
-        return shown()(yield* flags.update(yield* CurrentAuthor, params.key, payload, selected, expected))
+        return answer()(yield* flags.update(yield* CurrentAuthor, params.key, payload, selected, expected))
       }),
       toggle: Effect.fnUntraced(function* ({ headers, params, payload, query }) {
         const selected = yield* selectedOf(query.environment, payload?.environment)
-        return shown()(yield* flags.toggle(yield* CurrentAuthor, params.key, selected, yield* expectedOf(headers)))
+        return answer()(yield* flags.toggle(yield* CurrentAuthor, params.key, selected, yield* expectedOf(headers)))
       }),
       promote: Effect.fnUntraced(function* ({ headers, params, payload }) {
-        return shown()(yield* flags.promote(yield* CurrentAuthor, params.key, payload, yield* expectedOf(headers)))
+        return answer()(yield* flags.promote(yield* CurrentAuthor, params.key, payload, yield* expectedOf(headers)))
       }),
       remove: Effect.fnUntraced(function* ({ headers, params }) {
         yield* flags.remove(yield* CurrentAuthor, params.key, yield* expectedOf(headers))
         return success
       }),
       createSegment: Effect.fnUntraced(function* ({ payload }) {
-        return shown(201)(yield* segments.create(yield* CurrentAuthor, payload))
+        return answer(201)(yield* segments.create(yield* CurrentAuthor, payload))
       }),
       updateSegment: Effect.fnUntraced(function* ({ headers, params, payload }) {
         const expected = yield* expectedOf(headers)
-        return shown()(yield* segments.update(yield* CurrentAuthor, params.key, payload, expected))
+        return answer()(yield* segments.update(yield* CurrentAuthor, params.key, payload, expected))
       }),
       removeSegment: Effect.fnUntraced(function* ({ headers, params }) {
         yield* segments.remove(yield* CurrentAuthor, params.key, yield* expectedOf(headers))

@@ -1,16 +1,6 @@
-import { Effect, Result } from "effect"
+import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { isUtf8 } from "node:buffer"
-import { selectFlags } from "../../domain/flags/Selector.ts"
-import {
-  bulkReply,
-  contextRefused,
-  notFoundReply,
-  ofrepContext,
-  type OfrepReply,
-  selectorRefused,
-  singleReply
-} from "../../domain/flags/Ofrep.ts"
+import { answerOfrep, bulkReply, type OfrepReply, singleReply } from "../../domain/flags/Ofrep.ts"
 import { FlagEngine } from "../../services/ports/FlagEngine.ts"
 import { FlagSettings } from "../../services/flags/Settings.ts"
 import { bodyBytes, bodyLimit } from "../wire/Body.ts"
@@ -20,45 +10,43 @@ import { lastSegment } from "../wire/Paths.ts"
 const path = "/ofrep/v1/evaluate/flags"
 
 /**
- * The OpenFeature remote evaluation protocol, for anybody with a live key. Served on the router itself, because its
- * failures have bodies of their own; the contract for readers is http/api/Ofrep.ts.
+ * The OpenFeature remote evaluation protocol, for clients with a valid key. The routes are added to the router itself,
+ * because their errors have bodies of their own; the contract is http/api/Ofrep.ts.
  */
 export const OfrepRoutes = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const engine = yield* FlagEngine
     const settings = yield* FlagSettings
 
-    /** `key` undefined: all flags. */
+    /** `key` is undefined for all flags. */
     const evaluate = Effect.fnUntraced(function* (key: string | undefined) {
       if ((yield* CurrentCaller) === undefined) return yield* noGate
       const request = yield* HttpServerRequest.HttpServerRequest
       const body = yield* bodyBytes(request, bodyLimit)
-      if (!isUtf8(body)) return contextRefused("The body is not valid UTF-8", key)
-      const context = ofrepContext(body.toString("utf8"))
-      if (Result.isFailure(context)) return contextRefused(context.failure, key)
-      const environment = selectFlags(request.headers["flagd-selector"], settings.environment)
-      if (typeof environment === "object") return selectorRefused(environment.problem, key)
-      const tag = request.headers["if-none-match"]
-      if (environment === "none") return key === undefined ? bulkReply([], {}, tag) : notFoundReply(key, {})
-      if (key !== undefined) return singleReply(yield* engine.evaluate(environment, key, context.success))
-      const results = yield* engine.evaluateAll(environment, context.success)
-      return bulkReply(results, { flagSetId: environment, ...results[0]?.metadata }, tag)
+      const ifNoneMatch = request.headers["if-none-match"]
+      const selector = request.headers["flagd-selector"]
+      const answer = answerOfrep({ key, body, selector, ifNoneMatch }, settings.environment)
+      if ("reply" in answer) return answer.reply
+      const { context, environment } = answer
+      if (key !== undefined) return singleReply(yield* engine.evaluate(environment, key, context))
+      const results = yield* engine.evaluateAll(environment, context)
+      return bulkReply(results, { flagSetId: environment, ...results[0]?.metadata }, ifNoneMatch)
     })
 
-    const all = Effect.map(evaluate(undefined), answered)
+    const all = Effect.map(evaluate(undefined), responseOf)
     yield* router.add("POST", path, all)
     yield* router.add("POST", `${path}/`, all)
     yield* router.add(
       "POST",
       `${path}/:key`,
       Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ url }) =>
-        Effect.map(evaluate(lastSegment(url) ?? ""), answered)
+        Effect.map(evaluate(lastSegment(url) ?? ""), responseOf)
       )
     )
   })
 )
 
-const answered = ({ body, etag, status }: OfrepReply) => {
+const responseOf = ({ body, etag, status }: OfrepReply) => {
   const headers = etag === undefined ? {} : { etag }
   return body === ""
     ? HttpServerResponse.empty({ status, headers })

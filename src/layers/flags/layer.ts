@@ -5,7 +5,7 @@ import { layerFlagEngineEmbedded } from "./engine/Embedded.ts"
 import { layerFlagEngineFlagd } from "./engine/Flagd.ts"
 import { layerFlagServers } from "./server/Servers.ts"
 
-/** What evaluates feature flags: the flagd at FLAGS_HOST, or this process. With the servers that speak flagd's protocols. */
+/** Evaluates flags with the flagd at FLAGS_HOST or in this process, and serves flagd's protocols. */
 export const layer = layerFlagServers.pipe(
   Layer.provideMerge(
     Layer.unwrap(

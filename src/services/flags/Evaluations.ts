@@ -1,14 +1,19 @@
 import { Context, Effect, Layer } from "effect"
 import { type FlagEnvironment } from "../../domain/flags/Environment.ts"
-import { type FlagBulkEvaluation, type FlagEvaluation } from "../../domain/flags/Evaluation.ts"
-import { type FlagContext, type FlagResult } from "../../domain/flags/Result.ts"
-import { type BadGateway, type GatewayTimeout, NotFound } from "../../domain/errors.ts"
-import { breather } from "../Breather.ts"
+import {
+  type FlagBulkEvaluation,
+  type FlagEvaluation,
+  type FlagContext,
+  type FlagResult
+} from "../../domain/flags/Evaluation.ts"
+import { type BadGateway, type GatewayTimeout, type NotFound } from "../../domain/errors.ts"
+import { yieldEvery } from "../YieldEvery.ts"
+import { flagNotFound } from "../../domain/flags/Problem.ts"
 import { FlagEngine } from "../ports/FlagEngine.ts"
 import { FlagSets } from "./Sets.ts"
 import { FlagSettings } from "./Settings.ts"
 
-/** Evaluation as our own API answers it (spec: Flag evaluation), in FLAGS_ENVIRONMENT unless another is named. */
+/** Evaluation for `/api/flags/evaluate` (spec: Flag evaluation). The default environment is FLAGS_ENVIRONMENT. */
 export class FlagEvaluations extends Context.Service<
   FlagEvaluations,
   {
@@ -17,7 +22,7 @@ export class FlagEvaluations extends Context.Service<
       context: FlagContext,
       environment: FlagEnvironment | undefined
     ) => Effect.Effect<FlagEvaluation, NotFound | BadGateway | GatewayTimeout>
-    /** In the order of the keys; what fails says so in its place. */
+    /** In the order of the keys. A failed evaluation is an entry with its error. */
     readonly many: (
       keys: ReadonlyArray<string>,
       context: FlagContext,
@@ -30,10 +35,10 @@ export class FlagEvaluations extends Context.Service<
     Effect.gen(function* () {
       const engine = yield* FlagEngine
       const sets = yield* FlagSets
-      const { environment: usual } = yield* FlagSettings
+      const { environment: defaultEnvironment } = yield* FlagSettings
 
-      /** Who asks us is not expected to know a default of its own: a disabled flag has its default variant. */
-      const shown = (environment: FlagEnvironment, result: FlagResult): FlagEvaluation => {
+      /** Clients of this API have no default of their own, so a disabled flag has its default variant. */
+      const answerOf = (environment: FlagEnvironment, result: FlagResult): FlagEvaluation => {
         const { key, metadata, reason } = result
         if (result.reason === "ERROR") {
           const { errorCode, errorDetails } = result
@@ -45,26 +50,26 @@ export class FlagEvaluations extends Context.Service<
         return { key, variant, value: variant === null ? null : definition?.variants[variant], reason, metadata }
       }
 
-      const one = (key: string, context: FlagContext, environment: FlagEnvironment = usual) =>
+      const one = (key: string, context: FlagContext, environment: FlagEnvironment = defaultEnvironment) =>
         Effect.flatMap(engine.evaluate(environment, key, context), (result) =>
           result.reason === "ERROR" && result.errorCode === "FLAG_NOT_FOUND"
-            ? Effect.fail(new NotFound({ error: `There is no flag ${key.slice(0, 200)}`, code: "FLAG_NOT_FOUND" }))
-            : Effect.succeed(shown(environment, result))
+            ? Effect.fail(flagNotFound(key))
+            : Effect.succeed(answerOf(environment, result))
         )
 
       const many = Effect.fnUntraced(function* (
         keys: ReadonlyArray<string>,
         context: FlagContext,
-        environment: FlagEnvironment = usual
+        environment: FlagEnvironment = defaultEnvironment
       ) {
-        const breathe = yield* breather
-        const evaluate = (key: string) => Effect.tap(engine.evaluate(environment, key, context), breathe)
+        const pause = yield* yieldEvery()
+        const evaluate = (key: string) => Effect.tap(engine.evaluate(environment, key, context), pause)
         const results = yield* Effect.forEach(keys, evaluate, { concurrency: 8 })
         return {
           flags: results.map((result) =>
             result.reason === "ERROR"
               ? { key: result.key, errorCode: result.errorCode, errorDetails: result.errorDetails }
-              : shown(environment, result)
+              : answerOf(environment, result)
           )
         }
       })

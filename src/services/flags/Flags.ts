@@ -1,5 +1,5 @@
 import { Context, Effect, Layer } from "effect"
-import { SqlClient, type SqlError } from "effect/sql"
+import { SqlClient } from "effect/sql"
 import { type Author } from "../../domain/Author.ts"
 import { type FlagChange, type FlagPromotion, type NewFlag } from "../../domain/flags/Flag.ts"
 import {
@@ -7,70 +7,67 @@ import {
   createdFlag,
   isSameFlag,
   promotedFlag,
-  repeatProblems,
+  unchangeableProblems,
   segmentsOfFlag,
   type StoredFlag,
   toggledFlag,
   touchedEnvironments
 } from "../../domain/flags/Edits.ts"
 import { type FlagEnvironment, flagEnvironments } from "../../domain/flags/Environment.ts"
-import { type FlagProblem, problemLines } from "../../domain/flags/Problem.ts"
+import { flagNotFound, type FlagProblem, problemLines } from "../../domain/flags/Problem.ts"
 import { flagProblems } from "../../domain/flags/Problems.ts"
-import { Conflict, InvalidRequest, NotFound, PreconditionFailed, type Unavailable } from "../../domain/errors.ts"
-import { type Expected, isExpected, type Shown } from "../../domain/Revision.ts"
-import { FlagRecords } from "./Records.ts"
+import { Conflict, InvalidRequest, type NotFound, PreconditionFailed, type Unavailable } from "../../domain/errors.ts"
+import { type Expected, isExpected, type JsonRecord } from "../../domain/Revision.ts"
+import { makeFlagRecords } from "./Records.ts"
 import { FlagSettings } from "./Settings.ts"
 import { FlagWriter } from "./Writer.ts"
-import { onOwnTables } from "../OwnTables.ts"
+import { onOwnTables, type OwnTablesFailure } from "../OwnTables.ts"
 
 type Selected = FlagEnvironment | undefined
 type Refused = NotFound | InvalidRequest | PreconditionFailed | Unavailable
 
-const notThere = (key: string) =>
-  new NotFound({ error: `There is no flag ${key.slice(0, 200)}`, code: "FLAG_NOT_FOUND" })
-
-const changedMeanwhile = (revision: number) =>
-  new PreconditionFailed({ error: `The flag is at revision ${revision}, not at that of If-Match` })
+const mismatch = (revision: number) =>
+  new PreconditionFailed({ error: `If-Match does not match: the flag is at revision ${revision}` })
 
 const invalid = (problems: ReadonlyArray<FlagProblem>) =>
   new InvalidRequest({ error: "Invalid flag", code: "INVALID_FLAG", details: problemLines(problems) })
 
 /**
- * Feature flags as they are managed (spec: Feature flags). Each environment, FLAGS_ENVIRONMENT unless one is selected,
- * keeps its own state, rule and default variant. Answers come with the revision; what a write expects of it is judged
- * in its transaction. A change that changes nothing is none: it leaves no revision and no history.
+ * Manages feature flags (spec: Feature flags). Each environment has its own state, rule and default variant; the default
+ * environment is FLAGS_ENVIRONMENT. Answers carry the revision, and a write checks the expected revision in its
+ * transaction. A change that has no effect creates neither a revision nor a history entry.
  */
 export class Flags extends Context.Service<
   Flags,
   {
     /** A JSON array, in order of the keys. */
     readonly list: (selected: Selected) => Effect.Effect<string, Unavailable>
-    readonly find: (key: string, selected: Selected) => Effect.Effect<Shown, NotFound | Unavailable>
+    readonly find: (key: string, selected: Selected) => Effect.Effect<JsonRecord, NotFound | Unavailable>
     readonly create: (
       author: Author,
       given: NewFlag,
       selected: Selected
-    ) => Effect.Effect<Shown, InvalidRequest | Conflict | Unavailable>
+    ) => Effect.Effect<JsonRecord, InvalidRequest | Conflict | Unavailable>
     readonly update: (
       author: Author,
       key: string,
       change: FlagChange,
       selected: Selected,
       expected: Expected
-    ) => Effect.Effect<Shown, Refused>
+    ) => Effect.Effect<JsonRecord, Refused>
     readonly toggle: (
       author: Author,
       key: string,
       selected: Selected,
       expected: Expected
-    ) => Effect.Effect<Shown, Refused>
-    /** Shows the environment that was copied to. */
+    ) => Effect.Effect<JsonRecord, Refused>
+    /** The answer shows the target environment. */
     readonly promote: (
       author: Author,
       key: string,
       promotion: FlagPromotion,
       expected: Expected
-    ) => Effect.Effect<Shown, Refused>
+    ) => Effect.Effect<JsonRecord, Refused>
     readonly remove: (author: Author, key: string, expected: Expected) => Effect.Effect<void, Refused>
   }
 >()("svc/services/Flags") {
@@ -78,23 +75,23 @@ export class Flags extends Context.Service<
     Flags,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const records = yield* FlagRecords
+      const records = makeFlagRecords(sql)
       const writer = yield* FlagWriter
-      const { environment: usual } = yield* FlagSettings
+      const { environment: defaultEnvironment } = yield* FlagSettings
 
       const list = (selected: Selected) =>
         Effect.map(
-          onOwnTables(records.showFlags(selected ?? usual)),
+          onOwnTables(records.flagsJson(selected ?? defaultEnvironment)),
           (all) => `[${all.map(({ json }) => json).join(",")}]`
         )
 
       const find = Effect.fn("Flags.find")(function* (key: string, selected: Selected) {
-        const [found] = yield* onOwnTables(records.showFlags(selected ?? usual, key))
-        return found ?? (yield* notThere(key))
+        const [found] = yield* onOwnTables(records.flagsJson(selected ?? defaultEnvironment, key))
+        return found ?? (yield* flagNotFound(key))
       })
 
-      const show = (key: string, selected: Selected) =>
-        Effect.map(records.showFlags(selected ?? usual, key), ([found]) => found as Shown)
+      const stored = (key: string, selected: Selected) =>
+        Effect.map(records.flagsJson(selected ?? defaultEnvironment, key), ([found]) => found as JsonRecord)
 
       const check = Effect.fnUntraced(function* (flag: StoredFlag, environment?: FlagEnvironment) {
         const problems = flagProblems(flag, yield* records.rules, environment)
@@ -122,14 +119,14 @@ export class Flags extends Context.Service<
           ]
         )
 
-      const forget = (key: string) => sql.unsafe("delete from svc.flag_usage where key = $1", [key])
+      const deleteUsage = (key: string) => sql.unsafe("delete from svc.flag_usage where key = $1", [key])
 
       const create = Effect.fn("Flags.create")((author: Author, given: NewFlag, selected: Selected) => {
         const { key } = given
         const flag = createdFlag(given)
         const plan = Effect.gen(function* () {
           if ((yield* records.flag(key)) !== undefined) {
-            return yield* new Conflict({ error: `There is a flag ${key} already`, code: "FLAG_EXISTS" })
+            return yield* new Conflict({ error: `Flag ${key} already exists`, code: "FLAG_EXISTS" })
           }
           yield* check(flag)
           return {
@@ -140,47 +137,47 @@ export class Flags extends Context.Service<
             before: null,
             after: flag,
             touched: flagEnvironments,
-            store: (revision: number) => Effect.andThen(forget(key), put(flag, revision))
+            store: (revision: number) => Effect.andThen(deleteUsage(key), put(flag, revision))
           }
         })
-        return writer.write(author, plan, show(key, selected))
+        return writer.write(author, plan, stored(key, selected))
       })
 
-      /** A write to a flag that is there. `edit` gives the flag as it is to be, checked. */
+      /** Changes an existing flag. `make` returns the new flag, validated. */
       const edit = <E>(
         author: Author,
         key: string,
-        how: {
+        given: {
           readonly action: "updated" | "toggled" | "promoted"
-          /** Of the history entry, unless all are touched. */
+          /** The environment of the history entry, unless the change affects all of them. */
           readonly environment: FlagEnvironment
           readonly expected: Expected
         },
-        make: (flag: StoredFlag) => Effect.Effect<StoredFlag, E | SqlError.SqlError>
+        make: (flag: StoredFlag) => Effect.Effect<StoredFlag, E | OwnTablesFailure>
       ) => {
         const plan = Effect.gen(function* () {
-          const flag = yield* present(key, how.expected)
+          const flag = yield* expectedFlag(key, given.expected)
           const next = yield* make(flag)
           if (isSameFlag(flag, next)) return undefined
           const touched = touchedEnvironments(flag, next)
           return {
             kind: "flag" as const,
             key,
-            action: how.action,
-            environment: touched.length === 1 ? how.environment : null,
+            action: given.action,
+            environment: touched.length === 1 ? given.environment : null,
             before: flag,
             after: next,
             touched,
             store: (revision: number) => put(next, revision)
           }
         })
-        return writer.write(author, plan, show(key, how.environment))
+        return writer.write(author, plan, stored(key, given.environment))
       }
 
-      const present = Effect.fnUntraced(function* (key: string, expected: Expected) {
+      const expectedFlag = Effect.fnUntraced(function* (key: string, expected: Expected) {
         const found = yield* records.flag(key)
-        if (found === undefined) return yield* notThere(key)
-        if (!isExpected(found.revision, expected)) return yield* changedMeanwhile(found.revision)
+        if (found === undefined) return yield* flagNotFound(key)
+        if (!isExpected(found.revision, expected)) return yield* mismatch(found.revision)
         return found.record
       })
 
@@ -191,10 +188,10 @@ export class Flags extends Context.Service<
         selected: Selected,
         expected: Expected
       ) => {
-        const environment = selected ?? usual
+        const environment = selected ?? defaultEnvironment
         return edit(author, key, { action: "updated", environment, expected }, (flag) =>
           Effect.gen(function* () {
-            const problems = repeatProblems(flag, change)
+            const problems = unchangeableProblems(flag, change)
             if (problems.length > 0) return yield* invalid(problems)
             const next = changedFlag(flag, change, environment)
             if (["variants", "targeting", "defaultVariant"].some((name) => Object.hasOwn(change, name))) {
@@ -211,7 +208,7 @@ export class Flags extends Context.Service<
         selected: Selected,
         expected: Expected
       ) => {
-        const environment = selected ?? usual
+        const environment = selected ?? defaultEnvironment
         return edit(author, key, { action: "toggled", environment, expected }, (flag) =>
           Effect.succeed(toggledFlag(flag, environment))
         )
@@ -225,7 +222,7 @@ export class Flags extends Context.Service<
       )
 
       const remove = Effect.fn("Flags.remove")((author: Author, key: string, expected: Expected) => {
-        const plan = Effect.map(present(key, expected), (flag) => ({
+        const plan = Effect.map(expectedFlag(key, expected), (flag) => ({
           kind: "flag" as const,
           key,
           action: "deleted" as const,
@@ -233,7 +230,7 @@ export class Flags extends Context.Service<
           before: flag,
           after: null,
           touched: flagEnvironments,
-          store: () => Effect.andThen(forget(key), sql.unsafe("delete from svc.flags where key = $1", [key]))
+          store: () => Effect.andThen(deleteUsage(key), sql.unsafe("delete from svc.flags where key = $1", [key]))
         }))
         return writer.write(author, plan, Effect.void)
       })

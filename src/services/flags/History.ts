@@ -1,25 +1,27 @@
-import { Context, Effect, Layer } from "effect"
-import { SqlClient } from "effect/sql"
-import { NotFound, type Unavailable } from "../../domain/errors.ts"
+import { Context, Effect, Layer, Schema } from "effect"
+import { SqlClient, SqlSchema } from "effect/sql"
+import { type NotFound, type Unavailable } from "../../domain/errors.ts"
+import { flagNotFound, segmentNotFound } from "../../domain/flags/Problem.ts"
 import { isoSql } from "../../domain/sql/IsoTimestamp.ts"
 import { onOwnTables } from "../OwnTables.ts"
 
-/** Bytes of documents in one page; an entry that is larger has a page of its own. */
+/** Bytes of documents in one page. An entry that is larger has a page of its own. */
 const pageBytes = 4 * 1024 * 1024
 
-const missing = {
-  flag: (key: string) => new NotFound({ error: `There is no flag ${key.slice(0, 200)}`, code: "FLAG_NOT_FOUND" }),
-  segment: (key: string) =>
-    new NotFound({ error: `There is no segment ${key.slice(0, 200)}`, code: "SEGMENT_NOT_FOUND" })
-}
+type Kind = "flag" | "segment"
 
-/** What was done to flags and segments, by whom and when. It stays when they are deleted. */
+const notFound = { flag: flagNotFound, segment: segmentNotFound }
+
+const Target = Schema.Struct({ kind: Schema.Literals(["flag", "segment"]), key: Schema.String })
+const PageRequest = Schema.Struct({ ...Target.fields, limit: Schema.Int, before: Schema.NullOr(Schema.Int) })
+
+/** The audit trail of flags and segments, which outlives them. */
 export class FlagHistory extends Context.Service<
   FlagHistory,
   {
-    /** JSON text, newest first. Fewer than `limit` when they are large: the end is a page without any. */
+    /** A JSON array, newest first. It has fewer than `limit` entries when they are large; the last page is empty. */
     readonly page: (
-      kind: "flag" | "segment",
+      kind: Kind,
       key: string,
       limit: number,
       before: number | undefined
@@ -31,15 +33,11 @@ export class FlagHistory extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
 
-      const page = Effect.fn("FlagHistory.page")(function* (
-        kind: "flag" | "segment",
-        key: string,
-        limit: number,
-        before: number | undefined
-      ) {
-        if (key.includes("\0")) return yield* missing[kind](key)
-        const rows = yield* onOwnTables(
-          sql.unsafe<{ readonly entry: string }>(
+      const entries = SqlSchema.findAll({
+        Request: PageRequest,
+        Result: Schema.Struct({ entry: Schema.String }),
+        execute: ({ before, key, kind, limit }) =>
+          sql.unsafe(
             `select row_to_json(shown)::text as entry
              from (
                select id, key, action, environment, actor, before, after, revision, ${isoSql("created_at")} as created_at
@@ -52,18 +50,29 @@ export class FlagHistory extends Context.Service<
                ) sized
                where ahead < ${pageBytes} order by id desc
              ) shown`,
-            [kind, key, before ?? null, limit]
+            [kind, key, before, limit]
           )
-        )
-        if (rows.length === 0 && !(yield* isKnown(kind, key))) return yield* missing[kind](key)
-        return `[${rows.map(({ entry }) => entry).join(",")}]`
+      })
+      const any = SqlSchema.findAll({
+        Request: Target,
+        Result: Schema.Unknown,
+        execute: ({ key, kind }) =>
+          sql.unsafe("select from svc.flag_history where kind = $1 and key = $2 limit 1", [kind, key])
       })
 
-      const isKnown = (kind: "flag" | "segment", key: string) =>
-        Effect.map(
-          onOwnTables(sql.unsafe("select from svc.flag_history where kind = $1 and key = $2 limit 1", [kind, key])),
-          (rows) => rows.length > 0
-        )
+      const page = Effect.fn("FlagHistory.page")(function* (
+        kind: Kind,
+        key: string,
+        limit: number,
+        before: number | undefined
+      ) {
+        if (key.includes("\0")) return yield* notFound[kind](key)
+        const rows = yield* onOwnTables(entries({ kind, key, limit, before: before ?? null }))
+        if (rows.length === 0 && (yield* onOwnTables(any({ kind, key }))).length === 0) {
+          return yield* notFound[kind](key)
+        }
+        return `[${rows.map(({ entry }) => entry).join(",")}]`
+      })
 
       return FlagHistory.of({ page })
     })

@@ -1,153 +1,195 @@
-import { Context, Effect, Layer } from "effect"
-import { SqlClient, type SqlError } from "effect/sql"
-import { type FlagConfiguration, type FlagType, keyPattern } from "../../domain/flags/Flag.ts"
+import { Effect, Schema } from "effect"
+import { type SqlClient, SqlSchema } from "effect/sql"
 import { type StoredFlag } from "../../domain/flags/Edits.ts"
-import { type FlagEnvironment } from "../../domain/flags/Environment.ts"
-import { flagRecordJson, type FlagRecordRow, flagRecordsSql, segmentRecordsSql } from "../../domain/flags/Record.ts"
-import { storedRules, type StoredSegment } from "../../domain/flags/SegmentEdits.ts"
-import { type JsonObject } from "../../domain/text/JsonObject.ts"
-import { type Shown } from "../../domain/Revision.ts"
-import { breather } from "../Breather.ts"
+import { type FlagEnvironment, flagEnvironments } from "../../domain/flags/Environment.ts"
+import { FlagConfiguration, FlagType, keyPattern } from "../../domain/flags/Flag.ts"
+import { type JsonRecord } from "../../domain/Revision.ts"
+import { isoSql } from "../../domain/sql/IsoTimestamp.ts"
+import { JsonObject } from "../../domain/text/JsonObject.ts"
+import { yieldEvery } from "../YieldEvery.ts"
+import { type OwnTablesFailure } from "../OwnTables.ts"
 
-type Asked<A> = Effect.Effect<A, SqlError.SqlError>
-
-/** At which revision it is stored. */
-export interface Stored<A> {
-  readonly revision: number
-  readonly record: A
-}
-
-interface FlagRow extends Readonly<Record<FlagEnvironment, string>> {
+/** A flag as `flagJsonSql` selects it; `last_…` is the time of the last evaluation in that environment. */
+interface FlagJsonRow extends Readonly<Record<FlagEnvironment, string>> {
   readonly key: string
-  readonly type: FlagType
+  readonly type: string
   readonly description: string | null
   readonly variants: string
   readonly revision: string
+  readonly created_at: string
+  readonly updated_at: string
+  readonly last_dev: string | null
+  readonly last_staging: string | null
+  readonly last_production: string | null
 }
+
+const timestamps = (table: string) =>
+  `${isoSql(`${table}.created_at`)} as created_at, ${isoSql(`${table}.updated_at`)} as updated_at`
+
+const lastOf = (name: string) =>
+  `${isoSql(`max(last_evaluated_at) filter (where environment = '${name}')`)} as last_${name}`
+
+const flagJsonSql = (where: string) =>
+  `select f.key, f.type, f.description, f.variants::text as variants, f.revision::text as revision, ${timestamps("f")},
+     ${flagEnvironments.map((name) => `f.${name}::text as ${name}, u.last_${name}`).join(", ")}
+   from svc.flags f
+   left join (select key, ${flagEnvironments.map(lastOf).join(", ")} from svc.flag_usage group by key) u on u.key = f.key
+   where ${where} order by f.key`
+
+/**
+ * A flag as JSON text (domain/flags/Flag.ts). Stored documents are copied into it without parsing, because a list may
+ * have ten thousand. The column of an environment is an object of state, targeting and defaultVariant.
+ */
+const flagJson = (row: FlagJsonRow, selected: FlagEnvironment): string => {
+  const configured = (name: FlagEnvironment) =>
+    `${row[name].trim().slice(1, -1)},"last_evaluated_at":${JSON.stringify(row[`last_${name}`])}`
+  const environments = flagEnvironments.map((name) => `"${name}":{${configured(name)}}`)
+  return (
+    `{"key":${JSON.stringify(row.key)},"type":"${row.type}","description":${JSON.stringify(row.description)},` +
+    `"variants":${row.variants},"environment":"${selected}",${configured(selected)},` +
+    `"environments":{${environments.join(",")}},"revision":${row.revision},` +
+    `"created_at":"${row.created_at}","updated_at":"${row.updated_at}"}`
+  )
+}
+
+const usersSql = (table: string) =>
+  `(select coalesce(json_agg(key order by key), '[]') from svc.${table} where uses @> array[s.key])`
+
+/** SQL of one JSON object. `row_to_json` writes it as JSON.stringify would, and keeps the text of stored documents. */
+const object = (columns: string) => `(select row_to_json(o) from (select ${columns}) o)`
+
+/** Segments as JSON text (domain/flags/Segment.ts). */
+const segmentJsonSql = (where: string) =>
+  `select s.revision::text as revision, ${object(
+    `s.key, s.key as "segmentKey", s.name, s.description, s.rules,
+     ${object(`${usersSql("flags")} as flags, ${usersSql("flag_segments")} as segments`)} as used_by,
+     s.revision, ${timestamps("s")}`
+  )}::text as json
+   from svc.flag_segments s where ${where} order by s.key`
+
+/** A bigint that PostgreSQL wrote as text. */
+const Revision = Schema.FiniteFromString
+const Configuration = Schema.fromJsonString(FlagConfiguration)
+const Document = Schema.fromJsonString(JsonObject)
+
+const FlagRow = Schema.Struct({
+  key: Schema.String,
+  type: FlagType,
+  description: Schema.NullOr(Schema.String),
+  variants: Document,
+  dev: Configuration,
+  staging: Configuration,
+  production: Configuration,
+  revision: Revision
+})
+const decodeFlag = Schema.decodeUnknownSync(FlagRow)
 
 const flagColumns = `key, type, description, variants::text as variants, dev::text as dev, staging::text as staging,
   production::text as production, revision::text as revision`
 
-const flagOf = ({ description, key, type, variants, ...row }: FlagRow): StoredFlag => {
-  const configured = (environment: FlagEnvironment) => JSON.parse(row[environment]) as FlagConfiguration
-  const environments = { dev: configured("dev"), staging: configured("staging"), production: configured("production") }
-  return { key, type, description, variants: JSON.parse(variants) as JsonObject, environments }
+const flagOf = (row: typeof FlagRow.Type): StoredFlag => {
+  const { description, dev, key, production, staging, type, variants } = row
+  return { key, type, description, variants, environments: { dev, staging, production } }
 }
 
-/** Each is parsed when it is its turn: they may be many. */
-function* flagsOf(rows: ReadonlyArray<FlagRow>) {
-  for (const row of rows) yield flagOf(row)
+/** Decodes each flag only when the caller reaches it: there may be thousands. */
+function* flagsOf(rows: ReadonlyArray<unknown>) {
+  for (const row of rows) yield flagOf(decodeFlag(row))
 }
 
-/** What is stored of flags and segments, read in the caller's transaction if there is one. Keys may be any text. */
-export class FlagRecords extends Context.Service<
-  FlagRecords,
-  {
-    /** For callers; all of them, or the one with that key. In order of the keys. */
-    readonly showFlags: (selected: FlagEnvironment, key?: string) => Asked<ReadonlyArray<Shown>>
-    readonly showSegments: (key?: string) => Asked<ReadonlyArray<Shown>>
-    readonly flag: (key: string) => Asked<Stored<StoredFlag> | undefined>
-    readonly segment: (key: string) => Asked<Stored<StoredSegment> | undefined>
-    /** Of all segments, by key. */
-    readonly rules: Asked<ReadonlyMap<string, JsonObject>>
-    /** Flags with a rule that refers to one of these segments itself; each is parsed when it is its turn. */
-    readonly flagsUsing: (segments: Iterable<string>) => Asked<Iterable<StoredFlag>>
-    /** Keys of what refers to the segment itself. */
-    readonly usersOf: (
-      segment: string
-    ) => Asked<{ readonly flags: ReadonlyArray<string>; readonly segments: ReadonlyArray<string> }>
-  }
->()("svc/services/FlagRecords") {
-  static readonly layer = Layer.effect(
-    FlagRecords,
-    Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      /** PostgreSQL does not take every text. */
-      const ifKey = <A>(key: string | undefined, ask: Asked<A>, otherwise: A): Asked<A> =>
-        key === undefined || keyPattern.test(key) ? ask : Effect.succeed(otherwise)
+type Read<A> = Effect.Effect<A, OwnTablesFailure>
 
-      const showFlags = Effect.fnUntraced(function* (selected: FlagEnvironment, key?: string) {
-        const rows = yield* ifKey(
-          key,
-          key === undefined
-            ? sql.unsafe<FlagRecordRow>(flagRecordsSql())
-            : sql.unsafe<FlagRecordRow>(flagRecordsSql("f.key = $1"), [key]),
-          []
-        )
-        const breathe = yield* breather
-        const flags: Array<Shown> = []
-        for (const row of rows) {
-          flags.push({ json: flagRecordJson(row, selected), revision: Number(row.revision) })
-          yield* breathe
-        }
-        return flags
-      })
+/** Reads stored flags and segments, in the transaction of the caller if there is one. */
+export const makeFlagRecords = (sql: SqlClient.SqlClient) => {
+  /** A text that can't be a key is not looked up, because PostgreSQL rejects some of them, such as those with NUL. */
+  const ifKey = <A>(key: string | undefined, read: Read<A>, otherwise: A): Read<A> =>
+    key === undefined || keyPattern.test(key) ? read : Effect.succeed(otherwise)
 
-      const showSegments = (key?: string) =>
-        ifKey(
-          key,
-          Effect.map(
-            key === undefined
-              ? sql.unsafe<{ revision: string; json: string }>(segmentRecordsSql())
-              : sql.unsafe<{ revision: string; json: string }>(segmentRecordsSql("s.key = $1"), [key]),
-            (rows) => rows.map(({ json, revision }): Shown => ({ json, revision: Number(revision) }))
-          ),
-          []
-        )
+  const byKey = <A, I>(Result: Schema.Codec<A, I>, text: string) =>
+    SqlSchema.findAll({ Request: Schema.String, Result, execute: (key) => sql.unsafe(text, [key]) })
 
-      const flag = (key: string) =>
-        ifKey<Stored<StoredFlag> | undefined>(
-          key,
-          Effect.map(
-            sql.unsafe<FlagRow>(`select ${flagColumns} from svc.flags where key = $1`, [key]),
-            ([row]) => row && { revision: Number(row.revision), record: flagOf(row) }
-          ),
-          undefined
-        )
+  /** JSON for the API, in order of the keys; all flags, or the one of the key. */
+  const flagsJson = Effect.fnUntraced(function* (selected: FlagEnvironment, key?: string) {
+    const read = sql.unsafe<FlagJsonRow>(
+      flagJsonSql(key === undefined ? "true" : "f.key = $1"),
+      key === undefined ? [] : [key]
+    )
+    const rows = yield* ifKey(key, read, [])
+    const pause = yield* yieldEvery()
+    const flags: Array<JsonRecord> = []
+    for (const row of rows) {
+      flags.push({ json: flagJson(row, selected), revision: Number(row.revision) })
+      yield* pause
+    }
+    return flags
+  })
 
-      const segment = (key: string) =>
-        ifKey<Stored<StoredSegment> | undefined>(
-          key,
-          Effect.map(
-            sql.unsafe<Omit<StoredSegment, "rules"> & { readonly rules: string; readonly revision: string }>(
-              `select key, name, description, rules::text as rules, revision::text as revision
-               from svc.flag_segments where key = $1`,
-              [key]
-            ),
-            ([row]) => {
-              if (row === undefined) return undefined
-              const { description, key, name, revision, rules } = row
-              const record = { key, name, description, rules: JSON.parse(rules) as JsonObject }
-              return { revision: Number(revision), record }
-            }
-          ),
-          undefined
-        )
+  const SegmentJson = Schema.Struct({ revision: Revision, json: Schema.String })
+  const allSegmentsJson = SqlSchema.findAll({
+    Request: Schema.Void,
+    Result: SegmentJson,
+    execute: () => sql.unsafe(segmentJsonSql("true"))
+  })(undefined)
+  const segmentJson = byKey(SegmentJson, segmentJsonSql("s.key = $1"))
+  /** As `flagsJson`. */
+  const segmentsJson = (key?: string): Read<ReadonlyArray<JsonRecord>> =>
+    key === undefined ? allSegmentsJson : ifKey(key, segmentJson(key), [])
 
-      const rules = Effect.map(
-        sql.unsafe<{ key: string; rules: string }>("select key, rules::text as rules from svc.flag_segments"),
-        storedRules
-      )
+  const flagRow = byKey(FlagRow, `select ${flagColumns} from svc.flags where key = $1`)
+  const flag = (key: string) =>
+    ifKey(
+      key,
+      Effect.map(flagRow(key), ([row]) => row && { revision: row.revision, record: flagOf(row) }),
+      undefined
+    )
 
-      const flagsUsing = (segments: Iterable<string>) =>
-        Effect.map(
-          sql.unsafe<FlagRow>(`select ${flagColumns} from svc.flags where uses && $1::text[] order by key`, [
-            [...segments]
-          ]),
-          flagsOf
-        )
-
-      const usersOf = (key: string) =>
-        Effect.map(
-          sql.unsafe<{ flags: Array<string>; segments: Array<string> }>(
-            `select array(select key from svc.flags where uses @> array[$1::text] order by key) as flags,
-               array(select key from svc.flag_segments where uses @> array[$1::text] order by key) as segments`,
-            [key]
-          ),
-          ([users]) => users ?? { flags: [], segments: [] }
-        )
-
-      return FlagRecords.of({ showFlags, showSegments, flag, segment, rules, flagsUsing, usersOf })
-    })
+  const segmentRow = byKey(
+    Schema.Struct({
+      key: Schema.String,
+      name: Schema.String,
+      description: Schema.NullOr(Schema.String),
+      rules: Document,
+      revision: Revision
+    }),
+    `select key, name, description, rules::text as rules, revision::text as revision
+     from svc.flag_segments where key = $1`
   )
+  const segment = (key: string) =>
+    ifKey(
+      key,
+      Effect.map(segmentRow(key), ([row]) => {
+        if (row === undefined) return undefined
+        const { revision, ...record } = row
+        return { revision, record }
+      }),
+      undefined
+    )
+
+  /** The rules of all segments, by key. */
+  const rules: Read<ReadonlyMap<string, JsonObject>> = Effect.map(
+    SqlSchema.findAll({
+      Request: Schema.Void,
+      Result: Schema.Struct({ key: Schema.String, rules: Document }),
+      execute: () => sql.unsafe("select key, rules::text as rules from svc.flag_segments")
+    })(undefined),
+    (rows) => new Map(rows.map(({ key, rules }) => [key, rules]))
+  )
+
+  /** The flags with a rule that refers to one of these segments directly. */
+  const flagsUsing = (segments: Iterable<string>) =>
+    Effect.map(
+      sql.unsafe(`select ${flagColumns} from svc.flags where uses && $1::text[] order by key`, [[...segments]]),
+      flagsOf
+    )
+
+  const Users = Schema.Struct({ flags: Schema.Array(Schema.String), segments: Schema.Array(Schema.String) })
+  const usersRow = byKey(
+    Users,
+    `select array(select key from svc.flags where uses @> array[$1::text] order by key) as flags,
+       array(select key from svc.flag_segments where uses @> array[$1::text] order by key) as segments`
+  )
+  /** Keys of the flags and segments that refer to the segment directly. */
+  const usersOf = (key: string) => Effect.map(usersRow(key), ([users]) => users ?? { flags: [], segments: [] })
+
+  return { flagsJson, segmentsJson, flag, segment, rules, flagsUsing, usersOf }
 }

@@ -2,58 +2,55 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { type Author } from "../../domain/Author.ts"
 import { type FlagEnvironment } from "../../domain/flags/Environment.ts"
-import { type FlagProblem, problemLines } from "../../domain/flags/Problem.ts"
+import { type FlagProblem, problemLines, segmentNotFound } from "../../domain/flags/Problem.ts"
 import { flagProblems, segmentProblems } from "../../domain/flags/Problems.ts"
 import { type FlagSegmentChange, type NewFlagSegment } from "../../domain/flags/Segment.ts"
 import {
   changedSegment,
   createdSegment,
   environmentsUsing,
-  segmentRepeatProblems,
+  unchangeableSegmentProblems,
   type StoredSegment
-} from "../../domain/flags/SegmentEdits.ts"
+} from "../../domain/flags/Edits.ts"
 import { FlagSegmentsInlined, segmentsUsedBy } from "../../domain/flags/SegmentsInlined.ts"
-import { Conflict, InvalidRequest, NotFound, PreconditionFailed, type Unavailable } from "../../domain/errors.ts"
+import { Conflict, InvalidRequest, type NotFound, PreconditionFailed, type Unavailable } from "../../domain/errors.ts"
 import { type JsonObject } from "../../domain/text/JsonObject.ts"
-import { type Expected, isExpected, type Shown } from "../../domain/Revision.ts"
-import { breather } from "../Breather.ts"
-import { FlagRecords } from "./Records.ts"
+import { type Expected, isExpected, type JsonRecord } from "../../domain/Revision.ts"
+import { yieldEvery } from "../YieldEvery.ts"
+import { makeFlagRecords } from "./Records.ts"
 import { FlagWriter } from "./Writer.ts"
 import { onOwnTables } from "../OwnTables.ts"
 
 type Rules = ReadonlyMap<string, JsonObject>
 
-const notThere = (key: string) =>
-  new NotFound({ error: `There is no segment ${key.slice(0, 200)}`, code: "SEGMENT_NOT_FOUND" })
-
-const changedMeanwhile = (revision: number) =>
-  new PreconditionFailed({ error: `The segment is at revision ${revision}, not at that of If-Match` })
+const mismatch = (revision: number) =>
+  new PreconditionFailed({ error: `If-Match does not match: the segment is at revision ${revision}` })
 
 const invalid = (error: string, problems: ReadonlyArray<FlagProblem>) =>
   new InvalidRequest({ error, code: "INVALID_SEGMENT", details: problemLines(problems) })
 
-/** How many flags that a change would break are told of. */
-const mostBroken = 5
+/** Maximum number of invalid flags that an error lists. */
+const maxBroken = 5
 
-/** Segments (spec: Segment): rules that flags and other segments refer to. See Flags about revisions. */
+/** Manages segments (spec: Segment): rules that flags and other segments refer to. Revisions work as in Flags. */
 export class FlagSegments extends Context.Service<
   FlagSegments,
   {
     /** A JSON array, in order of the keys. */
     readonly list: Effect.Effect<string, Unavailable>
-    readonly find: (key: string) => Effect.Effect<Shown, NotFound | Unavailable>
+    readonly find: (key: string) => Effect.Effect<JsonRecord, NotFound | Unavailable>
     readonly create: (
       author: Author,
       given: NewFlagSegment
-    ) => Effect.Effect<Shown, InvalidRequest | Conflict | Unavailable>
-    /** Refused too when a flag that uses it would not be valid any more. */
+    ) => Effect.Effect<JsonRecord, InvalidRequest | Conflict | Unavailable>
+    /** Also rejected if it would make a flag that uses the segment invalid. */
     readonly update: (
       author: Author,
       key: string,
       change: FlagSegmentChange,
       expected: Expected
-    ) => Effect.Effect<Shown, NotFound | InvalidRequest | PreconditionFailed | Unavailable>
-    /** 409 `SEGMENT_IN_USE`, with the keys of what refers to it. */
+    ) => Effect.Effect<JsonRecord, NotFound | InvalidRequest | PreconditionFailed | Unavailable>
+    /** 409 `SEGMENT_IN_USE`, with the keys of the flags and segments that refer to it. */
     readonly remove: (
       author: Author,
       key: string,
@@ -65,25 +62,25 @@ export class FlagSegments extends Context.Service<
     FlagSegments,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const records = yield* FlagRecords
+      const records = makeFlagRecords(sql)
       const writer = yield* FlagWriter
 
       const list = Effect.map(
-        onOwnTables(records.showSegments()),
+        onOwnTables(records.segmentsJson()),
         (all) => `[${all.map(({ json }) => json).join(",")}]`
       )
 
       const find = Effect.fn("FlagSegments.find")(function* (key: string) {
-        const [found] = yield* onOwnTables(records.showSegments(key))
-        return found ?? (yield* notThere(key))
+        const [found] = yield* onOwnTables(records.segmentsJson(key))
+        return found ?? (yield* segmentNotFound(key))
       })
 
-      const show = (key: string) => Effect.map(records.showSegments(key), ([found]) => found as Shown)
+      const stored = (key: string) => Effect.map(records.segmentsJson(key), ([found]) => found as JsonRecord)
 
-      const present = Effect.fnUntraced(function* (key: string, expected: Expected) {
+      const expectedSegment = Effect.fnUntraced(function* (key: string, expected: Expected) {
         const found = yield* records.segment(key)
-        if (found === undefined) return yield* notThere(key)
-        if (!isExpected(found.revision, expected)) return yield* changedMeanwhile(found.revision)
+        if (found === undefined) return yield* segmentNotFound(key)
+        if (!isExpected(found.revision, expected)) return yield* mismatch(found.revision)
         return found.record
       })
 
@@ -114,7 +111,7 @@ export class FlagSegments extends Context.Service<
         const { key } = segment
         const plan = Effect.gen(function* () {
           if ((yield* records.segment(key)) !== undefined) {
-            return yield* new Conflict({ error: `There is a segment ${key} already`, code: "SEGMENT_EXISTS" })
+            return yield* new Conflict({ error: `Segment ${key} already exists`, code: "SEGMENT_EXISTS" })
           }
           yield* check(segment, yield* records.rules)
           return {
@@ -128,24 +125,24 @@ export class FlagSegments extends Context.Service<
             store: (revision: number) => put(segment, revision)
           }
         })
-        return writer.write(author, plan, show(key))
+        return writer.write(author, plan, stored(key))
       })
 
-      /** Where flags are evaluated by it; fails when one of them would not be valid with these rules. */
-      const consequences = Effect.fnUntraced(function* (key: string, rules: Rules) {
+      /** The environments in which flags use the segment. Fails if these rules would make one of the flags invalid. */
+      const affectedBy = Effect.fnUntraced(function* (key: string, rules: Rules) {
         const changed = new Set([key, ...new FlagSegmentsInlined(rules).usersOf(key)])
         const touched = new Set<FlagEnvironment>()
         const broken: Array<FlagProblem> = []
-        const breathe = yield* breather
+        const pause = yield* yieldEvery()
         for (const flag of yield* records.flagsUsing(changed)) {
           for (const environment of environmentsUsing(flag, changed)) touched.add(environment)
           const [problem] = flagProblems(flag, rules)
-          if (problem !== undefined && broken.length < mostBroken) {
+          if (problem !== undefined && broken.length < maxBroken) {
             broken.push({ path: ["flags", flag.key, ...problem.path], problem: problem.problem })
           }
-          yield* breathe
+          yield* pause
         }
-        if (broken.length > 0) return yield* invalid("Flags that use the segment would not be valid any more", broken)
+        if (broken.length > 0) return yield* invalid("The change would make flags that use the segment invalid", broken)
         return [...touched]
       })
 
@@ -156,15 +153,15 @@ export class FlagSegments extends Context.Service<
         expected: Expected
       ) => {
         const plan = Effect.gen(function* () {
-          const segment = yield* present(key, expected)
-          const problems = segmentRepeatProblems(segment, change)
+          const segment = yield* expectedSegment(key, expected)
+          const problems = unchangeableSegmentProblems(segment, change)
           if (problems.length > 0) return yield* invalid("Invalid segment", problems)
           const next = changedSegment(segment, change)
           let touched: ReadonlyArray<FlagEnvironment> = []
           if (change.rules !== undefined) {
             const rules = new Map(yield* records.rules).set(key, next.rules)
             yield* check(next, rules)
-            if (JSON.stringify(next.rules) !== JSON.stringify(segment.rules)) touched = yield* consequences(key, rules)
+            if (JSON.stringify(next.rules) !== JSON.stringify(segment.rules)) touched = yield* affectedBy(key, rules)
           }
           if (JSON.stringify(next) === JSON.stringify(segment)) return undefined
           return {
@@ -178,16 +175,16 @@ export class FlagSegments extends Context.Service<
             store: (revision: number) => put(next, revision)
           }
         })
-        return writer.write(author, plan, show(key))
+        return writer.write(author, plan, stored(key))
       })
 
       const remove = Effect.fn("FlagSegments.remove")((author: Author, key: string, expected: Expected) => {
         const plan = Effect.gen(function* () {
-          const segment = yield* present(key, expected)
+          const segment = yield* expectedSegment(key, expected)
           const { flags, segments } = yield* records.usersOf(key)
           if (flags.length + segments.length > 0) {
             return yield* new Conflict({
-              error: `The segment ${key} is used by flags or segments, see details`,
+              error: `Segment ${key} is in use by flags or segments; see details`,
               code: "SEGMENT_IN_USE",
               details: { flags, segments }
             })

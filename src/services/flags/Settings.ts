@@ -1,26 +1,27 @@
 import { Context, Effect, Layer } from "effect"
 import { type FlagEnvironment, flagEnvironments } from "../../domain/flags/Environment.ts"
+import { type FlagHashing, flagHashings } from "../../domain/flags/logic/Scope.ts"
 import { flag, integer, list, oneOf, SettingError, text } from "../../domain/Settings.ts"
 
-/** FLAGS_* and SVC_FLAGS_*, read before anything is started (docs/configuration.md). */
+/** FLAGS_* and SVC_FLAGS_*, read before anything starts (docs/configuration.md). */
 export class FlagSettings extends Context.Service<
   FlagSettings,
   {
-    /** Where a flagd is that evaluates for us; undefined: this process evaluates, and serves flagd's protocols itself. */
+    /** Host of the flagd that evaluates; undefined: this process evaluates, and serves flagd's protocols itself. */
     readonly host: string | undefined
-    /** Evaluation over gRPC, gRPC-Web and Connect: ours, or flagd's. 0, ours only: any free port. */
+    /** Port of evaluation over gRPC, gRPC-Web and Connect, in this process or in flagd. 0, in this process only: any free port. */
     readonly port: number
-    /** OFREP: ours, or flagd's. */
+    /** Port of OFREP, in this process or in flagd. */
     readonly httpPort: number
-    /** Flag sync, always ours. */
+    /** Port of flag sync, always in this process. */
     readonly syncPort: number
-    /** Meant when a request names none. */
+    /** The default environment of requests. */
     readonly environment: FlagEnvironment
-    /** How `fractional` hashes (domain/FlagFractional.ts). */
-    readonly hashing: "v2" | "v3"
-    /** Evaluate here while flagd does not answer. */
+    /** The hash of `fractional` (domain/flags/logic/Fractional.ts). */
+    readonly hashing: FlagHashing
+    /** Whether this process evaluates while flagd is unreachable. */
     readonly fallback: boolean
-    /** Pages that may call the flag ports from a browser, as origins; `*`: all. */
+    /** Origins whose pages may call the flag ports from a browser; `*`: all. */
     readonly corsOrigins: ReadonlyArray<string>
   }
 >()("svc/services/FlagSettings") {
@@ -31,12 +32,12 @@ export class FlagSettings extends Context.Service<
       if (host !== undefined && !isHost(host)) {
         return yield* wrong("FLAGS_HOST must be a host name or an address, without scheme, port or path", host)
       }
-      // A port of flagd's can't be any free one.
+      // With flagd the ports are flagd's, so 0 is invalid.
       const lowest = host === undefined ? 0 : 1
       const corsOrigins = yield* list("FLAGS_CORS_ORIGINS", [])
-      const odd = corsOrigins.find((origin) => origin !== "*" && !isOrigin(origin))
-      if (odd !== undefined) {
-        return yield* wrong("FLAGS_CORS_ORIGINS must be origins such as https://app.example.com, or *", odd)
+      const invalid = corsOrigins.find((origin) => origin !== "*" && !isOrigin(origin))
+      if (invalid !== undefined) {
+        return yield* wrong("FLAGS_CORS_ORIGINS must be origins such as https://app.example.com, or *", invalid)
       }
       return FlagSettings.of({
         host,
@@ -44,7 +45,7 @@ export class FlagSettings extends Context.Service<
         httpPort: yield* integer("FLAGS_HTTP_PORT", 8016, lowest, 65_535),
         syncPort: yield* integer("FLAGS_SYNC_PORT", 8015, 0, 65_535),
         environment: yield* oneOf<FlagEnvironment>("FLAGS_ENVIRONMENT", "production", flagEnvironments),
-        hashing: yield* oneOf("SVC_FLAGS_HASHING", "v2", ["v2", "v3"]),
+        hashing: yield* oneOf<FlagHashing>("SVC_FLAGS_HASHING", "v2", flagHashings),
         fallback: yield* flag("SVC_FLAGS_FALLBACK", false),
         corsOrigins
       })
@@ -52,12 +53,12 @@ export class FlagSettings extends Context.Service<
   )
 }
 
-const wrong = (may: string, given: string) => new SettingError({ message: `${may}, but it is "${given}"` })
+const wrong = (rule: string, given: string) => new SettingError({ message: `${rule}, but it is "${given}"` })
 
 const isHost = (text: string) => {
   const authority = text.includes(":") && !text.startsWith("[") ? `[${text}]` : text
   return !/[/?#@\\\s]/.test(text) && URL.canParse(`http://${authority}/`) && new URL(`http://${authority}/`).port === ""
 }
 
-/** As a browser sends it: scheme, host and port, nothing behind them. */
+/** An origin as browsers send it: scheme, host and port only. */
 const isOrigin = (text: string) => /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text

@@ -3,12 +3,12 @@ import { SqlClient } from "effect/sql"
 import { flagEnvironments } from "../../domain/flags/Environment.ts"
 import { FlagSets } from "./Sets.ts"
 
-/** Rows of one statement. */
+/** Maximum rows of one statement. */
 const batch = 1_000
 
 /**
- * Writes `last_evaluated_at` every 10 s, of what was evaluated since, and once more at the end: evaluation itself only
- * sets a number (domain/FlagSet.ts).
+ * Writes `last_evaluated_at` of the flags evaluated since the last time, every 10 s and once at shutdown. The evaluation
+ * itself only sets a number (domain/flags/sets/Set.ts).
  */
 export const layerFlagUsage = Layer.effectDiscard(
   Effect.gen(function* () {
@@ -28,11 +28,11 @@ export const layerFlagUsage = Layer.effectDiscard(
     }
 
     const write = Effect.gen(function* () {
-      // Of this very ms some may still come: they are looked for again.
+      // Further evaluations may follow in this millisecond: the next round includes it again.
       const until = clock.currentTimeMillisUnsafe()
       const rows = used(since)
       for (let start = 0; start < rows.length; start += batch) {
-        // Only of flags that are there: one may have been deleted meanwhile.
+        // Skips flags that have been deleted in the meantime.
         yield* sql.unsafe(
           `insert into svc.flag_usage as known (key, environment, last_evaluated_at)
            select key, environment, to_timestamp(at / 1000.0)
@@ -47,9 +47,7 @@ export const layerFlagUsage = Layer.effectDiscard(
       since = until
     })
 
-    const quietly = Effect.catchCause(write, (cause) =>
-      Effect.logWarning("last_evaluated_at could not be written", cause)
-    )
+    const quietly = Effect.catchCause(write, (cause) => Effect.logWarning("Failed to write last_evaluated_at", cause))
     yield* Effect.addFinalizer(() => Effect.timeoutOption(quietly, "2 seconds"))
     yield* Effect.forkScoped(Effect.repeat(Effect.delay(quietly, "10 seconds"), Schedule.forever))
   })

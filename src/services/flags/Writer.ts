@@ -9,42 +9,43 @@ import { FlagEngine } from "../ports/FlagEngine.ts"
 import { FlagSets } from "./Sets.ts"
 import { onOwnTables, type OwnTablesFailure } from "../OwnTables.ts"
 
-/** A change that was found good against what is stored, to be written. */
+/** A change that is valid against the stored flags and segments, to be written. */
 export interface FlagWrite {
   readonly kind: "flag" | "segment"
   readonly key: string
   readonly action: FlagHistoryEntry["action"]
-  /** The one that it was made in; null: all of them, or none. */
+  /** The environment of the change; null: all of them, or none. */
   readonly environment: FlagEnvironment | null
-  /** Documents for the history; null before it was there, and after it is gone. */
+  /** Documents for the history; null before the creation and after the deletion. */
   readonly before: object | null
   readonly after: object | null
-  /** Whose flag set is another afterwards. */
+  /** The environments whose flag set changes. */
   readonly touched: ReadonlyArray<FlagEnvironment>
   readonly store: (revision: number) => Effect.Effect<unknown, SqlError.SqlError>
 }
 
-/** How long a writer waits for the one before it, and may itself sit still with everybody waiting for it. */
-const patience = { lock_timeout: "5s", idle_in_transaction_session_timeout: "30s" }
+/** Time limits for waiting for another writer, and for holding the lock without running a statement. */
+const timeouts = { lock_timeout: "5s", idle_in_transaction_session_timeout: "30s" }
 
-const busy = new Unavailable({ error: "Other changes of flags are under way; try again", code: "FLAGS_BUSY" })
+const busy = new Unavailable({ error: "Other flag changes are in progress; retry", code: "FLAGS_BUSY" })
 
 /**
- * The one way by which flags and segments change: one writer at a time over all replicas, so that what a change was
- * checked against is what it is written beside, and all of it at once or nothing.
+ * Every change of flags and segments goes through here: one writer at a time over all replicas, so that a change is
+ * checked against the state that it is written to, in one transaction. A service, because Flags and FlagSegments share
+ * its mutex.
  */
 export class FlagWriter extends Context.Service<
   FlagWriter,
   {
     /**
-     * `plan` looks at what is stored, in the transaction, and fails with whatever is wrong; undefined: nothing is to be
-     * done. `show` reads what the caller is answered, in the same transaction. Done when this process and its engine
-     * answer by the new rules. 503 `FLAGS_BUSY`, `FLAGS_BEHIND`.
+     * `plan` reads the stored state in the transaction and fails if the change is invalid; undefined: there is nothing to
+     * change. `answer` reads the caller's answer in the same transaction. Returns when this process and its engine
+     * evaluate by the new rules. 503 `FLAGS_BUSY`, `FLAGS_BEHIND`.
      */
     readonly write: <A, E>(
       author: Author,
-      plan: Effect.Effect<FlagWrite | undefined, E | SqlError.SqlError>,
-      show: Effect.Effect<A, SqlError.SqlError>
+      plan: Effect.Effect<FlagWrite | undefined, E | OwnTablesFailure>,
+      answer: Effect.Effect<A, OwnTablesFailure>
     ) => Effect.Effect<A, Exclude<E, OwnTablesFailure> | Unavailable>
   }
 >()("svc/services/FlagWriter") {
@@ -54,11 +55,11 @@ export class FlagWriter extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const sets = yield* FlagSets
       const engine = yield* FlagEngine
-      // Those of this process wait here, not each on a connection that others need.
-      const turn = yield* Semaphore.make(1)
+      // Writers of this process wait here rather than each on a database connection.
+      const mutex = yield* Semaphore.make(1)
 
       const begin = Effect.gen(function* () {
-        for (const [name, value] of Object.entries(patience)) yield* sql.unsafe(`set local ${name} = '${value}'`)
+        for (const [name, value] of Object.entries(timeouts)) yield* sql.unsafe(`set local ${name} = '${value}'`)
         yield* sql.unsafe(`select pg_advisory_xact_lock(${flagsLock})`)
       })
 
@@ -84,7 +85,7 @@ export class FlagWriter extends Context.Service<
           ]
         )
 
-      const transaction = <E>(author: Author, plan: Effect.Effect<FlagWrite | undefined, E | SqlError.SqlError>) =>
+      const transaction = <E>(author: Author, plan: Effect.Effect<FlagWrite | undefined, E | OwnTablesFailure>) =>
         Effect.gen(function* () {
           yield* begin
           const write = yield* plan
@@ -103,23 +104,23 @@ export class FlagWriter extends Context.Service<
 
       const write = <A, E>(
         author: Author,
-        plan: Effect.Effect<FlagWrite | undefined, E | SqlError.SqlError>,
-        show: Effect.Effect<A, SqlError.SqlError>
+        plan: Effect.Effect<FlagWrite | undefined, E | OwnTablesFailure>,
+        answer: Effect.Effect<A, OwnTablesFailure>
       ) =>
         Effect.gen(function* () {
-          const { answer, done } = yield* sql
+          const { answered, done } = yield* sql
             .withTransaction(
               Effect.gen(function* () {
-                return { done: yield* transaction(author, plan), answer: yield* show }
+                return { done: yield* transaction(author, plan), answered: yield* answer }
               })
             )
-            .pipe(turn.withPermit, (writing) => onOwnTables(writing, { "55P03": () => busy }))
-          if (done === undefined) return answer
-          yield* sets.reach(done.revision)
+            .pipe(mutex.withPermit, (writing) => onOwnTables(writing, { "55P03": () => busy }))
+          if (done === undefined) return answered
+          yield* sets.awaitRevision(done.revision)
           if (done.touched.length > 0 && !(yield* engine.synced(done.touched, done.revision))) {
-            yield* Effect.logWarning(`The flag engine does not have revision ${done.revision} yet`)
+            yield* Effect.logWarning(`The flag engine has not loaded revision ${done.revision} yet`)
           }
-          return answer
+          return answered
         })
 
       return FlagWriter.of({ write })

@@ -2,7 +2,6 @@ import { Layer } from "effect"
 import { FlagEvaluations } from "./Evaluations.ts"
 import { Flags } from "./Flags.ts"
 import { FlagHistory } from "./History.ts"
-import { FlagRecords } from "./Records.ts"
 import { FlagSegments } from "./Segments.ts"
 import { FlagSets } from "./Sets.ts"
 import { layerFlagUsage } from "./Usage.ts"
@@ -10,7 +9,7 @@ import { FlagWriter } from "./Writer.ts"
 
 /** Feature flags, their segments, history and evaluation. */
 export const layer = Layer.mergeAll(Flags.layer, FlagSegments.layer).pipe(
-  Layer.provide(Layer.mergeAll(FlagRecords.layer, FlagWriter.layer)),
+  Layer.provide(FlagWriter.layer),
   Layer.provideMerge(Layer.mergeAll(FlagHistory.layer, FlagEvaluations.layer, layerFlagUsage)),
   Layer.provideMerge(FlagSets.layer)
 )

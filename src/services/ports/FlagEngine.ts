@@ -1,21 +1,21 @@
 import { Context, type Effect } from "effect"
 import { type FlagEnvironment } from "../../domain/flags/Environment.ts"
 import { type BadGateway, type GatewayTimeout } from "../../domain/errors.ts"
-import { type FlagContext, type FlagResult } from "../../domain/flags/Result.ts"
+import { type FlagContext, type FlagResult } from "../../domain/flags/Evaluation.ts"
 
 export interface FlagEngineStatus {
   readonly engine: "embedded" | "flagd"
-  /** Where flagd is; null for the embedded engine. */
+  /** Address of flagd; null for the embedded engine. */
   readonly address: string | null
-  /** Whether it answers, asked for the purpose. */
+  /** Whether the engine answers, checked for this status. */
   readonly connected: boolean
-  /** Why it does not, or that it has not all flags as they are stored. */
+  /** Why the engine does not answer, or that it lacks changes that are stored. */
   readonly error: string | null
 }
 
 /**
- * Port: what evaluates flags. Real layers: layers/FlagEngineEmbedded.ts, in this process, and
- * layers/FlagEngineFlagd.ts, a flagd that is fed from our sync endpoint.
+ * Port: evaluates flags. Layers: layers/flags/engine/Embedded.ts, in this process, and layers/flags/engine/Flagd.ts, a
+ * flagd that gets its flags from the sync port.
  */
 export class FlagEngine extends Context.Service<
   FlagEngine,
@@ -31,8 +31,8 @@ export class FlagEngine extends Context.Service<
       context: FlagContext
     ) => Effect.Effect<ReadonlyArray<FlagResult>, BadGateway | GatewayTimeout>
     /**
-     * Waits, a bounded time, until the engine answers from at least that revision of the environments named. False
-     * when it does not by then: the change is stored, and the engine will have it later.
+     * Waits until the engine evaluates those environments at that revision or later. False after a time limit: the
+     * change is stored, and the engine gets it later.
      */
     readonly synced: (environments: ReadonlyArray<FlagEnvironment>, revision: number) => Effect.Effect<boolean>
     readonly status: Effect.Effect<FlagEngineStatus>

@@ -3,7 +3,7 @@ import { type DatabaseError, Unavailable } from "../../domain/errors.ts"
 import { arrayLiteral } from "../../domain/sql/Names.ts"
 import { type SchemaOutline } from "../../domain/schema/Outline.ts"
 import { schemaOutlineSql } from "../../domain/schema/OutlineSql.ts"
-import { breather } from "../Breather.ts"
+import { yieldEvery } from "../YieldEvery.ts"
 import { type Actor, type Database } from "../ports/Db.ts"
 
 export interface OutlineRequest {
@@ -53,7 +53,7 @@ export class SchemaOutlines extends Context.Service<
       const statement = { text: schemaOutlineSql, params, clean: true, access: "read" } as const
       const [stamp, outline] = yield* Effect.catch(database.run(actor, statement), ours)
       if (typeof outline !== "string" && before !== undefined) return before
-      const pause = yield* breather
+      const pause = yield* yieldEvery()
       const steps = write(JSON.parse(String(outline)) as SchemaOutline)
       for (;;) {
         const step = steps.next()

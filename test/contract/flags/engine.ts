@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { flagEnvironments } from "../../../src/domain/flags/Environment.ts"
-import { type FlagContext, type FlagResult } from "../../../src/domain/flags/Result.ts"
+import { type FlagContext, type FlagResult } from "../../../src/domain/flags/Evaluation.ts"
 import { FlagEngine } from "../../../src/services/ports/FlagEngine.ts"
 import { FlagSets } from "../../../src/services/flags/Sets.ts"
 import { evaluate, evaluateAll, type FlagEngineUnderTest, plain, put, putSynced } from "../../support/flags/engine.ts"

@@ -1,4 +1,4 @@
-import { type FlagContext } from "../../../src/domain/flags/Result.ts"
+import { type FlagContext } from "../../../src/domain/flags/Evaluation.ts"
 import { type Definition, onOff } from "../../support/flags/servers.ts"
 
 export const texts = (targeting: unknown, over: Partial<Definition> = {}): Definition => ({

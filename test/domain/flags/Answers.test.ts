@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
-import { type FlagDefinition } from "../../../src/domain/flags/Definition.ts"
+import { type FlagDefinition } from "../../../src/domain/flags/Evaluation.ts"
 import { CompiledFlag, FlagSet } from "../../../src/domain/flags/sets/Set.ts"
 
 interface Recorded {

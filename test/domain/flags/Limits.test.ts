@@ -1,11 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { type FlagContext, type FlagResult } from "../../../src/domain/flags/Result.ts"
+import { type FlagContext, type FlagResult } from "../../../src/domain/flags/Evaluation.ts"
 import { CompiledFlag, FlagSet } from "../../../src/domain/flags/sets/Set.ts"
+import { type FlagHashing, flagHashings } from "../../../src/domain/flags/logic/Scope.ts"
 
 const variants = { on: 1, off: 2, true: 3, false: 4, "1": 5 }
 
-const answer = (targeting: unknown, context: FlagContext = {}, hashing: "v2" | "v3" = "v2"): FlagResult => {
+const answer = (targeting: unknown, context: FlagContext = {}, hashing: FlagHashing = "v2"): FlagResult => {
   const flag = new CompiledFlag({ key: "f", state: "ENABLED", variants, defaultVariant: "off", targeting }, hashing)
   return new FlagSet("dev", 1, new Map([["f", flag]])).evaluate("f", context, 1_700_000_000_000)
 }
@@ -38,7 +39,7 @@ describe("a rule on a context", () => {
   it("always gives an answer, whatever JSON both are", () => {
     const outcomes = new Set<string>()
     fc.assert(
-      fc.property(rules, contexts, fc.constantFrom("v2" as const, "v3" as const), (rule, context, hashing) => {
+      fc.property(rules, contexts, fc.constantFrom(...flagHashings), (rule, context, hashing) => {
         const given = JSON.stringify(context)
         const result = answer(rule, context, hashing)
         if (result.reason === "ERROR") assert.include(["PARSE_ERROR", "GENERAL"], result.errorCode)

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import * as fc from "fast-check"
 import { bulkReply, ofrepContext, singleReply } from "../../../src/domain/flags/Ofrep.ts"
-import { type FlagResult } from "../../../src/domain/flags/Result.ts"
+import { type FlagResult } from "../../../src/domain/flags/Evaluation.ts"
 
 const metadata = { flagSetId: "production", version: "1" } as const
 const value = (key: string, given: unknown): FlagResult => ({

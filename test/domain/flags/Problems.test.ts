@@ -100,37 +100,37 @@ describe("outcomes that are none", () => {
       { fractional: [{ var: "email" }, [{ if: [1, "x"] }, 100]] },
       'targeting.fractional.1.0.if.1: There is no variant "x"'
     ],
-    [{ if: [1, []] }, "targeting.if.1: Expected a variant: this gives a list"],
-    [{ missing: ["x"] }, "targeting: Expected a variant: this gives a list"],
-    [{ or: [{ merge: [1] }, "on"] }, "targeting.or.0: Expected a variant: this gives a list"],
-    [{ var: "" }, "targeting: Expected a variant: this gives the whole context"],
-    [{ var: ".." }, "targeting: Expected a variant: this gives the whole context"],
+    [{ if: [1, []] }, "targeting.if.1: Expected a variant: this returns a list"],
+    [{ missing: ["x"] }, "targeting: Expected a variant: this returns a list"],
+    [{ or: [{ merge: [1] }, "on"] }, "targeting.or.0: Expected a variant: this returns a list"],
+    [{ var: "" }, "targeting: Expected a variant: this returns the whole context"],
+    [{ var: ".." }, "targeting: Expected a variant: this returns the whole context"],
     [
       { "==": [1, 1] },
-      'targeting: This can give true and false, and there are no variants "true" and "false": ' +
+      'targeting: This can return true and false, and there are no variants "true" and "false": ' +
         'choose with {"if": [<this>, "<variant>", "<variant>"]}'
     ],
     [
       { and: [{ "==": [1, 1] }, "on"] },
-      'targeting.and.0: This can give false, and there is no variant "false": ' +
+      'targeting.and.0: This can return false, and there is no variant "false": ' +
         'choose with {"if": [<this>, "<variant>", "<variant>"]}'
     ],
     [
       { or: [{ $ref: "both" }, "on"] },
-      'targeting.or.0.$ref: The segment "both" can give true, and there is no variant "true": ' +
+      'targeting.or.0.$ref: The segment "both" can return true, and there is no variant "true": ' +
         'choose with {"if": [<this>, "<variant>", "<variant>"]}'
     ],
     [
       { and: [{ $ref: "nobody" }, "on"] },
-      'targeting.and.0.$ref: The segment "nobody" can give false, and there is no variant "false": ' +
+      'targeting.and.0.$ref: The segment "nobody" can return false, and there is no variant "false": ' +
         'choose with {"if": [<this>, "<variant>", "<variant>"]}'
     ],
-    [{ $ref: "list" }, 'targeting.$ref: Expected a variant: the segment "list" gives a list']
+    [{ $ref: "list" }, 'targeting.$ref: Expected a variant: the segment "list" returns a list']
   ])("%j", (rule, line) => assert.strictEqual(ruleLines(rule)[0] ?? "", line))
 
   it("of a segment, each", () => {
     assert.deepStrictEqual(ruleLines({ $ref: "tier" }, { gold: true, silver: false }), [])
-    assert.match(ruleLines({ $ref: "tier" }, { gold: true })[0] ?? "", /The segment "tier" can give silver/)
+    assert.match(ruleLines({ $ref: "tier" }, { gold: true })[0] ?? "", /The segment "tier" can return silver/)
   })
 })
 
@@ -156,13 +156,13 @@ describe("variants", () => {
     assert.deepStrictEqual(variantLines("object", { off: JSON.parse('{"a":[1e999]}') }), [
       `variants.off.a.0: ${beyond}`
     ])
-    const text = "Expected text without NUL and half surrogate pairs"
+    const text = "Expected text without NUL and unpaired surrogates"
     assert.deepStrictEqual(variantLines("string", { off: "\0", b: "\udfff", c: "😀" }), [
       `variants.off: ${text}`,
       `variants.b: ${text}`
     ])
     assert.deepStrictEqual(variantLines("object", { off: JSON.parse('{"a":{"__proto__":1}}') }), [
-      "variants.off.a: Expected no name `__proto__`"
+      "variants.off.a: Expected a name other than `__proto__`"
     ])
     const deep = (levels: number) => ({ off: JSON.parse(`${'{"a":'.repeat(levels - 1)}1${"}".repeat(levels - 1)}`) })
     assert.deepStrictEqual(variantLines("object", deep(32)), [])
@@ -231,12 +231,12 @@ describe("a segment", () => {
     assert.deepStrictEqual(change("new", {}), [])
     assert.deepStrictEqual(change("new", { if: [{ $ref: "none" }, { x: 1 }] }), [
       'rules.if.0.$ref: There is no segment "none"',
-      'rules.if.1.x: There is no operator "x"'
+      'rules.if.1.x: Unknown operator "x"'
     ])
   })
 
   it("does not lead to itself", () => {
-    const ring = "rules: Expected no segments that refer to each other in a ring: "
+    const ring = "rules: Segments must not reference each other in a cycle: "
     assert.deepStrictEqual(change("new", { $ref: "new" }), [`${ring}new → new`])
     assert.deepStrictEqual(change("beta", { "!": { $ref: "both" } }), [`${ring}beta → both → beta`])
     assert.deepStrictEqual(change("europe", { or: [{ $ref: "beta" }, { "!": { $ref: "both" } }] }), [
@@ -249,8 +249,8 @@ describe("a segment", () => {
     const six = { or: Array.from({ length: 6 }, () => ({ $ref: "beta" })) }
     const stored = new Map<string, JsonObject>([...segments, ["six", six], ["outer", { "!": { $ref: "six" } }]])
     assert.deepStrictEqual(change("beta", large, stored), [
-      "segments.six.rules: Expected at most 50000 values with the segments, not 54014",
-      "segments.outer.rules: Expected at most 50000 values with the segments, not 54015"
+      "segments.six.rules: Expected at most 50000 values with segments inlined, not 54014",
+      "segments.outer.rules: Expected at most 50000 values with segments inlined, not 54015"
     ])
     assert.deepStrictEqual(change("beta", { or: [1] }, stored), [])
   })
@@ -263,7 +263,7 @@ describe("a segment", () => {
     assert.deepStrictEqual(problemLines(flagProblems(flag({ variants, environments: uses }), before)), [])
     const after = new Map(before).set("tier", { if: [{ var: "x" }, "gold", "bronze"] })
     assert.deepStrictEqual(problemLines(flagProblems(flag({ variants, environments: uses }), after)), [
-      'environments.staging.targeting.$ref: The segment "outer" can give bronze, and there is no variant "bronze": ' +
+      'environments.staging.targeting.$ref: The segment "outer" can return bronze, and there is no variant "bronze": ' +
         'choose with {"if": [<this>, "<variant>", "<variant>"]}'
     ])
   })

@@ -91,7 +91,7 @@ it("changes of a flag may repeat the whole record", () => {
 it("a promotion is from one environment to another", () => {
   assert.deepStrictEqual(lines(FlagPromotion, { from: "dev", to: "production" }), [])
   assert.deepStrictEqual(lines(FlagPromotion, { from: "dev", to: "dev" }), [
-    "to: Expected another environment than that of `from`"
+    "to: Expected an environment other than `from`"
   ])
   assert.deepStrictEqual(lines(FlagPromotion, { from: "test" }), [
     'from: Expected "dev" | "staging" | "production"',
@@ -106,7 +106,7 @@ describe("a new segment", () => {
     }
     assert.deepStrictEqual(lines(NewFlagSegment, { rules: {} }), ["key: Missing key"])
     assert.deepStrictEqual(lines(NewFlagSegment, { key: "a", segmentKey: "b", rules: {} }), [
-      "segmentKey: Expected the same as `key`"
+      "segmentKey: Expected the same value as `key`"
     ])
     assert.lengthOf(lines(NewFlagSegment, { segmentKey: "a b", rules: {} }), 1)
   })

@@ -111,7 +111,7 @@ describe("counts", () => {
     const before = performance.now()
     assert.strictEqual(segments.sizeOf(ref("s30")).nodes, 2 ** 30 * 5 + (2 ** 30 - 1) * 2)
     const [problem] = ruleProblems({ "!": ref("s30") }, segments, { segment: "new" })
-    assert.match(problem?.problem ?? "", /^Expected at most 50000 values with the segments, not/)
+    assert.match(problem?.problem ?? "", /^Expected at most 50000 values with segments inlined, not/)
     assert.isBelow(performance.now() - before, 1000)
   })
 })
@@ -135,8 +135,8 @@ describe("limits", () => {
     const rules = new Map<string, unknown>([["s1", beta]])
     for (let i = 2; i <= 5000; i++) rules.set(`s${i}`, ref(`s${i - 1}`))
     assert.strictEqual(problem(rules, ref("s32")), undefined)
-    assert.strictEqual(problem(rules, ref("s33")), "Expected at most 32 segments within each other, not 33")
-    assert.strictEqual(problem(rules, ref("s5000")), "Expected at most 32 segments within each other, not 5000")
+    assert.strictEqual(problem(rules, ref("s33")), "Expected at most 32 levels of nested segments, not 33")
+    assert.strictEqual(problem(rules, ref("s5000")), "Expected at most 32 levels of nested segments, not 5000")
   })
 
   it("levels", () => {
@@ -145,7 +145,10 @@ describe("limits", () => {
     const rules = new Map<string, unknown>([["s1", wrapped("1", 63)]])
     for (let i = 2; i <= 5; i++) rules.set(`s${i}`, wrapped(`{"$ref":"s${i - 1}"}`, 62))
     assert.strictEqual(problem(rules, ref("s4")), undefined)
-    assert.strictEqual(problem(rules, ref("s5")), "Expected at most 256 levels of nesting with the segments, not 312")
+    assert.strictEqual(
+      problem(rules, ref("s5")),
+      "Expected at most 256 levels of nesting with segments inlined, not 312"
+    )
   })
 
   it("bytes", () => {

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { assert, describe, inject, it } from "vitest"
 import { ask, assertRefused } from "../../support/client.ts"
-import { makeDataDir, removeDataDir } from "../../support/postgres/server.ts"
+import { makeDataDir, removeDataDir } from "../../support/dataDir.ts"
 import { type Address, type Service, startService } from "../../support/service.ts"
 
 const shared = inject("service")

@@ -2,13 +2,16 @@ import { mkdir } from "node:fs/promises"
 import { join } from "node:path"
 import { assert, it } from "vitest"
 import { followGuide } from "../../support/docs/guide.ts"
-import { makeDataDir, removeDataDir } from "../../support/postgres/server.ts"
+import { makeDataDir, removeDataDir } from "../../support/dataDir.ts"
 import { freePort, readGuide, stepsOf } from "../../support/docs/readme.ts"
 import { startService } from "../../support/service.ts"
 
-it("the README's quick start does what it says", async () => {
-  const guide = await readGuide("README.md")
-  assert.isAbove(stepsOf(guide).length, 15)
+it.each([
+  ["README.md", 9],
+  ["docs/tour.md", 60]
+])("every command of %s does what the page says", async (path, steps) => {
+  const guide = await readGuide(path)
+  assert.isAtLeast(stepsOf(guide).length, steps)
   const directory = await makeDataDir()
   await mkdir(join(directory, ".svc"), { mode: 0o711 })
   const dataDir = join(directory, ".svc")

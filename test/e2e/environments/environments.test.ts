@@ -1,7 +1,7 @@
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { type Environment } from "../../../src/domain/environments/Environment.ts"
 import { ask, assertRefused, sql } from "../../support/client.ts"
-import { makeDataDir, removeDataDir } from "../../support/postgres/server.ts"
+import { makeDataDir, removeDataDir } from "../../support/dataDir.ts"
 import { type S3, startS3 } from "../../support/storage/s3.ts"
 import { type Service, startService, until } from "../../support/service.ts"
 import { startTcpGate } from "../../support/connections/tcpGate.ts"

@@ -5,7 +5,7 @@ import { followGuide } from "../../support/docs/guide.ts"
 import { cookieOf } from "../../support/identity/idp.ts"
 import { otherOAuth2Server } from "../../support/oauth2/oauth2.ts"
 import { onwardIn, openPage, pressed, sendForm } from "../../support/oauth2/pageForm.ts"
-import { makeDataDir, removeDataDir } from "../../support/postgres/server.ts"
+import { makeDataDir, removeDataDir } from "../../support/dataDir.ts"
 import { freePort, readGuide, stepsOf } from "../../support/docs/readme.ts"
 import { startStage } from "../../support/oauth2/signInSetup.ts"
 

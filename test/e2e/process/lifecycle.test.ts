@@ -2,7 +2,7 @@ import { Agent, request } from "node:http"
 import { createServer } from "node:net"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { ask, sql } from "../../support/client.ts"
-import { makeDataDir, removeDataDir } from "../../support/postgres/server.ts"
+import { makeDataDir, removeDataDir } from "../../support/dataDir.ts"
 import { postmasterOf, runToEnd, startService } from "../../support/service.ts"
 
 const isAlive = (pid: number) => {

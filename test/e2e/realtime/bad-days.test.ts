@@ -6,7 +6,7 @@ import { Client } from "pg"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { ask, assertRefused, sql } from "../../support/client.ts"
 import { asked, type FeedEvent, openFeed, refusedFeed, statusOf, subscribe } from "../../support/realtime/feed.ts"
-import { makeDataDir, removeDataDir } from "../../support/postgres/server.ts"
+import { makeDataDir, removeDataDir } from "../../support/dataDir.ts"
 import { postmasterOf, type Service, startService, until } from "../../support/service.ts"
 
 let dataDir: string

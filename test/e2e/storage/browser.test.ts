@@ -19,11 +19,11 @@ if (chromium === undefined) {
   process.stderr.write("\n!!! NO CHROMIUM HERE: UPLOADS FROM A PAGE ARE TRIED WITH AN HTTP CLIENT ONLY\n\n")
 }
 
-/** The README's page and its server for a bucket, on an origin of their own. */
+/** The tour's page and its server for a bucket, on an origin of their own. */
 const startAlbum = async (bucket: string) => {
   const directory = await mkdtemp(join(tmpdir(), "svc-album-"))
   const port = await freePort()
-  for (const { name, text } of filesOf(await readGuide("README.md"))) {
+  for (const { name, text } of filesOf(await readGuide("docs/tour.md"))) {
     const here = text.replaceAll("127.0.0.1:3000", new URL(service.url).host).replaceAll("/photos/", `/${bucket}/`)
     await writeFile(join(directory, name), here.replaceAll(/\b4001\b/g, String(port)))
   }
@@ -55,7 +55,7 @@ const bytes = Buffer.from(Array.from({ length: 300_000 }, (_, i) => (i * 31) % 2
 describe.each([
   ["an HTTP client that does what browsers do", async () => imitatedBrowser],
   ...(chromium === undefined ? [] : [[chromium, () => startChromium(chromium)] as const])
-] as const)("the README's page in %s", (_, start) => {
+] as const)("the tour's page in %s", (_, start) => {
   let browser: Browser
   let file: string
   beforeAll(async () => {

@@ -3,9 +3,8 @@ import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-no
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import { type AddressInfo } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
-import { type FlagDefinition } from "../../../src/domain/flags/Definition.ts"
+import { type FlagDefinition, type FlagContext, type FlagResult } from "../../../src/domain/flags/Evaluation.ts"
 import { type FlagEnvironment, flagEnvironments } from "../../../src/domain/flags/Environment.ts"
-import { type FlagContext, type FlagResult } from "../../../src/domain/flags/Result.ts"
 import { CompiledFlag, FlagSet } from "../../../src/domain/flags/sets/Set.ts"
 import { FlagSyncService } from "../../../src/layers/flags/gen/flagd/sync/v1/sync_pb.ts"
 

@@ -6,7 +6,7 @@ import { layerEmbeddedS3 } from "../../../src/layers/storage/Embedded.ts"
 import { layerObjectStoreWith } from "../../../src/layers/storage/client/ObjectStore.ts"
 import { objectStoreContract } from "../../contract/storage/objectStore.ts"
 import { otherStore } from "../../support/storage/external.ts"
-import { makeDataDir, removeDataDir } from "../../support/postgres/server.ts"
+import { makeDataDir, removeDataDir } from "../../support/dataDir.ts"
 
 vi.setConfig({ testTimeout: 60_000 })
 

@@ -2,7 +2,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { type Flag, type FlagHistoryEntry } from "../../../src/domain/flags/Flag.ts"
 import { type ClientError } from "../../../src/domain/errors.ts"
-import { type Shown } from "../../../src/domain/Revision.ts"
+import { type JsonRecord } from "../../../src/domain/Revision.ts"
 import { FlagHistory } from "../../../src/services/flags/History.ts"
 import { Flags } from "../../../src/services/flags/Flags.ts"
 import { FlagSegments } from "../../../src/services/flags/Segments.ts"
@@ -13,7 +13,7 @@ import { live } from "../../support/database.ts"
 import { author, evaluated, flag, layerFlags, replica, segment, sql } from "../../support/flags/flags.ts"
 import { refusal } from "../../support/requests.ts"
 
-const recordOf = ({ json }: Shown) => JSON.parse(json) as Flag
+const recordOf = ({ json }: JsonRecord) => JSON.parse(json) as Flag
 const history = (key: string, limit = 50, before?: number, kind: "flag" | "segment" = "flag") =>
   Effect.map(
     Effect.flatMap(FlagHistory, (all) => all.page(kind, key, limit, before)),
@@ -130,7 +130,7 @@ layer(layerFlags({ name: "flags" }), live)("flags", (it) => {
           { concurrency: "unbounded" }
         )
         const sets = yield* FlagSets
-        yield* sets.reach(before + 102)
+        yield* sets.awaitRevision(before + 102)
         assert.strictEqual(sets.revision(), before + 102)
         assert.strictEqual(yield* evaluated("switch"), "DISABLED")
         assert.strictEqual((yield* history("switch")).length, 42)

@@ -4,7 +4,7 @@ import { chmod, cp, readFile, readlink, rm } from "node:fs/promises"
 import { join } from "node:path"
 import { postgresBinaries, postgresPackage } from "../../../src/layers/postgres/embedded/Binaries.ts"
 import { postgresUser } from "../../../src/layers/postgres/embedded/User.ts"
-import { makeDataDir } from "../../support/postgres/server.ts"
+import { makeDataDir } from "../../support/dataDir.ts"
 
 const isRoot = process.geteuid?.() === 0
 const directory = Effect.acquireRelease(Effect.promise(makeDataDir), (path) =>

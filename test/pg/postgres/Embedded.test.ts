@@ -11,7 +11,8 @@ import { layerAttachOrStart, layerEmbedded } from "../../../src/layers/postgres/
 import { type Login } from "../../../src/layers/postgres/Login.ts"
 import { PostgresAddress } from "../../../src/layers/postgres/Address.ts"
 import { readPidFile } from "../../../src/layers/postgres/embedded/Process.ts"
-import { databaseUrl, makeDataDir, removeDataDir } from "../../support/postgres/server.ts"
+import { makeDataDir, removeDataDir } from "../../support/dataDir.ts"
+import { databaseUrl } from "../../support/postgres/server.ts"
 
 const isRoot = process.geteuid?.() === 0
 const root = fileURLToPath(new URL("../../..", import.meta.url))

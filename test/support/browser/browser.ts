@@ -8,7 +8,7 @@ import { promisify } from "node:util"
 import { WebSocket } from "ws"
 import { makeTab, type Tab } from "./browserTab.ts"
 
-/** A browser that uploads a file with the README's album page. */
+/** A browser that uploads a file with the tour's album page. */
 export interface Browser extends AsyncDisposable {
   /** Opens the page, chooses the file, and returns the resulting text of the page. */
   readonly choose: (page: string, file: string) => Promise<string>

@@ -1,6 +1,6 @@
 import { Context, Effect, Layer, Logger } from "effect"
 import { type FlagEnvironment } from "../../../src/domain/flags/Environment.ts"
-import { type FlagContext, type FlagResult } from "../../../src/domain/flags/Result.ts"
+import { type FlagContext, type FlagResult } from "../../../src/domain/flags/Evaluation.ts"
 import { layerFlagEngineEmbedded } from "../../../src/layers/flags/engine/Embedded.ts"
 import { layerFlagEngineFlagd } from "../../../src/layers/flags/engine/Flagd.ts"
 import { serveFlags } from "../../../src/layers/flags/server/Servers.ts"

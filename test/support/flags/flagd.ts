@@ -14,7 +14,7 @@ export const withFlagd = <A, E>(
   over: { readonly fallback?: boolean } = {}
 ) => {
   const { layer, lines } = flagdEngine(over)
-  const about = () => lines.filter((line) => /^flagd at 127\.0\.0\.1:\d+ is/.test(line))
+  const about = () => lines.filter((line) => /^flagd at 127\.0\.0\.1:\d+ (failed|recovered)/.test(line))
   it.live(name, () => putSynced("production", { on: onOff() }).pipe(Effect.andThen(test(about)), Effect.provide(layer)))
 }
 

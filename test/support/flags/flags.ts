@@ -5,7 +5,6 @@ import { type FlagEnvironment } from "../../../src/domain/flags/Environment.ts"
 import { layerFlagEngineEmbedded } from "../../../src/layers/flags/engine/Embedded.ts"
 import { FlagEvaluations } from "../../../src/services/flags/Evaluations.ts"
 import { FlagHistory } from "../../../src/services/flags/History.ts"
-import { FlagRecords } from "../../../src/services/flags/Records.ts"
 import { Flags } from "../../../src/services/flags/Flags.ts"
 import { FlagSegments } from "../../../src/services/flags/Segments.ts"
 import { FlagSets } from "../../../src/services/flags/Sets.ts"
@@ -18,7 +17,7 @@ const settingsOf = (env: Readonly<Record<string, string>> = {}) =>
 
 const parts = Layer.mergeAll(Flags.layer, FlagSegments.layer, FlagHistory.layer, FlagEvaluations.layer).pipe(
   Layer.provideMerge(FlagWriter.layer),
-  Layer.provideMerge(Layer.mergeAll(layerFlagEngineEmbedded, FlagRecords.layer)),
+  Layer.provideMerge(layerFlagEngineEmbedded),
   Layer.provideMerge(FlagSets.layer)
 )
 

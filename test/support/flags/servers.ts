@@ -1,5 +1,5 @@
 import { Context, Effect, Exit, Layer, Logger, PubSub, Scope, Stream } from "effect"
-import { type FlagDefinition } from "../../../src/domain/flags/Definition.ts"
+import { type FlagDefinition } from "../../../src/domain/flags/Evaluation.ts"
 import { type FlagEnvironment, flagEnvironments } from "../../../src/domain/flags/Environment.ts"
 import { CompiledFlag, FlagSet } from "../../../src/domain/flags/sets/Set.ts"
 import { type FlagChangeKind, type FlagSetChange } from "../../../src/domain/flags/sets/Snapshot.ts"
@@ -51,7 +51,7 @@ export const layerTestFlags = Layer.effectContext(
       current: (environment) => sets[environment],
       revision: () => revision,
       changes: Stream.fromPubSub(hub),
-      reach: () => Effect.void
+      awaitRevision: () => Effect.void
     })
     return Context.make(FlagSets, service).pipe(Context.add(TestFlags, put))
   })

@@ -5,7 +5,7 @@ import { Client } from "pg"
 import { DataDir } from "../../../src/layers/process/DataDir.ts"
 import { layerEmbedded } from "../../../src/layers/postgres/embedded/Embedded.ts"
 import { PostgresAddress } from "../../../src/layers/postgres/Address.ts"
-import { makeDataDir, removeDataDir } from "./server.ts"
+import { makeDataDir, removeDataDir } from "../dataDir.ts"
 
 /** A second PostgreSQL server, with a data directory of its own; it listens on 127.0.0.1. */
 export interface OtherPostgres extends AsyncDisposable {

@@ -1,12 +1,11 @@
 import { Effect, Layer, ManagedRuntime, Redacted } from "effect"
-import { chmod, mkdtemp, readlink, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
-import { dirname, join } from "node:path"
+import { Client } from "pg"
 import { type TestProject } from "vitest/node"
 import { DataDir } from "../../../src/layers/process/DataDir.ts"
 import { layerEmbedded } from "../../../src/layers/postgres/embedded/Embedded.ts"
 import { type Login } from "../../../src/layers/postgres/Login.ts"
 import { PostgresAddress } from "../../../src/layers/postgres/Address.ts"
+import { makeDataDir, removeDataDir } from "../dataDir.ts"
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -19,19 +18,17 @@ declare module "vitest" {
 export const databaseUrl = ({ database, password, port, user }: Login) =>
   `postgres://${user}:${encodeURIComponent(Redacted.value(password))}@127.0.0.1:${port}/${database}`
 
-/** An empty data directory that also another user, whom PostgreSQL runs as under root, can enter. */
-export const makeDataDir = async () => {
-  const path = await mkdtemp(join(tmpdir(), "svc-test-"))
-  await chmod(path, 0o711)
-  return path
-}
-
-/** Removes a data directory whose server has ended, with the cluster it may have had to keep elsewhere. */
-export const removeDataDir = async (path: string) => {
-  const elsewhere = await readlink(join(path, "postgres")).catch(() => undefined)
-  if (elsewhere !== undefined) await rm(dirname(elsewhere), { recursive: true, force: true })
-  await rm(path, { recursive: true, force: true })
-}
+/** Test data need not survive a crash of the machine. */
+const withoutSync = (login: Login) =>
+  Effect.promise(async () => {
+    const client = new Client({ ...login, password: Redacted.value(login.password) })
+    await client.connect()
+    for (const setting of ["fsync", "synchronous_commit", "full_page_writes"]) {
+      await client.query(`alter system set ${setting} = off`)
+    }
+    await client.query("select pg_reload_conf()")
+    await client.end()
+  })
 
 /** One embedded server for all files of a run. */
 export default async function setup(project: TestProject) {
@@ -42,7 +39,9 @@ export default async function setup(project: TestProject) {
     await removeDataDir(path)
   }
   try {
-    project.provide("databaseUrl", databaseUrl(await runtime.runPromise(Effect.service(PostgresAddress))))
+    const login = await runtime.runPromise(Effect.service(PostgresAddress))
+    await runtime.runPromise(withoutSync(login))
+    project.provide("databaseUrl", databaseUrl(login))
   } catch (cause) {
     await stop()
     throw cause

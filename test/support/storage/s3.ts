@@ -6,7 +6,7 @@ import { request as send } from "node:http"
 import { DataDir } from "../../../src/layers/process/DataDir.ts"
 import { ObjectStoreAddress } from "../../../src/layers/storage/Address.ts"
 import { layerEmbeddedS3 } from "../../../src/layers/storage/Embedded.ts"
-import { makeDataDir, removeDataDir } from "../postgres/server.ts"
+import { makeDataDir, removeDataDir } from "../dataDir.ts"
 
 /** An S3 endpoint in this process, on a free port and an empty directory. */
 export const startS3 = async () => {

@@ -6,7 +6,7 @@ const equal = (operator: string, values: unknown, scope: FlagScope): boolean => 
   return given.length >= 2 && areEqual(given[0], given[1], scope)
 }
 
-/** The same kind of value, then `==`; a list or an object is not even equal to itself. */
+/** `==` of values of the same kind. A list or an object does not equal itself. */
 const identical = (values: unknown, scope: FlagScope): boolean => {
   if (!isList(values) || values.length < 2) return false
   const [a, b] = values
@@ -15,7 +15,7 @@ const identical = (values: unknown, scope: FlagScope): boolean => {
 
 type Comparison = (a: unknown, b: unknown, scope: FlagScope) => boolean
 
-/** Two values, or three of which the second is between the others. */
+/** Compares two values, or three, of which the second must be between the others. */
 const ordered = (operator: string, compare: Comparison): Operator =>
   ofValues((values, scope) => {
     const given = listOf(values, operator)
@@ -26,7 +26,7 @@ const ordered = (operator: string, compare: Comparison): Operator =>
 
 const isLessOrEqual: Comparison = (a, b, scope) => isLess(a, b, scope) || areEqual(a, b, scope)
 
-/** Of a list the first item counts. */
+/** Negates a value, or the first item of a list. */
 const negated = (values: unknown, scope: FlagScope): boolean =>
   !isTrue(isList(values) && values.length > 0 ? values[0] : values, scope)
 

@@ -1,10 +1,11 @@
 import { type Compiler, type Operator, type Rule, refusal } from "./Scope.ts"
-import { isList, isObject, isTrue } from "./Values.ts"
+import { isList, isTrue } from "./Values.ts"
+import { isJsonObject } from "../../text/JsonObject.ts"
 
 const needsList = (operator: string): Rule => refusal(`the arguments of ${operator} must be written as a list`)
 
-/** The first value that is `decisive`, else the last one. */
-const firstThat =
+/** The first value whose truth is `decisive`, or else the last value. */
+const firstWhere =
   (operator: string, decisive: boolean): Operator =>
   (written, depth, compiler) => {
     if (!isList(written)) return needsList(operator)
@@ -20,13 +21,13 @@ const firstThat =
     }
   }
 
-/** A branch of `if`: an object that it gives is evaluated once more. */
+/** A branch of `if`. If its value is an object, that is evaluated again. */
 const branch = (written: unknown, depth: number, compiler: Compiler): Rule => {
   const part = compiler.part(written, depth)
   if (part.literal) return part.run
   return (scope) => {
     const value = part.run(scope)
-    return isObject(value) ? compiler.dynamic(value, depth + 1, scope)(scope) : value
+    return isJsonObject(value) ? compiler.dynamic(value, depth + 1, scope)(scope) : value
   }
 }
 
@@ -39,16 +40,16 @@ const conditional: Operator = (written, depth, compiler) => {
       outcome: branch(written[i + 1], depth + 1, compiler)
     })
   }
-  const otherwise = written.length % 2 === 1 ? branch(written[written.length - 1], depth + 1, compiler) : () => null
+  const fallback = written.length % 2 === 1 ? branch(written[written.length - 1], depth + 1, compiler) : () => null
   return (scope) => {
     scope.spend(8)
     for (const pair of pairs) if (isTrue(pair.condition(scope), scope)) return pair.outcome(scope)
-    return otherwise(scope)
+    return fallback(scope)
   }
 }
 
 export const conditions: Readonly<Record<string, Operator>> = {
   if: conditional,
-  and: firstThat("and", false),
-  or: firstThat("or", true)
+  and: firstWhere("and", false),
+  or: firstWhere("or", true)
 }

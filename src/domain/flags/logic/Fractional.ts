@@ -1,12 +1,23 @@
 import { cbor } from "./Cbor.ts"
-import { hashBytes, hashText } from "./Hash.ts"
 import { type FlagScope } from "./Scope.ts"
-import { isList, isObject } from "./Values.ts"
+import { isList } from "./Values.ts"
+import MurmurHash3 from "imurmurhash"
+import { isJsonObject, type JsonObject } from "../../text/JsonObject.ts"
 
-/** The largest sum of weights. */
+// oxlint-disable-next-line no-control-regex -- matches all of ASCII
+const ascii = /^[\u0000-\u007f]*$/
+
+/** MurmurHash3 (x86, 32 bits, seed 0) of a string with one byte in each character: 0 to 4,294,967,295. */
+export const hashBytes = (latin1: string): number => MurmurHash3(latin1, 0).result()
+
+/** The hash of a text in UTF-8. */
+export const hashText = (text: string): number =>
+  hashBytes(ascii.test(text) ? text : Buffer.from(text, "utf8").toString("latin1"))
+
+/** Maximum sum of weights. */
 const weightLimit = 2 ** 31 - 1
 
-/** The whole weight of a bucket, at least 0; undefined for what is none. */
+/** The integer weight of a bucket, at least 0; undefined if it is invalid. */
 const weightOf = (bucket: ReadonlyArray<unknown>): number | undefined => {
   const weight = bucket.length < 2 ? null : (bucket[1] ?? null)
   if (weight === null) return 1
@@ -18,13 +29,13 @@ const weightOf = (bucket: ReadonlyArray<unknown>): number | undefined => {
 const isVariant = (value: unknown): boolean =>
   value === null || typeof value === "string" || typeof value === "boolean" || typeof value === "number"
 
-/** hash * total / 2 ** 32, cut off: in halves of 16 bits, since the product itself does not fit a double. */
-const bucketOf = (hash: number, total: number): number => {
+/** floor(hash * total / 2 ** 32), in halves of 16 bits, because a double can't hold the product. */
+const positionOf = (hash: number, total: number): number => {
   const low = Math.floor((total * (hash & 0xffff)) / 65_536)
   return Math.floor((total * (hash >>> 16) + low) / 65_536)
 }
 
-/** The variant of the bucket a hash falls into, null when the buckets are badly made. */
+/** The variant of the bucket of a hash; null if a bucket is invalid. */
 const distribute = (hash: number, buckets: ReadonlyArray<unknown>, first: number): unknown => {
   let total = 0
   for (let i = first; i < buckets.length; i++) {
@@ -35,64 +46,53 @@ const distribute = (hash: number, buckets: ReadonlyArray<unknown>, first: number
     total += weight
   }
   if (total > weightLimit) return null
-  const wanted = bucketOf(hash, total)
+  const position = positionOf(hash, total)
   let end = 0
   for (let i = first; i < buckets.length; i++) {
     const bucket = buckets[i]
     if (!isList(bucket)) return null
     end += weightOf(bucket) ?? 0
-    if (wanted < end) return bucket[0] ?? null
+    if (position < end) return bucket[0] ?? null
   }
   return null
 }
 
-const own = (data: Readonly<Record<string, unknown>>, name: string): unknown =>
-  Object.hasOwn(data, name) ? data[name] : null
+const own = (data: JsonObject, name: string): unknown => (Object.hasOwn(data, name) ? data[name] : null)
 
-/** Flag key and targeting key: what users are told apart by when the rule names nothing. */
-const identity = (data: Readonly<Record<string, unknown>>): readonly [string, string] | undefined => {
+/** Flag key and targeting key, the default bucketing key; undefined without a targeting key. */
+const identity = (data: JsonObject): readonly [string, string] | undefined => {
   const targetingKey = own(data, "targetingKey")
   if (typeof targetingKey !== "string" || targetingKey === "") return undefined
   const flagd = own(data, "$flagd")
-  const flagKey = isObject(flagd) ? own(flagd, "flagKey") : ""
+  const flagKey = isJsonObject(flagd) ? own(flagd, "flagKey") : ""
   return [typeof flagKey === "string" ? flagKey : "", targetingKey]
 }
 
 /**
- * `fractional` of [value to hash, [variant, weight], …] or only [variant, weight]s. Null when that is not what it has.
- * The same value falls into the same bucket as long as the buckets are the same.
+ * `fractional` of [value to hash, [variant, weight], …] or of [variant, weight] pairs alone; null for other arguments. A
+ * value stays in its bucket as long as the buckets stay the same.
  */
 export const fractional = (values: ReadonlyArray<unknown>, scope: FlagScope): unknown => {
   const { data } = scope
-  if (values.length === 0 || !isObject(data)) return null
+  if (values.length === 0 || !isJsonObject(data)) return null
   const first = values[0] ?? null
   return scope.hashing === "v2" ? byText(first, values, data, scope) : byValue(first, values, data, scope)
 }
 
-/** flagd 0.15 and 0.16: texts are hashed as they are, a value that is missing as the targeting key. */
-const byText = (
-  first: unknown,
-  values: ReadonlyArray<unknown>,
-  data: Readonly<Record<string, unknown>>,
-  scope: FlagScope
-): unknown => {
+/** flagd 0.15 and 0.16: hashes texts as they are, and the default bucketing key instead of other values. */
+const byText = (first: unknown, values: ReadonlyArray<unknown>, data: JsonObject, scope: FlagScope): unknown => {
   if (typeof first === "string") {
     scope.spend(first.length)
     return distribute(hashText(first), values, 1)
   }
-  const who = identity(data)
-  if (who === undefined) return null
-  scope.spend(who[1].length)
-  return distribute(hashText(who[0] + who[1]), values, first === null ? 1 : 0)
+  const user = identity(data)
+  if (user === undefined) return null
+  scope.spend(user[1].length)
+  return distribute(hashText(user[0] + user[1]), values, first === null ? 1 : 0)
 }
 
-/** What flagd has decided on for a later version: values of any type are hashed as CBOR, and null is none. */
-const byValue = (
-  first: unknown,
-  values: ReadonlyArray<unknown>,
-  data: Readonly<Record<string, unknown>>,
-  scope: FlagScope
-): unknown => {
+/** The next version of flagd: hashes values of any type as CBOR, and has no bucket for null. */
+const byValue = (first: unknown, values: ReadonlyArray<unknown>, data: JsonObject, scope: FlagScope): unknown => {
   if (first === null) return null
   const value = isList(first) ? identity(data) : first
   if (value === undefined) return null

@@ -1,8 +1,9 @@
 import { solved, solvingRule } from "./Solving.ts"
 import { type Compiler, type FlagScope, type Operator, type Rule, RuleError, refusal } from "./Scope.ts"
-import { isList, isNumber, isObject, isTrue, kindOf, listOf, toNumber, toText } from "./Values.ts"
+import { isList, isNumber, isTrue, kindOf, listOf, toNumber, toText } from "./Values.ts"
+import { isJsonObject } from "../../text/JsonObject.ts"
 
-/** Arguments as written, [what is gone through, rule of an item, …], and their depth. */
+/** Arguments as written, [list, rule of an item, …], and their depth. */
 interface Written {
   readonly args: ReadonlyArray<unknown>
   readonly depth: number
@@ -20,14 +21,14 @@ const iteration =
     }
   }
 
-/** What is gone through: a list as it is written, or what an operator gives; null for anything else. */
+/** The list to iterate: as written, or the result of an operator; null for anything else. */
 const subjectOf = ({ args, depth, compiler }: Written): Rule => {
   const [subject = null] = args
   if (isList(subject)) return () => subject
-  return isObject(subject) ? compiler.part(subject, depth).run : () => null
+  return isJsonObject(subject) ? compiler.part(subject, depth).run : () => null
 }
 
-/** What a rule gives with an item in place of the context. */
+/** The value of a rule with the item as its context. */
 const within = (rule: Rule, item: unknown, scope: FlagScope): unknown => {
   const { data, outer } = scope
   scope.spend(1)
@@ -53,21 +54,21 @@ const filtered = iteration("filter", (written) => {
   const { args, depth, compiler } = written
   if (args.length < 2) return () => []
   const subject = subjectOf(written)
-  const usual = solvingRule(args[1], depth, compiler, "outer")
+  const compiled = solvingRule(args[1], depth, compiler, "outer")
   return (scope) => {
     const found = subject(scope)
     if (found === null) return []
     const items = listOf(found, "filter")
-    const rule = usual ?? compiler.dynamic(solved(args[1], depth, compiler, scope), depth, scope)
+    const rule = compiled ?? compiler.dynamic(solved(args[1], depth, compiler, scope), depth, scope)
     return items.filter((item) => isTrue(within(rule, item, scope), scope))
   }
 })
 
-/** The rule of `all`, `some`, `none` and `reduce` has to be an object, after its variables were solved. */
+/** The rule of `all`, `some`, `none` and `reduce` must be an object once its variables are solved. */
 const operation = (logic: unknown, compile: (logic: unknown) => Rule): Rule =>
-  isObject(logic) ? compile(logic) : refusal(`the rule of an item must be an object, not ${kindOf(logic)}`)
+  isJsonObject(logic) ? compile(logic) : refusal(`the rule of an item must be an object, not ${kindOf(logic)}`)
 
-/** The items `all`, `some` and `none` go through: none for what is false. */
+/** The items of `all`, `some` and `none`; a false value has none. */
 const itemsOf = (operator: string, subject: Rule, written: Written, scope: FlagScope): ReadonlyArray<unknown> => {
   if (written.args.length === 0) throw new RuleError(`${operator} needs a list and a rule`)
   const found = subject(scope)
@@ -76,7 +77,7 @@ const itemsOf = (operator: string, subject: Rule, written: Written, scope: FlagS
   return listOf(found, operator)
 }
 
-/** The rule of an item, once the variables in `logic` are solved with what is the data now. */
+/** The rule of an item, with the variables in `logic` solved by the current data. */
 const solvedRule = (logic: unknown, { depth, compiler }: Written, scope: FlagScope): Rule =>
   operation(solved(logic, depth, compiler, scope), (rule) => compiler.dynamic(rule, depth, scope))
 
@@ -94,15 +95,15 @@ const all = iteration("all", (written) => {
 const some = iteration("some", (written) => {
   const { args, depth, compiler } = written
   const subject = subjectOf(written)
-  const usual = solvingRule(args[1], depth, compiler, "both")
-  const unusual = (scope: FlagScope): Rule => {
+  const compiled = solvingRule(args[1], depth, compiler, "both")
+  const solvedOuter = (scope: FlagScope): Rule => {
     const logic = solved(args[1], depth, compiler, scope)
     return (inner) => solvedRule(logic, written, inner)(inner)
   }
   return (scope) => {
     const items = itemsOf("some", subject, written, scope)
     if (items.length === 0) return false
-    const rule = usual ?? unusual(scope)
+    const rule = compiled ?? solvedOuter(scope)
     return items.some((item) => isTrue(within(rule, item, scope), scope))
   }
 })
@@ -110,11 +111,11 @@ const some = iteration("some", (written) => {
 const none = iteration("none", (written) => {
   const { args, depth, compiler } = written
   const subject = subjectOf(written)
-  const usual = solvingRule(args[1], depth, compiler, "outer")
+  const compiled = solvingRule(args[1], depth, compiler, "outer")
   return (scope) => {
     const items = itemsOf("none", subject, written, scope)
     if (items.length === 0) return true
-    const rule = usual ?? solvedRule(args[1], written, scope)
+    const rule = compiled ?? solvedRule(args[1], written, scope)
     return !items.some((item) => isTrue(within(rule, item, scope), scope))
   }
 })
@@ -124,7 +125,7 @@ const accumulation = (initial: unknown): ((value: unknown, scope: FlagScope) => 
   if (typeof initial === "boolean") return isTrue
   if (isNumber(initial)) return toNumber
   if (typeof initial === "string") return toText
-  throw new RuleError(`reduce can't begin with ${kindOf(initial)}`)
+  throw new RuleError(`reduce can't start with ${kindOf(initial)}`)
 }
 
 const typeNames: Readonly<Record<string, string>> = { boolean: "bool", string: "string" }
@@ -133,7 +134,7 @@ const reduced = iteration("reduce", (written) => {
   const { args, depth, compiler } = written
   if (args.length < 3) return () => 0
   const subject = subjectOf(written)
-  const start = isObject(args[2]) ? compiler.part(args[2], depth).run : () => args[2]
+  const start = isJsonObject(args[2]) ? compiler.part(args[2], depth).run : () => args[2]
   const rule = operation(args[1], (logic) => compiler.part(logic, depth).run)
   return (scope) => {
     const initial = start(scope)

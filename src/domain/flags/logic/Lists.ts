@@ -1,7 +1,8 @@
 import { type FlagScope, type Operator, RuleError, ofValues } from "./Scope.ts"
-import { isList, isNumber, isObject, kindOf, listOf, toNumber } from "./Values.ts"
+import { isList, isNumber, kindOf, listOf, toNumber } from "./Values.ts"
+import { isJsonObject } from "../../text/JsonObject.ts"
 
-/** Whether a number or a text of one is from the first to the second of the range. */
+/** Whether a number, or a string with one, is within the range, including its ends. */
 const isInRange = (value: unknown, range: ReadonlyArray<unknown>, scope: FlagScope): boolean => {
   if (range.length < 2) throw new RuleError("in: a list within the list needs two numbers")
   const number = toNumber(value, scope)
@@ -11,18 +12,18 @@ const isInRange = (value: unknown, range: ReadonlyArray<unknown>, scope: FlagSco
 const isItem = (value: unknown, item: unknown, scope: FlagScope): boolean => {
   if (isList(item)) return isInRange(value, item, scope)
   if (isNumber(value)) return toNumber(item, scope) === value
-  if (isObject(value) && isObject(item)) throw new RuleError("in: objects can't be compared")
+  if (isJsonObject(value) && isJsonObject(item)) throw new RuleError("in: objects can't be compared")
   return (value ?? null) === (item ?? null)
 }
 
-/** Whether a text is part of another, or a value is in a list. */
+/** Whether a string contains another, or a list contains a value. */
 const contains = (values: unknown, scope: FlagScope): boolean => {
   const given = listOf(values, "in")
-  if (given.length === 0) throw new RuleError("in needs a value and where to look for it")
+  if (given.length === 0) throw new RuleError("in needs a value and a list or a string to search")
   const [value, where] = given
   if (typeof where === "string") {
-    if (typeof value !== "string") throw new RuleError("in: only a text can be looked for in a text")
-    // Looking for a long text in a long one may cost as much as the product of their lengths.
+    if (typeof value !== "string") throw new RuleError("in: only a string can be searched for in a string")
+    // The cost of a search may grow with the product of the lengths.
     scope.spend((where.length >> 2) + Math.floor((where.length * value.length) / 256))
     return where.includes(value)
   }
@@ -31,10 +32,11 @@ const contains = (values: unknown, scope: FlagScope): boolean => {
   return where.some((item) => isItem(value, item, scope))
 }
 
-/** One list of all values, and of the items of those that are lists. */
+/** One list of all values, in which lists are replaced by their items. */
 const merged = (values: unknown, scope: FlagScope): ReadonlyArray<unknown> => {
   if (!isList(values)) {
-    if (values === null || isObject(values)) throw new RuleError(`merge needs lists or values, not ${kindOf(values)}`)
+    if (values === null || isJsonObject(values))
+      throw new RuleError(`merge needs lists or values, not ${kindOf(values)}`)
     return [values]
   }
   const all: Array<unknown> = []

@@ -6,10 +6,11 @@ import { numbers } from "./Numbers.ts"
 import { texts } from "./Texts.ts"
 import { variables } from "./Variables.ts"
 import { type Compiler, type FlagScope, type Operator, type Part, type Rule, refusal, ruleDepth } from "./Scope.ts"
-import { isList, isObject } from "./Values.ts"
+import { isList } from "./Values.ts"
+import { isJsonObject, type JsonObject } from "../../text/JsonObject.ts"
 
 // JsonLogic as flagd 0.16 evaluates it. An object with one property is an operator and its arguments; any other object
-// is data, whatever is in it.
+// is data, including its content.
 
 const operators: ReadonlyMap<string, Operator> = new Map(
   Object.entries({ ...comparisons, ...conditions, ...iterations, ...lists, ...numbers, ...texts, ...variables })
@@ -20,7 +21,7 @@ const literal = (value: unknown): Part => ({ run: () => value, literal: true })
 const isPlain = (value: unknown): boolean => typeof value !== "object" || value === null
 
 class RuleCompiler implements Compiler {
-  /** The evaluation that a part belongs to which came out of its context: to compile it is work of that evaluation. */
+  /** The evaluation from whose context the rule came, if any: compiling it counts as work of that evaluation. */
   private readonly scope: FlagScope | undefined
   private readonly variable: Operator | undefined
 
@@ -31,7 +32,7 @@ class RuleCompiler implements Compiler {
 
   part(written: unknown, depth: number): Part {
     if (isList(written)) return this.list(written, depth)
-    return isObject(written) ? this.operation(written, depth) : literal(written ?? null)
+    return isJsonObject(written) ? this.operation(written, depth) : literal(written ?? null)
   }
 
   dynamic(value: unknown, depth: number, scope: FlagScope): Rule {
@@ -58,7 +59,7 @@ class RuleCompiler implements Compiler {
     return { run, literal: false }
   }
 
-  private operation(written: Readonly<Record<string, unknown>>, depth: number): Part {
+  private operation(written: JsonObject, depth: number): Part {
     const names = Object.keys(written)
     this.scope?.spend(16 * names.length + 32)
     const [name] = names
@@ -71,7 +72,7 @@ class RuleCompiler implements Compiler {
 
 const tooDeep: Part = { run: refusal(`the rule is nested more than ${ruleDepth} levels deep`), literal: false }
 
-const unknownOperator = (name: string): Rule => refusal(`there is no operator ${JSON.stringify(name.slice(0, 40))}`)
+const unknownOperator = (name: string): Rule => refusal(`unknown operator ${JSON.stringify(name.slice(0, 40))}`)
 
-/** Never throws: what is wrong with a rule is thrown as RuleError by the part that is wrong, when it is evaluated. */
+/** Never throws. An invalid part throws a RuleError when it is evaluated. */
 export const compileRule = (rule: unknown): Rule => new RuleCompiler().part(rule, 1).run

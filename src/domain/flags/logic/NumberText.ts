@@ -1,5 +1,5 @@
-// Numbers and their text as Go has them, because flagd is written in Go: rules see the difference in `cat`, `==`,
-// `<`, `+` and in the indexes of `var`.
+// Numbers and their text as in Go, the language of flagd. Rules see the differences to JavaScript in `cat`, `==`, `<`, `+`
+// and in the indexes of `var`.
 
 const decimal = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i
 const hexadecimal = /^([+-]?)0x([\da-f]*)(?:\.([\da-f]*))?p([+-]?\d+)$/i
@@ -7,7 +7,7 @@ const infinite = /^[+-]?inf(?:inity)?$/i
 const looseUnderscore = /(?<!\d)_|_(?!\d)/
 const looseHexUnderscore = /(?<![\da-f]|^[+-]?0x)_|_(?![\da-f])/i
 
-/** Digits that decide a double, with enough to spare; one more stands for all that follow. */
+/** More hexadecimal digits than a double depends on. One more digit represents all that follow. */
 const significantHexDigits = 32
 
 const hexNumber = (text: string): number | undefined => {
@@ -21,12 +21,12 @@ const hexNumber = (text: string): number | undefined => {
   const dropped = rest === "" ? 0 : rest.length - 1
   const power = Number(exponent) - 4 * fraction.length + 4 * dropped
   const mantissa = Number(BigInt(`0x${kept}`))
-  // In two steps, since 2 ** power alone may be too small where the product is not.
+  // In two steps, because 2 ** power alone may underflow where the product does not.
   const value = power < -1000 ? mantissa * 2 ** -1000 * 2 ** (power + 1000) : mantissa * 2 ** power
   return sign === "-" ? -value : value
 }
 
-/** The number a text is, in full; undefined when it is none. Too large ones are infinite. */
+/** The number in a string; undefined if it is not a number as a whole. Numbers that are too large are infinite. */
 export const parsedNumber = (text: string): number | undefined => {
   if (decimal.test(text)) return Number(text)
   if (text.length > 4 && /^[+-]?0x/i.test(text)) {
@@ -40,7 +40,7 @@ export const parsedNumber = (text: string): number | undefined => {
   return decimal.test(digits) ? Number(digits) : undefined
 }
 
-/** The number of a text for `==` and `<`: blank is 0, and neither too large nor no number is equal to anything. */
+/** The number of a string for `==` and `<`: 0 if blank; NaN, which equals nothing, if invalid or too large. */
 export const comparedNumber = (text: string): number => {
   if (blank.test(text)) return 0
   const value = parsedNumber(text)
@@ -48,7 +48,7 @@ export const comparedNumber = (text: string): number => {
   return Number.isFinite(value) || infinite.test(text) ? value : Number.NaN
 }
 
-/** All digits and no exponent, as `cat` and the paths of `var` have numbers. */
+/** A number with all digits and no exponent, for `cat` and the paths of `var`. */
 export const plainNumber = (value: number): string => {
   if (value === Number.POSITIVE_INFINITY) return "+Inf"
   if (value === Number.NEGATIVE_INFINITY) return "-Inf"
@@ -63,19 +63,19 @@ export const plainNumber = (value: number): string => {
   return `${sign}${whole}${fraction}${"0".repeat(power - fraction.length)}`
 }
 
-/** The integer a number becomes: cut off, and the smallest one for what 64 bits can't hold. */
+/** Converts to a 64-bit integer: truncated; the smallest one if the number does not fit. */
 export const wholeNumber = (value: number): number => {
   const smallest = -(2 ** 63)
   return value >= smallest && value < 2 ** 63 ? Math.trunc(value) : smallest
 }
 
-// Unicode's White_Space, which is not quite what String.trim takes off.
+// Unicode's White_Space, which differs from what String.trim removes.
 const space = "\\t\\n\\v\\f\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000"
 const blank = new RegExp(`^[${space}]*$`)
 const leading = new RegExp(`^[${space}]+`)
 const spaces = new RegExp(`^[${space}]$`)
 
-/** Without white space around it. */
+/** Removes surrounding white space. */
 export const trimmedText = (text: string): string => {
   let end = text.length
   while (end > 0 && spaces.test(text.charAt(end - 1))) end -= 1

@@ -3,7 +3,7 @@ import { isList, listOf, toNumber } from "./Values.ts"
 
 const sum = (values: unknown, scope: FlagScope): number => {
   if (!isList(values)) return toNumber(values, scope)
-  // One number alone is not added to 0: -0 stays what it is.
+  // A single number is not added to 0, so that -0 stays -0.
   if (values.length === 1) return toNumber(values[0], scope)
   let total = 0
   for (const value of values) total += toNumber(value, scope)
@@ -39,7 +39,7 @@ const remainder = (values: unknown, scope: FlagScope): number => {
   return toNumber(given[0], scope) % toNumber(given[1], scope)
 }
 
-/** The number that is before all others, null of none. */
+/** The number that comes before all others; null without numbers. */
 const extreme = (operator: string, isBefore: (a: number, b: number) => boolean): Operator =>
   ofValues((values, scope) => {
     const given = listOf(values, operator)

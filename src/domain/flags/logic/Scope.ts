@@ -1,7 +1,6 @@
 /**
- * A rule that can't be evaluated: PARSE_ERROR of the flag. The message tells why, and carries no value of the context.
- * Not an Error, because the rule is wrong and not the program: nobody needs the stack, and taking it costs more than
- * the evaluation.
+ * A rule that can't be evaluated: PARSE_ERROR of the flag. The message contains no value of the context. Not an Error,
+ * because the stack of the program does not explain an invalid rule, and capturing it costs more than the evaluation.
  */
 export class RuleError {
   readonly message: string
@@ -12,59 +11,63 @@ export class RuleError {
 }
 
 /**
- * What one evaluation may cost: an operator costs 8, an item that is looked at or made 1, a text that is made its
- * length and one that is read a part of it, a rule out of the context more. Some 20 ms of work at the most; rules
- * without lists of thousands of items need below 1,000.
+ * Maximum work of one evaluation, some 20 ms. An operator costs 8, an item that is read or created 1, a string that is
+ * created its length, one that is read a part of it, and a rule from the context more. Rules without lists of thousands
+ * of items cost less than 1,000.
  */
 const workLimit = 1_000_000
 
-/** Levels of lists and objects in a rule, and of rules that come out of the context when a rule is evaluated. */
+/** Maximum levels of lists and objects in a rule, and of rules from the context. */
 export const ruleDepth = 500
 
-/** One evaluation under way. */
+/** Versions of the hash that `fractional` distributes users by. */
+export const flagHashings = ["v2", "v3"] as const
+export type FlagHashing = (typeof flagHashings)[number]
+
+/** The state of one evaluation. */
 export class FlagScope {
-  /** What `var` reads: the context, and within `map` and the like the item. */
+  /** The data that `var` reads: the context, or the current item in `map` and similar operators. */
   data: unknown
-  /** What `data` was before the item that `filter`, `some` or `none` look at. */
+  /** The data outside of the current item. */
   outer: unknown = null
-  readonly hashing: "v2" | "v3"
+  readonly hashing: FlagHashing
   private left = workLimit
 
-  constructor(data: unknown, hashing: "v2" | "v3") {
+  constructor(data: unknown, hashing: FlagHashing) {
     this.data = data
     this.hashing = hashing
   }
 
-  /** Ends an evaluation that does not end in time otherwise. */
+  /** Counts work, and throws RuleError beyond the limit. */
   spend(work: number): void {
     this.left -= work
-    if (this.left < 0) throw new RuleError("the rule needs too much work on this context")
+    if (this.left < 0) throw new RuleError("the rule exceeds the limit of work on this context")
   }
 }
 
 /** A compiled part of a rule. Throws RuleError. */
 export type Rule = (scope: FlagScope) => unknown
 
-/** A part of a rule: what it gives, and whether that is the part itself whatever the context. */
+/** A compiled part of a rule. `literal`: its value is the part as written, for every context. */
 export interface Part {
   readonly run: Rule
   readonly literal: boolean
 }
 
-/** What operators are compiled with. */
+/** Compiles the arguments of operators. */
 export interface Compiler {
-  /** `depth` is that of the part. Never throws, unless the part came out of a context and costs too much. */
+  /** `depth` is that of the part. Throws RuleError only if the part comes from a context and costs too much. */
   readonly part: (written: unknown, depth: number) => Part
-  /** Compiles a value that came out of the context: flagd evaluates it as a part of the rule in some places. */
+  /** Compiles a value from the context, which flagd evaluates as a part of the rule in some places. */
   readonly dynamic: (value: unknown, depth: number, scope: FlagScope) => Rule
-  /** The same with another meaning of `var`. */
+  /** A compiler with another implementation of `var`. */
   readonly withVariable: (variable: Operator) => Compiler
 }
 
-/** Compiles one operator: `written` are its arguments as written, `depth` is theirs. */
+/** Compiles one operator. `written` are its arguments as written, and `depth` is their depth. */
 export type Operator = (written: unknown, depth: number, compiler: Compiler) => Rule
 
-/** An operator that evaluates all its arguments first: a list of values, when they were written as one. */
+/** An operator that evaluates its arguments first: to a list of values if they are written as a list. */
 export const ofValues =
   (evaluate: (values: unknown, scope: FlagScope) => unknown): Operator =>
   (written, depth, compiler) => {
@@ -75,7 +78,7 @@ export const ofValues =
     }
   }
 
-/** A part that can't be evaluated. Nothing is wrong until it is: it may be in a branch that is never taken. */
+/** A part that throws when it is evaluated, which never happens in an unused branch. */
 export const refusal =
   (why: string): Rule =>
   () => {

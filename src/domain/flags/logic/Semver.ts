@@ -1,6 +1,6 @@
 import { type FlagScope } from "./Scope.ts"
 
-/** `1`, `1.2` and `1.2.3`, the last also with a pre-release and build metadata; a `v` or `V` before it is allowed. */
+/** `1`, `1.2` or `1.2.3`, the last optionally with pre-release and build metadata; a leading `v` or `V` is allowed. */
 const version =
   /^[vV]?(0|[1-9]\d*)(?:\.(0|[1-9]\d*)(?:\.(0|[1-9]\d*)(?:-([\dA-Za-z-]+(?:\.[\dA-Za-z-]+)*))?(?:\+[\dA-Za-z-]+(?:\.[\dA-Za-z-]+)*)?)?)?$/
 
@@ -8,7 +8,7 @@ interface Version {
   readonly major: string
   readonly minor: string
   readonly patch: string
-  /** Empty when there is none. */
+  /** Empty if there is none. */
   readonly prerelease: string
 }
 
@@ -27,7 +27,7 @@ const parsedVersion = (value: unknown): Version | undefined => {
   return { major, minor, patch, prerelease }
 }
 
-/** A number as a version; one whose usual text has an exponent, as from a million on, is none, nor is one below 0. */
+/** A number as version text; "" for negative numbers and for those that Go prints with an exponent, as from a million. */
 const shortNumber = (value: unknown): string => {
   if (typeof value === "bigint") return String(value)
   if (typeof value !== "number" || Object.is(value, -0)) return ""
@@ -65,8 +65,8 @@ const compareVersions = (a: Version, b: Version): number =>
   comparePrereleases(a.prerelease, b.prerelease)
 
 /**
- * `sem_ver` of [value, operator, target]; null for anything that is no such three. `^` is the same major version, `~`
- * the same minor version of it, both without a lower bound.
+ * `sem_ver` of [value, operator, target]; null for other arguments. `^` means the same major version, `~` the same major
+ * and minor version, both without a lower bound.
  */
 export const semver = (values: ReadonlyArray<unknown>, scope: FlagScope): boolean | null => {
   if (values.length !== 3) return null

@@ -1,14 +1,15 @@
 import { lookUp, stepsOf, walk } from "./Variables.ts"
 import { type Compiler, type FlagScope, type Operator, type Rule, RuleError, refusal, ruleDepth } from "./Scope.ts"
-import { isList, isObject } from "./Values.ts"
+import { isList } from "./Values.ts"
+import { isJsonObject } from "../../text/JsonObject.ts"
 
-/** Whether a path is looked up where the list is. One that begins with a dot means the item in any case. */
+/** Whether a path is looked up in the context around the list. A leading dot always refers to the item. */
 const isSolved = (path: string): boolean => path !== "" && !path.startsWith(".")
 
 /**
- * The rule of `filter`, `all`, `some` and `none` with what its `var`s find put in their place. flagd does so with the
- * context around the list before it looks at an item, so that an attribute of the same name hides the item's. A path
- * that is empty or begins with a dot, and one at which there is nothing, stays as it is.
+ * The rule of `filter`, `all`, `some` and `none` with each `var` replaced by its value. flagd does this with the context
+ * around the list before it evaluates items, so that an attribute of the same name hides the item's. A `var` stays if its
+ * path is empty, starts with a dot or leads to nothing.
  */
 export const solved = (logic: unknown, depth: number, compiler: Compiler, scope: FlagScope): unknown => {
   if (typeof logic !== "object" || logic === null) return logic
@@ -17,7 +18,7 @@ export const solved = (logic: unknown, depth: number, compiler: Compiler, scope:
     scope.spend(4 * logic.length)
     return logic.map((part) => solved(part, depth + 1, compiler, scope))
   }
-  if (!isObject(logic)) return logic
+  if (!isJsonObject(logic)) return logic
   const names = Object.keys(logic)
   scope.spend(16 * names.length + 16)
   const parts: Array<readonly [string, unknown]> = []
@@ -38,7 +39,7 @@ export const solved = (logic: unknown, depth: number, compiler: Compiler, scope:
   return Object.fromEntries(parts)
 }
 
-/** Operators that evaluate what they are given before they look at it. */
+/** Operators that evaluate their arguments first. */
 const plainOperators = new Set(
   "== != === !== < <= > >= + - * / % min max in merge cat substr starts_with ends_with sem_ver and or if ! !!".split(
     " "
@@ -49,24 +50,24 @@ const isSolvable = (part: unknown, depth: number): boolean => {
   if (typeof part !== "object" || part === null) return true
   if (depth > ruleDepth) return false
   if (isList(part)) return part.every((item) => isSolvable(item, depth + 1))
-  if (!isObject(part)) return false
+  if (!isJsonObject(part)) return false
   const [name, ...others] = Object.keys(part)
   if (name === undefined || others.length > 0) return false
   if (name === "var") return typeof part[name] === "string"
   return plainOperators.has(name) && isList(part[name]) && isSolvable(part[name], depth + 1)
 }
 
-/** Where the variables of an item's rule are solved: around the list, in the item, or in one after the other. */
+/** Where variables of an item's rule are solved: in the context around the list, in the item, or in both in turn. */
 export type Solving = "outer" | "item" | "both"
 
 /**
- * `var` in the rule of an item that is compiled once: it finds what `solved` would have put in its place, and
- * evaluates what is no plain value, as what was put there would be.
+ * `var` in a rule of an item that is compiled once: returns the value that `solved` would have put in its place, and
+ * evaluates lists and objects, as they would be evaluated there.
  */
 const solvingVariable =
   (solving: Solving): Operator =>
   (written, depth, compiler) => {
-    if (typeof written !== "string") return refusal("the path of var must be a text")
+    if (typeof written !== "string") return refusal("the path of var must be a string")
     const steps = stepsOf(written)
     if (!isSolved(written)) return (scope) => walk(steps, scope.data, null)
     const evaluated = (value: unknown, scope: FlagScope): unknown =>
@@ -83,10 +84,10 @@ const solvingVariable =
   }
 
 /**
- * The rule of an item, when it has the usual shape: operators of lists of arguments, and variables that are named by
- * texts. It does then what its `solved` form would do. Undefined for others.
+ * The compiled rule of an item, equivalent to its `solved` form. Undefined unless it consists of operators with lists of
+ * arguments and of variables whose paths are strings.
  */
 export const solvingRule = (logic: unknown, depth: number, compiler: Compiler, solving: Solving): Rule | undefined => {
-  if (!isObject(logic) || Object.hasOwn(logic, "var") || !isSolvable(logic, depth)) return undefined
+  if (!isJsonObject(logic) || Object.hasOwn(logic, "var") || !isSolvable(logic, depth)) return undefined
   return compiler.withVariable(solvingVariable(solving)).part(logic, depth).run
 }

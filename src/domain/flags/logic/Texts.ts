@@ -4,7 +4,7 @@ import { type FlagScope, type Operator, RuleError, ofValues } from "./Scope.ts"
 import { semver } from "./Semver.ts"
 import { isList, listOf, toNumber, toText } from "./Values.ts"
 
-/** Texts and numbers in a row, without white space around the whole; that of a single one stays. */
+/** Concatenates strings and numbers and trims the result; a single one is not trimmed. */
 const concatenation = (values: unknown, scope: FlagScope): string => {
   if (typeof values === "string") return values
   const given = listOf(values, "cat")
@@ -20,11 +20,11 @@ const concatenation = (values: unknown, scope: FlagScope): string => {
 
 const surrogate = /[\ud800-\udfff]/
 
-/** Of [text, from, length]: code points; negative numbers count from the end. */
+/** `substr` of [text, from, length], in code points; negative numbers count from the end. */
 const part = (values: unknown, scope: FlagScope): string => {
   const given = listOf(values, "substr")
   const text = toText(given[0])
-  if (given.length < 2) throw new RuleError("substr needs a text and where it begins")
+  if (given.length < 2) throw new RuleError("substr needs a string and a start")
   scope.spend(text.length >> 4)
   let points: string | ReadonlyArray<string> = text
   if (surrogate.test(text)) {
@@ -37,12 +37,12 @@ const part = (values: unknown, scope: FlagScope): string => {
   if (from < 0 || from > size) return text
   const length = given.length === 3 ? wholeNumber(toNumber(given[2], scope)) : size
   const to = Math.min(length < 0 ? size + length : from + length, size)
-  if (to < from) throw new RuleError("substr: the end is before the beginning")
+  if (to < from) throw new RuleError("substr: the end is before the start")
   const cut = points.slice(from, to)
   return typeof cut === "string" ? cut : cut.join("")
 }
 
-/** Of exactly two texts, else null. */
+/** An operator on exactly two strings; null for other arguments. */
 const ofTwoTexts = (compare: (text: string, other: string) => boolean): Operator =>
   ofValues((values, scope) => {
     if (!isList(values) || values.length !== 2) return null

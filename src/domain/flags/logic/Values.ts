@@ -1,17 +1,15 @@
 import { comparedNumber, parsedNumber, plainNumber } from "./NumberText.ts"
 import { type FlagScope, RuleError } from "./Scope.ts"
+import { isJsonObject, type JsonObject } from "../../text/JsonObject.ts"
 
-// The values of a rule: JSON, and bigint for the integer 0 that `-` and `/` of nothing give, which Go tells from 0.
+// Values of a rule are JSON, and bigint for the integer 0 of `-` and `/` without arguments, which Go distinguishes from 0.0.
 
 export const isList = (value: unknown): value is ReadonlyArray<unknown> => Array.isArray(value)
-
-export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 export const isNumber = (value: unknown): value is number | bigint =>
   typeof value === "number" || typeof value === "bigint"
 
-/** The list an operator insists on. */
+/** The value, which must be a list. Throws RuleError. */
 export const listOf = (value: unknown, operator: string): ReadonlyArray<unknown> => {
   if (isList(value)) return value
   throw new RuleError(`${operator} needs a list, not ${kindOf(value)}`)
@@ -21,27 +19,27 @@ export const kindOf = (value: unknown): string => {
   if (value === null || value === undefined) return "null"
   if (isList(value)) return "a list"
   if (typeof value === "object") return "an object"
-  return typeof value === "boolean" ? "a boolean" : isNumber(value) ? "a number" : "a text"
+  return typeof value === "boolean" ? "a boolean" : isNumber(value) ? "a number" : "a string"
 }
 
-/** False are null, false, 0, and empty texts, lists and objects. */
+/** False for null, false, 0, and empty strings, lists and objects. */
 export const isTrue = (value: unknown, scope: FlagScope): boolean => {
   if (typeof value === "boolean") return value
   if (typeof value === "string") return value !== ""
   if (typeof value === "number") return value !== 0
   if (isList(value)) return value.length > 0
-  if (isObject(value)) return sizeOf(value, scope) > 0
+  if (isJsonObject(value)) return sizeOf(value, scope) > 0
   return typeof value === "bigint" && value !== 0n
 }
 
-/** How many properties an object has. */
-const sizeOf = (value: Readonly<Record<string, unknown>>, scope: FlagScope): number => {
+/** The number of properties of an object. */
+const sizeOf = (value: JsonObject, scope: FlagScope): number => {
   const { length } = Object.keys(value)
   scope.spend(16 * length)
   return length
 }
 
-/** The number of a value in arithmetic: a text that is none is 0, and what is neither number nor text is refused. */
+/** The number of a value in arithmetic: 0 for a string that is not a number. Throws RuleError for other types. */
 export const toNumber = (value: unknown, scope: FlagScope): number => {
   if (typeof value === "number") return value
   if (typeof value === "string") {
@@ -49,16 +47,16 @@ export const toNumber = (value: unknown, scope: FlagScope): number => {
     return parsedNumber(value) ?? 0
   }
   if (typeof value === "bigint") return Number(value)
-  throw new RuleError(`a number is needed, not ${kindOf(value)}`)
+  throw new RuleError(`expected a number, not ${kindOf(value)}`)
 }
 
-/** The text of a value: none for null; booleans, lists and objects are refused. */
+/** The text of a value: empty for null. Throws RuleError for booleans, lists and objects. */
 export const toText = (value: unknown): string => {
   if (typeof value === "string") return value
   if (typeof value === "number") return plainNumber(value)
   if (typeof value === "bigint") return String(value)
   if (value === null || value === undefined) return ""
-  throw new RuleError(`a text is needed, not ${kindOf(value)}`)
+  throw new RuleError(`expected a string, not ${kindOf(value)}`)
 }
 
 const toComparedNumber = (value: unknown, scope: FlagScope): number => {
@@ -72,7 +70,7 @@ const toComparedNumber = (value: unknown, scope: FlagScope): number => {
   return value === null || value === undefined ? 0 : Number.NaN
 }
 
-/** `==`: texts as texts, null only to null, all else as numbers. */
+/** `==`: compares two strings as text, null only with null, and everything else as numbers. */
 export const areEqual = (a: unknown, b: unknown, scope: FlagScope): boolean => {
   if (typeof a === "string" && typeof b === "string") {
     if (a.length === b.length) scope.spend(a.length >> 4)
@@ -84,10 +82,10 @@ export const areEqual = (a: unknown, b: unknown, scope: FlagScope): boolean => {
 
 const high = /[\ud800-\uffff]/
 
-/** Units in the order of the code points they stand for: surrogates are of those above all others. */
+/** Ranks UTF-16 units by code point: surrogates belong to the highest ones. */
 const codePointRank = (unit: number): number => (unit >= 0xe000 ? unit - 0x800 : unit >= 0xd800 ? unit + 0x2000 : unit)
 
-/** Whether one text is before another by code points; `<` alone goes by UTF-16. */
+/** Whether one string comes before another by code points, unlike `<`, which compares UTF-16 units. */
 export const isTextBefore = (a: string, b: string): boolean => {
   if (!high.test(a) || !high.test(b)) return a < b
   const shorter = Math.min(a.length, b.length)
@@ -99,7 +97,7 @@ export const isTextBefore = (a: string, b: string): boolean => {
   return a.length < b.length
 }
 
-/** `<`: texts as texts, all else as numbers. */
+/** `<`: compares two strings as text, and everything else as numbers. */
 export const isLess = (a: unknown, b: unknown, scope: FlagScope): boolean => {
   if (typeof a === "number" && typeof b === "number") return a < b
   if (typeof a === "string" && typeof b === "string") {

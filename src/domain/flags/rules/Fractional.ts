@@ -4,8 +4,8 @@ import { type FlagProblem } from "../Problem.ts"
 
 const total = 100
 
-/** Whether an expression looks at anything that differs between those who are evaluated: all but `$flagd.…`. */
-const tellsApart = (expression: unknown): boolean => {
+/** Whether an expression reads anything that differs between users, which is all but `$flagd.…`. */
+const variesByUser = (expression: unknown): boolean => {
   let found = false
   walkJson(expression, (value) => {
     const [operator, operand] = operationIn(value) ?? []
@@ -20,16 +20,16 @@ const tellsApart = (expression: unknown): boolean => {
 
 const keyFault = (key: unknown): string | undefined => {
   if (typeof key === "string") {
-    // flagd hashes a literal as it would a user's key.
-    return 'Expected [variant, weight] or a bucketing key such as {"var": "email"}: a text puts everybody in one bucket'
+    // flagd hashes a literal as if it were the key of the user.
+    return 'Expected [variant, weight] or a bucketing key such as {"var": "email"}: a constant puts all users in one bucket'
   }
   if (isLiteral(key)) return 'Expected [variant, weight] or a bucketing key such as {"var": "email"}'
   if (operationIn(key) !== undefined && kindOf(key) !== "any" && kindOf(key) !== "text") {
-    return "Expected an expression that gives a text to tell users apart by"
+    return "Expected an expression that returns a string that differs between users"
   }
-  return tellsApart(key)
+  return variesByUser(key)
     ? undefined
-    : "Expected an expression that differs between users: this one puts all in one bucket"
+    : "Expected an expression that differs between users: this one puts all users in one bucket"
 }
 
 const bucketProblems = (bucket: unknown, index: number): ReadonlyArray<FlagProblem> => {
@@ -37,26 +37,26 @@ const bucketProblems = (bucket: unknown, index: number): ReadonlyArray<FlagProbl
   if (bucket.length !== 2) {
     const problem =
       bucket.length === 1
-        ? `Expected [variant, weight]: the weight is missing, and all together must be ${total}`
+        ? `Expected [variant, weight]: the weight is missing; all weights must sum to ${total}`
         : `Expected [variant, weight], not ${bucket.length} elements`
     return [{ path: [index], problem }]
   }
   const problems: Array<FlagProblem> = []
   if (kindOf(bucket[0]) === "list") problems.push({ path: [index, 0], problem: "Expected a variant, not a list" })
   if (!Number.isInteger(bucket[1]) || bucket[1] < 0 || bucket[1] > total) {
-    problems.push({ path: [index, 1], problem: `Expected a whole number from 0 to ${total}, written out` })
+    problems.push({ path: [index, 1], problem: `Expected a literal whole number from 0 to ${total}` })
   }
   return problems
 }
 
-/** Buckets in the order they are in, without the bucketing key, and where the first one stands. */
+/** The buckets without the bucketing key, and the index of the first one. */
 export const bucketsIn = (operand: unknown): { readonly from: number; readonly buckets: ReadonlyArray<unknown> } => {
   const given: ReadonlyArray<unknown> = Array.isArray(operand) ? operand : []
   const from = given.length > 0 && !Array.isArray(given[0]) ? 1 : 0
   return { from, buckets: given.slice(from) }
 }
 
-/** `fractional`: a bucketing key, if one is given, and [variant, weight] pairs whose weights together are 100. */
+/** Problems of `fractional`: an optional bucketing key, and [variant, weight] pairs whose weights sum to 100. */
 export const fractionalProblems = (operand: unknown): ReadonlyArray<FlagProblem> => {
   if (!Array.isArray(operand)) return [{ path: [], problem: "Expected a list of [variant, weight]" }]
   const { buckets, from } = bucketsIn(operand)
@@ -69,5 +69,5 @@ export const fractionalProblems = (operand: unknown): ReadonlyArray<FlagProblem>
   const sum = (buckets as ReadonlyArray<readonly [unknown, number]>).reduce((sum, [, weight]) => sum + weight, 0)
   return sum === total
     ? problems
-    : [...problems, { path: [], problem: `Expected weights that are ${total} together, not ${sum}` }]
+    : [...problems, { path: [], problem: `Expected weights that sum to ${total}, not ${sum}` }]
 }

@@ -3,7 +3,7 @@ import {
   type ArgumentFault,
   attribute,
   attributes,
-  beginning,
+  initial,
   comparable,
   condition,
   divisor,
@@ -23,44 +23,44 @@ import {
 } from "./Arguments.ts"
 import { type FlagProblem } from "../Problem.ts"
 
-/** How an operator may be written so that flagd can evaluate it. */
+/** The form in which flagd can evaluate an operator. */
 export interface RuleOperator {
   /** Number of arguments. */
-  readonly least: number
-  readonly most: number
-  /** What each argument may be; the last holds for all further ones. */
-  readonly given: ReadonlyArray<ArgumentFault>
-  /** What may stand there without a list around it, if anything. */
-  readonly lone?: ArgumentFault
-  /** What depends on several arguments; paths begin with the argument's index. */
-  readonly together?: (given: ReadonlyArray<unknown>) => ReadonlyArray<FlagProblem>
-  /** The argument that is evaluated with each element of a list for its context. */
+  readonly min: number
+  readonly max: number
+  /** Checks of the arguments; the last one applies to all further ones. */
+  readonly args: ReadonlyArray<ArgumentFault>
+  /** Check of a single argument without a list around it; such an argument is invalid without it. */
+  readonly single?: ArgumentFault
+  /** Check of several arguments together. Paths start with the index of the argument. */
+  readonly combined?: (args: ReadonlyArray<unknown>) => ReadonlyArray<FlagProblem>
+  /** Index of the argument that is evaluated with each element of a list as its context. */
   readonly inner?: number
 }
 
 const many = Number.POSITIVE_INFINITY
 
 const operator = (
-  least: number,
-  most: number,
-  given: ReadonlyArray<ArgumentFault>,
-  more: Omit<RuleOperator, "least" | "most" | "given"> = {}
-): RuleOperator => ({ least, most, given, ...more })
+  min: number,
+  max: number,
+  args: ReadonlyArray<ArgumentFault>,
+  more: Omit<RuleOperator, "min" | "max" | "args"> = {}
+): RuleOperator => ({ min, max, args, ...more })
 
-const textAlone: ArgumentFault = (value) =>
+const singleText: ArgumentFault = (value) =>
   typeof value === "string" ? undefined : 'Expected a list of arguments: {"cat": [ … ]}'
 
-const missingAlone: ArgumentFault = (value) =>
+const singleMissing: ArgumentFault = (value) =>
   isLiteral(value) || kindOf(value) !== "list" ? attribute(value) : undefined
 
-const variableAlone: ArgumentFault = (value) => (value === null ? undefined : element(value))
+const singleVariable: ArgumentFault = (value) => (value === null ? undefined : element(value))
 
-/** In a text only texts can be looked for: flagd fails on all else. */
+/** Only strings can be searched for in a string: flagd fails on other values. */
 const inText = (needle: unknown): string | undefined => {
   const [name, operand] = operationIn(needle) ?? []
   const bare = name === "var" && !(Array.isArray(operand) && typeof operand[1] === "string")
   return bare
-    ? 'Expected a list to look in, such as ["a", "b"], or a default for the attribute: in a text a missing one fails'
+    ? 'Expected a list to search, such as ["a", "b"], or a default for the attribute: searching a string for a missing one fails'
     : text(needle)
 }
 
@@ -70,16 +70,16 @@ const membership = ([needle, among]: ReadonlyArray<unknown>): ReadonlyArray<Flag
     return problem === undefined ? [] : [{ path: [operationIn(needle)?.[0] === "var" ? 1 : 0], problem }]
   }
   if (Array.isArray(among)) {
-    // flagd takes a list in the list for a range of numbers, and can't compare a number with the others.
+    // flagd treats a list in the list as a range of numbers, and can't compare a number with the others.
     return among.flatMap((value: unknown, index) =>
       value === null || kindOf(value) === "list" || kindOf(value) === "boolean"
-        ? [{ path: [1, index], problem: "Expected a text or a number to compare with" }]
+        ? [{ path: [1, index], problem: "Expected a string or a number to compare with" }]
         : []
     )
   }
   const kind = kindOf(among)
   return among === null || kind === "boolean" || kind === "number"
-    ? [{ path: [1], problem: "Expected a list or a text to look in" }]
+    ? [{ path: [1], problem: "Expected a list or a string to search" }]
     : []
 }
 
@@ -87,12 +87,12 @@ const equality = operator(2, 2, [comparable])
 const between = operator(2, 3, [comparable])
 const order = operator(2, 2, [comparable])
 const branches = operator(1, many, [anything])
-const negation = operator(1, 1, [anything], { lone: anything })
+const negation = operator(1, 1, [anything], { single: anything })
 const extreme = operator(1, many, [numeric])
 const quantifier = operator(2, 2, [list, condition], { inner: 1 })
 const affix = operator(2, 2, [text])
 
-/** All operators but `fractional` and `$ref`, which are checked on their own. */
+/** All operators except `fractional` and `$ref`, which have their own checks. */
 export const ruleOperators: ReadonlyMap<string, RuleOperator> = new Map(
   Object.entries({
     if: branches,
@@ -108,13 +108,13 @@ export const ruleOperators: ReadonlyMap<string, RuleOperator> = new Map(
     "<=": between,
     ">": order,
     ">=": order,
-    in: operator(2, 2, [anything], { together: membership }),
-    var: operator(0, 2, [attribute, anything], { lone: variableAlone }),
-    missing: operator(1, many, [element], { lone: missingAlone }),
+    in: operator(2, 2, [anything], { combined: membership }),
+    var: operator(0, 2, [attribute, anything], { single: singleVariable }),
+    missing: operator(1, many, [element], { single: singleMissing }),
     missing_some: operator(2, 2, [wholeNumber, attributes]),
-    cat: operator(1, many, [printable], { lone: textAlone }),
+    cat: operator(1, many, [printable], { single: singleText }),
     substr: operator(2, 3, [printable, wholeNumber]),
-    "+": operator(1, many, [numeric], { lone: numeric }),
+    "+": operator(1, many, [numeric], { single: numeric }),
     "-": operator(1, 2, [numeric]),
     "*": operator(1, many, [numeric]),
     "/": operator(2, 2, [numeric, divisor]),
@@ -124,7 +124,7 @@ export const ruleOperators: ReadonlyMap<string, RuleOperator> = new Map(
     merge: operator(1, many, [anything]),
     map: operator(2, 2, [list, anything], { inner: 1 }),
     filter: operator(2, 2, [list, logic], { inner: 1 }),
-    reduce: operator(3, 3, [list, step, beginning], { inner: 1 }),
+    reduce: operator(3, 3, [list, step, initial], { inner: 1 }),
     all: quantifier,
     some: quantifier,
     none: quantifier,
@@ -134,9 +134,9 @@ export const ruleOperators: ReadonlyMap<string, RuleOperator> = new Map(
   })
 )
 
-/** `Expected 2 arguments, not 3`; undefined when there are as many as there must be. */
-export const countFault = ({ least, most }: RuleOperator, count: number): string | undefined => {
-  if (count >= least && count <= most) return undefined
-  const range = most === many ? `at least ${least}` : least === most ? String(least) : `${least}–${most}`
+/** `Expected 2 arguments, not 3`; undefined if the number is valid. */
+export const countFault = ({ max, min }: RuleOperator, count: number): string | undefined => {
+  if (count >= min && count <= max) return undefined
+  const range = max === many ? `at least ${min}` : min === max ? String(min) : `${min}–${max}`
   return `Expected ${range} ${range === "1" || range === "at least 1" ? "argument" : "arguments"}, not ${count}`
 }

@@ -6,10 +6,10 @@ import { countFault, ruleOperators } from "./Operators.ts"
 import { outcomeProblems } from "./Outcomes.ts"
 import { isJsonObject } from "../../text/JsonObject.ts"
 
-/** Of one rule as it is written. */
+/** Limits of one rule as written. */
 const own = { depth: 64, nodes: 10_000, stored: true }
 
-/** Of a rule with its segments in their places, and of segments within segments. */
+/** Limits of a rule with its segments inlined, and of nested segments. */
 const inlined = { nodes: 50_000, bytes: 256 * 1024, depth: 256, segments: 32 }
 
 class RuleCheck {
@@ -20,7 +20,7 @@ class RuleCheck {
     this.#segments = segments
   }
 
-  /** `inner`: evaluated with an element of a list for its context. */
+  /** `inner`: evaluated with an element of a list as its context. */
   value(value: unknown, path: JsonPath, inner: boolean): void {
     if (Array.isArray(value)) {
       for (const [index, element] of value.entries()) this.value(element, [...path, index], inner)
@@ -30,7 +30,7 @@ class RuleCheck {
   #operation(value: Readonly<Record<string, unknown>>, path: JsonPath, inner: boolean) {
     const names = Object.keys(value)
     const [name] = names
-    if (name === undefined) return this.#add(path, "Expected an operator: {} can only be all of a rule")
+    if (name === undefined) return this.#add(path, "Expected an operator: {} is only valid as a whole rule")
     if (names.length > 1) {
       const written = names.slice(0, 3).map((each) => JSON.stringify(shortened(each)))
       return this.#add(path, `Expected one operator, not ${names.length}: ${written.join(", ")}`)
@@ -42,21 +42,21 @@ class RuleCheck {
     const operator = ruleOperators.get(name)
     if (operator === undefined) {
       const hint = name === "?:" ? "; use if" : ""
-      return this.#add(at, `There is no operator ${JSON.stringify(shortened(name))}${hint}`)
+      return this.#add(at, `Unknown operator ${JSON.stringify(shortened(name))}${hint}`)
     }
     if (!Array.isArray(operand)) {
-      const fault = operator.lone === undefined ? "Expected a list of arguments" : operator.lone(operand)
+      const fault = operator.single === undefined ? "Expected a list of arguments" : operator.single(operand)
       if (fault !== undefined) this.#add(at, fault)
       return this.value(operand, at, inner)
     }
     const miscounted = countFault(operator, operand.length)
     if (miscounted !== undefined) return this.#add(at, miscounted)
     for (const [index, argument] of operand.entries()) {
-      const fault = (operator.given[index] ?? operator.given.at(-1))?.(argument)
+      const fault = (operator.args[index] ?? operator.args.at(-1))?.(argument)
       if (fault !== undefined) this.#add([...at, index], fault)
       this.value(argument, [...at, index], inner || operator.inner === index)
     }
-    this.#addAll(at, operator.together?.(operand) ?? [])
+    this.#addAll(at, operator.combined?.(operand) ?? [])
   }
 
   #reference(key: unknown, path: JsonPath) {
@@ -65,7 +65,7 @@ class RuleCheck {
   }
 
   #fractional(operand: unknown, path: JsonPath, inner: boolean) {
-    if (inner) return this.#add(path, "Expected no fractional here: elements of a list have no buckets")
+    if (inner) return this.#add(path, "Expected no fractional in the rule of an element: elements have no buckets")
     this.#addAll(path, fractionalProblems(operand))
     const { buckets, from } = bucketsIn(operand)
     if (from === 1) this.value((operand as ReadonlyArray<unknown>)[0], [...path, 0], inner)
@@ -86,8 +86,8 @@ class RuleCheck {
 }
 
 /**
- * Why a rule is too large with its segments in their places, or refers to segments that lead in a ring; `segment` when
- * it is the rule of that one.
+ * The problem of a rule that is too large with its segments inlined, or that refers to a cycle of segments. `segment` is
+ * given for the rule of a segment.
  */
 export const inlinedProblems = (
   rule: unknown,
@@ -97,28 +97,28 @@ export const inlinedProblems = (
   const cycle = segments.cycleFrom(segment === undefined ? rule : { $ref: segment })
   if (cycle !== undefined) {
     const shown = cycle.length > 12 ? [...cycle.slice(0, 10), "…", cycle.at(-1)] : cycle
-    return [{ path: [], problem: `Expected no segments that refer to each other in a ring: ${shown.join(" → ")}` }]
+    return [{ path: [], problem: `Segments must not reference each other in a cycle: ${shown.join(" → ")}` }]
   }
   const size = segments.sizeOf(rule)
   const excess =
     size.segments > inlined.segments
-      ? `${inlined.segments} segments within each other, not ${size.segments}`
+      ? `${inlined.segments} levels of nested segments, not ${size.segments}`
       : size.depth > inlined.depth
-        ? `${inlined.depth} levels of nesting with the segments, not ${size.depth}`
+        ? `${inlined.depth} levels of nesting with segments inlined, not ${size.depth}`
         : size.nodes > inlined.nodes
-          ? `${inlined.nodes} values with the segments, not ${size.nodes}`
+          ? `${inlined.nodes} values with segments inlined, not ${size.nodes}`
           : size.bytes > inlined.bytes
-            ? `${inlined.bytes / 1024} KiB with the segments, not ${Math.ceil(size.bytes / 1024)}`
+            ? `${inlined.bytes / 1024} KiB with segments inlined, not ${Math.ceil(size.bytes / 1024)}`
             : undefined
   return excess === undefined ? [] : [{ path: [], problem: `Expected at most ${excess}` }]
 }
 
-/** Whose rule it is: a flag's, which chooses from these variants, or that of the segment of this key. */
+/** The owner of a rule: a flag, which has these variants, or the segment of this key. */
 type RuleOwner = { readonly variants: ReadonlySet<string> } | { readonly segment: string }
 
 /**
- * Every reason why a rule (JsonLogic; `{}`: none) can't be taken, with its path inside the rule. `segments` have good
- * rules themselves, but for the one that is being changed: references in a ring are found here.
+ * All problems of a rule (JsonLogic; `{}` for none), with paths inside the rule. The rules of `segments` are valid, except
+ * that of the one that is being changed, so cycles are possible.
  */
 export const ruleProblems = (
   rule: unknown,

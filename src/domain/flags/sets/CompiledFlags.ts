@@ -1,12 +1,11 @@
-import { type FlagDefinition } from "../Definition.ts"
+import { type FlagHashing } from "../logic/Scope.ts"
+import { type FlagDefinition } from "../Evaluation.ts"
 import { type FlagEnvironment, flagEnvironments } from "../Environment.ts"
 import { inlineSegments, segmentsUsedBy } from "../SegmentsInlined.ts"
 import { CompiledFlag } from "./Set.ts"
 import { type JsonObject } from "../../text/JsonObject.ts"
 
-export type FlagHashing = "v2" | "v3"
-
-/** A flag as it is stored: JSON texts, so that what did not change needs no parsing to be recognised. */
+/** A stored flag as JSON texts, which can be compared without parsing. */
 export interface FlagRow {
   readonly key: string
   readonly variants: string
@@ -14,10 +13,10 @@ export interface FlagRow {
   readonly environments: Readonly<Record<FlagEnvironment, string>>
 }
 
-/** A flag as a snapshot has it. */
-export interface HeldFlag extends FlagRow {
+/** A flag of a snapshot. */
+export interface LoadedFlag extends FlagRow {
   readonly compiled: Readonly<Record<FlagEnvironment, CompiledFlag>>
-  /** Segments that each environment's rule refers to itself. */
+  /** Segments that the rule of each environment refers to directly. */
   readonly uses: Readonly<Record<FlagEnvironment, ReadonlyArray<string>>>
 }
 
@@ -35,7 +34,7 @@ export const perEnvironment = <A>(make: (environment: FlagEnvironment) => A): Re
   production: make("production")
 })
 
-/** What we did not write ourselves may be anything: then it stays a rule that fails when it is evaluated, alone. */
+/** A rule written past the API may be invalid: it stays as it is, and only its own evaluations fail. */
 const inlined = (rule: unknown, segments: ReadonlyMap<string, JsonObject>) => {
   try {
     return inlineSegments(rule, segments)
@@ -44,26 +43,26 @@ const inlined = (rule: unknown, segments: ReadonlyMap<string, JsonObject>) => {
   }
 }
 
-/** Keys of the segments that a rule, of which this is the text, refers to itself. */
+/** Keys of the segments that a rule refers to directly; `text` is its JSON. */
 export const segmentsIn = (text: string, rule: unknown) => (text.includes('"$ref"') ? segmentsUsedBy(rule) : none)
 
-/** `held` itself when nothing of it changed; of each environment where nothing did, the compiled flag it has. */
+/** Compiles what changed: returns `loaded` itself if nothing did, and reuses its flag in each unchanged environment. */
 export const compileFlag = (
   row: FlagRow,
-  held: HeldFlag | undefined,
+  loaded: LoadedFlag | undefined,
   changed: ReadonlySet<string>,
   segments: ReadonlyMap<string, JsonObject>,
   hashing: FlagHashing
-): HeldFlag => {
-  const sameVariants = held?.variants === row.variants
+): LoadedFlag => {
+  const sameVariants = loaded?.variants === row.variants
   const isSame = (environment: FlagEnvironment) =>
     sameVariants &&
-    held.environments[environment] === row.environments[environment] &&
-    !held.uses[environment].some((key) => changed.has(key))
-  if (held !== undefined && flagEnvironments.every(isSame)) return held
+    loaded.environments[environment] === row.environments[environment] &&
+    !loaded.uses[environment].some((key) => changed.has(key))
+  if (loaded !== undefined && flagEnvironments.every(isSame)) return loaded
 
   const variants = JSON.parse(row.variants) as Readonly<Record<string, unknown>>
-  // Environments are often alike: what has the same text is parsed once.
+  // Environments often have the same text, which is then parsed once.
   const parsed = new Map<string, { readonly definition: FlagDefinition; readonly uses: ReadonlyArray<string> }>()
   const made = (environment: FlagEnvironment) => {
     const text = row.environments[environment]
@@ -82,14 +81,14 @@ export const compileFlag = (
     return { definition, uses }
   }
   const compiled = perEnvironment((environment) => {
-    const before = held?.compiled[environment]
+    const before = loaded?.compiled[environment]
     if (before !== undefined && isSame(environment)) return before
     const flag = new CompiledFlag(made(environment).definition, hashing)
     if (before !== undefined) flag.evaluatedAt = before.evaluatedAt
     return flag
   })
   const uses = perEnvironment((environment) =>
-    held !== undefined && isSame(environment) ? held.uses[environment] : made(environment).uses
+    loaded !== undefined && isSame(environment) ? loaded.uses[environment] : made(environment).uses
   )
   return { key: row.key, variants: row.variants, environments: row.environments, compiled, uses }
 }

@@ -1,13 +1,17 @@
-import { type FlagDefinition } from "../Definition.ts"
+import {
+  type FlagDefinition,
+  type FlagContext,
+  type FlagFailure,
+  type FlagResult,
+  type FlagSetMetadata
+} from "../Evaluation.ts"
 import { type FlagEnvironment } from "../Environment.ts"
 import { compileRule } from "../logic/Logic.ts"
-import { isNumber, isObject, kindOf } from "../logic/Values.ts"
-import { type FlagContext, type FlagFailure, type FlagResult, type FlagSetMetadata } from "../Result.ts"
-import { FlagScope, type Rule, RuleError } from "../logic/Scope.ts"
+import { isNumber, kindOf } from "../logic/Values.ts"
+import { type FlagHashing, FlagScope, type Rule, RuleError } from "../logic/Scope.ts"
+import { isJsonObject } from "../../text/JsonObject.ts"
 
-type FlagHashing = FlagScope["hashing"]
-
-/** A context with `$flagd` in it; made once for all flags, which write their key into it one after the other. */
+/** A context with `$flagd`. All flags of an evaluation share it, and each writes its key into it. */
 interface FlagData {
   readonly data: FlagContext
   readonly flagd: { flagKey: string; readonly timestamp: number }
@@ -18,13 +22,13 @@ const dataOf = (context: FlagContext, nowMillis: number): FlagData => {
   return { data: { ...context, $flagd: flagd }, flagd }
 }
 
-/** Refuses what JSON can't hold: numbers that a rule made infinite or none. */
+/** Throws RuleError for numbers that JSON can't represent. */
 const checkNumbers = (value: unknown, scope: FlagScope): void => {
   const left = [value]
   while (left.length > 0) {
     const next = left.pop()
     if (typeof next === "number" && !Number.isFinite(next))
-      throw new RuleError("the rule gave a number that is infinite or not a number")
+      throw new RuleError("the rule returned a number that is infinite or NaN")
     if (typeof next !== "object" || next === null) continue
     const parts = Object.values(next)
     scope.spend(parts.length)
@@ -32,7 +36,7 @@ const checkNumbers = (value: unknown, scope: FlagScope): void => {
   }
 }
 
-/** What a rule gave, as the name of a variant; undefined for lists and objects, which name none. */
+/** The result of a rule as the name of a variant; undefined for lists and objects. */
 const nameOf = (outcome: unknown): string | undefined => {
   if (typeof outcome === "string") return outcome
   if (typeof outcome === "boolean") return String(outcome)
@@ -41,18 +45,18 @@ const nameOf = (outcome: unknown): string | undefined => {
 }
 
 const hasNoTargeting = (targeting: unknown): boolean =>
-  targeting === undefined || (isObject(targeting) && Object.keys(targeting).length === 0)
+  targeting === undefined || (isJsonObject(targeting) && Object.keys(targeting).length === 0)
 
-/** A flag that is ready to be evaluated. Its rule is compiled when it is first evaluated, or by `warm`. */
+/** A flag with its compiled rule. The rule is compiled at the first evaluation, or by `warm`. */
 export class CompiledFlag {
   readonly definition: FlagDefinition
-  /** When it was last evaluated, in milliseconds; 0 = never. */
+  /** Time of the last evaluation, in milliseconds; 0 for never. */
   evaluatedAt = 0
   private readonly hashing: FlagHashing
   private readonly isStatic: boolean
   private rule: Rule | undefined
   private text: string | undefined
-  /** The last answer that does not depend on the context. */
+  /** The last result that does not depend on the context. */
   private settled: FlagResult | undefined
 
   constructor(definition: FlagDefinition, hashing: FlagHashing) {
@@ -66,18 +70,18 @@ export class CompiledFlag {
     return this.isStatic ? this.withoutRule(metadata) : this.withRule(dataOf(context, nowMillis), metadata)
   }
 
-  /** Compiles the rule now rather than when it is first evaluated. */
+  /** Compiles the rule before the first evaluation. */
   warm(): void {
     if (!this.isStatic) this.rule ??= compileRule(this.definition.targeting)
   }
 
-  /** As `evaluate`, with a context that several flags share. */
+  /** As `evaluate`, with a context that all flags of the evaluation share. */
   evaluateShared(data: FlagData, nowMillis: number, metadata: FlagSetMetadata): FlagResult {
     this.evaluatedAt = nowMillis
     return this.isStatic ? this.withoutRule(metadata) : this.withRule(data, metadata)
   }
 
-  /** Name and definition as a flag configuration of flagd has them, in JSON. */
+  /** Key and definition in the JSON of a flag configuration of flagd. */
   get configuration(): string {
     if (this.text === undefined) {
       const { key, state, variants, defaultVariant, targeting } = this.definition
@@ -113,7 +117,7 @@ export class CompiledFlag {
     if (name !== undefined && Object.hasOwn(this.definition.variants, name))
       return this.variant("TARGETING_MATCH", name, metadata)
     const given = name === undefined ? kindOf(value) : JSON.stringify(name.slice(0, 64))
-    return this.failure("GENERAL", `the rule gave ${given}, which is no variant of the flag`, metadata)
+    return this.failure("GENERAL", `the rule returned ${given}, which is not a variant of the flag`, metadata)
   }
 
   private variant(
@@ -129,10 +133,10 @@ export class CompiledFlag {
   }
 }
 
-/** The flags of one environment at one version. Nothing in it changes but when its flags were last evaluated. */
+/** The flags of one environment at one version. Immutable, except for the times of the last evaluations. */
 export class FlagSet {
   readonly environment: FlagEnvironment
-  /** The revision at which this set became what it is. */
+  /** The revision of the last change of this set. */
   readonly version: number
   readonly flags: ReadonlyMap<string, CompiledFlag>
   readonly metadata: FlagSetMetadata
@@ -145,7 +149,7 @@ export class FlagSet {
     this.metadata = { flagSetId: environment, version: String(version) }
   }
 
-  /** Never throws, and ends in some 20 ms whatever rule and context are. `context` is JSON; `$flagd` in it is overwritten. */
+  /** Never throws, and takes at most some 20 ms. `context` is JSON; its `$flagd` is overwritten. */
   evaluate(key: string, context: FlagContext, nowMillis: number): FlagResult {
     const flag = this.flags.get(key)
     if (flag !== undefined) return flag.evaluate(context, nowMillis, this.metadata)
@@ -153,7 +157,7 @@ export class FlagSet {
     return { key, reason: "ERROR", errorCode: "FLAG_NOT_FOUND", errorDetails, metadata: this.metadata }
   }
 
-  /** All flags, disabled ones included, in the order of the map. */
+  /** Evaluates all flags, including disabled ones, in the order of the map. */
   evaluateAll(context: FlagContext, nowMillis: number): ReadonlyArray<FlagResult> {
     const data = dataOf(context, nowMillis)
     const results: Array<FlagResult> = []
@@ -161,7 +165,7 @@ export class FlagSet {
     return results
   }
 
-  /** The set as a flag configuration of flagd: JSON text, made once when first asked for. */
+  /** The set as JSON of a flag configuration of flagd, created once on demand. */
   get configuration(): string {
     if (this.text === undefined) {
       const flags: Array<string> = []

@@ -1,16 +1,10 @@
+import { type FlagHashing } from "../logic/Scope.ts"
 import { type FlagEnvironment, flagEnvironments } from "../Environment.ts"
-import {
-  compileFlag,
-  type FlagHashing,
-  type FlagRow,
-  type HeldFlag,
-  perEnvironment,
-  segmentsIn
-} from "./CompiledFlags.ts"
+import { compileFlag, type FlagRow, type LoadedFlag, perEnvironment, segmentsIn } from "./CompiledFlags.ts"
 import { type CompiledFlag, FlagSet } from "./Set.ts"
 import { type JsonObject } from "../../text/JsonObject.ts"
 
-/** What is stored, or the part of it that is newer than what is known. */
+/** The stored flags and segments, or those newer than a known revision. */
 export interface FlagRows {
   readonly revision: number
   /** The revision of the newest deletion. */
@@ -18,33 +12,33 @@ export interface FlagRows {
   readonly revisions: Readonly<Record<FlagEnvironment, number>>
   readonly flags: ReadonlyArray<FlagRow>
   readonly segments: ReadonlyArray<{ readonly key: string; readonly rules: string }>
-  /** Keys of all that there are; undefined: those known, and these. */
+  /** Keys of all stored ones; undefined if none has been deleted. */
   readonly flagKeys: ReadonlyArray<string> | undefined
   readonly segmentKeys: ReadonlyArray<string> | undefined
 }
 
 export type FlagChangeKind = "write" | "update" | "delete"
 
-/** One environment's flag set after a change, and what of it is new, other or gone. Maybe nothing but its version. */
+/** The flag set of one environment after a change, and its new, changed and deleted flags, of which there may be none. */
 export interface FlagSetChange {
   readonly environment: FlagEnvironment
   readonly set: FlagSet
   readonly flags: ReadonlyMap<string, FlagChangeKind>
 }
 
-interface HeldSegment {
+interface LoadedSegment {
   readonly text: string
   readonly rules: JsonObject
   readonly uses: ReadonlyArray<string>
 }
 
-/** Everything that is evaluated, at one revision. Never changes; `advance` makes the next one of it. */
+/** All flags and segments at one revision. Immutable; `advance` creates the next one. */
 export class FlagSnapshot {
   readonly revision: number
   readonly sets: Readonly<Record<FlagEnvironment, FlagSet>>
   /** In order of the keys. */
-  readonly #flags: ReadonlyMap<string, HeldFlag>
-  readonly #segments: ReadonlyMap<string, HeldSegment>
+  readonly #flags: ReadonlyMap<string, LoadedFlag>
+  readonly #segments: ReadonlyMap<string, LoadedSegment>
 
   static readonly empty = new FlagSnapshot(
     -1,
@@ -56,8 +50,8 @@ export class FlagSnapshot {
   private constructor(
     revision: number,
     sets: Readonly<Record<FlagEnvironment, FlagSet>>,
-    flags: ReadonlyMap<string, HeldFlag>,
-    segments: ReadonlyMap<string, HeldSegment>
+    flags: ReadonlyMap<string, LoadedFlag>,
+    segments: ReadonlyMap<string, LoadedSegment>
   ) {
     this.revision = revision
     this.sets = sets
@@ -66,8 +60,8 @@ export class FlagSnapshot {
   }
 
   /**
-   * The snapshot after these rows, and what changed in the flag sets. In steps, each short, so that who runs it can do
-   * something else in between; nothing is changed until it is done.
+   * The next snapshot, with the changes of the flag sets. Runs in short steps, so that the caller can yield to the event
+   * loop in between.
    */
   *advance(
     rows: FlagRows,
@@ -78,35 +72,35 @@ export class FlagSnapshot {
     const flags = new Map(this.#flags)
     const kinds = perEnvironment(() => new Map<string, FlagChangeKind>())
 
-    const put = (row: FlagRow, held: HeldFlag | undefined) => {
-      const made = compileFlag(row, held, changed, rules, hashing)
-      if (made === held) return
+    const put = (row: FlagRow, loaded: LoadedFlag | undefined) => {
+      const made = compileFlag(row, loaded, changed, rules, hashing)
+      if (made === loaded) return
       flags.set(row.key, made)
       for (const environment of flagEnvironments) {
-        if (made.compiled[environment] === held?.compiled[environment]) continue
-        kinds[environment].set(row.key, held === undefined ? "write" : "update")
+        if (made.compiled[environment] === loaded?.compiled[environment]) continue
+        kinds[environment].set(row.key, loaded === undefined ? "write" : "update")
       }
     }
 
-    const given = new Set<string>()
+    const updated = new Set<string>()
     for (const row of rows.flags) {
-      given.add(row.key)
+      updated.add(row.key)
       put(row, this.#flags.get(row.key))
       yield
     }
     if (rows.flagKeys !== undefined) {
-      const there = new Set(rows.flagKeys)
+      const stored = new Set(rows.flagKeys)
       for (const key of this.#flags.keys()) {
-        if (there.has(key)) continue
+        if (stored.has(key)) continue
         flags.delete(key)
         for (const environment of flagEnvironments) kinds[environment].set(key, "delete")
       }
       yield
     }
     if (changed.size > 0) {
-      for (const [key, held] of this.#flags) {
-        if (given.has(key) || !flags.has(key)) continue
-        put(held, held)
+      for (const [key, loaded] of this.#flags) {
+        if (updated.has(key) || !flags.has(key)) continue
+        put(loaded, loaded)
         yield
       }
     }
@@ -119,7 +113,7 @@ export class FlagSnapshot {
       if (kinds[environment].size === 0 && before.version === version) continue
       const compiled = sameKeys
         ? patched(before.flags, sorted, kinds[environment].keys(), environment)
-        : new Map(Array.from(sorted, ([key, held]) => [key, held.compiled[environment]]))
+        : new Map(Array.from(sorted, ([key, loaded]) => [key, loaded.compiled[environment]]))
       const set = new FlagSet(environment, version, compiled)
       changes.push({ environment, set, flags: kinds[environment] })
       yield
@@ -129,7 +123,7 @@ export class FlagSnapshot {
     return { next: new FlagSnapshot(rows.revision, sets, sorted, segments), changes }
   }
 
-  /** `changed` are those that are other or gone, and all that refer to one of them. */
+  /** `changed`: segments that are changed or deleted, and all that refer to one of them. */
   #advanceSegments(rows: FlagRows) {
     const segments = new Map(this.#segments)
     const changed = new Set<string>()
@@ -140,14 +134,14 @@ export class FlagSnapshot {
       changed.add(key)
     }
     if (rows.segmentKeys !== undefined) {
-      const there = new Set(rows.segmentKeys)
+      const stored = new Set(rows.segmentKeys)
       for (const key of this.#segments.keys()) {
-        if (there.has(key)) continue
+        if (stored.has(key)) continue
         segments.delete(key)
         changed.add(key)
       }
     }
-    // A set is walked in the order it grows in: what is added here is looked at too.
+    // The iteration of a Set includes elements that are added during it.
     for (const key of changed) {
       for (const [other, { uses }] of segments) if (uses.includes(key)) changed.add(other)
     }
@@ -155,20 +149,20 @@ export class FlagSnapshot {
   }
 }
 
-/** A set's flags with those of the keys as they are now. */
+/** The flags of a set, with those of `keys` replaced. */
 const patched = (
   before: ReadonlyMap<string, CompiledFlag>,
-  flags: ReadonlyMap<string, HeldFlag>,
+  flags: ReadonlyMap<string, LoadedFlag>,
   keys: Iterable<string>,
   environment: FlagEnvironment
 ) => {
   const after = new Map(before)
   for (const key of keys) {
-    const held = flags.get(key)
-    if (held !== undefined) after.set(key, held.compiled[environment])
+    const loaded = flags.get(key)
+    if (loaded !== undefined) after.set(key, loaded.compiled[environment])
   }
   return after
 }
 
-const inOrder = (flags: ReadonlyMap<string, HeldFlag>) =>
+const inOrder = (flags: ReadonlyMap<string, LoadedFlag>) =>
   new Map(Array.from(flags).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)))

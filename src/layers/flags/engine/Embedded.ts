@@ -1,11 +1,11 @@
 import { Clock, Effect, Layer } from "effect"
 import { type FlagEnvironment } from "../../../domain/flags/Environment.ts"
-import { type FlagContext } from "../../../domain/flags/Result.ts"
+import { type FlagContext } from "../../../domain/flags/Evaluation.ts"
 import { FlagEngine } from "../../../services/ports/FlagEngine.ts"
 import { FlagSets } from "../../../services/flags/Sets.ts"
 import { allFlags } from "../server/AllFlags.ts"
 
-/** Evaluates in this process, by the flag sets as they are at that moment. */
+/** Evaluates in this process, with the current flag sets. */
 export const layerFlagEngineEmbedded = Layer.effect(
   FlagEngine,
   Effect.gen(function* () {
@@ -17,7 +17,7 @@ export const layerFlagEngineEmbedded = Layer.effect(
       evaluateAll: (environment: FlagEnvironment, context: FlagContext) =>
         Effect.promise(() => allFlags(sets.current(environment), context, clock.currentTimeMillisUnsafe())),
       synced: (_environments, revision) =>
-        Effect.match(sets.reach(revision), { onSuccess: () => true, onFailure: () => false }),
+        Effect.match(sets.awaitRevision(revision), { onSuccess: () => true, onFailure: () => false }),
       status: Effect.succeed({ engine: "embedded", address: null, connected: true, error: null })
     })
   })

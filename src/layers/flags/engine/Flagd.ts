@@ -1,38 +1,38 @@
 import { Clock, Effect, Layer, Schedule } from "effect"
 import { keyPattern } from "../../../domain/flags/Flag.ts"
 import { type FlagEnvironment, flagEnvironments } from "../../../domain/flags/Environment.ts"
-import { type FlagContext, type FlagFailure, type FlagResult } from "../../../domain/flags/Result.ts"
+import { type FlagContext, type FlagFailure, type FlagResult } from "../../../domain/flags/Evaluation.ts"
 import { type FlagSet } from "../../../domain/flags/sets/Set.ts"
 import { BadGateway, GatewayTimeout } from "../../../domain/errors.ts"
 import { ofrepBodyLimit } from "../../../domain/flags/Ofrep.ts"
 import { FlagEngine } from "../../../services/ports/FlagEngine.ts"
 import { FlagSets } from "../../../services/flags/Sets.ts"
 import { FlagSettings } from "../../../services/flags/Settings.ts"
-import { FlagdTrouble, late, makeFlagd } from "./FlagdClient.ts"
+import { FlagdFailure, makeFlagd, timedOut } from "./FlagdClient.ts"
 import { makeOutage } from "./FlagdOutage.ts"
 
-/** How long a change may take to be in flagd before it is waited for no longer, in ms. */
+/** Time limit for a change to reach flagd, in ms. */
 const syncMillis = 2_000
-/** The same while flagd is known to be down or behind: long enough to see that it no longer is. */
-const hastyMillis = 200
-/** Between two looks whether a change is there, in ms: the first, and the longest. */
-const [firstPause, longestPause] = [2, 50]
-/** How long the status waits for flagd, in ms. */
+/** The same during an outage: long enough to see that flagd has recovered. */
+const outageSyncMillis = 200
+/** Pauses between two polls for a change, in ms. They grow from the first to the maximum. */
+const [firstPause, maxPause] = [2, 50]
+/** Time limit for flagd in the status, in ms. */
 const statusMillis = 2_000
 
-/** A flag that flagd does not have yet, though it is stored, is asked for again: some 150 ms, in growing steps. */
-const arrival = Schedule.exponential("5 millis").pipe(Schedule.upTo({ times: 5 }))
+/** Retries a stored flag that flagd does not have yet, with growing pauses over some 150 ms. */
+const propagation = Schedule.exponential("5 millis").pipe(Schedule.upTo({ times: 5 }))
 
 const behind = (environment: FlagEnvironment) =>
-  new FlagdTrouble({
+  new FlagdFailure({
     reason: "behind",
-    message: `flagd does not have the flags of ${environment} as they are stored`,
+    message: `flagd does not have the current flags of ${environment}`,
     cause: "not synced"
   })
 
-const refused = ({ message, reason }: FlagdTrouble): BadGateway | GatewayTimeout => {
-  const error = `Flags can't be evaluated: ${message}`
-  if (reason === "late") return new GatewayTimeout({ error, code: "FLAGS_TIMEOUT" })
+const errorOf = ({ message, reason }: FlagdFailure): BadGateway | GatewayTimeout => {
+  const error = `Failed to evaluate flags: ${message}`
+  if (reason === "timeout") return new GatewayTimeout({ error, code: "FLAGS_TIMEOUT" })
   return new BadGateway({ error, code: reason === "behind" ? "FLAGS_BEHIND" : "FLAGS_UNAVAILABLE" })
 }
 
@@ -40,14 +40,14 @@ const tooLarge = (key: string, { metadata }: FlagSet): FlagFailure => ({
   key,
   reason: "ERROR",
   errorCode: "GENERAL",
-  errorDetails: `flagd takes no context this large; ${ofrepBodyLimit} bytes of JSON is its limit, unless set otherwise`,
+  errorDetails: `The context is too large for flagd: its default limit is ${ofrepBodyLimit} bytes of JSON`,
   metadata
 })
 
 /**
- * Evaluates by the flagd at FLAGS_HOST, which has its flags from our sync endpoint. 502 `FLAGS_UNAVAILABLE`: it does
- * not answer, or not with flags of ours; 502 `FLAGS_BEHIND`: it has no flag of a name that is stored; 504
- * `FLAGS_TIMEOUT`. With SVC_FLAGS_FALLBACK this process evaluates instead, until flagd has everything again.
+ * Evaluates with the flagd at FLAGS_HOST, which gets its flags from the sync port. 502 `FLAGS_UNAVAILABLE`: flagd is
+ * unreachable, or its response is not about flags of this service; 502 `FLAGS_BEHIND`: flagd lacks a stored flag; 504
+ * `FLAGS_TIMEOUT`. With SVC_FLAGS_FALLBACK this process evaluates instead, until flagd has caught up.
  */
 export const layerFlagEngineFlagd = Layer.effect(
   FlagEngine,
@@ -57,11 +57,11 @@ export const layerFlagEngineFlagd = Layer.effect(
     const { fallback, host = "", httpPort } = yield* FlagSettings
     const flagd = yield* makeFlagd(host, httpPort)
 
-    /** At which version flagd has the flags of an environment; -1: not at all. */
-    const versionIn = (environment: FlagEnvironment): Effect.Effect<number, FlagdTrouble> => {
+    /** The version of the environment in flagd; -1: flagd does not have it. */
+    const versionIn = (environment: FlagEnvironment): Effect.Effect<number, FlagdFailure> => {
       const [probe] = sets.current(environment).flags.keys()
       if (probe === undefined) {
-        // Of no flags nothing says which version they are; flags that are there still do.
+        // Flags carry the version. An environment without flags counts as current once flagd has none either.
         return Effect.map(flagd.all(environment, {}), (flags) =>
           flags === "too large" ? -1 : Number(flags[0]?.metadata.version ?? Number.POSITIVE_INFINITY)
         )
@@ -81,46 +81,46 @@ export const layerFlagEngineFlagd = Layer.effect(
     )
     const outage = yield* makeOutage(flagd.address, fallback, isCurrent)
 
-    /** As flagd answers, or with a fallback this process does. */
+    /** Runs the request to flagd, or with the fallback the evaluation in this process. */
     const guarded = <A>(
-      asked: Effect.Effect<A, FlagdTrouble>,
-      here: () => A
+      request: Effect.Effect<A, FlagdFailure>,
+      local: () => A
     ): Effect.Effect<A, BadGateway | GatewayTimeout> =>
       Effect.suspend(() =>
         fallback && outage.ongoing()
-          ? Effect.sync(here)
-          : Effect.catch(asked, (trouble) =>
-              Effect.andThen(outage.begin(trouble), fallback ? Effect.sync(here) : Effect.fail(refused(trouble)))
+          ? Effect.sync(local)
+          : Effect.catch(request, (failure) =>
+              Effect.andThen(outage.begin(failure), fallback ? Effect.sync(local) : Effect.fail(errorOf(failure)))
             )
       )
 
-    const isEarly = ({ reason }: FlagdTrouble) => reason === "behind" && !outage.ongoing()
+    const mayArrive = ({ reason }: FlagdFailure) => reason === "behind" && !outage.ongoing()
 
-    const evaluatedHere = (environment: FlagEnvironment, key: string, context: FlagContext) =>
+    const evaluateLocally = (environment: FlagEnvironment, key: string, context: FlagContext) =>
       sets.current(environment).evaluate(key, context, clock.currentTimeMillisUnsafe())
 
     const evaluate = (environment: FlagEnvironment, key: string, context: FlagContext) => {
-      const here = () => evaluatedHere(environment, key, context)
-      // No flag can have such a name, and in a path it might mean something else.
-      if (!keyPattern.test(key)) return Effect.sync(here)
-      const asked = Effect.flatMap(flagd.one(environment, key, context), (found) => {
+      const local = () => evaluateLocally(environment, key, context)
+      // No flag can have this key, and as part of a path it could have another meaning.
+      if (!keyPattern.test(key)) return Effect.sync(local)
+      const request = Effect.flatMap(flagd.one(environment, key, context), (found) => {
         const set = sets.current(environment)
         const flag = set.flags.get(key)
         if (flag === undefined) {
-          // Deleted, whatever an older state in flagd says of it; or made a moment ago by another process.
+          // Deleted, although flagd may still have it; or just created by another process.
           const newer = typeof found !== "string" && Number(found.metadata.version) > set.version
-          return Effect.succeed(newer ? found : here())
+          return Effect.succeed(newer ? found : local())
         }
         if (found === "missing") return Effect.fail(behind(environment))
         flag.evaluatedAt = clock.currentTimeMillisUnsafe()
         return Effect.succeed(found === "too large" ? tooLarge(key, set) : found)
       })
-      return guarded(Effect.retry(asked, { schedule: arrival, while: isEarly }), here)
+      return guarded(Effect.retry(request, { schedule: propagation, while: mayArrive }), local)
     }
 
     const evaluateAll = (environment: FlagEnvironment, context: FlagContext) => {
-      const here = () => sets.current(environment).evaluateAll(context, clock.currentTimeMillisUnsafe())
-      const asked = Effect.flatMap(flagd.all(environment, context), (found) => {
+      const local = () => sets.current(environment).evaluateAll(context, clock.currentTimeMillisUnsafe())
+      const request = Effect.flatMap(flagd.all(environment, context), (found) => {
         const set = sets.current(environment)
         if (found === "too large") return Effect.succeed(Array.from(set.flags.keys(), (key) => tooLarge(key, set)))
         if (found.length === 0 && set.flags.size > 0) return Effect.fail(behind(environment))
@@ -131,11 +131,14 @@ export const layerFlagEngineFlagd = Layer.effect(
         }
         return Effect.succeed(found)
       })
-      return guarded<ReadonlyArray<FlagResult>>(Effect.retry(asked, { schedule: arrival, while: isEarly }), here)
+      return guarded<ReadonlyArray<FlagResult>>(
+        Effect.retry(request, { schedule: propagation, while: mayArrive }),
+        local
+      )
     }
 
     const confirmed = Effect.fnUntraced(function* (environment: FlagEnvironment, revision: number) {
-      for (let pause = firstPause; ; pause = Math.min(2 * pause, longestPause)) {
+      for (let pause = firstPause; ; pause = Math.min(2 * pause, maxPause)) {
         const version = yield* versionIn(environment)
         if (version >= Math.min(revision, sets.current(environment).version)) return
         yield* Effect.sleep(pause)
@@ -143,25 +146,26 @@ export const layerFlagEngineFlagd = Layer.effect(
     })
 
     const synced = Effect.fnUntraced(function* (environments: ReadonlyArray<FlagEnvironment>, revision: number) {
-      if (!(yield* Effect.match(sets.reach(revision), { onSuccess: () => true, onFailure: () => false }))) return false
+      if (!(yield* Effect.match(sets.awaitRevision(revision), { onSuccess: () => true, onFailure: () => false })))
+        return false
       if (fallback && outage.ongoing()) return true
       return yield* Effect.forEach(environments, (environment) => confirmed(environment, revision), {
         concurrency: "unbounded",
         discard: true
       }).pipe(
         Effect.timeoutOrElse({
-          duration: outage.ongoing() ? hastyMillis : syncMillis,
+          duration: outage.ongoing() ? outageSyncMillis : syncMillis,
           orElse: () => Effect.fail(behind(environments[0] ?? "production"))
         }),
         Effect.matchEffect({
           onSuccess: () => Effect.succeed(true),
-          // With a fallback it is this process that answers from now on, and it has the change.
-          onFailure: (trouble) => Effect.as(outage.begin(trouble), fallback)
+          // With the fallback this process evaluates from now on, and it has the change.
+          onFailure: (failure) => Effect.as(outage.begin(failure), fallback)
         })
       )
     })
 
-    const troubles = Effect.forEach(
+    const failures = Effect.forEach(
       flagEnvironments,
       (environment) =>
         Effect.map(versionIn(environment), (version) =>
@@ -169,17 +173,17 @@ export const layerFlagEngineFlagd = Layer.effect(
         ),
       { concurrency: "unbounded" }
     ).pipe(
-      Effect.timeoutOrElse({ duration: statusMillis, orElse: () => Effect.fail(late(`${statusMillis} ms`)) }),
-      Effect.map((all) => all.find((trouble) => trouble !== undefined)),
-      Effect.catch((trouble) => Effect.succeed(trouble))
+      Effect.timeoutOrElse({ duration: statusMillis, orElse: () => Effect.fail(timedOut(`${statusMillis} ms`)) }),
+      Effect.map((all) => all.find((failure) => failure !== undefined)),
+      Effect.catch((failure) => Effect.succeed(failure))
     )
-    const status = Effect.map(troubles, (trouble) => {
-      const then = fallback && outage.ongoing() ? "; this process evaluates meanwhile" : ""
+    const status = Effect.map(failures, (failure) => {
+      const suffix = fallback && outage.ongoing() ? "; this process evaluates in the meantime" : ""
       return {
         engine: "flagd" as const,
         address: flagd.address,
-        connected: trouble === undefined || trouble.reason === "behind",
-        error: trouble === undefined ? null : `${trouble.message}${then}`
+        connected: failure === undefined || failure.reason === "behind",
+        error: failure === undefined ? null : `${failure.message}${suffix}`
       }
     })
 

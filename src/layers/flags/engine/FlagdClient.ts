@@ -1,65 +1,65 @@
 import { Data, Effect } from "effect"
 import { type FlagEnvironment } from "../../../domain/flags/Environment.ts"
-import { type FlagContext, type FlagResult } from "../../../domain/flags/Result.ts"
+import { type FlagContext, type FlagResult } from "../../../domain/flags/Evaluation.ts"
 import { ofrepBodyLimit } from "../../../domain/flags/Ofrep.ts"
 import { type FlagdFlag, readFlag, readFlags } from "./FlagdReplies.ts"
 import { makeUpstreamWith, type UpstreamAnswer, type UpstreamFailure } from "../../net/Upstream.ts"
 
-/** Time for a call, its repetition included, in ms. */
+/** Time limit of a call including its retry, in ms. */
 const callMillis = 5_000
-/** An answer for all flags may be as large as the whole configuration that flagd takes, and somewhat more. */
+/** The response for all flags may be somewhat larger than the largest configuration that flagd accepts. */
 const limits = { answerBytes: 16 * 1024 * 1024, connections: 128 }
 
-/** Why flagd gave no answer. `message` ends a sentence, for people; `cause` is for the log. */
-export class FlagdTrouble extends Data.TaggedError("FlagdTrouble")<{
-  readonly reason: "late" | "failed" | "behind"
+/** Why flagd did not evaluate. `message` is for clients and ends a sentence; `cause` is for the log. */
+export class FlagdFailure extends Data.TaggedError("FlagdFailure")<{
+  readonly reason: "timeout" | "failed" | "behind"
   readonly message: string
   readonly cause: string
 }> {}
 
-export const late = (cause: string) =>
-  new FlagdTrouble({ reason: "late", message: "flagd does not answer in time", cause })
+export const timedOut = (cause: string) =>
+  new FlagdFailure({ reason: "timeout", message: "flagd did not respond in time", cause })
 
-const unreachable = (cause: string) => new FlagdTrouble({ reason: "failed", message: "flagd does not answer", cause })
+const unreachable = (cause: string) => new FlagdFailure({ reason: "failed", message: "flagd is unreachable", cause })
 
-const nonsense = (cause: string) =>
-  new FlagdTrouble({ reason: "failed", message: "flagd answers with something else than flags of ours", cause })
+const unexpected = (cause: string) =>
+  new FlagdFailure({ reason: "failed", message: "flagd returned an unexpected response", cause })
 
-/** The context is more than flagd reads. */
+/** The context exceeds the body limit of flagd. */
 type TooLarge = "too large"
 
 export interface Flagd {
-  /** `host:port`, of OFREP. */
+  /** `host:port` of OFREP. */
   readonly address: string
   readonly one: (
     environment: FlagEnvironment,
     key: string,
     context: FlagContext
-  ) => Effect.Effect<FlagdFlag | TooLarge, FlagdTrouble>
+  ) => Effect.Effect<FlagdFlag | TooLarge, FlagdFailure>
   readonly all: (
     environment: FlagEnvironment,
     context: FlagContext
-  ) => Effect.Effect<ReadonlyArray<FlagResult> | TooLarge, FlagdTrouble>
+  ) => Effect.Effect<ReadonlyArray<FlagResult> | TooLarge, FlagdFailure>
 }
 
-const troubleOf = ({ message, reason }: UpstreamFailure) =>
+const failureOf = ({ message, reason }: UpstreamFailure) =>
   reason === "timeout" || message === "UND_ERR_CONNECT_TIMEOUT"
-    ? late(message)
+    ? timedOut(message)
     : reason === "unreadable"
-      ? nonsense(message)
+      ? unexpected(message)
       : unreachable(message)
 
-/** Asks by OFREP, with connections that are kept. `host` without brackets if it is an IPv6 address, or with. */
+/** Calls flagd by OFREP over kept-alive connections. An IPv6 `host` may have brackets. */
 export const makeFlagd = (host: string, port: number) =>
   Effect.map(makeUpstreamWith(limits), (upstream): Flagd => {
     const address = `${host.includes(":") && !host.startsWith("[") ? `[${host}]` : host}:${port}`
 
-    const ask = <A>(
+    const call = <A>(
       environment: FlagEnvironment,
       path: string,
       context: FlagContext,
       read: (answer: UpstreamAnswer) => A | undefined
-    ): Effect.Effect<A | TooLarge, FlagdTrouble> =>
+    ): Effect.Effect<A | TooLarge, FlagdFailure> =>
       Effect.suspend(() => {
         const text = JSON.stringify({ context })
         if (text.length > ofrepBodyLimit || Buffer.byteLength(text) > ofrepBodyLimit) {
@@ -72,15 +72,15 @@ export const makeFlagd = (host: string, port: number) =>
             headers: { "flagd-selector": `flagSetId=${environment}` },
             text,
             millis: callMillis,
-            // An evaluation changes nothing: a connection that had just been closed costs no answer.
+            // An evaluation has no effects, so it is retried when the connection had just been closed.
             once: false
           }),
           {
-            onFailure: (failure): Effect.Effect<A | TooLarge, FlagdTrouble> => Effect.fail(troubleOf(failure)),
-            onSuccess: (answer): Effect.Effect<A | TooLarge, FlagdTrouble> => {
+            onFailure: (failure): Effect.Effect<A | TooLarge, FlagdFailure> => Effect.fail(failureOf(failure)),
+            onSuccess: (answer): Effect.Effect<A | TooLarge, FlagdFailure> => {
               if (answer.status === 413) return Effect.succeed("too large" as const)
               const found = read(answer)
-              return found === undefined ? Effect.fail(nonsense(`status ${answer.status}`)) : Effect.succeed(found)
+              return found === undefined ? Effect.fail(unexpected(`status ${answer.status}`)) : Effect.succeed(found)
             }
           }
         )
@@ -89,10 +89,10 @@ export const makeFlagd = (host: string, port: number) =>
     return {
       address,
       one: (environment, key, context) =>
-        ask(environment, `/${encodeURIComponent(key)}`, context, ({ body, status }) =>
+        call(environment, `/${encodeURIComponent(key)}`, context, ({ body, status }) =>
           readFlag(key, environment, status, body)
         ),
       all: (environment, context) =>
-        ask(environment, "", context, ({ body, status }) => readFlags(environment, status, body))
+        call(environment, "", context, ({ body, status }) => readFlags(environment, status, body))
     }
   })

@@ -1,38 +1,37 @@
 import { Clock, Effect, type Scope } from "effect"
-import { type FlagdTrouble } from "./FlagdClient.ts"
+import { type FlagdFailure } from "./FlagdClient.ts"
 
-/** A time in which flagd does not evaluate, or not by the rules that are stored. */
+/** A period in which flagd does not evaluate, or evaluates outdated rules. */
 export interface FlagdOutage {
   readonly ongoing: () => boolean
-  /** Says so in the log and watches flagd until it is over; nothing when that is being done already. */
-  readonly begin: (trouble: FlagdTrouble) => Effect.Effect<void>
+  /** Logs the failure and polls flagd until it has recovered; no effect during an outage. */
+  readonly begin: (failure: FlagdFailure) => Effect.Effect<void>
 }
 
-/** How often it is looked whether flagd is back, in ms. */
-const lookMillis = 1_000
+/** Pause between two polls, in ms. */
+const pollMillis = 1_000
 
-/** `isCurrent`: whether flagd answers, by what is stored now. */
+/** `isCurrent`: whether flagd evaluates the current rules. */
 export const makeOutage = (
   address: string,
   fallback: boolean,
-  isCurrent: Effect.Effect<boolean, FlagdTrouble>
+  isCurrent: Effect.Effect<boolean, FlagdFailure>
 ): Effect.Effect<FlagdOutage, never, Scope.Scope> =>
   Effect.gen(function* () {
     const scope = yield* Effect.scope
     const clock = yield* Clock.Clock
     let ongoing = false
 
-    const back: Effect.Effect<void> = Effect.delay(
+    const recovered: Effect.Effect<void> = Effect.delay(
       Effect.orElseSucceed(isCurrent, () => false),
-      lookMillis
-    ).pipe(Effect.flatMap((current) => (current ? Effect.void : back)))
+      pollMillis
+    ).pipe(Effect.flatMap((current) => (current ? Effect.void : recovered)))
 
     const watch = (since: number) =>
-      Effect.flatMap(back, () => {
+      Effect.flatMap(recovered, () => {
         ongoing = false
         const seconds = Math.round((clock.currentTimeMillisUnsafe() - since) / 1000)
-        const then = fallback ? " and evaluates" : ""
-        return Effect.logInfo(`flagd at ${address} is well again${then}, after ${seconds} s`)
+        return Effect.logInfo(`flagd at ${address} recovered after ${seconds} s`)
       })
 
     return {
@@ -41,9 +40,9 @@ export const makeOutage = (
         Effect.suspend(() => {
           if (ongoing) return Effect.void
           ongoing = true
-          const then = fallback ? "; flags are evaluated here until it is back" : ""
+          const suffix = fallback ? "; this process evaluates flags until it recovers" : ""
           return Effect.andThen(
-            Effect.logWarning(`flagd at ${address} is in trouble: ${message} (${cause})${then}`),
+            Effect.logWarning(`flagd at ${address} failed: ${message} (${cause})${suffix}`),
             Effect.forkIn(watch(clock.currentTimeMillisUnsafe()), scope)
           )
         })

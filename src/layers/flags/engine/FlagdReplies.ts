@@ -1,12 +1,12 @@
 import { type FlagEnvironment } from "../../../domain/flags/Environment.ts"
 import { jsonProblems } from "../../../domain/flags/Json.ts"
-import { type FlagResult, type FlagSetMetadata, type FlagValue } from "../../../domain/flags/Result.ts"
+import { type FlagResult, type FlagSetMetadata, type FlagValue } from "../../../domain/flags/Evaluation.ts"
 import { isJsonObject } from "../../../domain/text/JsonObject.ts"
 
-/** What flagd says of one flag; "missing": it has no such flag in that environment. */
+/** The result of one flag in flagd; "missing": flagd does not have it in that environment. */
 export type FlagdFlag = FlagResult | "missing"
 
-/** Ours among flagd's reasons, and the others that OpenFeature knows for the same. */
+/** The reasons of flagd, and the synonyms that OpenFeature defines for them. */
 const reasons: ReadonlyMap<unknown, FlagValue["reason"]> = new Map([
   ["STATIC", "STATIC"],
   ["CACHED", "STATIC"],
@@ -17,10 +17,10 @@ const reasons: ReadonlyMap<unknown, FlagValue["reason"]> = new Map([
   ["DISABLED", "DISABLED"]
 ])
 
-/** Of a value: more than any variant of ours has. */
+/** Limits of a value, above those of variants. */
 const limits = { depth: 200, nodes: Number.POSITIVE_INFINITY, stored: false }
 
-/** Undefined unless it is of the environment, and from our sync endpoint, which numbers what it sends. */
+/** Undefined unless it names the environment and a version, which the sync port sends with each flag set. */
 const metadataOf = (given: unknown, environment: FlagEnvironment): FlagSetMetadata | undefined => {
   if (!isJsonObject(given)) return undefined
   const { flagSetId, version } = given
@@ -29,7 +29,7 @@ const metadataOf = (given: unknown, environment: FlagEnvironment): FlagSetMetada
     : undefined
 }
 
-/** Of one flag in an answer that was good on the whole; undefined: it has no meaning. */
+/** One flag of a response; undefined: it is not as expected. */
 const flagOf = (body: unknown, environment: FlagEnvironment): FlagdFlag | undefined => {
   if (!isJsonObject(body)) return undefined
   const { errorCode, errorDetails, key, reason, value, variant } = body
@@ -39,7 +39,7 @@ const flagOf = (body: unknown, environment: FlagEnvironment): FlagdFlag | undefi
   if (metadata === undefined) return undefined
   if (errorCode !== undefined) {
     if (errorCode !== "PARSE_ERROR" && errorCode !== "GENERAL") return undefined
-    const details = typeof errorDetails === "string" ? errorDetails.slice(0, 500) : "flagd gives no details"
+    const details = typeof errorDetails === "string" ? errorDetails.slice(0, 500) : "flagd gave no details"
     return { key, reason: "ERROR", errorCode, errorDetails: details, metadata }
   }
   const known = reasons.get(reason)
@@ -50,7 +50,7 @@ const flagOf = (body: unknown, environment: FlagEnvironment): FlagdFlag | undefi
     : undefined
 }
 
-/** What flagd answered when asked for one flag; undefined: nothing that has a meaning. */
+/** The response to a request for one flag; undefined: it is not as expected. */
 export const readFlag = (
   key: string,
   environment: FlagEnvironment,
@@ -64,7 +64,7 @@ export const readFlag = (
   return flag
 }
 
-/** What flagd answered when asked for all flags; undefined: nothing that has a meaning. */
+/** The response to a request for all flags; undefined: it is not as expected. */
 export const readFlags = (
   environment: FlagEnvironment,
   status: number,

@@ -5,23 +5,23 @@ import {
   universalResponseToNodeResponse
 } from "@connectrpc/connect-node"
 import { type FlagCors } from "./Cors.ts"
-import { hangUp, type NodeRequest, type NodeResponse } from "./Port.ts"
+import { abort, type NodeRequest, type NodeResponse } from "./Port.ts"
 
-/** The longest message a client may send, in bytes, as flagd has it. */
+/** Maximum size of a message from a client in bytes, as in flagd. */
 const messageLimit = 1_000_000
-/** Messages within messages: far above what a context may nest, far below what the stack holds. */
+/** Maximum depth of nested messages: far above the limit of a context, far below that of the stack. */
 const recursionLimit = 1_000
-/** A client that reads nothing of a message for so long is hung up on, in ms. */
+/** Time after which a client that does not read is disconnected, in ms. */
 const stallMillis = 60_000
 
 type Handler = ReturnType<typeof createConnectRouter>["handlers"][number]
 
 /**
- * Serves services over gRPC, gRPC-Web and Connect, on HTTP/1.1 and HTTP/2. `report` is told what is our own fault; the
- * caller gets INTERNAL then.
+ * Serves services over gRPC, gRPC-Web and Connect, on HTTP/1.1 and HTTP/2. `report` receives internal errors; the client
+ * gets INTERNAL for them.
  *
- * In place of connect-node's own adapter, which reports to the console, can't do without a valid Host header, and
- * waits without end for clients that don't read.
+ * Replaces connect-node's own adapter, which logs to the console, throws on an invalid Host header, and waits forever for
+ * clients that don't read.
  */
 export const connectHandler = (
   routes: (router: ConnectRouter) => void,
@@ -31,7 +31,7 @@ export const connectHandler = (
   const router = createConnectRouter({
     acceptCompression: [compressionGzip],
     readMaxBytes: messageLimit,
-    // Clients in other languages need the zero values, as flagd sends them.
+    // Clients in other languages need the zero values, which flagd sends too.
     jsonOptions: { alwaysEmitImplicit: true, recursionLimit },
     binaryOptions: { recursionLimit },
     interceptors: [reporting(report)]
@@ -43,23 +43,23 @@ export const connectHandler = (
     if (cors(request, response)) return
     const path = (request.url ?? "").split("?", 1)[0] ?? ""
     const handler = handlers.get(path)
-    if (handler === undefined) return unknown(request, response, path)
+    if (handler === undefined) return unimplemented(request, response, path)
     if (request.method !== "POST") {
       response.setHeader("allow", "POST")
-      return refuse(response, 405, "unimplemented", "Calls are made with POST")
+      return refuse(response, 405, "unimplemented", `${request.method ?? ""} is not allowed; use POST`)
     }
-    // Whatever fails now does so because the client has left, or can't be talked to.
-    answer(handler, request, response).catch(() => hangUp(response))
+    // A failure here means that the client has disconnected or does not speak the protocol.
+    answer(handler, request, response).catch(() => abort(response))
   }
 }
 
 const answer = async (handler: Handler, request: NodeRequest, response: NodeResponse) => {
-  const given = universalRequestOf(request, response)
-  if (given === undefined) return refuse(response, 400, "invalid_argument", "The Host header is not valid")
-  const reply = await handler(given)
+  const universal = universalRequestOf(request, response)
+  if (universal === undefined) return refuse(response, 400, "invalid_argument", "The Host header is invalid")
+  const reply = await handler(universal)
   const { body } = reply
   return await universalResponseToNodeResponse(
-    body === undefined ? reply : { ...reply, body: patient(body, response) },
+    body === undefined ? reply : { ...reply, body: withStallLimit(body, response) },
     response
   )
 }
@@ -67,17 +67,17 @@ const answer = async (handler: Handler, request: NodeRequest, response: NodeResp
 const universalRequestOf = (request: NodeRequest, response: NodeResponse) => {
   try {
     const made = universalRequestFromNodeRequest(request, response, undefined, undefined)
-    // What is refused before it is read to its end still gets its answer.
+    // Keeps the connection when a request is rejected before its end, so that the response can be sent.
     return { ...made, body: request.iterator({ destroyOnReturn: false }) as AsyncIterableIterator<Uint8Array> }
   } catch {
     return undefined
   }
 }
 
-/** Each part is asked for once the one before has gone out. */
-async function* patient(body: AsyncIterable<Uint8Array>, response: NodeResponse) {
+/** Aborts when a part is not sent within the time limit. The next part is requested once the previous one is sent. */
+async function* withStallLimit(body: AsyncIterable<Uint8Array>, response: NodeResponse) {
   for await (const part of body) {
-    const stalled = setTimeout(() => hangUp(response), stallMillis)
+    const stalled = setTimeout(() => abort(response), stallMillis)
     yield part
     clearTimeout(stalled)
   }
@@ -107,13 +107,13 @@ async function* watched<A>(messages: AsyncIterable<A>, failed: (cause: unknown) 
   }
 }
 
-/** UNIMPLEMENTED, in the words of who asks. */
-const unknown = (request: NodeRequest, response: NodeResponse, path: string) => {
+/** UNIMPLEMENTED, in the protocol of the client. */
+const unimplemented = (request: NodeRequest, response: NodeResponse, path: string) => {
   const type = request.headers["content-type"] ?? ""
-  if (!type.startsWith("application/grpc")) return refuse(response, 404, "unimplemented", `There is no call ${path}`)
+  if (!type.startsWith("application/grpc")) return refuse(response, 404, "unimplemented", `No such method: ${path}`)
   response.setHeader("content-type", type)
   response.setHeader("grpc-status", String(Code.Unimplemented))
-  response.setHeader("grpc-message", "There is no such call")
+  response.setHeader("grpc-message", "No such method")
   response.end()
 }
 

@@ -1,22 +1,22 @@
 import { type NodeRequest, type NodeResponse } from "./Port.ts"
 
-/** What browser clients of gRPC-Web, Connect and OFREP read beside the body. */
+/** Response headers that browser clients of gRPC-Web, Connect and OFREP read. */
 const exposed =
   "ETag, Retry-After, Content-Encoding, Connect-Content-Encoding, Grpc-Encoding, Grpc-Status, Grpc-Message, Grpc-Status-Details-Bin"
 
-/** Sets the headers for pages of other origins; true when it has answered, because a browser only asked first. */
+/** Sets the CORS headers; true if the request was a preflight, which it has answered. */
 export type FlagCors = (request: NodeRequest, response: NodeResponse) => boolean
 
-/** Pages of these origins may call; `*` is all of them. No credentials: there are none on these ports. */
+/** Allows pages of these origins, `*` for all, without credentials: these ports have none. */
 export const flagCors = (origins: ReadonlyArray<string>): FlagCors => {
-  const everybody = origins.includes("*")
+  const anyOrigin = origins.includes("*")
   return (request, response) => {
     const { origin } = request.headers
     if (origin === undefined || origins.length === 0) return false
-    if (!everybody) response.setHeader("vary", "Origin")
-    const allowed = everybody || origins.includes(origin)
+    if (!anyOrigin) response.setHeader("vary", "Origin")
+    const allowed = anyOrigin || origins.includes(origin)
     if (allowed) {
-      response.setHeader("access-control-allow-origin", everybody ? "*" : origin)
+      response.setHeader("access-control-allow-origin", anyOrigin ? "*" : origin)
       response.setHeader("access-control-expose-headers", exposed)
     }
     if (request.method !== "OPTIONS" || request.headers["access-control-request-method"] === undefined) return false

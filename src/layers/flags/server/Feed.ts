@@ -2,75 +2,75 @@ import { Code, ConnectError } from "@connectrpc/connect"
 import { type FlagEnvironment } from "../../../domain/flags/Environment.ts"
 import { type FlagChangeKind, type FlagSetChange } from "../../../domain/flags/sets/Snapshot.ts"
 
-/** Streams of this process. */
-const maxFollowers = 10_000
-/** Changes that come closer together than this, in ms, are told as one. */
+/** Maximum number of streams of this process. */
+const maxSubscriptions = 10_000
+/** Changes within this time are sent as one, in ms. */
 const burstMillis = 20
 
-/** What streams end with when the service does: clients that are told OK would not come back. */
+/** Ends streams at shutdown: clients do not reconnect after OK. */
 const shuttingDown = () => new ConnectError("The service is shutting down", Code.Unavailable)
 
 type Changes = ReadonlyMap<string, FlagChangeKind>
 
-/** Whose changes a stream is told: one environment's, everybody's, or nobody's. */
-export type Followed = FlagEnvironment | "all" | "none"
+/** The environments that a stream covers. */
+type Environments = FlagEnvironment | "all" | "none"
 
-/** Tells the streams of the flag ports what changes. */
+/** Sends changes to the streams of the flag ports. */
 export class FlagFeed {
-  readonly #followers = new Set<FlagFollower>()
+  readonly #subscriptions = new Set<FlagSubscription>()
   #ending = false
 
-  tell({ environment, flags }: FlagSetChange) {
-    for (const follower of this.#followers) {
-      if (follower.followed === environment || follower.followed === "all") follower.tell(flags)
+  publish({ environment, flags }: FlagSetChange) {
+    for (const subscription of this.#subscriptions) {
+      if (subscription.environments === environment || subscription.environments === "all") subscription.notify(flags)
     }
   }
 
   /** Ends all streams with UNAVAILABLE. */
   end() {
     this.#ending = true
-    for (const follower of this.#followers) follower.end(shuttingDown())
+    for (const subscription of this.#subscriptions) subscription.end(shuttingDown())
   }
 
-  /** Until the signal aborts. Throws RESOURCE_EXHAUSTED, or UNAVAILABLE at the end. */
-  follow(followed: Followed, signal: AbortSignal): FlagFollower {
+  /** Lasts until the signal aborts. Throws RESOURCE_EXHAUSTED, or UNAVAILABLE at shutdown. */
+  subscribe(environments: Environments, signal: AbortSignal): FlagSubscription {
     if (this.#ending) throw shuttingDown()
-    if (this.#followers.size >= maxFollowers) {
-      throw new ConnectError(`There are ${maxFollowers} streams already`, Code.ResourceExhausted)
+    if (this.#subscriptions.size >= maxSubscriptions) {
+      throw new ConnectError(`The limit of ${maxSubscriptions} streams is reached`, Code.ResourceExhausted)
     }
-    const follower = new FlagFollower(followed)
-    this.#followers.add(follower)
+    const subscription = new FlagSubscription(environments)
+    this.#subscriptions.add(subscription)
     const leave = () => {
-      this.#followers.delete(follower)
-      follower.end(signal.reason)
+      this.#subscriptions.delete(subscription)
+      subscription.end(signal.reason)
     }
-    // By the signal and not by whoever reads: a stream that nobody reads from is never read to its end.
+    // Ends by the signal, because a stream that is not read never reaches its end.
     if (signal.aborted) leave()
     else signal.addEventListener("abort", leave, { once: true })
-    return follower
+    return subscription
   }
 }
 
-/** One stream's share: what changed since it asked last, however slow it is. */
-export class FlagFollower {
-  readonly followed: Followed
+/** Collects the changes for one stream until the stream takes them. */
+export class FlagSubscription {
+  readonly environments: Environments
   #changes = new Map<string, FlagChangeKind>()
-  #told = false
+  #notified = false
   #ended: { readonly reason: unknown } | undefined
   #wake: (() => void) | undefined
   #last = Number.NEGATIVE_INFINITY
 
-  constructor(followed: Followed) {
-    this.followed = followed
+  constructor(environments: Environments) {
+    this.environments = environments
   }
 
   get ended() {
     return this.#ended !== undefined
   }
 
-  tell(changes: Changes) {
+  notify(changes: Changes) {
     for (const [key, kind] of changes) this.#changes.set(key, kind)
-    this.#told = true
+    this.#notified = true
     this.#wake?.()
   }
 
@@ -79,26 +79,26 @@ export class FlagFollower {
     this.#wake?.()
   }
 
-  /** Throws what the stream ends with, if it has ended. */
+  /** Throws the reason if the stream has ended. */
   check() {
     if (this.#ended !== undefined) throw this.#ended.reason
   }
 
-  /** Waits for a change, at most so many ms. What it gives may be empty; undefined: nothing happened, or it has ended. */
+  /** Waits for changes, which may be of no flag. Undefined after `millis` without one, or when the stream has ended. */
   async next(millis: number): Promise<Changes | undefined> {
-    if (!this.#told) await this.#pause(millis)
+    if (!this.#notified) await this.#pause(millis)
     const early = this.#last + burstMillis - performance.now()
-    if (this.#told && early > 0) await this.#pause(early, () => this.ended)
-    if (this.ended || !this.#told) return undefined
+    if (this.#notified && early > 0) await this.#pause(early, () => this.ended)
+    if (this.ended || !this.#notified) return undefined
     const changes = this.#changes
     this.#changes = new Map()
-    this.#told = false
+    this.#notified = false
     this.#last = performance.now()
     return changes
   }
 
-  /** Until it is woken and `enough` says so. */
-  async #pause(millis: number, enough = () => true) {
+  /** Waits for the time, or for a wake-up after which `isDone` holds. */
+  async #pause(millis: number, isDone = () => true) {
     if (this.ended) return
     await new Promise<void>((resume) => {
       const done = () => {
@@ -108,7 +108,7 @@ export class FlagFollower {
       }
       const timer = setTimeout(done, millis)
       this.#wake = () => {
-        if (enough()) done()
+        if (isDone()) done()
       }
     })
   }

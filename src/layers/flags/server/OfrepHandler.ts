@@ -1,15 +1,9 @@
-import { Result } from "effect"
-import { isUtf8 } from "node:buffer"
-import { selectFlags } from "../../../domain/flags/Selector.ts"
 import {
+  answerOfrep,
   bulkReply,
-  contextRefused,
-  notFoundReply,
   ofrepBodyLimit,
-  ofrepContext,
   type OfrepReply,
   plainReply,
-  selectorRefused,
   singleReply
 } from "../../../domain/flags/Ofrep.ts"
 import { allFlags } from "./AllFlags.ts"
@@ -20,49 +14,49 @@ import { type FlagService } from "./Service.ts"
 const base = "/ofrep/v1/evaluate/flags"
 
 /**
- * Serves the OpenFeature remote evaluation protocol, as flagd does: without a key. `report` is told what is our own
- * fault; the caller gets 500 then.
+ * Serves the OpenFeature remote evaluation protocol without a key, as flagd does. `report` receives internal errors; the
+ * client gets 500 for them.
  */
 export const ofrepHandler = (service: FlagService, cors: FlagCors, report: (cause: unknown) => void) => {
-  /** `key` undefined: all flags. */
+  /** `key` is undefined for all flags. */
   const answer = async ({ headers }: NodeRequest, key: string | undefined, body: Buffer): Promise<OfrepReply> => {
-    if (!isUtf8(body)) return contextRefused("The body is not valid UTF-8", key)
-    const context = ofrepContext(body.toString("utf8"))
-    if (Result.isFailure(context)) return contextRefused(context.failure, key)
     const selector = headers["flagd-selector"]
-    const environment = selectFlags(typeof selector === "string" ? selector : undefined, service.environment)
-    if (typeof environment === "object") return selectorRefused(environment.problem, key)
-    const tag = headers["if-none-match"]
-    if (environment === "none") return key === undefined ? bulkReply([], {}, tag) : notFoundReply(key, {})
-    const set = service.current(environment)
-    if (key !== undefined) return singleReply(set.evaluate(key, context.success, service.now()))
-    return bulkReply(await allFlags(set, context.success, service.now()), { ...set.metadata }, tag)
+    const ifNoneMatch = headers["if-none-match"]
+    const request = { key, body, selector: typeof selector === "string" ? selector : undefined, ifNoneMatch }
+    const answer = answerOfrep(request, service.environment)
+    if ("reply" in answer) return answer.reply
+    const set = service.current(answer.environment)
+    if (key !== undefined) return singleReply(set.evaluate(key, answer.context, service.now()))
+    return bulkReply(await allFlags(set, answer.context, service.now()), { ...set.metadata }, ifNoneMatch)
   }
 
   return (request: NodeRequest, response: NodeResponse) => {
     if (cors(request, response)) return
     const path = (request.url ?? "").split("?", 1)[0] ?? ""
     const key = path === base || path === `${base}/` ? undefined : keyOf(path)
-    if (key === "") return send(response, plainReply(404, `There is no route ${path.slice(0, 200)}`))
+    if (key === "") return send(response, plainReply(404, `No such route: ${path.slice(0, 200)}`))
     if (request.method !== "POST") {
       response.setHeader("allow", "POST")
-      return send(response, plainReply(405, `${path.slice(0, 200)} knows POST, not ${request.method ?? ""}`))
+      return send(
+        response,
+        plainReply(405, `${request.method ?? ""} is not allowed on ${path.slice(0, 200)}; use POST`)
+      )
     }
     read(request)
       .then((body) => (body === undefined ? plainReply(413, tooLarge) : answer(request, key, body)))
       .catch((cause: unknown) => {
         report(cause)
-        return plainReply(500, "Something went wrong on our side")
+        return plainReply(500, "Internal error")
       })
       .then((reply) => send(response, reply))
-      // Nobody is there to be told.
+      // The client has disconnected.
       .catch(() => {})
   }
 }
 
-const tooLarge = `The body is larger than ${ofrepBodyLimit} bytes`
+const tooLarge = `The body exceeds ${ofrepBodyLimit} bytes`
 
-/** The key in a path; "" when it is no path of ours. */
+/** The key in a path; "" for any other path. */
 const keyOf = (path: string) => {
   const match = /^\/ofrep\/v1\/evaluate\/flags\/([^/]+)$/.exec(path)
   try {
@@ -72,7 +66,7 @@ const keyOf = (path: string) => {
   }
 }
 
-/** Undefined as soon as it is too large; the rest is left to the port, which reads on until its patience ends. */
+/** Undefined as soon as the body is too large; the port discards the rest for a limited time. */
 const read = (request: NodeRequest) =>
   new Promise<Buffer | undefined>((done) => {
     const parts: Array<Buffer> = []

@@ -9,36 +9,36 @@ export type NodeRequest = IncomingMessage | Http2ServerRequest
 export type NodeResponse = ServerResponse | Http2ServerResponse
 type Handle = (request: NodeRequest, response: NodeResponse) => void
 
-/** How long a request may take to arrive, in ms. */
+/** Time limit for receiving a request, in ms. */
 const arrivalMillis = 10_000
-/** How long a request that is answered already may go on, in ms. */
+/** Time limit for the rest of a request after its response, in ms. */
 const restMillis = 1_000
-/** How long requests under way may take when the port closes, in ms. */
+/** Time limit for open requests when the port closes, in ms. */
 const graceMillis = 5_000
-/** Connections of one port. */
+/** Maximum connections of one port. */
 const maxConnections = 10_000
 const maxHeaderSize = 64 * 1024
 
 export interface FlagPortOptions {
-  /** What is served, as the error says it. */
+  /** The protocol, for the error message. */
   readonly name: string
   readonly host: string
   readonly port: number
-  /** The variable that sets the port. */
+  /** The setting of the port, for the error message. */
   readonly setting: string
-  /** HTTP/2 without TLS too, on the same port. */
+  /** Whether the port also serves HTTP/2 without TLS. */
   readonly http2: boolean
-  /** Told of mistakes of ours, which must not end the process. */
+  /** Receives internal errors, which must not end the process. */
   readonly report: (cause: unknown) => void
 }
 
 export interface FlagPort {
   readonly port: number
-  /** Takes nothing new, and waits a while for what is under way. */
+  /** Accepts no new requests and waits a limited time for open ones. */
   readonly close: Effect.Effect<void>
 }
 
-/** Serves until the scope closes, or before that until it is told to close. A StartError when it can't listen. */
+/** Serves until the scope closes or `close` runs. Fails with a StartError if the port can't be opened. */
 export const serveFlagPort = Effect.fnUntraced(function* (options: FlagPortOptions, handle: Handle) {
   const { server, ...made } = makeServer(options, handle)
   let closed: Promise<void> | undefined
@@ -55,33 +55,33 @@ const open = (server: Server, { host, name, port, setting }: FlagPortOptions) =>
     server.listen(port, host, () => resume(Effect.void))
   })
 
-/** Ends what the peer waits for, without an answer. */
-export const hangUp = (response: NodeResponse, code: number = constants.NGHTTP2_CANCEL) => {
+/** Ends the exchange without a response. */
+export const abort = (response: NodeResponse, code: number = constants.NGHTTP2_CANCEL) => {
   if ("stream" in response) response.stream?.close(code)
   else response.destroy()
 }
 
 const makeServer = (options: FlagPortOptions, handle: Handle) => {
   const guarded: Handle = (request, response) => {
-    // Peers that leave are no news; without a listener they would end the process.
+    // Disconnects are expected; without a listener they would end the process.
     request.on("error", () => {})
     response.on("error", () => {})
-    const late = setTimeout(() => hangUp(response), arrivalMillis)
+    const late = setTimeout(() => abort(response), arrivalMillis)
     for (const event of ["end", "close"]) request.once(event, () => clearTimeout(late))
-    // Over HTTP/2 the response itself says so only when the stream is closed, which is what is waited for here.
+    // Over HTTP/2 the response emits `finish` only when the stream is closed.
     const sent = "stream" in response ? response.stream : response
     sent.once("finish", () => {
       if (request.complete) return
-      // Who is refused early may still be sending, and listen only after that; or never end what it sends.
+      // A client that is rejected early may read the response only after sending its request, which may never end.
       request.resume()
-      const rest = setTimeout(() => hangUp(response, constants.NGHTTP2_NO_ERROR), restMillis)
+      const rest = setTimeout(() => abort(response, constants.NGHTTP2_NO_ERROR), restMillis)
       request.once("close", () => clearTimeout(rest))
     })
     try {
       handle(request, response)
     } catch (cause) {
       options.report(cause)
-      hangUp(response)
+      abort(response)
     }
   }
   const server = createHttp1(
@@ -108,10 +108,10 @@ const makeServer = (options: FlagPortOptions, handle: Handle) => {
     const http1 = server.listeners("connection")
     server.removeAllListeners("connection").on("connection", (socket: Socket) => {
       undecided.add(socket)
-      peek(socket, (preface) => {
+      peek(socket, (isHttp2) => {
         undecided.delete(socket)
-        if (preface === undefined) return
-        if (preface) {
+        if (isHttp2 === undefined) return
+        if (isHttp2) {
           http2.once("session", (session) => sessions.add(session, socket))
           http2.emit("connection", socket)
         } else for (const listen of http1) listen.call(server, socket)
@@ -136,17 +136,17 @@ const makeServer = (options: FlagPortOptions, handle: Handle) => {
   return { server, close }
 }
 
-/** The first bytes of a client that knows the server speaks HTTP/2 (RFC 9113 3.4). */
+/** The start of the HTTP/2 connection preface (RFC 9113, section 3.4). */
 const preface = Buffer.from("PRI")
 
-/** Tells whether HTTP/2 begins, and leaves all bytes to be read again; undefined when nobody is there any more. */
-const peek = (socket: Socket, tell: (preface: boolean | undefined) => void) => {
+/** Detects HTTP/2 and puts the bytes back; undefined if the client has disconnected. */
+const peek = (socket: Socket, decide: (isHttp2: boolean | undefined) => void) => {
   let seen = Buffer.alloc(0)
   const late = setTimeout(() => socket.destroy(), arrivalMillis)
   const done = (answer: boolean | undefined) => {
     clearTimeout(late)
     socket.off("data", look).off("close", gone).off("error", ignore)
-    tell(answer)
+    decide(answer)
   }
   const gone = () => done(undefined)
   const ignore = () => {}

@@ -3,8 +3,7 @@ import { text } from "../../../domain/Settings.ts"
 import { FlagSets } from "../../../services/flags/Sets.ts"
 import { FlagSettings } from "../../../services/flags/Settings.ts"
 import { connectHandler } from "./ConnectHandler.ts"
-import { evaluationV1 } from "./EvaluationV1.ts"
-import { evaluationV2 } from "./EvaluationV2.ts"
+import { evaluationV1, evaluationV2 } from "./Evaluation.ts"
 import { flagCors } from "./Cors.ts"
 import { FlagFeed } from "./Feed.ts"
 import { type FlagPort, serveFlagPort } from "./Port.ts"
@@ -15,7 +14,7 @@ import { Service as ServiceV2 } from "../gen/flagd/evaluation/v2/evaluation_pb.t
 import { FlagSyncService } from "../gen/flagd/sync/v1/sync_pb.ts"
 import { ofrepHandler } from "./OfrepHandler.ts"
 
-/** Serves until the scope closes; yields the ports, of which two are missing when a flagd of its own has them. */
+/** Serves until the scope closes. Yields the port numbers; with FLAGS_HOST only that of sync. */
 export const serveFlags = Effect.gen(function* () {
   const sets = yield* FlagSets
   const settings = yield* FlagSettings
@@ -30,10 +29,10 @@ export const serveFlags = Effect.gen(function* () {
     environment: settings.environment
   }
   const cors = flagCors(settings.corsOrigins)
-  const report = (cause: unknown) => Effect.runForkWith(context)(Effect.logError("A flag call failed", cause))
+  const report = (cause: unknown) => Effect.runForkWith(context)(Effect.logError("Failed to answer a flag call", cause))
 
   yield* sets.changes.pipe(
-    Stream.runForEach((change) => Effect.sync(() => feed.tell(change))),
+    Stream.runForEach((change) => Effect.sync(() => feed.publish(change))),
     Effect.forkScoped({ startImmediately: true })
   )
 
@@ -55,20 +54,20 @@ export const serveFlags = Effect.gen(function* () {
   )
   const own = settings.host === undefined ? { evaluation: yield* serveEvaluation, ofrep: yield* serveOfrep } : undefined
   const sync = yield* serveSync
-  // Streams end with UNAVAILABLE before the ports close, so that clients come back.
+  // Streams end with UNAVAILABLE before the ports close, so that clients reconnect.
   yield* Effect.addFinalizer(() => {
     feed.end()
     const ports = own === undefined ? [sync] : [own.evaluation, own.ofrep, sync]
     return Effect.forEach(ports, ({ close }) => close, { concurrency: "unbounded", discard: true })
   })
-  const said = (what: string, { port }: FlagPort) => `${what} on ${host}:${port}`
-  const ours = own === undefined ? [] : [said("evaluation", own.evaluation), said("OFREP", own.ofrep)]
-  yield* Effect.logInfo(`Flags: ${[...ours, said("sync", sync)].join(", ")}`)
+  const address = (what: string, { port }: FlagPort) => `${what} on ${host}:${port}`
+  const evaluating = own === undefined ? [] : [address("evaluation", own.evaluation), address("OFREP", own.ofrep)]
+  yield* Effect.logInfo(`Flags: ${[...evaluating, address("sync", sync)].join(", ")}`)
   return { evaluation: own?.evaluation.port, ofrep: own?.ofrep.port, sync: sync.port }
 })
 
 /**
- * flagd's ports on HOST: evaluation (FLAGS_PORT) and OFREP (FLAGS_HTTP_PORT), unless a flagd of its own serves them
- * (FLAGS_HOST), and sync (FLAGS_SYNC_PORT). As with flagd, whoever reaches them needs no key.
+ * The ports of flagd on HOST: sync (FLAGS_SYNC_PORT), and without FLAGS_HOST also evaluation (FLAGS_PORT) and OFREP
+ * (FLAGS_HTTP_PORT). As with flagd, clients need no key.
  */
 export const layerFlagServers = Layer.effectDiscard(serveFlags)

@@ -1,27 +1,26 @@
 import { Code, ConnectError } from "@connectrpc/connect"
-import { type FlagEnvironment } from "../../../domain/flags/Environment.ts"
+import { type FlagEnvironment, selectFlags } from "../../../domain/flags/Environment.ts"
 import { type FlagSet } from "../../../domain/flags/sets/Set.ts"
-import { selectFlags } from "../../../domain/flags/Selector.ts"
 import { type FlagFeed } from "./Feed.ts"
 
-/** What the protocols are served from. */
+/** The dependencies of the protocols. */
 export interface FlagService {
   readonly feed: FlagFeed
   /** Milliseconds since 1970. */
   readonly now: () => number
   readonly current: (environment: FlagEnvironment) => FlagSet
-  /** Meant when a request names none. */
+  /** The default environment of requests. */
   readonly environment: FlagEnvironment
 }
 
-/** The environment that a call means, or none that there is. Throws INVALID_ARGUMENT when that can't be read. */
+/** The selected environment; "none" for an unknown one. Throws INVALID_ARGUMENT for an invalid selector. */
 export const selected = ({ environment }: FlagService, headers: Headers, field?: string): FlagEnvironment | "none" => {
   const selection = selectFlags(headers.get("flagd-selector") ?? field, environment)
   if (typeof selection === "object") throw new ConnectError(selection.problem, Code.InvalidArgument)
   return selection
 }
 
-/** The flags that a call means; undefined when there are none. */
+/** The flags of the selected environment; undefined for an unknown one. */
 export const flagsOf = (service: FlagService, headers: Headers) => {
   const environment = selected(service, headers)
   return environment === "none" ? undefined : service.current(environment)

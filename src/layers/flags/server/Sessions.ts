@@ -1,11 +1,11 @@
 import { type ServerHttp2Session } from "node:http2"
 import { type Socket } from "node:net"
 
-/** After so long without a frame a connection is closed, or asked whether it is still there, in ms. */
+/** Idle time after which a connection is closed, or pinged if it has open streams, in ms. */
 const quietMillis = 5 * 60_000
-/** How long a peer may take to answer a ping, in ms. */
+/** Time limit for the answer to a ping, in ms. */
 const pingMillis = 20_000
-/** How long a connection outlives its last call, in ms. */
+/** Time between the end of a session and the end of its socket, in ms. */
 const lingerMillis = 200
 
 /** The HTTP/2 connections of one port. */
@@ -17,7 +17,7 @@ export class FlagSessions {
     this.#sessions.add(session)
     session.once("close", () => {
       this.#sessions.delete(session)
-      // Its end is sent; a peer that was about to say more does not always answer with its own.
+      // The end of the session is sent, but a peer with more to send does not always close its side.
       const lingering = setTimeout(() => socket.destroy(), lingerMillis)
       socket.once("close", () => clearTimeout(lingering))
     })
@@ -33,7 +33,7 @@ export class FlagSessions {
     session.setTimeout(quietMillis, quiet)
   }
 
-  /** Lets the calls under way finish, and takes no more. */
+  /** Lets open calls finish and accepts no new ones. */
   close() {
     for (const session of this.#sessions) session.close()
   }

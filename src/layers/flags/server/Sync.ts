@@ -2,13 +2,13 @@ import { type ServiceImpl } from "@connectrpc/connect"
 import { type FlagService, selected } from "./Service.ts"
 import { type FlagSyncService, type SyncFlagsResponse } from "../gen/flagd/sync/v1/sync_pb.ts"
 
-/** What a selector gets that names none of our environments. */
+/** The configuration for a selector of an unknown environment. */
 const noFlags = `{"flags":{}}`
 
-/** How often a stream looks by itself whether it has told everything, in ms. */
-const lookMillis = 20_000
+/** Interval in which a stream checks for changes without a notification, in ms. */
+const pollMillis = 20_000
 
-/** flagd.sync.v1.FlagSyncService: whoever evaluates by itself gets one environment's flags, all of them each time. */
+/** flagd.sync.v1.FlagSyncService: sends all flags of one environment to clients that evaluate themselves. */
 export const flagSync = (service: FlagService): ServiceImpl<typeof FlagSyncService> => ({
   syncFlags: ({ selector }, { requestHeader, signal }) =>
     snapshots(service, selected(service, requestHeader, selector), signal),
@@ -16,7 +16,7 @@ export const flagSync = (service: FlagService): ServiceImpl<typeof FlagSyncServi
     const environment = selected(service, requestHeader, selector)
     return { flagConfiguration: configurationOf(service, environment) }
   },
-  // Nothing is added to contexts here; older providers ask all the same.
+  // The service adds nothing to contexts, but older providers call this.
   getMetadata: () => ({ metadata: {} })
 })
 
@@ -25,19 +25,19 @@ type Selected = ReturnType<typeof selected>
 const configurationOf = (service: FlagService, environment: Selected) =>
   environment === "none" ? noFlags : service.current(environment).configuration
 
-/** The flags as they are, then as they are after each change: whoever reads slowly misses what was in between. */
+/** The current flags, then the flags after each change. A slow reader skips intermediate states. */
 async function* snapshots(
   service: FlagService,
   environment: Selected,
   signal: AbortSignal
 ): AsyncGenerator<Pick<SyncFlagsResponse, "flagConfiguration" | "syncContext">, void> {
-  const follower = service.feed.follow(environment, signal)
-  let told: string | undefined
+  const subscription = service.feed.subscribe(environment, signal)
+  let sent: string | undefined
   for (;;) {
-    follower.check()
+    subscription.check()
     const flagConfiguration = configurationOf(service, environment)
-    if (flagConfiguration !== told) yield { flagConfiguration, syncContext: {} }
-    told = flagConfiguration
-    await follower.next(lookMillis)
+    if (flagConfiguration !== sent) yield { flagConfiguration, syncContext: {} }
+    sent = flagConfiguration
+    await subscription.next(pollMillis)
   }
 }

@@ -1,15 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
+import { encode, Token, Type } from "cborg"
 import * as fc from "fast-check"
 import { cbor } from "../../../../src/domain/flags/logic/Cbor.ts"
-import { type FlagContext } from "../../../../src/domain/flags/Result.ts"
-import { hashBytes, hashText } from "../../../../src/domain/flags/logic/Hash.ts"
-import { FlagScope } from "../../../../src/domain/flags/logic/Scope.ts"
+import { type FlagContext } from "../../../../src/domain/flags/Evaluation.ts"
+import { hashBytes, hashText } from "../../../../src/domain/flags/logic/Fractional.ts"
+import { type FlagHashing, flagHashings, FlagScope } from "../../../../src/domain/flags/logic/Scope.ts"
 import { CompiledFlag } from "../../../../src/domain/flags/sets/Set.ts"
 
 const variants = { a: 1, b: 2, c: 3 }
 
 /** The variant of each context; the default is none of the buckets'. */
-const assigned = (targeting: unknown, contexts: ReadonlyArray<FlagContext>, hashing: "v2" | "v3" = "v2") => {
+const assigned = (targeting: unknown, contexts: ReadonlyArray<FlagContext>, hashing: FlagHashing = "v2") => {
   const flag = new CompiledFlag(
     { key: "rollout", state: "ENABLED", variants: { ...variants, none: 0 }, defaultVariant: "none", targeting },
     hashing
@@ -31,7 +32,7 @@ const users = (count: number): ReadonlyArray<FlagContext> =>
   Array.from({ length: count }, (_, i) => ({ targetingKey: `user-${i}`, id: i }))
 
 describe("fractional", () => {
-  for (const hashing of ["v2", "v3"] as const) {
+  for (const hashing of flagHashings) {
     it(`${hashing}: keeps its weights within 1 % over 100,000 users`, () => {
       const counts = { a: 0, b: 0, c: 0 }
       const rule = { fractional: [byUser, ...buckets] }
@@ -173,6 +174,49 @@ describe("cbor", () => {
   it("is what the RFC says", () => {
     for (const [value, hex] of examples) {
       assert.strictEqual(Buffer.from(encoded(value), "latin1").toString("hex"), hex, JSON.stringify(value))
+    }
+  })
+
+  /** Whether half precision holds the number only as a subnormal. */
+  const isSubnormalHalf = (value: number) => Math.abs(value) < 2 ** -14 && Number.isInteger(value * 2 ** 24)
+
+  /** What cborg writes, given integers beyond 2^53 as such. */
+  const byCborg = (value: unknown) => {
+    const number = (value: number) =>
+      Number.isInteger(value) && value >= -(2 ** 63) && value < 2 ** 64
+        ? new Token(value < 0 ? Type.negint : Type.uint, BigInt(value))
+        : new Token(Type.float, value)
+    return Buffer.from(encode(value, { typeEncoders: { number } })).toString("hex")
+  }
+  const hexOf = (value: unknown) => Buffer.from(encoded(value), "latin1").toString("hex")
+
+  it("equals cborg's, except for subnormal halves, which cborg does not shorten", () => {
+    const number = fc
+      .oneof(
+        fc.double(),
+        fc.float(),
+        fc.integer({ min: -600_000, max: 600_000 }).map((eighths) => eighths / 8),
+        fc.double({ min: 2 ** 50, max: 2 ** 66 }).map(Math.trunc)
+      )
+      .filter((value) => !isSubnormalHalf(value))
+    const text = fc.string({ unit: "binary", maxLength: 300 })
+    const key = fc.oneof(text, fc.constantFrom("constructor", "__proto__", "toString"))
+    const value = fc.object({ key, values: [number, text, fc.boolean(), fc.constant(null)], maxDepth: 4 })
+    fc.assert(
+      fc.property(fc.oneof(number, value), (given) => assert.strictEqual(hexOf(given), byCborg(given))),
+      { numRuns: 5000 }
+    )
+    assert.strictEqual(hexOf(3 * 2 ** -24), "f90003")
+    assert.strictEqual(byCborg(3 * 2 ** -24), "fa34400000")
+  })
+
+  it("writes each half-precision number in three bytes", () => {
+    const view = new DataView(new ArrayBuffer(2))
+    for (let bits = 0; bits < 2 ** 16; bits++) {
+      view.setUint16(0, bits)
+      const value = view.getFloat16(0)
+      if (Number.isInteger(value) || Number.isNaN(value)) continue
+      assert.strictEqual(hexOf(value), `f9${bits.toString(16).padStart(4, "0")}`)
     }
   })
 })

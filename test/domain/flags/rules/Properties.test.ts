@@ -7,6 +7,7 @@ import { ruleOperators } from "../../../../src/domain/flags/rules/Operators.ts"
 import { inlineSegments, segmentsInlined } from "../../../../src/domain/flags/SegmentsInlined.ts"
 import { CompiledFlag, FlagSet } from "../../../../src/domain/flags/sets/Set.ts"
 import { type JsonObject } from "../../../../src/domain/text/JsonObject.ts"
+import { type FlagHashing, flagHashings } from "../../../../src/domain/flags/logic/Scope.ts"
 
 const segments: ReadonlyMap<string, JsonObject> = new Map<string, JsonObject>([
   ["beta", { ends_with: [{ var: "email" }, "@example.com"] }],
@@ -18,7 +19,7 @@ const segments: ReadonlyMap<string, JsonObject> = new Map<string, JsonObject>([
 const variants = { on: "1", off: "0", "third.one": "3" }
 const names = Object.keys(variants)
 
-const evaluated = (targeting: JsonObject, context: JsonObject, hashing: "v2" | "v3") => {
+const evaluated = (targeting: JsonObject, context: JsonObject, hashing: FlagHashing) => {
   const definition = {
     key: "f",
     state: "ENABLED" as const,
@@ -36,7 +37,7 @@ const problemsOf = (targeting: JsonObject) => {
   return problemLines(flagProblems({ type: "string", variants, environments }, segments))
 }
 
-const assertAnswers = (targeting: JsonObject, context: JsonObject, hashing: "v2" | "v3") => {
+const assertAnswers = (targeting: JsonObject, context: JsonObject, hashing: FlagHashing) => {
   const result = evaluated(targeting, context, hashing)
   const said = `${JSON.stringify(targeting)} on ${JSON.stringify(context)}: ${JSON.stringify(result)}`
   assert.include(["TARGETING_MATCH", "DEFAULT"], result.reason, said)
@@ -78,7 +79,7 @@ const anyContext: fc.Arbitrary<JsonObject> = fc.record(
   },
   { requiredKeys: [] }
 )
-const hashing = fc.constantFrom("v2" as const, "v3" as const)
+const hashing = fc.constantFrom(...flagHashings)
 
 describe("a rule that is good by how it was made", () => {
   const weights = fc.array(fc.integer({ min: 0, max: 100 }), { maxLength: 4 }).map((given) => {

@@ -78,21 +78,21 @@ describe("takes", () => {
 })
 
 const inText =
-  'in.1: Expected a list to look in, such as ["a", "b"], or a default for the attribute: in a text a missing one fails'
+  'in.1: Expected a list to search, such as ["a", "b"], or a default for the attribute: searching a string for a missing one fails'
 
 describe("refuses, and says where", () => {
   it.each<[unknown, string]>([
     [[], "Expected object"],
     ["a", "Expected object"],
-    [{ xor: [1, 2] }, 'xor: There is no operator "xor"'],
-    [{ "?:": [1, 2, 3] }, '?:: There is no operator "?:"; use if'],
-    [{ constructor: [] }, 'constructor: There is no operator "constructor"'],
-    [JSON.parse('{"__proto__":[]}'), "Expected no name `__proto__`"],
+    [{ xor: [1, 2] }, 'xor: Unknown operator "xor"'],
+    [{ "?:": [1, 2, 3] }, '?:: Unknown operator "?:"; use if'],
+    [{ constructor: [] }, 'constructor: Unknown operator "constructor"'],
+    [JSON.parse('{"__proto__":[]}'), "Expected a name other than `__proto__`"],
     [{ "==": [1, 1], "!": 1 }, 'Expected one operator, not 2: "==", "!"'],
     [{ $ref: "beta", var: "x" }, 'Expected one operator, not 2: "$ref", "var"'],
-    [{ "!": [{}] }, "!.0: Expected an operator: {} can only be all of a rule"],
-    [{ if: [{ and: [1, { or: [{ nope: 1 }] }] }] }, 'if.0.and.1.or.0.nope: There is no operator "nope"'],
-    [{ in: [1, [1, [{ nope: 1 }]]] }, 'in.1.1.0.nope: There is no operator "nope"'],
+    [{ "!": [{}] }, "!.0: Expected an operator: {} is only valid as a whole rule"],
+    [{ if: [{ and: [1, { or: [{ nope: 1 }] }] }] }, 'if.0.and.1.or.0.nope: Unknown operator "nope"'],
+    [{ in: [1, [1, [{ nope: 1 }]]] }, 'in.1.1.0.nope: Unknown operator "nope"'],
     [{ and: { var: "x" } }, "and: Expected a list of arguments"],
     [{ or: true }, "or: Expected a list of arguments"],
     [{ if: { var: "x" } }, "if: Expected a list of arguments"],
@@ -111,18 +111,18 @@ describe("refuses, and says where", () => {
     [{ var: ["a", 1, 2] }, "var: Expected 0–2 arguments, not 3"],
     [{ var: { $ref: "beta" } }, "var: Expected the name of an attribute, not true or false"],
     [{ in: [1] }, "in: Expected 2 arguments, not 1"],
-    [{ in: ["a", 5] }, "in.1: Expected a list or a text to look in"],
-    [{ in: ["a", null] }, "in.1: Expected a list or a text to look in"],
-    [{ in: [null, "abc"] }, "in.0: Expected a text, not null"],
-    [{ in: [5, "abc"] }, "in.0: Expected a text, not a number"],
-    [{ in: [{ var: "x" }, [1, null, [1, 2]]] }, "in.1.1: Expected a text or a number to compare with"],
-    [{ in: [{ var: "x" }, ["a", true]] }, "in.1.1: Expected a text or a number to compare with"],
-    [{ in: [{ var: "x" }, ["a", { "!": 1 }]] }, "in.1.1: Expected a text or a number to compare with"],
+    [{ in: ["a", 5] }, "in.1: Expected a list or a string to search"],
+    [{ in: ["a", null] }, "in.1: Expected a list or a string to search"],
+    [{ in: [null, "abc"] }, "in.0: Expected a string, not null"],
+    [{ in: [5, "abc"] }, "in.0: Expected a string, not a number"],
+    [{ in: [{ var: "x" }, [1, null, [1, 2]]] }, "in.1.1: Expected a string or a number to compare with"],
+    [{ in: [{ var: "x" }, ["a", true]] }, "in.1.1: Expected a string or a number to compare with"],
+    [{ in: [{ var: "x" }, ["a", { "!": 1 }]] }, "in.1.1: Expected a string or a number to compare with"],
     [{ in: [{ var: "x" }, "abc"] }, inText],
     [{ in: [{ var: ["x"] }, "abc"] }, inText],
-    [{ cat: [true] }, "cat.0: Expected a text or a number, not true or false"],
-    [{ cat: ["a", ["b"]] }, "cat.1: Expected a text or a number, not a list"],
-    [{ cat: ["a", { "!": 1 }] }, "cat.1: Expected a text or a number, not true or false"],
+    [{ cat: [true] }, "cat.0: Expected a string or a number, not true or false"],
+    [{ cat: ["a", ["b"]] }, "cat.1: Expected a string or a number, not a list"],
+    [{ cat: ["a", { "!": 1 }] }, "cat.1: Expected a string or a number, not true or false"],
     [{ cat: 5 }, 'cat: Expected a list of arguments: {"cat": [ … ]}'],
     [{ cat: { var: "x" } }, 'cat: Expected a list of arguments: {"cat": [ … ]}'],
     [{ substr: ["a"] }, "substr: Expected 2–3 arguments, not 1"],
@@ -131,7 +131,7 @@ describe("refuses, and says where", () => {
     [{ "+": ["one"] }, '+.0: Expected a number, not "one"'],
     [{ "*": [1, true] }, "*.1: Expected a number, not true or false"],
     [{ "*": 5 }, "*: Expected a list of arguments"],
-    [{ "/": [1, 0] }, "/.1: Expected another number than 0"],
+    [{ "/": [1, 0] }, "/.1: Expected a number other than 0"],
     [{ max: [] }, "max: Expected at least 1 argument, not 0"],
     [{ missing: 5 }, "missing: Expected the name of an attribute, not a number"],
     [{ missing: ["a", true] }, "missing.1: Expected the name of an attribute, not true or false"],
@@ -142,15 +142,15 @@ describe("refuses, and says where", () => {
       "map.0: Expected plain values only: expressions in this list are not evaluated"
     ],
     [{ filter: [{ var: "x" }, true] }, 'filter.1: Expected an expression, such as {"==": [{"var": ""}, "a"]}'],
-    [{ all: [{ var: "x" }, { var: "y" }] }, 'all.1: Expected a condition: put a lone value into {"!!": [ … ]}'],
-    [{ some: [{ var: "x" }, { $ref: "beta" }] }, 'some.1: Expected a condition: put a lone value into {"!!": [ … ]}'],
+    [{ all: [{ var: "x" }, { var: "y" }] }, 'all.1: Expected a condition: wrap a single value in {"!!": [ … ]}'],
+    [{ some: [{ var: "x" }, { $ref: "beta" }] }, 'some.1: Expected a condition: wrap a single value in {"!!": [ … ]}'],
     [
       { reduce: [{ var: "x" }, { var: "current" }, null] },
-      "reduce.2: Expected a number, a text, true or false, not null"
+      "reduce.2: Expected a number, a string, true or false, not null"
     ],
     [{ starts_with: [{ var: "x" }] }, "starts_with: Expected 2 arguments, not 1"],
-    [{ starts_with: [{ var: "x" }, 5] }, "starts_with.1: Expected a text, not a number"],
-    [{ ends_with: [null, "x"] }, "ends_with.0: Expected a text, not null"],
+    [{ starts_with: [{ var: "x" }, 5] }, "starts_with.1: Expected a string, not a number"],
+    [{ ends_with: [null, "x"] }, "ends_with.0: Expected a string, not null"],
     [{ sem_ver: [{ var: "x" }, ">="] }, "sem_ver: Expected 3 arguments, not 2"],
     [{ sem_ver: [{ var: "x" }, "==", "1.0.0"] }, "sem_ver.1: Expected one of = != < <= > >= ^ ~"],
     [{ sem_ver: [{ var: "x" }, "=", "1.2.x"] }, 'sem_ver.2: Expected a version such as 1.2.3, not "1.2.x"'],
@@ -162,9 +162,9 @@ describe("refuses, and says where", () => {
     [{ $ref: "__proto__" }, '$ref: There is no segment "__proto__"'],
     [{ "==": [1, 2 ** 53] }, "==.1: Expected a number within ±9007199254740991"],
     [JSON.parse('{"==":[1,-1e999]}'), "==.1: Expected a number within ±9007199254740991"],
-    [{ var: "a\0" }, "var: Expected text without NUL and half surrogate pairs"],
-    [{ "==": ["\ud800", 1] }, "==.0: Expected text without NUL and half surrogate pairs"],
-    [{ "a\0": 1 }, "Expected names without NUL and half surrogate pairs"]
+    [{ var: "a\0" }, "var: Expected text without NUL and unpaired surrogates"],
+    [{ "==": ["\ud800", 1] }, "==.0: Expected text without NUL and unpaired surrogates"],
+    [{ "a\0": 1 }, "Expected names without NUL and unpaired surrogates"]
   ])("%j", (rule, line) => assert.strictEqual(lines(rule)[0], line))
 })
 
@@ -194,11 +194,11 @@ describe("refuses a fractional", () => {
   const at = "if.1.fractional"
 
   it("whose weights are not whole numbers that are 100 together", () => {
-    assert.deepStrictEqual(buckets(["a", 50], ["b", 49]), [`${at}: Expected weights that are 100 together, not 99`])
-    assert.deepStrictEqual(buckets(["a", 50], ["b", 51]), [`${at}: Expected weights that are 100 together, not 101`])
+    assert.deepStrictEqual(buckets(["a", 50], ["b", 49]), [`${at}: Expected weights that sum to 100, not 99`])
+    assert.deepStrictEqual(buckets(["a", 50], ["b", 51]), [`${at}: Expected weights that sum to 100, not 101`])
     for (const weight of [-1, 50.5, "50", null, true, 101, [50], { var: "x" }]) {
       assert.deepStrictEqual(buckets(["a", weight], ["b", 50]), [
-        `${at}.0.1: Expected a whole number from 0 to 100, written out`
+        `${at}.0.1: Expected a literal whole number from 0 to 100`
       ])
     }
   })
@@ -208,31 +208,37 @@ describe("refuses a fractional", () => {
     assert.match(buckets(["a", 100, 1])[0] ?? "", /fractional\.0: Expected \[variant, weight\], not 3 elements/)
     assert.match(buckets({ var: "x" }, { var: "y" })[0] ?? "", /fractional\.1: Expected \[variant, weight\]/)
     assert.match(buckets([["a"], 100])[0] ?? "", /fractional\.0\.0: Expected a variant, not a list/)
-    assert.match(buckets([{ nope: 1 }, 100])[0] ?? "", /fractional\.0\.0\.nope: There is no operator/)
+    assert.match(buckets([{ nope: 1 }, 100])[0] ?? "", /fractional\.0\.0\.nope: Unknown operator/)
     assert.deepStrictEqual(buckets(), [`${at}: Expected at least one [variant, weight]`])
     assert.deepStrictEqual(lines({ fractional: { var: "x" } }), ["fractional: Expected a list of [variant, weight]"])
   })
 
   it("that puts everybody in one bucket", () => {
-    assert.match(buckets("salt", ["a", 100])[0] ?? "", /fractional\.0: .*a text puts everybody in one bucket/)
-    assert.match(buckets({ cat: ["a", "b"] }, ["a", 100])[0] ?? "", /fractional\.0: .*puts all in one bucket/)
-    assert.match(buckets({ var: "$flagd.flagKey" }, ["a", 100])[0] ?? "", /fractional\.0: .*puts all in one bucket/)
-    assert.match(buckets({ "!": { var: "x" } }, ["a", 100])[0] ?? "", /fractional\.0: .*a text to tell users apart/)
+    assert.match(buckets("salt", ["a", 100])[0] ?? "", /fractional\.0: .*a constant puts all users in one bucket/)
+    assert.match(buckets({ cat: ["a", "b"] }, ["a", 100])[0] ?? "", /fractional\.0: .*puts all users in one bucket/)
+    assert.match(
+      buckets({ var: "$flagd.flagKey" }, ["a", 100])[0] ?? "",
+      /fractional\.0: .*puts all users in one bucket/
+    )
+    assert.match(
+      buckets({ "!": { var: "x" } }, ["a", 100])[0] ?? "",
+      /fractional\.0: .*a string that differs between users/
+    )
     for (const key of [null, 5, true]) assert.match(buckets(key, ["a", 100])[0] ?? "", /fractional\.0: Expected/)
   })
 
   it("for the elements of a list", () => {
     const rule = { map: [{ var: "list" }, { fractional: [["a", 100]] }] }
-    assert.match(lines(rule)[0] ?? "", /^map\.1\.fractional: Expected no fractional here/)
+    assert.match(lines(rule)[0] ?? "", /^map\.1\.fractional: Expected no fractional in the rule of an element/)
   })
 })
 
 it("tells all that is wrong, fifty lines of it", () => {
   assert.deepStrictEqual(lines({ and: [{ x: 1 }, { "==": [1] }, { cat: [true, []] }] }), [
-    'and.0.x: There is no operator "x"',
+    'and.0.x: Unknown operator "x"',
     "and.1.==: Expected 2 arguments, not 1",
-    "and.2.cat.0: Expected a text or a number, not true or false",
-    "and.2.cat.1: Expected a text or a number, not a list"
+    "and.2.cat.0: Expected a string or a number, not true or false",
+    "and.2.cat.1: Expected a string or a number, not a list"
   ])
   const many = lines({ and: Array.from({ length: 1000 }, () => ({ x: 1 })) })
   assert.lengthOf(many, 51)

@@ -1,6 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { type FlagDefinition } from "../../../../src/domain/flags/Definition.ts"
-import { type FlagContext, type FlagResult } from "../../../../src/domain/flags/Result.ts"
+import { type FlagDefinition, type FlagContext, type FlagResult } from "../../../../src/domain/flags/Evaluation.ts"
 import { CompiledFlag, FlagSet } from "../../../../src/domain/flags/sets/Set.ts"
 
 const now = 1_760_000_000_999
@@ -47,14 +46,17 @@ describe("FlagSet", () => {
       const result = answer(targeting, context)
       return result.reason === "ERROR" ? `${result.errorCode}: ${result.errorDetails}` : result.reason
     }
-    assert.strictEqual(why({ between: [1, 2] }), 'PARSE_ERROR: there is no operator "between"')
-    assert.strictEqual(why({ if: [true, "red"] }), 'GENERAL: the rule gave "red", which is no variant of the flag')
-    assert.strictEqual(why({ "/": [1, 0] }), "PARSE_ERROR: the rule gave a number that is infinite or not a number")
-    assert.strictEqual(why({ cat: [true] }), "PARSE_ERROR: a text is needed, not a boolean")
+    assert.strictEqual(why({ between: [1, 2] }), 'PARSE_ERROR: unknown operator "between"')
+    assert.strictEqual(
+      why({ if: [true, "red"] }),
+      'GENERAL: the rule returned "red", which is not a variant of the flag'
+    )
+    assert.strictEqual(why({ "/": [1, 0] }), "PARSE_ERROR: the rule returned a number that is infinite or NaN")
+    assert.strictEqual(why({ cat: [true] }), "PARSE_ERROR: expected a string, not a boolean")
     assert.strictEqual(why({ and: "x" }), "PARSE_ERROR: the arguments of and must be written as a list")
     assert.strictEqual(
       why({ in: [{ var: "email" }, "@example.com"] }),
-      "PARSE_ERROR: in: only a text can be looked for in a text"
+      "PARSE_ERROR: in: only a string can be searched for in a string"
     )
   })
 

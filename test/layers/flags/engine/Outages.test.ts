@@ -32,10 +32,10 @@ describe("a flagd that is away", () => {
       for (let call = 0; call < 20; call++) assert.strictEqual(yield* outcome, "502 FLAGS_UNAVAILABLE")
       assert.strictEqual(yield* refusal(evaluateAll("production")), "502 FLAGS_UNAVAILABLE")
       const away = yield* status
-      assert.deepInclude(away, { engine: "flagd", connected: false, error: "flagd does not answer" })
+      assert.deepInclude(away, { engine: "flagd", connected: false, error: "flagd is unreachable" })
       assert.match(away.address ?? "", /^127\.0\.0\.1:\d+$/)
       assert.strictEqual(lines().length, 1)
-      assert.match(lines()[0] ?? "", /is in trouble: flagd does not answer \(ECONNREFUSED\)$/)
+      assert.match(lines()[0] ?? "", /failed: flagd is unreachable \(ECONNREFUSED\)$/)
 
       // A change takes no longer than it has to, and is there when flagd is.
       const revision = yield* put("production", { on: onOff({ defaultVariant: "off" }) })
@@ -46,7 +46,7 @@ describe("a flagd that is away", () => {
       assert.strictEqual(yield* eventually(refusal(evaluate("production", "on")), (seen) => seen === "200"), "200")
       assert.strictEqual(yield* one, "STATIC off")
       assert.strictEqual((yield* eventually(Effect.sync(lines), ({ length }) => length === 2)).length, 2)
-      assert.match(lines()[1] ?? "", /is well again, after \d+ s$/)
+      assert.match(lines()[1] ?? "", /recovered after \d+ s$/)
       assert.deepInclude(yield* status, { connected: true, error: null })
     })
   )
@@ -69,7 +69,7 @@ describe("a flagd that is away", () => {
         Effect.all([outcome, refusal(evaluateAll("production")), status], { concurrency: 3 })
       )
       assert.deepStrictEqual(answer.slice(0, 2), ["504 FLAGS_TIMEOUT", "504 FLAGS_TIMEOUT"])
-      assert.deepInclude(answer[2], { connected: false, error: "flagd does not answer in time" })
+      assert.deepInclude(answer[2], { connected: false, error: "flagd did not respond in time" })
       assert.isAtLeast(millis, 4_900)
       assert.isBelow(millis, 6_000)
       assert.strictEqual(lines().length, 1)
@@ -98,7 +98,7 @@ describe("a flagd that is behind", () => {
       assert.strictEqual(yield* one, "STATIC on")
       assert.deepInclude(yield* status, {
         connected: true,
-        error: "flagd does not have the flags of production as they are stored"
+        error: "flagd does not have the current flags of production"
       })
       assert.strictEqual(lines().length, 1)
       running().deaf = false
@@ -177,7 +177,7 @@ describe("SVC_FLAGS_FALLBACK", () => {
         assert.isAtMost((yield* asked) - calls, flagEnvironments.length)
         assert.deepInclude(yield* status, {
           connected: false,
-          error: "flagd does not answer in time; this process evaluates meanwhile"
+          error: "flagd did not respond in time; this process evaluates in the meantime"
         })
 
         yield* stop
@@ -190,11 +190,11 @@ describe("SVC_FLAGS_FALLBACK", () => {
         )
         assert.strictEqual((yield* evaluate("production", "none")).reason, "ERROR")
         assert.strictEqual(lines().length, 1)
-        assert.match(lines()[0] ?? "", /; flags are evaluated here until it is back$/)
+        assert.match(lines()[0] ?? "", /; this process evaluates flags until it recovers$/)
 
         yield* start
         yield* eventually(Effect.sync(lines), ({ length }) => length === 2)
-        assert.match(lines()[1] ?? "", /is well again and evaluates, after \d+ s$/)
+        assert.match(lines()[1] ?? "", /recovered after \d+ s$/)
         const before = yield* asked
         assert.strictEqual(yield* one, "STATIC off")
         assert.strictEqual((yield* asked) - before, 1)

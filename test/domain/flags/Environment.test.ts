@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { selectFlags } from "../../../src/domain/flags/Selector.ts"
+import { selectFlags } from "../../../src/domain/flags/Environment.ts"
 
 describe("selectFlags", () => {
   it("takes an environment as flag set, as source and alone", () => {

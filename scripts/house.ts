@@ -1,0 +1,57 @@
+/**
+ * `npm run house`: the size of every folder, and the files that may hold two nouns or belong to another file. Exit code 1
+ * when a folder has become a hallway; what imports what is held by the linter, which runs after this.
+ */
+import { readdirSync, readFileSync } from "node:fs"
+import { basename, dirname, join, relative, resolve } from "node:path"
+
+const root = resolve(import.meta.dirname, "..")
+const mostFiles = 16
+const mostLines = 250
+const fewestLines = 40
+
+/** Lists with one file for each noun of the API, and generated code. */
+const exempt = /^(src\/http\/(api|handlers)|src\/layers\/flags\/gen.*|src\/layers\/install\/migrations)$/
+
+const read = (folder: string) =>
+  readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".ts"))
+    .map((name) => {
+      const path = join(folder, name)
+      const text = readFileSync(join(root, path), "utf8")
+      const imports = [...text.matchAll(/\b(?:from|import|URL)\s*\(?\s*"(\.[^"]+)"/g)].map(([, to = ""]) =>
+        relative(root, resolve(root, dirname(path), to))
+      )
+      return { path, lines: text.split("\n").length - 1, imports }
+    })
+
+const print = (text: string) => process.stdout.write(`${text}\n`)
+const sum = (numbers: ReadonlyArray<number>) => numbers.reduce((total, number) => total + number, 0)
+
+let tooLarge = 0
+for (const top of ["src", "test", "bench"]) {
+  const files = read(top)
+  print(`\n${top}: ${files.length} files, ${sum(files.map(({ lines }) => lines))} lines`)
+  const folders = Map.groupBy(files, ({ path }) => dirname(path))
+  for (const [folder, inside] of [...folders].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    const large = top === "src" && inside.length > mostFiles && !exempt.test(folder)
+    if (large) tooLarge++
+    const lines = sum(inside.map((file) => file.lines))
+    print(`${large ? "!" : " "} ${String(inside.length).padStart(3)} ${String(lines).padStart(6)}  ${folder}`)
+  }
+  if (top !== "src") continue
+  const own = files.filter(({ path }) => !exempt.test(dirname(path)))
+  print(`\nOver ${mostLines} lines (is there a second noun?):`)
+  for (const { lines, path } of own) if (lines > mostLines) print(`  ${lines} ${path}`)
+  print(`\nUnder ${fewestLines} lines with one importer (is it a paragraph of that one?):`)
+  for (const { lines, path } of own) {
+    const [importer, ...others] = files.filter(({ imports }) => imports.includes(path))
+    if (lines >= fewestLines || importer === undefined || others.length > 0 || basename(path) === "layer.ts") continue
+    print(`  ${String(lines).padStart(3)} ${path} <- ${importer.path}`)
+  }
+}
+
+if (tooLarge > 0) {
+  print(`\n${tooLarge} folders have over ${mostFiles} files: give their nouns folders of their own`)
+  process.exitCode = 1
+}

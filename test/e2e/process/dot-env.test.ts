@@ -1,0 +1,45 @@
+import { assert, describe, it } from "@effect/vitest"
+import { spawnSync } from "node:child_process"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { root } from "../../support/service.ts"
+
+const print = "process.stdout.write(JSON.stringify([process.env.A, process.env.B, process.env.C]))"
+
+/** A program as npm's scripts start it, in a directory with this `.env`. */
+const run = (file?: string | Uint8Array) => {
+  const cwd = mkdtempSync(join(tmpdir(), "svc-dotEnv-"))
+  try {
+    if (file !== undefined) writeFileSync(join(cwd, ".env"), file)
+    const program = ["--import", join(root, "src/layers/process/dotEnv.ts"), "--eval", print]
+    const { status, stdout, stderr } = spawnSync(process.execPath, program, {
+      cwd,
+      env: { PATH: process.env["PATH"], B: "environment", C: "" },
+      encoding: "utf8"
+    })
+    return { status, stdout, stderr }
+  } finally {
+    rmSync(cwd, { recursive: true, force: true })
+  }
+}
+
+describe("a file .env", () => {
+  it("gives what the environment has not", () => {
+    const { status, stdout, stderr } = run('A="two words" # and a comment\nB=file\nC=file\n')
+    assert.deepStrictEqual(
+      { status, stdout, stderr },
+      { status: 0, stdout: '["two words","environment",""]', stderr: "" }
+    )
+  })
+
+  it("may be missing, without a word", () => {
+    assert.deepStrictEqual(run(), { status: 0, stdout: '[null,"environment",""]', stderr: "" })
+  })
+
+  it("that is no text ends the start with one line", () => {
+    const { status, stdout, stderr } = run(Buffer.from("\uFEFFA=1\n", "utf16le"))
+    assert.deepStrictEqual({ status, stdout }, { status: 1, stdout: "" })
+    assert.match(stderr, /^svc: \/.*\/\.env can't be read: [^\n]*utf-8\n$/)
+  })
+})

@@ -84,8 +84,18 @@ const complete = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
   }
   spec.components.securitySchemes = {
     apikey: { type: "apiKey", in: "header", name: "apikey", description: "An API key: svc_pk_… or svc_sk_…" },
-    svc_session: { type: "apiKey", in: "cookie", name: "svc_session", description: "A session token of the identity provider" },
-    idp_session: { type: "apiKey", in: "cookie", name: "idp_session", description: "The identity provider's own session cookie" },
+    svc_session: {
+      type: "apiKey",
+      in: "cookie",
+      name: "svc_session",
+      description: "A session token of the identity provider"
+    },
+    idp_session: {
+      type: "apiKey",
+      in: "cookie",
+      name: "idp_session",
+      description: "The identity provider's own session cookie"
+    },
     bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: "The JWT of your user" }
   }
   return spec

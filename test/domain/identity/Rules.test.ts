@@ -28,9 +28,9 @@ describe("adminVerdict", () => {
     ["an address that is only claimed", byEmail, { ...ada, addresses: [] }, "unverified"],
     ["the role", new Set(), { ...unverified, metadata_public: { svc_role: "admin" } }, "admin"],
     ["another role", new Set(), { ...ada, metadata_public: { svc_role: ["admin"] } }, "other"],
-    ["a role somebody gave themselves", new Set(), { ...ada, traits: { svc_role: "admin" } }, "other"],
-    ["nobody", new Set(), ada, "other"],
-    ["somebody inactive", new Set([ada.id]), { ...ada, state: "inactive" }, "other"]
+    ["a role in the traits", new Set(), { ...ada, traits: { svc_role: "admin" } }, "other"],
+    ["no administrators", new Set(), ada, "other"],
+    ["an inactive identity", new Set([ada.id]), { ...ada, state: "inactive" }, "other"]
   ])("%s", (_, admins, identity, verdict) => assert.strictEqual(adminVerdict(admins, identity), verdict))
 })
 

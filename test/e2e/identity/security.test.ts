@@ -25,11 +25,11 @@ beforeAll(async () => {
 })
 afterAll(() => parts[Symbol.asyncDispose]())
 
-const somebody = async (more: Parameters<typeof makePerson>[1] = {}) => {
+const newUser = async (more: Parameters<typeof makePerson>[1] = {}) => {
   const person = await makePerson(parts.idp, more)
   return { person, who: await cookieOf(parts.idp, person) }
 }
-const admin = () => somebody({ metadata_public: { svc_role: "admin" } })
+const admin = () => newUser({ metadata_public: { svc_role: "admin" } })
 const good = (reply: Reply, status = 200) => {
   assert.strictEqual(reply.status, status, reply.text)
   return reply.json as Record<string, unknown>
@@ -143,7 +143,7 @@ describe("another site can't use a session", () => {
 
 describe("administrators", () => {
   it("use the management API with a session, other users do not", async () => {
-    const [boss, other] = [await admin(), await somebody()]
+    const [boss, other] = [await admin(), await newUser()]
     for (const line of [
       "GET /api/keys",
       "GET /api/webhooks",
@@ -192,7 +192,7 @@ describe("administrators", () => {
   })
 
   it("are recorded in the history of flags; any session reads and evaluates flags", async () => {
-    const [boss, other] = [await admin(), await somebody()]
+    const [boss, other] = [await admin(), await newUser()]
     const body = { key: "by-session", type: "boolean", variants: { on: true, off: false }, defaultVariant: "on" }
     good(await as(service, boss.who, "POST /api/flags", { body }), 201)
     const history = good(await as(service, other.who, "GET /api/flags/by-session/history"))
@@ -221,7 +221,7 @@ describe("cookies", () => {
       ["http", false],
       ["https", true]
     ] as const) {
-      const { who } = await somebody()
+      const { who } = await newUser()
       const headers = { "x-forwarded-proto": proto, origin: dashboard }
       const set = lines(await as(service, who, "POST /api/auth/logout", { headers }))
       assert.lengthOf(set, 2)
@@ -249,7 +249,7 @@ describe("cookies", () => {
   })
 
   it("of another user are removed by a sign-in", async () => {
-    const [victim, attacker] = [await somebody(), await tokenOf(parts.idp, await makePerson(parts.idp))]
+    const [victim, attacker] = [await newUser(), await tokenOf(parts.idp, await makePerson(parts.idp))]
     const key = new Authenticator(parts.idp.origin)
     await enrolPasskey(parts.idp, victim.who, key)
     const begun = good(await ask(service, "GET /api/auth/login/passkey")) as {
@@ -281,7 +281,7 @@ describe("cookies", () => {
 describe("challenges of another user", () => {
   it("are refused, in every step", async () => {
     const clientId = await makeClient(parts)
-    const [owner, other] = [await somebody(), await somebody()]
+    const [owner, other] = [await newUser(), await newUser()]
     const challenge = await consentChallenge(parts, browserOf(owner.who), clientId)
     const query = `consent_challenge=${encodeURIComponent(challenge)}`
     for (const [line, body] of [
@@ -299,7 +299,7 @@ describe("challenges of another user", () => {
 
 describe("attempts", () => {
   it("at codes are limited to ten a minute for each session", async () => {
-    const [one, other] = [await somebody(), await somebody()]
+    const [one, other] = [await newUser(), await newUser()]
     const guess = async (who: Credential, flow_id: unknown) =>
       as(service, who, "POST /api/auth/mfa/totp/verify", { body: { flow_id, totp_code: "000000" } })
     const setup = good(await as(service, one.who, "POST /api/auth/mfa/totp/setup"))
@@ -328,7 +328,7 @@ describe("attempts", () => {
 
 describe("recovery", () => {
   it("does not reveal which addresses exist", async () => {
-    const { person } = await somebody()
+    const { person } = await newUser()
     const times: Record<"known" | "unknown", Array<number>> = { known: [], unknown: [] }
     const texts = new Set<string>()
     for (let round = 0; round < 5; round++) {
@@ -356,7 +356,7 @@ describe("recovery", () => {
 
 describe("hostile text", () => {
   it("in names becomes neither headers nor markup", async () => {
-    const { who } = await somebody({ name: "a\r\nSet-Cookie: evil=1 <script>" })
+    const { who } = await newUser({ name: "a\r\nSet-Cookie: evil=1 <script>" })
     const reply = await as(service, who, "GET /api/auth/session")
     good(reply)
     assert.notInclude([...reply.headers].join(), "evil")

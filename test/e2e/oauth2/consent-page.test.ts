@@ -31,7 +31,7 @@ afterAll(async () => {
   await parts[Symbol.asyncDispose]()
 })
 
-const somebody = async () => {
+const newUser = async () => {
   const person = await makePerson(parts.idp)
   return { person, who: await cookieOf(parts.idp, person) }
 }
@@ -51,7 +51,7 @@ describe("the consent page", () => {
   ) => sendForm(browserOf(who), `${parts.service.url}/oauth2/consent`, form, headers)
 
   it("only accepts its own form, of the same session and challenge", async () => {
-    const [owner, other] = [await somebody(), await somebody()]
+    const [owner, other] = [await newUser(), await newUser()]
     const id = await clientOf()
     const challenge = await consentChallenge(parts, browserOf(owner.who), id, { redirect_uri: callback })
     const another = await consentChallenge(parts, browserOf(owner.who), id, { redirect_uri: callback })
@@ -84,7 +84,7 @@ describe("the consent page", () => {
   })
 
   it("redirects to the sign-in without a session, and back through the bridge", async () => {
-    const { who } = await somebody()
+    const { who } = await newUser()
     const challenge = await consentChallenge(parts, browserOf(who), await clientOf(), { redirect_uri: callback })
     for (const page of [
       await browserOf().once(`${parts.service.url}/oauth2/consent?consent_challenge=${encodeURIComponent(challenge)}`),
@@ -106,7 +106,7 @@ describe.skipIf(chromium === undefined)(`the consent page in ${chromium ?? "a br
   afterAll(() => browser[Symbol.asyncDispose]())
 
   const open = async (): Promise<Tab> => {
-    const { who } = await somebody()
+    const { who } = await newUser()
     const tab = await browser.open()
     const value = Redacted.value(who.value)
     await tab.send("Network.setCookie", { name: "idp_session", value, url: parts.service.url, httpOnly: true })

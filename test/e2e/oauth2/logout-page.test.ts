@@ -32,7 +32,7 @@ beforeAll(async () => {
 afterAll(() => parts[Symbol.asyncDispose]())
 
 /** A user who is signed in at a client, so also at the OAuth 2.0 server. */
-const somebody = async (credentialOf: typeof cookieOf = cookieOf) => {
+const newUser = async (credentialOf: typeof cookieOf = cookieOf) => {
   const person = await makePerson(parts.idp)
   const who = await credentialOf(parts.idp, person)
   const browser = browserOf(who)
@@ -61,7 +61,7 @@ const isKnown = async (browser: Browsing) => {
 
 describe("a sign-out without a client's ID token", () => {
   it("must be confirmed, and then ends both sessions", async () => {
-    const { browser, person, who } = await somebody()
+    const { browser, person, who } = await newUser()
     const { challenge, url } = await toPage(browser)
     const page = await openPage(browser, url)
     assert.strictEqual(page.status, 200)
@@ -86,7 +86,7 @@ describe("a sign-out without a client's ID token", () => {
   })
 
   it("ends nothing when it is rejected", async () => {
-    const { browser, who } = await somebody(tokenOf)
+    const { browser, who } = await newUser(tokenOf)
     const { challenge, url } = await toPage(browser)
     const token = tokenIn(await openPage(browser, url))
     const page = await send(browser, { logout_challenge: challenge, token, decision: "stay" })
@@ -114,7 +114,7 @@ describe("a sign-out without a client's ID token", () => {
   })
 
   it("only accepts its own form, of the same session and challenge", async () => {
-    const [owner, other] = [await somebody(), await somebody()]
+    const [owner, other] = [await newUser(), await newUser()]
     const { challenge, url } = await toPage(owner.browser)
     const another = await toPage(owner.browser)
     const token = tokenIn(await openPage(owner.browser, url))
@@ -133,7 +133,7 @@ describe("a sign-out without a client's ID token", () => {
       ["no token", 403, send(owner.browser, { ...form, token: "" })],
       ["a made up token", 403, send(owner.browser, { ...form, token: "A".repeat(43) })],
       ["a token of another challenge", 403, send(owner.browser, { ...form, logout_challenge: another.challenge })],
-      ["somebody else", 403, send(other.browser, form)],
+      ["another user", 403, send(other.browser, form)],
       ["another session of the same person", 403, send(browserOf(await tokenOf(parts.idp, owner.person)), form)],
       ["nobody", 403, send(browserOf(), form)],
       ["no challenge", 400, send(owner.browser, { ...form, logout_challenge: "" })],
@@ -154,7 +154,7 @@ describe("a sign-out without a client's ID token", () => {
   })
 
   it("must be confirmed when only the OAuth 2.0 server has a session", async () => {
-    const { browser, person, who } = await somebody()
+    const { browser, person, who } = await newUser()
     await as(parts.service, who, "POST /api/auth/logout")
     const { challenge, url } = await toPage(browser)
     const page = await openPage(browser, url)
@@ -166,7 +166,7 @@ describe("a sign-out without a client's ID token", () => {
   })
 
   it("redirects to a missing second factor", async () => {
-    const { browser, person, who } = await somebody()
+    const { browser, person, who } = await newUser()
     const setup = await as(parts.service, who, "POST /api/auth/mfa/totp/setup")
     const { flow_id, totp_secret } = setup.json as Record<string, string>
     const totp_code = totpCode(totp_secret ?? "")
@@ -206,7 +206,7 @@ it("a client's sign-out with an ID token needs no confirmation", async () => {
   const { client_id: clientId = "", client_secret: secret = "" } = made.json as Record<string, string>
   const client = { clientId, secret, method: "client_secret_basic" as const, redirectUri: callback }
   const application = await startRelyingParty(issuer, client)
-  const { browser, who } = await somebody()
+  const { browser, who } = await newUser()
   const attempt = await application.begin({ scope: "openid" })
   const tokens = await application.finish(attempt, (await goOn(parts, browser, attempt.url)).url)
   const there = await goOn(parts, browser, application.logoutUrl({ id_token_hint: tokens.id_token ?? "" }))
@@ -223,7 +223,7 @@ describe.skipIf(chromium === undefined)(`the logout page in ${chromium ?? "a bro
 
   /** A tab of a user who has signed in at the client, redirected to the server's logout by another page. */
   const open = async () => {
-    const { browser: cookies, person, who } = await somebody()
+    const { browser: cookies, person, who } = await newUser()
     const tab = await browser.open()
     for (const [name, value] of [
       ["idp_session", Redacted.value(who.value)],

@@ -31,7 +31,7 @@ const good = (reply: Reply, status = 200) => {
   assert.strictEqual(reply.status, status, reply.text)
   return reply.json as Record<string, unknown>
 }
-const somebody = async () => {
+const newUser = async () => {
   const person = await makePerson(parts.idp, { name: "Ada", metadata_public: { plan: "pro", level: 3 } })
   const who = await cookieOf(parts.idp, person)
   return { person, who, browser: browserOf(who) }
@@ -51,7 +51,7 @@ const bridge = (step: string, challenge: string, headers: Record<string, string>
 /** Goes through the identity provider and the consent page to a code; returns the consent challenge. */
 const signsIn = async (client: string) => {
   const browser = browserOf()
-  const { who } = await somebody()
+  const { who } = await newUser()
   const { url } = await authorize(browser, {}, client)
   assert.strictEqual(url.origin, parts.idp.publicUrl)
   browser.setCookie("127.0.0.1", "idp_session", Redacted.value(who.value))
@@ -93,13 +93,13 @@ describe("bridge/login", () => {
   })
 
   it("accepts a session token as well as the identity provider's cookie", async () => {
-    const { person } = await somebody()
+    const { person } = await newUser()
     const { url } = await authorize(browserOf(await tokenOf(parts.idp, person)))
     assert.strictEqual(url.pathname, "/oauth2/consent")
   })
 
   it("redirects to a missing second factor", async () => {
-    const { person, who } = await somebody()
+    const { person, who } = await newUser()
     const setup = good(await as(parts.service, who, "POST /api/auth/mfa/totp/setup"))
     const body = { flow_id: setup["flow_id"], totp_code: totpCode(String(setup["totp_secret"])) }
     good(await as(parts.service, who, "POST /api/auth/mfa/totp/verify", { body }))
@@ -110,7 +110,7 @@ describe("bridge/login", () => {
   })
 
   it("requires a new sign-in when the client requests one, once", async () => {
-    const { browser, person, who } = await somebody()
+    const { browser, person, who } = await newUser()
     await new Promise((done) => setTimeout(done, 6_500)) // longer than clocks are let differ
     for (const more of [{ prompt: "login" }, { max_age: "3" }] as ReadonlyArray<Record<string, string>>) {
       const asked = await authorize(browser, more)
@@ -139,7 +139,7 @@ describe("bridge/login", () => {
   })
 
   it("starts over when another user has signed in at the identity provider", async () => {
-    const [one, other] = [await somebody(), await somebody()]
+    const [one, other] = [await newUser(), await newUser()]
     const challenge = await consentChallenge(parts, one.browser, clientId)
     await goOn(parts, one.browser, String(good(await accept(challenge))["redirect_to"]))
     one.browser.setCookie("127.0.0.1", "idp_session", Redacted.value(other.who.value))
@@ -192,7 +192,7 @@ describe("challenges", () => {
   })
 
   it("that have expired lead back to where the request started", async () => {
-    const { browser } = await somebody()
+    const { browser } = await newUser()
     const begin = authorizationUrl(parts, clientId)
     const login = (await goOn(parts, browserOf(), begin)).url.searchParams.get("return_to") ?? ""
     const consent = await consentChallenge(parts, browser, clientId)
@@ -219,7 +219,7 @@ describe("challenges", () => {
 
 describe("consent", () => {
   it("info matches the contract", async () => {
-    const { browser, person } = await somebody()
+    const { browser, person } = await newUser()
     const challenge = await consentChallenge(parts, browser, clientId)
     const info = await (await bridge("consent/info?consent", challenge)).json()
     assert.deepStrictEqual(info, {
@@ -233,7 +233,7 @@ describe("consent", () => {
   })
 
   it("grants no more than was requested", async () => {
-    const { browser } = await somebody()
+    const { browser } = await newUser()
     const challenge = await consentChallenge(parts, browser, clientId)
     for (const body of [
       { grant_scope: ["openid", "admin"] },
@@ -255,7 +255,7 @@ describe("consent", () => {
   })
 
   it("is remembered, listed, revoked, requested again", async () => {
-    const { browser, person, who } = await somebody()
+    const { browser, person, who } = await newUser()
     const challenge = await consentChallenge(parts, browser, clientId)
     const scope = ["openid", "offline", "email"]
     const { redirect_to } = good(await accept(challenge, { grant_scope: scope, remember: true }))
@@ -275,7 +275,7 @@ describe("consent", () => {
     good(await as(parts.service, who, `DELETE ${own}?client=${clientId}`))
     assert.strictEqual((await authorize(browser)).url.pathname, "/oauth2/consent")
 
-    const other = await somebody()
+    const other = await newUser()
     for (const line of [`GET ${own}`, `DELETE ${own}`]) {
       assertRefused(await as(parts.service, other.who, line), 403, "FORBIDDEN")
       assertRefused(await ask(parts.service, line, { key: parts.service.anon }), 403, "FORBIDDEN")
@@ -284,7 +284,7 @@ describe("consent", () => {
   })
 
   it("is denied", async () => {
-    const { browser } = await somebody()
+    const { browser } = await newUser()
     for (const [body, error] of [
       [{}, "access_denied"],
       [{ error: "access_denied", error_description: 'No "thanks" & <bye> ü' }, "access_denied"]
@@ -307,7 +307,7 @@ describe("consent", () => {
   })
 
   it("is not requested for clients that skip it, nor with prompt=none", async () => {
-    const { browser } = await somebody()
+    const { browser } = await newUser()
     const trusted = await makeClient(parts, { metadata: { skip_consent: true } })
     assert.isNotNull((await authorize(browser, {}, trusted)).url.searchParams.get("code"))
     const own = await makeClient(parts, { skip_consent: true })
@@ -323,7 +323,7 @@ describe("consent", () => {
       deletePerson,
       (idp: IdentityService["idp"], person: Parameters<typeof setState>[1]) => setState(idp, person, "inactive")
     ]) {
-      const { browser, person } = await somebody()
+      const { browser, person } = await newUser()
       const challenge = await consentChallenge(parts, browser, clientId)
       await end(parts.idp, person)
       const { redirect_to } = good(await accept(challenge))
@@ -337,7 +337,7 @@ describe("consent", () => {
 
 describe("logout", () => {
   it("for a subject revokes sign-ins and consents everywhere", async () => {
-    const { browser, person } = await somebody()
+    const { browser, person } = await newUser()
     const challenge = await consentChallenge(parts, browser, clientId)
     const body = { grant_scope: ["openid", "offline", "email"], remember: true }
     await goOn(parts, browser, String(good(await accept(challenge, body))["redirect_to"]))
@@ -515,7 +515,7 @@ describe("clients", () => {
 })
 
 it("only administrators manage clients and claims", async () => {
-  const { who } = await somebody()
+  const { who } = await newUser()
   for (const line of [
     "GET /api/oauth2/claims-config",
     "PUT /api/oauth2/claims-config",

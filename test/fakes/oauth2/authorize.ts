@@ -9,7 +9,7 @@ import {
   sessionCookie
 } from "./state.ts"
 import { type State, token, uuid } from "./state.ts"
-import { type Asked, cookie, cookieOf, OAuth2Error, redirect, type Reply, withQuery } from "./wire.ts"
+import { type FakeRequest, cookie, cookieOf, OAuth2Error, redirect, type Reply, withQuery } from "./wire.ts"
 
 const words = (text: string | undefined) => (text ?? "").split(" ").filter((word) => word !== "")
 const forbidden = (what: string) => new OAuth2Error(403, "request_forbidden", what)
@@ -18,8 +18,8 @@ const forbidden = (what: string) => new OAuth2Error(403, "request_forbidden", wh
 const sessionSeconds = 30 * 24 * 3600
 
 /** The authorization endpoint (RFC 6749 3.1, OpenID Connect Core 3.1.2), with its two redirects. */
-export const authorize = (state: State, asked: Asked): Reply => {
-  const query = Object.fromEntries(asked.method === "POST" ? new URLSearchParams(asked.text) : asked.query)
+export const authorize = (state: State, request: FakeRequest): Reply => {
+  const query = Object.fromEntries(request.method === "POST" ? new URLSearchParams(request.text) : request.query)
   let client: Client
   let redirectUri: string
   try {
@@ -35,9 +35,9 @@ export const authorize = (state: State, asked: Asked): Reply => {
     check(client, query)
     const loginVerifier = query["login_verifier"]
     const consentVerifier = query["consent_verifier"]
-    if (consentVerifier !== undefined) return back(granted(state, asked, client, consentVerifier, redirectUri))
-    if (loginVerifier !== undefined) return askConsent(state, asked, client, loginVerifier, redirectUri)
-    return askLogin(state, asked, client, query)
+    if (consentVerifier !== undefined) return back(granted(state, request, client, consentVerifier, redirectUri))
+    if (loginVerifier !== undefined) return askConsent(state, request, client, loginVerifier, redirectUri)
+    return askLogin(state, request, client, query)
   } catch (cause) {
     return back(told(cause))
   }
@@ -103,9 +103,14 @@ const verified = (state: State, flows: ReadonlyMap<string, Flow>, verifier: stri
   return flowOf(state, flows, verifier)
 }
 
-const askLogin = (state: State, asked: Asked, client: Client, query: Readonly<Record<string, string>>): Reply => {
+const askLogin = (
+  state: State,
+  request: FakeRequest,
+  client: Client,
+  query: Readonly<Record<string, string>>
+): Reply => {
   const prompt = words(query["prompt"])
-  const sid = cookieOf(asked, sessionCookie)
+  const sid = cookieOf(request, sessionCookie)
   const session = prompt.includes("login") ? undefined : rememberedSession(state, sid)
   const maxAge = query["max_age"] === undefined ? Infinity : Number(query["max_age"])
   const fresh = session !== undefined && session.authenticatedAt + maxAge >= Date.now() / 1000 ? session : undefined
@@ -115,7 +120,7 @@ const askLogin = (state: State, asked: Asked, client: Client, query: Readonly<Re
   const flow: Flow = {
     id: uuid(),
     client,
-    requestUrl: `${state.issuer()}oauth2/auth?${asked.method === "POST" ? asked.text : asked.query}`,
+    requestUrl: `${state.issuer()}oauth2/auth?${request.method === "POST" ? request.text : request.query}`,
     query,
     scopes: words(query["scope"]),
     audience: words(query["audience"]),
@@ -148,10 +153,16 @@ const askLogin = (state: State, asked: Asked, client: Client, query: Readonly<Re
   ])
 }
 
-const askConsent = (state: State, asked: Asked, client: Client, verifier: string, redirectUri: string): Reply => {
+const askConsent = (
+  state: State,
+  request: FakeRequest,
+  client: Client,
+  verifier: string,
+  redirectUri: string
+): Reply => {
   const flow = verified(state, state.loginVerifiers, verifier)
   if (flow.denied !== null) throw new OAuth2Error(400, flow.denied.error, flow.denied.description)
-  if (cookieOf(asked, csrfCookie("login", flow.client.client_id)) !== flow.loginCsrf) {
+  if (cookieOf(request, csrfCookie("login", flow.client.client_id)) !== flow.loginCsrf) {
     throw forbidden("The sign-in was begun in another browser")
   }
   const prompt = words(flow.query["prompt"])
@@ -201,13 +212,13 @@ const maySkip = (state: State, { client, scopes, subject }: Flow, redirectUri: s
 export const isGood = ({ consentRemember, consentRememberFor, handledAt }: Flow) =>
   !consentRemember || consentRememberFor === 0 || Date.parse(handledAt) + consentRememberFor * 1000 > Date.now()
 
-const granted = (state: State, asked: Asked, client: Client, verifier: string, redirectUri: string) => {
+const granted = (state: State, request: FakeRequest, client: Client, verifier: string, redirectUri: string) => {
   const flow = verified(state, state.consentVerifiers, verifier)
   if (flow.client.client_id !== client.client_id) throw new OAuth2Error(401, "invalid_client", "Another client's")
   if (flow.denied !== null) throw new OAuth2Error(400, flow.denied.error, flow.denied.description)
   if (state.granted.has(flow.consentId)) throw new OAuth2Error(403, "access_denied", "The consent was used already")
   state.granted.set(flow.consentId, flow)
-  if (cookieOf(asked, csrfCookie("consent", client.client_id)) !== flow.consentCsrf) {
+  if (cookieOf(request, csrfCookie("consent", client.client_id)) !== flow.consentCsrf) {
     throw forbidden("The consent was given in another browser")
   }
   checkPkce(state, client, flow.query)

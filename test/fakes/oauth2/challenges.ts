@@ -1,9 +1,9 @@
 import { type Denied, type Flow, flowOf, longToken, seconds, type State } from "./state.ts"
-import { type Asked, empty, json, objectOf, OAuth2Error, type Reply, withQuery } from "./wire.ts"
+import { type FakeRequest, empty, json, objectOf, OAuth2Error, type Reply, withQuery } from "./wire.ts"
 
 const missing = (what: string) => new OAuth2Error(400, "invalid_request", `${what} is missing`)
 
-const challengeOf = ({ query }: Asked, name: string) => {
+const challengeOf = ({ query }: FakeRequest, name: string) => {
   const challenge = query.get(name) ?? query.get("challenge") ?? ""
   if (challenge === "") throw missing("The challenge")
   return challenge
@@ -21,12 +21,12 @@ const deniedOf = (body: Readonly<Record<string, unknown>>): Denied => ({
 })
 
 /** `/admin/oauth2/auth/requests/login` and its accept and reject calls. */
-export const loginRequests = (state: State, asked: Asked, step: string): Reply => {
-  const challenge = challengeOf(asked, "login_challenge")
-  const body = asked.method === "PUT" ? objectOf(asked) : {}
+export const loginRequests = (state: State, request: FakeRequest, step: string): Reply => {
+  const challenge = challengeOf(request, "login_challenge")
+  const body = request.method === "PUT" ? objectOf(request) : {}
   if (step === "accept" && text(body["subject"]) === "") throw missing("subject")
   const flow = flowOf(state, state.logins, challenge)
-  if (asked.method === "GET") {
+  if (request.method === "GET") {
     return (
       gone(state, challenge, flow.requestUrl) ??
       json(200, {
@@ -61,11 +61,11 @@ export const loginRequests = (state: State, asked: Asked, step: string): Reply =
 }
 
 /** `/admin/oauth2/auth/requests/consent` and its accept and reject calls. */
-export const consentRequests = (state: State, asked: Asked, step: string): Reply => {
-  const challenge = challengeOf(asked, "consent_challenge")
-  const body = asked.method === "PUT" ? objectOf(asked) : {}
+export const consentRequests = (state: State, request: FakeRequest, step: string): Reply => {
+  const challenge = challengeOf(request, "consent_challenge")
+  const body = request.method === "PUT" ? objectOf(request) : {}
   const flow = flowOf(state, state.consents, challenge)
-  if (asked.method === "GET") {
+  if (request.method === "GET") {
     return (
       gone(state, challenge, flow.requestUrl) ??
       json(200, {
@@ -104,8 +104,8 @@ export const consentRequests = (state: State, asked: Asked, step: string): Reply
 }
 
 /** `/admin/oauth2/auth/requests/logout` and its accept and reject calls. */
-export const logoutRequests = (state: State, asked: Asked, step: string): Reply => {
-  const challenge = asked.query.get("logout_challenge") ?? asked.query.get("challenge") ?? ""
+export const logoutRequests = (state: State, request: FakeRequest, step: string): Reply => {
+  const challenge = request.query.get("logout_challenge") ?? request.query.get("challenge") ?? ""
   const logout = state.logouts.get(challenge)
   if (logout === undefined) throw new OAuth2Error(404, "No such logout")
   if (step === "reject") {

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto"
 import { applyPatch } from "./jsonPatch.ts"
-import { type Asked, empty, json, objectOf, OAuth2Error, type Reply } from "./wire.ts"
+import { type FakeRequest, empty, json, objectOf, OAuth2Error, type Reply } from "./wire.ts"
 import { type Client, type Clients, type StoredClient, uuid } from "./state.ts"
 import { pageOf } from "./pages.ts"
 
@@ -77,8 +77,8 @@ const validated = (fields: Readonly<Record<string, unknown>>, before: Client | u
   }
 }
 
-const create = (clients: Clients, asked: Asked): Reply => {
-  const fields = objectOf(asked)
+const create = (clients: Clients, request: FakeRequest): Reply => {
+  const fields = objectOf(request)
   const client = validated(fields, undefined)
   if (clients.has(client.client_id)) throw new OAuth2Error(409, "There is a client of this id")
   const secret = textOf(fields, "client_secret") || randomBytes(20).toString("base64url")
@@ -87,9 +87,9 @@ const create = (clients: Clients, asked: Asked): Reply => {
   return json(201, { ...client, ...shown, registration_access_token: "rat_not-for-anybody" })
 }
 
-const patch = (clients: Clients, { client, secret }: StoredClient, asked: Asked): Reply => {
+const patch = (clients: Clients, { client, secret }: StoredClient, request: FakeRequest): Reply => {
   // As on real servers, any error in a patch is a server error.
-  const patched = applyPatch({ ...client, client_secret: "unchanged" }, JSON.parse(asked.text)) as Client
+  const patched = applyPatch({ ...client, client_secret: "unchanged" }, JSON.parse(request.text)) as Client
   const given = textOf(patched, "client_secret")
   const next = validated(patched, client)
   if (patched.client_id !== client.client_id) throw new OAuth2Error(404, "No such client")
@@ -99,23 +99,23 @@ const patch = (clients: Clients, { client, secret }: StoredClient, asked: Asked)
 }
 
 /** `/admin/clients` and the paths below it. */
-export const clientsHandler = (clients: Clients, asked: Asked, id: string | undefined): Reply => {
+export const clientsHandler = (clients: Clients, request: FakeRequest, id: string | undefined): Reply => {
   if (id === undefined) {
-    if (asked.method === "POST") return create(clients, asked)
-    if (asked.method !== "GET") throw new OAuth2Error(405, "method_not_allowed")
+    if (request.method === "POST") return create(clients, request)
+    if (request.method !== "GET") throw new OAuth2Error(405, "method_not_allowed")
     const all = [...clients.values()].map(({ client }) => client)
-    return pageOf(asked, all, ({ client_id }) => client_id)
+    return pageOf(request, all, ({ client_id }) => client_id)
   }
   const stored = clients.get(id)
   if (stored === undefined) throw new OAuth2Error(404, "No such client")
-  if (asked.method === "GET") return json(200, stored.client)
-  if (asked.method === "PATCH") return patch(clients, stored, asked)
-  if (asked.method === "DELETE") {
+  if (request.method === "GET") return json(200, stored.client)
+  if (request.method === "PATCH") return patch(clients, stored, request)
+  if (request.method === "DELETE") {
     clients.delete(id)
     return empty
   }
-  if (asked.method !== "PUT") throw new OAuth2Error(405, "method_not_allowed")
-  const fields = objectOf(asked)
+  if (request.method !== "PUT") throw new OAuth2Error(405, "method_not_allowed")
+  const fields = objectOf(request)
   const client = validated({ ...fields, client_id: id }, stored.client)
   clients.set(id, { client, secret: textOf(fields, "client_secret") || stored.secret })
   return json(200, client)

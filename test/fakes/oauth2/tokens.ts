@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from "node:crypto"
 import { type Client, type Flow, type Grant, seconds, type State, token, uuid } from "./state.ts"
-import { type Asked, empty, formOf, json, OAuth2Error, type Reply } from "./wire.ts"
+import { type FakeRequest, empty, formOf, json, OAuth2Error, type Reply } from "./wire.ts"
 
 /** Claims that only the server sets, whatever a consent contains. */
 const own = new Set(["iss", "sub", "aud", "exp", "iat", "rat", "auth_time", "nonce", "at_hash", "c_hash"])
@@ -16,9 +16,9 @@ const noGrant = (what: string) => bad("invalid_grant", what)
 const isSame = (a: string, b: string) => a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b))
 
 /** Authenticates the client by its registered method (RFC 6749 2.3). */
-const clientOf = ({ clients }: State, asked: Asked): Client => {
-  const form = formOf(asked)
-  const basic = /^Basic (.+)$/i.exec(asked.headers.authorization ?? "")?.[1]
+const clientOf = ({ clients }: State, request: FakeRequest): Client => {
+  const form = formOf(request)
+  const basic = /^Basic (.+)$/i.exec(request.headers.authorization ?? "")?.[1]
   const decoded = basic === undefined ? undefined : Buffer.from(basic, "base64").toString("utf8")
   const part = (text: string) => decodeURIComponent(text.replaceAll("+", " "))
   const mark = decoded?.indexOf(":") ?? -1
@@ -33,9 +33,9 @@ const clientOf = ({ clients }: State, asked: Asked): Client => {
 }
 
 /** The token endpoint (RFC 6749 3.2, RFC 7636). */
-export const tokens = async (state: State, asked: Asked): Promise<Reply> => {
-  const client = clientOf(state, asked)
-  const form = formOf(asked)
+export const tokens = async (state: State, request: FakeRequest): Promise<Reply> => {
+  const client = clientOf(state, request)
+  const form = formOf(request)
   const kind = form.get("grant_type") ?? ""
   if (kind !== "authorization_code" && kind !== "refresh_token") throw bad("invalid_request", "No such grant")
   const kinds = client.grant_types.length === 0 ? ["authorization_code"] : client.grant_types
@@ -133,8 +133,8 @@ const goodAccess = (state: State, key: string) => {
 }
 
 /** The userinfo endpoint (OpenID Connect Core 5.3). */
-export const userinfo = (state: State, asked: Asked): Reply => {
-  const key = /^Bearer (.+)$/i.exec(asked.headers.authorization ?? "")?.[1] ?? ""
+export const userinfo = (state: State, request: FakeRequest): Reply => {
+  const key = /^Bearer (.+)$/i.exec(request.headers.authorization ?? "")?.[1] ?? ""
   const flow = goodAccess(state, key)?.flow
   if (flow === undefined || !flow.grantedScopes.includes("openid")) {
     const body = { error: "request_unauthorized", error_description: "The access token is not good for this" }
@@ -154,9 +154,9 @@ export const userinfo = (state: State, asked: Asked): Reply => {
 }
 
 /** Token revocation (RFC 7009): of either token, with all others of the same grant. */
-export const revoke = (state: State, asked: Asked): Reply => {
-  const client = clientOf(state, asked)
-  const key = formOf(asked).get("token") ?? ""
+export const revoke = (state: State, request: FakeRequest): Reply => {
+  const client = clientOf(state, request)
+  const key = formOf(request).get("token") ?? ""
   const grant = state.accessTokens.get(key) ?? state.refreshTokens.get(key)
   if (grant !== undefined && grant.flow.client.client_id === client.client_id) {
     endTokens(state, (flow) => flow.consentId === grant.flow.consentId)
@@ -165,8 +165,8 @@ export const revoke = (state: State, asked: Asked): Reply => {
 }
 
 /** Token introspection (RFC 7662), in the admin API. */
-export const introspect = (state: State, asked: Asked): Reply => {
-  const key = formOf(asked).get("token") ?? ""
+export const introspect = (state: State, request: FakeRequest): Reply => {
+  const key = formOf(request).get("token") ?? ""
   const refresh = state.refreshTokens.get(key)
   const grant = goodAccess(state, key) ?? (refresh?.used === false ? refresh : undefined)
   if (grant === undefined) return json(200, { active: false })

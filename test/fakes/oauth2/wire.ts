@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { type AddressInfo } from "node:net"
 
 /** A request with its whole body. */
-export interface Asked {
+export interface FakeRequest {
   readonly method: string
   /** Not percent-decoded. */
   readonly path: string
@@ -17,7 +17,7 @@ export interface Reply {
   readonly body?: string
 }
 
-export type Handler = (asked: Asked) => Reply | Promise<Reply>
+export type Handler = (asked: FakeRequest) => Reply | Promise<Reply>
 
 /** Thrown by handlers: an error in the format of OAuth 2.0 (RFC 6749 5.2), which this server uses everywhere. */
 export class OAuth2Error extends Error {
@@ -50,10 +50,10 @@ export const withQuery = (url: string, added: Readonly<Record<string, string>>) 
   return to.href
 }
 
-export const formOf = ({ text }: Asked) => new URLSearchParams(text)
+export const formOf = ({ text }: FakeRequest) => new URLSearchParams(text)
 
 /** The body as a JSON object; the error names `what` otherwise. */
-export const objectOf = ({ text }: Asked, code = "invalid_request") => {
+export const objectOf = ({ text }: FakeRequest, code = "invalid_request") => {
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -66,7 +66,7 @@ export const objectOf = ({ text }: Asked, code = "invalid_request") => {
   return value as Readonly<Record<string, unknown>>
 }
 
-export const cookieOf = ({ headers }: Asked, name: string) =>
+export const cookieOf = ({ headers }: FakeRequest, name: string) =>
   (headers.cookie ?? "")
     .split("; ")
     .find((pair) => pair.startsWith(`${name}=`))

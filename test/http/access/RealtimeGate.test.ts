@@ -57,7 +57,7 @@ describe("RealtimeGate", () => {
       const listening = yield* Effect.forkChild(Effect.flip(until), { startImmediately: true })
       now = new BadGateway({ error: "down", code: "IDP_UNAVAILABLE" })
       yield* TestClock.adjust("2 minutes")
-      assert.isUndefined(listening.pollUnsafe(), "goes on while nobody can say")
+      assert.isUndefined(listening.pollUnsafe(), "continues while the session can not be verified")
       now = later
       yield* TestClock.adjust("30 seconds")
       assert.strictEqual((yield* Fiber.join(listening)).code, "UNAUTHENTICATED")

@@ -4,7 +4,7 @@ import { afterAll, beforeEach } from "vitest"
 import { layerOAuth2Hydra } from "../../../src/layers/oauth2/hydra/Hydra.ts"
 import { OAuth2 } from "../../../src/services/ports/OAuth2.ts"
 import { startOAuth2Server } from "../../fakes/oauth2/server.ts"
-import { type Asked, json } from "../../fakes/oauth2/wire.ts"
+import { type FakeRequest, json } from "../../fakes/oauth2/wire.ts"
 import { startBrowsing } from "../../support/browser/cookieClient.ts"
 import { authorizationUrl, challengeAt, fresh, party, signedIn, signIn } from "../../support/oauth2/oauth2.ts"
 import { refusal } from "../../support/refusals.ts"
@@ -14,7 +14,7 @@ afterAll(() => fake[Symbol.asyncDispose]())
 const port = layerOAuth2Hydra({ adminUrl: fake.adminUrl, token: undefined })
 
 beforeEach(() => {
-  fake.asked.length = 0
+  fake.requests.length = 0
   fake.meddle = () => undefined
   fake.behaviour.usedChallengesAreGone = false
 })
@@ -50,7 +50,7 @@ layer(port, { excludeTestServices: true })("a challenge", (it) => {
   it.effect("is sent unchanged, whatever it contains", () =>
     Effect.gen(function* () {
       const seen: Array<string> = []
-      fake.meddle = ({ query }: Asked) => {
+      fake.meddle = ({ query }: FakeRequest) => {
         seen.push(query.get("login_challenge") ?? "")
         return undefined
       }
@@ -73,7 +73,7 @@ layer(port, { excludeTestServices: true })("text that can't name an object of th
       yield* revokeLogins(text)
       yield* revokeConsents(text, undefined)
       yield* revokeConsents("ada", text)
-      assert.deepStrictEqual(fake.asked, [])
+      assert.deepStrictEqual(fake.requests, [])
     })
   )
 })
@@ -85,7 +85,7 @@ layer(port, { excludeTestServices: true })("metadata", (it) => {
       const port = yield* OAuth2
       let meanwhile = true
       const found = { ...client, metadata: { a: 1, b: 2, c: 3, gone: true } }
-      fake.meddle = ({ method }: Asked) => {
+      fake.meddle = ({ method }: FakeRequest) => {
         if (method !== "GET" || !meanwhile) return undefined
         meanwhile = false
         return json(200, found)

@@ -20,7 +20,7 @@ const layerOf = (adminUrl: string, token = adminToken) =>
   layerOAuth2Hydra({ adminUrl, token: token === "" ? undefined : Redacted.make(token) })
 
 beforeEach(() => {
-  fake.asked.length = 0
+  fake.requests.length = 0
   fake.meddle = () => undefined
 })
 
@@ -51,8 +51,8 @@ layer(asUsual, { excludeTestServices: true })("the admin token", (it) => {
         answers.some(([, answer]) => answer.startsWith("50")),
         JSON.stringify(answers)
       )
-      assert.isAbove(fake.asked.length, 15)
-      for (const { authorization } of fake.asked) assert.strictEqual(authorization, `Bearer ${adminToken}`)
+      assert.isAbove(fake.requests.length, 15)
+      for (const { authorization } of fake.requests) assert.strictEqual(authorization, `Bearer ${adminToken}`)
     })
   )
 
@@ -101,9 +101,9 @@ layer(asUsual, { excludeTestServices: true })("a server that fails", (it) => {
       lines.length = 0
       answerAll(reply)
       // For these only the status counts.
-      const told = reply.status === 200 ? "ok" : "502 OAUTH2_UNAVAILABLE"
+      const expected = reply.status === 200 ? "ok" : "502 OAUTH2_UNAVAILABLE"
       const but = Object.fromEntries(
-        ["rejectLogout", "revokeConsents", "revokeLogins", "removeClient"].map((name) => [name, told])
+        ["rejectLogout", "revokeConsents", "revokeLogins", "removeClient"].map((name) => [name, expected])
       )
       const broken = reply.body === '{"a":' ? "502 OAUTH2_UNAVAILABLE" : undefined
       const answers = yield* refusals
@@ -125,12 +125,12 @@ layer(asUsual, { excludeTestServices: true })("a server that fails", (it) => {
 
   it.effect("that is unreachable is a 502, and not ready", () =>
     Effect.gen(function* () {
-      const nobody = layerOf("http://127.0.0.1:1")
-      assertAll("502 OAUTH2_UNAVAILABLE", yield* run(refusals, nobody))
+      const unreachable = layerOf("http://127.0.0.1:1")
+      assertAll("502 OAUTH2_UNAVAILABLE", yield* run(refusals, unreachable))
       assert.isFalse(
         yield* run(
           Effect.flatMap(OAuth2, ({ ready }) => ready),
-          nobody
+          unreachable
         )
       )
     })
@@ -142,9 +142,9 @@ layer(asUsual, { excludeTestServices: true })("a server that fails", (it) => {
       const methods = yield* all
       const times = (method: Effect.Effect<unknown, ClientError>) =>
         Effect.gen(function* () {
-          fake.asked.length = 0
+          fake.requests.length = 0
           assert.strictEqual(yield* refusal(method), "502 OAUTH2_UNAVAILABLE")
-          return fake.asked.length
+          return fake.requests.length
         })
       for (const method of [methods.login, methods.consents, methods.revokeConsents, methods.revokeLogins]) {
         assert.strictEqual(yield* times(method), 3)
@@ -197,7 +197,7 @@ layer(asUsual, { excludeTestServices: true })("a server that fails", (it) => {
     Effect.gen(function* () {
       answerAll(json(200, [], { link: '</x?page_token=t>; rel="next"' }))
       assert.deepStrictEqual(yield* Effect.flatMap(OAuth2, ({ consents }) => consents("ada")), [])
-      assert.lengthOf(fake.asked, 2)
+      assert.lengthOf(fake.requests, 2)
     })
   )
 })

@@ -1,4 +1,4 @@
-/** The engine alone: microseconds for one evaluation, and what a rollout gives to whom. */
+/** The engine alone: µs of one evaluation, and the shares of rollouts. */
 import { CompiledFlag, FlagSet } from "../../src/domain/flags/sets/Set.ts"
 import { bucketing, context, onOff, rules, tiers } from "./rules.ts"
 import { now } from "../support/clock.ts"
@@ -11,7 +11,7 @@ const setOf = (targeting: unknown, variants: Record<string, unknown> = onOff) =>
   return new FlagSet("production", 1, new Map([["flag", flag]]))
 }
 
-/** µs for one evaluation, the median of several turns. `key` changes, as it does in life. */
+/** µs of one evaluation, the median of several rounds. `key` varies, as in production. */
 const cost = (set: FlagSet, count: number) => {
   const contexts = Array.from({ length: 1_000 }, (_, n) => ({
     ...context,
@@ -29,7 +29,7 @@ const cost = (set: FlagSet, count: number) => {
 const aims: Readonly<Record<string, string>> = { static: "2", targeting: "5", fractional: "5" }
 const wanted = { a: 0.1, b: 0.2, c: 0.7 }
 
-/** Shares of 100,000 keys; the same keys are asked twice. */
+/** The shares of 100,000 keys, each of which is evaluated twice. */
 const spread = () => {
   const set = setOf({ fractional: [bucketing, ["a", 10], ["b", 20], ["c", 70]] }, tiers)
   const count = 100_000

@@ -1,7 +1,7 @@
 /**
- * `npm run bench:flags`: what an evaluation costs, in the engine and over the wire next to a bare node:http server in
- * the same run; how long a snapshot takes; how soon a toggle is seen. Everything runs on loopback, on a new embedded
- * PostgreSQL under the temporary directory. Exit code 1 when a request failed or rollouts are not as they should be.
+ * `npm run bench:flags`: the cost of an evaluation in the engine and over the network, compared with a bare node:http
+ * server in the same run; the time to build a snapshot; the latency of a toggle. Everything runs on loopback, on a new
+ * embedded PostgreSQL in the temporary directory. Exit code 1 if a request fails or the shares of a rollout are wrong.
  */
 import { cpus, loadavg } from "node:os"
 import { measureEngine } from "./engine.ts"

@@ -1,4 +1,4 @@
-/** Flags that are measured. */
+/** The measured flags. */
 
 export const bucketing = { cat: [{ var: "$flagd.flagKey" }, { var: "targetingKey" }] }
 export const onOff = { on: true, off: false }
@@ -22,7 +22,7 @@ export const context = {
   appVersion: "2.4.1"
 }
 
-/** A flag as POST /api/flags takes it. */
+/** A flag as the body of POST /api/flags. */
 export const newFlag = (key: string, targeting: object) => ({
   key,
   type: "boolean",

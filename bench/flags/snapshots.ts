@@ -1,4 +1,4 @@
-/** Snapshots: built from rows as the service builds them, and read by the service from PostgreSQL. */
+/** Snapshots, built from rows as in the service, and loaded by the service from PostgreSQL. */
 import { setTimeout as sleep } from "node:timers/promises"
 import { type FlagRows, FlagSnapshot } from "../../src/domain/flags/sets/Snapshot.ts"
 import { now } from "../support/clock.ts"
@@ -25,7 +25,7 @@ const rowsOf = (count: number, revision: number): FlagRows => ({
   segmentKeys: undefined
 })
 
-/** ms in all, and of the longest step: what the event loop would wait at most. */
+/** Total ms, and ms of the longest step, which blocks the event loop. */
 const build = (from: FlagSnapshot, rows: FlagRows) => {
   const began = now()
   const steps = from.advance(rows, "v2")
@@ -64,7 +64,7 @@ const built = (count: number) => {
   ]
 }
 
-/** Flags put into the service's own tables, as many at once as no user would. */
+/** Inserts many flags into the service's own tables at once. */
 const changed = [
   "update svc.flag_environments set revision = (select revision + 1 from svc.flag_revision)",
   "update svc.flag_revision set revision = revision + 1",
@@ -78,7 +78,7 @@ const fill = (count: number) => [
 ]
 const empty = ["delete from svc.flags", "update svc.flag_revision set deleted = revision + 1", ...changed]
 
-/** The slowest answer to somebody who asks all the time. */
+/** The slowest response to a client that sends requests continuously. */
 const pinged = async (url: string, whileIt: Promise<unknown>) => {
   const left = { over: false }
   void whileIt.finally(() => (left.over = true))

@@ -1,4 +1,4 @@
-/** From a toggle to the SDKs that follow it: at the replica that toggled, and at another one. */
+/** Latency from a toggle to subscribed SDKs, at the same replica and at another one. */
 import { FlagdProvider } from "@openfeature/flagd-provider"
 import { type Client, OpenFeature, ProviderEvents } from "@openfeature/server-sdk"
 import { randomUUID } from "node:crypto"
@@ -48,7 +48,7 @@ const replica = async ({ databaseUrl, dataDir }: Service) => {
   return { evaluation, sync, end }
 }
 
-/** An SDK's client; `seen` is when it first gave the value. */
+/** The client of an SDK; `seen` is the time of the first evaluation with the value. */
 const follower = async (name: string, options: ConstructorParameters<typeof FlagdProvider>[0]) => {
   await OpenFeature.setProviderAndWait(name, new FlagdProvider(options))
   const client = OpenFeature.getClient(name)

@@ -1,4 +1,4 @@
-/** Evaluations over the wire, each next to a bare node:http server that gives the same answer. */
+/** Evaluations over the network, each compared with a bare node:http server with the same response. */
 import { type LoadResult } from "../rows/load.ts"
 import { baseline, load } from "../support/processes.ts"
 import { context, newFlag, rules } from "./rules.ts"

@@ -1,7 +1,7 @@
 /** A large database: what reading its catalogue costs, and what those who ask for rows meanwhile notice of it. */
 import { setTimeout as sleep } from "node:timers/promises"
 import { makeCatalogue } from "../../src/domain/catalogue/Catalogue.ts"
-import { type Asked, type Asker } from "../support/asker.ts"
+import { type LoadGenerator, type LoadResult } from "./loadGenerator.ts"
 import { now } from "../support/clock.ts"
 import { remote } from "../support/remote.ts"
 import { scenarios } from "./scenarios.ts"
@@ -59,7 +59,7 @@ const seen = async ({ credentials, url }: Service, table: string, began: number)
   }
 }
 
-const row = (name: string, { count, failures, max, p50, p99 }: Asked) => [
+const row = (name: string, { count, failures, max, p50, p99 }: LoadResult) => [
   name,
   whole(count),
   millis(p50),
@@ -69,16 +69,16 @@ const row = (name: string, { count, failures, max, p50, p99 }: Asked) => [
 ]
 
 const noticed = async (service: Service, quick: boolean) => {
-  const asker = remote<Asker>("support/asker.ts")
+  const generator = remote<LoadGenerator>("rows/loadGenerator.ts")
   const [byKey] = scenarios
   const paths = byKey?.paths ?? []
   const headers = byKey?.headers(service.credentials) ?? {}
   const during = async (work: () => Promise<unknown>) => {
-    await asker.call("begin", { url: service.url, paths, headers })
+    await generator.call("begin", { url: service.url, paths, headers })
     await sleep(500)
     await work()
     await sleep(500)
-    return asker.call("end", undefined)
+    return generator.call("end", undefined)
   }
   let made = 0
   const ddl = async () => {
@@ -104,7 +104,7 @@ const noticed = async (service: Service, quick: boolean) => {
     })
     return { calm, apart, storm, delays, made }
   } finally {
-    await asker.stop()
+    await generator.stop()
   }
 }
 

@@ -5,7 +5,7 @@ import { type Catalogue, CatalogueRows, makeCatalogue } from "../../src/domain/c
 import { catalogueSql } from "../../src/domain/catalogue/CatalogueSql.ts"
 import { type RowRead, RowReads } from "../../src/domain/rows/Reads.ts"
 import { type RowSql } from "../../src/domain/rows/sql/Statement.ts"
-import { queryPairs } from "../../src/domain/sql/Names.ts"
+import { queryPairs } from "../../src/domain/rows/parse/Parser.ts"
 
 /** The service's own defaults. */
 const options = { maxRows: 10_000, aggregates: false }

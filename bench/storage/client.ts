@@ -1,6 +1,8 @@
-/** Who stores and fetches in bench/storage.ts, a process of its own. See bench/remote.ts for how it is asked. */
+/** The client of the storage bench, a separate process called through bench/support/remote.ts. */
 import { createHash, randomFillSync } from "node:crypto"
-import { serve } from "../support/remote.ts"
+import { type Remote, serve } from "../support/remote.ts"
+import { type Service } from "../support/service.ts"
+import { type StorageFiles } from "./files.ts"
 import { jsonPage, type Listing, pageHead, xmlPage } from "./pages.ts"
 import { headOf, makeSigner, type S3Access } from "./signer.ts"
 import { type Answer, askAll, type Question, Wire } from "./wire.ts"
@@ -11,7 +13,7 @@ type Method = "PUT" | "GET"
 /** Many small objects, numbered from `first`. */
 export interface Many {
   readonly method: Method
-  /** The S3 endpoint when absent. */
+  /** Default: the S3 endpoint. */
   readonly files?: { readonly url: string; readonly sync: boolean }
   readonly bucket: string
   readonly first: number
@@ -25,22 +27,22 @@ export interface ManyDone {
   readonly each: Percentiles
 }
 
-/** One large object, over and over. */
+/** Transfers of large objects. */
 export interface Large {
   readonly method: Method
-  /** All at once, a connection each. */
+  /** Transferred concurrently, each over its own connection. */
   readonly urls: ReadonlyArray<string>
   readonly headers: Readonly<Record<string, string>>
-  /** By header, with the SHA-256 of the body. */
+  /** Whether requests are signed by header, with the SHA-256 of the body. */
   readonly signed: boolean
 }
 
 export interface Listed {
-  /** Milliseconds of each page. */
+  /** The duration of each page, in ms. */
   readonly pages: ReadonlyArray<number>
   readonly keys: number
   readonly prefixes: number
-  /** Each key comes after the one before. */
+  /** Whether the keys are in ascending order. */
   readonly ordered: boolean
 }
 
@@ -59,7 +61,7 @@ const prepareLarge = (bytes: number) => {
   largeSha256 = createHash("sha256").update(large).digest("hex")
 }
 
-/** Runs over new connections, opened before the clock starts. */
+/** Sends the requests over new connections, opened before the measurement. */
 const timed = async (
   origin: string,
   connections: number,
@@ -76,11 +78,11 @@ const timed = async (
   }
 }
 
-/** Throws unless a GET gave back the body, and a PUT's ETag, when there is one, is its MD5. */
+/** Throws unless a GET returned the stored body, and a PUT's ETag, if any, is the MD5. */
 const check = ({ body, head, same, status }: Answer, md5: string) => {
   const etag = /\r\netag: "([^"]*)"/i.exec(head)?.[1]
   if (status !== 200) throw new Error(`${status}: ${body.toString("utf8").slice(0, 500)}`)
-  if (!same) throw new Error("A body differs from what was stored")
+  if (!same) throw new Error("The returned body differs from the stored one")
   if (etag !== undefined && etag !== md5) throw new Error(`ETag ${etag} instead of ${md5}`)
 }
 
@@ -97,7 +99,7 @@ const transfer = async ({ headers, method, signed, urls }: Large) => {
   return timed(urls[0] ?? "", urls.length, questions, (answer) => check(answer, largeMd5))
 }
 
-/** A hundred directories. */
+/** Keys in a hundred directories. */
 const keyOf = (n: number) => `d${String(n % 100).padStart(2, "0")}/object-${String(n).padStart(7, "0")}`
 
 const bodyOf = (n: number, size: number) => Buffer.alloc(size, `${n} `)
@@ -118,7 +120,7 @@ const many = async ({ bucket, connections, count, files, first, method, size }: 
   return timed(origin, connections, questions, (answer, index) => check(answer, sums[index] ?? ""))
 }
 
-/** All pages of 1,000, one after the other. */
+/** Reads all pages of 1,000, one after the other. */
 const list = async (listing: Listing): Promise<Listed> => {
   const wire = new Wire(listing.api?.url ?? access.url)
   const pages: Array<number> = []
@@ -148,5 +150,13 @@ const list = async (listing: Listing): Promise<Listed> => {
 
 const calls = { use, prepareLarge, transfer, many, list }
 export type StorageClient = typeof calls
+
+/** The service, client and file server that a measurement uses. */
+export interface StorageBench {
+  readonly service: Service
+  readonly client: Remote<StorageClient>
+  readonly files: Remote<StorageFiles>
+  readonly filesUrl: string
+}
 
 if (import.meta.main) serve(calls)

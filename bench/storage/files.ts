@@ -1,6 +1,6 @@
 /**
- * What a Node process can do at best with files on this machine now: a bare node:http server that streams bodies to
- * files and files to answers. See bench/remote.ts for how it is asked.
+ * The baseline on this machine: a bare node:http server that streams request bodies to files and files to responses, in
+ * a process called through bench/support/remote.ts.
  */
 import { createReadStream, createWriteStream } from "node:fs"
 import { mkdir, open, rm, stat } from "node:fs/promises"
@@ -16,7 +16,7 @@ const unsynced = new Set<string>()
 let directory = ""
 let made = 0
 
-/** With `?sync` the answer comes when the bytes are on disk; the directory is not synced. */
+/** With `?sync` it responds when the bytes are on disk; the directory is not synced. */
 const put = async (request: IncomingMessage, response: ServerResponse, name: string, sync: boolean) => {
   const file = join(directory, String(made++))
   await pipeline(request, createWriteStream(file, { flush: sync }))
@@ -36,7 +36,7 @@ const get = async (response: ServerResponse, name: string) => {
   await pipeline(createReadStream(file), response)
 }
 
-/** Listens; its address. */
+/** Listens and returns the URL. */
 const start = async (given: string) => {
   directory = given
   await mkdir(directory)
@@ -50,7 +50,7 @@ const start = async (given: string) => {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** Brings to disk what was not synced, so that the next one to be measured does not wait for it. */
+/** Syncs all unsynced files, so that the next measurement does not wait for them. */
 const settle = async () => {
   for (const file of unsynced) {
     const handle = await open(file)

@@ -1,13 +1,12 @@
-/** Large objects one at a time and four at once, by the S3 endpoint and by a bare file server that take turns. */
+/** Large objects, one at a time and four at once: the S3 endpoint and a bare file server, measured alternately. */
 import { processorTime, resident, watched } from "../support/resources.ts"
 import { ask } from "../support/service.ts"
-import { type StorageBench } from "./main.ts"
-import { type Large } from "./client.ts"
+import { type Large, type StorageBench } from "./client.ts"
 import { median, printTable, whole } from "../rows/table.ts"
 
 interface Contender {
   readonly title: string
-  /** Titles of those it is compared with. */
+  /** The titles of the contenders that it is compared with. */
   readonly against: ReadonlyArray<string>
   readonly pid: number
   readonly large: Large
@@ -16,13 +15,13 @@ interface Contender {
 interface Turn {
   /** MB (10⁶ bytes) a second. */
   readonly rate: number
-  /** Processor seconds of the server for each GB. */
+  /** Processor seconds of the server per GB. */
   readonly processor: number
 }
 
 const bucket = "bench-large"
 
-/** URLs of the service's own making, and the headers that come with them. */
+/** A presigned URL from the service, with its headers. */
 const presigned = async ({ service }: StorageBench, method: "PUT" | "GET", key: string) => {
   const path = `/api/storage/buckets/${bucket}/objects/presign-${method === "PUT" ? "upload" : "download"}`
   const answer = await ask(service.url, service.credentials.service, path, {
@@ -107,8 +106,10 @@ export const measureLarge = async (bench: StorageBench, quick: boolean) => {
     }
   }
   const size = `${bytes / 1024 / 1024} MiB`
-  console.log(`\na: objects of ${size}; ratios are medians of those within a round; CPU: s of the server a GB\n`)
+  console.log(
+    `\na: objects of ${size}; ratios are medians of those within a round; CPU: seconds of the server per GB\n`
+  )
   printTable(["", "", "MB/s", "from–to", "to files", "to fsync", "CPU"], rows, 2)
-  console.log("\na: MiB resident, every 250 ms; in the first and the second half of each\n")
+  console.log("\na: resident MiB, sampled every 250 ms, in the first and second half of each\n")
   printTable(["", "before", "median", "max", "median", "max"], memory, 1)
 }

@@ -1,12 +1,11 @@
-/** Listings of a bucket with many objects, page by page. */
+/** Listings of a bucket with many objects. */
 import { ask } from "../support/service.ts"
-import { type StorageBench } from "./main.ts"
-import { type Listed } from "./client.ts"
+import { type Listed, type StorageBench } from "./client.ts"
 import { type Listing } from "./pages.ts"
 import { median, millis, printTable, whole } from "../rows/table.ts"
 
 const bucket = "bench-listing"
-/** Signed, sent and forgotten together. */
+/** Objects per call to the client. */
 const batch = 10_000
 const directories = 100
 
@@ -20,14 +19,14 @@ const fill = async ({ client }: StorageBench, total: number) => {
   console.log(`\nc: ${whole(total)} objects of 16 bytes, 64 at once: ${whole(total / seconds)} a second`)
 }
 
-/** How much longer the last tenth of the pages takes than the first. */
+/** The ratio of the median durations of the last and the first tenth of the pages. */
 const growth = (pages: ReadonlyArray<number>) => {
   const tenth = Math.floor(pages.length / 10)
   if (tenth === 0) return ""
   return (median(pages.slice(-tenth)) / median(pages.slice(0, tenth))).toFixed(2)
 }
 
-/** Throws when something was left out, told twice or out of order. */
+/** Throws if keys are missing, duplicated or out of order. */
 const check = (title: string, { keys, ordered, prefixes }: Listed, wanted: { keys: number; prefixes: number }) => {
   if (keys === wanted.keys && prefixes === wanted.prefixes && ordered) return
   throw new Error(`${title}: ${keys} keys${ordered ? "" : " out of order"} and ${prefixes} common prefixes`)
@@ -65,6 +64,8 @@ export const measureListing = async (bench: StorageBench, quick: boolean) => {
       }
     }
   }
-  console.log("\nc: milliseconds a page of at most 1,000; growth: of the last tenth of the pages over the first\n")
+  console.log(
+    "\nc: milliseconds per page of at most 1,000; growth: the last tenth of the pages relative to the first\n"
+  )
   printTable(["", "pages", "first", "median", "max", "growth", "all"], rows, 1)
 }

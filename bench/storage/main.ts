@@ -1,13 +1,13 @@
 /**
- * `npm run bench:storage`: the embedded S3 endpoint next to a bare file server on the same disk in the same run.
- * Everything runs on loopback, in a data directory under the temporary directory. Exit code 1 when a request failed or
- * other bytes came back than were stored.
+ * `npm run bench:storage`: the embedded S3 endpoint compared to a bare file server on the same disk in the same run.
+ * Everything runs on loopback, in a data directory under the temporary directory. Exit code 1 if a request fails or
+ * returns other bytes than were stored.
  */
 import { cpus, loadavg } from "node:os"
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { runProgram } from "../support/program.ts"
-import { type Remote, remote } from "../support/remote.ts"
+import { remote } from "../support/remote.ts"
 import { type Service } from "../support/service.ts"
 import { type StorageClient } from "./client.ts"
 import { type StorageFiles } from "./files.ts"
@@ -24,13 +24,6 @@ const help = `npm run bench:storage -- [options]
   a  objects of 100 MiB, one and four at once
   b  objects of 1 KiB, 32 at once
   c  listings of 100,000 objects`
-
-export interface StorageBench {
-  readonly service: Service
-  readonly client: Remote<StorageClient>
-  readonly files: Remote<StorageFiles>
-  readonly filesUrl: string
-}
 
 const parts = { a: measureLarge, b: measureSmall, c: measureListing }
 

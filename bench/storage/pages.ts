@@ -1,11 +1,11 @@
-/** Pages of a bucket's listing, asked for and read. */
+/** Requests for pages of a listing, and their parsing. */
 import { headOf, makeSigner, type S3Access } from "./signer.ts"
 
 export interface Listing {
   readonly bucket: string
   readonly prefix: string
   readonly delimiter: string
-  /** Of the storage API, with a key for it; the S3 endpoint when absent. */
+  /** The storage API and a key for it; default: the S3 endpoint. */
   readonly api?: { readonly url: string; readonly apikey: string }
 }
 
@@ -37,7 +37,7 @@ export const jsonPage = (text: string): Page => {
 
 const filled = (query: Array<[name: string, value: string]>) => query.filter(([, value]) => value !== "")
 
-/** What asks for the page of this token, empty for the first one. */
+/** The request for the page with this token, empty for the first page. */
 export const pageHead = (access: S3Access, { api, bucket, delimiter, prefix }: Listing, token: string) => {
   if (api === undefined) {
     const query = filled([

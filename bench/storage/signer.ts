@@ -1,4 +1,4 @@
-/** Requests of the owner of the S3 endpoint, signed before they are sent. */
+/** Signs requests to the S3 endpoint as its owner. */
 import {
   algorithm,
   canonicalRequest,
@@ -7,9 +7,9 @@ import {
   hmac,
   scopeOf,
   signingKey,
-  stringToSign,
-  uriEncode
+  stringToSign
 } from "../../src/layers/storage/endpoint/signature/Signing.ts"
+import { uriEncode } from "../../src/domain/text/UriText.ts"
 
 export interface S3Access {
   readonly url: string
@@ -21,7 +21,7 @@ type Query = ReadonlyArray<readonly [name: string, value: string]>
 
 const written = (query: Query) => query.map(([name, value]) => `${uriEncode(name)}=${uriEncode(value)}`).join("&")
 
-/** Good for an hour by query, for 15 minutes by header. Paths hold nothing that would have to be encoded. */
+/** Valid for an hour by query, for 15 minutes by header. Paths must not need encoding. */
 export const makeSigner = ({ accessKey, secretKey, url }: S3Access) => {
   const { host } = new URL(url)
   const timestamp = formatTimestamp(Date.now())
@@ -30,7 +30,7 @@ export const makeSigner = ({ accessKey, secretKey, url }: S3Access) => {
   const key = signingKey(secretKey, credential)
   const sign = (canonical: string) => hmac(key, stringToSign(timestamp, scope, canonical)).digest("hex")
 
-  /** Path and query. The payload is not signed. */
+  /** Returns path and query. The payload is not signed. */
   const byQuery = (method: string, path: string) => {
     const query: Query = [
       ["X-Amz-Algorithm", algorithm],
@@ -45,7 +45,7 @@ export const makeSigner = ({ accessKey, secretKey, url }: S3Access) => {
     return `${path}?${written(query)}&X-Amz-Signature=${sign(canonical)}`
   }
 
-  /** The payload too, by its SHA-256 in hex. */
+  /** Also signs the payload, by its SHA-256 in hex. */
   const byHeaders = (method: string, path: string, query: Query, payloadHash = emptyHash) => {
     const signed = { host, "x-amz-content-sha256": payloadHash, "x-amz-date": timestamp }
     const headers = Object.entries(signed).map(([name, value]) => [name, [value]] as const)
@@ -58,7 +58,7 @@ export const makeSigner = ({ accessKey, secretKey, url }: S3Access) => {
   return { byQuery, byHeaders }
 }
 
-/** What is written before the body. */
+/** The request line and headers. */
 export const headOf = (method: string, path: string, headers: Readonly<Record<string, string>>, length?: number) => {
   const all = length === undefined ? headers : { ...headers, "content-length": String(length) }
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)

@@ -1,8 +1,7 @@
-/** Objects of 1 KiB, 32 at once, by the S3 endpoint and by a bare file server that take turns. */
+/** Objects of 1 KiB, 32 at once: the S3 endpoint and a bare file server, measured alternately. */
 import { processorTime } from "../support/resources.ts"
 import { ask } from "../support/service.ts"
-import { type StorageBench } from "./main.ts"
-import { type Many } from "./client.ts"
+import { type Many, type StorageBench } from "./client.ts"
 import { median, millis, printTable, whole } from "../rows/table.ts"
 
 const bucket = "bench-small"
@@ -13,7 +12,7 @@ interface Turn {
   readonly rate: number
   readonly p50: number
   readonly p99: number
-  /** Microseconds of the server's processor time for each object. */
+  /** The server's processor time per object, in µs. */
   readonly processor: number
 }
 
@@ -30,7 +29,7 @@ export const measureSmall = async ({ client, files, filesUrl, service }: Storage
     { title: "GET S3", pid: service.pid, many: { method: "GET" } }
   ]
   const turns = new Map(contenders.map(({ title }): [string, Array<Turn>] => [title, []]))
-  // What a new process does slowly the first time is not what is measured.
+  // Round -1 is a warm-up.
   for (let round = -1; round < (quick ? 2 : 5); round++) {
     console.error(`b round ${round} …`)
     for (const { many, pid, title } of contenders) {
@@ -61,6 +60,8 @@ export const measureSmall = async ({ client, files, filesUrl, service }: Storage
       whole(of(({ processor }) => processor))
     ]
   })
-  console.log(`\nb: objects of 1 KiB, ${connections} at once, ${whole(count)} a turn; µs: of the server for each\n`)
+  console.log(
+    `\nb: objects of 1 KiB, ${connections} at once, ${whole(count)} per round; µs: processor time of the server per object\n`
+  )
   printTable(["", "a second", "from–to", "to files", "to fsync", "p50 ms", "p99", "µs"], rows, 1)
 }

@@ -1,23 +1,23 @@
 /**
- * HTTP as plainly as it goes: requests are made beforehand and written as they are, answers are compared where they
- * arrive. Costs a tenth of node:http's client, so that what is measured is the server.
+ * A minimal HTTP client: writes requests that were prepared in advance and compares responses as they arrive. It costs a
+ * tenth of node:http's client, so that the server dominates the measurement.
  */
 import { connect, type Socket } from "node:net"
 
 export interface Question {
-  /** With the empty line at its end. */
+  /** The request line and headers, with the final empty line. */
   readonly head: string
   readonly body?: Uint8Array | undefined
-  /** What must come back. Without it, the answer's bytes are kept. */
+  /** The expected body. Without it the body is returned. */
   readonly wanted?: Buffer | undefined
 }
 
 export interface Answer {
   readonly status: number
   readonly head: string
-  /** Empty when it was compared. */
+  /** Empty if it was compared. */
   readonly body: Buffer
-  /** Of the body with what was wanted. */
+  /** Whether the body equals `wanted`. */
   readonly same: boolean
 }
 
@@ -25,7 +25,7 @@ interface Current {
   readonly question: Question
   readonly call: PromiseWithResolvers<Answer>
   head: string
-  /** Of the body, once the head is there. */
+  /** The length of the body, once the head has arrived. */
   length: number
   received: number
   same: boolean
@@ -34,7 +34,7 @@ interface Current {
 
 const empty = Buffer.alloc(0)
 
-/** A connection that is kept open; one question at a time. */
+/** A persistent connection with one request at a time. */
 export class Wire {
   private readonly socket: Socket
   private current: Current | undefined
@@ -106,7 +106,7 @@ export class Wire {
   }
 }
 
-/** Asks everything over so many connections; milliseconds of each, in the order of the answers. */
+/** Sends all requests over these connections; returns the durations in ms, in order of completion. */
 export const askAll = async (
   wires: ReadonlyArray<Wire>,
   questions: ReadonlyArray<Question>,

@@ -1,4 +1,4 @@
-/** Processes of a run: the service, what it is compared with, who asks it. All are ended with this one. */
+/** Processes of a run: the service, what it is compared with, load generators. All are ended with this one. */
 import { type ChildProcess, fork, spawn } from "node:child_process"
 import { once } from "node:events"
 import { type AddressInfo, createServer } from "node:net"
@@ -18,10 +18,10 @@ const known = <Child extends ChildProcess>(child: Child) => {
   return child
 }
 
-// A Ctrl-C at the terminal reaches only us, who then end the service in order.
+// Ctrl-C at the terminal reaches only this process, which then ends the others in order.
 const detached = process.platform !== "win32"
 
-/** Starts a TypeScript file of ours under this Node. Its errors are seen, its output is the caller's. */
+/** Starts a TypeScript file with this Node. Its errors are printed, its output is for the caller. */
 export const start = (
   file: string,
   options: ReadonlyArray<string>,
@@ -32,7 +32,7 @@ export const start = (
   return known(spawn(process.execPath, [...nodeOptions, file, ...options], { env, stdio, detached }))
 }
 
-/** Ends a process in order, within 20 seconds. */
+/** Ends a process gracefully, within 20 seconds. */
 export const stop = async (child: ChildProcess) => {
   if (child.exitCode !== null || child.signalCode !== null) return
   const ended = once(child, "exit")
@@ -53,11 +53,11 @@ export const freePort = async () => {
 
 const file = (name: string) => join(import.meta.dirname, "..", name)
 
-/** Starts a program of bench/ that answers calls (remote.ts). Its output is ours. */
+/** Starts a program of bench/ that answers calls (remote.ts). Its output is printed. */
 export const startRemote = (name: string) =>
   known(fork(file(name), { stdio: ["ignore", "inherit", "inherit", "ipc"], detached }))
 
-/** Runs to its end a program that prints one line of JSON. */
+/** Runs a program that prints one line of JSON. */
 const measured = async (name: string, options: object): Promise<LoadResult> => {
   const child = start(file(name), [JSON.stringify(options)])
   let output = ""
@@ -71,7 +71,7 @@ export const load = (options: LoadOptions) => measured("rows/load.ts", options)
 
 export const driver = (options: DriverOptions) => measured("rows/drivers.ts", options)
 
-/** A server that always gives this answer; its address, and how to end it. */
+/** Starts a server that always returns this response; gives its address, and a function that ends it. */
 export const baseline = async (answer: Answer) => {
   const child = start(file("rows/baseline.ts"), [JSON.stringify(answer)])
   const [port] = await once(child.stdout, "data")

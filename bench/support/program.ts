@@ -3,14 +3,14 @@ import { defaultEntry, type Service, type ServiceOptions, withService } from "./
 
 export interface Program {
   readonly help: string
-  /** The letters of `--only`, each a part. */
+  /** The letters of `--only`, one per part. */
   readonly parts: string
   readonly service: Pick<ServiceOptions, "setup" | "env">
-  /** Measures what `wants` says; gives the exit code. */
+  /** Measures the parts that `wants` selects; gives the exit code. */
   readonly run: (service: Service, wants: (part: string) => boolean, quick: boolean) => Promise<number>
 }
 
-/** `--only`, `--quick`, `--cpu-prof`, `--entry`, `--help`: a bench of parts, on a service of its own. */
+/** A bench in parts, with its own service: `--only`, `--quick`, `--cpu-prof`, `--entry`, `--help`. */
 export const runProgram = async ({ help, parts, run, service }: Program) => {
   const options = {
     only: { type: "string", default: [...parts].join(",") },

@@ -1,4 +1,4 @@
-/** Calls to another process of the run, over the channel that Node keeps with a child process. */
+/** Calls to another process of the run, over Node's IPC channel. */
 import { once } from "node:events"
 import { startRemote, stop } from "./processes.ts"
 
@@ -16,7 +16,7 @@ interface Answer {
   readonly error?: string
 }
 
-/** A program that answers `A`. */
+/** A program that implements `A`. */
 export interface Remote<A extends Calls> {
   readonly pid: number
   readonly call: <Name extends keyof A>(
@@ -26,7 +26,7 @@ export interface Remote<A extends Calls> {
   readonly stop: () => Promise<void>
 }
 
-/** In the child: answers calls until the parent has gone. */
+/** In the child process: answers calls until the parent ends. */
 export const serve = (calls: Calls) => {
   const functions = calls as Readonly<Record<string, (argument: unknown) => unknown>>
   process.on("disconnect", () => process.exit())
@@ -39,7 +39,7 @@ export const serve = (calls: Calls) => {
   })
 }
 
-/** Starts a program of bench/ that serves `A`. When it ends early, so does every call. */
+/** Starts a program of bench/ that serves `A`. If it ends early, all calls fail. */
 export const remote = <A extends Calls>(file: string): Remote<A> => {
   const child = startRemote(file)
   const waiting = new Map<number, PromiseWithResolvers<unknown>>()

@@ -1,4 +1,4 @@
-/** What a process uses, as Linux tells it. */
+/** Resources that a process uses, from /proc on Linux. */
 import { readFile } from "node:fs/promises"
 
 /** Resident memory in MiB. */
@@ -7,13 +7,13 @@ export const resident = async (pid: number) => {
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024
 }
 
-/** Ticks of the kernel a second; 100 wherever Node runs on Linux. */
+/** Kernel ticks per second; 100 on every Linux that Node supports. */
 const ticks = 100
 
-/** Processor time used so far, in seconds, by all of its threads. */
+/** Processor time of all threads so far, in seconds. */
 export const processorTime = async (pid: number) => {
   const stat = await readFile(`/proc/${pid}/stat`, "utf8")
-  // Behind the name, which may hold anything but ends with the last bracket: utime is the 12th field, stime the 13th.
+  // After the name, which may contain anything and ends with the last bracket, utime is field 12 and stime field 13.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
   return (Number(fields[11]) + Number(fields[12])) / ticks
 }

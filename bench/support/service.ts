@@ -1,4 +1,4 @@
-/** The service under test: its own process, its own embedded PostgreSQL, thrown away afterwards. */
+/** The service under test: its own process and embedded PostgreSQL, deleted afterwards. */
 import { SignJWT } from "jose"
 import { randomBytes, randomUUID } from "node:crypto"
 import { mkdtemp, readFile, rm } from "node:fs/promises"
@@ -12,36 +12,36 @@ export interface Service {
   readonly url: string
   readonly pid: number
   readonly credentials: Credentials
-  /** For the bare drivers: the same database, a login of their own. */
+  /** For the bare drivers: the same database with its own login. */
   readonly databaseUrl: string
-  /** The same through the Unix socket, where there is one: how the service itself comes in. */
+  /** The same through the Unix socket, if there is one, as the service connects. */
   readonly socketUrl: string
   /** The embedded S3 endpoint; its credentials are in the data directory. */
   readonly s3Url: string
   /** flagd's protocols: evaluation, OFREP and sync. */
   readonly flagPorts: { readonly evaluation: number; readonly ofrep: number; readonly sync: number }
-  /** Thrown away with the service. */
+  /** Deleted with the service. */
   readonly dataDir: string
   readonly stop: () => Promise<void>
 }
 
-/** A service on an empty database of its own must not see what this shell is set up for. */
+/** The service must not inherit the settings of this shell. */
 const ours = /^(SVC_|DATABASE_URL|DASHBOARD_URL|PUBLIC_URL|OAUTH2_|IDP_|S3_|FLAGS_|OTEL_|PG)/
 
 export interface ServiceOptions {
   /** The service's program. */
   readonly entry: string
-  /** Where a CPU profile is written at the end. */
+  /** File for a CPU profile, written at the end. */
   readonly profileDir: string | undefined
-  /** Statements that make tables and the role `bench_driver`, given its password. */
+  /** Statements that create tables and the role `bench_driver` with this password. */
   readonly setup: (driverPassword: string) => ReadonlyArray<string>
-  /** Settings, beside those of every run. */
+  /** Settings in addition to those of every run. */
   readonly env?: Readonly<Record<string, string>>
 }
 
 export const defaultEntry = join(import.meta.dirname, "../../src/main.ts")
 
-/** Starts the service, makes tables and credentials. */
+/** Starts the service, creates tables and credentials. */
 const startService = async ({ entry, env, profileDir, setup }: ServiceOptions): Promise<Service> => {
   const dataDir = join(tmpdir(), `svc-bench-${randomUUID()}`)
   const secret = randomBytes(32).toString("base64url")
@@ -52,7 +52,7 @@ const startService = async ({ entry, env, profileDir, setup }: ServiceOptions): 
     entry,
     [],
     [
-      // as npm start
+      // as in npm start
       "--max-semi-space-size=12",
       "--no-allocation-site-pretenuring",
       ...(profileDir === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profileDir}`])
@@ -101,7 +101,7 @@ const startService = async ({ entry, env, profileDir, setup }: ServiceOptions): 
   }
 }
 
-/** The part of a connection URL that names the directory of the server's socket; "" when it has none. */
+/** The query of a connection URL with the directory of the server's socket; "" if there is none. */
 const socketOf = async (url: string, key: string) => {
   const sql = "select current_setting('unix_socket_directories') as directory"
   const { rows } = (await ask(url, key, "/v1/sql", { sql })) as { rows: ReadonlyArray<{ directory: string }> }
@@ -109,7 +109,7 @@ const socketOf = async (url: string, key: string) => {
   return directory === "" ? "" : `?host=${encodeURIComponent(directory)}`
 }
 
-/** The first start makes a database cluster, which takes a few seconds. */
+/** The first start creates a database cluster, which takes a few seconds. */
 export const ready = async (url: string, exitCode: () => number | null) => {
   for (let tries = 0; tries < 600; tries++) {
     const answer = await fetch(`${url}/readyz`).catch(() => undefined)
@@ -120,7 +120,7 @@ export const ready = async (url: string, exitCode: () => number | null) => {
   throw new Error("The service was not ready within a minute")
 }
 
-/** A POST of JSON with the service's key; what it answers. */
+/** POSTs JSON with the service key; gives the response. */
 export const ask = async (url: string, key: string, path: string, body: object): Promise<unknown> => {
   const answer = await fetch(url + path, {
     method: "POST",
@@ -131,7 +131,7 @@ export const ask = async (url: string, key: string, path: string, body: object):
   return answer.json()
 }
 
-/** A service for as long as `use` takes, ended in order. `profile`: it writes a CPU profile. */
+/** Runs a service while `use` runs. `profile`: it writes a CPU profile. */
 export const withService = async <A>(
   { profile, ...options }: Omit<ServiceOptions, "profileDir"> & { readonly profile: boolean },
   use: (service: Service) => Promise<A>
@@ -148,7 +148,7 @@ export const withService = async <A>(
   }
 }
 
-/** One request of a scenario, retried for a few seconds: the service hears of new tables a moment later. */
+/** One request of a scenario, retried for a few seconds: the service is notified of new tables a moment later. */
 export const sample = async (service: Service, scenario: Scenario) => {
   let last = ""
   for (let tries = 0; tries < 50; tries++) {
@@ -159,7 +159,7 @@ export const sample = async (service: Service, scenario: Scenario) => {
     })
     const body = await response.text()
     if (response.ok && scenario.right(body)) {
-      // What node:http writes by itself is left to it.
+      // Headers that node:http writes by itself.
       const own = new Set(["date", "connection", "keep-alive", "transfer-encoding"])
       const headers = Object.fromEntries([...response.headers].filter(([name]) => !own.has(name)))
       return { status: response.status, headers, body }

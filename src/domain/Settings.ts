@@ -1,19 +1,19 @@
 import { Config, Data, Effect, Option, Redacted } from "effect"
 
-/** A variable with a value it can't have; the start stops with this one line. */
+/** A variable has an invalid value; the start ends with this line. */
 export class SettingError extends Data.TaggedError("SettingError")<{ readonly message: string }> {}
 
 /**
- * Readers of environment variables. Each takes the variable's name and its default, and fails with one line that
- * names the variable and says what it may be. Absent and empty are the same. docs/configuration.md lists them all.
+ * Readers of environment variables. Each takes the variable's name and default, and fails with one line that names the
+ * variable and the values it accepts. Empty is the same as not set. docs/configuration.md lists all variables.
  */
-const setting = <A>(name: string, fallback: A, may: string, parse: (text: string) => A | undefined) =>
+const setting = <A>(name: string, fallback: A, accepted: string, parse: (text: string) => A | undefined) =>
   Effect.gen(function* () {
     const text = (yield* Effect.orDie(Config.String(name).pipe(Config.withDefault("")))).trim()
     if (text === "") return fallback
     const value = parse(text)
     return value === undefined
-      ? yield* new SettingError({ message: `${name} must be ${may}, but it is "${text}"` })
+      ? yield* new SettingError({ message: `${name} must be ${accepted}, but it is "${text}"` })
       : value
   })
 
@@ -24,11 +24,11 @@ const millisOf = (text: string) => {
   return match ? Number(match[1]) * (units[match[2] ?? ""] ?? 1) : undefined
 }
 
-/** Milliseconds, written `500ms`, `8s`, `5m` or `2h`. */
+/** In ms; written as `500ms`, `8s`, `5m` or `2h`. */
 export const duration = (name: string, fallback: number) =>
   setting(name, fallback, "a duration such as 500ms, 8s, 5m or 2h", millisOf)
 
-/** Several, separated by commas. */
+/** Several durations, separated by commas. */
 export const durations = (name: string, fallback: ReadonlyArray<number>) =>
   setting(name, fallback, "durations such as 5s,5m,2h", (text) => {
     const all = text.split(",").map((part) => millisOf(part.trim()))
@@ -52,7 +52,7 @@ export const oneOf = <const A extends string>(name: string, fallback: A, values:
 export const text = <A extends string | undefined>(name: string, fallback: A) =>
   setting<string | A>(name, fallback, "text", (value) => value)
 
-/** A value that is never shown; undefined when absent or empty. */
+/** A value that is never printed; undefined if not set. */
 export const secret = (name: string) =>
   Effect.map(Effect.orDie(Config.option(Config.Redacted(name))), (given) =>
     Option.getOrUndefined(Option.filter(given, (value) => Redacted.value(value).trim() !== ""))

@@ -13,45 +13,45 @@ import { RowsApi } from "./api/Rows.ts"
 import { SqlApi } from "./api/Sql.ts"
 
 const description = `Client API under \`/v1\`, management API under \`/api\`. Send an API key in the header \`apikey\`; \`x-api-key\` is an alias.
-With an anon key, \`Authorization: Bearer <JWT>\` says who the user is. \`/api\` also takes sessions of the identity provider. Every failed answer has the schema \`Error\`.`
+With an anon key, \`Authorization: Bearer <JWT>\` identifies the user. \`/api\` also accepts sessions of the identity provider. Every error response has the schema \`Error\`.`
 
-/** The answer of whatever fails, on every path. */
+/** The response of every failure, on every path. */
 const failed = (text: string) => ({
   description: text,
   content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } }
 })
 
 const texts: Readonly<Record<string, string>> = {
-  300: "More than one relationship or function fits; `details` or the message names them",
-  400: "The request is wrong as it is",
-  401: "Missing, unknown or revoked API key, no session, or a JWT that is not good",
-  403: "Not with this key or session, or not by row-level security",
-  404: "No such record, table, function or route",
-  405: "The path does not know this method",
-  406: "Not an exposed schema, not a media type that there is, or not one row where one was asked for",
-  409: "In conflict with what is stored, or with another transaction",
-  410: "Expired or used; `redirect_to` is where to start again, if anywhere",
-  412: "Not the revision that If-Match asks for",
+  300: "More than one relationship or function matches; `details` or the message lists them",
+  400: "The request is invalid",
+  401: "The API key, session or JWT is missing or invalid",
+  403: "Not allowed for this key or session, or by row-level security",
+  404: "The record, table, function or route does not exist",
+  405: "The method is not allowed on this path",
+  406: "The schema is not exposed, the media type is not available, or the result is not the single row that was requested",
+  409: "Conflicts with the stored state or with another transaction",
+  410: "Expired or already used; `redirect_to` is the address to start again, if there is one",
+  412: "The stored revision differs from If-Match",
   413: "The body is too large",
   414: "The URL is too long",
-  415: "The body is no JSON",
-  416: "No such range: it begins behind the last row, or is not in the file",
-  422: "The request is good, but what it is about, such as a file, is not",
-  429: "Over the key's rate limit, or too many guesses; see Retry-After",
-  500: "A mistake of ours, or a function that raised an internal error",
-  501: "This can't be done with the service as it is",
-  502: "A component (object store, identity provider, OAuth 2.0 server) does not answer, or refuses this service",
-  503: "The database or the object store is away or busy (see Retry-After), or a component is not configured",
-  504: "The statement or a component took too long"
+  415: "The body is not JSON",
+  416: "The range is outside of the rows or the file",
+  422: "The request is valid, but what it refers to, such as a file, is not",
+  429: "The key's rate limit or a limit on attempts is exceeded; see Retry-After",
+  500: "An internal error of the service, or raised by a function",
+  501: "Not supported in this configuration of the service",
+  502: "A component (object store, identity provider, OAuth 2.0 server) does not respond, or rejects the service's requests",
+  503: "The database or the object store is unreachable or busy (see Retry-After), or a component is not configured",
+  504: "The statement or a component timed out"
 }
 
 type Security = OpenApi.OpenAPISpecOperation["security"]
 
 const session: Security = [{ svc_session: [] }, { idp_session: [] }]
-/** For who is nobody yet, or comes with a challenge. */
+/** Paths without authentication: signing in, and OAuth 2.0 redirects with a challenge. */
 const open = /^\/api\/(?:auth\/(?:login|recovery)(?:\/|$)|oauth2\/bridge\/)/
 
-/** What a path asks for; any one of them lets in. */
+/** The credentials that a path requires; any one of the alternatives is sufficient. */
 const securityOf = (path: string): Security | undefined => {
   if (open.test(path)) return []
   if (path.startsWith("/api/auth/") || path.startsWith("/oauth2/")) return session
@@ -62,8 +62,8 @@ const securityOf = (path: string): Security | undefined => {
 }
 
 /**
- * What the framework does not know: that every failure leaves with one body (http/middleware/ErrorBodies.ts), and that
- * the front door asks for a key wherever a path begins with /v1.
+ * Adds what HttpApi does not describe: that all failures have one body (http/front/ErrorBodies.ts), and that all paths
+ * under /v1 require a key (http/access/ClientGate.ts).
  */
 const complete = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
   for (const [path, operations] of Object.entries(spec.paths)) {
@@ -72,9 +72,9 @@ const complete = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
       const own = path.startsWith("/ofrep/") ? [400, 404] : []
       for (const status of Object.keys(operation.responses).map(Number)) {
         if ((status >= 400 || status === 300) && !own.includes(status))
-          operation.responses[status] = failed(texts[status] ?? "Refused")
+          operation.responses[status] = failed(texts[status] ?? "The request failed")
       }
-      Object.assign(operation.responses, { default: failed("Every other failure") })
+      Object.assign(operation.responses, { default: failed("Any other failure") })
       const security = securityOf(path)
       if (security !== undefined) operation.security = security
     }
@@ -96,12 +96,12 @@ const complete = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
       name: "idp_session",
       description: "The identity provider's own session cookie"
     },
-    bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: "The JWT of your user" }
+    bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: "The user's JWT" }
   }
   return spec
 }
 
-/** The whole contract, for readers and generators: what HttpApi serves and what the router itself does. */
+/** The whole contract, for documentation and generators: the routes of HttpApi and those on the router itself. */
 class Contract extends HttpApi.make("svc")
   .addHttpApi(Api)
   .add(SqlApi)
@@ -143,7 +143,7 @@ const templates = [
   methods: methodsOfOperations(Object.keys(operations as object))
 }))
 
-/** The methods that a path of ours knows; none for a path that is not ours. `/a/b` knows those of `/a/{c}` too. */
+/** The methods allowed on a path; empty if there is no such route. `/a/b` also has those of `/a/{c}`. */
 export const methodsOf = (path: string): ReadonlyArray<string> => {
   const all = templates.filter((template) => template.matches.test(path)).flatMap(({ methods }) => methods)
   return Array.from(new Set(all))

@@ -10,7 +10,7 @@ import { RealtimeSettings } from "./realtime/Settings.ts"
 import { RowSettings } from "./rows/Settings.ts"
 import { WebhookSettings } from "./webhooks/Settings.ts"
 
-/** Every group of settings, so that what can be wrong with them is known before anything is started. */
+/** All settings, so that invalid ones are reported before anything is started. */
 export const layerAllSettings = Layer.mergeAll(
   BackupSettings.layer,
   BranchSettings.layer,

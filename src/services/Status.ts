@@ -4,15 +4,15 @@ import { type Unavailable } from "../domain/errors.ts"
 import { type ServiceStatus } from "../domain/ServiceStatus.ts"
 import { databaseUnreachable, onOwnTables } from "./OwnTables.ts"
 
-/** This release; the same as in package.json, which a test compares. */
+/** Must equal the version in package.json; a test compares them. */
 const version = "0.1.0"
 
-/** How the service is (spec: GET /v1/status). */
+/** The service's status (spec: GET /v1/status). */
 export class Status extends Context.Service<
   Status,
   {
     readonly get: Effect.Effect<ServiceStatus, Unavailable>
-    /** Asks the database, at most 3 s; fails when it does not answer. */
+    /** Queries the database; fails if there is no answer within 3 s. */
     readonly databaseVersion: Effect.Effect<string, Unavailable>
   }
 >()("svc/services/Status") {

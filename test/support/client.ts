@@ -6,7 +6,7 @@ export interface Reply {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-  /** The body if it is JSON. */
+  /** The body, if it is JSON. */
   readonly json: unknown
 }
 
@@ -16,7 +16,7 @@ export interface Request {
   /** Sent as `Authorization: Bearer`. */
   readonly token?: string
   readonly headers?: Readonly<Record<string, string>>
-  /** A string or bytes go out as they are, anything else as JSON. */
+  /** Strings and bytes are sent unchanged, anything else as JSON. */
   readonly body?: unknown
   readonly signal?: AbortSignal
 }
@@ -49,7 +49,7 @@ const parsed = (text: string): unknown => {
   }
 }
 
-/** Runs one statement as the service role and gives its rows. */
+/** Runs one statement as the service role; gives its rows. */
 export const sql = async (
   service: Pick<Address, "url" | "service_role">,
   text: string,
@@ -60,7 +60,7 @@ export const sql = async (
   return (reply.json as { rows: Array<Record<string, unknown>> }).rows
 }
 
-/** Asserts that an answer is a refusal in our shape: this status and code, nothing of our insides. */
+/** Asserts that a response is an error of the service, with this status and code and without internals. */
 export const assertRefused = (reply: Reply, status: number, code?: string) => {
   const about = `${reply.status} ${reply.text.slice(0, 500)}`
   assert.strictEqual(reply.status, status, about)
@@ -74,24 +74,24 @@ export const assertRefused = (reply: Reply, status: number, code?: string) => {
   return body
 }
 
-/** Sends bytes on a socket of its own and gives all that comes back until the other side closes. */
+/** Sends bytes on a new socket; gives everything received until the other side closes. */
 export const talk = ({ url }: Pick<Address, "url">, ...pieces: ReadonlyArray<string | Uint8Array>): Promise<string> =>
   new Promise((done, failed) => {
     const { hostname, port } = new URL(url)
-    let heard = ""
+    let received = ""
     const socket = connect(Number(port), hostname, () => {
       for (const piece of pieces) socket.write(piece)
     })
-    socket.setEncoding("latin1").on("data", (text: string) => (heard += text))
-    socket.setTimeout(30_000, () => socket.destroy(new Error(`Nothing more came for 30 s after: ${heard}`)))
-    socket.once("close", () => done(heard))
+    socket.setEncoding("latin1").on("data", (text: string) => (received += text))
+    socket.setTimeout(30_000, () => socket.destroy(new Error(`Nothing received for 30 s after: ${received}`)))
+    socket.once("close", () => done(received))
     socket.once("error", (cause) => {
-      // Closed while we were still sending: what was said before counts.
-      if (heard === "" && !/ECONNRESET|EPIPE/.test(cause.message)) failed(cause)
+      // Closed while still sending: the response before that counts.
+      if (received === "" && !/ECONNRESET|EPIPE/.test(cause.message)) failed(cause)
     })
   })
 
-/** A raw answer as `ask` would give it. */
+/** A raw response in the form that `ask` gives. */
 export const replyOf = (raw: string): Reply => {
   const [head = "", text = ""] = raw.split(/\r\n\r\n/, 2)
   const [status = "", ...fields] = head.split("\r\n")

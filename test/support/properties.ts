@@ -2,8 +2,8 @@ import { Effect } from "effect"
 import * as fc from "fast-check"
 
 /**
- * Holds for whatever is generated, within so many ms but at least so many times. What fails is shrunk, and told with
- * the seed that brings it back (`{ seed, path }`).
+ * Checks a property for generated values, for this many ms but at least this many times. A failing value is shrunk, and
+ * reported with the seed that reproduces it (`{ seed, path }`).
  */
 export const holds = <A, R>(
   arbitrary: fc.Arbitrary<A>,

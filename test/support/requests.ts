@@ -4,7 +4,7 @@ import { type AnswerForm, type Preferences } from "../../src/domain/rows/Prefere
 import { noPreferences } from "../../src/http/rows/Prefer.ts"
 import { type CallBody } from "../../src/domain/rows/functions/Call.ts"
 import { type RowRange } from "../../src/domain/rows/plan/Page.ts"
-import { queryPairs } from "../../src/domain/sql/Names.ts"
+import { queryPairs } from "../../src/domain/rows/parse/Parser.ts"
 import { type Actor, Db } from "../../src/services/ports/Db.ts"
 import { Functions } from "../../src/services/rows/Functions.ts"
 import { type RowRequest, Rows, type RowsAnswer } from "../../src/services/rows/Rows.ts"
@@ -13,7 +13,7 @@ export const service: Actor = { role: "service_role", claims: "", sub: "" }
 export const anon: Actor = { role: "anon", claims: "", sub: "" }
 export const user = (sub: string): Actor => ({ role: "authenticated", claims: JSON.stringify({ sub }), sub })
 
-/** Who asks, where and how; the service, schema public and rows as JSON unless told. */
+/** Caller, schema and media type of a request. Default: a service key, public, JSON. */
 export interface As {
   readonly actor?: Actor
   readonly schema?: string
@@ -44,7 +44,7 @@ const requestOf = (line: string, as: As) =>
     }
   })
 
-/** A JSON text as it is, anything else as JSON. */
+/** JSON text unchanged, anything else as JSON. */
 const bodyOf = (body: unknown) => {
   const text = typeof body === "string" ? body : JSON.stringify(body)
   return { text, value: JSON.parse(text) as unknown }
@@ -61,7 +61,7 @@ const onRows = (
     return yield* ask(yield* Rows, yield* requestOf(line, as))
   })
 
-/** The answers as they come, with count and offset. */
+/** The response with count and offset. */
 export const raw = {
   get: (line: string, as: As = {}) => onRows(line, as, (rows, request) => rows.read(request)),
   post: (line: string, body: unknown, as: As = {}) =>
@@ -91,13 +91,13 @@ const callOf = (name: string, request: Effect.Effect<RowRequest, never, Db>, bod
     })
   })
 
-/** A call of a function by POST, or by GET or HEAD where `as` says so: `"add?a=1"`. The answer as it comes. */
+/** Calls a function by POST, or by GET or HEAD as in `as`: `"add?a=1"`. Gives the response. */
 export const rawRpc = (line: string, body: CallBody = { _tag: "None" }, as: As = {}) => {
   const request = requestOf(line, { method: "POST", ...as })
   return Effect.flatMap(request, ({ table }) => callOf(table, request, body, as))
 }
 
-/** The text that a function's call answers; undefined for void. */
+/** The text that a function's call returns; undefined for void. */
 export const rpcText = (name: string, body: unknown = {}, as: As = {}) =>
   Effect.map(
     callOf(name, requestOf("rpc", { method: "POST", ...as }), { _tag: "Json", ...bodyOf(body) }, as),
@@ -107,7 +107,7 @@ export const rpcText = (name: string, body: unknown = {}, as: As = {}) =>
 export const rpc = (name: string, body?: unknown, as?: As) =>
   Effect.map(rpcText(name, body, as), (text) => (text === undefined ? undefined : (JSON.parse(text) as unknown)))
 
-/** `"404 PGRST205"`; what should have failed but did not is `"200"`. */
+/** `"404 PGRST205"`, or `"200"` if it did not fail. */
 export const refusal = <A, R>(effect: Effect.Effect<A, ClientError, R>) =>
   Effect.match(effect, {
     onSuccess: () => "200",

@@ -2,25 +2,25 @@ import { Schema } from "effect"
 import { type RelationName, type Relationship } from "./Relationship.ts"
 import { makeRelationships, RelationshipRows } from "./Relationships.ts"
 
-/** What JSON paths and full text do with a value; domains count as what they are of. */
+/** How JSON paths and full-text search treat a value; a domain is of its base type's kind. */
 const Kind = Schema.Literals(["json", "array", "composite", "tsvector", "other"])
 
-/** A column as the row path needs it. `type` is its name in SQL, whatever the search path. */
+/** A column, as far as the row path needs it. `type` is its name in SQL, valid with any search path. */
 const Column = Schema.Struct({
   name: Schema.String,
   type: Schema.String,
   type_oid: Schema.Int,
   /** GENERATED ALWAYS, as identity or as an expression: not writable. */
   generated: Schema.Boolean,
-  /** Of a domain type, which may refuse NULL. */
+  /** Its type is a domain, which may reject NULL. */
   domain: Schema.Boolean,
   kind: Kind
 })
 
-/** A function that takes a row of a relation and gives one value: a column that is not stored. */
+/** A computed column: a function that takes a row of a relation and returns one value. */
 const ComputedColumn = Schema.Struct({
   name: Schema.String,
-  /** Of the function. */
+  /** The function's schema. */
   schema: Schema.String,
   type: Schema.String,
   type_oid: Schema.Int,
@@ -31,10 +31,10 @@ const ComputedColumn = Schema.Struct({
 const Relation = Schema.Struct({
   schema: Schema.String,
   name: Schema.String,
-  /** Changes whenever the definition does. */
+  /** Changes with the definition. */
   stamp: Schema.String,
   columns: Schema.Array(Column),
-  /** Which statements on it run no user-written code (docs/performance.md); see `Statement.clean`. */
+  /** The statements on it that run no user code (docs/performance.md); see `Statement.clean`. */
   clean_read: Schema.Boolean,
   clean_insert: Schema.Boolean,
   clean_change: Schema.Boolean,
@@ -49,22 +49,22 @@ const Argument = Schema.Struct({
   variadic: Schema.Boolean
 })
 
-/** A function that can be called by name; procedures, aggregates, trigger functions are none. */
-const Routine = Schema.Struct({
+/** A function that can be called by name; not a procedure, aggregate or trigger function. */
+const StoredFunction = Schema.Struct({
   schema: Schema.String,
   name: Schema.String,
   stamp: Schema.String,
   arguments: Schema.Array(Argument),
-  /** Gives any number of results. */
+  /** Returns a set. */
   set: Schema.Boolean,
   /** `void`: nothing; `scalar`: one value; `row`: named columns; `record`: columns known only when it runs. */
   result: Schema.Literals(["void", "scalar", "row", "record"]),
   /** Names of OUT, INOUT and TABLE columns. */
   outputs: Schema.Array(Schema.String),
   volatile: Schema.Boolean,
-  /** The exposed relation whose rows it gives. */
+  /** The exposed relation whose rows it returns. */
   returns: Schema.NullOr(Schema.Struct({ schema: Schema.String, name: Schema.String })),
-  /** Type of its only argument, which has no name: it takes the request's body as it is. */
+  /** Type of its only argument if that has no name: it receives the request's body unchanged. */
   body: Schema.NullOr(Schema.Literals(["json", "jsonb", "text", "bytea", "xml"])),
   clean: Schema.Boolean
 })
@@ -72,34 +72,34 @@ const Routine = Schema.Struct({
 type Column = typeof Column.Type
 export type Relation = typeof Relation.Type & {
   readonly byName: ReadonlyMap<string, Column>
-  /** In the key's order; of a view, the keys of the tables that it shows. Empty: none. */
+  /** In the key's order; of a view, the keys of the tables that it selects from. Empty if there is none. */
   readonly primary_key: ReadonlyArray<string>
 }
-export type Routine = typeof Routine.Type
+export type StoredFunction = typeof StoredFunction.Type
 
-/** What the catalogue query answers. `watched`: DDL is reported as it happens, so that what is read stays true. */
+/** The result of the catalogue query. `watched`: DDL is reported as it happens, so that a catalogue can be invalidated. */
 export const CatalogueRows = Schema.Struct({
   watched: Schema.Boolean,
   relations: Schema.Array(Relation),
-  routines: Schema.Array(Routine),
+  functions: Schema.Array(StoredFunction),
   relationships: RelationshipRows
 })
 
-/** What is reachable in one database, by schema and name. */
+/** The exposed relations and functions of one database, by schema and name. */
 export interface Catalogue {
   readonly watched: boolean
   readonly relation: (schema: string, name: string) => Relation | undefined
   /** All overloads. */
-  readonly routines: (schema: string, name: string) => ReadonlyArray<Routine>
-  /** What rows of a relation lead to, in an order that stays. */
+  readonly functions: (schema: string, name: string) => ReadonlyArray<StoredFunction>
+  /** The relationships of a relation, in a stable order. */
   readonly relationships: (from: RelationName) => ReadonlyArray<Relationship>
   /** Names of the relations of a schema. */
   readonly names: (schema: string) => ReadonlyArray<string>
-  /** Names of the functions of a schema, for hints: looked through each time. */
-  readonly routineNames: (schema: string) => ReadonlyArray<string>
+  /** Names of the functions of a schema, for hints; collected at each call. */
+  readonly functionNames: (schema: string) => ReadonlyArray<string>
 }
 
-/** NUL can't be part of a name, so it can't make two names one. */
+/** Names cannot contain NUL, so keys are unique. */
 const nameKey = (schema: string, name: string) => `${schema}\0${name}`
 
 export const makeCatalogue = (rows: typeof CatalogueRows.Type): Catalogue => {
@@ -116,21 +116,19 @@ export const makeCatalogue = (rows: typeof CatalogueRows.Type): Catalogue => {
     const primary_key = relationships.primaryKey(relation)
     relations.set(nameKey(relation.schema, relation.name), { ...relation, byName, primary_key })
   }
-  const routines = new Map<string, Array<Routine>>()
-  for (const routine of rows.routines) {
-    const key = nameKey(routine.schema, routine.name)
-    const overloads = routines.get(key)
-    if (overloads) overloads.push(routine)
-    else routines.set(key, [routine])
+  const functions = new Map<string, Array<StoredFunction>>()
+  for (const fn of rows.functions) {
+    const key = nameKey(fn.schema, fn.name)
+    const overloads = functions.get(key)
+    if (overloads) overloads.push(fn)
+    else functions.set(key, [fn])
   }
   return {
     watched: rows.watched,
     relation: (schema, name) => relations.get(nameKey(schema, name)),
-    routines: (schema, name) => routines.get(nameKey(schema, name)) ?? [],
+    functions: (schema, name) => functions.get(nameKey(schema, name)) ?? [],
     relationships: relationships.from,
     names: (schema) => schemas.get(schema) ?? [],
-    routineNames: (schema) => [
-      ...new Set(rows.routines.flatMap((routine) => (routine.schema === schema ? [routine.name] : [])))
-    ]
+    functionNames: (schema) => [...new Set(rows.functions.flatMap((fn) => (fn.schema === schema ? [fn.name] : [])))]
   }
 }

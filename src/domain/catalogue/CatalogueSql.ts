@@ -1,19 +1,37 @@
-import { relationStamp } from "./RelationSql.ts"
 import { computedRelationshipsSql, keyedSql, keysSql, viewsSql } from "./RelationshipSql.ts"
+
+/** Stamp of a relation `c`; includes columns and keys, whose changes may leave the relation's own entry unchanged. */
+const relationStamp = `c.oid || ':' || c.xmin || ':' || coalesce((
+  select hashtextextended(string_agg(a.xmin::text, ',' order by a.attnum), 0) from pg_attribute a
+  where a.attrelid = c.oid and a.attnum > 0), 0) || ':' || coalesce((
+  select hashtextextended(string_agg(k.oid || '.' || k.xmin, ',' order by k.oid), 0) from pg_constraint k
+  where k.conrelid = c.oid), 0)`
+
+/** Current stamps of the relations and functions of a name ($1 schema, $2 name): cheap enough for each unknown name. */
+export const stampsSql = `
+select coalesce(string_agg(stamp, ',' order by stamp), '') from (
+  select ${relationStamp} as stamp from pg_class c
+    where c.relname = $2 and c.relnamespace = (select oid from pg_namespace where nspname = $1)
+      and c.relkind in ('r', 'p', 'v', 'm', 'f')
+  union all
+  select p.oid || ':' || p.xmin from pg_proc p
+    where p.proname = $2 and p.pronamespace = (select oid from pg_namespace where nspname = $1)
+      and p.prokind = 'f' and p.prorettype not in ('trigger'::regtype, 'event_trigger'::regtype, 'internal'::regtype)
+) s`
 
 /**
  * Reads the catalogue of the schemas in `$1` (a text array) as one JSON text.
  *
- * The `clean_…` columns say which statements on a relation run no user-written code, so that nothing can be left in
- * the session for the next caller and no reset is needed after them. They are decided from the stored expressions:
- * policies, defaults, generated columns, constraints and index expressions may use only built-in functions, operators
- * and types, and functions that change nothing but themselves. Anything not recognised is not clean, which is only slower.
+ * The `clean_…` columns tell which statements on a relation run no user code, so that they leave nothing in the session
+ * for the next caller and no reset is needed after them. They are derived from the stored expressions: policies, defaults,
+ * generated columns, constraints and index expressions may use only built-in types, and built-in functions and operators
+ * without side effects. Anything else is not clean, which is only slower.
  */
 export const catalogueSql = `
 with exposed as (
   select oid, nspname from pg_namespace where nspname = any ($1::text[])
 ),
--- What a type is called on a connection with any search path.
+-- Names of types that are valid with any search path.
 type_names as (
   select t.oid, format('%I.%I', n.nspname, e.typname) || case when e.oid = t.oid then '' else '[]' end as name
   from pg_type t
@@ -21,7 +39,7 @@ type_names as (
     join pg_namespace n on n.oid = e.typnamespace
   where e.typnamespace <> 'pg_catalog'::regnamespace
 ),
--- What a type is in the end: domains looked through.
+-- The base type behind any chain of domains.
 base_types as (
   with recursive look as (
     select oid, oid as base, typtype, typbasetype from pg_type
@@ -37,7 +55,7 @@ base_types as (
     end as kind
   from look l join pg_type t on t.oid = l.base where l.typtype <> 'd'
 ),
--- Built-in functions that leave nothing behind. The volatile ones are those that defaults are made of.
+-- Built-in functions without side effects on the session. The volatile ones are common in defaults.
 pure_functions as (
   select oid from pg_proc
   where pronamespace = 'pg_catalog'::regnamespace
@@ -48,7 +66,7 @@ pure_operators as (
   select oid from pg_operator
   where oprnamespace = 'pg_catalog'::regnamespace and oprcode::oid in (select oid from pure_functions)
 ),
--- Built-in types, arrays of them, and enums that nobody gave a cast (json_agg would call it).
+-- Built-in types, arrays of them, and enums without casts of their own (json_agg would call them).
 plain_types as (
   select t.oid from pg_type t left join pg_type e on e.oid = t.typelem and t.typlen = -1
   where (t.typnamespace = 'pg_catalog'::regnamespace
@@ -64,7 +82,7 @@ expressions as (
   union all select polrelid, 'policy', polwithcheck::text, polwithcheck from pg_policy where polwithcheck is not null
   union all select adrelid, 'value', adbin::text, adbin from pg_attrdef
   union all select conrelid, 'value', conbin::text, conbin from pg_constraint where conbin is not null and conrelid <> 0
-  -- The planner looks at these for reads too, and runs what is constant in them.
+  -- The planner reads these for SELECT too, and evaluates their constant parts.
   union all select indrelid, 'index', indexprs::text, null from pg_index where indexprs is not null
   union all select indrelid, 'index', indpred::text, null from pg_index where indpred is not null
   union all select stxrelid, 'index', stxexprs::text, null from pg_statistic_ext where stxexprs is not null
@@ -78,11 +96,11 @@ impure as (
      or relid in (select oid from pg_proc where pronamespace in (select oid from exposed))
   ) and (
      tree ~ '[{](SUBLINK|COERCETODOMAIN|ROWCOMPARE)' or part = 'body' and tree ~ '[{](RANGETBLENTRY|RTE)'
-     -- Of the settings of a request, the fast paths set only those that tell who it comes from.
+     -- Of a request's settings, the fast paths set only the claims.
      or tree ~ ':funcid (2077|3294) ' and regexp_replace(
           case part when 'body' then pg_get_function_sqlbody(relid) else pg_get_expr(node, relid) end,
           $re$current_setting\\('request\\.jwt\\.(claims|sub)'::text(, (true|false))?\\)$re$, '', 'g') ~ 'current_setting'
-     -- Types of others may come with checks, casts and output functions.
+     -- Other types may have checks, casts and output functions.
      or exists (
        select from regexp_matches(tree, '[:a-z_](?:type|typeid|typeId) ([0-9]+)', 'g') m
        where m[1]::oid = any (array(select oid from own_types)))
@@ -94,11 +112,11 @@ impure as (
        where m[1]::oid not in (select oid from pure_operators))
   )
 ),
--- Functions in C are an administrator's, and those of extensions: only comparisons in other languages count here.
+-- Functions in C belong to extensions, which administrators install: only those in other languages count.
 own_functions as (
   select p.oid from pg_proc p join pg_language l on l.oid = p.prolang where l.lanname not in ('internal', 'c')
 ),
--- Somebody's own comparison, sort order or implicit cast on built-in types might be chosen: then nothing is clean.
+-- A user-defined comparison, sort order or implicit cast on built-in types could be chosen: then nothing is clean.
 own_operators as (
   select exists (
     select from pg_operator o join pg_type l on l.oid = o.oprleft
@@ -130,7 +148,7 @@ relations as (
       and not exists (select from impure i where i.relid = c.oid and i.part = 'policy' and c.relrowsecurity)
       and not exists (select from pg_attribute a join impure i on i.relid = a.attrelid and i.part = 'value'
                        where a.attrelid = c.oid and a.attgenerated = 'v') as clean_read,
-    -- A partition's constraint is made of its parent's key, which may call functions.
+    -- A partition's constraint derives from its parent's key, which may call functions.
     c.relkind = 'r' and not c.relhasrules and not c.relispartition
       and not exists (select from pg_trigger t where t.tgrelid = c.oid and not t.tgisinternal)
       and not exists (select from impure i where i.relid = c.oid and i.part = 'value') as clean_insert,
@@ -139,7 +157,7 @@ relations as (
   from pg_class c join exposed n on n.oid = c.relnamespace cross join own_operators own
   where c.relkind in ('r', 'p', 'v', 'm', 'f') and c.relpersistence <> 't'
 ),
--- Grouped once for all relations: of thousands, a look-up for each would take seconds.
+-- Grouped once for all relations: a lookup for each of thousands would take seconds.
 columns as (
   select a.attrelid as of, json_agg(json_build_object(
       'name', a.attname, 'type', coalesce(tn.name, format_type(a.atttypid, a.atttypmod)), 'type_oid', a.atttypid::int8,
@@ -152,7 +170,7 @@ columns as (
     left join type_names tn on tn.oid = t.oid
   group by a.attrelid
 ),
--- Functions of a row that give one value: columns that are not stored.
+-- Computed columns: functions of a row that return one value.
 computed as (
   select p.proargtypes[0] as of, json_agg(json_build_object(
       'name', p.proname, 'schema', n.nspname, 'type', coalesce(tn.name, format_type(p.prorettype, -1)),
@@ -167,7 +185,7 @@ computed as (
     and not exists (select from pg_class c where c.oid = t.typrelid and c.relkind <> 'c')
   group by p.proargtypes[0]
 ),
-routines as (
+functions as (
   select p.oid, n.nspname, p.proname, p.oid || ':' || p.xmin as stamp, p.proretset, p.provolatile = 'v' as volatile,
     (select json_build_object('schema', rn.nspname, 'name', rc.relname) from pg_class rc join exposed rn on rn.oid = rc.relnamespace
      where rc.oid = t.typrelid and rc.relkind <> 'c') as returns,
@@ -217,10 +235,10 @@ select json_build_object(
       'clean_change', r.clean_read and r.clean_insert and r.clean_keys,
       'columns', coalesce(a.columns, '[]')
     )) from relations r left join columns a on a.of = r.oid left join computed cc on cc.of = r.reltype), '[]'),
-  'routines', coalesce((
+  'functions', coalesce((
     select json_agg(json_build_object(
       'schema', r.nspname, 'name', r.proname, 'stamp', r.stamp, 'arguments', r.arguments, 'outputs', r.outputs, 'set', r.proretset,
-      'result', r.result, 'volatile', r.volatile, 'returns', r.returns, 'body', r.body, 'clean', r.clean)) from routines r), '[]'),
+      'result', r.result, 'volatile', r.volatile, 'returns', r.returns, 'body', r.body, 'clean', r.clean)) from functions r), '[]'),
   'relationships', json_build_object(
     'keys', (select coalesce(json_agg(k), '[]') from (${keysSql}) k),
     'keyed', (select coalesce(json_agg(k), '[]') from (${keyedSql}) k),

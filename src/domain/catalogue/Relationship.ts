@@ -1,4 +1,4 @@
-/** How rows of one relation lead to rows of another: what embeds are made of. */
+/** How rows of one relation relate to rows of another: the basis of embeds. */
 export type Relationship = KeyRelationship | ComputedRelationship
 
 export interface RelationName {
@@ -6,20 +6,20 @@ export interface RelationName {
   readonly name: string
 }
 
-/** Pairs of columns that are equal, the near side's first. */
+/** Pairs of columns that must be equal, that of `from` first. */
 export type ColumnPairs = ReadonlyArray<readonly [string, string]>
 
-/** By foreign keys, of tables or seen through views. */
+/** By foreign keys, of tables or of views on them. */
 export interface KeyRelationship {
   readonly _tag: "Key"
   readonly from: RelationName
   readonly to: RelationName
   readonly cardinality: "many-to-one" | "one-to-many" | "one-to-one" | "many-to-many"
-  /** Of a one-to-one: whether `from` is the side that has the foreign key. Always so of many-to-one. */
+  /** Whether `from` has the foreign key: true for many-to-one, either for one-to-one. */
   readonly holdsKey: boolean
-  /** Name of the foreign key; of a many-to-many, of the one from the junction to `from`. */
+  /** Name of the foreign key; for many-to-many, of the one from the junction to `from`. */
   readonly constraint: string
-  /** Of a many-to-many: `from` to junction. Else `from` to `to`. */
+  /** `from` to `to`; for many-to-many, `from` to the junction. */
   readonly columns: ColumnPairs
   readonly junction:
     | {
@@ -32,15 +32,15 @@ export interface KeyRelationship {
     | undefined
 }
 
-/** By a function that takes a row of `from` and gives rows of `to`. Goes before keys of the same name. */
+/** By a function that takes a row of `from` and returns rows of `to`. Takes precedence over keys of the same name. */
 interface ComputedRelationship {
   readonly _tag: "Computed"
   readonly from: RelationName
   readonly to: RelationName
   readonly function: RelationName
-  /** Gives one row at most (`ROWS 1`, or not a set). */
+  /** Returns at most one row (`ROWS 1`, or not a set). */
   readonly single: boolean
 }
 
-/** By a foreign key of the near side. */
+/** Whether `from` has the foreign key. */
 export const holdsKey = (one: Relationship): one is KeyRelationship => one._tag === "Key" && one.holdsKey

@@ -1,9 +1,9 @@
 /**
- * What relationships are made of, for the catalogue query: parts of it that need its WITH part `exposed`.
- * Relations are told by oid, because keys and views may be of schemas that are not exposed.
+ * Parts of the catalogue query for relationships, which need its WITH part `exposed`. They identify relations by oid,
+ * because keys and views may be in schemas that are not exposed.
  */
 
-/** Primary keys and foreign keys of all tables. Those that partitions have of their parents are left out. */
+/** Primary and foreign keys of all tables, except foreign keys that partitions inherit from their parents. */
 export const keysSql = `
 select k.contype as kind, k.conname as name, k.conrelid::int8 as of, k.conkey as columns,
   nullif(k.confrelid, 0)::int8 as to, k.confkey as to_columns,
@@ -14,7 +14,7 @@ from pg_constraint k join pg_class c on c.oid = k.conrelid
 where k.contype in ('f', 'p') and (k.conparentid = 0 or k.contype = 'p') and c.relpersistence <> 't'
   and c.relnamespace <> 'pg_catalog'::regnamespace`
 
-/** Names of the tables that have keys or are seen through views, and of their columns, wherever they are. */
+/** Names and columns of views and of tables with keys, in all schemas. */
 export const keyedSql = `
 select c.oid::int8 as oid, n.nspname as schema, c.relname as name, json_object_agg(a.attnum, a.attname) as columns
 from pg_class c
@@ -27,14 +27,14 @@ where c.relkind in ('r', 'p', 'v', 'm', 'f') and c.relpersistence <> 't'
     select confrelid from pg_constraint where contype = 'f'))
 group by c.oid, n.nspname, c.relname`
 
-/** What views are made of, as PostgreSQL keeps it (domain/ViewColumns.ts reads it). */
+/** The queries of views, in PostgreSQL's internal format, which ViewColumns.ts parses. */
 export const viewsSql = `
 select c.oid::int8 as oid, r.ev_action::text as tree
 from pg_class c join pg_rewrite r on r.ev_class = c.oid
 where c.relkind in ('v', 'm') and r.rulename = '_RETURN' and c.relpersistence <> 't'
   and c.relnamespace not in ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)`
 
-/** Functions that take a row of a relation and give rows of one. */
+/** Computed relationships: functions that take a row of a relation and return rows of one. */
 export const computedRelationshipsSql = `
 select f.nspname as schema, p.proname as name, not p.proretset or p.prorows = 1 as single,
   json_build_object('schema', fn.nspname, 'name', fc.relname) as "from",

@@ -5,7 +5,7 @@ import { type ColumnOf, viewColumns } from "./ViewColumns.ts"
 const Name = Schema.Struct({ schema: Schema.String, name: Schema.String })
 const Numbers = Schema.Array(Schema.Int)
 
-/** What the catalogue query tells of keys, views and functions of rows (domain/RelationshipSql.ts). */
+/** Keys, views and functions of rows, from the catalogue query (RelationshipSql.ts). */
 export const RelationshipRows = Schema.Struct({
   keys: Schema.Array(
     Schema.Struct({
@@ -15,7 +15,7 @@ export const RelationshipRows = Schema.Struct({
       columns: Numbers,
       to: Schema.NullOr(Schema.Int),
       to_columns: Schema.NullOr(Numbers),
-      /** Of a foreign key: its columns are unique too. */
+      /** Of a foreign key: its columns are also unique. */
       one: Schema.Boolean
     })
   ),
@@ -42,8 +42,8 @@ export type RelationshipRows = typeof RelationshipRows.Type
 
 type Keyed = RelationshipRows["keyed"][number]
 
-/** A relation that shows certain columns of a table: the table itself, or a view. `columns` are its own names for them. */
-interface Seen {
+/** A relation with certain columns of a table: the table itself, or a view. `columns` are its names for them. */
+interface Provider {
   readonly relation: Keyed
   readonly columns: ReadonlyArray<string>
 }
@@ -51,13 +51,13 @@ interface Seen {
 const pairs = (near: ReadonlyArray<string>, far: ReadonlyArray<string>): ColumnPairs =>
   near.map((name, at) => [name, far[at] ?? ""])
 
-/** A view that shows a column many times is not looked at in every combination. */
-const mostWays = 32
+/** Limits the combinations for a view that has a column many times. */
+const maxCombinations = 32
 
-/** Every way in which a table's columns are seen: as they are, and through views. */
-class Sight {
+/** The relations that provide a table's columns: the table itself and views. */
+class Providers {
   private readonly byOid = new Map<number, Keyed>()
-  /** By table: the views, and under which numbers they have which of its columns. */
+  /** By table: its views, with the numbers under which they have its columns. */
   private readonly viewsOf = new Map<number, Array<{ readonly view: Keyed; readonly at: Map<number, Array<number>> }>>()
 
   constructor({ keyed, views }: RelationshipRows) {
@@ -81,11 +81,11 @@ class Sight {
     return numbers.map((number) => relation.columns[number] ?? "")
   }
 
-  /** Of all of these columns of a table. */
-  ways(table: number, numbers: ReadonlyArray<number>): ReadonlyArray<Seen> {
+  /** The relations that provide all of these columns of a table. */
+  of(table: number, numbers: ReadonlyArray<number>): ReadonlyArray<Provider> {
     const relation = this.byOid.get(table)
     if (relation === undefined) return []
-    const seen: Array<Seen> = [{ relation, columns: this.columns(relation, numbers) }]
+    const seen: Array<Provider> = [{ relation, columns: this.columns(relation, numbers) }]
     for (const { at, view } of this.viewsOf.get(table) ?? []) {
       for (const chosen of combinations(numbers.map((number) => at.get(number) ?? []))) {
         seen.push({ relation: view, columns: this.columns(view, chosen) })
@@ -95,7 +95,7 @@ class Sight {
   }
 }
 
-/** Through views of views. */
+/** Follows a column through views of views to its table. */
 const root = (direct: ReadonlyMap<number, ReadonlyMap<number, ColumnOf>>, start: ColumnOf): ColumnOf => {
   let one = start
   for (;;) {
@@ -107,15 +107,15 @@ const root = (direct: ReadonlyMap<number, ReadonlyMap<number, ColumnOf>>, start:
 
 const combinations = (choices: ReadonlyArray<ReadonlyArray<number>>): ReadonlyArray<ReadonlyArray<number>> =>
   choices.reduce<ReadonlyArray<ReadonlyArray<number>>>(
-    (all, some) => all.flatMap((before) => some.map((one) => [...before, one])).slice(0, mostWays),
+    (all, some) => all.flatMap((before) => some.map((one) => [...before, one])).slice(0, maxCombinations),
     [[]]
   )
 
-/** What rows lead to, by the relation they are of. */
+/** Relationships by relation. */
 export interface Relationships {
-  /** In an order that depends on names alone. */
+  /** In an order that depends only on names. */
   readonly from: (relation: RelationName) => ReadonlyArray<Relationship>
-  /** Primary keys, those of views by the tables they show; empty when there is none. */
+  /** The primary key; of a view, those of the tables it selects from; empty if there is none. */
   readonly primaryKey: (relation: RelationName) => ReadonlyArray<string>
 }
 
@@ -126,7 +126,7 @@ const compare = (one: string, other: string) => (one < other ? -1 : one > other 
 
 /** `exposed`: whether relations of a schema can be embedded; junctions may be anywhere. */
 export const makeRelationships = (rows: RelationshipRows, exposed: (schema: string) => boolean): Relationships => {
-  const sight = new Sight(rows)
+  const providers = new Providers(rows)
   const primary = new Map(rows.keys.flatMap((key) => (key.kind === "p" ? [[key.of, key.columns] as const] : [])))
   const index = new Map<string, Array<Relationship>>()
   const add = (relationship: Relationship) => {
@@ -143,13 +143,13 @@ export const makeRelationships = (rows: RelationshipRows, exposed: (schema: stri
     )
     .sort((one, other) => compare(one.name, other.name) || one.of - other.of)
 
-  /** From relations that have the key's columns to relations that have what it refers to. */
-  const held = new Map<number, Array<KeyRelationship & { readonly inPrimary: boolean }>>()
+  /** Relationships by foreign keys, by the oid of the relation that has the key. */
+  const byHolder = new Map<number, Array<KeyRelationship & { readonly inPrimary: boolean }>>()
   for (const key of foreign) {
     const primaryKey = primary.get(key.of)
     const inPrimary = primaryKey !== undefined && key.columns.every((column) => primaryKey.includes(column))
-    const targets = sight.ways(key.to, key.toColumns)
-    for (const holder of sight.ways(key.of, key.columns)) {
+    const targets = providers.of(key.to, key.toColumns)
+    for (const holder of providers.of(key.of, key.columns)) {
       for (const target of targets) {
         const common = { _tag: "Key", constraint: key.name, junction: undefined } as const
         const there = {
@@ -169,15 +169,15 @@ export const makeRelationships = (rows: RelationshipRows, exposed: (schema: stri
           holdsKey: false,
           columns: pairs(target.columns, holder.columns)
         })
-        const of = held.get(holder.relation.oid)
-        if (of === undefined) held.set(holder.relation.oid, [{ ...there, inPrimary }])
+        const of = byHolder.get(holder.relation.oid)
+        if (of === undefined) byHolder.set(holder.relation.oid, [{ ...there, inPrimary }])
         else of.push({ ...there, inPrimary })
       }
     }
   }
 
-  // A relation whose primary key has the columns of two foreign keys joins what they refer to.
-  for (const keys of held.values()) {
+  // A relation whose primary key contains the columns of two foreign keys is a junction of their targets.
+  for (const keys of byHolder.values()) {
     for (const near of keys) {
       for (const far of keys) {
         if (near.constraint === far.constraint || !near.inPrimary || !far.inPrimary) continue
@@ -202,8 +202,8 @@ export const makeRelationships = (rows: RelationshipRows, exposed: (schema: stri
   const primaryKeys = new Map<string, ReadonlyArray<string>>()
   for (const [table, columns] of primary) {
     const met = new Set<number>()
-    for (const { columns: names, relation } of sight.ways(table, columns)) {
-      // A view that shows the key twice has it once, one that shows the keys of two tables has both.
+    for (const { columns: names, relation } of providers.of(table, columns)) {
+      // A view that has a table's key twice counts it once; one with the keys of two tables has both.
       if (met.has(relation.oid)) continue
       met.add(relation.oid)
       primaryKeys.set(nameKey(relation), [...(primaryKeys.get(nameKey(relation)) ?? []), ...names])

@@ -10,15 +10,15 @@ const numberAfter = (text: string, key: string): number => {
 }
 
 /**
- * Which columns of other relations a view shows as they are, by the view's own column number. `tree` is the view's
- * query as PostgreSQL keeps it (pg_rewrite.ev_action, nodes in braces, `\` before what is no syntax): the outermost
- * query's target entries name the relation and column that they are of. The relation may be a view again.
+ * The columns of other relations that a view selects unchanged, by the view's own column number. `tree` is the view's
+ * query in PostgreSQL's internal format (pg_rewrite.ev_action: nodes in braces, `\` as escape character): the target
+ * entries of the outermost query name their relation and column. The relation may be a view too.
  */
 export const viewColumns = (tree: string): ReadonlyMap<number, ColumnOf> => {
   const found = new Map<number, ColumnOf>()
   let depth = 0
   let entry = -1
-  // What is deeper inside of an entry may have the same words, so only the entry's own are kept.
+  // Text of the entry itself: nested nodes may contain the same words.
   let own = ""
   let from = 0
   for (let i = 0; i < tree.length; i++) {

@@ -1,3 +1,4 @@
+import { isoSql } from "../sql/IsoTimestamp.ts"
 import { quoteLiteral, quoteName } from "../sql/Names.ts"
 
 /** Statements about the triggers behind subscriptions; the function they call is made by a migration. */
@@ -26,7 +27,7 @@ export const listSql = (where = "true") => `select s.id, s.table_schema as schem
          when t.tgenabled in ('D', 'R') then 'trigger_disabled'
          else 'active' end as status,
     case when here.oid is null then quote_ident(tn.nspname) || '.' || quote_ident(there.relname) end as renamed_to,
-    to_char(s.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as created_at
+    ${isoSql("s.created_at")} as created_at
   from ${subscriptions} where ${where} order by s.id`
 
 /** Triggers of ours, `stray`, that no subscription asks for. */

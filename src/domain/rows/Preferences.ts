@@ -1,35 +1,51 @@
-/** What a caller prefers (RFC 7240), as PostgREST's clients say it; the first of a kind counts. Parser: http/Prefer.ts. */
+/** Preferences (RFC 7240) in PostgREST's vocabulary; the first of a kind applies. http/rows/Prefer.ts parses them. */
 export interface Preferences {
   readonly resolution: "merge-duplicates" | "ignore-duplicates" | undefined
   readonly missing: "default" | "null" | undefined
   readonly return: "representation" | "minimal" | "headers-only" | undefined
   readonly count: "exact" | "planned" | "estimated" | undefined
   readonly tx: "commit" | "rollback" | undefined
-  /** `strict`: preferences that are not known, or not good, are refused. */
+  /** `strict`: unknown or invalid preferences are rejected. */
   readonly handling: "strict" | "lenient" | undefined
-  /** As given; PostgreSQL says whether there is such a zone. */
+  /** As sent; PostgreSQL rejects unknown time zones. */
   readonly timezone: string | undefined
-  /** Rows that a change may touch at most; counts only with `handling=strict`. */
+  /** The most rows that a change may affect; applies only with `handling=strict`. */
   readonly maxAffected: number | undefined
 }
 
-/** The form an answer is wanted in (Accept). */
+/** The form of the response body that the client accepts (Accept). */
 export interface AnswerForm {
-  /** `object`: the one row bare; `plan-…`: how PostgreSQL would run it, of `of`. */
+  /** `object`: a single row, not in an array; `plan-…`: PostgreSQL's plan of the statement for the form `of`. */
   readonly media: "json" | "object" | "csv" | "plan-json" | "plan-text"
-  /** Fields that are null are left out. */
+  /** Fields that are null are omitted. */
   readonly stripNulls: boolean
-  /** Of a plan: options of EXPLAIN. */
+  /** Options of EXPLAIN, for a plan. */
   readonly options: ReadonlyArray<"analyze" | "verbose" | "settings" | "buffers" | "wal">
-  /** Of a plan: whose form it is of. */
+  /** For a plan, the form of the explained statement. */
   readonly of: "json" | "object" | "csv"
 }
 
-/** What user code can read of the request: `request.method`, `request.path`, `request.headers`, `request.cookies`. */
+/** Whether the response is the statement's plan instead of its result. */
+export const isExplain = ({ media }: AnswerForm) => media === "plan-json" || media === "plan-text"
+
+/** The form in which PostgreSQL builds the body. `none`: only the number of rows. */
+export interface BodyForm {
+  readonly media: AnswerForm["of"] | "none"
+  readonly stripNulls: boolean
+}
+
+/** `wanted`: whether the body is sent. A plan explains the statement for the form `of`. */
+export const bodyForm = (form: AnswerForm, wanted: boolean): BodyForm => {
+  if (!wanted) return { media: "none", stripNulls: false }
+  const media = form.media === "plan-json" || form.media === "plan-text" ? form.of : form.media
+  return { media, stripNulls: form.stripNulls }
+}
+
+/** What user code can read about the request: `request.method`, `request.path`, `request.headers`, `request.cookies`. */
 export interface RequestContext {
   readonly method: string
   readonly path: string
-  /** JSON objects in text. */
+  /** Both are JSON objects as text. */
   readonly headers: string
   readonly cookies: string
 }

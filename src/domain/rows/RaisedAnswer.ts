@@ -1,8 +1,8 @@
 import { type ChosenResponse, chosenHeader, withoutFraming } from "./ResponseSettings.ts"
 
 /**
- * What `RAISE SQLSTATE 'PGRST'` answers a request with: MESSAGE is a JSON object of `code`, `message`, and maybe
- * `details` and `hint`; DETAIL one of `status`, `headers`, and maybe `status_text`.
+ * The response that `RAISE SQLSTATE 'PGRST'` describes: MESSAGE is a JSON object with `code`, `message` and optionally
+ * `details` and `hint`; DETAIL is one with `status`, `headers` and optionally `status_text`.
  */
 export interface RaisedAnswer {
   readonly status: number
@@ -25,10 +25,10 @@ const objectOf = (text: string): Fields | undefined => {
   }
 }
 
-/** Undefined when it is there, but no text. */
+/** null if absent, undefined if not a string. */
 const optionalText = (value: unknown = null) => (typeof value === "string" || value === null ? value : undefined)
 
-/** RFC 9112 4: what can stand behind the status. */
+/** A valid reason phrase (RFC 9112 4). */
 const reason = /^[\t\x20-\x7e]+$/
 export const statusText = (text: string) => (reason.test(text) ? { status_text: text } : {})
 
@@ -52,7 +52,7 @@ const badDetail = (details: string) =>
     "DETAIL must be a JSON object with obligatory keys: 'status', 'headers' and optional key: 'status_text'."
   )
 
-/** `detail`: undefined when there is none. What can't be understood is PGRST121, of whoever wrote it: 500. */
+/** `detail` is undefined if absent. Malformed JSON is PGRST121 with status 500: the author of the function must fix it. */
 export const raisedAnswer = (message: string, detail: string | undefined): RaisedAnswer => {
   const said = objectOf(message)
   const code = said?.["code"]

@@ -1,14 +1,15 @@
 import { Result } from "effect"
+import { LRUCache } from "lru-cache"
 import { type Catalogue } from "../catalogue/Catalogue.ts"
 import { type ClientError } from "../errors.ts"
-import { type Preferences } from "./Preferences.ts"
+import { type BodyForm, type Preferences } from "./Preferences.ts"
 import { rowPage, type RowRange, withPage } from "./plan/Page.ts"
 import { parseRows } from "./parse/Parser.ts"
-import { type BodyForm, type RowPlan, type Total } from "./plan/Plan.ts"
+import { type RowPlan, type Total } from "./plan/Plan.ts"
 import { planRows } from "./plan/Planner.ts"
 import { type RowQuery } from "./parse/Query.ts"
 import { noTable } from "./Refusals.ts"
-import { filled, type RowShape, rowShape, RowShapes, type RowTemplate, rowTemplate } from "./Shapes.ts"
+import { filled, type RowShape, rowShape, type RowTemplate, rowTemplate } from "./Shapes.ts"
 import { readSql, type RowSql } from "./sql/Statement.ts"
 
 /** A read of one table or view. */
@@ -23,35 +24,40 @@ export interface RowRead {
 
 export interface PreparedRead {
   readonly sql: RowSql
-  /** Runs no user-written code, as far as names tell. */
+  /** The statement runs no user-defined code, judging by the names in it. */
   readonly clean: boolean
-  /** Place of the first row. */
+  /** Offset of the first row. */
   readonly offset: number
-  /** To ask PostgreSQL for an estimate of. */
+  /** The rows whose number PostgreSQL can be asked to estimate. */
   readonly rows: RowPlan
 }
 
 export interface RowReadOptions {
-  /** Cap of one read; 0: none. */
+  /** The most rows that one read returns; 0: no limit. */
   readonly maxRows: number
   readonly aggregates: boolean
 }
 
-interface Known {
+interface CachedRead {
   readonly template: RowTemplate
   readonly clean: boolean
   readonly rows: RowPlan
 }
 
-/** Shapes kept of one catalogue. A text of a few kB each. */
-const mostShapes = 1000
+/** Shapes kept for one catalogue, with a text of a few kB each. */
+const maxShapes = 1000
 
-/** Reads as SQL. What was worked out for one query is used again for others of its shape, on the same catalogue. */
+/** What was planned on one catalogue, by the key of its shape. */
+class CatalogueReads {
+  readonly cached = new LRUCache<string, CachedRead>({ max: maxShapes })
+  /** Keys planned once: to cache a shape costs as much as to plan it, so it is cached the second time. */
+  readonly seen = new LRUCache<string, true>({ max: maxShapes })
+}
+
+/** Plans reads as SQL. The plan of a query is reused for queries of the same shape on the same catalogue. */
 export class RowReads {
   private readonly options: RowReadOptions
-  private readonly shapes = new RowShapes<Catalogue, Known>(mostShapes)
-  /** Keys that came once: to keep a shape costs as much as to plan it, so that is done when it comes again. */
-  private readonly once = new RowShapes<Catalogue, true>(mostShapes)
+  private readonly byCatalogue = new WeakMap<Catalogue, CatalogueReads>()
   constructor(options: RowReadOptions) {
     this.options = options
   }
@@ -63,11 +69,11 @@ export class RowReads {
     const shape = rowShape(read.query)
     const { schema, table, form, count } = read
     const key = `${schema.length}:${schema}${table.length}:${table}${form.media},${form.stripNulls},${count};${shape.key}`
-    const known = this.shapes.get(catalogue, key)
+    const { cached, seen } = this.readsOf(catalogue)
+    const known = cached.get(key)
     if (known !== undefined) {
-      const sql = filled(known.template, shape.literals)
       return Result.succeed({
-        sql,
+        sql: filled(known.template, shape.literals),
         clean: known.clean,
         rows: known.rows,
         offset: Number(shape.literals[shape.offset] ?? 0)
@@ -75,17 +81,30 @@ export class RowReads {
     }
     const planned = this.plan(catalogue, read)
     if (Result.isFailure(planned)) return planned
-    if (this.once.get(catalogue, key) === undefined) this.once.set(catalogue, key, true)
-    else this.keep(catalogue, key, read, shape, planned.success)
+    if (!seen.has(key)) seen.set(key, true)
+    else {
+      const template = this.templateOf(catalogue, read, shape, planned.success.sql)
+      if (template !== undefined) {
+        const { clean, rows } = planned.success
+        cached.set(key, { template, clean, rows })
+      }
+    }
     return planned
   }
 
-  private keep(catalogue: Catalogue, key: string, read: RowRead, shape: RowShape, { sql, clean, rows }: PreparedRead) {
+  private readsOf(catalogue: Catalogue) {
+    const known = this.byCatalogue.get(catalogue)
+    if (known !== undefined) return known
+    const made = new CatalogueReads()
+    this.byCatalogue.set(catalogue, made)
+    return made
+  }
+
+  private templateOf(catalogue: Catalogue, read: RowRead, shape: RowShape, sql: RowSql) {
     const { pairs, params } = shape.marked()
-    const marked = params.length === 0 ? undefined : this.plan(catalogue, { ...read, query: pairs })
-    if (marked !== undefined && Result.isFailure(marked)) return
-    const template = rowTemplate(sql, marked === undefined ? sql : marked.success.sql, params)
-    if (template !== undefined) this.shapes.set(catalogue, key, { template, clean, rows })
+    if (params.length === 0) return rowTemplate(sql, sql, params)
+    const marked = this.plan(catalogue, { ...read, query: pairs })
+    return Result.isFailure(marked) ? undefined : rowTemplate(sql, marked.success.sql, params)
   }
 
   private plan(catalogue: Catalogue, read: RowRead): Result.Result<PreparedRead, ClientError> {

@@ -1,9 +1,9 @@
 import { DatabaseError, InvalidRequest, NotAcceptable, NotFound } from "../errors.ts"
 import { similarNames } from "../text/SimilarNames.ts"
 
-/** What is refused of a request on rows, with the codes and wording that PostgREST's clients know. */
+/** Errors of requests on rows, with PostgREST's codes and wording. */
 
-/** `names`: the tables that there are. */
+/** `names`: the existing tables. */
 export const noTable = (names: ReadonlyArray<string>, schema: string, table: string) => {
   const [other] = similarNames(names, table, 0.75)
   return new NotFound({
@@ -13,7 +13,7 @@ export const noTable = (names: ReadonlyArray<string>, schema: string, table: str
   })
 }
 
-/** One row was wanted, bare. */
+/** A single row was requested as an object. */
 export const notSingle = (rows: number | string) =>
   new NotAcceptable({
     error: "Cannot coerce the result to a single JSON object",
@@ -28,27 +28,27 @@ const tooMany = (rows: string) =>
     details: `The query affects ${rows} rows`
   })
 
-/** A PATCH or DELETE means all rows that match: `limit` picks none of them, but says how many there can be. */
+/** PATCH and DELETE affect all matching rows: `limit` does not select among them, it is the most that may match. */
 const limitExceeded = (rows: string) =>
   new InvalidRequest({
-    error: `More rows match than the limit allows: ${rows}`,
+    error: `The filter matches ${rows} rows, more than the limit allows`,
     code: "LIMIT_NOT_ALLOWED",
-    hint: "PATCH and DELETE mean every row that matches. Name the rows in the filter, for example ?id=in.(1,2)"
+    hint: "PATCH and DELETE affect every matching row. Select the rows in the filter, for example ?id=in.(1,2)"
   })
 
-/** PUT: the row is not the one that the URL names. */
+/** The row of a PUT is not the one that the URL identifies. */
 export const notMatching = () =>
   new InvalidRequest({ error: "Payload values do not match URL in primary key column(s)", code: "PGRST115" })
 
 /**
- * A write is undone by the failure of its statement: a check on the number of rows is written as a cast of this text
- * to a number, whose failure tells which check it was and how many rows there were.
+ * A failing statement undoes its write. A check on the number of rows is therefore a cast of this text to a number,
+ * and the error message contains the code of the check and the number of rows.
  */
 export const checkText = (code: "PGRST115" | "PGRST116" | "PGRST124" | "LIMIT_NOT_ALLOWED") => `svc:${code}:`
 
 const failed = /\bsvc:(PGRST115|PGRST116|PGRST124|LIMIT_NOT_ALLOWED):(\d+)/
 
-/** The refusal that the failure of a checked statement stands for; any other failure as it is. */
+/** The error that the failure of such a check stands for; any other error unchanged. */
 export const checkedRefusal = <E>(error: E): E | InvalidRequest | NotAcceptable => {
   const found = error instanceof DatabaseError && error.code === "22P02" ? failed.exec(error.error) : null
   if (found === null) return error

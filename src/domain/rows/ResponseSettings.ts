@@ -1,14 +1,14 @@
 import { Result } from "effect"
 import { DatabaseError } from "../errors.ts"
 
-/** What user code has left in the settings `response.status` and `response.headers` of its transaction; "" for nothing. */
+/** The values of the settings `response.status` and `response.headers` at the end of the transaction; "" if not set. */
 export interface ResponseSettings {
   readonly status: string
-  /** A JSON array of objects with one header each. */
+  /** A JSON array of objects, each with one header. */
   readonly headers: string
 }
 
-/** The same, read: a status of its own, and headers in the order given, names in lower case. */
+/** The parsed settings: headers are in the order given, their names in lower case. */
 export interface ChosenResponse {
   readonly status: number | undefined
   readonly headers: ReadonlyArray<readonly [name: string, value: string]>
@@ -23,10 +23,10 @@ const badHeaders = () =>
     "response.headers guc must be a JSON array composed of objects with a single key and a string value"
   )
 
-/** RFC 9110 5.1 and 5.5; what is not ASCII goes out as UTF-8. */
+/** RFC 9110 5.1 and 5.5; non-ASCII characters are sent as UTF-8. */
 const fieldName = /^[!#$%&'*+.^_`|~\w-]+$/
 const fieldValue = /^(?:\P{Cc}|\t)*$/u
-/** What says where a message ends is not for others to say. */
+/** User code must not set headers that frame the message. */
 const framing: ReadonlySet<string> = new Set(["connection", "content-length", "keep-alive", "transfer-encoding"])
 
 const parsed = (text: string): unknown => {
@@ -37,7 +37,7 @@ const parsed = (text: string): unknown => {
   }
 }
 
-/** A header that user code gives, its name in lower case; undefined for what can't be one. */
+/** A header set by user code, its name in lower case; undefined if it is not a valid header. */
 export const chosenHeader = (name: string, value: unknown): readonly [string, string] | undefined =>
   typeof value === "string" && fieldName.test(name) && fieldValue.test(value) ? [name.toLowerCase(), value] : undefined
 
@@ -49,7 +49,7 @@ const headerOf = (value: unknown) => {
   return pair === undefined || others.length > 0 ? undefined : chosenHeader(...pair)
 }
 
-/** Failures are of whoever wrote the function: 500 with the code that PostgREST's clients know. */
+/** Failures are errors of the function's author: status 500 with PostgREST's code. */
 export const readResponseSettings = ({
   headers,
   status

@@ -1,29 +1,26 @@
-import { Result } from "effect"
-import { parseRows } from "./parse/Parser.ts"
+import { parseList } from "./parse/Filter.ts"
+import { literalOf } from "./parse/Operators.ts"
 import { type RowSql } from "./sql/Statement.ts"
 import { arrayLiteral } from "../sql/Names.ts"
 
 type Pairs = ReadonlyArray<readonly [string, string]>
 
 /**
- * A query with its literals taken out. Queries of the same `key` differ only in literals, so they have one plan and one
- * SQL text.
+ * A query without its literals. Queries with the same `key` differ only in literals, so they share a plan and an SQL
+ * text.
  */
 export interface RowShape {
   readonly key: string
-  /** As the parameters that they become. */
+  /** The literals as statement parameters. */
   readonly literals: ReadonlyArray<string>
-  /** Number of the literal that is the offset, or -1. */
+  /** Index of the literal that is the offset, or -1. */
   readonly offset: number
-  /** The same query with something that can be told apart for each literal, and what parameter that becomes. */
+  /** The same query with a distinct mark in place of each literal, and the parameters that the marks become. */
   readonly marked: () => { readonly pairs: Pairs; readonly params: ReadonlyArray<string> }
 }
 
 const clauses: ReadonlySet<string> = new Set(["order", "limit", "offset", "and", "or"])
 const whole: ReadonlySet<string> = new Set(["select", "columns", "on_conflict", ...clauses])
-/** What stands before a literal that is everything after it. */
-const operator =
-  /^(?:not\.)?(?:(eq|gt|gte|lt|lte|like|ilike|match|imatch)(?:\((?:any|all)\))?|neq|cs|cd|ov|sl|sr|nxr|nxl|adj|isdistinct|(?:fts|plfts|phfts|wfts)(?:\([^()]*\))?)\./
 const list = /^(?:not\.)?in\./
 const digits = /^\d{1,18}$/
 
@@ -35,31 +32,20 @@ interface Literal {
   readonly marked: string
 }
 
-const listParam = (key: string, value: string): string | undefined => {
-  const parsed = parseRows([[key, value]])
-  const test = Result.isSuccess(parsed) ? parsed.success.filters[0]?.value : undefined
-  return test?._tag === "In" ? arrayLiteral(test.values) : undefined
-}
-
-const literalOf = (key: string, value: string, pair: number): Literal | undefined => {
+const literalIn = (key: string, value: string, pair: number): Literal | undefined => {
   const mark = `§svc${pair}§`
   if (key === "offset") {
     const number = String(7_734_000_000_000 + pair)
     return digits.test(value) ? { pair, before: "", param: value, mark: number, marked: number } : undefined
   }
   if (whole.has(key) || clauses.has(key.slice(key.lastIndexOf(".") + 1))) return undefined
-  const found = operator.exec(value)
-  if (found !== null) {
-    const [before, name] = found
-    const text = value.slice(before.length)
-    const param = name === "like" || name === "ilike" ? text.replaceAll("*", "%") : text
-    return { pair, before, param, mark, marked: mark }
-  }
+  const found = literalOf(value)
+  if (found !== undefined) return { pair, before: value.slice(0, found.at), param: found.param, mark, marked: mark }
   const before = list.exec(value)?.[0]
-  const param = before === undefined ? undefined : listParam(key, value)
-  return before === undefined || param === undefined
+  const values = before === undefined ? undefined : parseList(value.slice(before.length))
+  return before === undefined || values === undefined
     ? undefined
-    : { pair, before, param, mark: `(${mark})`, marked: arrayLiteral([mark]) }
+    : { pair, before, param: arrayLiteral(values), mark: `(${mark})`, marked: arrayLiteral([mark]) }
 }
 
 export const rowShape = (pairs: Pairs): RowShape => {
@@ -67,9 +53,9 @@ export const rowShape = (pairs: Pairs): RowShape => {
   let key = ""
   let offset = -1
   for (const [pair, [name, value]] of pairs.entries()) {
-    const literal = literalOf(name, value, pair)
+    const literal = literalIn(name, value, pair)
     const kept = literal?.before ?? value
-    // Lengths make the joined text readable in one way only.
+    // The lengths make the joined text unambiguous.
     key += `${name.length}:${name}${literal === undefined ? "=" : "~"}${kept.length}:${kept}`
     if (literal === undefined) continue
     if (name === "offset") offset = literals.length
@@ -87,13 +73,13 @@ export const rowShape = (pairs: Pairs): RowShape => {
   }
 }
 
-/** An SQL text for every query of one shape: a number stands for the literal of that number. */
+/** The SQL text for all queries of a shape; a number among the parameters is the index of a literal. */
 export interface RowTemplate {
   readonly text: string
   readonly params: ReadonlyArray<string | null | number>
 }
 
-/** Undefined when the marks did not all become parameters of the same text. */
+/** Undefined unless the texts are equal and all marks became parameters. */
 export const rowTemplate = (real: RowSql, marked: RowSql, marks: ReadonlyArray<string>): RowTemplate | undefined => {
   if (real.text !== marked.text) return undefined
   const params = marked.params.map((param) => {
@@ -108,28 +94,3 @@ export const filled = ({ text, params }: RowTemplate, literals: ReadonlyArray<st
   params: params.map((param) => (typeof param === "number" ? (literals[param] ?? null) : param)),
   prepare: true
 })
-
-/** What was made for a key, for as long as the thing it was made from is there; the oldest go first. */
-export class RowShapes<From extends object, A> {
-  private readonly all = new WeakMap<From, Map<string, A>>()
-  private readonly most: number
-  constructor(most: number) {
-    this.most = most
-  }
-
-  get(from: From, key: string): A | undefined {
-    return this.all.get(from)?.get(key)
-  }
-
-  set(from: From, key: string, value: A) {
-    const known = this.all.get(from) ?? new Map<string, A>()
-    this.all.set(from, known)
-    if (known.size >= this.most) {
-      for (const oldest of known.keys()) {
-        known.delete(oldest)
-        break
-      }
-    }
-    known.set(key, value)
-  }
-}

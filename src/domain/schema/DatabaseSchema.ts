@@ -61,8 +61,8 @@ const Function = Schema.Struct({
 })
 
 /**
- * What `GET /v1/database/schema` answers: everything in the exposed schemas, names sorted. Types, defaults and
- * expressions are PostgreSQL's own texts.
+ * The response of `GET /v1/database/schema`: the contents of the exposed schemas, sorted by name. Types, defaults and
+ * expressions are PostgreSQL's texts.
  */
 export const DatabaseSchema = Schema.Struct({
   schemas: Schema.Array(Schema.String),

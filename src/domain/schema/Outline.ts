@@ -8,18 +8,18 @@ export interface OutlinedColumn {
   readonly type: TypeOid
   /** As PostgreSQL prints it: `character varying(20)`. */
   readonly sql: string
-  /** In characters; of a type that has such a limit. */
+  /** Maximum of characters, if the type has one. */
   readonly length: number | null
-  /** NULL is refused, by the column or by its domain. Of a view's column it is not known, so false. */
+  /** NULL is rejected, by the column or by its domain. Unknown for views, so false. */
   readonly not_null: boolean
-  /** An expression in SQL; the domain's when the column has none. */
+  /** An expression in SQL; the domain's if the column has none. */
   readonly default: string | null
-  /** `always`: nobody may write it, be it an identity or an expression. `default`: an identity that may be given. */
+  /** `always`: a generated column or identity that cannot be written. `default`: an identity that may be written. */
   readonly generated: "always" | "default" | null
-  /** Of a view: what is written to it arrives in a table. */
+  /** Of a view: the column is updatable. */
   readonly writable: boolean
   readonly comment: string | null
-  /** What the asking role may do with it. */
+  /** Privileges of the current role. */
   readonly select: boolean
   readonly insert: boolean
   readonly update: boolean
@@ -31,21 +31,21 @@ export interface OutlinedRelation {
   readonly kind: "table" | "partitioned" | "view" | "materialized" | "foreign"
   readonly comment: string | null
   readonly columns: ReadonlyArray<OutlinedColumn>
-  /** Which statements it takes, a bit for each: 4 update, 8 insert, 16 delete. */
+  /** The statements it accepts, as bits: 4 update, 8 insert, 16 delete. */
   readonly writable: number
-  /** The asking role may delete. */
+  /** Whether the current role has DELETE. */
   readonly delete: boolean
 }
 
 export interface OutlinedArgument {
-  /** "" when it has none. */
+  /** "" if it has no name. */
   readonly name: string
   readonly type: TypeOid
   readonly optional: boolean
   readonly variadic: boolean
 }
 
-export interface OutlinedRoutine {
+export interface OutlinedFunction {
   readonly schema: string
   readonly name: string
   readonly comment: string | null
@@ -53,23 +53,23 @@ export interface OutlinedRoutine {
   /** OUT, INOUT and TABLE columns. */
   readonly outputs: ReadonlyArray<{ readonly name: string; readonly type: TypeOid }>
   readonly returns: TypeOid
-  /** Gives any number of results. */
+  /** Returns a set. */
   readonly set: boolean
-  /** Says of itself that it gives one row at most. */
+  /** Declares that it returns at most one row. */
   readonly single: boolean
   readonly volatile: boolean
 }
 
-/** A type, and what JSON is made of its values. */
+/** A type, and how its values become JSON. */
 export interface OutlinedType {
   readonly oid: TypeOid
   readonly schema: string
   readonly name: string
   /** As PostgreSQL prints it. */
   readonly sql: string
-  /** The asking role may know its name. */
+  /** Whether the current role has USAGE on its schema. */
   readonly usable: boolean
-  /** `row`: of a relation. `pseudo`: known only by the call. */
+  /** `row`: a relation's row type. `pseudo`: determined by the call. */
   readonly kind:
     | "boolean"
     | "number"
@@ -82,26 +82,26 @@ export interface OutlinedType {
     | "domain"
     | "void"
     | "pseudo"
-  /** Of an array its elements', of a domain its base's. */
+  /** Of an array its element type, of a domain its base type. */
   readonly of: TypeOid | null
   readonly values: ReadonlyArray<string> | null
   readonly attributes: ReadonlyArray<{ readonly name: string; readonly type: TypeOid }> | null
   readonly relation: { readonly schema: string; readonly name: string } | null
 }
 
-/** What is in some of the exposed schemas, for descriptions of it (domain/SchemaOutlineSql.ts); sorted by name. */
+/** The contents of some of the exposed schemas, sorted by name (OutlineSql.ts). */
 export interface SchemaOutline {
   readonly schemas: ReadonlyArray<{ readonly name: string; readonly comment: string | null }>
   readonly relations: ReadonlyArray<OutlinedRelation>
-  readonly routines: ReadonlyArray<OutlinedRoutine>
+  readonly functions: ReadonlyArray<OutlinedFunction>
   readonly types: ReadonlyArray<OutlinedType>
   readonly relationships: RelationshipRows
 }
 
-/** What a call of it gives one of. */
-export type RoutineResult =
+/** A single result of a call. */
+export type FunctionResult =
   | { readonly _tag: "Void" }
-  | { readonly _tag: "Columns"; readonly columns: OutlinedRoutine["outputs"] }
+  | { readonly _tag: "Columns"; readonly columns: OutlinedFunction["outputs"] }
   | { readonly _tag: "Type"; readonly type: OutlinedType }
 
 /** Types by their oids. */
@@ -114,32 +114,32 @@ export class OutlinedTypes {
 
   get(oid: TypeOid): OutlinedType {
     const type = this.byOid.get(oid)
-    if (type === undefined) throw new Error(`Type ${oid} is used and not described`)
+    if (type === undefined) throw new Error(`Type ${oid} is used, but not described`)
     return type
   }
 
-  /** Domains looked through. */
+  /** The type, or the base type of a domain. */
   base(oid: TypeOid): OutlinedType {
     const type = this.get(oid)
     return type.kind === "domain" && type.of !== null ? this.base(type.of) : type
   }
 
-  result({ outputs, returns }: OutlinedRoutine): RoutineResult {
+  result({ outputs, returns }: OutlinedFunction): FunctionResult {
     const type = this.base(returns)
     if (type.kind === "void") return { _tag: "Void" }
-    // One OUT argument alone is the result itself; a table of one column is a row.
+    // A single OUT argument is the result itself; a table of one column is a row.
     if (outputs.length > 0 && type.sql === "record") return { _tag: "Columns", columns: outputs }
     return { _tag: "Type", type }
   }
 
-  /** The relation of whose rows it is a column or an embed: its only argument is one. */
-  computedOf({ arguments: [one, ...others], outputs }: OutlinedRoutine) {
+  /** The relation of which it is a computed column or relationship: its only argument is a row of it. */
+  computedOf({ arguments: [one, ...others], outputs }: OutlinedFunction) {
     return one === undefined || others.length > 0 || outputs.length > 0 ? null : this.base(one.type).relation
   }
 }
 
-/** How its arguments are given: by name, as the body (of its only argument, which has none), or not at all. */
-export const callForm = (types: OutlinedTypes, { arguments: all }: OutlinedRoutine): "named" | "body" | undefined => {
+/** How arguments are passed: by name, as the body (a single argument without a name), or undefined if it cannot be called. */
+export const callForm = (types: OutlinedTypes, { arguments: all }: OutlinedFunction): "named" | "body" | undefined => {
   const [one, ...others] = all
   if (one?.name === "" && others.length === 0) {
     return /^(json|jsonb|text|bytea|xml)$/.test(types.get(one.type).sql) ? "body" : undefined

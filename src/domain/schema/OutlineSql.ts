@@ -1,6 +1,6 @@
 import { computedRelationshipsSql, keyedSql, keysSql, viewsSql } from "../catalogue/RelationshipSql.ts"
 
-/** What the rows of a system catalogue that users made amount to: another number after any change. */
+/** A checksum of the user-defined rows of a system catalogue, which changes with any of them. */
 const rowsOf = (catalogue: string, where = "oid >= 16384") =>
   `(select count(*) || ':' || coalesce(sum(hashtextextended(xmin::text || ctid::text, 0)), 0) from ${catalogue} where ${where})`
 
@@ -11,20 +11,20 @@ const stampSql = `concat_ws(' ',
   ${rowsOf("pg_type")}, ${rowsOf("pg_enum")}, ${rowsOf("pg_proc")}, ${rowsOf("pg_cast")}, ${rowsOf("pg_rewrite")},
   ${rowsOf("pg_trigger")}, ${rowsOf("pg_description", "objoid >= 16384 or classoid = 'pg_namespace'::regclass")})`
 
-/** What to_json makes an array of: vectors too. */
+/** Types that to_json turns into arrays, including vectors. */
 const isArray = "t.typsubscript = 'array_subscript_handler'::regproc and t.typelem <> 0 and t.typtype <> 'd'"
 
 /**
- * What the schemas in `$1` (a text array) hold: with `$2` all of it, without only what the current role may touch.
- * One row: a stamp, which is another after any change to it, GRANT and REVOKE included, and a `SchemaOutline` as JSON
- * text, null when the stamp is `$3`.
+ * The contents of the schemas in `$1` (a text array): all if `$2`, else only what the current role has privileges for.
+ * Returns one row: a stamp, which changes with the contents, GRANT and REVOKE included, and a `SchemaOutline` as JSON
+ * text, or null if the stamp equals `$3`.
  */
 export const schemaOutlineSql = `
 with exposed as (
   select n.oid, n.nspname, obj_description(n.oid, 'pg_namespace') as comment from pg_namespace n
   where n.nspname = any ($1::text[]) and ($2::boolean or has_schema_privilege(n.oid, 'USAGE'))
 ),
--- Foreign tables of a wrapper without a handler, and views of them: asked what can be written, PostgreSQL fails.
+-- Foreign tables of a wrapper without a handler, and views on them: pg_relation_is_updatable fails for these.
 unanswered as (
   with recursive seen as (
     select f.ftrelid as oid from pg_foreign_table f
@@ -65,14 +65,14 @@ columns as materialized (
     left join pg_attrdef d on d.adrelid = r.oid and d.adnum = a.attnum
     left join pg_description o on o.objoid = r.oid and o.classoid = 'pg_class'::regclass and o.objsubid = a.attnum
 ),
--- Grouped once for all relations: of thousands, a look-up for each would take seconds.
+-- Grouped once for all relations: a lookup for each of thousands would take seconds.
 column_lists as (
   select of, json_agg(json_build_object('name', attname, 'type', type::int8, 'sql', sql, 'length', length,
       'not_null', not_null, 'default', "default", 'generated', generated, 'writable', writable, 'comment', comment,
       'select', "select", 'insert', "insert", 'update', "update") order by attnum) as list
   from columns where $2::boolean or "select" or "insert" or "update" group by of
 ),
-routines as materialized (
+functions as materialized (
   select p.oid, n.nspname, p.proname, p.prorettype, p.proretset, p.provolatile, p.prorows,
     p.pronargs, p.pronargdefaults, p.proargnames, p.proargmodes, coalesce(p.proallargtypes, p.proargtypes::oid[]) as types
   from pg_proc p join exposed n on n.oid = p.pronamespace
@@ -83,7 +83,7 @@ parts as (
   select r.oid, u.n, u.type, coalesce(r.proargnames[u.n], '') as name, coalesce(r.proargmodes[u.n], 'i') as mode,
     row_number() over (partition by r.oid, coalesce(r.proargmodes[u.n], 'i') in ('i', 'b', 'v') order by u.n)
       > r.pronargs - r.pronargdefaults as optional
-  from routines r cross join unnest(r.types) with ordinality u(type, n)
+  from functions r cross join unnest(r.types) with ordinality u(type, n)
 ),
 part_lists as (
   select oid,
@@ -97,7 +97,7 @@ types as (
     select oid from (
       select type from columns where $2::boolean or "select" or "insert" or "update"
       union select type from parts
-      union select prorettype from routines
+      union select prorettype from functions
       union select t.oid from pg_type t left join pg_class k on k.oid = t.typrelid
         where $2::boolean and t.typnamespace in (select oid from exposed) and (t.typtype = 'e' or k.relkind = 'c')) used(oid)
     union
@@ -118,7 +118,7 @@ types as (
       when t.typtype = 'd' then 'domain'
       when t.typtype = 'c' then case when k.relkind = 'c' then 'composite' else 'row' end
       when t.typtype = 'p' then 'pseudo'
-      -- As to_json does: types that others made may say themselves what they are in JSON.
+      -- As in to_json: user-defined types may have a cast to json.
       when t.oid >= 16384 and exists (select from pg_cast c where c.castsource = t.oid and c.casttarget = 'json'::regtype
         and c.castmethod = 'f') then 'json'
       when t.typtype = 'e' then 'enum'
@@ -144,12 +144,12 @@ select stamp.now, case when stamp.now is distinct from $3 then json_build_object
       'writable', r.writable, 'delete', has_table_privilege(r.oid, 'DELETE'), 'columns', coalesce(l.list, '[]'))
       order by r.nspname collate "C", r.relname collate "C"), '[]')
     from relations r left join column_lists l on l.of = r.oid),
-  'routines', (select coalesce(json_agg(json_build_object(
+  'functions', (select coalesce(json_agg(json_build_object(
       'schema', r.nspname, 'name', r.proname, 'comment', obj_description(r.oid, 'pg_proc'),
       'arguments', coalesce(l.arguments, '[]'), 'outputs', coalesce(l.outputs, '[]'), 'returns', r.prorettype::int8,
       'set', r.proretset, 'single', not r.proretset or r.prorows = 1, 'volatile', r.provolatile = 'v')
       order by r.nspname collate "C", r.proname collate "C", pg_get_function_identity_arguments(r.oid) collate "C"), '[]')
-    from routines r left join part_lists l on l.oid = r.oid),
+    from functions r left join part_lists l on l.oid = r.oid),
   'types', (select coalesce(json_agg(json_build_object(
       'oid', t.oid::int8, 'schema', t.nspname, 'name', t.typname, 'sql', t.sql, 'usable', t.usable, 'kind', t.kind, 'of', t.of::int8,
       'values', t.values, 'attributes', t.attributes, 'relation', t.relation)

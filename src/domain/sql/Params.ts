@@ -2,23 +2,23 @@ import { Effect } from "effect"
 import { InvalidRequest } from "../errors.ts"
 import { Oid } from "./Types.ts"
 
-/** More parameters than this the driver can't describe. */
-const mostParams = 32_767
-/** PostgreSQL's own limit; deeper arrays are only good as JSON. */
-const mostDimensions = 6
+/** The driver's limit. */
+const maxParams = 32_767
+/** PostgreSQL's limit; deeper arrays are only valid as JSON. */
+const maxDimensions = 6
 
-/** V8 knows numbers that keep the digits they were written with (`JSON.rawJSON`); TypeScript's library does not yet. */
+/** V8's `JSON.rawJSON` keeps a number's digits; TypeScript's library lacks it. */
 const rawNumbers = JSON as unknown as { readonly isRawJSON: (value: unknown) => value is { readonly rawJSON: string } }
 
-class Unfit extends Error {}
+class InvalidParameter extends Error {}
 
 const numberText = (value: number) => {
-  if (!Number.isFinite(value)) throw new Unfit("is not a finite number")
+  if (!Number.isFinite(value)) throw new InvalidParameter("is not a finite number")
   return Object.is(value, -0) ? "-0" : String(value)
 }
 
 const string = (value: string) => {
-  if (!value.isWellFormed()) throw new Unfit("holds half a surrogate pair, which PostgreSQL can't store")
+  if (!value.isWellFormed()) throw new InvalidParameter("contains an unpaired surrogate, which PostgreSQL cannot store")
   return value
 }
 
@@ -26,11 +26,11 @@ const json = (value: unknown): string => {
   try {
     return JSON.stringify(value)
   } catch {
-    throw new Unfit("is nested too deeply")
+    throw new InvalidParameter("is nested too deeply")
   }
 }
 
-/** What stands for a value that is no array, as PostgreSQL reads it: JSON text for objects. */
+/** A value other than an array, as PostgreSQL text; objects as JSON. */
 const scalar = (value: unknown): string | null => {
   switch (typeof value) {
     case "string":
@@ -52,7 +52,7 @@ const quote = (text: string) => `"${text.replaceAll(/["\\]/g, "\\$&")}"`
 
 /** `{1,NULL,"a \"b\"",{…}}`. */
 const literal = (values: ReadonlyArray<unknown>, delimiter: string, dimensions: number): string => {
-  if (dimensions === 0) throw new Unfit(`has more than ${mostDimensions} dimensions`)
+  if (dimensions === 0) throw new InvalidParameter(`has more than ${maxDimensions} dimensions`)
   const elements = values.map((value) => {
     if (Array.isArray(value)) return literal(value, delimiter, dimensions - 1)
     const text = scalar(value)
@@ -61,29 +61,30 @@ const literal = (values: ReadonlyArray<unknown>, delimiter: string, dimensions: 
   return `{${elements.join(delimiter)}}`
 }
 
-/** The elements of a `json[]` are JSON values each; strings are JSON text already, as they are outside of arrays. */
+/** Elements of a `json[]`: nested arrays become JSON text; strings are JSON text already, as outside of arrays. */
 const jsonElements = (values: ReadonlyArray<unknown>) =>
   values.map((value) => (Array.isArray(value) ? json(value) : value))
 
 const array = (values: ReadonlyArray<unknown>, oid: number | undefined): string => {
   if (oid === Oid.json || oid === Oid.jsonb) return json(values)
-  if (oid === Oid.jsonArray || oid === Oid.jsonbArray) return literal(jsonElements(values), ",", mostDimensions)
-  return literal(values, oid === Oid.boxArray ? ";" : ",", mostDimensions)
+  if (oid === Oid.jsonArray || oid === Oid.jsonbArray) return literal(jsonElements(values), ",", maxDimensions)
+  return literal(values, oid === Oid.boxArray ? ";" : ",", maxDimensions)
 }
 
-/** Whether the text of these parameters depends on the types the statement wants them to have. */
+/** Whether the text of these parameters depends on the types that the statement infers for them. */
 export const needTypes = (params: ReadonlyArray<unknown>): boolean => params.some((param) => Array.isArray(param))
 
 /**
  * Parameters as PostgreSQL text. Numbers keep their digits, objects are JSON, arrays are PostgreSQL arrays unless the
- * statement wants JSON there. `types`: oids of the statement's parameters, as far as they are known.
+ * parameter is of a JSON type. `types`: oids of the statement's parameters, as far as they are known.
  */
 export const paramTexts = (
   params: ReadonlyArray<unknown>,
   types: ReadonlyArray<number>
 ): Effect.Effect<ReadonlyArray<string | null>, InvalidRequest> =>
   Effect.suspend(() => {
-    if (params.length > mostParams) return refuse(`At most ${mostParams} parameters, but there are ${params.length}`)
+    if (params.length > maxParams)
+      return refuse(`params must have at most ${maxParams} elements, but has ${params.length}`)
     let at = 0
     try {
       const texts: Array<string | null> = []
@@ -93,7 +94,7 @@ export const paramTexts = (
       }
       return Effect.succeed(texts)
     } catch (error) {
-      if (error instanceof Unfit) return refuse(`Parameter $${at} ${error.message}`)
+      if (error instanceof InvalidParameter) return refuse(`Parameter $${at} ${error.message}`)
       throw error
     }
   })

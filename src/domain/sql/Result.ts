@@ -1,20 +1,20 @@
 import { DatabaseError } from "../errors.ts"
 import { builtinTypes, Oid, type SqlType } from "./Types.ts"
 
-/** An answer is held in memory as one piece, so that there is a limit: this many bytes of PostgreSQL's text. */
+/** Maximum bytes of a result in PostgreSQL's text format, because results are kept in memory as a whole. */
 export const largestResult = 64 * 1024 * 1024
-/** The same in characters of JSON, where column names come again with every row. */
-const largestJson = 4 * largestResult
+/** Maximum characters of a result as JSON, in which column names are repeated in every row. */
+const maxJson = 4 * largestResult
 
 export const resultTooLarge = () =>
   new DatabaseError({
-    error: "The result is larger than 64 MiB, which is more than one answer may hold",
+    error: "The result exceeds the limit of 64 MiB per response",
     code: "RESULT_TOO_LARGE",
     status: 400,
-    hint: "Select fewer rows or columns, or read it in several calls"
+    hint: "Select fewer rows or columns, or read the result in several requests"
   })
 
-/** A result as PostgreSQL printed it: every value text, or null. The port's `RawResult`. */
+/** A result in PostgreSQL's text format: every value is text or null. The port's `RawResult`. */
 interface PrintedResult {
   readonly command: string
   readonly rowCount: number | null
@@ -23,16 +23,16 @@ interface PrintedResult {
   readonly truncated: boolean
 }
 
-/** From PostgreSQL's text of one value to JSON text. */
+/** Converts PostgreSQL's text of a value to JSON text. */
 type Encode = (text: string) => string
 
 const raw: Encode = (text) => text
 const quoted: Encode = (text) => JSON.stringify(text)
-/** For types that print no character JSON would escape. */
+/** For types whose text needs no escaping in JSON. */
 const plain: Encode = (text) => `"${text}"`
 const bool: Encode = (text) => (text === "t" ? "true" : "false")
 
-/** NaN and the infinities are no JSON numbers. Any other number PostgreSQL prints is. */
+/** JSON has no numbers NaN and Infinity; all others that PostgreSQL prints are JSON numbers. */
 const float: Encode = (text) => {
   const last = text.charCodeAt(text.length - 1)
   return last >= 48 && last <= 57 ? text : `"${text}"`
@@ -40,16 +40,16 @@ const float: Encode = (text) => {
 
 const printedTime = /^(\d{4,6})-(\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)([+-]\d\d)(:\d\d(?::\d\d)?)?( BC)?$/
 
-/** ISO 8601 wants exactly four digits of the year, or a sign and six; its year 0 is 1 BC. */
+/** ISO 8601 years have exactly four digits, or a sign and six; year 0 is 1 BC. */
 const isoYear = (digits: string, beforeChrist: boolean) => {
   const year = beforeChrist ? 1 - Number(digits) : Number(digits)
   if (year >= 0 && year <= 9999) return String(year).padStart(4, "0")
   return `${year < 0 ? "-" : "+"}${String(Math.abs(year)).padStart(6, "0")}`
 }
 
-/** `2026-01-01 10:00:00+00` as `2026-01-01T10:00:00+00:00`; what is no such time (infinity) as it is. */
+/** `2026-01-01 10:00:00+00` as `2026-01-01T10:00:00+00:00`; any other text (infinity) unchanged. */
 const timestamptz: Encode = (text) => {
-  // What a session in UTC prints of any date near ours.
+  // Fast path for a session in UTC and years of four digits.
   if (text.charCodeAt(10) === 32 && text.endsWith("+00")) return `"${text.slice(0, 10)}T${text.slice(11)}:00"`
   const match = printedTime.exec(text)
   if (match === null) return quoted(text)
@@ -76,14 +76,14 @@ const openBrace = 123
 const closeBrace = 125
 const doubleQuote = 34
 
-/** The end of a quoted element that begins behind `at`; PostgreSQL always closes it. */
+/** The end of a quoted element that begins at `at`; PostgreSQL always terminates it. */
 const closingQuote = (text: string, at: number) => {
   let end = at
   while (end < text.length && text.charCodeAt(end) !== doubleQuote) end += text[end] === "\\" ? 2 : 1
   return end
 }
 
-/** An array of any dimensions as JSON. Its lower bounds (`[0:1]={…}`) are left out: JSON has none. */
+/** An array of any dimensions as JSON. Lower bounds (`[0:1]={…}`) are dropped: JSON has none. */
 const arrayOf = (encode: Encode, delimiter: string): Encode => {
   const between = delimiter.charCodeAt(0)
   return (text) => {
@@ -113,7 +113,7 @@ const arrayOf = (encode: Encode, delimiter: string): Encode => {
   }
 }
 
-/** `types` knows what `builtinTypes` does not. */
+/** `types` has the types that `builtinTypes` lacks. */
 const encoderOf = (oid: number, types: ReadonlyMap<number, SqlType>): Encode => {
   const scalar = scalars.get(oid)
   if (scalar !== undefined) return scalar
@@ -123,7 +123,7 @@ const encoderOf = (oid: number, types: ReadonlyMap<number, SqlType>): Encode => 
   return element === undefined ? quoted : arrayOf(encoderOf(element.oid, types), element.delimiter)
 }
 
-/** Names that are keys of one object: a name that was there already becomes `name_2`, `name_3` … that nobody has. */
+/** Makes names unique as keys of one object: a repeated name becomes the next unused of `name_2`, `name_3` …. */
 export const distinctNames = (names: ReadonlyArray<string>): ReadonlyArray<string> => {
   const taken = new Set(names)
   const met = new Map<string, number>()
@@ -142,7 +142,7 @@ export const distinctNames = (names: ReadonlyArray<string>): ReadonlyArray<strin
   })
 }
 
-/** The oids among a result's columns of which nothing is known yet. */
+/** The oids of a result's column types that are not known yet. */
 export const unknownTypes = (
   fields: PrintedResult["fields"],
   types: ReadonlyMap<number, SqlType>
@@ -161,12 +161,12 @@ export const unknownTypes = (
  * | boolean | true, false |
  * | smallint, integer, oid | number |
  * | real, double precision | number; "NaN", "Infinity", "-Infinity" |
- * | json, jsonb | as it is |
+ * | json, jsonb | unchanged |
  * | timestamp with time zone | ISO 8601 string |
  * | array | array of its elements by this table |
  * | any other, bigint and numeric too | the string that PostgreSQL prints |
  *
- * Undefined when the text would be longer than a string may well be.
+ * Undefined if the JSON text would be too large.
  */
 export const resultJson = (result: PrintedResult, types: ReadonlyMap<number, SqlType>): string | undefined => {
   const names = distinctNames(result.fields.map((field) => field.name))
@@ -185,7 +185,7 @@ export const resultJson = (result: PrintedResult, types: ReadonlyMap<number, Sql
       rows += value === null || value === undefined ? "null" : (encoders[i] as Encode)(value)
     }
     rows += "}"
-    if (rows.length > largestJson) return undefined
+    if (rows.length > maxJson) return undefined
   }
   return `{"rows":[${rows}],"rowCount":${result.rowCount},"columns":[${columns.join(",")}],"command":${JSON.stringify(result.command)},"truncated":${result.truncated}}`
 }

@@ -1,11 +1,11 @@
 import { Effect } from "effect"
 import { InvalidRequest } from "../errors.ts"
 
-/** One statement of a script: its text from the first word on, and where that word is in the script (UTF-16 units). */
+/** One statement of a script: its text from the first word on, and that word's offset in the script (UTF-16 units). */
 export interface SqlPiece {
   readonly text: string
   readonly offset: number
-  /** Upper case first word, opening parentheses skipped; "" when the statement does not begin with one. */
+  /** Upper case first word, opening parentheses skipped; "" if the statement begins with something else. */
   readonly keyword: string
   /** Upper case second word, or "". */
   readonly second: string
@@ -15,7 +15,7 @@ const newline = /[\n\r]/g
 const commentEdge = /\/\*|\*\//g
 const stringEnd = /['\\]/g
 const space = /[ \t\n\r\f\v]*/y
-/** As PostgreSQL's scanner: letters, digits, `_`, `$`, and every character that is not ASCII. */
+/** As in PostgreSQL's scanner: letters, digits, `_`, `$`, and all characters outside of ASCII. */
 const word = /[A-Za-z_\u0080-\uffff][A-Za-z0-9_$\u0080-\uffff]*/y
 const number = /[0-9][0-9A-Za-z_.]*/y
 const dollarTag = /\$(?:[A-Za-z_\u0080-\uffff][A-Za-z0-9_\u0080-\uffff]*)?\$/y
@@ -30,13 +30,13 @@ const findFrom = (pattern: RegExp, text: string, at: number) => {
   return pattern.exec(text)?.index ?? -1
 }
 
-/** The position behind `-- …`; a comment always ends, at the latest with the text. */
+/** The position after `-- …`, which ends at the end of the line or of the text. */
 const skipLine = (text: string, at: number) => {
   const end = findFrom(newline, text, at)
   return end < 0 ? text.length : end
 }
 
-/** The position behind a block comment, which may hold others; -1 when it is never closed. */
+/** The position after a block comment, which may contain others; -1 if it is unterminated. */
 const skipBlock = (text: string, at: number) => {
   commentEdge.lastIndex = at
   let depth = 0
@@ -47,13 +47,13 @@ const skipBlock = (text: string, at: number) => {
   return -1
 }
 
-/** The position behind the next `quote`. A doubled one is simply two neighbouring strings. */
+/** The position after the next `quote`. A doubled quote reads as two adjacent strings. */
 const skipQuoted = (text: string, at: number, quote: string) => {
   const end = text.indexOf(quote, at)
   return end < 0 ? text.length : end + 1
 }
 
-/** The same for E'…', where a backslash takes the next character along, and a newline may lie between two parts. */
+/** The position after E'…', in which a backslash escapes the next character and parts may be separated by a newline. */
 const skipEscaped = (text: string, at: number): number => {
   let here = at
   for (;;) {
@@ -98,9 +98,9 @@ class Body {
 }
 
 /**
- * The statements of a script, split at `;` where PostgreSQL would (`standard_conforming_strings` on). Pieces of
- * nothing but white space and comments are left out. Never fails: what is never closed runs to the end of the text,
- * for PostgreSQL to complain about. Linear in the length of the text.
+ * The statements of a script, split at `;` as PostgreSQL would (`standard_conforming_strings` on), without those of only
+ * white space and comments. Never fails: an unterminated string or comment extends to the end of the text, which
+ * PostgreSQL then reports. Linear in the length of the text.
  */
 export const statements = (text: string): ReadonlyArray<SqlPiece> => {
   const pieces: Array<SqlPiece> = []
@@ -109,7 +109,7 @@ export const statements = (text: string): ReadonlyArray<SqlPiece> => {
   let parens = 0
   let body = new Body()
   let words: Array<string> = []
-  /** Only words may stand before, so that `keyword` is the first thing of the statement. */
+  /** False once anything but words was read: `keyword` must be the statement's first token. */
   let plain = true
 
   const finish = (end: number) => {
@@ -137,7 +137,7 @@ export const statements = (text: string): ReadonlyArray<SqlPiece> => {
     }
     if (code === 47 && next === 42) {
       const end = skipBlock(text, at)
-      // Never closed: PostgreSQL's to report, so the rest counts as a statement.
+      // Unterminated: the rest counts as a statement, for which PostgreSQL reports the error.
       if (end < 0 && start < 0) start = at
       at = end < 0 ? text.length : end
       continue
@@ -176,7 +176,7 @@ export const statements = (text: string): ReadonlyArray<SqlPiece> => {
   return pieces
 }
 
-/** Upper case first word of the first statement: what kind of statement it is. "" when there is none. */
+/** Upper case first word of the first statement; "" if there is none. */
 export const leadingKeyword = (text: string): string => statements(text)[0]?.keyword ?? ""
 
 const transactionControl = new Set([
@@ -193,30 +193,30 @@ const transactionControl = new Set([
 
 const refusal = (piece: SqlPiece): string | undefined => {
   if (transactionControl.has(piece.keyword) || transactionControl.has(`${piece.keyword} ${piece.second}`)) {
-    return `${piece.keyword} is not allowed here: a call begins and ends its transaction by itself; /v1/sql/transaction runs several statements in one`
+    return `${piece.keyword} is not allowed: each request has its own transaction; use /v1/sql/transaction to run several statements in one`
   }
-  if (piece.keyword === "COPY") return "COPY is not allowed here: use INSERT … SELECT, or rows as JSON"
+  if (piece.keyword === "COPY") return "COPY is not allowed: use INSERT … SELECT, or insert rows as JSON"
   if (piece.keyword === "LISTEN" || piece.keyword === "UNLISTEN") {
-    return `${piece.keyword} is not allowed here: the session ends with the call; subscribe through realtime instead`
+    return `${piece.keyword} is not allowed: the session ends with the request; use a realtime subscription instead`
   }
   return undefined
 }
 
-/** Accepts a text that is one statement we let through, trailing semicolons or not. Gives the statement. */
+/** Accepts the text of a single allowed statement, with or without trailing semicolons. Gives the statement. */
 export const checkSingle = (text: string): Effect.Effect<SqlPiece, InvalidRequest> => {
   if (text.includes("\0") || !text.isWellFormed()) {
     return fail(
       "SQL_INVALID_TEXT",
-      "The SQL text has a character that PostgreSQL can't store (NUL or half a surrogate pair)"
+      "The SQL text contains a character that PostgreSQL cannot store (NUL or an unpaired surrogate)"
     )
   }
   const pieces = statements(text)
   const [piece] = pieces
-  if (piece === undefined) return fail("SQL_EMPTY", "The SQL text holds no statement")
+  if (piece === undefined) return fail("SQL_EMPTY", "The SQL text contains no statement")
   if (pieces.length > 1) {
     return fail(
       "SQL_MULTIPLE_STATEMENTS",
-      `One statement a call, but the SQL text holds ${pieces.length}; /v1/sql/transaction runs several`
+      `The SQL text must be one statement, but contains ${pieces.length}; use /v1/sql/transaction to run several`
     )
   }
   const refused = refusal(piece)

@@ -1,8 +1,8 @@
 /**
  * HTTP status of a PostgreSQL error, by its SQLSTATE (docs/errors.md has the table).
- * The same as PostgREST's, except where that would blame the server for what the caller or the moment caused:
- * serialization failures, deadlocks and lock waits are 409, broken parameters, exceeded limits and
- * objects that can't do what was asked of them (a view that can't be written) 400, a statement that ran out of time 504.
+ * The same as PostgREST's, except where that is a 5xx for errors caused by the request or by concurrency: serialization
+ * failures, deadlocks and lock timeouts are 409; invalid parameters, exceeded limits and operations that an object does
+ * not support (a view that is not updatable) are 400; a statement timeout is 504.
  */
 const exact: Readonly<Record<string, number>> = {
   "08P01": 400,
@@ -26,7 +26,7 @@ const exact: Readonly<Record<string, number>> = {
   P0001: 400
 }
 
-/** By class (first two characters); what is in neither table is the caller's: 400. */
+/** By class (first two characters); a SQLSTATE in neither table is 400. */
 const byClass: Readonly<Record<string, number>> = {
   "08": 503,
   "09": 500,
@@ -50,16 +50,16 @@ const byClass: Readonly<Record<string, number>> = {
   XX: 500
 }
 
-/** An operator or a sort order that a type does not have is a wrong request; 42883 is also a function's "not found". */
+/** 42883 for a missing operator or sort order is an invalid request, unlike a missing function (404). */
 const missingOperator = /^(operator does not exist|could not identify an? )/
 
-/** A function may raise `PTnnn` to answer with status nnn. */
+/** A function may raise `PTnnn` to set status nnn. */
 const chosenByFunction = /^PT([2-5]\d\d)$/
 
-/** A change of all rows where that is guarded against, and rows to merge of which two are the same. */
+/** 21000 caused by the request: a change without a filter where that is prevented, and duplicate rows to merge. */
 const callersRows = /requires a WHERE clause|^ON CONFLICT DO UPDATE command cannot affect row a second time/
 
-/** `anonymous`: the caller sent no JWT, so that a missing privilege is 401 (sign in first) and not 403. */
+/** `anonymous`: the caller sent no JWT, so that a missing privilege is 401 instead of 403. */
 export const statusOf = (sqlState: string, message: string, anonymous: boolean): number => {
   const chosen = chosenByFunction.exec(sqlState)
   if (chosen) return Number(chosen[1])

@@ -1,14 +1,14 @@
-/** What an answer needs to know of one of PostgreSQL's types. */
+/** A PostgreSQL type, as far as results need it. */
 export interface SqlType {
   /** As `format_type(oid, null)` prints it: `integer`, `text[]`, `app.mood`. */
   readonly name: string
-  /** Of an array type: what its elements are, and what stands between them. */
+  /** Of an array type: the type of its elements and their delimiter. */
   readonly element?: { readonly oid: number; readonly delimiter: string }
-  /** Of a domain: the oid of the type it is over. */
+  /** Of a domain: the oid of its base type. */
   readonly base?: number
 }
 
-/** The types that need to be told apart from the rest, by their oids, which never change. */
+/** Oids of types that are handled specially; they never change. */
 export const Oid = {
   bool: 16,
   int8: 20,
@@ -30,7 +30,7 @@ export const Oid = {
   jsonbArray: 3807
 } as const
 
-/** Type, its name, its array type. A type that is not here is looked up in the database. */
+/** A type's oid, its name and its array type's oid. Other types are looked up in the database. */
 const builtin: ReadonlyArray<readonly [oid: number, name: string, array: number]> = [
   [16, "boolean", 1000],
   [17, "bytea", 1001],
@@ -98,7 +98,7 @@ const builtin: ReadonlyArray<readonly [oid: number, name: string, array: number]
   [4536, "int8multirange", 6157]
 ]
 
-/** Types that every database has under the same oids. */
+/** Types with the same oids in every database. */
 export const builtinTypes: ReadonlyMap<number, SqlType> = new Map<number, SqlType>([
   ...builtin.map(([oid, name]) => [oid, { name }] as const),
   ...builtin.map(
@@ -110,9 +110,9 @@ export const builtinTypes: ReadonlyMap<number, SqlType> = new Map<number, SqlTyp
 ])
 
 /**
- * Describes the types whose oids are in `$1` (text of an oid array), and all types these are made of: oid, name, for
- * true arrays the element's oid and delimiter, for domains the base type's oid. `int2vector` and its like have elements
- * too, but don't print as arrays.
+ * Describes the types with the oids in `$1` (text of an oid array) and all types they consist of: oid, name, for true
+ * arrays the element's oid and delimiter, for domains the base type's oid. `int2vector` and similar types have elements
+ * too, but are not printed as arrays.
  */
 export const lookUpTypes = `with recursive reached as (
   select t.oid, t.typdelim,

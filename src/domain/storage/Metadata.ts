@@ -5,8 +5,8 @@ import { isStorable } from "../text/StorableText.ts"
 const Optional = Schema.NullOr(Schema.String)
 
 /**
- * What is known of an object beside its bytes. `size` in bytes, `etag` with its quotes, `metadata` the user's own
- * entries without the prefix `x-amz-meta-`, names in lower case.
+ * An object without its bytes. `size` in bytes, `etag` with quotes; `metadata` is the user-defined metadata, with names
+ * in lower case without the prefix `x-amz-meta-`.
  */
 export const ObjectRecord = Schema.Struct({
   key: Schema.String,
@@ -23,7 +23,7 @@ export const ObjectRecord = Schema.Struct({
 })
 export type ObjectRecord = typeof ObjectRecord.Type
 
-/** Most bytes of all names and values together, as in S3. */
+/** The maximum number of bytes of all names and values together, as in S3. */
 export const maxMetadataBytes = 2048
 
 export const metadataBytes = (metadata: ObjectRecord["metadata"]) =>
@@ -31,7 +31,7 @@ export const metadataBytes = (metadata: ObjectRecord["metadata"]) =>
 
 const prefix = "x-amz-meta-"
 
-/** System metadata by the names it may have among the user's; with the prefix these are names like any other. */
+/** System metadata by the names accepted in `metadata`; with the prefix, these are user-defined names. */
 const systemNames: Readonly<Record<string, "contentType" | "contentDisposition">> = {
   "content-type": "contentType",
   contenttype: "contentType",
@@ -60,39 +60,39 @@ const decodes = {
   contentDisposition: Schema.is(Schema.NullOr(ContentDisposition))
 }
 
-const faultOf = (given: Given): { readonly path: ReadonlyArray<string>; readonly issue: string } | undefined => {
+const issueOf = (given: Given): { readonly path: ReadonlyArray<string>; readonly issue: string } | undefined => {
   const seen = new Set<string>()
   for (const [written, value] of Object.entries(given)) {
     const name = written.toLowerCase()
     const system = systemNames[name]
-    const meant = system ?? prefix + bareName(name)
-    if (!/^[\w!#$%&'*+.^`|~-]+$/.test(bareName(name))) return { path: [written], issue: "Expected a header's name" }
-    if (seen.has(meant)) return { path: [written], issue: "Expected each name once" }
-    seen.add(meant)
-    if (system !== undefined && !decodes[system](value)) return { path: [written], issue: `Expected a good ${name}` }
+    const target = system ?? prefix + bareName(name)
+    if (!/^[\w!#$%&'*+.^`|~-]+$/.test(bareName(name))) return { path: [written], issue: "Expected a header name" }
+    if (seen.has(target)) return { path: [written], issue: "Expected no duplicate names" }
+    seen.add(target)
+    if (system !== undefined && !decodes[system](value)) return { path: [written], issue: `Expected a valid ${name}` }
   }
   return undefined
 }
 
 /**
- * A change of an object's metadata: names given are set, null takes one away, all others stay. `content-type` and
- * `content-disposition` may also stand among `metadata`.
+ * A change to an object's metadata: given names are set, those set to null are deleted, all others are kept.
+ * `content-type` and `content-disposition` are also accepted in `metadata`.
  */
 export const MetadataChange = Schema.Struct({
   key: ObjectKey,
   metadata: Schema.optionalKey(
-    Schema.Record(Schema.String, Value).check(Schema.makeFilter((given: Given) => faultOf(given) ?? true))
+    Schema.Record(Schema.String, Value).check(Schema.makeFilter((given: Given) => issueOf(given) ?? true))
   ),
   ...fields
 }).check(
   Schema.makeFilter((change: { readonly metadata?: Given; readonly contentType?: string }) => {
-    const asked = Object.keys(change).length > 1
-    return asked || { path: ["metadata"], issue: "Missing key" }
+    const changesSomething = Object.keys(change).length > 1
+    return changesSomething || { path: ["metadata"], issue: "Missing key" }
   })
 )
 export type MetadataChange = typeof MetadataChange.Type
 
-/** The record after the change. What stands beside `metadata` wins over what stands in it. */
+/** The record after the change. `contentType` and `contentDisposition` take precedence over `metadata`. */
 export const changedRecord = (record: ObjectRecord, change: MetadataChange): ObjectRecord => {
   const user = new Map(Object.entries(record.metadata))
   let { content_disposition, content_type } = record

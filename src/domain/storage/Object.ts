@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { isStorable } from "../text/StorableText.ts"
 
-const maxKeyBytes = 1024
+export const maxKeyBytes = 1024
 
 /** UTF-8 bytes of a text. */
 export const byteLength = (text: string) => Buffer.byteLength(text, "utf8")
@@ -9,12 +9,12 @@ export const byteLength = (text: string) => Buffer.byteLength(text, "utf8")
 const keyFault = (key: string): string | undefined => {
   if (key === "") return "Expected a key of at least one character"
   if (byteLength(key) > maxKeyBytes) return `Expected a key of at most ${maxKeyBytes} bytes`
-  // Clients resolve them before they send a URL: such an object could not be reached, or another one would be.
-  if (key.split("/").some((part) => part === "." || part === "..")) return 'Expected no "." or ".." between slashes'
+  // Clients resolve these segments before sending a URL, so the request would reach another object or none.
+  if (key.split("/").some((part) => part === "." || part === "..")) return 'Expected no "." or ".." as a path segment'
   return undefined
 }
 
-/** 1–1024 bytes of UTF-8; every character but NUL, slashes wherever one likes. */
+/** 1–1024 bytes of UTF-8; any character but NUL, slashes anywhere. */
 export const ObjectKey = Schema.String.check(
   isStorable,
   Schema.makeFilter((key: string) => keyFault(key) ?? true)
@@ -27,12 +27,12 @@ export const KeyPrefix = Schema.String.check(
   )
 )
 
-/** Most keys in one list and in one bulk delete. */
+/** The maximum number of keys in one listing and in one bulk delete. */
 export const maxKeys = 1000
 
 const printable = /^[\x20-\x7e]*$/
 
-/** `type/subtype`, with parameters or without; printable ASCII, as it becomes a header. */
+/** `type/subtype` with optional parameters; printable ASCII, because it becomes a header. */
 export const ContentType = Schema.String.check(
   Schema.makeFilter(
     (text: string) =>
@@ -45,15 +45,15 @@ export const ContentDisposition = Schema.NonEmptyString.check(
   Schema.makeFilter(
     (text: string) =>
       (text.length <= 1024 && printable.test(text) && text === text.trim()) ||
-      "Expected printable ASCII; other characters go into filename*=UTF-8''… (RFC 6266)"
+      "Expected printable ASCII; use filename*=UTF-8''… for other characters (RFC 6266)"
   )
 )
 
-/** Seconds that a presigned URL is good for. */
+/** The lifetime of a presigned URL in seconds. */
 export const ExpiresIn = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 604_800 }))
 export const defaultExpiresIn = 900
 
-/** An object in a list. `size` in bytes, `etag` with its quotes as in HTTP. */
+/** An object in a listing. `size` in bytes, `etag` with quotes as in HTTP. */
 const ObjectEntry = Schema.Struct({
   key: Schema.String,
   size: Schema.Int,
@@ -61,7 +61,7 @@ const ObjectEntry = Schema.Struct({
   etag: Schema.String
 })
 
-/** One page of a list. `common_prefixes` when a delimiter was given: what stands before it, once each. */
+/** One page of a listing. `common_prefixes` if a delimiter was given: the distinct key prefixes that end with it. */
 export const ObjectPage = Schema.Struct({
   objects: Schema.Array(ObjectEntry),
   common_prefixes: Schema.optionalKey(Schema.Array(Schema.String)),
@@ -70,9 +70,50 @@ export const ObjectPage = Schema.Struct({
 })
 export type ObjectPage = typeof ObjectPage.Type
 
-/** What a bulk delete did. A key that was not there counts as deleted, as in S3. */
+/** The result of a bulk delete. As in S3, a key without an object counts as deleted. */
 export const BulkDeleted = Schema.Struct({
   deleted: Schema.Array(Schema.String),
   errors: Schema.Array(Schema.Struct({ key: Schema.String, code: Schema.String, message: Schema.String }))
 })
 export type BulkDeleted = typeof BulkDeleted.Type
+
+/** The maximum number of parts of an upload; part numbers start at 1. */
+export const maxParts = 10_000
+
+export const PartNumber = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maxParts }))
+
+export const UploadId = Schema.String.check(
+  Schema.makeFilter(
+    (text: string) => /^[\x21-\x7e]{1,1024}$/.test(text) || "Expected the uploadId returned by multipart/init"
+  )
+)
+
+/** From the response to the part's PUT; the quotes are optional. */
+const PartETag = Schema.String.check(
+  Schema.makeFilter(
+    (text: string) => /^(?:"[\x21\x23-\x7e]{1,128}"|[\x21\x23-\x7e]{1,128})$/.test(text) || "Expected an ETag"
+  )
+)
+
+const outOfOrder = (parts: ReadonlyArray<{ readonly partNumber: number }>) =>
+  parts.findIndex(({ partNumber }, index) => index > 0 && partNumber <= (parts[index - 1]?.partNumber ?? 0))
+
+/** All parts of an upload in ascending order, without duplicates. */
+export const CompletedParts = Schema.Array(Schema.Struct({ partNumber: PartNumber, etag: PartETag })).check(
+  Schema.isMinLength(1),
+  Schema.isMaxLength(maxParts),
+  Schema.makeFilter((parts: ReadonlyArray<{ readonly partNumber: number }>) => {
+    const at = outOfOrder(parts)
+    return at < 0 || { path: [at, "partNumber"], issue: "Expected part numbers in ascending order without duplicates" }
+  })
+)
+export type CompletedParts = typeof CompletedParts.Type
+
+/** A part of an upload. `size` in bytes. */
+export const UploadedPart = Schema.Struct({
+  partNumber: Schema.Int,
+  etag: Schema.String,
+  size: Schema.Int,
+  last_modified: Schema.String
+})
+export type UploadedPart = typeof UploadedPart.Type

@@ -1,6 +1,6 @@
 import { Result } from "effect"
 
-/** Where a text stops being CSV: line from 1 on, and why. */
+/** A syntax error: its line, from 1, and what is wrong. */
 export interface CsvProblem {
   readonly line: number
   readonly text: string
@@ -14,8 +14,8 @@ const carriageReturn = 0x0d
 const endsField = (code: number) => code === comma || code === lineFeed || code === carriageReturn || Number.isNaN(code)
 
 /**
- * The records of a CSV text (RFC 4180): fields between commas, in quotes where they hold commas, quotes (doubled) or
- * line ends. Lines end with CRLF, LF or CR, the last one may lack it; lines without anything are no records.
+ * The records of a CSV text (RFC 4180): fields separated by commas, and quoted if they contain commas, quotes (doubled)
+ * or line ends. Lines end with CRLF, LF or CR, optional for the last one; empty lines are skipped.
  */
 export const parseCsv = (text: string): Result.Result<ReadonlyArray<ReadonlyArray<string>>, CsvProblem> => {
   const records: Array<ReadonlyArray<string>> = []
@@ -53,7 +53,7 @@ export const parseCsv = (text: string): Result.Result<ReadonlyArray<ReadonlyArra
     const end = text.charCodeAt(at)
     if (end === comma) {
       at++
-      // A comma that ends the text has an empty field behind it.
+      // A comma at the end of the text is followed by an empty field.
       if (at < text.length) continue
       record.push("")
     }

@@ -1,4 +1,4 @@
-/** V8 keeps a number's own digits for a reviver; TypeScript's library does not know yet. */
+/** V8 passes a number's source text to revivers; TypeScript's library lacks this. */
 interface SourceJson {
   readonly parse: (
     text: string,
@@ -9,10 +9,10 @@ interface SourceJson {
 
 const json = JSON as unknown as SourceJson
 
-/** Only numbers this long can lose digits in JavaScript. */
+/** Only numbers of this form can lose digits in JavaScript. */
 const manyDigits = /\d{16}|\d[eE]|\d\.\d{15}/
 
-/** Parses so that every number, written out again, has the digits it came with (as `JSON.rawJSON`). */
+/** Parses JSON so that all numbers keep their digits when serialized again (`JSON.rawJSON`). */
 export const parseExact = (text: string): unknown =>
   manyDigits.test(text)
     ? json.parse(text, (_key, value, context) =>
@@ -20,7 +20,7 @@ export const parseExact = (text: string): unknown =>
       )
     : JSON.parse(text)
 
-/** The elements of a JSON array that is known to be valid, each as the text it was written with. */
+/** The source texts of the elements of a valid JSON array. */
 export const elementTexts = (arrayText: string): ReadonlyArray<string> => {
   const elements: Array<string> = []
   const end = arrayText.lastIndexOf("]")

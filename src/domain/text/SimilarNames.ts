@@ -1,27 +1,27 @@
 interface Similar {
   readonly name: string
-  /** From 0 to 1: the same but for upper and lower case. */
+  /** From 0 to 1, which is equality without case. */
   readonly score: number
 }
 
-/** How often names have a piece of so many characters, and how long the names are as vectors of such counts. */
+/** How often each piece occurs in each name, and the lengths of the names as vectors of these counts. */
 interface Pieces {
   readonly having: ReadonlyMap<string, ReadonlyArray<readonly [name: number, count: number]>>
   readonly lengths: ReadonlyArray<number>
 }
 
-/** A longer name than PostgreSQL's are is nobody's mistake. */
-const longest = 64
+/** PostgreSQL's names are not longer, so longer ones get no suggestions. */
+const maxLength = 64
 const sizes = [3, 2] as const
-/** Looked into for as long as the list is there: a catalogue's is asked again. */
+/** Indexes of lists of names, kept as long as the lists: a catalogue's list is searched repeatedly. */
 const indexes = new WeakMap<ReadonlyArray<string>, ReadonlyMap<number, Pieces>>()
 
 /**
- * The names that were probably meant, best first: compared by the pieces of 3 (then 2) characters they share, and the
- * best of those by how many characters must change. The method is FuzzySet's, as PostgREST's.
+ * The most similar names, best first: compared by the pieces of 3 (then 2) characters that they share, and the best of
+ * these by edit distance. The method is that of FuzzySet, which PostgREST uses.
  */
 export const similarNames = (names: ReadonlyArray<string>, name: string, least = 0.33): ReadonlyArray<Similar> => {
-  if (name.length > longest) return []
+  if (name.length > maxLength) return []
   const index = indexes.get(names) ?? new Map(sizes.map((size) => [size, piecesOf(names, size)]))
   indexes.set(names, index)
   const wanted = name.toLowerCase()
@@ -66,7 +66,7 @@ const piecesOf = (names: ReadonlyArray<string>, size: number): Pieces => {
   return { having, lengths }
 }
 
-/** The 50 names nearest in direction, as their places. */
+/** The indexes of the 50 names with the highest cosine similarity. */
 const sharing = (pieces: Pieces | undefined, wanted: ReadonlyMap<string, number>): ReadonlyArray<number> => {
   const products = new Map<number, number>()
   for (const [piece, count] of wanted) {
@@ -81,7 +81,7 @@ const sharing = (pieces: Pieces | undefined, wanted: ReadonlyMap<string, number>
     .map(([at]) => at)
 }
 
-/** 1 for the same text, less by each character that must be put in, taken out or changed (Levenshtein). */
+/** 1 for equal texts, less for each character to insert, delete or change (Levenshtein). */
 const likeness = (a: string, b: string) => {
   let row = Array.from({ length: b.length + 1 }, (_, at) => at)
   for (let i = 1; i <= a.length; i++) {

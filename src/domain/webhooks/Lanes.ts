@@ -110,7 +110,9 @@ export class WebhookLanes<J extends Job> {
   /** How many more messages to claim: of each webhook that has some here, of every other one, and in all. */
   room() {
     const { full } = this
-    const held: ReadonlyMap<number, number> = new Map(Array.from(this.lanes, ([id, lane]) => [id, this.roomOf(lane)]))
+    const held: ReadonlyMap<number, number> = new Map(
+      Array.from(this.lanes, ([id, lane]) => [id, this.sectionOf(lane)])
+    )
     return {
       held,
       others: full ? 1 : 2 * this.share,
@@ -123,7 +125,7 @@ export class WebhookLanes<J extends Job> {
   get hungry() {
     if (this.size > maxHeld / 2) return false
     for (const lane of this.lanes.values()) {
-      if (lane.more && lane.waiting.length < this.limit(lane) / 2 && this.roomOf(lane) > 0) return true
+      if (lane.more && lane.waiting.length < this.limit(lane) / 2 && this.sectionOf(lane) > 0) return true
     }
     return false
   }
@@ -132,7 +134,7 @@ export class WebhookLanes<J extends Job> {
     return this.flying + this.waiting >= 3 * this.concurrency
   }
 
-  private roomOf(lane: Lane<J>) {
+  private sectionOf(lane: Lane<J>) {
     const here = lane.flying + lane.waiting.length
     return Math.max(this.full ? 0 : 2 * this.limit(lane) - here, here === 0 ? 1 : 0)
   }

@@ -1,3 +1,4 @@
+import { isoSql } from "../sql/IsoTimestamp.ts"
 import { maxPayload } from "./QueueSql.ts"
 
 /** Payload bytes that one page of the log shows; its last entry may be more. */
@@ -13,7 +14,7 @@ export const logsSql = `
         'payload', case when l.size <= ${maxPayload} then m.payload::json end,
         'status_code', l.status_code, 'response_body', l.response_body, 'error', l.error, 'latency_ms', l.latency_ms,
         'attempt', l.attempt, 'message_id', 'msg_' || m.message_id,
-        'created_at', to_char(l.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))::text as entry
+        'created_at', ${isoSql("l.created_at")})::text as entry
     from (
       select *, sum(size) over (order by id desc) - size as before from (
         select l.*, octet_length(m.payload) as size

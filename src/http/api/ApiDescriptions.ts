@@ -5,7 +5,7 @@ import { clientErrors } from "./Errors.ts"
 
 const Document = Schema.Record(Schema.String, Schema.Json)
 
-/** The contract of `/v1/db/`; served by http/handlers/ApiDescriptions.ts on the router itself. */
+/** The contract of `/v1/db/`; http/handlers/ApiDescriptions.ts serves it on the router itself. */
 export class ApiDescriptionsApi extends HttpApiGroup.make("apiDescriptions")
   .add(
     HttpApiEndpoint.get("describe", "/v1/db/", {
@@ -14,9 +14,9 @@ export class ApiDescriptionsApi extends HttpApiGroup.make("apiDescriptions")
       error: clientErrors
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "OpenAPI 3.1 of the tables, views and functions of a schema",
+        summary: "Get an OpenAPI 3.1 document of the tables, views and functions of a schema",
         description:
-          "What the caller's role may touch, as it is now. `Accept-Profile` chooses the schema. With `Accept: application/json` it is answered as such."
+          "Describes what the caller's role has privileges for, as of now. `Accept-Profile` selects the schema. `Accept: application/json` sets the response's content type."
       })
     )
   )

@@ -12,7 +12,9 @@ export class DatabaseSchemasApi extends HttpApiGroup.make("databaseSchemas")
       success: DatabaseSchema,
       headers: branchHeaders,
       error: [Conflict, InvalidRequest, NotFound, Unavailable]
-    }).annotateMerge(OpenApi.annotations({ summary: "Tables, views, functions and policies of the exposed schemas" })),
+    }).annotateMerge(
+      OpenApi.annotations({ summary: "List the tables, views, functions and policies of the exposed schemas" })
+    ),
     HttpApiEndpoint.get("types", "/v1/database/types.ts", {
       query: { schema: Schema.optionalKey(Schema.String) },
       success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; charset=utf-8" })),
@@ -20,9 +22,9 @@ export class DatabaseSchemasApi extends HttpApiGroup.make("databaseSchemas")
       error: [Conflict, InvalidRequest, NotFound, Unavailable]
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "TypeScript types of the exposed schemas",
+        summary: "Generate TypeScript types of the exposed schemas",
         description:
-          "The source of a type `Database`, as `PostgrestClient<Database>` of `@supabase/postgrest-js` takes it. `schema` names some of the exposed schemas, separated by commas; all without."
+          "TypeScript source of a type `Database` for `PostgrestClient<Database>` of `@supabase/postgrest-js`. `schema` limits it to some of the exposed schemas, separated by commas; default all."
       })
     )
   )

@@ -7,7 +7,8 @@ const text = Schema.optionalKey(Schema.String)
 const answering = { ...branchHeaders, accept: text, prefer: text }
 const params = { function: Schema.String }
 const Result = [Schema.Json, Schema.Json.pipe(HttpApiSchema.status(206)), HttpApiSchema.NoContent]
-const rows = "Of a set of rows, `select`, `order`, `limit`, `offset` and filters do what they do on a table."
+const rows =
+  "On a function that returns a set of rows, `select`, `order`, `limit`, `offset` and filters work as on a table."
 
 /** The contract of `/v1/db/rpc/{function}`; served by http/handlers/Functions.ts on the router itself. */
 export class FunctionsApi extends HttpApiGroup.make("functions")
@@ -19,8 +20,8 @@ export class FunctionsApi extends HttpApiGroup.make("functions")
       error: rowErrors
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "Call a stored function that only reads",
-        description: `The arguments are query parameters. It runs in a read-only transaction. ${rows}`
+        summary: "Call a read-only stored function",
+        description: `The arguments are query parameters. The function runs in a read-only transaction. ${rows}`
       })
     ),
     HttpApiEndpoint.post("call", "/v1/db/rpc/:function", {
@@ -38,7 +39,7 @@ export class FunctionsApi extends HttpApiGroup.make("functions")
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Call a stored function",
-        description: `The body holds the arguments by name; a function of one argument without a name takes it whole. A scalar is answered bare, a row as an object, a set as an array, nothing (void) as 204. ${rows}`
+        description: `The body maps argument names to values; a function with a single unnamed argument receives the whole body. The result is a bare JSON value for a scalar, an object for a row, an array for a set, and 204 for void. ${rows}`
       })
     )
   )

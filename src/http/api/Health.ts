@@ -2,15 +2,17 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Unavailable } from "../../domain/errors.ts"
 
-/** For load balancers and container runtimes; no key. */
+/** Health checks for load balancers and container runtimes; without a key. */
 export class HealthApi extends HttpApiGroup.make("health")
   .add(
     HttpApiEndpoint.get("alive", "/healthz", {
       success: Schema.Struct({ status: Schema.Literal("ok") })
-    }).annotateMerge(OpenApi.annotations({ summary: "The process answers" })),
+    }).annotateMerge(OpenApi.annotations({ summary: "Check that the process is running" })),
     HttpApiEndpoint.get("ready", "/readyz", {
       success: Schema.Struct({ status: Schema.Literal("ok") }),
       error: Unavailable
-    }).annotateMerge(OpenApi.annotations({ summary: "The database answers too" }))
+    }).annotateMerge(
+      OpenApi.annotations({ summary: "Check that the process is running and the database is reachable" })
+    )
   )
   .annotateMerge(OpenApi.annotations({ title: "Health" })) {}

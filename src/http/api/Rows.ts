@@ -8,12 +8,12 @@ const Returned = Schema.Array(Row)
 const params = { table: Schema.String }
 const text = Schema.optionalKey(Schema.String)
 
-/** Of requests whose answers may have rows in them. */
+/** Headers of requests whose response may contain rows. */
 const answering = { ...branchHeaders, accept: text, prefer: text }
 const reading = { ...answering, "accept-profile": text, range: text, "range-unit": text }
 const writing = { ...answering, "content-profile": text }
 
-/** Filters are further parameters: `<column>=<operator>.<value>`. */
+/** Filters are additional parameters: `<column>=<operator>.<value>`. */
 const query = {
   select: text,
   order: text,
@@ -21,7 +21,7 @@ const query = {
   offset: Schema.optionalKey(Schema.Int)
 }
 
-/** The same rows in other media types. */
+/** The accepted media types of a row. */
 const body = <S extends Schema.Top>(row: S) => [
   row,
   Schema.Record(Schema.String, Schema.String).pipe(HttpApiSchema.asFormUrlEncoded()),
@@ -29,11 +29,11 @@ const body = <S extends Schema.Top>(row: S) => [
 ]
 
 const filters =
-  "Every other query parameter is a filter `<column>=<operator>.<value>`, such as `id=eq.5`, `name=ilike.a*`, `id=in.(1,2)`, `tags=cs.{a}` or `or=(a.is.null,b.gt.3)`, each operator also after `not.`; all must hold. The grammar is PostgREST's. "
+  "Every other query parameter is a filter `<column>=<operator>.<value>`, such as `id=eq.5`, `name=ilike.a*`, `id=in.(1,2)`, `tags=cs.{a}` or `or=(a.is.null,b.gt.3)`. `not.` before an operator negates it; filters are combined with AND. The grammar is PostgREST's. "
 const forms =
-  "`Accept: application/vnd.pgrst.object+json` answers one row bare, `text/csv` CSV, `;nulls=stripped` behind an `application/vnd.pgrst.…+json` leaves nulls out."
+  "`Accept: application/vnd.pgrst.object+json` returns a single row as an object, `text/csv` returns CSV, and `;nulls=stripped` after `application/vnd.pgrst.…+json` omits fields that are null."
 const preferences =
-  "`Prefer: return=minimal` answers no rows, `return=headers-only` of a POST only `Location`, `count=exact` tells how many in `Content-Range`."
+  "`Prefer: return=minimal` returns no rows, `return=headers-only` on POST returns only `Location`, and `count=exact` returns the number of rows in `Content-Range`."
 
 const described = (summary: string, description: string) => OpenApi.annotations({ summary, description })
 
@@ -49,7 +49,7 @@ export class RowsApi extends HttpApiGroup.make("rows")
     }).annotateMerge(
       described(
         "Read rows",
-        `${filters}\`Prefer: count=exact\`, \`planned\` or \`estimated\` tells in \`Content-Range\` how many there are without limit and offset; 206 where that is more than were answered. ${forms}`
+        `${filters}\`Prefer: count=exact\`, \`planned\` or \`estimated\` returns the number of rows without limit and offset in \`Content-Range\`; the status is 206 when not all of them were returned. ${forms}`
       )
     ),
     HttpApiEndpoint.post("insert", "/v1/db/:table", {
@@ -61,8 +61,8 @@ export class RowsApi extends HttpApiGroup.make("rows")
       error: rowErrors
     }).annotateMerge(
       described(
-        "Insert one row or several",
-        `A key that a row lacks becomes the column's default, with \`Prefer: missing=null\` null. \`Prefer: resolution=merge-duplicates\` or \`ignore-duplicates\` makes it an upsert by the primary key or \`on_conflict\`, 200 when nothing was new. ${preferences}`
+        "Insert one or more rows",
+        `A column that a row omits gets its default, or NULL with \`Prefer: missing=null\`. \`Prefer: resolution=merge-duplicates\` or \`ignore-duplicates\` makes the request an upsert by the primary key or \`on_conflict\`, with status 200 when no row was inserted. ${preferences}`
       )
     ),
     HttpApiEndpoint.put("upsert", "/v1/db/:table", {
@@ -75,7 +75,7 @@ export class RowsApi extends HttpApiGroup.make("rows")
     }).annotateMerge(
       described(
         "Insert or replace one row",
-        "The filters are the primary key with `eq`, the row has the same values; 201 when it is new."
+        "The filters must compare all primary key columns, and no others, with `eq`, and the row must have the same values. The status is 201 when the row was inserted."
       )
     ),
     HttpApiEndpoint.patch("update", "/v1/db/:table", {
@@ -88,7 +88,7 @@ export class RowsApi extends HttpApiGroup.make("rows")
     }).annotateMerge(
       described(
         "Update rows",
-        `A filter is required. ${filters}${preferences} \`handling=strict, max-affected=5\` refuses to touch more than five.`
+        `A filter is required. ${filters}${preferences} \`handling=strict, max-affected=5\` fails, and changes nothing, when more than five rows match.`
       )
     ),
     HttpApiEndpoint.delete("remove", "/v1/db/:table", {
@@ -100,5 +100,8 @@ export class RowsApi extends HttpApiGroup.make("rows")
     }).annotateMerge(described("Delete rows", `A filter is required. ${filters}${preferences}`))
   )
   .annotateMerge(
-    OpenApi.annotations({ title: "Rows", description: "Row CRUD on every table and view of the exposed schemas" })
+    OpenApi.annotations({
+      title: "Rows",
+      description: "Create, read, update and delete rows of the tables and views in the exposed schemas"
+    })
   ) {}

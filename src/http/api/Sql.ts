@@ -16,7 +16,7 @@ const Result = Schema.Struct({
   truncated: Schema.Boolean
 })
 
-/** The contract of `/v1/sql`; served by http/handlers/Sql.ts on the router itself. */
+/** The contract of `/v1/sql`; http/handlers/Sql.ts serves it on the router itself. */
 export class SqlApi extends HttpApiGroup.make("sql")
   .add(
     HttpApiEndpoint.post("run", "/v1/sql", {
@@ -27,7 +27,7 @@ export class SqlApi extends HttpApiGroup.make("sql")
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Run one SQL statement",
-        description: "Needs a service_role key. `row_limit` is 1 to 10000, 1000 without."
+        description: "Requires a service_role key. `row_limit` is 1 to 10000; default 1000."
       })
     ),
     HttpApiEndpoint.post("transaction", "/v1/sql/transaction", {
@@ -37,8 +37,8 @@ export class SqlApi extends HttpApiGroup.make("sql")
       error: clientErrors
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "Run up to 20 statements, all or none",
-        description: "Needs a service_role key. A failure carries `statement_index`."
+        summary: "Run up to 20 statements in one transaction",
+        description: "Requires a service_role key. The error of a statement has its `statement_index`."
       })
     )
   )

@@ -9,25 +9,26 @@ import {
   NotFound,
   Unavailable
 } from "../../domain/errors.ts"
-import { Bucket, BucketName } from "../../domain/storage/Bucket.ts"
-import { CorsRule, CorsRules } from "../../domain/storage/Cors.ts"
+import { Bucket, BucketName, BucketPolicy, CorsRule, CorsRules } from "../../domain/storage/Bucket.ts"
 import { MetadataChange, ObjectRecord } from "../../domain/storage/Metadata.ts"
 import {
   BulkDeleted,
+  CompletedParts,
   ContentType,
   ExpiresIn,
   KeyPrefix,
   maxKeys,
   ObjectKey,
-  ObjectPage
+  ObjectPage,
+  PartNumber,
+  UploadedPart,
+  UploadId
 } from "../../domain/storage/Object.ts"
-import { BucketPolicy } from "../../domain/storage/Policy.ts"
 import { isStorable } from "../../domain/text/StorableText.ts"
-import { CompletedParts, PartNumber, UploadedPart, UploadId } from "../../domain/storage/Upload.ts"
 import { Management, ServiceRole } from "../access/Access.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
 
-/** What every call can fail with: the store has its own opinion on anything. */
+/** Errors of every endpoint: the store may reject any request. */
 const error = [InvalidRequest, Forbidden, NotFound, Conflict, BadGateway, Unavailable, GatewayTimeout] as const
 
 const success = Schema.Struct({ success: Schema.Literal(true) })
@@ -54,27 +55,25 @@ export class StorageApi extends HttpApiGroup.make("storage")
       query: { force: Schema.optionalKey(Schema.Literals(["true", "false"])) },
       success,
       error
-    }).annotateMerge(
-      says("Delete a bucket", "An empty one; with `force=true` any, after everything in it is deleted.")
-    ),
+    }).annotateMerge(says("Delete a bucket", "The bucket must be empty; `force=true` deletes everything in it first.")),
     HttpApiEndpoint.get("policy", "/:bucket/policy", { params: bucket, success: Policy, error }).annotateMerge(
-      says("The bucket's policy; null when there is none")
+      says("Get the bucket's policy; null if it has none")
     ),
     HttpApiEndpoint.put("setPolicy", "/:bucket/policy", {
       params: bucket,
       payload: Policy,
       success: Policy,
       error
-    }).annotateMerge(says("Set the bucket's policy; null takes it away")),
+    }).annotateMerge(says("Set the bucket's policy; null deletes it")),
     HttpApiEndpoint.get("cors", "/:bucket/cors", { params: bucket, success: Cors, error }).annotateMerge(
-      says("The bucket's CORS rules")
+      says("Get the bucket's CORS rules")
     ),
     HttpApiEndpoint.put("setCors", "/:bucket/cors", {
       params: bucket,
       payload: Schema.Struct({ corsRules: CorsRules }),
       success: Cors,
       error
-    }).annotateMerge(says("Set the bucket's CORS rules; [] takes them away"))
+    }).annotateMerge(says("Set the bucket's CORS rules; [] deletes them"))
   )
   .middleware(Utf8Bodies)
   .middleware(Management)
@@ -82,7 +81,7 @@ export class StorageApi extends HttpApiGroup.make("storage")
   .annotateMerge(OpenApi.annotations({ title: "Storage: buckets", description: "Buckets, policies, CORS rules" })) {}
 
 const key = ObjectKey
-const isWhole = Schema.makeFilter((text: string) => text.isWellFormed() || "Expected text without half surrogate pairs")
+const isWhole = Schema.makeFilter((text: string) => text.isWellFormed() || "Expected text without unpaired surrogates")
 const expiresIn = Schema.optionalKey(ExpiresIn)
 const Presigned = Schema.Struct({ url: Schema.String, expires_at: Schema.String })
 
@@ -100,7 +99,7 @@ export class StorageObjectsApi extends HttpApiGroup.make("storageObjects")
       success: ObjectPage,
       error
     }).annotateMerge(
-      says("List objects by key", "With `delimiter`, what stands before it is told once, in `common_prefixes`.")
+      says("List objects by key", "With `delimiter`, keys that contain it are grouped into `common_prefixes`.")
     ),
     HttpApiEndpoint.delete("remove", "/", {
       params: bucket,
@@ -109,20 +108,20 @@ export class StorageObjectsApi extends HttpApiGroup.make("storageObjects")
       success,
       error
     }).annotateMerge(
-      says("Delete an object", "`key` in the body, or in the query. A key that is not there is no error.")
+      says("Delete an object", "`key` in the body or in the query. Succeeds if the object does not exist.")
     ),
     HttpApiEndpoint.post("presignUpload", "/presign-upload", {
       params: bucket,
       payload: Schema.Struct({ key, contentType: ContentType, expiresIn }),
       success: Schema.Struct({ ...Presigned.fields, headers: Schema.Record(Schema.String, Schema.String) }),
       error
-    }).annotateMerge(says("A URL to PUT the object to, with the headers that the PUT must have")),
+    }).annotateMerge(says("Get a presigned URL to PUT the object to, with the headers that the PUT must send")),
     HttpApiEndpoint.post("presignDownload", "/presign-download", {
       params: bucket,
       payload: Schema.Struct({ key, expiresIn }),
       success: Presigned,
       error
-    }).annotateMerge(says("A URL to GET the object from")),
+    }).annotateMerge(says("Get a presigned URL to GET the object from")),
     HttpApiEndpoint.post("uploadText", "/upload-text", {
       params: bucket,
       payload: Schema.Struct({ key, content: Schema.String.check(isWhole), contentType: ContentType }),
@@ -144,8 +143,8 @@ export class StorageObjectsApi extends HttpApiGroup.make("storageObjects")
       error
     }).annotateMerge(
       says(
-        "The object's metadata in headers",
-        "Content-Length, Content-Type, ETag, Last-Modified, X-Amz-Meta-*; Content-Disposition and the like when set."
+        "Get the object's metadata as headers",
+        "Content-Length, Content-Type, ETag, Last-Modified, X-Amz-Meta-*; Content-Disposition, -Encoding and -Language if set."
       )
     ),
     HttpApiEndpoint.patch("setMetadata", "/metadata", {
@@ -153,7 +152,7 @@ export class StorageObjectsApi extends HttpApiGroup.make("storageObjects")
       payload: MetadataChange,
       success: ObjectRecord,
       error
-    }).annotateMerge(says("Change metadata: names given are set, null takes one away, all others stay"))
+    }).annotateMerge(says("Change metadata: sets the given names, deletes those set to null, keeps all others"))
   )
   .middleware(Utf8Bodies)
   .middleware(Management)
@@ -162,7 +161,7 @@ export class StorageObjectsApi extends HttpApiGroup.make("storageObjects")
 
 const upload = { key, uploadId: UploadId }
 
-/** Uploads in parts (spec: Storage). */
+/** Multipart uploads (spec: Storage). */
 export class StorageUploadsApi extends HttpApiGroup.make("storageUploads")
   .add(
     HttpApiEndpoint.post("create", "/init", {
@@ -170,13 +169,13 @@ export class StorageUploadsApi extends HttpApiGroup.make("storageUploads")
       payload: Schema.Struct({ key, contentType: ContentType }),
       success: Schema.Struct({ uploadId: Schema.String, key: Schema.String, bucket: Schema.String }).pipe(created),
       error
-    }).annotateMerge(says("Begin an upload in parts")),
+    }).annotateMerge(says("Start a multipart upload")),
     HttpApiEndpoint.post("presignPart", "/presign-part", {
       params: bucket,
       payload: Schema.Struct({ ...upload, partNumber: PartNumber, expiresIn }),
       success: Presigned,
       error
-    }).annotateMerge(says("A URL to PUT a part to; its answer has the part's ETag")),
+    }).annotateMerge(says("Get a presigned URL to PUT a part to; the response to the PUT has the part's ETag")),
     HttpApiEndpoint.get("parts", "/parts", {
       params: bucket,
       query: upload,
@@ -187,7 +186,7 @@ export class StorageUploadsApi extends HttpApiGroup.make("storageUploads")
         parts: Schema.Array(UploadedPart)
       }),
       error
-    }).annotateMerge(says("The parts that have arrived")),
+    }).annotateMerge(says("List the parts uploaded so far")),
     HttpApiEndpoint.post("complete", "/complete", {
       params: bucket,
       payload: Schema.Struct({ ...upload, parts: CompletedParts }),
@@ -198,20 +197,20 @@ export class StorageUploadsApi extends HttpApiGroup.make("storageUploads")
         location: Schema.String
       }),
       error
-    }).annotateMerge(says("Make the object of its parts")),
+    }).annotateMerge(says("Complete the upload: create the object from its parts")),
     HttpApiEndpoint.post("abort", "/abort", {
       params: bucket,
       payload: Schema.Struct(upload),
       success,
       error
-    }).annotateMerge(says("Give an upload up; its parts are deleted"))
+    }).annotateMerge(says("Abort the upload and delete its parts"))
   )
   .middleware(Utf8Bodies)
   .middleware(Management)
   .prefix("/api/storage/buckets/:bucket/objects/multipart")
-  .annotateMerge(OpenApi.annotations({ title: "Storage: uploads in parts", description: "For large objects" })) {}
+  .annotateMerge(OpenApi.annotations({ title: "Storage: multipart uploads", description: "For large objects" })) {}
 
-/** The bucket list for callers of the client API. */
+/** The list of buckets in the client API. */
 export class ClientStorageApi extends HttpApiGroup.make("clientStorage")
   .add(
     HttpApiEndpoint.get("list", "/v1/storage/buckets", { success: Buckets, error }).annotateMerge(says("List buckets"))

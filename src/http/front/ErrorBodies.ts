@@ -1,6 +1,7 @@
 import { type Cause } from "effect"
 import { HttpBody, HttpServerError, HttpServerResponse } from "effect/http"
 import { type ClientError, clientErrors } from "../../domain/errors.ts"
+import { asLatin1 } from "../../domain/text/HeaderText.ts"
 
 const withBody = (
   status: number,
@@ -24,9 +25,6 @@ const withBody = (
     { status, headers, ...(statusText !== undefined && { statusText }) }
   )
 
-/** UTF-8, byte for byte as Node sends Latin-1. */
-const asBytes = (text: string) => Buffer.from(text, "utf8").toString("latin1")
-
 const withoutBody: ReadonlySet<number> = new Set([204, 304])
 
 /** One of our errors as an answer. */
@@ -34,7 +32,7 @@ export const errorResponse = (error: ClientError, requestId: string): HttpServer
   const retry = "retry_after" in error ? error.retry_after : undefined
   const raised = error._tag === "DatabaseError" ? error : undefined
   const headers = {
-    ...Object.fromEntries((raised?.headers ?? []).map(([name, value]) => [name, asBytes(value)])),
+    ...Object.fromEntries((raised?.headers ?? []).map(([name, value]) => [name, asLatin1(value)])),
     ...(retry !== undefined && { "retry-after": String(retry) })
   }
   const answer = withBody(

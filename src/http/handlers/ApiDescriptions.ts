@@ -12,10 +12,10 @@ import { choosesProfile, profileOf } from "../rows/Profile.ts"
 
 const openApi = "application/openapi+json"
 const json = "application/json"
-const ours: ReadonlySet<string> = new Set([openApi, json, "application/*", "*/*"])
+const offered: ReadonlySet<string> = new Set([openApi, json, "application/*", "*/*"])
 const methods = ["OPTIONS", "GET", "HEAD"]
 
-/** The one of the two that an `Accept` header rather has; undefined when it has neither. */
+/** The media type that an `Accept` header prefers; undefined if it accepts neither. */
 const mediaOf = (header: string | undefined): string | undefined => {
   const ranges = (header ?? "").split(",").flatMap((element) => {
     const [type = "", ...parameters] = element.split(";").map((part) => part.trim().toLowerCase())
@@ -23,12 +23,12 @@ const mediaOf = (header: string | undefined): string | undefined => {
     return type === "" ? [] : [{ type, weight }]
   })
   if (ranges.length === 0) return openApi
-  const known = ranges.filter(({ type, weight }) => weight > 0 && ours.has(type))
+  const known = ranges.filter(({ type, weight }) => weight > 0 && offered.has(type))
   const best = known.toSorted((one, other) => other.weight - one.weight)[0]
   return best && (best.type === json ? json : openApi)
 }
 
-/** `GET /v1/db/`, and `/v1/db`: the text goes out as it was written. */
+/** Routes of `/v1/db/` and `/v1/db`, outside HttpApi: the document is sent as text. */
 export const ApiDescriptionsRoutes = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const descriptions = yield* ApiDescriptions
@@ -57,7 +57,7 @@ export const ApiDescriptionsRoutes = HttpRouter.use(
     })
 
     const options = Effect.succeed(allowResponse(methods))
-    const others = Effect.map(HttpServerRequest.HttpServerRequest, ({ method }) => method).pipe(
+    const unsupported = Effect.map(HttpServerRequest.HttpServerRequest, ({ method }) => method).pipe(
       Effect.flatMap((method) =>
         Effect.fail(new DatabaseError({ status: 405, error: `Unsupported HTTP method: ${method}`, code: "PGRST117" }))
       )
@@ -66,8 +66,8 @@ export const ApiDescriptionsRoutes = HttpRouter.use(
     for (const path of ["/v1/db", "/v1/db/"] as const) {
       yield* router.add("GET", path, describe)
       yield* router.add("OPTIONS", path, options)
-      // Else the router took them for rows of a table without a name.
-      for (const method of ["POST", "PUT", "PATCH", "DELETE"] as const) yield* router.add(method, path, others)
+      // Otherwise the router would match them as rows of a table with an empty name.
+      for (const method of ["POST", "PUT", "PATCH", "DELETE"] as const) yield* router.add(method, path, unsupported)
     }
   })
 )

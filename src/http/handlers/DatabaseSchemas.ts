@@ -18,7 +18,7 @@ export const DatabaseSchemasHandlers = HttpApiBuilder.group(
       describe: ({ request }) =>
         databaseOf(request.headers, db.main, branches).pipe(
           Effect.flatMap(schemas.describe),
-          // PostgreSQL made the JSON: it goes out as it is.
+          // PostgreSQL produced the JSON, which is sent unchanged.
           Effect.map((body) => jsonAnswer(body)),
           Effect.catchTag("DatabaseError", Effect.die)
         ),

@@ -2,16 +2,18 @@ import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest } from "effect/http"
 import { DatabaseError } from "../../domain/errors.ts"
 import { type CallBody } from "../../domain/rows/functions/Call.ts"
+import { FunctionsApi } from "../api/Functions.ts"
 import { Branches } from "../../services/branches/Branches.ts"
 import { Db } from "../../services/ports/Db.ts"
 import { Functions } from "../../services/rows/Functions.ts"
 import { RowMethods } from "../../services/rows/Methods.ts"
 import { RowSettings } from "../../services/rows/Settings.ts"
-import { rowAsking } from "../rows/Ask.ts"
+import { requestDecoder } from "../rows/Request.ts"
 import { callBody } from "../rows/Body.ts"
+import { addRoutes } from "../wire/ContractRoutes.ts"
 import { allowResponse, callResponse } from "../rows/Response.ts"
 
-const path = "/v1/db/rpc/:function"
+const { path } = FunctionsApi.endpoints.call
 const nothing: CallBody = { _tag: "None" }
 
 /** `/v1/db/rpc/{function}`: like rows, the result goes out as PostgreSQL made it. */
@@ -19,18 +21,18 @@ export const FunctionsRoutes = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const functions = yield* Functions
     const methods = yield* RowMethods
-    const asking = rowAsking({ db: yield* Db, branches: yield* Branches, settings: yield* RowSettings })
+    const decode = requestDecoder({ db: yield* Db, branches: yield* Branches, settings: yield* RowSettings })
 
     const call = Effect.gen(function* () {
       const request = yield* HttpServerRequest.HttpServerRequest
-      const ask = yield* asking(request)
+      const decoded = yield* decode(request)
       const method = request.method === "POST" || request.method === "HEAD" ? request.method : "GET"
       const body = method === "POST" ? yield* callBody(request) : nothing
-      return callResponse(ask, yield* functions.call({ ...ask, name: ask.table, method, body }))
+      return callResponse(decoded, yield* functions.call({ ...decoded, name: decoded.table, method, body }))
     })
 
     const options = Effect.gen(function* () {
-      const { database, schema, table } = yield* asking(yield* HttpServerRequest.HttpServerRequest)
+      const { database, schema, table } = yield* decode(yield* HttpServerRequest.HttpServerRequest)
       return allowResponse(yield* methods.ofFunction(database, schema, table))
     })
 
@@ -38,8 +40,7 @@ export const FunctionsRoutes = HttpRouter.use(
       Effect.fail(new DatabaseError({ status: 405, error: `Cannot use the ${method} method on RPC`, code: "PGRST101" }))
     )
 
-    yield* router.add("GET", path, call)
-    yield* router.add("POST", path, call)
+    yield* addRoutes(router, FunctionsApi, { read: call, call })
     yield* router.add("OPTIONS", path, options)
     yield* router.add("PUT", path, refused)
     yield* router.add("PATCH", path, refused)

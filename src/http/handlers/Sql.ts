@@ -16,10 +16,10 @@ const Statement = Schema.Struct({ sql: Schema.String, params: Schema.optional(Sc
 const Run = Schema.Struct({ ...Statement.fields, row_limit: Schema.optional(Schema.Int) })
 const Transaction = Schema.Struct({ statements: Schema.Array(Statement) })
 
-/** Commands after which every table and function is what it was. */
+/** Commands that change no table or function. */
 const keepCatalogue = new Set(["SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "EXPLAIN", "SHOW", "SET", "FETCH"])
 
-/** `/v1/sql`: the result goes out as the runner made it. The contract for readers is http/api/Sql.ts. */
+/** Routes of `/v1/sql`, outside HttpApi: the runner's JSON is sent unchanged. The contract is http/api/Sql.ts. */
 export const SqlRoutes = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const runner = yield* SqlRunner
@@ -34,7 +34,8 @@ export const SqlRoutes = HttpRouter.use(
       Effect.gen(function* () {
         const caller = yield* CurrentCaller
         if (caller === undefined) return yield* noGate
-        if (caller.keyType !== "service_role") return yield* new Forbidden({ error: "This needs a service_role key" })
+        if (caller.keyType !== "service_role")
+          return yield* new Forbidden({ error: "This endpoint requires a service_role key" })
         const incoming = yield* HttpServerRequest.HttpServerRequest
         const database = yield* databaseOf(incoming.headers, db.main, branches)
         const { text } = yield* jsonBody(incoming, bodyLimit)

@@ -2,13 +2,11 @@ import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { InvalidRequest } from "../../domain/errors.ts"
-import { encodeHeaderText } from "../../domain/storage/HeaderText.ts"
+import { encodeWords } from "../../domain/storage/EncodedWords.ts"
 import { type ObjectRecord } from "../../domain/storage/Metadata.ts"
-import { defaultExpiresIn, maxKeys } from "../../domain/storage/Object.ts"
-import { type Presigned } from "../../services/ports/ObjectStore.ts"
-import { Storage } from "../../services/storage/Buckets.ts"
-import { StorageObjects } from "../../services/storage/Objects.ts"
-import { StorageUploads } from "../../services/storage/Uploads.ts"
+import { defaultExpiresIn, maxKeys, maxParts } from "../../domain/storage/Object.ts"
+import { ObjectStore, type Presigned } from "../../services/ports/ObjectStore.ts"
+import { Storage } from "../../services/storage/Storage.ts"
 import { Api } from "../Api.ts"
 
 const success = { success: true as const }
@@ -19,15 +17,16 @@ export const StorageHandlers = HttpApiBuilder.group(
   Api,
   "storage",
   Effect.fn(function* (handlers) {
+    const store = yield* ObjectStore
     const storage = yield* Storage
     return handlers.handleAll({
-      list: () => Effect.map(storage.buckets, (buckets) => ({ buckets })),
-      create: ({ payload }) => storage.create(payload.name),
-      remove: ({ params, query }) => Effect.as(storage.remove(params.bucket, query.force === "true"), success),
-      policy: ({ params }) => Effect.map(storage.policy(params.bucket), (policy) => ({ policy })),
+      list: () => Effect.map(store.buckets, (buckets) => ({ buckets })),
+      create: ({ payload }) => store.createBucket(payload.name),
+      remove: ({ params, query }) => Effect.as(storage.deleteBucket(params.bucket, query.force === "true"), success),
+      policy: ({ params }) => Effect.map(store.policy(params.bucket), (policy) => ({ policy })),
       setPolicy: ({ params, payload }) =>
         Effect.map(storage.setPolicy(params.bucket, payload.policy), (policy) => ({ policy })),
-      cors: ({ params }) => Effect.map(storage.cors(params.bucket), (corsRules) => ({ corsRules })),
+      cors: ({ params }) => Effect.map(store.cors(params.bucket), (corsRules) => ({ corsRules })),
       setCors: ({ params, payload }) =>
         Effect.map(storage.setCors(params.bucket, payload.corsRules), (corsRules) => ({ corsRules }))
     })
@@ -36,31 +35,31 @@ export const StorageHandlers = HttpApiBuilder.group(
 
 const noKey = new InvalidRequest({ error: "Invalid payload", details: ["key: Missing key"] })
 const twoKeys = new InvalidRequest({
-  error: "The keys in the body and in the query differ",
-  details: ["key: Expected one"]
+  error: "The key in the body differs from the one in the query",
+  details: ["key: Expected one key"]
 })
 
-/** The one key of a DELETE, from its body or its query. */
+/** The key of a DELETE, from its body or its query. */
 const keyOf = (inBody: string | undefined, inQuery: string | undefined) => {
   const key = inBody ?? inQuery
   if (key === undefined) return Effect.fail(noKey)
   return inQuery === undefined || inQuery === key ? Effect.succeed(key) : Effect.fail(twoKeys)
 }
 
-/** An object's metadata as S3 answers HEAD: its own headers, absent where nothing is set. */
+/** An object's metadata as in S3's response to HEAD, without headers for attributes that are not set. */
 const headersOf = (record: ObjectRecord) => {
   const headers: Record<string, string> = {
     "content-length": String(record.size),
     "content-type": record.content_type,
     etag: record.etag,
     "last-modified": new Date(record.last_modified).toUTCString(),
-    // Not the object's own, which is about its bytes: an answer of ours is not to be kept.
+    // Not the object's own, which is about its bytes: this response must not be cached.
     "cache-control": "no-store"
   }
   if (record.content_disposition !== null) headers["content-disposition"] = record.content_disposition
   if (record.content_encoding !== null) headers["content-encoding"] = record.content_encoding
   if (record.content_language !== null) headers["content-language"] = record.content_language
-  for (const [name, value] of Object.entries(record.metadata)) headers[`x-amz-meta-${name}`] = encodeHeaderText(value)
+  for (const [name, value] of Object.entries(record.metadata)) headers[`x-amz-meta-${name}`] = encodeWords(value)
   return headers
 }
 
@@ -68,32 +67,33 @@ export const StorageObjectsHandlers = HttpApiBuilder.group(
   Api,
   "storageObjects",
   Effect.fn(function* (handlers) {
-    const objects = yield* StorageObjects
+    const store = yield* ObjectStore
+    const storage = yield* Storage
     return handlers.handleAll({
       list: ({ params, query }) =>
-        objects.list(params.bucket, {
+        store.list(params.bucket, {
           prefix: query.prefix ?? "",
           delimiter: query.delimiter,
           limit: query.max_keys ?? maxKeys,
           token: query.continuation_token
         }),
       remove: ({ params, payload, query }) =>
-        Effect.flatMap(keyOf(payload?.key, query.key), (key) => Effect.as(objects.remove(params.bucket, key), success)),
+        Effect.flatMap(keyOf(payload?.key, query.key), (key) => Effect.as(store.remove(params.bucket, key), success)),
       presignUpload: ({ params, payload: { contentType, expiresIn = defaultExpiresIn, key } }) =>
-        Effect.map(objects.presignUpload(params.bucket, key, contentType, expiresIn), (made) => ({
+        Effect.map(storage.presignUpload(params.bucket, key, contentType, expiresIn), (made) => ({
           ...presigned(made),
           headers: { "Content-Type": contentType }
         })),
       presignDownload: ({ params, payload: { expiresIn = defaultExpiresIn, key } }) =>
-        Effect.map(objects.presignDownload(params.bucket, key, expiresIn), presigned),
+        Effect.map(storage.presignDownload(params.bucket, key, expiresIn), presigned),
       uploadText: ({ params, payload: { content, contentType, key } }) =>
-        objects.uploadText(params.bucket, key, content, contentType),
-      bulkDelete: ({ params, payload }) => objects.removeMany(params.bucket, payload.keys),
+        storage.uploadText(params.bucket, key, content, contentType),
+      bulkDelete: ({ params, payload }) => storage.deleteObjects(params.bucket, payload.keys),
       metadata: ({ params, query }) =>
-        Effect.map(objects.record(params.bucket, query.key), (record) =>
+        Effect.map(store.record(params.bucket, query.key), (record) =>
           HttpServerResponse.empty({ status: 200, headers: headersOf(record) })
         ),
-      setMetadata: ({ params, payload }) => objects.change(params.bucket, payload)
+      setMetadata: ({ params, payload }) => storage.changeMetadata(params.bucket, payload)
     })
   })
 )
@@ -102,18 +102,24 @@ export const StorageUploadsHandlers = HttpApiBuilder.group(
   Api,
   "storageUploads",
   Effect.fn(function* (handlers) {
-    const uploads = yield* StorageUploads
+    const store = yield* ObjectStore
+    const storage = yield* Storage
     return handlers.handleAll({
       create: ({ params: { bucket }, payload: { contentType, key } }) =>
-        Effect.map(uploads.create(bucket, key, contentType), (uploadId) => ({ uploadId, key, bucket })),
+        Effect.map(store.createUpload(bucket, key, contentType), (uploadId) => ({ uploadId, key, bucket })),
       presignPart: ({ params: { bucket }, payload: { expiresIn = defaultExpiresIn, key, partNumber, uploadId } }) =>
-        Effect.map(uploads.presignPart({ bucket, key, uploadId }, partNumber, expiresIn), presigned),
+        Effect.map(storage.presignPart({ bucket, key, uploadId }, partNumber, expiresIn), presigned),
       parts: ({ params: { bucket }, query: { key, uploadId } }) =>
-        Effect.map(uploads.parts({ bucket, key, uploadId }), (parts) => ({ bucket, key, uploadId, parts })),
+        Effect.map(store.parts({ bucket, key, uploadId }, maxParts), (parts) => ({ bucket, key, uploadId, parts })),
       complete: ({ params: { bucket }, payload: { key, parts, uploadId } }) =>
-        Effect.map(uploads.complete({ bucket, key, uploadId }, parts), (made) => ({ bucket, key, ...made })),
+        Effect.map(store.completeUpload({ bucket, key, uploadId }, parts), ({ etag }) => ({
+          bucket,
+          key,
+          etag,
+          location: store.locationOf(bucket, key)
+        })),
       abort: ({ params: { bucket }, payload: { key, uploadId } }) =>
-        Effect.as(uploads.abort({ bucket, key, uploadId }), success)
+        Effect.as(store.abortUpload({ bucket, key, uploadId }), success)
     })
   })
 )
@@ -122,7 +128,7 @@ export const ClientStorageHandlers = HttpApiBuilder.group(
   Api,
   "clientStorage",
   Effect.fn(function* (handlers) {
-    const storage = yield* Storage
-    return handlers.handleAll({ list: () => Effect.map(storage.buckets, (buckets) => ({ buckets })) })
+    const store = yield* ObjectStore
+    return handlers.handleAll({ list: () => Effect.map(store.buckets, (buckets) => ({ buckets })) })
   })
 )

@@ -3,17 +3,17 @@ import { type HttpServerError, type HttpServerRequest } from "effect/http"
 import { isUtf8 } from "node:buffer"
 import { parseCsv } from "../../domain/text/Csv.ts"
 import { InvalidRequest, type PayloadTooLarge, type UnsupportedMediaType } from "../../domain/errors.ts"
-import { queryPairs } from "../../domain/sql/Names.ts"
+import { queryPairs } from "../../domain/rows/parse/Parser.ts"
 import { type CallBody } from "../../domain/rows/functions/Call.ts"
 import { bodyBytes, type JsonBody, jsonBody, rowBodyLimit, uncoded } from "../wire/Body.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
-type Trouble = InvalidRequest | PayloadTooLarge | UnsupportedMediaType | HttpServerError.HttpServerError
+type BodyError = InvalidRequest | PayloadTooLarge | UnsupportedMediaType | HttpServerError.HttpServerError
 
 const invalid = (error: string) => new InvalidRequest({ error, code: "PGRST102" })
 
 /** A body that is no JSON, as text. */
-const textBody = (request: Request): Effect.Effect<string, Trouble> =>
+const textBody = (request: Request): Effect.Effect<string, BodyError> =>
   Effect.andThen(
     uncoded(request),
     Effect.flatMap(bodyBytes(request, rowBodyLimit), (bytes) =>
@@ -36,8 +36,8 @@ const csvRows = (text: string): Result.Result<ReadonlyArray<Record<string, strin
   const records = parseCsv(text)
   if (Result.isFailure(records)) return Result.fail(`line ${records.failure.line}: ${records.failure.text}`)
   const [names, ...lines] = records.success
-  if (names === undefined) return Result.fail("there is no line with the columns' names")
-  if (new Set(names).size < names.length) return Result.fail("a column is named twice")
+  if (names === undefined) return Result.fail("the line with the column names is missing")
+  if (new Set(names).size < names.length) return Result.fail("a column name is repeated")
   if (lines.some((line) => line.length !== names.length))
     return Result.fail("All lines must have same number of fields")
   return Result.succeed(
@@ -61,7 +61,7 @@ const notAcceptable = (request: Request) =>
  * Rows to write, of a body in JSON, CSV or of an HTML form, as the JSON it stands for. A CSV of one row stands for the
  * row itself.
  */
-export const rowBody = (request: Request): Effect.Effect<JsonBody, Trouble> => {
+export const rowBody = (request: Request): Effect.Effect<JsonBody, BodyError> => {
   const media = mediaOf(request)
   if (media === "" || isJson.test(media)) return jsonBody(request, rowBodyLimit)
   if (media === "application/x-www-form-urlencoded") {
@@ -72,14 +72,14 @@ export const rowBody = (request: Request): Effect.Effect<JsonBody, Trouble> => {
     const rows = csvRows(text)
     if (Result.isFailure(rows)) {
       const { failure } = rows
-      return Effect.fail(invalid(failure.startsWith("All ") ? failure : `The body is no CSV: ${failure}`))
+      return Effect.fail(invalid(failure.startsWith("All ") ? failure : `The body is not valid CSV: ${failure}`))
     }
     return Effect.succeed(asJson(rows.success.length === 1 ? rows.success[0] : rows.success))
   })
 }
 
 /** What a function is called with: arguments in JSON or of a form, CSV, or one value as it is. */
-export const callBody = (request: Request): Effect.Effect<CallBody, Trouble> => {
+export const callBody = (request: Request): Effect.Effect<CallBody, BodyError> => {
   const media = mediaOf(request)
   if (media === "" || isJson.test(media)) {
     return Effect.map(jsonBody(request, rowBodyLimit, nothing), (body) =>

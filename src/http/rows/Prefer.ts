@@ -63,17 +63,17 @@ export const parsePreferences = (header: string | undefined): Result.Result<Pref
 }
 
 /** What a request does, as far as it decides which preferences mean something. */
-export type Doing = "read" | "insert" | "upsert" | "update" | "remove" | "call"
+export type Operation = "read" | "insert" | "upsert" | "update" | "remove" | "call"
 
 /** `Preference-Applied`, in its fixed order; undefined when there is nothing to say. */
-export const preferenceApplied = (preferences: Preferences, doing: Doing): string | undefined => {
+export const preferenceApplied = (preferences: Preferences, operation: Operation): string | undefined => {
   if (preferences === noPreferences) return undefined
   const { count, handling, maxAffected, missing, resolution, timezone, tx } = preferences
-  const writes = doing !== "read" && doing !== "call"
-  const counted = doing === "update" || doing === "remove" || doing === "call"
+  const writes = operation !== "read" && operation !== "call"
+  const counted = operation === "update" || operation === "remove" || operation === "call"
   const all: ReadonlyArray<readonly [name: string, value: string | number | undefined]> = [
-    ["resolution", doing === "insert" ? resolution : undefined],
-    ["missing", doing === "insert" || doing === "update" ? missing : undefined],
+    ["resolution", operation === "insert" ? resolution : undefined],
+    ["missing", operation === "insert" || operation === "update" ? missing : undefined],
     ["return", writes ? preferences.return : undefined],
     ["count", count],
     ["tx", tx],

@@ -1,13 +1,13 @@
 import { Result } from "effect"
 import { type HttpServerRequest } from "effect/http"
 import { NotAcceptable } from "../../domain/errors.ts"
+import { fromLatin1 } from "../../domain/text/HeaderText.ts"
 
 const writing: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH", "DELETE"])
 
-/** Node reads headers as Latin-1, clients write UTF-8. */
 const wantedOf = ({ headers, method }: HttpServerRequest.HttpServerRequest) => {
   const text = headers[writing.has(method) ? "content-profile" : "accept-profile"]
-  return text && Buffer.from(text, "latin1").toString("utf8")
+  return text && fromLatin1(text)
 }
 
 /** Whether a schema was chosen, which the answer's `Content-Profile` then tells. */

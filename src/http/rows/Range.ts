@@ -2,8 +2,8 @@ import { type RowRange } from "../../domain/rows/plan/Page.ts"
 
 const inclusive = /^(\d+)-(\d*)$/
 /** One less than a number can tell apart: from 0 to it are as many rows as there can be. */
-const most = Number.MAX_SAFE_INTEGER - 1
-const numberOf = (digits: string) => Math.min(Number(digits), most)
+const maxRow = Number.MAX_SAFE_INTEGER - 1
+const numberOf = (digits: string) => Math.min(Number(digits), maxRow)
 
 /**
  * Rows `0-24` or `10-` of a GET's `Range` header, whatever its unit is called. What is not of this form is no range, as

@@ -1,5 +1,6 @@
 import { type HttpServerRequest } from "effect/http"
 import { type RequestContext } from "../../domain/rows/Preferences.ts"
+import { fromLatin1 } from "../../domain/text/HeaderText.ts"
 import { bearerOf } from "../access/Credentials.ts"
 import { isSessionCookie } from "../access/SessionCookies.ts"
 
@@ -7,9 +8,6 @@ type Headers = HttpServerRequest.HttpServerRequest["headers"]
 
 /** What paths are told without: to clients of PostgREST this is the address they were given. */
 const mountPoint = "/v1/db"
-
-/** Node reads headers as Latin-1, clients write UTF-8. */
-const asUtf8 = (text: string) => Buffer.from(text, "latin1").toString("utf8")
 
 /** API keys are secrets that open more than the caller's own rows: no function gets to see one. */
 const secret: ReadonlySet<string> = new Set(["apikey", "x-api-key"])
@@ -22,18 +20,19 @@ const headersText = (headers: Headers) => {
   return JSON.stringify(
     Object.fromEntries(
       shown.flatMap(([name, value]) =>
-        value === undefined || (isKey && name === "authorization") ? [] : [[name, asUtf8(value)]]
+        value === undefined || (isKey && name === "authorization") ? [] : [[name, fromLatin1(value)]]
       )
     )
   )
 }
 
+/** Cookies with their values as sent, like PostgREST's: `request.cookies` of effect/http decodes percent signs. */
 const cookiesText = (header: string | undefined) => {
   if (header === undefined) return "{}"
   const pairs = header.split(";").flatMap((pair) => {
     const equals = pair.indexOf("=")
     const name = pair.slice(0, Math.max(equals, 0)).trim()
-    return name === "" || isSessionCookie(name) ? [] : [[name, asUtf8(pair.slice(equals + 1).trim())]]
+    return name === "" || isSessionCookie(name) ? [] : [[name, fromLatin1(pair.slice(equals + 1).trim())]]
   })
   return JSON.stringify(Object.fromEntries(pairs))
 }

@@ -1,12 +1,15 @@
 import { Cookies, HttpServerResponse } from "effect/http"
+import { isExplain } from "../../domain/rows/Preferences.ts"
 import { type ChosenResponse } from "../../domain/rows/ResponseSettings.ts"
+import { asLatin1 } from "../../domain/text/HeaderText.ts"
+import { uriEncode } from "../../domain/text/UriText.ts"
 import { type FunctionAnswer } from "../../services/rows/Functions.ts"
 import { type RowsAnswer } from "../../services/rows/Rows.ts"
 import { type RowSettings } from "../../services/rows/Settings.ts"
 import { withChosenStatus } from "../front/ChosenStatus.ts"
-import { type Doing, preferenceApplied } from "./Prefer.ts"
+import { type Operation, preferenceApplied } from "./Prefer.ts"
 import { contentRange, rangeStatus } from "./Range.ts"
-import { type RowAsk } from "./Ask.ts"
+import { type DecodedRequest } from "./Request.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
 
@@ -18,9 +21,6 @@ interface Draft {
   readonly contentType: string | undefined
   readonly body: string | undefined
 }
-
-/** UTF-8, byte for byte as Node sends Latin-1. */
-const asBytes = (text: string) => Buffer.from(text, "utf8").toString("latin1")
 
 const draftResponse = ({ body, contentType, headers, status }: Draft): Response => {
   if (body !== undefined && contentType !== undefined) {
@@ -39,10 +39,10 @@ const respond = (draft: Draft, chosen: ChosenResponse): Response => {
   const cookies: Array<string> = []
   for (const [name, value] of chosen.headers) {
     if (name === "set-cookie") cookies.push(value)
-    else headers[name] = asBytes(value)
+    else headers[name] = asLatin1(value)
   }
   const [only] = cookies
-  if (only !== undefined && cookies.length === 1) headers["set-cookie"] = asBytes(only)
+  if (only !== undefined && cookies.length === 1) headers["set-cookie"] = asLatin1(only)
   const status = chosen.status ?? draft.status
   // Sent as bytes: with a text Node would encode the headers as it encodes the text.
   const response =
@@ -53,24 +53,22 @@ const respond = (draft: Draft, chosen: ChosenResponse): Response => {
   return chosen.status === undefined ? made : withChosenStatus(made)
 }
 
-const counts = ({ preferences: { count } }: RowAsk) => count === "exact" || count === "estimated"
-
-const isPlan = ({ form: { media } }: RowAsk) => media === "plan-json" || media === "plan-text"
+const counts = ({ preferences: { count } }: DecodedRequest) => count === "exact" || count === "estimated"
 
 /** A response that has rows in it says of which schema, where there was a choice. */
-const withProfile = ({ profile }: RowAsk, headers: Record<string, string>) => {
-  if (profile !== undefined) headers["content-profile"] = asBytes(profile)
+const withProfile = ({ profile }: DecodedRequest, headers: Record<string, string>) => {
+  if (profile !== undefined) headers["content-profile"] = asLatin1(profile)
   return headers
 }
 
-const withApplied = (ask: RowAsk, doing: Doing, headers: Record<string, string>) => {
-  const applied = preferenceApplied(ask.stated, doing)
+const withApplied = (request: DecodedRequest, operation: Operation, headers: Record<string, string>) => {
+  const applied = preferenceApplied(request.stated, operation)
   if (applied !== undefined) headers["preference-applied"] = applied
   return headers
 }
 
-const planResponse = (ask: RowAsk, { body }: RowsAnswer): Response =>
-  draftResponse({ status: 200, headers: withProfile(ask, {}), contentType: ask.contentType, body: `${body}\n` })
+const planResponse = (request: DecodedRequest, { body }: RowsAnswer): Response =>
+  draftResponse({ status: 200, headers: withProfile(request, {}), contentType: request.contentType, body: `${body}\n` })
 
 /** Behind the last row. */
 const unsatisfiable = (offset: number, total: number) =>
@@ -83,13 +81,10 @@ const unsatisfiable = (offset: number, total: number) =>
 
 /** What needs no escape, as it is and as part of a pair. */
 const plain = /^[\w.~-]*$/
-const escaped = (text: string) =>
-  plain.test(text)
-    ? text
-    : encodeURIComponent(text).replaceAll(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
+const escaped = (text: string) => (plain.test(text) ? text : uriEncode(text))
 
 /** The pairs in the order of their names, so that the same request has the same address. */
-const canonicalQuery = ({ query }: RowAsk) => {
+const canonicalQuery = ({ query }: DecodedRequest) => {
   const [first] = query
   if (first === undefined) return ""
   if (query.length === 1) return `?${escaped(first[0])}=${escaped(first[1])}`
@@ -98,31 +93,33 @@ const canonicalQuery = ({ query }: RowAsk) => {
 }
 
 /** Rows read, or what a function gave. */
-const ranged = (ask: RowAsk, answer: RowsAnswer, doing: "read" | "call"): Response => {
+const ranged = (request: DecodedRequest, answer: RowsAnswer, operation: "read" | "call"): Response => {
   const { count, offset, total } = answer
   const status = rangeStatus(offset, count, total)
   const headers: Record<string, string> = { "content-range": contentRange(offset, count, total) }
-  if (doing === "read") headers["content-location"] = `/${escaped(ask.table)}${canonicalQuery(ask)}`
-  withApplied(ask, doing, withProfile(ask, headers))
-  const body = ask.context.method === "HEAD" ? undefined : answer.body
+  if (operation === "read") headers["content-location"] = `/${escaped(request.table)}${canonicalQuery(request)}`
+  withApplied(request, operation, withProfile(request, headers))
+  const body = request.context.method === "HEAD" ? undefined : answer.body
   if (status !== 416 || total === undefined)
-    return respond({ status, headers, contentType: ask.contentType, body }, answer)
+    return respond({ status, headers, contentType: request.contentType, body }, answer)
   const contentType = "application/json; charset=utf-8"
   return respond({ status, headers, contentType, body: unsatisfiable(offset, total) }, answer)
 }
 
-export const readResponse = (ask: RowAsk, answer: RowsAnswer): Response =>
-  isPlan(ask) ? planResponse(ask, answer) : ranged(ask, answer, "read")
+export const readResponse = (request: DecodedRequest, answer: RowsAnswer): Response =>
+  isExplain(request.form) ? planResponse(request, answer) : ranged(request, answer, "read")
 
 /** `answer.body` undefined: the function gives nothing. */
-export const callResponse = (ask: RowAsk, answer: FunctionAnswer): Response => {
+export const callResponse = (request: DecodedRequest, answer: FunctionAnswer): Response => {
   const { body } = answer
   if (body === undefined) {
     const headers = { "content-range": contentRange(answer.offset, answer.count, answer.total) }
-    withApplied(ask, "call", headers)
+    withApplied(request, "call", headers)
     return respond({ status: 204, headers, contentType: undefined, body: undefined }, answer)
   }
-  return isPlan(ask) ? planResponse(ask, { ...answer, body }) : ranged(ask, { ...answer, body }, "call")
+  return isExplain(request.form)
+    ? planResponse(request, { ...answer, body })
+    : ranged(request, { ...answer, body }, "call")
 }
 
 /** Of OPTIONS. */
@@ -133,34 +130,35 @@ type Writing = "insert" | "upsert" | "update" | "remove"
 
 /** Of a write: statuses, what tells how many rows it was about, and the rows if they are wanted back. */
 export const writeResponse = (
-  ask: RowAsk,
+  request: DecodedRequest,
   answer: RowsAnswer,
-  doing: Writing,
+  operation: Writing,
   { defaultReturn }: Pick<RowSettings["Service"], "defaultReturn">
 ): Response => {
-  if (isPlan(ask)) return planResponse(ask, answer)
-  const wanted = (ask.preferences.return ?? defaultReturn) === "representation"
-  const total = counts(ask) ? answer.count : undefined
-  const stated = doing === "insert" && answer.resolved === false ? { ...ask.stated, resolution: undefined } : ask.stated
+  if (isExplain(request.form)) return planResponse(request, answer)
+  const wanted = (request.preferences.return ?? defaultReturn) === "representation"
+  const total = counts(request) ? answer.count : undefined
+  const stated =
+    operation === "insert" && answer.resolved === false ? { ...request.stated, resolution: undefined } : request.stated
   const headers: Record<string, string> = {}
-  if (doing === "update") headers["content-range"] = contentRange(0, answer.count, total)
-  else if (doing !== "upsert") headers["content-range"] = contentRange(0, 0, total)
-  if (answer.location !== undefined) headers["location"] = `/${escaped(ask.table)}${answer.location}`
-  withApplied({ ...ask, stated }, doing, headers)
-  const status = writtenStatus(doing, answer, ask)
+  if (operation === "update") headers["content-range"] = contentRange(0, answer.count, total)
+  else if (operation !== "upsert") headers["content-range"] = contentRange(0, 0, total)
+  if (answer.location !== undefined) headers["location"] = `/${escaped(request.table)}${answer.location}`
+  withApplied({ ...request, stated }, operation, headers)
+  const status = writtenStatus(operation, answer, request)
   if (wanted) {
     return respond(
-      { status, headers: withProfile(ask, headers), contentType: ask.contentType, body: answer.body },
+      { status, headers: withProfile(request, headers), contentType: request.contentType, body: answer.body },
       answer
     )
   }
   const nothing = { headers, contentType: undefined, body: undefined }
-  if (doing !== "insert") return respond({ status: 204, ...nothing }, answer)
+  if (operation !== "insert") return respond({ status: 204, ...nothing }, answer)
   headers["content-length"] = "0"
   return respond({ status, ...nothing }, answer)
 }
 
-const writtenStatus = (doing: Writing, { inserted }: RowsAnswer, { preferences }: RowAsk) => {
-  if (doing === "insert") return inserted || preferences.resolution !== "merge-duplicates" ? 201 : 200
-  return doing === "upsert" && inserted ? 201 : 200
+const writtenStatus = (operation: Writing, { inserted }: RowsAnswer, { preferences }: DecodedRequest) => {
+  if (operation === "insert") return inserted || preferences.resolution !== "merge-duplicates" ? 201 : 200
+  return operation === "upsert" && inserted ? 201 : 200
 }

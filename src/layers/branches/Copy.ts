@@ -4,7 +4,7 @@ import { quoteName } from "../../domain/sql/Names.ts"
 import { type CopyPlan } from "./Room.ts"
 import { copyFailure, sessionsSql } from "./Source.ts"
 import { type MainSessions } from "../postgres/MainSessions.ts"
-import { asOutage, type SideConnection } from "../postgres/SideConnection.ts"
+import { outageOrDie, type DirectConnection } from "../postgres/DirectConnection.ts"
 
 export interface CopyOptions {
   readonly sessions: MainSessions["Service"]
@@ -33,17 +33,17 @@ const lockedSql = `select from pg_locks
  * goes with the statement.
  */
 export const copyDatabase = Effect.fnUntraced(function* (
-  main: SideConnection,
-  watch: SideConnection,
+  main: DirectConnection,
+  watch: DirectConnection,
   closeWatch: Effect.Effect<void>,
   database: string,
   options: CopyOptions
 ) {
-  const [source] = yield* Effect.catch(main.query("select current_database()::text as name"), asOutage)
+  const [source] = yield* Effect.catch(main.query("select current_database()::text as name"), outageOrDie)
   const { byFiles, clone } = options.plan
   yield* Effect.ignore(main.query(`set client_connection_check_interval = '1s'`)) // noticed when we are killed; Linux
   yield* Effect.ignore(main.query("checkpoint")) // less of it is left for when others wait
-  yield* Effect.catch(main.query(`set statement_timeout = ${options.timeout}`), asOutage)
+  yield* Effect.catch(main.query(`set statement_timeout = ${options.timeout}`), outageOrDie)
   const create = main.query(
     `create database ${quoteName(database)} template ${quoteName(String(source?.["name"]))} strategy ${byFiles ? "file_copy" : "wal_log"}`
   )
@@ -60,9 +60,9 @@ export const copyDatabase = Effect.fnUntraced(function* (
   })
   // Whoever asked may leave, but not while everybody else is kept waiting for an end.
   yield* Effect.uninterruptible(options.sessions.without(made)).pipe(
-    Effect.catchTag("Refused", (error): Effect.Effect<never, Forbidden | Unavailable> => {
+    Effect.catchTag("QueryFailed", (error): Effect.Effect<never, Forbidden | Unavailable> => {
       const failure = copyFailure(error)
-      return failure === undefined ? asOutage(error) : Effect.fail(failure)
+      return failure === undefined ? outageOrDie(error) : Effect.fail(failure)
     }),
     Effect.ensuring(Effect.ignore(main.query("reset statement_timeout")))
   )
@@ -70,7 +70,7 @@ export const copyDatabase = Effect.fnUntraced(function* (
 
 /** Gets everybody out of the source, once it is locked; whoever can't be got out makes the copy fail by itself. */
 const drain = Effect.fnUntraced(
-  function* (main: SideConnection, watch: SideConnection, { endSessions }: CopyOptions) {
+  function* (main: DirectConnection, watch: DirectConnection, { endSessions }: CopyOptions) {
     const since = yield* Clock.currentTimeMillis
     const elapsed = Effect.map(Clock.currentTimeMillis, (now) => now - since)
     while ((yield* watch.query(lockedSql, [main.pid])).length === 0) {

@@ -21,7 +21,7 @@ import { busy, checkRights, whenQuiet } from "./Source.ts"
 import { type Login } from "../postgres/Login.ts"
 import { MainSessions } from "../postgres/MainSessions.ts"
 import { PostgresAddress } from "../postgres/Address.ts"
-import { asOutage, connectAside } from "../postgres/SideConnection.ts"
+import { outageOrDie, connectDirectly } from "../postgres/DirectConnection.ts"
 
 /** How long to wait for branches that others make, and how often to look, in ms. */
 const patienceMillis = 60_000
@@ -62,7 +62,7 @@ export const layerBranchDatabases = Layer.effect(
     /** While one makes a branch, nobody else of this process is in the main database beside the pools. */
     const aside = yield* Semaphore.make(1)
     /** Connections wait for as long as a copy takes. */
-    const connect = connectAside(address, {}, timeout + 10_000)
+    const connect = connectDirectly(address, {}, timeout + 10_000)
 
     /**
      * A connection that has got the lock that `attempt` asks for (a query for `ok`); one that has not does not stay,
@@ -82,7 +82,7 @@ export const layerBranchDatabases = Layer.effect(
           yield* Effect.sleep(pauseMillis)
         }
       },
-      Effect.catchTag("Refused", asOutage)
+      Effect.catchTag("QueryFailed", outageOrDie)
     )
 
     const turn = Effect.gen(function* () {
@@ -112,7 +112,7 @@ export const layerBranchDatabases = Layer.effect(
           return undefined
         },
         Effect.scoped,
-        Effect.catchTag("Refused", explained)
+        Effect.catchTag("QueryFailed", explained)
       )
       const empty: BranchTurn["empty"] = Effect.fnUntraced(
         function* (database) {
@@ -121,7 +121,7 @@ export const layerBranchDatabases = Layer.effect(
           yield* main.query(closeMainSql)
           return yield* holdBranch(address, database)
         },
-        Effect.catchTag("Refused", explained)
+        Effect.catchTag("QueryFailed", explained)
       )
       return { copy, empty } satisfies BranchTurn
     })
@@ -137,14 +137,14 @@ export const layerBranchDatabases = Layer.effect(
 
     yield* Effect.flatMap(connect, removeRemains).pipe(
       Effect.scoped,
-      Effect.catchTag("Refused", () => Effect.void),
+      Effect.catchTag("QueryFailed", () => Effect.void),
       aside.withPermit,
       Effect.forkScoped
     )
 
     // Another replica makes a branch: we let go of the main database and come back when PostgreSQL lets us.
-    const { heard } = yield* (yield* Listener).listen(pauseChannel)
-    yield* heard.pipe(
+    const { messages } = yield* (yield* Listener).listen(pauseChannel)
+    yield* messages.pipe(
       Stream.filter((message) => message._tag === "Notification"),
       Stream.runForEach(() =>
         sessions
@@ -169,7 +169,7 @@ export const layerBranchDatabases = Layer.effect(
           Effect.andThen(removeDump(files, names.database)),
           Effect.scoped,
           aside.withPermit,
-          Effect.catchTag("Refused", asOutage)
+          Effect.catchTag("QueryFailed", outageOrDie)
         ),
       server: serverOf(address)
     })

@@ -4,7 +4,7 @@ import { unsubscribeSql } from "../../domain/branches/BranchSql.ts"
 import { Unavailable } from "../../domain/errors.ts"
 import { quoteName } from "../../domain/sql/Names.ts"
 import { type Login } from "../postgres/Login.ts"
-import { connectAside, type Refused, type SideConnection } from "../postgres/SideConnection.ts"
+import { connectDirectly, type QueryFailed, type DirectConnection } from "../postgres/DirectConnection.ts"
 
 const inUse = (details: string) =>
   new Unavailable({
@@ -13,12 +13,12 @@ const inUse = (details: string) =>
     details
   })
 
-const isInUse = ({ code }: Refused) => code === "55006"
+const isInUse = ({ code }: QueryFailed) => code === "55006"
 
 /** Ends what keeps a database from being dropped beside sessions: readers of its changes, subscriptions, prepared transactions. */
-const vacate = Effect.fnUntraced(function* (main: SideConnection, address: Login, database: string) {
+const vacate = Effect.fnUntraced(function* (main: DirectConnection, address: Login, database: string) {
   yield* main.query("select pg_terminate_backend(active_pid) from pg_replication_slots where database = $1", [database])
-  const inside = yield* connectAside({ ...address, database }, { search_path: "pg_catalog" })
+  const inside = yield* connectDirectly({ ...address, database }, { search_path: "pg_catalog" })
   yield* inside.query(unsubscribeSql)
   const prepared = yield* inside.query(
     "select quote_literal(gid) as gid, quote_ident(owner) as owner from pg_prepared_xacts where database = current_database()"
@@ -32,7 +32,7 @@ const vacate = Effect.fnUntraced(function* (main: SideConnection, address: Login
 }, Effect.scoped)
 
 /** Drops a branch's database, whoever is in it, and its roles, as far as they are there. */
-export const dropBranch = Effect.fnUntraced(function* (main: SideConnection, address: Login, names: BranchNames) {
+export const dropBranch = Effect.fnUntraced(function* (main: DirectConnection, address: Login, names: BranchNames) {
   const drop = main.query(`drop database if exists ${quoteName(names.database)} with (force)`)
   yield* drop.pipe(
     Effect.catchIf(isInUse, () => Effect.andThen(Effect.ignore(vacate(main, address, names.database)), drop)),

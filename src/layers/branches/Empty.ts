@@ -3,7 +3,7 @@ import { branchFillLock } from "../../domain/sql/AdvisoryLocks.ts"
 import { quoteLiteral, quoteName } from "../../domain/sql/Names.ts"
 import { DumpFailed } from "../../services/ports/DumpTools.ts"
 import { type Login } from "../postgres/Login.ts"
-import { connectAside, type SideConnection } from "../postgres/SideConnection.ts"
+import { connectDirectly, type DirectConnection } from "../postgres/DirectConnection.ts"
 
 const providers: Readonly<Record<string, string>> = { b: "builtin", c: "libc", i: "icu" }
 
@@ -31,7 +31,7 @@ const likeSource = ({ encoding, row, tablespace }: Source) => {
 }
 
 /** Makes a database like the one that `main` is connected to, but empty. Nobody but its owner, our login, may enter it. */
-export const createEmpty = Effect.fnUntraced(function* (main: SideConnection, database: string) {
+export const createEmpty = Effect.fnUntraced(function* (main: DirectConnection, database: string) {
   const [source] = yield* main.query(
     `select pg_encoding_to_char(d.encoding) as encoding, to_jsonb(d) as row,
             case when has_tablespace_privilege(d.dattablespace, 'create') then t.spcname end as tablespace
@@ -53,7 +53,7 @@ const lost = new DumpFailed({ reason: "The connection that held the branch while
  */
 export const holdBranch = (address: Login, database: string) =>
   Effect.map(
-    Effect.tap(connectAside({ ...address, database }, { search_path: "pg_catalog" }), (held) =>
+    Effect.tap(connectDirectly({ ...address, database }, { search_path: "pg_catalog" }), (held) =>
       held.query(`select pg_advisory_lock(${branchFillLock})`)
     ),
     (held) =>

@@ -1,10 +1,10 @@
 import { Effect } from "effect"
 import { readdir, readFile, rm, stat } from "node:fs/promises"
 import { join } from "node:path"
-import { type SideConnection } from "../postgres/SideConnection.ts"
+import { type DirectConnection } from "../postgres/DirectConnection.ts"
 
 /** Directory of the embedded server's data; undefined for every other server. */
-const ownDirectory = Effect.fnUntraced(function* (main: SideConnection) {
+const ownDirectory = Effect.fnUntraced(function* (main: DirectConnection) {
   const [row] = yield* main.query(
     `select current_setting('data_directory') as directory, current_setting('cluster_name') as cluster,
             extract(epoch from pg_postmaster_start_time())::float8 as started`
@@ -21,7 +21,7 @@ const ownDirectory = Effect.fnUntraced(function* (main: SideConnection) {
  * to none.
  */
 export const removeRemains = Effect.fnUntraced(
-  function* (main: SideConnection) {
+  function* (main: DirectConnection) {
     const own = yield* ownDirectory(main)
     if (own === undefined) return
     const base = join(own.directory, "base")

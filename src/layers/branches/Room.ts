@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { readFile, statfs } from "node:fs/promises"
 import { join } from "node:path"
 import { Unavailable } from "../../domain/errors.ts"
-import { type SideConnection } from "../postgres/SideConnection.ts"
+import { type DirectConnection } from "../postgres/DirectConnection.ts"
 
 export const noSpace = (details: string) =>
   new Unavailable({
@@ -31,7 +31,7 @@ const largeSize = 200 * 1024 * 1024
  * The size of the database that it is connected to, and its server's disk. What the disk is like is known only of a
  * server on this machine: its files must say the same of it as itself does.
  */
-const roomOf = Effect.fnUntraced(function* (main: SideConnection) {
+const sectionOf = Effect.fnUntraced(function* (main: DirectConnection) {
   const [row] = yield* Effect.orElseSucceed(
     main.query(
       `select pg_database_size(current_database())::text as size, current_setting('data_directory') as directory,
@@ -61,8 +61,8 @@ const tooFull = (size: number, disk: { readonly free: number } | undefined) =>
     : undefined
 
 /** How to copy the database. Refuses when the server's disk has less room than a copy takes. */
-export const planCopy = Effect.fnUntraced(function* (main: SideConnection) {
-  const room = yield* roomOf(main)
+export const planCopy = Effect.fnUntraced(function* (main: DirectConnection) {
+  const room = yield* sectionOf(main)
   const plan: CopyPlan = { byFiles: true, clone: false }
   if (room === undefined) return plan
   const { clones, disk, size } = room
@@ -76,8 +76,8 @@ export const planCopy = Effect.fnUntraced(function* (main: SideConnection) {
 })
 
 /** Refuses when the server's disk has no room for the database a second time. */
-export const checkRoom = Effect.fnUntraced(function* (main: SideConnection) {
-  const room = yield* roomOf(main)
+export const checkRoom = Effect.fnUntraced(function* (main: DirectConnection) {
+  const room = yield* sectionOf(main)
   const full = room === undefined ? undefined : tooFull(room.size, room.disk)
   return full === undefined ? undefined : yield* full
 })

@@ -13,15 +13,15 @@ import { quoteName } from "../../domain/sql/Names.ts"
 import { type BranchPasswords } from "../../services/ports/BranchDatabases.ts"
 import { copyFailure } from "./Source.ts"
 import { type Login } from "../postgres/Login.ts"
-import { asOutage, connectAside, type Refused, type SideConnection } from "../postgres/SideConnection.ts"
+import { outageOrDie, connectDirectly, type QueryFailed, type DirectConnection } from "../postgres/DirectConnection.ts"
 
-const all = (on: SideConnection, texts: ReadonlyArray<string>) =>
+const all = (on: DirectConnection, texts: ReadonlyArray<string>) =>
   Effect.forEach(texts, (text) => on.query(text), { discard: true })
 
 /** A missing right of our login is the caller's to know, everything else ours to mend. */
-export const explained = (error: Refused) => {
+export const explained = (error: QueryFailed) => {
   const failure = error.code === "42501" ? copyFailure(error) : undefined
-  return failure === undefined ? asOutage(error) : Effect.fail(failure)
+  return failure === undefined ? outageOrDie(error) : Effect.fail(failure)
 }
 
 /**
@@ -30,7 +30,7 @@ export const explained = (error: Refused) => {
  */
 export const settleBranch = Effect.fnUntraced(
   function* (address: Login, serviceRole: string, names: BranchNames, { given, own }: BranchPasswords) {
-    const branch = yield* connectAside({ ...address, database: names.database }, { search_path: "pg_catalog" })
+    const branch = yield* connectDirectly({ ...address, database: names.database }, { search_path: "pg_catalog" })
     yield* all(branch, strippingSql)
     yield* all(branch, rolesSql(names, given, own))
     const [me] = yield* branch.query(
@@ -49,5 +49,5 @@ export const settleBranch = Effect.fnUntraced(
     return undefined
   },
   Effect.scoped,
-  Effect.catchTag("Refused", explained)
+  Effect.catchTag("QueryFailed", explained)
 )

@@ -1,7 +1,7 @@
 import { Clock, Effect } from "effect"
 import { Forbidden, Unavailable } from "../../domain/errors.ts"
 import { noSpace } from "./Room.ts"
-import { type Refused, type SideConnection } from "../postgres/SideConnection.ts"
+import { type QueryFailed, type DirectConnection } from "../postgres/DirectConnection.ts"
 
 export const busy = (details: string, hint: string) =>
   new Unavailable({
@@ -21,7 +21,7 @@ const notAllowed = (details: string, hint: string) =>
   })
 
 /** Refuses where our login lacks a right, before anybody is made to wait. */
-export const checkRights = Effect.fnUntraced(function* (main: SideConnection) {
+export const checkRights = Effect.fnUntraced(function* (main: DirectConnection) {
   const [row] = yield* main.query(
     `select quote_ident(current_user) as me, quote_ident(current_database()) as database, rolsuper as super,
             rolcreatedb as createdb, rolcreaterole as createrole,
@@ -47,7 +47,7 @@ const longSeconds = 1
  * Waits until no statement of ours in the database runs for long, because everybody waits for it once the gate is closed.
  * What can't be waited for is refused at once.
  */
-export const whenQuiet = Effect.fnUntraced(function* (main: SideConnection, endSessions: boolean) {
+export const whenQuiet = Effect.fnUntraced(function* (main: DirectConnection, endSessions: boolean) {
   const until = (yield* Clock.currentTimeMillis) + quietMillis
   for (;;) {
     const [row] = yield* main.query(
@@ -100,7 +100,7 @@ const notEndable = `not exists (
          and (pg_has_role(other.oid, 'usage') or pg_has_role('pg_signal_backend', 'usage'))))`
 
 /** SQLSTATEs of a failed copy, as ours; undefined for others. */
-export const copyFailure = ({ code, message }: Refused): Forbidden | Unavailable | undefined => {
+export const copyFailure = ({ code, message }: QueryFailed): Forbidden | Unavailable | undefined => {
   if (code === "55006") return busy(message, "Try again when others have left the database")
   if (code === "53100") return noSpace(message)
   if (code === "42501") return notAllowed(message, "It must own the database and have CREATEDB and CREATEROLE")

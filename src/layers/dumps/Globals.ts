@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { quoteLiteral, quoteName } from "../../domain/sql/Names.ts"
 import { type Login } from "../postgres/Login.ts"
-import { asOutage, connectAside, type SideConnection } from "../postgres/SideConnection.ts"
+import { outageOrDie, connectDirectly, type DirectConnection } from "../postgres/DirectConnection.ts"
 
 /**
  * Roles that are not ours to make: the server's own, and the service's login, which it makes anew where it is missing.
@@ -105,7 +105,7 @@ const membership = ({ admin, inherits, member, of, sets }: Readonly<Record<strin
   return `grant ${quoteName(String(of))} to ${quoteName(String(member))}${options};\n`
 }
 
-const write = Effect.fnUntraced(function* (side: SideConnection) {
+const write = Effect.fnUntraced(function* (side: DirectConnection) {
   const [about] = yield* side.query("select current_setting('server_version_num')::int as number, version() as text")
   const [database] = yield* side.query(databaseSql)
   const roles = yield* side.query(rolesSql)
@@ -146,8 +146,8 @@ const write = Effect.fnUntraced(function* (side: SideConnection) {
 
 /** Script that makes what a dump of a database refers to but does not hold. */
 export const globalsScript = (login: Login) => (database: string) =>
-  connectAside({ ...login, database }, { search_path: "pg_catalog" }).pipe(
+  connectDirectly({ ...login, database }, { search_path: "pg_catalog" }).pipe(
     Effect.flatMap(write),
     Effect.scoped,
-    Effect.catchTag("Refused", asOutage)
+    Effect.catchTag("QueryFailed", outageOrDie)
   )

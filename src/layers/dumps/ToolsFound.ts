@@ -9,7 +9,7 @@ import { layerProcesses } from "./native/Process.ts"
 import { dumpWasm, wasmMajor, wasmVersion } from "./wasm/Wasm.ts"
 import { restorePlain } from "./plain/Restore.ts"
 import { PostgresAddress } from "../postgres/Address.ts"
-import { asOutage, connectAside } from "../postgres/SideConnection.ts"
+import { outageOrDie, connectDirectly } from "../postgres/DirectConnection.ts"
 
 /** Programs may be installed while we run. */
 const remembered = "5 minutes"
@@ -36,11 +36,11 @@ export const layerDumpToolsFound = Layer.effect(
       others: findPrograms
     }).pipe(Effect.provideContext(spawner), Effect.cachedWithTTL(remembered))
 
-    const serverMajor = connectAside(login).pipe(
+    const serverMajor = connectDirectly(login).pipe(
       Effect.flatMap((side) => side.query("select current_setting('server_version_num')::int / 10000 as major")),
       Effect.map(([row]) => Number(row?.["major"])),
       Effect.scoped,
-      Effect.catchTag("Refused", asOutage)
+      Effect.catchTag("QueryFailed", outageOrDie)
     )
 
     /** Said once for as long as it stays true. */

@@ -8,7 +8,7 @@ import { Db } from "../../services/ports/Db.ts"
 import { DataDir } from "../process/DataDir.ts"
 import { attempt } from "../process/StartError.ts"
 
-/** Where the first keys are kept besides being printed; undefined: nowhere (external database). */
+/** Directory where the first keys are stored besides being printed; undefined with an external database. */
 class KeysFile extends Context.Service<KeysFile, { readonly directory: string | undefined }>()("svc/layers/KeysFile") {}
 
 export const layerKeysFile = Layer.effect(
@@ -17,10 +17,10 @@ export const layerKeysFile = Layer.effect(
 )
 export const layerNoKeysFile = Layer.succeed(KeysFile, { directory: undefined })
 
-/** Makes one key of each type when there has never been any, and shows them this once. */
+/** Creates one key of each type if there has never been a key, and prints them once. */
 export const layerFirstKeys = Layer.effectDiscard(
   Effect.gen(function* () {
-    yield* Db // installed
+    yield* Db // makes sure that the schema is installed
     const sql = yield* SqlClient.SqlClient
     const { directory } = yield* KeysFile
     const made = yield* sql.withTransaction(
@@ -39,7 +39,7 @@ export const layerFirstKeys = Layer.effectDiscard(
     if (made === undefined) return
     if (directory !== undefined) {
       const file = join(directory, "keys.json")
-      yield* attempt(`${file} can't be written`, async () => {
+      yield* attempt(`Failed to write ${file}`, async () => {
         await writeFile(file, `${JSON.stringify(made, null, 2)}\n`, { mode: 0o600 })
         await chmod(file, 0o600)
       })
@@ -47,10 +47,10 @@ export const layerFirstKeys = Layer.effectDiscard(
     yield* Console.log(
       [
         "",
-        "  Two API keys were made. They are shown only now.",
-        `    service_role  ${made.service_role}   (all rights: for servers only)`,
+        "  Two API keys were created. They are shown only once.",
+        `    service_role  ${made.service_role}   (full access: for servers only)`,
         `    anon          ${made.anon}   (row-level security applies: for apps)`,
-        directory === undefined ? "  Keep them safe." : `  Also in ${join(directory, "keys.json")}.`,
+        directory === undefined ? "  Store them safely." : `  They are also stored in ${join(directory, "keys.json")}.`,
         ""
       ].join("\n")
     )

@@ -7,25 +7,25 @@ import { quoteName } from "../../domain/sql/Names.ts"
 import { sqlStateOf } from "../../services/OwnTables.ts"
 import { migrations } from "./OwnMigrations.ts"
 
-/** The database lacks something only its administrator can give; the message says exactly what. */
+/** The database lacks something that only its administrator can provide; the message names it. */
 class InstallError extends Data.TaggedError("InstallError")<{ readonly message: string }> {}
 
 export interface InstallOptions {
-  /** Role that service keys run as. */
+  /** Database role of service keys. */
   readonly serviceRole: string
-  /** Schemas reachable through `/v1/db`. */
+  /** Schemas exposed by `/v1/db`. */
   readonly schemas: ReadonlyArray<string>
 }
 
 interface Installed {
-  /** Login role that anon and authenticated callers come through. */
+  /** Login role for anon and authenticated callers. */
   readonly authenticator: string
   readonly authenticatorPassword: Redacted.Redacted
 }
 
 /**
- * Makes the database ours, at every start and only as far as needed: schema `svc` and its tables, the roles `anon`,
- * `authenticated` and `svc_authenticator`, their grants, and (superuser only) the event trigger that reports DDL.
+ * Installs what is missing, at every start: schema `svc` and its tables, the roles `anon`, `authenticated` and
+ * `svc_authenticator`, their grants, and, if the login is a superuser, the event trigger that reports DDL.
  */
 export const install = (options: InstallOptions) =>
   Effect.gen(function* () {
@@ -48,15 +48,15 @@ export const install = (options: InstallOptions) =>
     )
   })
 
-/** Runs a statement that may be beyond our login's rights. */
-const needs = (sql: SqlClient.SqlClient, text: string, right: string, remedy = text) =>
+/** Runs a statement for which the login may lack a privilege. */
+const needs = (sql: SqlClient.SqlClient, text: string, privilege: string, remedy = text) =>
   Effect.catchIf(
     sql.unsafe(text),
     (error) => sqlStateOf(error) === "42501",
     () =>
       Effect.fail(
         new InstallError({
-          message: `The database login lacks a right: ${right}. Grant it, or run as an administrator: ${remedy};`
+          message: `The database login lacks a privilege: ${privilege}. Grant it, or run as an administrator: ${remedy};`
         })
       )
   )
@@ -65,7 +65,9 @@ const version = (sql: SqlClient.SqlClient) =>
   Effect.gen(function* () {
     const [row] = yield* sql<{ v: string }>`select current_setting('server_version_num') as v`
     if (Number(row?.v) < 150_000) {
-      return yield* new InstallError({ message: `PostgreSQL 15 or newer is needed; this server is ${row?.v}` })
+      return yield* new InstallError({
+        message: `PostgreSQL 15 or newer is required; the server's version number is ${row?.v}`
+      })
     }
     return undefined
   })
@@ -80,7 +82,7 @@ const migrate = (sql: SqlClient.SqlClient) =>
       const known = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
       if ((last?.n ?? 0) > known) {
         return yield* new InstallError({
-          message: `The database was made by a newer version (migration ${last?.n}, this one knows ${known}). Downgrades are refused; start the newer version`
+          message: `The database was created by a newer version (migration ${last?.n}; this version supports up to ${known}). Downgrades are not supported: start the newer version`
         })
       }
     }
@@ -103,12 +105,12 @@ const roles = (sql: SqlClient.SqlClient, serviceRole: string) =>
              coalesce((select rolsuper or rolbypassrls from pg_roles where rolname = ${serviceRole}), false) as bypass`
     if (!service?.exists || !service.may) {
       return yield* new InstallError({
-        message: `Service keys run as role ${serviceRole}, which ${service?.me} may not become. Set SVC_SERVICE_ROLE=${service?.me}, or run as an administrator: grant ${quoteName(serviceRole)} to ${quoteName(service?.me ?? "")};`
+        message: `Service keys run as role ${serviceRole}, of which the login ${service?.me} is not a member. Set SVC_SERVICE_ROLE=${service?.me}, or run as an administrator: grant ${quoteName(serviceRole)} to ${quoteName(service?.me ?? "")};`
       })
     }
     if (!service.bypass) {
       yield* Effect.logWarning(
-        `Role ${serviceRole} does not bypass row-level security: service keys see only what policies let them, except on tables it owns. As an administrator: alter role ${quoteName(serviceRole)} bypassrls;`
+        `Role ${serviceRole} does not bypass row-level security: service keys see only the rows that policies allow, except in tables that the role owns. As an administrator: alter role ${quoteName(serviceRole)} bypassrls;`
       )
     }
     return undefined
@@ -118,15 +120,15 @@ const setting = (sql: SqlClient.SqlClient, name: string) =>
   Effect.map(sql<{ value: string }>`select value from svc.settings where name = ${name}`, (rows) => rows[0]?.value)
 
 /**
- * The login role and its password, kept in the database because every replica needs the same. Roles belong to the whole
- * server: where another database's service made `svc_authenticator`, this one gets a role of its own.
+ * The login role and its password, stored in the database because all replicas need the same. Roles are shared by all
+ * databases of a server: if the service of another database created `svc_authenticator`, this one gets its own role.
  */
 const authenticator = (sql: SqlClient.SqlClient) =>
   Effect.gen(function* () {
     const kept = yield* setting(sql, "authenticator_password")
     const role = (yield* setting(sql, "authenticator_role")) ?? "svc_authenticator"
     if (kept !== undefined && (yield* exists(sql, role))) {
-      yield* mayEnter(sql, role)
+      yield* allowConnect(sql, role)
       return { authenticator: role, authenticatorPassword: Redacted.make(kept) }
     }
     const [database] = yield* sql<{ oid: string; me: string }>`
@@ -137,15 +139,15 @@ const authenticator = (sql: SqlClient.SqlClient) =>
     const text = `${verb} role ${name} login noinherit nobypassrls password '${made}'`
     yield* needs(sql, text, "CREATEROLE", `alter role ${quoteName(database?.me ?? "")} createrole`)
     yield* needs(sql, `grant anon, authenticated to ${name}`, "ADMIN on the roles anon and authenticated")
-    yield* mayEnter(sql, name)
+    yield* allowConnect(sql, name)
     yield* sql`
       insert into svc.settings (name, value) values ('authenticator_password', ${made}), ('authenticator_role', ${name})
       on conflict (name) do update set value = excluded.value`
     return { authenticator: name, authenticatorPassword: Redacted.make(made) }
   })
 
-/** Where the database is no longer open to everybody, which it is not once it has branches. */
-const mayEnter = (sql: SqlClient.SqlClient, role: string) =>
+/** Grants CONNECT where PUBLIC no longer has it, which is so once the database has branches. */
+const allowConnect = (sql: SqlClient.SqlClient, role: string) =>
   Effect.gen(function* () {
     const [state] = yield* sql<{ may: boolean; database: string }>`
       select has_database_privilege(${role}::name, current_database(), 'connect') as may,
@@ -155,8 +157,8 @@ const mayEnter = (sql: SqlClient.SqlClient, role: string) =>
   })
 
 /**
- * The role that the webhooks' trigger function runs as, which may do what that needs and nothing else. Where another
- * database's service made `svc_events` and our login may not use it, this one gets a role of its own.
+ * The role that owns the webhooks' trigger function, with only the privileges that it needs. If the service of another
+ * database created `svc_events` and the login may not use it, this one gets its own role.
  */
 const eventsRole = (sql: SqlClient.SqlClient) =>
   Effect.gen(function* () {
@@ -176,7 +178,7 @@ const eventsRole = (sql: SqlClient.SqlClient) =>
     ]) {
       yield* needs(sql, `grant ${grant} to ${role}`, "ownership of schema svc and its tables")
     }
-    // Whom a function is given to must be allowed to make one there.
+    // The new owner of a function needs CREATE on its schema.
     yield* sql.unsafe(`grant create on schema svc to ${role}`)
     const give = `alter function svc.enqueue_webhooks() owner to ${role}`
     yield* needs(sql, give, `membership of ${role}`, `grant ${role} to ${quoteName(me)}`)
@@ -186,7 +188,7 @@ const eventsRole = (sql: SqlClient.SqlClient) =>
       on conflict (name) do update set value = excluded.value`
   })
 
-/** Makes the role unless it is there, and our login a member of it; false when it is somebody else's, or may too much. */
+/** Creates the role if it is missing and makes the login a member; false if it can't be one or the role has privileges. */
 const usable = (sql: SqlClient.SqlClient, role: string, me: string) =>
   Effect.gen(function* () {
     if (!(yield* exists(sql, role))) yield* needs(sql, `create role ${role} nologin nobypassrls`, "CREATEROLE")
@@ -196,7 +198,7 @@ const usable = (sql: SqlClient.SqlClient, role: string, me: string) =>
              pg_has_role(${me}, oid, 'member') as member from pg_roles where rolname = ${role}`
     if (state?.plain !== true) return false
     if (state.superuser) return true
-    // Who made a role may manage it, but since PostgreSQL 16 is not yet a member that may act as it.
+    // Since PostgreSQL 16, the creator of a role may manage it, but is not a member that may act as it.
     return yield* sql.withTransaction(sql.unsafe(`grant ${role} to ${quoteName(me)}`)).pipe(
       Effect.as(true),
       Effect.catchIf(
@@ -210,9 +212,9 @@ const exists = (sql: SqlClient.SqlClient, role: string) =>
   Effect.map(sql`select from pg_roles where rolname = ${role}`, (rows) => rows.length > 0)
 
 /**
- * What Supabase users expect of a schema: anon and authenticated may use it, and tables that the service role creates
- * later are open to them, so that row-level security is what protects. Done once for each schema: what an
- * administrator takes away later stays away. Tables that were there before us are left closed.
+ * Grants as Supabase users expect: anon and authenticated may use the schema, and tables that the service role creates
+ * later are open to them, protected by row-level security. Done once per schema, so that privileges that an administrator
+ * revokes stay revoked. Tables that already exist get no grants.
  */
 const grants = (sql: SqlClient.SqlClient, schema: string, serviceRole: string) =>
   Effect.gen(function* () {
@@ -220,7 +222,7 @@ const grants = (sql: SqlClient.SqlClient, schema: string, serviceRole: string) =
     if (done.length > 0) return
     const there = yield* sql`select from pg_namespace where nspname = ${schema}`
     if (there.length === 0) {
-      yield* Effect.logWarning(`Schema ${schema} of SVC_DB_SCHEMAS does not exist yet; restart once it does`)
+      yield* Effect.logWarning(`Schema ${schema} of SVC_DB_SCHEMAS does not exist; restart the service once it does`)
       return
     }
     const [name, by] = [quoteName(schema), quoteName(serviceRole)]
@@ -237,7 +239,7 @@ const grants = (sql: SqlClient.SqlClient, schema: string, serviceRole: string) =
     yield* sql`insert into svc.settings (name, value) values (${`grants:${schema}`}, 'done')`
   })
 
-/** Tells every replica at once that tables changed. Without it a table is looked for again when it is not found. */
+/** Notifies all replicas of DDL. Without it, an unknown table is looked up again. */
 const eventTrigger = (sql: SqlClient.SqlClient) =>
   Effect.gen(function* () {
     const [state] = yield* sql<{ superuser: boolean; there: boolean }>`

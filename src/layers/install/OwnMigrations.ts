@@ -10,8 +10,8 @@ import { branches } from "./migrations/0009_branches.ts"
 import { backups } from "./migrations/0010_backups.ts"
 
 /**
- * Our own tables, in schema `svc`. Numbers only grow; a migration that has been released is never edited, because
- * databases that ran it will not run it again.
+ * The service's own tables, in schema `svc`. Numbers only grow. The SQL of a released migration must never change,
+ * because databases that have run it will not run it again.
  */
 export const migrations = {
   "0001_keys": keys,

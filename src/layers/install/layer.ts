@@ -1,14 +1,14 @@
 import { Effect, Layer } from "effect"
 import { secret } from "../../domain/Settings.ts"
 import { layerEmbedded } from "../postgres/embedded/Embedded.ts"
-import { layerExternal } from "../postgres/External.ts"
+import { layerExternal } from "../postgres/Address.ts"
 import { DataDir } from "../process/DataDir.ts"
 import { layerEncryptionKeys, layerEncryptionKeysKept, layerJwtSecret, layerJwtSecretKept } from "../process/Secrets.ts"
 import { layerKeysFile, layerNoKeysFile } from "./FirstKeys.ts"
 
 /**
- * Where the installation lives: an embedded PostgreSQL, with generated secrets in the data directory, or the server of
- * DATABASE_URL, with secrets from settings only.
+ * Server and secrets of the installation: an embedded PostgreSQL with generated secrets in the data directory, or the
+ * server of DATABASE_URL with secrets from settings only.
  */
 export const layer = Layer.unwrap(
   Effect.map(secret("DATABASE_URL"), (uri) =>

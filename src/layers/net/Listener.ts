@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto"
 import { createServer, type Server } from "node:http"
 import { type Socket } from "node:net"
 import { type Duplex } from "node:stream"
-import { startError } from "../process/StartError.ts"
+import { endIdleOnClose, listenError } from "./Server.ts"
 import { webSocketOptions } from "./WebSockets.ts"
 import { integer, text, url } from "../../domain/Settings.ts"
 
@@ -23,39 +23,30 @@ export const layerHttpListener = Layer.unwrap(
       websocket: webSocketOptions
     }).pipe(
       // What the tap fails with is what the start fails with.
-      Layer.tapError(({ cause }) => startError(`The API can't listen on ${host}:${port} (HOST, PORT)`, cause))
+      Layer.tapError(({ cause }) => listenError({ name: "The API", host, port, setting: "PORT" }, cause))
     )
   )
 )
 
-const makeServer = (): Server => {
-  const server = createServer({
-    // Above our own URL limit of 16 KiB, so that a URL that is too long is answered by us.
-    maxHeaderSize: 64 * 1024,
-    // Left to the front door, whose answer has our error body.
-    requireHostHeader: false,
-    headersTimeout: 10_000,
-    requestTimeout: 60_000,
-    connectionsCheckingInterval: 2_000,
-    keepAliveTimeout: 65_000
-  })
-    .on("clientError", (error: Error & { readonly code?: string }, socket: Socket) => {
-      if (error.code === "ECONNRESET") socket.destroy()
-      else refuse(socket, refusals[error.code ?? ""] ?? notHttp)
+const makeServer = (): Server =>
+  endIdleOnClose(
+    createServer({
+      // Above our own URL limit of 16 KiB, so that a URL that is too long is answered by us.
+      maxHeaderSize: 64 * 1024,
+      // Left to the front door, whose answer has our error body.
+      requireHostHeader: false,
+      headersTimeout: 10_000,
+      requestTimeout: 60_000,
+      connectionsCheckingInterval: 2_000,
+      keepAliveTimeout: 65_000
     })
-    .on("connect", (_request, socket: Duplex) => refuse(socket, noTunnel))
-    .on("checkExpectation", ({ socket }) => refuse(socket, noExpectation))
-  const close = server.close.bind(server)
-  // Node closes the connections that are idle now; the others as soon as they have had their answer.
-  server.close = (closed) => {
-    const sweep = setInterval(() => server.closeIdleConnections(), 20)
-    return close((error) => {
-      clearInterval(sweep)
-      closed?.(error)
-    })
-  }
-  return server
-}
+      .on("clientError", (error: Error & { readonly code?: string }, socket: Socket) => {
+        if (error.code === "ECONNRESET") socket.destroy()
+        else refuse(socket, refusals[error.code ?? ""] ?? notHttp)
+      })
+      .on("connect", (_request, socket: Duplex) => refuse(socket, noTunnel))
+      .on("checkExpectation", ({ socket }) => refuse(socket, noExpectation))
+  )
 
 type Refusal = readonly [status: string, code: string, text: string]
 

@@ -1,8 +1,25 @@
-import { Context } from "effect"
-import { type Login } from "./Login.ts"
+import { Context, Effect, Layer, Redacted } from "effect"
+import { StartError } from "../process/StartError.ts"
+import { type Login, parseLogin } from "./Login.ts"
 
 /**
- * Where PostgreSQL is and how to come in as its owner. Given by the embedded server or by DATABASE_URL; the rest of the
- * program can't tell which.
+ * Address of the main database and credentials of its owner: of the embedded server, or from DATABASE_URL. The rest of
+ * the program does not depend on which it is.
  */
 export class PostgresAddress extends Context.Service<PostgresAddress, Login>()("svc/layers/PostgresAddress") {}
+
+const address = (uri: Redacted.Redacted): Effect.Effect<Login, StartError> => {
+  const login = parseLogin(Redacted.value(uri))
+  return login === undefined
+    ? Effect.fail(
+        new StartError({
+          // The value contains a password, so the message does not repeat it.
+          message:
+            "DATABASE_URL must be postgres://user:password@host:port/database, with sslmode disable, require or verify-full"
+        })
+      )
+    : Effect.succeed(login)
+}
+
+/** The PostgreSQL (15 or newer) of DATABASE_URL. */
+export const layerExternal = (uri: Redacted.Redacted) => Layer.effect(PostgresAddress, address(uri))

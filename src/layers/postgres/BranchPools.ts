@@ -1,4 +1,5 @@
-import { Effect, RcMap, Stream } from "effect"
+import { Effect, RcMap } from "effect"
+import { watchChannel } from "../../services/NotifiedCache.ts"
 import { type BranchPlace, type Database, type Db } from "../../services/ports/Db.ts"
 import { makeListener } from "./Listener.ts"
 import { type Login } from "./Login.ts"
@@ -13,32 +14,25 @@ interface BranchPoolsOptions {
   readonly sqlTimeout: number
 }
 
-/** What is known of DDL in a branch while it is in use. */
-interface Heard {
-  hearing: boolean
-  changes: number
-}
-
-/** A branch that connections can be had of. */
-interface Opened extends Pick<Database, "run" | "session"> {
-  /** Whether anybody asked for one since it was last looked. */
+/** An open branch. */
+interface Opened extends Required<Pick<Database, "run" | "session" | "ddlGeneration">> {
+  /** Whether a request used it since the last check. */
   used: boolean
 }
 
-/** How often it is looked which branches are in use, and for how long they stay open after that, in ms. */
-const lookMillis = 30_000
+/** How often use is checked, and how long an unused branch stays open after that, in ms. */
+const checkMillis = 30_000
 const idleMillis = 60_000
 
-/** Connections to branches: the same ways in as the main database has, and an ear for DDL, as long as one is in use. */
+/** Connections to branches: row path, SQL sessions and DDL notifications, as for the main database, while in use. */
 export const makeBranchPools = Effect.fnUntraced(function* (
   address: Login,
   { poolSize, sqlTimeout, timeout }: BranchPoolsOptions
 ) {
   const known = new Map<string, { readonly place: BranchPlace; readonly database: Database }>()
-  const heard = new Map<string, Heard>()
   /**
-   * Requests take what is here as it is: to count them in and out of `pools` costs each a tenth of the whole. What is
-   * not used any more stays for longer than a statement may take.
+   * Requests use what is open without a reference of their own: counting them in and out of `pools` would cost a tenth
+   * of a request. An unused branch stays open for longer than a statement may take.
    */
   const opened = new Map<string, Opened>()
 
@@ -55,22 +49,8 @@ export const makeBranchPools = Effect.fnUntraced(function* (
     yield* Effect.addFinalizer(() => rows.close)
     const session = yield* makeSqlSessions(login(place.keysLogin), { role: place.role, poolSize, sqlTimeout })
     const { service } = yield* makeListener(login(place.rowsLogin))
-    const ear = yield* service.listen("svc_ddl")
-    const state: Heard = { hearing: false, changes: 0 }
-    yield* Effect.acquireRelease(
-      Effect.sync(() => void heard.set(name, state)),
-      () => Effect.sync(() => void heard.delete(name))
-    )
-    yield* ear.heard.pipe(
-      Stream.runForEach((message) =>
-        Effect.sync(() => {
-          if (message._tag !== "Notification") state.hearing = message._tag === "Connected"
-          state.changes++
-        })
-      ),
-      Effect.forkScoped
-    )
-    const made: Opened = { run: rows.run, session, used: false }
+    const ddlGeneration = yield* watchChannel(service, "svc_ddl")
+    const made: Opened = { run: rows.run, session, ddlGeneration, used: false }
     yield* Effect.acquireRelease(
       Effect.sync(() => void opened.set(name, made)),
       () => Effect.sync(() => void opened.delete(name))
@@ -79,12 +59,12 @@ export const makeBranchPools = Effect.fnUntraced(function* (
       const { used } = made
       made.used = false
       return used ? RcMap.touch(pools, name) : Effect.void
-    }).pipe(Effect.delay(lookMillis), Effect.forever, Effect.forkScoped)
+    }).pipe(Effect.delay(checkMillis), Effect.forever, Effect.forkScoped)
     return made
   })
   const pools: RcMap.RcMap<string, Opened> = yield* RcMap.make({
     lookup: open,
-    idleTimeToLive: lookMillis + Math.max(idleMillis, timeout + 10_000)
+    idleTimeToLive: checkMillis + Math.max(idleMillis, timeout + 10_000)
   })
 
   const databaseOf = (place: BranchPlace): Database => {
@@ -104,10 +84,7 @@ export const makeBranchPools = Effect.fnUntraced(function* (
           : now.run(actor, statement)
       },
       session: (actor) => openNow()?.session(actor) ?? Effect.flatMap(pool, ({ session }) => session(actor)),
-      ddlHeard: () => {
-        const state = heard.get(name)
-        return state?.hearing === true ? state.changes : undefined
-      }
+      ddlGeneration: () => opened.get(name)?.ddlGeneration()
     }
   }
 

@@ -9,13 +9,12 @@ interface Wire extends EventEmitter {
   readonly cancel: (processId: number, secretKey: number) => void
 }
 
-/** How long to wait for PostgreSQL to hear us, in ms. */
-const cancelMillis = 2_000
+const timeoutMillis = 2_000
 
-/** Asks PostgreSQL to cancel what a session runs. Calls back when it has heard us, or does not answer. */
+/** Asks PostgreSQL to cancel a session's statement. Calls back when the request was received, or after a timeout. */
 export const cancelRequest = ({ host, port, ssl }: Login, processId: number, secretKey: number, done: () => void) => {
   const wire = new Connection({ ssl } as ConnectionConfig) as unknown as Wire
-  const timer = setTimeout(() => wire.stream.destroy(), cancelMillis)
+  const timer = setTimeout(() => wire.stream.destroy(), timeoutMillis)
   const send = () => wire.cancel(processId, secretKey)
   wire.once("connect", () => (ssl === false ? send() : wire.requestSsl()))
   wire.once("sslconnect", send)

@@ -14,7 +14,7 @@ import { makeRowPath } from "./rows/RowPath.ts"
 import { makeSqlSessions } from "./sql/Sessions.ts"
 import { StartError } from "../process/StartError.ts"
 
-/** Connections for our own tables: keys, flags, webhooks and the like. */
+/** Connections for the service's own tables: keys, flags, webhooks and so on. */
 export const layerOwnTables = Layer.effectContext(
   Effect.gen(function* () {
     const sessions = yield* MainSessions
@@ -28,7 +28,7 @@ export const layerOwnTables = Layer.effectContext(
   })
 ).pipe(Layer.provide(MainSessions.layer))
 
-/** The database we were started on, installed into and ready to be asked. */
+/** The main database, with the service's own schema installed. */
 export const layerDb = Layer.effect(
   Db,
   Effect.gen(function* () {
@@ -60,19 +60,19 @@ export const layerDb = Layer.effect(
 
 const wait = Schedule.max([Schedule.spaced("500 millis"), Schedule.recurs(120)])
 
-/** Waits up to a minute for a database that is still starting; what waiting can't mend stops the start. */
+/** Waits up to a minute for a database that is still starting; any other failure ends the start. */
 const whenUp = <A, E, R>(address: Login, effect: Effect.Effect<A, E | SqlError.SqlError, R>) => {
   const at = `${address.host}:${address.port}/${address.database}`
   const isDown = (error: unknown) => {
     const reason = (error as SqlError.SqlError).reason
     return reason?._tag === "ConnectionError" || /^(57P03|08|53300)/.test(sqlStateOf(error))
   }
-  let told = false
+  let warned = false
   return effect.pipe(
     Effect.tapError((error) => {
-      if (told || !isDown(error)) return Effect.void
-      told = true
-      return Effect.logWarning(`The database at ${at} does not answer yet, waiting for it`)
+      if (warned || !isDown(error)) return Effect.void
+      warned = true
+      return Effect.logWarning(`The database at ${at} is not reachable yet; waiting up to a minute`)
     }),
     Effect.retry({ schedule: wait, while: isDown }),
     Effect.mapError((error) => {
@@ -80,7 +80,7 @@ const whenUp = <A, E, R>(address: Login, effect: Effect.Effect<A, E | SqlError.S
       if (sql._tag !== "SqlError") return error as E
       const cause = sql.reason.cause
       const why = cause instanceof Error && cause.message !== "" ? cause.message : sql.reason._tag
-      return new StartError({ message: `The database at ${at} can't be used: ${why.split("\n")[0]}` })
+      return new StartError({ message: `The database at ${at} cannot be used: ${why.split("\n")[0]}` })
     })
   )
 }

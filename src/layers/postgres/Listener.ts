@@ -1,156 +1,157 @@
 import { Data, DateTime, Effect, Latch, Layer, Queue, Redacted, Schedule, Semaphore, Stream } from "effect"
 import { Client } from "pg"
 import { quoteName } from "../../domain/sql/Names.ts"
-import { type Ear, type Heard, Listener } from "../../services/ports/Listener.ts"
+import { Listener, type ListenerMessage, type ListenerSubscription } from "../../services/ports/Listener.ts"
 import { type Login } from "./Login.ts"
 import { MainSessions, type Pausable } from "./MainSessions.ts"
 import { PostgresAddress } from "./Address.ts"
 
 const backoff = Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced("5 seconds")]).pipe(Schedule.jittered)
-/** How often a quiet connection is asked whether it still is one. */
+/** How often an idle connection is checked. */
 const heartbeat = "5 seconds"
-/** How long PostgreSQL may take to answer, in ms; beyond that the connection counts as lost. */
-const patience = 3_000
+/** ms that PostgreSQL may take to answer before the connection counts as lost. */
+const queryTimeout = 3_000
 
 class ConnectionLost extends Data.TaggedError("ConnectionLost")<{ readonly message: string }> {}
 const lost = (cause: unknown) => new ConnectionLost({ message: cause instanceof Error ? cause.message : String(cause) })
 
-interface Listening {
+interface Subscriber {
   readonly channels: Set<string>
-  readonly queue: Queue.Queue<Heard>
-  /** Has been told Connected, and not Lost since. */
+  readonly queue: Queue.Queue<ListenerMessage>
+  /** Was sent `Connected`, and no `Lost` since. */
   connected: boolean
 }
 
 /**
- * One connection for all channels of one database; see the port. It is `pg`'s, because that hands on what it hears in
- * one order over all channels, which sql-pg, with a queue for each, does not.
+ * One connection for all channels of one database; see the port. It uses `pg` rather than sql-pg, because sql-pg has a
+ * queue per channel and so loses the order across channels.
  */
 export const makeListener = (address: Login) =>
   Effect.gen(function* () {
-    const all = new Set<Listening>()
-    /** Channels that PostgreSQL sends us now. */
+    const subscribers = new Set<Subscriber>()
+    /** Channels of this connection's LISTENs. */
     const joined = new Set<string>()
     const commands = yield* Semaphore.make(1)
-    /** Open while there may be a connection. */
+    /** Open unless the listener is paused. */
     const allowed = yield* Latch.make(true)
-    const forbidden = yield* Latch.make(false)
-    /** Open while there is none, nor one being made. */
-    const silent = yield* Latch.make(true)
+    const paused = yield* Latch.make(false)
+    /** Open while there is no connection, and none is being established. */
+    const disconnected = yield* Latch.make(true)
     let client: Client | undefined
     let since = yield* DateTime.now
-    /** Whether the connection that was tried last came up. */
-    let lived = false
+    /** Whether the last attempt established a connection. */
+    let established = false
 
-    const wanted = (channel: string) => [...all].some(({ channels }) => channels.has(channel))
-    /** Tells those whose channels are all joined. */
-    const tellConnected = () => {
-      for (const one of client === undefined ? [] : all) {
+    const wanted = (channel: string) => [...subscribers].some(({ channels }) => channels.has(channel))
+    /** Sends `Connected` to subscribers whose channels are all joined. */
+    const announceConnected = () => {
+      for (const one of client === undefined ? [] : subscribers) {
         if (one.connected || ![...one.channels].every((channel) => joined.has(channel))) continue
         one.connected = true
         Queue.offerUnsafe(one.queue, { _tag: "Connected" })
       }
     }
-    const tellLost = () => {
-      for (const one of all) {
+    const announceLost = () => {
+      for (const one of subscribers) {
         if (one.connected) Queue.offerUnsafe(one.queue, { _tag: "Lost" })
         one.connected = false
       }
     }
 
-    const ask = (on: Client, text: string) => Effect.tryPromise({ try: () => on.query(text), catch: lost })
+    const query = (on: Client, text: string) => Effect.tryPromise({ try: () => on.query(text), catch: lost })
 
-    /** Makes what PostgreSQL sends what is wanted. */
-    const settle = (channel: string) =>
+    /** Issues LISTEN or UNLISTEN if the channel's subscribers changed. */
+    const sync = (channel: string) =>
       Effect.gen(function* () {
         const on = client
         if (on === undefined || wanted(channel) === joined.has(channel)) return
         const leaving = joined.has(channel)
-        yield* ask(on, `${leaving ? "unlisten" : "listen"} ${quoteName(channel)}`).pipe(
-          // Of no use any more: `hear` sees it end, and joins everything anew.
+        yield* query(on, `${leaving ? "unlisten" : "listen"} ${quoteName(channel)}`).pipe(
+          // The connection is broken: closing it makes `receive` reconnect and join all channels again.
           Effect.tapError(() => Effect.sync(() => void on.end().catch(() => undefined)))
         )
         if (leaving) joined.delete(channel)
         else joined.add(channel)
-        tellConnected()
+        announceConnected()
       }).pipe(commands.withPermit, Effect.ignore, Effect.uninterruptible)
 
-    /** One life of the connection: ends with the error that ended it. */
-    const hear = Effect.gen(function* () {
-      lived = false
+    /** One connection from connect to loss; fails with what ended it. */
+    const receive = Effect.gen(function* () {
+      established = false
       const on = yield* connected(address)
       const ended = Effect.callback<never, ConnectionLost>((resume) => {
         on.on("error", (error) => resume(Effect.fail(lost(error))))
         on.on("end", () => resume(Effect.fail(lost("The connection was closed"))))
       })
       on.on("notification", ({ channel, payload = "" }) => {
-        const heard: Heard = { _tag: "Notification", channel, payload }
-        for (const one of all) if (one.connected && one.channels.has(channel)) Queue.offerUnsafe(one.queue, heard)
+        const message: ListenerMessage = { _tag: "Notification", channel, payload }
+        for (const one of subscribers)
+          if (one.connected && one.channels.has(channel)) Queue.offerUnsafe(one.queue, message)
       })
       const join = Effect.gen(function* () {
         const names = new Set<string>()
-        for (const { channels } of all) for (const name of channels) names.add(name)
-        if (names.size > 0) yield* ask(on, [...names].map((name) => `listen ${quoteName(name)}`).join(";"))
+        for (const { channels } of subscribers) for (const name of channels) names.add(name)
+        if (names.size > 0) yield* query(on, [...names].map((name) => `listen ${quoteName(name)}`).join(";"))
         for (const name of names) joined.add(name)
         client = on
-        lived = true
+        established = true
         since = yield* DateTime.now
-        tellConnected()
+        announceConnected()
       })
-      const beat = commands.withPermit(ask(on, "select 1"))
+      const beat = commands.withPermit(query(on, "select 1"))
       return yield* Effect.raceFirst(
         ended,
         Effect.andThen(commands.withPermit(join), Effect.repeat(beat, Schedule.spaced(heartbeat)))
       )
     }).pipe(
       Effect.scoped,
-      Effect.raceFirst(Effect.andThen(forbidden.await, Effect.fail(lost("It is paused")))),
+      Effect.raceFirst(Effect.andThen(paused.await, Effect.fail(lost("The listener is paused")))),
       Effect.onExit(() =>
         Effect.gen(function* () {
           if (client === undefined) return
           client = undefined
           joined.clear()
           since = yield* DateTime.now
-          tellLost()
+          announceLost()
         })
       )
     )
 
-    /** The same, where it is allowed; `silent` is closed with nothing in between. */
-    const hearAllowed: typeof hear = Effect.suspend(() => {
-      if (!allowed.isOpen()) return Effect.andThen(allowed.await, hearAllowed)
-      silent.closeUnsafe()
-      return Effect.ensuring(hear, silent.open)
+    /** Waits while paused. Closes `disconnected` in the same step as it checks `allowed`. */
+    const receiveAllowed: typeof receive = Effect.suspend(() => {
+      if (!allowed.isOpen()) return Effect.andThen(allowed.await, receiveAllowed)
+      disconnected.closeUnsafe()
+      return Effect.ensuring(receive, disconnected.open)
     })
 
-    yield* hearAllowed.pipe(
+    yield* receiveAllowed.pipe(
       Effect.tapError((error) =>
         allowed.isOpen() ? Effect.logWarning(`Listener lost its connection: ${error.message}`) : Effect.void
       ),
-      Effect.retry({ schedule: backoff, until: () => lived }),
-      // Once it was up, the next try is soon again.
+      Effect.retry({ schedule: backoff, until: () => established }),
+      // After an established connection the backoff starts again.
       Effect.retry(Schedule.spaced("100 millis")),
       Effect.forkScoped
     )
 
     const listen = Effect.fnUntraced(function* (...names: ReadonlyArray<string>) {
-      const queue = yield* Queue.unbounded<Heard>()
-      const mine: Listening = { channels: new Set(names), queue, connected: false }
-      const settleAll = (channels: Iterable<string>) => Effect.forEach(channels, settle, { discard: true })
-      all.add(mine)
+      const queue = yield* Queue.unbounded<ListenerMessage>()
+      const mine: Subscriber = { channels: new Set(names), queue, connected: false }
+      const syncAll = (channels: Iterable<string>) => Effect.forEach(channels, sync, { discard: true })
+      subscribers.add(mine)
       yield* Effect.addFinalizer(() =>
         Effect.suspend(() => {
-          all.delete(mine)
-          return Effect.andThen(settleAll(mine.channels), Queue.shutdown(queue))
+          subscribers.delete(mine)
+          return Effect.andThen(syncAll(mine.channels), Queue.shutdown(queue))
         })
       )
-      yield* settleAll(names)
-      tellConnected() // when others had joined them already
+      yield* syncAll(names)
+      announceConnected() // if other subscribers had joined all of them already
       return {
-        heard: Stream.fromQueue(queue),
-        join: (channel) => Effect.suspend(() => (mine.channels.add(channel), settle(channel))),
-        leave: (channel) => Effect.suspend(() => (mine.channels.delete(channel), settle(channel)))
-      } satisfies Ear
+        messages: Stream.fromQueue(queue),
+        join: (channel) => Effect.suspend(() => (mine.channels.add(channel), sync(channel))),
+        leave: (channel) => Effect.suspend(() => (mine.channels.delete(channel), sync(channel)))
+      } satisfies ListenerSubscription
     })
 
     const service = Listener.of({
@@ -158,13 +159,13 @@ export const makeListener = (address: Login) =>
       status: Effect.sync(() => ({ connected: client !== undefined, since }))
     })
     const pausable: Pausable = {
-      pause: Effect.andThen(Effect.andThen(allowed.close, forbidden.open), silent.await),
-      resume: Effect.asVoid(Effect.andThen(forbidden.close, allowed.open))
+      pause: Effect.andThen(Effect.andThen(allowed.close, paused.open), disconnected.await),
+      resume: Effect.asVoid(Effect.andThen(paused.close, allowed.open))
     }
     return { service, pausable }
   })
 
-/** The main database's. */
+/** The listener of the main database. */
 export const layerListener = Layer.effect(
   Listener,
   Effect.gen(function* () {
@@ -190,9 +191,9 @@ const connected = ({ database, host, password, port, ssl, user }: Login) =>
           keepAlive: true,
           keepAliveInitialDelayMillis: 10_000,
           connectionTimeoutMillis: 5_000,
-          query_timeout: patience
+          query_timeout: queryTimeout
         })
-        // Until somebody listens for errors, one of them would end the process.
+        // An "error" event without a handler would end the process.
         client.on("error", () => undefined)
         await client.connect()
         return client

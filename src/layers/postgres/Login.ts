@@ -3,7 +3,7 @@ import { Redacted } from "effect"
 import { type ConnectionOptions } from "node:tls"
 import { type ClientConfig as PgConfig } from "pg"
 
-/** A way into one database as one role. */
+/** Address and credentials: how to connect to one database as one role. */
 export interface Login {
   /** A name, an address, or the directory of a Unix socket. */
   readonly host: string
@@ -15,7 +15,7 @@ export interface Login {
   readonly ssl: false | ConnectionOptions
 }
 
-/** The same for sql-pg. */
+/** A login as sql-pg's configuration. */
 export const clientConfig = (login: Login): PgConnection.Config => ({
   host: login.host,
   port: login.port,
@@ -28,7 +28,7 @@ export const clientConfig = (login: Login): PgConnection.Config => ({
 /** A value of `-c name=value` in the startup options. */
 const escaped = (value: string) => value.replaceAll(/[\\\s]/g, "\\$&")
 
-/** The same for pg; `options` are settings of the session. */
+/** A login as pg's configuration; `options` are settings of the session. */
 export const pgConfig = (login: Login, options: Readonly<Record<string, string>>): PgConfig => ({
   host: login.host,
   port: login.port,
@@ -41,7 +41,7 @@ export const pgConfig = (login: Login, options: Readonly<Record<string, string>>
     .join(" ")
 })
 
-/** The same for `node:net`. */
+/** The server's address for `node:net`. */
 export const socketAddress = ({ host, port }: Login) =>
   host.startsWith("/") ? { path: `${host}/.s.PGSQL.${port}` } : { host, port }
 
@@ -49,14 +49,14 @@ const tlsByMode: Readonly<Record<string, false | ConnectionOptions>> = {
   disable: false,
   allow: false,
   prefer: false,
-  // As libpq: encrypted, the certificate not checked. verify-full is what a public network needs.
+  // As in libpq, encrypted without checking the certificate. Public networks need verify-full.
   require: { rejectUnauthorized: false },
   "no-verify": { rejectUnauthorized: false },
   "verify-ca": { checkServerIdentity: () => undefined },
   "verify-full": {}
 }
 
-/** Reads a libpq URI (`postgres://user:password@host:port/database?sslmode=…`); undefined when it is none. */
+/** Reads a libpq URI (`postgres://user:password@host:port/database?sslmode=…`); undefined if it is invalid. */
 export const parseLogin = (uri: string): Login | undefined => {
   if (!URL.canParse(uri)) return undefined
   const url = new URL(uri)

@@ -1,36 +1,36 @@
 import { Context, Effect, Layer, type Scope, Semaphore } from "effect"
 import { Unavailable } from "../../domain/errors.ts"
 
-/** Something that holds sessions on the main database and can let go of them for a while. */
+/** A holder of sessions on the main database, which can give them up for a while. */
 export interface Pausable {
-  /** Whoever comes waits; done when no session is left. Interrupted, it stays paused until `resume`. */
+  /** Makes requests wait; completes when no session is left. If interrupted, it stays paused until `resume`. */
   readonly pause: Effect.Effect<void>
   readonly resume: Effect.Effect<void>
 }
 
-/** How long statements that are under way may take to end, in ms. */
-const patienceMillis = 10_000
+/** ms that running statements may take to end. */
+const drainMillis = 10_000
 
 const busy = new Unavailable({
-  error: "The database is in use and can't be copied now",
+  error: "The database is in use and cannot be copied now",
   code: "BRANCH_SOURCE_BUSY",
-  details: `A statement of this service runs for over ${patienceMillis / 1000} s`,
-  hint: "Try again when it has ended",
+  details: `A statement of this service has been running for over ${drainMillis / 1000} s`,
+  hint: "Retry when it has ended",
   retry_after: 10
 })
 
 /**
- * All sessions of this process on the main database: PostgreSQL copies a database only while nobody is in it. Callers
- * notice nothing but a wait.
+ * All sessions of this process on the main database. PostgreSQL copies a database only while no session is in it, so
+ * they are closed for the time of a copy; callers only wait longer.
  */
 export class MainSessions extends Context.Service<
   MainSessions,
   {
-    /** Counts it in until the scope closes. */
-    readonly add: (part: Pausable) => Effect.Effect<void, never, Scope.Scope>
+    /** Includes a holder of sessions until the scope closes. */
+    readonly add: (holder: Pausable) => Effect.Effect<void, never, Scope.Scope>
     /**
-     * Runs it while this process has no session on the main database. 503 when statements under way don't end within
-     * 10 s; everything goes on then.
+     * Runs the effect while this process has no session on the main database. Fails with 503 if running statements do
+     * not end within 10 s. Sessions resume in any case.
      */
     readonly without: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | Unavailable, R>
   }
@@ -38,18 +38,18 @@ export class MainSessions extends Context.Service<
   static readonly layer = Layer.effect(
     MainSessions,
     Effect.gen(function* () {
-      const parts = new Set<Pausable>()
+      const holders = new Set<Pausable>()
       const turn = yield* Semaphore.make(1)
-      // Interruptible wherever it is run: that is how waiting for it ends.
+      // Interruptible even in an uninterruptible region, so that the timeout works.
       const pause = Effect.suspend(() =>
-        Effect.forEach(parts, (part) => part.pause, { discard: true, concurrency: "unbounded" })
-      ).pipe(Effect.timeoutOrElse({ duration: patienceMillis, orElse: () => Effect.fail(busy) }), Effect.interruptible)
-      const resume = Effect.suspend(() => Effect.forEach(parts, (part) => part.resume, { discard: true }))
+        Effect.forEach(holders, ({ pause }) => pause, { discard: true, concurrency: "unbounded" })
+      ).pipe(Effect.timeoutOrElse({ duration: drainMillis, orElse: () => Effect.fail(busy) }), Effect.interruptible)
+      const resume = Effect.suspend(() => Effect.forEach(holders, ({ resume }) => resume, { discard: true }))
       return MainSessions.of({
-        add: (part) =>
+        add: (holder) =>
           Effect.acquireRelease(
-            Effect.sync(() => void parts.add(part)),
-            () => Effect.sync(() => void parts.delete(part))
+            Effect.sync(() => void holders.add(holder)),
+            () => Effect.sync(() => void holders.delete(holder))
           ),
         without: (effect) => turn.withPermit(Effect.ensuring(Effect.andThen(pause, effect), resume))
       })

@@ -6,10 +6,10 @@ import { connect as connectSocket, type Socket } from "node:net"
 import { clientConfig, type Login, socketAddress } from "./Login.ts"
 import { type Pausable } from "./MainSessions.ts"
 
-/** How long one waits for connections that somebody holds for longer than a transaction, in ms. */
+/** ms to wait for reserved connections, which are held for longer than a transaction. */
 const reservedMillis = 100
 
-/** sql-pg's connection as the client wants it. */
+/** sql-pg's connection as `SqlClient` expects it. */
 const wrapped = (connection: PgConnection.PgConnection): SqlConnection.Connection => {
   type Transform = (<A extends object>(row: ReadonlyArray<A>) => ReadonlyArray<A>) | undefined
   const rows = (text: string, params: ReadonlyArray<unknown>, transform: Transform, prepare: boolean) =>
@@ -40,16 +40,16 @@ const commit = (connection: SqlConnection.Connection) =>
       : Effect.void
   )
 
-/** Who holds connections of one kind, and who waits for there to be none. */
-class Users {
+/** Counts the connections of one kind that are in use, and waits until there are none. */
+class UseCount {
   private count = 0
   private waiting: Array<() => void> = []
 
-  readonly come = () => {
+  readonly acquire = () => {
     this.count++
   }
 
-  readonly go = () => {
+  readonly release = () => {
     this.count--
     if (this.count === 0) for (const resume of this.waiting.splice(0)) resume()
   }
@@ -61,8 +61,8 @@ class Users {
 }
 
 /**
- * sql-pg's pooled client, which can be paused: statements and transactions that come wait then, those under way end, and
- * the connections are closed. Connections got by `reserve` are waited for a moment and then cut.
+ * sql-pg's pooled client, with a pause: new statements and transactions then wait, running ones end, and the connections
+ * are closed. Connections from `reserve` are closed after a short wait.
  */
 export const makeOwnTables = Effect.fnUntraced(function* (login: Login, options: PgPool.Config) {
   const sockets = new Set<Socket>()
@@ -87,34 +87,34 @@ export const makeOwnTables = Effect.fnUntraced(function* (login: Login, options:
   let current = yield* make
   yield* Effect.addFinalizer(() => Effect.suspend(() => Scope.close(current.scope, Exit.void)))
   const gate = yield* Latch.make(true)
-  const brief = new Users()
-  const reserving = new Users()
+  const transient = new UseCount()
+  const reserved = new UseCount()
 
-  /** Counts whoever comes through the gate, with nothing in between. */
+  /** Runs `body` once the gate is open, in the same step as it checks the gate. */
   const through = <A, E, R>(body: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.suspend(() => (gate.isOpen() ? body : Effect.andThen(gate.await, through(body))))
   const counted = (
-    users: Users,
+    uses: UseCount,
     take: (pool: PgPool.PgPool) => Effect.Effect<PgConnection.PgConnection, SqlError.SqlError, Scope.Scope>
   ) =>
     Effect.andThen(
-      through(Effect.acquireRelease(Effect.sync(users.come), () => Effect.sync(users.go))),
+      through(Effect.acquireRelease(Effect.sync(uses.acquire), () => Effect.sync(uses.release))),
       Effect.suspend(() => Effect.map(take(current.pool), wrapped))
     )
   const borrower: SqlConnection.Borrower = (use) =>
     through(
       Effect.uninterruptibleMask((restore) => {
-        brief.come()
+        transient.acquire()
         return Effect.ensuring(
           restore(current.pool.use((connection) => use(wrapped(connection)))),
-          Effect.sync(brief.go)
+          Effect.sync(transient.release)
         )
       })
     )
 
   const client = yield* SqlClient.make({
-    acquirer: counted(brief, ({ get }) => get),
-    transactionAcquirer: counted(brief, ({ reserve }) => reserve),
+    acquirer: counted(transient, ({ get }) => get),
+    transactionAcquirer: counted(transient, ({ reserve }) => reserve),
     borrower,
     compiler: PgClient.makeCompiler(),
     driver: "pg",
@@ -123,16 +123,16 @@ export const makeOwnTables = Effect.fnUntraced(function* (login: Login, options:
     releaseSavepoint: (name) => `RELEASE SAVEPOINT ${name}`,
     spanAttributes: [["db.system.name", "postgresql"]]
   }).pipe(Effect.provide(Reactivity.layer))
-  Object.assign(client, { reserve: counted(reserving, ({ reserve }) => reserve) })
+  Object.assign(client, { reserve: counted(reserved, ({ reserve }) => reserve) })
 
   const pausable: Pausable = {
     pause: Effect.gen(function* () {
       yield* gate.close
-      yield* brief.none
-      yield* Effect.timeoutOption(reserving.none, reservedMillis)
+      yield* transient.none
+      yield* Effect.timeoutOption(reserved.none, reservedMillis)
       const [{ scope }, open] = [current, [...sockets]]
       current = yield* Effect.orDie(make)
-      // The pool waits for those that are held; they are cut when it has had time to close the others properly.
+      // Closing waits for reserved connections; they are cut once the others have had time to close properly.
       const closing = yield* Effect.forkDetach(Scope.close(scope, Exit.void))
       yield* Effect.timeoutOption(Fiber.await(closing), reservedMillis)
       for (const socket of open) socket.destroy()

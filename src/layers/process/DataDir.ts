@@ -6,28 +6,28 @@ import { text } from "../../domain/Settings.ts"
 import { type Owner, takeFileLock } from "./FileLock.ts"
 import { attempt, errorCode, StartError } from "./StartError.ts"
 
-/** Another process works on this data directory. */
+/** Another process uses this data directory. */
 export class DataDirInUse extends Data.TaggedError("DataDirInUse")<{
   readonly message: string
-  /** Undefined when it could not be found out. */
+  /** Undefined if unknown. */
   readonly pid: number | undefined
 }> {}
 
-/** SVC_DATA_DIR: what one installation keeps on disk, and who may work on it. */
+/** SVC_DATA_DIR: the directory of one installation's files, which one process at a time uses. */
 export class DataDir extends Context.Service<
   DataDir,
   {
     /** Absolute. */
     readonly path: string
-    /** Whose files these are when we are root and the directory is somebody else's; new files are given to them. */
+    /** Owner of the directory, and so of new files, if the process is root and the owner is not. */
     readonly owner: Owner | undefined
-    /** The secret of this name, made and kept (mode 0600) at its first use. Safe between processes. */
+    /** The secret of this name, created and stored (mode 0600) at its first use. Safe between processes. */
     readonly secret: (name: string, make: () => string) => Effect.Effect<Redacted.Redacted, StartError>
     /** The secret of this name if there is one. */
     readonly stored: (name: string) => Effect.Effect<Redacted.Redacted | undefined, StartError>
     /**
-     * Makes this process the only one on the directory until the scope closes, or the process ends in any way. All parts
-     * of the process that have the directory share the lock.
+     * Locks the directory for this process until the scope closes or the process ends in any way. All parts of the
+     * process share the lock.
      */
     readonly lock: Effect.Effect<void, StartError | DataDirInUse, Scope.Scope>
   }
@@ -48,11 +48,11 @@ export class DataDir extends Context.Service<
 const make = Effect.fnUntraced(function* (given: string) {
   const path = resolve(given)
   const root = process.geteuid?.() === 0
-  yield* attempt(`The data directory ${path} (SVC_DATA_DIR) can't be made`, () =>
-    // As root, PostgreSQL runs as another user and has to come through; every file inside has its own mode.
+  yield* attempt(`Failed to create the data directory ${path} (SVC_DATA_DIR)`, () =>
+    // When started by root, PostgreSQL runs as another user, which must enter the directory; files have their own modes.
     mkdir(path, { recursive: true, mode: root ? 0o711 : 0o700 })
   )
-  const status = yield* attempt(`The data directory ${path} (SVC_DATA_DIR) can't be used`, () => stat(path))
+  const status = yield* attempt(`Failed to read the data directory ${path} (SVC_DATA_DIR)`, () => stat(path))
   const owner = root && status.uid !== 0 ? { uid: status.uid, gid: status.gid } : undefined
   const file = join(path, "secrets.json")
   const oneAtATime = yield* Semaphore.make(1)
@@ -80,7 +80,7 @@ const make = Effect.fnUntraced(function* (given: string) {
 })
 
 const readSecrets = (file: string) =>
-  attempt(`${file} can't be read`, async () => {
+  attempt(`Failed to read ${file}`, async () => {
     const content = await readFile(file, "utf8").catch((cause: unknown) => {
       if (errorCode(cause) === "ENOENT") return "{}"
       throw cause
@@ -89,9 +89,9 @@ const readSecrets = (file: string) =>
     return secrets
   })
 
-/** All or nothing, also when the machine loses power: a new file, synced, takes the old one's name. */
+/** Replaces the file atomically, also in case of a power failure: a new file is synced and renamed. */
 const writeSecrets = (file: string, secrets: Readonly<Record<string, string>>, owner: Owner | undefined) =>
-  attempt(`${file} can't be written`, async () => {
+  attempt(`Failed to write ${file}`, async () => {
     const temporary = `${file}.${process.pid}.tmp`
     const handle = await open(temporary, "w", 0o600)
     try {
@@ -106,7 +106,7 @@ const writeSecrets = (file: string, secrets: Readonly<Record<string, string>>, o
     await syncDirectory(dirname(file))
   })
 
-/** Makes a rename durable. Windows can't open directories and needs no such thing. */
+/** Makes a rename durable. Windows cannot open directories, and does not need it. */
 export const syncDirectory = async (path: string) => {
   if (process.platform === "win32") return
   const handle = await open(path, "r")
@@ -119,7 +119,7 @@ const waitForLock = Effect.fnUntraced(function* (path: string, owner: Owner | un
     if (lock !== undefined) return yield* Effect.addFinalizer(() => Effect.sync(lock.release))
     yield* Effect.sleep("20 millis")
   }
-  return yield* new StartError({ message: `${path} has been locked by another process for 5 seconds` })
+  return yield* new StartError({ message: `${path} has been locked by another process for over 5 seconds` })
 })
 
 const lockDirectory = (path: string, owner: Owner | undefined) => {
@@ -133,7 +133,7 @@ const lockDirectory = (path: string, owner: Owner | undefined) => {
       })
     )
     if (lock === undefined) return yield* inUse(path, yield* holder(pidFile))
-    yield* attempt(`${pidFile} can't be written`, async () => {
+    yield* attempt(`Failed to write ${pidFile}`, async () => {
       await writeFile(pidFile, `${process.pid}\n`)
       await chmod(pidFile, 0o644)
       if (owner !== undefined) await chown(pidFile, owner.uid, owner.gid)
@@ -144,10 +144,10 @@ const lockDirectory = (path: string, owner: Owner | undefined) => {
 const inUse = (path: string, pid: number | undefined) =>
   new DataDirInUse({
     pid,
-    message: `The data directory ${path} is in use by ${pid === undefined ? "another process" : `process ${pid}`}: stop that, or give this one another SVC_DATA_DIR`
+    message: `The data directory ${path} is in use by ${pid === undefined ? "another process" : `process ${pid}`}: stop that process, or set another SVC_DATA_DIR`
   })
 
-/** The pid in the file, once it is that of a live process: who has just taken the lock writes it a moment later. */
+/** The pid in the file, once it belongs to a live process: it is written shortly after the lock is taken. */
 const holder = Effect.fnUntraced(function* (pidFile: string) {
   for (let tries = 0; tries < 25; tries++) {
     const pid = Number(yield* Effect.promise(() => readFile(pidFile, "utf8").catch(() => "")))
@@ -157,7 +157,7 @@ const holder = Effect.fnUntraced(function* (pidFile: string) {
   return undefined
 })
 
-/** Whether a process of this id runs, ours to signal or not. */
+/** Whether a process with this id runs, of any user. */
 export const isAlive = (pid: number): boolean => {
   try {
     process.kill(pid, 0)
@@ -166,7 +166,7 @@ export const isAlive = (pid: number): boolean => {
   }
   if (process.platform !== "linux") return true
   try {
-    // One that has ended but whose parent has not taken notice: in a container that may be for ever.
+    // Not a zombie, which in a container may remain forever.
     return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, "latin1"))
   } catch {
     return !existsSync("/proc/self/stat")

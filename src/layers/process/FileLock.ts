@@ -10,38 +10,38 @@ export interface Owner {
   readonly gid: number
 }
 
-/** Gives it back; it is also given back by the operating system, however the process ends. */
+/** The operating system also releases the lock when the process ends in any way. */
 export interface FileLock {
   readonly release: () => void
 }
 
 /**
- * Takes the lock on a file, or says `undefined` when another process (or this one) has it.
+ * Takes the lock on a file; gives `undefined` if another process, or this one, has it.
  *
  * Node has no flock, but SQLite's exclusive lock on an empty database is the operating system's own file lock: it ends
- * with its process even on kill -9, knows neither stale locks nor reused pids, and holds between containers that share
- * a volume. Nobody may open this file otherwise: closing any descriptor of a file drops the process's locks on it.
+ * with its process even on kill -9, has no stale locks or reused pids, and works between containers that share a volume.
+ * The file must not be opened in any other way: closing any descriptor of a file drops the process's locks on it.
  */
 export const takeFileLock = Effect.fnUntraced(function* (path: string, owner: Owner | undefined) {
   if (create(path) && owner !== undefined)
-    yield* attempt(`${path} can't be given to its owner`, () => chown(path, owner.uid, owner.gid))
+    yield* attempt(`Failed to change the owner of ${path}`, () => chown(path, owner.uid, owner.gid))
   return yield* Effect.try({
     try: () => lock(path),
     catch: (cause) =>
       startError(
-        `${path} can't be locked`,
-        /unable to open|readonly/.test(String(cause)) ? "permission denied, is it another user's?" : cause
+        `Failed to lock ${path}`,
+        /unable to open|readonly/.test(String(cause)) ? "permission denied; the file may belong to another user" : cause
       )
   })
 })
 
-/** Only when it is not there, so that it is never opened while locked. */
+/** Creates the file if it does not exist, so that it is never opened while locked. */
 const create = (path: string): boolean => {
   try {
     closeSync(openSync(path, "ax", 0o600))
     return true
   } catch {
-    return false // there already, or not allowed: then locking says so
+    return false // exists, or is not allowed, which locking then reports
   }
 }
 

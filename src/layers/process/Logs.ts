@@ -5,7 +5,7 @@ import { oneOf, url } from "../../domain/Settings.ts"
 
 const levels = ["All", "Trace", "Debug", "Info", "Warn", "Error", "Fatal", "None"] as const
 
-/** Lines for people on a terminal, JSON for machines everywhere else; LOG_LEVEL sets how much. */
+/** Logs readable lines to a terminal, JSON to anything else, from LOG_LEVEL upwards. */
 export const layerLogs = Layer.unwrap(
   Effect.gen(function* () {
     const level = yield* oneOf("LOG_LEVEL", "Info", levels)
@@ -14,13 +14,13 @@ export const layerLogs = Layer.unwrap(
   })
 )
 
-/** What a trace never shows, of headers and of a query. */
+/** Headers and query parameters that traces must not contain. */
 const layerRedacted = Layer.mergeAll(
   Layer.succeed(Headers.CurrentRedactedNames, ["apikey", "x-api-key", "authorization", "cookie", "set-cookie"]),
   Layer.succeed(UrlParams.CurrentRedactedNames, ["apikey", /^x-amz-/i, /signature/i, /token/i])
 )
 
-/** Traces, metrics and logs to OTEL_EXPORTER_OTLP_ENDPOINT when it is set. */
+/** Exports traces, metrics and logs to OTEL_EXPORTER_OTLP_ENDPOINT if it is set. */
 export const layerTelemetry = Layer.unwrap(
   Effect.gen(function* () {
     const endpoint = yield* url("OTEL_EXPORTER_OTLP_ENDPOINT")

@@ -8,13 +8,13 @@ import { DataDir } from "./DataDir.ts"
 
 const given = secret("SVC_JWT_SECRET")
 
-/** SVC_JWT_SECRET, or none. */
+/** SVC_JWT_SECRET, if it is set. */
 export const layerJwtSecret = Layer.effect(
   JwtSecret,
   Effect.map(given, (secret) => ({ secret }))
 )
 
-/** SVC_JWT_SECRET, or one made at the first start and kept in the data directory. */
+/** SVC_JWT_SECRET, or a secret generated at the first start and stored in the data directory. */
 export const layerJwtSecretKept = Layer.effect(
   JwtSecret,
   Effect.gen(function* () {
@@ -26,7 +26,7 @@ export const layerJwtSecretKept = Layer.effect(
 
 const readKey = (name: string, text: string) => {
   const key = readEncryptionKey(text)
-  // The value is not repeated: it may be a key with a character too many.
+  // The message does not repeat the value, which may be a key with a typing error.
   return key === undefined
     ? Effect.fail(new SettingError({ message: `${name} must be 32 bytes, as 64 hexadecimal digits or in Base64` }))
     : Effect.succeed(key)
@@ -43,19 +43,21 @@ const givenKeys = Effect.gen(function* () {
   }
 })
 
-/** SVC_ENCRYPTION_KEY, or none. */
+/** SVC_ENCRYPTION_KEY, if it is set. */
 export const layerEncryptionKeys = Layer.effect(
   EncryptionKeys,
   Effect.gen(function* () {
     const { current, old } = yield* givenKeys
     if (current === undefined && old.length > 0) {
-      return yield* new SettingError({ message: "SVC_ENCRYPTION_KEYS_OLD needs SVC_ENCRYPTION_KEY beside it" })
+      return yield* new SettingError({
+        message: "SVC_ENCRYPTION_KEYS_OLD requires SVC_ENCRYPTION_KEY: set it to the current key"
+      })
     }
     return { current, old }
   })
 )
 
-/** SVC_ENCRYPTION_KEY, or one made at the first start and kept in the data directory, which then stays readable. */
+/** SVC_ENCRYPTION_KEY, or a key generated at the first start and stored; a stored key remains usable for decryption. */
 export const layerEncryptionKeysKept = Layer.effect(
   EncryptionKeys,
   Effect.gen(function* () {

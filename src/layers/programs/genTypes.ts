@@ -5,13 +5,13 @@ import { parseArgs } from "node:util"
 
 const usage = `Usage: npm run --silent gen:types -- --key <key> [options]
 
-Writes TypeScript types of the database for PostgrestClient<Database>, taken from a service that runs.
+Writes TypeScript types of the database for PostgrestClient<Database>, from a running service.
 
   --key <key>         a service_role key (svc_sk_…)
-  --url <url>         where the service is; http://127.0.0.1:3000 without
-  --schema <schema>   one of the exposed schemas; may be given several times; all without
-  --out <file>        where to write; standard output without
-  --help              this text
+  --url <url>         address of the service; default http://127.0.0.1:3000
+  --schema <schema>   one of the exposed schemas, repeatable; default all
+  --out <file>        output file; default standard output
+  --help              print this help
 `
 
 const options = {
@@ -22,7 +22,7 @@ const options = {
   help: { type: "boolean" }
 } as const
 
-/** Ends the program with one line. */
+/** Ends the program with this message. */
 class Failed extends Data.TaggedError("Failed")<{ readonly text: string; readonly code: 1 | 2 }> {}
 
 const because = (cause: unknown) => {
@@ -38,7 +38,7 @@ const fetched = (url: string, key: string, schemas: ReadonlyArray<string>) =>
       const response = await fetch(address, { headers: { apikey: key } })
       return { status: response.status, text: await response.text() }
     },
-    catch: (cause) => new Failed({ text: `${url} can't be asked: ${because(cause)}`, code: 1 })
+    catch: (cause) => new Failed({ text: `Failed to fetch from ${url}: ${because(cause)}`, code: 1 })
   })
 
 const errorOf = (text: string) => {
@@ -59,9 +59,12 @@ const generate = Effect.gen(function* () {
   if (help === true) return yield* Console.log(usage.trimEnd())
   if (key === undefined) return yield* new Failed({ text: `--key is missing\n\n${usage}`, code: 2 })
   const { status, text } = yield* fetched(url, key, schema)
-  if (status !== 200) return yield* new Failed({ text: `${url} answers ${status}: ${errorOf(text)}`, code: 1 })
+  if (status !== 200) return yield* new Failed({ text: `${url} responded with ${status}: ${errorOf(text)}`, code: 1 })
   if (!text.includes("export type Database = ")) {
-    return yield* new Failed({ text: `${url} answers something else`, code: 1 })
+    return yield* new Failed({
+      text: `${url} did not respond with types; check that it is the address of the service`,
+      code: 1
+    })
   }
   if (out === undefined) return yield* Console.log(text.trimEnd())
   yield* Effect.tryPromise({

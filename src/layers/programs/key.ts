@@ -5,15 +5,15 @@ import { hashOf, KeyType, makeRawKey, prefixOf } from "../../domain/access/ApiKe
 import { secret } from "../../domain/Settings.ts"
 import { DataDir } from "../process/DataDir.ts"
 import { layerAttachOrStart } from "../postgres/embedded/Embedded.ts"
-import { layerExternal } from "../postgres/External.ts"
+import { layerExternal } from "../postgres/Address.ts"
 import { layerDb, layerOwnTables } from "../postgres/Db.ts"
 import { reportStartFailure } from "../process/StartError.ts"
 import { Db } from "../../services/ports/Db.ts"
 import { RowSettings } from "../../services/rows/Settings.ts"
 
 /**
- * `npm run key -- <anon|service_role> ["label"]`: makes a key on the database directly, for who has lost theirs. Works
- * while the service runs and while it does not.
+ * `npm run key -- <anon|service_role> ["label"]`: creates a key directly in the database, for operators who have lost
+ * theirs. Works whether the service is running or not.
  */
 const makeKey = Effect.gen(function* () {
   const [type, label = ""] = process.argv.slice(2)
@@ -22,7 +22,7 @@ const makeKey = Effect.gen(function* () {
     process.exitCode = 2
     return
   }
-  yield* Db // installed
+  yield* Db // makes sure that the schema is installed
   const sql = yield* SqlClient.SqlClient
   const raw = makeRawKey(type)
   const row = { key_type: type, key_prefix: prefixOf(raw), key_hash: hashOf(raw), label }
@@ -30,7 +30,7 @@ const makeKey = Effect.gen(function* () {
   yield* Console.log(raw)
 })
 
-const World = Layer.unwrap(
+const Address = Layer.unwrap(
   Effect.map(secret("DATABASE_URL"), (uri) =>
     uri === undefined ? layerAttachOrStart.pipe(Layer.provide(DataDir.layer)) : layerExternal(uri)
   )
@@ -38,7 +38,7 @@ const World = Layer.unwrap(
 
 const Database = layerDb.pipe(
   Layer.provideMerge(Layer.mergeAll(layerOwnTables, RowSettings.layer)),
-  Layer.provide(World)
+  Layer.provide(Address)
 )
 
 makeKey.pipe(

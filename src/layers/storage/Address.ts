@@ -3,15 +3,15 @@ import { flag, secret, text, url } from "../../domain/Settings.ts"
 import { StartError } from "../process/StartError.ts"
 
 /**
- * Where the S3 store is and how to come in as its owner. Given by the embedded endpoint or by S3_ENDPOINT; the rest of
- * the program can't tell which.
+ * The address of the S3 store and its owner's credentials. Provided by the embedded endpoint or by S3_ENDPOINT; the rest
+ * of the program does not depend on which.
  */
 export class ObjectStoreAddress extends Context.Service<
   ObjectStoreAddress,
   {
-    /** Where this process reaches it: origin without a path, no slash at the end. */
+    /** The origin at which this process reaches the store, without a path or trailing slash. */
     readonly endpoint: string
-    /** Where clients reach it; what presigned URLs are signed for. Of the same form, never fetched from here. */
+    /** The origin at which clients reach it; presigned URLs are signed for it. This process never requests it. */
     readonly publicEndpoint: string
     readonly region: string
     readonly accessKey: string
@@ -21,7 +21,7 @@ export class ObjectStoreAddress extends Context.Service<
   }
 >()("svc/layers/ObjectStoreAddress") {}
 
-/** S3_PUBLIC_ENDPOINT, else what is given; for the embedded endpoint too. */
+/** S3_PUBLIC_ENDPOINT, which defaults to the endpoint itself; also for the embedded endpoint. */
 export const publicEndpoint = (endpoint: string) =>
   Effect.map(origin("S3_PUBLIC_ENDPOINT"), (given) => given ?? endpoint)
 
@@ -35,7 +35,7 @@ export const layerExternalS3 = Layer.effect(
     const secretKey = yield* secret("S3_SECRET_KEY")
     if (accessKey === undefined || secretKey === undefined) {
       const name = accessKey === undefined ? "S3_ACCESS_KEY" : "S3_SECRET_KEY"
-      return yield* new StartError({ message: `${name} must be set, because S3_ENDPOINT is` })
+      return yield* new StartError({ message: `${name} must be set when S3_ENDPOINT is set` })
     }
     return {
       endpoint,
@@ -48,7 +48,7 @@ export const layerExternalS3 = Layer.effect(
   })
 )
 
-/** The origin of an http(s) URL: a signature is of host and path, so the store can't stand below a path. */
+/** The origin of an http(s) URL. Signatures cover host and path, so the store can't be below a path. */
 const origin = (name: string) =>
   Effect.flatMap(url(name), (given) => {
     if (given === undefined) return Effect.undefined

@@ -5,7 +5,7 @@ import { integer, text } from "../../domain/Settings.ts"
 import { DataDir } from "../process/DataDir.ts"
 import { ObjectStoreAddress, publicEndpoint } from "./Address.ts"
 import { serveS3 } from "./endpoint/Server.ts"
-import { makeStore } from "./endpoint/store/Store.ts"
+import { makeLocalStore } from "./endpoint/store/LocalStore.ts"
 import { StartError } from "../process/StartError.ts"
 
 const settings = Effect.all({
@@ -14,7 +14,7 @@ const settings = Effect.all({
   region: text("S3_REGION", "us-east-1")
 }).pipe(Effect.mapError(({ message }) => new StartError({ message })))
 
-/** A host that listens everywhere is reached here. */
+/** The host at which this process reaches a server that listens on `host`. */
 const reachable = (host: string) => {
   if (host === "0.0.0.0") return "127.0.0.1"
   if (host === "::") return "[::1]"
@@ -22,8 +22,14 @@ const reachable = (host: string) => {
 }
 
 /**
- * An S3 endpoint of our own on HOST:S3_EMBEDDED_PORT, its objects and credentials in the data directory, stopped with
- * the scope. Fails when another process has the directory.
+ * The embedded S3 endpoint on HOST:S3_EMBEDDED_PORT, with its objects and credentials in the data directory. It stops
+ * with the scope. Fails if another process uses the directory.
+ *
+ * The service talks to it as to an external store: through the AWS SDK and HTTP on the loopback interface, to a server
+ * in the same process. Each of its own requests (a check that a bucket exists, a listing, a metadata change, a small
+ * upload) is therefore signed, sent, authenticated, answered in XML and parsed again, which costs about a millisecond
+ * and processor time on the main thread. In return there is one implementation of ObjectStore, and the contract tests
+ * of one store hold for the other. Large transfers do not pay this price: clients send them to the endpoint themselves.
  */
 export const layerEmbeddedS3 = Layer.effect(
   ObjectStoreAddress,
@@ -35,14 +41,14 @@ export const layerEmbeddedS3 = Layer.effect(
       yield* dir.secret("s3_access_key", () => `SVC${randomBytes(10).toString("hex").toUpperCase().slice(0, 17)}`)
     )
     const secretKey = yield* dir.secret("s3_secret_key", () => randomBytes(30).toString("base64url"))
-    const store = yield* makeStore(join(dir.path, "objects"), dir.owner)
+    const store = yield* makeLocalStore(join(dir.path, "objects"), dir.owner)
     const owner = { accessKey, secretKey: Redacted.value(secretKey) }
     const taken = yield* serveS3(store, { owner, region }, { host, port })
     const endpoint = `http://${reachable(host)}:${taken}`
     const known = yield* publicEndpoint(endpoint)
     if ((host === "0.0.0.0" || host === "::") && known === endpoint) {
       yield* Effect.logWarning(
-        `Presigned URLs name ${endpoint}, which only this machine can reach: set S3_PUBLIC_ENDPOINT to the address that clients know`
+        `Presigned URLs use ${endpoint}, which only this machine can reach: set S3_PUBLIC_ENDPOINT to the store's public address`
       )
     }
     return {

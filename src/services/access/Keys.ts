@@ -10,7 +10,7 @@ import {
   prefixOf
 } from "../../domain/access/ApiKey.ts"
 import { NotFound, Unauthorized, type Unavailable } from "../../domain/errors.ts"
-import { Listener } from "../ports/Listener.ts"
+import { makeNotifiedCache } from "../NotifiedCache.ts"
 import { onOwnTables } from "../OwnTables.ts"
 
 export interface KeyChange {
@@ -61,29 +61,8 @@ export class Keys extends Context.Service<
     Keys,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const listener = yield* Listener
       const clock = yield* Clock.Clock
-      const known = new Map<string, LiveKey>()
-      let hearing = false
-      /** Grows whenever what we know may have become wrong, so that a look-up under way then is not remembered. */
-      let generation = 0
       const changes = yield* Effect.acquireRelease(PubSub.sliding<void>(1), PubSub.shutdown)
-      const forget = () => {
-        generation++
-        known.clear()
-        PubSub.publishUnsafe(changes, undefined)
-      }
-
-      const { heard } = yield* listener.listen("svc_keys")
-      yield* heard.pipe(
-        Stream.runForEach((message) =>
-          Effect.sync(() => {
-            if (message._tag !== "Notification") hearing = message._tag === "Connected"
-            forget()
-          })
-        ),
-        Effect.forkScoped
-      )
 
       const rows = SqlSchema.findAll({
         Request: Schema.Void,
@@ -110,6 +89,21 @@ export class Keys extends Context.Service<
         return { key: key as ApiKey, secret }
       })
 
+      const lookUp = Effect.fn("Keys.lookUp")(function* (hash: string) {
+        const key = yield* one(`select ${columns} from svc.api_keys where key_hash = $1 and revoked_at is null`, [hash])
+        if (key === undefined) return yield* refused
+        return { id: key.id, type: key.key_type, label: key.label, rateLimit: key.rate_limit } satisfies LiveKey
+      })
+      const cache = yield* makeNotifiedCache({
+        channel: "svc_keys",
+        load: lookUp,
+        onInvalidated: () => Effect.sync(() => PubSub.publishUnsafe(changes, undefined))
+      })
+      const invalidate = () => {
+        cache.invalidateAll()
+        PubSub.publishUnsafe(changes, undefined)
+      }
+
       const update = Effect.fn("Keys.update")(function* (id: KeyId, change: KeyChange) {
         const key = yield* one(
           `update svc.api_keys set label = coalesce($2, label),
@@ -117,7 +111,7 @@ export class Keys extends Context.Service<
            where id = $1 returning ${columns}`,
           [id, change.label ?? null, change.rate_limit !== undefined, change.rate_limit ?? null]
         )
-        forget()
+        invalidate()
         return yield* found(id, key)
       })
 
@@ -126,17 +120,8 @@ export class Keys extends Context.Service<
           `update svc.api_keys set revoked_at = coalesce(revoked_at, now()) where id = $1 returning ${columns}`,
           [id]
         )
-        forget()
+        invalidate()
         return yield* found(id, key)
-      })
-
-      const lookUp = Effect.fn("Keys.lookUp")(function* (hash: string) {
-        const before = generation
-        const key = yield* one(`select ${columns} from svc.api_keys where key_hash = $1 and revoked_at is null`, [hash])
-        if (key === undefined) return yield* refused
-        const live: LiveKey = { id: key.id, type: key.key_type, label: key.label, rateLimit: key.rate_limit }
-        if (hearing && before === generation) known.set(hash, live)
-        return live
       })
 
       const used = yield* Queue.unbounded<KeyId>()
@@ -160,8 +145,8 @@ export class Keys extends Context.Service<
       const verify = (rawKey: string): Effect.Effect<LiveKey, Unauthorized | Unavailable> => {
         if (!looksLikeKey(rawKey)) return Effect.fail(refused)
         const hash = hashOf(rawKey)
-        const live = known.get(hash)
-        if (live === undefined) return Effect.tap(lookUp(hash), (live) => Effect.sync(() => markUsed(live)))
+        const live = cache.peek(hash)
+        if (live === undefined) return Effect.tap(cache.load(hash), (live) => Effect.sync(() => markUsed(live)))
         markUsed(live)
         return Effect.succeed(live)
       }

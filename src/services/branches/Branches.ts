@@ -1,4 +1,4 @@
-import { Clock, Context, Effect, Layer, Redacted, Stream } from "effect"
+import { Clock, Context, Effect, Layer, Redacted } from "effect"
 import {
   type Branch,
   type BranchId,
@@ -14,7 +14,7 @@ import { BranchFillings, type Fill, type Filling } from "./Fillings.ts"
 import { branchNotFound, BranchRecords } from "./Records.ts"
 import { BranchSettings } from "./Settings.ts"
 import { type Database, Db } from "../ports/Db.ts"
-import { Listener } from "../ports/Listener.ts"
+import { makeNotifiedCache } from "../NotifiedCache.ts"
 
 /** A branch that was looked up; `until` is when it expires, in ms of the clock. */
 interface Known {
@@ -75,29 +75,20 @@ export class Branches extends Context.Service<
       const endings = yield* BranchEndings
       const fillings = yield* BranchFillings
       const { strategy } = yield* BranchSettings
-      const listener = yield* Listener
 
-      const known = new Map<number, Known>()
-      let hearing = false
-      /** Grows whenever what we know may have become wrong, so that a look-up under way then is not remembered. */
-      let generation = 0
-      const { heard } = yield* listener.listen("svc_branches")
-      yield* heard.pipe(
-        Stream.runForEach((message) =>
-          Effect.suspend(() => {
-            generation++
-            if (message._tag !== "Notification") {
-              hearing = message._tag === "Connected"
-              known.clear()
-              return Effect.void
-            }
-            const gone = known.get(Number(message.payload))
-            known.delete(Number(message.payload))
-            return gone === undefined ? Effect.void : db.leave(gone.database.name)
-          })
-        ),
-        Effect.forkScoped
-      )
+      const lookUp = Effect.fnUntraced(function* (id: BranchId) {
+        const { left, name, password, status } = yield* records.door(id)
+        if (status === "restoring") return yield* restoring(id)
+        const database = db.branch({ ...branchNames(name), password: Redacted.make(password) })
+        const until = left === null ? Number.POSITIVE_INFINITY : (yield* Clock.currentTimeMillis) + left
+        return { database, until } satisfies Known
+      })
+      const known = yield* makeNotifiedCache({
+        channel: "svc_branches",
+        load: lookUp,
+        key: (payload) => Number(payload) as BranchId,
+        onInvalidated: (gone) => (gone === undefined ? Effect.void : db.leave(gone.database.name))
+      })
 
       const copied = Effect.fn("Branches.copied")(function* (given: NewBranch) {
         const database = newBranchDatabase()
@@ -136,25 +127,15 @@ export class Branches extends Context.Service<
 
       const remove = Effect.fn("Branches.remove")(function* (id: BranchId) {
         const name = yield* records.remove(id)
-        known.delete(id)
+        known.invalidate(id)
         yield* fillings.cancel(name)
         yield* endings.finish(name)
       })
 
-      const lookUp = Effect.fnUntraced(function* (id: BranchId) {
-        const before = generation
-        const { left, name, password, status } = yield* records.door(id)
-        if (status === "restoring") return yield* restoring(id)
-        const database = db.branch({ ...branchNames(name), password: Redacted.make(password) })
-        const until = left === null ? Number.POSITIVE_INFINITY : (yield* Clock.currentTimeMillis) + left
-        if (hearing && before === generation) known.set(id, { database, until })
-        return database
-      })
-
       const database = (id: BranchId): Effect.Effect<Database, BranchRefusal> =>
         Effect.flatMap(Clock.currentTimeMillis, (now) => {
-          const found = known.get(id)
-          if (found === undefined) return lookUp(id)
+          const found = known.peek(id)
+          if (found === undefined) return Effect.map(known.load(id), ({ database }) => database)
           return now < found.until ? Effect.succeed(found.database) : Effect.fail(branchNotFound(id))
         })
 

@@ -3,7 +3,7 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { Forbidden, InvalidRequest, NotFound, Unavailable } from "../../domain/errors.ts"
 import { onOwnTables, type OwnTablesFailure } from "../OwnTables.ts"
 
-/** A table whose rows can be watched: an ordinary or a partitioned one, of a schema that is not the system's or ours. */
+/** A table whose rows can be watched: ordinary or partitioned, outside the schemas of PostgreSQL and of the service. */
 export interface WatchedTable {
   readonly oid: number
   readonly schema: string
@@ -11,14 +11,14 @@ export interface WatchedTable {
   readonly partitioned: boolean
 }
 
-/** Schemas nobody watches: PostgreSQL's own and ours. `n` is a row of pg_namespace. */
+/** Schemas that can't be watched: PostgreSQL's and the service's own. `n` is a row of pg_namespace. */
 const systemSchema = `(n.nspname ~ '^pg_' or n.nspname in ('information_schema', 'svc'))`
 
-/** How long our DDL may wait for a table: everybody's writes to it queue up behind it meanwhile. */
+/** Short, because all writes to a table queue behind DDL that waits for its lock. */
 const lockTimeout = "2s"
 
 const notThere = (schema: string, name: string) =>
-  new NotFound({ error: `There is no table ${schema}.${name}`, code: "TABLE_NOT_FOUND" })
+  new NotFound({ error: `Table ${schema}.${name} does not exist`, code: "TABLE_NOT_FOUND" })
 
 const kinds: Readonly<Record<string, string>> = {
   v: "a view",
@@ -29,19 +29,19 @@ const kinds: Readonly<Record<string, string>> = {
   c: "a type"
 }
 
-/** The tables of the main database that triggers of ours can stand on, and changing them without being in the way. */
+/** Tables of the main database on which the service can create triggers, and DDL on them that does not block writers. */
 export class WatchedTables extends Context.Service<
   WatchedTables,
   {
     readonly list: Effect.Effect<ReadonlyArray<WatchedTable>, Unavailable>
-    /** 404 `TABLE_NOT_FOUND`; 400 `TABLE_NOT_WATCHABLE` for what is no table, or is the system's or ours. */
+    /** 404 `TABLE_NOT_FOUND`; 400 `TABLE_NOT_WATCHABLE` for other relations and for system tables. */
     readonly find: (
       schema: string,
       name: string
     ) => Effect.Effect<WatchedTable, NotFound | InvalidRequest | Unavailable>
     /**
-     * DDL on a watched table, in one transaction that waits 2 s at most for the table: 503 `TABLE_BUSY`, 403
-     * `TABLE_NOT_OWNED`, 404 `TABLE_NOT_FOUND` when it has gone meanwhile.
+     * Runs DDL on a watched table, in one transaction that waits for locks for 2 s at most. 503 `TABLE_BUSY`, 403
+     * `TABLE_NOT_OWNED`, 404 `TABLE_NOT_FOUND` if the table was dropped meanwhile.
      */
     readonly change: <A, E, R>(
       effect: Effect.Effect<A, E | SqlError.SqlError, R>
@@ -69,7 +69,7 @@ export class WatchedTables extends Context.Service<
             `select c.oid::int8::float8 as oid, n.nspname::text as schema, c.relname::text as name,
                     c.relkind = 'p' as partitioned, c.relkind::text as kind, ${systemSchema} as system
              from pg_class c join pg_namespace n on n.oid = c.relnamespace
-             -- As text: as names they would be cut at 63 bytes, and found.
+             -- Compared as text: as names the parameters would be truncated to 63 bytes.
              where n.nspname = $1::text and c.relname = $2::text`,
             [schema, name]
           )
@@ -77,9 +77,9 @@ export class WatchedTables extends Context.Service<
         if (found === undefined) return yield* notThere(schema, name)
         const { kind, system, ...table } = found
         if (system || (kind !== "r" && kind !== "p")) {
-          const what = system ? "a system table" : (kinds[kind] ?? "no table")
+          const what = system ? "a system table" : (kinds[kind] ?? "not a table")
           return yield* new InvalidRequest({
-            error: `${schema}.${name} is ${what}, which can't be watched`,
+            error: `${schema}.${name} is ${what} and cannot be watched`,
             code: "TABLE_NOT_WATCHABLE"
           })
         }

@@ -136,7 +136,7 @@ export class FlagSets extends Context.Service<
 
       /** Holds at most one: notifications that arrive during a load are answered by one further load. */
       const wakeUps = yield* Queue.sliding<void>(1)
-      const { heard: messages } = yield* (yield* Listener).listen("svc_flags")
+      const { messages } = yield* (yield* Listener).listen("svc_flags")
       let connected = false
       let missed = false
       yield* messages.pipe(

@@ -3,59 +3,59 @@ import { type DatabaseError, type Unavailable } from "../../domain/errors.ts"
 import { type RequestContext } from "../../domain/rows/Preferences.ts"
 import { type ResponseSettings } from "../../domain/rows/ResponseSettings.ts"
 
-/** Whom a statement runs as. `claims` and `sub` become `request.jwt.claims` and `request.jwt.sub`; "" without a JWT. */
+/** The role and claims that a statement runs with. `claims` and `sub` become `request.jwt.claims` and `request.jwt.sub`. */
 export interface Actor {
   readonly role: "anon" | "authenticated" | "service_role"
-  /** The verified JWT payload as JSON text, or "". */
+  /** The verified JWT payload as JSON text; "" without a JWT. */
   readonly claims: string
-  /** The JWT's subject, or "". */
+  /** The JWT's subject; "" without a JWT. */
   readonly sub: string
 }
 
 /** The service itself, for statements of its own: the role of service keys, without claims. */
 export const serviceActor: Actor = { role: "service_role", claims: "", sub: "" }
 
-/** One SQL statement with `$n` parameters, given as text and typed by PostgreSQL from where they stand. */
+/** One SQL statement with `$n` parameters, given as text; PostgreSQL infers their types. */
 export interface Statement {
   readonly text: string
   readonly params: ReadonlyArray<string | null>
-  /** Runs no user-written code (functions, triggers, policies that call any): nothing can be left in the session. */
+  /** Runs no user code (functions, triggers, policies that call functions), so it leaves nothing in the session. */
   readonly clean: boolean
   readonly access: "read" | "write"
-  /** Kept prepared under its text; `false` for texts that are unlikely to come again. Default true. */
+  /** Kept prepared under its text; `false` for texts that are unlikely to recur. Default true. */
   readonly prepare?: boolean
-  /** Gives any number of rows of one column, which are lines: the answer is the text of them all. Not with `clean`. */
+  /** Returns any number of rows of one column; the answer is one text with a line per row. Not with `clean`. */
   readonly lines?: boolean | undefined
-  /** What user code can read of the request; what is `clean` reads none of it. */
+  /** The request settings that user code can read; not used with `clean`. */
   readonly context?: RequestContext | undefined
-  /** Time zone of the answer's timestamps; one that PostgreSQL does not know is its 22023. */
+  /** Time zone of timestamps in the answer; PostgreSQL fails with 22023 for an unknown one. */
   readonly timezone?: string | undefined
-  /** Nothing of it stays. */
+  /** Rolls back instead of committing. */
   readonly rollback?: boolean | undefined
 }
 
-/** The single row a `Statement` must give: its columns as PostgreSQL text, in order. */
+/** The single row that a `Statement` must return: its columns as PostgreSQL text, in order. */
 export interface Answer extends ReadonlyArray<unknown> {
-  /** Where user code has chosen something of the response. */
+  /** Set if user code has chosen the status or headers of the response. */
   readonly response?: ResponseSettings
 }
 
-/** A result as PostgreSQL printed it: every value text, or null. */
+/** A result in PostgreSQL's text format: every value is text or null. */
 export interface RawResult {
   readonly command: string
-  /** Rows affected or returned as PostgreSQL counts them; null for commands that count nothing. */
+  /** Rows affected or returned, as PostgreSQL counts them; null for commands without a count. */
   readonly rowCount: number | null
   readonly fields: ReadonlyArray<{ readonly name: string; readonly oid: number; readonly typmod: number }>
   readonly rows: ReadonlyArray<ReadonlyArray<string | null>>
-  /** More rows were there than were asked for. */
+  /** There were more rows than the limit. */
   readonly truncated: boolean
 }
 
-/** A connection of one caller's own, until its scope closes; then everything left in it is discarded. */
+/** A connection for exclusive use until its scope closes; then everything left in it is discarded. */
 export interface Session {
   /**
-   * Runs any one statement, reading `rowLimit` rows at most. Interrupting it cancels it in PostgreSQL. `last` announces
-   * that no other is expected in this session, which makes its end cheaper.
+   * Runs any one statement, reading `rowLimit` rows at most. Interruption cancels it in PostgreSQL. `last` announces
+   * that no other statement is expected in this session, which makes closing it cheaper.
    */
   readonly query: (
     text: string,
@@ -64,8 +64,8 @@ export interface Session {
     last?: boolean
   ) => Effect.Effect<RawResult, DatabaseError | Unavailable>
   /**
-   * Runs a text of any number of statements as it stands, without parameters, dropping the rows. Outside a transaction
-   * PostgreSQL runs them as one. A failure's `statement_index` says how many had gone well before.
+   * Runs a text of any number of statements, without parameters, discarding rows. Outside of a transaction, PostgreSQL
+   * runs them as one. A failure's `statement_index` is the number of statements that had completed.
    */
   readonly script: (text: string) => Effect.Effect<void, DatabaseError | Unavailable>
 }
@@ -73,39 +73,39 @@ export interface Session {
 /** One PostgreSQL database: the main one or a branch. */
 export interface Database {
   readonly name: string
-  /** Row path: one statement as the actor, role and claims set for it alone. */
+  /** The row path: runs one statement as the actor; role and claims are set for it alone. */
   readonly run: (actor: Actor, statement: Statement) => Effect.Effect<Answer, DatabaseError | Unavailable>
-  /** Any-statement path: an exclusive session of the service role, `claims` set for it when there are any. */
+  /** An exclusive session of the service role for any statements, with the actor's claims set if it has any. */
   readonly session: (actor: Actor) => Effect.Effect<Session, DatabaseError | Unavailable, Scope.Scope>
   /**
-   * For databases that the port `Listener` does not hear: grows with every report of DDL; undefined while none would
-   * reach us.
+   * For databases that the port `Listener` does not cover: changes with every report of DDL; undefined while reports
+   * would be missed.
    */
-  readonly ddlHeard?: () => number | undefined
+  readonly ddlGeneration?: () => number | undefined
 }
 
-/** A branch's database and who comes into it. Service keys act as `role`, everybody else as on the main database. */
+/** A branch's database and its logins. Service keys act as `role`, all others as on the main database. */
 export interface BranchPlace {
   readonly database: string
-  /** Owns what is in it. */
+  /** Owner of the database's objects. */
   readonly role: string
   /** Login that may become `role`. */
   readonly keysLogin: string
   /** Login that may become `anon` and `authenticated`. */
   readonly rowsLogin: string
-  /** Of both logins. */
+  /** Password of both logins. */
   readonly password: Redacted.Redacted
 }
 
-/** Port: PostgreSQL. Real layer: layers/Postgres.ts, on the embedded server or on DATABASE_URL. */
+/** Port: PostgreSQL. Real layer: layers/postgres/Db.ts, for the embedded server or DATABASE_URL. */
 export class Db extends Context.Service<
   Db,
   {
     /** The database that the service was started on. */
     readonly main: Database
-    /** Connections are made at the first use and closed after a minute without any. */
+    /** Connections are opened on first use and closed after a minute without use. */
     readonly branch: (place: BranchPlace) => Database
-    /** Closes whatever connections there are to a branch's database. */
+    /** Closes all connections to a branch's database. */
     readonly leave: (database: string) => Effect.Effect<void>
   }
 >()("svc/services/Db") {}

@@ -2,8 +2,8 @@ import { Context } from "effect"
 import { type EncryptionKey } from "../../domain/connections/SealedText.ts"
 
 /**
- * What secrets are kept under (docs/configuration.md: SVC_ENCRYPTION_KEY). `current` is undefined when none is
- * configured: then nothing is encrypted or read.
+ * The keys that encrypt stored secrets (docs/configuration.md: SVC_ENCRYPTION_KEY). `current` is undefined if none is
+ * configured: then nothing can be encrypted or decrypted.
  */
 export class EncryptionKeys extends Context.Service<
   EncryptionKeys,

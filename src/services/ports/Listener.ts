@@ -1,38 +1,38 @@
 import { Context, type DateTime, type Effect, type Scope, type Stream } from "effect"
 
-/** `NOTIFY` as received, or that we hear nothing from now on, or that we hear again but may have missed some. */
-export type Heard =
+/** A notification, or a change of the connection; notifications sent between `Lost` and `Connected` are missed. */
+export type ListenerMessage =
   | { readonly _tag: "Notification"; readonly channel: string; readonly payload: string }
   | { readonly _tag: "Lost" }
   | { readonly _tag: "Connected" }
 
-/** One listener's share of the connection: the channels it has joined. */
-export interface Ear {
+/** One subscriber's share of the connection: the channels it has joined. */
+export interface ListenerSubscription {
   /**
-   * In the order PostgreSQL sent them, over all channels. Never fails: it begins with `Connected` once the channels are
-   * joined, and says `Lost` and `Connected` again around an interruption.
+   * In the order PostgreSQL sent them, across all channels. Never fails: the stream begins with `Connected` once the
+   * channels are joined, and emits `Lost` and `Connected` around each interruption.
    */
-  readonly heard: Stream.Stream<Heard>
-  /** Done once PostgreSQL has confirmed it; at once while we are not connected. */
+  readonly messages: Stream.Stream<ListenerMessage>
+  /** Completes once PostgreSQL has confirmed the LISTEN; immediately while there is no connection. */
   readonly join: (channel: string) => Effect.Effect<void>
   readonly leave: (channel: string) => Effect.Effect<void>
 }
 
 export interface ListenerStatus {
   readonly connected: boolean
-  /** Since when it is as it is. */
+  /** When `connected` last changed. */
   readonly since: DateTime.Utc
 }
 
 /**
- * Port: one dedicated connection that hears PostgreSQL's notifications on all channels, reconnecting by itself.
- * Real layer: layers/ListenerPostgres.ts.
+ * Port: one dedicated connection that receives PostgreSQL's notifications on all channels and reconnects by itself.
+ * Real layer: layers/postgres/Listener.ts.
  */
 export class Listener extends Context.Service<
   Listener,
   {
     /** Listens until the scope closes. */
-    readonly listen: (...channels: ReadonlyArray<string>) => Effect.Effect<Ear, never, Scope.Scope>
+    readonly listen: (...channels: ReadonlyArray<string>) => Effect.Effect<ListenerSubscription, never, Scope.Scope>
     readonly status: Effect.Effect<ListenerStatus>
   }
 >()("svc/services/Listener") {}

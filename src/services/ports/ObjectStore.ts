@@ -8,21 +8,23 @@ import {
   type NotFound,
   type Unavailable
 } from "../../domain/errors.ts"
-import { type Bucket } from "../../domain/storage/Bucket.ts"
-import { type CorsRule } from "../../domain/storage/Cors.ts"
+import { type Bucket, type BucketPolicy, type CorsRule } from "../../domain/storage/Bucket.ts"
 import { type ObjectRecord } from "../../domain/storage/Metadata.ts"
-import { type BulkDeleted, type ObjectPage } from "../../domain/storage/Object.ts"
-import { type BucketPolicy } from "../../domain/storage/Policy.ts"
-import { type CompletedParts, type UploadedPart } from "../../domain/storage/Upload.ts"
+import {
+  type BulkDeleted,
+  type CompletedParts,
+  type ObjectPage,
+  type UploadedPart
+} from "../../domain/storage/Object.ts"
 
-/** The store does not answer, not in time, or has enough for now; or it refuses us or what was asked. */
+/** The store is unreachable, slow or overloaded, or it rejected the credentials or the request. */
 export type StoreError = InvalidRequest | Forbidden | NotFound | Conflict | BadGateway | Unavailable | GatewayTimeout
 
-type Asked<A> = Effect.Effect<A, StoreError>
+export type StoreCall<A> = Effect.Effect<A, StoreError>
 
 export interface PageOptions {
   readonly prefix: string
-  /** Keys that have it after the prefix are told as a common prefix; none when undefined. */
+  /** Keys that contain it after the prefix are grouped into a common prefix; undefined: no grouping. */
   readonly delimiter: string | undefined
   readonly limit: number
   readonly token: string | undefined
@@ -32,46 +34,46 @@ export interface Stored {
   readonly etag: string
 }
 
-/** A URL that does one thing for whoever has it, until then. */
+/** A URL that authorizes its holder for one operation until it expires. */
 export interface Presigned {
   readonly url: string
   readonly expiresAt: Date
 }
 
-/** What of an upload a presigned URL is for. */
-export interface UploadOf {
+/** Identifies a multipart upload. */
+export interface UploadRef {
   readonly bucket: string
   readonly key: string
   readonly uploadId: string
 }
 
 /**
- * Port: the S3-compatible store. Names and keys are taken as they are, whoever calls has looked at them. A missing
- * bucket, object or upload is NotFound (BUCKET_NOT_FOUND, OBJECT_NOT_FOUND, UPLOAD_NOT_FOUND).
+ * Port: the S3-compatible store. Names and keys are not validated here; callers validate them. A missing bucket, object
+ * or upload is NotFound (BUCKET_NOT_FOUND, OBJECT_NOT_FOUND, UPLOAD_NOT_FOUND).
  */
 export class ObjectStore extends Context.Service<
   ObjectStore,
   {
-    /** By name. */
-    readonly buckets: Asked<ReadonlyArray<Bucket>>
-    readonly createBucket: (bucket: string) => Asked<Bucket>
-    /** Conflict BUCKET_NOT_EMPTY when something is in it. */
-    readonly deleteBucket: (bucket: string) => Asked<void>
-    /** Takes out objects, their versions and uploads that are not complete; any number, so it may take long. */
-    readonly emptyBucket: (bucket: string) => Asked<void>
-    /** Only asks whether it is there. */
-    readonly findBucket: (bucket: string) => Asked<void>
+    /** Sorted by name. */
+    readonly buckets: StoreCall<ReadonlyArray<Bucket>>
+    readonly createBucket: (bucket: string) => StoreCall<Bucket>
+    /** Conflict BUCKET_NOT_EMPTY unless the bucket is empty. */
+    readonly deleteBucket: (bucket: string) => StoreCall<void>
+    /** Deletes all objects, their versions and open uploads, which may take long. */
+    readonly emptyBucket: (bucket: string) => StoreCall<void>
+    /** Checks that the bucket exists. */
+    readonly findBucket: (bucket: string) => StoreCall<void>
 
-    readonly policy: (bucket: string) => Asked<BucketPolicy | null>
-    /** null takes the policy away. */
-    readonly setPolicy: (bucket: string, policy: BucketPolicy | null) => Asked<void>
-    readonly cors: (bucket: string) => Asked<ReadonlyArray<CorsRule>>
-    readonly setCors: (bucket: string, rules: ReadonlyArray<CorsRule>) => Asked<void>
+    readonly policy: (bucket: string) => StoreCall<BucketPolicy | null>
+    /** null deletes the policy. */
+    readonly setPolicy: (bucket: string, policy: BucketPolicy | null) => StoreCall<void>
+    readonly cors: (bucket: string) => StoreCall<ReadonlyArray<CorsRule>>
+    readonly setCors: (bucket: string, rules: ReadonlyArray<CorsRule>) => StoreCall<void>
 
-    /** By key, in the order of UTF-8 bytes. */
-    readonly list: (bucket: string, options: PageOptions) => Asked<ObjectPage>
-    readonly put: (bucket: string, key: string, contentType: string, bytes: Uint8Array) => Asked<Stored>
-    /** Holds little of it at a time. `size`: how many bytes will come. Fails as the stream does, too; nothing is left then. */
+    /** Sorted by the UTF-8 bytes of the keys. */
+    readonly list: (bucket: string, options: PageOptions) => StoreCall<ObjectPage>
+    readonly put: (bucket: string, key: string, contentType: string, bytes: Uint8Array) => StoreCall<Stored>
+    /** Buffers little of the stream. `size`: its length in bytes. Also fails as the stream does, leaving nothing behind. */
     readonly putStream: <E>(
       bucket: string,
       key: string,
@@ -79,24 +81,24 @@ export class ObjectStore extends Context.Service<
       bytes: Stream.Stream<Uint8Array, E>,
       size: number
     ) => Effect.Effect<Stored, StoreError | E>
-    /** `range`: the first and last byte, counted from 0. Asked for when it is run. */
+    /** `range`: the first and last byte, counted from 0. The request is sent when the stream runs. */
     readonly read: (
       bucket: string,
       key: string,
       range?: { readonly first: number; readonly last: number }
     ) => Stream.Stream<Uint8Array, StoreError>
-    /** An object that is not there is as good as deleted. */
-    readonly remove: (bucket: string, key: string) => Asked<void>
-    /** At most 1000, each once. */
-    readonly removeMany: (bucket: string, keys: ReadonlyArray<string>) => Asked<BulkDeleted>
-    readonly record: (bucket: string, key: string) => Asked<ObjectRecord>
+    /** Succeeds if the object does not exist. */
+    readonly remove: (bucket: string, key: string) => StoreCall<void>
+    /** At most 1000 keys, without duplicates. */
+    readonly removeMany: (bucket: string, keys: ReadonlyArray<string>) => StoreCall<BulkDeleted>
+    readonly record: (bucket: string, key: string) => StoreCall<ObjectRecord>
     /**
-     * Gives the object the record's metadata, leaving its bytes. Conflict OBJECT_CHANGED when its `etag` is no longer the
-     * record's; the object is untouched then.
+     * Replaces the object's metadata by the record's and keeps its bytes. Conflict OBJECT_CHANGED if its `etag` is no
+     * longer the record's; the object is then unchanged.
      */
-    readonly setRecord: (bucket: string, record: ObjectRecord) => Asked<void>
+    readonly setRecord: (bucket: string, record: ObjectRecord) => StoreCall<void>
 
-    /** `seconds`: 1–604800. Nothing is asked of the store for the three of them. */
+    /** `seconds`: 1–604800. All three sign without a request to the store. */
     readonly presignUpload: (
       bucket: string,
       key: string,
@@ -104,16 +106,16 @@ export class ObjectStore extends Context.Service<
       seconds: number
     ) => Effect.Effect<Presigned>
     readonly presignDownload: (bucket: string, key: string, seconds: number) => Effect.Effect<Presigned>
-    readonly presignPart: (upload: UploadOf, partNumber: number, seconds: number) => Effect.Effect<Presigned>
+    readonly presignPart: (upload: UploadRef, partNumber: number, seconds: number) => Effect.Effect<Presigned>
 
-    /** Gives the upload's id. */
-    readonly createUpload: (bucket: string, key: string, contentType: string) => Asked<string>
-    /** All parts that have arrived, by number; not more than `limit`. */
-    readonly parts: (upload: UploadOf, limit: number) => Asked<ReadonlyArray<UploadedPart>>
-    readonly completeUpload: (upload: UploadOf, parts: CompletedParts) => Asked<Stored>
-    readonly abortUpload: (upload: UploadOf) => Asked<void>
+    /** Returns the upload's id. */
+    readonly createUpload: (bucket: string, key: string, contentType: string) => StoreCall<string>
+    /** The parts uploaded so far by number, at most `limit`. */
+    readonly parts: (upload: UploadRef, limit: number) => StoreCall<ReadonlyArray<UploadedPart>>
+    readonly completeUpload: (upload: UploadRef, parts: CompletedParts) => StoreCall<Stored>
+    readonly abortUpload: (upload: UploadRef) => StoreCall<void>
 
-    /** Where clients find the object, unsigned. */
+    /** The object's unsigned URL. */
     readonly locationOf: (bucket: string, key: string) => string
   }
 >()("svc/services/ObjectStore") {}

@@ -1,5 +1,6 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
+import { makeInvalidatedCache } from "../NotifiedCache.ts"
 
 /** Roles that get a table's events; service_role keys always do. */
 export interface Readers {
@@ -28,11 +29,7 @@ export class RealtimeAccess extends Context.Service<
     RealtimeAccess,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const known = new Map<string, Readers & { readonly at: number }>()
-      /** Grows when answers may have become wrong, so that one under way then is not remembered. */
-      let generation = 0
-
-      const ask = (schema: string, table: string) =>
+      const load = (schema: string, table: string) =>
         sql
           .unsafe<Readers>(
             `select has_schema_privilege('anon', n.oid, 'usage') and has_table_privilege('anon', c.oid, 'select')
@@ -48,23 +45,22 @@ export class RealtimeAccess extends Context.Service<
             Effect.orElseSucceed(() => nobody) // not known to be allowed: not allowed
           )
 
+      const cache = makeInvalidatedCache((key: string) =>
+        Effect.flatMap(Clock.currentTimeMillis, (at) => {
+          const [schema, table] = JSON.parse(key) as [string, string]
+          return Effect.map(load(schema, table), (readers) => ({ ...readers, at }))
+        })
+      )
+
       const readers = Effect.fnUntraced(function* (schema: string, table: string) {
         const key = JSON.stringify([schema, table])
-        const now = yield* Clock.currentTimeMillis
-        const before = known.get(key)
-        if (before !== undefined && now - before.at < believedMillis) return before
-        const asked = generation
-        const found = yield* ask(schema, table)
-        if (asked === generation) known.set(key, { ...found, at: now })
-        return found
+        const found = cache.peek(key)
+        return found !== undefined && (yield* Clock.currentTimeMillis) - found.at < believedMillis
+          ? found
+          : yield* cache.load(key)
       })
 
-      const forget = Effect.sync(() => {
-        generation++
-        known.clear()
-      })
-
-      return RealtimeAccess.of({ readers, forget })
+      return RealtimeAccess.of({ readers, forget: Effect.sync(cache.invalidateAll) })
     })
   )
 }

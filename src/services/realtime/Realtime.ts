@@ -4,7 +4,7 @@ import { Unavailable } from "../../domain/errors.ts"
 import { channelOf, type EventText, eventText, gapText, parseNotification } from "../../domain/realtime/Event.ts"
 import { RealtimeLog } from "../../domain/realtime/Log.ts"
 import { type RealtimeStatus } from "../../domain/realtime/Status.ts"
-import { type Heard, Listener } from "../ports/Listener.ts"
+import { type ListenerMessage, Listener } from "../ports/Listener.ts"
 import { onOwnTables } from "../OwnTables.ts"
 import { RealtimeAccess } from "./Access.ts"
 import { type RealtimeClient, RealtimeClients } from "./Clients.ts"
@@ -53,7 +53,7 @@ export class Realtime extends Context.Service<
       const log = new RealtimeLog()
       const joined = new Set<string>()
 
-      const ear = yield* listener.listen(ownChannel, "svc_ddl")
+      const subscription = yield* listener.listen(ownChannel, "svc_ddl")
 
       const following = yield* Semaphore.make(1)
       const follow = Effect.gen(function* () {
@@ -61,8 +61,8 @@ export class Realtime extends Context.Service<
           sql<{ s: string; t: string }>`select table_schema as s, table_name as t from svc.realtime_subscriptions`
         )
         const wanted = new Set(rows.map(({ s, t }) => channelOf(s, t)))
-        for (const channel of joined) if (!wanted.has(channel)) yield* ear.leave(channel)
-        for (const channel of wanted) if (!joined.has(channel)) yield* ear.join(channel)
+        for (const channel of joined) if (!wanted.has(channel)) yield* subscription.leave(channel)
+        for (const channel of wanted) if (!joined.has(channel)) yield* subscription.join(channel)
         joined.clear()
         for (const channel of wanted) joined.add(channel)
       }).pipe(following.withPermit)
@@ -97,7 +97,7 @@ export class Realtime extends Context.Service<
         yield* Effect.yieldNow
       })
 
-      const hear = Effect.fnUntraced(function* (heard: Heard) {
+      const hear = Effect.fnUntraced(function* (heard: ListenerMessage) {
         if (heard._tag === "Lost") return
         if (heard._tag === "Connected") {
           yield* access.forget
@@ -113,7 +113,7 @@ export class Realtime extends Context.Service<
         }
       })
 
-      yield* ear.heard.pipe(
+      yield* subscription.messages.pipe(
         Stream.runForEach((heard) =>
           Effect.catchCause(hear(heard), (cause) => Effect.logError("A notification was not passed on", cause))
         ),

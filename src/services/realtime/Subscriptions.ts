@@ -44,7 +44,7 @@ export class RealtimeSubscriptions extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const watched = yield* WatchedTables
       const realtime = yield* Realtime
-      const { heard } = yield* (yield* Listener).listen("svc_ddl", "svc_realtime")
+      const { messages } = yield* (yield* Listener).listen("svc_ddl", "svc_realtime")
 
       const list = onOwnTables(sql.unsafe<RealtimeSubscription>(listSql()))
 
@@ -141,7 +141,7 @@ export class RealtimeSubscriptions extends Context.Service<
 
       // A storm of DDL is one round, not many.
       const rounds = yield* Queue.sliding<void>(1)
-      yield* heard.pipe(
+      yield* messages.pipe(
         Stream.runForEach(() => Queue.offer(rounds, undefined)),
         Effect.forkScoped
       )

@@ -10,7 +10,7 @@ import { type Database } from "../ports/Db.ts"
 const outdated: ReadonlySet<string> = new Set(["PGRST200", "PGRST202", "PGRST204", "PGRST205"])
 
 /** More names than this are not looked for again. */
-const mostNames = 5
+const maxNames = 5
 
 /** The names that a query leads to by embeds, in its order. */
 const embedNames = (select: ReadonlyArray<Selected>): ReadonlyArray<string> =>
@@ -61,5 +61,5 @@ export const lookUp = <A>(
       const [next, ...left] = others()
       return next === undefined && last !== undefined ? Effect.fail(last) : find(next ?? name, () => left)
     })
-  return find(table, () => namesIn(query).slice(0, mostNames))
+  return find(table, () => namesIn(query).slice(0, maxNames))
 }

@@ -1,5 +1,4 @@
 import { Context, Effect, Layer } from "effect"
-import { writableSql } from "../../domain/catalogue/RelationSql.ts"
 import { type ClientError, NotFound } from "../../domain/errors.ts"
 import { noTable } from "../../domain/rows/Refusals.ts"
 import { Catalogues } from "../catalogue/Catalogues.ts"
@@ -8,6 +7,16 @@ import { type Database, serviceActor } from "../ports/Db.ts"
 type Methods = Effect.Effect<ReadonlyArray<string>, ClientError>
 
 const reading = ["OPTIONS", "GET", "HEAD"]
+
+/**
+ * The statements that a relation ($1 schema, $2 name) accepts, as bits; views also by INSTEAD OF triggers. Not part of the
+ * catalogue, because PostgreSQL may have to call a foreign data wrapper.
+ */
+const writableSql = `
+select coalesce((
+  select case when c.relkind in ('r', 'p') then 28 when c.relkind = 'm' then 0 else pg_relation_is_updatable(c.oid, true) end
+  from pg_class c where c.relname = $2 and c.relnamespace = (select oid from pg_namespace where nspname = $1)
+    and c.relkind in ('r', 'p', 'v', 'm', 'f')), 0)::text`
 
 /** Bits of pg_relation_is_updatable(): 1 shifted by the statement's CmdType. */
 const updates = 1 << 2
@@ -51,7 +60,7 @@ export class RowMethods extends Context.Service<
 
       const ofFunction = Effect.fnUntraced(function* (database: Database, schema: string, name: string) {
         const found = yield* catalogues.find(database, schema, name, (all) => {
-          const overloads = all.routines(schema, name)
+          const overloads = all.functions(schema, name)
           return overloads.length === 0 ? undefined : overloads
         })
         if (found === undefined) {

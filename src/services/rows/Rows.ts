@@ -1,7 +1,13 @@
 import { Context, Effect, Layer, Result } from "effect"
 import { type Catalogue, type Relation } from "../../domain/catalogue/Catalogue.ts"
 import { type ClientError, type DatabaseError, type Unavailable } from "../../domain/errors.ts"
-import { type AnswerForm, type Preferences, type RequestContext } from "../../domain/rows/Preferences.ts"
+import {
+  type AnswerForm,
+  bodyForm,
+  isExplain,
+  type Preferences,
+  type RequestContext
+} from "../../domain/rows/Preferences.ts"
 import { type ChosenResponse, nothingChosen, readResponseSettings } from "../../domain/rows/ResponseSettings.ts"
 import { type RowRange } from "../../domain/rows/plan/Page.ts"
 import { parseRows } from "../../domain/rows/parse/Parser.ts"
@@ -10,7 +16,6 @@ import { RowReads } from "../../domain/rows/Reads.ts"
 import { checkedRefusal, noTable, notSingle } from "../../domain/rows/Refusals.ts"
 import { estimateSql, explainSql, type RowSql, writeSql } from "../../domain/rows/sql/Statement.ts"
 import {
-  bodyForm,
   planDelete,
   type PlannedWrite,
   planInsert,
@@ -56,18 +61,18 @@ export interface RowsAnswer extends ChosenResponse {
   readonly resolved?: boolean
 }
 
-type Answered = Effect.Effect<RowsAnswer, ClientError>
+type Response = Effect.Effect<RowsAnswer, ClientError>
 
 /** Create, read, update and delete on tables and views, as whoever asks (spec: `/v1/db/{table}`). */
 export class Rows extends Context.Service<
   Rows,
   {
-    readonly read: (request: RowRequest) => Answered
-    readonly insert: (request: RowRequest, body: WriteBody) => Answered
+    readonly read: (request: RowRequest) => Response
+    readonly insert: (request: RowRequest, body: WriteBody) => Response
     /** The row that the filters name by its primary key, made or replaced. */
-    readonly upsertOne: (request: RowRequest, body: WriteBody) => Answered
-    readonly update: (request: RowRequest, body: WriteBody) => Answered
-    readonly remove: (request: RowRequest) => Answered
+    readonly upsertOne: (request: RowRequest, body: WriteBody) => Response
+    readonly update: (request: RowRequest, body: WriteBody) => Response
+    readonly remove: (request: RowRequest) => Response
   }
 >()("svc/services/Rows") {
   static readonly layer = Layer.effect(
@@ -78,21 +83,16 @@ export class Rows extends Context.Service<
       const reads = new RowReads({ maxRows, aggregates })
 
       const run = (
-        { database, actor, preferences, context }: RowRequest,
-        { text, params, prepare, lines }: RowSql,
+        request: RowRequest,
+        sql: RowSql,
         access: "read" | "write",
         mayShare: boolean
       ): Effect.Effect<Answer, ClientError> => {
-        const { timezone } = preferences
-        const rollback = preferences.tx === "rollback"
-        const clean = mayShare && !rollback && timezone === undefined
-        const statement = { text, params, access, lines, context, rollback, timezone }
-        const answer = database.run(actor, { ...statement, prepare, clean })
+        const clean = mayShare && keepsSession(request.preferences)
+        const answer = runSql(request, sql, access, clean)
         // Where it is kept prepared, it may still have the parameter types of before an ALTER that we have not heard of.
-        return clean && prepare && params.length > 0
-          ? Effect.catchIf(answer, mayBeStale, () =>
-              database.run(actor, { ...statement, prepare: false, clean: false })
-            )
+        return clean && sql.prepare && sql.params.length > 0
+          ? Effect.catchIf(answer, mayBeStale, () => runSql(request, { ...sql, prepare: false }, access, false))
           : answer
       }
 
@@ -111,21 +111,15 @@ export class Rows extends Context.Service<
       }
 
       /** How PostgreSQL runs the statement, or with `analyze` has run it. */
-      const explain = (request: RowRequest, sql: RowSql, access: "read" | "write"): Answered => {
-        const { media, options } = request.form
-        const format = media === "plan-text" ? "text" : "json"
-        return Effect.map(run(request, explainSql(sql, format, options), access, false), ([plan]) => ({
-          ...nothing(request, false),
-          body: typeof plan === "string" ? plan : JSON.stringify(plan)
-        }))
-      }
+      const explain = (request: RowRequest, sql: RowSql, access: "read" | "write"): Response =>
+        Effect.map(runExplain(request, sql, access), (body) => ({ ...nothing(request, false), body }))
 
       const read = Effect.fnUntraced(function* (request: RowRequest) {
         const { schema, table, query, range, form, context } = request
         const { count } = request.preferences
         const asked = { schema, table, query, range, count, form: bodyForm(form, context.method !== "HEAD") }
         const { value, trusted } = yield* lookUp(catalogues, request, (catalogue) => reads.prepare(catalogue, asked))
-        if (isPlan(form)) return yield* explain(request, value.sql, "read")
+        if (isExplain(form)) return yield* explain(request, value.sql, "read")
         const answer = yield* run(request, value.sql, "read", trusted && value.clean)
         const [body, rows, total] = answer
         if (form.media === "object" && Number(rows) !== 1) return yield* notSingle(Number(rows))
@@ -161,9 +155,9 @@ export class Rows extends Context.Service<
         if (value.plan === undefined) {
           return form.media === "object" ? yield* notSingle(0) : nothing(request, answer)
         }
-        if (isPlan(form)) return yield* explain(request, writeSql(value.plan), "write")
+        if (isExplain(form)) return yield* explain(request, writeSql(value.plan), "write")
         const checked =
-          value.plan.exactlyOne !== undefined || value.plan.most !== undefined || value.plan.limit !== undefined
+          value.plan.exactlyOne !== undefined || value.plan.maxAffected !== undefined || value.plan.limit !== undefined
         const answered = run(request, writeSql(value.plan), "write", trusted && value.clean)
         const written = yield* checked ? Effect.mapError(answered, checkedRefusal) : answered
         const [body, count, inserted, location] = written
@@ -191,6 +185,28 @@ export class Rows extends Context.Service<
   )
 }
 
+type Run = Pick<RowRequest, "database" | "actor" | "preferences" | "context" | "form">
+
+/** Nothing in the preferences changes the session that a statement runs in. */
+export const keepsSession = ({ timezone, tx }: Preferences) => tx !== "rollback" && timezone === undefined
+
+/** Runs a statement as the request's caller. */
+export const runSql = (
+  { database, actor, preferences, context }: Run,
+  sql: RowSql,
+  access: "read" | "write",
+  clean: boolean
+) => {
+  const { timezone, tx } = preferences
+  return database.run(actor, { ...sql, access, clean, context, rollback: tx === "rollback", timezone })
+}
+
+/** The plan of a statement as PostgreSQL writes it. */
+export const runExplain = (request: Run, sql: RowSql, access: "read" | "write") =>
+  Effect.map(runSql(request, explainSql(sql, request.form), access, false), ([plan]) =>
+    typeof plan === "string" ? plan : JSON.stringify(plan)
+  )
+
 /** Bad literals, missing operators and types that are gone; not the failure of a check that we put there. */
 const mayBeStale = (error: DatabaseError | Unavailable) =>
   error._tag === "DatabaseError" && /^(22|42(?!501)|XX)/.test(error.code) && checkedRefusal(error) === error
@@ -198,8 +214,6 @@ const mayBeStale = (error: DatabaseError | Unavailable) =>
 /** What user code has chosen of the response. */
 const chosen = ({ response }: Answer) =>
   response === undefined ? Effect.succeed(nothingChosen) : Effect.fromResult(readResponseSettings(response))
-
-const isPlan = ({ media }: AnswerForm) => media === "plan-json" || media === "plan-text"
 
 /** What a write answers that has no rows to write. */
 const nothing = ({ form, preferences }: RowRequest, answer: boolean): RowsAnswer => ({

@@ -5,17 +5,16 @@ import { arrayLiteral } from "../../domain/sql/Names.ts"
 import { typeScriptDatabase } from "../../domain/schema/typescript/Database.ts"
 import { type Database, serviceActor } from "../ports/Db.ts"
 import { RowSettings } from "../rows/Settings.ts"
-import { SchemaOutlines } from "./Outlines.ts"
+import { writeOutline } from "./Outlines.ts"
 
-/** What is in the exposed schemas, for tools and people (spec: GET /v1/database/schema). */
+/** The contents of the exposed schemas (spec: GET /v1/database/schema). */
 export class DatabaseSchemas extends Context.Service<
   DatabaseSchemas,
   {
     /** A `DatabaseSchema` as JSON text. */
     readonly describe: (database: Database) => Effect.Effect<string, DatabaseError | Unavailable>
     /**
-     * The source of TypeScript types of some of them, of all without; the first is the default. 400 for one that is not
-     * exposed.
+     * TypeScript source of the types of these schemas, or by default of all. 400 for a schema that is not exposed.
      */
     readonly types: (
       database: Database,
@@ -27,7 +26,6 @@ export class DatabaseSchemas extends Context.Service<
     DatabaseSchemas,
     Effect.gen(function* () {
       const { schemas } = yield* RowSettings
-      const outlines = yield* SchemaOutlines
 
       const describe = (database: Database) =>
         Effect.map(
@@ -51,7 +49,7 @@ export class DatabaseSchemas extends Context.Service<
           )
         }
         const chosen = wanted.length === 0 ? schemas : schemas.filter((schema) => wanted.includes(schema))
-        const written = outlines.write({ database, actor: serviceActor, schemas: chosen, whole: true }, (outline) =>
+        const written = writeOutline({ database, actor: serviceActor, schemas: chosen, whole: true }, (outline) =>
           typeScriptDatabase(outline, chosen)
         )
         return Effect.map(written, ({ text }) => text)

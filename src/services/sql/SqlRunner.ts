@@ -13,21 +13,21 @@ export interface SqlStatement {
 }
 
 export interface SqlRequest extends SqlStatement {
-  /** 1 to 10000 rows are read; 1000 unless told. */
+  /** Rows to read at most, 1 to 10000; default 1000. */
   readonly row_limit?: number | undefined
 }
 
 export interface SqlAnswer {
-  /** The body of the answer. */
+  /** The response body. */
   readonly json: string
   /**
-   * PostgreSQL's command tags without their counts, one a statement: `SELECT`, `CREATE TABLE`, `DO`. A SELECT that made
-   * a table is `CREATE TABLE AS`. Whoever remembers the catalogue looks here.
+   * PostgreSQL's command tags without counts, one per statement: `SELECT`, `CREATE TABLE`, `DO`; `CREATE TABLE AS` for a
+   * SELECT INTO. Catalogue caches are invalidated by them.
    */
   readonly commands: ReadonlyArray<string>
 }
 
-/** A session that can tell which types a statement wants its parameters to have (oids), without running it. */
+/** A session that can report the oids of a statement's parameter types without running it. */
 export interface TypedSession extends Session {
   readonly parameterTypes: (text: string) => Effect.Effect<ReadonlyArray<number>, DatabaseError | Unavailable>
 }
@@ -35,22 +35,22 @@ export interface TypedSession extends Session {
 export type SqlError = InvalidRequest | DatabaseError | Unavailable
 
 const defaultRows = 1000
-const mostRows = 10_000
-const mostStatements = 20
-/** How long the names of a database's own types are remembered, in ms: another replica may rename one. */
+const maxRows = 10_000
+const maxStatements = 20
+/** ms for which the names of a database's types are cached: another replica may rename one. */
 const typesMillis = 60_000
 
-/** These leave every type as it is. */
+/** Commands that change no type. */
 const keepsTypes = new Set(["SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "EXPLAIN", "SHOW", "SET", "FETCH"])
 
 const isTyped = (session: Session): session is TypedSession => "parameterTypes" in session
 
 const checkRowLimit = (rowLimit: number) =>
-  Number.isInteger(rowLimit) && rowLimit >= 1 && rowLimit <= mostRows
+  Number.isInteger(rowLimit) && rowLimit >= 1 && rowLimit <= maxRows
     ? Effect.succeed(rowLimit)
     : Effect.fail(
         new InvalidRequest({
-          error: `row_limit must be a whole number from 1 to ${mostRows}`,
+          error: `row_limit must be a whole number from 1 to ${maxRows}`,
           code: "SQL_ROW_LIMIT",
           details: { row_limit: String(rowLimit) }
         })
@@ -76,13 +76,13 @@ const inStatement = (index: number) => (error: SqlError) => {
   }
 }
 
-/** The any-statement path: runs what a service key sends, as the service role. */
+/** Runs any statement that a service key sends, as the service role. */
 export class SqlRunner extends Context.Service<
   SqlRunner,
   {
-    /** Runs one statement, in a transaction of its own if PostgreSQL wants one for it. */
+    /** Runs one statement, in its own transaction unless the statement does not allow one. */
     readonly run: (database: Database, actor: Actor, request: SqlRequest) => Effect.Effect<SqlAnswer, SqlError>
-    /** Runs 1 to 20 statements in one transaction. A `DatabaseError` of one of them carries its `statement_index`. */
+    /** Runs 1 to 20 statements in one transaction. The `DatabaseError` of a statement has its `statement_index`. */
     readonly transaction: (
       database: Database,
       actor: Actor,
@@ -139,9 +139,9 @@ export class SqlRunner extends Context.Service<
       actor: Actor,
       { statements }: { readonly statements: ReadonlyArray<SqlStatement> }
     ) {
-      if (statements.length < 1 || statements.length > mostStatements) {
+      if (statements.length < 1 || statements.length > maxStatements) {
         return yield* new InvalidRequest({
-          error: `A transaction has 1 to ${mostStatements} statements, but this one has ${statements.length}`,
+          error: `A transaction must have 1 to ${maxStatements} statements, but this one has ${statements.length}`,
           code: "SQL_STATEMENT_COUNT"
         })
       }
@@ -161,11 +161,11 @@ export class SqlRunner extends Context.Service<
         results.push(json)
         commands.push(command)
       }
-      // Whether it was committed must be known: a client that leaves now does not stop it any more.
+      // The result of the COMMIT must be known, so a client that disconnects now no longer interrupts it.
       const end = yield* Effect.uninterruptible(session.query("commit", [], 1))
       if (end.command !== "COMMIT") {
         return yield* new DatabaseError({
-          error: "PostgreSQL rolled the transaction back",
+          error: "PostgreSQL rolled back the transaction",
           code: "40000",
           status: 409
         })

@@ -1,7 +1,4 @@
-import { Layer } from "effect"
-import { Storage } from "./Buckets.ts"
-import { StorageObjects } from "./Objects.ts"
-import { StorageUploads } from "./Uploads.ts"
+import { Storage } from "./Storage.ts"
 
 /** Buckets, objects and uploads. */
-export const layer = Layer.mergeAll(Storage.layer, StorageObjects.layer, StorageUploads.layer)
+export const layer = Storage.layer

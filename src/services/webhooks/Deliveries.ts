@@ -41,7 +41,7 @@ export const layerWebhookDeliveries = Layer.effectDiscard(
     const { concurrency } = yield* WebhookSettings
     const queue = yield* WebhookQueue
     const sender = yield* WebhookSender
-    const { heard } = yield* (yield* Listener).listen("svc_webhooks")
+    const { messages } = yield* (yield* Listener).listen("svc_webhooks")
 
     const lanes = new WebhookLanes<Claimed>(concurrency)
     /** Claimed, and not sent to the end. */
@@ -191,7 +191,7 @@ export const layerWebhookDeliveries = Layer.effectDiscard(
       Effect.repeat(Schedule.spaced(`${leaseSeconds / 3} seconds`)),
       Effect.forkScoped
     )
-    yield* heard.pipe(
+    yield* messages.pipe(
       Stream.runForEach((message) => {
         ring()
         // A webhook that was changed: what waits here knows it as it was.

@@ -31,7 +31,7 @@ export class WebhookTriggers extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const watched = yield* WatchedTables
-      const { heard } = yield* (yield* Listener).listen("svc_ddl")
+      const { messages } = yield* (yield* Listener).listen("svc_ddl")
 
       const lock = (oid: number) => Effect.asVoid(sql.unsafe(lockTableSql, [String(oid)]))
 
@@ -64,7 +64,7 @@ export class WebhookTriggers extends Context.Service<
 
       // A storm of DDL is one round, not many.
       const rounds = yield* Queue.sliding<void>(1)
-      yield* heard.pipe(
+      yield* messages.pipe(
         Stream.runForEach(() => Queue.offer(rounds, undefined)),
         Effect.forkScoped
       )

@@ -1,12 +1,13 @@
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { type Forbidden, type InvalidRequest, NotFound, type Unavailable } from "../../domain/errors.ts"
+import { isoSql } from "../../domain/sql/IsoTimestamp.ts"
 import { type NewWebhook, type Webhook, type WebhookChange, type WebhookId } from "../../domain/webhooks/Webhook.ts"
 import { onOwnTables } from "../OwnTables.ts"
 import { WatchedTables } from "../catalogue/WatchedTables.ts"
 import { WebhookTriggers } from "./Triggers.ts"
 
-const iso = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as ${column}`
+const iso = (column: string) => `${isoSql(column)} as ${column}`
 
 /** The number of the table that a webhook is for; null when there is none. */
 const tableOid = `(select c.oid from pg_class c join pg_namespace n on n.oid = c.relnamespace

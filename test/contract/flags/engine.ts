@@ -13,10 +13,10 @@ const has = (result: FlagResult, expected: object) => assert.deepInclude(plain(r
 const definitions = Object.fromEntries(Object.entries(outcomes).map(([key, [definition]]) => [key, definition]))
 const gone = (keys: Iterable<string>) => Object.fromEntries(Array.from(keys, (key) => [key, undefined]))
 
-/** What the port promises, whichever engine is behind it. */
+/** The contract of the port, for every engine. */
 export const flagEngineContract = (name: string, engine: FlagEngineUnderTest) =>
   layer(engine, { excludeTestServices: true, timeout: 120_000 })(name, (it) => {
-    /** Takes away all flags of an environment that an earlier test left. */
+    /** Deletes all flags that an earlier test left in an environment. */
     const clear = Effect.fnUntraced(function* (environment: (typeof flagEnvironments)[number]) {
       const { flags } = (yield* FlagSets).current(environment)
       return yield* putSynced(environment, gone(flags.keys()))
@@ -33,7 +33,7 @@ export const flagEngineContract = (name: string, engine: FlagEngineUnderTest) =>
       })
     )
 
-    it.effect("knows no flag of any other name", () =>
+    it.effect("has no flag with another key", () =>
       Effect.gen(function* () {
         const version = String(yield* clear("staging"))
         const metadata = { flagSetId: "staging", version }
@@ -45,7 +45,7 @@ export const flagEngineContract = (name: string, engine: FlagEngineUnderTest) =>
       })
     )
 
-    it.effect("evaluates all flags, the disabled and the failing ones among them", () =>
+    it.effect("evaluates all flags, including disabled and failing ones", () =>
       Effect.gen(function* () {
         yield* clear("dev")
         const version = String(yield* putSynced("dev", definitions))
@@ -63,7 +63,7 @@ export const flagEngineContract = (name: string, engine: FlagEngineUnderTest) =>
       })
     )
 
-    it.effect("gives one name in each environment its own rule, state and version", () =>
+    it.effect("has a rule, state and version for each environment of a flag", () =>
       Effect.gen(function* () {
         const plan = (of: string, to: string) => texts({ if: [{ "==": [{ var: "plan" }, of] }, to, null] })
         const [dev, staging, production] = [
@@ -93,7 +93,7 @@ export const flagEngineContract = (name: string, engine: FlagEngineUnderTest) =>
       })
     )
 
-    it.effect("answers by a change as soon as it is synced, time after time", () =>
+    it.effect("evaluates each change once it is synced", () =>
       Effect.gen(function* () {
         for (let round = 0; round < 50; round++) {
           const on = round % 2 === 0
@@ -107,7 +107,7 @@ export const flagEngineContract = (name: string, engine: FlagEngineUnderTest) =>
       })
     )
 
-    it.effect("has synced what is older or of another environment, and not what is to come", () =>
+    it.effect("is synced with older revisions and other environments, and not with future ones", () =>
       Effect.gen(function* () {
         const engine = yield* FlagEngine
         const revision = yield* put("staging", { one: onOff() })
@@ -119,7 +119,7 @@ export const flagEngineContract = (name: string, engine: FlagEngineUnderTest) =>
       })
     )
 
-    it.effect("forgets flags that are deleted, down to none, and has new ones after that", () =>
+    it.effect("drops deleted flags, including the last one, and loads new ones afterwards", () =>
       Effect.gen(function* () {
         yield* putSynced("staging", { first: onOff(), second: onOff() })
         yield* putSynced("staging", { first: undefined })
@@ -134,7 +134,7 @@ export const flagEngineContract = (name: string, engine: FlagEngineUnderTest) =>
       })
     )
 
-    it.effect("notes when a flag was evaluated, and only that one", () =>
+    it.effect("records the evaluation time of the evaluated flag only", () =>
       Effect.gen(function* () {
         const sets = yield* FlagSets
         yield* clear("dev")
@@ -151,7 +151,7 @@ export const flagEngineContract = (name: string, engine: FlagEngineUnderTest) =>
       })
     )
 
-    it.effect("takes contexts of any names and of some size", () =>
+    it.effect("accepts contexts with any names and of some size", () =>
       Effect.gen(function* () {
         const rule = texts({
           if: [{ "==": [{ var: "__proto__" }, "me"] }, "pro", { ">": [{ var: "n" }, 1] }, "1", null]
@@ -165,7 +165,7 @@ export const flagEngineContract = (name: string, engine: FlagEngineUnderTest) =>
       })
     )
 
-    it.effect("says how it is", () =>
+    it.effect("has a status", () =>
       Effect.gen(function* () {
         assert.deepInclude(yield* (yield* FlagEngine).status, { connected: true, error: null })
       })

@@ -12,7 +12,7 @@ export const texts = (targeting: unknown, over: Partial<Definition> = {}): Defin
 export const failure = (errorCode: string) => ({ reason: "ERROR", errorCode, details: true })
 export const value = (reason: string, variant: string, value: unknown) => ({ reason, variant, value })
 
-/** Of one flag each: its definition, a context, and what an evaluation gives without key and metadata. */
+/** Definition, context and expected result of one flag each, without key and metadata. */
 export const outcomes: Readonly<Record<string, readonly [Definition, FlagContext, object]>> = {
   disabled: [onOff({ state: "DISABLED" }), {}, { reason: "DISABLED" }],
   "disabled-broken": [onOff({ state: "DISABLED", targeting: { no_such: [1] } }), {}, { reason: "DISABLED" }],
@@ -68,7 +68,7 @@ export const outcomes: Readonly<Record<string, readonly [Definition, FlagContext
     { mail: "éa@b" },
     value("TARGETING_MATCH", "pro", "p")
   ],
-  // Hashes of these keys are at the ends of the range (murmur3: 0, 2^31-1, 2^31, 2^32-1).
+  // The hashes of these keys are at the ends of the range (murmur3: 0, 2^31-1, 2^31, 2^32-1).
   "fractional-0": [
     texts({ fractional: [{ var: "k" }, ["free", 50], ["pro", 50]] }),
     { k: "ejOoVL" },

@@ -6,10 +6,10 @@ import { bucketOf, every, keys, keysOf, refusal, text } from "../../support/stor
 import { storedObjects } from "./objects.ts"
 import { storedTransfers } from "./transfers.ts"
 
-/** What the port promises, whichever store is behind it. `whole`: the copy limit of the layer given, in bytes. */
+/** The contract of the port for every store. `whole`: the layer's limit for undivided copies, in bytes. */
 export const objectStoreContract = <E>(name: string, store: Layer.Layer<ObjectStore, E>, whole: number) =>
   layer(store, { excludeTestServices: true, timeout: 60_000 })(name, (it) => {
-    it.effect("makes, lists and deletes buckets", () =>
+    it.effect("creates, lists and deletes buckets", () =>
       Effect.gen(function* () {
         const store = yield* ObjectStore
         const bucket = yield* bucketOf
@@ -26,7 +26,7 @@ export const objectStoreContract = <E>(name: string, store: Layer.Layer<ObjectSt
       })
     )
 
-    it.effect("says which of bucket, object and upload is missing", () =>
+    it.effect("reports whether the bucket, object or upload is missing", () =>
       Effect.gen(function* () {
         const store = yield* ObjectStore
         const bucket = yield* bucketOf
@@ -69,7 +69,7 @@ export const objectStoreContract = <E>(name: string, store: Layer.Layer<ObjectSt
         assert.strictEqual(yield* refusal(store.parts(upload, 10)), "404 UPLOAD_NOT_FOUND")
         assert.strictEqual(yield* refusal(store.completeUpload(upload, parts)), "404 UPLOAD_NOT_FOUND")
         assert.strictEqual(yield* refusal(store.abortUpload(upload)), "404 UPLOAD_NOT_FOUND")
-        // As in S3, to delete what is not there is no failure.
+        // As in S3, deleting an object that does not exist succeeds.
         yield* store.remove(bucket, "k")
         assert.deepStrictEqual(yield* store.removeMany(bucket, ["k"]), { deleted: ["k"], errors: [] })
       })
@@ -95,7 +95,7 @@ export const objectStoreContract = <E>(name: string, store: Layer.Layer<ObjectSt
       })
     )
 
-    it.effect("keeps policies and CORS rules", () =>
+    it.effect("stores policies and CORS rules", () =>
       Effect.gen(function* () {
         const store = yield* ObjectStore
         const bucket = yield* bucketOf

@@ -4,11 +4,11 @@ import { type ObjectRecord } from "../../../src/domain/storage/Metadata.ts"
 import { ObjectStore } from "../../../src/services/ports/ObjectStore.ts"
 import { bodyOf, bucketOf, every, keys, keysOf, put, refusal, text } from "../../support/storage/objects.ts"
 
-/** Objects: keys, lists, metadata, removal. */
+/** Objects: keys, listings, metadata, deletion. */
 export const storedObjects = (it: Vitest.MethodsNonLive<ObjectStore>) => {
   it.effect.each(keys)("keeps the key %j", (key) => keepsKey(key))
 
-  it.effect.each(["/leading", "double//slash", "trailing/", "//"])("keeps the key %j, slashes and all", (key) =>
+  it.effect.each(["/leading", "double//slash", "trailing/", "//"])("preserves the slashes of the key %j", (key) =>
     keepsKey(key)
   )
 
@@ -44,7 +44,7 @@ export const storedObjects = (it: Vitest.MethodsNonLive<ObjectStore>) => {
     })
   )
 
-  it.effect("stores objects of no bytes", () =>
+  it.effect("stores empty objects", () =>
     Effect.gen(function* () {
       const store = yield* ObjectStore
       const bucket = yield* bucketOf
@@ -55,7 +55,7 @@ export const storedObjects = (it: Vitest.MethodsNonLive<ObjectStore>) => {
     })
   )
 
-  it.effect("keeps bytes and metadata through a change of metadata", () =>
+  it.effect("keeps bytes and other metadata when metadata changes", () =>
     Effect.gen(function* () {
       const store = yield* ObjectStore
       const bucket = yield* bucketOf
@@ -79,7 +79,7 @@ export const storedObjects = (it: Vitest.MethodsNonLive<ObjectStore>) => {
     })
   )
 
-  it.effect("takes metadata away", () =>
+  it.effect("deletes metadata", () =>
     Effect.gen(function* () {
       const store = yield* ObjectStore
       const bucket = yield* bucketOf
@@ -94,7 +94,7 @@ export const storedObjects = (it: Vitest.MethodsNonLive<ObjectStore>) => {
     })
   )
 
-  it.effect("does not change the metadata of another object than the one that was read", () =>
+  it.effect("does not change the metadata of an object that was replaced since it was read", () =>
     Effect.gen(function* () {
       const store = yield* ObjectStore
       const bucket = yield* bucketOf
@@ -106,7 +106,7 @@ export const storedObjects = (it: Vitest.MethodsNonLive<ObjectStore>) => {
     })
   )
 
-  it.effect("removes many, each once, whatever is in their keys", () =>
+  it.effect("deletes many objects, with any characters in their keys", () =>
     Effect.gen(function* () {
       const store = yield* ObjectStore
       const bucket = yield* bucketOf

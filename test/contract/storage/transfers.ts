@@ -5,7 +5,7 @@ import { ObjectStore } from "../../../src/services/ports/ObjectStore.ts"
 import { until } from "../../support/service.ts"
 import { bodyOf, bucketOf, mebibyte, put, refusal } from "../../support/storage/objects.ts"
 
-/** What goes over the wire: presigned URLs, uploads and copies in parts. `whole`: the copy limit in bytes. */
+/** Transfers: presigned URLs, multipart uploads and copies. `whole`: the limit for undivided copies, in bytes. */
 export const storedTransfers = (it: Vitest.MethodsNonLive<ObjectStore>, whole: number) => {
   it.effect("changes metadata of large objects in parts", () =>
     Effect.gen(function* () {
@@ -24,7 +24,7 @@ export const storedTransfers = (it: Vitest.MethodsNonLive<ObjectStore>, whole: n
     })
   )
 
-  it.effect("makes an object of parts, or of none when it is given up", () =>
+  it.effect("creates an object from parts, and none from an aborted upload", () =>
     Effect.gen(function* () {
       const store = yield* ObjectStore
       const bucket = yield* bucketOf
@@ -50,7 +50,7 @@ export const storedTransfers = (it: Vitest.MethodsNonLive<ObjectStore>, whole: n
       const complete = (given: typeof parts) => refusal(store.completeUpload(upload, given))
       assert.strictEqual(yield* complete([one, { ...two, etag: one.etag }]), "400 INVALID_PART")
       assert.strictEqual(yield* complete([one, { ...two, partNumber: 3 }]), "400 INVALID_PART")
-      // Which of the two mistakes is told first is the store's choice.
+      // The store decides which of the two errors it reports.
       assert.match(yield* complete([two, one]), /^400 (INVALID_PART_ORDER|PART_TOO_SMALL)$/)
       assert.match((yield* store.completeUpload(upload, parts)).etag, /^"[0-9a-f]{32}-2"$/)
       assert.deepInclude(yield* store.record(bucket, upload.key), {
@@ -74,12 +74,12 @@ export const storedTransfers = (it: Vitest.MethodsNonLive<ObjectStore>, whole: n
     })
   )
 
-  it.effect.each([0, 10, 8 * mebibyte, 20 * mebibyte + 7])("takes and gives %d bytes as a stream", (size) =>
+  it.effect.each([0, 10, 8 * mebibyte, 20 * mebibyte + 7])("writes and reads %d bytes as a stream", (size) =>
     Effect.gen(function* () {
       const store = yield* ObjectStore
       const bucket = yield* bucketOf
       const bytes = randomBytes(size)
-      // Pieces that fit nowhere.
+      // Chunks that don't divide the part size.
       const cuts = Array.from({ length: Math.ceil(size / 99_991) }, (_, n) =>
         bytes.subarray(n * 99_991, (n + 1) * 99_991)
       )
@@ -94,7 +94,7 @@ export const storedTransfers = (it: Vitest.MethodsNonLive<ObjectStore>, whole: n
     })
   )
 
-  it.effect("leaves nothing of a stream that breaks", () =>
+  it.effect("leaves nothing of a stream that fails", () =>
     Effect.gen(function* () {
       const store = yield* ObjectStore
       const bucket = yield* bucketOf
@@ -102,7 +102,7 @@ export const storedTransfers = (it: Vitest.MethodsNonLive<ObjectStore>, whole: n
       const breaks = Stream.concat(some, Stream.fail({ status: 0, code: "BROKEN" } as never))
       const size = 30 * mebibyte
       assert.strictEqual(yield* refusal(store.putStream(bucket, "k", "a/b", breaks, size)), "0 BROKEN")
-      // Neither an object nor an open upload, which would be in the way.
+      // Neither an object nor an open upload, which would prevent the deletion.
       yield* store.deleteBucket(bucket)
       yield* store.createBucket(bucket)
       const none = "contract-no-such-bucket"
@@ -112,7 +112,7 @@ export const storedTransfers = (it: Vitest.MethodsNonLive<ObjectStore>, whole: n
     })
   )
 
-  it.effect("signs URLs for one object, one type and a time", () =>
+  it.effect("signs URLs for one object, content type and lifetime", () =>
     Effect.gen(function* () {
       const store = yield* ObjectStore
       const bucket = yield* bucketOf

@@ -5,14 +5,14 @@ import { CompiledFlag, FlagSet } from "../../../src/domain/flags/sets/Set.ts"
 
 interface Recorded {
   readonly key: string
-  /** ENABLED when absent. */
+  /** Default: ENABLED. */
   readonly state?: FlagDefinition["state"]
   readonly rule: unknown
   readonly context: Readonly<Record<string, unknown>>
   readonly expected: Readonly<Record<string, unknown>>
 }
 
-/** Answers of a real flagd 0.16.1, asked over OFREP. The first line has what its flags have in common. */
+/** Recorded OFREP responses of flagd 0.16.1. The first line has the common part of the flags. */
 const recording = readFileSync(new URL("../../fixtures/flagd-answers.jsonl", import.meta.url), "utf8")
   .trim()
   .split("\n")
@@ -41,7 +41,7 @@ describe("flags evaluated by flagd", () => {
     assert.deepStrictEqual(Array.from(outcomes).sort(), all)
   })
 
-  it("are evaluated the same here", () => {
+  it("are evaluated to the same results here", () => {
     const different = recorded.flatMap((one) => {
       const answer = answerOf(one)
       return JSON.stringify(Object.entries(answer).sort()) === JSON.stringify(Object.entries(one.expected).sort())

@@ -15,7 +15,7 @@ const names =
   "== === != !== ! !! and or if in cat < <= > >= + - * / % min max missing missing_some map filter reduce all some " +
   "none merge substr starts_with ends_with sem_ver fractional var nonsense"
 
-/** Any JSON, with operators and variables often enough that something happens. */
+/** Any JSON, with many operators and variables. */
 const rules = fc.letrec<{ rule: unknown }>((tie) => ({
   rule: fc.oneof(
     { depthSize: "medium", withCrossShrink: true },
@@ -36,7 +36,7 @@ const contexts = fc.dictionary(
 )
 
 describe("a rule on a context", () => {
-  it("always gives an answer, whatever JSON both are", () => {
+  it("always has a result, whatever JSON both are", () => {
     const outcomes = new Set<string>()
     fc.assert(
       fc.property(rules, contexts, fc.constantFrom(...flagHashings), (rule, context, hashing) => {
@@ -94,7 +94,7 @@ describe("a rule on a context", () => {
     })
   }
 
-  it("ends: the value that users are put into buckets by is wide or deep", () => {
+  it("ends: the bucketing value is wide or deep", () => {
     const byValue = { fractional: [{ var: "value" }, ["on", 1]] }
     assert.include(answer(byValue, { value: wide }, "v3"), { errorCode: "PARSE_ERROR" })
     assert.include(answer(byValue, { value: { a: nested(5000, (inner) => [inner]) } }, "v3"), {
@@ -116,7 +116,7 @@ describe("a rule on a context", () => {
   }
 
   for (const [name, wrap] of Object.entries(wraps)) {
-    it(`may be nested as deeply as it likes: ${name}`, () => {
+    it(`may be nested to any depth: ${name}`, () => {
       assert.notInclude(JSON.stringify(answer(nested(60, wrap))), "nested")
       assert.include(answer({ "!": [nested(100_000, (inner) => wrap({ "!": { merge: [inner, { var: "x" }] } }))] }), {
         errorDetails: "the rule is nested more than 500 levels deep"
@@ -129,7 +129,7 @@ describe("a rule on a context", () => {
     })
   }
 
-  it("leaves room for what real rules need", () => {
+  it("allows the work of real rules", () => {
     const emails = Array.from({ length: 20_000 }, (_, i) => `user${i}@example.com`)
     const isIn = { in: [{ var: "email" }, emails] }
     assert.include(answer({ if: [{ or: [isIn, isIn, isIn] }, "off", "on"] }, { email: "nobody" }), { variant: "on" })

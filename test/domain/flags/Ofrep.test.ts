@@ -14,7 +14,7 @@ const value = (key: string, given: unknown): FlagResult => ({
 })
 
 describe("the context of a request", () => {
-  it("is what was sent, whatever it is, or a reason why not", () => {
+  it("is the one of the body, or the reason why that is invalid", () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 3 })), (context) => {
         const text = JSON.stringify({ context })
@@ -36,11 +36,11 @@ describe("the context of a request", () => {
     )
   })
 
-  it("keeps `__proto__` a name like any other", () => {
+  it("treats `__proto__` like any other name", () => {
     const context = Result.getOrThrow(ofrepContext(`{"context":{"__proto__":{"admin":true}}}`))
     assert.isTrue(Object.hasOwn(context, "__proto__"))
     assert.isUndefined(context["admin"])
-    // The one of the request itself is no context.
+    // An inherited `context` does not count.
     assert.deepEqual(Result.getOrThrow(ofrepContext(`{"__proto__":{"context":{"admin":true}}}`)), {})
   })
 })
@@ -48,7 +48,7 @@ describe("the context of a request", () => {
 describe("the ETag of all flags", () => {
   const tag = (...results: ReadonlyArray<FlagResult>) => bulkReply(results, metadata, undefined).etag
 
-  it("is the same for the same answer, another for another", () => {
+  it("identifies the answer", () => {
     assert.strictEqual(tag(value("a", 1)), tag(value("a", 1)))
     assert.notStrictEqual(tag(value("a", 1)), tag(value("a", 2)))
     assert.notStrictEqual(tag(value("a", 1)), tag(value("b", 1)))
@@ -56,7 +56,7 @@ describe("the ETag of all flags", () => {
     assert.match(tag() ?? "", /^"[\w-]{27}"$/)
   })
 
-  it("spares nobody an answer that names another", () => {
+  it("gives 304 only for the tag of the answer", () => {
     const results = [value("a", 1)]
     const { etag = "" } = bulkReply(results, metadata, undefined)
     const status = (names: string) => bulkReply(results, metadata, names).status
@@ -68,7 +68,7 @@ describe("the ETag of all flags", () => {
 })
 
 describe("one flag", () => {
-  it("has its value even when that is false, zero, empty or null", () => {
+  it("has its value even if that is false, zero, empty or null", () => {
     for (const one of [false, 0, "", null, [], {}]) {
       const body = JSON.parse(singleReply(value("a", one)).body) as object
       assert.deepEqual(body, { key: "a", reason: "STATIC", variant: "v", value: one, metadata })

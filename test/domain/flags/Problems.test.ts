@@ -60,7 +60,7 @@ describe("outcomes that are variants", () => {
     ]
   ])("%j", (rule) => assert.deepStrictEqual(ruleLines(rule), []))
 
-  it("are true, false and numbers where variants are called so", () => {
+  it("are true, false and numbers where variants have these names", () => {
     assert.deepStrictEqual(ruleLines({ $ref: "both" }, { true: true, false: false }), [])
     assert.deepStrictEqual(ruleLines({ starts_with: [{ var: "x" }, "a"] }, { true: true, false: false }), [])
     // A rule is stored as JSON, which has no -0.
@@ -75,7 +75,7 @@ describe("outcomes that are variants", () => {
   })
 })
 
-describe("outcomes that are none", () => {
+describe("outcomes that are not variants", () => {
   it.each<[JsonObject, string]>([
     [{ if: [{ var: "x" }, "onn", "off"] }, 'targeting.if.1: There is no variant "onn"'],
     [{ if: [{ var: "x" }, "on", { if: [1, "on", 2, "off", ""] }] }, 'targeting.if.2.if.4: There is no variant ""'],
@@ -128,7 +128,7 @@ describe("outcomes that are none", () => {
     [{ $ref: "list" }, 'targeting.$ref: Expected a variant: the segment "list" returns a list']
   ])("%j", (rule, line) => assert.strictEqual(ruleLines(rule)[0] ?? "", line))
 
-  it("of a segment, each", () => {
+  it("of a segment, each once", () => {
     assert.deepStrictEqual(ruleLines({ $ref: "tier" }, { gold: true, silver: false }), [])
     assert.match(ruleLines({ $ref: "tier" }, { gold: true })[0] ?? "", /The segment "tier" can return silver/)
   })
@@ -150,7 +150,7 @@ describe("variants", () => {
     assert.deepStrictEqual(variantLines("number", { off: -1.5, b: 2 ** 53 - 1 }), [])
   })
 
-  it("hold what every client can", () => {
+  it("have values that every client can represent", () => {
     const beyond = "Expected a number within ±9007199254740991"
     assert.deepStrictEqual(variantLines("number", { off: 2 ** 53 }), [`variants.off: ${beyond}`])
     assert.deepStrictEqual(variantLines("object", { off: JSON.parse('{"a":[1e999]}') }), [
@@ -173,7 +173,7 @@ describe("variants", () => {
     }
   })
 
-  it("have names that a rule can give", () => {
+  it("have names that a rule can return", () => {
     const form = "Expected a name of 1–64 letters, digits, `.`, `_` and `-`"
     for (const name of ["", "a b", "é", 'a"', "a&b", "x".repeat(65), "a\n"]) {
       assert.deepStrictEqual(problemLines(flagProblems(flag({ variants: { [name]: true } }), segments)), [
@@ -197,7 +197,7 @@ describe("variants", () => {
 describe("environments", () => {
   const bad = { if: [{ var: "x" }, "onn"] }
 
-  it("are named, but for the selected one and what is the same in all", () => {
+  it("are named, except the selected one and a configuration that all share", () => {
     const environments = { dev: at({}), staging: at(bad), production: at({}, "gone") }
     assert.deepStrictEqual(lines({ environments }), [
       'environments.staging.targeting.if.1: There is no variant "onn"',
@@ -213,7 +213,7 @@ describe("environments", () => {
     ])
   })
 
-  it("are all counted for the size of a flag", () => {
+  it("all count for the size of a flag", () => {
     const variants = { off: "x".repeat(200 * 1024) }
     assert.deepStrictEqual(lines({ type: "string", variants }), [])
     const long = { or: [{ "==": [{ var: "x" }, "é".repeat(20 * 1024)] }, "off"] }
@@ -226,7 +226,7 @@ describe("a segment", () => {
   const change = (key: string, rules: JsonObject, stored: ReadonlyMap<string, JsonObject> = segments) =>
     problemLines(segmentProblems(key, rules, stored))
 
-  it("has a good rule", () => {
+  it("has a valid rule", () => {
     assert.deepStrictEqual(change("new", { $ref: "both" }), [])
     assert.deepStrictEqual(change("new", {}), [])
     assert.deepStrictEqual(change("new", { if: [{ $ref: "none" }, { x: 1 }] }), [
@@ -235,7 +235,7 @@ describe("a segment", () => {
     ])
   })
 
-  it("does not lead to itself", () => {
+  it("is not part of a cycle", () => {
     const ring = "rules: Segments must not reference each other in a cycle: "
     assert.deepStrictEqual(change("new", { $ref: "new" }), [`${ring}new → new`])
     assert.deepStrictEqual(change("beta", { "!": { $ref: "both" } }), [`${ring}beta → both → beta`])
@@ -244,7 +244,7 @@ describe("a segment", () => {
     ])
   })
 
-  it("leaves segments that use it small enough", () => {
+  it("keeps segments that use it within the limits", () => {
     const large = { or: Array.from({ length: 9_000 }, () => 0) }
     const six = { or: Array.from({ length: 6 }, () => ({ $ref: "beta" })) }
     const stored = new Map<string, JsonObject>([...segments, ["six", six], ["outer", { "!": { $ref: "six" } }]])
@@ -255,7 +255,7 @@ describe("a segment", () => {
     assert.deepStrictEqual(change("beta", { or: [1] }, stored), [])
   })
 
-  it("is what flags are judged by", () => {
+  it("counts in the checks of flags", () => {
     const uses = { ...everywhere({}), staging: at({ $ref: "outer" }) }
     const variants = { gold: true, silver: true, off: false }
     const outer: ReadonlyArray<readonly [string, JsonObject]> = [["outer", { $ref: "tier" }]]

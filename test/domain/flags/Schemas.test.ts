@@ -5,7 +5,7 @@ import { Flag, FlagChange, FlagPromotion, NewFlag } from "../../../src/domain/fl
 import { FlagSegmentChange, NewFlagSegment, segmentKeyOf } from "../../../src/domain/flags/Segment.ts"
 import { issueLines } from "../../../src/http/front/Issues.ts"
 
-/** As a request's body is decoded. */
+/** Decodes as for the body of a request. */
 const decode = <A>(schema: Schema.Codec<A, unknown>, body: unknown): A =>
   Schema.decodeUnknownSync(Schema.toCodecJson(schema))(body)
 
@@ -20,7 +20,7 @@ const lines = (schema: Schema.Codec<unknown, unknown>, body: unknown): ReadonlyA
 const body = { key: "new-checkout", type: "boolean", variants: { on: true, off: false }, defaultVariant: "off" }
 
 describe("a new flag", () => {
-  it("keeps every property of variants and rule as it came", () => {
+  it("keeps every property of variants and rule unchanged", () => {
     const text =
       '{"key":"f","type":"object","variants":{"__proto__":{"a":1},"a b":{"__proto__":2},"x":{}},' +
       '"defaultVariant":"x","targeting":{"__proto__":[1]},"nobody knows":1}'
@@ -45,7 +45,7 @@ describe("a new flag", () => {
     assert.deepStrictEqual(lines(NewFlagSegment, { key, rules: {} }), [])
   })
 
-  it("tells all that is missing or of another form", () => {
+  it("reports all missing and invalid fields", () => {
     assert.deepStrictEqual(lines(NewFlag, {}), [
       "key: Missing key",
       "type: Missing key",
@@ -100,7 +100,7 @@ it("a promotion is from one environment to another", () => {
 })
 
 describe("a new segment", () => {
-  it("has its key by either name", () => {
+  it("has its key in either field", () => {
     for (const keys of [{ key: "beta" }, { segmentKey: "beta" }, { key: "beta", segmentKey: "beta" }]) {
       assert.strictEqual(segmentKeyOf(decode(NewFlagSegment, { ...keys, rules: {} })), "beta")
     }
@@ -132,7 +132,7 @@ describe("a context", () => {
       assert.deepStrictEqual(contextLines(context), ["context: Expected object"])
   })
 
-  it("holds what JSON can, all of it", () => {
+  it("holds any JSON", () => {
     assert.deepStrictEqual(contextLines(JSON.parse('{"a":[1e999]}')), ["context.a.0: Expected a smaller number"])
     const { context } = decode(FlagEvaluationRequest, JSON.parse('{"flagKey":"f","context":{"__proto__":{"a":1}}}'))
     assert.strictEqual(JSON.stringify(context), '{"__proto__":{"a":1}}')

@@ -7,7 +7,7 @@ import { FlagSegmentsInlined, inlineSegments, segmentsUsedBy } from "../../../sr
 const ref = (key: string) => ({ $ref: key })
 const beta = { ends_with: [{ var: "email" }, "@example.com"] }
 
-it("puts segments in their places, whole or within, at any depth", () => {
+it("inlines segments, whole or within, at any depth", () => {
   const segments = new Map<string, unknown>([
     ["beta", beta],
     ["not", { "!": [ref("beta")] }],
@@ -20,13 +20,13 @@ it("puts segments in their places, whole or within, at any depth", () => {
   assert.deepStrictEqual(inlineSegments({ "==": [1, { var: "x" }] }, segments), { "==": [1, { var: "x" }] })
 })
 
-it("knows no segment by a name that every object has", () => {
+it("has no segment by an inherited name", () => {
   for (const key of ["__proto__", "constructor", "toString"]) {
     assert.deepStrictEqual(inlineSegments({ "!": [ref(key)] }, new Map()), { "!": [ref(key)] })
   }
 })
 
-it("leaves what is no reference, and a reference to nothing or in a ring", () => {
+it("leaves other values, and references to missing or cyclic segments", () => {
   const segments = new Map<string, unknown>([
     ["a", { "!": [ref("b")] }],
     ["b", { "!": [ref("a")] }]
@@ -37,7 +37,7 @@ it("leaves what is no reference, and a reference to nothing or in a ring", () =>
   assert.deepStrictEqual(segmentsUsedBy(inlineSegments(ref("a"), segments)), ["a"])
 })
 
-it("lists what a rule refers to itself, and who uses a segment", () => {
+it("lists the direct references of a rule, and the users of a segment", () => {
   assert.deepStrictEqual(segmentsUsedBy({ if: [ref("a"), { "!": ref("b") }, [ref("a")]] }), ["a", "b"])
   assert.deepStrictEqual(segmentsUsedBy({}), [])
   const segments = new FlagSegmentsInlined(
@@ -52,7 +52,7 @@ it("lists what a rule refers to itself, and who uses a segment", () => {
   assert.deepStrictEqual(Array.from(segments.usersOf("d")), [])
 })
 
-it("names a ring from where it is met", () => {
+it("reports a cycle from its entry", () => {
   const rules = new Map<string, unknown>([
     ["a", ref("b")],
     ["b", { or: [ref("d"), ref("c")] }],
@@ -89,7 +89,7 @@ describe("counts", () => {
     return { nodes, depth, bytes: Buffer.byteLength(JSON.stringify(value)) }
   }
 
-  it("what inlining makes", () => {
+  it("the result of inlining", () => {
     fc.assert(
       fc.property(fc.tuple(rule(0), rule(1), rule(2), rule(3), rule(4), rule(5)), rule(6), (own, top) => {
         const rules = new Map(own.map((each, i) => [`s${i}`, each]))
@@ -104,7 +104,7 @@ describe("counts", () => {
     )
   })
 
-  it("without making it", () => {
+  it("without inlining", () => {
     const rules = new Map<string, unknown>([["s0", { or: [1, 2, 3] }]])
     for (let i = 1; i <= 30; i++) rules.set(`s${i}`, { or: [ref(`s${i - 1}`), ref(`s${i - 1}`)] })
     const segments = new FlagSegmentsInlined(rules)
@@ -116,7 +116,7 @@ describe("counts", () => {
   })
 })
 
-it("looks at each segment once, however many ways lead to it", () => {
+it("visits each segment once, however many paths lead to it", () => {
   const rules = new Map<string, unknown>(["s0", "s1"].map((key) => [key, beta]))
   for (let i = 2; i <= 38; i++) rules.set(`s${i}`, { or: [ref(`s${i - 1}`), ref(`s${i - 2}`)] })
   const segments = new FlagSegmentsInlined(rules)
@@ -131,7 +131,7 @@ describe("limits", () => {
   const problem = (rules: ReadonlyMap<string, unknown>, rule: unknown) =>
     ruleProblems(rule, new FlagSegmentsInlined(rules), { segment: "new" })[0]?.problem
 
-  it("segments within each other", () => {
+  it("nested segments", () => {
     const rules = new Map<string, unknown>([["s1", beta]])
     for (let i = 2; i <= 5000; i++) rules.set(`s${i}`, ref(`s${i - 1}`))
     assert.strictEqual(problem(rules, ref("s32")), undefined)

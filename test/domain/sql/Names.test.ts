@@ -1,27 +1,5 @@
-import { assert, describe, it } from "@effect/vitest"
-import { arrayLiteral, queryPairs, quoteName } from "../../../src/domain/sql/Names.ts"
-
-describe("query strings", () => {
-  it("are pairs, in order", () => {
-    assert.deepStrictEqual(queryPairs(""), [])
-    assert.deepStrictEqual(queryPairs("a=1&&a=x+y%2Bz&=b&c=d=e&f=%C3%A9&%22g%22="), [
-      ["a", "1"],
-      ["a", "x y+z"],
-      ["", "b"],
-      ["c", "d=e"],
-      ["f", "é"],
-      ['"g"', ""]
-    ])
-  })
-
-  it("what has no value says nothing", () => {
-    assert.deepStrictEqual(queryPairs("a&select&b=1"), [["b", "1"]])
-  })
-
-  it("broken percent-encoding is seen", () => {
-    for (const query of ["%", "a=%zz", "%c3=1", "a=%ff"]) assert.isUndefined(queryPairs(query))
-  })
-})
+import { assert, it } from "@effect/vitest"
+import { arrayLiteral, quoteName } from "../../../src/domain/sql/Names.ts"
 
 it("identifiers and array literals", () => {
   assert.strictEqual(quoteName('a"b'), '"a""b"')

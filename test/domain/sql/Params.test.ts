@@ -58,7 +58,7 @@ describe("paramTexts", () => {
     })
   )
 
-  it.effect("refuses more parameters than the protocol can name", () =>
+  it.effect("rejects more parameters than the protocol supports", () =>
     Effect.map(
       Effect.flip(
         paramTexts(

@@ -77,7 +77,7 @@ describe("values", () => {
     JSON.parse(json)
   })
 
-  it("null is null, whatever the type", () => {
+  it("null is null, for any type", () => {
     for (const oid of builtinTypes.keys()) assert.strictEqual(valueJson(oid, null), "null")
   })
 
@@ -93,25 +93,26 @@ describe("values", () => {
   })
 })
 
-describe("types of one's own", () => {
+describe("user-defined types", () => {
   const types = new Map([
     typeOfRow(["90001", "mood", null, ",", null]),
     typeOfRow(["90002", "mood[]", "90001", ",", null]),
     typeOfRow(["90003", "ints", "23", ",", "1007"]),
     typeOfRow(["90004", "ints[]", "90003", ",", null])
   ])
-  it("are known by name and printed as they are", () => assert.strictEqual(valueJson(90001, "so so", types), '"so so"'))
+  it("have their names, and values as PostgreSQL prints them", () =>
+    assert.strictEqual(valueJson(90001, "so so", types), '"so so"'))
   it("make arrays", () => assert.strictEqual(valueJson(90002, '{"so so",ok}', types), '["so so","ok"]'))
   it("domains over arrays make arrays of arrays", () =>
     assert.strictEqual(valueJson(90004, '{"{1,2}",NULL}', types), "[[1,2],null]"))
-  it("are asked for once each, if not known", () => {
+  it("are looked up once each, if not known", () => {
     const fields = [90001, 23, 90009, 90009].map((oid) => ({ name: "x", oid }))
     assert.deepStrictEqual(unknownTypes(fields, types), [90009])
   })
 })
 
 describe("results", () => {
-  it("has all that is promised", () => {
+  it("have all documented fields", () => {
     const json = resultJson(
       {
         command: "SELECT",
@@ -182,7 +183,7 @@ describe("distinctNames", () => {
     ]
   ])("%j are %j", (names, expected) => assert.deepStrictEqual(distinctNames(names), expected))
 
-  it("gives each name once, and the first its own", () => {
+  it("makes names unique, and keeps the first", () => {
     const name = fc.constantFrom("a", "a_2", "a_3", "a_2_2", "b", "")
     fc.assert(
       fc.property(fc.array(name), (names) => {

@@ -47,7 +47,7 @@ describe("statements", () => {
   ]
   it.each(cases)("splits %s", (sql, pieces) => assert.deepStrictEqual(texts(sql), pieces))
 
-  it("says where each begins", () => {
+  it("have their offsets", () => {
     const sql = "  select 1; /* x */ select 2"
     for (const piece of statements(sql)) assert.isTrue(sql.startsWith(piece.text, piece.offset))
   })
@@ -73,7 +73,7 @@ describe("statements", () => {
     )
   })
 
-  it("finds the statements that were joined", () => {
+  it("splits joined statements again", () => {
     const piece = fc.constantFrom(
       "select ';'",
       "select $q$;$q$",

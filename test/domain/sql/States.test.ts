@@ -58,18 +58,18 @@ describe("the status of an SQLSTATE", () => {
     assert.strictEqual(statusOf(sqlState, "", false), status)
   })
 
-  it("a missing privilege is 401 for who sent no JWT", () => {
+  it("a missing privilege is 401 without a JWT", () => {
     assert.strictEqual(statusOf("42501", "", true), 401)
     assert.strictEqual(statusOf("28000", "", true), 403)
   })
 
-  it("tells a missing operator or sort order from a missing function", () => {
+  it("distinguishes a missing operator or sort order from a missing function", () => {
     assert.strictEqual(statusOf("42883", "operator does not exist: integer ~~ unknown", false), 400)
     assert.strictEqual(statusOf("42883", "could not identify an ordering operator for type json", false), 400)
     assert.strictEqual(statusOf("42883", "function f() does not exist", false), 404)
   })
 
-  it("a guard against writing every row is the caller's to heed", () => {
+  it("a change of all rows that is prevented is an invalid request", () => {
     assert.strictEqual(statusOf("21000", "DELETE requires a WHERE clause", false), 400)
   })
 })

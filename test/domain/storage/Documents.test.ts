@@ -1,11 +1,10 @@
 import { Exit, Schema, type SchemaIssue } from "effect"
 import { assert, describe, it } from "vitest"
-import { CorsRules } from "../../../src/domain/storage/Cors.ts"
-import { BucketPolicy } from "../../../src/domain/storage/Policy.ts"
-import { CompletedParts } from "../../../src/domain/storage/Upload.ts"
+import { BucketPolicy, CorsRules } from "../../../src/domain/storage/Bucket.ts"
+import { CompletedParts } from "../../../src/domain/storage/Object.ts"
 import { issueLines } from "../../../src/http/front/Issues.ts"
 
-/** The lines of what is wrong with it; none when nothing is. */
+/** The issues as lines; empty if valid. */
 const faults = (schema: Schema.Codec<unknown, unknown>, value: unknown): string => {
   const exit = Schema.decodeUnknownExit(schema)(value)
   if (Exit.isSuccess(exit)) return ""
@@ -22,12 +21,12 @@ describe("bucket policies", () => {
     [{ ...policy, Id: "x", Statement: statement }],
     [{ ...policy, Statement: [{ ...statement, Sid: "1", Principal: { AWS: ["*"] }, Action: ["s3:*"] }] }],
     [{ ...policy, Statement: [{ ...statement, Condition: { Bool: { "aws:SecureTransport": "false" } } }] }]
-  ])("%j is one, and stays as it is", (value) => {
+  ])("accepts %j unchanged", (value) => {
     assert.strictEqual(faults(BucketPolicy, value), "")
     assert.deepStrictEqual(Schema.decodeUnknownSync(BucketPolicy)(value) as unknown, value)
   })
 
-  it("keeps fields that only the store may know", () => {
+  it("keeps unknown fields for the store", () => {
     const value = { ...policy, Extra: 1, Statement: [{ ...statement, More: ["x"] }] }
     assert.deepStrictEqual(Schema.decodeUnknownSync(BucketPolicy)(value) as unknown, value)
   })
@@ -43,7 +42,7 @@ describe("bucket policies", () => {
     [{ ...policy, Statement: [{ Effect: "Allow", Principal: "*", Action: "s3:*" }] }, /^Statement\.0\.Resource: /],
     [{ ...policy, Statement: [{ ...statement, Action: [] }] }, /^Statement\.0\.Action/],
     [{ ...policy, Id: "x".repeat(20 * 1024) }, /20 KiB/]
-  ])("%j is none", (value, fault) => assert.match(faults(BucketPolicy, value), fault))
+  ])("rejects %j", (value, fault) => assert.match(faults(BucketPolicy, value), fault))
 })
 
 const rule = { AllowedOrigins: ["https://*.example.com"], AllowedMethods: ["GET"] }
@@ -54,7 +53,7 @@ describe("CORS rules", () => {
     [[rule]],
     [[{ ...rule, ID: "a", AllowedHeaders: ["*"], ExposeHeaders: ["ETag"], MaxAgeSeconds: 0 }]],
     [Array.from({ length: 100 }, () => rule)]
-  ])("takes %#", (value) => assert.strictEqual(faults(CorsRules, value), ""))
+  ])("accepts %#", (value) => assert.strictEqual(faults(CorsRules, value), ""))
 
   it.each([
     [Array.from({ length: 101 }, () => rule), /100/],
@@ -66,7 +65,7 @@ describe("CORS rules", () => {
     [[{ ...rule, AllowedHeaders: ["a b"] }], /^0\.AllowedHeaders\.0: /],
     [[{ ...rule, MaxAgeSeconds: 1.5 }], /^0\.MaxAgeSeconds: /],
     [[{ ...rule, MaxAgeSeconds: -1 }], /^0\.MaxAgeSeconds: /]
-  ])("refuses %#", (value, fault) => assert.match(faults(CorsRules, value), fault))
+  ])("rejects %#", (value, fault) => assert.match(faults(CorsRules, value), fault))
 })
 
 describe("parts", () => {
@@ -78,7 +77,7 @@ describe("parts", () => {
         { partNumber: 10_000, etag: "x-1" }
       ]
     ]
-  ])("takes %j", (value) => assert.strictEqual(faults(CompletedParts, value), ""))
+  ])("accepts %j", (value) => assert.strictEqual(faults(CompletedParts, value), ""))
 
   it.each([
     [[], /at least 1/],
@@ -101,5 +100,5 @@ describe("parts", () => {
       ],
       /^1\.partNumber: .*ascend/
     ]
-  ])("refuses %j", (value, fault) => assert.match(faults(CompletedParts, value), fault))
+  ])("rejects %j", (value, fault) => assert.match(faults(CompletedParts, value), fault))
 })

@@ -28,8 +28,8 @@ const changed = (change: object) => {
   return changedRecord(record, exit.value)
 }
 
-describe("changes of metadata", () => {
-  it("set what is given, take away what is null, leave the rest", () => {
+describe("changes to metadata", () => {
+  it("set given values, delete nulls, keep the rest", () => {
     assert.deepStrictEqual(changed({ metadata: { note: null, tag: "x", AUTHOR: "Zoë" } }), {
       ...record,
       metadata: { author: "Zoë", tag: "x" }
@@ -38,7 +38,7 @@ describe("changes of metadata", () => {
     assert.deepStrictEqual(changed({ metadata: { missing: null } }), record)
   })
 
-  it("take names with the prefix and without", () => {
+  it("accept names with and without the prefix", () => {
     assert.deepStrictEqual(changed({ metadata: { "x-amz-meta-note": "1", "X-Amz-Meta-B": "2" } }).metadata, {
       author: "Ann",
       note: "1",
@@ -46,7 +46,7 @@ describe("changes of metadata", () => {
     })
   })
 
-  it("know content type and disposition beside the metadata and in it", () => {
+  it("accept content type and disposition beside the metadata and in it", () => {
     const both = { ...record, content_type: "a/b", content_disposition: "attachment" }
     assert.deepStrictEqual(changed({ contentType: "a/b", contentDisposition: "attachment" }), both)
     assert.deepStrictEqual(changed({ metadata: { "Content-Type": "a/b", contentDisposition: "attachment" } }), both)
@@ -82,7 +82,7 @@ describe("changes of metadata", () => {
     [{ metadata: { "content-type": null } }],
     [{ contentType: null }],
     [{ contentDisposition: "é" }]
-  ])("refuse %j", (change) => assert.isTrue(Exit.isFailure(decode({ key: "k", ...change }))))
+  ])("reject %j", (change) => assert.isTrue(Exit.isFailure(decode({ key: "k", ...change }))))
 
   it("count bytes, not characters", () => assert.strictEqual(metadataBytes({ ab: "é", c: "漢" }), 2 + 2 + 1 + 3))
 })

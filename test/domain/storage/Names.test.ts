@@ -35,7 +35,7 @@ describe("bucket names", () => {
     "abc--table-s3",
     "a/b",
     "abc\n"
-  ])("%j is none", (name) => assert.isFalse(is(BucketName)(name)))
+  ])("%j is invalid", (name) => assert.isFalse(is(BucketName)(name)))
 })
 
 describe("object keys", () => {
@@ -56,7 +56,7 @@ describe("object keys", () => {
     "\x01\t\n\r\x7f",
     "x".repeat(1024),
     "漢".repeat(341)
-  ])("%j is one", (key) => assert.isTrue(is(ObjectKey)(key)))
+  ])("%j is valid", (key) => assert.isTrue(is(ObjectKey)(key)))
 
   it.each([
     "",
@@ -71,10 +71,10 @@ describe("object keys", () => {
     "a/../b",
     "a/./b",
     "a/.."
-  ])("%j is none", (key) => assert.isFalse(is(ObjectKey)(key)))
+  ])("%j is invalid", (key) => assert.isFalse(is(ObjectKey)(key)))
 })
 
-describe("what becomes a header", () => {
+describe("values of headers", () => {
   it("content types", () => {
     for (const type of ["text/plain", "image/svg+xml", "text/plain; charset=utf-8", "application/vnd.a.b-c+json"]) {
       assert.isTrue(is(ContentType)(type), type)

@@ -13,7 +13,7 @@ const flag = (given: object) => ({
 const weights = (...pairs: ReadonlyArray<unknown>) => ({ fractional: [{ var: "targetingKey" }, ...pairs] })
 const nested = (depth: number) => `${'{"!":['.repeat(depth)}true${"]}".repeat(depth)}`
 
-/** Why, and the beginning of the line that must say so. */
+/** A reason, and the start of the line that must state it. */
 const bad: ReadonlyArray<readonly [why: string, given: object, line: string]> = [
   ["an unknown operator", { targeting: { if: [{ matches: [{ var: "a" }, "x"] }, "on"] } }, "targeting.if.0.matches"],
   ["two operators in one object", { targeting: { and: [true], or: [true] } }, "targeting"],
@@ -44,7 +44,7 @@ const bad: ReadonlyArray<readonly [why: string, given: object, line: string]> = 
   ["a description that is a number", { description: 1 }, "description"]
 ]
 
-describe("a flag is refused for", () => {
+describe("a flag is rejected for", () => {
   it.each(bad)("%s", async (_why, given, line) => {
     const body = assertRefused(await flags(service, "POST ", flag(given)), 400)
     const lines = body["details"] as ReadonlyArray<string>
@@ -55,13 +55,13 @@ describe("a flag is refused for", () => {
     assertRefused(await flags(service, "GET /bad"), 404)
   })
 
-  it("what is missing, all of it at once", async () => {
+  it("missing fields, all reported at once", async () => {
     const body = assertRefused(await flags(service, "POST ", {}), 400)
     const text = (body["details"] as ReadonlyArray<string>).join("\n")
     for (const name of ["key", "type", "variants", "defaultVariant"]) assert.include(text, name)
   })
 
-  it("a rule of 1 MB, of depth 10,000, of too many values; quickly", async () => {
+  it("a rule of 1 MB, of depth 10,000, of too many values, without delay", async () => {
     const began = Date.now()
     const text = (targeting: string) =>
       JSON.stringify(flag({ targeting: 0 })).replace(/"targeting":0/, `"targeting":${targeting}`)
@@ -75,7 +75,7 @@ describe("a flag is refused for", () => {
     assert.isBelow(Date.now() - began, 10_000)
   })
 
-  it("names that JavaScript would take for something else", async () => {
+  it("names with a special meaning in JavaScript", async () => {
     const named = (text: string) =>
       flags(service, "POST ", JSON.stringify(flag({})).replace('{"on":true,"off":false}', text))
     assertRefused(await named('{"__proto__":true,"off":false}'), 400)
@@ -97,7 +97,7 @@ describe("a flag is refused for", () => {
   })
 })
 
-it("a change is refused as a new flag is, and the flag stays", async () => {
+it("a change is rejected as a new flag is, and the flag stays", async () => {
   const before = await makeFlag(service, "bad.change", { targeting: { if: [true, "on", "off"] } })
   for (const change of [
     { variants: { off: false } },
@@ -113,7 +113,7 @@ it("a change is refused as a new flag is, and the flag stays", async () => {
   assert.deepStrictEqual((await flags(service, "GET /bad.change")).json, before)
 })
 
-it("a segment is refused for its rules, its key, and two keys that differ", async () => {
+it("a segment is rejected for its rules, its key, and two different keys", async () => {
   await makeSegment(service, "bad.segment", { "==": [1, 1] })
   for (const given of [
     { key: "bad.new", rules: { matches: [] } },

@@ -7,13 +7,13 @@ import { freeFlagPorts } from "../../support/flags/ports.ts"
 import { evaluate, flagOf, flags, makeFlag, makeSegment } from "../../support/flags/api.ts"
 import { type Service, startService, until } from "../../support/service.ts"
 
-// A flagd that somebody else runs, again and again until it finds our sync port open; or a fake in this process.
+// An external flagd, restarted until the sync port is open, or a fake in this process.
 const { FLAGD_TEST_SYNC_PORT: realSyncPort, FLAGD_TEST_URL: realUrl } = process.env
 const isReal = realUrl !== undefined && realSyncPort !== undefined
 
 const external = { FLAGS_HOST: "127.0.0.1" }
 
-/** With the ports that flagd and our sync endpoint have. */
+/** Settings with the ports of flagd and of sync. */
 const settings = async () => {
   const free = await freeFlagPorts()
   return isReal
@@ -34,8 +34,8 @@ const ofrep = (service: Service, path: string, context: object, selector?: strin
     ...(selector === undefined ? {} : { headers: { "flagd-selector": selector } })
   })
 
-/** How often flagd was said to be away, and back. */
-const told = (service: Service) => [
+/** The number of logged outages and recoveries of flagd. */
+const outages = (service: Service) => [
   service.output().match(/flagd at 127\.0\.0\.1:\d+ failed: /g)?.length ?? 0,
   service.output().match(/flagd at 127\.0\.0\.1:\d+ recovered after/g)?.length ?? 0
 ]
@@ -58,7 +58,7 @@ describe("FLAGS_HOST", () => {
     await service?.[Symbol.asyncDispose]()
   })
 
-  it("leaves evaluation ports to flagd, and says where it is", async () => {
+  it("leaves the evaluation ports to flagd, and logs its address", async () => {
     assert.match(service.output(), new RegExp(`Flags: sync on [\\d.]+:${env.FLAGS_SYNC_PORT}`))
     assert.include(service.output(), `Flags are evaluated by flagd at 127.0.0.1:${env.FLAGS_HTTP_PORT}`)
     const status = await statusOf(service)
@@ -66,7 +66,7 @@ describe("FLAGS_HOST", () => {
     assert.isAtLeast(status.revision, 1)
   })
 
-  it("evaluates by flagd, segments and environments included, and marks when", async () => {
+  it("evaluates with flagd, including segments and environments, and records the time", async () => {
     await makeSegment(service, "staff", { ends_with: [{ var: "email" }, "@acme.com"] })
     const targeting = {
       if: [{ $ref: "staff" }, "on", { fractional: [{ var: "targetingKey" }, ["on", 0], ["off", 100]] }]
@@ -107,7 +107,7 @@ describe("FLAGS_HOST", () => {
     assert.isString((await until(used, ({ last_evaluated_at: at }) => at !== null, 20_000)).last_evaluated_at)
   })
 
-  it("answers by a change as soon as the change is answered, in its environment only", async () => {
+  it("evaluates a change once it is answered, in its environment only", async () => {
     const before = service.output().length
     await makeFlag(service, "switched")
     const only: Record<string, string> = { dev: "a", staging: "b", production: "c" }
@@ -147,14 +147,14 @@ describe("FLAGS_HOST", () => {
     assert.deepInclude(await statusOf(service), { connected: false, error: "flagd is unreachable" })
     assert.deepInclude(await flagOf(service, "PUT /kept", { defaultVariant: "on" }), { defaultVariant: "on" })
     assert.strictEqual((await ask(service, "GET /readyz")).status, 200)
-    assert.deepStrictEqual(told(service), [1, 0])
+    assert.deepStrictEqual(outages(service), [1, 0])
 
     flagd = await startFake(env)
     await until(() => statusOf(service), inSync)
     assert.deepInclude(await evaluate(service, "kept"), { variant: "on", reason: "STATIC" })
     assert.deepStrictEqual(
       await until(
-        async () => told(service),
+        async () => outages(service),
         ([, back]) => back === 1
       ),
       [1, 1]
@@ -182,7 +182,7 @@ describe("FLAGS_HOST", () => {
 })
 
 describe.skipIf(isReal)("SVC_FLAGS_FALLBACK", () => {
-  it("evaluates in the service while there is no flagd, and by flagd once there is one", async () => {
+  it("evaluates in the service while flagd is unreachable, and in flagd afterwards", async () => {
     const env = await settings()
     await using service = await startService({ env: { ...env, SVC_FLAGS_FALLBACK: "true" } })
     await makeFlag(service, "safe", { defaultVariant: "on" })
@@ -192,14 +192,14 @@ describe.skipIf(isReal)("SVC_FLAGS_FALLBACK", () => {
     assert.deepInclude((await ofrep(service, "/safe", {})).json, { variant: "on", reason: "DEFAULT" })
     const away = "flagd is unreachable; this process evaluates in the meantime"
     assert.deepInclude(await statusOf(service), { engine: "flagd", connected: false, error: away })
-    assert.deepStrictEqual(told(service), [1, 0])
+    assert.deepStrictEqual(outages(service), [1, 0])
 
     await using flagd = await startFake(env)
     await until(
-      async () => told(service),
+      async () => outages(service),
       ([, back]) => back === 1
     )
-    assert.deepStrictEqual(told(service), [1, 1])
+    assert.deepStrictEqual(outages(service), [1, 1])
     const before = flagd.asked.length
     assert.deepInclude(await evaluate(service, "safe", { n: 1 }), { variant: "off", reason: "TARGETING_MATCH" })
     assert.strictEqual(flagd.asked.length - before, 1)

@@ -54,7 +54,7 @@ describe("/ofrep on the API's own port", () => {
     assert.strictEqual((await evaluate("", { body: { context: { plan: "pro" } }, headers })).status, 200)
   })
 
-  it("takes the key as apikey, as x-api-key and as a bearer token", async () => {
+  it("accepts the key as apikey, as x-api-key and as a bearer token", async () => {
     const name = await flag()
     const line = `POST ${path}/${name}`
     for (const one of [service.anon, service.service_role]) {
@@ -95,7 +95,7 @@ describe("/ofrep on the API's own port", () => {
     assert.match(third.headers.get("retry-after") ?? "", /^\d+$/)
   })
 
-  it("fails as OFREP does once somebody is let in", async () => {
+  it("fails as OFREP does for authenticated clients", async () => {
     const missing = await evaluate("/ofrep-none")
     assert.strictEqual(missing.status, 404)
     assert.deepInclude(missing.json, { key: "ofrep-none", errorCode: "FLAG_NOT_FOUND" })

@@ -29,7 +29,7 @@ const run = async (on: string, ...statements: ReadonlyArray<string>) => {
   }
 }
 
-/** Waits until the service, which may not have heard of the flag yet, evaluates it so; gives the ms that took. */
+/** Waits until the service, which may not have been notified yet, evaluates the flag so. Returns the ms. */
 const settle = async (service: Service, flagKey: string, wanted: Partial<FlagEvaluation>) => {
   const began = Date.now()
   const [name = "", value] = Object.entries(wanted)[0] ?? []
@@ -94,7 +94,7 @@ describe("services on one database", () => {
     assertRefused(gone, 404, "FLAG_NOT_FOUND")
   })
 
-  it("know what was changed while their listener was away", async () => {
+  it("load the changes made while their listener was disconnected", async () => {
     await makeFlag(first, "r.lost", { targeting: onFor(plan("pro")) })
     await settle(second, "r.lost", { variant: "on" })
     for (let round = 0; round < 3; round++) {
@@ -106,7 +106,7 @@ describe("services on one database", () => {
     }
   })
 
-  it("say so while the database refuses them, and go on as they were", async () => {
+  it("log that the database rejects them, and continue evaluating", async () => {
     await makeFlag(first, "r.away", { targeting: onFor(plan("pro")) })
     await settle(second, "r.away", { variant: "on" })
     await run(
@@ -117,7 +117,7 @@ describe("services on one database", () => {
     try {
       for (let n = 0; n < 20; n++) {
         const reply = await flags(second, "POST /evaluate", { flagKey: "r.away", context: { plan: "pro" } })
-        // A key that can't be looked up opens nothing; what is evaluated is what was there.
+        // A key that can't be looked up is rejected; flags are evaluated as before.
         if (reply.status === 200) assert.deepInclude(reply.json, { value: true, reason: "TARGETING_MATCH" })
         else assertRefused(reply, 503, "DATABASE_UNAVAILABLE")
         assertRefused(await flags(first, "PATCH /r.away/toggle"), 503, "DATABASE_UNAVAILABLE")
@@ -140,7 +140,7 @@ describe("services on one database", () => {
     await settle(second, "r.away", { reason: "DISABLED" })
   })
 
-  it("serialise their writers: of many with one revision, one gets through", async () => {
+  it("serialise their writers: of many with one expected revision, one succeeds", async () => {
     const { revision } = await makeFlag(first, "r.race")
     const replies = await Promise.all(
       Array.from({ length: 12 }, (_, n) =>
@@ -152,7 +152,7 @@ describe("services on one database", () => {
     for (const service of [first, second]) {
       assert.strictEqual((await flagOf(service, "GET /r.race")).description, description)
     }
-    // One that holds the lock and does nothing is not waited for without end.
+    // A writer that holds the lock and is idle is terminated.
     const holder = new Client({ connectionString: url })
     await holder.connect()
     await holder.query(`begin; select pg_advisory_xact_lock(${flagsLock})`)
@@ -161,7 +161,7 @@ describe("services on one database", () => {
     assert.strictEqual((await flags(second, "PATCH /r.race/toggle")).status, 200)
   })
 
-  it("are killed in the middle of writes without leaving anything half done", async () => {
+  it("leave no partial writes when killed", async () => {
     await makeSegment(first, "r.kill", plan("pro"))
     for (let n = 0; n < 5; n++) await makeFlag(first, `r.kill-${n}`, { targeting: onFor({ $ref: "r.kill" }) })
     for (let round = 0; round < 3; round++) {
@@ -182,7 +182,7 @@ describe("services on one database", () => {
       await Promise.all(writers)
       await victim[Symbol.asyncDispose]()
     }
-    // Whoever wrote a row wrote all of it: history, revisions, and what is stored say the same.
+    // Writes are complete: history, revisions and stored flags agree.
     const [odd] = await run(
       url,
       `select
@@ -197,7 +197,7 @@ describe("services on one database", () => {
          (select max(revision) from svc.flag_environments) > (select revision from svc.flag_revision) as ahead`
     )
     assert.deepStrictEqual(odd, { flags: 0, segments: 0, rules: 0, behind: false, twice: false, ahead: false })
-    // And those that live evaluate by it.
+    // The surviving services evaluate it.
     const stored = (await flags(first, "GET /segments/r.kill")).json as { readonly rules: { "==": [unknown, string] } }
     const name = stored.rules["=="][1]
     for (let n = 0; n < 5; n++) {

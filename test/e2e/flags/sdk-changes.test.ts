@@ -30,7 +30,7 @@ describe("a change", () => {
     assert.strictEqual(await until(value, (now) => !now, 1_000), false)
     await flagOf(service, `PATCH /${key}/toggle`)
     assert.strictEqual(await until(value, (now) => now, 1_000), true)
-    // Pure OFREP asks each time and hears nothing.
+    // Pure OFREP has no change events: it requests each evaluation.
     if (name.startsWith("flagd"))
       assert.include(
         await until(
@@ -67,13 +67,13 @@ describe("a change", () => {
     )
   })
 
-  it("in another environment is heard by providers that select it, and changes nothing for others", async () => {
+  it("in another environment reaches providers that select it, and no others", async () => {
     await makeFlag(service, "elsewhere")
     for (const name of ["flagd by RPC", "flagd in process"] as const) {
       const [dev, production] = [await clientOf(service, `${name}, of dev`), await clientOf(service, name)]
       const state = (await flagOf(service, "GET /elsewhere?environment=dev")).defaultVariant
       const next = state === "on" ? "off" : "on"
-      // Kept by the one that keeps answers.
+      // The caching provider keeps its answer.
       assert.strictEqual(await dev.getBooleanValue("elsewhere", true), state === "on")
       await flagOf(service, "PUT /elsewhere?environment=dev", { defaultVariant: next })
       const now = () => dev.getBooleanValue("elsewhere", state === "on")
@@ -84,7 +84,7 @@ describe("a change", () => {
 })
 
 describe("the service restarted on the same ports", () => {
-  it("makes providers stale, then ready, and none serves what held before without a word", async () => {
+  it("makes providers stale, then ready, and none serves old values silently", async () => {
     await makeFlag(service, "restarted", { defaultVariant: "on" })
     const clients = await Promise.all(
       (["flagd by RPC, with its cache", "flagd in process"] as const).map((name) => clientOf(service, name))
@@ -112,7 +112,7 @@ describe("the service restarted on the same ports", () => {
       env: { FLAGS_PORT: `${evaluation}`, FLAGS_HTTP_PORT: `${ofrep}`, FLAGS_SYNC_PORT: `${sync}` }
     })
     await flagOf(service, "PUT /restarted", { defaultVariant: "off" })
-    // They wait 5 s before they come back.
+    // The providers wait 5 s before they reconnect.
     const ready = async () => heard.every((events) => events.at(-1) === ProviderEvents.Ready)
     assert.isTrue(await until(ready, Boolean, 20_000), JSON.stringify(heard))
     for (const client of clients) {

@@ -18,7 +18,7 @@ afterAll(async () => {
   await service[Symbol.asyncDispose]()
 })
 
-/** What a caller passes as its own default; no flag has these texts, numbers and objects. */
+/** The defaults of the client; no flag has these values. */
 const defaults: Readonly<Record<FlagCase["type"], JsonValue>> = {
   boolean: true,
   string: "the caller's",
@@ -32,7 +32,7 @@ interface Details {
   readonly reason?: string | undefined
 }
 
-/** Whatever type, by the call for it. Clients of the web SDK have their context already, and answer at once. */
+/** Evaluates by the call for the type. Clients of the web SDK already have their context, and are synchronous. */
 const details = (
   client: Client | WebClient,
   key: string,
@@ -52,7 +52,7 @@ describe("every way to evaluate gives the same answer", () => {
     fc.sample(contextCase, { numRuns: 25, seed: 20_260_822 })
   ]
   const keyOf = (n: number) => `case-${n}`
-  /** By flag, then by context: what /api/flags/evaluate says. */
+  /** The answers of /api/flags/evaluate, by flag and context. */
   const expected: Array<ReadonlyArray<Details>> = []
 
   beforeAll(async () => {
@@ -62,7 +62,7 @@ describe("every way to evaluate gives the same answer", () => {
       const all = contexts.map(async (context): Promise<Details> => {
         const { reason, value, variant } = await evaluate(service, keyOf(n), context)
         assert.notStrictEqual(reason, "ERROR", JSON.stringify([flag, context]))
-        // What we answer with the default variant is the caller's own default everywhere else.
+        // A disabled flag has the default variant here, and the default of the client everywhere else.
         if (reason === "DISABLED") return { reason, value: defaults[flag.type], variant: undefined }
         return { reason, value, variant: variant ?? undefined }
       })
@@ -70,7 +70,7 @@ describe("every way to evaluate gives the same answer", () => {
     }
   }, 60_000)
 
-  it("the cases are worth it: every reason, and several variants of most flags", () => {
+  it("the cases cover every reason, and several variants of most flags", () => {
     const reasons = new Set(expected.flat().map(({ reason }) => reason))
     assert.sameMembers([...reasons], ["STATIC", "TARGETING_MATCH", "DEFAULT", "DISABLED"])
     const varied = expected.filter((all) => new Set(all.map(({ variant }) => variant)).size > 1)
@@ -92,9 +92,9 @@ describe("every way to evaluate gives the same answer", () => {
         for (const [m, context] of contexts.entries()) {
           const got = await details(client, keyOf(n), type, context)
           const reason = expected[n]?.[m]?.reason ?? ""
-          // Its own word for an answer that it has kept.
+          // The reason for a cached answer.
           const kept = got.reason === "CACHED" && reason === "STATIC" ? { reason: "CACHED" } : {}
-          // npm's ofrep-provider 0.1.3 takes an answer without a value for one of another type; the value is right.
+          // npm's ofrep-provider 0.1.3 reports a type mismatch for an answer without a value; the value is right.
           const typed = name.startsWith("OFREP") && reason === "DISABLED" ? { reason: "ERROR" } : {}
           compare(name, n, m, got, { ...kept, ...typed })
         }
@@ -112,7 +112,7 @@ describe("every way to evaluate gives the same answer", () => {
         for (const [n, { type }] of flags.entries()) {
           const reason = expected[n]?.[m]?.reason
           const got = await details(client, keyOf(n), type)
-          // Version 1 of the protocol has no way to say that there is no value: the provider gives the zero value.
+          // Version 1 of the protocol can't express a missing value: the provider returns the zero value.
           const zero = { boolean: false, string: "", number: 0, object: {} }[type]
           compare(name, n, m, got, name === "flagd for the web" && reason === "DISABLED" ? { value: zero } : {})
         }
@@ -121,7 +121,7 @@ describe("every way to evaluate gives the same answer", () => {
     60_000
   )
 
-  it("all of them say that a flag is not there, or of another type", async () => {
+  it("all of them report a missing flag, and one of another type", async () => {
     await makeFlag(service, "typed")
     for (const name of providerNames) {
       const client = await clientOf(service, name)

@@ -4,7 +4,7 @@ import { afterAll, assert, beforeAll, beforeEach, describe, inject, it } from "v
 import { ask, assertRefused, sql } from "../../support/client.ts"
 import { runToEnd, type Service, startService, until } from "../../support/service.ts"
 
-// A server like that of somebody else: each test has a database of its own in it, and finds no roles of ours.
+// An external server: each test has its own database there, and starts without the service's roles.
 const server = new URL(inject("databaseUrl"))
 const as = (user: string, database: string) => {
   const url = new URL(server)
@@ -24,7 +24,7 @@ const run = async (url: string, statements: ReadonlyArray<string>) => {
 }
 const admin = (...statements: ReadonlyArray<string>) => run(server.href, statements)
 
-/** A second database's authenticator has the database's number in its name. */
+/** A second database's authenticator has the database's oid in its name. */
 const dropAuthenticators = `do $$ declare name text; begin
   for name in select rolname from pg_roles where rolname like 'svc\\_authenticator%' loop
     execute format('drop role %I', name);
@@ -40,7 +40,7 @@ const clean = () =>
 beforeEach(clean)
 afterAll(clean)
 
-/** Two users' rows behind a policy, read by one of them. */
+/** Rows of two users with a policy, read by one of them. */
 const readOwnRows = async (service: Service) => {
   await sql(service, "create table notes (id int primary key, owner text)")
   await sql(service, "alter table notes enable row level security")
@@ -50,7 +50,7 @@ const readOwnRows = async (service: Service) => {
 }
 
 describe("DATABASE_URL", () => {
-  it("serves a database of a superuser; keys are printed once, a revoked one is refused by all processes", async () => {
+  it("serves a superuser's database; prints keys once, and all processes reject a revoked one", async () => {
     await admin("create database theirs")
     const env = { DATABASE_URL: as("postgres", "theirs") }
     await using first = await startService({ env })
@@ -71,7 +71,7 @@ describe("DATABASE_URL", () => {
     assert.isBelow(Date.now() - from, 1_000)
   })
 
-  it("serves a database whose owner is no superuser but may create roles", async () => {
+  it("serves a database whose owner is not a superuser but may create roles", async () => {
     await admin("create role owner login createrole password 'secret'", "create database theirs owner owner")
     const env = { DATABASE_URL: as("owner", "theirs"), SVC_SERVICE_ROLE: "owner", SVC_DB_SCHEMAS: "app" }
     await run(as("owner", "theirs"), ["create schema app"])
@@ -90,7 +90,7 @@ describe("DATABASE_URL", () => {
     assert.deepStrictEqual(again.json, [{ id: 1, owner: "" }])
   })
 
-  it("says which right is lacking, and what grants it", async () => {
+  it("names the missing privilege, and the statement that grants it", async () => {
     await admin("create role owner login password 'secret'", "create database theirs")
     const start = (env: Readonly<Record<string, string>> = {}) =>
       runToEnd({ DATABASE_URL: as("owner", "theirs"), ...env })
@@ -100,9 +100,9 @@ describe("DATABASE_URL", () => {
       assert.match(end.output, says)
       assert.notMatch(end.output, /\n {4}at |"secret"|:secret@/)
     }
-    await refused(/^svc: The database login lacks a right: CREATE on the database\..*create schema svc;\n$/)
+    await refused(/^svc: The database login lacks a privilege: CREATE on the database\..*create schema svc;\n$/)
     await admin("grant create on database theirs to owner")
-    await refused(/^svc: The database login lacks a right: CREATEROLE\..*create role anon .*;\n$/m)
+    await refused(/^svc: The database login lacks a privilege: CREATEROLE\..*create role anon .*;\n$/m)
     await admin("alter role owner createrole")
     await refused(/^svc: .*Set SVC_SERVICE_ROLE=owner, or .*grant "postgres" to "owner";\n$/m)
     await run(as("postgres", "theirs"), ["create schema app"])
@@ -110,16 +110,16 @@ describe("DATABASE_URL", () => {
       SVC_SERVICE_ROLE: "owner",
       SVC_DB_SCHEMAS: "app"
     })
-    await refused(/^svc: The database at .* can't be used: .*password authentication failed.*\n$/m, {
+    await refused(/^svc: The database at .* cannot be used: .*password authentication failed.*\n$/m, {
       DATABASE_URL: as("owner", "theirs").replace("secret", "wrong")
     })
-    await refused(/^svc: The database at .* can't be used: database "other" does not exist\n$/m, {
+    await refused(/^svc: The database at .* cannot be used: database "other" does not exist\n$/m, {
       DATABASE_URL: as("postgres", "other")
     })
   })
 })
 
-describe("a database that comes late", () => {
+describe("a database that starts later", () => {
   const sockets = new Set<Socket>()
   const door = createServer((socket) => {
     const through = connect(Number(server.port), server.hostname)
@@ -145,8 +145,8 @@ describe("a database that comes late", () => {
     await using service = await startService({
       env: { DATABASE_URL: url.href },
       meanwhile: async (output) => {
-        const waits = (text: string) => text.includes("does not answer yet, waiting for it")
-        assert.include(await until(async () => output(), waits, 20_000), "does not answer yet, waiting for it")
+        const waits = (text: string) => text.includes("is not reachable yet")
+        assert.include(await until(async () => output(), waits, 20_000), "is not reachable yet")
         await new Promise<void>((listening) => door.listen(port, "127.0.0.1", listening))
       }
     })

@@ -2,7 +2,7 @@ import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { ask, assertRefused, type Reply, sql } from "../../support/client.ts"
 import { postmasterOf, type Service, startService, until } from "../../support/service.ts"
 
-/** A service of few connections, and as short of patience as its settings allow. */
+/** A service with few connections and the shortest timeouts that its settings allow. */
 const env = { SVC_DB_POOL_SIZE: "2", SVC_DB_TIMEOUT: "20s" }
 let service: Service
 
@@ -25,14 +25,14 @@ const sleepers = async () =>
 const insert = (note: string) => ask(service, "POST /v1/db/kept", { key: service.anon, body: { note } })
 const good = ({ status }: Reply) => status < 300
 
-/** No answer but a good one or a 503 that says when to come again. */
+/** Asserts that every response is a success, or a 503 with Retry-After. */
 const assertGoodOrBusy = (reply: Reply) => {
   if (good(reply)) return
   assertRefused(reply, 503)
   assert.match(reply.headers.get("retry-after") ?? "", /^\d+$/)
 }
 
-describe("a client that hangs up", () => {
+describe("a client that disconnects", () => {
   it.each([
     ["a function", "POST /v1/db/rpc/nap", { s: 15 }],
     ["a statement", "POST /v1/sql", { sql: "select pg_sleep(15)" }],
@@ -51,8 +51,8 @@ describe("a client that hangs up", () => {
   })
 })
 
-describe("when all connections are busy", () => {
-  it("the others are told to come again within 5 s, and nobody hangs", async () => {
+describe("when all connections are in use", () => {
+  it("further requests fail with Retry-After within 5 s, and none hangs", async () => {
     const hangUp = new AbortController()
     const napping = Array.from({ length: 2 }, () => nap(18, service.anon, hangUp.signal).catch(() => undefined))
     assert.strictEqual(await until(sleepers, (count) => count === 2), 2)
@@ -63,7 +63,7 @@ describe("when all connections are busy", () => {
       assertRefused(reply, 503, "POOL_EXHAUSTED")
       assert.match(reply.headers.get("retry-after") ?? "", /^\d+$/)
     }
-    // The others' connections are their own, and so is the watch on the database.
+    // Other roles have other connections, and so has the health check.
     assert.strictEqual((await ask(service, "GET /v1/db/kept", { key: service.service_role })).status, 200)
     assert.strictEqual((await ask(service, "GET /readyz")).status, 200)
     hangUp.abort()
@@ -73,7 +73,7 @@ describe("when all connections are busy", () => {
 })
 
 describe("PostgreSQL killed", () => {
-  it("is back without a restart of the service, and meanwhile there are only good answers and 503", async () => {
+  it("is restarted without a restart of the service, with only successes and 503 meanwhile", async () => {
     const before = await postmasterOf(service)
     const replies: Array<Reply> = []
     const busy = new AbortController()
@@ -112,7 +112,7 @@ describe("PostgreSQL killed", () => {
     assert.notMatch(service.output(), /Request \S+ failed/)
   })
 
-  it("does not make a revoked key good again", async () => {
+  it("does not make a revoked key valid again", async () => {
     const made = await ask(service, "POST /api/keys", { key: service.service_role, body: { keyType: "anon" } })
     const { key, secret } = made.json as { key: { id: number }; secret: string }
     const use = () => ask(service, "GET /v1/db/kept?limit=1", { key: secret })
@@ -123,7 +123,7 @@ describe("PostgreSQL killed", () => {
 })
 
 describe("the service killed", () => {
-  it("starts again on the same data directory with all that was answered", async () => {
+  it("starts again on the same data directory, with all acknowledged writes", async () => {
     const written: Array<string> = []
     const postmaster = await postmasterOf(service)
     const writers = Array.from({ length: 4 }, async (_, i) => {

@@ -5,7 +5,7 @@ import { ask, assertRefused, replyOf, type Request, sql, talk } from "../../supp
 const service = inject("service")
 const key = service.service_role
 
-/** Sends a byte of its head now and then, and tells what it heard and after how many ms it was ended. */
+/** Sends a request head byte by byte; gives the response and after how many ms the connection was closed. */
 const slowLoris = () =>
   new Promise<{ heard: string; millis: number }>((done) => {
     const from = Date.now()
@@ -29,7 +29,7 @@ beforeAll(async () => {
   await sql(service, "create table e2e_bad (id int generated always as identity primary key, t text, j jsonb)")
 })
 afterAll(async () => {
-  // Whatever was sent: it is as well as before.
+  // The service still works.
   assert.strictEqual((await ask(service, "GET /readyz")).status, 200)
 })
 
@@ -48,13 +48,13 @@ const writes = ["POST /v1/db/e2e_bad", "PATCH /v1/db/e2e_bad?id=eq.1", "POST /v1
 const everywhere = [...writes, "POST /v1/sql/transaction", "POST /api/keys", "PATCH /api/keys/1"]
 
 describe("bodies", () => {
-  it.each(everywhere)("%s: what is no JSON is 400, another media type refused", async (line) => {
+  it.each(everywhere)("%s: invalid JSON is 400, another media type rejected", async (line) => {
     const send = (body: string | Uint8Array, type = "application/json") =>
       ask(service, line, { key, body, headers: { "content-type": type } })
     for (const body of ["{", "{'a':1}", '{"a":1}}', "NaN", "\0"]) assertRefused(await send(body), 400)
     assertRefused(await send(Uint8Array.of(0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d)), 400)
     assertRefused(await send(deep), 400)
-    // Rows and functions know more media types, and say so as PostgREST does.
+    // Rows and functions accept more media types, and reject others as PostgREST does.
     const [status, code] = line.includes("/v1/db/") ? [400, "PGRST102"] : [415, "UNSUPPORTED_MEDIA_TYPE"]
     for (const type of ["text/html", "multipart/form-data; boundary=x", "a"]) {
       assertRefused(await send("{}", type), status, code)
@@ -64,7 +64,7 @@ describe("bodies", () => {
     if (line.includes("/v1/")) assertRefused(reply, 415, "UNSUPPORTED_MEDIA_TYPE")
   })
 
-  it.each(everywhere)("%s: what is too large is 413, with its length told or not", async (line) => {
+  it.each(everywhere)("%s: too large a body is 413, with and without Content-Length", async (line) => {
     const most = line.includes("/v1/db/") ? 10 : 1
     const known = await ask(service, line, { key, body: new Uint8Array(mebibytes(most) + 1).fill(32) })
     assertRefused(known, 413, "PAYLOAD_TOO_LARGE")
@@ -78,7 +78,7 @@ describe("bodies", () => {
     assertRefused({ ...unknown, status: unknown.status, headers: unknown.headers, text, json: JSON.parse(text) }, 413)
   })
 
-  it("takes 9 MiB of a row", async () => {
+  it("accepts a row of 9 MiB", async () => {
     const t = "x".repeat(mebibytes(9))
     const headers = { prefer: "return=minimal" }
     assert.strictEqual((await ask(service, "POST /v1/db/e2e_bad", { key, headers, body: { t } })).status, 201)
@@ -143,7 +143,7 @@ describe("URLs", () => {
     [404, "GET /v1/%ff"],
     [404, `GET /v1/db/${"a".repeat(4_000)}`]
   ]
-  it.each(broken)("%i for a broken one", async (status, line) => {
+  it.each(broken)("%i for an invalid one", async (status, line) => {
     assertRefused(await ask(service, line, { key, ...(line.startsWith("POST") ? { body: {} } : {}) }), status)
   })
 })
@@ -165,7 +165,7 @@ describe("headers", () => {
   })
 })
 
-describe("what is no request", () => {
+describe("invalid requests", () => {
   const get = "GET /healthz HTTP/1.1\r\nHost: x\r\n"
   const garbage: ReadonlyArray<readonly [status: number, bytes: string]> = [
     [400, "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"],
@@ -181,11 +181,11 @@ describe("what is no request", () => {
     [417, `${get}Expect: a miracle\r\n\r\n`],
     [431, `${get}X-Large: ${"a".repeat(70_000)}\r\n\r\n`]
   ]
-  it.each(garbage)("%i for what is no HTTP", async (status, bytes) => {
+  it.each(garbage)("%i for bytes that are not HTTP", async (status, bytes) => {
     assertRefused(replyOf(await talk(service, Buffer.from(bytes, "latin1"))), status)
   })
 
-  it("that never comes to an end is ended", async () => {
+  it("are ended if they never complete", async () => {
     const { heard, millis } = await slow
     assertRefused(replyOf(heard), 408, "REQUEST_TIMEOUT")
     assert.isBelow(millis, 15_000)

@@ -7,7 +7,7 @@ import { root } from "../../support/service.ts"
 
 const print = "process.stdout.write(JSON.stringify([process.env.A, process.env.B, process.env.C]))"
 
-/** A program as npm's scripts start it, in a directory with this `.env`. */
+/** Runs a program as npm's scripts do, in a directory with this `.env`. */
 const run = (file?: string | Uint8Array) => {
   const cwd = mkdtempSync(join(tmpdir(), "svc-dotEnv-"))
   try {
@@ -25,7 +25,7 @@ const run = (file?: string | Uint8Array) => {
 }
 
 describe("a file .env", () => {
-  it("gives what the environment has not", () => {
+  it("sets variables that the environment does not", () => {
     const { status, stdout, stderr } = run('A="two words" # and a comment\nB=file\nC=file\n')
     assert.deepStrictEqual(
       { status, stdout, stderr },
@@ -33,13 +33,13 @@ describe("a file .env", () => {
     )
   })
 
-  it("may be missing, without a word", () => {
+  it("may be missing, without output", () => {
     assert.deepStrictEqual(run(), { status: 0, stdout: '[null,"environment",""]', stderr: "" })
   })
 
-  it("that is no text ends the start with one line", () => {
+  it("that is not text ends the start with one line", () => {
     const { status, stdout, stderr } = run(Buffer.from("\uFEFFA=1\n", "utf16le"))
     assert.deepStrictEqual({ status, stdout }, { status: 1, stdout: "" })
-    assert.match(stderr, /^svc: \/.*\/\.env can't be read: [^\n]*utf-8\n$/)
+    assert.match(stderr, /^svc: Failed to read \/.*\/\.env: [^\n]*utf-8\n$/)
   })
 })

@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 
 describe("methods", () => {
-  it("HEAD answers what GET would, without the body", async () => {
+  it("HEAD responds like GET, without the body", async () => {
     for (const path of ["/v1/db/e2e_items", "/v1/status", "/healthz", "/openapi.json"]) {
       const [get, head] = [await ask(service, `GET ${path}`, { key }), await ask(service, `HEAD ${path}`, { key })]
       assert.strictEqual(head.status, 200)
@@ -41,7 +41,7 @@ describe("methods", () => {
     assertRefused(await ask(service, `GET ${path}`, { key }), 404, "NOT_FOUND")
   })
 
-  it("below /v1/db what is no path and no method is told as PostgREST does", async () => {
+  it("under /v1/db, unknown paths and methods are answered as by PostgREST", async () => {
     for (const path of ["/v1/db/a/b/c", "/v1/db/e2e_items/", "/v1/db/rpc/f/g"]) {
       assertRefused(await ask(service, `GET ${path}`, { key }), 404, "PGRST125")
     }
@@ -59,7 +59,7 @@ describe("cross-origin", () => {
   })
   const allowed = ({ headers }: { headers: Headers }) => headers.get("access-control-allow-origin")
 
-  it("opens /v1 to every page, without credentials, refusals too", async () => {
+  it("allows every origin on /v1, without credentials, also for errors", async () => {
     const headers = from("https://any.example")
     for (const request of [{ key, headers }, { headers }, { key: service.anon, headers }]) {
       const reply = await ask(service, "GET /v1/status", request)
@@ -77,7 +77,7 @@ describe("cross-origin", () => {
     assert.isNotNull(asked.headers.get("x-request-id"))
   })
 
-  it("opens /api to the dashboard alone, with credentials", async () => {
+  it("allows only the dashboard's origin on /api, with credentials", async () => {
     const mine = await ask(service, "GET /api/keys", { key, headers: from(dashboard) })
     assert.strictEqual(allowed(mine), dashboard)
     assert.strictEqual(mine.headers.get("access-control-allow-credentials"), "true")
@@ -94,7 +94,7 @@ describe("cross-origin", () => {
 })
 
 describe("preferences and profiles", () => {
-  it("Prefer: return=minimal answers no rows", async () => {
+  it("Prefer: return=minimal returns no rows", async () => {
     const headers = { prefer: "return=minimal" }
     const write = (line: string, body?: object) => ask(service, line, { key, headers, body })
     const replies = [
@@ -108,7 +108,7 @@ describe("preferences and profiles", () => {
     )
   })
 
-  it("answers the rows without it, PATCH and DELETE with how many", async () => {
+  it("otherwise returns rows, for PATCH and DELETE with their number", async () => {
     const made = await ask(service, "POST /v1/db/e2e_items", { key, body: { name: "four" } })
     assert.strictEqual(made.status, 201)
     assert.deepInclude((made.json as Array<object>)[0], { name: "four" })
@@ -120,7 +120,7 @@ describe("preferences and profiles", () => {
     assert.strictEqual(none.headers.get("content-range"), "*/0")
   })
 
-  it("refuses schemas that are not exposed", async () => {
+  it("rejects schemas that are not exposed", async () => {
     for (const schema of ["svc", "pg_catalog", "nowhere"]) {
       const read = await ask(service, "GET /v1/db/api_keys", { key, headers: { "accept-profile": schema } })
       assertRefused(read, 406, "PGRST106")
@@ -134,7 +134,7 @@ describe("preferences and profiles", () => {
 })
 
 describe("management reads and health", () => {
-  it("/v1/status tells release, uptime and database", async () => {
+  it("/v1/status has version, uptime and database", async () => {
     const { version } = (await import("../../../package.json", { with: { type: "json" } })).default
     const status = (await ask(service, "GET /v1/status", { key })).json as Record<string, unknown>
     assert.deepInclude(status, { status: "ok", version })
@@ -142,20 +142,20 @@ describe("management reads and health", () => {
     assert.match((status["database"] as { version: string }).version, /^18\./)
   })
 
-  it("/v1/database/schema describes the tables, and not our own", async () => {
+  it("/v1/database/schema describes the user's tables, not the service's", async () => {
     const { json, text } = await ask(service, "GET /v1/database/schema", { key })
     assert.isObject(json)
     assert.include(text, "e2e_items")
     assert.notInclude(text, "api_keys")
   })
 
-  it("/healthz and /readyz need no key", async () => {
+  it("/healthz and /readyz require no key", async () => {
     for (const path of ["/healthz", "/readyz"]) {
       assert.deepStrictEqual((await ask(service, `GET ${path}`)).json, { status: "ok" })
     }
   })
 
-  it("gives every answer a request id, the caller's own if it is harmless", async () => {
+  it("gives every response a request id, the caller's own if it is valid", async () => {
     const idOf = async (given: string, line = "GET /healthz") =>
       (await ask(service, line, { headers: { "x-request-id": given } })).headers.get("x-request-id")
     assert.strictEqual(await idOf("trace-1.a_B"), "trace-1.a_B")

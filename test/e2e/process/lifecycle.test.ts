@@ -20,7 +20,7 @@ describe("one data directory", () => {
   })
   afterAll(() => removeDataDir(dataDir))
 
-  it("ends on SIGTERM with code 0, idle keep-alive connections or not", async () => {
+  it("ends on SIGTERM with code 0, despite idle keep-alive connections", async () => {
     const service = await startService({ dataDir })
     await sql(service, "create table kept (n int)")
     const agent = new Agent({ keepAlive: true })
@@ -37,7 +37,7 @@ describe("one data directory", () => {
     assert.isFalse(isAlive(postmaster), "PostgreSQL outlived the service")
   })
 
-  it("finishes what is under way, then ends on SIGINT with code 0", async () => {
+  it("finishes requests in progress, then ends on SIGINT with code 0", async () => {
     const service = await startService({ dataDir })
     const slow = ask(service, "POST /v1/sql", {
       key: service.service_role,
@@ -53,7 +53,7 @@ describe("one data directory", () => {
     assert.strictEqual((await slow).status, 200)
   })
 
-  it("survives kill -9 and refuses a second process on its directory; keys can be made in between", async () => {
+  it("survives kill -9, and rejects a second process on its directory while keys can be created", async () => {
     const first = await startService({ dataDir })
     const second = await runToEnd({ SVC_DATA_DIR: dataDir })
     assert.notStrictEqual(second.code, 0)
@@ -74,7 +74,7 @@ describe("one data directory", () => {
   })
 })
 
-describe("a start that can't be ends with one line", () => {
+describe("a start that fails ends with one line", () => {
   const nowhere = "postgres://nobody:secret@127.0.0.1:1/none"
   const cases: ReadonlyArray<readonly [name: string, value: string, says: RegExp]> = [
     ["PORT", "http", /a whole number from 0 to 65535/],
@@ -142,13 +142,13 @@ describe("a start that can't be ends with one line", () => {
     assert.notInclude(end.output, "secret")
   })
 
-  it("misses the identity provider of an admin address", async () => {
+  it("requires the identity provider's public URL with an admin URL", async () => {
     const end = await runToEnd({ DATABASE_URL: nowhere, IDP_ADMIN_URL: "http://127.0.0.1:4434" })
     assert.strictEqual(end.code, 1)
     assert.strictEqual(end.output, "svc: IDP_PUBLIC_URL must be set, because IDP_ADMIN_URL is\n")
   })
 
-  it("names a port that is taken", async () => {
+  it("names a port that is in use", async () => {
     const other = createServer()
     const port = await new Promise<number>((listening) =>
       other.listen(0, "127.0.0.1", () => listening((other.address() as { port: number }).port))

@@ -165,12 +165,12 @@ describe("bodies", () => {
   })
 
   it.each([
-    ['id,name\n1,"x', "The body is no CSV: line 2: a quoted field does not end"],
+    ['id,name\n1,"x', "The body is not valid CSV: line 2: a quoted field does not end"],
     ["id,name\n1", "All lines must have same number of fields"],
     ["id\n1,2", "All lines must have same number of fields"],
-    ["id,id\n1,2", "The body is no CSV: a column is named twice"],
-    ["", "The body is no CSV: there is no line with the columns' names"]
-  ])("%j is no CSV", async (body, error) => {
+    ["id,id\n1,2", "The body is not valid CSV: a column name is repeated"],
+    ["", "The body is not valid CSV: the line with the column names is missing"]
+  ])("%j is not valid CSV", async (body, error) => {
     assert.strictEqual(assertRefused(await on("POST ", body, csv), 400, "PGRST102")["error"], error)
   })
 

@@ -20,7 +20,7 @@ beforeAll(async () => {
 })
 
 describe("/v1/db/", () => {
-  it("is valid OpenAPI 3.1, with a slash at its end and without", async () => {
+  it("is valid OpenAPI 3.1, with and without a trailing slash", async () => {
     for (const path of ["/v1/db/", "/v1/db"]) {
       const reply = await ask(service, `GET ${path}`, { key: service.service_role })
       assert.strictEqual(reply.status, 200, reply.text)
@@ -31,7 +31,7 @@ describe("/v1/db/", () => {
     }
   })
 
-  it("is answered in the form that Accept asks for", async () => {
+  it("has the media type that Accept prefers", async () => {
     const typeOf = async (accept: string) => {
       const reply = await ask(service, "GET /v1/db/", { key: service.anon, headers: { accept } })
       return reply.status === 200 ? reply.headers.get("content-type") : assertRefused(reply, 406, "PGRST107")["error"]
@@ -49,7 +49,7 @@ describe("/v1/db/", () => {
     )
   })
 
-  it("has no body for HEAD, and knows no other methods", async () => {
+  it("has no body for HEAD, and allows no other methods", async () => {
     const reply = await ask(service, "HEAD /v1/db/", { key: service.anon })
     assert.deepStrictEqual([reply.status, reply.text], [200, ""])
     assert.strictEqual(reply.headers.get("content-type"), "application/openapi+json; charset=utf-8")
@@ -60,13 +60,13 @@ describe("/v1/db/", () => {
     }
   })
 
-  it("needs a key, and an exposed schema", async () => {
+  it("requires a key and an exposed schema", async () => {
     assertRefused(await ask(service, "GET /v1/db/"), 401)
     const headers = { "accept-profile": "svc" }
     assertRefused(await ask(service, "GET /v1/db/", { key: service.service_role, headers }), 406, "PGRST106")
   })
 
-  it("tells a role what it may touch, at once", async () => {
+  it("describes what a role has privileges for, immediately", async () => {
     const paths = async () => ((await ask(service, "GET /v1/db/", { key: service.anon })).json as Document).paths
     assert.notProperty(await paths(), "/described")
     await sql(service, "grant select on described to anon")
@@ -75,7 +75,7 @@ describe("/v1/db/", () => {
     assert.notProperty(await paths(), "/described")
   })
 
-  it("is what PostgrestClient reads", async () => {
+  it("is accepted by PostgrestClient", async () => {
     const client = new PostgrestClient(`${service.url}/v1/db`, { headers: { apikey: service.service_role } })
     const { data, error } = await client.getOpenApiSpec()
     assert.isNull(error)
@@ -86,7 +86,7 @@ describe("/v1/db/", () => {
 describe("types of the database", () => {
   const generate = (...args: ReadonlyArray<string>) => runToEnd({}, ["src/layers/programs/genTypes.ts", ...args])
 
-  it("are answered to service keys only", async () => {
+  it("are returned to service keys only", async () => {
     const reply = await ask(service, "GET /v1/database/types.ts?schema=public", { key: service.service_role })
     assert.strictEqual(reply.status, 200)
     assert.strictEqual(reply.headers.get("content-type"), "text/plain; charset=utf-8")
@@ -111,7 +111,7 @@ describe("types of the database", () => {
     }
   })
 
-  it("are not written without a good key, a service, or good options", async () => {
+  it("are not written without a valid key, a service and valid options", async () => {
     const outcome = async (...args: ReadonlyArray<string>) => {
       const { code, output } = await generate(...args)
       return `${code} ${output.split("\n")[0]}`
@@ -119,11 +119,11 @@ describe("types of the database", () => {
     const url = service.url
     assert.strictEqual(
       await outcome("--key", "nope", "--url", url),
-      `1 ${url} answers 401: Missing, unknown or revoked API key`
+      `1 ${url} responded with 401: Missing, unknown or revoked API key`
     )
     assert.match(
       await outcome("--key", "nope", "--url", "http://127.0.0.1:9"),
-      /^1 http:\/\/127\.0\.0\.1:9 can't be asked: /
+      /^1 Failed to fetch from http:\/\/127\.0\.0\.1:9: /
     )
     assert.strictEqual(await outcome("--url", url), "2 --key is missing")
     assert.match(await outcome("--nope"), /^2 Unknown option '--nope'/)

@@ -30,7 +30,7 @@ describe("/openapi.json", () => {
     assert.strictEqual(validator.version, "3.1")
   })
 
-  it("has every route, and only routes that are there", async () => {
+  it("has all routes, and only existing ones", async () => {
     const { paths } = await document()
     const found = Object.entries(paths).flatMap(([path, operations]) =>
       Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`)
@@ -194,7 +194,7 @@ describe("/openapi.json", () => {
     }
   })
 
-  it("has one schema for failures, and a key for all but the health checks", async () => {
+  it("has one schema for errors, and requires a key except for health checks", async () => {
     const { components, paths } = await document()
     assert.includeMembers(
       [...(components.schemas["Error"]?.required ?? [])],
@@ -206,12 +206,12 @@ describe("/openapi.json", () => {
       for (const [method, operation] of Object.entries(operations)) {
         const about = `${method} ${path}`
         assert.isString(operation.summary, about)
-        // Those of people, who come with a session, with a challenge, or to get one.
+        // Paths for users, with a session, a challenge, or in order to get a session.
         const personal = /^\/api\/auth\/|^\/api\/oauth2\/bridge\/|^\/oauth2\//.test(path)
         const open = personal || path === "/healthz" || path === "/readyz"
         assert.strictEqual(operation.security?.some((one) => "apikey" in one) ?? false, !open, about)
         for (const [status, { content }] of Object.entries(operation.responses)) {
-          // OFREP's own failures have its own body.
+          // OFREP's own errors have its own body.
           if (status < "400" || (path.startsWith("/ofrep/") && /^40[04]$/.test(status))) continue
           assert.deepStrictEqual(
             content?.["application/json"]?.schema,

@@ -7,7 +7,7 @@ const run = (body: unknown) => ask(service, "POST /v1/sql", { key, body })
 const transaction = (statements: unknown) => ask(service, "POST /v1/sql/transaction", { key, body: { statements } })
 
 describe("/v1/sql", () => {
-  it("answers rows, columns with their types, and the command", async () => {
+  it("returns rows, columns with their types, and the command", async () => {
     const reply = await run({
       sql: "select $1::int8 as big, $2::text as t, $3::jsonb as j, now() at time zone 'utc' is not null as b",
       params: ["9007199254740993", "ä", { a: [1] }]
@@ -26,29 +26,29 @@ describe("/v1/sql", () => {
     })
   })
 
-  it("stops at row_limit and says so", async () => {
+  it("stops at row_limit and sets truncated", async () => {
     const reply = await run({ sql: "select generate_series(1, 100000000) as n", row_limit: 2 })
     assert.deepInclude(reply.json, { rows: [{ n: 1 }, { n: 2 }], truncated: true })
     for (const row_limit of [0, 10_001]) assertRefused(await run({ sql: "select 1", row_limit }), 400, "SQL_ROW_LIMIT")
   })
 
-  it("says where in the text PostgreSQL stumbled", async () => {
+  it("returns the position of an error in the text", async () => {
     assert.deepInclude(assertRefused(await run({ sql: "selec 1" }), 400, "42601"), { position: 1 })
     assertRefused(await run({ sql: "select * from nowhere" }), 404, "42P01")
     assertRefused(await run({ sql: "select 1/0" }), 400, "22012")
   })
 
-  it.each(["select 1; select 2", "begin", "copy t from stdin", "listen x"])("refuses %s", async (text) => {
+  it.each(["select 1; select 2", "begin", "copy t from stdin", "listen x"])("rejects %s", async (text) => {
     assertRefused(await run({ sql: text }), 400)
   })
 
-  it("names what is wrong with the body", async () => {
+  it("describes what is invalid in the body", async () => {
     assert.deepStrictEqual(assertRefused(await run({}), 400)["details"], ["sql: Missing key"])
     assert.match(String(assertRefused(await run([]), 400)["details"]), /^Expected object/)
     assert.match(String(assertRefused(await run({ sql: "select 1", params: 1 }), 400)["details"]), /^params: /)
   })
 
-  it("makes tables that /v1/db knows at once, also when they change", async () => {
+  it("creates and changes tables, which /v1/db knows immediately", async () => {
     const read = async () => (await ask(service, "GET /v1/db/e2e_fresh", { key })).json
     await sql(service, "create table e2e_fresh (id int primary key)")
     assert.deepStrictEqual(await read(), [])
@@ -75,7 +75,7 @@ describe("/v1/sql/transaction", () => {
     assert.deepStrictEqual(results[2]?.rows, [{ n: 1 }])
   })
 
-  it("rolls all back when one fails, and says which", async () => {
+  it("rolls back all if one fails, and reports which", async () => {
     const reply = await transaction([
       { sql: "insert into e2e_ledger values ('b', 1)" },
       { sql: "insert into e2e_ledger values ('c', -1)" }
@@ -84,7 +84,7 @@ describe("/v1/sql/transaction", () => {
     assert.deepStrictEqual(await sql(service, "select account from e2e_ledger"), [{ account: "a" }])
   })
 
-  it("takes 1 to 20 statements", async () => {
+  it("accepts 1 to 20 statements", async () => {
     const many = (length: number) => transaction(Array.from({ length }, () => ({ sql: "select 1" })))
     assert.strictEqual((await many(20)).status, 200)
     assertRefused(await many(0), 400, "SQL_STATEMENT_COUNT")

@@ -19,7 +19,7 @@ if (chromium === undefined) {
   process.stderr.write("\n!!! NO CHROMIUM HERE: UPLOADS FROM A PAGE ARE TRIED WITH AN HTTP CLIENT ONLY\n\n")
 }
 
-/** The tour's page and its server for a bucket, on an origin of their own. */
+/** The tour's page and its server for a bucket, on a separate origin. */
 const startAlbum = async (bucket: string) => {
   const directory = await mkdtemp(join(tmpdir(), "svc-album-"))
   const port = await freePort()
@@ -76,7 +76,7 @@ describe.each([
 
   const metadataOf = (bucket: string) => inBucket(bucket, `HEAD metadata?key=${encodeURIComponent(`album/${name}`)}`)
 
-  it("uploads a file once the bucket's CORS rules let it", async () => {
+  it("uploads a file when the bucket's CORS rules allow it", async () => {
     const bucket = await bucketOf()
     await using album = await startAlbum(bucket)
     await allow(bucket, album.origin)
@@ -90,14 +90,14 @@ describe.each([
     assert.isTrue(bytes.equals(Buffer.from(await stored.arrayBuffer())))
   })
 
-  it("is refused by a bucket without CORS rules", async () => {
+  it("is rejected by a bucket without CORS rules", async () => {
     const bucket = await bucketOf()
     await using album = await startAlbum(bucket)
     assert.match(await browser.choose(album.origin, file), /^Refused: Failed to fetch/)
     assert.strictEqual((await metadataOf(bucket)).status, 404)
   })
 
-  it("is refused by rules for another origin", async () => {
+  it("is rejected by rules for another origin", async () => {
     const bucket = await bucketOf()
     await using album = await startAlbum(bucket)
     await allow(bucket, "http://127.0.0.1:1")

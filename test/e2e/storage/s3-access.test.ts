@@ -28,15 +28,15 @@ const put: S3Call = { method: "PUT", path: "/mine/p", body: "hello" }
 
 describe("signatures in the header", () => {
   it.each<[string, S3Call, string | undefined]>([
-    ["a good one", put, undefined],
-    ["of any region", { ...put, region: "eu-west-9" }, undefined],
+    ["a valid signature", put, undefined],
+    ["any region", { ...put, region: "eu-west-9" }, undefined],
     ["an unsigned payload", { ...put, payload: "UNSIGNED-PAYLOAD" }, undefined],
     ["ten minutes late", { ...put, skew: -600_000 }, undefined],
     ["twenty minutes late", { ...put, skew: -1_200_000 }, "403 RequestTimeTooSkewed"],
     ["twenty minutes early", { ...put, skew: 1_200_000 }, "403 RequestTimeTooSkewed"],
     ["another secret", { ...put, secret: "wrong" }, "403 SignatureDoesNotMatch"],
     ["another body", { ...put, payload: "0".repeat(64) }, "400 XAmzContentSHA256Mismatch"],
-    ["no payload hash of any kind", { ...put, payload: "nonsense" }, "400 InvalidArgument"],
+    ["an invalid payload hash", { ...put, payload: "nonsense" }, "400 InvalidArgument"],
     [
       "streaming without its length",
       { ...put, payload: "STREAMING-UNSIGNED-PAYLOAD-TRAILER" },
@@ -81,7 +81,7 @@ describe("signatures in the header", () => {
     ["signature version 2", (headers) => (headers["authorization"] = "AWS key:signature"), "InvalidRequest"],
     ["another scheme", (headers) => (headers["authorization"] = "Bearer x"), "InvalidArgument"],
     ["a session token", (headers) => (headers["x-amz-security-token"] = "x"), "InvalidToken"]
-  ])("not with %s", async (_, change, code) => {
+  ])("are rejected with %s", async (_, change, code) => {
     const headers = { ...(await signed(s3, put)) }
     change(headers)
     const answer = await raw(s3, "PUT", "/mine/p", headers, "hello")
@@ -89,11 +89,11 @@ describe("signatures in the header", () => {
   })
 })
 
-describe("signatures of every chunk", () => {
+describe("chunk signatures", () => {
   const hmac = (key: string | Buffer, text: string) => createHmac("sha256", key).update(text).digest()
   const hash = (text: string) => createHash("sha256").update(text).digest("hex")
 
-  /** A PUT in two chunks, signed one by one, with a CRC-32 in the trailer when `trailer` is its value. */
+  /** A PUT in two signed chunks, with the CRC-32 `trailer` if given. */
   const stream = async (parts: readonly [string, string], trailer?: string, change = (body: string) => body) => {
     const payload = `STREAMING-AWS4-HMAC-SHA256-PAYLOAD${trailer === undefined ? "" : "-TRAILER"}`
     const headers = {
@@ -122,7 +122,7 @@ describe("signatures of every chunk", () => {
     return raw(s3, "PUT", "/mine/chunks", head, change(`${body}\r\n`))
   }
 
-  it("are checked, and the trailer's with them", async () => {
+  it("are verified, and that of the trailer too", async () => {
     const parts = ["a".repeat(70_000), "tail"] as const
     const crc = Buffer.alloc(4)
     crc.writeUInt32BE(crc32(parts.join("")))
@@ -142,7 +142,7 @@ describe("signatures of every chunk", () => {
 })
 
 describe("presigned URLs", () => {
-  it("give what they were made for", async () => {
+  it("allow what they were signed for", async () => {
     assert.strictEqual((await raw(s3, "GET", await presigned(s3, { path: "/mine/k" }))).text, "content")
     const query = { "response-content-type": "text/x", "response-content-disposition": 'attachment; filename="é"' }
     const changed = await raw(s3, "GET", await presigned(s3, { path: "/mine/k", query }))
@@ -156,7 +156,7 @@ describe("presigned URLs", () => {
     assert.strictEqual((await raw(s3, "PUT", url, { "content-type": "text/b" }, "up")).code, "SignatureDoesNotMatch")
   })
 
-  it("of the SDK take any body", async () => {
+  it("of the SDK accept any body", async () => {
     const at = (link: string) => link.slice(s3.endpoint.length)
     const link = await getSignedUrl(
       s3.client,
@@ -171,7 +171,7 @@ describe("presigned URLs", () => {
     assert.strictEqual((await raw(s3, "PUT", at(await getSignedUrl(s3.client, part)), {}, "part")).status, 200)
   })
 
-  it("give nothing else", async () => {
+  it("allow nothing else", async () => {
     const good = await presigned(s3, { path: "/mine/k" })
     const code = async (target: string, method = "GET") => (await raw(s3, method, target)).code
     assert.strictEqual(await code(good.replace("/mine/k", "/mine/p")), "SignatureDoesNotMatch")
@@ -208,7 +208,7 @@ describe("policies", () => {
   const allow = (Action: string, Resource: string) => ({ Effect: "Allow", Principal: "*", Action, Resource })
   const arn = "arn:aws:s3:::open"
 
-  it("let nobody in by themselves", async () => {
+  it("allow nothing by default", async () => {
     for (const [method, path] of [
       ["GET", "/"],
       ["GET", "/open"],
@@ -224,11 +224,11 @@ describe("policies", () => {
     }
   })
 
-  it("open what they name", async () => {
+  it("allow what they name", async () => {
     await statement(allow("s3:GetObject", `${arn}/public/*`), allow("s3:PutObject", `${arn}/drop/*`))
     assert.strictEqual((await raw(s3, "GET", "/open/public/a")).text, "public/a")
     assert.strictEqual((await raw(s3, "GET", "/open/private/a")).code, "AccessDenied")
-    // Who may not list is not told what there is.
+    // Callers without permission to list don't learn which keys exist.
     assert.strictEqual((await raw(s3, "GET", "/open/public/none")).code, "AccessDenied")
     assert.strictEqual((await raw(s3, "GET", "/open/public/a?response-content-type=a")).code, "InvalidRequest")
     const client = anonymous()
@@ -245,7 +245,7 @@ describe("policies", () => {
     }
   })
 
-  it("deny, to the owner as well, who can still change them", async () => {
+  it("can deny the owner, who can still change them", async () => {
     const deny = { Effect: "Deny", Principal: "*", Action: "s3:*", Resource: [arn, `${arn}/private/*`] }
     await statement(allow("s3:*", `${arn}/*`), deny)
     assert.strictEqual((await call(s3, { path: "/open/private/a" })).code, "AccessDenied")
@@ -266,7 +266,7 @@ describe("policies", () => {
     assert.strictEqual((await call(s3, { path: "/open", query: { policy: "" } })).code, "NoSuchBucketPolicy")
   })
 
-  it("are refused with a reason when they are none", async () => {
+  it("are rejected with a reason if invalid", async () => {
     const answer = await call(s3, { method: "PUT", path: "/open", query: { policy: "" }, body: '{"Statement":[{}]}' })
     assert.deepStrictEqual([answer.status, answer.code], [400, "MalformedPolicy"])
   })

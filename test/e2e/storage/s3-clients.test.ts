@@ -7,7 +7,7 @@ import { promisify } from "node:util"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { type S3, startS3 } from "../../support/storage/s3.ts"
 
-// Programs that people use S3 with, unchanged, where they are installed: aws, rclone, s3cmd.
+// Common S3 clients, where installed: aws, rclone, s3cmd.
 const isThere = (name: string) => {
   const there = spawnSync(name, ["--version"]).status === 0
   if (!there) process.stderr.write(`SKIPPED: no ${name} on this machine, its test of the S3 endpoint does not run\n`)
@@ -31,7 +31,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true })
 })
 
-/** Runs it in the directory and gives what it prints; fails as it fails. */
+/** Runs a program in the directory and returns its output; fails if it fails. */
 const run = async (program: string, args: ReadonlyArray<string>) => {
   const { AWS_CA_BUNDLE: _, ...environment } = process.env
   const env = {

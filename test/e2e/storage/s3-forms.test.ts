@@ -12,18 +12,18 @@ afterAll(() => s3.stop())
 
 interface Form {
   readonly fields?: Readonly<Record<string, string>>
-  /** Conditions beside those of the fields below. */
+  /** Conditions in addition to those on the fields. */
   readonly conditions?: ReadonlyArray<unknown>
   readonly millis?: number
   readonly file?: string
   readonly secret?: string
-  /** Changes the fields after they were signed. */
+  /** Changes the fields after signing. */
   readonly change?: (fields: Record<string, string>) => void
 }
 
 const hmac = (key: string | Buffer, text: string) => createHmac("sha256", key).update(text).digest()
 
-/** What a server hands to a browser's form, sent as the browser does. */
+/** A form as a server creates it, sent as by a browser. */
 const post = async (form: Form) => {
   const date = new Date().toISOString().replaceAll(/[-:]|\.\d{3}/g, "")
   const day = date.slice(0, 8)
@@ -61,7 +61,7 @@ const post = async (form: Form) => {
 const content = async (key: string) => (await call(s3, { path: `/forms/${encodeURI(key)}` })).text
 
 describe("forms", () => {
-  it("put their file, with what their fields say", async () => {
+  it("upload their file with the metadata in their fields", async () => {
     const fields = { "Content-Type": "text/form", "x-amz-meta-who": "grüße", success_action_status: "201" }
     const answer = await post({ fields })
     assert.strictEqual(answer.status, 201)
@@ -72,42 +72,42 @@ describe("forms", () => {
     assert.strictEqual(found.headers["x-amz-meta-who"], `=?UTF-8?B?${Buffer.from("grüße").toString("base64")}?=`)
   })
 
-  it("lead on to where they say", async () => {
+  it("redirect to success_action_redirect", async () => {
     const fields = { success_action_redirect: "https://app.example/done?a=1" }
     const answer = await post({ fields })
     assert.strictEqual(answer.status, 303)
     assert.match(answer.headers.get("location") ?? "", /^https:\/\/app.example\/done\?a=1&bucket=forms&key=up%2F/)
   })
 
-  it("put a large file", async () => {
+  it("upload a large file", async () => {
     const file = "x".repeat(3_000_000)
     assert.strictEqual((await post({ file, change: (fields) => (fields["key"] = "up/large") })).status, 204)
     assert.strictEqual(await content("up/large"), file)
   })
 
   it.each<[string, Form, number, string]>([
-    ["too old", { millis: -1000 }, 403, "AccessDenied"],
+    ["expired", { millis: -1000 }, 403, "AccessDenied"],
     ["signed by another", { secret: "wrong" }, 403, "SignatureDoesNotMatch"],
     ["for another key", { change: (fields) => (fields["key"] = "down/x") }, 403, "AccessDenied"],
-    ["with a field of its own", { change: (fields) => (fields["x-amz-meta-a"] = "b") }, 403, "AccessDenied"],
+    ["with an extra field", { change: (fields) => (fields["x-amz-meta-a"] = "b") }, 403, "AccessDenied"],
     ["with another policy", { change: (fields) => (fields["policy"] += "AA") }, 403, "SignatureDoesNotMatch"],
     ["without a policy", { change: (fields) => delete fields["policy"] }, 400, "InvalidArgument"],
     ["without a key", { change: (fields) => delete fields["key"] }, 400, "InvalidArgument"],
     ["too small", { conditions: [["content-length-range", 10, 20]] }, 400, "EntityTooSmall"],
     ["too large", { conditions: [["content-length-range", 0, 3]] }, 400, "EntityTooLarge"],
-    ["of a bad condition", { conditions: [["near", "$key", "x"]] }, 400, "InvalidPolicyDocument"],
+    ["with an invalid condition", { conditions: [["near", "$key", "x"]] }, 400, "InvalidPolicyDocument"],
     [
       "with an endless field",
       { change: (fields) => (fields["x-ignore-a"] = "a".repeat(30_000)) },
       400,
       "MaxMessageLengthExceeded"
     ]
-  ])("are refused when %s", async (_, form, status, code) => {
+  ])("are rejected when %s", async (_, form, status, code) => {
     const answer = await post(form)
     assert.deepStrictEqual([answer.status, answer.code], [status, code])
   })
 
-  it("that are none are refused", async () => {
+  it("are rejected if malformed", async () => {
     const send = async (type: string, body: string) => {
       const answer = await fetch(`${s3.endpoint}/forms`, { method: "POST", headers: { "content-type": type }, body })
       return /<Code>(\w+)/.exec(await answer.text())?.[1]

@@ -36,8 +36,8 @@ const get = async (Key: string, rest: object = {}) => {
   return { ...answer, bytes: Buffer.from((await answer.Body?.transformToByteArray()) ?? []) }
 }
 const mebibyte = 1024 * 1024
-describe("uploads in parts", () => {
-  it("make one object, of the client's own accord too", async () => {
+describe("multipart uploads", () => {
+  it("create one object, also as the SDK's own uploads", async () => {
     const body = randomBytes(12 * mebibyte)
     const upload = new Upload({ client: s3.client, params: { Bucket, Key: "big", Body: body }, partSize: 5 * mebibyte })
     const { ETag } = await upload.done()
@@ -111,8 +111,8 @@ describe("uploads in parts", () => {
   })
 })
 
-describe("an upload that is completed twice at once", () => {
-  it("makes one object, and says so twice", async () => {
+describe("an upload completed twice at the same time", () => {
+  it("creates one object and returns it twice", async () => {
     const of = { Bucket, Key: "twice" }
     const { UploadId } = await s3.client.send(new CreateMultipartUploadCommand(of))
     const { ETag } = await s3.client.send(new UploadPartCommand({ ...of, UploadId, PartNumber: 1, Body: "part" }))
@@ -133,7 +133,7 @@ describe("an upload that is completed twice at once", () => {
 })
 
 describe("listings", () => {
-  it("go by pages, prefixes and delimiters, in both versions", async () => {
+  it("have pages, prefixes and delimiters, in both versions", async () => {
     const name = "listings"
     await s3.client.send(new CreateBucketCommand({ Bucket: name }))
     const keys = ["a/1", "a/2", "b", "c/x/1", "c/y", "d", "é", "😀"]

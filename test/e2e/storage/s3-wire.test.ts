@@ -13,12 +13,12 @@ beforeAll(async () => {
   await call(s3, { method: "PUT", path: "/wire/ten", body: "0123456789" })
 })
 afterAll(async () => {
-  // Whatever was sent: it is as well as before.
+  // After any input the endpoint still works.
   assert.strictEqual((await call(s3, { path: "/wire/ten" })).text, "0123456789")
   await s3.stop()
 })
 
-/** Writes bytes and gives all that comes back until the connection ends, or until it holds `until`. */
+/** Writes bytes and returns the response up to the end of the connection or to `until`. */
 const talk = (bytes: string | Uint8Array, until?: string) =>
   new Promise<string>((resolve) => {
     const { hostname, port } = new URL(s3.endpoint)
@@ -87,7 +87,7 @@ describe("conditions", () => {
     }
   })
 
-  it("of writes: one of twenty at once", async () => {
+  it("of writes: one of twenty concurrent writes succeeds", async () => {
     const write = (path: string, headers: Readonly<Record<string, string>>) =>
       call(s3, { method: "PUT", path, headers, body: "x" })
     const all = await Promise.all(Array.from({ length: 20 }, () => write("/wire/once", { "if-none-match": "*" })))
@@ -112,7 +112,7 @@ describe("cross-origin", () => {
   const preflight = (origin: string, headers: Readonly<Record<string, string>> = {}) =>
     raw(s3, "OPTIONS", "/wire/any", { origin, "access-control-request-method": "PUT", ...headers })
 
-  it("is answered by the bucket's rules, a hundred of them", async () => {
+  it("is answered by the bucket's rules, up to a hundred", async () => {
     assert.strictEqual((await preflight("https://a.r1.example")).code, "AccessForbidden")
     const rules = Array.from({ length: 101 }, (_, index) => rule(index))
     assert.strictEqual((await configure(rules.join(""))).code, "MalformedXML")
@@ -131,7 +131,7 @@ describe("cross-origin", () => {
     const other = { "access-control-request-headers": "content-type" }
     assert.strictEqual((await preflight("https://a.r77.example", other)).code, "AccessForbidden")
     assert.strictEqual((await raw(s3, "OPTIONS", "/wire/any")).code, "BadRequest")
-    // Errors as well, so that a page can read them.
+    // Errors have the headers too, so that pages can read them.
     const denied = await raw(s3, "PUT", "/wire/any", { origin: "https://a.r1.example" }, "x")
     assert.deepStrictEqual(
       [denied.code, denied.headers["access-control-allow-origin"]],
@@ -150,7 +150,7 @@ describe("bad input", () => {
   const xml: S3Call = { method: "POST", path: "/wire", query: { delete: "" } }
   it.each<[string, string, string]>([
     ["nothing", "", "MalformedXML"],
-    ["no XML", "{}", "MalformedXML"],
+    ["not XML", "{}", "MalformedXML"],
     ["another root", "<X/>", "MalformedXML"],
     ["an unclosed tag", "<Delete><Object><Key>a</Key>", "MalformedXML"],
     ["no keys", "<Delete></Delete>", "MalformedXML"],
@@ -159,17 +159,17 @@ describe("bad input", () => {
       '<!DOCTYPE a [<!ENTITY x "y">]><Delete><Object><Key>&x;</Key></Object></Delete>',
       "MalformedXML"
     ],
-    ["an outer entity", '<!DOCTYPE a SYSTEM "file:///etc/passwd"><Delete/>', "MalformedXML"],
+    ["an external entity", '<!DOCTYPE a SYSTEM "file:///etc/passwd"><Delete/>', "MalformedXML"],
     ["an unknown entity", "<Delete><Object><Key>&x;</Key></Object></Delete>", "MalformedXML"],
-    ["half a surrogate", "<Delete><Object><Key>&#xD800;</Key></Object></Delete>", "MalformedXML"],
-    ["depth", "<Delete>".repeat(50_000) + "</Delete>".repeat(50_000), "MalformedXML"],
+    ["an unpaired surrogate", "<Delete><Object><Key>&#xD800;</Key></Object></Delete>", "MalformedXML"],
+    ["nested too deeply", "<Delete>".repeat(50_000) + "</Delete>".repeat(50_000), "MalformedXML"],
     ["1001 keys", `<Delete>${"<Object><Key>a</Key></Object>".repeat(1001)}</Delete>`, "MalformedXML"],
-    ["too much", `<Delete>${" ".repeat(2 ** 21)}</Delete>`, "MaxMessageLengthExceeded"]
+    ["too long", `<Delete>${" ".repeat(2 ** 21)}</Delete>`, "MaxMessageLengthExceeded"]
   ])("XML that is %s", async (_, body, code) => {
     assert.strictEqual((await call(s3, { ...xml, body })).code, code)
   })
 
-  it("takes XML's own entities", async () => {
+  it("accepts XML's predefined entities", async () => {
     const keys = ["a&b<c>", " spaced ", "é😀", "x]]>y"]
     for (const key of keys) await call(s3, { method: "PUT", path: `/wire/${encodeURIComponent(key)}`, body: "x" })
     const body =
@@ -205,7 +205,7 @@ describe("bad input", () => {
     assert.match(String(answer.headers["x-amz-request-id"]), /^[0-9A-F]{16}$/)
   })
 
-  it("that is no HTTP gets S3's error too", async () => {
+  it("that is not HTTP gets an S3 error", async () => {
     for (const bytes of ["nonsense\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "GET /\0 HTTP/1.1\r\n\r\n", randomBytes(200)]) {
       assert.match(await talk(bytes), /^HTTP\/1.1 400 .*<Error><Code>BadRequest<\/Code>/s)
     }
@@ -219,8 +219,8 @@ describe("bad input", () => {
   })
 })
 
-describe("the end", () => {
-  it("lets what is under way finish, and takes nothing new", async () => {
+describe("shutdown", () => {
+  it("lets requests in progress finish, and accepts no new ones", async () => {
     const other = await startS3()
     await other.client.send(new CreateBucketCommand({ Bucket: "end" }))
     const given: S3Call = { method: "PUT", path: "/end/slow", payload: "UNSIGNED-PAYLOAD" }
@@ -252,14 +252,14 @@ describe("uploads", () => {
   }
   const put: S3Call = { method: "PUT", path: "/wire/up", payload: "UNSIGNED-PAYLOAD" }
 
-  it("are asked for only once they are allowed", async () => {
+  it("are requested (100 Continue) only after they are authorized", async () => {
     const expect = "expect: 100-continue\r\n"
     assert.match(await talk(await head(put, 5, expect), "100 Continue"), /^HTTP\/1.1 100 Continue/)
     const denied = await talk(await head({ ...put, secret: "wrong" }, 5, expect))
     assert.match(denied, /^HTTP\/1.1 403 .*SignatureDoesNotMatch/s)
   })
 
-  it("that break off leave nothing", async () => {
+  it("that are interrupted leave nothing", async () => {
     const before = await files()
     const begun = await head(put, 10_000_000)
     await Promise.all(
@@ -280,7 +280,7 @@ describe("uploads", () => {
     assert.strictEqual((await call(s3, { path: "/wire/up" })).code, "NoSuchKey")
   })
 
-  it("that are refused are answered, however large", async () => {
+  it("that are rejected get a response, however large", async () => {
     const answer = await raw(s3, "PUT", "/wire/denied", {}, Buffer.alloc(3_000_000))
     assert.strictEqual(answer.code, "AccessDenied")
     const large = await raw(s3, "PUT", "/wire/large", {
@@ -290,7 +290,7 @@ describe("uploads", () => {
     assert.strictEqual(large.code, "EntityTooLarge")
   })
 
-  it("go two hundred at a time", async () => {
+  it("run two hundred at a time", async () => {
     const bodies = Array.from({ length: 200 }, (_, index) => Buffer.alloc(20_000, String(index)))
     await Promise.all(
       bodies.map((Body, index) => s3.client.send(new PutObjectCommand({ Bucket: "wire", Key: `many/${index}`, Body })))

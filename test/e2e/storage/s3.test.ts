@@ -50,7 +50,7 @@ const odd = [
 ]
 
 describe("buckets", () => {
-  it("are made, told of and deleted", async () => {
+  it("are created, listed and deleted", async () => {
     await s3.client.send(new CreateBucketCommand({ Bucket: "second" }))
     const { Buckets } = await s3.client.send(new ListBucketsCommand({}))
     assert.deepStrictEqual(
@@ -78,7 +78,7 @@ describe("buckets", () => {
 })
 
 describe("objects", () => {
-  it("come back as they were put, with what was said of them", async () => {
+  it("are returned unchanged, with their metadata", async () => {
     const body = randomBytes(100_000)
     const said = {
       ContentType: "image/x-test",
@@ -106,7 +106,7 @@ describe("objects", () => {
     assert.strictEqual(await refused(s3.client.send(new HeadObjectCommand({ Bucket, Key: "a/b" }))), "404 NotFound")
   })
 
-  it("may be empty, and of no known length", async () => {
+  it("can be empty, and of unknown length", async () => {
     await put("empty", new Uint8Array())
     assert.strictEqual((await get("empty")).bytes.length, 0)
     const chunks = [randomBytes(70_000), randomBytes(1)]
@@ -114,7 +114,7 @@ describe("objects", () => {
     assert.deepStrictEqual((await get("stream")).bytes, Buffer.concat(chunks))
   })
 
-  it.each(odd)("may be called %j", async (key) => {
+  it.each(odd)("can have the key %j", async (key) => {
     await put(key, key)
     assert.strictEqual((await get(key)).bytes.toString(), key)
     await s3.client.send(
@@ -134,12 +134,12 @@ describe("objects", () => {
   })
 
   it("have keys of at most 1024 bytes", async () => {
-    assert.strictEqual(await refused(put("ä".repeat(512), "x")), "taken")
+    assert.strictEqual(await refused(put("ä".repeat(512), "x")), "accepted")
     assert.strictEqual(await refused(put(`${"ä".repeat(512)}a`, "x")), "400 KeyTooLongError")
   })
 
   it("have metadata of at most 2 KiB", async () => {
-    assert.strictEqual(await refused(put("meta", "x", { Metadata: { a: "x".repeat(2047) } })), "taken")
+    assert.strictEqual(await refused(put("meta", "x", { Metadata: { a: "x".repeat(2047) } })), "accepted")
     assert.strictEqual(await refused(put("meta", "x", { Metadata: { a: "x".repeat(2048) } })), "400 MetadataTooLarge")
   })
 
@@ -156,7 +156,7 @@ describe("objects", () => {
         [name]: Buffer.alloc(Buffer.from(sent[name] ?? "", "base64").length).toString("base64")
       })
       assert.strictEqual(await refused(wrong), "400 BadDigest")
-      // As a stream: in a trailer.
+      // A stream's checksum is sent in a trailer.
       const stream = { ChecksumAlgorithm: algorithm, ContentLength: body.length }
       const trailed = await s3.client.send(
         new PutObjectCommand({ Bucket, Key: "trailed", Body: Readable.from([body]), ...stream })
@@ -165,15 +165,15 @@ describe("objects", () => {
     }
   )
 
-  it("are refused when Content-MD5 says otherwise", async () => {
+  it("are rejected if Content-MD5 does not match", async () => {
     const ContentMD5 = Buffer.from(md5("x"), "hex").toString("base64")
-    assert.strictEqual(await refused(put("md5", "x", { ContentMD5 })), "taken")
+    assert.strictEqual(await refused(put("md5", "x", { ContentMD5 })), "accepted")
     assert.strictEqual(await refused(put("md5", "y", { ContentMD5 })), "400 BadDigest")
     assert.strictEqual(await refused(put("md5", "y", { ContentMD5: "abc" })), "400 InvalidDigest")
     assert.strictEqual((await get("md5")).bytes.toString(), "x")
   })
 
-  it("are deleted only while they are what If-Match says", async () => {
+  it("are deleted only if If-Match matches", async () => {
     const { ETag } = await put("conditional", "first")
     await put("conditional", "second")
     const remove = (Key: string, IfMatch: string | undefined) =>
@@ -185,7 +185,7 @@ describe("objects", () => {
     assert.strictEqual(await refused(remove("conditional", "*")), "404 NoSuchKey")
   })
 
-  it("are copied, with their metadata or with other", async () => {
+  it("are copied with their metadata or with new metadata", async () => {
     await put("from", "content", { Metadata: { a: "1" }, ContentType: "text/a" })
     const CopySource = `${Bucket}/from`
     const copy = (rest: object) => s3.client.send(new CopyObjectCommand({ Bucket, Key: "to", CopySource, ...rest }))

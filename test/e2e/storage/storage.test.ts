@@ -26,7 +26,7 @@ describe("buckets", () => {
       buckets: ReadonlyArray<{ name: string; created_at: string }>
     }
 
-  it("are made, listed and deleted", async () => {
+  it("are created, listed and deleted", async () => {
     const name = `made.by-${Date.now()}`
     const made = await ask(service, "POST /api/storage/buckets", { key, body: { name } })
     assert.strictEqual(made.status, 201, made.text)
@@ -71,7 +71,7 @@ describe("buckets", () => {
     }
   )
 
-  it("are deleted with all they hold only by force", async () => {
+  it("are deleted with their content only by force", async () => {
     const bucket = await bucketOf()
     await Promise.all(["a", "b/c", "//", "é😀"].map((name) => upload(bucket, name)))
     const begun = await inBucket(bucket, "POST multipart/init", { key: "open", contentType: "a/b" })
@@ -84,7 +84,7 @@ describe("buckets", () => {
     assertRefused(await ask(service, `GET ${path}/objects`, { key }), 404, "BUCKET_NOT_FOUND")
   })
 
-  it("keep a policy and CORS rules, and tell when there are none", async () => {
+  it("have a policy and CORS rules, null and [] by default", async () => {
     const bucket = await bucketOf()
     const path = `/api/storage/buckets/${bucket}`
     const get = async (what: string) => (await ask(service, `GET ${path}/${what}`, { key })).json
@@ -141,7 +141,7 @@ describe("buckets", () => {
 })
 
 describe("objects", () => {
-  it("are listed by prefix, in pages", async () => {
+  it("are listed by prefix and in pages", async () => {
     const bucket = await bucketOf()
     const keys = ["a/1", "a/2", "a/3", "b", "sp ace+%", "é"]
     await Promise.all(keys.map((name) => upload(bucket, name, name)))
@@ -186,7 +186,7 @@ describe("objects", () => {
     assertRefused(await list("no-such-bucket-here", ""), 404, "BUCKET_NOT_FOUND")
   })
 
-  it("are made of small texts", async () => {
+  it("are created from small texts", async () => {
     const bucket = await bucketOf()
     const reply = await inBucket(bucket, "POST upload-text", {
       key: "é/x",
@@ -231,7 +231,7 @@ describe("objects", () => {
     const twice = await remove(`?key=${encodeURIComponent("c&d=é")}`, { key: "c&d=é" })
     assert.strictEqual(twice.status, 200, twice.text)
     assert.deepStrictEqual(((await list(bucket, "")).json as Page).objects, [])
-    // As in S3, what is not there is as good as deleted.
+    // As in S3, deleting an object that does not exist succeeds.
     assert.strictEqual((await remove("", { key: "a" })).status, 200)
     assertRefused(await remove(""), 400, "INVALID_REQUEST")
     assertRefused(await remove("", {}), 400, "INVALID_REQUEST")
@@ -259,7 +259,7 @@ describe("objects", () => {
   })
 })
 
-describe("who may", () => {
+describe("authorization", () => {
   it.each([
     "GET /api/storage/buckets",
     "POST /api/storage/buckets",
@@ -279,14 +279,14 @@ describe("who may", () => {
     ),
     "GET /api/storage/buckets/abc/objects/multipart/parts",
     "GET /v1/storage/buckets"
-  ])("%s is for service keys", async (line) => {
+  ])("%s requires a service key", async (line) => {
     const body = line.startsWith("GET") ? {} : { body: {} }
     assertRefused(await ask(service, line, body), 401)
     assertRefused(await ask(service, line, { ...body, key: `${key}x` }), 401, "INVALID_API_KEY")
     assertRefused(await ask(service, line, { ...body, key: service.anon }), 403, "FORBIDDEN")
   })
 
-  it("HEAD …/metadata is too", async () => {
+  it("HEAD …/metadata requires one too", async () => {
     const head = (key?: string) => ask(service, "HEAD /api/storage/buckets/abc/objects/metadata?key=k", { key })
     assert.strictEqual((await head()).status, 401)
     assert.strictEqual((await head(service.anon)).status, 403)

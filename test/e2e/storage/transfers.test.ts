@@ -24,7 +24,7 @@ const put = (url: string, body: string | Uint8Array, headers: Record<string, str
 const keys = ["a.txt", "/leading", "double//slash/", "sp ace+%2F&?#='()*!", "漢字/é/😀", "\x01\t\r\n\u2028"]
 
 describe("presigned URLs", () => {
-  it.each(keys)("carry %j up and down", async (key) => {
+  it.each(keys)("upload and download %j", async (key) => {
     const bucket = await bucketOf()
     const { expires_at, headers, url } = await sign(bucket, "presign-upload", { key, contentType: "text/x-test" })
     assert.deepStrictEqual(headers, { "Content-Type": "text/x-test" })
@@ -38,7 +38,7 @@ describe("presigned URLs", () => {
     assert.strictEqual(part.status, 206)
   })
 
-  it("open one door only", async () => {
+  it("allow a single operation", async () => {
     const bucket = await bucketOf()
     const { headers, url } = await sign(bucket, "presign-upload", { key: "one", contentType: "image/png" })
     assert.strictEqual((await put(url, "x", { "content-type": "text/html" })).status, 403)
@@ -55,7 +55,7 @@ describe("presigned URLs", () => {
     assert.strictEqual((await fetch(download.url)).status, 200)
   })
 
-  it("end when they say", async () => {
+  it("expire on time", async () => {
     const bucket = await bucketOf()
     await upload(bucket, "k")
     const { expires_at, url } = await sign(bucket, "presign-download", { key: "k", expiresIn: 1 })
@@ -67,7 +67,7 @@ describe("presigned URLs", () => {
     assert.isAtLeast(Date.now(), Date.parse(expires_at))
   })
 
-  it("live 1 to 604800 seconds, 900 unless told", async () => {
+  it("are valid for 1 to 604800 seconds, by default 900", async () => {
     const bucket = await bucketOf()
     await upload(bucket, "k")
     const asked = (expiresIn: unknown) => ({
@@ -90,7 +90,7 @@ describe("presigned URLs", () => {
     }
   })
 
-  it("are only for buckets that are there, and good keys and types", async () => {
+  it("require an existing bucket, and a valid key and type", async () => {
     const bucket = await bucketOf()
     for (const what of ["presign-upload", "presign-download"]) {
       const ask = (bucket: string, body: object) => inBucket(bucket, `POST ${what}`, body)
@@ -107,7 +107,7 @@ describe("metadata", () => {
   const head = (bucket: string, key: string) => inBucket(bucket, `HEAD metadata?key=${encodeURIComponent(key)}`)
   const patch = (bucket: string, body: object) => inBucket(bucket, "PATCH metadata", body)
 
-  it("is told in headers", async () => {
+  it("is returned in headers", async () => {
     const bucket = await bucketOf()
     await upload(bucket, "é/0", "")
     const { headers, status, text } = await head(bucket, "é/0")
@@ -124,7 +124,7 @@ describe("metadata", () => {
     assert.strictEqual((await inBucket(bucket, "HEAD metadata")).status, 400)
   })
 
-  it("is merged: given is set, null is taken away, the rest stays", async () => {
+  it("is merged: given values are set, nulls deleted, the rest kept", async () => {
     const bucket = await bucketOf()
     await upload(bucket, "k", "content")
     const first = await patch(bucket, {
@@ -158,7 +158,7 @@ describe("metadata", () => {
     assert.strictEqual(await (await fetch(url)).text(), "content")
   })
 
-  it("is at most 2 KB, of names that fit headers", async () => {
+  it("has at most 2 KB, and names that are valid in headers", async () => {
     const bucket = await bucketOf()
     await upload(bucket, "k")
     const most = { a: "x".repeat(2047) }
@@ -180,7 +180,7 @@ describe("metadata", () => {
     assertRefused(await patch("no-such-bucket-here", { key: "k", metadata: { a: "b" } }), 404, "BUCKET_NOT_FOUND")
   })
 
-  it("loses nothing when changes and uploads meet", async () => {
+  it("survives concurrent changes and uploads", async () => {
     const bucket = await bucketOf()
     await upload(bucket, "k", "content 0")
     const names = Array.from({ length: 12 }, (_, n) => `n${n}`)
@@ -204,7 +204,7 @@ describe("metadata", () => {
   })
 })
 
-describe("uploads in parts", () => {
+describe("multipart uploads", () => {
   const begin = async (bucket: string, key: string) => {
     const reply = await inBucket(bucket, "POST multipart/init", { key, contentType: "video/mp4" })
     assert.strictEqual(reply.status, 201, reply.text)
@@ -219,7 +219,7 @@ describe("uploads in parts", () => {
     return { partNumber, etag: answer.headers.get("etag") ?? "" }
   }
 
-  it("make one object", async () => {
+  it("create one object", async () => {
     const bucket = await bucketOf()
     const upload = await begin(bucket, "v/é.mp4")
     const pieces = [new Uint8Array(randomBytes(5 * 1024 * 1024)), new Uint8Array(randomBytes(3))]
@@ -264,7 +264,7 @@ describe("uploads in parts", () => {
     }
   })
 
-  it("can be given up, and have parts of good size and number", async () => {
+  it("can be aborted, and validate the size and number of parts", async () => {
     const bucket = await bucketOf()
     const upload = await begin(bucket, "k")
     for (const partNumber of [0, 10_001, -1, 1.5, "1"]) {

@@ -13,7 +13,7 @@ const refusing =
     response.end(`<?xml version="1.0"?><Error><Code>${code}</Code><Message>of the store</Message></Error>`)
   }
 
-/** What stands where the store should be; each test sets how it answers. */
+/** A server in place of the store; each test sets its answer. */
 let answer: Answer = (response) => response.end()
 let asked = 0
 let store: Server
@@ -55,7 +55,7 @@ it("answers 504 when the store is slow", async () => {
   assert.isBelow(Date.now() - began, 5000)
 })
 
-it("answers 502 when the store hangs up, is no store, or refuses us, and tells nothing of it", async () => {
+it("answers 502 without details when the store closes the connection, is not a store, or rejects the credentials", async () => {
   answer = (response) => response.destroy()
   asked = 0
   assertRefused(await get(), 502, "STORE_UNAVAILABLE")
@@ -73,7 +73,7 @@ it("answers 502 when the store hangs up, is no store, or refuses us, and tells n
   assert.notInclude(service.output(), "the store's secret")
 })
 
-it("passes on what the store says of the request", async () => {
+it("passes on the store's errors about the request", async () => {
   answer = refusing(403, "AccessDenied")
   assertRefused(await get(), 403, "STORE_ACCESS_DENIED")
   answer = refusing(400, "InvalidArgument")
@@ -88,7 +88,7 @@ it("passes on what the store says of the request", async () => {
   assert.strictEqual(busy.headers.get("retry-after"), "2")
 })
 
-it("tells which keys of a bulk delete the store keeps", async () => {
+it("reports which keys of a bulk delete the store keeps", async () => {
   answer = (response) =>
     response.end(
       `<DeleteResult><Error><Key>b</Key><Code>AccessDenied</Code><Message>Locked</Message></Error></DeleteResult>`
@@ -100,7 +100,7 @@ it("tells which keys of a bulk delete the store keeps", async () => {
   })
 })
 
-it("signs URLs for the public endpoint, in the region given", async () => {
+it("signs URLs for the public endpoint and the configured region", async () => {
   answer = (response) => response.end()
   const reply = await post("presign-upload", { key: "k", contentType: "a/b" })
   assert.strictEqual(reply.status, 200, reply.text)
@@ -115,9 +115,9 @@ it("signs URLs for the public endpoint, in the region given", async () => {
   )
 })
 
-it("stops the start over a setting that is missing", async () => {
+it("fails to start if a setting is missing", async () => {
   const env = { DATABASE_URL: "postgres://nobody@127.0.0.1:1/none", S3_ENDPOINT: "https://s3.example.com" }
   const { code, output } = await runToEnd(env)
   assert.strictEqual(code, 1, output)
-  assert.strictEqual(output.trim(), "svc: S3_ACCESS_KEY must be set, because S3_ENDPOINT is")
+  assert.strictEqual(output.trim(), "svc: S3_ACCESS_KEY must be set when S3_ENDPOINT is set")
 })

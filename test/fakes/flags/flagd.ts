@@ -8,30 +8,30 @@ import { type FlagEnvironment, flagEnvironments } from "../../../src/domain/flag
 import { CompiledFlag, FlagSet } from "../../../src/domain/flags/sets/Set.ts"
 import { FlagSyncService } from "../../../src/layers/flags/gen/flagd/sync/v1/sync_pb.ts"
 
-/** What comes instead of an answer: an HTTP answer, nothing at all, or the end of the connection. */
-export type Meddled =
+/** A failure in place of a response: another response, no response, or a closed connection. */
+export type Failure =
   | { readonly status: number; readonly type: string; readonly body: string | Buffer; readonly length?: number }
   | "hang"
   | "reset"
 
-/** A flagd of three sources, one for each environment, that evaluates over OFREP what our sync endpoint sends it. */
+/** A flagd with three sources, one for each environment, that serves the flags of the sync port over OFREP. */
 export interface Flagd extends AsyncDisposable {
-  /** Of OFREP, on 127.0.0.1. */
+  /** The port of OFREP on 127.0.0.1. */
   readonly port: number
-  /** Paths asked for, in order. */
+  /** Requested paths, in order. */
   readonly asked: Array<string>
-  /** Instead of the answer for a path; undefined: it is answered. */
-  meddle: (path: string) => Meddled | undefined
-  /** Keeps what it has, whatever it is sent, until it is told to listen again. */
-  deaf: boolean
+  /** The failure for a path; undefined for a normal response. */
+  failWith: (path: string) => Failure | undefined
+  /** Whether it ignores new flags. */
+  ignoresSync: boolean
 }
 
 export interface FlagdOptions {
-  /** Where our sync endpoint listens, on 127.0.0.1. */
+  /** The sync port of the service on 127.0.0.1. */
   readonly syncPort: number
-  /** 0, the default, takes a free one. */
+  /** 0, the default, selects a free one. */
   readonly port?: number
-  /** After a stream has ended, in ms; the real one waits 4 s and longer. */
+  /** Pause before a stream is reopened, in ms; the real flagd waits 4 s and longer. */
   readonly reconnectMillis?: number
 }
 
@@ -41,10 +41,10 @@ export const startFlagd = async ({ port = 0, reconnectMillis = 50, syncPort }: F
   const sets: Sets = new Map()
   const held = new Map<FlagEnvironment, string>()
   const ending = new AbortController()
-  let deaf = false
+  let ignoresSync = false
 
   const take = (environment: FlagEnvironment, document: string) => {
-    if (deaf) held.set(environment, document)
+    if (ignoresSync) held.set(environment, document)
     else sets.set(environment, setOf(environment, document))
   }
   const following = flagEnvironments.map((environment) =>
@@ -54,9 +54,9 @@ export const startFlagd = async ({ port = 0, reconnectMillis = 50, syncPort }: F
   const server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
     const path = request.url ?? ""
     flagd.asked.push(path)
-    const meddled = flagd.meddle(path)
+    const meddled = flagd.failWith(path)
     if (meddled === undefined) void answer(sets, request, response)
-    else meddle(meddled, request, response)
+    else failWith(meddled, request, response)
   })
   await new Promise<void>((done, failed) => {
     server.once("error", failed)
@@ -66,13 +66,13 @@ export const startFlagd = async ({ port = 0, reconnectMillis = 50, syncPort }: F
   const flagd: Flagd = {
     port: (server.address() as AddressInfo).port,
     asked: [],
-    meddle: () => undefined,
-    get deaf() {
-      return deaf
+    failWith: () => undefined,
+    get ignoresSync() {
+      return ignoresSync
     },
-    set deaf(value) {
-      deaf = value
-      if (deaf) return
+    set ignoresSync(value) {
+      ignoresSync = value
+      if (ignoresSync) return
       for (const [environment, document] of held) take(environment, document)
       held.clear()
     },
@@ -103,7 +103,7 @@ const follow = async (
         take(flagConfiguration)
       }
     } catch {
-      // As flagd does: what it has stays, and it tries again.
+      // As flagd does: keeps its flags and retries.
     }
     await sleep(reconnectMillis, undefined, { signal }).catch(() => undefined)
   }
@@ -153,7 +153,7 @@ const answer = async (sets: Sets, request: IncomingMessage, response: ServerResp
   return send(status, flag)
 }
 
-/** In flagd's words. Of a flag that is not there it knows only what was selected. */
+/** The response of flagd. The metadata of a missing flag has only the selector. */
 const wire = (result: FlagResult, selected: object) => {
   const { key, metadata, reason } = result
   if (reason !== "ERROR") {
@@ -170,13 +170,13 @@ const wire = (result: FlagResult, selected: object) => {
   return { status: 400, body: { key, errorCode, errorDetails, metadata } }
 }
 
-const meddle = (meddled: Meddled, request: IncomingMessage, response: ServerResponse) => {
+const failWith = (meddled: Failure, request: IncomingMessage, response: ServerResponse) => {
   request.resume()
   if (meddled === "hang") return
   if (meddled === "reset") return void request.socket.destroy()
   const { body, length, status, type } = meddled
   response.writeHead(status, { "content-type": type, ...(length === undefined ? {} : { "content-length": length }) })
-  // Announced and not sent: the connection ends before the answer does.
+  // The connection closes before the announced body is sent.
   if (length === undefined) response.end(body)
   else response.write(body, () => setTimeout(() => request.socket.destroy(), 20))
 }

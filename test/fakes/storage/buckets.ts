@@ -1,13 +1,11 @@
 import { Effect, Layer, Stream } from "effect"
 import { Conflict, NotFound } from "../../../src/domain/errors.ts"
 import { type Bucket } from "../../../src/domain/storage/Bucket.ts"
-import { ObjectStore, type Stored, type StoreError } from "../../../src/services/ports/ObjectStore.ts"
+import { ObjectStore, type StoreCall, type Stored, type StoreError } from "../../../src/services/ports/ObjectStore.ts"
 
-type Asked<A> = Effect.Effect<A, StoreError>
-
-/** A store of buckets and whole objects, in memory, whose calls a test can put others in place of. */
+/** An in-memory ObjectStore with buckets and whole objects; tests can replace its calls in `now`, and `mend` restores them. */
 export const makeBucketsFake = () => {
-  /** By name; what stands in `full` is not empty. */
+  /** By name; buckets in `full` are not empty. */
   const buckets = new Map<string, Bucket>()
   const full = new Set<string>()
   /** By `bucket/key`. */
@@ -17,32 +15,33 @@ export const makeBucketsFake = () => {
     buckets.set(name, bucket)
     return bucket
   }
-  const there = (name: string): Asked<void> =>
+  const exists = (name: string): StoreCall<void> =>
     buckets.has(name) ? Effect.void : Effect.fail(new NotFound({ error: "No bucket", code: "BUCKET_NOT_FOUND" }))
-  const found = (bucket: string, key: string): Asked<Uint8Array> =>
+  const found = (bucket: string, key: string): StoreCall<Uint8Array> =>
     Effect.suspend(() => {
       const bytes = objects.get(`${bucket}/${key}`)
       return bytes === undefined
         ? Effect.fail(new NotFound({ error: "No object", code: "OBJECT_NOT_FOUND" }))
         : Effect.succeed(bytes)
     })
-  const kept = (bucket: string, key: string, bytes: Uint8Array) =>
+  const store = (bucket: string, key: string, bytes: Uint8Array) =>
     Effect.as(
       Effect.tap(
-        there(bucket),
+        exists(bucket),
         Effect.sync(() => void objects.set(`${bucket}/${key}`, bytes))
       ),
       { etag: '"e"' }
     )
   const plain = {
-    put: (bucket: string, key: string, _type: string, bytes: Uint8Array): Asked<Stored> => kept(bucket, key, bytes),
+    put: (bucket: string, key: string, _type: string, bytes: Uint8Array): StoreCall<Stored> =>
+      store(bucket, key, bytes),
     putStream: <E>(
       bucket: string,
       key: string,
       _type: string,
       bytes: Stream.Stream<Uint8Array, E>
     ): Effect.Effect<Stored, StoreError | E> =>
-      Effect.flatMap(Stream.runCollect(bytes), (all) => kept(bucket, key, Buffer.concat(all))),
+      Effect.flatMap(Stream.runCollect(bytes), (all) => store(bucket, key, Buffer.concat(all))),
     read: (
       bucket: string,
       key: string,
@@ -51,21 +50,22 @@ export const makeBucketsFake = () => {
       Stream.fromEffect(
         Effect.map(found(bucket, key), (all) => (range === undefined ? all : all.subarray(range.first, range.last + 1)))
       ),
-    remove: (bucket: string, key: string): Asked<void> => Effect.sync(() => void objects.delete(`${bucket}/${key}`)),
-    buckets: Effect.sync(() => [...buckets.values()]) as Asked<ReadonlyArray<Bucket>>,
-    findBucket: (name: string): Asked<void> => Effect.suspend(() => there(name)),
-    createBucket: (name: string): Asked<Bucket> =>
+    remove: (bucket: string, key: string): StoreCall<void> =>
+      Effect.sync(() => void objects.delete(`${bucket}/${key}`)),
+    buckets: Effect.sync(() => [...buckets.values()]) as StoreCall<ReadonlyArray<Bucket>>,
+    findBucket: (name: string): StoreCall<void> => Effect.suspend(() => exists(name)),
+    createBucket: (name: string): StoreCall<Bucket> =>
       Effect.suspend(() =>
         buckets.has(name)
           ? Effect.fail(new Conflict({ error: "A bucket", code: "BUCKET_EXISTS" }))
           : Effect.succeed(add(name))
       ),
-    deleteBucket: (name: string): Asked<void> =>
+    deleteBucket: (name: string): StoreCall<void> =>
       Effect.suspend(() =>
         full.has(name)
           ? Effect.fail(new Conflict({ error: "Not empty", code: "BUCKET_NOT_EMPTY" }))
           : Effect.tap(
-              there(name),
+              exists(name),
               Effect.sync(() => void buckets.delete(name))
             )
       )

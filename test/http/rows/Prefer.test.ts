@@ -2,7 +2,7 @@ import { Result } from "effect"
 import * as fc from "fast-check"
 import { assert, describe, it } from "vitest"
 import { type Preferences } from "../../../src/domain/rows/Preferences.ts"
-import { type Doing, noPreferences, parsePreferences, preferenceApplied } from "../../../src/http/rows/Prefer.ts"
+import { type Operation, noPreferences, parsePreferences, preferenceApplied } from "../../../src/http/rows/Prefer.ts"
 
 const parsed = (header: string): Preferences => Result.getOrThrow(parsePreferences(header))
 const only = (header: string) =>
@@ -69,7 +69,7 @@ describe("Preference-Applied", () => {
   const all =
     "max-affected=3, timezone=UTC, handling=strict, tx=rollback, count=exact, return=minimal, missing=null, resolution=merge-duplicates"
 
-  it.each<[Doing, string]>([
+  it.each<[Operation, string]>([
     ["read", "count=exact, tx=rollback, handling=strict, timezone=UTC"],
     [
       "insert",
@@ -79,8 +79,8 @@ describe("Preference-Applied", () => {
     ["update", "missing=null, return=minimal, count=exact, tx=rollback, handling=strict, timezone=UTC, max-affected=3"],
     ["remove", "return=minimal, count=exact, tx=rollback, handling=strict, timezone=UTC, max-affected=3"],
     ["call", "count=exact, tx=rollback, handling=strict, timezone=UTC, max-affected=3"]
-  ])("of a %s names in one order what meant something", (doing, said) => {
-    assert.strictEqual(preferenceApplied(parsed(all), doing), said)
+  ])("of a %s names in one order what meant something", (operation, said) => {
+    assert.strictEqual(preferenceApplied(parsed(all), operation), said)
   })
 
   it("is not there when nothing was heard", () => {

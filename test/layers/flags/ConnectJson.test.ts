@@ -46,7 +46,7 @@ describe("Connect as plain JSON", () => {
     assert.deepInclude((await post("v2.Service/ResolveBoolean", `{"flagKey": "broken"}`)).json, { code: "data_loss" })
   })
 
-  it("refuses what is no call: 400, 404, 405, 415, 429", async () => {
+  it("rejects invalid calls: 400, 404, 405, 415, 429", async () => {
     const call = "v2.Service/ResolveBoolean"
     for (const body of ["", "{", "[]", "null", `{"flagKey": 1}`, `{"context": []}`, `{"context": "x"}`, "\u0000"]) {
       const { json, status } = await post(call, body)

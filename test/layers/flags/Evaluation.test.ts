@@ -51,7 +51,7 @@ const transports: Readonly<Record<string, () => Transport>> = {
     createConnectTransport({ baseUrl: `http://${servers.evaluation}`, httpVersion: "2", useBinaryFormat: true })
 }
 
-/** What a call fails with. */
+/** The error of a call. */
 const failure = async (call: Promise<unknown>) => {
   try {
     await call
@@ -68,7 +68,7 @@ describe.each(Object.entries(transports))("%s", (_name, transport) => {
   const v1 = () => createClient(ServiceV1, transport())
   const v2 = () => createClient(ServiceV2, transport())
 
-  it("gives values of every type, false, zero and empty ones too", async () => {
+  it("returns values of every type, including false, zero and empty ones", async () => {
     assert.deepInclude(await v1().resolveBoolean({ flagKey: "off" }), {
       value: false,
       variant: "off",
@@ -90,7 +90,7 @@ describe.each(Object.entries(transports))("%s", (_name, transport) => {
     assert.deepInclude(await v1().resolveObject({ flagKey: "object" }), { value: { b: [1, { c: null }], "": "" } })
   })
 
-  it("cuts fractions off for integers, and keeps every digit", async () => {
+  it("truncates fractions for integers, and keeps every digit", async () => {
     for (const client of [v1(), v2()]) {
       assert.deepInclude(await client.resolveInt({ flagKey: "number" }), { value: 3n })
       assert.deepInclude(await client.resolveInt({ flagKey: "number", context: { plan: "down" } }), { value: -3n })
@@ -99,7 +99,7 @@ describe.each(Object.entries(transports))("%s", (_name, transport) => {
     }
   })
 
-  it("gives a disabled flag no value: absent in v2, zero in v1", async () => {
+  it("returns no value of a disabled flag: absent in v2, zero in v1", async () => {
     const two = await v2().resolveBoolean({ flagKey: "gone" })
     assert.deepInclude(two, { reason: "DISABLED", metadata })
     assert.isUndefined(two.value)
@@ -109,7 +109,7 @@ describe.each(Object.entries(transports))("%s", (_name, transport) => {
       value: false,
       variant: ""
     })
-    // Whatever type is asked for: nothing is there that could be of another one.
+    // For every type, because there is no value of another one.
     assert.deepInclude(await v1().resolveInt({ flagKey: "gone" }), { reason: "DISABLED", value: 0n })
   })
 
@@ -137,7 +137,7 @@ describe.each(Object.entries(transports))("%s", (_name, transport) => {
     }
   })
 
-  it("resolves all flags, the disabled and the failing ones with the zero value of their type", async () => {
+  it("resolves all flags, disabled and failing ones with the zero value of their type", async () => {
     const all = await v1().resolveAll({ context: { plan: "pro" } })
     assert.deepEqual(all.metadata, metadata)
     const plain = Object.fromEntries(
@@ -176,7 +176,7 @@ describe.each(Object.entries(transports))("%s", (_name, transport) => {
     )
   })
 
-  it("refuses contexts that are too deep or too large, and takes any name in them", async () => {
+  it("rejects contexts that are too deep or too large, and accepts any name in them", async () => {
     const nest = (levels: number): JsonObject => (levels === 0 ? {} : { a: nest(levels - 1) })
     assert.deepInclude(await v2().resolveBoolean({ flagKey: "on", context: nest(60) }), { value: true })
     for (const levels of [70, 200]) {
@@ -193,7 +193,7 @@ describe.each(Object.entries(transports))("%s", (_name, transport) => {
 })
 
 describe("gRPC by grpc-js", () => {
-  it("answers, fails and refuses numbers that are none of JSON's", async () => {
+  it("answers, fails and rejects numbers that JSON does not have", async () => {
     const client = grpcClient(servers.evaluation)
     const { resolveBoolean } = ServiceV2.method
     assert.deepInclude(await client.call(resolveBoolean, { flagKey: "on" }), { value: true })
@@ -213,8 +213,8 @@ describe("gRPC by grpc-js", () => {
     client.close()
   })
 
-  it("does not send a failing call again and again", async () => {
-    // What flagd's own clients retry by.
+  it("does not retry a failing call", async () => {
+    // The retry policy of flagd's own clients.
     const policy = {
       methodConfig: [
         {
@@ -236,7 +236,7 @@ describe("gRPC by grpc-js", () => {
     client.close()
   })
 
-  it("says UNIMPLEMENTED for what it does not know", async () => {
+  it("answers UNIMPLEMENTED for unknown methods", async () => {
     const { resolveBoolean } = ServiceV2.method
     const client = grpcClient(servers.evaluation)
     const other = { ...resolveBoolean, name: "ResolveEverything" } as typeof resolveBoolean

@@ -40,7 +40,7 @@ const ask = async (path: string, body: unknown, { headers, method = "POST" }: As
 const metadata = { flagSetId: "production", version: "1" }
 
 describe("one flag", () => {
-  it("answers value, variant and reason; neither value nor variant when it is disabled", async () => {
+  it("returns value, variant and reason; neither value nor variant if it is disabled", async () => {
     const reply = await ask("/on", { context: { targetingKey: "u" } })
     assert.strictEqual(reply.status, 200)
     assert.deepEqual(reply.json, { key: "on", value: true, variant: "on", reason: "STATIC", metadata })
@@ -60,7 +60,7 @@ describe("one flag", () => {
     }
   })
 
-  it("fails with OpenFeature's codes: 404 for what is not there, 400 for what can't be evaluated", async () => {
+  it("fails with the codes of OpenFeature: 404 for missing flags, 400 for failed evaluations", async () => {
     const missing = await ask("/none", {})
     assert.strictEqual(missing.status, 404)
     assert.deepInclude(missing.json, { key: "none", errorCode: "FLAG_NOT_FOUND" })
@@ -80,7 +80,7 @@ describe("one flag", () => {
     }
   })
 
-  it("refuses contexts that are none with INVALID_CONTEXT", async () => {
+  it("rejects invalid contexts with INVALID_CONTEXT", async () => {
     const deep = `{"context":${`{"a":`.repeat(100)}1${"}".repeat(100)}}`
     const abyss = `${"[".repeat(400_000)}${"]".repeat(400_000)}`
     const bodies = ["{", "null", "1", "[]", `{"context":[]}`, `{"context":"x"}`, `{"context":1}`, `{} {}`, deep, abyss]
@@ -109,7 +109,7 @@ describe("one flag", () => {
 })
 
 describe("all flags", () => {
-  it("answers every one, disabled and failing ones too, with a slash at the end or without", async () => {
+  it("returns every flag, including disabled and failing ones, with or without a trailing slash", async () => {
     const reply = await ask("", { context: { plan: "pro" } })
     assert.strictEqual(reply.status, 200)
     const flags = reply.json["flags"] as ReadonlyArray<Record<string, unknown>>
@@ -130,7 +130,7 @@ describe("all flags", () => {
     assert.strictEqual((await ask("", {}, { headers: { "Flagd-Selector": "x=" } })).status, 400)
   })
 
-  it("has an ETag of the whole answer, and 304 for who has it already", async () => {
+  it("has an ETag of the whole response, and 304 for it", async () => {
     const first = await ask("", { context: { plan: "pro" } })
     const etag = first.headers.get("etag") ?? ""
     assert.match(etag, /^"[\w-]{27}"$/)
@@ -150,8 +150,8 @@ describe("all flags", () => {
   })
 })
 
-describe("a set that costs much", () => {
-  it("holds nobody else up while all of it is evaluated", async () => {
+describe("an expensive set", () => {
+  it("does not block other requests while it is evaluated", async () => {
     // Each flag hashes a megabyte.
     const split = onOff({ targeting: { fractional: [{ var: "who" }, ["on", 50], ["off", 50]] } })
     const many = Object.fromEntries(Array.from({ length: 150 }, (_, n) => [`split-${n}`, split]))
@@ -172,8 +172,8 @@ describe("a set that costs much", () => {
   }, 30_000)
 })
 
-describe("what is no evaluation", () => {
-  it("404, 405 and 413 say why", async () => {
+describe("invalid requests", () => {
+  it("have a reason with 404, 405 and 413", async () => {
     for (const path of ["/a/b", "/on/", "x", "/%ff", "//"]) {
       assert.strictEqual((await ask(path, {})).status, 404, path)
     }
@@ -189,7 +189,7 @@ describe("what is no evaluation", () => {
     assert.hasAllKeys(large.json, ["errorDetails"])
   })
 
-  it("413 comes while the client is still sending, however it sends", async () => {
+  it("are answered with 413 while the client is still sending, however it sends", async () => {
     const head =
       "POST /ofrep/v1/evaluate/flags HTTP/1.1\r\nhost: x\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n"
     const chunk = `186a0\r\n${"x".repeat(100_000)}\r\n`

@@ -23,7 +23,7 @@ const raw = (address: string, ...pieces: ReadonlyArray<string | Uint8Array>) =>
 const post = (head: string, body: string) =>
   `POST ${call} HTTP/1.1\r\n${head}\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: ${body.length}\r\n\r\n${body}`
 
-/** Whether it still does what it is there for. */
+/** Whether the port still serves calls. */
 const works = async () => {
   const response = await fetch(`http://${servers.evaluation}${call}`, {
     method: "POST",
@@ -34,7 +34,7 @@ const works = async () => {
 }
 
 describe("the port of HTTP/1.1 and HTTP/2", () => {
-  it("tells them apart however the first bytes come", async () => {
+  it("detects the protocol however the first bytes arrive", async () => {
     const socket = connect(Number(servers.evaluation.split(":")[1]), "127.0.0.1")
     socket.setNoDelay(true)
     let heard = ""
@@ -52,7 +52,7 @@ describe("the port of HTTP/1.1 and HTTP/2", () => {
     for (const letter of "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") two.write(letter)
     two.write(Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]))
     await sleep(200)
-    // SETTINGS of ours, type 4.
+    // The SETTINGS frame of the server, type 4.
     assert.strictEqual(Buffer.concat(frames)[3], 4)
     two.destroy()
   })
@@ -100,7 +100,7 @@ describe("the port of HTTP/1.1 and HTTP/2", () => {
     await works()
   })
 
-  it("hangs up on a request that never ends, over either", async () => {
+  it("aborts a request that never ends, over either protocol", async () => {
     const before = performance.now()
     const slow = raw(
       servers.evaluation,
@@ -119,7 +119,7 @@ describe("the port of HTTP/1.1 and HTTP/2", () => {
     await works()
   }, 20_000)
 
-  it("outlives clients that leave in the middle", async () => {
+  it("survives clients that disconnect midway", async () => {
     for (let n = 0; n < 50; n++) {
       const socket = connect(Number(servers.evaluation.split(":")[1]), "127.0.0.1")
       socket.on("error", () => {})
@@ -149,7 +149,7 @@ describe("pages of other origins", () => {
       headers: { origin, "access-control-request-method": "POST", "access-control-request-headers": "flagd-selector" }
     })
 
-  it("may call from the origins that are set, and from no other", async () => {
+  it("may call from the configured origins only", async () => {
     for (const [address, path] of [
       [servers.evaluation, call],
       [servers.ofrep, "/ofrep/v1/evaluate/flags"]
@@ -171,7 +171,7 @@ describe("pages of other origins", () => {
     }
   })
 
-  it("are not mentioned when there are none, and everybody is one when it says so", async () => {
+  it("have no headers without the setting, and are all allowed with `*`", async () => {
     const closed = await startFlagServers()
     const open = await startFlagServers({ corsOrigins: ["*"] })
     assert.isNull(
@@ -186,7 +186,7 @@ describe("pages of other origins", () => {
 })
 
 describe("starting", () => {
-  it("says which port is taken and by which setting, and leaves none open", async () => {
+  it("reports the port in use and its setting, and leaves none open", async () => {
     const taken = createServer().listen(0, "127.0.0.1")
     await once(taken, "listening")
     const { port } = taken.address() as AddressInfo
@@ -204,7 +204,7 @@ describe("starting", () => {
     taken.close()
   })
 
-  it("with a flagd of its own only the sync port is served", async () => {
+  it("with an external flagd serves only the sync port", async () => {
     const alone = await startFlagServers({ host: "flagd.example.com" })
     assert.match(alone.sync, /:\d+$/)
     assert.match(alone.evaluation + alone.ofrep, /undefined.*undefined/)

@@ -48,7 +48,7 @@ describe("EventStream", () => {
     stream.cancel()
   })
 
-  it("without a selector tells of every environment, with one only of that", async () => {
+  it("covers every environment without a selector, and one with it", async () => {
     const client = grpcClient(servers.evaluation)
     const method = ServiceV2.method.eventStream
     const [all, production, dev, none] = [
@@ -77,7 +77,7 @@ describe("EventStream", () => {
     client.close()
   })
 
-  it("says every 20 s that it is alive, and stops when nobody listens any more", async () => {
+  it("sends keep-alives every 20 s, and stops when the client disconnects", async () => {
     vi.useFakeTimers()
     try {
       const feed = new FlagFeed()
@@ -106,7 +106,7 @@ describe("EventStream", () => {
     }
   })
 
-  it("collects the keys of changes that come together", async () => {
+  it("joins changes that arrive together", async () => {
     const { messages } = grpcClient(servers.evaluation).open(ServiceV2.method.eventStream, {})
     await count(messages, 1)
     for (let n = 0; n < 100; n++) await servers.put("production", { [`n${n}`]: onOff() })
@@ -118,7 +118,7 @@ describe("EventStream", () => {
 })
 
 describe("at the end", () => {
-  it("every stream ends with UNAVAILABLE, never with OK, and calls under way are answered", async () => {
+  it("every stream ends with UNAVAILABLE, never with OK, and open calls are answered", async () => {
     const evaluation = grpcClient(servers.evaluation)
     const sync = grpcClient(servers.sync)
     const streams = [

@@ -7,11 +7,11 @@ const addressOf = (settings: Record<string, string>) =>
     Effect.provide(layerExternalS3.pipe(Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnvRecord(settings)))))
   )
 
-const least = { S3_ENDPOINT: "https://s3.example.com/", S3_ACCESS_KEY: " key ", S3_SECRET_KEY: " secret " }
+const required = { S3_ENDPOINT: "https://s3.example.com/", S3_ACCESS_KEY: " key ", S3_SECRET_KEY: " secret " }
 
 it.effect("reads the settings, with defaults for the rest", () =>
   Effect.gen(function* () {
-    const { secretKey, ...address } = yield* addressOf(least)
+    const { secretKey, ...address } = yield* addressOf(required)
     assert.deepStrictEqual(address, {
       endpoint: "https://s3.example.com",
       publicEndpoint: "https://s3.example.com",
@@ -21,7 +21,7 @@ it.effect("reads the settings, with defaults for the rest", () =>
     })
     assert.strictEqual(Redacted.value(secretKey), "secret")
     const more = { S3_PUBLIC_ENDPOINT: "http://files:8080", S3_REGION: "eu-1", S3_FORCE_PATH_STYLE: "false" }
-    assert.deepInclude(yield* addressOf({ ...least, ...more }), {
+    assert.deepInclude(yield* addressOf({ ...required, ...more }), {
       endpoint: "https://s3.example.com",
       publicEndpoint: "http://files:8080",
       region: "eu-1",
@@ -42,7 +42,7 @@ it.effect.each([
   [{ S3_FORCE_PATH_STYLE: "yes" }, /^S3_FORCE_PATH_STYLE must be true or false/]
 ] as const)("refuses %j", ([settings, line]) =>
   Effect.gen(function* () {
-    const { message } = yield* Effect.flip(addressOf({ ...least, ...settings }))
+    const { message } = yield* Effect.flip(addressOf({ ...required, ...settings }))
     assert.match(message, line)
     assert.notInclude(message, "\n")
   })

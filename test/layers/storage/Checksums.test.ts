@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto"
 import { assert, describe, it } from "vitest"
 import { checksumOfParts, isChecksum, makeHasher } from "../../../src/layers/storage/endpoint/Checksums.ts"
-import { type Checksum } from "../../../src/layers/storage/endpoint/store/Store.ts"
+import { type Checksum } from "../../../src/layers/storage/endpoint/store/Model.ts"
 
 const sum = (algorithm: Checksum["algorithm"], bytes: Uint8Array) => {
   const hasher = makeHasher(algorithm)
@@ -10,14 +10,14 @@ const sum = (algorithm: Checksum["algorithm"], bytes: Uint8Array) => {
 }
 
 describe("checksums", () => {
-  // The check values of the catalogues of CRCs and of the standards, for "123456789".
+  // The check values for "123456789" from the standards and CRC catalogues.
   it.each<[Checksum["algorithm"], string]>([
     ["CRC32", "cbf43926"],
     ["CRC32C", "e3069283"],
     ["CRC64NVME", "ae8b14860a799888"],
     ["SHA1", "f7c3bc1d808e04732adf679965ccc34ca7ae3441"],
     ["SHA256", "15e2b0d3c33891ebb0f1ef609ec419420c20e320ce94c65fbc8c3312448eb225"]
-  ])("%s is the standard's", async (algorithm, hex) => {
+  ])("%s matches its standard", async (algorithm, hex) => {
     const value = await sum(algorithm, Buffer.from("123456789"))
     assert.strictEqual(Buffer.from(value, "base64").toString("hex"), hex)
     assert.isTrue(isChecksum(algorithm, value))

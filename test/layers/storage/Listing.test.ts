@@ -3,12 +3,13 @@ import { Effect } from "effect"
 import * as fc from "fast-check"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
-import { makeStore, type Store } from "../../../src/layers/storage/endpoint/store/Store.ts"
+import { type LocalStore } from "../../../src/layers/storage/endpoint/store/Model.ts"
+import { makeLocalStore } from "../../../src/layers/storage/endpoint/store/LocalStore.ts"
 import { bytesOf, meta, newStore, put, temporaryDirectory } from "../../support/storage/store.ts"
 
 const compare = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))
 
-/** What a listing says, read off a sorted list of all keys. */
+/** The expected listing, computed from a sorted list of all keys. */
 const model = (keys: ReadonlyArray<string>, prefix: string, delimiter: string) => {
   const rows: Array<string> = []
   for (const key of new Set(keys.filter((key) => key.startsWith(prefix)).toSorted(compare))) {
@@ -29,9 +30,9 @@ const inOrder = ({ keys, prefixes }: Rows) =>
     .toSorted(([, a], [, b]) => compare(a, b))
     .map(([kind, text]) => `${kind} ${text}`)
 
-/** All pages of a listing, in a row. */
+/** All pages of a listing, concatenated. */
 const listAll = Effect.fnUntraced(function* (
-  store: Store,
+  store: LocalStore,
   bucket: string,
   prefix: string,
   delimiter: string,
@@ -39,7 +40,7 @@ const listAll = Effect.fnUntraced(function* (
 ) {
   const rows: Array<string> = []
   for (let after: string | undefined = ""; after !== undefined;) {
-    const page: Effect.Success<ReturnType<Store["list"]>> = yield* store.list(bucket, {
+    const page: Effect.Success<ReturnType<LocalStore["list"]>> = yield* store.list(bucket, {
       prefix,
       delimiter,
       after,
@@ -55,7 +56,7 @@ const listAll = Effect.fnUntraced(function* (
 })
 
 const uploadsAll = Effect.fnUntraced(function* (
-  store: Store,
+  store: LocalStore,
   bucket: string,
   prefix: string,
   delimiter: string,
@@ -65,7 +66,7 @@ const uploadsAll = Effect.fnUntraced(function* (
   const ids: Array<string> = []
   let marker: { keyMarker: string; uploadIdMarker: string } | undefined = { keyMarker: "", uploadIdMarker: "" }
   while (marker !== undefined) {
-    const page: Effect.Success<ReturnType<Store["uploads"]>> = yield* store.uploads(bucket, {
+    const page: Effect.Success<ReturnType<LocalStore["uploads"]>> = yield* store.uploads(bucket, {
       prefix,
       delimiter,
       ...marker,
@@ -92,7 +93,7 @@ const cases = fc.record({
   limit: fc.integer({ min: 1, max: 8 })
 })
 
-describe("S3Store listings", { timeout: 30_000 }, () => {
+describe("LocalStore listings", { timeout: 30_000 }, () => {
   it.live(
     "say what a sorted list of all keys says",
     () =>
@@ -147,7 +148,7 @@ describe("S3Store listings", { timeout: 30_000 }, () => {
     30_000
   )
 
-  it.live("begin after a key inside a common prefix, and end with nothing asked for", () =>
+  it.live("start after a key inside a common prefix, and are empty with limit 0", () =>
     Effect.gen(function* () {
       const { store } = yield* newStore
       for (const key of ["a/1", "a/2", "b", "c/1"]) yield* put(store, key, bytesOf(key, 10))
@@ -162,17 +163,17 @@ describe("S3Store listings", { timeout: 30_000 }, () => {
     })
   )
 
-  it.live("take no longer for a large bucket", () =>
+  it.live("are as fast in a large bucket", () =>
     Effect.gen(function* () {
       const directory = yield* temporaryDirectory
-      yield* Effect.scoped(Effect.flatMap(makeStore(directory, undefined), (store) => store.createBucket("b")))
+      yield* Effect.scoped(Effect.flatMap(makeLocalStore(directory, undefined), (store) => store.createBucket("b")))
       const database = new DatabaseSync(join(directory, "index.db"))
       database.exec(`
         WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 99999)
         INSERT INTO objects SELECT 1, CAST(printf('%03d/%05d', i / 1000, i) AS BLOB), 1, 'e', 0,
           '{"contentType":"text/plain","headers":{},"user":{"a":"b"}}', '[["#0",1,"e"]]' FROM n`)
       database.close()
-      const store = yield* makeStore(directory, undefined)
+      const store = yield* makeLocalStore(directory, undefined)
       const fastest = Effect.fnUntraced(function* (prefix: string, delimiter: string, after: string) {
         let best = Infinity
         for (let n = 0; n < 5; n++) {

@@ -10,7 +10,7 @@ import { makeDataDir, removeDataDir } from "../../support/dataDir.ts"
 
 vi.setConfig({ testTimeout: 60_000 })
 
-/** Low, so that a copy in parts needs no gigabytes; S3 wants 5 MiB a part. */
+/** Low, so that copies in parts don't need gigabytes; S3 requires 5 MiB per part. */
 const limits = { whole: 6 * 1024 * 1024, part: 5 * 1024 * 1024 }
 
 const layerDataDir = Layer.unwrap(

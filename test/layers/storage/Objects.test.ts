@@ -4,7 +4,7 @@ import { createHash } from "node:crypto"
 import { readdir, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { type S3Error } from "../../../src/layers/storage/endpoint/Error.ts"
-import { makeStore } from "../../../src/layers/storage/endpoint/store/Store.ts"
+import { makeLocalStore } from "../../../src/layers/storage/endpoint/store/LocalStore.ts"
 import {
   bytesOf,
   chunked,
@@ -22,8 +22,8 @@ import {
 const md5 = (bytes: Uint8Array) => createHash("md5").update(bytes).digest("hex")
 const sizes = [0, 1, 16_384, 16_385, 262_143, 262_144, 262_145, 3_000_000]
 
-describe("S3Store objects", { timeout: 30_000 }, () => {
-  it.live("gives back what was put, whole and in ranges", () =>
+describe("LocalStore objects", { timeout: 30_000 }, () => {
+  it.live("returns stored objects, whole and in ranges", () =>
     Effect.gen(function* () {
       const { store } = yield* newStore
       for (const size of sizes) {
@@ -50,7 +50,7 @@ describe("S3Store objects", { timeout: 30_000 }, () => {
     })
   )
 
-  it.live("keeps every key apart, whatever it looks like", () =>
+  it.live("distinguishes all keys", () =>
     Effect.gen(function* () {
       const { store, directory } = yield* newStore
       const keys = [
@@ -91,7 +91,7 @@ describe("S3Store objects", { timeout: 30_000 }, () => {
     })
   )
 
-  it.live("makes files and directories that are nobody else's", () =>
+  it.live("creates files and directories that only the owner can access", () =>
     Effect.gen(function* () {
       const { store, directory } = yield* newStore
       yield* put(store, "k", bytesOf("x", 100_000))
@@ -108,7 +108,7 @@ describe("S3Store objects", { timeout: 30_000 }, () => {
   it.live.skipIf(process.getuid?.() !== 0)("gives them to the owner of the data directory", () =>
     Effect.gen(function* () {
       const directory = yield* temporaryDirectory
-      const store = yield* makeStore(directory, { uid: 4321, gid: 4321 })
+      const store = yield* makeLocalStore(directory, { uid: 4321, gid: 4321 })
       yield* store.createBucket("b")
       const source = yield* put(store, "k", bytesOf("x", 100_000))
       yield* Effect.flatMap(store.copy({ ...source, bucket: "b" }, undefined), (blob) =>
@@ -123,7 +123,7 @@ describe("S3Store objects", { timeout: 30_000 }, () => {
     })
   )
 
-  it.live("deletes the bytes of what is replaced or removed, but not from under a reader", () =>
+  it.live("deletes the files of replaced and removed objects, after their readers have closed", () =>
     Effect.gen(function* () {
       const { store, directory } = yield* newStore
       const old = bytesOf("old", 1_000_000)
@@ -144,7 +144,7 @@ describe("S3Store objects", { timeout: 30_000 }, () => {
     })
   )
 
-  it.live("frees the files of a reader that is left half-way", () =>
+  it.live("deletes the files of a reader that is abandoned", () =>
     Effect.gen(function* () {
       const { store, directory } = yield* newStore
       yield* put(store, "k", bytesOf("old", 1_000_000))
@@ -158,7 +158,7 @@ describe("S3Store objects", { timeout: 30_000 }, () => {
     })
   )
 
-  it.live("judges conditions in the step that writes", () =>
+  it.live("checks conditions atomically with the write", () =>
     Effect.gen(function* () {
       const { store } = yield* newStore
       const attempt = (text: string, condition: { ifMatch?: string; ifNoneMatch?: string }) =>
@@ -182,7 +182,7 @@ describe("S3Store objects", { timeout: 30_000 }, () => {
     })
   )
 
-  it.live("changes metadata on the same bytes", () =>
+  it.live("changes metadata and keeps the bytes", () =>
     Effect.gen(function* () {
       const { store, directory } = yield* newStore
       yield* put(store, "k", bytesOf("x", 50_000))
@@ -195,7 +195,7 @@ describe("S3Store objects", { timeout: 30_000 }, () => {
     })
   )
 
-  it.live("copies whole and in ranges, and notices a source that has changed", () =>
+  it.live("copies whole objects and ranges, and rejects a source that has changed", () =>
     Effect.gen(function* () {
       const { store, directory } = yield* newStore
       for (const size of [10, 1_000_000]) {
@@ -215,7 +215,7 @@ describe("S3Store objects", { timeout: 30_000 }, () => {
     })
   )
 
-  it.live("takes 200 puts at once, and one key in many hands", () =>
+  it.live("handles 200 concurrent puts, and concurrent puts of one key", () =>
     Effect.gen(function* () {
       const { store, directory } = yield* newStore
       const numbers = Array.from({ length: 200 }, (_, n) => n)
@@ -244,7 +244,7 @@ describe("S3Store objects", { timeout: 30_000 }, () => {
     })
   )
 
-  it.live("knows its buckets", () =>
+  it.live("creates, lists and deletes buckets", () =>
     Effect.gen(function* () {
       const { store, directory } = yield* newStore
       assert.strictEqual(yield* codeOf(store.createBucket("b")), "BucketAlreadyOwnedByYou")

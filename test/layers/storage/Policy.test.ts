@@ -32,11 +32,11 @@ const refusal = (text: string) => {
     assert.strictEqual(code, "MalformedPolicy")
     return message
   }
-  return "taken"
+  return "accepted"
 }
 
-describe("what a policy says", () => {
-  it("goes by action and resource, with wildcards", () => {
+describe("evaluating a policy", () => {
+  it("matches actions and resources with wildcards", () => {
     const read = policy({ Action: ["s3:Get*"], Resource: "arn:aws:s3:::b/public/*" })
     assert.strictEqual(ask(read, "s3:GetObject", "arn:aws:s3:::b/public/a/b"), "Allow")
     assert.strictEqual(ask(read, "s3:getobjectacl", "arn:aws:s3:::b/public/"), "Allow")
@@ -48,7 +48,7 @@ describe("what a policy says", () => {
     assert.isUndefined(ask(question, "s3:GetObject", "arn:aws:s3:::b/ab.txt"))
   })
 
-  it("lets Deny win in any order, over the owner as well", () => {
+  it("gives Deny precedence in any order, also over the owner", () => {
     const allow = { Action: "s3:*", Resource: anything }
     const deny = { Effect: "Deny", Action: "s3:DeleteObject", Resource: anything }
     for (const text of [policy(allow, deny), policy(deny, allow)]) {
@@ -58,7 +58,7 @@ describe("what a policy says", () => {
     }
   })
 
-  it("knows NotAction, NotResource and NotPrincipal", () => {
+  it("supports NotAction, NotResource and NotPrincipal", () => {
     const not = { Effect: "Deny", NotAction: "s3:GetObject", NotResource: "arn:aws:s3:::b/open/*" }
     assert.strictEqual(ask(policy(not), "s3:PutObject", "arn:aws:s3:::b/x"), "Deny")
     assert.isUndefined(ask(policy(not), "s3:GetObject", "arn:aws:s3:::b/x"))
@@ -73,7 +73,7 @@ describe("what a policy says", () => {
     assert.isUndefined(ask(policy(others), undefined, undefined, {}, "owner"))
   })
 
-  it("knows who: * in all its spellings, and the owner", () => {
+  it("supports all spellings of the principal *, and the owner", () => {
     for (const Principal of ["*", { AWS: "*" }, { AWS: ["*"] }]) {
       assert.strictEqual(ask(policy({ Principal, Action: "s3:GetObject", Resource: anything })), "Allow")
     }
@@ -108,7 +108,7 @@ describe("what a policy says", () => {
   })
 })
 
-describe("what is no policy", () => {
+describe("an invalid policy", () => {
   const good = { Action: "s3:GetObject", Resource: anything }
   it.each<[string, string | ReadonlyArray<Statement>, RegExp]>([
     ["no JSON", "{", /valid JSON/],
@@ -119,7 +119,7 @@ describe("what is no policy", () => {
     ["an unknown field", [{ ...good, Actions: "x" }], /Unknown field Actions/],
     ["no effect", [{ ...good, Effect: "allow" }], /Invalid effect/],
     ["no action", [{ Resource: anything }], /Missing required field Action/],
-    ["both kinds of action", [{ ...good, NotAction: "s3:*" }], /exclude/],
+    ["both kinds of action", [{ ...good, NotAction: "s3:*" }], /mutually exclusive/],
     ["an unknown action", [{ ...good, Action: "s3:GetObjects" }], /invalid action: s3:getobjects/],
     ["another service's action", [{ ...good, Action: "ec2:Start" }], /invalid action/],
     ["another bucket", [{ ...good, Resource: "arn:aws:s3:::c/*" }], /invalid resource/],
@@ -156,13 +156,13 @@ describe("what is no policy", () => {
   it("more than 20 KiB", () => {
     const statement = (count: number) =>
       policy({ ...good, Resource: Array.from({ length: count }, (_, i) => `arn:aws:s3:::b/${i}/*`) })
-    assert.strictEqual(refusal(statement(500)), "taken")
+    assert.strictEqual(refusal(statement(500)), "accepted")
     assert.match(refusal(statement(1500)), /maximum allowed document size/)
   })
 })
 
 describe("wildcards", () => {
-  it("match whole texts, fast whatever the pattern", () => {
+  it("match whole texts, fast for any pattern", () => {
     for (const [pattern, text, match] of [
       ["", "", true],
       ["*", "", true],
@@ -177,7 +177,7 @@ describe("wildcards", () => {
     }
     assert.isFalse(matchesWildcards(`${"*a".repeat(200)}b`, "a".repeat(1000)))
   })
-  it("tell what is public", () => {
+  it("recognizes public policies", () => {
     const open = { Action: "s3:GetObject", Resource: anything }
     assert.isTrue(isPublic(parsePolicy(policy(open), "b")))
     const near = { ...open, Condition: { IpAddress: { "aws:SourceIp": "10.0.0.0/8" } } }

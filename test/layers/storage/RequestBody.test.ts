@@ -12,7 +12,7 @@ afterEach(() => {
 const head = "PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n"
 const patience = { idle: 80, window: 300, bytes: 1000 }
 
-/** What becomes of a body of a million bytes of which a client sends as it likes. */
+/** The result of reading a body of a million bytes that a client sends with the given behaviour. */
 const outcome = (client: (socket: Socket) => void) =>
   new Promise<{ readonly code: string; readonly received: number }>((resolve) => {
     const handle = async (message: IncomingMessage, response: ServerResponse) => {
@@ -38,12 +38,12 @@ describe("the body of a request", () => {
     assert.deepStrictEqual(sent, { code: "whole", received: 1_000_000 })
   })
 
-  it("has to go on coming", async () => {
+  it("times out when it stalls", async () => {
     const sent = await outcome((socket) => void socket.write(`${head}hello`))
     assert.deepStrictEqual(sent, { code: "RequestTimeout", received: 5 })
   })
 
-  it("has to come at some speed", async () => {
+  it("times out when it is too slow", async () => {
     const { code, received } = await outcome((socket) => {
       socket.write(head)
       const drip = setInterval(() => socket.write("x"), 20)
@@ -54,7 +54,7 @@ describe("the body of a request", () => {
     assert.isBelow(received, 40)
   })
 
-  it("that breaks off is not taken for whole", async () => {
+  it("is incomplete when the connection closes", async () => {
     const sent = await outcome((socket) => socket.write(`${head}hello`, () => socket.destroy()))
     assert.deepStrictEqual(sent, { code: "IncompleteBody", received: 5 })
   })

@@ -8,7 +8,7 @@ import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { DatabaseSync } from "node:sqlite"
 import { fileURLToPath } from "node:url"
-import { makeStore } from "../../../src/layers/storage/endpoint/store/Store.ts"
+import { makeLocalStore } from "../../../src/layers/storage/endpoint/store/LocalStore.ts"
 import {
   bytesOf,
   chunked,
@@ -22,11 +22,11 @@ import {
   untilFiles
 } from "../../support/storage/store.ts"
 
-const putter = fileURLToPath(new URL("../../support/storage/writer.ts", import.meta.url))
+const writer = fileURLToPath(new URL("../../support/storage/writer.ts", import.meta.url))
 
-/** Runs the putter until it has answered so often, then kills it; the last version answered of each key. */
+/** Runs the writer until it has confirmed so many puts, then kills it; returns the last confirmed version of each key. */
 const killAfter = async (directory: string, first: number, answers: number) => {
-  const child = spawn(process.execPath, [putter, directory, String(first)], { stdio: ["ignore", "pipe", "pipe"] })
+  const child = spawn(process.execPath, [writer, directory, String(first)], { stdio: ["ignore", "pipe", "pipe"] })
   const ended = once(child, "exit")
   let complaints = ""
   child.stderr.on("data", (chunk) => (complaints += String(chunk)))
@@ -42,7 +42,7 @@ const killAfter = async (directory: string, first: number, answers: number) => {
   return last
 }
 
-describe("S3Store restarts", { timeout: 30_000 }, () => {
+describe("LocalStore restarts", { timeout: 30_000 }, () => {
   it.live(
     "finds every object whole after kill -9, each the last one answered or the one after",
     () =>
@@ -54,7 +54,7 @@ describe("S3Store restarts", { timeout: 30_000 }, () => {
           const last = yield* Effect.promise(() => killAfter(directory, first, answers))
           yield* Effect.scoped(
             Effect.gen(function* () {
-              const store = yield* makeStore(directory, undefined)
+              const store = yield* makeLocalStore(directory, undefined)
               const { objects } = yield* store.list("b", { prefix: "", delimiter: "", after: "", limit: 100 })
               for (const { key } of objects) {
                 const { info, bytes } = yield* read(store, key)
@@ -84,11 +84,11 @@ describe("S3Store restarts", { timeout: 30_000 }, () => {
     60_000
   )
 
-  // There the runtime speaks through the same channel as our threads.
+  // There the runtime uses the same message channel as the store's threads.
   it.live("works under node --watch", () =>
     Effect.gen(function* () {
       const directory = yield* temporaryDirectory
-      const child = spawn(process.execPath, ["--watch", putter, directory], { stdio: ["ignore", "pipe", "inherit"] })
+      const child = spawn(process.execPath, ["--watch", writer, directory], { stdio: ["ignore", "pipe", "inherit"] })
       const ended = once(child, "exit")
       const seen = new Set<string>()
       yield* Effect.promise(async () => {
@@ -102,10 +102,10 @@ describe("S3Store restarts", { timeout: 30_000 }, () => {
     })
   )
 
-  it.live("sweeps what earlier starts have left, and nothing else", () =>
+  it.live("deletes leftovers of earlier starts, and nothing else", () =>
     Effect.gen(function* () {
       const directory = yield* temporaryDirectory
-      const start = Effect.flatMap(makeStore(directory, undefined), (store) =>
+      const start = Effect.flatMap(makeLocalStore(directory, undefined), (store) =>
         Effect.as(Effect.ignore(store.createBucket("b")), store)
       )
       yield* Effect.scoped(Effect.flatMap(start, (store) => put(store, "k", bytesOf("x", 100_000))))
@@ -132,12 +132,12 @@ describe("S3Store restarts", { timeout: 30_000 }, () => {
     })
   )
 
-  it.live("keeps all of it over an orderly end", () =>
+  it.live("keeps everything over a regular shutdown", () =>
     Effect.gen(function* () {
       const directory = yield* temporaryDirectory
       const id = yield* Effect.scoped(
         Effect.gen(function* () {
-          const store = yield* makeStore(directory, undefined)
+          const store = yield* makeLocalStore(directory, undefined)
           yield* store.createBucket("b")
           yield* put(store, "small", bytesOf("s", 100))
           yield* put(store, "large", bytesOf("l", 100_000))
@@ -148,7 +148,7 @@ describe("S3Store restarts", { timeout: 30_000 }, () => {
         })
       )
       assert.deepStrictEqual(readdirSync(directory).toSorted(), ["blobs", "index.db", "tmp"])
-      const store = yield* makeStore(directory, undefined)
+      const store = yield* makeLocalStore(directory, undefined)
       assert.isTrue((yield* read(store, "small")).bytes.equals(bytesOf("s", 100)))
       assert.isTrue((yield* read(store, "large")).bytes.equals(bytesOf("l", 100_000)))
       const { parts } = yield* store.parts("b", "k", id, 0, 10)
@@ -160,12 +160,12 @@ describe("S3Store restarts", { timeout: 30_000 }, () => {
     })
   )
 
-  it.live("forgets in the index all that is no longer in use", () =>
+  it.live("removes everything unused from the index", () =>
     Effect.gen(function* () {
       const directory = yield* temporaryDirectory
       yield* Effect.scoped(
         Effect.gen(function* () {
-          const store = yield* makeStore(directory, undefined)
+          const store = yield* makeLocalStore(directory, undefined)
           yield* store.createBucket("b")
           for (const size of [100, 20_000, 200]) yield* put(store, "k", bytesOf("k", size))
           yield* store.setMeta("b", "k", meta)
@@ -175,7 +175,7 @@ describe("S3Store restarts", { timeout: 30_000 }, () => {
             yield* putPart(store, "k", id, 1, bytesOf("1", 30_000))
             yield* putPart(store, "k", id, 2, bytesOf("2", 40))
           }
-          // Fails only after the bytes are in: they have to go with it.
+          // Fails after the bytes have been written, which must be removed.
           assert.strictEqual(
             (yield* Effect.exit(putPart(store, "k", left, Number.NaN, bytesOf("3", 50))))._tag,
             "Failure"
@@ -194,26 +194,26 @@ describe("S3Store restarts", { timeout: 30_000 }, () => {
     })
   )
 
-  it.live("refuses a directory that is in use, and one of a newer release", () =>
+  it.live("rejects a directory that is in use, and one of a newer version", () =>
     Effect.gen(function* () {
       const { directory } = yield* newStore
-      const second = yield* Effect.flip(Effect.scoped(makeStore(directory, undefined)))
+      const second = yield* Effect.flip(Effect.scoped(makeLocalStore(directory, undefined)))
       assert.strictEqual(
         second.message,
-        `The index of the stored objects ${directory}/index.db can't be opened: another process has it open`
+        `The index of the stored objects ${directory}/index.db can't be opened: it is in use by another process`
       )
       const other = yield* temporaryDirectory
-      yield* Effect.scoped(makeStore(other, undefined))
+      yield* Effect.scoped(makeLocalStore(other, undefined))
       const database = new DatabaseSync(join(other, "index.db"))
       database.exec("PRAGMA user_version = 99")
       database.close()
-      const newer = yield* Effect.flip(Effect.scoped(makeStore(other, undefined)))
-      assert.include(newer.message, "it was written by a newer release (format 99, this one knows 1)")
+      const newer = yield* Effect.flip(Effect.scoped(makeLocalStore(other, undefined)))
+      assert.include(newer.message, "it was written by a newer version (format 99; this version supports up to 1)")
       const file = yield* temporaryDirectory
       yield* Effect.promise(() =>
         writeFile(join(file, "index.db"), "not a database, whatever it is called".repeat(100))
       )
-      const broken = yield* Effect.flip(Effect.scoped(makeStore(file, undefined)))
+      const broken = yield* Effect.flip(Effect.scoped(makeLocalStore(file, undefined)))
       assert.include(broken.message, "file is not a database")
     })
   )

@@ -9,11 +9,11 @@ import {
   sameSignature,
   scopeOf,
   signingKey,
-  stringToSign,
-  uriEncode
+  stringToSign
 } from "../../../src/layers/storage/endpoint/signature/Signing.ts"
+import { uriEncode } from "../../../src/domain/text/UriText.ts"
 
-// The examples of the S3 API reference: "Signature calculations for the Authorization header" and its neighbours.
+// The examples of the S3 API reference: "Signature calculations for the Authorization header" and related pages.
 const secret = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
 const credential = { accessKey: "AKIAIOSFODNN7EXAMPLE", day: "20130524", region: "us-east-1" }
 const timestamp = "20130524T000000Z"
@@ -161,18 +161,18 @@ const codeOf = (run: () => unknown) => {
   } catch (cause) {
     return (cause as { readonly code?: string }).code
   }
-  return "taken"
+  return "accepted"
 }
 
 describe("aws-chunked", () => {
-  it("takes AWS's example, however it is cut", () => {
+  it("decodes AWS's example in chunks of any size", () => {
     assert.strictEqual(plain, "4f232c4386841ef735655705268965c44a0e4690baa4adea153f7db9fa80a0a9")
     for (const piece of [1, 7, 85, 65_621, 1_000_000]) {
       assert.strictEqual(decode(plainBody, plain, false, piece).text, "a".repeat(66_560))
     }
   })
 
-  it("takes AWS's example with a signed trailer", () => {
+  it("decodes AWS's example with a signed trailer", () => {
     assert.strictEqual(trailing, "106e2a8a18243abcf37539882f36619c00e2dfc72633413f02d3b74544bfeb8e")
     for (const piece of [1, 100, 1_000_000]) {
       const { text, trailers } = decode(trailingBody, trailing, true, piece)
@@ -181,7 +181,7 @@ describe("aws-chunked", () => {
     }
   })
 
-  it("refuses what was changed on the way", () => {
+  it("rejects data changed in transit", () => {
     const altered =
       (from: string, to: string, body = trailingBody) =>
       () =>
@@ -191,7 +191,7 @@ describe("aws-chunked", () => {
     assert.strictEqual(codeOf(altered(trailerSignature, "")), "SignatureDoesNotMatch")
     assert.strictEqual(codeOf(altered(";chunk-signature=b474", ";chunk-signature=c474")), "SignatureDoesNotMatch")
     assert.strictEqual(codeOf(altered(";chunk-signature=", ";x=")), "InvalidRequest")
-    // The second chunk before the first.
+    // The chunks in the wrong order.
     const [first = "", second = "", ...rest] = plainBody.split(/(?<=a\r\n)/)
     assert.strictEqual(
       codeOf(() => decode([second, first, ...rest].join(""), plain, false)),
@@ -199,7 +199,7 @@ describe("aws-chunked", () => {
     )
   })
 
-  it("refuses what breaks off, and what is no such thing", () => {
+  it("rejects truncated and malformed data", () => {
     for (const length of [0, 3, 90, 66_000, plainBody.length - 100]) {
       assert.strictEqual(
         codeOf(() => decode(plainBody.slice(0, length), plain, false)),
@@ -218,7 +218,7 @@ describe("aws-chunked", () => {
     )
   })
 
-  it("takes unsigned chunks", () => {
+  it("decodes unsigned chunks", () => {
     assert.deepStrictEqual(decode("5\r\nhello\r\n3\r\n wo\r\n0\r\nA:b\r\n\r\n", undefined, false, 2), {
       text: "hello wo",
       trailers: new Map([["a", "b"]])
@@ -226,11 +226,11 @@ describe("aws-chunked", () => {
   })
 })
 
-describe("the parts", () => {
+describe("the parts of a signature", () => {
   it("encodes as S3 does", () => {
     assert.strictEqual(uriEncode("a b+c/é!'()*~😀"), "a%20b%2Bc%2F%C3%A9%21%27%28%29%2A~%F0%9F%98%80")
   })
-  it("reads timestamps of one form only", () => {
+  it("parses timestamps of one form only", () => {
     assert.strictEqual(parseTimestamp(timestamp), Date.UTC(2013, 4, 24))
     for (const text of ["", "2013-05-24T00:00:00Z", "20131324T000000Z", "20130524T000000", "20130524t000000z"]) {
       assert.isUndefined(parseTimestamp(text))

@@ -21,8 +21,8 @@ const etagOf = (parts: ReadonlyArray<Uint8Array>) =>
     .update(Buffer.concat(parts.map((part) => createHash("md5").update(part).digest())))
     .digest("hex")}-${parts.length}`
 
-describe("S3Store uploads", { timeout: 30_000 }, () => {
-  it.live("makes an object of its parts without another copy", () =>
+describe("LocalStore uploads", { timeout: 30_000 }, () => {
+  it.live("creates an object from its parts without copying them", () =>
     Effect.gen(function* () {
       const { store, directory } = yield* newStore
       yield* put(store, "k", bytesOf("old", 100_000))
@@ -68,7 +68,7 @@ describe("S3Store uploads", { timeout: 30_000 }, () => {
     })
   )
 
-  it.live("refuses a list of parts that is wrong", () =>
+  it.live("rejects an invalid list of parts", () =>
     Effect.gen(function* () {
       const { store } = yield* newStore
       const id = yield* store.createUpload("b", "k", meta)
@@ -92,7 +92,7 @@ describe("S3Store uploads", { timeout: 30_000 }, () => {
     })
   )
 
-  it.live("answers completes at the same time alike, and all ends of an upload leave nothing", () =>
+  it.live("answers concurrent completions alike, and leaves nothing of an ended upload", () =>
     Effect.gen(function* () {
       const { store, directory } = yield* newStore
       const id = yield* store.createUpload("b", "k", meta)
@@ -119,7 +119,7 @@ describe("S3Store uploads", { timeout: 30_000 }, () => {
     })
   )
 
-  it.live("is aborted while a part is being written", () =>
+  it.live("can be aborted while a part is being written", () =>
     Effect.gen(function* () {
       const { store, directory } = yield* newStore
       const id = yield* store.createUpload("b", "k", meta)
@@ -139,7 +139,7 @@ describe("S3Store uploads", { timeout: 30_000 }, () => {
     })
   )
 
-  it.live("reads an object of many parts to the end after it has been replaced", () =>
+  it.live("reads an object of many parts to its end after it has been replaced", () =>
     Effect.gen(function* () {
       const { store, directory } = yield* newStore
       const id = yield* store.createUpload("b", "k", meta)

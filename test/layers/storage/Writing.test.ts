@@ -6,7 +6,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Readable } from "node:stream"
 import { S3Error, s3Error } from "../../../src/layers/storage/endpoint/Error.ts"
-import { makeStore } from "../../../src/layers/storage/endpoint/store/Store.ts"
+import { makeLocalStore } from "../../../src/layers/storage/endpoint/store/LocalStore.ts"
 import {
   bytesOf,
   chunked,
@@ -22,7 +22,7 @@ import {
 
 const run = (command: string, ...given: ReadonlyArray<string>) => execFileSync(command, given, { stdio: "ignore" })
 
-/** A file system of 6 MiB; only root may make one. */
+/** A file system of 6 MiB, which only root can mount. */
 const tinyDisk = () => {
   const path = mkdtempSync(join(tmpdir(), "disk-"))
   try {
@@ -42,8 +42,8 @@ const unmount = (path: string) => {
 const probe = tinyDisk()
 if (probe !== undefined) unmount(probe)
 
-describe("S3Store writing", { timeout: 30_000 }, () => {
-  it.live("leaves nothing of a body that fails, at whatever byte", () =>
+describe("LocalStore writing", { timeout: 30_000 }, () => {
+  it.live("leaves nothing of a body that fails at any byte", () =>
     Effect.gen(function* () {
       const { store, directory } = yield* newStore
       const refusal = s3Error("BadDigest")
@@ -61,7 +61,7 @@ describe("S3Store writing", { timeout: 30_000 }, () => {
     })
   )
 
-  it.live("leaves nothing of a blob that is never put, and takes none twice", () =>
+  it.live("leaves nothing of a blob that is never put, and accepts none twice", () =>
     Effect.gen(function* () {
       const { store, directory } = yield* newStore
       const blob = yield* Effect.scoped(
@@ -78,7 +78,7 @@ describe("S3Store writing", { timeout: 30_000 }, () => {
     })
   )
 
-  it.live("leaves nothing when it is interrupted, even while the body hangs", () =>
+  it.live("leaves nothing when interrupted, even while the body stalls", () =>
     Effect.gen(function* () {
       const { store, directory } = yield* newStore
       for (const size of [10, 300_000, 1_000_000]) {
@@ -96,7 +96,7 @@ describe("S3Store writing", { timeout: 30_000 }, () => {
         assert.deepStrictEqual(yield* filesIn(directory), [])
         body.destroy()
       }
-      // In the midst of many writes.
+      // During many writes.
       const fibers = yield* Effect.forEach(Array.from({ length: 20 }), (_, n) =>
         Effect.forkChild(put(store, `k${n}`, bytesOf(String(n), 500_000)))
       )
@@ -109,7 +109,7 @@ describe("S3Store writing", { timeout: 30_000 }, () => {
     })
   )
 
-  it.live("holds to the limit, and shows every chunk on the way", () =>
+  it.live("enforces the limit, and passes every chunk to the sink", () =>
     Effect.gen(function* () {
       const { store, directory } = yield* newStore
       const write = (size: number, limit: number) => {
@@ -154,7 +154,7 @@ describe("S3Store writing", { timeout: 30_000 }, () => {
       )
       yield* Effect.scoped(
         Effect.gen(function* () {
-          const store = yield* makeStore(path, undefined)
+          const store = yield* makeLocalStore(path, undefined)
           yield* store.createBucket("b")
           yield* put(store, "first", bytesOf("1", 1_000_000))
           for (let n = 0; n < 3; n++)
@@ -162,7 +162,7 @@ describe("S3Store writing", { timeout: 30_000 }, () => {
           assert.lengthOf(yield* filesIn(path), 1)
           assert.isTrue((yield* read(store, "first")).bytes.equals(bytesOf("1", 1_000_000)))
 
-          // Now with small ones, which fill the index.
+          // Small objects fill the index.
           const results = yield* Effect.forEach(
             Array.from({ length: 1000 }, (_, n) => n),
             (n) => Effect.result(put(store, `s${n}`, bytesOf(String(n), 16_000))),

@@ -5,7 +5,7 @@ import { Catalogues } from "../../../src/services/catalogue/Catalogues.ts"
 import { Db } from "../../../src/services/ports/Db.ts"
 import { layerDatabase, live, Outside } from "../../support/database.ts"
 
-/** What makes it, and which of read, insert and change run nothing but PostgreSQL's own code. */
+/** SQL that creates a relation, and which of (r)ead, (i)nsert and (c)hange run no user code. */
 type Case = readonly [name: string, make: string, clean: "" | "r" | "ri" | "ric"]
 
 const user = (name: string, args: string, returns: string, more = "immutable") =>
@@ -162,7 +162,7 @@ const relations: ReadonlyArray<Case> = [
   ]
 ]
 
-const routines: ReadonlyArray<readonly [name: string, make: string, clean: boolean]> = [
+const functions: ReadonlyArray<readonly [name: string, make: string, clean: boolean]> = [
   ["f_pure", "create function f_pure(a int) returns int immutable return a * 2", true],
   ["f_enum", "create function f_enum(a mood) returns bool return a = 'sad'", true],
   ["f_atomic", "create function f_atomic(a text) returns text begin atomic select upper(a) || 'x'; end", true],
@@ -200,7 +200,7 @@ const before = `
   create operator ### (leftarg = int, rightarg = int, function = spy_two);
   create view a_view as select 1 as one;`
 
-/** Things that change what statements on any table may run. */
+/** Objects that affect the code that statements on any table may run. */
 const everywhere: ReadonlyArray<readonly [string, make: string, unmake: string]> = [
   [
     "an equality on a built-in type",
@@ -236,7 +236,7 @@ const suite = layer(
     before: [
       before,
       ...relations.map(([, make]) => `${make};`),
-      ...routines.map(([, make]) => `${make};`),
+      ...functions.map(([, make]) => `${make};`),
       user("spy_var", "a varchar, b varchar", "boolean"),
       user("spy_pair", "a int, b pair", "boolean"),
       user("spy_mood", "a mood, b text", "boolean"),
@@ -252,7 +252,7 @@ const catalogue = Effect.gen(function* () {
   return yield* (yield* Catalogues).get((yield* Db).main)
 })
 
-/** Reads anew: what we do ourselves need not be waited for. */
+/** Reads a new catalogue, without waiting for a notification. */
 const changed = Effect.gen(function* () {
   yield* (yield* Catalogues).changed((yield* Db).main)
 })
@@ -265,7 +265,7 @@ const cleanliness = (name: string) =>
     return `${clean_read ? "r" : ""}${clean_insert ? "i" : ""}${clean_change ? "c" : ""}`
   })
 
-suite("statements that run nobody's code", (it) => {
+suite("clean statements", (it) => {
   describe("on", () => {
     it.effect.each(relations.map(([name, , clean]) => [name, clean] as const))("%s: %s", ([name, clean]) =>
       Effect.map(cleanliness(name), (found) => assert.strictEqual(found, clean))
@@ -273,12 +273,12 @@ suite("statements that run nobody's code", (it) => {
   })
 
   describe("calling", () => {
-    it.effect.each(routines.map(([name, , clean]) => [name, clean] as const))("%s: %s", ([name, clean]) =>
-      Effect.map(catalogue, (now) => assert.strictEqual(now.routines("public", name)[0]?.clean, clean))
+    it.effect.each(functions.map(([name, , clean]) => [name, clean] as const))("%s: %s", ([name, clean]) =>
+      Effect.map(catalogue, (now) => assert.strictEqual(now.functions("public", name)[0]?.clean, clean))
     )
   })
 
-  describe("are none where there is", () => {
+  describe("do not exist with", () => {
     it.effect.each(everywhere)("%s", ([, make, unmake]) =>
       Effect.gen(function* () {
         const { sql } = yield* Outside
@@ -286,7 +286,7 @@ suite("statements that run nobody's code", (it) => {
         yield* sql(make)
         yield* changed
         assert.strictEqual(yield* cleanliness("plain"), "")
-        assert.strictEqual((yield* catalogue).routines("public", "f_pure")[0]?.clean, false)
+        assert.strictEqual((yield* catalogue).functions("public", "f_pure")[0]?.clean, false)
         yield* sql(unmake)
         yield* changed
         assert.strictEqual(yield* cleanliness("plain"), "ric")
@@ -294,7 +294,7 @@ suite("statements that run nobody's code", (it) => {
     )
   })
 
-  it.effect("with the extensions that PostgreSQL comes with", () =>
+  it.effect("exist with the extensions that PostgreSQL ships", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       const there = yield* sql(
@@ -306,7 +306,7 @@ suite("statements that run nobody's code", (it) => {
     })
   )
 
-  it.effect("nothing of ours or PostgreSQL's is in it", () =>
+  it.effect("the catalogue contains nothing of the service or of PostgreSQL", () =>
     Effect.gen(function* () {
       const now = yield* catalogue
       for (const [schema, name] of [
@@ -316,11 +316,11 @@ suite("statements that run nobody's code", (it) => {
       ] as const) {
         assert.isUndefined(now.relation(schema, name))
       }
-      assert.deepStrictEqual(now.routines("svc", "notify_keys"), [])
+      assert.deepStrictEqual(now.functions("svc", "notify_keys"), [])
     })
   )
 
-  it.effect("are none while the catalogue is read anew, and nobody waits for that but who asks for what is new", () =>
+  it.effect("do not exist while the catalogue is being read, for which only requests for new names wait", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       const catalogues = yield* Catalogues

@@ -62,7 +62,7 @@ const shown = (relationship: Relationship) => {
 const all = (schema: string, name: string) => Effect.map(of(schema, name), (found) => found.map(shown).toSorted())
 
 suite("relationships", (it) => {
-  it.effect("are foreign keys both ways, one row when the key is unique", () =>
+  it.effect("are foreign keys in both directions, one-to-one if the key is unique", () =>
     Effect.gen(function* () {
       const found = yield* all("public", "covers")
       assert.deepStrictEqual(
@@ -76,7 +76,7 @@ suite("relationships", (it) => {
     })
   )
 
-  it.effect("lead from a table to itself, both ways", () =>
+  it.effect("relate a table to itself, in both directions", () =>
     Effect.gen(function* () {
       const found = yield* all("public", "authors")
       assert.include(found, "mentored! many-to-one authors mentor=id")
@@ -84,7 +84,7 @@ suite("relationships", (it) => {
     })
   )
 
-  it.effect("lead through a junction whose primary key has both keys, wherever it is", () =>
+  it.effect("exist through a junction whose primary key has both keys, in any schema", () =>
     Effect.gen(function* () {
       const tags = yield* all("public", "tags")
       assert.include(tags, "tagged many-to-many books id=tag public.book_tags tagging book=id&volume=volume")
@@ -98,7 +98,7 @@ suite("relationships", (it) => {
     })
   )
 
-  it.effect("lead from one exposed schema to another, and to partitioned tables but not to their parts", () =>
+  it.effect("exist between exposed schemas, and to partitioned tables but not to their partitions", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(
         (yield* all("shop", "offers")).filter((line) => line.includes(" authors ")),
@@ -112,7 +112,7 @@ suite("relationships", (it) => {
     })
   )
 
-  it.effect("are seen through views, views of views and materialized views, under the names there", () =>
+  it.effect("exist for views, views of views and materialized views, with their column names", () =>
     Effect.gen(function* () {
       assert.include(yield* all("public", "writers"), "written one-to-many books writer=author")
       const seniors = yield* all("public", "seniors")
@@ -131,14 +131,14 @@ suite("relationships", (it) => {
     })
   )
 
-  it.effect("are functions of a row too", () =>
+  it.effect("are also functions of a row", () =>
     Effect.gen(function* () {
       const found = (yield* all("public", "authors")).filter((line) => line.includes("()"))
       assert.deepStrictEqual(found, ["debuts() one books", "fellows() many authors"])
     })
   )
 
-  it.effect("go with the primary keys of tables and of what views show, and with computed columns", () =>
+  it.effect("come with the primary keys of tables and views, and with computed columns", () =>
     Effect.gen(function* () {
       const catalogue = yield* (yield* Catalogues).get((yield* Db).main)
       const key = (name: string) => catalogue.relation("public", name)?.primary_key

@@ -19,12 +19,12 @@ const history = (key: string, limit = 50, before?: number, kind: "flag" | "segme
     Effect.flatMap(FlagHistory, (all) => all.page(kind, key, limit, before)),
     (text) => JSON.parse(text) as ReadonlyArray<FlagHistoryEntry>
   )
-/** Code and lines of what should fail. */
+/** Code and details of the error of an effect that must fail. */
 const problems = <A, R>(effect: Effect.Effect<A, ClientError, R>) =>
   Effect.map(Effect.flip(effect), ({ code, details }) => [code, ...(details as ReadonlyArray<string>)])
 
 layer(layerFlags({ name: "flags" }), live)("flags", (it) => {
-  it.effect("are kept as they were written: order of variants, large numbers, odd names", () =>
+  it.effect("are stored unchanged: order of variants, large numbers, odd names", () =>
     Effect.gen(function* () {
       const flags = yield* Flags
       const variants = { z: { "2": 1, "1": [1e21 / 1e15, -0.5, 9_007_199_254_740_991, null] }, a: { ä: "🎉 \"\\' " } }
@@ -40,7 +40,7 @@ layer(layerFlags({ name: "flags" }), live)("flags", (it) => {
     })
   )
 
-  it.effect("have a history of who changed what; what changes nothing leaves nothing", () =>
+  it.effect("have a history of changes and their authors, without changes that have no effect", () =>
     Effect.gen(function* () {
       const flags = yield* Flags
       const created = yield* flag("told")
@@ -78,7 +78,7 @@ layer(layerFlags({ name: "flags" }), live)("flags", (it) => {
     })
   )
 
-  it.effect("with large histories are told of in pages that are not", () =>
+  it.effect("with large histories have small pages", () =>
     Effect.gen(function* () {
       const flags = yield* Flags
       const text = "x".repeat(200 * 1024)
@@ -93,7 +93,7 @@ layer(layerFlags({ name: "flags" }), live)("flags", (it) => {
     })
   )
 
-  it.effect("change for one writer only when both saw the same revision", () =>
+  it.effect("change for only one of two writers that expect the same revision", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const { revision } = yield* flag("contested")
@@ -113,7 +113,7 @@ layer(layerFlags({ name: "flags" }), live)("flags", (it) => {
     )
   )
 
-  it.effect("lose no change when many write at once, in two replicas", () =>
+  it.effect("lose no change with concurrent writers in two replicas", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const elsewhere = yield* replica
@@ -142,7 +142,7 @@ layer(layerFlags({ name: "flags" }), live)("flags", (it) => {
     )
   )
 
-  it.effect("wait for the one who writes, but not for ever; a writer that dies leaves nothing", () =>
+  it.effect("wait for another writer, with a time limit; a writer that dies leaves nothing", () =>
     Effect.gen(function* () {
       yield* flag("waiting")
       const flags = yield* Flags
@@ -183,7 +183,7 @@ layer(layerFlags({ name: "flags" }), live)("flags", (it) => {
     })
   )
 
-  it.effect("are refused with every reason, and what they repeat must be so", () =>
+  it.effect("are rejected with every reason, including fields that can't be changed", () =>
     Effect.gen(function* () {
       const flags = yield* Flags
       yield* flag("strict")
@@ -212,7 +212,7 @@ layer(layerFlags({ name: "flags" }), live)("flags", (it) => {
     })
   )
 
-  it.effect("show when they were evaluated last, in each environment, and start anew with a new flag", () =>
+  it.effect("have the time of the last evaluation in each environment, which a new flag does not inherit", () =>
     Effect.gen(function* () {
       const flags = yield* Flags
       yield* flag("used")
@@ -239,7 +239,7 @@ layer(layerFlags({ name: "flags" }), live)("flags", (it) => {
 })
 
 layer(layerFlags({ name: "flag_segments" }), live)("segments", (it) => {
-  it.effect("are refused what would spoil what uses them, and while they are used", () =>
+  it.effect("are rejected if they would break their users, and not deleted while in use", () =>
     Effect.gen(function* () {
       const segments = yield* FlagSegments
       const update = (key: string, rules: object) => segments.update(author, key, { rules: { ...rules } }, undefined)
@@ -278,7 +278,7 @@ layer(layerFlags({ name: "flag_segments" }), live)("segments", (it) => {
     })
   )
 
-  it.effect("that make a flag too large through doubling are refused, with the flag's name", () =>
+  it.effect("that make a flag too large through doubling are rejected, with the key of the flag", () =>
     Effect.gen(function* () {
       const segments = yield* FlagSegments
       const wide = (n: number) => ({ or: Array.from({ length: n }, (_, i) => ({ "==": [{ var: "a" }, i] })) })

@@ -12,7 +12,7 @@ import { eventually } from "../../support/webhooks/webhooks.ts"
 const pro = { "==": [{ var: "plan" }, "pro"] }
 const onFor = (rule: object) => ({ if: [rule, "on", null] })
 
-/** Notes every change of the sets until the scope closes, as `dev +a ~b -c @revision`. */
+/** Records every change of the sets until the scope closes, as `dev +a ~b -c @revision`. */
 const noting = Effect.gen(function* () {
   const sets = yield* FlagSets
   const lines: Array<string> = []
@@ -27,7 +27,7 @@ const noting = Effect.gen(function* () {
 const all = (line: string) => ["dev", "staging", "production"].map((environment) => `${environment} ${line}`)
 
 layer(layerFlags({ name: "flag_sets" }), live)("flag sets", (it) => {
-  it.effect("change with every write, in the environments it touches, and say what of them changed", () =>
+  it.effect("change with every write in the affected environments, and list the changed flags", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const { sets, take } = yield* noting
@@ -52,7 +52,7 @@ layer(layerFlags({ name: "flag_sets" }), live)("flag sets", (it) => {
     )
   )
 
-  it.effect("keep compiled what did not change, and when that was evaluated", () =>
+  it.effect("keep unchanged flags compiled, and their evaluation times", () =>
     Effect.gen(function* () {
       const sets = yield* FlagSets
       const flags = yield* Flags
@@ -72,7 +72,7 @@ layer(layerFlags({ name: "flag_sets" }), live)("flag sets", (it) => {
     })
   )
 
-  it.effect("follow a segment in all flags that use it, themselves or through others, and in no other", () =>
+  it.effect("change with a segment in exactly the flags that use it, directly or not", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const segments = yield* FlagSegments
@@ -101,7 +101,7 @@ layer(layerFlags({ name: "flag_sets" }), live)("flag sets", (it) => {
     )
   )
 
-  it.effect("follow another replica, also what it did while the notifications were lost", () =>
+  it.effect("load the changes of another replica, including those with lost notifications", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const other = yield* replica
@@ -121,12 +121,12 @@ layer(layerFlags({ name: "flag_sets" }), live)("flag sets", (it) => {
     )
   )
 
-  it.effect("are asked for each second by who hears nothing", () =>
+  it.effect("are polled every second without notifications", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const flags = yield* Flags
         const deaf = Layer.succeed(Listener, {
-          listen: () => Effect.succeed({ heard: Stream.never, join: () => Effect.void, leave: () => Effect.void }),
+          listen: () => Effect.succeed({ messages: Stream.never, join: () => Effect.void, leave: () => Effect.void }),
           status: Effect.die("not asked")
         })
         const other = yield* Layer.build(Layer.fresh(FlagSets.layer).pipe(Layer.provide(deaf)))
@@ -138,7 +138,7 @@ layer(layerFlags({ name: "flag_sets" }), live)("flag sets", (it) => {
     )
   )
 
-  it.effect("are those of an older state once that has been restored", () =>
+  it.effect("return to an older state once that has been restored", () =>
     Effect.gen(function* () {
       const sets = yield* FlagSets
       const flags = yield* Flags
@@ -156,7 +156,7 @@ layer(layerFlags({ name: "flag_sets" }), live)("flag sets", (it) => {
     })
   )
 
-  it.effect("survive what nobody but SQL can have stored", () =>
+  it.effect("survive content that only SQL can have stored", () =>
     Effect.gen(function* () {
       yield* flag("good")
       const targeting = JSON.stringify({ state: "ENABLED", targeting: { $ref: "nowhere" }, defaultVariant: "off" })
@@ -174,7 +174,7 @@ layer(layerFlags({ name: "flag_sets" }), live)("flag sets", (it) => {
     })
   )
 
-  it.effect("answer by one revision throughout, while a segment that many flags use goes to and fro", () =>
+  it.effect("evaluate one revision at a time while a segment of many flags changes back and forth", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const sets = yield* FlagSets
@@ -202,7 +202,7 @@ layer(layerFlags({ name: "flag_sets" }), live)("flag sets", (it) => {
     )
   )
 
-  it.effect("take ten thousand flags, whole and changed one by one", () =>
+  it.effect("load ten thousand flags, at once and one by one", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const configured = JSON.stringify({

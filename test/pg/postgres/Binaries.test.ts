@@ -17,7 +17,7 @@ describe("PostgreSQL's programs", () => {
     const path = yield* directory
     const library = join(path, "package", "native", "lib")
     yield* Effect.promise(() => cp(root, join(path, "package"), { recursive: true, verbatimSymlinks: true }))
-    yield* Effect.addFinalizer(() => Effect.promise(() => chmod(library, 0o755))) // or it can't be removed
+    yield* Effect.addFinalizer(() => Effect.promise(() => chmod(library, 0o755))) // so that it can be removed
     const links: ReadonlyArray<{ readonly target: string }> = JSON.parse(
       yield* Effect.promise(() => readFile(join(root, "native", "pg-symlinks.json"), "utf8"))
     )
@@ -25,7 +25,7 @@ describe("PostgreSQL's programs", () => {
     return { path, root: join(path, "package"), library, links, user: yield* postgresUser(path, undefined) }
   })
 
-  it.live("get the links that the package's install script would have made", () =>
+  it.live("get the links that the package's install script would have created", () =>
     Effect.gen(function* () {
       const { links, path, root, user } = yield* copied
       assert.isAbove(links.length, 0)
@@ -37,10 +37,10 @@ describe("PostgreSQL's programs", () => {
     })
   )
 
-  it.live("run from a copy when they can't where they are", () =>
+  it.live("run from a copy if they cannot run in place", () =>
     Effect.gen(function* () {
       const { library, path, root, user } = yield* copied
-      // Root can write anywhere, but the user PostgreSQL runs as can't enter; anybody else can't write.
+      // As root, PostgreSQL's user cannot enter the directory; as another user, it is not writable.
       yield* Effect.promise(() => chmod(isRoot ? root : library, isRoot ? 0o700 : 0o500))
       const binaries = yield* postgresBinaries(root, join(path, "copies"), user)
       assert.match(binaries.postgres, /\/copies\/postgresql-18[^/]*\/native\/bin\/postgres$/)

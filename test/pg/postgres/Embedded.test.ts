@@ -18,7 +18,7 @@ const isRoot = process.geteuid?.() === 0
 const root = fileURLToPath(new URL("../../..", import.meta.url))
 const dataDir = Effect.acquireRelease(Effect.promise(makeDataDir), (path) => Effect.promise(() => removeDataDir(path)))
 
-/** Starts or attaches; ends with the scope. */
+/** Starts a server or attaches to one, until the scope closes. */
 const open = (path: string, layer: typeof layerEmbedded = layerEmbedded) =>
   Effect.map(Layer.build(Layer.provide(layer, DataDir.at(path))), (context) => Context.get(context, PostgresAddress))
 
@@ -32,7 +32,7 @@ const query = (address: Login, sql: string) =>
 
 const environment = (variables: Record<string, string>) => ConfigProvider.layer(ConfigProvider.fromEnvRecord(variables))
 
-/** Asks until it is so; the test's time limit ends it. */
+/** Polls until the condition is true; the test's timeout ends it. */
 const until = <A, E>(look: Effect.Effect<A | undefined, E>) =>
   Effect.gen(function* () {
     for (;;) {
@@ -44,7 +44,7 @@ const until = <A, E>(look: Effect.Effect<A | undefined, E>) =>
 
 const serverPid = (path: string) => Effect.map(readPidFile(join(path, "postgres")), (file) => file?.pid ?? 0)
 
-/** A real second process that starts (or attaches), says one line, and then runs until it is killed. */
+/** A second process that starts a server or attaches to one, prints one line, and runs until it is killed. */
 const other = (path: string, layer: "layerEmbedded" | "layerAttachOrStart" = "layerEmbedded") =>
   Effect.gen(function* () {
     const program = `
@@ -81,7 +81,7 @@ const other = (path: string, layer: "layerEmbedded" | "layerAttachOrStart" = "la
   })
 
 describe("the embedded PostgreSQL", () => {
-  it.live("is made at the first start and used again at the next", () =>
+  it.live("is created at the first start and reused at the next", () =>
     Effect.gen(function* () {
       const path = yield* dataDir
       yield* Effect.scoped(
@@ -103,26 +103,26 @@ describe("the embedded PostgreSQL", () => {
     })
   )
 
-  it.live("gives the data directory to one process only", () =>
+  it.live("lets only one process use the data directory", () =>
     Effect.gen(function* () {
       const path = yield* dataDir
       const both = [yield* other(path), yield* other(path)]
       const lines = yield* Effect.forEach(both, (one) => one.line)
       const winner = both[lines[0]?.startsWith("ready") ? 0 : 1]
-      const refusal = `The data directory ${path} is in use by process ${winner?.pid}: stop that, or give this one another SVC_DATA_DIR`
+      const refusal = `The data directory ${path} is in use by process ${winner?.pid}: stop that process, or set another SVC_DATA_DIR`
       assert.deepStrictEqual(
         lines.filter((line) => !line.startsWith("ready")),
         [refusal]
       )
       assert.strictEqual((yield* Effect.flip(open(path))).message, refusal)
-      // A tool comes in beside the one that has it.
+      // A tool attaches to the server of that process.
       const address = yield* open(path, layerAttachOrStart)
       assert.include(lines, `ready ${address.port}`)
       assert.deepStrictEqual(yield* query(address, "select 1"), [[1]])
     })
   )
 
-  it.live("goes on after its process was killed, with the server left running", () =>
+  it.live("recovers after its process was killed and the server left running", () =>
     Effect.gen(function* () {
       const path = yield* dataDir
       const killed = yield* other(path)
@@ -138,11 +138,11 @@ describe("the embedded PostgreSQL", () => {
     })
   )
 
-  it.live("starts a tool's own server when no process runs one, over a stale postmaster.pid", () =>
+  it.live("starts a server for a tool if none is running, despite a stale postmaster.pid", () =>
     Effect.gen(function* () {
       const path = yield* dataDir
       yield* Effect.scoped(open(path))
-      // As after a power cut, with the pid given to some other program since.
+      // As after a power failure, with the pid reused by another program.
       const stale = `${process.pid}\n${join(path, "postgres")}\n1\n5432\n\n127.0.0.1\n\nready\n`
       yield* Effect.promise(() => writeFile(join(path, "postgres", "postmaster.pid"), stale))
       const address = yield* open(path, layerAttachOrStart)
@@ -150,12 +150,12 @@ describe("the embedded PostgreSQL", () => {
     })
   )
 
-  it.live("starts a killed server again on the same port", () =>
+  it.live("restarts a killed server on the same port", () =>
     Effect.gen(function* () {
       const path = yield* dataDir
       const address = yield* open(path)
       yield* query(address, "create table kept as select 1 as it")
-      // A backend that is busy when the server dies, and would notice only at its end.
+      // A busy backend, which notices the server's death only at the end of its statement.
       const busy = yield* Effect.forkChild(Effect.exit(query(address, "select count(*) from generate_series(1, 1e10)")))
       const isBusy = "select 1 from pg_stat_activity where query like '%1e10%' and pid <> pg_backend_pid()"
       yield* until(Effect.map(query(address, isBusy), (rows) => rows.at(0)))
@@ -166,7 +166,7 @@ describe("the embedded PostgreSQL", () => {
     })
   )
 
-  it.live("starts over when initdb was interrupted", () =>
+  it.live("starts over after an interrupted initdb", () =>
     Effect.gen(function* () {
       const path = yield* dataDir
       const killed = yield* other(path)
@@ -183,7 +183,7 @@ describe("the embedded PostgreSQL", () => {
     })
   )
 
-  it.live("renews the password when the secrets were lost", () =>
+  it.live("resets the password if the secrets were lost", () =>
     Effect.gen(function* () {
       const path = yield* dataDir
       yield* Effect.scoped(open(path))
@@ -192,7 +192,7 @@ describe("the embedded PostgreSQL", () => {
     })
   )
 
-  it.live("refuses another major version's data, and a port that is taken", () =>
+  it.live("rejects the data of another major version, and a port in use", () =>
     Effect.gen(function* () {
       const path = yield* dataDir
       yield* Effect.scoped(open(path))
@@ -208,17 +208,20 @@ describe("the embedded PostgreSQL", () => {
       const address = taken.address()
       const port = typeof address === "object" ? address?.port : 0
       const busy = yield* Effect.flip(Effect.provide(open(path), environment({ SVC_PG_PORT: String(port) })))
-      assert.strictEqual(busy.message, `PostgreSQL can't listen on 127.0.0.1:${port} (SVC_PG_PORT): the port is in use`)
+      assert.strictEqual(
+        busy.message,
+        `PostgreSQL cannot listen on 127.0.0.1:${port} (SVC_PG_PORT): the port is in use`
+      )
       yield* Effect.promise(() => writeFile(join(path, "postgres", "PG_VERSION"), "17\n"))
       const error = yield* Effect.flip(open(path))
       assert.match(
         error.message,
-        /postgres was made by PostgreSQL 17 and this is PostgreSQL 18: .* or set DATABASE_URL$/
+        /postgres was created by PostgreSQL 17, but this is PostgreSQL 18: .* or set DATABASE_URL$/
       )
     })
   )
 
-  it.live.runIf(isRoot)("as root, keeps data elsewhere when PostgreSQL's user can't enter the directory", () =>
+  it.live.runIf(isRoot)("as root, stores data elsewhere if PostgreSQL's user cannot enter the directory", () =>
     Effect.gen(function* () {
       const path = yield* dataDir
       yield* Effect.promise(() => chmod(path, 0o700))
@@ -229,7 +232,7 @@ describe("the embedded PostgreSQL", () => {
     })
   )
 
-  it.live.runIf(isRoot)("as root, runs as the user whose directory it is", () =>
+  it.live.runIf(isRoot)("as root, runs as the owner of the directory", () =>
     Effect.gen(function* () {
       const path = yield* dataDir
       yield* Effect.promise(() => chown(path, 65_534, 65_534))

@@ -3,11 +3,11 @@ import { Effect, Fiber, Layer, Stream } from "effect"
 import { connect, createServer, type Server, type Socket } from "node:net"
 import { layerListener } from "../../../src/layers/postgres/Listener.ts"
 import { PostgresAddress } from "../../../src/layers/postgres/Address.ts"
-import { type Ear, type Heard, Listener } from "../../../src/services/ports/Listener.ts"
+import { Listener, type ListenerMessage, type ListenerSubscription } from "../../../src/services/ports/Listener.ts"
 import { layerDatabase, live, Outside } from "../../support/database.ts"
 import { until } from "../../support/service.ts"
 
-/** A way to PostgreSQL that can be cut, or that can stop passing anything on. */
+/** A proxy to PostgreSQL whose connections can be cut, or frozen. */
 interface Wire {
   readonly server: Server
   readonly sockets: Set<Socket>
@@ -32,7 +32,7 @@ const makeWire = async (port: number, host: string): Promise<Wire> => {
   return wire
 }
 
-/** A listener behind such a wire. */
+/** A listener behind such a proxy. */
 const behindWire = Effect.gen(function* () {
   const { login } = yield* Outside
   const wire = yield* Effect.acquireRelease(
@@ -51,15 +51,18 @@ const behindWire = Effect.gen(function* () {
 
 const suite = layer(layerDatabase({ name: "listener" }), live)
 
-/** Collects what an ear hears, as `channel:payload`, `Connected` or `Lost`. */
-const collecting = (ear: Ear) =>
+/** Collects the messages of a subscription, as `channel:payload`, `Connected` or `Lost`. */
+const collecting = (subscription: ListenerSubscription) =>
   Effect.gen(function* () {
     const got: Array<string> = []
-    const name = (heard: Heard) => (heard._tag === "Notification" ? `${heard.channel}:${heard.payload}` : heard._tag)
-    yield* Effect.forkScoped(Stream.runForEach(ear.heard, (heard) => Effect.sync(() => void got.push(name(heard)))))
+    const name = (message: ListenerMessage) =>
+      message._tag === "Notification" ? `${message.channel}:${message.payload}` : message._tag
+    yield* Effect.forkScoped(
+      Stream.runForEach(subscription.messages, (message) => Effect.sync(() => void got.push(name(message))))
+    )
     return {
       got,
-      /** Waits for one that was not taken yet, and takes everything up to it. */
+      /** Waits for a message, and takes all messages up to it. */
       upTo: (last: string) =>
         Effect.promise(async () => {
           const at = await until(
@@ -67,7 +70,7 @@ const collecting = (ear: Ear) =>
             (at) => at >= 0,
             8_000
           )
-          assert.isAtLeast(at, 0, `${last} was not heard, but: ${got.join(" ")}`)
+          assert.isAtLeast(at, 0, `${last} was not received; got: ${got.join(" ")}`)
           return got.splice(0, at + 1)
         })
     }
@@ -82,11 +85,11 @@ const terminate = Effect.flatMap(Outside, ({ sql }) =>
 )
 
 suite("a listener", (it) => {
-  it.effect("says Connected first, then all channels' notifications in the order they were sent", () =>
+  it.effect("emits Connected first, then the notifications of all channels in the order they were sent", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
-      const ear = yield* (yield* Listener).listen("one", "two", 'Odd "name"')
-      const { upTo } = yield* collecting(ear)
+      const subscription = yield* (yield* Listener).listen("one", "two", 'Odd "name"')
+      const { upTo } = yield* collecting(subscription)
       assert.deepStrictEqual(yield* upTo("Connected"), ["Connected"])
       const sent: Array<string> = []
       for (let n = 0; n < 50; n++) {
@@ -99,7 +102,7 @@ suite("a listener", (it) => {
     })
   )
 
-  it.effect("joins and leaves at run time; nobody hears what they did not ask for, or loses what others left", () =>
+  it.effect("joins and leaves channels at run time, without effect on other subscriptions", () =>
     Effect.gen(function* () {
       const listener = yield* Listener
       const [a, b] = yield* Effect.all([listener.listen(), listener.listen("shared")])
@@ -124,13 +127,13 @@ suite("a listener", (it) => {
   )
 
   it.effect(
-    "says Lost and Connected around an interruption, has joined everything by then, and comes back as quickly every time",
+    "emits Lost and Connected around an interruption, with all channels joined, and reconnects equally fast each time",
     () =>
       Effect.gen(function* () {
         const listener = yield* Listener
-        const ear = yield* listener.listen("before")
-        const { upTo } = yield* collecting(ear)
-        yield* ear.join("later")
+        const subscription = yield* listener.listen("before")
+        const { upTo } = yield* collecting(subscription)
+        yield* subscription.join("later")
         yield* upTo("Connected")
         for (let n = 0; n < 6; n++) {
           const { since } = yield* listener.status
@@ -148,19 +151,19 @@ suite("a listener", (it) => {
       })
   )
 
-  it.effect("joins what was asked for while it was away", () =>
+  it.effect("joins channels that were added while it was disconnected", () =>
     Effect.gen(function* () {
       const { listener, wire } = yield* behindWire
-      const ear = yield* listener.listen("first")
-      const { upTo } = yield* collecting(ear)
+      const subscription = yield* listener.listen("first")
+      const { upTo } = yield* collecting(subscription)
       yield* upTo("Connected")
       const { port } = wire.server.address() as { port: number }
       wire.server.close()
       for (const socket of wire.sockets) socket.destroy()
       yield* upTo("Lost")
       assert.isFalse((yield* listener.status).connected)
-      yield* ear.join("second")
-      yield* ear.leave("first")
+      yield* subscription.join("second")
+      yield* subscription.leave("first")
       const late = yield* collecting(yield* listener.listen("third"))
       wire.server.listen(port, "127.0.0.1")
       yield* upTo("Connected")
@@ -172,14 +175,14 @@ suite("a listener", (it) => {
     })
   )
 
-  it.effect("notices a connection that has gone silent, also while it is joining a channel", () =>
+  it.effect("detects a connection that no longer responds, also while joining a channel", () =>
     Effect.gen(function* () {
       const { listener, wire } = yield* behindWire
-      const ear = yield* listener.listen("first")
-      const { upTo } = yield* collecting(ear)
+      const subscription = yield* listener.listen("first")
+      const { upTo } = yield* collecting(subscription)
       yield* upTo("Connected")
       wire.frozen = true
-      const joining = yield* Effect.forkChild(ear.join("second"))
+      const joining = yield* Effect.forkChild(subscription.join("second"))
       yield* upTo("Lost")
       wire.frozen = false
       yield* upTo("Connected")
@@ -189,14 +192,14 @@ suite("a listener", (it) => {
     })
   )
 
-  it.effect("says Connected to nobody whose channel is not joined yet", () =>
+  it.effect("emits Connected only once all channels of a subscription are joined", () =>
     Effect.gen(function* () {
       const { listener, wire } = yield* behindWire
       yield* listener.listen("first")
       for (let n = 0; n < 10; n++) {
         for (const socket of wire.sockets) socket.destroy()
         yield* Effect.repeat(listener.status, { until: ({ connected }) => !connected })
-        // While it comes back others come in, at every moment of that.
+        // New subscriptions arrive at every moment of the reconnection.
         yield* Effect.sleep(90 + n * 5)
         const channel = `race_${n}`
         const { upTo } = yield* collecting(yield* listener.listen(channel))

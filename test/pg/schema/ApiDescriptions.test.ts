@@ -3,7 +3,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { ApiDescriptions } from "../../../src/services/schema/ApiDescriptions.ts"
 import { type Actor, Db } from "../../../src/services/ports/Db.ts"
-import { SchemaOutlines, type Written } from "../../../src/services/schema/Outlines.ts"
+import { writeOutline, type Written } from "../../../src/services/schema/Outlines.ts"
 import { layerDatabase, live, Outside } from "../../support/database.ts"
 import { anon, service, user } from "../../support/requests.ts"
 
@@ -109,7 +109,7 @@ const valid = (document: Document) =>
     assert.strictEqual(validator.version, "3.1")
   })
 
-/** Every `$ref` leads somewhere. */
+/** Asserts that every `$ref` resolves. */
 const resolved = (document: Document) => {
   const text = JSON.stringify(document)
   const references = new Set(Array.from(text.matchAll(/"\$ref":"#\/([^"]+)"/g), ([, path = ""]) => path))
@@ -137,7 +137,7 @@ suite("the API's description", (it) => {
     })
   )
 
-  it.effect("tells of the schema, by its comment when it has one", () =>
+  it.effect("describes the schema, by its comment if it has one", () =>
     Effect.gen(function* () {
       const { components, info } = yield* documentFor(anon)
       assert.strictEqual(info.title, "Library")
@@ -194,7 +194,7 @@ suite("the API's description", (it) => {
       assert.deepInclude(column["place"], { anyOf: [{ $ref: "#/components/schemas/place" }, { type: "null" }] })
       const place = components.schemas["place"]?.properties ?? {}
       assert.deepInclude(place["moods"], { type: ["array", "null"] })
-      // What must be given, and what may.
+      // Required and optional columns.
       const inserted = components.schemas["books_insert"]
       assert.deepStrictEqual(inserted?.required, ["author"])
       assert.notProperty(inserted?.properties, "twice")
@@ -244,7 +244,7 @@ suite("the API's description", (it) => {
     })
   )
 
-  it.effect("has functions with their arguments, to be read with GET when they change nothing", () =>
+  it.effect("has functions with their arguments, with GET if they are not volatile", () =>
     Effect.gen(function* () {
       const { paths } = yield* documentFor(service)
       assert.sameMembers(methods({ paths } as Document, "/rpc/add"), ["get", "post"])
@@ -270,7 +270,7 @@ suite("the API's description", (it) => {
     })
   )
 
-  it.effect("never tells what the role may not see", () =>
+  it.effect("contains nothing that the role may not see", () =>
     Effect.gen(function* () {
       const guest = yield* documentFor(anon)
       const relations = Object.keys(guest.paths).filter((path) => !path.startsWith("/rpc/"))
@@ -292,17 +292,17 @@ suite("the API's description", (it) => {
       ])
       assert.deepStrictEqual(Object.keys(guest.components.schemas["letters_update"]?.properties ?? {}), ["public"])
       assert.notProperty(guest.paths, "/rpc/only_service")
-      // A function gives its rows, which does not make the table known.
+      // A function returns its rows, which does not reveal the table.
       assert.property(guest.paths, "/rpc/by_author")
       const text = JSON.stringify(guest)
       assert.notMatch(text, /hidden|\bprice\b|offers/)
       assert.deepStrictEqual(Object.keys((yield* documentFor(anon, "shop")).paths), ["/"])
-      // Not even to the owner: what is not exposed.
+      // What is not exposed is not visible to the owner either.
       assert.notMatch(yield* textFor(service), /hidden\.(secret|number)|offers/)
     })
   )
 
-  it.effect("is right at once after DDL, GRANT and REVOKE, role membership too", () =>
+  it.effect("is correct immediately after DDL, GRANT and REVOKE, also of role membership", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       const paths = Effect.map(documentFor(user("u")), (document) => Object.keys(document.paths))
@@ -329,14 +329,13 @@ suite("the API's description", (it) => {
     })
   )
 
-  it.effect("is written once for as long as nothing changes", () =>
+  it.effect("is generated once as long as nothing changes", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
-      const { write } = yield* SchemaOutlines
       const { main } = yield* Db
       let times = 0
       const again = (before?: Written) =>
-        write(
+        writeOutline(
           { database: main, actor: anon, schemas: ["public"], whole: false },
           function* ({ relations }) {
             yield
@@ -352,6 +351,6 @@ suite("the API's description", (it) => {
       assert.match(second.text, /^2: /)
       yield* sql("revoke insert on authors from anon")
       assert.match((yield* again(second)).text, /^3: /)
-    }).pipe(Effect.provide(SchemaOutlines.layer))
+    })
   )
 })

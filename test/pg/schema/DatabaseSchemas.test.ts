@@ -56,7 +56,7 @@ const suite = layer(
 )
 
 suite("the database's schema", (it) => {
-  it.effect("tells of everything exposed, and of nothing else", () =>
+  it.effect("describes everything that is exposed, and nothing else", () =>
     Effect.gen(function* () {
       const text = yield* (yield* DatabaseSchemas).describe((yield* Db).main)
       const schema = yield* Schema.decodeEffect(Schema.fromJsonString(DatabaseSchema), {
@@ -153,7 +153,7 @@ suite("the database's schema", (it) => {
     })
   )
 
-  it.effect("knows what was made a moment ago", () =>
+  it.effect("contains objects that were just created", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       yield* sql("create table brand_new (id int)")

@@ -75,7 +75,7 @@ const types = (...schemas: ReadonlyArray<string>) =>
     return yield* (yield* DatabaseSchemas).types((yield* Db).main, schemas)
   })
 
-/** What a user writes against the types. Every `@ts-expect-error` must be one. */
+/** Code of a user of the types. Every `@ts-expect-error` must be an error. */
 const program = `
 import { PostgrestClient } from "@supabase/postgrest-js"
 import { Constants, type CompositeTypes, type Database, type Enums, type Json, type Tables, type TablesInsert, type TablesUpdate } from "./database.types.ts"
@@ -227,7 +227,7 @@ const tsc = (directory: string) =>
   })
 
 suite("TypeScript types of the database", (it) => {
-  it.effect("are what PostgrestClient takes, and tell right from wrong", () =>
+  it.effect("are accepted by PostgrestClient, and reject invalid code", () =>
     Effect.gen(function* () {
       const source = yield* types()
       yield* Effect.promise(async () => {
@@ -245,7 +245,7 @@ suite("TypeScript types of the database", (it) => {
     })
   )
 
-  it.effect("are those of what the row path answers, for every type", () =>
+  it.effect("match the responses of the row path, for every type", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       const columns: Array<readonly [name: string, type: string, value: string]> = []
@@ -268,7 +268,7 @@ suite("TypeScript types of the database", (it) => {
     })
   )
 
-  it.effect("are of the schemas asked for, and the same every time", () =>
+  it.effect("are of the requested schemas, and the same each time", () =>
     Effect.gen(function* () {
       const shop = yield* types("shop")
       assert.match(shop, /^  shop: \{$/m)
@@ -282,7 +282,7 @@ suite("TypeScript types of the database", (it) => {
   )
 })
 
-/** Whether a value is of a type as the source names it. */
+/** Whether a value is of a type of the generated source. */
 const holds = (type: string, value: unknown): boolean => {
   if (type.endsWith("[]")) return Array.isArray(value) && value.every((one) => holds(type.slice(0, -2), one))
   return type === "Json" ? typeof value === "object" || typeof value === "number" : typeof value === type
@@ -290,7 +290,7 @@ const holds = (type: string, value: unknown): boolean => {
 
 const noArrays = new Set(["int2vector", "oidvector"])
 
-/** A value of each of PostgreSQL's types, in text. */
+/** A value of each PostgreSQL type, as text. */
 const samples: Readonly<Record<string, string>> = {
   boolean: "t",
   bytea: "\\x0102",

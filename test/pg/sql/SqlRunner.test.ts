@@ -11,7 +11,7 @@ const service: Actor = { role: "service_role", claims: "", sub: "" }
 const role = "sql_runner_service"
 const name = `sql_runner_${process.pid}`
 
-/** A database of this file's own, the runner on it, and a superuser who looks from outside. */
+/** A database for this file, the runner on it, and a superuser's connection for checks. */
 class Bench extends Context.Service<
   Bench,
   {
@@ -65,7 +65,7 @@ interface Result {
 
 const parse = (json: string): unknown => JSON.parse(json)
 
-/** What `/v1/sql` would answer. */
+/** The response of `/v1/sql`. */
 const run = Effect.fnUntraced(function* (
   sql: string,
   params: ReadonlyArray<unknown> = [],
@@ -90,7 +90,7 @@ const transaction = Effect.fnUntraced(function* (...statements: ReadonlyArray<st
   return (parse(json) as { readonly results: ReadonlyArray<Result> }).results
 })
 
-/** The backends of ours that run a statement holding `marker`. */
+/** The service's backends that run a statement containing `marker`. */
 const running = Effect.fnUntraced(function* (marker: string) {
   const { admin } = yield* Bench
   return yield* admin(
@@ -181,7 +181,7 @@ suite("values", (it) => {
     create domain ints as int[];
   exception when duplicate_object then null; end $$`
 
-  it.effect("every type that can be printed gives an answer that is JSON", () =>
+  it.effect("every type that can be printed gives valid JSON", () =>
     Effect.gen(function* () {
       const { admin } = yield* Bench
       const all = yield* admin(`select format('null::%s as c%s', format_type(oid, null), oid) as sql from pg_type
@@ -198,7 +198,7 @@ suite("values", (it) => {
     })
   )
 
-  it.effect("columns of one name, of none, and no columns", () =>
+  it.effect("columns with equal names, without names, and no columns", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual((yield* run('select 1 a, 2 a, 3 "__proto__x", 4')).rows, [
         { a: 1, a_2: 2, __proto__x: 3, "?column?": 4 }
@@ -251,7 +251,7 @@ suite("parameters", (it) => {
     })
   )
 
-  it.effect("an array among them does not hide where a statement is wrong", () =>
+  it.effect("an array among them does not hide the position of an error", () =>
     Effect.map(Effect.flip(run("select $1::int[], nope", [[1]])), (error) =>
       assert.deepInclude(error, { code: "42703", position: 19 })
     )
@@ -296,7 +296,7 @@ suite("statements", (it) => {
     })
   )
 
-  it.effect("that make databases run by themselves", () =>
+  it.effect("that create databases run outside of a transaction", () =>
     Effect.gen(function* () {
       const { admin } = yield* Bench
       yield* admin(`alter role ${role} createdb`)
@@ -305,7 +305,7 @@ suite("statements", (it) => {
     })
   )
 
-  it.effect("tell which commands they were", () =>
+  it.effect("report their commands", () =>
     Effect.gen(function* () {
       const { database } = yield* Bench
       const runner = yield* SqlRunner
@@ -321,7 +321,7 @@ suite("statements", (it) => {
     })
   )
 
-  it.effect("that PostgreSQL refuses", () =>
+  it.effect("that PostgreSQL rejects", () =>
     Effect.gen(function* () {
       yield* run("create table refused (id int primary key)")
       const error = yield* Effect.flip(run("insert into refused values (1), (1)"))
@@ -341,7 +341,7 @@ suite("statements", (it) => {
 })
 
 suite("row_limit", (it) => {
-  it.effect("is where reading stops", () =>
+  it.effect("limits the rows that are read", () =>
     Effect.gen(function* () {
       const seen = yield* run("select g, pg_sleep(0) from generate_series(1, 100000000) g", [], 3)
       assert.deepStrictEqual([seen.rows.length, seen.rowCount, seen.truncated, seen.command], [3, 3, true, "SELECT"])
@@ -366,7 +366,7 @@ suite("row_limit", (it) => {
     })
   )
 
-  it.effect("leaves nothing behind that a transaction would stumble over", () =>
+  it.effect("leaves no open portal that a transaction would fail on", () =>
     Effect.gen(function* () {
       const [, many] = yield* transaction(
         "create table many as select generate_series(1, 5000) id",
@@ -381,7 +381,7 @@ suite("row_limit", (it) => {
     Effect.map(Effect.flip(run("select 1", [], limit)), (error) => assert.strictEqual(error.code, "SQL_ROW_LIMIT"))
   )
 
-  it.effect("a result that is too large is refused, be it many rows or one value", () =>
+  it.effect("a result that is too large is rejected, of many rows or of one value", () =>
     Effect.gen(function* () {
       const wide = yield* Effect.flip(run("select repeat('x', 100000) from generate_series(1, 10000)", [], 10_000))
       assert.deepInclude(wide, { code: "RESULT_TOO_LARGE", status: 400 })
@@ -401,7 +401,7 @@ suite("sessions", (it) => {
     'prepared', (select count(*) from pg_prepared_statements), 'cursors', (select count(*) from pg_cursors where name <> ''),
     'listening', (select count(*) from pg_listening_channels()))`
 
-  it.effect("start clean, whatever the one before has done", () =>
+  it.effect("start clean, regardless of the session before", () =>
     Effect.gen(function* () {
       const { admin, login } = yield* Bench
       yield* admin(`do $$ begin create role sql_runner_other; exception when duplicate_object then null; end $$`)
@@ -425,7 +425,7 @@ suite("sessions", (it) => {
         "select 1 / 0"
       ]) {
         yield* Effect.exit(run(sql))
-        // As often as there are connections, and all of them at once.
+        // One per connection, all at once.
         assert.deepStrictEqual(yield* Effect.all([value(state), value(state)], { concurrency: 2 }), [fresh, fresh], sql)
       }
       yield* transaction("declare leak cursor with hold for select 1", "set role none")
@@ -433,7 +433,7 @@ suite("sessions", (it) => {
     })
   )
 
-  it.effect("carry the claims of their caller and of nobody else", () =>
+  it.effect("have the claims of their caller only", () =>
     Effect.gen(function* () {
       const claims = "select current_setting('request.jwt.claims') || current_setting('request.jwt.sub')"
       const ann: Actor = { role: "service_role", claims: '{"sub":"ann"}', sub: "ann" }
@@ -442,7 +442,7 @@ suite("sessions", (it) => {
     })
   )
 
-  it.effect("are cancelled in PostgreSQL when nobody waits for them any more", () =>
+  it.effect("are cancelled in PostgreSQL when their caller disconnects", () =>
     Effect.gen(function* () {
       for (const marker of ["hang_up_1", "hang_up_2", "hang_up_3"]) {
         const fiber = yield* Effect.forkChild(run(`select pg_sleep(600) as ${marker}`))
@@ -454,7 +454,7 @@ suite("sessions", (it) => {
     })
   )
 
-  it.effect("roll back what a caller who left had begun", () =>
+  it.effect("roll back the transaction of a caller that disconnected", () =>
     Effect.gen(function* () {
       yield* run("create table left_alone (id int)")
       const fiber = yield* Effect.forkChild(
@@ -492,7 +492,7 @@ suite("sessions", (it) => {
         code: "DATABASE_UNAVAILABLE",
         retry_after: 1
       })
-      // Idle ones were killed too; one of those may be met before we hear of it.
+      // Idle ones were terminated too, and one may be used before its end is noticed.
       assert.strictEqual(yield* Effect.retry(value("select 1"), { times: 2 }), 1)
     })
   )
@@ -508,7 +508,7 @@ suite("sessions", (it) => {
     })
   )
 
-  it.effect("no free connection: 503 after a while, and whoever gave up waiting loses none", () =>
+  it.effect("no free connection: 503 after the timeout, and interrupted waiters lose no connection", () =>
     Effect.gen(function* () {
       const { login } = yield* Bench
       const session = yield* makeSqlSessions(login, { role, poolSize: 1, sqlTimeout: 20_000 })
@@ -531,7 +531,7 @@ suite("sessions", (it) => {
 })
 
 suite("transactions", (it) => {
-  it.effect("give all results", () =>
+  it.effect("return all results", () =>
     Effect.gen(function* () {
       const results = yield* transaction(
         "create table whole (id int primary key)",
@@ -550,14 +550,14 @@ suite("transactions", (it) => {
     })
   )
 
-  it.effect("knows the types it has just made", () =>
+  it.effect("know types that they have just created", () =>
     Effect.gen(function* () {
       const [, made] = yield* transaction("create type brand_new as enum ('a')", "select array['a']::brand_new[] v")
       assert.deepStrictEqual(made?.rows, [{ v: ["a"] }])
     })
   )
 
-  it.effect("may choose their isolation", () =>
+  it.effect("may set their isolation level", () =>
     Effect.gen(function* () {
       const [, level] = yield* transaction(
         "set transaction isolation level serializable read only",
@@ -567,7 +567,7 @@ suite("transactions", (it) => {
     })
   )
 
-  it.effect("leave nothing when one statement fails, and say which", () =>
+  it.effect("roll back if one statement fails, and report which", () =>
     Effect.gen(function* () {
       yield* run("create table nothing (id int primary key)")
       const error = yield* Effect.flip(
@@ -578,7 +578,7 @@ suite("transactions", (it) => {
     })
   )
 
-  it.effect("check every statement before the first is run", () =>
+  it.effect("check all statements before running the first", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(transaction("create table unchecked (id int)", "commit"))
       assert.strictEqual(error.code, "SQL_NOT_ALLOWED")
@@ -587,7 +587,7 @@ suite("transactions", (it) => {
     })
   )
 
-  it.effect("report what only COMMIT finds out", () =>
+  it.effect("report errors of the COMMIT", () =>
     Effect.gen(function* () {
       yield* run("create table deferred (id int unique deferrable initially deferred)")
       const error = yield* Effect.flip(transaction("insert into deferred values (1), (1)"))

@@ -10,7 +10,7 @@ const read = (env: Readonly<Record<string, string>>) =>
   )
 
 describe("flag settings", () => {
-  it.effect("have flagd's ports, production, and an engine of our own", () =>
+  it.effect("default to the ports of flagd, production, and the embedded engine", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(
         { ...(yield* read({})) },

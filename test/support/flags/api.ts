@@ -6,7 +6,7 @@ import { type Address } from "../service.ts"
 
 type Service = Pick<Address, "url" | "service_role">
 
-/** A service role's request under /api/flags, `"PUT /new-ui?environment=dev"`. */
+/** Sends a request under /api/flags with a service_role key, such as `"PUT /new-ui?environment=dev"`. */
 export const flags = (service: Service, line: string, body?: unknown, headers?: Request["headers"]): Promise<Reply> => {
   const [method = "", path = ""] = line.split(" ", 2)
   return ask(service, `${method} /api/flags${path}`, {
@@ -16,14 +16,14 @@ export const flags = (service: Service, line: string, body?: unknown, headers?: 
   })
 }
 
-/** The same, which must go well; gives the record. */
+/** As above; the request must succeed. Returns the record. */
 export const flagOf = async (service: Service, line: string, body?: unknown): Promise<Flag> => {
   const reply = await flags(service, line, body)
   assert.oneOf(reply.status, [200, 201], reply.text)
   return reply.json as Flag
 }
 
-/** A boolean flag, on for those that `targeting` says, or for nobody. */
+/** Creates a boolean flag that is on where `targeting` says so, by default nowhere. */
 export const makeFlag = (service: Service, key: string, given: object = {}) =>
   flagOf(service, "POST ", {
     key,

@@ -1,6 +1,6 @@
 import * as fc from "fast-check"
 
-/** A flag as the management API takes it. */
+/** A flag as the management API accepts it. */
 export interface FlagCase {
   readonly type: "boolean" | "string" | "number" | "object"
   readonly variants: Readonly<Record<string, unknown>>
@@ -9,7 +9,7 @@ export interface FlagCase {
   readonly targeting: object
 }
 
-/** Rules of the segments that cases refer to. */
+/** Rules of the segments in the cases. */
 export const segmentCases: Readonly<Record<string, object>> = {
   beta: { ends_with: [{ var: "email" }, "@beta.example"] },
   "beta-abroad": { and: [{ $ref: "beta" }, { "!": [{ in: [{ var: "country" }, ["de", "fr"]] }] }] }
@@ -20,9 +20,9 @@ const countries = ["de", "fr", "jp", "us"]
 const versions = ["1.0.0", "1.9.3", "2.0.0-rc.1", "2.0.0", "10.2.0"]
 
 /**
- * Contexts in which every client computes the same. Not made, because the client's own engine differs from flagd's:
- * targeting keys outside ASCII (it hashes UTF-16), numeric ones (it hashes their text), and none at all where a rule
- * concatenates it (`cat` writes "null").
+ * Contexts for which every client computes the same result. Excluded, because the engine of the client differs from flagd's:
+ * targeting keys outside ASCII (it hashes UTF-16), numeric ones (it hashes their text), and missing ones that a rule
+ * concatenates (`cat` writes "null").
  */
 export const contextCase = fc.record({
   targetingKey: fc.stringMatching(/^[a-zA-Z0-9_.@-]{1,24}$/),
@@ -37,8 +37,8 @@ export const contextCase = fc.record({
 export type ContextCase = typeof contextCase extends fc.Arbitrary<infer A> ? A : never
 
 /**
- * Conditions over text and booleans only: the client's own engine fails where flagd compares text with numbers, and
- * finds null equal to 0.
+ * Conditions on strings and booleans only: the engine of the client fails where flagd compares strings with numbers, and
+ * treats null as equal to 0.
  */
 const condition = fc.letrec<{ readonly leaf: object; readonly node: object }>((tie) => ({
   leaf: fc.oneof(
@@ -63,7 +63,7 @@ const condition = fc.letrec<{ readonly leaf: object; readonly node: object }>((t
 
 const cut = fc.integer({ min: 1, max: 99 })
 
-/** What a branch gives: a variant, none, or one by weight. No null as bucketing key: the client's engine gives up there. */
+/** The result of a branch: a variant, none, or one by weight. The bucketing key is never null, where the client's engine fails. */
 const outcome = (variants: ReadonlyArray<string>) => {
   const one = fc.constantFrom(...variants)
   const split = fc.tuple(one, one, cut)

@@ -10,14 +10,14 @@ import { FlagSettings } from "../../../src/services/flags/Settings.ts"
 import { type Flagd, startFlagd } from "../../fakes/flags/flagd.ts"
 import { type Definition, flagSettings, layerTestFlags, onOff, TestFlags } from "./servers.ts"
 
-/** An engine, and the flag sets that it has to answer from. */
+/** An engine, and the flag sets that it evaluates. */
 export type FlagEngineUnderTest = Layer.Layer<FlagEngine | FlagSets | TestFlags>
 
-/** A fake flagd that can be ended and started again on its port. */
+/** A fake flagd that can be stopped and restarted on its port. */
 export class FlagdProcess extends Context.Service<
   FlagdProcess,
   {
-    /** The one that runs, or ran last. */
+    /** The running instance, or the last one. */
     readonly running: () => Flagd
     readonly stop: Effect.Effect<void>
     readonly start: Effect.Effect<void>
@@ -56,7 +56,7 @@ const settings = (over: Partial<FlagSettings["Service"]>) =>
 
 export const layerEmbeddedEngine: FlagEngineUnderTest = layerFlagEngineEmbedded.pipe(Layer.provideMerge(layerTestFlags))
 
-/** The flagd layer on a fake, which starts with no flags at all. `lines` is what is logged. */
+/** The flagd layer on a fake without flags. `lines` collects the log. */
 export const flagdEngine = (over: { readonly fallback?: boolean } = {}) => {
   const lines: Array<string> = []
   const layer = Layer.unwrap(
@@ -72,7 +72,7 @@ export const flagdEngine = (over: { readonly fallback?: boolean } = {}) => {
   return { layer, lines }
 }
 
-/** The flagd layer on a flagd that somebody else runs; it must have started with no flags of an earlier run. */
+/** The flagd layer on an external flagd, which must have no flags of an earlier run. */
 export const layerRealFlagdEngine = (url: string, syncPort: number): FlagEngineUnderTest => {
   const { hostname, port } = new URL(url)
   const connected = Layer.effectDiscard(
@@ -95,11 +95,11 @@ export const layerRealFlagdEngine = (url: string, syncPort: number): FlagEngineU
 
 type Flags = Readonly<Record<string, Definition | undefined>>
 
-/** Changes flags, undefined takes one away; gives the revision of it, which the engine may not have yet. */
+/** Changes flags; undefined deletes one. Returns the revision, which the engine may not have yet. */
 export const put = (environment: FlagEnvironment, flags: Flags) =>
   Effect.flatMap(TestFlags, (put) => put(environment, flags))
 
-/** The same, and the engine has it. */
+/** As `put`, and waits for the engine to have the revision. */
 export const putSynced = Effect.fnUntraced(function* (environment: FlagEnvironment, flags: Flags) {
   const revision = yield* put(environment, flags)
   const synced = yield* (yield* FlagEngine).synced([environment], revision)
@@ -107,7 +107,7 @@ export const putSynced = Effect.fnUntraced(function* (environment: FlagEnvironme
   return revision
 })
 
-/** What can be compared of a result: failures have their own words in each engine. */
+/** The part of a result that can be compared: each engine words its failures differently. */
 export const plain = (result: FlagResult): Readonly<Record<string, unknown>> => {
   if (result.reason !== "ERROR") return { ...result }
   const { errorCode, errorDetails, key, metadata, reason } = result

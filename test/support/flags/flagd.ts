@@ -2,12 +2,12 @@ import { it } from "@effect/vitest"
 import { Effect } from "effect"
 import { FlagEngine } from "../../../src/services/ports/FlagEngine.ts"
 import { type FlagSets } from "../../../src/services/flags/Sets.ts"
-import { type Meddled } from "../../fakes/flags/flagd.ts"
+import { type Failure } from "../../fakes/flags/flagd.ts"
 import { evaluate, flagdEngine, FlagdProcess, putSynced } from "./engine.ts"
 import { onOff, type TestFlags } from "./servers.ts"
 import { refusal } from "../requests.ts"
 
-/** A test on a flagd of its own, with a flag `on` in production that it has; `lines` are those logged about flagd. */
+/** A test with its own flagd, which has a flag `on` in production. `lines` are the log lines about flagd. */
 export const withFlagd = <A, E>(
   name: string,
   test: (lines: () => ReadonlyArray<string>) => Effect.Effect<A, E, FlagEngine | FlagSets | FlagdProcess | TestFlags>,
@@ -18,8 +18,8 @@ export const withFlagd = <A, E>(
   it.live(name, () => putSynced("production", { on: onOff() }).pipe(Effect.andThen(test(about)), Effect.provide(layer)))
 }
 
-export const meddle = (meddled: Meddled | undefined) =>
-  Effect.map(FlagdProcess, ({ running }) => void (running().meddle = () => meddled))
+export const failWith = (meddled: Failure | undefined) =>
+  Effect.map(FlagdProcess, ({ running }) => void (running().failWith = () => meddled))
 export const asked = Effect.map(FlagdProcess, ({ running }) => running().asked.length)
 export const stop = Effect.flatMap(FlagdProcess, ({ stop }) => stop)
 export const start = Effect.flatMap(FlagdProcess, ({ start }) => start)
@@ -32,7 +32,7 @@ export const one = Effect.map(evaluate("production", "on"), (result) =>
 )
 export const outcome = refusal(evaluate("production", "on"))
 
-/** The first good answer, or the last one within 10 s. */
+/** The first answer that passes, or the last one after 10 s. */
 export const eventually = <A, E, R>(ask: Effect.Effect<A, E, R>, good: (answer: A) => boolean) =>
   Effect.gen(function* () {
     for (const deadline = Date.now() + 10_000; ; yield* Effect.sleep(20)) {
@@ -48,7 +48,7 @@ export const timed = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     return { answer, millis: Date.now() - from }
   })
 
-export const json = (body: string | object, status = 200): Meddled => ({
+export const json = (body: string | object, status = 200): Failure => ({
   status,
   type: "application/json",
   body: typeof body === "string" ? body : JSON.stringify(body)

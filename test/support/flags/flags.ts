@@ -21,7 +21,7 @@ const parts = Layer.mergeAll(Flags.layer, FlagSegments.layer, FlagHistory.layer,
   Layer.provideMerge(FlagSets.layer)
 )
 
-/** Flags on a database of the test's own, evaluated in this process. */
+/** Flags on the test's own database, evaluated in this process. */
 export const layerFlags = (options: DatabaseOptions) =>
   parts.pipe(Layer.provideMerge(settingsOf(options.settings)), Layer.provideMerge(layerDatabase(options)))
 
@@ -30,7 +30,7 @@ export const replica = Layer.build(Layer.fresh(parts).pipe(Layer.provide(Layer.f
 
 export const author: Author = { type: "key", id: 7, label: "test" }
 
-/** A boolean flag, on for those that `targeting` says, or for nobody. */
+/** Creates a boolean flag that is on where `targeting` says so, by default nowhere. */
 export const flag = (key: string, given: Partial<NewFlag> = {}) =>
   Effect.flatMap(Flags, (flags) =>
     flags.create(
@@ -43,7 +43,7 @@ export const flag = (key: string, given: Partial<NewFlag> = {}) =>
 export const segment = (key: string, rules: object) =>
   Effect.flatMap(FlagSegments, (segments) => segments.create(author, { key, rules: { ...rules } }))
 
-/** `"TARGETING_MATCH on"`, or an error code; by this process's flag sets, without a detour. */
+/** `"TARGETING_MATCH on"`, or an error code, evaluated directly by the flag sets of this process. */
 export const evaluated = (
   key: string,
   context: Readonly<Record<string, unknown>> = {},

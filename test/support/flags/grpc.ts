@@ -17,17 +17,17 @@ export interface GrpcOptions {
   readonly deadline?: number
 }
 
-/** A stream that goes on; `messages` grows. */
+/** An open stream; `messages` grows. */
 export interface GrpcStream<A> {
   readonly messages: ReadonlyArray<A>
-  /** How it ended: gRPC's code, 0 is OK. */
+  /** The gRPC status at the end; 0 is OK. */
   readonly ended: Promise<number>
   readonly cancel: () => void
   readonly pause: () => void
   readonly resume: () => void
 }
 
-/** grpc-js, which shares nothing with what serves, with our message types. */
+/** A client by grpc-js, which shares no code with the server except the message types. */
 export const grpcClient = (address: string, options: ChannelOptions = {}) => {
   const client = new Client(address, credentials.createInsecure(), options)
   const codec = <I extends DescMessage, O extends DescMessage>({ input, name, output, parent }: Method<I, O>) => ({
@@ -42,7 +42,7 @@ export const grpcClient = (address: string, options: ChannelOptions = {}) => {
   }
 
   return {
-    /** Fails with grpc-js's error: `code`, `details`. */
+    /** Fails with the error of grpc-js: `code`, `details`. */
     call: <I extends DescMessage, O extends DescMessage>(
       method: Method<I, O>,
       request: MessageInitShape<I>,

@@ -2,14 +2,14 @@ import { once } from "node:events"
 import { type AddressInfo, createServer } from "node:net"
 import { type Service } from "../service.ts"
 
-/** Where a service says that it serves flags. */
+/** The flag ports that a service has logged. */
 export const flagPorts = (service: Pick<Service, "output">) => {
   const said = /Flags: evaluation on ([\d.]+):(\d+), OFREP on [\d.]+:(\d+), sync on [\d.]+:(\d+)/.exec(service.output())
   const [, host = "", evaluation, ofrep, sync] = said ?? []
   return { host, evaluation: Number(evaluation), ofrep: Number(ofrep), sync: Number(sync) }
 }
 
-/** Settings for flag ports that are free now, so that a service can be started on the same ones again. */
+/** Settings of free flag ports, so that a service can be restarted on the same ones. */
 export const freeFlagPorts = async () => {
   const ports: Array<string> = []
   const servers = [createServer(), createServer(), createServer()]

@@ -28,12 +28,12 @@ const providers = {
 } as const
 type Name = keyof typeof providers
 
-/** Those that mean the environment that is meant without a word. */
+/** The providers for the default environment. */
 export const providerNames = (Object.keys(providers) as ReadonlyArray<Name>).filter((name) => !name.includes("dev"))
 
 let domains = 0
 
-/** A client of the server SDK with a provider of its own, ready. */
+/** A client of the server SDK with its own provider, once it is ready. */
 export const clientOf = async (service: Served, name: Name) => {
   const domain = `${name} ${domains++}`
   await OpenFeature.setProviderAndWait(domain, providers[name](service))
@@ -49,7 +49,7 @@ const webProviders = {
 type WebName = keyof typeof webProviders
 export const webProviderNames = Object.keys(webProviders) as ReadonlyArray<WebName>
 
-/** There is one at a time: the flagd one reads the context that holds for all. */
+/** Only one at a time, because the flagd provider reads the global context. */
 export const webClientOf = async (service: Served, name: WebName) => {
   await WebOpenFeature.setProviderAndWait(webProviders[name](service) as WebProvider, {})
   return WebOpenFeature.getClient()

@@ -9,7 +9,7 @@ import { FlagSettings } from "../../../src/services/flags/Settings.ts"
 
 export type Definition = Omit<FlagDefinition, "key">
 
-/** A flag with a boolean variant each way. */
+/** A boolean flag with the variants on and off. */
 export const onOff = (over: Partial<Definition> = {}): Definition => ({
   state: "ENABLED",
   variants: { on: true, off: false },
@@ -18,13 +18,13 @@ export const onOff = (over: Partial<Definition> = {}): Definition => ({
   ...over
 })
 
-/** Changes some flags of one environment, undefined takes one away. Everything that follows is told. */
+/** Changes flags of one environment; undefined deletes one. Publishes the change. */
 export class TestFlags extends Context.Service<
   TestFlags,
   (environment: FlagEnvironment, flags: Readonly<Record<string, Definition | undefined>>) => Effect.Effect<number>
 >()("test/TestFlags") {}
 
-/** The flag sets of a process that has no database. */
+/** The flag sets of a process without a database. */
 export const layerTestFlags = Layer.effectContext(
   Effect.gen(function* () {
     const hub = yield* PubSub.unbounded<FlagSetChange>()
@@ -70,7 +70,7 @@ export const flagSettings: Settings = {
   corsOrigins: []
 }
 
-/** The servers on free ports of their own. */
+/** The servers on free ports. */
 export interface FlagServers {
   /** `127.0.0.1:<port>` */
   readonly evaluation: string
@@ -80,7 +80,7 @@ export interface FlagServers {
     environment: FlagEnvironment,
     flags: Readonly<Record<string, Definition | undefined>>
   ) => Promise<number>
-  /** Ends them, as the end of the service does. */
+  /** Stops the servers, as the shutdown of the service does. */
   readonly stop: () => Promise<void>
 }
 

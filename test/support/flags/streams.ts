@@ -4,7 +4,7 @@ import { connect } from "node:http2"
 import { SyncFlagsResponseSchema } from "../../../src/layers/flags/gen/flagd/sync/v1/sync_pb.ts"
 import { until } from "../service.ts"
 
-/** What SyncFlags sends. */
+/** The messages of SyncFlags. */
 export interface FlagConfiguration {
   readonly flags: Readonly<
     Record<
@@ -17,7 +17,7 @@ export interface FlagConfiguration {
 export const configurationOf = (message: { readonly flagConfiguration: string } | undefined) =>
   JSON.parse(message?.flagConfiguration ?? "null") as FlagConfiguration
 
-/** How many there are once there are as many as wanted, or after 3 s. */
+/** The count once it reaches the expected one, or after 3 s. */
 export const count = async (messages: ReadonlyArray<unknown>, wanted: number) => {
   await until(
     async () => messages.length,
@@ -27,7 +27,7 @@ export const count = async (messages: ReadonlyArray<unknown>, wanted: number) =>
   return messages.length
 }
 
-/** SyncFlags by a client that leaves what comes where it is, until it is asked for the last message. */
+/** SyncFlags by a client that does not read until the last message is requested. */
 export const deafStream = (address: string) => {
   const session = connect(`http://${address}`)
   session.on("error", () => {})
@@ -38,7 +38,7 @@ export const deafStream = (address: string) => {
     te: "trailers"
   })
   stream.on("error", () => {})
-  // One empty message, not compressed.
+  // An empty message, uncompressed.
   stream.end(Buffer.alloc(5))
   let received = 0
   return {

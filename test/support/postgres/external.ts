@@ -7,16 +7,16 @@ import { layerEmbedded } from "../../../src/layers/postgres/embedded/Embedded.ts
 import { PostgresAddress } from "../../../src/layers/postgres/Address.ts"
 import { makeDataDir, removeDataDir } from "../dataDir.ts"
 
-/** A second PostgreSQL server, with a data directory of its own; it listens on 127.0.0.1. */
+/** A second PostgreSQL server with its own data directory, listening on 127.0.0.1. */
 export interface OtherPostgres extends AsyncDisposable {
   readonly port: number
-  /** Of its superuser `postgres`. */
+  /** Password of its superuser `postgres`. */
   readonly password: string
   /** `postgres://…` of its superuser. */
   readonly url: string
-  /** All that it has written into its log. */
+  /** The contents of its log. */
   readonly log: () => Promise<string>
-  /** Any SQL, as its superuser; without parameters also several statements at once. */
+  /** Runs any SQL as its superuser; without parameters, also several statements at once. */
   readonly sql: (text: string, params?: ReadonlyArray<unknown>) => Promise<ReadonlyArray<Record<string, unknown>>>
 }
 

@@ -34,7 +34,7 @@ export const catalogueOf = (
       kind: "table" as const,
       computed: []
     })),
-    routines: [],
+    functions: [],
     relationships: { keys: [], keyed: [], views: [], computed: [] }
   }),
   relationships: ({ name }) => relationships[name] ?? []

@@ -4,11 +4,11 @@ import { ask } from "../client.ts"
 
 let made = 0
 
-/** Short forms of what tests ask of `/api/storage`. */
+/** Short forms of requests to `/api/storage`. */
 export const makeBuckets = (service: Pick<Address, "url" | "service_role">) => {
   const key = service.service_role
 
-  /** An empty bucket; it stays when the test ends, as its service does not. */
+  /** A new empty bucket. It is not deleted, because its service ends with the tests. */
   const bucketOf = async (): Promise<string> => {
     const name = `e2e-${process.pid}-${Date.now()}-${made++}`
     const reply = await ask(service, "POST /api/storage/buckets", { key, body: { name } })
@@ -16,7 +16,7 @@ export const makeBuckets = (service: Pick<Address, "url" | "service_role">) => {
     return name
   }
 
-  /** `"POST upload-text"`, under the objects of a bucket. */
+  /** A request such as `"POST upload-text"` to the objects of a bucket. */
   const inBucket = (bucket: string, line: string, body?: object) => {
     const [method = "", path = ""] = line.split(" ", 2)
     const slash = path === "" || path.startsWith("?") ? "" : "/"

@@ -1,6 +1,6 @@
 const { S3_TEST_ACCESS_KEY, S3_TEST_ENDPOINT, S3_TEST_SECRET_KEY } = process.env
 
-/** Settings of the store to test on beside the embedded one; none when S3_TEST_ENDPOINT is not set. */
+/** Settings of a second store to test besides the embedded one; undefined unless S3_TEST_ENDPOINT is set. */
 export const otherStore: Readonly<Record<string, string>> | undefined =
   S3_TEST_ENDPOINT === undefined
     ? undefined

@@ -9,12 +9,12 @@ export const put = (url: string, body: Uint8Array | string, headers: Record<stri
 export const bodyOf = (url: string) =>
   Effect.promise(async () => new Uint8Array(await (await fetch(url)).arrayBuffer()))
 
-/** `"404 BUCKET_NOT_FOUND"`; what should have failed but did not is `"ok"`. */
+/** The error as `"404 BUCKET_NOT_FOUND"`, or `"ok"`. */
 export const refusal = <A, R>(effect: Effect.Effect<A, StoreError, R>) =>
   Effect.match(effect, { onSuccess: () => "ok", onFailure: ({ code, status }) => `${status} ${code}` })
 
 let made = 0
-/** An empty bucket of its own, gone with the test. */
+/** A new empty bucket, deleted after the test. */
 export const bucketOf = Effect.gen(function* () {
   const store = yield* ObjectStore
   const name = `contract-${process.pid}-${Date.now()}-${made++}`
@@ -37,7 +37,7 @@ export const keysOf = (bucket: string, prefix = "") =>
 
 export const every = { prefix: "", delimiter: undefined, token: undefined }
 export const mebibyte = 1024 * 1024
-/** Keys that have something to lose on the way. */
+/** Keys with characters that need care in URLs, XML or paths. */
 export const keys = [
   "plain.txt",
   "a/b/c",

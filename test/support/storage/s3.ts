@@ -31,7 +31,7 @@ export const startS3 = async () => {
 
 export type S3 = Awaited<ReturnType<typeof startS3>>
 
-/** What the signer wants its hash to be. */
+/** The hash in the form that the signer expects. */
 class Sha256 {
   private readonly hash: Hash | Hmac
   constructor(secret?: string | ArrayBuffer | ArrayBufferView) {
@@ -44,7 +44,7 @@ class Sha256 {
     return new Uint8Array(this.hash.digest())
   }
   reset() {
-    throw new Error("Not needed")
+    throw new Error("Not implemented")
   }
 }
 
@@ -59,7 +59,7 @@ export interface S3Call {
   readonly skew?: number
   readonly secret?: string
   readonly region?: string
-  /** x-amz-content-sha256 where it is not the body's own. */
+  /** x-amz-content-sha256, default that of the body. */
   readonly payload?: string
 }
 
@@ -78,7 +78,7 @@ const requestOf = (s3: S3, { headers = {}, method = "GET", path, query = {} }: S
   return { method, protocol, hostname, port: Number(port), path, query, headers: { host, ...headers } }
 }
 
-/** The headers of a call signed by AWS's own signer. */
+/** The headers of a call, signed by AWS's signer. */
 export const signed = async (s3: S3, call: S3Call): Promise<Readonly<Record<string, string>>> => {
   const payload =
     call.payload ??
@@ -111,11 +111,11 @@ export interface S3Answer {
   readonly status: number
   readonly headers: Readonly<Record<string, string | Array<string> | undefined>>
   readonly text: string
-  /** Of an error. */
+  /** The code of an error. */
   readonly code: string | undefined
 }
 
-/** Sends exactly this. */
+/** Sends a request without signing it. */
 export const raw = (
   { endpoint }: S3,
   method: string,
@@ -142,7 +142,7 @@ export const raw = (
       .end(body)
   })
 
-/** Signs and sends. */
+/** Signs and sends a request. */
 export const call = async (s3: S3, given: S3Call): Promise<S3Answer> => {
   const pairs = Object.entries(given.query ?? {}).map(
     ([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`
@@ -153,10 +153,10 @@ export const call = async (s3: S3, given: S3Call): Promise<S3Answer> => {
 
 export const md5 = (bytes: string | Uint8Array) => createHash("md5").update(bytes).digest("hex")
 
-/** Status and code of what the SDK's promise fails with, `taken` when it does not. */
+/** The status and code of the failure of the SDK's promise, or `accepted`. */
 export const refused = (promise: Promise<unknown>) =>
   promise.then(
-    () => "taken",
+    () => "accepted",
     (error: { readonly name: string; readonly $metadata?: { readonly httpStatusCode?: number } }) =>
       `${error.$metadata?.httpStatusCode} ${error.name}`
   )

@@ -4,7 +4,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { type Readable } from "node:stream"
 import { type S3Error } from "../../../src/layers/storage/endpoint/Error.ts"
-import { makeStore, type ObjectMeta, type Store } from "../../../src/layers/storage/endpoint/store/Store.ts"
+import { type ObjectMeta, type LocalStore } from "../../../src/layers/storage/endpoint/store/Model.ts"
+import { makeLocalStore } from "../../../src/layers/storage/endpoint/store/LocalStore.ts"
 
 export const meta: ObjectMeta = {
   contentType: "text/plain",
@@ -21,23 +22,23 @@ export const temporaryDirectory = Effect.acquireRelease(
 /** A new store with a bucket `b`. */
 export const newStore = Effect.gen(function* () {
   const directory = yield* temporaryDirectory
-  const store = yield* makeStore(directory, undefined)
+  const store = yield* makeLocalStore(directory, undefined)
   yield* store.createBucket("b")
   return { directory, store }
 })
 
-/** Bytes that tell where they are from. */
+/** Bytes that identify their seed. */
 export const bytesOf = (seed: string, size: number) => Buffer.alloc(size, `${seed}|`)
 
-/** Bytes in chunks of a size that divides nothing. */
+/** Bytes in chunks of a size that does not divide any other. */
 export async function* chunked(bytes: Uint8Array, size = 60_001): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
 }
 
-export const put = (store: Store, key: string, bytes: Uint8Array, given: Partial<ObjectMeta> = {}) =>
+export const put = (store: LocalStore, key: string, bytes: Uint8Array, given: Partial<ObjectMeta> = {}) =>
   Effect.scoped(Effect.flatMap(store.write(chunked(bytes)), (blob) => store.put("b", key, blob, { ...meta, ...given })))
 
-export const putPart = (store: Store, key: string, uploadId: string, part: number, bytes: Uint8Array) =>
+export const putPart = (store: LocalStore, key: string, uploadId: string, part: number, bytes: Uint8Array) =>
   Effect.scoped(
     Effect.flatMap(store.write(chunked(bytes)), (blob) =>
       Effect.as(store.putPart("b", key, uploadId, part, blob, undefined), { part, etag: blob.md5 })
@@ -46,8 +47,8 @@ export const putPart = (store: Store, key: string, uploadId: string, part: numbe
 
 export const collect = (stream: Readable) => Effect.promise(async () => Buffer.concat(await stream.toArray()))
 
-/** The bytes of an object, or some of them, with what `get` says of it. */
-export const read = (store: Store, key: string, range?: readonly [start: number, end: number]) =>
+/** The bytes of an object, or of a range, with its info. */
+export const read = (store: LocalStore, key: string, range?: readonly [start: number, end: number]) =>
   Effect.scoped(
     Effect.gen(function* () {
       const { info, open } = yield* store.get("b", key)
@@ -56,7 +57,7 @@ export const read = (store: Store, key: string, range?: readonly [start: number,
     })
   )
 
-/** Names of all files of blobs and of all temporary ones. */
+/** The names of all blob files and temporary files. */
 export const filesIn = (directory: string) =>
   Effect.promise(async () => {
     const found = await Promise.all(
@@ -65,7 +66,7 @@ export const filesIn = (directory: string) =>
     return found.flatMap((entries) => entries.filter((entry) => entry.isFile()).map(({ name }) => name))
   })
 
-/** Files are deleted in the background: waits until so many are left. */
+/** Waits until `count` files are left, because they are deleted in the background. */
 export const untilFiles = Effect.fnUntraced(function* (directory: string, count: number) {
   for (let tries = 0; tries < 1000; tries++) {
     if ((yield* filesIn(directory)).length === count) return
@@ -74,6 +75,6 @@ export const untilFiles = Effect.fnUntraced(function* (directory: string, count:
   return yield* Effect.die(new Error(`Not ${count} files: ${(yield* filesIn(directory)).join(" ")}`))
 })
 
-/** The code of the S3Error that an effect must fail with. */
+/** The code of the S3Error that an effect fails with. */
 export const codeOf = <A, R>(effect: Effect.Effect<A, S3Error, R>) =>
   Effect.map(Effect.flip(effect), ({ code }) => code)

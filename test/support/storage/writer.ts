@@ -1,17 +1,16 @@
 import { Effect } from "effect"
-import { makeStore } from "../../../src/layers/storage/endpoint/store/Store.ts"
+import { makeLocalStore } from "../../../src/layers/storage/endpoint/store/LocalStore.ts"
 import { bytesOf, meta, putPart, put } from "./store.ts"
 
-// Puts version after version under a few keys, and says on stdout which have been answered: `<key> <version>`. It is
-// killed in the midst of it.
+// Puts versions of a few keys until it is killed, and prints those that were confirmed: `<key> <version>`.
 
 const [, , directory = "", first = "1"] = process.argv
 
-/** What each key has at a version: in the index, in a file, and in parts. */
+/** The size of a version: some keys are stored in the index, some in files, some in parts. */
 const sizeOf = (key: string, version: number) => (key.startsWith("small") ? 200 : 20_000) + version
 
-const putter = Effect.gen(function* () {
-  const store = yield* makeStore(directory, undefined)
+const writer = Effect.gen(function* () {
+  const store = yield* makeLocalStore(directory, undefined)
   yield* Effect.ignore(store.createBucket("b"))
   const run = Effect.fnUntraced(function* (key: string) {
     for (let version = Number(first); ; version++) {
@@ -27,4 +26,4 @@ const putter = Effect.gen(function* () {
   yield* Effect.forEach(["small 1", "small 2", "file 1", "file 2", "parts 1"], run, { concurrency: "unbounded" })
 })
 
-Effect.runFork(Effect.scoped(putter))
+Effect.runFork(Effect.scoped(writer))

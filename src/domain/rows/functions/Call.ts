@@ -1,46 +1,44 @@
 import { Result } from "effect"
-import { type Routine } from "../../catalogue/Catalogue.ts"
+import { type StoredFunction } from "../../catalogue/Catalogue.ts"
 import { type DatabaseError, InvalidRequest, type NotFound } from "../../errors.ts"
+import { isJsonObject } from "../../text/JsonObject.ts"
 import { elementTexts } from "../../text/JsonText.ts"
-import { type Candidates, chooseRoutine, type RawMedia, rawKinds } from "./Choice.ts"
+import { type Candidates, chooseFunction, type RawMedia, rawKinds } from "./Choice.ts"
 import { arrayLiteral } from "../../sql/Names.ts"
 
-/** What a request hands a function. */
+/** The arguments in a request, before a function is chosen. */
 export type CallBody =
   | { readonly _tag: "None" }
-  /** As it came, and parsed. */
+  /** As received, and parsed. */
   | { readonly _tag: "Json"; readonly text: string; readonly value: unknown }
-  /** Names and values in text: of a form, or of a GET. */
+  /** Names and values as text, from a form or a GET. */
   | { readonly _tag: "Pairs"; readonly pairs: ReadonlyArray<readonly [string, string]> }
-  /** For a function of one argument that has no name. */
+  /** For a function with a single unnamed argument. */
   | { readonly _tag: "Raw"; readonly media: RawMedia; readonly bytes: Uint8Array }
 
 /** A call of one stored function. */
-export interface RoutineCall {
-  readonly routine: Routine
+export interface PlannedCall {
+  readonly fn: StoredFunction
   readonly values: CallValues
 }
 
-type Argument = Routine["arguments"][number]
+type Argument = StoredFunction["arguments"][number]
 
 type CallValues =
-  /** An object in JSON text: PostgreSQL converts each value to its argument's type. */
+  /** JSON text of an object: PostgreSQL converts each value to its argument's type. */
   | { readonly _tag: "Json"; readonly text: string; readonly given: ReadonlyArray<Argument> }
-  /** Each as PostgreSQL writes a value of the argument's type. */
+  /** Each in PostgreSQL's input syntax for its type. */
   | { readonly _tag: "Texts"; readonly given: ReadonlyArray<Argument>; readonly texts: ReadonlyArray<string> }
-  /** The only argument, as PostgreSQL writes a value of `type`. */
-  | { readonly _tag: "Whole"; readonly text: string; readonly type: NonNullable<Routine["body"]> }
+  /** The only argument, in PostgreSQL's input syntax for `type`. */
+  | { readonly _tag: "Whole"; readonly text: string; readonly type: NonNullable<StoredFunction["body"]> }
 
-type Planned = Result.Result<RoutineCall, NotFound | DatabaseError | InvalidRequest>
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
+type Planned = Result.Result<PlannedCall, NotFound | DatabaseError | InvalidRequest>
 
 const invalid = (error: string) => Result.fail(new InvalidRequest({ error, code: "PGRST102" }))
 
 /**
- * The call that a body asks for. `columns`: the keys that count, of a JSON body. A JSON array stands for its first
- * object, as PostgREST has it, unless the function takes the body as it is.
+ * Plans a call. `columns`: the keys of a JSON body to use. Like in PostgREST, a JSON array stands for its first object,
+ * unless the function takes the whole body.
  */
 export const planCall = (
   candidates: Candidates,
@@ -56,13 +54,13 @@ export const planCall = (
       return planTexts(candidates, body.pairs)
     case "Raw": {
       const kind = rawKinds[body.media]
-      const chosen = chooseRoutine(candidates, [], body.media)
+      const chosen = chooseFunction(candidates, [], body.media)
       if (Result.isFailure(chosen)) return Result.fail(chosen.failure)
-      const routine = chosen.success
-      if (routine.body !== kind) return Result.succeed({ routine, values: withoutArguments })
+      const fn = chosen.success
+      if (fn.body !== kind) return Result.succeed({ fn, values: withoutArguments })
       const text = rawText(body)
       if (text === undefined) return invalid("The body is not valid UTF-8")
-      return Result.succeed({ routine, values: { _tag: "Whole", text, type: kind } })
+      return Result.succeed({ fn, values: { _tag: "Whole", text, type: kind } })
     }
   }
 }
@@ -70,10 +68,10 @@ export const planCall = (
 const withoutArguments: CallValues = { _tag: "Json", text: "{}", given: [] }
 
 const planEmpty = (candidates: Candidates): Planned =>
-  Result.map(chooseRoutine(candidates, [], "application/json"), (routine) =>
-    (routine.body === "json" || routine.body === "jsonb") && routine.arguments[0]?.optional === false
-      ? { routine, values: { _tag: "Whole", text: "", type: routine.body } }
-      : { routine, values: withoutArguments }
+  Result.map(chooseFunction(candidates, [], "application/json"), (fn) =>
+    (fn.body === "json" || fn.body === "jsonb") && fn.arguments[0]?.optional === false
+      ? { fn, values: { _tag: "Whole", text: "", type: fn.body } }
+      : { fn, values: withoutArguments }
   )
 
 const planJson = (
@@ -83,44 +81,46 @@ const planJson = (
   columns: ReadonlyArray<string> | undefined
 ): Planned => {
   const first: unknown = Array.isArray(value) ? value[0] : value
-  const names = columns ?? (isObject(first) ? Object.keys(first) : [])
-  const chosen = chooseRoutine(candidates, names, "application/json")
-  // What is no object has no arguments: that is what is wrong with it, and not the function's name.
-  if (Result.isFailure(chosen)) return isObject(first) ? Result.fail(chosen.failure) : notAnObject()
-  const routine = chosen.success
-  if (routine.body === "json" || routine.body === "jsonb") {
-    return Result.succeed({ routine, values: { _tag: "Whole", text, type: routine.body } })
+  const names = columns ?? (isJsonObject(first) ? Object.keys(first) : [])
+  const chosen = chooseFunction(candidates, names, "application/json")
+  // A body that is not an object has no arguments: the body is the error, not the function's name.
+  if (Result.isFailure(chosen)) return isJsonObject(first) ? Result.fail(chosen.failure) : notAnObject()
+  const fn = chosen.success
+  if (fn.body === "json" || fn.body === "jsonb") {
+    return Result.succeed({ fn, values: { _tag: "Whole", text, type: fn.body } })
   }
   if (Array.isArray(value) && !uniform(value)) return invalid("All object keys must match")
-  const given = givenOf(routine, new Set(names))
-  if (!isObject(first) && given.length > 0) return notAnObject()
+  const given = givenOf(fn, new Set(names))
+  if (!isJsonObject(first) && given.length > 0) return notAnObject()
   const object = Array.isArray(value) ? (elementTexts(text)[0] ?? "{}") : text
-  return Result.succeed({ routine, values: { _tag: "Json", text: object, given } })
+  return Result.succeed({ fn, values: { _tag: "Json", text: object, given } })
 }
 
-const notAnObject = () => invalid("The body must be an object: argument name to value")
+const notAnObject = () => invalid("The body must be an object that maps argument names to values")
 
 const uniform = (rows: ReadonlyArray<unknown>) => {
-  const keys = new Set(isObject(rows[0]) ? Object.keys(rows[0]) : [])
+  const keys = new Set(isJsonObject(rows[0]) ? Object.keys(rows[0]) : [])
   return rows.every(
-    (row) => isObject(row) && Object.keys(row).length === keys.size && Object.keys(row).every((key) => keys.has(key))
+    (row) =>
+      isJsonObject(row) && Object.keys(row).length === keys.size && Object.keys(row).every((key) => keys.has(key))
   )
 }
 
-/** An argument that is VARIADIC gathers all values of its name; of another, the last one counts. */
+/** A VARIADIC argument collects all values of its name; other arguments get the last one. */
 const planTexts = (candidates: Candidates, pairs: ReadonlyArray<readonly [string, string]>): Planned => {
-  const chosen = chooseRoutine(candidates, [...new Set(pairs.map(([name]) => name))], undefined)
-  return Result.map(chosen, (routine) => {
-    const given = givenOf(routine, new Set(pairs.map(([name]) => name)))
+  const chosen = chooseFunction(candidates, [...new Set(pairs.map(([name]) => name))], undefined)
+  return Result.map(chosen, (fn) => {
+    const given = givenOf(fn, new Set(pairs.map(([name]) => name)))
     const texts = given.map((argument) => {
       const values = pairs.filter(([name]) => name === argument.name).map(([, value]) => value)
       return argument.variadic ? arrayLiteral(values) : (values.at(-1) ?? "")
     })
-    return { routine, values: { _tag: "Texts", given, texts } }
+    return { fn, values: { _tag: "Texts", given, texts } }
   })
 }
 
-const givenOf = ({ arguments: all }: Routine, names: ReadonlySet<string>) => all.filter(({ name }) => names.has(name))
+const givenOf = ({ arguments: all }: StoredFunction, names: ReadonlySet<string>) =>
+  all.filter(({ name }) => names.has(name))
 
 const rawText = ({ media, bytes }: Extract<CallBody, { readonly _tag: "Raw" }>) => {
   if (media === "application/octet-stream") return `\\x${Buffer.from(bytes).toString("hex")}`

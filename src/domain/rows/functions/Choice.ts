@@ -1,57 +1,56 @@
 import { Result } from "effect"
-import { type Routine } from "../../catalogue/Catalogue.ts"
+import { type StoredFunction } from "../../catalogue/Catalogue.ts"
 import { DatabaseError, NotFound } from "../../errors.ts"
 import { similarNames } from "../../text/SimilarNames.ts"
 
-/** The functions that there are by a name, and what they may be called by mistake. */
+/** The functions of a name, and the other names in the schema, for hints. */
 export interface Candidates {
   readonly schema: string
   readonly name: string
-  readonly overloads: ReadonlyArray<Routine>
-  readonly routineNames: () => ReadonlyArray<string>
+  readonly overloads: ReadonlyArray<StoredFunction>
+  readonly functionNames: () => ReadonlyArray<string>
 }
 
-/** Media types of bodies that one argument takes as they are. */
+/** Media types of bodies that a single argument takes whole. */
 export type RawMedia = "text/plain" | "text/xml" | "application/octet-stream"
 
-/** Type of that argument. */
+/** The type of that argument. */
 export const rawKinds = {
   "text/plain": "text",
   "text/xml": "xml",
   "application/octet-stream": "bytea"
 } as const
 
-const takes = ({ body }: Routine, media: RawMedia | "application/json") =>
+const takes = ({ body }: StoredFunction, media: RawMedia | "application/json") =>
   media === "application/json" ? body === "json" || body === "jsonb" : body === rawKinds[media]
 
 /**
- * Chooses among overloads by the names of the arguments: all given ones must exist, all required ones be given. If
- * none fits, one that takes the whole body may. `media`: of the body of a POST; undefined for a form and a GET.
+ * Chooses an overload by argument names: all given arguments must exist, and all required ones must be given. If none
+ * matches, one that takes the whole body is chosen. `media`: type of a POST's body; undefined for a form and a GET.
  */
-export const chooseRoutine = (
+export const chooseFunction = (
   candidates: Candidates,
   names: ReadonlyArray<string>,
   media: RawMedia | "application/json" | undefined
-): Result.Result<Routine, NotFound | DatabaseError> => {
+): Result.Result<StoredFunction, NotFound | DatabaseError> => {
   const { overloads } = candidates
   const given = new Set(names)
   const raw = media !== undefined && media !== "application/json"
-  const fits = (routine: Routine) =>
-    !(raw && routine.arguments.length === 0) &&
-    names.every((name) => name !== "" && routine.arguments.some((argument) => argument.name === name)) &&
-    routine.arguments.every((argument) => argument.optional || given.has(argument.name))
+  const fits = (fn: StoredFunction) =>
+    !(raw && fn.arguments.length === 0) &&
+    names.every((name) => name !== "" && fn.arguments.some((argument) => argument.name === name)) &&
+    fn.arguments.every((argument) => argument.optional || given.has(argument.name))
   const fitting = overloads.filter(fits)
-  const found =
-    fitting.length > 0 || media === undefined ? fitting : overloads.filter((routine) => takes(routine, media))
-  const [routine] = found
-  if (routine === undefined) return Result.fail(notFound(candidates, names, media))
-  return found.length > 1 ? Result.fail(ambiguous(found)) : Result.succeed(routine)
+  const found = fitting.length > 0 || media === undefined ? fitting : overloads.filter((fn) => takes(fn, media))
+  const [fn] = found
+  if (fn === undefined) return Result.fail(notFound(candidates, names, media))
+  return found.length > 1 ? Result.fail(ambiguous(found)) : Result.succeed(fn)
 }
 
 const list = (names: ReadonlyArray<string>) => names.join(", ")
 
 const notFound = (
-  { schema, name, overloads, routineNames }: Candidates,
+  { schema, name, overloads, functionNames }: Candidates,
   given: ReadonlyArray<string>,
   media: RawMedia | "application/json" | undefined
 ) => {
@@ -67,22 +66,22 @@ const notFound = (
     error: `Could not find the function ${called}${raw === undefined ? (none ?? `(${list(names)})`) : ""} in the schema cache`,
     code: "PGRST202",
     details: `Searched for the function ${called}${searched}, but no matches were found in the schema cache.`,
-    hint: raw === undefined ? perhaps(schema, name, names, overloads, routineNames) : null
+    hint: raw === undefined ? perhaps(schema, name, names, overloads, functionNames) : null
   })
 }
 
-/** Another function, or other arguments of this one. */
+/** Suggests another function, or other arguments of this one. */
 const perhaps = (
   schema: string,
   name: string,
   given: ReadonlyArray<string>,
-  overloads: ReadonlyArray<Routine>,
-  routineNames: () => ReadonlyArray<string>
+  overloads: ReadonlyArray<StoredFunction>,
+  functionNames: () => ReadonlyArray<string>
 ) => {
   const signature = (names: ReadonlyArray<string>) => `(${list([...names].sort())})`
   const [other] =
     overloads.length === 0
-      ? similarNames(routineNames(), name, 0.75)
+      ? similarNames(functionNames(), name, 0.75)
       : similarNames(
           overloads.map((one) => signature(one.arguments.map((argument) => argument.name))),
           signature(given)
@@ -91,13 +90,13 @@ const perhaps = (
   return `Perhaps you meant to call the function ${schema}.${overloads.length === 0 ? "" : name}${other.name}`
 }
 
-/** Fewer arguments first, then by their names and types. */
-const byArguments = (a: Routine, b: Routine) => {
-  const key = (routine: Routine) => routine.arguments.map(({ name, type }) => `${name}\0${type}`).join("\0")
+/** Orders by number of arguments, then by their names and types. */
+const byArguments = (a: StoredFunction, b: StoredFunction) => {
+  const key = (fn: StoredFunction) => fn.arguments.map(({ name, type }) => `${name}\0${type}`).join("\0")
   return a.arguments.length - b.arguments.length || (key(a) < key(b) ? -1 : 1)
 }
 
-const ambiguous = (fitting: ReadonlyArray<Routine>) =>
+const ambiguous = (fitting: ReadonlyArray<StoredFunction>) =>
   new DatabaseError({
     status: 300,
     error: `Could not choose the best candidate function between: ${list(

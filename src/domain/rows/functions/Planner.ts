@@ -1,56 +1,56 @@
 import { Result } from "effect"
-import { type Catalogue, type Routine } from "../../catalogue/Catalogue.ts"
+import { type Catalogue, type StoredFunction } from "../../catalogue/Catalogue.ts"
 import { type ClientError, InvalidRequest } from "../../errors.ts"
-import { type Preferences } from "../Preferences.ts"
-import { type CallBody, planCall, type RoutineCall } from "./Call.ts"
+import { type BodyForm, type Preferences } from "../Preferences.ts"
+import { type CallBody, planCall, type PlannedCall } from "./Call.ts"
 import { callSource, callSql, isValue, valueSql } from "./Statement.ts"
 import { rowPage, type RowRange, withPage } from "../plan/Page.ts"
 import { parseCall, parseRows } from "../parse/Parser.ts"
-import { type BodyForm, type PlannedRows, type Total } from "../plan/Plan.ts"
+import { type PlannedRows, type Total } from "../plan/Plan.ts"
 import { planRows } from "../plan/Planner.ts"
 import { type RowQuery } from "../parse/Query.ts"
 import { type RowReadOptions } from "../Reads.ts"
 import { type RowSql } from "../sql/Statement.ts"
 
-/** A call of one function and what is asked of what it gives. */
+/** A function call and the query on its result. */
 export interface CallRequest {
   readonly schema: string
   readonly name: string
   readonly query: ReadonlyArray<readonly [string, string]>
-  /** Its arguments are in the query (GET), not in the body. */
+  /** The arguments are in the query (GET), not in the body. */
   readonly reads: boolean
   readonly body: CallBody
   readonly range: RowRange | undefined
   readonly count: Preferences["count"]
   readonly form: BodyForm
-  /** Of a set exactly one row is wanted, or nothing is done. */
+  /** If a set does not have exactly one row, the call is rolled back. */
   readonly alone: boolean
-  /** More rows than this and nothing is done. */
-  readonly most: number | undefined
+  /** If the set has more rows than this, the call is rolled back. */
+  readonly maxAffected: number | undefined
 }
 
 interface PreparedCall {
   readonly sql: RowSql
-  readonly routine: Routine
-  /** Runs no user-written code, as far as names tell. */
+  readonly fn: StoredFunction
+  /** The statement runs no user-defined code, judging by the names in it. */
   readonly clean: boolean
-  /** Fails where the number of rows is refused (`checkedRefusal`). */
+  /** The statement fails if the number of rows is wrong (`checkedRefusal`). */
   readonly checked: boolean
-  /** Place of the first row. */
+  /** Offset of the first row. */
   readonly offset: number
 }
 
 type Prepared = Result.Result<PreparedCall, ClientError>
 
-/** Chooses the function, and makes its call one statement with what is asked of its rows. */
+/** Chooses the function, and plans its call and the query on its rows as one statement. */
 export const prepareCall = (catalogue: Catalogue, request: CallRequest, options: RowReadOptions): Prepared => {
   const { schema, name, reads } = request
   const parsed = reads ? parseCall(request.query) : parseRows(request.query)
   if (Result.isFailure(parsed)) return Result.fail(parsed.failure)
   const query = parsed.success
-  const overloads = catalogue.routines(schema, name)
+  const overloads = catalogue.functions(schema, name)
   const call = planCall(
-    { schema, name, overloads, routineNames: () => catalogue.routineNames(schema) },
+    { schema, name, overloads, functionNames: () => catalogue.functionNames(schema) },
     reads ? { _tag: "Pairs", pairs: query.arguments } : request.body,
     query.columns
   )
@@ -60,38 +60,38 @@ export const prepareCall = (catalogue: Catalogue, request: CallRequest, options:
 
 const withRows = (
   catalogue: Catalogue,
-  { form, count, range, alone, most }: CallRequest,
+  { form, count, range, alone, maxAffected }: CallRequest,
   query: RowQuery,
-  call: RoutineCall,
+  call: PlannedCall,
   options: RowReadOptions
 ): Prepared => {
-  const { routine } = call
-  if (most !== undefined && !routine.set) return Result.fail(notSet())
+  const { fn } = call
+  if (maxAffected !== undefined && !fn.set) return Result.fail(notSet())
   const page = rowPage(query, range)
   if (Result.isFailure(page)) return Result.fail(page.failure)
   const plain = range === undefined && isPlain(query)
   const asJson = (form.media === "json" || form.media === "object") && !form.stripNulls
-  if (isValue(routine) && plain && count === undefined && asJson) {
-    return Result.succeed({ sql: valueSql(call), routine, clean: routine.clean, checked: false, offset: 0 })
+  if (isValue(fn) && plain && count === undefined && asJson) {
+    return Result.succeed({ sql: valueSql(call), fn, clean: fn.clean, checked: false, offset: 0 })
   }
   const planned = plain
-    ? Result.succeed(everyRow(routine, options))
-    : planResult(catalogue, range === undefined ? query : withPage(query, page.success), routine, options)
+    ? Result.succeed(everyRow(fn, options))
+    : planResult(catalogue, range === undefined ? query : withPage(query, page.success), fn, options)
   if (Result.isFailure(planned)) return Result.fail(planned.failure)
-  const exactlyOne = routine.set && alone ? "PGRST116" : undefined
+  const exactlyOne = fn.set && alone ? "PGRST116" : undefined
   return Result.succeed({
-    sql: callSql({ call, rows: planned.success.rows, form, total: totalOf(count), most, exactlyOne }),
-    routine,
-    clean: routine.clean && planned.success.clean,
-    checked: most !== undefined || exactlyOne !== undefined,
+    sql: callSql({ call, rows: planned.success.rows, form, total: totalOf(count), maxAffected, exactlyOne }),
+    fn,
+    clean: fn.clean && planned.success.clean,
+    checked: maxAffected !== undefined || exactlyOne !== undefined,
     offset: Number(page.success.offset ?? 0)
   })
 }
 
-/** All that a function gives, as it is. */
-const everyRow = (routine: Routine, { maxRows }: RowReadOptions): PlannedRows => ({
+/** The whole result of a function. */
+const everyRow = (fn: StoredFunction, { maxRows }: RowReadOptions): PlannedRows => ({
   rows: {
-    source: callSource(routine),
+    source: callSource(fn),
     relation: undefined,
     items: [{ _tag: "All" }],
     joins: [],
@@ -104,19 +104,19 @@ const everyRow = (routine: Routine, { maxRows }: RowReadOptions): PlannedRows =>
   clean: true
 })
 
-const planResult = (catalogue: Catalogue, query: RowQuery, routine: Routine, options: RowReadOptions) => {
-  const source = callSource(routine)
+const planResult = (catalogue: Catalogue, query: RowQuery, fn: StoredFunction, options: RowReadOptions) => {
+  const source = callSource(fn)
   return planRows(query, {
     catalogue,
     source,
-    from: source.type ?? { schema: routine.schema, name: source.called },
+    from: source.type ?? { schema: fn.schema, name: source.called },
     relation: source.type && catalogue.relation(source.type.schema, source.type.name),
     ...options,
     filtered: true
   })
 }
 
-/** Nothing is asked of the rows. */
+/** The query selects the whole result. */
 const isPlain = ({ select, filters, order, limit, offset }: RowQuery) =>
   select.length === 1 &&
   select[0]?._tag === "All" &&
@@ -125,7 +125,7 @@ const isPlain = ({ select, filters, order, limit, offset }: RowQuery) =>
   limit.length === 0 &&
   offset.length === 0
 
-/** The function has run by then, so that an estimate would be no cheaper than the number. */
+/** The function has already run, so an estimate is not cheaper than an exact count. */
 const totalOf = (count: Preferences["count"]): Total =>
   count === "exact" || count === "estimated" ? { _tag: "Exact" } : { _tag: "None" }
 

@@ -1,5 +1,5 @@
-import { type Routine } from "../../catalogue/Catalogue.ts"
-import { type RoutineCall } from "./Call.ts"
+import { type StoredFunction } from "../../catalogue/Catalogue.ts"
+import { type PlannedCall } from "./Call.ts"
 import { type ReadPlan, type RowSource, type WritePlan } from "../plan/Plan.ts"
 import { RowScope } from "../sql/Scope.ts"
 import { bodySql, countedSql, type RowSql, totalSql } from "../sql/Statement.ts"
@@ -7,47 +7,47 @@ import { selectSql } from "../sql/Select.ts"
 import { quoteName } from "../../sql/Names.ts"
 
 /**
- * Calls as SQL. Every text gives one row, like those of reads (domain/RowSql.ts): the answer's body, how many rows it
- * tells of, and how many there are in all when that was asked for.
+ * Writes calls as SQL. Like reads (rows/sql/Statement.ts), each statement returns one row: the body, the number of rows in
+ * it, and the total if requested.
  */
 
-/** A call, and what is asked of the rows it gives. */
-export interface CallPlan extends ReadPlan, Pick<WritePlan, "most" | "exactlyOne"> {
-  readonly call: RoutineCall
+/** A call and the plan for its rows. */
+export interface CallPlan extends ReadPlan, Pick<WritePlan, "maxAffected" | "exactlyOne"> {
+  readonly call: PlannedCall
 }
 
-/** The WITH part that holds what the function gave. */
+/** The WITH query that holds the function's result. */
 const part = "_svc_call"
-/** Its only column where the function gives values and not rows: as PostgREST calls it. */
+/** Its only column if the function returns values and not rows. The name is PostgREST's. */
 const valueColumn = quoteName("pgrst_scalar")
 
-/** Gives values, one in each row. What a record is made of is known only when it runs, so that it is a value too. */
-const givesValues = ({ result }: Routine) => result === "scalar" || result === "record" || result === "void"
+/** Returns one value in each row. A record counts as a value, because its columns are known only at run time. */
+const givesValues = ({ result }: StoredFunction) => result === "scalar" || result === "record" || result === "void"
 
 /** Where the rows of a call come from. */
-export const callSource = (routine: Routine): Extract<RowSource, { readonly _tag: "With" }> => {
-  const type = rowsOf(routine)
-  const called = type?.name ?? (routine.result === "row" && routine.outputs.length > 1 ? "record" : routine.name)
+export const callSource = (fn: StoredFunction): Extract<RowSource, { readonly _tag: "With" }> => {
+  const type = rowsOf(fn)
+  const called = type?.name ?? (fn.result === "row" && fn.outputs.length > 1 ? "record" : fn.name)
   return { _tag: "With", name: part, called, whole: undefined, ...(type && { type }) }
 }
 
-/** The relation whose rows a function gives; one that has OUT columns gives rows of its own. */
-const rowsOf = ({ returns, outputs }: Routine) => (outputs.length === 0 ? (returns ?? undefined) : undefined)
+/** The relation whose rows a function returns. A function with OUT columns returns rows of its own type. */
+const rowsOf = ({ returns, outputs }: StoredFunction) => (outputs.length === 0 ? (returns ?? undefined) : undefined)
 
 /**
- * A prepared statement keeps the types of its parameters, and one that users made may be gone and made anew: their names
- * have a schema.
+ * A prepared statement keeps its parameter types, but a user-defined type may be dropped and recreated. Such a parameter
+ * is sent as text. Names of user-defined types contain a schema.
  */
 const castTo = (type: string) => (type.includes(".") ? `::text::${type}` : `::${type}`)
 
-/** What is in FROM before the call, and the call. */
-const callingSql = ({ routine, values }: RoutineCall, scope: RowScope) => {
-  const name = `${quoteName(routine.schema)}.${quoteName(routine.name)}`
+/** The call, and what precedes it in FROM. */
+const callingSql = ({ fn, values }: PlannedCall, scope: RowScope) => {
+  const name = `${quoteName(fn.schema)}.${quoteName(fn.name)}`
   if (values._tag === "Whole") return { from: "", call: `${name}(${scope.param(values.text)}::${values.type})` }
   const { given } = values
-  // A VARIADIC argument that is left out has its default only where the others are told apart by position.
+  // An omitted VARIADIC argument gets its default only if the others are passed by position.
   const byPosition =
-    routine.arguments.at(-1)?.variadic === true && given.every((argument, at) => argument === routine.arguments[at])
+    fn.arguments.at(-1)?.variadic === true && given.every((argument, at) => argument === fn.arguments[at])
   const json = values._tag === "Json" && given.length > 0 ? scope.param(values.text) : ""
   const value =
     values._tag === "Json"
@@ -64,37 +64,37 @@ const callingSql = ({ routine, values }: RoutineCall, scope: RowScope) => {
   }
 }
 
-/** FROM with what the call gives beside its arguments. */
+/** FROM with the arguments and the call. */
 const inFrom = ({ from, call }: ReturnType<typeof callingSql>, alias: string) =>
   ` from ${from === "" ? "" : `${from}, lateral `}${call} ${alias}`
 
-/** The rows that a function gives, under the names they are asked by. */
-const calledSql = (call: RoutineCall, scope: RowScope) => {
-  const { routine } = call
+/** The rows that a function returns, with the column names that queries use. */
+const calledSql = (call: PlannedCall, scope: RowScope) => {
+  const { fn } = call
   const calling = callingSql(call, scope)
-  const [only] = routine.outputs
+  const [only] = fn.outputs
   const from = calling.from === "" ? "" : ` from ${calling.from}`
-  if (givesValues(routine)) return `select ${calling.call} as ${valueColumn}${from}`
-  // PostgreSQL gives a single output column bare; its name is put back. In FROM, a composite one would be spread.
-  if (only !== undefined && routine.outputs.length === 1) {
-    return `select ${calling.call} as ${quoteName(only || routine.name)}${from}`
+  if (givesValues(fn)) return `select ${calling.call} as ${valueColumn}${from}`
+  // PostgreSQL returns a single output column as a bare value; restore its name. FROM would expand a composite one.
+  if (only !== undefined && fn.outputs.length === 1) {
+    return `select ${calling.call} as ${quoteName(only || fn.name)}${from}`
   }
-  if (routine.set) return `select _svc_f.*${inFrom(calling, "_svc_f")}`
-  // A NULL is no row, and not a row of NULLs.
+  if (fn.set) return `select _svc_f.*${inFrom(calling, "_svc_f")}`
+  // NULL is no row, rather than a row of NULLs.
   return `select (_svc_f.v).* from (select ${calling.call} as v${from} offset 0) _svc_f where _svc_f.v is distinct from null`
 }
 
-/** Gives one value, or nothing. */
-export const isValue = (routine: Routine) => routine.result === "void" || (!routine.set && givesValues(routine))
+/** Returns one value, or nothing. */
+export const isValue = (fn: StoredFunction) => fn.result === "void" || (!fn.set && givesValues(fn))
 
-/** A call of a function that gives one value, as JSON, or nothing. */
-export const valueSql = (call: RoutineCall): RowSql => {
+/** The call of a function that returns one value, as JSON, or nothing. */
+export const valueSql = (call: PlannedCall): RowSql => {
   const scope = new RowScope()
   const calling = callingSql(call, scope)
-  const { result } = call.routine
+  const { result } = call.fn
   const text = (() => {
     if (result === "void") return `select ''::text, count(*)::text${inFrom(calling, "_svc_row")}`
-    // A record has no columns that FROM could know.
+    // FROM would need the columns of a record.
     if (result === "record") {
       return `select coalesce(to_json(${calling.call}), 'null')::text, '1'::text${calling.from && ` from ${calling.from}`}`
     }
@@ -103,25 +103,25 @@ export const valueSql = (call: RoutineCall): RowSql => {
   return { text, params: scope.params, prepare: true }
 }
 
-/** Values and single rows are answered bare. */
-const callBodySql = ({ form, call: { routine } }: CallPlan) => {
+/** Values and single rows are returned without an array. */
+const callBodySql = ({ form, call: { fn } }: CallPlan) => {
   const { media, stripNulls } = form
   const bare = media === "json" || media === "object"
-  if (!bare || (routine.set && (media === "object" || !givesValues(routine)))) return bodySql(form)
-  const rows = `json_agg(_svc_row.${givesValues(routine) ? valueColumn : "*"})`
+  if (!bare || (fn.set && (media === "object" || !givesValues(fn)))) return bodySql(form)
+  const rows = `json_agg(_svc_row.${givesValues(fn) ? valueColumn : "*"})`
   const array = stripNulls ? `json_strip_nulls(${rows})` : rows
-  return routine.set ? `coalesce(${array}, '[]')::text` : `coalesce(${array} -> 0, 'null')::text`
+  return fn.set ? `coalesce(${array}, '[]')::text` : `coalesce(${array} -> 0, 'null')::text`
 }
 
-/** A call and its rows, by the same plan and writer as those of a table. */
+/** A call and its rows, planned and written like the rows of a table. */
 export const callSql = (plan: CallPlan): RowSql => {
   const scope = new RowScope()
   const called = calledSql(plan.call, scope)
   const rows = selectSql(plan.rows, scope)
   const { offset } = plan.rows
-  // The same parameter as in the rows' own OFFSET, which is the last one that they add.
+  // The parameter of the rows' OFFSET, the last one that they add.
   const total = totalSql(plan, scope, offset === undefined ? undefined : `$${scope.params.length}`)
-  const count = plan.call.routine.set ? countedSql(plan) : "'1'::text"
+  const count = plan.call.fn.set ? countedSql(plan) : "'1'::text"
   const text = `with ${part} as (${called}) select ${callBodySql(plan)}, ${count}${total} from (${rows}) _svc_row`
   return { text: scope.finish(text), params: scope.params, prepare: true }
 }

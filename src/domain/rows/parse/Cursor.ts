@@ -1,6 +1,6 @@
 import { type Field, type JsonStep } from "./Query.ts"
 
-/** Characters with a meaning. */
+/** Characters with a meaning in the grammar. */
 export const mark = {
   tab: 9,
   space: 32,
@@ -24,28 +24,28 @@ const bareAscii = Uint8Array.from({ length: 128 }, (_, code) =>
   Number(wordCharacters.includes(String.fromCharCode(code)))
 )
 const bareOther = /[\p{L}\p{M}\p{N}]/u
-/** What ends a key of a JSON path that is not quoted. */
+/** Characters that end an unquoted key of a JSON path. */
 const keyEnds = Uint8Array.from({ length: 128 }, (_, code) => Number("():.,>".includes(String.fromCharCode(code))))
 const wholeNumber = /^-?\d{1,10}$/
-const largest = 2_147_483_647
+const isInt4 = (number: number) => number === (number | 0)
 const noSteps: ReadonlyArray<JsonStep> = []
 
-/** Nesting of embeds and of logic that a request may have; a JavaScript stack holds many times that. */
-export const deepest = 64
+/** The maximum nesting of embeds and of conditions. The JavaScript stack allows many times more. */
+export const maxDepth = 64
 
 /**
- * A text of the row grammar that is read once from left to right. What reads gives undefined when the text is not as it
- * should be, and says so with `fail`; the caller then gives up as well.
+ * Reads a text of the row grammar once, from left to right. A reading method that meets invalid text records the error
+ * with `fail` and returns undefined; its caller then returns undefined too.
  */
 export class RowCursor {
   readonly text: string
   at = 0
-  /** Whether the last name was in quotes, so that it is no keyword. */
+  /** Whether the last name was quoted, in which case it is not a keyword. */
   quoted = false
   failedAt = 0
-  /** What could have stood at `failedAt`, in words; or, in `refusal`, what is wrong with the whole. */
+  /** What was expected at `failedAt`, in words. `refusal` is set instead if the text as a whole is wrong. */
   expected = ""
-  /** Undefined: what stands at `failedAt`. */
+  /** What was found; undefined: the character at `failedAt`. */
   unexpected: string | undefined = undefined
   refusal: string | undefined = undefined
 
@@ -94,7 +94,7 @@ export class RowCursor {
     return true
   }
 
-  /** Where a run of letters, digits, `_`, `$`, spaces and, for names, inner `-` ends. */
+  /** The end of a run of letters, digits, `_`, `$`, spaces and, in names, inner `-`. */
   private bareEnd(dashes: boolean): number {
     const text = this.text
     let end = this.at
@@ -112,7 +112,7 @@ export class RowCursor {
     }
   }
 
-  /** Bare or quoted; never empty, and without NUL, which no name in PostgreSQL has. */
+  /** Bare or quoted; never empty, and never with NUL, which PostgreSQL's names cannot contain. */
   name(expected = fieldName): string | undefined {
     this.spaces()
     const start = this.at
@@ -127,7 +127,7 @@ export class RowCursor {
     return this.at === start ? this.fail(expected) : this.text.slice(start, this.at).trimEnd()
   }
 
-  /** Name of a type or language: as `name`, but with neither quotes nor `-`. */
+  /** The name of a type or language: like `name`, but without quotes and `-`. */
   word(): string | undefined {
     const start = this.at
     this.at = this.bareEnd(false)
@@ -135,7 +135,7 @@ export class RowCursor {
     return word === "" ? this.fail('letter, digit or "_"', start) : word
   }
 
-  /** From one double quote to the next; `\` stands before one that is meant, and before `\`. At its start when not closed. */
+  /** Text in double quotes; `\` escapes a quote and itself. Does not move if the closing quote is missing. */
   quotation(): string | undefined {
     const text = this.text
     let value = ""
@@ -160,7 +160,7 @@ export class RowCursor {
     return name === undefined || json === undefined ? undefined : { name, json }
   }
 
-  /** `->key` and `->>key`, as many as there are. */
+  /** Any number of `->key` and `->>key`. */
   json(): ReadonlyArray<JsonStep> | undefined {
     if (!this.is(mark.dash) || !this.skip("->")) return noSteps
     const steps: Array<JsonStep> = []
@@ -172,8 +172,8 @@ export class RowCursor {
       const quoted = this.is(mark.quote)
       const key = quoted ? this.quotation() : this.bareKey()
       if (key === undefined) return quoted ? this.fail('"\\""', this.text.length) : this.fail(jsonKey, start)
-      // A place beyond int4 is in no array, and PostgreSQL has no operator for it: as a key it finds nothing.
-      const index = !quoted && wholeNumber.test(key) && Math.abs(Number(key)) <= largest
+      // No array has an index beyond int4, and PostgreSQL has no operator for it; as a key it matches nothing.
+      const index = !quoted && wholeNumber.test(key) && isInt4(Number(key))
       if (!index && !quoted && key.startsWith("-")) return this.fail(jsonKey, start)
       steps.push({ key, index, text })
       if (quoted) this.spaces()
@@ -195,5 +195,5 @@ export class RowCursor {
 
 export const fieldName = "field name (* or [a..z0..9_$])"
 const jsonKey = "any non reserved character different from: .,>()"
-/** What may go on after a name or JSON path, whatever comes then. */
+/** What may always continue a name or JSON path. */
 export const fieldRest = 'letter, digit, "-", "->>", "->"'

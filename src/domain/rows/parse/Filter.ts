@@ -1,29 +1,13 @@
-import { mark, type RowCursor } from "./Cursor.ts"
+import { mark, RowCursor } from "./Cursor.ts"
 import { mismatch } from "./ParserError.ts"
-import { type Comparison, type Condition, type Field, type Fixed, type FullText } from "./Query.ts"
+import { type IsWord, isWords, operatorOf } from "./Operators.ts"
+import { type Condition, type Field } from "./Query.ts"
 
-type Operator =
-  | { readonly _tag: "Compare"; readonly operator: Comparison; readonly quantifiable: boolean }
-  | { readonly _tag: "FullText"; readonly operator: FullText }
-  | { readonly _tag: "In" | "Is" }
-
-const quantifiable: ReadonlyArray<Comparison> = ["eq", "gt", "gte", "lt", "lte", "like", "ilike", "match", "imatch"]
-const single: ReadonlyArray<Comparison> = ["neq", "cs", "cd", "ov", "sl", "sr", "nxr", "nxl", "adj", "isdistinct"]
-const fullText: ReadonlyArray<FullText> = ["fts", "plfts", "phfts", "wfts"]
-const fixed: ReadonlyArray<Fixed> = ["null", "not_null", "true", "false", "unknown"]
-
-const operators: ReadonlyMap<string, Operator> = new Map<string, Operator>([
-  ...quantifiable.map((operator) => [operator, { _tag: "Compare", operator, quantifiable: true }] as const),
-  ...single.map((operator) => [operator, { _tag: "Compare", operator, quantifiable: false }] as const),
-  ...fullText.map((operator) => [operator, { _tag: "FullText", operator }] as const),
-  ["in", { _tag: "In" }],
-  ["is", { _tag: "Is" }]
-])
 const operatorName = "operator (eq, gt, ...)"
 
 /**
- * `[not.]operator[(modifier)].value`. Inside of a logic tree (`nested`) the value ends at a `,` or `)` that is neither in
- * quotes nor in `{…}`; else it is all that follows, and quotes are part of it.
+ * `[not.]operator[(modifier)].value`. Inside a logic tree (`nested`) the value ends at a `,` or `)` that is neither in
+ * quotes nor in `{…}`. Otherwise it is the rest of the text, including quotes.
  */
 export const readTest = (cursor: RowCursor, field: Field, nested: boolean): Condition | undefined => {
   const text = cursor.text
@@ -35,16 +19,16 @@ export const readTest = (cursor: RowCursor, field: Field, nested: boolean): Cond
     if (!(code >= 97 && code <= 122)) break
     end++
   }
-  const operator = operators.get(text.slice(start, end))
+  const operator = operatorOf(text.slice(start, end))
   if (operator === undefined) return failOperator(cursor, negated, end)
   cursor.at = end
   switch (operator._tag) {
     case "Compare": {
-      const quantifier = !operator.quantifiable ? undefined : readQuantifier(cursor)
+      const quantifier = operator.quantified ? readQuantifier(cursor) : undefined
       if (!cursor.is(mark.dot)) return cursor.fail(operatorName)
       cursor.at++
       const value = readValue(cursor, nested)
-      return { _tag: "Compare", negated, field, operator: operator.operator, quantifier, value }
+      return { _tag: "Compare", negated, field, operator: operator.name, quantifier, value }
     }
     case "FullText": {
       const inside = cursor.is(mark.open)
@@ -55,7 +39,7 @@ export const readTest = (cursor: RowCursor, field: Field, nested: boolean): Cond
       if (!cursor.is(mark.dot)) return cursor.fail(operatorName)
       cursor.at++
       const value = readValue(cursor, nested)
-      return { _tag: "FullText", negated, field, operator: operator.operator, language, value }
+      return { _tag: "FullText", negated, field, operator: operator.name, language, value }
     }
     case "In": {
       if (!cursor.is(mark.dot)) return cursor.fail(operatorName)
@@ -67,7 +51,7 @@ export const readTest = (cursor: RowCursor, field: Field, nested: boolean): Cond
     case "Is": {
       if (!cursor.is(mark.dot)) return cursor.fail(operatorName)
       cursor.at++
-      const value = readFixed(cursor)
+      const value = readIsWord(cursor)
       if (value === undefined || !endsHere(cursor, nested)) return undefined
       return { _tag: "Is", negated, field, value }
     }
@@ -77,7 +61,8 @@ export const readTest = (cursor: RowCursor, field: Field, nested: boolean): Cond
 const failOperator = (cursor: RowCursor, negated: boolean, end: number): undefined => {
   const { at, text } = cursor
   for (let length = end - at - 1; length > 1; length--) {
-    if (length <= 10 && operators.has(text.slice(at, at + length))) return cursor.fail(operatorName, at + length)
+    if (length <= 10 && operatorOf(text.slice(at, at + length)) !== undefined)
+      return cursor.fail(operatorName, at + length)
   }
   return negated
     ? cursor.fail(operatorName, at, mismatch(text, at, "in"))
@@ -103,7 +88,7 @@ const readValue = (cursor: RowCursor, nested: boolean): string => {
   return readItem(cursor)
 }
 
-/** Behind the `}` of a `{…}` without others inside. */
+/** The end of a `{…}` that contains no other braces. */
 const bracesEnd = (text: string, start: number): number | undefined => {
   for (let i = start + 1; i < text.length; i++) {
     const code = text.charCodeAt(i)
@@ -115,7 +100,7 @@ const bracesEnd = (text: string, start: number): number | undefined => {
 
 const endsItem = (code: number) => code === mark.comma || code === mark.close || Number.isNaN(code)
 
-/** Up to the next `,` or `)`; quotes count only when they are around all of it. */
+/** Up to the next `,` or `)`; quotes apply only if they enclose the whole item. */
 const readItem = (cursor: RowCursor): string => {
   const start = cursor.at
   if (cursor.is(mark.quote)) {
@@ -127,7 +112,7 @@ const readItem = (cursor: RowCursor): string => {
   return cursor.text.slice(start, cursor.at)
 }
 
-/** `(a,b,"c,d")`; `()` has no values. */
+/** `(a,b,"c,d")`; `()` is the empty list. */
 const readList = (cursor: RowCursor): ReadonlyArray<string> | undefined => {
   cursor.spaces()
   if (!cursor.is(mark.open)) return cursor.fail('"("')
@@ -147,21 +132,30 @@ const readList = (cursor: RowCursor): ReadonlyArray<string> | undefined => {
   }
 }
 
-const readFixed = (cursor: RowCursor): Fixed | undefined => {
+const isWordList = Object.keys(isWords) as ReadonlyArray<IsWord>
+
+const readIsWord = (cursor: RowCursor): IsWord | undefined => {
   const start = cursor.at
   const given = cursor.text.slice(start, start + 8).toLowerCase()
-  for (const word of fixed) {
+  for (const word of isWordList) {
     if (!given.startsWith(word)) continue
     cursor.at += word.length
     return word
   }
   let matched = 0
-  for (const word of fixed) {
+  for (const word of isWordList) {
     let i = 0
     while (i < word.length && given[i] === word[i]) i++
     matched = Math.max(matched, i)
   }
-  return cursor.fail(`isVal: (${fixed.join(", ")})`, start + matched)
+  return cursor.fail(`isVal: (${isWordList.join(", ")})`, start + matched)
+}
+
+/** The values of `(a,b,"c,d")` when the list ends the text. */
+export const parseList = (text: string): ReadonlyArray<string> | undefined => {
+  const cursor = new RowCursor(text)
+  const values = readList(cursor)
+  return values !== undefined && endsHere(cursor, false) ? values : undefined
 }
 
 const endsHere = (cursor: RowCursor, nested: boolean): boolean => {

@@ -1,4 +1,4 @@
-import { deepest, fieldRest, mark, type RowCursor } from "./Cursor.ts"
+import { maxDepth, fieldRest, mark, type RowCursor } from "./Cursor.ts"
 import { readTest } from "./Filter.ts"
 import { type Condition } from "./Query.ts"
 
@@ -10,11 +10,11 @@ export const readLogic = (cursor: RowCursor, tag: "And" | "Or", negated: boolean
   return cursor.ended ? tree : cursor.fail("end of input")
 }
 
-/** From the parenthesis on. */
+/** Reads from the opening parenthesis. */
 const readBranch = (cursor: RowCursor, tag: "And" | "Or", negated: boolean, depth: number): Condition | undefined => {
   cursor.spaces()
   if (!cursor.is(mark.open)) return cursor.fail('"("')
-  if (depth > deepest) return cursor.refuse(`logic is nested at most ${deepest} deep`)
+  if (depth > maxDepth) return cursor.refuse(`conditions can be nested at most ${maxDepth} levels deep`)
   cursor.at++
   const conditions: Array<Condition> = []
   for (;;) {

@@ -2,7 +2,7 @@ import { fieldRest, mark, type RowCursor } from "./Cursor.ts"
 import { mismatch } from "./ParserError.ts"
 import { type OrderTerm } from "./Query.ts"
 
-/** The value of `order=`: one term at least. */
+/** The value of `order=`: at least one term. */
 export const readOrder = (cursor: RowCursor): ReadonlyArray<OrderTerm> | undefined => {
   const terms: Array<OrderTerm> = []
   for (;;) {
@@ -46,7 +46,7 @@ const failTerm = (cursor: RowCursor, directed: boolean, complete: boolean): unde
     : cursor.fail(`"asc", "desc", ${nulls}`, at, mismatch(cursor.text, at, "asc"))
 }
 
-/** The value of `columns=` or `on_conflict=`: one name at least; what is said twice counts once. */
+/** The value of `columns=` or `on_conflict=`: at least one name; duplicates are dropped. */
 export const readNames = (cursor: RowCursor): ReadonlyArray<string> | undefined => {
   const names = new Set<string>()
   for (;;) {

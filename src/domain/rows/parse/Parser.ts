@@ -11,17 +11,40 @@ import { type AtPath, type Condition, type Field, type OrderTerm, type RowQuery,
 type Pairs = ReadonlyArray<readonly [string, string]>
 type Parsed = Result.Result<RowQuery, InvalidRequest>
 
-/** The decoded `key=value` pairs of a query string on a table, or with the POST of a call. */
+/**
+ * The decoded `key=value` pairs of a query string (`+` is a space); undefined if the percent-encoding is invalid. Parts
+ * without `=` are ignored.
+ */
+export const queryPairs = (query: string): ReadonlyArray<readonly [string, string]> | undefined => {
+  if (query === "") return []
+  const pairs: Array<readonly [string, string]> = []
+  try {
+    for (const part of query.split("&")) {
+      if (part === "") continue
+      const equals = part.indexOf("=")
+      const key = decode(equals < 0 ? part : part.slice(0, equals))
+      if (equals >= 0) pairs.push([key, decode(part.slice(equals + 1))])
+    }
+  } catch {
+    return undefined
+  }
+  return pairs
+}
+
+const encoded = /[%+]/
+const decode = (text: string) => (encoded.test(text) ? decodeURIComponent(text.replaceAll("+", " ")) : text)
+
+/** Parses the query of a request on a table, or of a function call by POST. */
 export const parseRows = (pairs: Pairs): Parsed => new Clauses(false).parse(pairs)
 
-/** Those of a call by GET: a value that is no filter (`operator.value`) is an argument of the function. */
+/** Parses the query of a function call by GET: a value that is not a filter (`operator.value`) is an argument. */
 export const parseCall = (pairs: Pairs): Parsed => new Clauses(true).parse(pairs)
 
 const noPath: ReadonlyArray<string> = []
-/** Up to 18 digits fit PostgreSQL's bigint. */
+/** 18 digits always fit PostgreSQL's bigint. */
 const count = /^-?\d{1,18}$/
 
-/** The parts of one query while it is read. A method that gives an error ends it. */
+/** Collects the clauses of one query. The first error that a method returns ends parsing. */
 class Clauses {
   readonly call: boolean
   select: ReadonlyArray<Selected> | undefined
@@ -32,7 +55,7 @@ class Clauses {
   readonly limit: Array<AtPath<string>> = []
   readonly offset: Array<AtPath<string>> = []
   readonly arguments: Array<readonly [string, string]> = []
-  /** Where in its list the clause for a path is. */
+  /** Index of the clause for a path in its list. */
   readonly places = new Map<string, number>()
 
   constructor(call: boolean) {
@@ -109,17 +132,17 @@ class Clauses {
     return undefined
   }
 
-  /** The last for a path counts. */
+  /** The last clause for a path applies. */
   private addCount(clause: "limit" | "offset", key: string, before: number, value: string): InvalidRequest | undefined {
     const path = pathOf(key, before, "tree path")
     if (path instanceof InvalidRequest) return path
     if (!count.test(value)) {
       const cursor = new RowCursor(value)
-      cursor.refuse(`${clause} is a whole number of rows, 0 or more`)
+      cursor.refuse(`${clause} must be a whole number, 0 or more`)
       return parseError(clause, cursor)
     }
     const negative = value.startsWith("-") && Number(value) < 0
-    // Below 0, PostgREST answers the table's own limit like a range (416); it lets PostgreSQL refuse the others.
+    // Like PostgREST: a negative limit of the table itself is an invalid range (416), PostgreSQL rejects the others.
     if (negative && (clause === "offset" || path.length > 0)) {
       const code = clause === "offset" ? "2201X" : "2201W"
       return new InvalidRequest({ error: `${clause.toUpperCase()} must not be negative`, code })
@@ -136,7 +159,7 @@ class Clauses {
     const path = pathOf(key, before, "logic path")
     if (path instanceof InvalidRequest) return path
     const negated = path.includes("not")
-    // Places in errors are counted with the operator before the parenthesis.
+    // Positions in errors include the operator before the parenthesis.
     const operator = `${negated ? "not." : ""}${tag.toLowerCase()}`
     const cursor = new RowCursor(operator + value, operator.length)
     const tree = readLogic(cursor, tag, negated)
@@ -158,7 +181,7 @@ class Clauses {
     return undefined
   }
 
-  /** Undefined for the first of its kind with that path, which then has the place `next`. */
+  /** Undefined for the first clause of its kind with that path, which is then registered with the index `next`. */
   private placeOf(clause: string, path: ReadonlyArray<string>, next: number): number | undefined {
     const id = path.length === 0 ? clause : `${clause}\0${path.join("\0")}`
     const place = this.places.get(id)
@@ -167,7 +190,7 @@ class Clauses {
   }
 }
 
-/** What can only be meant as a filter, so that a mistake in it is said. */
+/** A value that can only be a filter, so an error in it is reported. */
 const committed = /^(?:not|in|is)\./
 
 /** The embeds before the last dot of a key. */

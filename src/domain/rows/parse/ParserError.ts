@@ -1,7 +1,7 @@
 import { InvalidRequest } from "../../errors.ts"
 import { type RowCursor } from "./Cursor.ts"
 
-/** The part of the request that is wrong. */
+/** The invalid part of the request. */
 export type Part =
   | "select parameter"
   | "columns parameter"
@@ -14,7 +14,7 @@ export type Part =
   | "limit"
   | "offset"
 
-/** PGRST100 with the place in the text, worded as PostgREST's clients know it: `unexpected "x" expecting …`. */
+/** PGRST100 with the position in the text, in PostgREST's wording: `unexpected "x" expecting …`. */
 export const parseError = (part: Part, cursor: RowCursor, shown = cursor.text) =>
   new InvalidRequest({
     error: `"failed to parse ${part} (${shorten(shown)})" (${placeOf(cursor.text, cursor.failedAt)})`,
@@ -24,7 +24,7 @@ export const parseError = (part: Part, cursor: RowCursor, shown = cursor.text) =
 
 const shorten = (text: string) => (text.length > 200 ? `${text.slice(0, 200)}…` : text)
 
-/** Lines and columns from 1, in characters; a tab goes on to the next eighth column. */
+/** Lines and columns start at 1 and count characters; tab stops are 8 columns apart. */
 const placeOf = (text: string, at: number) => {
   let line = 1
   let column = 1
@@ -46,7 +46,7 @@ const unexpected = (cursor: RowCursor) => {
 const named: Record<string, string> = { '"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r" }
 const escaped = (char: string) => named[char] ?? (/[ -~]/.test(char) ? char : `\\${char.codePointAt(0)}`)
 
-/** The first character that keeps a text from going on with `word` at a place; empty at the end. */
+/** The first character at which the text from `at` on differs from `word`; empty at the end of the text. */
 export const mismatch = (text: string, at: number, word: string) => {
   let i = 0
   while (i < word.length && text[at + i] === word[i]) i++

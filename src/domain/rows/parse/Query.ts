@@ -1,41 +1,43 @@
+import { type Comparison, type FullText, type IsWord } from "./Operators.ts"
+
 /**
- * The query string of `/v1/db/{table}` and `/v1/db/rpc/{function}`, parsed: what was asked, nothing about what exists
- * (domain/RowPlanner.ts) or how it is said in SQL (domain/RowSql.ts). The grammar is PostgREST's (docs/rows.md).
+ * The parsed query string of `/v1/db/{table}` and `/v1/db/rpc/{function}`. It is independent of the catalogue, which the
+ * planner reads, and of SQL. The grammar is PostgREST's (docs/rows.md).
  */
 export interface RowQuery {
-  /** What each row is made of; `*` alone when the request does not say. */
+  /** What each row consists of; `*` by default. */
   readonly select: ReadonlyArray<Selected>
-  /** All must hold. */
+  /** Combined with AND. */
   readonly filters: ReadonlyArray<AtPath<Condition>>
-  /** At most one for each path: the first in the request. */
+  /** At most one for each path, the first in the request. */
   readonly order: ReadonlyArray<AtPath<ReadonlyArray<OrderTerm>>>
   /**
-   * Whole numbers of rows, as written; at most one for each path: the last in the request. Only `limit` of [] may be
-   * below 0, which is a range that can't be (416).
+   * Whole numbers as text; at most one for each path, the last in the request. Only the `limit` of [] may be negative:
+   * an invalid range (416).
    */
   readonly limit: ReadonlyArray<AtPath<string>>
   readonly offset: ReadonlyArray<AtPath<string>>
-  /** Payload keys to use; undefined: all that are there. */
+  /** Payload keys to use; undefined: all. */
   readonly columns: ReadonlyArray<string> | undefined
-  /** Columns that an upsert takes as the key; undefined: the primary key. */
+  /** Key columns of an upsert; undefined: the primary key. */
   readonly onConflict: ReadonlyArray<string> | undefined
-  /** Of a call: pairs that are no filter, in order; a name may repeat (VARIADIC). Empty on tables. */
+  /** For a function call, the pairs that are not filters, in order; a name may repeat (VARIADIC). Empty for tables. */
   readonly arguments: ReadonlyArray<readonly [string, string]>
 }
 
-/** Something about the relation at the end of a path of embeds, by their alias or name; [] is the table itself. */
+/** A clause for the relation at the end of a path of embeds, each by its alias or name; [] is the table itself. */
 export interface AtPath<A> {
   readonly path: ReadonlyArray<string>
   readonly value: A
 }
 
-/** A column, or something inside of its JSON. */
+/** A column, or a path into its JSON. */
 export interface Field {
   readonly name: string
   readonly json: ReadonlyArray<JsonStep>
 }
 
-/** `->key` or `->>key`; the key of an object, or the place in an array when it is a whole number, from the end when negative. */
+/** `->key` or `->>key`: an object's key, or an array index if it is a whole number; negative ones count from the end. */
 export interface JsonStep {
   readonly key: string
   readonly index: boolean
@@ -51,51 +53,28 @@ export type Selected =
       readonly _tag: "Field"
       readonly field: Field
       readonly alias: string | undefined
-      /** Type name of `::type`, letters, digits, `_`, `$` and spaces; of what goes into the aggregate, when there is one. */
+      /** Type name of `::type`: letters, digits, `_`, `$` and spaces. Applies to the aggregate's argument, if any. */
       readonly cast: string | undefined
       readonly aggregate: Aggregate | undefined
-      /** Of the aggregate's result. */
+      /** Cast of the aggregate's result. */
       readonly aggregateCast: string | undefined
     }
-  /** `count()` of rows, without a column. */
+  /** `count()` of rows. */
   | { readonly _tag: "Count"; readonly alias: string | undefined; readonly cast: string | undefined }
   | Embed
 
-/** `alias:relation!hint!inner(items)`, or with three dots before it, spread into the row around it. */
+/** `alias:relation!hint!inner(items)`; with three dots in front it is spread into the outer row. */
 export interface Embed {
   readonly _tag: "Embed"
   readonly relation: string
   readonly alias: string | undefined
-  /** A foreign key, column or junction table that says which relationship is meant. */
+  /** A foreign key, column or junction table that selects the relationship. */
   readonly hint: string | undefined
   readonly join: "inner" | "left" | undefined
   readonly spread: boolean
-  /** Empty: joined, but not shown. */
+  /** If empty, the embed is joined but not returned. */
   readonly select: ReadonlyArray<Selected>
 }
-
-export type Comparison =
-  | "eq"
-  | "neq"
-  | "gt"
-  | "gte"
-  | "lt"
-  | "lte"
-  | "like"
-  | "ilike"
-  | "match"
-  | "imatch"
-  | "cs"
-  | "cd"
-  | "ov"
-  | "sl"
-  | "sr"
-  | "nxr"
-  | "nxl"
-  | "adj"
-  | "isdistinct"
-export type FullText = "fts" | "plfts" | "phfts" | "wfts"
-export type Fixed = "null" | "not_null" | "true" | "false" | "unknown"
 
 export type Condition =
   | { readonly _tag: "And" | "Or"; readonly negated: boolean; readonly conditions: ReadonlyArray<Condition> }
@@ -110,7 +89,7 @@ export type Test =
       readonly value: string
     }
   | { readonly _tag: "In"; readonly values: ReadonlyArray<string> }
-  | { readonly _tag: "Is"; readonly value: Fixed }
+  | { readonly _tag: "Is"; readonly value: IsWord }
   | {
       readonly _tag: "FullText"
       readonly operator: FullText
@@ -119,7 +98,7 @@ export type Test =
     }
 
 export interface OrderTerm {
-  /** `relation(column)`: of a to-one embed, by its alias or name. */
+  /** `relation(column)`: the alias or name of a to-one embed. */
   readonly relation: string | undefined
   readonly field: Field
   readonly direction: "asc" | "desc" | undefined

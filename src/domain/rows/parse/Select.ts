@@ -1,4 +1,4 @@
-import { deepest, fieldName, fieldRest, mark, type RowCursor } from "./Cursor.ts"
+import { maxDepth, fieldName, fieldRest, mark, type RowCursor } from "./Cursor.ts"
 import { type Aggregate, type Embed, type Selected } from "./Query.ts"
 
 const all: Selected = { _tag: "All" }
@@ -14,7 +14,7 @@ export const readSelect = (cursor: RowCursor): ReadonlyArray<Selected> | undefin
   return cursor.ended ? items : cursor.fail(items.length === 0 ? itemStart : itemEnd)
 }
 
-/** Up to a `)` or the end. */
+/** Reads up to a `)` or the end. */
 const readItems = (cursor: RowCursor, depth: number): ReadonlyArray<Selected> | undefined => {
   const items: Array<Selected> = []
   cursor.spaces()
@@ -50,7 +50,7 @@ const readItem = (cursor: RowCursor, depth: number): Selected | undefined => {
   return name === undefined ? undefined : readNamed(cursor, depth, name, first)
 }
 
-/** What comes after a name says what it names. */
+/** What follows a name determines what it names. */
 const readNamed = (cursor: RowCursor, depth: number, name: string, alias: string | undefined): Selected | undefined => {
   const counts = name === "count" && !cursor.quoted
   cursor.spaces()
@@ -79,7 +79,7 @@ const readNamed = (cursor: RowCursor, depth: number, name: string, alias: string
   }
 }
 
-/** Empty when there is none. */
+/** "" if there is no cast. */
 const readCast = (cursor: RowCursor): string | undefined =>
   cursor.is(mark.colon) && cursor.skip("::") ? cursor.word() : ""
 
@@ -88,7 +88,7 @@ const aggregates: ReadonlyArray<Aggregate> = ["sum", "avg", "count", "max", "min
 const readAggregate = (cursor: RowCursor): Aggregate | undefined =>
   cursor.is(mark.dot) ? aggregates.find((aggregate) => cursor.skip(`.${aggregate}()`)) : undefined
 
-/** From behind the relation's name: `!hint!inner(items)`; hint and join in any order, the first of a kind counts. */
+/** Reads what follows the relation's name, `!hint!inner(items)`; hint and join in any order, the first of each applies. */
 const readEmbed = (
   cursor: RowCursor,
   depth: number,
@@ -107,7 +107,7 @@ const readEmbed = (
   }
   cursor.spaces()
   if (!cursor.is(mark.open)) return cursor.fail('"(" or "!"')
-  if (depth >= deepest) return cursor.refuse(`embeds are nested at most ${deepest} deep`)
+  if (depth >= maxDepth) return cursor.refuse(`embeds can be nested at most ${maxDepth} levels deep`)
   cursor.at++
   const select = readItems(cursor, depth + 1)
   if (select === undefined) return undefined

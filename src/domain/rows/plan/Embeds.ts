@@ -6,9 +6,9 @@ import { type Embed } from "../parse/Query.ts"
 import { similarNames } from "../../text/SimilarNames.ts"
 
 /**
- * The relationship that an embed means, by PostgREST's rules: its name is that of a relation, a foreign key, a column
- * that has the foreign key, or a computed relationship; a hint is a foreign key, a column of either side, or a
- * junction. None: PGRST200. Several: PGRST201 (300) with what there is to choose from.
+ * Resolves an embed by PostgREST's rules: its name is that of a relation, a foreign key, the column with the foreign
+ * key, or a computed relationship; a hint is a foreign key, a column of either side, or a junction. No match is
+ * PGRST200; several matches are PGRST201 (300), which lists them.
  */
 export const findRelationship = (
   catalogue: Catalogue,
@@ -16,7 +16,7 @@ export const findRelationship = (
   { relation: target, hint }: Pick<Embed, "relation" | "hint">
 ): Result.Result<Relationship, InvalidRequest | DatabaseError> => {
   const all = catalogue.relationships(from).filter(({ to }) => to.schema === from.schema)
-  // A function of the name goes before keys that have it too.
+  // A function of this name takes precedence over keys with the same name.
   const computed = all.find((one) => one._tag === "Computed" && one.function.name === target)
   if (computed !== undefined) return Result.succeed(computed)
   const keys = all.filter((one) => one._tag === "Key")
@@ -31,7 +31,7 @@ const isSelf = ({ from, to }: KeyRelationship) => from.schema === to.schema && f
 
 const only = <A>(list: ReadonlyArray<A>) => (list.length === 1 ? list[0] : undefined)
 
-/** The one column of each side; a junction has others. */
+/** The only column of each side. A junction has other columns. */
 const columnHere = ({ columns, junction }: KeyRelationship) => (junction ? undefined : only(columns)?.[0])
 const columnThere = ({ columns, junction }: KeyRelationship) => (junction ? undefined : only(columns)?.[1])
 const keyName = ({ constraint, junction }: KeyRelationship) => (junction ? undefined : constraint)
@@ -40,7 +40,7 @@ const meant = (catalogue: Catalogue, one: KeyRelationship, target: string, hint:
   const named = target === one.to.name
   if (isSelf(one)) {
     if (hint !== undefined) return named && one.cardinality === "one-to-many" && columnThere(one) === hint
-    // The table's name means the rows that point here, the column's name the one row it points to.
+    // The table's name means the rows that reference this one, the column's name the row that it references.
     return one.cardinality === "one-to-many" ? named : one.cardinality === "many-to-one" && columnHere(one) === target
   }
   if (hint !== undefined) {
@@ -58,7 +58,7 @@ const meant = (catalogue: Catalogue, one: KeyRelationship, target: string, hint:
   return kind !== "view" && kind !== "materialized"
 }
 
-/** What is left of a table's relationships to itself: by the key's name, the junction's, and of one-to-one ones. */
+/** The remaining ways to name a table's relationship to itself: its key, its junction, or a one-to-one key. */
 const meantOfSelf = (one: KeyRelationship, target: string, hint: string | undefined) => {
   const names = [keyName(one), columnHere(one), one.junction?.relation.name]
   if (hint === undefined) return one.junction ? target === one.to.name : names.includes(target)
@@ -81,7 +81,7 @@ const none = (
   })
 }
 
-/** Another target where there are any, else another relation to start from. */
+/** Suggests another target if the relation has any, else another relation to start from. */
 const perhaps = (catalogue: Catalogue, from: RelationName, target: string, all: ReadonlyArray<Relationship>) => {
   if (all.length > 0) {
     const names = all.map(({ to }) => to.name)

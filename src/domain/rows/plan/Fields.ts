@@ -2,13 +2,13 @@ import { type Relation } from "../../catalogue/Catalogue.ts"
 import { type PlannedCondition, type PlannedField } from "./Plan.ts"
 import { type Condition, type Field } from "../parse/Query.ts"
 
-/** What is noticed while names are looked up. */
+/** What the planner learns while it looks names up. */
 export interface Findings {
-  /** Stays true while nothing was seen that may run user-written code. */
+  /** True until something may run user-defined code. */
   clean: boolean
 }
 
-/** Looks a field up among the columns and computed columns of a relation. Never fails: what is not there, PostgreSQL tells. */
+/** Looks a field up in the columns and computed columns of a relation. Never fails: PostgreSQL reports unknown columns. */
 export const planField = (relation: Relation | undefined, { name, json }: Field, findings: Findings): PlannedField => {
   const column = relation?.byName.get(name)
   if (column !== undefined) {
@@ -26,7 +26,7 @@ export const planField = (relation: Relation | undefined, { name, json }: Field,
   if (relation !== undefined && computed === undefined && name === "count" && json.length === 0) {
     return { name, kind: "count", schema: undefined, json, toJson: false, type: 20, tsvector: false }
   }
-  // PostgreSQL would also read `t.f` as a call of some function f on the row.
+  // PostgreSQL may also read `t.f` as a call of a function f on the row.
   findings.clean = false
   return {
     name,
@@ -35,14 +35,14 @@ export const planField = (relation: Relation | undefined, { name, json }: Field,
     json,
     toJson: json.length > 0 && computed?.kind !== "json",
     type: computed?.type_oid ?? 0,
-    // What is not known is left for PostgreSQL to match as it is.
+    // An unknown field is matched as it is.
     tsvector: computed === undefined ? json.length === 0 : computed.kind === "tsvector"
   }
 }
 
 /**
- * Conditions on the rows of a relation. `joinOf`: number of the embed of a name; a test for null on that is a test
- * for rows in it.
+ * Plans a condition on the rows of a relation. `joinOf`: index of the embed with a name; testing an embed for null tests
+ * whether it has rows.
  */
 export const planCondition = (
   relation: Relation | undefined,
@@ -65,5 +65,5 @@ export const planCondition = (
   return { _tag: "Test", negated, field: planField(relation, field, findings), test }
 }
 
-/** The name a field has in the answer when it is given none: the last key of its path that is no place in an array. */
+/** The default name of a field in the response: the last key of its path that is not an array index. */
 export const fieldName = ({ name, json }: Field) => json.findLast((step) => !step.index)?.key ?? name

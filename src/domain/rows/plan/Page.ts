@@ -2,13 +2,13 @@ import { Result } from "effect"
 import { DatabaseError } from "../../errors.ts"
 import { type RowQuery } from "../parse/Query.ts"
 
-/** The rows of a table that are asked for beside its filters: whole numbers in text. */
+/** The page of a table's rows: whole numbers as text. */
 export interface RowPage {
   readonly limit: string | undefined
   readonly offset: string | undefined
 }
 
-/** Rows `offset` and following, `limit` at most: a Range header. */
+/** The value of a Range header: at most `limit` rows from `offset`. */
 export interface RowRange {
   readonly offset: number
   readonly limit: number | undefined
@@ -19,7 +19,7 @@ const refused = (details: string) =>
 
 const ownOf = (clauses: RowQuery["limit"]) => clauses.find(({ path }) => path.length === 0)?.value
 
-/** What `limit` and `offset` of the table itself leave of a range: both hold. */
+/** The intersection of a range with the `limit` and `offset` of the table itself. */
 export const rowPage = (query: RowQuery, range: RowRange | undefined): Result.Result<RowPage, DatabaseError> => {
   const limit = ownOf(query.limit)
   const offset = ownOf(query.offset)
@@ -42,7 +42,7 @@ export const rowPage = (query: RowQuery, range: RowRange | undefined): Result.Re
   return Result.succeed({ limit: String(rows), offset: from === 0n ? undefined : String(from) })
 }
 
-/** The query with another page. */
+/** The query with its page replaced. */
 export const withPage = (query: RowQuery, { limit, offset }: RowPage): RowQuery => {
   const own = (clauses: RowQuery["limit"], value: string | undefined) => [
     ...(value === undefined ? [] : [{ path: [], value }]),

@@ -1,28 +1,26 @@
 import { Result } from "effect"
 import { type Relation } from "../../catalogue/Catalogue.ts"
 import { InvalidRequest } from "../../errors.ts"
+import { isJsonObject } from "../../text/JsonObject.ts"
 import { elementTexts } from "../../text/JsonText.ts"
 
-/** Rows to write, in the shapes that have one SQL text each. */
+/** Rows to write, by the shapes that need different SQL. */
 export type Payload =
-  /** Every row has the same keys. `json` is an array of objects. */
+  /** All rows have the same keys. `json` is an array of objects. */
   | { readonly _tag: "Uniform"; readonly keys: ReadonlyArray<string>; readonly json: string; readonly rows: number }
-  /** Rows with different keys: what a row lacks becomes the column's default. Each row as JSON. */
+  /** Rows have different keys; a column that a row omits gets its default. Each row is JSON text. */
   | {
       readonly _tag: "Mixed"
       readonly keys: ReadonlyArray<string>
       readonly rows: ReadonlyArray<{ readonly json: string; readonly has: ReadonlySet<string> }>
     }
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
 const wrong = (error: string, hint?: string) =>
   Result.fail(new InvalidRequest({ error, code: "PGRST102", hint: hint ?? null }))
 
 /**
- * The body of a POST or PATCH. `text` is handed to PostgreSQL as it came, so that numbers keep every digit;
- * `value` is the same, parsed, to see its keys. `only`: the keys that count; `missing`: what a row lacks becomes.
+ * Plans the body of a POST or PATCH. `text` is passed to PostgreSQL unchanged, so that numbers keep every digit; `value`
+ * is the parsed text, for its keys. `only`: the keys to use; `missing`: the value of keys that a row omits.
  */
 export const planPayload = (
   text: string,
@@ -33,8 +31,11 @@ export const planPayload = (
 ): Result.Result<Payload, InvalidRequest> => {
   const rows: ReadonlyArray<unknown> = Array.isArray(value) ? value : [value]
   const first = rows[0]
-  if (!rows.every(isObject)) {
-    return wrong("The body must be an object or an array of objects", "Each object is a row: column name to value")
+  if (!rows.every(isJsonObject)) {
+    return wrong(
+      "The body must be an object or an array of objects",
+      "Each object is a row that maps column names to values"
+    )
   }
   const wanted = only && new Set(only)
   const keysOf = (row: object) => Object.keys(row).filter((key) => wanted === undefined || wanted.has(key))

@@ -1,29 +1,29 @@
 import { type Relation } from "../../catalogue/Catalogue.ts"
-import { type AnswerForm } from "../Preferences.ts"
+import { type BodyForm } from "../Preferences.ts"
 import { type ColumnPairs, type RelationName } from "../../catalogue/Relationship.ts"
 import { type Payload } from "./Payload.ts"
 import { type Aggregate, type JsonStep, type Test } from "../parse/Query.ts"
 
 /**
- * What was asked (domain/RowQuery.ts), with every name looked up in the catalogue: what the writer
- * (domain/RowSelectSql.ts, domain/RowSql.ts) turns into one statement without looking at anything else.
+ * A query (rows/parse/Query.ts) with every name looked up in the catalogue. The writer (rows/sql) turns it into one
+ * statement and needs nothing else.
  *
- * A plan is a tree: rows of one source, and joined to them the rows of each embed.
+ * A plan is a tree: the rows of one source, joined with the rows of each embed.
  */
 export interface RowPlan {
   readonly source: RowSource
-  /** Whose columns the rows have; undefined: known only when it runs (a function that gives records). */
+  /** The relation whose columns the rows have; undefined if known only at run time (a function that returns records). */
   readonly relation: Relation | undefined
-  /** What each row is made of, fields before embeds. Empty: rows without columns. */
+  /** What each row consists of, fields before embeds. Empty: rows without columns. */
   readonly items: ReadonlyArray<Item>
   readonly joins: ReadonlyArray<Join>
-  /** All must hold. */
+  /** Combined with AND. */
   readonly where: ReadonlyArray<PlannedCondition>
   readonly order: ReadonlyArray<PlannedOrder>
-  /** Whole numbers in text; undefined: no limit, from the first on. */
+  /** Whole numbers as text; undefined: no limit, no offset. */
   readonly limit: string | undefined
   readonly offset: string | undefined
-  /** Some item is an aggregate: the others are what is grouped by. */
+  /** Some item is an aggregate, so the rows are grouped by the others. */
   readonly grouped: boolean
 }
 
@@ -31,13 +31,13 @@ export interface RowPlan {
 export type RowSource =
   /** A table or view. */
   | { readonly _tag: "Relation"; readonly name: RelationName }
-  /** A function of the row around it: computed relationships. */
+  /** A computed relationship: a function of the outer row. */
   | { readonly _tag: "Computed"; readonly function: RelationName; readonly name: RelationName }
   /**
-   * A WITH part of the same statement: what was written, or what a function gave. Its `name` is ours (`_svc_…`);
-   * `called` is what PostgreSQL's messages call it, a table or function. `whole` is a column of it that holds the row
-   * as a value of its relation's type, which computed columns and relationships take; undefined where there is none.
-   * `type` is the relation whose columns are exactly those of the part, so that its rows can be cast to that type.
+   * A WITH query of the same statement: the rows written, or a function's result. Its `name` is internal (`_svc_…`);
+   * `called` is the table or function that PostgreSQL's messages name. `whole` is the column, if any, that holds the row
+   * as a value of its relation's type, the argument of computed columns and relationships. `type` is the relation that
+   * has exactly the columns of the WITH query, so that its rows can be cast to that type.
    */
   | {
       readonly _tag: "With"
@@ -47,32 +47,32 @@ export type RowSource =
       readonly type?: RelationName
     }
 
-/** A column, a function of the row, or what PostgreSQL makes of the name; or something inside of its JSON. */
+/** A column, a function of the row, or an unknown name; or a path into its JSON. */
 export interface PlannedField {
   readonly name: string
   /**
-   * `computed`: a function that takes the row. `count`: how many rows, written as if it were a column, which PostgreSQL
-   * understands and clients use. `unknown`: not in the catalogue, PostgreSQL says what is wrong.
+   * `computed`: a function that takes the row. `count`: the number of rows, written like a column, which PostgreSQL
+   * accepts and clients use. `unknown`: not in the catalogue; PostgreSQL reports the error.
    */
   readonly kind: "column" | "computed" | "count" | "unknown"
-  /** Of a computed column: the function's schema. */
+  /** The function's schema, for a computed column. */
   readonly schema: string | undefined
   readonly json: ReadonlyArray<JsonStep>
-  /** A JSON path into what is neither json nor jsonb. */
+  /** The JSON path leads into a value that is neither json nor jsonb. */
   readonly toJson: boolean
-  /** Oid of its type, 0 when not known: parameters compared with it are typed by it. */
+  /** Oid of its type, 0 if unknown. Parameters compared with the field get this type. */
   readonly type: number
-  /** Full text looks into it as it is. */
+  /** Full-text search uses the value without conversion. */
   readonly tsvector: boolean
 }
 
-/** A column of the answer, under the name `as`. Several may have the same name. */
+/** A column of the response, named `as`. Names may repeat. */
 export type Item =
   | { readonly _tag: "All" }
   | ({ readonly _tag: "Field"; readonly field: PlannedField; readonly as: string } & Aggregated)
   /** How many rows. */
   | { readonly _tag: "Count"; readonly as: string; readonly aggregateCast: string | undefined }
-  /** A value that is there whenever the row is, for whoever counts it. */
+  /** A constant, never null, for counting rows. */
   | { readonly _tag: "One"; readonly as: string }
   /** The rows of `joins[join]`: an object or null, or an array. */
   | { readonly _tag: "Embed"; readonly join: number; readonly as: string }
@@ -80,42 +80,42 @@ export type Item =
   | ({ readonly _tag: "Spread"; readonly join: number; readonly item: number; readonly as: string } & Aggregated)
 
 export interface Aggregated {
-  /** Type name as written, of the value that goes into the aggregate, if there is one. */
+  /** Type name as written; applies to the aggregate's argument, if any. */
   readonly cast: string | undefined
   readonly aggregate: Aggregate | undefined
   readonly aggregateCast: string | undefined
 }
 
-/** Rows of an embed beside the row around them. */
+/** The rows of an embed. */
 export interface Join {
   readonly rows: RowPlan
-  /** As the request calls it: its alias, else its name. */
+  /** Its alias, else its name. */
   readonly name: string
   readonly link: Link
-  /** At most one row: an object; else an array. */
+  /** At most one row, returned as an object; otherwise an array. */
   readonly single: boolean
-  /** Rows around it that have none are left out. */
+  /** Outer rows without rows in the embed are dropped. */
   readonly inner: boolean
-  /** Nothing of it is in the answer. */
+  /** Nothing of it is returned. */
   readonly hidden: boolean
-  /** Its items are columns of the row around it. */
+  /** Its items are columns of the outer row. */
   readonly spread: boolean
-  /** Of a single one: fields that the rows around it are ordered by. */
+  /** Fields of a single row that the outer rows are ordered by. */
   readonly orderedBy: ReadonlyArray<PlannedField>
 }
 
-/** Which rows of the embed belong to a row. Pairs are of the row around it and of what it leads to. */
+/** Which rows of the embed belong to an outer row. The first column of a pair is the outer row's. */
 export type Link =
   | { readonly _tag: "Keys"; readonly columns: ColumnPairs }
   | {
       readonly _tag: "Junction"
       readonly relation: RelationName
-      /** Row around it to junction. */
+      /** From the outer row to the junction. */
       readonly near: ColumnPairs
-      /** Junction to the embed's rows. */
+      /** From the junction to the embed. */
       readonly far: ColumnPairs
     }
-  /** The source itself is a function of the row around it. */
+  /** The source itself is a function of the outer row. */
   | { readonly _tag: "Argument" }
 
 export type PlannedCondition =
@@ -137,50 +137,44 @@ export interface PlannedOrder {
   readonly nulls: "nullsfirst" | "nullslast" | undefined
 }
 
-/** A plan and what is to be known of it. */
+/** A plan and whether it is clean. */
 export interface PlannedRows {
   readonly rows: RowPlan
   /**
-   * Runs no user-written code, as far as names and relations tell: all relations in it are clean to read, every name
-   * is a column, and there is no cast to a type and no aggregate whose function PostgreSQL would look for by name.
+   * The plan runs no user-defined code, judging by names and relations: all its relations are clean to read, every name
+   * is a column, and it has no cast and no aggregate, whose functions PostgreSQL would resolve by name.
    */
   readonly clean: boolean
 }
 
-/** How many rows there are without limit and offset, beside those of the page. */
+/** How to count the rows without limit and offset. */
 export type Total =
   | { readonly _tag: "None" }
   | { readonly _tag: "Exact" }
-  /** Counts no further than this. */
+  /** Counts up to this number. */
   | { readonly _tag: "UpTo"; readonly rows: number }
 
-/** A read: the answer's body in a form, and a total. */
+/** A read with the form of its body and a total. */
 export interface ReadPlan {
   readonly rows: RowPlan
   readonly form: BodyForm
   readonly total: Total
 }
 
-/** `none`: only how many rows there are. */
-export interface BodyForm {
-  readonly media: Exclude<AnswerForm["media"], "plan-json" | "plan-text"> | "none"
-  readonly stripNulls: boolean
-}
-
 /** A change of rows of one table or view. */
 export interface WritePlan {
   readonly relation: Relation
   readonly change: Change
-  /** What is answered of the rows written; their source is `With`. */
+  /** What is returned of the rows written; their source is `With`. */
   readonly rows: RowPlan
   readonly form: BodyForm
-  /** More rows than this and nothing is done (PGRST124). */
-  readonly most: number | undefined
-  /** Of a change with `limit`: it always means all rows that match, so more than this and nothing is done. */
+  /** If more rows than this would be affected, nothing is changed (PGRST124). */
+  readonly maxAffected: number | undefined
+  /** The `limit` of a change, which always affects all matching rows: if more match, nothing is changed. */
   readonly limit?: number | undefined
-  /** Exactly one row, or nothing is done and this is the refusal. */
+  /** Unless exactly one row is affected, nothing is changed and this is the error. */
   readonly exactlyOne: "PGRST115" | "PGRST116" | undefined
-  /** Columns whose values say where the one new row is; empty: not asked for. */
+  /** Columns whose values identify the new row; empty if not requested. */
   readonly location: ReadonlyArray<string>
 }
 
@@ -189,14 +183,14 @@ export type Change =
       readonly _tag: "Insert"
       readonly payload: Payload
       readonly conflict: Conflict | undefined
-      /** PUT: what must hold of a row of the payload, or it is left out. */
+      /** PUT: rows of the payload that do not match are skipped. */
       readonly where: ReadonlyArray<PlannedCondition>
     }
   | {
       readonly _tag: "Update"
       /** One JSON object. */
       readonly json: string
-      /** Columns that get what the object has for them, NULL if nothing. */
+      /** Columns that get the object's value, or NULL if it has none. */
       readonly keys: ReadonlyArray<string>
       /** Columns that get their default. */
       readonly defaults: ReadonlyArray<string>
@@ -204,7 +198,7 @@ export type Change =
     }
   | { readonly _tag: "Delete"; readonly where: ReadonlyArray<PlannedCondition> }
 
-/** What is done about a row that is there already, by these columns. `merge` also counts those that were not. */
+/** What to do with a row that exists already, judged by these columns. `merge` also counts the rows inserted. */
 export interface Conflict {
   readonly columns: ReadonlyArray<string>
   readonly resolution: "merge" | "ignore"

@@ -20,22 +20,22 @@ import { notEmbedded, type RowTree, rowTree } from "./Tree.ts"
 
 type Planned<A> = Result.Result<A, InvalidRequest | DatabaseError>
 
-/** What there is to know beside the query. */
+/** What the planner needs beside the query. */
 export interface PlanContext {
   readonly catalogue: Catalogue
-  /** Where the rows come from, and whose they are: embeds start from it. `schema` is the caller's. */
+  /** Where the rows come from, and the relation that embeds start from. `schema` is the request's. */
   readonly source: RowSource
   readonly from: RelationName
   readonly relation: Relation | undefined
-  /** Cap of the rows and of each to-many embed; 0: none. */
+  /** The most rows of the result and of each to-many embed; 0: no limit. */
   readonly maxRows: number
   /** Whether aggregates may be used. */
   readonly aggregates: boolean
-  /** False for what a write answers: its filters have chosen the rows already, and it gives all of them. */
+  /** False for the rows that a write returns: its filters have already been applied, and all rows are returned. */
   readonly filtered: boolean
 }
 
-/** An aggregate that a to-one spread leaves to the rows it is spread into. */
+/** An aggregate that a to-one spread passes up to the row it is spread into. */
 type Hoisted = Pick<Aggregated, "aggregate" | "aggregateCast"> | undefined
 
 const noAggregate = { cast: undefined, aggregate: undefined, aggregateCast: undefined }
@@ -71,7 +71,7 @@ class Planner {
     this.findings = findings
   }
 
-  /** `hoisted`: by item, aggregates that are left to the rows around, of a to-one spread. */
+  /** `hoisted`: the aggregate of each item of a to-one spread, which the outer row computes. */
   plan(
     { tree, children, relationship }: Related,
     source: RowSource,
@@ -117,7 +117,7 @@ class Planner {
     const { tree, relationship } = child
     const single = isSingle(relationship)
     const { source, link } = linkOf(relationship ?? refuse(notEmbedded(tree.name)))
-    // Functions of the row are the user's own.
+    // Functions of the row are user-defined.
     if (source._tag === "Computed") this.findings.clean = false
     if (link._tag === "Junction") this.checkClean(link.relation)
     const relation = this.relating.relationOf(relationship)
@@ -145,7 +145,7 @@ class Planner {
   private items(item: RowTree["select"][number], relation: Relation | undefined, named: boolean): ReadonlyArray<Item> {
     switch (item._tag) {
       case "All":
-        // Of no columns there is nothing to name, and what was written has one that says so.
+        // A relation without columns expands to none: `*` would return the placeholder column of RETURNING.
         if (relation === undefined || (!named && relation.columns.length > 0)) return [item]
         return relation.columns.map(({ name }) => ({
           _tag: "Field",
@@ -158,7 +158,7 @@ class Planner {
         return [{ _tag: "Count", as: item.alias ?? "count", aggregateCast: item.cast }]
       case "Field": {
         const { field, alias, cast, aggregate, aggregateCast } = item
-        // Their functions are found by name and type, which may be somebody's own.
+        // PostgreSQL resolves their functions by name and type, and may find user-defined ones.
         if (cast ?? aggregateCast ?? (aggregate === "count" ? undefined : aggregate)) this.findings.clean = false
         const as = alias ?? aggregate ?? fieldName(field)
         return [{ _tag: "Field", field: planField(relation, field, this.findings), as, cast, aggregate, aggregateCast }]
@@ -190,7 +190,7 @@ const notImplemented = () =>
     details: "Aggregates are not implemented for one-to-many or many-to-many spreads."
   })
 
-/** Nothing of it is shown: neither columns nor embeds that have any. */
+/** Nothing of it is returned, neither columns nor embeds with columns. */
 const isEmpty = ({ tree, children }: Related): boolean => tree.select.length === 0 && children.every(isEmpty)
 
 const linkOf = (relationship: Relationship): { readonly source: RowSource; readonly link: Link } => {
@@ -222,6 +222,6 @@ const hoistedOf = (item: Item): Hoisted => {
   return item.aggregate && { aggregate: item.aggregate, aggregateCast: item.aggregateCast }
 }
 
-/** The limit, or the cap where that is less. 0: none. */
+/** The lower of `limit` and `maxRows`; 0: no maximum. */
 const capped = (limit: string | undefined, maxRows: number) =>
   maxRows > 0 && (limit === undefined || Number(limit) > maxRows) ? String(maxRows) : limit

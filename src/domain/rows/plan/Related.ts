@@ -6,7 +6,7 @@ import { findRelationship } from "./Embeds.ts"
 import { type Selected } from "../parse/Query.ts"
 import { notEmbedded, type RowTree } from "./Tree.ts"
 
-/** Carries a refusal out of the recursion. */
+/** Carries an error out of the recursion. */
 export class Refused extends Error {
   readonly reason: InvalidRequest | DatabaseError
   constructor(reason: InvalidRequest | DatabaseError) {
@@ -19,7 +19,7 @@ export const refuse = (reason: InvalidRequest | DatabaseError): never => {
   throw new Refused(reason)
 }
 
-/** A tree whose embeds are known to be there. */
+/** A tree with the relationship of each embed. */
 export interface Related {
   readonly tree: RowTree
   readonly relationship: Relationship | undefined
@@ -32,19 +32,19 @@ export const isSingle = (relationship: Relationship | undefined) => {
   return relationship.cardinality === "many-to-one" || relationship.cardinality === "one-to-one"
 }
 
-/** Of an item of `select`. */
+/** Whether an item of `select` is an aggregate. */
 export const aggregates = (item: Selected) =>
   item._tag === "Count" || (item._tag === "Field" && item.aggregate !== undefined)
 
-/** A condition on an inner embed is written once for each level around it. */
-const deepest = 40
+/** SQL grows with the depth: a condition on an inner embed is repeated for each outer level. */
+const maxDepth = 40
 
-/** Finds what embeds lead to, and refuses what PostgREST refuses of them. */
+/** Resolves embeds, and rejects what PostgREST rejects. */
 export class Relating {
   private readonly catalogue: Catalogue
   private readonly from: RelationName
   private readonly relation: Relation | undefined
-  /** `relation`: of the rows that embeds start from, which are called `from`. */
+  /** `relation`: that of the rows that embeds start from, named `from`. */
   constructor(catalogue: Catalogue, from: RelationName, relation: Relation | undefined) {
     this.catalogue = catalogue
     this.from = from
@@ -52,8 +52,10 @@ export class Relating {
   }
 
   relate(tree: RowTree, from: RelationName, relationship?: Relationship, depth = 0): Related {
-    if (depth > deepest) {
-      refuse(new InvalidRequest({ error: `Embeds go ${deepest} levels deep at most`, code: "EMBEDS_TOO_DEEP" }))
+    if (depth > maxDepth) {
+      refuse(
+        new InvalidRequest({ error: `Embeds can be nested at most ${maxDepth} levels deep`, code: "EMBEDS_TOO_DEEP" })
+      )
     }
     const children = tree.children.map((child) => {
       const { embed } = child
@@ -65,7 +67,7 @@ export class Relating {
     return { tree, relationship, children }
   }
 
-  /** What PostgREST refuses of a tree, in its order. */
+  /** PostgREST's checks of a tree, in its order. */
   check(root: Related, aggregatesAllowed: boolean) {
     this.checkOrders(root)
     this.checkFilters(root)
@@ -91,7 +93,7 @@ export class Relating {
     for (const child of children) this.checkOrders(child)
   }
 
-  /** A filter on an embed says whether it is null, unless a column has the same name. */
+  /** A filter on an embed must be a null test, unless a column has the same name. */
   private checkFilters({ tree, children, relationship }: Related) {
     const relation = this.relationOf(relationship)
     const visit = (conditions: RowTree["filters"]) => {

@@ -9,11 +9,11 @@ import {
   type Selected
 } from "../parse/Query.ts"
 
-/** The request by embed: what is said of the rows at the end of each path is put there. */
+/** The query as a tree of embeds, each with the clauses of its path. */
 export interface RowTree {
-  /** Undefined: the table itself. */
+  /** Undefined for the table itself. */
   readonly embed: Embed | undefined
-  /** What filters and orders call it. */
+  /** The name that filters and orders use. */
   readonly name: string
   readonly select: ReadonlyArray<Exclude<Selected, Embed>>
   readonly children: ReadonlyArray<RowTree>
@@ -36,7 +36,7 @@ const treeOf = (select: ReadonlyArray<Selected>, embed: Embed | undefined, name:
   offset: undefined
 })
 
-/** An embed goes by its alias, and by its relation's name too; the first that fits. */
+/** Embeds are found by alias and by relation name; the first match applies. */
 const childOf = ({ children }: RowTree, name: string) =>
   children.find((child) => child.name === name || child.embed?.relation === name)
 
@@ -47,7 +47,7 @@ export const notEmbedded = (name: string) =>
     hint: `Verify that '${name}' is included in the 'select' query parameter.`
   })
 
-/** `ownFilters` false: those of the table itself are not for the rows that are read (a write has used them). */
+/** `ownFilters`: whether to keep the filters of the table itself. A write has already applied them. */
 export const rowTree = (
   query: RowQuery,
   table: string,

@@ -1,33 +1,33 @@
 import { Result } from "effect"
 import { type Catalogue, type Relation } from "../../catalogue/Catalogue.ts"
 import { DatabaseError, InvalidRequest } from "../../errors.ts"
-import { type AnswerForm, type Preferences } from "../Preferences.ts"
+import { type AnswerForm, bodyForm, type Preferences } from "../Preferences.ts"
 import { type Findings, planCondition } from "./Fields.ts"
 import { planPayload } from "./Payload.ts"
-import { type BodyForm, type Change, type Conflict, type WritePlan } from "./Plan.ts"
+import { type Change, type Conflict, type WritePlan } from "./Plan.ts"
 import { planRows } from "./Planner.ts"
 import { type Condition, type RowQuery } from "../parse/Query.ts"
 import { notMatching } from "../Refusals.ts"
 import { wholeColumn } from "../sql/Write.ts"
 
-/** What a write is asked to do, beside its query. */
+/** A write, without its body. */
 export interface WriteRequest {
   readonly query: RowQuery
   readonly preferences: Preferences
   readonly form: AnswerForm
-  /** Whether the rows written are wanted back. */
+  /** Whether the rows written are returned. */
   readonly answer: boolean
   /** Whether aggregates may be used. */
   readonly aggregates: boolean
 }
 
 export interface WriteBody {
-  /** The body as it came, and parsed. */
+  /** The body as received, and parsed. */
   readonly text: string
   readonly value: unknown
 }
 
-/** A plan, and whether it runs no user-written code as far as names tell. Undefined: there is nothing to do. */
+/** A plan, undefined if there is nothing to do, and whether it runs no user-defined code, judging by names. */
 export interface PlannedWrite {
   readonly plan: WritePlan | undefined
   readonly clean: boolean
@@ -35,20 +35,13 @@ export interface PlannedWrite {
 
 type Planned = Result.Result<PlannedWrite, InvalidRequest | DatabaseError>
 
-/** Rows that one INSERT can take with different keys: each has a parameter, and the protocol numbers them in 16 bits. */
+/** The most rows with different keys in one INSERT: each is a parameter, which the protocol counts in 16 bits. */
 const mixedRowsLimit = 30_000
 
 const invalid = (error: string, code: string, hint: string | null = null, details: string | null = null) =>
   Result.fail(new InvalidRequest({ error, code, hint, details }))
 
 const ownFilters = ({ filters }: RowQuery) => filters.filter(({ path }) => path.length === 0).map(({ value }) => value)
-
-/** Form of the body when rows are answered; of a plan, the form of what it would answer. */
-export const bodyForm = (form: AnswerForm, wanted: boolean): BodyForm => {
-  if (!wanted) return { media: "none", stripNulls: false }
-  const media = form.media === "plan-json" || form.media === "plan-text" ? form.of : form.media
-  return { media, stripNulls: form.stripNulls }
-}
 
 class WritePlanner {
   readonly findings: Findings = { clean: true }
@@ -84,7 +77,7 @@ class WritePlanner {
       change,
       rows: rows.success.rows,
       form: bodyForm(form, answer),
-      most: change._tag !== "Insert" && preferences.handling === "strict" ? preferences.maxAffected : undefined,
+      maxAffected: change._tag !== "Insert" && preferences.handling === "strict" ? preferences.maxAffected : undefined,
       limit: change._tag === "Insert" || limit === undefined ? undefined : Number(limit),
       exactlyOne: exactlyOne ?? (form.media === "object" ? "PGRST116" : undefined),
       location: change._tag === "Insert" && preferences.return === "headers-only" ? relation.primary_key : []
@@ -121,7 +114,7 @@ export const planInsert = (
   return nothing ? Result.map(planned, () => ({ plan: undefined, clean: true })) : planned
 }
 
-/** Of a filter that says a column equals a value: the column. */
+/** The column of a filter `column=eq.value`. */
 const equalColumn = (condition: Condition) =>
   condition._tag === "Compare" &&
   condition.operator === "eq" &&
@@ -131,7 +124,7 @@ const equalColumn = (condition: Condition) =>
     ? condition.field.name
     : undefined
 
-/** PUT: the one row that the filters name by the primary key, made or replaced. */
+/** PUT: inserts or replaces the row that the filters identify by primary key. */
 export const planUpsert = (
   catalogue: Catalogue,
   relation: Relation,
@@ -180,23 +173,23 @@ export const planUpsert = (
   )
 }
 
-/** What is said of the table itself. */
+/** The clause of the table itself. */
 const own = (all: RowQuery["limit"]) => all.find(({ path }) => path.length === 0)?.value
 
-/** What a PATCH or DELETE must have, and must not: it always means all rows that match, the first of them included. */
+/** PATCH and DELETE require a filter and allow no page: they affect all matching rows, from the first on. */
 const unbounded = (query: RowQuery) => {
   if (ownFilters(query).length === 0) {
     return invalid(
-      "A PATCH or DELETE needs a filter",
+      "PATCH and DELETE require a filter",
       "FILTER_REQUIRED",
-      "Add one such as ?id=eq.1. To mean every row, use one that is always true: ?id=not.is.null"
+      "Add one, for example ?id=eq.1. To affect every row, use a filter that is always true: ?id=not.is.null"
     )
   }
   return Number(own(query.offset) ?? 0) !== 0 || Number(own(query.limit) ?? 0) < 0
     ? invalid(
-        "An offset or a limit below 0 does not go with PATCH and DELETE: every row that matches is meant",
+        "offset and a negative limit are not allowed with PATCH and DELETE, which affect every matching row",
         "LIMIT_NOT_ALLOWED",
-        "Name the rows in the filter, for example ?id=in.(1,2)"
+        "Select the rows in the filter, for example ?id=in.(1,2)"
       )
     : undefined
 }
@@ -211,12 +204,12 @@ export const planUpdate = (
   const wrong = unbounded(query)
   if (wrong !== undefined) return wrong
   if (Array.isArray(body.value)) {
-    return invalid("The body must be one object: column name to new value", "PGRST102")
+    return invalid("The body must be an object that maps column names to new values", "PGRST102")
   }
   const payload = planPayload(body.text, body.value, relation, query.columns)
   if (Result.isFailure(payload)) return Result.fail(payload.failure)
   const { success } = payload
-  // Of the names in `columns`, those the body has: what is not there stays as it is unless the caller says otherwise.
+  // Columns named in `columns` but absent from the body keep their value, unless `Prefer: missing` is given.
   const has = success._tag === "Uniform" ? success.keys : [...(success.rows[0]?.has ?? [])]
   const absent = success.keys.filter((key) => !has.includes(key))
   const planner = new WritePlanner(catalogue, relation, request)

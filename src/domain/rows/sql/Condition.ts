@@ -1,5 +1,6 @@
 import { type PlannedCondition, type PlannedField } from "../plan/Plan.ts"
-import { type Comparison, type Fixed, type FullText, type Test } from "../parse/Query.ts"
+import { comparedValue, isWords, operatorSql } from "../parse/Operators.ts"
+import { type Test } from "../parse/Query.ts"
 import { type RowScope } from "./Scope.ts"
 import { arrayLiteral, quoteName } from "../../sql/Names.ts"
 
@@ -7,43 +8,6 @@ import { arrayLiteral, quoteName } from "../../sql/Names.ts"
 export interface RowName {
   readonly columns: string
   readonly whole: string
-}
-
-const operators: Readonly<Record<Comparison, string>> = {
-  eq: "=",
-  neq: "<>",
-  gt: ">",
-  gte: ">=",
-  lt: "<",
-  lte: "<=",
-  like: "like",
-  ilike: "ilike",
-  match: "~",
-  imatch: "~*",
-  cs: "@>",
-  cd: "<@",
-  ov: "&&",
-  sl: "<<",
-  sr: ">>",
-  nxr: "&<",
-  nxl: "&>",
-  adj: "-|-",
-  isdistinct: "is distinct from"
-}
-
-const fixed: Readonly<Record<Fixed, string>> = {
-  null: "null",
-  not_null: "not null",
-  true: "true",
-  false: "false",
-  unknown: "unknown"
-}
-
-const queries: Readonly<Record<FullText, string>> = {
-  fts: "to_tsquery",
-  plfts: "plainto_tsquery",
-  phfts: "phraseto_tsquery",
-  wfts: "websearch_to_tsquery"
 }
 
 export const fieldSql = (field: PlannedField, row: RowName, scope: RowScope) => {
@@ -63,18 +27,17 @@ const testSql = (field: PlannedField, test: Test, row: RowName, scope: RowScope)
   const left = fieldSql(field, row, scope)
   switch (test._tag) {
     case "Compare": {
-      const pattern = test.operator === "like" || test.operator === "ilike"
-      const value = scope.typed(pattern ? test.value.replaceAll("*", "%") : test.value, field.type)
-      return `${left} ${operators[test.operator]} ${test.quantifier === undefined ? value : `${test.quantifier} (${value})`}`
+      const value = scope.typed(comparedValue(test.operator, test.value), field.type)
+      return `${left} ${operatorSql(test.operator)} ${test.quantifier === undefined ? value : `${test.quantifier} (${value})`}`
     }
     case "In":
       return `${left} = any (${scope.typed(arrayLiteral(test.values), field.type)})`
     case "Is":
-      return `${left} is ${fixed[test.value]}`
+      return `${left} is ${isWords[test.value]}`
     case "FullText": {
       const language = test.language === undefined ? "" : `${scope.param(test.language)}::regconfig, `
       const found = field.tsvector && field.json.length === 0 ? left : `pg_catalog.to_tsvector(${language}${left})`
-      return `${found} @@ pg_catalog.${queries[test.operator]}(${language}${scope.typed(test.value, field.type)})`
+      return `${found} @@ pg_catalog.${operatorSql(test.operator)}(${language}${scope.typed(test.value, field.type)})`
     }
   }
 }

@@ -1,5 +1,5 @@
-import { type AnswerForm } from "../Preferences.ts"
-import { type BodyForm, type ReadPlan, type RowPlan, type WritePlan } from "../plan/Plan.ts"
+import { type AnswerForm, type BodyForm } from "../Preferences.ts"
+import { type ReadPlan, type RowPlan, type WritePlan } from "../plan/Plan.ts"
 import { checkText } from "../Refusals.ts"
 import { RowScope } from "./Scope.ts"
 import { countSql, everyRowSql, selectSql } from "./Select.ts"
@@ -73,27 +73,26 @@ export const estimateSql = (rows: RowPlan): RowSql => {
 }
 
 /** A statement's plan, of the options of EXPLAIN: lines of text, or one row with a JSON array. */
-export const explainSql = (
-  { text, params }: RowSql,
-  format: "json" | "text",
-  options: AnswerForm["options"]
-): RowSql => ({
-  text: `explain (${[`format ${format}`, ...options].join(", ")}) ${text}`,
-  params,
-  prepare: false,
-  lines: format === "text"
-})
+export const explainSql = ({ text, params }: RowSql, { media, options }: AnswerForm): RowSql => {
+  const asText = media === "plan-text"
+  return {
+    text: `explain (${[`format ${asText ? "text" : "json"}`, ...options].join(", ")}) ${text}`,
+    params,
+    prepare: false,
+    lines: asText
+  }
+}
 
 /** How many rows there are; fails where that is refused. `written`: how many a change made. */
 export const countedSql = (
-  { most, exactlyOne, limit }: Pick<WritePlan, "most" | "exactlyOne" | "limit">,
+  { maxAffected, exactlyOne, limit }: Pick<WritePlan, "maxAffected" | "exactlyOne" | "limit">,
   written = "count(*)"
 ) => {
   const failing = (code: Parameters<typeof checkText>[0], rows: string) =>
     `('${checkText(code)}' || ${rows})::int::text`
   const checks = [
     ...(exactlyOne === undefined ? [] : [`when count(*) <> 1 then ${failing(exactlyOne, "count(*)")}`]),
-    ...(most === undefined ? [] : [`when ${written} > ${most} then ${failing("PGRST124", written)}`]),
+    ...(maxAffected === undefined ? [] : [`when ${written} > ${maxAffected} then ${failing("PGRST124", written)}`]),
     ...(limit === undefined ? [] : [`when ${written} > ${limit} then ${failing("LIMIT_NOT_ALLOWED", written)}`])
   ]
   return checks.length === 0 ? "count(*)::text" : `case ${checks.join(" ")} else count(*)::text end`

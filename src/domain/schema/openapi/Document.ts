@@ -1,14 +1,14 @@
 import { description, errorSchema, headers, parameters, responses, security, securitySchemes } from "./Parts.ts"
 import { describeRelation, type OpenApiContext, paragraphs } from "./Relations.ts"
-import { describeRoutines } from "./Functions.ts"
+import { describeFunctions } from "./Functions.ts"
 import { OpenApiTypes } from "./Types.ts"
 import { makeRelationships } from "../../catalogue/Relationships.ts"
-import { type OutlinedRoutine, type SchemaOutline } from "../Outline.ts"
+import { type OutlinedFunction, type SchemaOutline } from "../Outline.ts"
 
-/** What the document is about. */
+/** The subject of a document. */
 export interface OpenApiSubject {
   readonly schema: string
-  /** Needs no header to be chosen. */
+  /** The default schema, which needs no header. */
   readonly standard: boolean
 }
 
@@ -28,8 +28,8 @@ const own = {
 }
 
 /**
- * The OpenAPI 3.1 document of one schema, as JSON text. Each `next` is a short step, so that thousands of tables don't
- * keep others waiting; the text is what it returns.
+ * Generates the OpenAPI 3.1 document of one schema as JSON text. Each `next` is a short step, so that thousands of tables
+ * don't block the event loop; the text is the return value.
  */
 export function* openApiDocument(
   outline: SchemaOutline,
@@ -56,11 +56,11 @@ export function* openApiDocument(
     yield
   }
 
-  const byName = new Map<string, Array<OutlinedRoutine>>()
-  for (const routine of outline.routines) {
-    const overloads = byName.get(routine.name)
-    if (overloads === undefined) byName.set(routine.name, [routine])
-    else overloads.push(routine)
+  const byName = new Map<string, Array<OutlinedFunction>>()
+  for (const fn of outline.functions) {
+    const overloads = byName.get(fn.name)
+    if (overloads === undefined) byName.set(fn.name, [fn])
+    else overloads.push(fn)
   }
   const operationIds = new Set<string>()
   const operationId = (wanted: string) => {
@@ -71,7 +71,7 @@ export function* openApiDocument(
     return id
   }
   for (const [name, overloads] of byName) {
-    const path = describeRoutines(context, name, overloads, operationId)
+    const path = describeFunctions(context, name, overloads, operationId)
     if (path !== undefined) paths.push(entry(...path))
     yield
   }

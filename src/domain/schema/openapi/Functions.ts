@@ -1,7 +1,7 @@
 import { done, failed, type ParameterName, parameterRef, rowsAnswer } from "./Parts.ts"
 import { type OpenApiContext, paragraphs } from "./Relations.ts"
 import { type JsonSchema } from "./Types.ts"
-import { callForm, type OutlinedArgument, type OutlinedRoutine } from "../Outline.ts"
+import { callForm, type OutlinedArgument, type OutlinedFunction } from "../Outline.ts"
 
 const bodyMedia: Readonly<Record<string, string>> = {
   json: "application/json",
@@ -13,7 +13,7 @@ const bodyMedia: Readonly<Record<string, string>> = {
 
 const same = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other)
 
-/** What differs, each once; in the order of the overloads. */
+/** The distinct values, in the order of the overloads. */
 const distinct = <A>(all: ReadonlyArray<A>) =>
   all.filter((one, at) => all.findIndex((other) => same(one, other)) === at)
 
@@ -22,30 +22,30 @@ const anyOf = (schemas: ReadonlyArray<JsonSchema>): JsonSchema => {
   return others.length === 0 ? first : { anyOf: [first, ...others] }
 }
 
-/** The path of all functions of one name; undefined when none of them can be called by argument names or a body. */
-export const describeRoutines = (
+/** The path of all functions of one name; undefined if none of them can be called with named arguments or a body. */
+export const describeFunctions = (
   context: OpenApiContext,
   name: string,
-  overloads: ReadonlyArray<OutlinedRoutine>,
+  overloads: ReadonlyArray<OutlinedFunction>,
   operationId: (wanted: string) => string
 ): readonly [path: string, item: unknown] | undefined => {
   const { types } = context
-  const callable = overloads.filter((routine) => callForm(types.types, routine) !== undefined)
+  const callable = overloads.filter((fn) => callForm(types.types, fn) !== undefined)
   if (callable.length === 0) return undefined
-  const readable = callable.filter((routine) => !routine.volatile && callForm(types.types, routine) === "named")
+  const readable = callable.filter((fn) => !fn.volatile && callForm(types.types, fn) === "named")
   const profile = (written: boolean): ReadonlyArray<ParameterName> =>
     context.profile ? [written ? "contentProfile" : "profile"] : []
-  const paging = (some: ReadonlyArray<OutlinedRoutine>, given: ReadonlySet<string>): ReadonlyArray<ParameterName> =>
+  const paging = (some: ReadonlyArray<OutlinedFunction>, given: ReadonlySet<string>): ReadonlyArray<ParameterName> =>
     some.some(({ set }) => set)
       ? (["select", "and", "or", "order", "limit", "offset", "preferRead"] as const).filter((one) => !given.has(one))
       : []
   const operation = (verb: string) => ({ tags: ["rpc"], operationId: operationId(`${verb}_${name}`) })
 
   const get = () => {
-    const given = new Set(readable.flatMap((routine) => routine.arguments.map((argument) => argument.name)))
+    const given = new Set(readable.flatMap((fn) => fn.arguments.map((argument) => argument.name)))
     return {
       ...operation("query"),
-      summary: `Call ${name} to read`,
+      summary: `Call ${name} (read-only)`,
       parameters: [
         ...queryArguments(context, readable),
         ...[...paging(readable, given), ...profile(false)].map(parameterRef)
@@ -61,19 +61,19 @@ export const describeRoutines = (
     responses: answers(context, callable)
   })
 
-  const comment = callable.find((routine) => routine.comment !== null)?.comment ?? null
+  const comment = callable.find((fn) => fn.comment !== null)?.comment ?? null
   const item = { ...paragraphs(comment), ...(readable.length > 0 ? { get: get() } : {}), post: post() }
   return [`/rpc/${encodeURIComponent(name)}`, item]
 }
 
 const argumentSchema = ({ types }: OpenApiContext, { type }: OutlinedArgument): JsonSchema => types.of(type, true)
 
-/** In a URL everything is text: what is no number, boolean or text is written as PostgreSQL writes it. */
-const queryArguments = (context: OpenApiContext, routines: ReadonlyArray<OutlinedRoutine>) => {
-  const all = routines.flatMap((routine) => routine.arguments.filter((one) => one.name !== ""))
+/** In a URL, values other than numbers, booleans and text are written as PostgreSQL text. */
+const queryArguments = (context: OpenApiContext, functions: ReadonlyArray<OutlinedFunction>) => {
+  const all = functions.flatMap((fn) => fn.arguments.filter((one) => one.name !== ""))
   return [...new Set(all.map(({ name }) => name))].map((name) => {
     const some = all.filter((one) => one.name === name)
-    const everywhere = some.length === routines.length && some.every(({ optional }) => !optional)
+    const everywhere = some.length === functions.length && some.every(({ optional }) => !optional)
     return {
       name,
       in: "query",
@@ -90,17 +90,17 @@ const queryArguments = (context: OpenApiContext, routines: ReadonlyArray<Outline
   })
 }
 
-const requestBody = (context: OpenApiContext, routines: ReadonlyArray<OutlinedRoutine>) => {
+const requestBody = (context: OpenApiContext, functions: ReadonlyArray<OutlinedFunction>) => {
   const schemas = new Map<string, Array<JsonSchema>>()
   const add = (media: string, schema: JsonSchema) => schemas.set(media, [...(schemas.get(media) ?? []), schema])
-  for (const routine of routines) {
-    const [one] = routine.arguments
-    if (one !== undefined && callForm(context.types.types, routine) === "body") {
+  for (const fn of functions) {
+    const [one] = fn.arguments
+    if (one !== undefined && callForm(context.types.types, fn) === "body") {
       const type = context.types.types.get(one.type).sql
       add(bodyMedia[type] ?? "text/plain", type.startsWith("json") ? {} : { type: "string" })
       continue
     }
-    const named = routine.arguments.filter(({ name }) => name !== "")
+    const named = fn.arguments.filter(({ name }) => name !== "")
     const required = named.filter(({ optional }) => !optional).map(({ name }) => name)
     add("application/json", {
       type: "object",
@@ -109,21 +109,21 @@ const requestBody = (context: OpenApiContext, routines: ReadonlyArray<OutlinedRo
       additionalProperties: false
     })
   }
-  const required = routines.every((routine) => routine.arguments.some(({ optional }) => !optional))
+  const required = functions.every((fn) => fn.arguments.some(({ optional }) => !optional))
   const content = Object.fromEntries(Array.from(schemas, ([media, some]) => [media, { schema: anyOf(some) }]))
   return { requestBody: { ...(required ? { required } : {}), content } }
 }
 
-const answers = ({ types }: OpenApiContext, routines: ReadonlyArray<OutlinedRoutine>) => {
+const answers = ({ types }: OpenApiContext, functions: ReadonlyArray<OutlinedFunction>) => {
   const single: Array<JsonSchema> = []
   const rows: Array<JsonSchema> = []
   let nothing = false
-  for (const routine of routines) {
-    const result = types.types.result(routine)
+  for (const fn of functions) {
+    const result = types.types.result(fn)
     if (result._tag === "Void") nothing = true
     else {
-      const schema = result._tag === "Columns" ? types.object(result.columns) : types.of(result.type.oid, !routine.set)
-      ;(routine.set ? rows : single).push(schema)
+      const schema = result._tag === "Columns" ? types.object(result.columns) : types.of(result.type.oid, !fn.set)
+      ;(fn.set ? rows : single).push(schema)
     }
   }
   const others = { ...(nothing ? { 204: done } : {}), default: failed }

@@ -2,14 +2,14 @@ import { holdsKey } from "../../catalogue/Relationship.ts"
 import { type Relationships } from "../../catalogue/Relationships.ts"
 import { type OutlinedColumn, type OutlinedRelation } from "../Outline.ts"
 
-/** A foreign key of a table, as the document tells of it. */
+/** A foreign key in the document. */
 export interface ForeignKey {
   readonly name: string
   readonly columns: ReadonlyArray<string>
   readonly references: { readonly table: string; readonly columns: ReadonlyArray<string> }
 }
 
-/** Those from columns that are `visible` to tables of the same schema whose columns the role may read too. */
+/** Foreign keys of `visible` columns, to tables of the same schema whose columns the role may read too. */
 export const foreignKeysOf = (
   relation: OutlinedRelation,
   relationships: Relationships,
@@ -31,7 +31,7 @@ export const foreignKeysOf = (
     ]
   })
 
-/** What is said of a column: its comment and its keys. */
+/** A column's description: its comment and its keys. */
 export const columnNotes = (
   column: OutlinedColumn,
   primaryKey: ReadonlyArray<string>,

@@ -16,26 +16,26 @@ const header = (name: string, description: string, schema: JsonSchema = text) =>
   schema
 })
 
-/** Parameters that mean the same everywhere, by the names of their components. */
+/** Parameters shared by all paths, by the names of their components. */
 export const parameters = {
   select: query(
     "select",
-    "Columns and embedded relations, by commas: `id,name,author(name)`; `alias:column`, `column::type`, `column->key`. All columns without."
+    "Columns and embedded relations, comma-separated: `id,name,author(name)`; `alias:column`, `column::type`, `column->key`. Default: all columns."
   ),
-  order: query("order", "Columns to sort by, by commas: `name.asc.nullslast,id.desc`"),
-  limit: query("limit", "Rows at most", { type: "integer", minimum: 0 }),
-  offset: query("offset", "Rows to leave out at the beginning", { type: "integer", minimum: 0 }),
-  and: query("and", "Filters that must all hold: `(a.gt.1,or(b.is.null,b.lt.5))`"),
-  or: query("or", "Filters of which one must hold: `(a.gt.1,b.is.null)`"),
-  columns: query("columns", "The keys of the body that count, by commas; others are ignored"),
+  order: query("order", "Columns to sort by, comma-separated: `name.asc.nullslast,id.desc`"),
+  limit: query("limit", "Maximum number of rows", { type: "integer", minimum: 0 }),
+  offset: query("offset", "Number of rows to skip", { type: "integer", minimum: 0 }),
+  and: query("and", "Filters that must all match: `(a.gt.1,or(b.is.null,b.lt.5))`"),
+  or: query("or", "Filters of which at least one must match: `(a.gt.1,b.is.null)`"),
+  columns: query("columns", "The keys of the body to use, comma-separated; others are ignored"),
   on_conflict: query(
     "on_conflict",
-    "Columns of the unique key that decides what is the same row; the primary key without"
+    "Columns of the unique key that identifies existing rows. Default: the primary key."
   ),
-  range: header("Range", "Rows from the first to the last, counted from 0: `0-24`"),
-  profile: header("Accept-Profile", "The schema that is meant"),
-  contentProfile: header("Content-Profile", "The schema that is meant"),
-  preferRead: header("Prefer", "`count=exact`, `count=planned` or `count=estimated` puts the total into Content-Range"),
+  range: header("Range", "First and last row, counted from 0: `0-24`"),
+  profile: header("Accept-Profile", "The schema to use"),
+  contentProfile: header("Content-Profile", "The schema to use"),
+  preferRead: header("Prefer", "`count=exact`, `count=planned` or `count=estimated` adds the total to Content-Range"),
   preferInsert: header(
     "Prefer",
     "`return=representation|minimal|headers-only`, `resolution=merge-duplicates|ignore-duplicates`, `missing=default|null`"
@@ -47,7 +47,7 @@ export type ParameterName = keyof typeof parameters
 
 export const parameterRef = (component: string) => ({ $ref: `#/components/parameters/${component}` })
 
-/** Names of the query that are no filters. */
+/** Query parameters that are not filters. */
 export const reserved: ReadonlySet<string> = new Set(
   Object.values(parameters).flatMap((one) => (one.in === "query" ? [one.name] : []))
 )
@@ -69,10 +69,10 @@ export const errorSchema: JsonSchema = {
 
 export const responses = {
   Failed: {
-    description: "Every failure",
+    description: "Any failure",
     content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } }
   },
-  Done: { description: "Done; nothing to tell" }
+  Done: { description: "Success, without a body" }
 }
 
 export const failed = { $ref: "#/components/responses/Failed" }
@@ -81,10 +81,10 @@ export const done = { $ref: "#/components/responses/Done" }
 const contentRange = { "Content-Range": { $ref: "#/components/headers/Content-Range" } }
 
 export const headers = {
-  "Content-Range": { description: "Which rows these are, and of how many: `0-24/573`, `*/0`", schema: text }
+  "Content-Range": { description: "The range of these rows and the total: `0-24/573`, `*/0`", schema: text }
 }
 
-/** An answer of any number of rows. */
+/** A response with any number of rows. */
 export const rowsAnswer = (description: string, row: JsonSchema) => ({
   description,
   headers: contentRange,
@@ -97,11 +97,11 @@ export const rowsAnswer = (description: string, row: JsonSchema) => ({
 
 export const securitySchemes = {
   apikey: { type: "apiKey", in: "header", name: "apikey", description: "An API key" },
-  bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: "The JWT of your user" }
+  bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: "The user's JWT" }
 }
 
 export const security = [{ apikey: [] }, { apikey: [], bearer: [] }]
 
-export const description = `Rows and stored functions of one schema, as far as the asking role may touch them; \`Accept-Profile\` chooses another schema.
+export const description = `Rows and stored functions of one schema for which the caller's role has privileges; \`Accept-Profile\` selects another schema.
 
-Filters are query parameters named after columns, \`<operator>.<value>\`: eq, neq, gt, gte, lt, lte, like, ilike, match, imatch, is, isdistinct, in, cs, cd, ov, sl, sr, nxr, nxl, adj, fts, plfts, phfts, wfts; \`not.\` before one turns it round. Changing and deleting rows asks for at least one.`
+Filters are query parameters named after columns, \`<operator>.<value>\`: eq, neq, gt, gte, lt, lte, like, ilike, match, imatch, is, isdistinct, in, cs, cd, ov, sl, sr, nxr, nxl, adj, fts, plfts, phfts, wfts; the prefix \`not.\` negates one. Updating and deleting rows requires at least one filter.`

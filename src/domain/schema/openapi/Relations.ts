@@ -6,7 +6,7 @@ import { type OutlinedColumn, type OutlinedRelation } from "../Outline.ts"
 
 type Named = readonly [name: string, value: unknown]
 
-/** What one table or view adds to the document. */
+/** The parts of one table or view in the document. */
 export interface OpenApiRelation {
   readonly path: Named
   readonly schemas: ReadonlyArray<Named>
@@ -14,13 +14,13 @@ export interface OpenApiRelation {
   readonly responses: ReadonlyArray<Named>
 }
 
-/** What there is around it. */
+/** The context of a table or view. */
 export interface OpenApiContext {
   readonly types: OpenApiTypes
   readonly relationships: Relationships
-  /** Of the schema, by name. */
+  /** The relations of the schema, by name. */
   readonly relations: ReadonlyMap<string, OutlinedRelation>
-  /** A header must say which schema is meant. */
+  /** Whether a header must select the schema. */
   readonly profile: boolean
 }
 
@@ -64,7 +64,7 @@ export const describeRelation = (context: OpenApiContext, relation: OutlinedRela
   const operation = (method: string, verb: string, about: string, rest: object) =>
     operations.push([method, { tags: [name], summary: about, operationId: `${verb}_${component}`, ...rest }])
 
-  // Who may not read can't be answered with rows.
+  // Without SELECT, responses cannot contain rows.
   const row = seen.length === 0 ? undefined : schemaRef(component)
   const rows = row === undefined ? done : { $ref: `#/components/responses/${component}` }
 
@@ -120,7 +120,7 @@ export const describeRelation = (context: OpenApiContext, relation: OutlinedRela
     })
     const inserted = new Set(inserts.map((column) => column.name))
     if (row !== undefined && keyed && updates.length > 0 && primaryKey.every((column) => inserted.has(column))) {
-      operation("put", "replace", `Insert or replace the row of ${name} that its primary key names`, {
+      operation("put", "replace", `Insert or replace the row of ${name} with this primary key`, {
         parameters: ask(["select", "preferWrite", ...header(true)], true),
         requestBody: { required: true, content: { "application/json": { schema: schemaRef(body) } } },
         responses: { 200: rows, 201: rows, 204: done, default: failed }

@@ -1,10 +1,10 @@
 import { type OutlinedColumn, type OutlinedType, OutlinedTypes, type SchemaOutline } from "../Outline.ts"
 import { Oid } from "../../sql/Types.ts"
 
-/** As OpenAPI 3.1 has it: JSON Schema 2020-12. */
+/** A schema in OpenAPI 3.1: JSON Schema 2020-12. */
 export type JsonSchema = Readonly<Record<string, unknown>>
 
-/** Formats of OpenAPI's registry, where the answers keep to them. */
+/** Formats of OpenAPI's registry that values conform to. */
 const formats: ReadonlyMap<number, JsonSchema> = new Map<number, JsonSchema>([
   [Oid.int2, { type: "integer", format: "int16" }],
   [Oid.int4, { type: "integer", format: "int32" }],
@@ -17,10 +17,10 @@ const formats: ReadonlyMap<number, JsonSchema> = new Map<number, JsonSchema>([
   [Oid.uuid, { type: "string", format: "uuid" }]
 ])
 
-/** Their names say it all. */
+/** Types whose names need no description. */
 const bare = new Set(["text", "character varying", "character"])
 
-/** Names of components: what OpenAPI does not take in them is replaced, and no two are the same. */
+/** Unique names of components, with characters that OpenAPI does not allow replaced. */
 class ComponentNames {
   private readonly taken = new Set<string>()
 
@@ -37,7 +37,7 @@ const nameKey = ({ name, schema }: { readonly schema: string; readonly name: str
 
 export const schemaRef = (component: string): JsonSchema => ({ $ref: `#/components/schemas/${component}` })
 
-/** JSON schemas of what is in an outline. */
+/** JSON schemas of the types of an outline. */
 export class OpenApiTypes {
   readonly names = new ComponentNames()
   readonly types: OutlinedTypes
@@ -54,12 +54,12 @@ export class OpenApiTypes {
     }
   }
 
-  /** The component of a relation or composite type; undefined for what is not part of the outline. */
+  /** The component of a relation or composite type; undefined if it is not in the outline. */
   component(of: { readonly schema: string; readonly name: string }): string | undefined {
     return this.components.get(nameKey(of))
   }
 
-  /** Of composite types: name and schema. */
+  /** Composite types: name and schema. */
   *composites(): Generator<readonly [string, JsonSchema]> {
     for (const type of this.outline.types) {
       const component = type.kind === "composite" ? this.component(type) : undefined
@@ -82,7 +82,7 @@ export class OpenApiTypes {
     return nullable ? orNull(full) : full
   }
 
-  /** What its type is called in SQL, where the role may know it. */
+  /** The type's name in SQL, if the role has USAGE on its schema. */
   sqlOf({ sql, type }: OutlinedColumn): string | undefined {
     return this.known(this.types.get(type)) === undefined ? undefined : sql
   }
@@ -119,7 +119,7 @@ export class OpenApiTypes {
     }
   }
 
-  /** What a column holds: with what stands in it when nothing is given. */
+  /** A column's schema, with its default. */
   column(column: OutlinedColumn, notes: string): JsonSchema {
     const { generated, length, not_null: required } = column
     return {
@@ -143,7 +143,7 @@ const orNull = (schema: JsonSchema): JsonSchema => {
   }
 }
 
-/** A literal is the JSON that would stand for it; anything else is told in SQL, unless it leads to other schemas. */
+/** A literal default as JSON; any other as SQL in `x-postgres-default`, unless it refers to other schemas. */
 const defaultOf = (expression: string, type: OutlinedType): JsonSchema => {
   const value = literalOf(expression, type)
   if (value !== undefined) return { default: value }

@@ -1,6 +1,6 @@
 import { quoted } from "./Text.ts"
 
-/** How one of them picks from a schema's part: a name of the default schema, or a schema and a name. */
+/** The source of a helper type that selects by a name in the default schema, or by schema and name. */
 const picker = (name: string, entries: string, picked: (entry: string) => string) => `export type ${name}<
   NameOrSchema extends keyof ${entries.replaceAll("$", "DefaultSchema")} | { schema: keyof Schemas },
   Name extends NameOrSchema extends { schema: keyof Schemas }
@@ -15,7 +15,7 @@ const picker = (name: string, entries: string, picked: (entry: string) => string
 
 const partOf = (part: string) => (entry: string) => `(${entry} extends { ${part}: infer Part } ? Part : never)`
 
-/** `Tables<"notes">`, `TablesInsert<{ schema: "other" }, "notes">` and their like. */
+/** `Tables<"notes">`, `TablesInsert<{ schema: "other" }, "notes">` and similar. */
 export const typeScriptHelpers = (defaultSchema: string) =>
   [
     `type Schemas = Omit<Database, "__InternalSupabase">\n`,

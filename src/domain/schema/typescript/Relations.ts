@@ -1,26 +1,26 @@
 import { holdsKey } from "../../catalogue/Relationship.ts"
 import { type Relationships } from "../../catalogue/Relationships.ts"
-import { type OutlinedColumn, type OutlinedRelation, type OutlinedRoutine } from "../Outline.ts"
+import { type OutlinedColumn, type OutlinedRelation, type OutlinedFunction } from "../Outline.ts"
 import { indented, objectType, type Property, quoted, textTuple } from "./Text.ts"
 import { byName, literals, type TypeScriptTypes } from "./Types.ts"
 
-/** A column that is not stored: a function of the row that gives one value. */
-const isComputed = (types: TypeScriptTypes, routine: OutlinedRoutine) => {
-  const result = types.types.result(routine)
-  return !routine.set && result._tag === "Type" && result.type.kind !== "row"
+/** A computed column: a function of the row that returns one value. */
+const isComputed = (types: TypeScriptTypes, fn: OutlinedFunction) => {
+  const result = types.types.result(fn)
+  return !fn.set && result._tag === "Type" && result.type.kind !== "row"
 }
 
-/** The type of a table or view. `computing`: functions whose only argument is a row of it. */
+/** The type of a table or view. `computing`: functions whose only argument is its row. */
 export const relationType = (
   types: TypeScriptTypes,
   relationships: Relationships,
   relation: OutlinedRelation,
-  computing: ReadonlyArray<OutlinedRoutine>
+  computing: ReadonlyArray<OutlinedFunction>
 ): string => {
   const columns = relation.columns.toSorted(byName)
   const stored = new Set(columns.map(({ name }) => name))
-  // What a row has of its own goes before what is computed from it.
-  const computed = computing.filter((routine) => !stored.has(routine.name) && isComputed(types, routine))
+  // Stored columns take precedence over computed ones of the same name.
+  const computed = computing.filter((fn) => !stored.has(fn.name) && isComputed(types, fn))
   const fields = [
     ...columns.map((column) => ({ name: column.name, type: valueType(types, column) })),
     ...computed.map(({ name, returns }) => ({ name, type: types.orNull(returns) }))
@@ -46,7 +46,7 @@ export const relationType = (
     })
   }
   if (parts.length < 3 && relation.kind !== "view" && relation.kind !== "materialized") {
-    // Clients look for both in whatever is among the tables.
+    // Clients expect both for every member of Tables.
     if ((relation.writable & 8) === 0) parts.push({ name: "Insert", type: written(shut) })
     if ((relation.writable & 4) === 0) parts.push({ name: "Update", type: written(shut) })
   }
@@ -66,7 +66,7 @@ const shut = ({ name }: OutlinedColumn): Property => ({ name, optional: true, ty
 const mayLack = ({ kind }: OutlinedRelation, column: OutlinedColumn) =>
   !column.not_null || column.default !== null || column.generated !== null || kind === "view"
 
-/** Foreign keys that lead to relations of the same schema: those that can be embedded. */
+/** Foreign keys to relations of the same schema, which can be embedded. */
 const relationshipTypes = (relationships: Relationships, relation: OutlinedRelation): string => {
   const all = relationships
     .from(relation)

@@ -5,13 +5,14 @@ const at = (...path: ReadonlyArray<string>) => `Database${path.map((name) => `[$
 
 const nameKey = ({ name, schema }: { readonly schema: string; readonly name: string }) => `${schema}\0${name}`
 
-/** What a type name needs before `[]` can follow it. */
+/** Parenthesizes a type if `[]` could not follow it. */
 const grouped = (type: string) => (/[|&]/.test(type.replaceAll(/"(?:[^"\\]|\\.)*"|\{[^]*\}/g, "")) ? `(${type})` : type)
 
-/** Where a relation is in `Database`. */
-export const roomOf = ({ kind }: OutlinedRelation) => (kind === "view" || kind === "materialized" ? "Views" : "Tables")
+/** The section of `Database` that contains a relation. */
+export const sectionOf = ({ kind }: OutlinedRelation) =>
+  kind === "view" || kind === "materialized" ? "Views" : "Tables"
 
-/** What the row path answers for values of PostgreSQL's types, and takes for them. */
+/** TypeScript types of PostgreSQL values in responses and requests of the row path. */
 export class TypeScriptTypes {
   readonly types: OutlinedTypes
   private readonly exposed: ReadonlySet<string>
@@ -40,7 +41,7 @@ export class TypeScriptTypes {
     return `${grouped(type)}[]`
   }
 
-  /** An object with these fields, any of which may be null. */
+  /** An object with these fields, all nullable. */
   fields(fields: ReadonlyArray<{ readonly name: string; readonly type: number }>): ReadonlyArray<Property> {
     return fields.map(({ name, type }) => ({ name, type: this.orNull(type) })).sort(byName)
   }
@@ -66,7 +67,7 @@ export class TypeScriptTypes {
           : compactObjectType(this.fields(attributes ?? []), "Record<string, never>")
       case "row": {
         const found = relation === null ? undefined : this.relation(relation)
-        return found === undefined ? "Record<string, unknown>" : at(found.schema, roomOf(found), found.name, "Row")
+        return found === undefined ? "Record<string, unknown>" : at(found.schema, sectionOf(found), found.name, "Row")
       }
       default:
         return type.sql === "record" ? "Record<string, unknown>" : "unknown"
@@ -77,6 +78,6 @@ export class TypeScriptTypes {
 export const literals = (values: ReadonlyArray<string>) =>
   values.length === 0 ? "never" : unionType(values.map(quoted))
 
-/** The same order everywhere, whatever the locale. */
+/** Sorts by code units, independent of the locale. */
 export const byName = (one: { readonly name: string }, other: { readonly name: string }) =>
   one.name < other.name ? -1 : one.name > other.name ? 1 : 0

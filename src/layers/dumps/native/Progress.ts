@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { readFile, stat } from "node:fs/promises"
 import { type OnProgress } from "../../../services/ports/DumpTools.ts"
 import { type Login } from "../../postgres/Login.ts"
-import { connectAside, type SideConnection } from "../../postgres/SideConnection.ts"
+import { connectDirectly, type DirectConnection } from "../../postgres/DirectConnection.ts"
 
 /** How often to look, in ms. */
 const pause = 500
@@ -51,7 +51,7 @@ const copiedSql = `
   select coalesce(sum(p.bytes_processed), 0)::float8 as bytes, coalesce(sum(p.tuples_processed), 0)::float8 as rows
   from pg_stat_progress_copy p join pg_stat_activity a using (pid) where a.application_name = $1`
 
-const readSources = (side: SideConnection) =>
+const readSources = (side: DirectConnection) =>
   Effect.map(side.query(sourcesSql), (rows) => {
     const sources = new Map<string, Source>()
     for (const { name, rows: estimate, size } of rows) {
@@ -73,7 +73,11 @@ export const makeDumpProgress = (login: Login, session: string, onProgress: OnPr
   const named: Array<string> = []
   const follow = makeFollow(onProgress)
   const watch = Effect.gen(function* () {
-    const side = yield* connectAside(login, { search_path: "pg_catalog", lock_timeout: "2s", statement_timeout: "10s" })
+    const side = yield* connectDirectly(login, {
+      search_path: "pg_catalog",
+      lock_timeout: "2s",
+      statement_timeout: "10s"
+    })
     const { sources, total } = yield* Effect.retry(readSources(side), { while: ({ code }) => code !== "" })
     let done = 0
     let counted = 0

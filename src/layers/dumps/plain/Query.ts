@@ -1,6 +1,6 @@
 import { once } from "node:events"
 import { type Connection } from "pg"
-import { Submitted } from "../../postgres/sql/Submitted.ts"
+import { InFlightQuery } from "../../postgres/sql/InFlightQuery.ts"
 
 /** A message of the protocol's: its kind, and its length without the kind. */
 const header = (kind: string, size: number) => {
@@ -17,7 +17,7 @@ const copyDone = header("c", 0)
  * One statement by the simple protocol, in the bytes it has, with the rows that it may ask for: PostgreSQL says whether
  * it does, as it does to psql. pg's own query and pg-copy-streams take text, which a dump in another encoding is not.
  */
-export class PlainRestoreQuery extends Submitted<true> {
+export class PlainRestoreQuery extends InFlightQuery<true> {
   /** Whether it waits for rows; false when it has ended. Fails as it does. */
   readonly wantsRows: Promise<boolean>
   private readonly finished: Promise<void>

@@ -2,7 +2,7 @@ import { Effect, Redacted } from "effect"
 import { DumpFailed } from "../../../services/ports/DumpTools.ts"
 import { type DumpWasmTables, largeObjects, tableKey } from "./Progress.ts"
 import { type Login } from "../../postgres/Login.ts"
-import { connectAside, type Refused, type SideConnection } from "../../postgres/SideConnection.ts"
+import { connectDirectly, type QueryFailed, type DirectConnection } from "../../postgres/DirectConnection.ts"
 
 /** What is to be known of a database before it is dumped. */
 export interface DumpWasmSource {
@@ -33,7 +33,7 @@ const tablesSql = (bytes: string) => `
   where c.oid = 'pg_catalog.pg_largeobject'::regclass
     or c.relkind = 'r' and c.relpersistence <> 't' and n.nspname not in ('pg_catalog', 'information_schema')`
 
-const tablesOf = Effect.fnUntraced(function* (on: SideConnection) {
+const tablesOf = Effect.fnUntraced(function* (on: DirectConnection) {
   const rows = yield* Effect.catch(on.query(tablesSql(exactBytes)), () => on.query(tablesSql(knownBytes)))
   return new Map(
     rows.map(({ bytes, name, rows, schema }) =>
@@ -47,7 +47,7 @@ const tablesOf = Effect.fnUntraced(function* (on: SideConnection) {
 /** Fails where a dump would, but sooner. `newest`: major version of a server that pg_dump knows. */
 export const lookAtSource = (login: Login, newest: number): Effect.Effect<DumpWasmSource, DumpFailed> =>
   Effect.gen(function* () {
-    const on = yield* connectAside(login, { statement_timeout: "30s", lock_timeout: "1s" })
+    const on = yield* connectDirectly(login, { statement_timeout: "30s", lock_timeout: "1s" })
     const [database] = yield* on.query(databaseSql)
     const major = Number(database?.["major"])
     if (major > newest) {
@@ -64,7 +64,7 @@ export const lookAtSource = (login: Login, newest: number): Effect.Effect<DumpWa
     } satisfies DumpWasmSource
   }).pipe(
     Effect.scoped,
-    Effect.catchTag("Refused", ({ message }: Refused) =>
+    Effect.catchTag("QueryFailed", ({ message }: QueryFailed) =>
       Effect.fail(new DumpFailed({ reason: withoutPassword(message, login) }))
     )
   )

@@ -1,8 +1,8 @@
 import { Effect } from "effect"
-import { createServer as createHttp1, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+import { createServer as createHttp1, type IncomingMessage, type ServerResponse } from "node:http"
 import { constants, createServer as createHttp2, type Http2ServerRequest, type Http2ServerResponse } from "node:http2"
-import { type AddressInfo, type Socket } from "node:net"
-import { startError } from "../../process/StartError.ts"
+import { type Socket } from "node:net"
+import { closeGracefully, listen, type ListenAddress } from "../../net/Server.ts"
 import { FlagSessions } from "./Sessions.ts"
 
 export type NodeRequest = IncomingMessage | Http2ServerRequest
@@ -19,13 +19,7 @@ const graceMillis = 5_000
 const maxConnections = 10_000
 const maxHeaderSize = 64 * 1024
 
-export interface FlagPortOptions {
-  /** The protocol, for the error message. */
-  readonly name: string
-  readonly host: string
-  readonly port: number
-  /** The setting of the port, for the error message. */
-  readonly setting: string
+export interface FlagPortOptions extends ListenAddress {
   /** Whether the port also serves HTTP/2 without TLS. */
   readonly http2: boolean
   /** Receives internal errors, which must not end the process. */
@@ -43,17 +37,9 @@ export const serveFlagPort = Effect.fnUntraced(function* (options: FlagPortOptio
   const { server, ...made } = makeServer(options, handle)
   let closed: Promise<void> | undefined
   const close = Effect.promise(() => (closed ??= made.close()))
-  yield* Effect.acquireRelease(open(server, options), () => close)
-  return { port: (server.address() as AddressInfo).port, close } satisfies FlagPort
+  const port = yield* Effect.acquireRelease(listen(server, options), () => close)
+  return { port, close } satisfies FlagPort
 })
-
-const open = (server: Server, { host, name, port, setting }: FlagPortOptions) =>
-  Effect.callback<void, ReturnType<typeof startError>>((resume) => {
-    server.once("error", (cause) =>
-      resume(Effect.fail(startError(`${name} can't listen on ${host}:${port} (HOST, ${setting})`, cause)))
-    )
-    server.listen(port, host, () => resume(Effect.void))
-  })
 
 /** Ends the exchange without a response. */
 export const abort = (response: NodeResponse, code: number = constants.NGHTTP2_CANCEL) => {
@@ -118,21 +104,15 @@ const makeServer = (options: FlagPortOptions, handle: Handle) => {
       })
     })
   }
-  const close = () =>
-    new Promise<void>((closed) => {
-      const sweep = setInterval(() => server.closeIdleConnections(), 20)
-      const end = setTimeout(() => {
-        sessions.destroy()
-        server.closeAllConnections()
-      }, graceMillis)
-      server.close(() => {
-        clearInterval(sweep)
-        clearTimeout(end)
-        closed()
-      })
-      for (const socket of undecided) socket.destroy()
-      sessions.close()
+  const close = () => {
+    const closed = closeGracefully(server, graceMillis, () => {
+      sessions.destroy()
+      server.closeAllConnections()
     })
+    for (const socket of undecided) socket.destroy()
+    sessions.close()
+    return closed
+  }
   return { server, close }
 }
 

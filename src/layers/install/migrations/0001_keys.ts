@@ -1,6 +1,6 @@
 import { statements } from "./statements.ts"
 
-/** Settings of the installation, API keys, and who is told when they or the tables change. */
+/** Settings of the installation, API keys, and notifications of changes to keys and of DDL. */
 export const keys = statements(
   `create table svc.settings (
      name text primary key,

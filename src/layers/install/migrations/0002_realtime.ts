@@ -1,19 +1,19 @@
 import { statements } from "./statements.ts"
 
 /**
- * What is told of one changed row: JSON with an id (microseconds since 1970, which also keeps two equal changes of one
- * transaction from being taken for one), schema, table, operation, row, old_row, timestamp; in 7,999 bytes at most,
- * because pg_notify refuses more and its error would be the writer's. A wider row keeps its primary key and the columns
- * that fit, and says `truncated`.
+ * The notification of a changed row: JSON with an id (microseconds since 1970; also prevents PostgreSQL from merging equal
+ * notifications of one transaction), schema, table, operation, row, old_row and timestamp. It has at most 7,999 bytes,
+ * because pg_notify rejects more and its error would fail the write. A larger row is reduced to its primary key and the
+ * columns that fit, and has `truncated`.
  *
- * The trigger's arguments: the channel; the oid of the watched table, which is not the relation that fires in a
- * partition; and `virtual` where there are virtual generated columns (PostgreSQL 18), in whose place NEW and OLD have
- * null: too costly to find out row by row.
+ * Arguments of the trigger: the channel; the oid of the watched table, which in a partition is not the relation that
+ * fires; and `virtual` if there are virtual generated columns (PostgreSQL 18), for which NEW and OLD contain null:
+ * detecting them for each row would be too expensive.
  *
- * It runs as the writer, without any right of ours. Whatever goes wrong in here is a warning, never an error: the write
- * is the user's. Beyond 10,000 rows a transaction, and while PostgreSQL's queue is half full because a listener does
- * not read, one `gap` is told in place of the rows, and nothing once it is nearly full: an unbounded number would fill
- * the writer's memory, a full queue would fail its COMMIT.
+ * It runs as the writer, without privileges of the service. Any failure in it is a warning, never an error, because it
+ * must not fail the user's write. Beyond 10,000 rows per transaction, or while PostgreSQL's queue is half full because a
+ * listener does not read, one `gap` replaces the rows; once it is nearly full, nothing is sent. An unbounded number would
+ * exhaust the writer's memory, and a full queue would fail its COMMIT.
  */
 const notifyRowChange = `create function svc.notify_row_change() returns trigger language plpgsql
   set search_path = pg_catalog, pg_temp set timezone = 'UTC' as $$

@@ -2,17 +2,17 @@ import { alarmLock } from "../../../domain/sql/AdvisoryLocks.ts"
 import { statements } from "./statements.ts"
 
 /**
- * The one trigger function: an ordinary table's three statement-level triggers call it with transition tables, a
- * partitioned table's one row-level trigger with the number of the watched table, as its partitions call it too. That
- * trigger also stands where there are virtual generated columns (PostgreSQL 18), and says so: NEW, OLD and transition
- * tables have null in their place.
+ * The trigger function of all watched tables. An ordinary table has three statement-level triggers, with transition
+ * tables. A partitioned table has one row-level trigger, with the oid of the watched table as argument because its
+ * partitions fire it. Tables with virtual generated columns (PostgreSQL 18) have that trigger too, with an argument for
+ * them: NEW, OLD and transition tables contain null for these columns.
  *
- * A write never fails because of it: whatever goes wrong here is a warning. It belongs to a role without rights of its
- * own (layers/Install.ts), because a column's type may bring code along that runs when a row becomes JSON. The
- * settings are those that decide how PostgreSQL prints values.
+ * A failure in it is a warning and never fails the write. Its owner is a role without further privileges
+ * (layers/install/Install.ts), because a column's type may run code when a row is converted to JSON. The settings are
+ * those that determine how PostgreSQL prints values.
  *
- * NOTIFY makes commits wait for each other: it is done only while a worker that sleeps has the lock, and so asks for it
- * (services/WebhookAlarm.ts).
+ * NOTIFY serializes commits, so it is sent only while a sleeping worker holds the lock to request it
+ * (services/webhooks).
  */
 const enqueue = `create function svc.enqueue_webhooks() returns trigger language plpgsql security definer
    set search_path = pg_catalog, pg_temp
@@ -111,7 +111,7 @@ export const webhooks = statements(
    )`,
   `comment on column svc.webhooks.deleted_at is 'the row stays until what it leaves behind is cleared away'`,
   `create index webhooks_table on svc.webhooks (table_schema, table_name)`,
-  // Updated twice by every delivery: vacuumed before the dead versions outnumber what is kept.
+  // Every delivery updates a row twice: vacuumed before dead versions outnumber live rows.
   `create table svc.webhook_messages (
      id bigint generated always as identity primary key,
      message_id uuid not null default gen_random_uuid(),

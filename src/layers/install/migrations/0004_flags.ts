@@ -1,18 +1,18 @@
 import { statements } from "./statements.ts"
 
-/** What is read back without looking must be what it is taken for, also when somebody else has written it. */
+/** Rows are read without validation, so the table must guarantee their shape, regardless of who writes them. */
 const configured = (column: string) =>
   `check ((${column}->>'state' in ('ENABLED', 'DISABLED') and json_typeof(${column}->'targeting') = 'object'
      and json_typeof(${column}->'defaultVariant') = 'string') is true)`
 
 /**
- * Feature flags, segments, their history and when each flag was evaluated last.
+ * Feature flags, segments, their history and the time of each flag's last evaluation.
  *
- * `svc.flag_revision` has the one number that every change raises; `svc.flag_environments` at which of them each
- * environment's flag set changed last. What each environment keeps of a flag has a column of its own: they are read
- * apart, and cutting them out of one document takes PostgreSQL longer than sending them. Documents are `json`, not
- * `jsonb`, which would lose the order of variants and digits of numbers. The history has no foreign key: it stays when
- * a flag is deleted.
+ * `svc.flag_revision` contains the number that every change increments, `svc.flag_environments` the revision of each
+ * environment's last change. A flag's configuration in each environment has its own column: they are read separately,
+ * and extracting them from one document takes PostgreSQL longer than sending them. Documents are `json`, because `jsonb`
+ * would lose the order of variants and the digits of numbers. The history has no foreign key, because it remains when a
+ * flag is deleted.
  */
 export const flags = statements(
   `create table svc.flag_revision (
@@ -68,7 +68,7 @@ export const flags = statements(
      created_at timestamptz not null default now()
    )`,
   `create index flag_history_key on svc.flag_history (kind, key, id desc)`,
-  // No row of a flag changes when it is evaluated; a small row beside it does, and often in place.
+  // An evaluation updates a small separate row, often in place, instead of the flag's row.
   `create table svc.flag_usage (
      key text collate "C" not null,
      environment text not null,

@@ -1,8 +1,8 @@
 import { statements } from "./statements.ts"
 
 /**
- * Claims of tokens; where authorization requests began, for who comes back with an expired challenge; and a secret
- * that all replicas sign with what a browser carries from one of them to another.
+ * Claims of tokens; the origins of authorization requests, to restart one whose challenge has expired; and the secret
+ * with which all replicas sign values that browsers carry between them.
  */
 export const identity = statements(
   `create table svc.oauth2_claims (

@@ -1,8 +1,8 @@
 import { statements } from "./statements.ts"
 
 /**
- * Looked at when the transaction ends: within it, one environment may stop being the default before another is. That
- * there are not two is the index's to see, and that a deleted one is none the check's.
+ * Deferred to the end of the transaction, within which one environment may stop being the default before another becomes
+ * it. The index prevents a second default, the check constraint a deleted one.
  */
 const keepDefault = `create function svc.keep_default_environment() returns trigger language plpgsql
    set search_path = pg_catalog, pg_temp

@@ -1,6 +1,6 @@
 import { statements } from "./statements.ts"
 
-/** Which of the user's migration files were run, where no other tool keeps track of that. */
+/** The user's migration files that were run, unless another tool records them. */
 export const appliedMigrations = statements(
   `create table svc.applied_migrations (
      name text primary key,

@@ -1,8 +1,9 @@
 import { statements } from "./statements.ts"
 
 /**
- * Branches. A row is there before its database and goes after it, so that no database of ours is without one. `creating`
- * is only true while somebody holds the branches' advisory lock; else its maker was cut off.
+ * Branches. A row is inserted before its database is created and deleted after the database is dropped, so that every
+ * branch database has a row. `creating` is valid only while a replica holds the branches' advisory lock; otherwise the
+ * creation was interrupted.
  */
 export const branches = statements(
   `create table svc.branches (

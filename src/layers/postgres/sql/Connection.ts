@@ -5,10 +5,10 @@ import { largestResult } from "../../../domain/sql/Result.ts"
 import { cancelRequest } from "../CancelRequest.ts"
 import { type Login, pgConfig } from "../Login.ts"
 import { ResetQuery, type RowsQuery } from "./Queries.ts"
-import { type Follower } from "./Submitted.ts"
+import { type Follower } from "./InFlightQuery.ts"
 
-/** What of the driver's inside is used here and not in its types. */
-interface Inside {
+/** Members of the driver's client that its types do not list. */
+interface ClientInternals {
   readonly processID: number
   readonly secretKey: number
   readonly connection: EventEmitter & {
@@ -17,9 +17,9 @@ interface Inside {
 }
 
 interface Resetting {
-  /** Undefined: not done yet. */
+  /** Undefined until the reset has ended. */
   clean: boolean | undefined
-  tell: ((clean: boolean) => void) | undefined
+  onEnd: ((clean: boolean) => void) | undefined
 }
 
 export interface SqlConnectionOptions {
@@ -29,14 +29,14 @@ export interface SqlConnectionOptions {
   readonly sqlTimeout: number
 }
 
-/** How long to wait for PostgreSQL to let us in, in ms. */
-const connectMillis = 4_000
-/** What a result of the largest size may take on the wire: 4 bytes a value and 7 a row come on top of the text. */
-const largestWire = largestResult + largestResult / 4
+/** Timeout of connecting and of a reset, in ms. */
+const connectTimeout = 4_000
+/** Bytes on the wire of the largest result: its text, plus 4 bytes per value and 7 per row. */
+const maxResultBytes = largestResult + largestResult / 4
 
 /**
- * Settings of a session, as startup options: that is where RESET returns to, the role included, so that no statement
- * of a caller can change what the next one starts with.
+ * Settings of a session, as startup options: RESET returns to them, the role included, so that no statement can change
+ * what the next session starts with.
  */
 const startupOptions = ({ role, sqlTimeout }: SqlConnectionOptions) => ({
   role,
@@ -47,9 +47,9 @@ const startupOptions = ({ role, sqlTimeout }: SqlConnectionOptions) => ({
   extra_float_digits: "1",
   standard_conforming_strings: "on",
   statement_timeout: String(sqlTimeout),
-  // Should this process stop in the middle of a transaction: its locks go with it.
+  // Ends the transaction, and so frees its locks, if this process stops in the middle of it.
   idle_in_transaction_session_timeout: String(Math.max(sqlTimeout, 10_000)),
-  // Present and empty, so that a policy reads the same with and without a JWT.
+  // Set but empty, so that policies read the same with and without a JWT.
   "request.jwt.claims": "",
   "request.jwt.sub": ""
 })
@@ -57,12 +57,12 @@ const startupOptions = ({ role, sqlTimeout }: SqlConnectionOptions) => ({
 /** One connection in text mode. */
 export class SqlConnection {
   readonly client: Client
-  /** Its socket is gone, or it is in a state nobody should meet: close it, never hand it on. */
+  /** The socket is closed, or the session's state is unknown: the connection must be closed, not reused. */
   dead = false
-  /** Called when an answer is larger than `largestResult`; the connection is closed then. */
+  /** Called when a result is larger than `largestResult`; the connection is closed then. */
   overflow: (() => void) | undefined
   private received = 0
-  /** The reset that went out behind the last statement. */
+  /** The reset that was sent together with the last statement. */
   private resetting: Resetting | undefined
   /** PostgreSQL's major version. */
   private serverVersion = 0
@@ -74,7 +74,7 @@ export class SqlConnection {
       ...pgConfig(login, startupOptions(options)),
       application_name: "svc sql",
       client_encoding: "UTF8",
-      connectionTimeoutMillis: connectMillis,
+      connectionTimeoutMillis: connectTimeout,
       keepAlive: true,
       keepAliveInitialDelayMillis: 10_000
     })
@@ -83,60 +83,60 @@ export class SqlConnection {
       this.dead = true
       onClose(this)
     }
-    // An error of the socket, or a message while nothing runs: PostgreSQL ended the session.
-    this.inside.connection.on("parameterStatus", (message: { parameterName: string; parameterValue: string }) => {
+    // A socket error, or an error message outside of a query: PostgreSQL ended the session.
+    this.internals.connection.on("parameterStatus", (message: { parameterName: string; parameterValue: string }) => {
       if (message.parameterName === "server_version") this.serverVersion = Number.parseInt(message.parameterValue, 10)
     })
     this.client.on("error", closed)
     this.client.on("end", closed)
   }
 
-  private get inside() {
-    return this.client as unknown as Inside
+  private get internals() {
+    return this.client as unknown as ClientInternals
   }
 
-  /** Fails with whatever the driver says. */
+  /** Fails with the driver's error. */
   readonly open: Effect.Effect<void, unknown> = Effect.callback((resume) => {
     this.client.connect((error: Error | null) => {
       if (error) {
         resume(Effect.fail(error))
         return
       }
-      this.inside.connection.stream.on("data", (chunk) => {
+      this.internals.connection.stream.on("data", (chunk) => {
         this.received += chunk.length
-        if (this.received > largestWire) this.overflow?.()
+        if (this.received > maxResultBytes) this.overflow?.()
       })
       resume(Effect.void)
     })
   })
 
-  /** Counts the bytes of an answer from here. */
+  /** Starts counting the bytes of a result. */
   readonly startCounting = () => {
     this.received = 0
   }
 
-  /** Runs a statement. Should one more come after the last, a reset of its own is needed again. */
+  /** Runs a statement. After `runLast`, the reset sent there no longer covers the session. */
   run(query: Submittable) {
     this.resetting = undefined
     this.client.query(query)
   }
 
-  /** Runs the last statement of a session with the reset right behind it: the server is woken once instead of twice. */
+  /** Runs the last statement of a session and sends the reset with it, which wakes the server once instead of twice. */
   runLast(make: (follower: Follower) => RowsQuery) {
-    const resetting: Resetting = { clean: undefined, tell: undefined }
+    const resetting: Resetting = { clean: undefined, onEnd: undefined }
     const reset = new ResetQuery(this.serverVersion, (clean) => {
       resetting.clean = clean === true && !this.dead
-      resetting.tell?.(resetting.clean)
+      resetting.onEnd?.(resetting.clean)
     })
     const query = make({ write: reset.write, begin: () => this.client.query(reset) })
     this.resetting = query.leads ? resetting : undefined
     this.client.query(query)
   }
 
-  /** Discards everything in the session, then says whether the connection can be used again. */
+  /** Discards everything in the session; `done` receives whether the connection can be reused. */
   reset(done: (clean: boolean) => void) {
-    // A server that does not answer: breaking the connection ends the query below.
-    const timer = setTimeout(() => this.abandon(), connectMillis)
+    // If the server does not answer, breaking the connection ends the query below.
+    const timer = setTimeout(() => this.abandon(), connectTimeout)
     const { resetting } = this
     this.resetting = undefined
     if (resetting !== undefined) {
@@ -144,7 +144,7 @@ export class SqlConnection {
         clearTimeout(timer)
         done(clean && !this.dead)
       }
-      if (resetting.clean === undefined) resetting.tell = over
+      if (resetting.clean === undefined) resetting.onEnd = over
       else over(resetting.clean)
       return
     }
@@ -155,7 +155,7 @@ export class SqlConnection {
           done(clean === true && !this.dead)
         })
       )
-    // Outside of a transaction PostgreSQL would log a warning about each rollback.
+    // Outside of a transaction, PostgreSQL would log a warning about each rollback.
     if (this.client.getTransactionStatus() === "I") reset()
     else this.client.query("rollback", reset)
   }
@@ -165,14 +165,14 @@ export class SqlConnection {
     this.client.end(() => {})
   }
 
-  /** Closes the connection without a word. */
+  /** Closes the socket without a Terminate message. */
   abandon() {
     this.dead = true
-    this.inside.connection.stream.destroy()
+    this.internals.connection.stream.destroy()
   }
 
-  /** Asks PostgreSQL to cancel what runs here. Calls back when it has heard us, or does not answer. */
+  /** See `cancelRequest`. */
   cancel(done: () => void) {
-    cancelRequest(this.login, this.inside.processID, this.inside.secretKey, done)
+    cancelRequest(this.login, this.internals.processID, this.internals.secretKey, done)
   }
 }

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { type Unavailable } from "../../../domain/errors.ts"
 import { type Login } from "../Login.ts"
 import { databaseUnreachable } from "../../../services/OwnTables.ts"
-import { Slots } from "../Slots.ts"
+import { BoundedPool } from "../BoundedPool.ts"
 import { SqlConnection, type SqlConnectionOptions } from "./Connection.ts"
 
 export interface SqlPoolOptions extends SqlConnectionOptions {
@@ -10,58 +10,58 @@ export interface SqlPoolOptions extends SqlConnectionOptions {
 }
 
 /**
- * Connections for any statement, opened when they are needed and cleaned when they come back. One that ends, as all do
- * when PostgreSQL restarts, is forgotten at once, so that the next request opens a new one.
+ * Connections for any statement, opened on demand and cleaned when they are returned. One that ends, as all do when
+ * PostgreSQL restarts, is dropped at once, so that the next request opens a new one.
  */
 export class SqlPool {
-  private told = false
-  private readonly slots: Slots<SqlConnection, Unavailable>
+  private warned = false
+  private readonly pool: BoundedPool<SqlConnection, Unavailable>
 
   constructor(login: Login, options: SqlPoolOptions) {
-    this.slots = new Slots({
+    this.pool = new BoundedPool({
       size: options.poolSize,
-      open: Effect.suspend(() => this.connect(new SqlConnection(login, options, (gone) => this.slots.lost(gone)))),
+      open: Effect.suspend(() => this.connect(new SqlConnection(login, options, (gone) => this.pool.lost(gone)))),
       close: (connection) => connection.close(),
       isDead: (connection) => connection.dead
     })
   }
 
-  /** A clean connection of one's own, to be handed to `release` afterwards; see `Slots.take`. */
+  /** A clean connection for exclusive use, which must be passed to `release` afterwards; see `BoundedPool.take`. */
   get take() {
-    return this.slots.take
+    return this.pool.take
   }
 
-  /** Takes a connection back, cleans it while nobody waits for that, and gives it to the next. */
+  /** Takes a connection back, cleans it in the background and makes it available again. */
   readonly release = (connection: SqlConnection): void => {
     if (connection.dead) {
-      this.slots.drop(connection)
+      this.pool.drop(connection)
       return
     }
     connection.reset((clean) => {
-      if (clean) this.slots.give(connection)
-      else this.slots.drop(connection)
+      if (clean) this.pool.give(connection)
+      else this.pool.drop(connection)
     })
   }
 
   get close() {
-    return this.slots.close
+    return this.pool.close
   }
 
   get pause() {
-    return this.slots.pause
+    return this.pool.pause
   }
 
   get resume() {
-    return this.slots.resume
+    return this.pool.resume
   }
 
   private connect(connection: SqlConnection): Effect.Effect<SqlConnection, Unavailable> {
     return connection.open.pipe(
-      Effect.tapError((cause) => this.tell(cause)),
+      Effect.tapError((cause) => this.warn(cause)),
       Effect.mapError(databaseUnreachable),
       Effect.onExit((exit) =>
         Effect.sync(() => {
-          if (exit._tag === "Success") this.told = false
+          if (exit._tag === "Success") this.warned = false
           else connection.abandon()
         })
       ),
@@ -69,10 +69,10 @@ export class SqlPool {
     )
   }
 
-  /** One line an outage, not one a request. */
-  private tell(cause: unknown) {
-    if (this.told) return Effect.void
-    this.told = true
-    return Effect.logWarning("No connection to the database", cause)
+  /** Logs once per outage, not once per request. */
+  private warn(cause: unknown) {
+    if (this.warned) return Effect.void
+    this.warned = true
+    return Effect.logWarning("Failed to connect to the database", cause)
   }
 }

@@ -1,21 +1,21 @@
 import { type Connection } from "pg"
 import { leadingKeyword } from "../../../domain/sql/Statements.ts"
 import { type RawResult } from "../../../services/ports/Db.ts"
-import { type Done, type Follower, type RowDescription, Submitted } from "./Submitted.ts"
+import { type Done, type Follower, type RowDescription, InFlightQuery } from "./InFlightQuery.ts"
 
 /** `SELECT 5`, `INSERT 0 5`, `CREATE TABLE`: the words are the command, the last number is the count. */
 const commandTag = /^([A-Z][A-Z ]*?)(?: \d+)??(?: (\d+))?$/
-/** PostgreSQL's tag for statements that only read, whatever word they begin with. */
+/** Statements whose command tag is SELECT, by their first word. */
 const asSelect = new Set(["WITH", "VALUES", "TABLE", "EXECUTE", ""])
 
 /**
- * One statement by the extended protocol, of whose rows at most `rowLimit` are read: one more is asked for, to see
- * whether there are any, and the portal is left there. That is one flush.
+ * One statement by the extended protocol, reading at most `rowLimit` rows. It requests one row more, to detect further
+ * ones, and leaves the portal there; all in one flush.
  *
- * Only a statement with RETURNING is asked again behind its limit, for the sake of its count: it has changed all its
- * rows by then, and says how many only at the end.
+ * Only a statement with RETURNING is run to its end, for its count: it has changed all its rows by then, but reports the
+ * number only at the end.
  */
-export class RowsQuery extends Submitted<RawResult> {
+export class RowsQuery extends InFlightQuery<RawResult> {
   private readonly text: string
   private readonly params: ReadonlyArray<string | null>
   private readonly rowLimit: number
@@ -28,7 +28,7 @@ export class RowsQuery extends Submitted<RawResult> {
   private command: string | undefined
   private count: number | null = null
 
-  /** `onDrained` is told of each row that is not kept. */
+  /** `onDrained` is called for each row beyond the limit. */
   constructor(
     text: string,
     params: ReadonlyArray<string | null>,
@@ -43,7 +43,7 @@ export class RowsQuery extends Submitted<RawResult> {
     this.rowLimit = rowLimit
     this.onDrained = onDrained
     this.returning = /\breturning\b/i.test(text)
-    // Behind a RETURNING there is one more message of its own to come first.
+    // With RETURNING, a second Execute of this query may have to be sent first.
     this.follower = this.returning ? undefined : follower
   }
 
@@ -59,7 +59,7 @@ export class RowsQuery extends Submitted<RawResult> {
     })
   }
 
-  /** Whether what follows goes out with this one. */
+  /** Whether the follower is sent together with this query. */
   get leads() {
     return this.follower !== undefined
   }
@@ -105,14 +105,14 @@ export class RowsQuery extends Submitted<RawResult> {
       const command = asSelect.has(keyword) ? "SELECT" : keyword
       return { command, rowCount: rows.length, fields: this.fields, rows, truncated }
     }
-    // The tag counts from where the portal was left.
+    // The tag counts only the rows of the last Execute.
     const rowCount = this.suspended && this.count !== null ? this.count + this.rows.length : this.count
     return { command: this.command, rowCount, fields: this.fields, rows, truncated }
   }
 }
 
-/** The oids of the parameters of a statement, which is not run. */
-export class ParametersQuery extends Submitted<ReadonlyArray<number>> {
+/** The oids of a statement's parameters; does not run the statement. */
+export class ParametersQuery extends InFlightQuery<ReadonlyArray<number>> {
   private readonly text: string
   private oids: ReadonlyArray<number> = []
 
@@ -122,11 +122,11 @@ export class ParametersQuery extends Submitted<ReadonlyArray<number>> {
   }
 
   submit(connection: Connection) {
-    const learn = (message: { readonly dataTypeIDs: ReadonlyArray<number> }) => {
+    const describe = (message: { readonly dataTypeIDs: ReadonlyArray<number> }) => {
       this.oids = message.dataTypeIDs
     }
-    connection.once("parameterDescription", learn)
-    connection.once("readyForQuery", () => connection.off("parameterDescription", learn))
+    connection.once("parameterDescription", describe)
+    connection.once("readyForQuery", () => connection.off("parameterDescription", describe))
     this.together(connection, () => {
       connection.parse({ name: "", text: this.text, types: [] }, true)
       connection.describe({ type: "S" }, true)
@@ -140,10 +140,10 @@ export class ParametersQuery extends Submitted<ReadonlyArray<number>> {
 }
 
 /**
- * Discards all that a statement can leave in its session. Before PostgreSQL 17 DISCARD ALL takes the role that was
- * pinned at the start away as well, and only RESET ROLE brings it back.
+ * Discards everything that a statement can leave in its session. Before PostgreSQL 17, DISCARD ALL also drops the role
+ * that was set at startup, and RESET ROLE restores it.
  */
-export class ResetQuery extends Submitted<true> {
+export class ResetQuery extends InFlightQuery<true> {
   private readonly keepsRole: boolean
   private written = false
 
@@ -152,7 +152,7 @@ export class ResetQuery extends Submitted<true> {
     this.keepsRole = serverVersion >= 17
   }
 
-  /** Ahead of its turn. */
+  /** Writes the messages early, behind the query before. */
   readonly write = (connection: Connection) => {
     this.written = true
     for (const text of this.keepsRole ? ["discard all"] : ["discard all", "reset role"]) {
@@ -166,6 +166,46 @@ export class ResetQuery extends Submitted<true> {
   submit(connection: Connection) {
     if (!this.written) this.together(connection, () => this.write(connection))
   }
+
+  protected result(): true {
+    return true
+  }
+}
+
+/** Called for each discarded row, and for each completed statement. */
+interface ScriptEvents {
+  readonly row: () => void
+  readonly statement: () => void
+}
+
+/** Several statements in one text, by the simple protocol, which needs no Sync: PostgreSQL reports by itself when it is ready. */
+export class ScriptQuery extends InFlightQuery<true> {
+  private readonly text: string
+  private readonly events: ScriptEvents
+
+  constructor(text: string, events: ScriptEvents, done: Done<true>) {
+    super(done)
+    this.text = text
+    this.events = events
+  }
+
+  submit(connection: Connection) {
+    connection.query(this.text)
+  }
+
+  override handleDataRow() {
+    this.events.row()
+  }
+
+  override handleCopyData() {
+    this.events.row()
+  }
+
+  override handleCommandComplete() {
+    this.events.statement()
+  }
+
+  protected override sync() {}
 
   protected result(): true {
     return true

@@ -10,15 +10,14 @@ import { type Pausable } from "../MainSessions.ts"
 import { databaseUnreachable } from "../../../services/OwnTables.ts"
 import { type SqlConnection } from "./Connection.ts"
 import { SqlPool, type SqlPoolOptions } from "./Pool.ts"
-import { ParametersQuery, RowsQuery } from "./Queries.ts"
-import { ScriptQuery } from "./Script.ts"
-import { type Done, type Follower } from "./Submitted.ts"
+import { ParametersQuery, RowsQuery, ScriptQuery } from "./Queries.ts"
+import { type Done, type Follower } from "./InFlightQuery.ts"
 
 /**
- * What the driver gave as the reason of a failure. Only the end of our own session (57P0x, or an error of the socket)
- * means that the database is away: class 08 or 53 may be about a server that the statement itself connects to.
+ * The driver's error as an API error. Only the end of our own session (57P0x, or a socket error) means that the database
+ * is unreachable: classes 08 and 53 may be about a server that the statement itself connected to.
  */
-const asOurs = (failure: unknown): DatabaseError | Unavailable => {
+const asApiError = (failure: unknown): DatabaseError | Unavailable => {
   if (!(failure instanceof ServerError)) return databaseUnreachable()
   const { code = "XX000", message, detail, hint, position } = failure
   if (code.startsWith("57P0")) return databaseUnreachable()
@@ -32,7 +31,7 @@ const asOurs = (failure: unknown): DatabaseError | Unavailable => {
   })
 }
 
-/** Submits one query to the connection. Interrupted, it waits until PostgreSQL has ended the statement. */
+/** Submits one query to the connection. When interrupted, it waits until PostgreSQL has ended the statement. */
 const submit = <A>(
   connection: SqlConnection,
   send: (done: Done<A>) => void
@@ -48,11 +47,11 @@ const submit = <A>(
     send((result, failure) => {
       ended = true
       connection.overflow = undefined
-      resume(result === undefined ? Effect.fail(asOurs(failure)) : Effect.succeed(result))
+      resume(result === undefined ? Effect.fail(asApiError(failure)) : Effect.succeed(result))
       whenEnded()
     })
     return Effect.callback<void>((resume) => {
-      // The request to cancel may arrive late and hit another statement: nobody else may get this connection.
+      // The cancel request may arrive late and hit a later statement, so this connection must not be reused.
       connection.dead = true
       const over = () => {
         connection.abandon()
@@ -61,9 +60,9 @@ const submit = <A>(
       if (ended) over()
       else {
         whenEnded = over
-        // Cancelled, and still running some seconds later: closing the connection is all that is left.
+        // If the statement still runs some time after the cancel request, the connection is closed.
         connection.cancel(() => {
-          const timer = setTimeout(over, cancelPatienceMillis)
+          const timer = setTimeout(over, cancelTimeoutMillis)
           whenEnded = () => {
             clearTimeout(timer)
             over()
@@ -74,7 +73,7 @@ const submit = <A>(
     })
   })
 
-const cancelPatienceMillis = 2_000
+const cancelTimeoutMillis = 2_000
 
 const session = (connection: SqlConnection): TypedSession => ({
   query: (text, params, rowLimit, last = false) =>
@@ -112,13 +111,13 @@ const failedAt = ({ code, details, error, hint, position, status }: DatabaseErro
 const setClaims =
   "select pg_catalog.set_config('request.jwt.claims', $1, false), pg_catalog.set_config('request.jwt.sub', $2, false)"
 
-/** Gives sessions; see `Database`. */
+/** Opens sessions; see `Database`. */
 type OpenSession = (actor: Actor) => Effect.Effect<TypedSession, DatabaseError | Unavailable, Scope.Scope>
 
 /**
- * Exclusive sessions of the service role in one database, for statements of any kind. Each starts clean: role, settings
- * and claims as given here, nothing of the session before. Cleaning happens after the scope has closed; nobody waits for
- * it. `poolSize` sessions at a time, `sqlTimeout` in ms.
+ * Exclusive sessions of the service role in one database, for statements of any kind. Each starts clean: with this role,
+ * these settings and claims, and nothing of the session before; cleaning happens in the background after the scope has
+ * closed. `poolSize` is the maximum of concurrent sessions, `sqlTimeout` in ms.
  */
 export const makeSqlSessions = (
   address: Login,

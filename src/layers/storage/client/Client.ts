@@ -10,45 +10,46 @@ import { Clock, Effect, Redacted } from "effect"
 import { duration } from "../../../domain/Settings.ts"
 import { type Presigned, type StoreError } from "../../../services/ports/ObjectStore.ts"
 import { ObjectStoreAddress } from "../Address.ts"
-import { type About, failureOf, meaningOf, S3Failure } from "./Errors.ts"
+import { type Subject, failureOf, storeErrorOf, S3Failure } from "./Errors.ts"
+import { uriEncodePath } from "../../../domain/text/UriText.ts"
 
-/** How long a connection may take to open, in ms. */
+/** The timeout for opening a connection, in ms. */
 const connectMillis = 3000
 
-/** Copies and completions of large objects take as long as they take; S3 answers them within this time, in ms. */
+/** The timeout of copies and completions of large objects, in ms; S3 answers them within this time. */
 const slowMillis = 5 * 60_000
 
-type Send<A> = (s3: S3Client, options: { readonly abortSignal: AbortSignal }) => Promise<A>
+type SdkCall<A> = (s3: S3Client, options: { readonly abortSignal: AbortSignal }) => Promise<A>
 type Signable = GetObjectCommand | PutObjectCommand | UploadPartCommand
 
-/** The way to the store. */
+/** A client of the store. */
 export interface S3 {
   readonly address: ObjectStoreAddress["Service"]
-  /** One call with its retries, in at most S3_TIMEOUT (`slow`: at least five minutes). */
-  readonly ask: <A>(send: Send<A>, speed?: "slow") => Effect.Effect<A, S3Failure>
-  /** The same, its failure told in our words. */
-  readonly call: <A>(about: About, send: Send<A>, speed?: "slow") => Effect.Effect<A, StoreError>
-  /** A URL for one command at the public endpoint; nothing is asked. */
+  /** One call with its retries, limited to S3_TIMEOUT (`slow`: at least five minutes). */
+  readonly send: <A>(sdkCall: SdkCall<A>, speed?: "slow") => Effect.Effect<A, S3Failure>
+  /** The same, with its failure as an error of the API. */
+  readonly call: <A>(subject: Subject, sdkCall: SdkCall<A>, speed?: "slow") => Effect.Effect<A, StoreError>
+  /** A URL for one command at the public endpoint, made without a request. */
   readonly presign: (command: Signable, seconds: number) => Effect.Effect<Presigned>
 }
 
 /**
- * A PUT of an object is of the type it was asked for. The other commands sign none: the SDK gives a part a type of its
- * own, which clients don't send.
+ * The URL for a PUT of an object signs its content type. The other commands sign none: the SDK gives a part a content
+ * type of its own, which clients don't send.
  */
-const typeSigned = new Set(["host", "content-type"])
-const plainSigned = new Set(["host"])
+const hostAndType = new Set(["host", "content-type"])
+const hostOnly = new Set(["host"])
 
-const nothing = () => undefined
-const silent = { debug: nothing, info: nothing, warn: nothing, error: nothing }
+const noop = () => undefined
+const silentLogger = { debug: noop, info: noop, warn: noop, error: noop }
 
-/** Everything is said, so that no AWS_* variable and no ~/.aws of whoever runs the service has a say. */
+/** Every option is explicit, so that neither AWS_* variables nor the operator's ~/.aws have an effect. */
 const settings = (address: ObjectStoreAddress["Service"], endpoint: string): S3ClientConfig => ({
   endpoint,
   region: address.region,
   forcePathStyle: address.forcePathStyle,
   credentials: { accessKeyId: address.accessKey, secretAccessKey: Redacted.value(address.secretKey) },
-  // A checksum nobody asked for would be signed into URLs, and plain PUTs could not give it.
+  // The SDK's default checksum would be signed into URLs, and a plain PUT could not supply it.
   requestChecksumCalculation: "WHEN_REQUIRED",
   responseChecksumValidation: "WHEN_REQUIRED",
   retryMode: "standard",
@@ -60,8 +61,8 @@ const settings = (address: ObjectStoreAddress["Service"], endpoint: string): S3C
   disableMultiregionAccessPoints: true,
   disableS3ExpressSessionAuth: true,
   userAgentAppId: "svc",
-  logger: silent,
-  requestHandler: { connectionTimeout: connectMillis, logger: silent }
+  logger: silentLogger,
+  requestHandler: { connectionTimeout: connectMillis, logger: silentLogger }
 })
 
 export const makeS3 = Effect.gen(function* () {
@@ -75,16 +76,16 @@ export const makeS3 = Effect.gen(function* () {
   const client = yield* open(address.endpoint)
   const signer = yield* open(address.publicEndpoint)
 
-  const ask = <A>(send: Send<A>, speed?: "slow"): Effect.Effect<A, S3Failure> =>
-    Effect.tryPromise({ try: (abortSignal) => send(client, { abortSignal }), catch: failureOf }).pipe(
+  const send = <A>(sdkCall: SdkCall<A>, speed?: "slow"): Effect.Effect<A, S3Failure> =>
+    Effect.tryPromise({ try: (abortSignal) => sdkCall(client, { abortSignal }), catch: failureOf }).pipe(
       Effect.timeoutOrElse({
         duration: speed === "slow" ? Math.max(millis, slowMillis) : millis,
         orElse: () => Effect.fail(new S3Failure({ code: "Timeout", status: 0, message: "No answer" }))
       })
     )
 
-  const call = <A>(about: About, send: Send<A>, speed?: "slow"): Effect.Effect<A, StoreError> =>
-    Effect.catch(ask(send, speed), (failure) => told(failure, about))
+  const call = <A>(subject: Subject, sdkCall: SdkCall<A>, speed?: "slow"): Effect.Effect<A, StoreError> =>
+    Effect.catch(send(sdkCall, speed), (failure) => failWith(failure, subject))
 
   const presign = Effect.fn("ObjectStore.presign")(function* (command: Signable, seconds: number) {
     const now = yield* Clock.currentTimeMillis
@@ -93,23 +94,39 @@ export const makeS3 = Effect.gen(function* () {
       getSignedUrl(signer, command as unknown as Parameters<typeof getSignedUrl>[1], {
         expiresIn: seconds,
         signingDate: new Date(now),
-        signableHeaders: command instanceof PutObjectCommand ? typeSigned : plainSigned
+        signableHeaders: command instanceof PutObjectCommand ? hostAndType : hostOnly
       })
     )
     return { url, expiresAt: new Date(Math.floor(now / 1000) * 1000 + seconds * 1000) }
   })
 
-  const s3: S3 = { address, ask, call, presign }
+  const s3: S3 = { address, send, call, presign }
   return s3
 })
 
-/** Fails with what the failure means to a caller; what is wrong with the store itself is logged as well. */
-export const told = (failure: S3Failure, about: About): Effect.Effect<never, StoreError> => {
-  const error = meaningOf(failure, about)
+/** Fails with the API's error for the failure; failures of the store itself are logged as well. */
+export const failWith = (failure: S3Failure, subject: Subject): Effect.Effect<never, StoreError> => {
+  const error = storeErrorOf(failure, subject)
   if (error._tag !== "BadGateway" && error._tag !== "GatewayTimeout") return Effect.fail(error)
   const { code, message, status } = failure
   return Effect.andThen(
-    Effect.logWarning(`The object store failed: ${[code, status, message].filter(Boolean).join(" ")}`),
+    Effect.logWarning(`Object store request failed: ${[code, status, message].filter(Boolean).join(" ")}`),
     Effect.fail(error)
   )
 }
+
+/** A key from a listing: percent-encoded, with "+" for a space, if the store supports `encoding-type=url`. */
+export const decodedKey = (key: string | undefined, encoding: string | undefined): string => {
+  if (key === undefined || encoding !== "url") return key ?? ""
+  try {
+    return decodeURIComponent(key.replaceAll("+", " "))
+  } catch {
+    return key
+  }
+}
+
+/** Whether XML 1.0 can carry a key unchanged; other keys are sent one by one in URLs. */
+export const fitsXml = (key: string) => !/[\p{Cc}\u2028\ufffe\uffff]/u.test(key)
+
+/** `bucket/key` in a URL. */
+export const encodedPath = (bucket: string, key: string) => `${bucket}/${uriEncodePath(key)}`

@@ -8,24 +8,23 @@ import {
 } from "@aws-sdk/client-s3"
 import { Effect, Exit } from "effect"
 import { Conflict } from "../../../domain/errors.ts"
-import { encodeHeaderText } from "../../../domain/storage/HeaderText.ts"
+import { encodeWords } from "../../../domain/storage/EncodedWords.ts"
+import { maxParts } from "../../../domain/storage/Object.ts"
 import { type ObjectRecord } from "../../../domain/storage/Metadata.ts"
 import { type StoreError } from "../../../services/ports/ObjectStore.ts"
-import { type S3 } from "./Client.ts"
-import { encodedPath } from "./Keys.ts"
+import { encodedPath, type S3 } from "./Client.ts"
 
 /** Sizes in bytes. */
 export interface CopyLimits {
-  /** A larger object is copied in parts. */
+  /** Larger objects are copied in parts. */
   readonly whole: number
-  /** Of each but the last; more when there would be over 10,000. */
+  /** The size of each part but the last; larger if there would be more than 10,000. */
   readonly part: number
 }
 
-/** S3's own: one copy takes 5 GiB. */
+/** S3's own: one copy request handles up to 5 GiB. */
 export const s3CopyLimits: CopyLimits = { whole: 5 * 1024 ** 3, part: 512 * 1024 ** 2 }
 
-const maxParts = 10_000
 const copiesAtOnce = 4
 
 const dateOf = (text: string | null) => {
@@ -33,7 +32,7 @@ const dateOf = (text: string | null) => {
   return Number.isNaN(date.getTime()) ? undefined : date
 }
 
-/** All that stays with an object when its metadata is written anew. */
+/** The attributes that an object keeps when its metadata is replaced. */
 const attributes = (head: HeadObjectCommandOutput, record: ObjectRecord) => ({
   ContentType: record.content_type,
   ContentDisposition: record.content_disposition ?? undefined,
@@ -41,14 +40,14 @@ const attributes = (head: HeadObjectCommandOutput, record: ObjectRecord) => ({
   ContentEncoding: record.content_encoding ?? undefined,
   ContentLanguage: record.content_language ?? undefined,
   Expires: dateOf(record.expires),
-  Metadata: Object.fromEntries(Object.entries(record.metadata).map(([name, value]) => [name, encodeHeaderText(value)])),
+  Metadata: Object.fromEntries(Object.entries(record.metadata).map(([name, value]) => [name, encodeWords(value)])),
   StorageClass: head.StorageClass === "STANDARD" ? undefined : head.StorageClass,
   ServerSideEncryption: head.ServerSideEncryption,
   SSEKMSKeyId: head.SSEKMSKeyId,
   WebsiteRedirectLocation: head.WebsiteRedirectLocation
 })
 
-/** Ranges of at least `part` bytes that make up `size`. */
+/** Ranges of at least `part` bytes that cover `size`. */
 const rangesOf = (size: number, part: number) => {
   const step = Math.max(part, Math.ceil(size / maxParts))
   return Array.from({ length: Math.ceil(size / step) }, (_, index) => ({
@@ -58,10 +57,10 @@ const rangesOf = (size: number, part: number) => {
 }
 
 /**
- * S3 can't change metadata: an object is copied onto itself. Only as long as it is the one that was read, which is
- * asked of the source and, for what is written while the copy runs, of the target.
+ * S3 can't change metadata: the object is copied onto itself. It must still be the one that was read, which is a
+ * condition on the source and, in case it is replaced while the copy runs, on the target.
  */
-export const copyOn = (
+export const makeSetRecord = (
   { call }: S3,
   limits: CopyLimits,
   headOf: (bucket: string, key: string) => Effect.Effect<HeadObjectCommandOutput, StoreError>
@@ -87,8 +86,8 @@ export const copyOn = (
 
   const inParts = (bucket: string, head: HeadObjectCommandOutput, record: ObjectRecord) => {
     const target = { Bucket: bucket, Key: record.key }
-    const about = { bucket, key: record.key }
-    const create = call(about, (s3, options) =>
+    const subject = { bucket, key: record.key }
+    const create = call(subject, (s3, options) =>
       s3.send(new CreateMultipartUploadCommand({ ...target, ...attributes(head, record) }), options)
     )
     return Effect.acquireUseRelease(
@@ -99,7 +98,7 @@ export const copyOn = (
           ({ number, range }) =>
             Effect.map(
               call(
-                about,
+                subject,
                 (s3, options) =>
                   s3.send(
                     new UploadPartCopyCommand({
@@ -119,7 +118,7 @@ export const copyOn = (
           { concurrency: copiesAtOnce }
         )
         yield* call(
-          about,
+          subject,
           (s3, options) =>
             s3.send(
               new CompleteMultipartUploadCommand({
@@ -137,17 +136,17 @@ export const copyOn = (
         Exit.isSuccess(exit)
           ? Effect.void
           : Effect.ignore(
-              call(about, (s3, options) => s3.send(new AbortMultipartUploadCommand({ ...target, UploadId }), options))
+              call(subject, (s3, options) => s3.send(new AbortMultipartUploadCommand({ ...target, UploadId }), options))
             )
     )
   }
 
   return Effect.fn("ObjectStore.setRecord")(function* (bucket: string, record: ObjectRecord) {
-    // The record does not say all that has to stay (storage class, encryption).
+    // The record lacks attributes that must be kept (storage class, encryption).
     const head = yield* headOf(bucket, record.key)
     if (head.ETag !== record.etag) {
       return yield* new Conflict({
-        error: `The object "${record.key.slice(0, 200)}" was changed meanwhile`,
+        error: `The object "${record.key.slice(0, 200)}" was changed by another request; try again`,
         code: "OBJECT_CHANGED"
       })
     }

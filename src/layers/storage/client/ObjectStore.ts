@@ -1,34 +1,33 @@
 import { Effect, Layer } from "effect"
 import { ObjectStore } from "../../../services/ports/ObjectStore.ts"
-import { bucketsOn } from "./Buckets.ts"
+import { makeBuckets } from "./Buckets.ts"
 import { makeS3 } from "./Client.ts"
-import { type CopyLimits, copyOn, s3CopyLimits } from "./Copy.ts"
-import { emptyingOn } from "./Emptying.ts"
-import { encodedKey } from "./Keys.ts"
-import { headOn, objectsOn, recordOf } from "./Objects.ts"
-import { removalOn } from "./Removal.ts"
-import { streamsOn } from "./Streams.ts"
-import { uploadsOn } from "./Uploads.ts"
+import { type CopyLimits, makeSetRecord, s3CopyLimits } from "./Copy.ts"
+import { makeEmptyBucket, makeRemoval } from "./Removal.ts"
+import { makeHead, makeObjects, recordOf } from "./Objects.ts"
+import { makeStreams } from "./Streams.ts"
+import { makeUploads } from "./Uploads.ts"
+import { uriEncodePath } from "../../../domain/text/UriText.ts"
 
-/** With limits other than S3's, where copies in parts are to be seen without gigabytes. */
+/** With other limits than S3's, so that tests see copies in parts without gigabytes. */
 export const layerObjectStoreWith = (limits: CopyLimits) =>
   Layer.effect(
     ObjectStore,
     Effect.gen(function* () {
       const s3 = yield* makeS3
       const { forcePathStyle, publicEndpoint } = s3.address
-      const buckets = bucketsOn(s3)
-      const removal = removalOn(s3)
-      const head = headOn(s3, buckets.findBucket)
-      const objects = objectsOn(s3)
-      const uploads = uploadsOn(s3)
+      const buckets = makeBuckets(s3)
+      const removal = makeRemoval(s3)
+      const head = makeHead(s3, buckets.findBucket)
+      const objects = makeObjects(s3)
+      const uploads = makeUploads(s3)
 
       return ObjectStore.of({
         ...buckets,
         ...objects,
         ...uploads,
-        ...streamsOn(s3, { ...objects, ...uploads }),
-        emptyBucket: emptyingOn(s3, removal),
+        ...makeStreams(s3, { ...objects, ...uploads }),
+        emptyBucket: makeEmptyBucket(s3, removal),
         remove: removal.remove,
         removeMany: Effect.fn("ObjectStore.bulkDelete")(function* (bucket, keys) {
           const errors = yield* removal.removeMany(
@@ -39,15 +38,15 @@ export const layerObjectStoreWith = (limits: CopyLimits) =>
           return { deleted: keys.filter((key) => !left.has(key)), errors }
         }),
         record: (bucket, key) => Effect.map(head(bucket, key), (found) => recordOf(key, found)),
-        setRecord: copyOn(s3, limits, head),
+        setRecord: makeSetRecord(s3, limits, head),
         locationOf: (bucket, key) => {
           const { host, protocol } = new URL(publicEndpoint)
           const start = forcePathStyle ? `${protocol}//${host}/${bucket}` : `${protocol}//${bucket}.${host}`
-          return `${start}/${encodedKey(key)}`
+          return `${start}/${uriEncodePath(key)}`
         }
       })
     })
   )
 
-/** The S3-compatible store at ObjectStoreAddress, whoever runs it. */
+/** The S3-compatible store at ObjectStoreAddress. */
 export const layerObjectStore = layerObjectStoreWith(s3CopyLimits)

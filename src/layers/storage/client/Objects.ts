@@ -7,20 +7,19 @@ import {
   UploadPartCommand
 } from "@aws-sdk/client-s3"
 import { Effect } from "effect"
-import { decodeHeaderText } from "../../../domain/storage/HeaderText.ts"
+import { decodeWords } from "../../../domain/storage/EncodedWords.ts"
 import { type ObjectRecord } from "../../../domain/storage/Metadata.ts"
 import { type ObjectStore, type StoreError } from "../../../services/ports/ObjectStore.ts"
-import { type S3, told } from "./Client.ts"
+import { decodedKey, failWith, type S3 } from "./Client.ts"
 import { S3Failure } from "./Errors.ts"
-import { decodedKey } from "./Keys.ts"
 
 type Port = Pick<
   ObjectStore["Service"],
   "findBucket" | "list" | "put" | "presignUpload" | "presignDownload" | "presignPart"
 >
 
-/** What S3 itself calls a thing whose type nobody gave. */
-const unknownType = "binary/octet-stream"
+/** S3's default content type. */
+const defaultType = "binary/octet-stream"
 
 const isoOf = (date: Date | undefined) => (date ?? new Date(0)).toISOString()
 
@@ -29,35 +28,35 @@ export const recordOf = (key: string, head: HeadObjectCommandOutput): ObjectReco
   size: head.ContentLength ?? 0,
   etag: head.ETag ?? "",
   last_modified: isoOf(head.LastModified),
-  content_type: head.ContentType ?? unknownType,
+  content_type: head.ContentType ?? defaultType,
   content_disposition: head.ContentDisposition ?? null,
   cache_control: head.CacheControl ?? null,
   content_encoding: head.ContentEncoding ?? null,
   content_language: head.ContentLanguage ?? null,
   expires: head.ExpiresString ?? null,
   metadata: Object.fromEntries(
-    Object.entries(head.Metadata ?? {}).map(([name, value]) => [name.toLowerCase(), decodeHeaderText(value)])
+    Object.entries(head.Metadata ?? {}).map(([name, value]) => [name.toLowerCase(), decodeWords(value)])
   )
 })
 
-/** What S3 knows of an object, whole. */
-export const headOn =
-  ({ ask }: S3, findBucket: Port["findBucket"]) =>
+/** S3's full answer about an object. */
+export const makeHead =
+  ({ send }: S3, findBucket: Port["findBucket"]) =>
   (bucket: string, key: string): Effect.Effect<HeadObjectCommandOutput, StoreError> =>
-    ask((s3, options) => s3.send(new HeadObjectCommand({ Bucket: bucket, Key: key }), options)).pipe(
+    send((s3, options) => s3.send(new HeadObjectCommand({ Bucket: bucket, Key: key }), options)).pipe(
       Effect.catch((failure) =>
         failure.status === 404
-          ? // A HEAD has no body, so S3 can't say which of the two is missing.
+          ? // A response to HEAD has no body that says which of the two is missing.
             Effect.andThen(
               findBucket(bucket),
-              told(new S3Failure({ code: "NoSuchKey", status: 404, message: "" }), { bucket, key })
+              failWith(new S3Failure({ code: "NoSuchKey", status: 404, message: "" }), { bucket, key })
             )
-          : told(failure, { bucket, key })
+          : failWith(failure, { bucket, key })
       )
     )
 
-/** Objects: lists, small uploads, presigned URLs. */
-export const objectsOn = ({ call, presign }: S3): Omit<Port, "findBucket"> => ({
+/** Listings, small uploads and presigned URLs. */
+export const makeObjects = ({ call, presign }: S3): Omit<Port, "findBucket"> => ({
   list: Effect.fn("ObjectStore.list")(function* (bucket, { delimiter, limit, prefix, token }) {
     const page = yield* call({ bucket }, (s3, options) =>
       s3.send(
@@ -67,7 +66,7 @@ export const objectsOn = ({ call, presign }: S3): Omit<Port, "findBucket"> => ({
           Delimiter: delimiter,
           MaxKeys: limit,
           ContinuationToken: token,
-          // Keys may hold what XML can't.
+          // Keys may contain characters that XML can't represent.
           EncodingType: "url"
         }),
         options

@@ -1,47 +1,47 @@
 import { GetObjectCommand, UploadPartCommand } from "@aws-sdk/client-s3"
 import { Effect, Stream } from "effect"
+import { maxParts } from "../../../domain/storage/Object.ts"
 import { type ObjectStore, type StoreError } from "../../../services/ports/ObjectStore.ts"
-import { type S3, told } from "./Client.ts"
+import { type S3, failWith } from "./Client.ts"
 import { failureOf, S3Failure } from "./Errors.ts"
 
 type Store = ObjectStore["Service"]
 type Port = Pick<Store, "putStream" | "read">
 
-/** Bytes that are in memory at a time: a larger object is uploaded in parts of so many, or more when they'd be over 10,000. */
+/** Bytes in memory at a time: larger objects are uploaded in parts of this size, or larger if there would be over 10,000. */
 const smallestPart = 8 * 1024 * 1024
-const maxParts = 10_000
 
-/** Longest pause between two pieces of an object, in ms. */
-const stallMillis = 60_000
+/** The longest pause between two chunks of a download, in ms. */
+const idleMillis = 60_000
 
-/** The same bytes in pieces of one size, but the last. */
+/** The same bytes in pieces of equal size, except the last. */
 const pieces = <E>(bytes: Stream.Stream<Uint8Array, E>, size: number) =>
   Stream.suspend(() => {
-    let held: Array<Uint8Array> = []
+    let buffered: Array<Uint8Array> = []
     let length = 0
-    const taken = () => {
-      const all = Buffer.concat(held)
+    const takeWhole = () => {
+      const all = Buffer.concat(buffered)
       const whole: Array<Uint8Array> = []
       let at = 0
       for (; all.length - at >= size; at += size) whole.push(all.subarray(at, at + size))
-      held = at === all.length ? [] : [all.subarray(at)]
+      buffered = at === all.length ? [] : [all.subarray(at)]
       length = all.length - at
       return whole
     }
-    const rest = () => (held.length === 0 ? [] : [Buffer.concat(held)])
+    const rest = () => (buffered.length === 0 ? [] : [Buffer.concat(buffered)])
     return Stream.concat(
       Stream.flatMap(bytes, (piece) => {
-        held.push(piece)
+        buffered.push(piece)
         length += piece.length
-        return Stream.fromIterable(length < size ? [] : taken())
+        return Stream.fromIterable(length < size ? [] : takeWhole())
       }),
       Stream.suspend(() => Stream.fromIterable(rest()))
     )
   })
 
-/** Objects that are larger than what one likes to have in memory. */
-export const streamsOn = (
-  { ask, call }: S3,
+/** Transfers of objects too large to hold in memory. */
+export const makeStreams = (
+  { send, call }: S3,
   store: Pick<Store, "put" | "createUpload" | "completeUpload" | "abortUpload">
 ): Port => ({
   putStream: <E>(bucket: string, key: string, contentType: string, bytes: Stream.Stream<Uint8Array, E>, size: number) =>
@@ -50,9 +50,9 @@ export const streamsOn = (
         const all = yield* Stream.runFold(
           bytes,
           (): Array<Uint8Array> => [],
-          (held, piece) => {
-            held.push(piece)
-            return held
+          (buffered, piece) => {
+            buffered.push(piece)
+            return buffered
           }
         )
         return yield* store.put(bucket, key, contentType, Buffer.concat(all))
@@ -90,7 +90,7 @@ export const streamsOn = (
     Stream.unwrap(
       Effect.gen(function* () {
         const { Body } = yield* Effect.catch(
-          ask((s3, options) =>
+          send((s3, options) =>
             s3.send(
               new GetObjectCommand({
                 Bucket: bucket,
@@ -100,15 +100,17 @@ export const streamsOn = (
               options
             )
           ),
-          (failure) => told(failure, { bucket, key })
+          (failure) => failWith(failure, { bucket, key })
         )
         if (Body === undefined) return Stream.empty
         return Stream.fromAsyncIterable(Body as AsyncIterable<Uint8Array>, failureOf).pipe(
           Stream.timeoutOrElse({
-            duration: stallMillis,
-            orElse: () => Stream.fail(new S3Failure({ code: "Timeout", status: 0, message: "Nothing more came" }))
+            duration: idleMillis,
+            orElse: () => Stream.fail(new S3Failure({ code: "Timeout", status: 0, message: "The download stalled" }))
           }),
-          Stream.catch((failure): Stream.Stream<never, StoreError> => Stream.fromEffect(told(failure, { bucket, key })))
+          Stream.catch((failure): Stream.Stream<never, StoreError> =>
+            Stream.fromEffect(failWith(failure, { bucket, key }))
+          )
         )
       })
     )

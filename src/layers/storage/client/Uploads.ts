@@ -6,28 +6,28 @@ import {
 } from "@aws-sdk/client-s3"
 import { Effect } from "effect"
 import { BadGateway } from "../../../domain/errors.ts"
-import { type UploadedPart } from "../../../domain/storage/Upload.ts"
-import { type ObjectStore, type UploadOf } from "../../../services/ports/ObjectStore.ts"
+import { type UploadedPart } from "../../../domain/storage/Object.ts"
+import { type ObjectStore, type UploadRef } from "../../../services/ports/ObjectStore.ts"
 import { type S3 } from "./Client.ts"
 
 type Port = Pick<ObjectStore["Service"], "createUpload" | "parts" | "completeUpload" | "abortUpload">
 
-/** Most parts that S3 lists in one answer. */
+/** The maximum number of parts in one of S3's listings. */
 const pageSize = 1000
 
-const inputOf = ({ bucket, key, uploadId }: UploadOf) => ({ Bucket: bucket, Key: key, UploadId: uploadId })
+const inputOf = ({ bucket, key, uploadId }: UploadRef) => ({ Bucket: bucket, Key: key, UploadId: uploadId })
 
-/** With its quotes, as S3 writes it. */
+/** The ETag with quotes, as S3 writes it. */
 const quotedETag = (etag: string) => (etag.startsWith('"') ? etag : `"${etag}"`)
 
-/** Uploads in parts. */
-export const uploadsOn = ({ call }: S3): Port => ({
+/** Multipart uploads. */
+export const makeUploads = ({ call }: S3): Port => ({
   createUpload: Effect.fn("ObjectStore.createUpload")(function* (bucket, key, contentType) {
     const { UploadId } = yield* call({ bucket, key }, (s3, options) =>
       s3.send(new CreateMultipartUploadCommand({ Bucket: bucket, Key: key, ContentType: contentType }), options)
     )
     if (UploadId !== undefined) return UploadId
-    return yield* new BadGateway({ error: "The object store gave no upload id", code: "STORE_UNAVAILABLE" })
+    return yield* new BadGateway({ error: "The object store returned no upload id", code: "STORE_UNAVAILABLE" })
   }),
 
   parts: Effect.fn("ObjectStore.parts")(function* (upload, limit) {

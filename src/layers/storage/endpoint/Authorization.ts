@@ -1,25 +1,31 @@
+import { LRUCache } from "lru-cache"
 import { evaluatePolicy } from "./policy/Policy.ts"
 import { type PolicyContext } from "./policy/Conditions.ts"
 import { ownerAccount, ownerArn, parsePolicy, type PolicyStatement } from "./policy/Document.ts"
 import { s3Error } from "./Error.ts"
 import { type S3Request } from "./Request.ts"
 import { type Caller } from "./signature/SigV4.ts"
-import { type BucketInfo } from "./store/Store.ts"
+import { type BucketInfo } from "./store/Model.ts"
 
-/** These the owner can always do: a policy must not lock out who has to change it. */
+/** The owner may always do these, so that a policy can't lock out the only one who can change it. */
 const onPolicies = new Set(["s3:GetBucketPolicy", "s3:PutBucketPolicy", "s3:DeleteBucketPolicy"])
 
-interface Asked {
+interface Requester {
   readonly request: S3Request
   readonly caller: Caller
 }
 
 /** Throws AccessDenied unless the caller may do `action` with the key, empty for the bucket itself. */
-export const authorize = (asked: Asked, info: BucketInfo, action: string | undefined, key: string) => {
-  if (!mayDo(asked, info, action, key)) throw s3Error("AccessDenied", "Access Denied")
+export const authorize = (requester: Requester, info: BucketInfo, action: string | undefined, key: string) => {
+  if (!isAllowed(requester, info, action, key)) throw s3Error("AccessDenied", "Access Denied")
 }
 
-export const mayDo = ({ caller, request }: Asked, info: BucketInfo, action: string | undefined, key: string) => {
+export const isAllowed = (
+  { caller, request }: Requester,
+  info: BucketInfo,
+  action: string | undefined,
+  key: string
+) => {
   if (action === undefined) return caller !== undefined
   if (onPolicies.has(action)) return caller !== undefined
   if (info.policy === undefined) return caller !== undefined
@@ -32,7 +38,7 @@ export const mayDo = ({ caller, request }: Asked, info: BucketInfo, action: stri
   return caller === undefined ? verdict === "Allow" : verdict !== "Deny"
 }
 
-/** What the conditions of policies can ask of a request. */
+/** The condition keys of a request. */
 const contextOf = ({ header, message, param }: S3Request, caller: Caller): PolicyContext => {
   const context = new Map<string, string>()
   const set = (name: string, value: string | undefined) => {
@@ -42,7 +48,7 @@ const contextOf = ({ header, message, param }: S3Request, caller: Caller): Polic
   set("aws:CurrentTime", now.toISOString())
   set("aws:EpochTime", String(Math.floor(now.getTime() / 1000)))
   set("aws:SourceIp", message.socket.remoteAddress)
-  // Who says https falsely deceives only themselves.
+  // A client that forges this header weakens only its own requests.
   set("aws:SecureTransport", String(/^https\b/i.test(String(message.headers["x-forwarded-proto"]))))
   set("aws:UserAgent", message.headers["user-agent"])
   set("aws:Referer", message.headers.referer)
@@ -75,16 +81,11 @@ const fromHeaders = [
   "x-amz-storage-class"
 ]
 
-const parsed = new Map<string, ReadonlyArray<PolicyStatement>>()
+const parsedPolicies = new LRUCache<string, ReadonlyArray<PolicyStatement>>({ max: 200 })
 
-/** Parsed once as long as it is in use. */
 const statementsOf = (bucket: string, policy: string) => {
   const id = `${bucket}\n${policy}`
-  let statements = parsed.get(id)
-  if (statements === undefined) {
-    statements = parsePolicy(policy, bucket)
-    if (parsed.size >= 200) parsed.clear()
-    parsed.set(id, statements)
-  }
+  const statements = parsedPolicies.get(id) ?? parsePolicy(policy, bucket)
+  parsedPolicies.set(id, statements)
   return statements
 }

@@ -2,11 +2,11 @@ import { Crc32cJs, Crc64NvmeJs } from "@aws-sdk/checksums/crc"
 import { createHash } from "node:crypto"
 import { crc32 } from "node:zlib"
 import { s3Error } from "./Error.ts"
-import { type Checksum } from "./store/Store.ts"
+import { type Checksum } from "./store/Model.ts"
 
 export type Algorithm = Checksum["algorithm"]
 
-/** S3's checksum algorithms with the length of their values in bytes. */
+/** The lengths of the checksums in bytes. */
 const lengths: Readonly<Record<Algorithm, number>> = { CRC32: 4, CRC32C: 4, CRC64NVME: 8, SHA1: 20, SHA256: 32 }
 const algorithms = ["CRC32", "CRC32C", "CRC64NVME", "SHA1", "SHA256"] as const
 
@@ -15,7 +15,7 @@ export const checksumHeader = (algorithm: Algorithm) => `x-amz-checksum-${algori
 export const parseAlgorithm = (text: string): Algorithm | undefined =>
   algorithms.find((algorithm) => algorithm === text.toUpperCase())
 
-/** Base64 of the right number of bytes. */
+/** Whether the value is Base64 of the algorithm's number of bytes. */
 export const isChecksum = (algorithm: Algorithm, value: string) => {
   const bytes = Buffer.from(value, "base64")
   return bytes.length === lengths[algorithm] && bytes.toString("base64") === value
@@ -23,7 +23,7 @@ export const isChecksum = (algorithm: Algorithm, value: string) => {
 
 export interface Hasher {
   readonly update: (chunk: Uint8Array) => void
-  /** Base64; once. */
+  /** Base64; may be called once. */
   readonly value: () => Promise<string>
 }
 
@@ -50,7 +50,7 @@ export const makeHasher = (algorithm: Algorithm): Hasher => {
   }
 }
 
-/** The checksum that the headers bring; at most one. Throws InvalidRequest. */
+/** The checksum in the headers; at most one is allowed. Throws InvalidRequest. */
 export const sentChecksum = (header: (name: string) => string | undefined) => {
   const sent = algorithms.filter((algorithm) => header(checksumHeader(algorithm)) !== undefined)
   const [algorithm] = sent
@@ -77,7 +77,7 @@ export const namedAlgorithm = (text: string | undefined): Algorithm | undefined 
   return algorithm
 }
 
-/** The checksum of parts taken together, as `type` says. */
+/** The checksum of an object of parts, of the given type. */
 export const checksumOfParts = (
   { algorithm, type }: Pick<Checksum, "algorithm" | "type">,
   parts: ReadonlyArray<{ readonly value: string; readonly size: number }>
@@ -94,10 +94,11 @@ const polynomials: Readonly<Partial<Record<Algorithm, bigint>>> = {
   CRC64NVME: 0x9a6c9329ac4bc9b5n
 }
 
-/** The CRC of parts one after the other from the CRC of each: crc(ab) = crc(a) · x^(8·|b|) + crc(b). */
+/** The CRC of concatenated parts from the CRC of each: crc(ab) = crc(a) · x^(8·|b|) + crc(b). */
 const combine = (algorithm: Algorithm, parts: ReadonlyArray<{ readonly value: string; readonly size: number }>) => {
   const polynomial = polynomials[algorithm]
-  if (polynomial === undefined) throw s3Error("InvalidRequest", `${algorithm} has no checksum of type FULL_OBJECT`)
+  if (polynomial === undefined)
+    throw s3Error("InvalidRequest", `${algorithm} does not support the checksum type FULL_OBJECT`)
   const bits = BigInt(lengths[algorithm] * 8)
   const one = 1n << (bits - 1n)
   const multiply = (a: bigint, b: bigint) => {
@@ -108,7 +109,7 @@ const combine = (algorithm: Algorithm, parts: ReadonlyArray<{ readonly value: st
     }
     return product
   }
-  // Parts are mostly of one size.
+  // Most parts have the same size.
   const shifts = new Map<number, bigint>()
   const shift = (size: number) => {
     let known = shifts.get(size)

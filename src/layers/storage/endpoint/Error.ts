@@ -1,6 +1,6 @@
 import { Data } from "effect"
 
-/** A refusal in S3's own words: the protocol answers `status` with an XML body of `code`, `message` and `extra`. */
+/** An error of the S3 protocol: a response with `status` and an XML body of `code`, `message` and `extra`. */
 export class S3Error extends Data.TaggedError("S3Error")<{
   readonly code: string
   readonly status: number
@@ -9,7 +9,7 @@ export class S3Error extends Data.TaggedError("S3Error")<{
   readonly extra?: Readonly<Record<string, string>>
 }> {}
 
-/** S3's codes with their status and usual message. */
+/** S3's codes with their status and default message. */
 const codes = {
   AccessControlListNotSupported: [400, "The bucket does not allow ACLs."],
   AccessDenied: [403, "Access Denied."],
@@ -17,7 +17,7 @@ const codes = {
   AuthorizationHeaderMalformed: [400, "The authorization header is malformed."],
   AuthorizationQueryParametersError: [400, "Error parsing the X-Amz-Credential parameter."],
   BadDigest: [400, "The Content-MD5 or checksum value that you specified did not match what we received."],
-  BadRequest: [400, "This is not a request that can be understood."],
+  BadRequest: [400, "The request could not be understood."],
   BucketAlreadyExists: [409, "The requested bucket name is not available."],
   BucketAlreadyOwnedByYou: [409, "Your previous request to create the named bucket succeeded and you already own it."],
   BucketNotEmpty: [409, "The bucket you tried to delete is not empty."],
@@ -25,7 +25,7 @@ const codes = {
   EntityTooSmall: [400, "Your proposed upload is smaller than the minimum allowed size."],
   ExpiredToken: [400, "The provided token has expired."],
   IncompleteBody: [400, "You did not provide the number of bytes specified by the Content-Length HTTP header."],
-  InsufficientStorage: [507, "There is no space left to store this."],
+  InsufficientStorage: [507, "There is not enough disk space to store the object."],
   InternalError: [500, "We encountered an internal error. Please try again."],
   InvalidAccessKeyId: [403, "The access key id you provided does not exist in our records."],
   InvalidArgument: [400, "Invalid Argument."],
@@ -93,7 +93,7 @@ const codes = {
 
 export type S3Code = keyof typeof codes
 
-/** The error of this code, with its usual message unless another one is given. */
+/** An error with the code's default message unless one is given. */
 export const s3Error = (code: S3Code, message?: string, extra?: Readonly<Record<string, string>>): S3Error =>
   new S3Error({
     code,

@@ -1,24 +1,25 @@
 import { type Effect, type Scope } from "effect"
 import { type Readable } from "node:stream"
+import { percentEncode } from "../../../domain/text/UriText.ts"
 import { type Algorithm } from "./Checksums.ts"
 import { type Payload } from "./Payload.ts"
 import { type S3Error, s3Error } from "./Error.ts"
 import { type S3Request } from "./Request.ts"
 import { type Caller, type Owner } from "./signature/SigV4.ts"
-import { type BucketInfo, type Store } from "./store/Store.ts"
+import { type BucketInfo, type LocalStore } from "./store/Model.ts"
 import { xmlDocument, type XmlElements } from "./Xml.ts"
 
-/** One request on its way through an operation. */
+/** A request with everything that operations need to answer it. */
 export interface Exchange {
   readonly request: S3Request
   readonly caller: Caller
-  readonly store: Store
+  readonly store: LocalStore
   readonly settings: S3Settings
-  /** Undefined when there is none of that name. */
+  /** Undefined if the bucket does not exist. */
   readonly bucketInfo: BucketInfo | undefined
-  /** The bytes that came with it; throws an S3Error when the headers are wrong. `own`: see `payloadOf`. */
-  readonly payload: (own?: Algorithm) => Payload
-  /** As they come. */
+  /** The decoded body; throws an S3Error if the headers are invalid. `defaultAlgorithm`: see `payloadOf`. */
+  readonly payload: (defaultAlgorithm?: Algorithm) => Payload
+  /** The body as received. */
   readonly rawBody: AsyncIterable<Buffer>
 }
 
@@ -27,16 +28,16 @@ export interface S3Settings {
   readonly region: string
 }
 
-/** What is answered. */
+/** A response. */
 export interface Reply {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  /** A stream is opened only to be sent, and has as many bytes as Content-Length says. */
+  /** A stream is only opened to be sent, and must have as many bytes as Content-Length. */
   readonly body?: string | (() => Readable) | undefined
 }
 
 export interface Operation {
-  /** What the bucket's policy knows it as; undefined when only the owner may do it. */
+  /** The action in bucket policies; undefined if only the owner is allowed. `anyone`: the operation authorizes itself. */
   readonly action: string | undefined
   readonly run: (exchange: Exchange) => Effect.Effect<Reply, S3Error, Scope.Scope>
 }
@@ -56,7 +57,7 @@ export const xmlReply = (
   body: xmlDocument(root, elements)
 })
 
-/** An integer parameter, `fallback` when absent; anything over `maximum` counts as that. Throws InvalidArgument. */
+/** An integer parameter, `fallback` if absent, capped at `maximum`. Throws InvalidArgument. */
 export const limitParam = ({ param }: S3Request, name: string, maximum: number, fallback = maximum) => {
   const text = param(name)
   if (text === undefined || text === "") return fallback
@@ -69,22 +70,20 @@ export const limitParam = ({ param }: S3Request, name: string, maximum: number, 
   return Math.min(Number(text), maximum)
 }
 
-/** Undefined, or what encodes names as `encoding-type=url` asks. Throws InvalidArgument. */
+/** The encoding of names that `encoding-type` requests. Throws InvalidArgument. */
 export const encodingOf = ({ param }: S3Request) => {
   const type = param("encoding-type")
   if (type === undefined || type === "") return { type: undefined, encode: (name: string) => name }
   if (type !== "url") throw s3Error("InvalidArgument", "Invalid Encoding Method specified in Request")
-  // As S3's own: slashes stay, a space is a plus.
+  // As in S3, slashes are kept and a space becomes a plus.
   return {
     type,
     encode: (name: string) =>
       encodeURIComponent(name)
         .replaceAll("%2F", "/")
         .replaceAll("%20", "+")
-        .replaceAll(/[!'()~]/g, escapeOne)
+        .replaceAll(/[!'()~]/g, percentEncode)
   }
 }
-
-const escapeOne = (character: string) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`
 
 export const ownerXml = { ID: "svc", DisplayName: "svc" }

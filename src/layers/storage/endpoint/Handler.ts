@@ -2,23 +2,23 @@ import { Effect, type Scope } from "effect"
 import { type IncomingMessage, type ServerResponse } from "node:http"
 import { authorize } from "./Authorization.ts"
 import { checkBucketName, createBucket } from "./operations/Buckets.ts"
-import { corsHeaders, preflight } from "./CorsAnswers.ts"
+import { corsHeaders, preflight } from "./Cors.ts"
 import { type Exchange, type Reply, type S3Settings } from "./Exchange.ts"
 import { payloadOf } from "./Payload.ts"
 import { errorReply, send } from "./Replies.ts"
 import { requestBody } from "./RequestBody.ts"
 import { operationOf } from "./Routes.ts"
 import { type S3Error, s3Error } from "./Error.ts"
-import { judge, newRequestId, parseRequest, type S3Request } from "./Request.ts"
+import { tryS3, newRequestId, parseRequest, type S3Request } from "./Request.ts"
 import { authenticate } from "./signature/SigV4.ts"
-import { type BucketInfo, type Store } from "./store/Store.ts"
+import { type BucketInfo, type LocalStore } from "./store/Model.ts"
 
-/** Answers one request; never fails, whatever it is. */
-export const makeHandler = (store: Store, settings: S3Settings) => {
+/** Answers one request; never fails. */
+export const makeHandler = (store: LocalStore, settings: S3Settings) => {
   const bucketOf = ({ bucket }: S3Request): Effect.Effect<BucketInfo | void, S3Error> =>
     Effect.gen(function* () {
       if (bucket === "") return
-      yield* judge(() => checkBucketName(bucket))
+      yield* tryS3(() => checkBucketName(bucket))
       return yield* Effect.catchIf(
         store.bucket(bucket),
         (error) => error.code === "NoSuchBucket",
@@ -31,12 +31,12 @@ export const makeHandler = (store: Store, settings: S3Settings) => {
     response: ServerResponse,
     bucketInfo: BucketInfo | undefined
   ) {
-    if (request.method === "OPTIONS") return yield* judge(() => preflight(request, bucketInfo))
-    const { caller, operation } = yield* judge(() => ({
+    if (request.method === "OPTIONS") return yield* tryS3(() => preflight(request, bucketInfo))
+    const { caller, operation } = yield* tryS3(() => ({
       caller: authenticate(request, settings.owner, Date.now()),
       operation: operationOf(request)
     }))
-    yield* judge(() => {
+    yield* tryS3(() => {
       if (bucketInfo !== undefined) {
         if (operation.action !== "anyone") authorize({ request, caller }, bucketInfo, operation.action, request.key)
       } else if (caller === undefined && operation.action === undefined) throw s3Error("AccessDenied", "Access Denied")
@@ -52,7 +52,7 @@ export const makeHandler = (store: Store, settings: S3Settings) => {
       settings,
       bucketInfo,
       rawBody,
-      payload: (own) => payloadOf(request, caller, rawBody, own)
+      payload: (algorithm) => payloadOf(request, caller, rawBody, algorithm)
     }
     return yield* operation.run(exchange)
   })
@@ -72,12 +72,12 @@ export const makeHandler = (store: Store, settings: S3Settings) => {
       response.setHeader("x-amz-request-id", id)
       response.setHeader("x-amz-id-2", id)
       const path = message.url?.split("?")[0] ?? "/"
-      const reply = yield* judge(() => parseRequest(message, id)).pipe(
+      const reply = yield* tryS3(() => parseRequest(message, id)).pipe(
         Effect.flatMap((request) => answer(request, response)),
         Effect.catch((error) => Effect.succeed(errorReply(error, id, path))),
         Effect.catchDefect((defect) =>
           Effect.as(
-            Effect.logError(`S3 endpoint: ${message.method} failed (request ${id})`, defect),
+            Effect.logError(`S3 request failed: ${message.method} (request id ${id})`, defect),
             errorReply(s3Error("InternalError"), id, path)
           )
         )
@@ -85,11 +85,11 @@ export const makeHandler = (store: Store, settings: S3Settings) => {
       yield* send(message, response, reply)
     },
     Effect.scoped,
-    // Only what went wrong while answering: the client sees a broken connection.
+    // A defect while the response is being sent: the client sees a closed connection.
     (effect, _message, response) =>
       Effect.catchDefect(effect, (defect) =>
         Effect.andThen(
-          Effect.logError("S3 endpoint: an answer broke off", defect),
+          Effect.logError("Failed to send an S3 response", defect),
           Effect.sync(() => response.destroy())
         )
       )

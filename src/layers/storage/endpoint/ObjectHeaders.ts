@@ -1,18 +1,18 @@
+import { maxMetadataBytes } from "../../../domain/storage/Metadata.ts"
+import { maxKeyBytes } from "../../../domain/storage/Object.ts"
+import { encodeWords } from "../../../domain/storage/EncodedWords.ts"
 import { checksumHeader } from "./Checksums.ts"
+import { asLatin1, fromLatin1 } from "../../../domain/text/HeaderText.ts"
 import { s3Error } from "./Error.ts"
 import { type S3Request } from "./Request.ts"
-import { type ObjectInfo, type ObjectMeta } from "./store/Store.ts"
+import { type ObjectInfo, type ObjectMeta } from "./store/Model.ts"
 
 export type PlainMeta = Omit<ObjectMeta, "checksum">
 
-/** In bytes, names and values. */
-const maximumUserMeta = 2048
-const maximumKey = 1024
+const storedHeaders = ["cache-control", "content-disposition", "content-encoding", "content-language", "expires"]
 
-const kept = ["cache-control", "content-disposition", "content-encoding", "content-language", "expires"]
-
-/** Headers that ask for what is not there; silently ignoring them would be a lie. */
-const unknown = [
+/** Headers that request features which are not implemented; ignoring them silently would mislead clients. */
+const unsupportedHeaders = [
   "x-amz-server-side-encryption",
   "x-amz-server-side-encryption-customer-algorithm",
   "x-amz-server-side-encryption-aws-kms-key-id",
@@ -24,11 +24,11 @@ const unknown = [
   "x-amz-write-offset-bytes"
 ]
 
-const classes = new Set(
+const storageClasses = new Set(
   "STANDARD REDUCED_REDUNDANCY STANDARD_IA ONEZONE_IA INTELLIGENT_TIERING GLACIER DEEP_ARCHIVE GLACIER_IR".split(" ")
 )
 
-/** The metadata that a request brings for a new object. Throws S3Errors. */
+/** The metadata for a new object from its request. Throws S3Errors. */
 export const metaOf = (request: S3Request): PlainMeta => {
   const entries = new Map<string, string>()
   for (const name of Object.keys(request.message.headers)) entries.set(name, request.header(name) ?? "")
@@ -40,47 +40,47 @@ export const metaOf = (request: S3Request): PlainMeta => {
   return metaFrom(entries)
 }
 
-/** The same from names in lower case and values in latin1, as headers come. Throws S3Errors. */
-export const metaFrom = (given: ReadonlyMap<string, string>): PlainMeta => {
-  const refused = unknown.find((name) => given.has(name))
-  if (refused !== undefined) {
+/** The same from header fields: names in lower case, values in Latin-1. Throws S3Errors. */
+export const metaFrom = (fields: ReadonlyMap<string, string>): PlainMeta => {
+  const unsupported = unsupportedHeaders.find((name) => fields.has(name))
+  if (unsupported !== undefined) {
     throw s3Error("NotImplemented", "A header you provided implies functionality that is not implemented", {
-      Header: refused
+      Header: unsupported
     })
   }
-  const acl = given.get("x-amz-acl") ?? "private"
-  const granted = [...given.keys()].some((name) => name.startsWith("x-amz-grant-"))
-  if (granted || !["private", "bucket-owner-full-control"].includes(acl)) {
+  const acl = fields.get("x-amz-acl") ?? "private"
+  const hasGrants = [...fields.keys()].some((name) => name.startsWith("x-amz-grant-"))
+  if (hasGrants || !["private", "bucket-owner-full-control"].includes(acl)) {
     throw s3Error("AccessControlListNotSupported", "The bucket does not allow ACLs")
   }
-  if (!classes.has(given.get("x-amz-storage-class") ?? "STANDARD")) throw s3Error("InvalidStorageClass")
+  if (!storageClasses.has(fields.get("x-amz-storage-class") ?? "STANDARD")) throw s3Error("InvalidStorageClass")
   const headers: Record<string, string> = {}
-  for (const name of kept) {
-    const value = name === "content-encoding" ? withoutChunked(given.get(name)) : given.get(name)
-    if (value !== undefined) headers[name] = readable(name, value)
+  for (const name of storedHeaders) {
+    const value = name === "content-encoding" ? withoutChunked(fields.get(name)) : fields.get(name)
+    if (value !== undefined) headers[name] = decodeValue(name, value)
   }
   const user: Record<string, string> = {}
   let size = 0
-  for (const [name, value] of given) {
+  for (const [name, value] of fields) {
     if (!name.startsWith("x-amz-meta-")) continue
     const short = name.slice("x-amz-meta-".length)
     if (!/^[!#$%&'*+.^_`|~0-9a-z-]+$/.test(short)) {
-      throw s3Error("InvalidArgument", "A metadata name must be a header name", { ArgumentName: name })
+      throw s3Error("InvalidArgument", "Metadata names must be valid header names", { ArgumentName: name })
     }
-    user[short] = readable(name, value)
+    user[short] = decodeValue(name, value)
     size += short.length + Buffer.byteLength(user[short])
   }
-  if (size > maximumUserMeta) {
-    throw s3Error("MetadataTooLarge", undefined, { Size: String(size), MaxSizeAllowed: String(maximumUserMeta) })
+  if (size > maxMetadataBytes) {
+    throw s3Error("MetadataTooLarge", undefined, { Size: String(size), MaxSizeAllowed: String(maxMetadataBytes) })
   }
   return {
-    contentType: readable("content-type", given.get("content-type") ?? "") || "binary/octet-stream",
+    contentType: decodeValue("content-type", fields.get("content-type") ?? "") || "binary/octet-stream",
     headers,
     user
   }
 }
 
-/** That was about the way here. */
+/** Content-Encoding without `aws-chunked`, which only describes the transfer. */
 const withoutChunked = (value: string | undefined) => {
   const rest = value
     ?.split(",")
@@ -89,36 +89,33 @@ const withoutChunked = (value: string | undefined) => {
   return rest === undefined || rest.length === 0 ? undefined : rest.join(",")
 }
 
-/** UTF-8 when it is that, else the latin1 that it is. */
-const readable = (name: string, value: string) => {
+/** Decodes as UTF-8 if the bytes are valid UTF-8, else as Latin-1. */
+const decodeValue = (name: string, value: string) => {
   checkValue(name, value)
-  const text = Buffer.from(value, "latin1").toString("utf8")
+  const text = fromLatin1(value)
   return text.includes("\uFFFD") ? value : text
 }
 
-// eslint-disable-next-line no-control-regex -- these are what has to be found
+// eslint-disable-next-line no-control-regex -- the pattern matches control characters
 const control = /[\u0000-\u0008\u000a-\u001f\u007f]/
 
-/** From a query or a form anything can come. Throws InvalidArgument. */
+/** Rejects control characters, which can occur in queries and forms. Throws InvalidArgument. */
 export const checkValue = (name: string, value: string) => {
   if (control.test(value)) {
     throw s3Error("InvalidArgument", "Header values may not contain control characters", { ArgumentName: name })
   }
 }
 
-/** As Node sends headers: a character a byte. */
-export const wireValue = (value: string) => Buffer.from(value, "utf8").toString("latin1")
-
-/** What GET and HEAD tell of an object; Content-Length apart. */
+/** The headers of an object in responses to GET and HEAD, except Content-Length. */
 export const headersOf = (info: ObjectInfo, withChecksum: boolean): Readonly<Record<string, string>> => {
   const headers: Record<string, string> = {
     ETag: `"${info.etag}"`,
     "Last-Modified": info.lastModified.toUTCString(),
-    "Content-Type": wireValue(info.contentType),
+    "Content-Type": asLatin1(info.contentType),
     "Accept-Ranges": "bytes"
   }
-  for (const [name, value] of Object.entries(info.headers)) headers[name] = wireValue(value)
-  for (const [name, value] of Object.entries(info.user)) headers[`x-amz-meta-${name}`] = mailSafe(value)
+  for (const [name, value] of Object.entries(info.headers)) headers[name] = asLatin1(value)
+  for (const [name, value] of Object.entries(info.user)) headers[`x-amz-meta-${name}`] = userValue(value)
   return withChecksum ? { ...headers, ...checksumHeaders(info.checksum) } : headers
 }
 
@@ -127,14 +124,13 @@ export const checksumHeaders = (checksum: ObjectMeta["checksum"]): Readonly<Reco
     ? {}
     : { [checksumHeader(checksum.algorithm)]: checksum.value, "x-amz-checksum-type": checksum.type }
 
-/** RFC 2047 for what is not ASCII, as S3 does. */
-const mailSafe = (value: string) =>
-  /^[\x20-\x7e\t]*$/.test(value) ? value : `=?UTF-8?B?${Buffer.from(value).toString("base64")}?=`
+/** As in S3, ASCII values are sent unchanged, others as RFC 2047 encoded words. */
+const userValue = (value: string) => (/^[\x20-\x7e\t]*$/.test(value) ? value : encodeWords(value))
 
 /** Throws KeyTooLongError. */
 export const checkKey = (key: string) => {
   const size = Buffer.byteLength(key)
-  if (size > maximumKey) {
-    throw s3Error("KeyTooLongError", undefined, { Size: String(size), MaxSizeAllowed: String(maximumKey) })
+  if (size > maxKeyBytes) {
+    throw s3Error("KeyTooLongError", undefined, { Size: String(size), MaxSizeAllowed: String(maxKeyBytes) })
   }
 }

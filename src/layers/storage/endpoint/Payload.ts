@@ -11,66 +11,66 @@ import {
   sentChecksum
 } from "./Checksums.ts"
 import { type S3Error, s3Error } from "./Error.ts"
-import { judgeAsync, type S3Request } from "./Request.ts"
+import { tryS3Promise, type S3Request } from "./Request.ts"
 import { type Caller } from "./signature/SigV4.ts"
 import { ChunkDecoder } from "./signature/Chunks.ts"
-import { type Checksum } from "./store/Store.ts"
+import { type Checksum } from "./store/Model.ts"
 
-/** The largest body of one request. */
+/** The maximum size of one request's body. */
 export const maximumPut = 5 * 1024 ** 3
-/** The largest XML or JSON document. */
+/** The maximum size of an XML or JSON document. */
 const maximumDocument = 2 * 1024 ** 2
 
-/** The bytes that a request brings, without what is wrapped around them. */
+/** A request's body, with the chunked encoding removed. */
 export interface Payload {
   readonly size: number
-  /** Once. Throws an S3Error at its end when the bytes are not those that were announced and signed. */
+  /** Can be read once. Throws an S3Error at its end if the bytes don't match the headers and signatures. */
   readonly bytes: AsyncIterable<Uint8Array>
-  /** When `bytes` has ended: the checksum that was sent with it, or made because `own` asked for it. */
+  /** After `bytes` has ended: the checksum that was sent, or computed because of `defaultAlgorithm`. */
   readonly checksum: () => Checksum | undefined
-  /** Hex of Content-MD5, left to whoever has the MD5 of `bytes` anyway. */
+  /** Content-MD5 in hex. Not verified here: the caller computes the MD5 of `bytes` anyway. */
   readonly md5: string | undefined
 }
 
 /**
- * Looks at all that the headers say of the body, before any of it is read. `own` is an algorithm to compute when no
- * checksum is sent. Throws S3Errors.
+ * Validates all headers about the body before it is read. `defaultAlgorithm` is computed if no checksum is sent. Throws
+ * S3Errors.
  */
 export const payloadOf = (
   request: S3Request,
   caller: Caller,
   body: AsyncIterable<Buffer>,
-  own?: Algorithm
+  defaultAlgorithm?: Algorithm
 ): Payload => {
-  const form = bodyForm(request, caller)
-  const size = form.chunked ? decodedLength(request) : contentLength(request)
+  const encoding = bodyEncoding(request, caller)
+  const size = encoding.chunked ? decodedLength(request) : contentLength(request)
   if (size > maximumPut) throw tooLarge(size)
   const md5 = contentMd5(request)
-  const expected = expectedChecksum(request, form.trailer, size)
-  const algorithm = expected?.algorithm ?? own
+  const expected = expectedChecksum(request, encoding.trailer, size)
+  const algorithm = expected?.algorithm ?? defaultAlgorithm
   let checksum: Checksum | undefined
   const bytes = async function* () {
-    const hash = form.sha256 === undefined ? undefined : createHash("sha256")
+    const hash = encoding.sha256 === undefined ? undefined : createHash("sha256")
     const hasher: Hasher | undefined = algorithm === undefined ? undefined : makeHasher(algorithm)
-    const decoder = form.chunked ? new ChunkDecoder(form.signed ? caller : undefined) : undefined
+    const decoder = encoding.chunked ? new ChunkDecoder(encoding.signed ? caller : undefined) : undefined
     let received = 0
     for await (const chunk of body) {
       for (const data of decoder === undefined ? [chunk] : decoder.write(chunk)) {
         received += data.length
-        if (received > size) throw s3Error("IncompleteBody", "There are more bytes than the headers announce")
+        if (received > size) throw s3Error("IncompleteBody", "The request body is longer than the headers announce")
         hash?.update(data)
         hasher?.update(data)
         yield data
       }
     }
-    const trailers = decoder?.finish(form.trailer)
+    const trailers = decoder?.finish(encoding.trailer)
     if (received !== size) throw s3Error("IncompleteBody")
-    if (hash !== undefined && hash.digest("hex") !== form.sha256) throw s3Error("XAmzContentSHA256Mismatch")
+    if (hash !== undefined && hash.digest("hex") !== encoding.sha256) throw s3Error("XAmzContentSHA256Mismatch")
     if (hasher === undefined || algorithm === undefined) return
     const value = await hasher.value()
-    const wanted = expected === undefined ? value : (expected.value ?? trailers?.get(checksumHeader(algorithm)))
-    if (wanted === undefined || !isChecksum(algorithm, wanted)) throw invalidChecksum(algorithm)
-    if (wanted !== value) {
+    const expectedValue = expected === undefined ? value : (expected.value ?? trailers?.get(checksumHeader(algorithm)))
+    if (expectedValue === undefined || !isChecksum(algorithm, expectedValue)) throw invalidChecksum(algorithm)
+    if (expectedValue !== value) {
       throw s3Error("BadDigest", `The ${algorithm} you specified did not match the calculated checksum.`)
     }
     checksum = { algorithm, value, type: "FULL_OBJECT" }
@@ -78,19 +78,19 @@ export const payloadOf = (
   return { size, bytes: bytes(), checksum: () => checksum, md5 }
 }
 
-interface BodyForm {
+interface BodyEncoding {
   readonly chunked: boolean
-  /** Each chunk is. */
+  /** Whether each chunk is signed. */
   readonly signed: boolean
   readonly trailer: boolean
-  /** Hex of the whole body. */
+  /** The expected hash of the whole body, in hex. */
   readonly sha256: string | undefined
 }
 
-const bodyForm = (request: S3Request, caller: Caller): BodyForm => {
+const bodyEncoding = (request: S3Request, caller: Caller): BodyEncoding => {
   const plain = { chunked: false, signed: false, trailer: false, sha256: undefined }
   const given = request.header("x-amz-content-sha256")
-  // Of nobody's promises there is nothing to check but the framing.
+  // No hash was promised: only the framing can be checked.
   if (given === undefined || given === "UNSIGNED-PAYLOAD") return plain
   if (/^[0-9a-f]{64}$/i.test(given)) return { ...plain, sha256: given.toLowerCase() }
   if (given === "STREAMING-UNSIGNED-PAYLOAD-TRAILER") return { ...plain, chunked: true, trailer: true }
@@ -129,20 +129,20 @@ const contentMd5 = (request: S3Request) => {
   return bytes.toString("hex")
 }
 
-/** Of nothing: what SDKs put into a presigned URL, where the body is not known yet. */
-const ofNothing = new Set([
+/** Checksums of an empty body, which SDKs put into presigned URLs before the body is known. */
+const emptyChecksums = new Set([
   "AAAAAA==",
   "AAAAAAAAAAA=",
   "2jmj7l5rSw0yVb/vlWAYkK/YBwk=",
   "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
 ])
 
-/** An undefined `value` comes in the trailer. */
+/** The checksum that the request announces; an undefined `value` follows in the trailer. */
 const expectedChecksum = (request: S3Request, trailer: boolean, size: number) => {
   const sent = sentChecksum(request.header)
   if (sent !== undefined) {
     const hoisted = request.message.headers[checksumHeader(sent.algorithm)] === undefined
-    if (hoisted && size > 0 && ofNothing.has(sent.value)) return undefined
+    if (hoisted && size > 0 && emptyChecksums.has(sent.value)) return undefined
     if (!isChecksum(sent.algorithm, sent.value)) throw invalidChecksum(sent.algorithm)
     return sent
   }
@@ -169,7 +169,7 @@ const invalidChecksum = (algorithm: Algorithm) =>
 const tooLarge = (size: number) =>
   s3Error("EntityTooLarge", undefined, { ProposedSize: String(size), MaxSizeAllowed: String(maximumPut) })
 
-/** Throws BadDigest when the bytes are not those of Content-MD5. */
+/** Throws BadDigest unless `found` matches Content-MD5. */
 export const checkMd5 = ({ md5 }: Payload, found: string) => {
   if (md5 !== undefined && md5 !== found) {
     throw s3Error("BadDigest", "The Content-MD5 you specified did not match what we received.", {
@@ -179,9 +179,9 @@ export const checkMd5 = ({ md5 }: Payload, found: string) => {
   }
 }
 
-/** A whole body as text, of at most 2 MiB. Fails with MaxMessageLengthExceeded, BadDigest and the like. */
+/** The whole body as text, at most 2 MiB. Fails with MaxMessageLengthExceeded, BadDigest and similar errors. */
 export const readDocument = (payload: Payload): Effect.Effect<string, S3Error> =>
-  judgeAsync(async () => {
+  tryS3Promise(async () => {
     if (payload.size > maximumDocument) {
       throw s3Error("MaxMessageLengthExceeded", undefined, { MaxMessageLengthBytes: String(maximumDocument) })
     }

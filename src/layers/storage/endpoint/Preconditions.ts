@@ -1,14 +1,14 @@
 import { s3Error } from "./Error.ts"
-import { type Condition, type ObjectInfo } from "./store/Store.ts"
+import { type Condition, type ObjectInfo } from "./store/Model.ts"
 
 type Header = (name: string) => string | undefined
-type Known = Pick<ObjectInfo, "etag" | "lastModified">
+type Validators = Pick<ObjectInfo, "etag" | "lastModified">
 
 /**
- * Judges If-Match and its like, as RFC 9110 orders them; `prefix` is that of the headers for the source of a copy.
- * Throws PreconditionFailed; "unchanged" is for 304.
+ * Evaluates If-Match and the other conditions in the order of RFC 9110; `prefix` is that of the headers for a copy's
+ * source. Throws PreconditionFailed; "not modified" means status 304.
  */
-export const precondition = (header: Header, info: Known, prefix = ""): "go on" | "unchanged" => {
+export const precondition = (header: Header, info: Validators, prefix = ""): "proceed" | "not modified" => {
   const get = (name: string) => header(`${prefix}${name}`)
   const seconds = Math.floor(info.lastModified.getTime() / 1000) * 1000
   const [match, noneMatch] = [get("if-match"), get("if-none-match")]
@@ -17,8 +17,8 @@ export const precondition = (header: Header, info: Known, prefix = ""): "go on" 
   if (match !== undefined) {
     if (!matches(match, info.etag)) throw failed("If-Match")
   } else if (unmodified !== undefined && seconds > unmodified) throw failed("If-Unmodified-Since")
-  if (noneMatch !== undefined) return matches(noneMatch, info.etag) ? "unchanged" : "go on"
-  return modified !== undefined && seconds <= modified ? "unchanged" : "go on"
+  if (noneMatch !== undefined) return matches(noneMatch, info.etag) ? "not modified" : "proceed"
+  return modified !== undefined && seconds <= modified ? "not modified" : "proceed"
 }
 
 const time = (text: string | undefined) => {
@@ -29,10 +29,10 @@ const time = (text: string | undefined) => {
 const matches = (list: string, etag: string) =>
   list.split(",").some((each) => each.trim() === "*" || bareEtag(each) === etag)
 
-/** Without quotes. */
+/** The ETag without quotes and weakness prefix. */
 export const bareEtag = (text: string) => text.trim().replace(/^(?:W\/)?"?(.*?)"?$/, "$1")
 
-/** What a write asks of the object that is there. Throws NotImplemented for what S3 does not know either. */
+/** The condition of a write on the existing object. Throws NotImplemented for conditions that S3 does not support. */
 export const writeCondition = (header: Header): Condition => {
   const [match, noneMatch] = [header("if-match"), header("if-none-match")]
   if (noneMatch !== undefined && noneMatch.trim() !== "*") {
@@ -53,7 +53,7 @@ export interface ByteRange {
   readonly end: number
 }
 
-/** The range of a Range header; undefined for the whole: also when there are many, or it is none. Throws InvalidRange. */
+/** The range of a Range header; undefined (the whole object) for invalid and multiple ranges. Throws InvalidRange. */
 export const rangeOf = (text: string | undefined, size: number): ByteRange | undefined => {
   const match = /^bytes\s*=\s*(\d*)\s*-\s*(\d*)\s*$/i.exec(text ?? "")
   if (match === null) return undefined

@@ -5,13 +5,13 @@ import { type Reply } from "./Exchange.ts"
 import { type S3Error } from "./Error.ts"
 import { xmlError } from "./Xml.ts"
 
-/** What of a request that nobody wants is read all the same, so that its connection can go on being used. */
-const worthReading = 256 * 1024
-/** How much and for how long it is read so that the sender gets to see the answer. */
+/** Up to this many bytes of an unneeded request body are read, so that its connection can be reused. */
+const drainBytes = 256 * 1024
+/** Limits for reading a longer body before the connection closes, so that the sender receives the response. */
 const lingerBytes = 64 * 1024 * 1024
 const lingerMillis = 2_000
-/** Milliseconds in which a client has to take something of an answer. */
-const idle = 60_000
+/** The timeout for a client that reads nothing of the response, in ms. */
+const idleMillis = 60_000
 
 export const errorReply = (error: S3Error, id: string, resource: string): Reply => ({
   status: error.status,
@@ -26,7 +26,7 @@ export const errorReply = (error: S3Error, id: string, resource: string): Reply 
   })
 })
 
-/** Sends the answer, to its end or to that of the connection. */
+/** Sends the response; completes when it is sent or the connection has closed. */
 export const send = (message: IncomingMessage, response: ServerResponse, reply: Reply) =>
   Effect.callback<void>((resume) => {
     if (response.destroyed || response.headersSent) {
@@ -35,12 +35,11 @@ export const send = (message: IncomingMessage, response: ServerResponse, reply: 
     }
     const done = () => resume(Effect.void)
     response.once("close", done)
-    // A client that takes nothing; while we work, nothing is sent either.
-    response.setTimeout(idle, () => response.destroy())
+    response.setTimeout(idleMillis, () => response.destroy())
     const { body, headers } = reply
-    const left = unread(message)
-    // Who waits to be told to go on has not sent what is announced, and may never.
-    const closing = left > worthReading || (left > 0 && message.headers.expect !== undefined)
+    const unreadBytes = unread(message)
+    // A client that waits for 100 Continue has not sent its body and may never do so.
+    const closing = unreadBytes > drainBytes || (unreadBytes > 0 && message.headers.expect !== undefined)
     if (typeof body === "function" && message.method !== "HEAD") {
       response.writeHead(reply.status, headers)
       const stream = body()
@@ -57,12 +56,12 @@ export const send = (message: IncomingMessage, response: ServerResponse, reply: 
       linger(message, () => response.end())
       return undefined
     }
-    if (left > 0) message.resume()
+    if (unreadBytes > 0) message.resume()
     response.end(content, done)
     return undefined
   })
 
-/** Bytes that may still come; Infinity when it is not known. */
+/** The number of bytes that may still arrive; Infinity if unknown. */
 const unread = (message: IncomingMessage) => {
   if (message.complete) return 0
   if (message.headers["transfer-encoding"] !== undefined) return Infinity

@@ -3,15 +3,15 @@ import { randomUUID } from "node:crypto"
 import { type IncomingMessage } from "node:http"
 import { S3Error, s3Error } from "./Error.ts"
 
-/** A request as S3 sees it: whose path names a bucket and a key. Nothing of it is believed yet. */
+/** A request whose path names a bucket and a key. It is not authenticated yet. */
 export interface S3Request {
-  /** 16 hex digits, answered as x-amz-request-id. */
+  /** 16 hex digits, returned as x-amz-request-id. */
   readonly id: string
   readonly message: IncomingMessage
   readonly method: string
   /** As sent, without the query. */
   readonly path: string
-  /** Empty when the path is `/`. */
+  /** Empty if the path is `/`. */
   readonly bucket: string
   /** Empty for the bucket itself. */
   readonly key: string
@@ -19,7 +19,7 @@ export interface S3Request {
   readonly query: ReadonlyArray<readonly [name: string, value: string]>
   /** The first parameter of this name. */
   readonly param: (name: string) => string | undefined
-  /** By lower-case name; those of a presigned URL that signers move into the query (`x-amz-…`) count as headers. */
+  /** By lower-case name; `x-amz-…` parameters that signers move into the query of presigned URLs count as headers. */
   readonly header: (name: string) => string | undefined
 }
 
@@ -57,7 +57,7 @@ export const parseRequest = (message: IncomingMessage, id: string): S3Request =>
   }
 }
 
-/** What a signature by query consists of. */
+/** The parameters of a presigned URL's signature itself. */
 const signingParams = new Set([
   "x-amz-algorithm",
   "x-amz-credential",
@@ -68,7 +68,7 @@ const signingParams = new Set([
   "x-amz-security-token"
 ])
 
-/** A proxy may send the absolute form. */
+/** Proxies may send the absolute form of the request target. */
 const stripOrigin = (url: string) => {
   if (url.startsWith("/")) return url
   const path = /^https?:\/\/[^/?]*(.*)$/i.exec(url)?.[1]
@@ -94,8 +94,8 @@ const parseQuery = (text: string): Array<readonly [string, string]> =>
       return equals === -1 ? [part(pair), ""] : [part(pair.slice(0, equals)), part(pair.slice(equals + 1))]
     })
 
-/** Runs what refuses by throwing an S3Error; anything else that is thrown is a defect. */
-export const judge = <A>(run: () => A): Effect.Effect<A, S3Error> =>
+/** Runs a function that may throw an S3Error; anything else that it throws is a defect. */
+export const tryS3 = <A>(run: () => A): Effect.Effect<A, S3Error> =>
   Effect.suspend(() => {
     try {
       return Effect.succeed(run())
@@ -104,8 +104,8 @@ export const judge = <A>(run: () => A): Effect.Effect<A, S3Error> =>
     }
   })
 
-/** The same for what takes its time. */
-export const judgeAsync = <A>(run: () => Promise<A>): Effect.Effect<A, S3Error> =>
+/** The same for a promise. */
+export const tryS3Promise = <A>(run: () => Promise<A>): Effect.Effect<A, S3Error> =>
   Effect.callback((resume) => {
     run().then(
       (value) => resume(Effect.succeed(value)),

@@ -1,26 +1,26 @@
 import { type IncomingMessage, type ServerResponse } from "node:http"
 import { s3Error } from "./Error.ts"
 
-/** How long a sender may keep us waiting. */
-interface BodyPatience {
-  /** Milliseconds for the next byte. */
+/** The minimum speed of a sender. */
+interface BodyTimeouts {
+  /** The maximum wait for the next byte, in ms. */
   readonly idle: number
-  /** At least `bytes` in every `window` milliseconds of waiting. */
+  /** At least `bytes` must arrive in every `window` milliseconds of waiting. */
   readonly window: number
   readonly bytes: number
 }
 
-const bodyPatience: BodyPatience = { idle: 20_000, window: 60_000, bytes: 16 * 1024 }
+const defaultTimeouts: BodyTimeouts = { idle: 20_000, window: 60_000, bytes: 16 * 1024 }
 
 /**
- * The bytes of a request as they come. Asks for them (100 Continue) when the first is read, and leaves the connection
- * open when it is not read to its end, so that there can be an answer. Throws RequestTimeout when the sender is too
- * slow and IncompleteBody when it is gone.
+ * The body of a request as it arrives. Sends 100 Continue when reading starts, and leaves the connection open if the
+ * body is not read to its end, so that a response can be sent. Throws RequestTimeout if the sender is too slow and
+ * IncompleteBody if it disconnects.
  */
 export const requestBody = (
   message: IncomingMessage,
   response: ServerResponse,
-  patience = bodyPatience
+  timeouts = defaultTimeouts
 ): AsyncIterable<Buffer> => ({
   async *[Symbol.asyncIterator]() {
     let wake: (() => void) | undefined
@@ -29,27 +29,27 @@ export const requestBody = (
     let waited = 0
     let received = 0
     const signal = () => wake?.()
-    const gone = () => {
+    const onClose = () => {
       if (!message.complete) failed ??= s3Error("IncompleteBody")
       signal()
     }
-    const watch = setInterval(
+    const timer = setInterval(
       () => {
         if (waiting === undefined) return
         const now = performance.now()
         const idle = now - waiting
         const window = waited + idle
-        if (idle > patience.idle || (window > patience.window && received < patience.bytes)) {
+        if (idle > timeouts.idle || (window > timeouts.window && received < timeouts.bytes)) {
           failed ??= s3Error("RequestTimeout")
           signal()
-        } else if (window > patience.window) {
+        } else if (window > timeouts.window) {
           waited = -idle
           received = 0
         }
       },
-      Math.min(1000, patience.idle / 4)
+      Math.min(1000, timeouts.idle / 4)
     )
-    message.on("readable", signal).on("end", signal).on("close", gone).on("error", gone)
+    message.on("readable", signal).on("end", signal).on("close", onClose).on("error", onClose)
     try {
       if (expectsContinue(message)) response.writeContinue()
       for (;;) {
@@ -60,7 +60,7 @@ export const requestBody = (
           continue
         }
         if (message.readableEnded) return
-        if (message.destroyed) gone()
+        if (message.destroyed) onClose()
         if (failed !== undefined) throw failed
         waiting = performance.now()
         await new Promise<void>((resolve) => (wake = resolve))
@@ -69,8 +69,8 @@ export const requestBody = (
         waiting = undefined
       }
     } finally {
-      clearInterval(watch)
-      message.off("readable", signal).off("end", signal).off("close", gone).off("error", gone)
+      clearInterval(timer)
+      message.off("readable", signal).off("end", signal).off("close", onClose).off("error", onClose)
     }
   }
 })

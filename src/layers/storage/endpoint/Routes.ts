@@ -22,7 +22,7 @@ import { type S3Request } from "./Request.ts"
 import { listParts, listUploads } from "./operations/UploadListings.ts"
 import { abortUpload, completeUpload, createUpload, uploadPart, uploadPartCopy } from "./operations/Uploads.ts"
 
-/** What S3 has and this has not; asking for it must not do something else instead. */
+/** Subresources of S3 that are not implemented; requests for them must not fall through to another operation. */
 const bucketSubresources = new Set([
   ...Object.keys(bucketDefaults),
   ..."analytics intelligent-tiering inventory metrics policyStatus session metadataTable metadataConfiguration abac".split(
@@ -37,18 +37,18 @@ const objectSubresources = new Set([
 const notImplemented = () =>
   s3Error("NotImplemented", "A header or query you provided implies functionality that is not implemented")
 
-/** The operation that a request asks for. Throws MethodNotAllowed and NotImplemented. */
+/** The operation of a request. Throws MethodNotAllowed and NotImplemented. */
 export const operationOf = (request: S3Request): Operation => {
-  if (request.bucket === "") return ofService(request)
-  return request.key === "" ? ofBucket(request) : ofObject(request)
+  if (request.bucket === "") return serviceOperation(request)
+  return request.key === "" ? bucketOperation(request) : objectOperation(request)
 }
 
-const ofService = ({ method }: S3Request) => {
+const serviceOperation = ({ method }: S3Request) => {
   if (method === "GET" || method === "HEAD") return listBuckets
-  throw notAllowed(method)
+  throw methodNotAllowed(method)
 }
 
-const ofBucket = ({ message, method, param, query }: S3Request): Operation => {
+const bucketOperation = ({ message, method, param, query }: S3Request): Operation => {
   const has = (name: string) => param(name) !== undefined
   const verb = `${method} ${["policy", "cors", "location", "policyStatus", "versions", "uploads", "delete"].find(has) ?? ""}`
   const found = bucketOperations[verb.trim()]
@@ -60,7 +60,7 @@ const ofBucket = ({ message, method, param, query }: S3Request): Operation => {
   }
   if (verb === "GET " && param("list-type") === "2") return listObjectsV2
   if (verb === "POST " && /^multipart\/form-data/i.test(message.headers["content-type"] ?? "")) return postObject
-  if (found === undefined) throw notAllowed(method)
+  if (found === undefined) throw methodNotAllowed(method)
   return found
 }
 
@@ -82,7 +82,7 @@ const bucketOperations: Readonly<Record<string, Operation>> = {
   "POST delete": deleteObjects
 }
 
-const ofObject = ({ header, method, param, query }: S3Request): Operation => {
+const objectOperation = ({ header, method, param, query }: S3Request): Operation => {
   const has = (name: string) => param(name) !== undefined
   const verb = `${method} ${["uploadId", "uploads", "attributes"].find(has) ?? ""}`.trim()
   const subresource = query.map(([name]) => name).find((name) => objectSubresources.has(name))
@@ -95,7 +95,7 @@ const ofObject = ({ header, method, param, query }: S3Request): Operation => {
   if (copies && verb === "PUT") return copyObject
   if (copies && verb === "PUT uploadId") return uploadPartCopy
   const found = objectOperations[verb]
-  if (found === undefined) throw notAllowed(method)
+  if (found === undefined) throw methodNotAllowed(method)
   return found
 }
 
@@ -112,4 +112,4 @@ const objectOperations: Readonly<Record<string, Operation>> = {
   "POST uploads": createUpload
 }
 
-const notAllowed = (method: string) => s3Error("MethodNotAllowed", undefined, { Method: method })
+const methodNotAllowed = (method: string) => s3Error("MethodNotAllowed", undefined, { Method: method })

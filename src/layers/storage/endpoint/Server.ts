@@ -1,23 +1,22 @@
 import { Effect, FiberSet } from "effect"
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
-import { type AddressInfo } from "node:net"
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import { type Duplex } from "node:stream"
-import { startError } from "../../process/StartError.ts"
+import { closeGracefully, listen } from "../../net/Server.ts"
 import { type S3Settings } from "./Exchange.ts"
 import { errorReply } from "./Replies.ts"
 import { type S3Code, s3Error } from "./Error.ts"
 import { makeHandler } from "./Handler.ts"
 import { newRequestId } from "./Request.ts"
-import { type Store } from "./store/Store.ts"
+import { type LocalStore } from "./store/Model.ts"
 
-/** How long requests under way may take when the endpoint stops. */
+/** How long requests in progress may take when the endpoint stops, in ms. */
 const graceMillis = 10_000
 
-/** Serves S3 until the scope closes; yields the port. Fails with a StartError when it can't listen. */
+/** Serves S3 until the scope closes; yields the port. Fails with a StartError if it can't listen. */
 export const serveS3 = Effect.fnUntraced(function* (
-  store: Store,
+  store: LocalStore,
   settings: S3Settings,
-  listen: { readonly host: string; readonly port: number }
+  address: { readonly host: string; readonly port: number }
 ) {
   const handle = makeHandler(store, settings)
   const run = yield* FiberSet.makeRuntime()
@@ -25,38 +24,20 @@ export const serveS3 = Effect.fnUntraced(function* (
     const fiber = run(handle(message, response))
     response.once("close", () => fiber.interruptUnsafe())
   })
-  yield* Effect.acquireRelease(open(server, listen), () => close(server))
-  return (server.address() as AddressInfo).port
+  return yield* Effect.acquireRelease(
+    listen(server, { ...address, name: "The S3 endpoint", setting: "S3_EMBEDDED_PORT" }),
+    () => Effect.promise(() => closeGracefully(server, graceMillis))
+  )
 })
-
-const open = (server: Server, { host, port }: { readonly host: string; readonly port: number }) =>
-  Effect.callback<void, ReturnType<typeof startError>>((resume) => {
-    server.once("error", (cause) =>
-      resume(startError(`The S3 endpoint can't listen on ${host}:${port} (HOST, S3_EMBEDDED_PORT)`, cause))
-    )
-    server.listen(port, host, () => resume(Effect.void))
-  })
-
-/** Lets requests under way finish, then ends what is left. */
-const close = (server: Server) =>
-  Effect.callback<void>((resume) => {
-    const sweep = setInterval(() => server.closeIdleConnections(), 20)
-    const end = setTimeout(() => server.closeAllConnections(), graceMillis)
-    server.close(() => {
-      clearInterval(sweep)
-      clearTimeout(end)
-      resume(Effect.void)
-    })
-  })
 
 const makeServer = (handle: (message: IncomingMessage, response: ServerResponse) => void) =>
   createServer(
     {
       maxHeaderSize: 64 * 1024,
-      // Left to the signature, which has to hold the host.
+      // The signature check covers the host.
       requireHostHeader: false,
       headersTimeout: 10_000,
-      // An upload may take hours; RequestBody sees to it that something comes.
+      // An upload may take hours; RequestBody enforces a minimum speed.
       requestTimeout: 0,
       connectionsCheckingInterval: 2_000,
       keepAliveTimeout: 65_000,
@@ -66,7 +47,7 @@ const makeServer = (handle: (message: IncomingMessage, response: ServerResponse)
   )
     .on("checkContinue", handle)
     .on("checkExpectation", ({ socket }) =>
-      refuse(socket, "BadRequest", "The only Expect that is met is 100-continue.")
+      refuse(socket, "BadRequest", "The only supported Expect value is 100-continue.")
     )
     .on("connect", (_message, socket: Duplex) => refuse(socket, "MethodNotAllowed"))
     .on("clientError", (error: Error & { readonly code?: string }, socket: Duplex) => {
@@ -77,7 +58,7 @@ const makeServer = (handle: (message: IncomingMessage, response: ServerResponse)
       else refuse(socket, "BadRequest", "An error occurred when parsing the HTTP request.")
     })
 
-/** What never becomes a request gets an answer in S3's form too. */
+/** Sends an S3 error in response to bytes that are not a valid request. */
 const refuse = (socket: Duplex, code: S3Code, message?: string) => {
   if (!socket.writable) {
     socket.destroy()

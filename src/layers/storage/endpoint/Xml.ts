@@ -1,7 +1,7 @@
 import { XMLParser, XMLValidator } from "fast-xml-parser"
 import { s3Error } from "./Error.ts"
 
-/** What an element holds: text, elements, or nothing. An undefined child is left out. */
+/** The content of an element: text, elements or nothing. Undefined children are omitted. */
 type XmlValue = string | number | boolean | XmlElements
 export interface XmlElements {
   readonly [name: string]: XmlValue | ReadonlyArray<XmlValue> | undefined
@@ -9,7 +9,7 @@ export interface XmlElements {
 
 const namespace = "http://s3.amazonaws.com/doc/2006-03-01/"
 
-/** A document of S3's: `name` is its root. */
+/** An XML document of S3; `name` is its root element. */
 export const xmlDocument = (name: string, elements: XmlElements) =>
   `<?xml version="1.0" encoding="UTF-8"?>\n<${name} xmlns="${namespace}">${inner(elements)}</${name}>`
 
@@ -29,18 +29,18 @@ const inner = (value: XmlValue): string => {
   return text
 }
 
-// eslint-disable-next-line no-control-regex -- these are what has to be found
+// eslint-disable-next-line no-control-regex -- the pattern matches control characters
 const special = /[&<>"\u0000-\u0008\u000b-\u001f\u007f\ufffe\uffff]/g
 const names: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" }
 
 /**
- * Control characters become references as S3 writes them, though XML 1.0 has no way to say most of them: who has such
- * keys lists with encoding-type=url.
+ * Control characters become character references, as in S3, although XML 1.0 does not allow most of them: clients with
+ * such keys use encoding-type=url.
  */
 const escapeXml = (text: string) =>
   text.replaceAll(special, (found) => names[found] ?? `&#x${found.charCodeAt(0).toString(16)};`)
 
-/** A parsed element: its text when it has no elements. */
+/** A parsed element: its text, or its child elements by name. */
 export type XmlNode = string | { readonly [name: string]: ReadonlyArray<XmlNode> }
 
 const entities: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" }
@@ -60,7 +60,7 @@ const parser = new XMLParser({
   ignorePiTags: true,
   parseTagValue: false,
   trimValues: false,
-  // There is no document type that could declare others.
+  // Documents with a document type, which could declare other entities, are rejected.
   entityDecoder: {
     decode: (text) => text.replaceAll(/&([^;&]{0,10});?/g, (_, name: string) => entity(name)),
     setExternalEntities: () => undefined,
@@ -72,7 +72,7 @@ const parser = new XMLParser({
   maxNestedTags: 32
 })
 
-/** The children of the root, which must be `root`. Throws MalformedXML; a document type is not looked at at all. */
+/** The content of the root element, which must be `root`. Throws MalformedXML, also for a document type declaration. */
 export const parseXml = (text: string, root: string): XmlNode => {
   const found = parsed(text.replace(/^\uFEFF/, ""))?.[root]
   if (found?.length !== 1) throw s3Error("MalformedXML")
@@ -94,7 +94,7 @@ const parsed = (text: string): Exclude<XmlNode, string> | undefined => {
 export const children = (node: XmlNode, name: string): ReadonlyArray<XmlNode> =>
   typeof node === "string" ? [] : (node[name] ?? [])
 
-/** The text of the one element of this name, undefined when there is none. Throws MalformedXML when there are more. */
+/** The text of the only element of this name; undefined if there is none. Throws MalformedXML if there are several. */
 export const childText = (node: XmlNode, name: string): string | undefined => {
   const found = children(node, name)
   if (found.length > 1) throw s3Error("MalformedXML")

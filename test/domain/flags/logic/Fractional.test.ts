@@ -9,7 +9,7 @@ import { CompiledFlag } from "../../../../src/domain/flags/sets/Set.ts"
 
 const variants = { a: 1, b: 2, c: 3 }
 
-/** The variant of each context; the default is none of the buckets'. */
+/** The variant of each context; the default variant is not in a bucket. */
 const assigned = (targeting: unknown, contexts: ReadonlyArray<FlagContext>, hashing: FlagHashing = "v2") => {
   const flag = new CompiledFlag(
     { key: "rollout", state: "ENABLED", variants: { ...variants, none: 0 }, defaultVariant: "none", targeting },
@@ -43,7 +43,7 @@ describe("fractional", () => {
     }, 30_000)
   }
 
-  it("is the same for flag key and targeting key in one text, given or not", () => {
+  it("hashes flag key and targeting key by default", () => {
     const some = users(1000)
     assert.deepStrictEqual(
       assigned({ fractional: [byUser, ...buckets] }, some),
@@ -51,7 +51,7 @@ describe("fractional", () => {
     )
   })
 
-  it("keeps users where they are when a rollout grows", () => {
+  it("keeps users in their buckets when a rollout grows", () => {
     const some = users(5000)
     const before = assigned({ fractional: [byUser, ["a", 10], ["b", 90]] }, some)
     const after = assigned({ fractional: [byUser, ["a", 25], ["b", 75]] }, some)
@@ -60,7 +60,7 @@ describe("fractional", () => {
     assert.closeTo(moved.length, 750, 150)
   })
 
-  it("takes hashes at the ends of the range", () => {
+  it("distributes hashes at the ends of the range", () => {
     const ends = { ejOoVL: 0, "bY9fO-": 1, "SI7p-": 2 ** 31 - 1, "6LvT0": 2 ** 31, ceQdGm: 2 ** 32 - 1 }
     for (const [text, hash] of Object.entries(ends)) assert.strictEqual(hashText(text), hash)
     const contexts = Object.keys(ends).map((text) => ({ text }))
@@ -94,7 +94,7 @@ describe("fractional", () => {
     )
   }, 30_000)
 
-  it("v3: hashes values of any type, and null is none", () => {
+  it("v3: hashes values of any type except null", () => {
     const rule = { fractional: [{ var: "value" }, ["a", 1], ["b", 1]] }
     const values = [1, 1.5, true, false, "x", { b: 1, a: [2] }, { a: [2], b: 1 }]
     const first = assigned(
@@ -171,7 +171,7 @@ describe("cbor", () => {
     [{ aa: 1, b: 2 }, "a261620262616101"]
   ]
 
-  it("is what the RFC says", () => {
+  it("equals the examples of the RFC", () => {
     for (const [value, hex] of examples) {
       assert.strictEqual(Buffer.from(encoded(value), "latin1").toString("hex"), hex, JSON.stringify(value))
     }
@@ -180,7 +180,7 @@ describe("cbor", () => {
   /** Whether half precision holds the number only as a subnormal. */
   const isSubnormalHalf = (value: number) => Math.abs(value) < 2 ** -14 && Number.isInteger(value * 2 ** 24)
 
-  /** What cborg writes, given integers beyond 2^53 as such. */
+  /** The bytes of cborg, with integers beyond 2^53 passed as such. */
   const byCborg = (value: unknown) => {
     const number = (value: number) =>
       Number.isInteger(value) && value >= -(2 ** 63) && value < 2 ** 64
@@ -204,11 +204,11 @@ describe("cbor", () => {
     const value = fc.object({ key, values: [number, text, fc.boolean(), fc.constant(null)], maxDepth: 4 })
     fc.assert(
       fc.property(fc.oneof(number, value), (given) => assert.strictEqual(hexOf(given), byCborg(given))),
-      { numRuns: 5000 }
+      { numRuns: 2000 }
     )
     assert.strictEqual(hexOf(3 * 2 ** -24), "f90003")
     assert.strictEqual(byCborg(3 * 2 ** -24), "fa34400000")
-  })
+  }, 30_000)
 
   it("writes each half-precision number in three bytes", () => {
     const view = new DataView(new ArrayBuffer(2))

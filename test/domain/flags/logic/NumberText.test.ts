@@ -15,7 +15,7 @@ describe("numbers as texts", () => {
     )
   })
 
-  it("are read as Go reads them", () => {
+  it("are parsed as in Go", () => {
     const read: Record<string, number | undefined> = {
       "1_000": 1000,
       "1__0": undefined,
@@ -57,7 +57,7 @@ describe("numbers as texts", () => {
     for (const [text, value] of Object.entries(read)) assert.deepStrictEqual(parsedNumber(text), value, text)
   })
 
-  it("are cut off to 64 bits", () => {
+  it("are truncated to 64 bits", () => {
     assert.deepStrictEqual([1.9, -1.9, 1e18, 2 ** 63, -1e30, Number.NaN].map(wholeNumber), [
       1,
       -1,
@@ -70,7 +70,7 @@ describe("numbers as texts", () => {
 })
 
 describe("texts", () => {
-  it("are in the order of their code points", () => {
+  it("are ordered by code points", () => {
     const unit = fc.constantFrom("a", "\ud7ff", "\ue000", "\uffee", "\u{10000}", "\u{10ffff}", "é")
     const text = fc.array(unit, { maxLength: 4 }).map((units) => units.join(""))
     fc.assert(
@@ -80,7 +80,7 @@ describe("texts", () => {
     )
   })
 
-  it("lose Unicode's white space at both ends, and nothing else", () => {
+  it("lose exactly Unicode's white space at both ends", () => {
     assert.strictEqual(trimmedText("\u0085\u00a0\u3000 \t\n\ufeff a\u200b \u2028"), "\ufeff a\u200b")
     assert.strictEqual(trimmedText(" \n "), "")
   })

@@ -71,7 +71,7 @@ const anyContext: fc.Arbitrary<JsonObject> = fc.record(
     email: fc.oneof(fc.constant("u@example.com"), fc.jsonValue()),
     plan: fc.oneof(fc.constantFrom("pro", "on"), fc.jsonValue()),
     age: fc.oneof(fc.integer(), fc.jsonValue()),
-    // A list for a bucketing key is one more bucket to flagd.
+    // flagd treats a list in place of a bucketing key as a bucket.
     targetingKey: fc.oneof(fc.string(), fc.integer()),
     beta: fc.jsonValue(),
     list: fc.array(single, { maxLength: 4 }),
@@ -81,7 +81,7 @@ const anyContext: fc.Arbitrary<JsonObject> = fc.record(
 )
 const hashing = fc.constantFrom(...flagHashings)
 
-describe("a rule that is good by how it was made", () => {
+describe("a rule that is valid by construction", () => {
   const weights = fc.array(fc.integer({ min: 0, max: 100 }), { maxLength: 4 }).map((given) => {
     const cuts = given.concat(100).sort((a, b) => a - b)
     return cuts.map((cut, i) => cut - (cuts[i - 1] ?? 0))
@@ -140,7 +140,7 @@ describe("a rule that is good by how it was made", () => {
     }
   })
 
-  it("is taken, and gives a variant for whatever context", () => {
+  it("is accepted, and returns a variant for every context", () => {
     fc.assert(
       fc.property(outcome.filter(isRule), anyContext, hashing, (rule, context, hashing) => {
         assert.deepStrictEqual(problemsOf(rule), [])
@@ -170,7 +170,7 @@ describe("any rule", () => {
     )
   }))
 
-  it("is judged without throwing, and evaluated if it is good", () => {
+  it("is checked without throwing, and evaluated if it is valid", () => {
     let good = 0
     fc.assert(
       fc.property(value, anyContext, (rule, context) => {
@@ -190,7 +190,7 @@ describe("any rule", () => {
     assert.isAbove(good, 20)
   })
 
-  /** Whether there is something at the path. */
+  /** Whether the path leads to a value. */
   const leadsSomewhere = (rule: unknown, path: ReadonlyArray<string | number>) => {
     let at = rule
     for (const part of path) {
@@ -201,8 +201,8 @@ describe("any rule", () => {
   }
 })
 
-describe("a rule that is found good", () => {
-  // Every attribute is a variant's name or missing, so that what `var` gives is an outcome too.
+describe("a rule that passes the checks", () => {
+  // Every attribute is the name of a variant or missing, so that the result of `var` is an outcome too.
   const named = fc.record(
     Object.fromEntries(
       ["a", "b", "c", "targetingKey", "plan", "email"].map((name) => [name, fc.constantFrom(...names)])
@@ -244,7 +244,7 @@ describe("a rule that is found good", () => {
     }
   })
 
-  it("gives a variant, wherever its outcomes come from", () => {
+  it("returns a variant, whatever its outcomes come from", () => {
     let [good, refused] = [0, 0]
     fc.assert(
       fc.property(value.filter(isRule), named, hashing, (rule, context, hashing) => {

@@ -10,10 +10,10 @@ const segments = new FlagSegmentsInlined(
   ])
 )
 
-/** Of a segment's rule: form alone, no outcomes. */
+/** Problems of the rule of a segment: its form, without outcomes. */
 const lines = (rule: unknown) => problemLines(ruleProblems(rule, segments, { segment: "new" }))
 
-describe("takes", () => {
+describe("accepts", () => {
   it.each<[unknown]>([
     [{}],
     [{ var: "email" }],
@@ -80,7 +80,7 @@ describe("takes", () => {
 const inText =
   'in.1: Expected a list to search, such as ["a", "b"], or a default for the attribute: searching a string for a missing one fails'
 
-describe("refuses, and says where", () => {
+describe("rejects, with the place", () => {
   it.each<[unknown, string]>([
     [[], "Expected object"],
     ["a", "Expected object"],
@@ -189,11 +189,11 @@ it.each<[string, number, number]>([
   for (let count = 0; count <= 50; count++) assert.strictEqual(miscounts(count), count < least || count > most)
 })
 
-describe("refuses a fractional", () => {
+describe("rejects a fractional", () => {
   const buckets = (...given: ReadonlyArray<unknown>) => lines({ if: [true, { fractional: given }] })
   const at = "if.1.fractional"
 
-  it("whose weights are not whole numbers that are 100 together", () => {
+  it("whose weights are not whole numbers that sum to 100", () => {
     assert.deepStrictEqual(buckets(["a", 50], ["b", 49]), [`${at}: Expected weights that sum to 100, not 99`])
     assert.deepStrictEqual(buckets(["a", 50], ["b", 51]), [`${at}: Expected weights that sum to 100, not 101`])
     for (const weight of [-1, 50.5, "50", null, true, 101, [50], { var: "x" }]) {
@@ -203,7 +203,7 @@ describe("refuses a fractional", () => {
     }
   })
 
-  it("whose buckets are no pairs", () => {
+  it("whose buckets are not pairs", () => {
     assert.match(buckets(["a"], ["b", 100])[0] ?? "", /fractional\.0: .*the weight is missing/)
     assert.match(buckets(["a", 100, 1])[0] ?? "", /fractional\.0: Expected \[variant, weight\], not 3 elements/)
     assert.match(buckets({ var: "x" }, { var: "y" })[0] ?? "", /fractional\.1: Expected \[variant, weight\]/)
@@ -213,7 +213,7 @@ describe("refuses a fractional", () => {
     assert.deepStrictEqual(lines({ fractional: { var: "x" } }), ["fractional: Expected a list of [variant, weight]"])
   })
 
-  it("that puts everybody in one bucket", () => {
+  it("that puts all users in one bucket", () => {
     assert.match(buckets("salt", ["a", 100])[0] ?? "", /fractional\.0: .*a constant puts all users in one bucket/)
     assert.match(buckets({ cat: ["a", "b"] }, ["a", 100])[0] ?? "", /fractional\.0: .*puts all users in one bucket/)
     assert.match(
@@ -233,7 +233,7 @@ describe("refuses a fractional", () => {
   })
 })
 
-it("tells all that is wrong, fifty lines of it", () => {
+it("reports all problems, up to fifty lines", () => {
   assert.deepStrictEqual(lines({ and: [{ x: 1 }, { "==": [1] }, { cat: [true, []] }] }), [
     'and.0.x: Unknown operator "x"',
     "and.1.==: Expected 2 arguments, not 1",
@@ -245,7 +245,7 @@ it("tells all that is wrong, fifty lines of it", () => {
   assert.strictEqual(many.at(-1), "and 950 more")
 })
 
-it("shortens what it shows", () => {
+it("shortens quoted texts", () => {
   const long = "x".repeat(1_000_000)
   for (const rule of [{ [long]: 1 }, { $ref: long }, { "+": [long] }, { [long]: 1, y: 2 }, { and: [{ [long]: 1 }] }]) {
     const [line = ""] = lines(rule)

@@ -30,7 +30,7 @@ describe("FlagSet", () => {
     assert.deepStrictEqual(disabled.evaluate(key, {}, now), { key, reason: "DISABLED", metadata })
   })
 
-  it("tells a flag that is not there", () => {
+  it("reports a missing flag", () => {
     const missing = setOf().evaluate("constructor", {}, now)
     assert.deepStrictEqual(missing, {
       key: "constructor",
@@ -41,7 +41,7 @@ describe("FlagSet", () => {
     })
   })
 
-  it("says why a rule could not be evaluated", () => {
+  it("reports why a rule could not be evaluated", () => {
     const why = (targeting: unknown, context: FlagContext = {}) => {
       const result = answer(targeting, context)
       return result.reason === "ERROR" ? `${result.errorCode}: ${result.errorDetails}` : result.reason
@@ -60,7 +60,7 @@ describe("FlagSet", () => {
     )
   })
 
-  it("remembers when each flag was last evaluated, whatever came out", () => {
+  it("records when each flag was last evaluated, whatever the result", () => {
     const set = setOf(definition(), definition({ key: "broken", targeting: { nope: 1 } }), definition({ key: "other" }))
     set.evaluate("new-checkout", {}, 5)
     set.evaluate("broken", {}, 6)
@@ -75,7 +75,7 @@ describe("FlagSet", () => {
     )
   })
 
-  it("evaluates all flags in their order, each with its own key", () => {
+  it("evaluates all flags in order, each with its own key", () => {
     const targeting = { if: [{ "==": [{ var: "$flagd.flagKey" }, "b"] }, "on", null] }
     const set = setOf(
       definition({ key: "b", targeting }),
@@ -107,7 +107,7 @@ describe("FlagSet", () => {
     )
   })
 
-  it("puts $flagd over the caller's, and leaves the caller's context alone", () => {
+  it("overwrites $flagd without changing the context of the caller", () => {
     const context = Object.freeze({ $flagd: { flagKey: "mine", timestamp: 1 } })
     const isOurs = {
       and: [
@@ -120,7 +120,7 @@ describe("FlagSet", () => {
     assert.deepStrictEqual(context, { $flagd: { flagKey: "mine", timestamp: 1 } })
   })
 
-  it("answers again with the metadata of the set that is asked", () => {
+  it("returns the metadata of the evaluated set", () => {
     const flag = new CompiledFlag(definition(), "v2")
     const older = new FlagSet("dev", 1, new Map([["f", flag]]))
     const newer = new FlagSet("dev", 2, new Map([["f", flag]]))
@@ -145,7 +145,7 @@ describe("FlagSet", () => {
     assert.strictEqual(setOf().configuration, '{"flags":{},"metadata":{"flagSetId":"staging","version":"42"}}')
   })
 
-  it("finds own properties only", () => {
+  it("reads only own properties", () => {
     for (const name of [
       "constructor",
       "__proto__",

@@ -158,7 +158,7 @@ describe("logic", () => {
   it("is bounded in depth", () => {
     const nested = (depth: number) => `${"(and".repeat(depth - 1)}(a.eq.1)${")".repeat(depth - 1)}`
     assert.strictEqual(parsed(["or", nested(64)]).filters.length, 1)
-    assert.strictEqual(refused(["or", nested(65)]).details, "logic is nested at most 64 deep")
+    assert.strictEqual(refused(["or", nested(65)]).details, "conditions can be nested at most 64 levels deep")
     refused(["or", "(and".repeat(100_000)])
   })
 })

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import { parseCall } from "../../../../src/domain/rows/parse/Parser.ts"
+import { parseCall, queryPairs } from "../../../../src/domain/rows/parse/Parser.ts"
 import { type RowQuery } from "../../../../src/domain/rows/parse/Query.ts"
 import { type Pairs, column, compare, parsed, refused, shown } from "../../../support/rows/queries.ts"
 
@@ -14,6 +14,28 @@ const nothing: RowQuery = {
   onConflict: undefined,
   arguments: []
 }
+
+describe("query strings", () => {
+  it("are pairs, in order", () => {
+    assert.deepStrictEqual(queryPairs(""), [])
+    assert.deepStrictEqual(queryPairs("a=1&&a=x+y%2Bz&=b&c=d=e&f=%C3%A9&%22g%22="), [
+      ["a", "1"],
+      ["a", "x y+z"],
+      ["", "b"],
+      ["c", "d=e"],
+      ["f", "é"],
+      ['"g"', ""]
+    ])
+  })
+
+  it("what has no value says nothing", () => {
+    assert.deepStrictEqual(queryPairs("a&select&b=1"), [["b", "1"]])
+  })
+
+  it("broken percent-encoding is seen", () => {
+    for (const query of ["%", "a=%zz", "%c3=1", "a=%ff"]) assert.isUndefined(queryPairs(query))
+  })
+})
 
 describe("clauses", () => {
   it("nothing asked", () => {

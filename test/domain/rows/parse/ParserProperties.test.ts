@@ -1,8 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import * as fc from "fast-check"
-import { parseCall, parseRows } from "../../../../src/domain/rows/parse/Parser.ts"
-import { queryPairs } from "../../../../src/domain/sql/Names.ts"
+import { parseCall, parseRows, queryPairs } from "../../../../src/domain/rows/parse/Parser.ts"
 import { anyRowQuery } from "../../../support/rows/anyQuery.ts"
 import { rowQueryPairs } from "../../../support/rows/queryText.ts"
 

@@ -33,6 +33,9 @@ describe("select", () => {
       shown("a", { cast: "text" }),
       shown("b", { aggregate: "count" })
     ])
+    assert.deepStrictEqual(select("a->-2147483648"), [
+      shown("a", { field: column("a", { key: "-2147483648", index: true, text: false }) })
+    ])
     assert.deepStrictEqual(select("count(),n:count()::text"), [
       { _tag: "Count", alias: undefined, cast: undefined },
       { _tag: "Count", alias: "n", cast: "text" }
@@ -123,7 +126,7 @@ describe("select", () => {
   it("is bounded in depth", () => {
     const nested = (depth: number) => "a(".repeat(depth) + ")".repeat(depth)
     assert.strictEqual(parsed(["select", nested(63)]).select.length, 1)
-    assert.strictEqual(refused(["select", nested(64)]).details, "embeds are nested at most 64 deep")
+    assert.strictEqual(refused(["select", nested(64)]).details, "embeds can be nested at most 64 levels deep")
     refused(["select", "a(".repeat(100_000)])
   })
 

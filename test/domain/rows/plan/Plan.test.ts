@@ -2,11 +2,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import * as fc from "fast-check"
 import { type Catalogue } from "../../../../src/domain/catalogue/Catalogue.ts"
-import { parseRows } from "../../../../src/domain/rows/parse/Parser.ts"
+import { parseRows, queryPairs } from "../../../../src/domain/rows/parse/Parser.ts"
 import { planRows } from "../../../../src/domain/rows/plan/Planner.ts"
 import { type PreparedRead, RowReads } from "../../../../src/domain/rows/Reads.ts"
 import { readSql } from "../../../../src/domain/rows/sql/Statement.ts"
-import { queryPairs } from "../../../../src/domain/sql/Names.ts"
 import { catalogueOf, keyOf } from "../../../support/rows/catalogue.ts"
 
 const tables = {

@@ -2,16 +2,16 @@ import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import { vi } from "vitest"
 import { FlagSets } from "../../../../src/services/flags/Sets.ts"
-import { type Meddled } from "../../../fakes/flags/flagd.ts"
-import { good, json, meddle, metadata, one, outcome, status, withFlagd } from "../../../support/flags/flagd.ts"
+import { type Failure } from "../../../fakes/flags/flagd.ts"
+import { good, json, failWith, metadata, one, outcome, status, withFlagd } from "../../../support/flags/flagd.ts"
 import { evaluate, evaluateAll, plain } from "../../../support/flags/engine.ts"
 import { refusal } from "../../../support/requests.ts"
 
 vi.setConfig({ testTimeout: 30_000 })
 
-describe("answers that mean nothing", () => {
+describe("unexpected responses", () => {
   const flag = (over: object) => ({ ...good, ...over })
-  const nonsense: Readonly<Record<string, Meddled>> = {
+  const nonsense: Readonly<Record<string, Failure>> = {
     HTML: { status: 200, type: "text/html", body: "<html><body>secret-of-flagd</body></html>" },
     "JSON that says it is HTML": { status: 200, type: "text/html", body: JSON.stringify(good) },
     nothing: { status: 200, type: "application/json", body: "" },
@@ -46,10 +46,10 @@ describe("answers that mean nothing", () => {
     503: { status: 503, type: "text/html", body: "secret-of-flagd" }
   }
 
-  withFlagd("are 502 FLAGS_UNAVAILABLE, and nothing of them is repeated", (lines) =>
+  withFlagd("are 502 FLAGS_UNAVAILABLE, without their content", (lines) =>
     Effect.gen(function* () {
       for (const [name, meddled] of Object.entries(nonsense)) {
-        yield* meddle(meddled)
+        yield* failWith(meddled)
         assert.strictEqual(yield* outcome, "502 FLAGS_UNAVAILABLE", name)
         assert.strictEqual(yield* refusal(evaluateAll("production")), "502 FLAGS_UNAVAILABLE", name)
         const error = yield* Effect.flip(evaluate("production", "on"))
@@ -57,13 +57,13 @@ describe("answers that mean nothing", () => {
       }
       const now = yield* status
       assert.isFalse(now.connected && now.error === null)
-      yield* meddle(undefined)
+      yield* failWith(undefined)
       assert.strictEqual(yield* one, "STATIC on")
       assert.notInclude(lines().join("\n"), "secret-of-flagd")
     })
   )
 
-  withFlagd("may be some of many", () =>
+  withFlagd("may be one flag of many", () =>
     Effect.gen(function* () {
       for (const flags of [
         [good, null],
@@ -74,31 +74,31 @@ describe("answers that mean nothing", () => {
         null,
         [{ key: "on", errorCode: "FLAG_NOT_FOUND" }]
       ]) {
-        yield* meddle(json({ flags, metadata }))
+        yield* failWith(json({ flags, metadata }))
         assert.strictEqual(yield* refusal(evaluateAll("production")), "502 FLAGS_UNAVAILABLE", JSON.stringify(flags))
       }
-      yield* meddle(json({ flags: [good], metadata: {} }))
+      yield* failWith(json({ flags: [good], metadata: {} }))
       assert.deepStrictEqual((yield* evaluateAll("production")).map(plain), [good])
     })
   )
 
-  withFlagd("are those reasons only that OpenFeature does not know", () =>
+  withFlagd("include only the reasons that OpenFeature does not define", () =>
     Effect.gen(function* () {
       for (const [reason, ours] of Object.entries({
         SPLIT: "TARGETING_MATCH",
         CACHED: "STATIC",
         FALLBACK: "DEFAULT"
       })) {
-        yield* meddle(json(flag({ reason })))
+        yield* failWith(json(flag({ reason })))
         assert.deepStrictEqual(plain(yield* evaluate("production", "on")), { ...good, reason: ours })
       }
-      yield* meddle(json(flag({ reason: "DEFAULT", variant: undefined, value: undefined })))
+      yield* failWith(json(flag({ reason: "DEFAULT", variant: undefined, value: undefined })))
       assert.deepStrictEqual(plain(yield* evaluate("production", "on")), { key: "on", reason: "DEFAULT", metadata })
     })
   )
 })
 
-describe("contexts that flagd does not take", () => {
+describe("contexts that exceed the limit of flagd", () => {
   withFlagd("fail the flag and not the engine", (lines) =>
     Effect.gen(function* () {
       const large = { text: "x".repeat(1_000_000) }
@@ -107,8 +107,8 @@ describe("contexts that flagd does not take", () => {
       assert.deepStrictEqual(plain(yield* evaluate("production", "on", large)), expected)
       assert.deepStrictEqual((yield* evaluateAll("production", large)).map(plain), [expected])
       assert.deepInclude(plain(yield* evaluate("production", "none", large)), { errorCode: "FLAG_NOT_FOUND" })
-      // Or less, when it was started so.
-      yield* meddle(json({ errorDetails: "request body too large" }, 413))
+      // flagd may be configured with a lower limit.
+      yield* failWith(json({ errorDetails: "request body too large" }, 413))
       assert.deepStrictEqual(plain(yield* evaluate("production", "on")), expected)
       assert.deepStrictEqual(lines(), [])
     })

@@ -8,7 +8,7 @@ import {
   eventually,
   good,
   json,
-  meddle,
+  failWith,
   metadata,
   one,
   outcome,
@@ -25,8 +25,8 @@ import { refusal } from "../../../support/requests.ts"
 
 vi.setConfig({ testTimeout: 30_000 })
 
-describe("a flagd that is away", () => {
-  withFlagd("is 502, said by the status and once in the log, until it is back with all changes", (lines) =>
+describe("an unreachable flagd", () => {
+  withFlagd("is 502, in the status and once in the log, until it has recovered with all changes", (lines) =>
     Effect.gen(function* () {
       yield* stop
       for (let call = 0; call < 20; call++) assert.strictEqual(yield* outcome, "502 FLAGS_UNAVAILABLE")
@@ -37,7 +37,7 @@ describe("a flagd that is away", () => {
       assert.strictEqual(lines().length, 1)
       assert.match(lines()[0] ?? "", /failed: flagd is unreachable \(ECONNREFUSED\)$/)
 
-      // A change takes no longer than it has to, and is there when flagd is.
+      // A change is answered quickly, and flagd has it after its recovery.
       const revision = yield* put("production", { on: onOff({ defaultVariant: "off" }) })
       const { answer, millis } = yield* timed(synced(revision))
       assert.isFalse(answer)
@@ -51,20 +51,20 @@ describe("a flagd that is away", () => {
     })
   )
 
-  withFlagd("breaks connections: an evaluation is tried again", () =>
+  withFlagd("breaks connections: evaluations are retried", () =>
     Effect.gen(function* () {
       const { running } = yield* FlagdProcess
       let left = 2
-      running().meddle = () => (left-- > 0 ? "reset" : undefined)
+      running().failWith = () => (left-- > 0 ? "reset" : undefined)
       assert.strictEqual(yield* one, "STATIC on")
-      yield* meddle("reset")
+      yield* failWith("reset")
       assert.strictEqual(yield* outcome, "502 FLAGS_UNAVAILABLE")
     })
   )
 
-  withFlagd("is 504 FLAGS_TIMEOUT when it takes calls and never answers", (lines) =>
+  withFlagd("is 504 FLAGS_TIMEOUT if it accepts calls and never responds", (lines) =>
     Effect.gen(function* () {
-      yield* meddle("hang")
+      yield* failWith("hang")
       const { answer, millis } = yield* timed(
         Effect.all([outcome, refusal(evaluateAll("production")), status], { concurrency: 3 })
       )
@@ -73,21 +73,21 @@ describe("a flagd that is away", () => {
       assert.isAtLeast(millis, 4_900)
       assert.isBelow(millis, 6_000)
       assert.strictEqual(lines().length, 1)
-      // A writer waits for it no longer than it would for a change.
+      // A writer waits no longer than for a change.
       const waited = yield* timed(synced(yield* put("production", { more: onOff() })))
       assert.isFalse(waited.answer)
       assert.isBelow(waited.millis, 1_000)
-      yield* meddle(undefined)
+      yield* failWith(undefined)
       assert.strictEqual(yield* one, "STATIC on")
     })
   )
 })
 
 describe("a flagd that is behind", () => {
-  withFlagd("answers by the rules that it has; a change is waited for 2 s once", (lines) =>
+  withFlagd("evaluates its rules; only the first change waits 2 s", (lines) =>
     Effect.gen(function* () {
       const { running } = yield* FlagdProcess
-      running().deaf = true
+      running().ignoresSync = true
       const first = yield* timed(synced(yield* put("production", { on: onOff({ defaultVariant: "off" }) })))
       assert.isFalse(first.answer)
       assert.isAtLeast(first.millis, 1_900)
@@ -101,19 +101,19 @@ describe("a flagd that is behind", () => {
         error: "flagd does not have the current flags of production"
       })
       assert.strictEqual(lines().length, 1)
-      running().deaf = false
+      running().ignoresSync = false
       assert.isTrue(yield* eventually(synced((yield* FlagSets).revision()), (done) => done))
       assert.strictEqual(yield* one, "STATIC off")
     })
   )
 
-  withFlagd("has started anew: flags it does not have are FLAGS_BEHIND, those that nobody has are not found", (lines) =>
+  withFlagd("has restarted: stored flags that it lacks are FLAGS_BEHIND, unknown ones are not found", (lines) =>
     Effect.gen(function* () {
       yield* put("dev", { other: onOff() })
       yield* stop
       yield* start
       const { running } = yield* FlagdProcess
-      running().meddle = (path) =>
+      running().failWith = (path) =>
         path.endsWith("/flags")
           ? json({ flags: [], metadata: {} })
           : json({ key: path.split("/").at(-1), errorCode: "FLAG_NOT_FOUND", errorDetails: "", metadata: {} }, 404)
@@ -126,19 +126,19 @@ describe("a flagd that is behind", () => {
       })
       assert.deepStrictEqual(yield* evaluateAll("staging"), [])
       assert.strictEqual(lines().length, 1)
-      yield* meddle(undefined)
+      yield* failWith(undefined)
       assert.strictEqual(yield* eventually(outcome, (seen) => seen === "200"), "200")
     })
   )
 
-  withFlagd("is given a moment to hear of a new flag", () =>
+  withFlagd("has time to load a new flag", () =>
     Effect.gen(function* () {
       const { running } = yield* FlagdProcess
-      running().deaf = true
+      running().ignoresSync = true
       yield* put("production", { fresh: onOff() })
       yield* Effect.forkChild(
         Effect.delay(
-          Effect.sync(() => (running().deaf = false)),
+          Effect.sync(() => (running().ignoresSync = false)),
           50
         )
       )
@@ -146,13 +146,13 @@ describe("a flagd that is behind", () => {
     })
   )
 
-  withFlagd("does not bring deleted flags back, and knows more than a process that is behind itself", () =>
+  withFlagd("does not restore deleted flags, and may be ahead of a process", () =>
     Effect.gen(function* () {
       const { running } = yield* FlagdProcess
-      running().deaf = true
+      running().ignoresSync = true
       yield* put("production", { on: undefined, other: onOff() })
       assert.strictEqual(yield* one, "FLAG_NOT_FOUND")
-      yield* meddle(json({ ...good, key: "made-elsewhere", metadata: { ...metadata, version: "900" } }))
+      yield* failWith(json({ ...good, key: "made-elsewhere", metadata: { ...metadata, version: "900" } }))
       assert.deepInclude(plain(yield* evaluate("production", "made-elsewhere")), { reason: "STATIC", variant: "on" })
     })
   )
@@ -162,11 +162,11 @@ describe("SVC_FLAGS_FALLBACK", () => {
   const fallback = { fallback: true }
 
   withFlagd(
-    "evaluates here while flagd is away, at once after the first call, and by flagd again when it is back",
+    "evaluates in this process during an outage, immediately after the first call, and in flagd after it",
     (lines) =>
       Effect.gen(function* () {
-        yield* meddle("hang")
-        // Whoever asks before it is known has to wait; nobody after that.
+        yield* failWith("hang")
+        // Only calls before the outage is detected wait.
         const first = yield* timed(one)
         assert.strictEqual(first.answer, "STATIC on")
         assert.isAtLeast(first.millis, 4_900)
@@ -204,18 +204,18 @@ describe("SVC_FLAGS_FALLBACK", () => {
   )
 
   withFlagd(
-    "evaluates here what flagd does not have, or answers nonsense of",
+    "evaluates in this process if flagd lacks changes or responds unexpectedly",
     (lines) =>
       Effect.gen(function* () {
         const { running } = yield* FlagdProcess
-        running().deaf = true
-        // The engine answers by the change, whoever it is.
+        running().ignoresSync = true
+        // Evaluations follow the change, in whichever engine.
         yield* putSynced("production", { on: onOff({ defaultVariant: "off" }) })
         assert.strictEqual(yield* one, "STATIC off")
         assert.strictEqual(lines().length, 1)
-        running().deaf = false
+        running().ignoresSync = false
         yield* eventually(Effect.sync(lines), ({ length }) => length === 2)
-        yield* meddle(json({ ...good, reason: 5 }))
+        yield* failWith(json({ ...good, reason: 5 }))
         assert.strictEqual(yield* one, "STATIC off")
         assert.strictEqual((yield* evaluateAll("production")).length, 1)
       }),

@@ -43,7 +43,7 @@ describe("SyncFlags", () => {
     assert.strictEqual(await stream.ended, status.CANCELLED)
   })
 
-  it("is told apart by selector, in the header or in the field; the header comes first", async () => {
+  it("selects by header or field; the header takes precedence", async () => {
     const client = grpcClient(servers.sync)
     const keys = async (field: string, options: GrpcOptions = {}) => {
       const stream = client.open(syncFlags, { selector: field }, options)
@@ -63,7 +63,7 @@ describe("SyncFlags", () => {
     client.close()
   })
 
-  it("makes few messages of many changes, the last of which is what holds", async () => {
+  it("joins changes into few messages, the last of which has the final state", async () => {
     const stream = grpcClient(servers.sync).open(syncFlags, {})
     await count(stream.messages, 1)
     for (let n = 0; n < 200; n++) await servers.put("production", { [`n${n}`]: onOff() })
@@ -92,13 +92,13 @@ describe("SyncFlags", () => {
     slow.close()
   })
 
-  it("ends with DEADLINE_EXCEEDED when the client's deadline comes", async () => {
+  it("ends with DEADLINE_EXCEEDED at the deadline of the client", async () => {
     const stream = grpcClient(servers.sync).open(syncFlags, {}, { deadline: 200 })
     assert.strictEqual(await stream.ended, status.DEADLINE_EXCEEDED)
     assert.lengthOf(stream.messages, 1)
   })
 
-  it("lets clients ping as often as they like", async () => {
+  it("accepts frequent pings", async () => {
     const stream = grpcClient(servers.sync, {
       "grpc.keepalive_time_ms": 50,
       "grpc.keepalive_permit_without_calls": 1

@@ -1,11 +1,11 @@
 import { Effect } from "effect"
-import { parseCors, printCors } from "./Cors.ts"
+import { parseCors, printCors } from "../Cors.ts"
 import { emptyReply, type Exchange, type Operation, ownerXml, type Reply, xmlReply } from "../Exchange.ts"
 import { readDocument } from "../Payload.ts"
 import { isPublic } from "../policy/Policy.ts"
 import { parsePolicy } from "../policy/Document.ts"
 import { type S3Code, s3Error } from "../Error.ts"
-import { judge } from "../Request.ts"
+import { tryS3 } from "../Request.ts"
 import { type XmlElements } from "../Xml.ts"
 
 export const getPolicy: Operation = {
@@ -23,8 +23,8 @@ export const getPolicy: Operation = {
 export const putPolicy: Operation = {
   action: "s3:PutBucketPolicy",
   run: Effect.fnUntraced(function* ({ payload, request, store }: Exchange) {
-    const text = yield* readDocument(yield* judge(payload))
-    yield* judge(() => parsePolicy(text, request.bucket))
+    const text = yield* readDocument(yield* tryS3(payload))
+    yield* tryS3(() => parsePolicy(text, request.bucket))
     yield* store.setDocument(request.bucket, "policy", text)
     return emptyReply(204)
   })
@@ -40,7 +40,7 @@ export const getPolicyStatus: Operation = {
   run: Effect.fnUntraced(function* ({ bucketInfo, request }: Exchange) {
     const text = bucketInfo?.policy
     if (text === undefined) return yield* s3Error("NoSuchBucketPolicy")
-    return xmlReply("PolicyStatus", { IsPublic: isPublic(yield* judge(() => parsePolicy(text, request.bucket))) })
+    return xmlReply("PolicyStatus", { IsPublic: isPublic(yield* tryS3(() => parsePolicy(text, request.bucket))) })
   })
 }
 
@@ -61,8 +61,8 @@ export const getCors: Operation = {
 export const putCors: Operation = {
   action: "s3:PutBucketCORS",
   run: Effect.fnUntraced(function* ({ payload, request, store }: Exchange) {
-    const text = yield* readDocument(yield* judge(payload))
-    const rules = yield* judge(() => parseCors(text))
+    const text = yield* readDocument(yield* tryS3(payload))
+    const rules = yield* tryS3(() => parseCors(text))
     yield* store.setDocument(request.bucket, "cors", printCors(rules))
     return emptyReply(200)
   })
@@ -73,17 +73,17 @@ export const deleteCors: Operation = {
   run: ({ request, store }) => Effect.as(store.setDocument(request.bucket, "cors", undefined), emptyReply(204))
 }
 
-const answers = (action: string, root: string, elements: XmlElements): Operation => ({
+const fixedReply = (action: string, root: string, elements: XmlElements): Operation => ({
   action,
   run: () => Effect.succeed(xmlReply(root, elements))
 })
 
-const lacks = (action: string, code: S3Code): Operation => ({
+const notConfigured = (action: string, code: S3Code): Operation => ({
   action,
   run: ({ request }) => s3Error(code, undefined, { BucketName: request.bucket })
 })
 
-/** In S3 this element holds text itself. */
+/** S3's root element has text instead of child elements here. */
 export const getLocation: Operation = {
   action: "s3:GetBucketLocation",
   run: ({ settings: { region } }) => {
@@ -105,27 +105,27 @@ const fullControl = (action: string): Operation => ({
   }
 })
 
-/** What S3 answers of a bucket on which nobody ever set these. Writing to them is not implemented. */
+/** S3's responses for a bucket without these configurations. Setting them is not implemented. */
 export const bucketDefaults: Readonly<Record<string, Operation>> = {
   acl: fullControl("s3:GetBucketAcl"),
-  accelerate: answers("s3:GetAccelerateConfiguration", "AccelerateConfiguration", {}),
-  encryption: lacks("s3:GetEncryptionConfiguration", "ServerSideEncryptionConfigurationNotFoundError"),
-  lifecycle: lacks("s3:GetLifecycleConfiguration", "NoSuchLifecycleConfiguration"),
-  logging: answers("s3:GetBucketLogging", "BucketLoggingStatus", {}),
-  notification: answers("s3:GetBucketNotification", "NotificationConfiguration", {}),
-  "object-lock": lacks("s3:GetBucketObjectLockConfiguration", "ObjectLockConfigurationNotFoundError"),
-  ownershipControls: answers("s3:GetBucketOwnershipControls", "OwnershipControls", {
+  accelerate: fixedReply("s3:GetAccelerateConfiguration", "AccelerateConfiguration", {}),
+  encryption: notConfigured("s3:GetEncryptionConfiguration", "ServerSideEncryptionConfigurationNotFoundError"),
+  lifecycle: notConfigured("s3:GetLifecycleConfiguration", "NoSuchLifecycleConfiguration"),
+  logging: fixedReply("s3:GetBucketLogging", "BucketLoggingStatus", {}),
+  notification: fixedReply("s3:GetBucketNotification", "NotificationConfiguration", {}),
+  "object-lock": notConfigured("s3:GetBucketObjectLockConfiguration", "ObjectLockConfigurationNotFoundError"),
+  ownershipControls: fixedReply("s3:GetBucketOwnershipControls", "OwnershipControls", {
     Rule: { ObjectOwnership: "BucketOwnerEnforced" }
   }),
-  publicAccessBlock: lacks("s3:GetBucketPublicAccessBlock", "NoSuchPublicAccessBlockConfiguration"),
-  replication: lacks("s3:GetReplicationConfiguration", "ReplicationConfigurationNotFoundError"),
-  requestPayment: answers("s3:GetBucketRequestPayment", "RequestPaymentConfiguration", { Payer: "BucketOwner" }),
-  tagging: lacks("s3:GetBucketTagging", "NoSuchTagSet"),
-  versioning: answers("s3:GetBucketVersioning", "VersioningConfiguration", {}),
-  website: lacks("s3:GetBucketWebsite", "NoSuchWebsiteConfiguration")
+  publicAccessBlock: notConfigured("s3:GetBucketPublicAccessBlock", "NoSuchPublicAccessBlockConfiguration"),
+  replication: notConfigured("s3:GetReplicationConfiguration", "ReplicationConfigurationNotFoundError"),
+  requestPayment: fixedReply("s3:GetBucketRequestPayment", "RequestPaymentConfiguration", { Payer: "BucketOwner" }),
+  tagging: notConfigured("s3:GetBucketTagging", "NoSuchTagSet"),
+  versioning: fixedReply("s3:GetBucketVersioning", "VersioningConfiguration", {}),
+  website: notConfigured("s3:GetBucketWebsite", "NoSuchWebsiteConfiguration")
 }
 
 export const objectDefaults: Readonly<Record<string, Operation>> = {
   acl: fullControl("s3:GetObjectAcl"),
-  tagging: answers("s3:GetObjectTagging", "Tagging", { TagSet: "" })
+  tagging: fixedReply("s3:GetObjectTagging", "Tagging", { TagSet: "" })
 }

@@ -2,10 +2,10 @@ import { Effect } from "effect"
 import { emptyReply, type Exchange, limitParam, type Operation, ownerXml, xmlReply } from "../Exchange.ts"
 import { readDocument } from "../Payload.ts"
 import { s3Error } from "../Error.ts"
-import { judge } from "../Request.ts"
+import { tryS3 } from "../Request.ts"
 import { parseXml } from "../Xml.ts"
 
-/** By S3's rules. */
+/** S3's rules for bucket names. */
 const isBucketName = (name: string) =>
   /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(name) &&
   !name.includes("..") &&
@@ -23,7 +23,7 @@ export const listBuckets: Operation = {
   run: Effect.fnUntraced(function* ({ request, settings, store }: Exchange) {
     const prefix = request.param("prefix") ?? ""
     const after = Buffer.from(request.param("continuation-token") ?? "", "base64url").toString("utf8")
-    const limit = yield* judge(() => limitParam(request, "max-buckets", 10_000))
+    const limit = yield* tryS3(() => limitParam(request, "max-buckets", 10_000))
     const all = (yield* store.buckets)
       .filter(({ name }) => name.startsWith(prefix) && name > after)
       .toSorted((a, b) => (a.name < b.name ? -1 : 1))
@@ -48,9 +48,9 @@ export const createBucket: Operation = {
   action: undefined,
   run: Effect.fnUntraced(function* ({ payload, request, store }: Exchange) {
     const { bucket, header } = request
-    // A location is taken note of by nobody: there is one place.
-    const text = yield* readDocument(yield* judge(payload))
-    yield* judge(() => {
+    // The location constraint is validated and ignored: there is only one location.
+    const text = yield* readDocument(yield* tryS3(payload))
+    yield* tryS3(() => {
       if (text.trim() !== "") parseXml(text, "CreateBucketConfiguration")
       if (header("x-amz-bucket-object-lock-enabled")?.toLowerCase() === "true") {
         throw s3Error("NotImplemented", undefined, { Header: "x-amz-bucket-object-lock-enabled" })

@@ -6,8 +6,8 @@ import { checkKey, metaOf } from "../ObjectHeaders.ts"
 import { maximumPut } from "../Payload.ts"
 import { type ByteRange, precondition, writeCondition } from "../Preconditions.ts"
 import { s3Error } from "../Error.ts"
-import { judge } from "../Request.ts"
-import { type Checksum, type ObjectInfo } from "../store/Store.ts"
+import { tryS3 } from "../Request.ts"
+import { type Checksum, type ObjectInfo } from "../store/Model.ts"
 
 type Source = ObjectInfo & { readonly bucket: string }
 
@@ -28,19 +28,20 @@ const parseSource = (text: string) => {
   return { bucket: plain.slice(0, slash), key: plain.slice(slash + 1) }
 }
 
-/** The object that x-amz-copy-source names, which the caller may read and whose conditions hold. */
+/** The object named by x-amz-copy-source, after checking read access and the conditions on it. */
 export const copySource = Effect.fnUntraced(function* ({ caller, request, store }: Exchange) {
-  const { bucket, key } = yield* judge(() => parseSource(request.header("x-amz-copy-source") ?? ""))
+  const { bucket, key } = yield* tryS3(() => parseSource(request.header("x-amz-copy-source") ?? ""))
   const info = yield* store.bucket(bucket)
-  yield* judge(() => authorize({ request, caller }, info, "s3:GetObject", key))
+  yield* tryS3(() => authorize({ request, caller }, info, "s3:GetObject", key))
   const found = yield* store.head(bucket, key)
-  return yield* judge((): Source => {
-    if (precondition(request.header, found, "x-amz-copy-source-") === "unchanged") throw s3Error("PreconditionFailed")
+  return yield* tryS3((): Source => {
+    if (precondition(request.header, found, "x-amz-copy-source-") === "not modified")
+      throw s3Error("PreconditionFailed")
     return { ...found, bucket }
   })
 })
 
-/** A blob of the source's bytes; with a checksum of this algorithm, for which they have to be read. */
+/** A blob with the source's bytes. If `algorithm` is given, they are read to compute a checksum. */
 export const copyBytes = Effect.fnUntraced(function* (
   { store }: Exchange,
   source: Source,
@@ -59,7 +60,7 @@ export const copyBytes = Effect.fnUntraced(function* (
   return { blob, checksum }
 })
 
-/** The elements that tell of a checksum in results of operations. */
+/** A checksum as elements of an operation's result. */
 export const checksumXml = (checksum: Checksum | undefined) =>
   checksum === undefined ? {} : { [`Checksum${checksum.algorithm}`]: checksum.value, ChecksumType: checksum.type }
 
@@ -67,7 +68,7 @@ export const copyObject: Operation = {
   action: "s3:PutObject",
   run: Effect.fnUntraced(function* (exchange: Exchange) {
     const { request, store } = exchange
-    const plan = yield* judge(() => {
+    const plan = yield* tryS3(() => {
       checkKey(request.key)
       const directive = request.header("x-amz-metadata-directive") ?? "COPY"
       if (directive !== "COPY" && directive !== "REPLACE") {
@@ -101,7 +102,7 @@ export const copyObject: Operation = {
     const kept = source.checksum?.type === "FULL_OBJECT" ? source.checksum : undefined
     const algorithm = plan.algorithm === kept?.algorithm ? undefined : plan.algorithm
     if (itself && algorithm === undefined) {
-      // No byte moves, and what was written meanwhile is not lost.
+      // No bytes are copied, and the condition protects an object that was replaced in the meantime.
       const condition = { ifMatch: source.etag, ...plan.condition }
       const meta = { contentType, headers, user, checksum: source.checksum }
       return copied(yield* store.setMeta(request.bucket, request.key, meta, condition))

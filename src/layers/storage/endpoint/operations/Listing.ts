@@ -1,15 +1,16 @@
+import { maxKeys } from "../../../../domain/storage/Object.ts"
 import { Effect } from "effect"
 import { encodingOf, type Exchange, limitParam, type Operation, ownerXml, xmlReply } from "../Exchange.ts"
 import { s3Error } from "../Error.ts"
-import { judge } from "../Request.ts"
-import { type Listing, type ObjectInfo } from "../store/Store.ts"
+import { tryS3 } from "../Request.ts"
+import { type Listing, type ObjectInfo } from "../store/Model.ts"
 import { type XmlElements } from "../Xml.ts"
 
-/** What all three listings have in common. Throws InvalidArgument. */
+/** The parameters common to the three listings. Throws InvalidArgument. */
 const common = ({ request }: Exchange) => ({
   prefix: request.param("prefix") ?? "",
   delimiter: request.param("delimiter") ?? "",
-  limit: limitParam(request, "max-keys", 1000),
+  limit: limitParam(request, "max-keys", maxKeys),
   ...encodingOf(request)
 })
 
@@ -39,10 +40,10 @@ export const listObjects: Operation = {
   action: "s3:ListBucket",
   run: Effect.fnUntraced(function* (exchange: Exchange) {
     const { request } = exchange
-    const asked = yield* judge(() => common(exchange))
-    const { delimiter, encode, limit, prefix, type } = asked
+    const options = yield* tryS3(() => common(exchange))
+    const { delimiter, encode, limit, prefix, type } = options
     const marker = request.param("marker") ?? ""
-    const { next, objects, prefixes } = yield* page(exchange, asked, marker)
+    const { next, objects, prefixes } = yield* page(exchange, options, marker)
     return xmlReply("ListBucketResult", {
       Name: request.bucket,
       Prefix: encode(prefix),
@@ -73,12 +74,12 @@ export const listObjectsV2: Operation = {
     const { request } = exchange
     const token = request.param("continuation-token")
     const startAfter = request.param("start-after") ?? ""
-    const { after, asked } = yield* judge(() => ({
-      asked: common(exchange),
+    const { after, options } = yield* tryS3(() => ({
+      options: common(exchange),
       after: token === undefined ? startAfter : parseToken(token)
     }))
-    const { delimiter, encode, limit, prefix, type } = asked
-    const { next, objects, prefixes } = yield* page(exchange, asked, after)
+    const { delimiter, encode, limit, prefix, type } = options
+    const { next, objects, prefixes } = yield* page(exchange, options, after)
     const withOwner = request.param("fetch-owner") === "true"
     return xmlReply("ListBucketResult", {
       Name: request.bucket,
@@ -102,10 +103,10 @@ export const listObjectVersions: Operation = {
   action: "s3:ListBucketVersions",
   run: Effect.fnUntraced(function* (exchange: Exchange) {
     const { request } = exchange
-    const asked = yield* judge(() => common(exchange))
-    const { delimiter, encode, limit, prefix, type } = asked
+    const options = yield* tryS3(() => common(exchange))
+    const { delimiter, encode, limit, prefix, type } = options
     const marker = request.param("key-marker") ?? ""
-    const { next, objects, prefixes } = yield* page(exchange, asked, marker)
+    const { next, objects, prefixes } = yield* page(exchange, options, marker)
     return xmlReply("ListVersionsResult", {
       Name: request.bucket,
       Prefix: encode(prefix),

@@ -1,34 +1,36 @@
+import { maxParts } from "../../../../domain/storage/Object.ts"
 import { Effect } from "effect"
-import { mayDo } from "../Authorization.ts"
+import { isAllowed } from "../Authorization.ts"
 import { emptyReply, type Exchange, type Operation, type Reply, xmlReply } from "../Exchange.ts"
-import { checkKey, checksumHeaders, checkValue, headersOf, metaOf, wireValue } from "../ObjectHeaders.ts"
+import { asLatin1 } from "../../../../domain/text/HeaderText.ts"
+import { checkKey, checksumHeaders, checkValue, headersOf, metaOf } from "../ObjectHeaders.ts"
 import { checkMd5, maximumPut } from "../Payload.ts"
 import { type ByteRange, precondition, rangeOf, writeCondition } from "../Preconditions.ts"
 import { type S3Error, s3Error } from "../Error.ts"
-import { judge, type S3Request } from "../Request.ts"
-import { type ObjectInfo } from "../store/Store.ts"
+import { tryS3, type S3Request } from "../Request.ts"
+import { type ObjectInfo } from "../store/Model.ts"
 
 export const putObject: Operation = {
   action: "s3:PutObject",
   run: Effect.fnUntraced(function* ({ payload, request, store }: Exchange) {
     const { bucket, key } = request
-    const plan = yield* judge(() => {
+    const plan = yield* tryS3(() => {
       checkKey(key)
       return { meta: metaOf(request), condition: writeCondition(request.header), body: payload() }
     })
     const blob = yield* store.write(plan.body.bytes, { limit: maximumPut })
-    yield* judge(() => checkMd5(plan.body, blob.md5))
+    yield* tryS3(() => checkMd5(plan.body, blob.md5))
     const meta = { ...plan.meta, checksum: plan.body.checksum() }
     const info = yield* store.put(bucket, key, blob, meta, plan.condition)
     return emptyReply(200, { ETag: `"${info.etag}"`, ...checksumHeaders(info.checksum) })
   })
 }
 
-/** Who may not list is not told that a key is missing. */
+/** Callers without permission to list don't learn that a key is missing. */
 const hideMissing = ({ bucketInfo, caller, request }: Exchange) =>
   Effect.mapError((error: S3Error) => {
     if (error.code !== "NoSuchKey" || bucketInfo === undefined) return error
-    return mayDo({ request, caller }, bucketInfo, "s3:ListBucket", "")
+    return isAllowed({ request, caller }, bucketInfo, "s3:ListBucket", "")
       ? s3Error("NoSuchKey", undefined, { Key: request.key })
       : s3Error("AccessDenied", "Access Denied")
   })
@@ -42,7 +44,7 @@ const overrides = [
   ["response-content-encoding", "content-encoding"]
 ] as const
 
-/** Throws InvalidRequest when nobody signed them. */
+/** Response headers set by query parameters. Throws InvalidRequest for anonymous requests. */
 const overridden = ({ caller, request }: Exchange) => {
   const headers: Record<string, string> = {}
   for (const [param, header] of overrides) {
@@ -52,12 +54,12 @@ const overridden = ({ caller, request }: Exchange) => {
       throw s3Error("InvalidRequest", "Request specific response headers cannot be used for anonymous GET requests.")
     }
     checkValue(param, value)
-    headers[header] = wireValue(value)
+    headers[header] = asLatin1(value)
   }
   return headers
 }
 
-/** There are no versions but `null`. Throws InvalidArgument. */
+/** The only version is `null`. Throws InvalidArgument. */
 const checkVersion = ({ param }: S3Request) => {
   const version = param("versionId")
   if (version !== undefined && version !== "null") {
@@ -68,35 +70,35 @@ const checkVersion = ({ param }: S3Request) => {
   }
 }
 
-interface Answer {
+interface ObjectReply {
   readonly reply: Reply
   readonly range: ByteRange
 }
 
-/** What GET and HEAD have in common: what to answer, of which bytes. Throws S3Errors. */
-const describe = (exchange: Exchange, info: ObjectInfo): Answer => {
+/** The part of the response common to GET and HEAD, and the range of bytes to send. Throws S3Errors. */
+const describe = (exchange: Exchange, info: ObjectInfo): ObjectReply => {
   const { header, param } = exchange.request
   const whole = { start: 0, end: info.size - 1 }
   const changed = overridden(exchange)
   const checksums = header("x-amz-checksum-mode")?.toUpperCase() === "ENABLED"
-  if (precondition(header, info) === "unchanged") {
+  if (precondition(header, info) === "not modified") {
     const { "Content-Type": _type, ...headers } = headersOf(info, false)
     return { reply: emptyReply(304, headers), range: whole }
   }
   const part = param("partNumber")
-  const ofPart = part === undefined ? undefined : partRange(info, part, header("range"))
-  const range = ofPart ?? (rangeApplies(header, info) ? rangeOf(header("range"), info.size) : undefined)
-  const taken = range ?? whole
+  const partOnly = part === undefined ? undefined : partRange(info, part, header("range"))
+  const range = partOnly ?? (rangeApplies(header, info) ? rangeOf(header("range"), info.size) : undefined)
+  const selected = range ?? whole
   const base = { ...headersOf(info, checksums && range === undefined), ...changed }
-  const length = { "Content-Length": String(taken.end - taken.start + 1) }
-  if (range === undefined) return { reply: { status: 200, headers: { ...base, ...length } }, range: taken }
+  const length = { "Content-Length": String(selected.end - selected.start + 1) }
+  if (range === undefined) return { reply: { status: 200, headers: { ...base, ...length } }, range: selected }
   const place = info.size === 0 ? {} : { "Content-Range": `bytes ${range.start}-${range.end}/${info.size}` }
-  const count = ofPart === undefined || info.partSizes.length < 2 ? undefined : info.partSizes.length
+  const count = partOnly === undefined || info.partSizes.length < 2 ? undefined : info.partSizes.length
   const parts = count === undefined ? {} : { "x-amz-mp-parts-count": String(count) }
-  return { reply: { status: 206, headers: { ...base, ...length, ...place, ...parts } }, range: taken }
+  return { reply: { status: 206, headers: { ...base, ...length, ...place, ...parts } }, range: selected }
 }
 
-/** If-Range: a range of what the client has a part of already. */
+/** Whether the Range header applies, by If-Range. */
 const rangeApplies = (header: (name: string) => string | undefined, info: ObjectInfo) => {
   const validator = header("if-range")?.trim()
   if (validator === undefined || validator === `"${info.etag}"`) return true
@@ -123,8 +125,8 @@ const partRange = (info: ObjectInfo, text: string, range: string | undefined): B
 /** Throws InvalidArgument. */
 export const partNumber = (text: string | undefined): number => {
   const part = /^\d{1,5}$/.test(text ?? "") ? Number(text) : 0
-  if (part < 1 || part > 10_000) {
-    throw s3Error("InvalidArgument", "Part number must be an integer between 1 and 10000, inclusive", {
+  if (part < 1 || part > maxParts) {
+    throw s3Error("InvalidArgument", `Part number must be an integer between 1 and ${maxParts}, inclusive`, {
       ArgumentName: "partNumber",
       ArgumentValue: text ?? ""
     })
@@ -136,9 +138,9 @@ export const getObject: Operation = {
   action: "s3:GetObject",
   run: Effect.fnUntraced(function* (exchange: Exchange) {
     const { bucket, key } = exchange.request
-    yield* judge(() => checkVersion(exchange.request))
+    yield* tryS3(() => checkVersion(exchange.request))
     const { info, open } = yield* exchange.store.get(bucket, key).pipe(hideMissing(exchange))
-    const { range, reply } = yield* judge(() => describe(exchange, info))
+    const { range, reply } = yield* tryS3(() => describe(exchange, info))
     if (reply.status === 304) return reply
     if (range.end < range.start) return { ...reply, headers: { ...reply.headers, "Content-Length": "0" } }
     return { ...reply, body: () => open(range.start, range.end) }
@@ -149,16 +151,16 @@ export const headObject: Operation = {
   action: "s3:GetObject",
   run: Effect.fnUntraced(function* (exchange: Exchange) {
     const { bucket, key } = exchange.request
-    yield* judge(() => checkVersion(exchange.request))
+    yield* tryS3(() => checkVersion(exchange.request))
     const info = yield* exchange.store.head(bucket, key).pipe(hideMissing(exchange))
-    return yield* judge(() => describe(exchange, info).reply)
+    return yield* tryS3(() => describe(exchange, info).reply)
   })
 }
 
 export const deleteObject: Operation = {
   action: "s3:DeleteObject",
   run: Effect.fnUntraced(function* ({ request, store }: Exchange) {
-    const condition = yield* judge(() => {
+    const condition = yield* tryS3(() => {
       checkVersion(request)
       return writeCondition(request.header)
     })
@@ -173,31 +175,31 @@ export const getObjectAttributes: Operation = {
     const { bucket, header, key } = exchange.request
     const names = (header("x-amz-object-attributes") ?? "").split(",").map((name) => name.trim())
     const valid = new Set(["ETag", "Checksum", "ObjectParts", "StorageClass", "ObjectSize"])
-    yield* judge(() => {
+    yield* tryS3(() => {
       checkVersion(exchange.request)
       if (!names.every((name) => valid.has(name))) {
         throw s3Error("InvalidArgument", "Invalid attribute name specified.")
       }
     })
     const info = yield* exchange.store.head(bucket, key).pipe(hideMissing(exchange))
-    const asked = <A>(name: string, value: A) => (names.includes(name) ? value : undefined)
+    const requested = <A>(name: string, value: A) => (names.includes(name) ? value : undefined)
     const sum = info.checksum
     return xmlReply(
       "GetObjectAttributesResponse",
       {
-        ETag: asked("ETag", info.etag),
-        Checksum: asked(
+        ETag: requested("ETag", info.etag),
+        Checksum: requested(
           "Checksum",
           sum === undefined
             ? undefined
             : { [`Checksum${sum.algorithm}`]: sum.value.replace(/-\d+$/, ""), ChecksumType: sum.type }
         ),
-        ObjectParts: asked(
+        ObjectParts: requested(
           "ObjectParts",
           info.partSizes.length > 1 ? { PartsCount: info.partSizes.length } : undefined
         ),
-        StorageClass: asked("StorageClass", "STANDARD"),
-        ObjectSize: asked("ObjectSize", info.size)
+        StorageClass: requested("StorageClass", "STANDARD"),
+        ObjectSize: requested("ObjectSize", info.size)
       },
       { "Last-Modified": info.lastModified.toUTCString() }
     )

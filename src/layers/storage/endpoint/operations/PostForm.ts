@@ -3,30 +3,30 @@ import { Effect } from "effect"
 import { once } from "node:events"
 import { type Readable } from "node:stream"
 import { S3Error, s3Error } from "../Error.ts"
-import { judgeAsync } from "../Request.ts"
+import { tryS3Promise } from "../Request.ts"
 
-/** In bytes: all that stands before the file. */
+/** In bytes, of all fields before the file. */
 const maximumFields = 20 * 1024
 
-/** What an HTML form sends: its fields, then a file. */
+/** An HTML form: its fields, then a file. */
 export interface PostForm {
-  /** By lower-case name, those before the file; the first of each. */
+  /** The fields before the file by lower-case name; of duplicates the first. */
   readonly fields: ReadonlyMap<string, string>
   readonly filename: string
-  /** The file's bytes. Throws S3Errors, IncompleteBody unless the form is whole. */
+  /** The file's bytes. Throws S3Errors, such as IncompleteBody for a truncated form. */
   readonly bytes: AsyncIterable<Uint8Array>
 }
 
 const malformed = (why?: string) => s3Error("MalformedPOSTRequest", why)
 
-/** Reads a form as far as the beginning of its file. Fails with MalformedPOSTRequest and the like. */
+/** Reads a form up to the start of its file. Fails with MalformedPOSTRequest and similar errors. */
 export const readForm = (contentType: string, body: AsyncIterable<Buffer>) =>
   Effect.gen(function* () {
     const stopped = yield* Effect.acquireRelease(
       Effect.sync(() => new AbortController()),
       (controller) => Effect.sync(() => controller.abort())
     )
-    return yield* judgeAsync(() => open(contentType, body, stopped.signal))
+    return yield* tryS3Promise(() => open(contentType, body, stopped.signal))
   })
 
 const open = async (contentType: string, body: AsyncIterable<Buffer>, signal: AbortSignal): Promise<PostForm> => {
@@ -102,6 +102,6 @@ const fileBytes = async function* (stream: Readable, whole: Promise<void>) {
   } catch (cause) {
     if (!failed) throw cause
   }
-  // What comes behind the file does not count, but the form has to end.
+  // Fields after the file are ignored, but the form must be complete.
   await whole
 }

@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { asLatin1 } from "../../../../domain/text/HeaderText.ts"
 import { authorize } from "../Authorization.ts"
 import { isChecksum, makeHasher, sentChecksum } from "../Checksums.ts"
 import { emptyReply, type Exchange, type Operation, type Reply } from "../Exchange.ts"
@@ -7,21 +8,21 @@ import { maximumPut } from "../Payload.ts"
 import { readForm } from "./PostForm.ts"
 import { checkPostPolicy, parsePostPolicy } from "./PostPolicy.ts"
 import { s3Error } from "../Error.ts"
-import { judge } from "../Request.ts"
+import { tryS3 } from "../Request.ts"
 import { checkAccess, parseCredential, type Signed, signingKeyOf } from "../signature/SigV4.ts"
 import { hmac, parseTimestamp, sameSignature, scopeOf } from "../signature/Signing.ts"
-import { type Checksum, type ObjectInfo } from "../store/Store.ts"
+import { type Checksum, type ObjectInfo } from "../store/Model.ts"
 import { xmlDocument } from "../Xml.ts"
 
 type Fields = ReadonlyMap<string, string>
 
-/** An upload from an HTML form: who may do it, and what, is in the form. */
+/** An upload from an HTML form, authorized by the policy in the form. */
 export const postObject: Operation = {
   action: "anyone",
   run: Effect.fnUntraced(function* (exchange: Exchange) {
     const { rawBody, request, store } = exchange
     const form = yield* readForm(request.message.headers["content-type"] ?? "", rawBody)
-    const plan = yield* judge(() => planOf(exchange, form.fields, form.filename))
+    const plan = yield* tryS3(() => planOf(exchange, form.fields, form.filename))
     const hasher = plan.checksum === undefined ? undefined : makeHasher(plan.checksum.algorithm)
     const blob = yield* store.write(form.bytes, {
       limit: Math.min(plan.maximum, maximumPut),
@@ -59,7 +60,7 @@ const planOf = ({ bucketInfo, request, settings }: Exchange, given: Fields, file
   return { key, meta: metaFrom(headersFrom(fields)), checksum: checksumFrom(header), ...limits }
 }
 
-/** Who signed the policy in the form; nobody when there is none. Throws S3Errors. */
+/** The signer of the form's policy, undefined without a policy, and the policy's size limits. Throws S3Errors. */
 const policyOf = (
   { request, settings: { owner } }: Pick<Exchange, "settings" | "request">,
   fields: Fields
@@ -92,7 +93,7 @@ const policyOf = (
   const credential = parseCredential(field("x-amz-credential"), (why) =>
     s3Error("InvalidArgument", `Error parsing the X-Amz-Credential parameter; ${why}.`)
   )
-  if (at === undefined) throw s3Error("AccessDenied", "The form's x-amz-date is not valid")
+  if (at === undefined) throw s3Error("AccessDenied", "The form's x-amz-date is invalid")
   checkAccess(request, owner, credential)
   const key = signingKeyOf(owner, credential)
   const signature = field("x-amz-signature")
@@ -108,10 +109,10 @@ const policyOf = (
   }
 }
 
-/** As if they had come as headers. */
+/** The form's fields as headers. */
 const headersFrom = (fields: Fields) => {
   const headers = new Map<string, string>()
-  for (const [name, value] of fields) headers.set(name, Buffer.from(value, "utf8").toString("latin1"))
+  for (const [name, value] of fields) headers.set(name, asLatin1(value))
   for (const [field, header] of [
     ["acl", "x-amz-acl"],
     ["tagging", "x-amz-tagging"]
@@ -129,7 +130,7 @@ const checksumFrom = (header: (name: string) => string | undefined): Checksum | 
   return { ...sent, type: "FULL_OBJECT" }
 }
 
-/** As `success_action_redirect` and `success_action_status` ask. */
+/** The response requested by `success_action_redirect` and `success_action_status`. */
 const replyOf = ({ request }: Exchange, fields: Fields, { etag, key }: ObjectInfo): Reply => {
   const { bucket, message } = request
   const path = `${bucket}/${key.split("/").map(encodeURIComponent).join("/")}`

@@ -1,8 +1,8 @@
 import { s3Error } from "../Error.ts"
 
-/** A form's policy: until when, which fields, and how many bytes. */
+/** A form's policy: its expiration, the conditions on fields, and the size limits. */
 export interface PostPolicy {
-  /** Milliseconds. */
+  /** In ms since the epoch. */
   readonly expiration: number
   readonly conditions: ReadonlyArray<PostCondition>
   readonly minimum: number
@@ -18,7 +18,7 @@ interface PostCondition {
 
 const invalid = (why: string) => s3Error("InvalidPolicyDocument", `Invalid Policy: ${why}`)
 
-/** From its base64. Throws InvalidPolicyDocument. */
+/** Parses the Base64 of a policy. Throws InvalidPolicyDocument. */
 export const parsePostPolicy = (base64: string): PostPolicy => {
   let document: unknown
   try {
@@ -57,10 +57,10 @@ export const parsePostPolicy = (base64: string): PostPolicy => {
   return { expiration: until, conditions: parsed, ...range }
 }
 
-/** These need no condition. */
+/** Fields that need no condition. */
 const exempt = new Set(["policy", "file", "x-amz-signature", "awsaccesskeyid", "signature", "bucket"])
 
-/** Throws AccessDenied unless the form is one that the policy's signer meant. */
+/** Throws AccessDenied unless the form meets the policy. */
 export const checkPostPolicy = (
   { conditions, expiration }: PostPolicy,
   fields: ReadonlyMap<string, string>,

@@ -1,12 +1,12 @@
 import { Effect } from "effect"
 import { encodingOf, type Exchange, limitParam, type Operation, ownerXml, xmlReply } from "../Exchange.ts"
-import { judge } from "../Request.ts"
+import { tryS3 } from "../Request.ts"
 
 export const listParts: Operation = {
   action: "s3:ListMultipartUploadParts",
   run: Effect.fnUntraced(function* ({ request, store }: Exchange) {
     const { bucket, key } = request
-    const { encode, limit, marker, type } = yield* judge(() => ({
+    const { encode, limit, marker, type } = yield* tryS3(() => ({
       limit: limitParam(request, "max-parts", 1000),
       marker: limitParam(request, "part-number-marker", 2 ** 31 - 1, 0),
       ...encodingOf(request)
@@ -44,7 +44,7 @@ export const listUploads: Operation = {
   action: "s3:ListBucketMultipartUploads",
   run: Effect.fnUntraced(function* ({ request, store }: Exchange) {
     const text = (name: string) => request.param(name) ?? ""
-    const { encode, limit, type } = yield* judge(() => ({
+    const { encode, limit, type } = yield* tryS3(() => ({
       limit: limitParam(request, "max-uploads", 1000),
       ...encodingOf(request)
     }))

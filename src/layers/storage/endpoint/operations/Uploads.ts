@@ -1,3 +1,4 @@
+import { maxParts } from "../../../../domain/storage/Object.ts"
 import { Effect } from "effect"
 import { type Algorithm, checksumHeader, checksumOfParts, namedAlgorithm, sentChecksum } from "../Checksums.ts"
 import { checksumXml, copyBytes, copySource } from "./Copies.ts"
@@ -7,8 +8,8 @@ import { partNumber } from "./Objects.ts"
 import { checkMd5, maximumPut, readDocument } from "../Payload.ts"
 import { bareEtag, type ByteRange, writeCondition } from "../Preconditions.ts"
 import { type S3Error, s3Error } from "../Error.ts"
-import { judge, judgeAsync, type S3Request } from "../Request.ts"
-import { type Checksum, type CompletedPart, type PartInfo, type Store } from "../store/Store.ts"
+import { tryS3, tryS3Promise, type S3Request } from "../Request.ts"
+import { type Checksum, type CompletedPart, type PartInfo, type LocalStore } from "../store/Model.ts"
 import { children, childText, parseXml, textOf, type XmlNode } from "../Xml.ts"
 
 const uploadIdOf = ({ param }: S3Request) => param("uploadId") ?? ""
@@ -17,9 +18,9 @@ export const createUpload: Operation = {
   action: "s3:PutObject",
   run: Effect.fnUntraced(function* ({ request, store }: Exchange) {
     const { bucket, key } = request
-    const { checksum, meta } = yield* judge(() => {
+    const { checksum, meta } = yield* tryS3(() => {
       checkKey(key)
-      return { meta: metaOf(request), checksum: announced(request) }
+      return { meta: metaOf(request), checksum: announcedChecksum(request) }
     })
     const UploadId = yield* store.createUpload(bucket, key, { ...meta, checksum })
     const headers: Readonly<Record<string, string>> =
@@ -30,8 +31,8 @@ export const createUpload: Operation = {
   })
 }
 
-/** What the object's checksum is going to be; its value is not known. Throws InvalidRequest. */
-const announced = ({ header }: S3Request): Checksum | undefined => {
+/** The kind of checksum that the object will have; its value is not known yet. Throws InvalidRequest. */
+const announcedChecksum = ({ header }: S3Request): Checksum | undefined => {
   const algorithm = namedAlgorithm(header("x-amz-checksum-algorithm"))
   const type = header("x-amz-checksum-type")?.toUpperCase()
   if (algorithm === undefined) {
@@ -41,7 +42,7 @@ const announced = ({ header }: S3Request): Checksum | undefined => {
       "The x-amz-checksum-type header can only be used with the x-amz-checksum-algorithm header."
     )
   }
-  const usual = algorithm === "CRC64NVME" ? "FULL_OBJECT" : "COMPOSITE"
+  const defaultType = algorithm === "CRC64NVME" ? "FULL_OBJECT" : "COMPOSITE"
   const full = algorithm.startsWith("CRC")
   const possible =
     type === undefined || (type === "FULL_OBJECT" && full) || (type === "COMPOSITE" && algorithm !== "CRC64NVME")
@@ -51,23 +52,26 @@ const announced = ({ header }: S3Request): Checksum | undefined => {
       `The ${type} checksum type cannot be used with the ${algorithm} checksum algorithm.`
     )
   }
-  return { algorithm, value: "", type: type === undefined ? usual : type === "FULL_OBJECT" ? type : "COMPOSITE" }
+  return { algorithm, value: "", type: type === undefined ? defaultType : type === "FULL_OBJECT" ? type : "COMPOSITE" }
 }
 
-/** The algorithm that the parts of the upload have to have. */
-const algorithmOf = (store: Store, { bucket, key, param }: S3Request): Effect.Effect<Algorithm | undefined, S3Error> =>
+/** The checksum algorithm required for the upload's parts. */
+const algorithmOf = (
+  store: LocalStore,
+  { bucket, key, param }: S3Request
+): Effect.Effect<Algorithm | undefined, S3Error> =>
   Effect.map(store.upload(bucket, key, param("uploadId") ?? ""), ({ meta }) => meta.checksum?.algorithm)
 
 export const uploadPart: Operation = {
   action: "s3:PutObject",
   run: Effect.fnUntraced(function* ({ payload, request, store }: Exchange) {
     const { bucket, key } = request
-    const part = yield* judge(() => partNumber(request.param("partNumber")))
+    const part = yield* tryS3(() => partNumber(request.param("partNumber")))
     const algorithm = yield* algorithmOf(store, request)
-    const body = yield* judge(() => payload(algorithm))
+    const body = yield* tryS3(() => payload(algorithm))
     const blob = yield* store.write(body.bytes, { limit: maximumPut })
     const checksum = body.checksum()
-    yield* judge(() => {
+    yield* tryS3(() => {
       checkMd5(body, blob.md5)
       if (algorithm !== undefined && checksum?.algorithm !== algorithm) {
         throw s3Error(
@@ -87,10 +91,10 @@ export const uploadPartCopy: Operation = {
   run: Effect.fnUntraced(function* (exchange: Exchange) {
     const { request, store } = exchange
     const { bucket, header, key } = request
-    const part = yield* judge(() => partNumber(request.param("partNumber")))
+    const part = yield* tryS3(() => partNumber(request.param("partNumber")))
     const algorithm = yield* algorithmOf(store, request)
     const source = yield* copySource(exchange)
-    const range = yield* judge(() => copyRange(header("x-amz-copy-source-range"), source.size))
+    const range = yield* tryS3(() => copyRange(header("x-amz-copy-source-range"), source.size))
     const size = range === undefined ? source.size : range.end - range.start + 1
     if (size > maximumPut) {
       return yield* s3Error(
@@ -108,7 +112,7 @@ export const uploadPartCopy: Operation = {
   })
 }
 
-/** Stricter than a Range: `bytes=first-last`, within the object. Throws InvalidArgument. */
+/** Stricter than a Range header: `bytes=first-last` within the object. Throws InvalidArgument. */
 const copyRange = (text: string | undefined, size: number): ByteRange | undefined => {
   if (text === undefined) return undefined
   const match = /^bytes=(\d{1,15})-(\d{1,15})$/.exec(text)
@@ -140,23 +144,25 @@ export const completeUpload: Operation = {
   run: Effect.fnUntraced(function* ({ payload, request, store }: Exchange) {
     const { bucket, header, key } = request
     const uploadId = uploadIdOf(request)
-    const document = yield* readDocument(yield* judge(payload))
-    const { condition, named } = yield* judge(() => ({
-      named: children(parseXml(document, "CompleteMultipartUpload"), "Part").map(parsePart),
+    const document = yield* readDocument(yield* tryS3(payload))
+    const { condition, requested } = yield* tryS3(() => ({
+      requested: children(parseXml(document, "CompleteMultipartUpload"), "Part").map(parsePart),
       condition: writeCondition(header)
     }))
-    if (named.length === 0) return yield* s3Error("MalformedXML")
+    if (requested.length === 0) return yield* s3Error("MalformedXML")
     const stored = yield* store.upload(bucket, key, uploadId).pipe(
       Effect.map(({ meta }) => meta.checksum),
-      // Completed a moment ago, then the store knows what to answer.
+      // The upload may have been completed already: the store then repeats its answer.
       Effect.catchIf(
         (error) => error.code === "NoSuchUpload",
         () => Effect.void
       )
     )
     const checksum =
-      stored === undefined ? undefined : yield* ofObject(stored, named, yield* allParts(store, request), header)
-    const info = yield* store.completeUpload(bucket, key, uploadId, named, condition, checksum)
+      stored === undefined
+        ? undefined
+        : yield* objectChecksum(stored, requested, yield* allParts(store, request), header)
+    const info = yield* store.completeUpload(bucket, key, uploadId, requested, condition, checksum)
     const host = request.message.headers.host ?? "localhost"
     return xmlReply("CompleteMultipartUploadResult", {
       Location: `http://${host}/${encodeURIComponent(bucket)}/${key.split("/").map(encodeURIComponent).join("/")}`,
@@ -177,34 +183,34 @@ const parsePart = (node: XmlNode): CompletedPart => {
   return { part: Number(number), etag: bareEtag(etag), checksum: checksum?.trim() }
 }
 
-const allParts = Effect.fnUntraced(function* (store: Store, { bucket, key, param }: S3Request) {
+const allParts = Effect.fnUntraced(function* (store: LocalStore, { bucket, key, param }: S3Request) {
   const all = new Map<number, PartInfo>()
   for (let after = 0; ;) {
-    const { more, parts } = yield* store.parts(bucket, key, param("uploadId") ?? "", after, 10_000)
+    const { more, parts } = yield* store.parts(bucket, key, param("uploadId") ?? "", after, maxParts)
     for (const part of parts) all.set(part.part, part)
     after = parts.at(-1)?.part ?? after
     if (!more || parts.length === 0) return all
   }
 })
 
-/** The checksum of the whole, from those of its parts; undefined when a part is missing: that is judged elsewhere. */
-const ofObject = (
+/** The object's checksum from those of its parts; undefined if a part is missing, which the store reports. */
+const objectChecksum = (
   stored: Checksum,
-  named: ReadonlyArray<CompletedPart>,
+  requested: ReadonlyArray<CompletedPart>,
   parts: ReadonlyMap<number, PartInfo>,
   header: (name: string) => string | undefined
 ): Effect.Effect<Checksum | undefined, S3Error> =>
-  judgeAsync(async () => {
+  tryS3Promise(async () => {
     const { algorithm } = stored
     const given = header("x-amz-checksum-type")?.toUpperCase()
     if (given !== undefined && given !== stored.type) {
-      throw s3Error("InvalidRequest", `The upload was created with the checksum type ${stored.type}`)
+      throw s3Error("InvalidRequest", `The upload was created with checksum type ${stored.type}`)
     }
-    const pieces = named.flatMap(({ part }) => {
+    const pieces = requested.flatMap(({ part }) => {
       const found = parts.get(part)
       return found?.checksum?.algorithm === algorithm ? [{ value: found.checksum.value, size: found.size }] : []
     })
-    if (pieces.length < named.length) return undefined
+    if (pieces.length < requested.length) return undefined
     const value = await checksumOfParts(stored, pieces)
     const sent = sentChecksum(header)
     if (sent !== undefined && header(checksumHeader(algorithm)) !== value) {

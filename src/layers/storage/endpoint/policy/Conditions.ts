@@ -1,13 +1,13 @@
 import ipaddr from "ipaddr.js"
 import { matchesWildcards } from "./Wildcards.ts"
 
-/** What is known of a request when its policy is asked: lower-case condition keys; absent ones are not known. */
+/** The condition keys of a request, in lower case; absent keys have no value. */
 export type PolicyContext = ReadonlyMap<string, string>
 
 export type PolicyCondition = (context: PolicyContext) => boolean
 
-/** The condition keys that a request can have here. */
-const keys = new Set(
+/** The supported condition keys. */
+const conditionKeys = new Set(
   [
     "aws:CurrentTime aws:EpochTime aws:PrincipalAccount aws:PrincipalArn aws:PrincipalType aws:Referer",
     "aws:SecureTransport aws:SourceIp aws:UserAgent aws:userid aws:username s3:authType s3:delimiter s3:if-match",
@@ -82,8 +82,8 @@ const negations: Readonly<Record<string, string>> = {
 }
 
 /**
- * One operator with one key and the values given for it, as a function; or what is wrong with them, as text. A key that
- * the request lacks fails the condition, except with `…IfExists` and with the operators that deny.
+ * Compiles one operator with a key and its values; returns a message if they are invalid. A key without a value in the
+ * request fails the condition, except with `…IfExists` and negated operators.
  */
 export const parseCondition = (
   operator: string,
@@ -91,11 +91,11 @@ export const parseCondition = (
   values: ReadonlyArray<string>
 ): PolicyCondition | string => {
   const lower = key.toLowerCase()
-  if (!keys.has(lower)) return `Policy has an invalid condition key: ${key}`
+  if (!conditionKeys.has(lower)) return `Policy has an invalid condition key: ${key}`
   if (values.length === 0) return `Policy has a condition without values: ${operator}`
   if (operator === "Null") {
     const [wanted] = values
-    if (values.length > 1 || !/^(?:true|false)$/i.test(wanted ?? "")) return "Null takes true or false"
+    if (values.length > 1 || !/^(?:true|false)$/i.test(wanted ?? "")) return "Null must be true or false"
     return (context) => context.has(lower) === (wanted?.toLowerCase() === "false")
   }
   const optional = operator.endsWith("IfExists")
@@ -105,7 +105,7 @@ export const parseCondition = (
   if (test === undefined) return `Invalid Condition type: ${operator}`
   const checks: Array<(found: string) => boolean> = []
   for (const value of values) {
-    if (value.includes("${")) return `Policy variables are not known here: ${value}`
+    if (value.includes("${")) return `Policy variables are not supported: ${value}`
     const check = test(value)
     if (check === undefined) return `Invalid value for ${operator}: ${value}`
     checks.push(check)

@@ -1,16 +1,14 @@
-import { actionTargets } from "./Actions.ts"
+import { maxPolicyBytes } from "../../../../domain/storage/Bucket.ts"
+import { isJsonObject, type JsonObject } from "../../../../domain/text/JsonObject.ts"
 import { parseCondition, type PolicyCondition } from "./Conditions.ts"
 import { s3Error } from "../Error.ts"
 import { matchesWildcards } from "./Wildcards.ts"
 
-/** In bytes. */
-const maximumPolicy = 20 * 1024
-
-/** The account that all buckets belong to. */
+/** The account that owns all buckets. */
 export const ownerAccount = "000000000000"
 export const ownerArn = `arn:aws:iam::${ownerAccount}:root`
 
-/** A part of a statement: its patterns, or all but them. */
+/** An element of a statement: its patterns, or with `not` everything but them. */
 interface Matcher {
   readonly patterns: ReadonlyArray<string>
   readonly not: boolean
@@ -18,7 +16,7 @@ interface Matcher {
 
 export interface PolicyStatement {
   readonly effect: "Allow" | "Deny"
-  /** `*` is everybody, `owner` the owner. */
+  /** `*` is everyone, `owner` the owner. */
   readonly principals: Matcher
   /** In lower case. */
   readonly actions: Matcher
@@ -27,45 +25,41 @@ export interface PolicyStatement {
   readonly conditions: ReadonlyArray<PolicyCondition>
 }
 
-type Json = Readonly<Record<string, unknown>>
-
 const malformed = (why: string) => s3Error("MalformedPolicy", why)
 
-/** The statements of a bucket's policy. Throws MalformedPolicy, whose message says what is wrong. */
+/** The statements of a bucket's policy. Throws MalformedPolicy with the reason as its message. */
 export const parsePolicy = (text: string, bucket: string): ReadonlyArray<PolicyStatement> => {
-  if (Buffer.byteLength(text) > maximumPolicy) {
-    throw malformed(`Policy exceeds the maximum allowed document size of ${maximumPolicy} bytes.`)
+  if (Buffer.byteLength(text) > maxPolicyBytes) {
+    throw malformed(`Policy exceeds the maximum allowed document size of ${maxPolicyBytes} bytes.`)
   }
   const document = parseJson(text)
-  known(document, ["Version", "Id", "Statement"])
+  rejectUnknownFields(document, ["Version", "Id", "Statement"])
   if (document["Version"] !== undefined && !/^20(?:12-10-17|08-10-17)$/.test(String(document["Version"]))) {
     throw malformed("The policy must contain a valid version string: 2012-10-17 or 2008-10-17")
   }
-  if (document["Id"] !== undefined && typeof document["Id"] !== "string") throw malformed("Id must be text")
+  if (document["Id"] !== undefined && typeof document["Id"] !== "string") throw malformed("Id must be a string")
   const given = document["Statement"]
   const statements = Array.isArray(given) ? given : [given]
   if (given === undefined || statements.length === 0) throw malformed("Missing required field Statement")
   const ids = statements.flatMap((each: unknown) =>
-    isObject(each) && typeof each["Sid"] === "string" ? each["Sid"] : []
+    isJsonObject(each) && typeof each["Sid"] === "string" ? each["Sid"] : []
   )
   if (new Set(ids).size < ids.length) throw malformed("Statement IDs (SID) in a single policy must be unique.")
   return statements.map((each: unknown) => parseStatement(each, bucket))
 }
 
-const parseJson = (text: string): Json => {
+const parseJson = (text: string): JsonObject => {
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch {
     throw malformed("Policies must be valid JSON and the first byte must be '{'")
   }
-  if (!isObject(value)) throw malformed("Policies must be valid JSON and the first byte must be '{'")
+  if (!isJsonObject(value)) throw malformed("Policies must be valid JSON and the first byte must be '{'")
   return value
 }
 
-const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value)
-
-const known = (value: Json, names: ReadonlyArray<string>) => {
+const rejectUnknownFields = (value: JsonObject, names: ReadonlyArray<string>) => {
   const unknown = Object.keys(value).find((name) => !names.includes(name))
   if (unknown !== undefined) throw malformed(`Unknown field ${unknown}`)
 }
@@ -83,32 +77,34 @@ const fields = [
 ]
 
 const parseStatement = (value: unknown, bucket: string): PolicyStatement => {
-  if (!isObject(value)) throw malformed("A statement must be an object")
-  known(value, fields)
-  if (value["Sid"] !== undefined && typeof value["Sid"] !== "string") throw malformed("Sid must be text")
+  if (!isJsonObject(value)) throw malformed("A statement must be an object")
+  rejectUnknownFields(value, fields)
+  if (value["Sid"] !== undefined && typeof value["Sid"] !== "string") throw malformed("Sid must be a string")
   const effect = value["Effect"]
-  if (effect !== "Allow" && effect !== "Deny") throw malformed(`Invalid effect: ${print(effect)}`)
-  const principals = either(value, "Principal", parsePrincipal)
-  const actions = either(value, "Action", (given) => texts(given, "action").map((each) => each.toLowerCase()))
-  const resources = either(value, "Resource", (given) => texts(given, "resource"))
+  if (effect !== "Allow" && effect !== "Deny") throw malformed(`Invalid effect: ${preview(effect)}`)
+  const principals = parseMatcher(value, "Principal", parsePrincipal)
+  const actions = parseMatcher(value, "Action", (given) => strings(given, "action").map((each) => each.toLowerCase()))
+  const resources = parseMatcher(value, "Resource", (given) => strings(given, "resource"))
   if (principals.not && effect === "Allow") throw malformed("Allow with NotPrincipal is not allowed")
   checkTargets(actions, resources, bucket)
   return { effect, principals, actions, resources, conditions: parseConditions(value["Condition"]) }
 }
 
-const either = (value: Json, name: string, parse: (given: unknown) => ReadonlyArray<string>): Matcher => {
+const parseMatcher = (value: JsonObject, name: string, parse: (given: unknown) => ReadonlyArray<string>): Matcher => {
   const [is, isNot] = [value[name], value[`Not${name}`]]
   if ((is === undefined) === (isNot === undefined)) {
-    throw malformed(is === undefined ? `Missing required field ${name}` : `${name} and Not${name} exclude each other`)
+    throw malformed(
+      is === undefined ? `Missing required field ${name}` : `${name} and Not${name} are mutually exclusive`
+    )
   }
   return { not: isNot !== undefined, patterns: parse(is ?? isNot) }
 }
 
-const texts = (value: unknown, what: string): ReadonlyArray<string> => {
+const strings = (value: unknown, what: string): ReadonlyArray<string> => {
   const list: ReadonlyArray<unknown> = Array.isArray(value) ? value : [value]
   return list.map((each) => {
     if (typeof each !== "string" || each === "" || each.includes("${")) {
-      throw malformed(`Policy has invalid ${what}: ${print(each)}`)
+      throw malformed(`Policy has invalid ${what}: ${preview(each)}`)
     }
     return each
   })
@@ -116,13 +112,13 @@ const texts = (value: unknown, what: string): ReadonlyArray<string> => {
 
 const parsePrincipal = (value: unknown): ReadonlyArray<string> => {
   if (value === "*") return ["*"]
-  if (!isObject(value)) throw malformed(`Invalid principal in policy: ${print(value)}`)
+  if (!isJsonObject(value)) throw malformed(`Invalid principal in policy: ${preview(value)}`)
   return Object.entries(value).flatMap(([kind, names]) =>
-    texts(names, "principal").map((name) => {
+    strings(names, "principal").map((name) => {
       if (kind === "AWS" && name === "*") return "*"
       if (kind === "AWS" && (name === ownerAccount || name === ownerArn)) return "owner"
       if (kind === "CanonicalUser" && name === ownerAccount) return "owner"
-      throw malformed(`Invalid principal in policy: "${kind}":"${name}". There are "*" and "${ownerArn}"`)
+      throw malformed(`Invalid principal in policy: "${kind}":"${name}". Use "*" or "${ownerArn}"`)
     })
   )
 }
@@ -131,15 +127,16 @@ const checkTargets = (actions: Matcher, resources: Matcher, bucket: string) => {
   const arn = `arn:aws:s3:::${bucket}`
   for (const pattern of resources.patterns) {
     const slash = pattern.indexOf("/")
-    const ofBucket = slash === -1 ? pattern : pattern.slice(0, slash)
-    if (pattern !== "*" && !matchesWildcards(ofBucket, arn)) throw malformed(`Policy has invalid resource: ${pattern}`)
+    const bucketPattern = slash === -1 ? pattern : pattern.slice(0, slash)
+    if (pattern !== "*" && !matchesWildcards(bucketPattern, arn))
+      throw malformed(`Policy has invalid resource: ${pattern}`)
   }
-  const bucketToo = resources.not || resources.patterns.some((pattern) => matchesWildcards(pattern, arn))
-  const objectToo = resources.not || resources.patterns.some((pattern) => /[*/]/.test(pattern))
+  const coversBucket = resources.not || resources.patterns.some((pattern) => matchesWildcards(pattern, arn))
+  const coversObjects = resources.not || resources.patterns.some((pattern) => /[*/]/.test(pattern))
   for (const pattern of actions.patterns) {
     const targets = pattern === "*" ? { bucket: true, object: true } : actionTargets(pattern)
     if (!targets.bucket && !targets.object) throw malformed(`Policy has invalid action: ${pattern}`)
-    if (!actions.not && !(targets.bucket && bucketToo) && !(targets.object && objectToo)) {
+    if (!actions.not && !(targets.bucket && coversBucket) && !(targets.object && coversObjects)) {
       throw malformed(`Action does not apply to any resource(s) in statement: ${pattern}`)
     }
   }
@@ -147,13 +144,13 @@ const checkTargets = (actions: Matcher, resources: Matcher, bucket: string) => {
 
 const parseConditions = (value: unknown): ReadonlyArray<PolicyCondition> => {
   if (value === undefined) return []
-  if (!isObject(value)) throw malformed("Condition must be an object")
+  if (!isJsonObject(value)) throw malformed("Condition must be an object")
   return Object.entries(value).flatMap(([operator, tests]) => {
-    if (!isObject(tests)) throw malformed(`Condition ${operator} must be an object`)
+    if (!isJsonObject(tests)) throw malformed(`Condition ${operator} must be an object`)
     return Object.entries(tests).map(([key, given]) => {
       const list: ReadonlyArray<unknown> = Array.isArray(given) ? given : [given]
       if (list.some((each) => !["string", "number", "boolean"].includes(typeof each))) {
-        throw malformed(`Invalid value for ${operator}: ${print(given)}`)
+        throw malformed(`Invalid value for ${operator}: ${preview(given)}`)
       }
       const condition = parseCondition(operator, key, list.map(String))
       if (typeof condition === "string") throw malformed(condition)
@@ -162,4 +159,38 @@ const parseConditions = (value: unknown): ReadonlyArray<PolicyCondition> => {
   })
 }
 
-const print = (value: unknown) => (JSON.stringify(value) ?? "nothing").slice(0, 200)
+const preview = (value: unknown) => (JSON.stringify(value) ?? "nothing").slice(0, 200)
+
+/** Actions on buckets. */
+const onBuckets = [
+  "CreateBucket DeleteBucket DeleteBucketPolicy DeleteBucketWebsite GetAccelerateConfiguration GetAnalyticsConfiguration",
+  "GetBucketAcl GetBucketCORS GetBucketLocation GetBucketLogging GetBucketNotification GetBucketObjectLockConfiguration",
+  "GetBucketOwnershipControls GetBucketPolicy GetBucketPolicyStatus GetBucketPublicAccessBlock GetBucketRequestPayment",
+  "GetBucketTagging GetBucketVersioning GetBucketWebsite GetEncryptionConfiguration GetIntelligentTieringConfiguration",
+  "GetInventoryConfiguration GetLifecycleConfiguration GetMetricsConfiguration GetReplicationConfiguration ListBucket",
+  "ListBucketMultipartUploads ListBucketVersions PutAccelerateConfiguration PutAnalyticsConfiguration PutBucketAcl",
+  "PutBucketCORS PutBucketLogging PutBucketNotification PutBucketObjectLockConfiguration PutBucketOwnershipControls",
+  "PutBucketPolicy PutBucketPublicAccessBlock PutBucketRequestPayment PutBucketTagging PutBucketVersioning",
+  "PutBucketWebsite PutEncryptionConfiguration PutIntelligentTieringConfiguration PutInventoryConfiguration",
+  "PutLifecycleConfiguration PutMetricsConfiguration PutReplicationConfiguration"
+].flatMap((line) => line.split(" "))
+
+/** Actions on objects. */
+const onObjects = [
+  "AbortMultipartUpload BypassGovernanceRetention DeleteObject DeleteObjectTagging DeleteObjectVersion",
+  "DeleteObjectVersionTagging GetObject GetObjectAcl GetObjectAttributes GetObjectLegalHold GetObjectRetention",
+  "GetObjectTagging GetObjectTorrent GetObjectVersion GetObjectVersionAcl GetObjectVersionAttributes",
+  "GetObjectVersionForReplication GetObjectVersionTagging GetObjectVersionTorrent ListMultipartUploadParts",
+  "ObjectOwnerOverrideToBucketOwner PutObject PutObjectAcl PutObjectLegalHold PutObjectRetention PutObjectTagging",
+  "PutObjectVersionAcl PutObjectVersionTagging ReplicateDelete ReplicateObject ReplicateTags RestoreObject"
+].flatMap((line) => line.split(" "))
+
+const lower = (names: ReadonlyArray<string>) => names.map((name) => `s3:${name}`.toLowerCase())
+const bucketActions = lower(onBuckets)
+const objectActions = lower(onObjects)
+
+/** Whether actions that match the pattern (lower case, with wildcards) apply to buckets and to objects. */
+const actionTargets = (pattern: string) => ({
+  bucket: bucketActions.some((action) => matchesWildcards(pattern, action)),
+  object: objectActions.some((action) => matchesWildcards(pattern, action))
+})

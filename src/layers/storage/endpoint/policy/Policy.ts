@@ -2,7 +2,7 @@ import { type PolicyContext } from "./Conditions.ts"
 import { type PolicyStatement } from "./Document.ts"
 import { matchesWildcards } from "./Wildcards.ts"
 
-export interface PolicyQuestion {
+export interface PolicyRequest {
   readonly by: "owner" | "anonymous"
   /** Such as `s3:GetObject`. */
   readonly action: string
@@ -11,31 +11,31 @@ export interface PolicyQuestion {
   readonly context: PolicyContext
 }
 
-/** What the policy says by itself: `Deny` wins over `Allow`; undefined when no statement fits. */
+/** The policy's own verdict: `Deny` takes precedence over `Allow`; undefined if no statement matches. */
 export const evaluatePolicy = (
   statements: ReadonlyArray<PolicyStatement>,
-  question: PolicyQuestion
+  request: PolicyRequest
 ): "Allow" | "Deny" | undefined => {
   let found: "Allow" | undefined
   for (const statement of statements) {
-    if (!fits(statement, question)) continue
+    if (!fits(statement, request)) continue
     if (statement.effect === "Deny") return "Deny"
     found = "Allow"
   }
   return found
 }
 
-const fits = ({ actions, conditions, principals, resources }: PolicyStatement, question: PolicyQuestion) => {
-  const action = question.action.toLowerCase()
+const fits = ({ actions, conditions, principals, resources }: PolicyStatement, request: PolicyRequest) => {
+  const action = request.action.toLowerCase()
   return (
-    principals.patterns.some((each) => each === "*" || each === question.by) !== principals.not &&
+    principals.patterns.some((each) => each === "*" || each === request.by) !== principals.not &&
     actions.patterns.some((pattern) => matchesWildcards(pattern, action)) !== actions.not &&
-    resources.patterns.some((pattern) => matchesWildcards(pattern, question.resource)) !== resources.not &&
-    conditions.every((condition) => condition(question.context))
+    resources.patterns.some((pattern) => matchesWildcards(pattern, request.resource)) !== resources.not &&
+    conditions.every((condition) => condition(request.context))
   )
 }
 
-/** Whether it lets everybody in without any condition: what S3 calls public. */
+/** Whether the policy is public in S3's sense: it allows everyone something without conditions. */
 export const isPublic = (statements: ReadonlyArray<PolicyStatement>) =>
   statements.some(
     ({ conditions, effect, principals }) =>

@@ -1,6 +1,6 @@
-/** Whether `text` is of the form of `pattern`, where `*` stands for any text and `?` for any one character. */
+/** Whether `text` matches `pattern`, where `*` matches any text and `?` any single character. */
 export const matchesWildcards = (pattern: string, text: string): boolean => {
-  // The last star and where its match may be made longer: no backtracking beyond it is ever needed.
+  // Only the last star's match is ever extended: no backtracking beyond it is needed.
   let [p, t, star, from] = [0, 0, -1, 0]
   while (t < text.length) {
     if (pattern[p] === "*") {

@@ -8,14 +8,14 @@ const maximumTrailer = 16 * 1024
 const newline = 10
 
 /**
- * Takes a body in S3's `aws-chunked` form apart: `<hex size>[;chunk-signature=…]\r\n<bytes>\r\n`, a chunk of size 0,
- * trailers. With `signed` it checks the chain of signatures; data is given before its signature is known, so nothing
- * may be made of it before `finish`. Throws S3Errors.
+ * Decodes S3's `aws-chunked` encoding: `<hex size>[;chunk-signature=…]\r\n<bytes>\r\n`, a chunk of size 0, trailers.
+ * With `signed` it verifies the chain of signatures; data is yielded before its signature is verified, so it must not be
+ * used before `finish`. Throws S3Errors.
  */
 export class ChunkDecoder {
   private state: "line" | "data" | "after" | "trailer" = "line"
   private rest = Buffer.alloc(0)
-  /** Bytes left of the current chunk, or of the line end behind it. */
+  /** Remaining bytes of the current chunk, or of the line end after it. */
   private left = 0
   private given = ""
   private hash: Hash | undefined
@@ -27,7 +27,7 @@ export class ChunkDecoder {
     this.previous = signed?.signature ?? ""
   }
 
-  /** The data in the next bytes of the body, not copied. */
+  /** The data in the next bytes of the body, without copying. */
   *write(input: Buffer): Generator<Buffer> {
     let at = 0
     while (at < input.length) {
@@ -89,7 +89,7 @@ export class ChunkDecoder {
     this.previous = this.given
   }
 
-  /** At the end of the body: its trailers by lower-case name. With `signedTrailer` they must be signed as well. */
+  /** Ends the body and returns its trailers by lower-case name. With `signedTrailer` they must be signed as well. */
   finish(signedTrailer: boolean): ReadonlyMap<string, string> {
     if (this.state !== "trailer") throw s3Error("IncompleteBody", "The request body terminated unexpectedly")
     const trailers = new Map<string, string>()

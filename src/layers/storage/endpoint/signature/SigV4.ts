@@ -13,7 +13,7 @@ import {
   stringToSign
 } from "./Signing.ts"
 
-/** The one owner of all buckets. */
+/** The credentials of the owner of all buckets. */
 export interface Owner {
   readonly accessKey: string
   readonly secretKey: string
@@ -22,22 +22,22 @@ export interface Owner {
 /** A request that the owner signed. */
 export interface Signed {
   readonly by: "header" | "query" | "form"
-  /** What the signatures of a streamed body start from. */
+  /** The seed of the chunk signatures of a streamed body. */
   readonly signature: string
   readonly timestamp: string
   readonly scope: string
   readonly key: Buffer
-  /** Milliseconds since it was signed. */
+  /** Time since signing, in ms. */
   readonly age: number
 }
 
-/** Undefined: nobody we know. */
+/** undefined: anonymous. */
 export type Caller = Signed | undefined
 
 const maximumSkew = 15 * 60_000
 const maximumExpires = 604_800
 
-/** Who sends this, at `now` in milliseconds. Throws an S3Error when the request claims to be signed and is not well. */
+/** The caller of a request at `now`, in ms. Throws an S3Error if the request's signature is invalid. */
 export const authenticate = (request: S3Request, owner: Owner, now: number): Caller => {
   const authorization = request.message.headers.authorization
   const byQuery = request.param("X-Amz-Algorithm") !== undefined || request.param("X-Amz-Signature") !== undefined
@@ -69,25 +69,26 @@ const byHeader = (request: S3Request, authorization: string, owner: Owner, now: 
   }
   const [given, signedHeaders, signature] = ["Credential", "SignedHeaders", "Signature"].map((name) => fields.get(name))
   if (!given || !signedHeaders || !signature) {
-    throw malformed("it needs Credential, SignedHeaders and Signature")
+    throw malformed("Credential, SignedHeaders and Signature are required")
   }
   const credential = parseCredential(given, malformed)
   const payloadHash = request.message.headers["x-amz-content-sha256"]
   if (typeof payloadHash !== "string") {
     throw s3Error("InvalidRequest", "Missing required header for this request: x-amz-content-sha256")
   }
-  const at = headerTime(request)
-  if (at === undefined) throw s3Error("AccessDenied", "AWS authentication requires a valid Date or x-amz-date header")
-  if (Math.abs(now - at) > maximumSkew) {
+  const signedAt = headerTime(request)
+  if (signedAt === undefined)
+    throw s3Error("AccessDenied", "AWS authentication requires a valid Date or x-amz-date header")
+  if (Math.abs(now - signedAt) > maximumSkew) {
     throw s3Error("RequestTimeTooSkewed", undefined, {
-      RequestTime: formatTimestamp(at),
+      RequestTime: formatTimestamp(signedAt),
       ServerTime: new Date(now).toISOString(),
       MaxAllowedSkewMilliseconds: String(maximumSkew)
     })
   }
-  const timestamp = formatTimestamp(at)
+  const timestamp = formatTimestamp(signedAt)
   if (credential.day !== timestamp.slice(0, 8))
-    throw malformed("the date in the credential must be that of the request")
+    throw malformed("the date in the Credential must match the date of the request")
   return check(request, owner, { credential, signedHeaders, signature, timestamp, payloadHash, by: "header", now })
 }
 
@@ -100,33 +101,33 @@ const headerTime = ({ message: { headers } }: S3Request) => {
 }
 
 const byPresignedUrl = (request: S3Request, owner: Owner, now: number): Signed => {
-  const wrong = (why: string) => s3Error("AuthorizationQueryParametersError", why)
+  const invalid = (why: string) => s3Error("AuthorizationQueryParametersError", why)
   const names = ["Algorithm", "Credential", "Signature", "Date", "SignedHeaders", "Expires"]
   const [kind, given, signature, timestamp, signedHeaders, lifetime] = names.map((name) =>
     request.param(`X-Amz-${name}`)
   )
   if (!kind || !given || !signature || !timestamp || !signedHeaders || !lifetime) {
-    throw wrong(
+    throw invalid(
       "Query-string authentication version 4 requires the X-Amz-Algorithm, X-Amz-Credential, X-Amz-Signature, X-Amz-Date, X-Amz-SignedHeaders, and X-Amz-Expires parameters."
     )
   }
-  if (kind !== algorithm) throw wrong(`X-Amz-Algorithm only supports "${algorithm}"`)
-  const credential = parseCredential(given, (why) => wrong(`Error parsing the X-Amz-Credential parameter; ${why}.`))
-  const at = parseTimestamp(timestamp)
-  if (at === undefined) throw wrong("X-Amz-Date must be in the ISO8601 Long Format \"yyyyMMdd'T'HHmmss'Z'\"")
-  if (!/^-?\d+$/.test(lifetime)) throw wrong("X-Amz-Expires should be a number")
+  if (kind !== algorithm) throw invalid(`X-Amz-Algorithm only supports "${algorithm}"`)
+  const credential = parseCredential(given, (why) => invalid(`Error parsing the X-Amz-Credential parameter; ${why}.`))
+  const signedAt = parseTimestamp(timestamp)
+  if (signedAt === undefined) throw invalid("X-Amz-Date must be in the ISO8601 Long Format \"yyyyMMdd'T'HHmmss'Z'\"")
+  if (!/^-?\d+$/.test(lifetime)) throw invalid("X-Amz-Expires should be a number")
   const seconds = Number(lifetime)
-  if (seconds < 1) throw wrong("X-Amz-Expires must be at least 1 second")
+  if (seconds < 1) throw invalid("X-Amz-Expires must be at least 1 second")
   if (seconds > maximumExpires) {
-    throw wrong(
+    throw invalid(
       `X-Amz-Expires must be less than a week (in seconds); that is, the given X-Amz-Expires must be at most ${maximumExpires} seconds`
     )
   }
   if (credential.day !== timestamp.slice(0, 8)) {
-    throw wrong("Invalid credential date. This date is not the same as X-Amz-Date.")
+    throw invalid("Invalid credential date. This date is not the same as X-Amz-Date.")
   }
-  if (at - now > maximumSkew) throw s3Error("AccessDenied", "Request is not yet valid")
-  const expires = at + seconds * 1000
+  if (signedAt - now > maximumSkew) throw s3Error("AccessDenied", "Request is not yet valid")
+  const expires = signedAt + seconds * 1000
   if (now > expires) {
     throw s3Error("AccessDenied", "Request has expired", {
       "X-Amz-Expires": lifetime,
@@ -138,7 +139,7 @@ const byPresignedUrl = (request: S3Request, owner: Owner, now: number): Signed =
   return check(request, owner, { credential, signedHeaders, signature, timestamp, payloadHash, by: "query", now })
 }
 
-/** `<key>/<yyyymmdd>/<region>/s3/aws4_request`; any region will do, since there is only one place. */
+/** `<key>/<yyyymmdd>/<region>/s3/aws4_request`; any region is accepted, since there is only one location. */
 export const parseCredential = (text: string, malformed: (why: string) => Error): Credential => {
   const [end, service, region, day, ...key] = text.split("/").toReversed()
   if (key.length === 0 || region === undefined || day === undefined) {
@@ -187,18 +188,21 @@ const check = (request: S3Request, owner: Owner, claim: Claim): Signed => {
   return { by, signature, timestamp, scope, key, age: now - (parseTimestamp(timestamp) ?? now) }
 }
 
-/** There is one access key, and there are no temporary ones. */
+/** Rejects other access keys and session tokens. */
 export const checkAccess = (request: S3Request, owner: Owner, { accessKey }: Credential) => {
   if (!sameSignature(owner.accessKey, accessKey)) {
     throw s3Error("InvalidAccessKeyId", undefined, { AWSAccessKeyId: accessKey })
   }
   const token = request.message.headers["x-amz-security-token"] ?? request.param("X-Amz-Security-Token")
   if (token !== undefined) {
-    throw s3Error("InvalidToken", "The provided token is malformed or otherwise invalid: there are no session tokens.")
+    throw s3Error(
+      "InvalidToken",
+      "The provided token is malformed or otherwise invalid: session tokens are not supported."
+    )
   }
 }
 
-/** Who else could change a header on the way must not be able to change what is done. */
+/** Requires `host` and all `x-amz-` headers to be signed, so that they can't be changed in transit. */
 const checkSigned = ({ message }: S3Request, names: ReadonlyArray<string>) => {
   const signed = new Set(names)
   const unsigned = Object.keys(message.headers).filter(
@@ -213,7 +217,7 @@ const checkSigned = ({ message }: S3Request, names: ReadonlyArray<string>) => {
 
 let lastKey: { readonly of: string; readonly key: Buffer } | undefined
 
-/** The one of today is asked for again and again. */
+/** Caches the last signing key, which is the same for a day. */
 export const signingKeyOf = (owner: Owner, credential: Credential): Buffer => {
   const of = `${owner.accessKey}\n${owner.secretKey}\n${scopeOf(credential)}`
   if (lastKey?.of !== of) lastKey = { of, key: signingKey(owner.secretKey, credential) }

@@ -1,12 +1,13 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto"
+import { uriEncode, uriEncodePath } from "../../../../domain/text/UriText.ts"
 
-/** The arithmetic of AWS Signature Version 4, for the service `s3`. */
+/** The computations of AWS Signature Version 4 for the service `s3`. */
 
 export const algorithm = "AWS4-HMAC-SHA256"
-/** SHA-256 of nothing. */
+/** SHA-256 of an empty body. */
 export const emptyHash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
-/** Whose key, for which day and region: `<key>/<yyyymmdd>/<region>/s3/aws4_request`. */
+/** The parts of `<key>/<yyyymmdd>/<region>/s3/aws4_request`. */
 export interface Credential {
   readonly accessKey: string
   readonly day: string
@@ -24,28 +25,18 @@ export const signingKey = (secret: string, { day, region }: Credential): Buffer 
   return hmac(hmac(ofRegion, "s3").digest(), "aws4_request").digest()
 }
 
-/** Everything but `A-Z a-z 0-9 - _ . ~` as %XX of its UTF-8 bytes. */
-export const uriEncode = (text: string) =>
-  encodeURIComponent(text).replaceAll(
-    /[!'()*]/g,
-    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`
-  )
-
-/** Slashes stay. */
-const uriEncodePath = (path: string) => path.split("/").map(uriEncode).join("/")
-
 export interface Canonical {
   readonly method: string
-  /** Decoded, with its first slash. */
+  /** Decoded, with the leading slash. */
   readonly path: string
   /** Decoded, without X-Amz-Signature. */
   readonly query: ReadonlyArray<readonly [name: string, value: string]>
-  /** In the order of `SignedHeaders`; names in lower case, values in latin1 as Node gives them. */
+  /** In the order of `SignedHeaders`; names in lower case, values in Latin-1 as Node returns them. */
   readonly headers: ReadonlyArray<readonly [name: string, values: ReadonlyArray<string>]>
   readonly payloadHash: string
 }
 
-/** In latin1: one character a byte of the request. */
+/** In Latin-1: one character per byte of the request. */
 export const canonicalRequest = ({ headers, method, path, payloadHash, query }: Canonical) => {
   const pairs = query.map(([name, value]) => [uriEncode(name), uriEncode(value)] as const)
   pairs.sort(([a, x], [b, y]) => (a < b ? -1 : a > b ? 1 : x < y ? -1 : x > y ? 1 : 0))
@@ -65,13 +56,13 @@ const normalSpaces = (value: string) => value.trim().replaceAll(/ {2,}/g, " ")
 export const stringToSign = (timestamp: string, scope: string, canonical: string) =>
   [algorithm, timestamp, scope, sha256(Buffer.from(canonical, "latin1"))].join("\n")
 
-/** In a time that tells nothing about where they differ. */
+/** Compares in constant time. */
 export const sameSignature = (expected: string, given: string) => {
   const [a, b] = [Buffer.from(expected, "latin1"), Buffer.from(given, "latin1")]
   return a.length === b.length && timingSafeEqual(a, b)
 }
 
-/** Milliseconds of `20130524T000000Z`; undefined when it is not of that form. */
+/** Parses `20130524T000000Z` to ms; undefined for any other form. */
 export const parseTimestamp = (text: string): number | undefined => {
   const match = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(text)
   if (match === null) return undefined

@@ -8,20 +8,20 @@ import { type Owner } from "../../../process/FileLock.ts"
 import { attempt, errorCode, StartError, startError } from "../../../process/StartError.ts"
 import { type BlobFiles } from "./blobs/Files.ts"
 import { type S3Code, type S3Error, s3Error } from "../Error.ts"
-import type { Answer, Command, Outcome, Reads, Writes } from "./worker/Operations.ts"
+import type { Answer, Command, Outcome, Reads, Writes } from "./worker/Worker.ts"
 import type { Change } from "./worker/Tables.ts"
 
 type Value<A> = A extends Change<infer V> ? V : never
 
 /** The thread that owns the index. */
 export interface StoreIndex {
-  /** `seize` sees the answer before any later answer is looked at. */
+  /** `onResult` receives the result before any later result is processed. */
   readonly read: <K extends keyof Reads>(
     name: K,
     given: Parameters<Reads[K]>,
-    seize?: (value: ReturnType<Reads[K]>) => void
+    onResult?: (value: ReturnType<Reads[K]>) => void
   ) => Effect.Effect<ReturnType<Reads[K]>, S3Error>
-  /** Answers when the change is on disk. Not interruptible, so that its outcome is always known. */
+  /** Completes when the change is on disk. Not interruptible, so that its outcome is always known. */
   readonly write: <K extends keyof Writes>(
     name: K,
     given: Parameters<Writes[K]>
@@ -30,31 +30,31 @@ export interface StoreIndex {
 
 type Started = { readonly start: number } | { readonly failed: string }
 
-/** Files that a change leaves without use are freed. */
+/** Starts the thread. Files that a change leaves unreferenced are deleted. */
 export const openIndex = (
   files: BlobFiles,
   owner: Owner | undefined
 ): Effect.Effect<StoreIndex, StartError, Scope.Scope> =>
   Effect.gen(function* () {
     const file = files.index
-    yield* attempt(`${file} can't be made`, () => create(file, owner))
-    const tried = `The index of the stored objects ${file} can't be opened`
+    yield* attempt(`${file} can't be created`, () => create(file, owner))
+    const message = `The index of the stored objects ${file} can't be opened`
     const worker = yield* Effect.acquireRelease(
       Effect.try({
         try: () => new Worker(new URL("./worker/Worker.ts", import.meta.url), { workerData: file }),
-        catch: (cause) => startError(tried, cause)
+        catch: (cause) => startError(message, cause)
       }),
       close
     )
-    const started = yield* attempt(tried, () => firstAnswer(worker))
-    if ("failed" in started) return yield* new StartError({ message: `${tried}: ${started.failed}` })
+    const started = yield* attempt(message, () => firstAnswer(worker))
+    if ("failed" in started) return yield* new StartError({ message: `${message}: ${started.failed}` })
     files.begin(started.start)
-    const ask = asker(worker)
+    const send = commandSender(worker)
     return {
-      read: (name, given, seize) => ask("read", name, given, seize as (value: unknown) => void) as never,
+      read: (name, given, onResult) => send("read", name, given, onResult as (value: unknown) => void) as never,
       write: (name, given) =>
         Effect.uninterruptible(
-          Effect.map(ask("write", name, given), (answer) => {
+          Effect.map(send("write", name, given), (answer) => {
             const { value, freed } = answer as Change<never>
             if (freed.length > 0) files.free(freed)
             return value
@@ -64,8 +64,8 @@ export const openIndex = (
   })
 
 /**
- * Made here, when it is not there, for its mode and owner: SQLite gives those to its other files too. One that is there
- * is not opened, since closing it again would drop this process's locks on it.
+ * Creates a missing database file with the right mode and owner, which SQLite copies to its other files. An existing file
+ * is not opened, since closing it would release this process's locks on it.
  */
 const create = async (file: string, owner: Owner | undefined) => {
   const handle = await open(file, "ax", 0o600).catch((cause: unknown) => {
@@ -80,7 +80,7 @@ const create = async (file: string, owner: Owner | undefined) => {
   await syncDirectory(dirname(file))
 }
 
-/** What the thread says of its start. Under `node --watch` the runtime sends messages of its own on the same way. */
+/** The thread's report of its start. Under `node --watch` the runtime sends messages of its own on the same channel. */
 const firstAnswer = (worker: Worker) =>
   new Promise<Started>((resolve, reject) => {
     worker.on("message", (message: Started | object) => {
@@ -89,49 +89,49 @@ const firstAnswer = (worker: Worker) =>
     worker.on("error", reject)
   })
 
-/** Numbered commands to the thread; each answer finds who asked. */
-const asker = (worker: Worker) => {
-  const asked = new Map<number, (outcome: Outcome) => void>()
+/** Sends numbered commands to the thread and matches the answers to them. */
+const commandSender = (worker: Worker) => {
+  const pending = new Map<number, (outcome: Outcome) => void>()
   let count = 0
-  let gone: string | undefined
+  let ended: string | undefined
   const end = (reason: string) => {
-    gone ??= reason
-    for (const answer of asked.values()) answer({ broken: gone })
-    asked.clear()
+    ended ??= reason
+    for (const answer of pending.values()) answer({ defect: ended })
+    pending.clear()
   }
   worker.on("message", (message: unknown) => {
     if (!Array.isArray(message)) return
     for (const [number, outcome] of message as ReadonlyArray<Answer>) {
-      asked.get(number)?.(outcome)
-      asked.delete(number)
+      pending.get(number)?.(outcome)
+      pending.delete(number)
     }
   })
-  worker.on("error", (cause) => end(`The thread of the object index failed: ${String(cause)}`))
-  worker.on("exit", () => end("The thread of the object index has ended"))
+  worker.on("error", (cause) => end(`The object index thread failed: ${String(cause)}`))
+  worker.on("exit", () => end("The object index thread has ended"))
 
-  return (kind: Command[1], name: string, given: ReadonlyArray<unknown>, seize?: (value: unknown) => void) =>
+  return (kind: Command[1], name: string, given: ReadonlyArray<unknown>, onResult?: (value: unknown) => void) =>
     Effect.callback<unknown, S3Error>((resume) => {
-      if (gone !== undefined) {
-        resume(Effect.die(new Error(gone)))
+      if (ended !== undefined) {
+        resume(Effect.die(new Error(ended)))
         return
       }
       const number = count++
-      asked.set(number, (outcome) => {
-        if ("value" in outcome) seize?.(outcome.value)
-        resume(settled(outcome))
+      pending.set(number, (outcome) => {
+        if ("value" in outcome) onResult?.(outcome.value)
+        resume(toEffect(outcome))
       })
       const command: Command = [number, kind, name, given]
       worker.postMessage(command)
     })
 }
 
-const settled = (outcome: Outcome): Effect.Effect<unknown, S3Error> => {
+const toEffect = (outcome: Outcome): Effect.Effect<unknown, S3Error> => {
   if ("value" in outcome) return Effect.succeed(outcome.value)
-  if ("broken" in outcome) return Effect.die(new Error(outcome.broken))
-  return Effect.fail(s3Error(outcome.refused as S3Code, undefined, outcome.extra))
+  if ("defect" in outcome) return Effect.die(new Error(outcome.defect))
+  return Effect.fail(s3Error(outcome.failure as S3Code, undefined, outcome.extra))
 }
 
-/** Lets it finish what it was asked, and close the database. */
+/** Lets the thread finish pending commands and close the database. */
 const close = (worker: Worker) =>
   Effect.promise(async () => {
     if (worker.threadId === -1) return

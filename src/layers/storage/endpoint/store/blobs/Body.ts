@@ -1,7 +1,7 @@
 import { S3Error, s3Error } from "../../Error.ts"
-import { type WriteOptions } from "../Store.ts"
+import { type WriteOptions } from "../Model.ts"
 
-/** A body being read, which can be told to stop while it waits for more. */
+/** A body being read; `stop` also ends a read that is waiting for the next chunk. */
 export class BlobBody {
   private readonly iterator: AsyncIterator<Uint8Array>
   private readonly options: WriteOptions
@@ -19,10 +19,10 @@ export class BlobBody {
     return this.read
   }
 
-  /** The next chunk, undefined at the end. Throws what the body throws if it is an S3Error, else IncompleteBody. */
+  /** The next chunk, undefined at the end. Throws the body's S3Error, or IncompleteBody for any other exception. */
   async next(): Promise<Uint8Array | undefined> {
     const result = await this.pull().catch((cause: unknown) => {
-      throw cause instanceof S3Error ? cause : s3Error("IncompleteBody", "The request body broke off.")
+      throw cause instanceof S3Error ? cause : s3Error("IncompleteBody", "The request body ended unexpectedly.")
     })
     if (result.done === true) return undefined
     this.read += result.value.length
@@ -31,20 +31,20 @@ export class BlobBody {
     return result.value
   }
 
-  /** Ends the wait for a chunk with a failure, and any later one. */
+  /** Fails the current read and all later ones. */
   stop() {
     this.stopped = true
     this.reject?.(new Error("Stopped"))
   }
 
-  /** Tells the body that nothing more is wanted, as leaving a `for await` would; one that hangs is not waited for. */
+  /** Ends the iteration, as leaving a `for await` does, without waiting for the body. */
   leave() {
     const left = this.iterator.return?.()
     if (left !== undefined) Promise.resolve(left).catch(() => undefined)
   }
 
   private pull(): Promise<IteratorResult<Uint8Array>> {
-    // Not a race with one promise for all chunks, which would remember each of them until the end.
+    // Racing against one long-lived promise would retain every chunk until the end.
     return new Promise((resolve, reject) => {
       if (this.stopped) throw new Error("Stopped")
       this.reject = reject

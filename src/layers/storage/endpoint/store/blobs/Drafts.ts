@@ -3,23 +3,22 @@ import { createHash } from "node:crypto"
 import { BlobBody } from "./Body.ts"
 import { type BlobFiles, fileFailure } from "./Files.ts"
 import { type BlobHash } from "./Hash.ts"
-import { BlobSlots, slotSize } from "./Slots.ts"
-import { BlobWriter } from "./Writer.ts"
+import { SharedBuffers, BlobWriter, bufferSize } from "./Writer.ts"
 import { S3Error } from "../../Error.ts"
-import { type Blob, type WriteOptions } from "../Store.ts"
+import { type Blob, type WriteOptions } from "../Model.ts"
 import type { NewBlob } from "../worker/Tables.ts"
 
-/** What a socket gives at once, in bytes. */
+/** The maximum size of a chunk from a socket, in bytes. */
 const chunkSize = 64 * 1024
 
-/** Up to this many bytes a blob is kept in the index: one sync for many objects instead of two for each. */
+/** Blobs up to this size, in bytes, are stored in the index: one sync for many objects instead of two for each. */
 const smallSize = 16 * 1024
 
-/** Blobs that belong to no object yet. */
+/** Blobs that do not belong to an object yet. */
 export class BlobDrafts {
   private readonly files: BlobFiles
   private readonly hash: () => BlobHash
-  private readonly slots = new BlobSlots()
+  private readonly buffers = new SharedBuffers()
   private readonly drafts = new Map<string, Draft>()
 
   constructor(files: BlobFiles, hash: () => BlobHash) {
@@ -28,24 +27,24 @@ export class BlobDrafts {
   }
 
   write(body: AsyncIterable<Uint8Array>, options: WriteOptions = {}): Effect.Effect<Blob, S3Error, Scope.Scope> {
-    return this.make((draft) => draft.read(new BlobBody(body, options), this.hash, this.slots))
+    return this.make((draft) => draft.read(new BlobBody(body, options), this.hash, this.buffers))
   }
 
-  /** A copy of the file of another blob. */
+  /** Copies the file of another blob. */
   clone(from: string, size: number, md5: string): Effect.Effect<Blob, S3Error, Scope.Scope> {
     return this.make((draft) => draft.clone(from, size, md5))
   }
 
-  /** Hands a draft to a change of the index, which is told whether that now owns it. */
+  /** Passes a draft to a change of the index, which owns it if the change succeeds. */
   use<A>(blob: Blob, change: (blob: NewBlob) => Effect.Effect<A, S3Error>): Effect.Effect<A, S3Error> {
     return Effect.suspend(() => {
       const draft = this.drafts.get(blob.id)
       if (draft === undefined)
-        return Effect.die(new Error(`The blob ${blob.id} was put already, or its scope is closed`))
+        return Effect.die(new Error(`Blob ${blob.id} has already been put, or its scope is closed`))
       return Effect.uninterruptible(
         Effect.onExit(change({ ...blob, bytes: draft.bytes }), (exit) =>
           Effect.sync(() => {
-            // After a defect nobody knows whether the index has it: the next start's sweep will.
+            // After a defect it is unknown whether the index has the blob: the next start's sweep decides.
             if (Exit.isSuccess(exit) || !exit.cause.reasons.every((reason) => reason._tag === "Fail")) this.keep(draft)
           })
         )
@@ -90,10 +89,10 @@ const filled = (draft: Draft, fill: (draft: Draft) => Promise<Blob>) =>
     )
   })
 
-/** One blob from its first byte until it is put, or gone. */
+/** A blob until it is put or discarded. */
 class Draft {
   readonly id: string
-  /** Of a blob without a file. In memory of its own: another thread gets all of it. */
+  /** The bytes of a blob without a file, in an ArrayBuffer of their own, which is copied whole to another thread. */
   bytes: Uint8Array | undefined
   kept = false
   private readonly files: BlobFiles
@@ -113,7 +112,7 @@ class Draft {
     return running
   }
 
-  async read(body: BlobBody, hash: () => BlobHash, slots: BlobSlots): Promise<Blob> {
+  async read(body: BlobBody, hash: () => BlobHash, buffers: SharedBuffers): Promise<Blob> {
     this.body = body
     let writing: Promise<void> | undefined
     let chunks: Array<Uint8Array> = []
@@ -122,11 +121,11 @@ class Draft {
       for (let chunk = await body.next(); chunk !== undefined; chunk = await body.next()) {
         chunks.push(chunk)
         pending += chunk.length
-        // One chunk more may be too much for a slot, and two messages to the hashing thread instead of one.
-        if (pending <= slotSize - chunkSize) continue
-        // The next chunks come in while these are written.
+        // With another chunk it might exceed one buffer, which would take two messages to the hashing thread.
+        if (pending <= bufferSize - chunkSize) continue
+        // The next chunks are received while these are written.
         await writing
-        writing = this.fileWriter(hash, slots).write(chunks)
+        writing = this.fileWriter(hash, buffers).write(chunks)
         writing.catch(() => body.stop())
         chunks = []
         pending = 0
@@ -134,12 +133,12 @@ class Draft {
       await writing
       writing = undefined
       if (this.writer === undefined && pending <= smallSize) return this.small(chunks, pending)
-      const writer = this.fileWriter(hash, slots)
+      const writer = this.fileWriter(hash, buffers)
       await writer.write(chunks)
       return { id: this.id, size: body.size, md5: await writer.finish() }
     } catch (cause) {
       body.leave()
-      await writing // what went wrong here is the reason
+      await writing // a failed write takes precedence over the stopped body
       throw cause
     }
   }
@@ -150,7 +149,7 @@ class Draft {
     return { id: this.id, size, md5 }
   }
 
-  /** Stops what is under way; leaves nothing behind unless it is kept. */
+  /** Stops a running write and deletes the blob unless it is kept. */
   async end() {
     if (this.kept) return
     this.body?.stop()
@@ -162,9 +161,9 @@ class Draft {
     this.bytes = undefined
   }
 
-  private fileWriter(hash: () => BlobHash, slots: BlobSlots): BlobWriter {
+  private fileWriter(hash: () => BlobHash, buffers: SharedBuffers): BlobWriter {
     this.hasFile = true
-    return (this.writer ??= new BlobWriter(this.id, this.files, slots, hash()))
+    return (this.writer ??= new BlobWriter(this.id, this.files, buffers, hash()))
   }
 
   private small(chunks: ReadonlyArray<Uint8Array>, size: number): Blob {

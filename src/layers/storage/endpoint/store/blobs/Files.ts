@@ -7,22 +7,22 @@ import { type Owner } from "../../../../process/FileLock.ts"
 import { attempt, errorCode, type StartError } from "../../../../process/StartError.ts"
 import { type S3Error, s3Error } from "../../Error.ts"
 
-/** This many files in a row go to the same directory, so that one sync of it serves many. */
+/** This many consecutive files go to the same directory, so that one sync of it serves many. */
 const filesInARow = 64
 
-/** Files deleted at the same time. */
+/** Concurrent deletions. */
 const deletions = 4
 
 /**
- * The files of blobs: `blobs/<2 hex>/<id>`, made as `tmp/<id>`. An id is two digits of its directory, the number of the
- * store's start, and 96 random bits: what an earlier start has left behind can be told from what is being written.
- * A file that someone reads is deleted when the last of them is done.
+ * The files of blobs: `blobs/<2 hex>/<id>`, created as `tmp/<id>`. An id consists of its directory, the number of the
+ * store's start, and 96 random bits, so that leftovers of an earlier start are distinguishable from files being written.
+ * A file that is being read is deleted after its last reader has closed.
  */
 export class BlobFiles {
   private readonly root: string
   private readonly owner: Owner | undefined
   private readonly readers = new Map<string, number>()
-  private readonly doomed = new Set<string>()
+  private readonly deleteOnUnpin = new Set<string>()
   private readonly deleting: Array<string> = []
   private readonly running = new Set<Promise<void>>()
   private readonly directories = new Map<string, Promise<void>>()
@@ -35,10 +35,10 @@ export class BlobFiles {
     this.owner = owner
   }
 
-  /** The directories, made when missing; closing the scope waits until deleted files are gone. */
+  /** Creates missing directories; closing the scope waits for pending deletions. */
   static readonly open = (root: string, owner: Owner | undefined): Effect.Effect<BlobFiles, StartError, Scope.Scope> =>
     Effect.acquireRelease(
-      attempt(`The directory of the stored objects ${root} can't be made`, async () => {
+      attempt(`The object store's directory ${root} can't be created`, async () => {
         const files = new BlobFiles(root, owner)
         for (const path of [root, files.temporaryDirectory, join(root, "blobs")]) await files.makeDirectory(path)
         await syncDirectory(root)
@@ -63,7 +63,7 @@ export class BlobFiles {
     return join(this.temporaryDirectory, id)
   }
 
-  /** Ids carry this number from now on. */
+  /** Sets the number of the store's start, which all new ids contain. */
   begin(start: number) {
     this.start = start.toString(16).padStart(8, "0")
     this.made = randomBytes(2).readUInt16BE() * filesInARow
@@ -84,7 +84,7 @@ export class BlobFiles {
     return handle
   }
 
-  /** Gives a synced file its name for good, durably. */
+  /** Moves a synced file durably to its final name. */
   async place(id: string) {
     const directory = join(this.root, "blobs", id.slice(0, 2))
     await this.directory(directory)
@@ -92,7 +92,7 @@ export class BlobFiles {
     await this.sync(directory)
   }
 
-  /** Makes a blob of the bytes of another one; file systems that can share them do so. */
+  /** Copies a blob's file; the copy shares its blocks where the file system supports it. */
   async clone(from: string, id: string) {
     await copyFile(this.path(from), this.temporary(id), constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE)
     const handle = await open(this.temporary(id), "r+")
@@ -105,13 +105,13 @@ export class BlobFiles {
     await this.place(id)
   }
 
-  /** Deletes a blob that was never put, wherever it has got to. */
+  /** Deletes a blob that was never put, under its temporary or final name. */
   async discard(id: string) {
     await rm(this.temporary(id), { force: true })
     await rm(this.path(id), { force: true })
   }
 
-  /** Keeps these files until `unpin`. */
+  /** Prevents deletion of these files until `unpin`. */
   pin(ids: Iterable<string>) {
     for (const id of ids) this.readers.set(id, (this.readers.get(id) ?? 0) + 1)
   }
@@ -123,16 +123,16 @@ export class BlobFiles {
       if (left > 0) this.readers.set(id, left)
       else {
         this.readers.delete(id)
-        if (this.doomed.delete(id)) free.push(id)
+        if (this.deleteOnUnpin.delete(id)) free.push(id)
       }
     }
     this.free(free)
   }
 
-  /** Deletes files that the index no longer refers to, in the background. What fails is left to the next sweep. */
+  /** Deletes files that the index no longer references, in the background. Failures are left to the next sweep. */
   readonly free = (ids: ReadonlyArray<string>): void => {
     for (const id of ids) {
-      if (this.readers.has(id)) this.doomed.add(id)
+      if (this.readers.has(id)) this.deleteOnUnpin.add(id)
       else this.deleting.push(id)
     }
     while (this.running.size < deletions && this.deleting.length > 0) {
@@ -141,17 +141,17 @@ export class BlobFiles {
     }
   }
 
-  /** Waits for deletions. */
+  /** Waits for pending deletions. */
   async settle() {
     while (this.running.size > 0) await Promise.all(this.running)
   }
 
-  /** The directories under `blobs`. */
+  /** The names of the directories in `blobs`. */
   async directoryNames() {
     return (await readdir(join(this.root, "blobs"))).filter((name) => /^[0-9a-f]{2}$/.test(name))
   }
 
-  /** The blobs in such a directory that were made before this start. */
+  /** The blobs in such a directory that were created before this start. */
   async olderBlobs(directory: string) {
     return (await readdir(join(this.root, "blobs", directory))).filter((id) => this.isOlder(id))
   }
@@ -167,7 +167,7 @@ export class BlobFiles {
       await rm(this.path(id), { force: true }).catch(() => undefined)
   }
 
-  /** Syncs a directory; those who ask while a sync is under way share the next one. */
+  /** Syncs a directory; calls during a sync share the next one. */
   private sync(path: string): Promise<void> {
     let run = this.syncs.get(path)
     if (run === undefined) this.syncs.set(path, (run = shared(() => syncDirectory(path))))
@@ -175,8 +175,8 @@ export class BlobFiles {
   }
 
   private directory(path: string): Promise<void> {
-    const there = this.directories.get(path)
-    if (there !== undefined) return there
+    const known = this.directories.get(path)
+    if (known !== undefined) return known
     const making = this.makeDirectory(path).then(() => this.sync(join(this.root, "blobs")))
     this.directories.set(path, making)
     making.catch(() => this.directories.delete(path))
@@ -191,7 +191,7 @@ export class BlobFiles {
   }
 }
 
-/** Runs `work` one at a time: who asks while it runs shares the run after that. */
+/** Runs `work` one at a time; calls during a run share the next one. */
 const shared = (work: () => Promise<void>): (() => Promise<void>) => {
   let running: Promise<void> | undefined
   let next: Promise<void> | undefined
@@ -208,7 +208,7 @@ const shared = (work: () => Promise<void>): (() => Promise<void>) => {
   return run
 }
 
-/** What a caller can do something about: no room on the disk, or too many open files. */
+/** The S3Error for a full disk or too many open files; undefined for any other cause. */
 export const fileFailure = (cause: unknown): S3Error | undefined => {
   const code = errorCode(cause) ?? ""
   if (["ENOSPC", "EDQUOT"].includes(code)) return s3Error("InsufficientStorage")

@@ -1,13 +1,13 @@
 import { createHash, type Hash } from "node:crypto"
 import { parentPort } from "node:worker_threads"
 
-// The thread of BlobHash.ts: MD5 of many streams at once.
+// The hashing thread of Hash.ts: MD5 of many concurrent streams.
 
-/** `bytes` to be added to the hash of a stream, or without them: its end. */
+/** `bytes` to add to the hash of a stream; undefined ends the stream. */
 export type HashMessage = readonly [stream: number, bytes: Uint8Array | undefined]
 
 const port = parentPort
-if (port === null) throw new Error("This runs as a worker thread")
+if (port === null) throw new Error("This module must run as a worker thread")
 const hashes = new Map<number, Hash>()
 
 port.on("message", ([stream, bytes]: HashMessage) => {

@@ -3,19 +3,19 @@ import { Readable } from "node:stream"
 import { type BlobFiles } from "./Files.ts"
 import type { Segment } from "../worker/Tables.ts"
 
-/** Bytes read at once. */
+/** Bytes per read. */
 const chunkSize = 256 * 1024
 
-/** A stretch of one segment: where it begins and how many bytes it has. */
-interface Stretch {
+/** A range of one segment. */
+interface SegmentRange {
   readonly blob: string
   readonly start: number
   readonly size: number
 }
 
-/** What of each segment lies between two offsets, both inclusive, of all of them in a row. */
-const stretches = (segments: ReadonlyArray<Segment>, start: number, end: number): Array<Stretch> => {
-  const found: Array<Stretch> = []
+/** The ranges of the segments between two offsets, both inclusive, of their concatenation. */
+const rangesBetween = (segments: ReadonlyArray<Segment>, start: number, end: number): Array<SegmentRange> => {
+  const found: Array<SegmentRange> = []
   let offset = 0
   for (const [blob, size] of segments) {
     const from = Math.max(start - offset, 0)
@@ -26,13 +26,13 @@ const stretches = (segments: ReadonlyArray<Segment>, start: number, end: number)
   return found
 }
 
-/** The bytes of an object from `start` to `end`; its files stay until it is closed. */
+/** The bytes of an object from `start` to `end`; its files are kept until the stream is closed. */
 export class BlobReader extends Readable {
   private readonly files: BlobFiles
   private readonly bytes: ReadonlyMap<string, Uint8Array>
-  private readonly left: Array<Stretch>
+  private readonly remaining: Array<SegmentRange>
   private readonly pinned: ReadonlyArray<string>
-  /** The file of the last of `left`. */
+  /** The file of the last range in `remaining`. */
   private opening: Promise<FileHandle> | undefined
   private position = 0
 
@@ -46,8 +46,8 @@ export class BlobReader extends Readable {
     super({ highWaterMark: chunkSize })
     this.files = files
     this.bytes = bytes
-    this.left = stretches(segments, start, end).toReversed()
-    this.pinned = this.left.map(({ blob }) => blob)
+    this.remaining = rangesBetween(segments, start, end).toReversed()
+    this.pinned = this.remaining.map(({ blob }) => blob)
     files.pin(this.pinned)
   }
 
@@ -62,31 +62,31 @@ export class BlobReader extends Readable {
     )
   }
 
-  /** Pushes once: a chunk, or the end. */
+  /** Pushes a chunk or the end. */
   private async step() {
-    const stretch = this.left.at(-1)
-    if (stretch === undefined) {
+    const range = this.remaining.at(-1)
+    if (range === undefined) {
       this.push(null)
       return
     }
-    const small = this.bytes.get(stretch.blob)
-    if (small !== undefined) {
-      this.left.pop()
-      this.push(small.subarray(stretch.start, stretch.start + stretch.size))
+    const bytes = this.bytes.get(range.blob)
+    if (bytes !== undefined) {
+      this.remaining.pop()
+      this.push(bytes.subarray(range.start, range.start + range.size))
       return
     }
     if (this.opening === undefined) {
-      this.opening = open(this.files.path(stretch.blob), "r")
+      this.opening = open(this.files.path(range.blob), "r")
       this.position = 0
     }
     const handle = await this.opening
-    const wanted = Math.min(chunkSize, stretch.size - this.position)
+    const wanted = Math.min(chunkSize, range.size - this.position)
     const buffer = Buffer.allocUnsafeSlow(wanted)
-    const { bytesRead } = await handle.read(buffer, 0, wanted, stretch.start + this.position)
-    if (bytesRead === 0) throw new Error(`The file of the blob ${stretch.blob} is too short`)
+    const { bytesRead } = await handle.read(buffer, 0, wanted, range.start + this.position)
+    if (bytesRead === 0) throw new Error(`The file of blob ${range.blob} is truncated`)
     this.position += bytesRead
-    if (this.position === stretch.size) {
-      this.left.pop()
+    if (this.position === range.size) {
+      this.remaining.pop()
       this.opening = undefined
       await handle.close()
     }
@@ -95,7 +95,7 @@ export class BlobReader extends Readable {
 
   private async close() {
     const handle = await this.opening?.catch(() => undefined)
-    await handle?.close() // waits for a read that is under way
+    await handle?.close() // waits for a read in progress
     this.files.unpin(this.pinned)
   }
 }

@@ -1,16 +1,15 @@
 import { type FileHandle } from "node:fs/promises"
 import { type BlobFiles } from "./Files.ts"
 import { type BlobHash } from "./Hash.ts"
-import { type BlobSlots, slotSize } from "./Slots.ts"
 
-/** After this many bytes a sync is started while more come in, so that the last one is short. */
+/** A sync is started after this many bytes while more arrive, so that the final one is short. */
 const syncEvery = 64 * 1024 * 1024
 
-/** A file of bytes in the making: written in slots, hashed on the way, synced and named at the end. */
+/** A file being written: in blocks of one buffer, hashed along the way, synced and renamed at the end. */
 export class BlobWriter {
   readonly id: string
   private readonly files: BlobFiles
-  private readonly slots: BlobSlots
+  private readonly buffers: SharedBuffers
   private readonly hash: BlobHash
   private handle: FileHandle | undefined
   private position = 0
@@ -18,37 +17,37 @@ export class BlobWriter {
   private syncing: Promise<void> | undefined
   private digest: Promise<string> | undefined
 
-  constructor(id: string, files: BlobFiles, slots: BlobSlots, hash: BlobHash) {
+  constructor(id: string, files: BlobFiles, buffers: SharedBuffers, hash: BlobHash) {
     this.id = id
     this.files = files
-    this.slots = slots
+    this.buffers = buffers
     this.hash = hash
   }
 
   /** Appends; one call at a time. */
   async write(chunks: ReadonlyArray<Uint8Array>) {
     this.handle ??= await this.files.create(this.id)
-    const slot = await this.slots.take()
+    const buffer = await this.buffers.take()
     try {
       let filled = 0
       for (const chunk of chunks) {
         for (let at = 0; at < chunk.length;) {
-          const taken = Math.min(slotSize - filled, chunk.length - at)
-          slot.set(chunk.subarray(at, at + taken), filled)
+          const taken = Math.min(bufferSize - filled, chunk.length - at)
+          buffer.set(chunk.subarray(at, at + taken), filled)
           filled += taken
           at += taken
-          if (filled < slotSize) continue
-          await this.flush(this.handle, slot)
+          if (filled < bufferSize) continue
+          await this.flush(this.handle, buffer)
           filled = 0
         }
       }
-      if (filled > 0) await this.flush(this.handle, slot.subarray(0, filled))
+      if (filled > 0) await this.flush(this.handle, buffer.subarray(0, filled))
     } finally {
-      this.slots.give(slot)
+      this.buffers.release(buffer)
     }
   }
 
-  /** The MD5 once everything is on disk under its name. */
+  /** The MD5, after the file is on disk under its final name. */
   async finish(): Promise<string> {
     this.digest = this.hash.digest()
     this.digest.catch(() => undefined)
@@ -60,7 +59,7 @@ export class BlobWriter {
     return await this.digest
   }
 
-  /** Ends it at any point; the file is for the caller to delete. */
+  /** Ends the write at any point; the caller deletes the file. */
   async abandon() {
     this.digest ??= this.hash.digest()
     await this.digest.catch(() => undefined)
@@ -77,7 +76,7 @@ export class BlobWriter {
         this.position += bytesWritten
       }
     } finally {
-      await hashed // the slot is free for others only then
+      await hashed // only then can the buffer be reused
     }
     this.unsynced += bytes.length
     if (this.unsynced < syncEvery) return
@@ -91,5 +90,37 @@ export class BlobWriter {
     const handle = this.handle
     this.handle = undefined
     await handle?.close()
+  }
+}
+
+/** The size of a buffer, in bytes. */
+export const bufferSize = 256 * 1024
+
+/** 4 MiB of memory for all uploads together. */
+const maxBuffers = 16
+
+/**
+ * A pool of buffers shared between threads, each lent for one write. A holder must not wait for its client, or slow
+ * clients would stall the fast ones.
+ */
+export class SharedBuffers {
+  private readonly free: Array<Uint8Array> = []
+  private readonly waiting: Array<(buffer: Uint8Array) => void> = []
+  private made = 0
+
+  take(): Promise<Uint8Array> {
+    const buffer = this.free.pop()
+    if (buffer !== undefined) return Promise.resolve(buffer)
+    if (this.made < maxBuffers) {
+      this.made++
+      return Promise.resolve(new Uint8Array(new SharedArrayBuffer(bufferSize)))
+    }
+    return new Promise((resolve) => this.waiting.push(resolve))
+  }
+
+  release(buffer: Uint8Array): void {
+    const waiting = this.waiting.shift()
+    if (waiting !== undefined) waiting(buffer)
+    else this.free.push(buffer)
   }
 }

@@ -1,8 +1,7 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite"
-import { Refusal } from "./Refusal.ts"
-import { type Change, changed, type Tables } from "./Tables.ts"
+import { type Change, changed, IndexError, type Tables } from "./Tables.ts"
 
-/** A bucket as it crosses the threads; `created` in ms. */
+/** A bucket as sent between the threads; `created` in ms. */
 export interface BucketRow {
   readonly name: string
   readonly created: number
@@ -17,7 +16,7 @@ const rowOf = (row: Record<string, SQLOutputValue>): BucketRow => ({
   cors: row["cors"] === null ? undefined : String(row["cors"])
 })
 
-/** Buckets in the index. */
+/** The index's operations on buckets. */
 export const bucketOperations = (database: DatabaseSync, tables: Tables) => {
   const all = database.prepare("SELECT name, created, policy, cors FROM buckets ORDER BY name")
   const byName = database.prepare("SELECT name, created, policy, cors FROM buckets WHERE name = ?")
@@ -40,20 +39,20 @@ export const bucketOperations = (database: DatabaseSync, tables: Tables) => {
 
     bucket: (name: string): BucketRow => {
       const row = byName.get(name)
-      if (row === undefined) throw new Refusal("NoSuchBucket", { BucketName: name })
+      if (row === undefined) throw new IndexError("NoSuchBucket", { BucketName: name })
       return rowOf(row)
     }
   }
 
   const writes = {
     createBucket: (name: string, now: number): Change<undefined> => {
-      if (add.run(name, now).changes === 0) throw new Refusal("BucketAlreadyOwnedByYou", { BucketName: name })
+      if (add.run(name, now).changes === 0) throw new IndexError("BucketAlreadyOwnedByYou", { BucketName: name })
       return changed(undefined)
     },
 
     deleteBucket: (name: string): Change<undefined> => {
       const bucket = tables.bucketId(name)
-      if (anyObject.get(bucket) !== undefined) throw new Refusal("BucketNotEmpty", { BucketName: name })
+      if (anyObject.get(bucket) !== undefined) throw new IndexError("BucketNotEmpty", { BucketName: name })
       const freed = tables.release(blobsOfUploads.all(bucket).map((row) => String(row["blob"])))
       dropParts.run(bucket)
       dropUploads.run(bucket)

@@ -1,11 +1,11 @@
 import { DatabaseSync } from "node:sqlite"
 
-// Runs in the index's thread, as all that it imports: nothing here may load Effect.
+// Runs in the index thread, like everything it imports: these modules must not load Effect.
 
-/** What this code writes. A database of a higher one is left alone. */
+/** The format that this code writes. Databases of a newer format are not opened. */
 const version = 1
 
-/** Keys are blobs, so that they compare as UTF-8 bytes. `segments` comes last: listings never read that far. */
+/** Keys are blobs, so that they compare as UTF-8 bytes. `segments` comes last, because listings don't read it. */
 const schema = `
   CREATE TABLE starts (number INTEGER NOT NULL);
   INSERT INTO starts VALUES (0);
@@ -34,8 +34,8 @@ const schema = `
 `
 
 /**
- * Opens the index, makes its tables when it is new, and counts this start. Throws an Error with one line for who starts
- * the service. The lock lasts until the database is closed or the process ends.
+ * Opens the index, creates its tables if it is new, and counts this start. Throws an Error with a one-line message for
+ * the operator. The lock lasts until the database is closed or the process ends.
  */
 export const openDatabase = (file: string): { readonly database: DatabaseSync; readonly start: number } => {
   const database = new DatabaseSync(file, { timeout: 0 })
@@ -45,13 +45,13 @@ export const openDatabase = (file: string): { readonly database: DatabaseSync; r
     database.exec("BEGIN EXCLUSIVE")
     const found = Number(Object.values(database.prepare("PRAGMA user_version").get() ?? {})[0])
     if (found > version)
-      throw new Error(`it was written by a newer release (format ${found}, this one knows ${version})`)
+      throw new Error(`it was written by a newer version (format ${found}; this version supports up to ${version})`)
     if (found === 0) database.exec(`${schema} PRAGMA user_version = ${version}`)
     const counted = database.prepare("UPDATE starts SET number = number + 1 RETURNING number").get()
     database.exec("COMMIT")
     return { database, start: Number(counted?.["number"]) }
   } catch (cause) {
     database.close()
-    throw String(cause).includes("is locked") ? new Error("another process has it open", { cause }) : cause
+    throw String(cause).includes("is locked") ? new Error("it is in use by another process", { cause }) : cause
   }
 }

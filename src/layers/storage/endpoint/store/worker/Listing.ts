@@ -1,21 +1,19 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite"
-import type { ListOptions, UploadsOptions } from "../Store.ts"
-import { afterKey, afterPrefix, decodeKey, encodeKey } from "./Keys.ts"
-import type { ObjectRow, Tables } from "./Tables.ts"
+import type { ListOptions, UploadsOptions } from "../Model.ts"
+import { afterKey, afterPrefix, decodeKey, encodeKey, type ObjectRow, type Tables } from "./Tables.ts"
 
 type Row = Record<string, SQLOutputValue>
 
 interface Page {
   readonly rows: ReadonlyArray<Row>
   readonly prefixes: ReadonlyArray<string>
-  /** Of the last row or prefix, when there are more; decoded. */
+  /** The last row or prefix, decoded, if there are more. */
   readonly last: string | undefined
 }
 
 /**
- * One page of rows in the order of their keys, those below a common prefix rolled up into one. `seek` gives the rows
- * from one key (inclusive) to another (exclusive); it is asked again after each common prefix, so that what lies below
- * is never read.
+ * One page of rows sorted by key, with those below a common prefix grouped into it. `seek` returns the rows from one key
+ * (inclusive) to another (exclusive); it is called again after each common prefix, so that rows below it are not read.
  */
 const page = (
   seek: (from: Buffer, to: Buffer) => Iterable<Row>,
@@ -60,7 +58,7 @@ const commonPrefix = (key: Buffer, prefix: Buffer, delimiter: Buffer): Buffer | 
   return at < 0 ? undefined : key.subarray(0, at + delimiter.length)
 }
 
-/** Where a page begins that comes after this key; a common prefix stands for all that is below it. */
+/** The start of the page after a key; a common prefix covers all keys below it. */
 const startAfter = (after: string, options: { readonly prefix: string; readonly delimiter: string }): Buffer => {
   const key = encodeKey(after)
   if (key.length === 0) return key
@@ -70,12 +68,12 @@ const startAfter = (after: string, options: { readonly prefix: string; readonly 
   return common?.length === key.length ? afterPrefix(key) : afterKey(key)
 }
 
-/** Listings of objects and of uploads. */
+/** The index's listings of objects and of uploads. */
 export const listingOperations = (database: DatabaseSync, tables: Tables) => {
   const objects = database.prepare(
     "SELECT key, size, etag, modified, meta FROM objects WHERE bucket = ? AND key >= ? AND key < ? ORDER BY key"
   )
-  // Both bounds on the key alone come first: the comparison of rows only decides within one key.
+  // The bounds on the key select the range of the index; the comparison of ids only matters within one key.
   const uploads = database.prepare(
     "SELECT key, id, created FROM uploads WHERE bucket = ? AND key >= ? AND key < ? AND (key > ? OR id > ?) ORDER BY key, id"
   )

@@ -1,23 +1,31 @@
 import type { DatabaseSync } from "node:sqlite"
-import type { Condition } from "../Store.ts"
-import { encodeKey } from "./Keys.ts"
-import { Refusal } from "./Refusal.ts"
-import { blobsOf, type Change, changed, judge, type NewBlob, type ObjectRow, type Tables } from "./Tables.ts"
+import type { Condition } from "../Model.ts"
+import {
+  blobsOf,
+  type Change,
+  changed,
+  encodeKey,
+  checkCondition,
+  type NewBlob,
+  type ObjectRow,
+  IndexError,
+  type Tables
+} from "./Tables.ts"
 
-/** An object with the bytes of those segments that have no file. */
+/** An object with the bytes of its segments without files. */
 export interface WholeObject {
   readonly row: ObjectRow
   readonly bytes: ReadonlyMap<string, Uint8Array>
 }
 
-/** Objects in the index. */
+/** The index's operations on objects. */
 export const objectOperations = (database: DatabaseSync, tables: Tables) => {
   const drop = database.prepare("DELETE FROM objects WHERE bucket = ? AND key = ?")
   const fileById = database.prepare("SELECT 1 FROM files WHERE id = ?")
 
   const existing = (bucket: number, key: string): ObjectRow => {
     const row = tables.findObject(bucket, key)
-    if (row === undefined) throw new Refusal("NoSuchKey", { Key: key })
+    if (row === undefined) throw new IndexError("NoSuchKey", { Key: key })
     return row
   }
 
@@ -30,7 +38,7 @@ export const objectOperations = (database: DatabaseSync, tables: Tables) => {
       return { row, bytes: new Map(small.map((blob) => [blob, tables.smallBytes(blob)])) }
     },
 
-    /** Those of these files that nothing refers to. */
+    /** The given files that are not referenced. */
     unreferenced: (files: ReadonlyArray<string>): ReadonlyArray<string> =>
       files.filter((id) => fileById.get(id) === undefined)
   }
@@ -46,7 +54,7 @@ export const objectOperations = (database: DatabaseSync, tables: Tables) => {
     ): Change<ObjectRow> => {
       const bucket = tables.bucketId(name)
       const old = tables.findObject(bucket, key)
-      judge(key, old, condition)
+      checkCondition(key, old, condition)
       const { size, md5 } = blob
       const row = { key, size, etag: md5, modified: now, meta, segments: [[tables.keep(blob), size, md5] as const] }
       tables.putObject(bucket, row)
@@ -62,7 +70,7 @@ export const objectOperations = (database: DatabaseSync, tables: Tables) => {
     ): Change<ObjectRow> => {
       const bucket = tables.bucketId(name)
       const old = existing(bucket, key)
-      judge(key, old, condition)
+      checkCondition(key, old, condition)
       const row = { ...old, meta, modified: now }
       tables.putObject(bucket, row)
       return changed(row)
@@ -73,7 +81,7 @@ export const objectOperations = (database: DatabaseSync, tables: Tables) => {
       const freed: Array<string> = []
       for (const key of keys) {
         const old = tables.findObject(bucket, key)
-        judge(key, old, condition)
+        checkCondition(key, old, condition)
         if (old === undefined) continue
         drop.run(bucket, encodeKey(key))
         freed.push(...tables.release(blobsOf(old)))

@@ -1,12 +1,11 @@
 import type { DatabaseSync } from "node:sqlite"
-import type { Condition } from "../Store.ts"
-import { encodeKey } from "./Keys.ts"
-import { Refusal } from "./Refusal.ts"
+import type { Condition } from "../Model.ts"
+import type { S3Code } from "../../Error.ts"
 
-/** A stretch of an object's bytes: a file of this id, or for `#<number>` a row of the table `small`. */
+/** A part of an object's bytes: the file with this id, or for `#<number>` a row of the table `small`. */
 export type Segment = readonly [blob: string, size: number, md5: string]
 
-/** An object as it crosses the threads. `meta` is an ObjectMeta in JSON, `modified` in ms. */
+/** An object as sent between the threads. `meta` is an ObjectMeta as JSON, `modified` in ms. */
 export interface ObjectRow {
   readonly key: string
   readonly size: number
@@ -16,7 +15,7 @@ export interface ObjectRow {
   readonly segments: ReadonlyArray<Segment>
 }
 
-/** A blob as it comes from the other thread: with its bytes when it has no file. */
+/** A blob from the main thread; `bytes` if it has no file. */
 export interface NewBlob {
   readonly id: string
   readonly size: number
@@ -24,7 +23,7 @@ export interface NewBlob {
   readonly bytes: Uint8Array | undefined
 }
 
-/** What a change leads to: its answer, and files that nothing refers to any more once it is committed. */
+/** The result of a change, and the files that are unreferenced once it is committed. */
 export interface Change<A> {
   readonly value: A
   readonly freed: ReadonlyArray<string>
@@ -32,7 +31,7 @@ export interface Change<A> {
 
 export const changed = <A>(value: A, freed: ReadonlyArray<string> = []): Change<A> => ({ value, freed })
 
-/** What the operations share: buckets by name, objects by key, and which blobs are in use. */
+/** Shared by the operations: buckets by name, objects by key, and the referenced blobs. */
 export const makeTables = (database: DatabaseSync) => {
   const bucketByName = database.prepare("SELECT id FROM buckets WHERE name = ?")
   const objectByKey = database.prepare(
@@ -47,7 +46,7 @@ export const makeTables = (database: DatabaseSync) => {
 
   const bucketId = (name: string): number => {
     const row = bucketByName.get(name)
-    if (row === undefined) throw new Refusal("NoSuchBucket", { BucketName: name })
+    if (row === undefined) throw new IndexError("NoSuchBucket", { BucketName: name })
     return Number(row["id"])
   }
 
@@ -69,14 +68,14 @@ export const makeTables = (database: DatabaseSync) => {
     upsertObject.run(bucket, encodeKey(row.key), row.size, row.etag, row.modified, row.meta, segments)
   }
 
-  /** Marks a blob as used; the name under which segments refer to it. */
+  /** Marks a blob as referenced; returns its name in segments. */
   const keep = (blob: NewBlob): string => {
     if (blob.bytes !== undefined) return `#${addSmall.run(blob.bytes).lastInsertRowid}`
     addFile.run(blob.id)
     return blob.id
   }
 
-  /** The opposite of `keep`; those that have files. */
+  /** Undoes `keep`; returns the blobs that have files. */
   const release = (blobs: Iterable<string>): ReadonlyArray<string> => {
     const freed: Array<string> = []
     for (const blob of blobs) {
@@ -92,7 +91,7 @@ export const makeTables = (database: DatabaseSync) => {
   const smallBytes = (blob: string): Uint8Array => {
     const bytes = smallById.get(Number(blob.slice(1)))?.["bytes"]
     if (bytes instanceof Uint8Array) return bytes
-    throw new Error(`The index lacks the bytes of ${blob}`)
+    throw new Error(`The index is missing the bytes of ${blob}`)
   }
 
   return { bucketId, findObject, putObject, keep, release, smallBytes }
@@ -105,12 +104,48 @@ export const blobsOf = (row: ObjectRow | undefined): ReadonlyArray<string> =>
 
 export const bareEtag = (etag: string): string => etag.replace(/^"(.*)"$/, "$1")
 
-/** Throws unless the condition holds for what is there. */
-export const judge = (key: string, there: ObjectRow | undefined, condition: Condition | undefined): void => {
+/** Throws unless the condition holds for the existing object. */
+export const checkCondition = (
+  key: string,
+  existing: ObjectRow | undefined,
+  condition: Condition | undefined
+): void => {
   const { ifMatch, ifNoneMatch } = condition ?? {}
-  const holds = (given: string) => there !== undefined && (given === "*" || bareEtag(given) === there.etag)
-  if (ifMatch !== undefined && there === undefined) throw new Refusal("NoSuchKey", { Key: key })
-  if (ifMatch !== undefined && !holds(ifMatch)) throw new Refusal("PreconditionFailed", { Condition: "If-Match" })
+  const holds = (given: string) => existing !== undefined && (given === "*" || bareEtag(given) === existing.etag)
+  if (ifMatch !== undefined && existing === undefined) throw new IndexError("NoSuchKey", { Key: key })
+  if (ifMatch !== undefined && !holds(ifMatch)) throw new IndexError("PreconditionFailed", { Condition: "If-Match" })
   if (ifNoneMatch !== undefined && holds(ifNoneMatch))
-    throw new Refusal("PreconditionFailed", { Condition: "If-None-Match" })
+    throw new IndexError("PreconditionFailed", { Condition: "If-None-Match" })
+}
+
+/** A key as stored, in UTF-8 bytes. */
+export const encodeKey = (key: string): Buffer => Buffer.from(key, "utf8")
+
+export const decodeKey = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8")
+
+/** Sorts after every key: UTF-8 has no byte 0xff. */
+const beyondAll = Buffer.from([0xff])
+
+/** The lowest bytes that sort after all keys with this prefix (UTF-8 never ends in 0xff). */
+export const afterPrefix = (prefix: Buffer): Buffer => {
+  if (prefix.length === 0) return beyondAll
+  const next = Buffer.from(prefix)
+  next[next.length - 1] = (next[next.length - 1] ?? 0) + 1
+  return next
+}
+
+/** The lowest bytes that sort after this key. */
+export const afterKey = (key: Buffer): Buffer => Buffer.concat([key, Buffer.from([0])])
+
+/** Thrown in the index thread instead of S3Error, which would load Effect there. */
+export class IndexError extends Error {
+  readonly code: S3Code
+  readonly extra: Readonly<Record<string, string>> | undefined
+
+  constructor(code: S3Code, extra?: Readonly<Record<string, string>>) {
+    super(code)
+    this.code = code
+    this.extra = extra
+  }
 }

@@ -1,25 +1,25 @@
 import { createHash } from "node:crypto"
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite"
-import type { Checksum, CompletedPart, Condition } from "../Store.ts"
-import { encodeKey } from "./Keys.ts"
-import { Refusal } from "./Refusal.ts"
+import type { Checksum, CompletedPart, Condition } from "../Model.ts"
 import {
   bareEtag,
   blobsOf,
   type Change,
   changed,
-  judge,
+  encodeKey,
+  checkCondition,
   type NewBlob,
   type ObjectRow,
+  IndexError,
   type Segment,
   type Tables
 } from "./Tables.ts"
 
-/** Of every part but the last, in bytes. */
+/** The minimum size of every part but the last, in bytes. */
 const minimumPart = 5 * 1024 * 1024
 
 /** How long a completed upload is remembered, in ms. */
-const remembered = 3_600_000
+const retention = 3_600_000
 
 interface StoredPart {
   readonly part: number
@@ -35,7 +35,7 @@ const partOf = (row: Record<string, SQLOutputValue>): StoredPart => ({
   checksum: row["checksum"] === null ? undefined : JSON.parse(String(row["checksum"]))
 })
 
-/** Multipart uploads in the index. */
+/** The index's operations on multipart uploads. */
 export const uploadOperations = (database: DatabaseSync, tables: Tables) => {
   const byId = database.prepare("SELECT number, bucket, key, created, meta FROM uploads WHERE id = ?")
   const add = database.prepare("INSERT INTO uploads (id, bucket, key, created, meta) VALUES (?, ?, ?, ?, ?)")
@@ -46,7 +46,7 @@ export const uploadOperations = (database: DatabaseSync, tables: Tables) => {
   const addPart = database.prepare("INSERT OR REPLACE INTO parts VALUES (?, ?, ?, ?, ?, ?, ?)")
   const completedById = database.prepare("SELECT object FROM completed WHERE upload = ? AND bucket = ?")
   const addCompleted = database.prepare("INSERT INTO completed VALUES (?, ?, ?, ?)")
-  const forget = database.prepare("DELETE FROM completed WHERE at < ?")
+  const dropExpired = database.prepare("DELETE FROM completed WHERE at < ?")
 
   const find = (bucket: number, key: string, id: string) => {
     const row = byId.get(id)
@@ -57,7 +57,7 @@ export const uploadOperations = (database: DatabaseSync, tables: Tables) => {
   const existing = (name: string, key: string, id: string) => {
     const bucket = tables.bucketId(name)
     const upload = find(bucket, key, id)
-    if (upload === undefined) throw new Refusal("NoSuchUpload", { UploadId: id })
+    if (upload === undefined) throw new IndexError("NoSuchUpload", { UploadId: id })
     return { bucket, ...upload }
   }
 
@@ -113,12 +113,12 @@ export const uploadOperations = (database: DatabaseSync, tables: Tables) => {
         const before = completedById.get(id, bucket)
         const object: ObjectRow | undefined = before && JSON.parse(String(before["object"]))
         if (object?.key === key && object.etag === etag) return changed(object)
-        throw new Refusal("NoSuchUpload", { UploadId: id })
+        throw new IndexError("NoSuchUpload", { UploadId: id })
       }
       const stored = allParts(upload.number)
       const segments = chosenSegments(stored, parts)
       const old = tables.findObject(bucket, key)
-      judge(key, old, condition)
+      checkCondition(key, old, condition)
       const row = {
         key,
         size: segments.reduce((sum, [, size]) => sum + size, 0),
@@ -133,7 +133,7 @@ export const uploadOperations = (database: DatabaseSync, tables: Tables) => {
       const freed = tables.release([...unused, ...blobsOf(old)])
       dropParts.run(upload.number)
       drop.run(upload.number)
-      forget.run(now - remembered)
+      dropExpired.run(now - retention)
       addCompleted.run(id, bucket, now, JSON.stringify(row))
       return changed(row, freed)
     },
@@ -153,20 +153,20 @@ export const uploadOperations = (database: DatabaseSync, tables: Tables) => {
 const bytesOf = (value: SQLOutputValue | undefined): Uint8Array =>
   value instanceof Uint8Array ? value : new Uint8Array()
 
-/** The MD5 of the parts' MD5s, and their number. */
+/** S3's ETag of multipart objects: the MD5 of the parts' MD5s, and their number. */
 const etagOf = (parts: ReadonlyArray<CompletedPart>): string => {
   const hash = createHash("md5")
   for (const { etag } of parts) hash.update(Buffer.from(bareEtag(etag), "hex"))
   return `${hash.digest("hex")}-${parts.length}`
 }
 
-/** The named ones of the stored parts; throws what is wrong with the list. */
+/** The segments of the requested parts. Throws a IndexError if the list is invalid. */
 const chosenSegments = (stored: ReadonlyArray<StoredPart>, parts: ReadonlyArray<CompletedPart>) => {
-  if (parts.length === 0) throw new Refusal("MalformedXML")
+  if (parts.length === 0) throw new IndexError("MalformedXML")
   const byNumber = new Map(stored.map((part) => [part.part, part]))
   let previous = 0
   for (const { part } of parts) {
-    if (part <= previous) throw new Refusal("InvalidPartOrder")
+    if (part <= previous) throw new IndexError("InvalidPartOrder")
     previous = part
   }
   return parts.map(({ part, etag, checksum }, index) => {
@@ -175,7 +175,7 @@ const chosenSegments = (stored: ReadonlyArray<StoredPart>, parts: ReadonlyArray<
     if (checksum !== undefined && checksum !== found.checksum?.value) throw invalidPart(part, etag)
     const [, size] = found.segment
     if (index < parts.length - 1 && size < minimumPart)
-      throw new Refusal("EntityTooSmall", {
+      throw new IndexError("EntityTooSmall", {
         ProposedSize: String(size),
         MinSizeAllowed: String(minimumPart),
         PartNumber: String(part),
@@ -186,4 +186,4 @@ const chosenSegments = (stored: ReadonlyArray<StoredPart>, parts: ReadonlyArray<
 }
 
 const invalidPart = (part: number, etag: string) =>
-  new Refusal("InvalidPart", { PartNumber: String(part), ETag: bareEtag(etag) })
+  new IndexError("InvalidPart", { PartNumber: String(part), ETag: bareEtag(etag) })

@@ -1,22 +1,52 @@
 import type { DatabaseSync } from "node:sqlite"
 import { parentPort, workerData } from "node:worker_threads"
 import { openDatabase } from "./Database.ts"
-import { type Answer, type Command, makeOperations, type Outcome } from "./Operations.ts"
-import { Refusal } from "./Refusal.ts"
+import { makeTables, IndexError } from "./Tables.ts"
+import { bucketOperations } from "./Buckets.ts"
+import { listingOperations } from "./Listing.ts"
+import { objectOperations } from "./Objects.ts"
+import { uploadOperations } from "./Uploads.ts"
 
-// The thread of the index: what has arrived while a commit was being synced shares the next one.
+/** The operations of the index. Each takes and returns plain data, and may throw a IndexError. */
+const makeOperations = (database: DatabaseSync) => {
+  const tables = makeTables(database)
+  const buckets = bucketOperations(database, tables)
+  const objects = objectOperations(database, tables)
+  const uploads = uploadOperations(database, tables)
+  const listing = listingOperations(database, tables)
+  return {
+    reads: { ...buckets.reads, ...objects.reads, ...uploads.reads, ...listing.reads },
+    writes: { ...buckets.writes, ...objects.writes, ...uploads.writes }
+  }
+}
 
-/** At most this many changes wait for one another's commit. */
+export type Reads = ReturnType<typeof makeOperations>["reads"]
+export type Writes = ReturnType<typeof makeOperations>["writes"]
+
+/** A command from the main thread; the answer has its number. */
+export type Command = readonly [number: number, kind: "read" | "write", name: string, given: ReadonlyArray<unknown>]
+
+/** `failure` is the code of an S3Error; `defect` is the message of any other exception. */
+export type Outcome =
+  | { readonly value: unknown }
+  | { readonly failure: string; readonly extra: Readonly<Record<string, string>> | undefined }
+  | { readonly defect: string }
+
+export type Answer = readonly [number: number, outcome: Outcome]
+
+// The index thread: changes that arrive while a commit is being synced share the next one.
+
+/** The maximum number of changes in one commit. */
 const groupSize = 512
 
 const port = parentPort
-if (port === null) throw new Error("This runs as a worker thread")
+if (port === null) throw new Error("This module must run as a worker thread")
 
 const outcomeOf = (cause: unknown): Outcome => {
-  if (cause instanceof Refusal) return { refused: cause.code, extra: cause.extra }
+  if (cause instanceof IndexError) return { failure: cause.code, extra: cause.extra }
   // SQLITE_FULL
   const full = cause instanceof Error && "errcode" in cause && Number(cause.errcode) % 256 === 13
-  return full ? { refused: "InsufficientStorage", extra: undefined } : { broken: String(cause) }
+  return full ? { failure: "InsufficientStorage", extra: undefined } : { defect: String(cause) }
 }
 
 const serve = (database: DatabaseSync) => {
@@ -39,11 +69,11 @@ const serve = (database: DatabaseSync) => {
     }
   }
 
-  /** One command of a transaction: undone alone when it fails. */
+  /** Runs one command of a transaction; a failure rolls back only this command. */
   const runInGroup = (command: Command): Outcome => {
     savepoint.run()
     const outcome = run(command)
-    // A full or failing disk may have made SQLite take back all of the transaction.
+    // On a full or failing disk SQLite may have rolled back the whole transaction.
     if (!database.isTransaction) return outcome
     if (!("value" in outcome)) undo.run()
     release.run()
@@ -70,24 +100,24 @@ const serve = (database: DatabaseSync) => {
 
   let waiting: Array<Command> = []
 
-  const work = () => {
+  const runCommands = () => {
     const commands = waiting
     waiting = []
-    // None of the changes at hand has been answered, so what is read may as well come before them, and need not wait.
-    const looks = commands.filter(([, kind]) => kind === "read").map((command): Answer => [command[0], run(command)])
-    if (looks.length > 0) port.postMessage(looks)
+    // The pending changes are not answered yet, so reads may run before them without waiting.
+    const reads = commands.filter(([, kind]) => kind === "read").map((command): Answer => [command[0], run(command)])
+    if (reads.length > 0) port.postMessage(reads)
     const changes = commands.filter(([, kind]) => kind === "write")
     for (let at = 0; at < changes.length; at += groupSize) port.postMessage(runGroup(changes.slice(at, at + groupSize)))
   }
 
   port.on("message", (message: Command | "close") => {
     if (message === "close") {
-      if (waiting.length > 0) work()
+      if (waiting.length > 0) runCommands()
       database.close()
       port.close()
       return
     }
-    if (waiting.length === 0) setImmediate(work)
+    if (waiting.length === 0) setImmediate(runCommands)
     waiting.push(message)
   })
 }

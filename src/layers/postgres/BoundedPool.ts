@@ -2,54 +2,54 @@ import { Effect, Exit } from "effect"
 import { type Unavailable } from "../../domain/errors.ts"
 import { poolExhausted } from "./Errors.ts"
 
-export interface SlotsOptions<C, E> {
+export interface BoundedPoolOptions<C, E> {
   readonly size: number
   /** Opens a connection; leaves nothing behind when it fails or is interrupted. */
   readonly open: Effect.Effect<C, E>
   readonly close: (connection: C) => void
-  /** Its socket is gone, or nobody should meet it any more. */
+  /** Whether its socket is gone, or its state does not allow reuse. */
   readonly isDead: (connection: C) => boolean
 }
 
-/** How long a request waits for a connection before it is told to come back, in ms. */
+/** ms that a request waits for a connection before it fails with 503. */
 const waitMillis = 4_000
 
-/** Undefined: no connection came free, but room for a new one. */
+/** Called with a connection, or with undefined when there is room to open one. */
 type Waiter<C> = (connection: C | undefined) => void
 
 /**
- * A bounded number of connections, opened when they are needed, each with one user at a time; whoever finds none waits
- * in line. What is given back dead makes room for a new one.
+ * A bounded number of connections, opened on demand, each with one user at a time. Requests beyond that wait in order.
+ * A connection that is returned dead makes room for a new one.
  */
-export class Slots<C, E> {
+export class BoundedPool<C, E> {
   private readonly idle: Array<C> = []
   private readonly waiters: Array<Waiter<C>> = []
   private open = 0
   private closed = false
   private paused = false
   private whenEmpty: Array<() => void> = []
-  private readonly options: SlotsOptions<C, E>
+  private readonly options: BoundedPoolOptions<C, E>
 
-  constructor(options: SlotsOptions<C, E>) {
+  constructor(options: BoundedPoolOptions<C, E>) {
     this.options = options
   }
 
   /**
-   * A connection of one's own, to be handed to `give` or `drop` afterwards. To be run uninterruptibly, so that none
-   * gets lost on the way; waiting and opening can be interrupted all the same.
+   * A connection for exclusive use, which must be passed to `give` or `drop` afterwards. Run it uninterruptibly, so that
+   * no connection is lost; waiting and opening stay interruptible.
    */
   readonly take: Effect.Effect<C, E | Unavailable> = Effect.suspend(() => {
-    if (this.paused) return Effect.flatten(this.turn)
+    if (this.paused) return Effect.flatten(this.queued)
     const connection = this.idle.pop()
     if (connection !== undefined) return Effect.succeed(connection)
     if (this.open < this.options.size && !this.closed) {
       this.open++
       return this.opened
     }
-    return Effect.flatten(this.turn)
+    return Effect.flatten(this.queued)
   })
 
-  /** Takes a connection back and hands it to who has waited longest. */
+  /** Returns a connection, which passes to the longest waiter. */
   readonly give = (connection: C): void => {
     if (this.closed || this.paused || this.options.isDead(connection)) {
       this.drop(connection)
@@ -66,7 +66,7 @@ export class Slots<C, E> {
     this.freeSlot()
   }
 
-  /** A connection's socket went away. One that is in use is dropped when it comes back. */
+  /** Reports that a connection's socket closed. One that is in use is dropped when it is returned. */
   readonly lost = (connection: C): void => {
     const at = this.idle.indexOf(connection)
     if (at < 0) return
@@ -74,15 +74,15 @@ export class Slots<C, E> {
     this.drop(connection)
   }
 
-  /** Closes what is idle now and what is in use when it comes back; nobody waits any longer. */
+  /** Closes idle connections now, and those in use when they are returned. */
   readonly close: Effect.Effect<void> = Effect.sync(() => {
     this.closed = true
     for (const connection of this.idle.splice(0)) this.options.close(connection)
   })
 
   /**
-   * From now on whoever comes waits, without a limit of time, until `resume`. Done when no connection is left: idle ones
-   * are closed now, those in use when they come back.
+   * Makes requests wait, without a timeout, until `resume`. Completes when no connection is left: idle ones are closed
+   * now, those in use when they are returned.
    */
   readonly pause: Effect.Effect<void> = Effect.callback<void>((resume) => {
     this.paused = true
@@ -98,7 +98,7 @@ export class Slots<C, E> {
     })
   })
 
-  /** Lets those who wait go on, in their order. */
+  /** Serves the waiters, in order. */
   readonly resume: Effect.Effect<void> = Effect.sync(() => {
     this.paused = false
     while (this.open < this.options.size && this.waiters.length > 0) {
@@ -107,7 +107,7 @@ export class Slots<C, E> {
     }
   })
 
-  /** Opens a connection on a slot that is taken already, and frees the slot if it can't. */
+  /** Opens a connection in a slot that is already counted, and frees the slot on failure. */
   private readonly opened: Effect.Effect<C, E> = Effect.suspend(() =>
     Effect.onExit(Effect.interruptible(this.options.open), (exit) =>
       Effect.sync(() => {
@@ -116,9 +116,9 @@ export class Slots<C, E> {
     )
   )
 
-  /** Gives a connection, or the effect of opening one on a slot that came free. */
-  private readonly turn: Effect.Effect<Effect.Effect<C, E>, Unavailable> = Effect.suspend(() => {
-    // Given, but not yet in the hands of who asked for it.
+  /** Waits for a connection, or for a free slot and then gives the effect that opens one. */
+  private readonly queued: Effect.Effect<Effect.Effect<C, E>, Unavailable> = Effect.suspend(() => {
+    // Assigned to this waiter, whose fiber has not resumed yet.
     let given: { readonly connection: C | undefined } | undefined
     const wait = Effect.callback<Effect.Effect<C, E>, Unavailable>((resume) => {
       const waiter: Waiter<C> = (connection) => {

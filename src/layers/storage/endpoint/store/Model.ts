@@ -1,29 +1,21 @@
-import { Effect, type Scope } from "effect"
+import { type Effect, type Scope } from "effect"
 import { type Readable } from "node:stream"
-import { type Owner } from "../../../process/FileLock.ts"
-import { BlobDrafts } from "./blobs/Drafts.ts"
-import { BlobFiles } from "./blobs/Files.ts"
-import { makeBlobHashes } from "./blobs/Hash.ts"
-import { sweep } from "./blobs/Sweep.ts"
 import { type S3Error } from "../Error.ts"
-import { openIndex } from "./Index.ts"
-import { storeReads } from "./Reads.ts"
-import { storeWrites } from "./Writes.ts"
 
 export interface Checksum {
   readonly algorithm: "CRC32" | "CRC32C" | "CRC64NVME" | "SHA1" | "SHA256"
-  /** Base64, of a composite one with `-<parts>`. */
+  /** Base64; a composite checksum has the suffix `-<parts>`. */
   readonly value: string
   readonly type: "FULL_OBJECT" | "COMPOSITE"
 }
 
-/** What a PUT brings beside the bytes. */
+/** An object's metadata from its PUT. */
 export interface ObjectMeta {
-  /** `binary/octet-stream` when none was sent. */
+  /** Default `binary/octet-stream`. */
   readonly contentType: string
-  /** Cache-control, content-disposition, content-encoding, content-language, expires: lower case, only those sent. */
+  /** Cache-control, content-disposition, content-encoding, content-language, expires: in lower case, if sent. */
   readonly headers: Readonly<Record<string, string>>
-  /** Names in lower case without `x-amz-meta-`, values as received (latin1 decoded as UTF-8). */
+  /** Names in lower case without `x-amz-meta-`, values as received (Latin-1 decoded as UTF-8). */
   readonly user: Readonly<Record<string, string>>
   readonly checksum: Checksum | undefined
 }
@@ -34,11 +26,11 @@ export interface ObjectInfo extends ObjectMeta {
   /** Without quotes. */
   readonly etag: string
   readonly lastModified: Date
-  /** The size of each part, one for an object that was put at once. Empty in listings. */
+  /** The size of each part; a single one for an object without parts. Empty in listings. */
   readonly partSizes: ReadonlyArray<number>
 }
 
-/** Bytes that are safely on disk but belong to no object yet. */
+/** Bytes on disk that do not belong to an object yet. */
 export interface Blob {
   readonly id: string
   readonly size: number
@@ -55,8 +47,8 @@ export interface BucketInfo {
 }
 
 /**
- * Each an etag (quotes are ignored) or `*`; judged inside the transaction that writes. Fails with PreconditionFailed,
- * or NoSuchKey when `ifMatch` meets no object.
+ * Each is an ETag (quotes are ignored) or `*`, checked in the transaction that writes. Fails with PreconditionFailed, or
+ * with NoSuchKey if `ifMatch` is given and there is no object.
  */
 export interface Condition {
   readonly ifMatch?: string | undefined
@@ -65,18 +57,18 @@ export interface Condition {
 
 export interface ListOptions {
   readonly prefix: string
-  /** Empty for none. */
+  /** Empty: no grouping. */
   readonly delimiter: string
-  /** Exclusive; empty from the start. A common prefix here leaves out all that is below it. */
+  /** Exclusive; empty: from the start. A common prefix here skips all keys below it. */
   readonly after: string
-  /** Of objects and prefixes together. */
+  /** The maximum number of objects and prefixes together. */
   readonly limit: number
 }
 
 export interface Listing {
   readonly objects: ReadonlyArray<ObjectInfo>
   readonly prefixes: ReadonlyArray<string>
-  /** `after` of the next page; undefined when this is the last. */
+  /** `after` of the next page; undefined on the last one. */
   readonly next: string | undefined
 }
 
@@ -84,17 +76,17 @@ export interface UploadsOptions {
   readonly prefix: string
   readonly delimiter: string
   readonly keyMarker: string
-  /** Of no meaning without `keyMarker`; empty: all uploads of that key are left out. */
+  /** Ignored without `keyMarker`; empty: skips all uploads of that key. */
   readonly uploadIdMarker: string
   readonly limit: number
 }
 
 interface UploadListing {
-  /** By key, then by age. */
+  /** Sorted by key, then by age. */
   readonly uploads: ReadonlyArray<{ readonly key: string; readonly uploadId: string; readonly createdAt: Date }>
   readonly prefixes: ReadonlyArray<string>
   readonly more: boolean
-  /** The markers of the next page; undefined when this is the last. */
+  /** The markers of the next page; undefined on the last one. */
   readonly next: { readonly keyMarker: string; readonly uploadIdMarker: string } | undefined
 }
 
@@ -106,7 +98,7 @@ export interface PartInfo {
   readonly checksum: Checksum | undefined
 }
 
-/** A part as named by who completes an upload; a `checksum` (base64) that is given must be that of the part. */
+/** A part as listed in the completion of an upload; `checksum` (Base64), if given, must match the part's. */
 export interface CompletedPart {
   readonly part: number
   readonly etag: string
@@ -114,23 +106,23 @@ export interface CompletedPart {
 }
 
 export interface WriteOptions {
-  /** In bytes; EntityTooLarge beyond it. */
+  /** In bytes; a longer body fails with EntityTooLarge. */
   readonly limit?: number | undefined
-  /** Sees every chunk on the way; what it throws fails the write, as what the body throws. */
+  /** Receives every chunk; an exception fails the write, like one of the body. */
   readonly sink?: ((chunk: Uint8Array) => void) | undefined
 }
 
 /**
- * Objects in buckets, on the local disk. What has been answered is on disk; a kill at any moment leaves the old object
- * or the new one. Any operation that writes may fail with InsufficientStorage when the disk is full.
+ * Objects in buckets on the local disk. A write completes when it is durable; a kill at any moment leaves either the old
+ * object or the new one. Writes may fail with InsufficientStorage when the disk is full.
  */
-export interface Store {
+export interface LocalStore {
   readonly buckets: Effect.Effect<ReadonlyArray<BucketInfo>>
-  /** Fails with NoSuchBucket, as all below do. */
+  /** Fails with NoSuchBucket, like all operations below. */
   readonly bucket: (name: string) => Effect.Effect<BucketInfo, S3Error>
   /** Fails with BucketAlreadyOwnedByYou. */
   readonly createBucket: (name: string) => Effect.Effect<void, S3Error>
-  /** Fails with BucketNotEmpty when there are objects; open uploads go with the bucket. */
+  /** Fails with BucketNotEmpty if there are objects; open uploads are deleted with the bucket. */
   readonly deleteBucket: (name: string) => Effect.Effect<void, S3Error>
   readonly setDocument: (
     bucket: string,
@@ -139,14 +131,14 @@ export interface Store {
   ) => Effect.Effect<void, S3Error>
 
   /**
-   * Reads all of `body` into a synced file. An S3Error that the body throws is the failure; when it breaks off
-   * otherwise it is IncompleteBody. The blob goes when the scope closes, unless it was put. Nothing stays behind on
-   * failure or interruption.
+   * Reads `body` into a synced file. Fails with the S3Error that the body throws, or with IncompleteBody for any other
+   * exception. The blob is deleted when the scope closes unless it was put. Failure and interruption leave nothing
+   * behind.
    */
   readonly write: (body: AsyncIterable<Uint8Array>, options?: WriteOptions) => Effect.Effect<Blob, S3Error, Scope.Scope>
   /**
-   * The bytes of an object, or those of `range` (both ends inclusive), as a blob of their own. Fails with NoSuchKey, or
-   * with OperationAborted when the object is no longer the one of `source`: then look at it again.
+   * Copies an object, or its `range` (both ends inclusive), to a new blob. Fails with NoSuchKey, or with OperationAborted
+   * if the object is no longer the one of `source`.
    */
   readonly copy: (
     source: ObjectInfo & { readonly bucket: string },
@@ -159,7 +151,7 @@ export interface Store {
     meta: ObjectMeta,
     condition?: Condition
   ) => Effect.Effect<ObjectInfo, S3Error>
-  /** New metadata on the same bytes. Fails with NoSuchKey. */
+  /** Replaces the metadata and keeps the bytes. Fails with NoSuchKey. */
   readonly setMeta: (
     bucket: string,
     key: string,
@@ -169,8 +161,8 @@ export interface Store {
   /** Fails with NoSuchKey. */
   readonly head: (bucket: string, key: string) => Effect.Effect<ObjectInfo, S3Error>
   /**
-   * `open` reads the bytes from `start` to `end`, both inclusive. They stay readable until the scope and every opened
-   * stream are closed, even if the object is deleted or replaced meanwhile. Fails with NoSuchKey.
+   * `open` reads the bytes from `start` to `end`, both inclusive. They remain readable until the scope and all opened
+   * streams are closed, even if the object is deleted or replaced. Fails with NoSuchKey.
    */
   readonly get: (
     bucket: string,
@@ -180,14 +172,14 @@ export interface Store {
     S3Error,
     Scope.Scope
   >
-  /** A missing key is no error, unless the condition asks for what is there. It holds for each of the keys. */
+  /** Ignores missing keys unless the condition requires an object. The condition applies to each key. */
   readonly remove: (bucket: string, keys: ReadonlyArray<string>, condition?: Condition) => Effect.Effect<void, S3Error>
-  /** In the order of the keys' UTF-8 bytes. */
+  /** Sorted by the UTF-8 bytes of the keys. */
   readonly list: (bucket: string, options: ListOptions) => Effect.Effect<Listing, S3Error>
 
-  /** The id of a new upload: unguessable, of hex digits. */
+  /** Returns the id of a new upload: unguessable hex digits. */
   readonly createUpload: (bucket: string, key: string, meta: ObjectMeta) => Effect.Effect<string, S3Error>
-  /** Fails with NoSuchUpload, as all below do. */
+  /** Fails with NoSuchUpload, like all operations below. */
   readonly upload: (
     bucket: string,
     key: string,
@@ -201,7 +193,7 @@ export interface Store {
     blob: Blob,
     checksum: ObjectMeta["checksum"]
   ) => Effect.Effect<void, S3Error>
-  /** Those with a higher number than `after`. */
+  /** The parts with numbers above `after`. */
   readonly parts: (
     bucket: string,
     key: string,
@@ -212,9 +204,9 @@ export interface Store {
   /** Fails with NoSuchBucket only. */
   readonly uploads: (bucket: string, options: UploadsOptions) => Effect.Effect<UploadListing, S3Error>
   /**
-   * Makes the object of the parts in one step, with the metadata of `createUpload` and with `checksum` as its own (none
-   * when absent: the one of `createUpload` only announces). Fails with InvalidPart, InvalidPartOrder, EntityTooSmall
-   * (under 5 MiB, except the last), PreconditionFailed. Asked again within an hour, it answers the same object.
+   * Creates the object from the parts in one transaction, with the metadata of `createUpload` and with `checksum` (none if
+   * absent: that of `createUpload` only announces its type). Fails with InvalidPart, InvalidPartOrder, EntityTooSmall (a
+   * part under 5 MiB that is not the last), PreconditionFailed. Repeated within an hour, it returns the same object.
    */
   readonly completeUpload: (
     bucket: string,
@@ -226,13 +218,3 @@ export interface Store {
   ) => Effect.Effect<ObjectInfo, S3Error>
   readonly abortUpload: (bucket: string, key: string, uploadId: string) => Effect.Effect<void, S3Error>
 }
-
-/** Opens the store in a directory, made when missing; one store a directory. New files are given to `owner`. */
-export const makeStore = Effect.fnUntraced(function* (directory: string, owner: Owner | undefined) {
-  const files = yield* BlobFiles.open(directory, owner)
-  const index = yield* openIndex(files, owner)
-  const drafts = new BlobDrafts(files, yield* makeBlobHashes)
-  yield* Effect.forkScoped(sweep(index, files))
-  const store: Store = { ...storeReads(index, files), ...storeWrites(index, files, drafts) }
-  return store
-})

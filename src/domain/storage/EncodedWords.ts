@@ -1,13 +1,13 @@
 import { isUtf8 } from "node:buffer"
 
-/** What a header carries as it is: printable ASCII, single spaces inside only, nothing that looks encoded. */
+/** Text that needs no encoding: printable ASCII with single inner spaces. */
 const plain = /^(?:[\x21-\x7e]+(?: [\x21-\x7e]+)*)?$/
 
-/** Bytes in one encoded word: 60 base64 characters, so that the word has at most 75 (RFC 2047, 2). */
+/** Bytes per encoded word: 60 base64 characters keep the word within 75 characters (RFC 2047 section 2). */
 const wordBytes = 45
 
-/** A text as a header's value, in RFC 2047's encoded words where it must be; S3 does it so with user metadata. */
-export const encodeHeaderText = (text: string): string => {
+/** A text as a header value, in RFC 2047 encoded words if necessary, as S3 encodes user metadata. */
+export const encodeWords = (text: string): string => {
   if (plain.test(text) && !text.includes("=?")) return text
   const words: Array<string> = []
   let word = ""
@@ -41,11 +41,11 @@ const decoded = (charset: string, bytes: Uint8Array): string | undefined => {
   try {
     return new TextDecoder(charset, { ignoreBOM: true }).decode(bytes)
   } catch {
-    return undefined // a charset nobody knows
+    return undefined // unknown charset
   }
 }
 
-/** Words side by side are one text: a character's bytes may be in two of them. */
+/** Adjacent words are one text: the bytes of a character may be split between them. */
 const decodeRun = (run: string): string => {
   const words = Array.from(run.matchAll(new RegExp(oneWord, "g")))
   const charset = words[0]?.[1] ?? ""
@@ -55,8 +55,8 @@ const decodeRun = (run: string): string => {
   return decoded(charset, Buffer.concat(words.map((word) => bytesOf(word[2] ?? "", word[3] ?? "")))) ?? run
 }
 
-/** The text of a header's value as Node gives it (a character for a byte): encoded words, or bytes of UTF-8. */
-export const decodeHeaderText = (value: string): string => {
+/** The text of a header value as Node returns it (one character per byte): encoded words or UTF-8 bytes. */
+export const decodeWords = (value: string): string => {
   const bytes = Buffer.from(value, "latin1")
   const text = /[\x80-\xff]/.test(value) && isUtf8(bytes) ? bytes.toString("utf8") : value
   return text.replaceAll(runOfWords, decodeRun)

@@ -1,6 +1,6 @@
 import { type Connection, DatabaseError as ServerError, type Submittable } from "pg"
 
-/** Called once, with a result or with whatever the driver gave as the reason. */
+/** Called once, with a result or with the driver's error. */
 export type Done<A> = (result: A | undefined, failure: unknown) => void
 
 export interface RowDescription {
@@ -11,14 +11,14 @@ export interface RowDescription {
   }>
 }
 
-/** A query that is written in the same packet as the one before it, and begins when that has ended. */
+/** A query that is sent in the same packet as the one before it, and begins when that has ended. */
 export interface Follower {
   readonly write: (connection: Connection) => void
   readonly begin: () => void
 }
 
-/** Messages that come with any statement. The driver calls these methods by name. */
-export abstract class Submitted<A> implements Submittable {
+/** A query in progress: handles the messages that any statement can cause. The driver calls these methods by name. */
+export abstract class InFlightQuery<A> implements Submittable {
   private synced = false
   private readonly done: Done<A>
 
@@ -34,10 +34,10 @@ export abstract class Submitted<A> implements Submittable {
     this.done(this.result(), undefined)
   }
 
-  /** The server is ready for the next one. */
+  /** Runs when the server is ready for the next query. */
   protected ended() {}
 
-  /** Ends when the server is ready again, so that the state of its transaction is known then. */
+  /** Completes only when the server is ready again: the transaction's state is known then. */
   handleError(error: unknown, connection: Connection) {
     if (!(error instanceof ServerError)) {
       this.done(undefined, error)
@@ -58,7 +58,7 @@ export abstract class Submitted<A> implements Submittable {
     this.sync(connection)
   }
 
-  /** COPY is refused before it gets here; should one come along all the same, it must not wait for data for ever. */
+  /** COPY is rejected earlier; if one gets here all the same, it must not wait for data forever. */
   handleCopyInResponse(connection: Connection) {
     const copying = connection as unknown as { readonly sendCopyFail: (reason: string) => void }
     copying.sendCopyFail("COPY FROM STDIN is not supported")
@@ -77,7 +77,7 @@ export abstract class Submitted<A> implements Submittable {
     connection.sync()
   }
 
-  /** Everything that is written meanwhile leaves in one packet. */
+  /** Sends everything that `send` writes in one packet. */
   protected together(connection: Connection, send: () => void) {
     connection.stream.cork()
     try {

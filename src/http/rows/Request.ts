@@ -2,7 +2,7 @@ import { Effect, Result } from "effect"
 import { type HttpServerRequest } from "effect/http"
 import { type ClientError, InvalidRequest } from "../../domain/errors.ts"
 import { type Preferences } from "../../domain/rows/Preferences.ts"
-import { queryPairs } from "../../domain/sql/Names.ts"
+import { queryPairs } from "../../domain/rows/parse/Parser.ts"
 import { type Branches } from "../../services/branches/Branches.ts"
 import { type Database, type Db } from "../../services/ports/Db.ts"
 import { type RowRequest } from "../../services/rows/Rows.ts"
@@ -17,7 +17,7 @@ import { rowRange } from "./Range.ts"
 import { contextOf } from "./RequestContext.ts"
 
 /** What a request on `/v1/db` says beside its body. `table` is the name in its path, a function's for calls. */
-export interface RowAsk extends RowRequest {
+export interface DecodedRequest extends RowRequest {
   /** As they were asked for, as far as they are heard; those of the request itself may be more. */
   readonly stated: Preferences
   readonly contentType: string
@@ -25,7 +25,7 @@ export interface RowAsk extends RowRequest {
   readonly profile: string | undefined
 }
 
-export interface RowAsking {
+export interface RequestDependencies {
   readonly db: Db["Service"]
   readonly branches: Branches["Service"]
   readonly settings: RowSettings["Service"]
@@ -34,7 +34,7 @@ export interface RowAsking {
 const broken = () => new InvalidRequest({ error: "The URL is not valid percent-encoded UTF-8" })
 
 /** Reads requests: what the headers don't say costs nothing. */
-export const rowAsking = ({ branches, db, settings }: RowAsking) => {
+export const requestDecoder = ({ branches, db, settings }: RequestDependencies) => {
   const { plans, schemas, txEnd } = settings
   const overridable = txEnd.endsWith("-allow-override")
   const rollsBack = txEnd.startsWith("rollback")
@@ -48,7 +48,7 @@ export const rowAsking = ({ branches, db, settings }: RowAsking) => {
   }
 
   return (request: HttpServerRequest.HttpServerRequest) =>
-    Effect.withFiber<RowAsk, ClientError>((fiber) => {
+    Effect.withFiber<DecodedRequest, ClientError>((fiber) => {
       const caller = fiber.getRef(CurrentCaller)
       if (caller === undefined) return Effect.fail(noGate)
       const { headers, method, url } = request
@@ -63,7 +63,7 @@ export const rowAsking = ({ branches, db, settings }: RowAsking) => {
       if (Result.isFailure(form)) return Effect.fail(form.failure)
       const { success } = preferences
       const stated = overridable || success.tx === undefined ? success : { ...success, tx: undefined }
-      const on = (database: Database): RowAsk => ({
+      const on = (database: Database): DecodedRequest => ({
         database,
         actor: caller.actor,
         schema: schema.success,

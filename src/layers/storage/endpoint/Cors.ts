@@ -1,19 +1,65 @@
-import { s3Error } from "../Error.ts"
-import { matchesWildcards } from "../policy/Wildcards.ts"
-import { children, childText, parseXml, textOf, xmlDocument, type XmlNode } from "../Xml.ts"
+import { LRUCache } from "lru-cache"
+import { emptyReply, type Reply } from "./Exchange.ts"
+import { s3Error } from "./Error.ts"
+import { type S3Request } from "./Request.ts"
+import { type BucketInfo } from "./store/Model.ts"
+import { matchesWildcards } from "./policy/Wildcards.ts"
+import { children, childText, parseXml, textOf, xmlDocument, type XmlNode } from "./Xml.ts"
 
-/** One rule of a bucket: which origins may do what from a browser. */
+const vary = { vary: "Origin, Access-Control-Request-Headers, Access-Control-Request-Method" }
+
+/** The CORS headers of a response, by the bucket's rules. */
+export const corsHeaders = (request: S3Request, info: BucketInfo | undefined): Readonly<Record<string, string>> => {
+  if (info?.cors === undefined) return {}
+  const { origin } = request.message.headers
+  if (origin === undefined) return vary
+  return allowedHeaders(rulesOf(info.cors), { origin, method: request.method, headers: [] }) ?? vary
+}
+
+/** The response to a preflight request. Throws BadRequest and AccessForbidden. */
+export const preflight = (request: S3Request, info: BucketInfo | undefined): Reply => {
+  const { headers } = request.message
+  const method = headers["access-control-request-method"]
+  if (headers.origin === undefined) {
+    throw s3Error("BadRequest", "Insufficient information. Origin request header needed.")
+  }
+  if (method === undefined) throw s3Error("BadRequest", "Invalid Access-Control-Request-Method: null")
+  const named = parseHeaderNames(headers["access-control-request-headers"])
+  const forbidden = (why: string) =>
+    s3Error("AccessForbidden", `CORSResponse: ${why}`, {
+      Method: method,
+      ResourceType: request.key === "" ? "BUCKET" : "OBJECT"
+    })
+  if (info?.cors === undefined) throw forbidden("CORS is not enabled for this bucket.")
+  const headersOfRule = allowedHeaders(rulesOf(info.cors), { origin: headers.origin, method, headers: named })
+  if (headersOfRule === undefined) {
+    throw forbidden(
+      "This CORS request is not allowed. This is usually because the evalution of Origin, request method / Access-Control-Request-Method or Access-Control-Request-Headers are not whitelisted by the resource's CORS spec."
+    )
+  }
+  return emptyReply(200, headersOfRule)
+}
+
+const parsedRules = new LRUCache<string, ReadonlyArray<CorsRule>>({ max: 200 })
+
+const rulesOf = (text: string) => {
+  const rules = parsedRules.get(text) ?? parseCors(text)
+  parsedRules.set(text, rules)
+  return rules
+}
+
+/** One rule of a bucket: which requests browsers may send from which origins. */
 export interface CorsRule {
   readonly id: string | undefined
   readonly origins: ReadonlyArray<string>
   readonly methods: ReadonlyArray<string>
-  /** May hold one `*`, matched without regard to case. */
+  /** May contain one `*`; matched case-insensitively. */
   readonly headers: ReadonlyArray<string>
   readonly expose: ReadonlyArray<string>
   readonly maxAge: number | undefined
 }
 
-const methods = new Set(["GET", "PUT", "POST", "DELETE", "HEAD"])
+const corsMethods = new Set(["GET", "PUT", "POST", "DELETE", "HEAD"])
 
 /** The rules of a CORSConfiguration. Throws MalformedXML and InvalidRequest. */
 export const parseCors = (text: string): ReadonlyArray<CorsRule> => {
@@ -36,7 +82,7 @@ const parseRule = (node: XmlNode): CorsRule => {
     throw s3Error("MalformedXML")
   }
   for (const method of rule.methods) {
-    if (!methods.has(method)) {
+    if (!corsMethods.has(method)) {
       throw s3Error("InvalidRequest", `Found unsupported HTTP method in CORS config. Unsupported method is ${method}`)
     }
   }
@@ -74,17 +120,17 @@ export const printCors = (rules: ReadonlyArray<CorsRule>) =>
     }))
   })
 
-/** What a browser asks: `headers` are those of Access-Control-Request-Headers. */
-export interface CorsQuestion {
+/** `headers` are those of Access-Control-Request-Headers. */
+interface CorsRequest {
   readonly origin: string
   readonly method: string
   readonly headers: ReadonlyArray<string>
 }
 
-/** The headers that let the browser go on, by the first rule that fits; undefined when none does. */
-export const corsAnswer = (
+/** The response headers by the first rule that matches; undefined if none does. */
+const allowedHeaders = (
   rules: ReadonlyArray<CorsRule>,
-  { headers, method, origin }: CorsQuestion
+  { headers, method, origin }: CorsRequest
 ): Readonly<Record<string, string>> | undefined => {
   for (const rule of rules) {
     const allowed = rule.origins.find((pattern) => matchesWildcards(pattern, origin))
@@ -104,8 +150,8 @@ export const corsAnswer = (
   return undefined
 }
 
-/** Of Access-Control-Request-Headers, in lower case. */
-export const parseHeaderNames = (text: string | undefined): ReadonlyArray<string> =>
+/** The names in Access-Control-Request-Headers, in lower case. */
+const parseHeaderNames = (text: string | undefined): ReadonlyArray<string> =>
   (text ?? "")
     .split(",")
     .map((name) => name.trim().toLowerCase())

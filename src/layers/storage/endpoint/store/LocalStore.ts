@@ -1,0 +1,198 @@
+import { Clock, Effect, Scope } from "effect"
+import { type Owner } from "../../../process/FileLock.ts"
+import { BlobDrafts } from "./blobs/Drafts.ts"
+import { BlobFiles } from "./blobs/Files.ts"
+import { makeBlobHashes } from "./blobs/Hash.ts"
+import { openIndex, type StoreIndex } from "./Index.ts"
+import { type BucketInfo, type ObjectInfo, type ObjectMeta, type LocalStore } from "./Model.ts"
+import { BlobReader } from "./blobs/Reader.ts"
+import type { BucketRow } from "./worker/Buckets.ts"
+import type { WholeObject } from "./worker/Objects.ts"
+import { blobsOf, type ObjectRow } from "./worker/Tables.ts"
+import { randomBytes } from "node:crypto"
+import { type S3Error, s3Error } from "../Error.ts"
+
+/** Opens the store in a directory, creating it if missing; one store per directory. New files belong to `owner`. */
+export const makeLocalStore = Effect.fnUntraced(function* (directory: string, owner: Owner | undefined) {
+  const files = yield* BlobFiles.open(directory, owner)
+  const index = yield* openIndex(files, owner)
+  const drafts = new BlobDrafts(files, yield* makeBlobHashes)
+  yield* Effect.forkScoped(sweep(index, files))
+  const store: LocalStore = { ...storeReads(index, files), ...storeWrites(index, files, drafts) }
+  return store
+})
+
+/** The store's read operations. */
+const storeReads = (index: StoreIndex, files: BlobFiles) =>
+  ({
+    buckets: Effect.map(Effect.orDie(index.read("buckets", [])), (rows) => rows.map(bucketInfo)),
+    bucket: (name) => Effect.map(index.read("bucket", [name]), bucketInfo),
+
+    head: (bucket, key) => Effect.map(index.read("head", [bucket, key]), objectInfo),
+
+    get: (bucket, key) =>
+      Effect.map(pinned(index, files, bucket, key), ({ row, bytes }) => ({
+        info: objectInfo(row),
+        open: (start: number, end: number) => new BlobReader(files, row.segments, bytes, start, end)
+      })),
+
+    list: (bucket, options) =>
+      Effect.map(index.read("list", [bucket, options]), (found) => ({
+        ...found,
+        objects: found.objects.map((row) => objectInfo({ ...row, segments: [] }))
+      })),
+
+    upload: (bucket, key, uploadId) =>
+      Effect.map(index.read("upload", [bucket, key, uploadId]), ({ meta, created }) => ({
+        meta: parseMeta(meta),
+        createdAt: new Date(created)
+      })),
+
+    parts: (bucket, key, uploadId, after, limit) =>
+      Effect.map(index.read("parts", [bucket, key, uploadId, after, limit]), ({ parts, more }) => ({
+        parts: parts.map(({ part, segment: [, size, etag], modified, checksum }) => ({
+          part,
+          size,
+          etag,
+          lastModified: new Date(modified),
+          checksum
+        })),
+        more
+      })),
+
+    uploads: (bucket, options) =>
+      Effect.map(index.read("uploads", [bucket, options]), ({ uploads, prefixes, next }) => ({
+        uploads: uploads.map(({ key, uploadId, created }) => ({ key, uploadId, createdAt: new Date(created) })),
+        prefixes,
+        more: next !== undefined,
+        next
+      }))
+  }) satisfies Partial<LocalStore>
+
+/**
+ * An object whose files are kept until the scope closes. They are pinned before any later answer of the index is
+ * processed, and only such an answer can free them.
+ */
+const pinned = (index: StoreIndex, files: BlobFiles, bucket: string, key: string) => {
+  const pin = ({ row }: WholeObject) => files.pin(blobsOf(row))
+  return Effect.acquireRelease(index.read("whole", [bucket, key], pin), ({ row }) =>
+    Effect.sync(() => files.unpin(blobsOf(row)))
+  )
+}
+
+/** An index row as the store's type. */
+const objectInfo = (row: ObjectRow): ObjectInfo => ({
+  ...parseMeta(row.meta),
+  key: row.key,
+  size: row.size,
+  etag: row.etag,
+  lastModified: new Date(row.modified),
+  partSizes: row.segments.map(([, size]) => size)
+})
+
+const parseMeta = (text: string): ObjectMeta => {
+  const { contentType, headers, user, checksum } = JSON.parse(text) as ObjectMeta
+  return { contentType, headers, user, checksum }
+}
+
+const bucketInfo = ({ name, created, policy, cors }: BucketRow): BucketInfo => ({
+  name,
+  createdAt: new Date(created),
+  policy,
+  cors
+})
+
+/** The store's write operations. */
+const storeWrites = (index: StoreIndex, files: BlobFiles, drafts: BlobDrafts) =>
+  ({
+    createBucket: (name) => timed((now) => index.write("createBucket", [name, now])),
+    deleteBucket: (name) => index.write("deleteBucket", [name]),
+    setDocument: (bucket, which, text) => index.write("setDocument", [bucket, which, text]),
+
+    write: (body, options) => drafts.write(body, options),
+
+    copy: (source, range) =>
+      // Pinned only while copying; the copy itself belongs to the caller's scope.
+      Effect.scopedWith((scope) =>
+        Effect.flatMap(Scope.provide(pinned(index, files, source.bucket, source.key), scope), (whole) =>
+          copyOf(files, drafts, source, whole, range)
+        )
+      ),
+
+    put: (bucket, key, blob, meta, condition) =>
+      timed((now) =>
+        storable(key, () =>
+          drafts.use(blob, (given) =>
+            Effect.map(index.write("put", [bucket, key, given, storedMeta(meta), condition, now]), objectInfo)
+          )
+        )
+      ),
+
+    setMeta: (bucket, key, meta, condition) =>
+      timed((now) => Effect.map(index.write("setMeta", [bucket, key, storedMeta(meta), condition, now]), objectInfo)),
+
+    remove: (bucket, keys, condition) => index.write("remove", [bucket, keys, condition]),
+
+    createUpload: (bucket, key, meta) =>
+      timed((now) =>
+        storable(key, () => {
+          // Sorts by time, the order in which uploads of one key are listed.
+          const id = now.toString(16).padStart(12, "0") + randomBytes(20).toString("hex")
+          return Effect.as(index.write("createUpload", [bucket, key, id, storedMeta(meta), now]), id)
+        })
+      ),
+
+    putPart: (bucket, key, uploadId, part, blob, checksum) =>
+      timed((now) =>
+        drafts.use(blob, (given) => index.write("putPart", [bucket, key, uploadId, part, given, checksum, now]))
+      ),
+
+    completeUpload: (bucket, key, uploadId, parts, condition, checksum) =>
+      timed((now) =>
+        Effect.map(index.write("completeUpload", [bucket, key, uploadId, parts, condition, checksum, now]), objectInfo)
+      ),
+
+    abortUpload: (bucket, key, uploadId) => index.write("abortUpload", [bucket, key, uploadId])
+  }) satisfies Partial<LocalStore>
+
+const timed = <A, E, R>(body: (now: number) => Effect.Effect<A, E, R>) => Effect.flatMap(Clock.currentTimeMillis, body)
+
+/** Rejects keys that can't be encoded as UTF-8 because of unpaired surrogates. */
+const storable = <A>(key: string, body: () => Effect.Effect<A, S3Error>) =>
+  key.isWellFormed() ? body() : Effect.fail(s3Error("InvalidURI"))
+
+const storedMeta = ({ contentType, headers, user, checksum }: ObjectMeta): string =>
+  JSON.stringify({ contentType, headers, user, checksum })
+
+const copyOf = (
+  files: BlobFiles,
+  drafts: BlobDrafts,
+  source: ObjectInfo,
+  { row, bytes }: WholeObject,
+  range: { readonly start: number; readonly end: number } | undefined
+) => {
+  const same = row.etag === source.etag && row.size === source.size && row.modified === source.lastModified.getTime()
+  if (!same) return Effect.fail(s3Error("OperationAborted"))
+  const { start, end } = range ?? { start: 0, end: row.size - 1 }
+  if (range !== undefined && (start < 0 || start > end || end >= row.size)) return Effect.fail(s3Error("InvalidRange"))
+  let offset = 0
+  for (const [blob, size, md5] of row.segments) {
+    if (offset === start && offset + size - 1 === end && !bytes.has(blob)) return drafts.clone(blob, size, md5)
+    offset += size
+  }
+  return drafts.write(new BlobReader(files, row.segments, bytes, start, end))
+}
+
+/** Files looked up per request to the index. */
+const batch = 1000
+
+/** Deletes leftovers of earlier starts: temporary files, and blobs that the index does not reference. */
+const sweep = (index: StoreIndex, files: BlobFiles): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    yield* Effect.promise(() => files.discardTemporary())
+    for (const directory of yield* Effect.promise(() => files.directoryNames())) {
+      const older = yield* Effect.promise(() => files.olderBlobs(directory))
+      for (let at = 0; at < older.length; at += batch)
+        files.free(yield* index.read("unreferenced", [older.slice(at, at + batch)]))
+    }
+  }).pipe(Effect.catchCause((cause) => Effect.logWarning("Failed to delete leftover object files", cause)))

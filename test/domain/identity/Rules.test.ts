@@ -51,7 +51,7 @@ describe("otpauthUri", () => {
     assert.strictEqual(totp.secret.base32, secret)
   })
 
-  it("can't be given another secret by the account's name", () => {
+  it("can't be given another secret by the account's name", { timeout: 30_000 }, () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), fc.string({ unit: "binary" }), (issuer, account) => {
         const uri = new URL(otpauthUri({ issuer, account, secret }))

@@ -22,11 +22,11 @@ import * as backups from "./services/backups/layer.ts"
 import * as branches from "./services/branches/layer.ts"
 import * as catalogue from "./services/catalogue/layer.ts"
 import { Connections } from "./services/connections/Connections.ts"
-import * as environments from "./services/environments/layer.ts"
+import { Environments } from "./services/environments/Environments.ts"
 import * as flags from "./services/flags/layer.ts"
 import * as foreign from "./services/foreign/layer.ts"
 import * as identity from "./services/identity/layer.ts"
-import * as migrations from "./services/migrations/layer.ts"
+import { Migrations } from "./services/migrations/Migrations.ts"
 import * as oauth2 from "./services/oauth2/layer.ts"
 import * as realtime from "./services/realtime/layer.ts"
 import * as rows from "./services/rows/layer.ts"
@@ -59,8 +59,8 @@ const Capabilities = Layer.mergeAll(
   flags.layer,
   oauth2.layer,
   backups.layer,
-  environments.layer,
-  migrations.layer,
+  Environments.layer,
+  Migrations.layer,
   Connections.layer,
   foreign.layer,
   Status.layer

@@ -1,4 +1,4 @@
-/** Connections that insert as fast as they can, a process of their own. See bench/remote.ts for how it is asked. */
+/** Connections that insert as fast as possible, in a separate process (see bench/support/remote.ts). */
 import { Client } from "pg"
 import { serve } from "../support/remote.ts"
 import { bulk, manySql } from "./writer.ts"
@@ -6,7 +6,7 @@ import { bulk, manySql } from "./writer.ts"
 export interface Slice {
   readonly table: string
   readonly seconds: number
-  /** One row a statement over 32 connections, or 1,000 over 4. */
+  /** One row per statement over 32 connections, or 1,000 over 4. */
   readonly many: boolean
 }
 
@@ -17,7 +17,7 @@ const open = async (url: string) => {
   await Promise.all(clients.map((client) => client.connect()))
 }
 
-/** Rows a second. */
+/** Rows per second. */
 const run = async ({ many, seconds, table }: Slice) => {
   const one = `insert into ${table} (n, title, done) values ($1, $2, false)`
   const started = performance.now()

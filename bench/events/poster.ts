@@ -1,6 +1,6 @@
 /**
- * What a Node process can deliver at best on this machine now: the same bodies, posted with node:http over 50
- * connections. See bench/remote.ts for how it is asked.
+ * The baseline of deliveries: a Node process that posts the same bodies with node:http over 50 connections (see
+ * bench/support/remote.ts).
  */
 import { Agent, request } from "node:http"
 import { serve } from "../support/remote.ts"

@@ -1,4 +1,4 @@
-/** The receiver of webhooks, a process of its own. See bench/remote.ts for how it is asked. */
+/** The receiver of webhooks, in a separate process (see bench/support/remote.ts). */
 import { once } from "node:events"
 import { createServer, type ServerResponse } from "node:http"
 import { type AddressInfo } from "node:net"
@@ -8,14 +8,14 @@ import { type Percentiles, percentiles } from "../rows/table.ts"
 
 export interface Received {
   readonly missing: number
-  /** Deliveries of what had been received before; webhooks are delivered at least once. */
+  /** Duplicate deliveries; webhooks are delivered at least once. */
   readonly again: number
   /** Milliseconds from the first receipt, or from the end of `hold`, to the last one. */
   readonly took: number
   readonly fromCommit: Percentiles
 }
 
-/** Receipts since `expect` in ms since `origin`; 0: not yet. */
+/** Times of receipt since `expect`, in ms since `origin`; 0: not yet. */
 let times = new Float32Array()
 let first = 0
 let origin = 0
@@ -58,7 +58,7 @@ const expect = (next: { first: number; count: number }) => {
   origin = now() - 1
 }
 
-/** While it holds, requests are read and not answered. */
+/** While true, requests are read but not answered. */
 const hold = (on: boolean) => {
   holding = on
   if (on) return
@@ -66,8 +66,8 @@ const hold = (on: boolean) => {
   for (const response of held.splice(0)) response.end()
 }
 
-/** Given when each row was committed. */
-const heard = (committed: ReadonlyArray<number>): Received => {
+/** Statistics, given the time of each commit. */
+const receipts = (committed: ReadonlyArray<number>): Received => {
   const seen = times.filter((time) => time > 0).sort()
   const latencies = new Float32Array(received)
   let next = 0
@@ -82,7 +82,7 @@ const heard = (committed: ReadonlyArray<number>): Received => {
   }
 }
 
-const calls = { start, expect, hold, progress: () => received, heard }
+const calls = { start, expect, hold, progress: () => received, receipts }
 export type Sink = typeof calls
 
 if (import.meta.main) serve(calls)

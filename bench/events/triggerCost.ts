@@ -1,15 +1,15 @@
-/** Rows inserted a second without a trigger and with each kind of ours, in short slices that take turns. */
+/** Rows inserted per second without a trigger and with each kind of trigger, in short alternating slices. */
 import { type Inserters } from "./inserters.ts"
 import { type Remote } from "../support/remote.ts"
 import { type Sink } from "./sink.ts"
 import { printTable, whole } from "../rows/table.ts"
 
-/** `answers`: the receiver does, so that deliveries compete with the writers for the machine. */
+/** `answers`: the receiver responds, so that deliveries compete with the writers for the CPU. */
 const kinds = [
   { title: "no trigger", table: "bench_plain", answers: false },
-  { title: "webhook, receiver does not answer", table: "bench_hooked", answers: false },
-  { title: "webhook, delivering meanwhile", table: "bench_hooked", answers: true },
-  { title: "realtime", table: "bench_told", answers: false }
+  { title: "webhook, receiver does not respond", table: "bench_hooked", answers: false },
+  { title: "webhook, delivering at the same time", table: "bench_hooked", answers: true },
+  { title: "realtime", table: "bench_realtime", answers: false }
 ]
 
 const mean = (values: ReadonlyArray<number>) => values.reduce((sum, value) => sum + value, 0) / values.length

@@ -1,35 +1,35 @@
-/** Row changes at an even rate, by connections of our own; used in the process of the bench program. */
+/** Writes rows at a constant rate over separate connections, in the process of the bench program. */
 import { setTimeout as sleep } from "node:timers/promises"
 import { Client } from "pg"
 import { now } from "../support/clock.ts"
 
 export interface Written {
-  /** Number of the first row; the others follow it. */
+  /** Number of the first row; the others follow. */
   readonly first: number
-  /** When each INSERT was sent, and when its commit was known here (clock.ts). */
+  /** When each INSERT was sent, and when its commit was confirmed (clock.ts). */
   readonly sent: ReadonlyArray<number>
   readonly committed: ReadonlyArray<number>
-  /** Rows a second. */
+  /** Rows per second. */
   readonly rate: number
 }
 
 export interface Writer {
   readonly write: (rate: number, seconds: number) => Promise<Written>
-  /** As fast as it goes, in statements of 1,000 rows. */
+  /** As fast as possible, in statements of 1,000 rows. */
   readonly writeMany: (count: number) => Promise<Written>
   readonly end: () => Promise<void>
 }
 
-/** Connections take turns, so that a commit does not wait for the one before: so many rows later the same one writes. */
+/** Connections alternate, so that a commit does not wait for the previous one; each writes every `stride` rows. */
 export const stride = 4
 
 export const bulk = 1000
 
-/** Many rows in one statement; `$1` is the first one's number, `$2` how many. */
+/** Many rows in one statement; `$1`: number of the first row, `$2`: count. */
 export const manySql = (table: string) =>
   `insert into ${table} (n, title, done) select n, 'Task number ' || n, false from generate_series($1::int, $1::int + $2::int - 1) n`
 
-/** Rows are `(n, title, done)`; every `n` of a writer is a new one, and `expect` is told before the first is written. */
+/** Rows are `(n, title, done)` with a unique `n`; `expect` is called before the first row is written. */
 export const makeWriter = async (
   url: string,
   table: string,

@@ -1,31 +1,31 @@
-/** The listeners of bench/realtime.ts, all in one process of their own. See bench/remote.ts for how they are asked. */
+/** The clients of the feed, all in one separate process (see bench/support/remote.ts). */
 import { setTimeout as sleep } from "node:timers/promises"
 import { WebSocket } from "ws"
 import { now } from "../support/clock.ts"
 import { serve } from "../support/remote.ts"
 import { type Percentiles, percentiles } from "../rows/table.ts"
 
-export interface Heard {
-  /** Messages that every client should have had and these that some had not. */
+export interface Receipts {
+  /** Messages that a client did not receive. */
   readonly missing: number
   readonly twice: number
-  /** Later than one with a higher number that was written over the same connection. */
+  /** Messages received after a later one of the same connection. */
   readonly disordered: number
   readonly closed: number
-  /** Milliseconds from the commit, and from the moment the INSERT was sent. */
+  /** Milliseconds since the commit, and since the INSERT was sent. */
   readonly fromCommit: Percentiles
   readonly fromSent: Percentiles
-  /** Processor seconds of this process since `expect`. */
+  /** CPU seconds of this process since `expect`. */
   readonly processor: number
 }
 
-/** Connections that are opened at the same time. */
+/** Connections opened concurrently. */
 const atOnce = 50
 
 const sockets: Array<WebSocket> = []
 let closed = 0
 
-/** Receipts since `expect`, client by client, in ms since `origin`; 0: not yet. */
+/** Times of receipt since `expect`, for each client, in ms since `origin`; 0: not yet. */
 let times = new Float32Array()
 let first = 0
 let count = 0
@@ -34,7 +34,7 @@ let received = 0
 let twice = 0
 let processor = process.cpuUsage()
 
-/** All clients get the same text one after the other: it is looked into once. */
+/** All clients get the same text one after the other, so it is parsed once. */
 let lastText = Buffer.alloc(0)
 let lastNumber = 0
 const numberOf = (data: Buffer) => {
@@ -78,8 +78,12 @@ const expect = (next: { first: number; count: number }) => {
   processor = process.cpuUsage()
 }
 
-/** Given when each row was sent and committed. `stride`: how many rows later the same connection wrote again. */
-const heard = (written: { sent: ReadonlyArray<number>; committed: ReadonlyArray<number>; stride: number }): Heard => {
+/** Statistics, given when each row was sent and committed; each connection wrote every `stride` rows. */
+const receipts = (written: {
+  sent: ReadonlyArray<number>
+  committed: ReadonlyArray<number>
+  stride: number
+}): Receipts => {
   const { system, user } = process.cpuUsage(processor)
   let disordered = 0
   const since = (moments: ReadonlyArray<number>) => {
@@ -114,7 +118,7 @@ const close = async () => {
   times = new Float32Array()
 }
 
-const calls = { open, expect, progress: () => received, heard, close }
+const calls = { open, expect, progress: () => received, receipts, close }
 export type RealtimeClients = typeof calls
 
 if (import.meta.main) serve(calls)

@@ -1,6 +1,6 @@
 /**
- * What a WebSocket server can do at best on this machine now: a bare `ws` server that tells everybody what PostgreSQL
- * notifies on a channel, as it is. See bench/remote.ts for how it is asked.
+ * The baseline of the feed: a bare `ws` server that forwards the notifications of a channel to every client (see
+ * bench/support/remote.ts).
  */
 import { once } from "node:events"
 import { type AddressInfo } from "node:net"
@@ -8,7 +8,7 @@ import { Client } from "pg"
 import { WebSocketServer } from "ws"
 import { serve } from "../support/remote.ts"
 
-/** Listens; the address of the WebSocket server. */
+/** Starts the server; returns its URL. */
 const start = async ({ channel, databaseUrl }: { channel: string; databaseUrl: string }) => {
   const server = new WebSocketServer({ port: 0, host: "127.0.0.1" })
   await once(server, "listening")

@@ -1,12 +1,12 @@
 /**
- * `npm run bench:realtime`: from a row's commit to the WebSocket clients, next to a bare `ws` server that tells the
- * same clients of the same rows in the same run. Everything runs on loopback, on a new embedded PostgreSQL under the
- * temporary directory. Exit code 1 when a message was lost, told twice or out of order in rows a and b.
+ * `npm run bench:realtime`: from a row's commit to the WebSocket clients, compared to a bare `ws` server that sends the
+ * same rows to the same clients in the same run. Everything runs on loopback, on a new embedded PostgreSQL in the
+ * temporary directory. Exit code 1 if a message is lost, duplicated or out of order in rows a and b.
  */
 import { cpus, loadavg } from "node:os"
 import { setTimeout as sleep } from "node:timers/promises"
-import { channelOf } from "../../src/domain/realtime/Event.ts"
-import { type Heard, type RealtimeClients } from "./clients.ts"
+import { channelOf } from "../../src/domain/realtime/Trigger.ts"
+import { type Receipts, type RealtimeClients } from "./clients.ts"
 import { type RealtimeFloor } from "./floor.ts"
 import { runProgram } from "../support/program.ts"
 import { type Remote, remote } from "../support/remote.ts"
@@ -17,13 +17,13 @@ import { makeWriter, stride, type Writer } from "../events/writer.ts"
 
 const help = `npm run bench:realtime -- [options]
   --only a,b      only these parts: a b c d
-  --quick         shorter measurements, for a first look
-  --cpu-prof      the service writes a CPU profile at its end
+  --quick         shorter measurements
+  --cpu-prof      the service writes a CPU profile when it ends
   --entry FILE    the service's program (default src/main.ts)
 
-  a  500 clients, 64 changes a second
-  b  2,000 clients, 5 changes a second
-  c  500 clients, more and more changes a second, until the 95th percentile passes a second or something is lost
+  a  500 clients, 64 changes per second
+  b  2,000 clients, 5 changes per second
+  c  500 clients, increasing changes per second, until the 95th percentile exceeds a second or a message is lost
   d  resident memory with 0, 500 and 2,000 idle clients`
 
 const table = "bench_feed"
@@ -34,8 +34,8 @@ const setup = (password: string) => [
   `grant select on ${table} to anon`
 ]
 
-/** Somebody who tells clients of changes. */
-interface Teller {
+/** A server of the feed: the service or the baseline. */
+interface FeedServer {
   readonly name: string
   readonly url: string
   readonly headers: Record<string, string>
@@ -43,30 +43,30 @@ interface Teller {
 }
 
 interface Bench {
-  readonly tellers: ReadonlyArray<Teller>
+  readonly servers: ReadonlyArray<FeedServer>
   readonly clients: Remote<RealtimeClients>
   readonly writer: Writer
 }
 
-interface Row extends Heard {
+interface Row extends Receipts {
   readonly id: string
   readonly name: string
   readonly clientCount: number
-  /** Changes a second: wanted, and written. */
+  /** Changes per second: requested, and written. */
   readonly rate: number
   readonly written: number
   readonly messages: number
-  /** The teller's processor time, in seconds, and the time that passed. */
-  readonly teller: number
+  /** CPU time of the server, and elapsed time, in seconds. */
+  readonly server: number
   readonly took: number
 }
 
-/** How long nothing may arrive before what is missing counts as lost. */
-const patience = 3_000
+/** After this time without arrivals, missing messages count as lost, in ms. */
+const quietMillis = 3_000
 
 const arrived = async (clients: Remote<RealtimeClients>, wanted: number) => {
   let before = -1
-  for (let quiet = 0; quiet < patience; quiet += 100) {
+  for (let quiet = 0; quiet < quietMillis; quiet += 100) {
     const received = await clients.call("progress", undefined)
     if (received >= wanted) return
     if (received > before) quiet = 0
@@ -77,21 +77,21 @@ const arrived = async (clients: Remote<RealtimeClients>, wanted: number) => {
 
 const measure = async (
   { clients, writer }: Bench,
-  teller: Teller,
+  server: FeedServer,
   { clientCount, id, rate, seconds }: { id: string; clientCount: number; rate: number; seconds: number }
 ): Promise<Row> => {
-  const [before, started] = [await processorTime(teller.pid), performance.now()]
+  const [before, started] = [await processorTime(server.pid), performance.now()]
   const { committed, rate: written, sent } = await writer.write(rate, seconds)
   const messages = committed.length * clientCount
   await arrived(clients, messages)
-  const [after, took] = [await processorTime(teller.pid), (performance.now() - started) / 1000]
-  const heard = await clients.call("heard", { sent, committed, stride })
-  return { ...heard, id, name: teller.name, clientCount, rate, written, messages, teller: after - before, took }
+  const [after, took] = [await processorTime(server.pid), (performance.now() - started) / 1000]
+  const receipts = await clients.call("receipts", { sent, committed, stride })
+  return { ...receipts, id, name: server.name, clientCount, rate, written, messages, server: after - before, took }
 }
 
 const connected = async <A>(
   { clients }: Bench,
-  { headers, url }: Teller,
+  { headers, url }: FeedServer,
   count: number,
   use: () => Promise<A>
 ): Promise<A> => {
@@ -106,9 +106,9 @@ const connected = async <A>(
 
 const steady = async (bench: Bench, wanted: { id: string; clientCount: number; rate: number; seconds: number }) => {
   const rows: Array<Row> = []
-  for (const teller of bench.tellers) {
-    console.error(`${wanted.id} ${teller.name} …`)
-    rows.push(await connected(bench, teller, wanted.clientCount, () => measure(bench, teller, wanted)))
+  for (const server of bench.servers) {
+    console.error(`${wanted.id} ${server.name} …`)
+    rows.push(await connected(bench, server, wanted.clientCount, () => measure(bench, server, wanted)))
   }
   return rows
 }
@@ -117,11 +117,11 @@ const rates = [96, 128, 160, 192, 256, 320, 384, 512, 640, 768, 1024]
 
 const climb = async (bench: Bench, seconds: number) => {
   const rows: Array<Row> = []
-  for (const teller of bench.tellers) {
-    await connected(bench, teller, 500, async () => {
+  for (const server of bench.servers) {
+    await connected(bench, server, 500, async () => {
       for (const rate of rates) {
-        console.error(`c ${teller.name} ${rate} …`)
-        const row = await measure(bench, teller, { id: "c", clientCount: 500, rate, seconds })
+        console.error(`c ${server.name} ${rate} …`)
+        const row = await measure(bench, server, { id: "c", clientCount: 500, rate, seconds })
         rows.push(row)
         if (row.missing > 0 || row.fromCommit.p95 > 1_000 || row.written < rate * 0.9) break
       }
@@ -130,9 +130,9 @@ const climb = async (bench: Bench, seconds: number) => {
   return rows
 }
 
-const memory = async ({ clients, tellers }: Bench, seconds: number) => {
+const memory = async ({ clients, servers }: Bench, seconds: number) => {
   const rows: Array<ReadonlyArray<string>> = []
-  for (const { headers, name, pid, url } of tellers) {
+  for (const { headers, name, pid, url } of servers) {
     console.error(`d ${name} …`)
     let open = 0
     let idle = 0
@@ -168,8 +168,8 @@ const print = (rows: ReadonlyArray<Row>) => {
       whole(row.missing + row.twice + row.disordered),
       ...[row.fromCommit.p50, row.fromCommit.p95, row.fromCommit.p99, row.fromCommit.max].map(millis),
       millis(row.fromSent.p95),
-      share(row.teller, row.took),
-      millis((row.teller * 1e6) / (row.messages - row.missing)),
+      share(row.server, row.took),
+      millis((row.server * 1e6) / (row.messages - row.missing)),
       share(row.processor, row.took)
     ]),
     2
@@ -182,20 +182,20 @@ const run = async (service: Service, wants: (part: string) => boolean, quick: bo
   const floor = remote<RealtimeFloor>("realtime/floor.ts")
   const floorUrl = await floor.call("start", { channel: channelOf("public", table), databaseUrl: service.databaseUrl })
   const url = `${service.url.replace("http", "ws")}/realtime`
-  const tellers = [
+  const servers = [
     { name: "service", url, headers: { apikey: service.credentials.anon }, pid: service.pid },
     { name: "bare ws", url: floorUrl, headers: {}, pid: floor.pid }
   ]
   const writer = await makeWriter(service.databaseUrl, table, (first, count) =>
     clients.call("expect", { first, count })
   )
-  const bench: Bench = { tellers, clients, writer }
+  const bench: Bench = { servers, clients, writer }
   console.log(
     `Node ${process.version}, ${cpus().length} cores, load ${loadavg()[0]?.toFixed(1)} before; times from the commit to the client`
   )
-  // What a new process does slowly the first time is not what is measured.
-  for (const teller of tellers) {
-    await connected(bench, teller, 50, () => measure(bench, teller, { id: "", clientCount: 50, rate: 100, seconds: 3 }))
+  // Warm-up.
+  for (const server of servers) {
+    await connected(bench, server, 50, () => measure(bench, server, { id: "", clientCount: 50, rate: 100, seconds: 3 }))
   }
   if (wants("d")) await memory(bench, quick ? 3 : 10)
   const seconds = quick ? 5 : 30

@@ -1,7 +1,7 @@
 /**
- * `npm run bench:webhooks`: deliveries to a receiver on loopback, next to a bare node:http client that posts the same
- * bodies; a backlog and the memory it takes; what the triggers cost those who write. Everything runs on a new embedded
- * PostgreSQL under the temporary directory. Exit code 1 when a delivery was lost.
+ * `npm run bench:webhooks`: deliveries to a receiver on loopback, compared to a bare node:http client that posts the
+ * same bodies; a backlog and its memory; the cost of the triggers for writers. Everything runs on a new embedded
+ * PostgreSQL in the temporary directory. Exit code 1 if a delivery is lost.
  */
 import { cpus, loadavg } from "node:os"
 import { setTimeout as sleep } from "node:timers/promises"
@@ -22,11 +22,11 @@ const help = `npm run bench:webhooks -- [options]
   --cpu-prof      the service writes a CPU profile at its end
   --entry FILE    the service's program (default src/main.ts)
 
-  a  10,000 rows written at once, then 200 rows a second
+  a  10,000 rows written at once, then 200 rows per second
   b  a backlog of 50,000 behind a receiver that does not answer, then does
-  c  rows inserted a second, without a trigger and with each kind`
+  c  rows inserted per second, without a trigger and with each kind`
 
-const tables = ["bench_hook", "bench_plain", "bench_hooked", "bench_told"]
+const tables = ["bench_hook", "bench_plain", "bench_hooked", "bench_realtime"]
 const setup = (password: string) => [
   `create role bench_driver login password '${password}'`,
   ...tables.flatMap((table) => [
@@ -35,7 +35,7 @@ const setup = (password: string) => [
   ])
 ]
 
-/** A receiver that does not answer for a while must not make attempts fail. */
+/** A pause of the receiver must not make attempts fail. */
 const env = { WEBHOOK_ALLOW_PRIVATE: "true", WEBHOOK_TIMEOUT: "5m" }
 
 interface Bench {
@@ -48,17 +48,17 @@ interface Bench {
 interface Row extends Received {
   readonly title: string
   readonly count: number
-  /** Processor time of the service, in seconds, and the time that passed. */
+  /** CPU time of the service, and elapsed time, in seconds. */
   readonly processor: number
   readonly passed: number
 }
 
-/** How long nothing may arrive before what is missing counts as lost: a retry comes within it. */
-const patience = 15_000
+/** After this time without arrivals, missing deliveries count as lost; longer than a retry takes. */
+const quietMillis = 15_000
 
 const arrived = async (sink: Remote<Sink>, wanted: number) => {
   let before = -1
-  for (let quiet = 0; quiet < patience; quiet += 50) {
+  for (let quiet = 0; quiet < quietMillis; quiet += 50) {
     const received = await sink.call("progress", undefined)
     if (received >= wanted) return
     if (received > before) quiet = 0
@@ -73,7 +73,7 @@ const measure = async ({ service, sink }: Bench, title: string, write: () => Pro
   const { committed } = await write()
   await arrived(sink, committed.length)
   const [after, passed] = [await processorTime(service.pid), (performance.now() - started) / 1000]
-  const received = await sink.call("heard", committed)
+  const received = await sink.call("receipts", committed)
   return { ...received, title, count: committed.length, processor: after - before, passed }
 }
 
@@ -86,7 +86,7 @@ const floor = async ({ sink, sinkUrl }: Bench, count: number): Promise<Row> => {
     await sink.call("expect", { first, count: wanted })
     await poster.call("run", { first, count: wanted, url: sinkUrl })
   }
-  const received = await sink.call("heard", [])
+  const received = await sink.call("receipts", [])
   await poster.stop()
   return { ...received, title: "a bare node:http client", count, processor: Number.NaN, passed: Number.NaN }
 }
@@ -99,7 +99,7 @@ const deliveries = async (bench: Bench, quick: boolean) => {
     await measure(bench, `a ${whole(count)} rows at once`, () => writer.writeMany(count)),
     await measure(bench, `a ${whole(count)} rows at once, again`, () => writer.writeMany(count)),
     await floor(bench, count),
-    await measure(bench, "a 200 rows a second", () => writer.write(200, quick ? 5 : 30))
+    await measure(bench, "a 200 rows per second", () => writer.write(200, quick ? 5 : 30))
   ]
 }
 
@@ -175,7 +175,7 @@ const run = async (service: Service, wants: (part: string) => boolean, quick: bo
   if (rows.length > 0) print(rows)
   if (wants("c")) {
     await watch(bench, "bench_hooked")
-    await ask(service.url, service.credentials.service, "/api/realtime/subscribe", { table: "bench_told" })
+    await ask(service.url, service.credentials.service, "/api/realtime/subscribe", { table: "bench_realtime" })
     const inserters = remote<Inserters>("events/inserters.ts")
     await inserters.call("open", service.databaseUrl)
     await compareInserts(inserters, sink, quick)

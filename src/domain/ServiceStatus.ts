@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 
-/** What `GET /v1/status` answers. `uptime_seconds` is of this process. */
+/** The response of `GET /v1/status`. `uptime_seconds` is that of this process. */
 export const ServiceStatus = Schema.Struct({
   status: Schema.Literal("ok"),
   version: Schema.String,

@@ -115,7 +115,7 @@ export class GatewayTimeout extends problem<GatewayTimeout>()("GatewayTimeout", 
  * PostgreSQL rejected a statement of the caller. `code` is the SQLSTATE, and the status follows from it
  * (sql/States.ts). `position` is PostgreSQL's 1-based character position in the caller's SQL text, `statement_index` the
  * 0-based number of the statement that failed in a transaction. `headers` and `status_text` are set by user code that
- * raises its own response (rows/RaisedAnswer.ts).
+ * raises its own response (rows/ResponseSettings.ts).
  */
 export class DatabaseError extends Schema.Error<DatabaseError>("svc/DatabaseError")({
   ...body("XX000"),

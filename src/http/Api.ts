@@ -18,7 +18,7 @@ import { ClientStorageApi, StorageApi, StorageObjectsApi, StorageUploadsApi } fr
 import { ClientWebhooksApi, WebhooksApi } from "./api/Webhooks.ts"
 import { RequestErrors } from "./front/RequestErrors.ts"
 
-/** Everything served through HttpApi. The row path is served on the router itself; http/OpenApi.ts joins both. */
+/** All endpoints that HttpApi serves. Rows, functions and SQL are routes of the router; http/OpenApi.ts joins both. */
 export class Api extends HttpApi.make("svc")
   .add(HealthApi)
   .add(StatusApi)

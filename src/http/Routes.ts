@@ -81,7 +81,7 @@ const ApiRoutes = HttpApiBuilder.layer(Api).pipe(
   ])
 )
 
-/** Everything that is served, behind one front door. */
+/** All routes, behind the common middleware. */
 export const Routes = Layer.mergeAll(
   ApiRoutes,
   SqlRoutes,
@@ -98,8 +98,8 @@ export const Routes = Layer.mergeAll(
 ).pipe(Layer.provide([ClientGate.layer, RealtimeGate.layer]), Layer.provide(ApiGate.layer))
 
 /**
- * For the router that serves them. One spelling of a path is one route: what the front door decides by prefix must be
- * what the router finds. A parameter may be as long as a URL may.
+ * The configuration of the router. Each path has exactly one spelling, because Front decides by prefix and must agree with
+ * the router. A path parameter may be as long as a URL.
  */
 export const routerConfig: Context.Service.Shape<typeof HttpRouter.RouterConfig> = {
   ignoreDuplicateSlashes: false,

@@ -1,5 +1,5 @@
 import { Effect, Schema } from "effect"
-import { SqlError } from "effect/sql"
+import { type SqlClient, SqlError, SqlSchema } from "effect/sql"
 import { type ClientError, Unavailable } from "../domain/errors.ts"
 
 const causeOf = (error: unknown) =>
@@ -46,3 +46,9 @@ export const onOwnTables = <A, E, R, const Known extends Refusals = {}>(
     if (refusal !== undefined) return fail(refusal(String(causeOf(error)?.message ?? "")))
     return isOutage(error) ? fail(databaseUnreachable()) : Effect.die(error)
   })
+
+/** Queries whose rows are decoded by a schema. */
+export const queryRows =
+  <Row extends Schema.Constraint>(sql: SqlClient.SqlClient, Result: Row) =>
+  (text: string, params: ReadonlyArray<unknown> = []) =>
+    SqlSchema.findAll({ Request: Schema.Void, Result, execute: () => sql.unsafe(text, params) })()

@@ -15,7 +15,7 @@ const written = [
 
 const codes = new Map<string, string>()
 for (const file of readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" })) {
-  // The S3 endpoint answers in S3's own form, with S3's own codes.
+  // The S3 endpoint responds in the format of S3, with the codes of S3.
   if (!file.endsWith(".ts") || file.startsWith(join("layers", "storage", "endpoint"))) continue
   const source = readFileSync(join(root, "src", file), "utf8")
   for (const form of written) {
@@ -23,7 +23,7 @@ for (const file of readdirSync(join(root, "src"), { recursive: true, encoding: "
   }
 }
 
-it("finds the codes it is about", () => {
+it("finds the codes", () => {
   assert.includeMembers(
     [...codes.keys()],
     [

@@ -7,23 +7,23 @@ export const BackupId = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum:
 )
 export type BackupId = typeof BackupId.Type
 
-/** Longest label, in characters. */
-const longestLabel = 60
+/** Maximum length of a label, in characters. */
+const maxLabel = 60
 
-const Label = Schema.NonEmptyString.check(Schema.isMaxLength(longestLabel), isStorable)
+const Label = Schema.NonEmptyString.check(Schema.isMaxLength(maxLabel), isStorable)
 
-/** What may be asked for (spec: Backup). */
+/** The payload that creates a backup (spec: Backup). */
 export const NewBackup = Schema.Struct({ label: Label })
 export type NewBackup = typeof NewBackup.Type
 
-/** `in_progress` ends as one of the other two, and stays so. */
+/** `in_progress` changes once, to one of the other two. */
 const Outcome = Schema.Literals(["in_progress", "completed", "failed"])
 
 const Percent = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 100 }))
 
 /** A restore of a backup into a branch. Timestamps are ISO 8601 in UTC with milliseconds. */
 const BackupRestore = Schema.Struct({
-  /** Of the branch; null when it is gone. */
+  /** Null when the branch is deleted. */
   branch_id: Schema.NullOr(Schema.Int),
   status: Outcome,
   progress: Percent,
@@ -32,30 +32,30 @@ const BackupRestore = Schema.Struct({
   finished_at: Schema.NullOr(Schema.String)
 })
 
-/** A backup as it is shown. */
+/** A backup in responses. */
 export const Backup = Schema.Struct({
   id: BackupId,
   label: Schema.String,
   status: Outcome,
-  /** Of the file; 0 until it is complete. */
+  /** Size of the file; 0 until it is complete. */
   size_bytes: Schema.Int,
   created_at: Schema.String,
-  /** When it ended, well or not. */
+  /** When it completed or failed. */
   completed_at: Schema.NullOr(Schema.String),
   progress: Percent,
   error: Schema.NullOr(Schema.String),
-  /** What made it: PostgreSQL's own program, or the same compiled to WebAssembly. */
+  /** PostgreSQL's own program, or the same compiled to WebAssembly. */
   strategy: Schema.NullOr(Schema.Literals(["pg_dump", "pg_dump-wasm"])),
   tool_version: Schema.NullOr(Schema.String),
   server_version: Schema.NullOr(Schema.String),
   /** `custom`: for pg_restore. `plain`: SQL, compressed with zstd. */
   format: Schema.NullOr(Schema.Literals(["custom", "plain"])),
   scheduled: Schema.Boolean,
-  /** Where its copy in the object store is, once it is there. */
+  /** The bucket of its copy in the object store, once that is complete. */
   bucket: Schema.NullOr(Schema.String),
   object_key: Schema.NullOr(Schema.String),
   copy_error: Schema.NullOr(Schema.String),
-  /** Newest first, ten at most. */
+  /** Newest first, at most ten. */
   restores: Schema.Array(BackupRestore)
 }).annotate({ identifier: "Backup" })
 export type Backup = typeof Backup.Type
@@ -63,12 +63,15 @@ export type Backup = typeof Backup.Type
 const isTimestamp = (text: string) => {
   const match = /^(\d{4})-(\d\d)-(\d\d)T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)$/i.exec(text)
   if (match === null || Number.isNaN(Date.parse(text.toUpperCase()))) return false
-  // JavaScript takes 31 June for 1 July.
+  // JavaScript parses 31 June as 1 July.
   const days = new Date(Date.UTC(Number(match[1]), Number(match[2]), 0)).getUTCDate()
   return Number(match[3]) <= days
 }
 
-/** A wish to go back to a moment. */
+/** Progress in percent; 100 only for what is complete. */
+export const percentOf = (fraction: number) => Math.max(0, Math.min(99, Math.floor(fraction * 100)))
+
+/** A request for point-in-time recovery. */
 export const PointInTime = Schema.Struct({
   target_time: Schema.String.check(
     Schema.makeFilter(
@@ -79,31 +82,31 @@ export const PointInTime = Schema.Struct({
   label: Label
 })
 
-/** Cut to what a label may be, no character in half. */
+/** Truncated to the maximum length, without splitting a character. */
 export const restoreLabel = (label: string) => {
   let cut = ""
   for (const character of `Restore of ${label}`) {
-    if (cut.length + character.length > longestLabel) break
+    if (cut.length + character.length > maxLabel) break
     cut += character
   }
   return cut
 }
 
-/** The slot's time is UTC, in ms. */
+/** `slot` in ms since 1970. */
 export const scheduledLabel = (slot: number) =>
   `scheduled ${new Date(slot).toISOString().slice(0, 16).replace("T", " ")} UTC`
 
 const endings = { custom: "dump", plain: "sql.zst" } as const
 
-/** A file name that no other backup has: `20261121T030000Z-0123456789ab.dump`. */
+/** A unique file name such as `20261121T030000Z-0123456789ab.dump`. */
 export const newBackupFile = (now: number, format: keyof typeof endings) =>
   `${new Date(now).toISOString().slice(0, 19).replaceAll(/[-:]/g, "")}Z-${randomBytes(6).toString("hex")}.${endings[format]}`
 
-/** Files that are on their way to be whole: a backup's, its script, or its copy fetched for the restore of that number. */
+/** Name of an incomplete file: a backup's, its script, or its copy that is fetched for the restore with that number. */
 export const partialFile = (file: string, restore?: number) =>
   restore === undefined ? `${file}.partial` : `${file}.restore-${restore}.partial`
 
-/** What `partialFile` made of what; undefined for files of others. */
+/** The parts of a name that `partialFile` made; undefined for other files. */
 export const parsePartial = (
   name: string
 ): { readonly file: string; readonly restore: number | undefined } | undefined => {

@@ -7,22 +7,22 @@ export const BranchId = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum:
 )
 export type BranchId = typeof BranchId.Type
 
-/** Longest life of a branch in hours: a year. */
-const longestTtl = 8760
+/** Maximum TTL of a branch in hours: a year. */
+const maxTtl = 8760
 
-/** What may be asked for (spec: Branch). `ttlHours` 0: it does not expire. */
+/** The payload that creates a branch (spec: Branch). `ttlHours` 0: it does not expire. */
 export const NewBranch = Schema.Struct({
   label: Schema.NonEmptyString.check(Schema.isMaxLength(60), isStorable),
-  ttlHours: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: longestTtl })))
+  ttlHours: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: maxTtl })))
 })
 export type NewBranch = typeof NewBranch.Type
 
-/** A branch as it is shown. Timestamps are ISO 8601 in UTC with milliseconds. */
+/** A branch in responses. Timestamps are ISO 8601 in UTC with milliseconds. */
 export const Branch = Schema.Struct({
   id: BranchId,
   label: Schema.String,
   database_name: Schema.String,
-  /** As of a minute ago at most. */
+  /** At most a minute old. */
   size_bytes: Schema.Int,
   created_at: Schema.String,
   /** 0: it does not expire. */
@@ -30,21 +30,21 @@ export const Branch = Schema.Struct({
   expires_at: Schema.NullOr(Schema.String),
   /** `restoring`: it is being filled and can't be used yet. */
   status: Schema.Literals(["active", "restoring"]),
-  /** Backup that it was restored from; null for a copy of the main database. */
+  /** The backup that it was restored from; null for a copy of the main database. */
   source_backup_id: Schema.NullOr(Schema.Int),
-  /** `postgres://…` of the branch's own login; the password is shown in the answer that made it and never again. */
+  /** `postgres://…` of the branch's own login; the password is only shown in the response that creates the branch. */
   connection: Schema.String
 }).annotate({ identifier: "Branch" })
 export type Branch = typeof Branch.Type
 
-/** The database of a branch and the roles that are its own, all named after it. */
+/** The database of a branch and its roles, all named after it. */
 export interface BranchNames {
   readonly database: string
-  /** Owns what is in the branch, and is the login that its maker is given. */
+  /** Owns everything in the branch, and is the login of `connection`. */
   readonly role: string
   /** Login of the service for service keys; may become `role`. */
   readonly keysLogin: string
-  /** Login of the service for everybody else; may become anon and authenticated. */
+  /** Login of the service for all other requests; may become anon and authenticated. */
   readonly rowsLogin: string
 }
 
@@ -55,20 +55,20 @@ export const branchNames = (database: string): BranchNames => ({
   rowsLogin: `${database}_rows`
 })
 
-/** A name that no other branch on any server has. */
+/** A unique name, also across servers. */
 export const newBranchDatabase = () => `svc_branch_${randomBytes(6).toString("hex")}`
 
 export const newBranchPassword = () => randomBytes(24).toString("base64url")
 
-/** Where a database server is, for people. */
+/** Address of a database server, for users. */
 export interface ServerPlace {
   readonly host: string
   readonly port: number
-  /** libpq's word for how the connection is encrypted; undefined when it is not. */
+  /** libpq's mode of encryption; undefined without encryption. */
   readonly sslmode: "require" | "verify-full" | undefined
 }
 
-/** libpq URI of a branch; without a password it is masked. */
+/** libpq URI of a branch; the password is masked by default. */
 export const connectionString = (
   { host, port, sslmode }: ServerPlace,
   { database, role }: BranchNames,
@@ -78,7 +78,7 @@ export const connectionString = (
   return `postgres://${role}:${password}@${at}:${port}/${database}${sslmode === undefined ? "" : `?sslmode=${sslmode}`}`
 }
 
-/** The branch that a request names in its header; undefined when it is no branch id. */
+/** The branch id in a request's header; undefined when it is invalid. */
 export const parseBranchId = (text: string): BranchId | undefined => {
   const id = /^[1-9]\d{0,9}$/.test(text) ? Number(text) : Number.NaN
   return id <= 2_147_483_647 ? (id as BranchId) : undefined

@@ -2,8 +2,8 @@ import { quoteLiteral } from "../sql/Names.ts"
 import { type BranchNames } from "./Branch.ts"
 
 /**
- * In the main database: whoever is on the server today may go on entering it, but no role that is made later, which the
- * roles of branches are. Everybody may enter a new database; done while that is so.
+ * In the main database: revokes CONNECT from PUBLIC and grants it to each existing role, so that roles of branches, which
+ * are created later, can't connect. Does nothing when PUBLIC has no such right.
  */
 export const closeMainSql = `do $do$
 declare
@@ -17,15 +17,15 @@ begin
     execute format('grant connect on database %I to %I', current_database(), guest.rolname);
   end loop;
   execute format('revoke connect on database %I from public', current_database());
-  -- The embedded server is ours as a whole.
+  -- The embedded server belongs to the service.
   if current_setting('cluster_name') = 'svc' and (select rolsuper from pg_roles where rolname = current_user) then
     revoke connect on database template1 from public;
   end if;
 end $do$`
 
 /**
- * Subscriptions of the database that it is run in, without a word to who publishes. A copy has none, but a dump may bring
- * some, which nobody could drop the database with.
+ * Drops the subscriptions of the current database without contacting the publisher. A copy has none; a dump may contain
+ * some, which would prevent DROP DATABASE.
  */
 export const unsubscribeSql = `do $do$
 declare
@@ -40,8 +40,8 @@ begin
 end $do$`
 
 /**
- * In the copy: nothing of ours is left, so that no trigger calls anybody and no secret is in it. Foreign servers lose
- * the passwords they are entered with: a branch reaches nobody's other database.
+ * In the copy: drops the service's own objects, so that no webhook is called and no secret is left. User mappings go too,
+ * so that a branch can't reach other databases with their passwords.
  */
 export const strippingSql: ReadonlyArray<string> = [
   "drop event trigger if exists svc_ddl",
@@ -58,7 +58,7 @@ begin
 end $do$`
 ]
 
-/** In the copy, where we may: DDL is reported, as in the main database. */
+/** In the copy, for a superuser: reports DDL, as in the main database. */
 export const reportingSql: ReadonlyArray<string> = [
   "create schema if not exists svc_branch",
   `create or replace function svc_branch.notify_ddl() returns event_trigger language plpgsql set search_path = pg_catalog as $$
@@ -69,7 +69,7 @@ export const reportingSql: ReadonlyArray<string> = [
   "alter event trigger svc_ddl enable always"
 ]
 
-/** Settings that the main database has for everybody; a copy has none. `settings` is rows of pg_db_role_setting. */
+/** Takes over the main database's settings for all roles, which a copy does not have. */
 export const settingsSql = (source: string, database: string) => `do $do$
 declare
   setting text;
@@ -82,12 +82,12 @@ begin
           then nullif(substr(setting, strpos(setting, '=') + 1), '')
           else quote_literal(substr(setting, strpos(setting, '=') + 1)) end);
     exception when others then
-      raise warning 'svc: a setting of the database is not taken over: % (%)', setting, sqlerrm;
+      raise warning 'svc: failed to take over a setting of the database: % (%)', setting, sqlerrm;
     end;
   end loop;
 end $do$`
 
-/** Roles of a branch. `given` and `own` are the passwords of the maker's login and of the service's. */
+/** Creates the roles of a branch. `given` is the password for the caller, `own` that of the service's logins. */
 export const rolesSql = (
   { database, keysLogin, role, rowsLogin }: BranchNames,
   given: string,
@@ -103,7 +103,7 @@ export const rolesSql = (
   `grant connect on database ${database} to ${keysLogin}, ${rowsLogin}`
 ]
 
-/** The branch's role bypasses row-level security if service keys do in the main database, and we may let it. */
+/** Lets the branch's role bypass row-level security if the service role does, and the service's login may grant it. */
 export const bypassSql = ({ role }: BranchNames, serviceRole: string) => `do $do$
 begin
   if exists (select from pg_roles where rolname = ${quoteLiteral(serviceRole)} and (rolsuper or rolbypassrls)) then
@@ -112,7 +112,7 @@ begin
 exception when insufficient_privilege then null;
 end $do$`
 
-/** In the copy: everything that is not the system's or an extension's is given to the branch's role. */
+/** In the copy: makes the branch's role own everything except objects of the system and of extensions. */
 export const reownSql = ({ role }: BranchNames) => `do $do$
 declare
   object record;
@@ -145,7 +145,7 @@ begin
       union all select 13, 'pg_publication'::regclass, oid from pg_publication
       union all select 14, 'pg_largeobject'::regclass, oid from pg_largeobject_metadata
     ) o, pg_identify_object(o.class, o.object, 0) i
-    -- What initdb made has smaller numbers, schema public among it.
+    -- Objects of initdb, such as the schema public, have smaller OIDs.
     where (o.object >= 16384 or o.step = 0)
       and not exists (
         select from pg_depend d where d.classid = o.class and d.objid = o.object and d.deptype = 'e')
@@ -158,21 +158,21 @@ begin
           when 'foreign table' then 'foreign table'
           else object.type end, object.identity);
     exception when others then
-      raise warning 'svc: % % of a branch keeps its owner: %', object.type, object.identity, sqlerrm;
+      raise warning 'svc: failed to change the owner of % % of a branch: %', object.type, object.identity, sqlerrm;
     end;
     done := done + 1;
-    -- Each is locked until the end, and there is only so much room for locks.
+    -- Each object is locked until the commit, and the lock table is limited.
     if done % 100 = 0 then commit; end if;
   end loop;
 end $do$`
 
-/** In the copy: what the branch's role makes is open to whom that of the service role is, and as closed to the others. */
+/** In the copy: gives the branch's role the default privileges that the service role has in the main database. */
 export const defaultRightsSql = ({ role }: BranchNames, serviceRole: string) => `do $do$
 declare
   closed text;
   given record;
 begin
-  -- Functions and types are everybody's unless that was taken back.
+  -- PUBLIC may use functions and types unless that was revoked.
   for closed in
     select case d.defaclobjtype when 'f' then 'functions' else 'types' end from pg_default_acl d
     where d.defaclrole = (select oid from pg_roles where rolname = ${quoteLiteral(serviceRole)})

@@ -1,24 +1,24 @@
 /** A parameter of a connection string. */
 export interface ConnectionParam {
-  /** As it is written. */
+  /** As written in the connection string. */
   readonly raw: string
   /** Lower case, without spaces, `_` and `-`. */
   readonly name: string
-  /** Without percent-encoding, in SQL Server's way of writing them without braces. */
+  /** Percent-decoded; in SQL Server's syntax without the braces. */
   readonly value: string
 }
 
-/** What stands for a password when a connection string is shown. */
+/** Replaces passwords in connection strings that are returned. */
 export const mask = "****"
 
-/** Names whose values are nobody's business. */
+/** Names of parameters whose values are secret. */
 const secretName = /pass|pwd|secret|token|credential|apikey|accesskey|privatekey|accountkey|mechanismproperties|^sig$/
-/** A value that itself holds a secret: another URL with a password, or further parameters. */
+/** Values that contain a secret: a URL with a password, or further parameters. */
 const secretValue = /:\/\/[^/]*:[^/]*@|(?:pass|pwd|secret|token)\w*\s*[=:]/i
 
 /**
- * Behind `;` a value ends where the next one begins, so a part of an unquoted password may look like a parameter: only
- * what is known to be harmless is shown.
+ * In `;` syntax the part of an unquoted password after a `;` looks like a parameter, so only the values of parameters
+ * that are known to be harmless are returned.
  */
 const harmless = new Set(
   (
@@ -30,7 +30,7 @@ const harmless = new Set(
 
 const nameOf = (text: string) => text.toLowerCase().replaceAll(/[\s_-]/g, "")
 
-/** Undefined when the percent-encoding is broken. `mark` is what they stand behind. */
+/** Undefined when the percent-encoding is invalid. `mark` is the character that introduces the parameters. */
 export const readParams = (text: string, mark: "" | "?" | ";"): ReadonlyArray<ConnectionParam> | undefined => {
   if (text === "") return []
   const parts = mark === ";" ? (text.match(/(?:\{(?:[^}]|\}\})*\}|[^;])+|;/g) ?? []) : text.split("&")
@@ -51,28 +51,28 @@ export const readParams = (text: string, mark: "" | "?" | ";"): ReadonlyArray<Co
   }
 }
 
-/** Whether the value of an option of this name is to be masked. */
+/** Whether the value of an option must be masked. */
 export const secretOption = (name: string, value: string) => secretName.test(nameOf(name)) || secretValue.test(value)
 
 const isSecret = ({ name, value }: ConnectionParam, mark: "" | "?" | ";") =>
   secretOption(name, value) || (mark === ";" && !harmless.has(name))
 
-/** Written again, with the mask for each secret. */
+/** The parameters as text, with each secret masked. */
 export const maskedParams = (params: ReadonlyArray<ConnectionParam>, mark: "" | "?" | ";"): string =>
   params
     .map((param) => {
       const equals = param.raw.indexOf("=")
       if (!isSecret(param, mark)) return param.raw
-      // A piece of something that was cut apart, or written in another way than we read it.
+      // A fragment of a value that was split, or syntax this parser does not know.
       if (equals < 0) return mask
       return equals === param.raw.length - 1 ? param.raw : `${param.raw.slice(0, equals + 1)}${mask}`
     })
     .join(mark === ";" ? ";" : "&")
 
-/** Whether it is what `maskedParams` wrote. */
+/** Whether a value is the mask that `maskedParams` writes. */
 export const holdsMask = (params: ReadonlyArray<ConnectionParam>): boolean =>
   params.some(({ raw }) => raw.slice(raw.indexOf("=") + 1) === mask)
 
-/** The last value of one of these names; undefined when there is none, or nothing in it. */
+/** The last non-empty value of one of these names. */
 export const paramOf = (params: ReadonlyArray<ConnectionParam>, ...names: ReadonlyArray<string>): string | undefined =>
   params.findLast(({ name, value }) => names.includes(name) && value !== "")?.value

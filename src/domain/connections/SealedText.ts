@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHash, createSecretKey, type KeyObject, randomBytes } from "node:crypto"
 
-/** A key of 32 bytes. `id` says which one it is, and nothing about its bytes. */
+/** A key of 32 bytes. `id` identifies it without revealing its bytes. */
 export interface EncryptionKey {
   readonly id: string
   readonly key: KeyObject
@@ -10,7 +10,7 @@ const algorithm = "aes-256-gcm"
 const nonceBytes = 12
 const tagBytes = 16
 
-/** Reads 32 bytes written as hex or as Base64 (either alphabet, padded or not); undefined when it is neither. */
+/** Parses 32 bytes in hex or Base64 (either alphabet, padded or not); undefined for anything else. */
 export const readEncryptionKey = (text: string): EncryptionKey | undefined => {
   const trimmed = text.trim()
   const hex = /^[0-9a-f]{64}$/i.test(trimmed)
@@ -22,7 +22,7 @@ export const readEncryptionKey = (text: string): EncryptionKey | undefined => {
 
 /**
  * AES-256-GCM with a random nonce of 96 bits: `1.<key id>.<nonce>.<ciphertext and tag>` in base64url. `place` is where
- * the text is kept: moved elsewhere, it can't be read.
+ * the text is stored: it can't be decrypted in another place.
  */
 export const seal = ({ id, key }: EncryptionKey, text: string, place: string): string => {
   const nonce = randomBytes(nonceBytes)
@@ -31,7 +31,7 @@ export const seal = ({ id, key }: EncryptionKey, text: string, place: string): s
   return ["1", id, nonce.toString("base64url"), sealed.toString("base64url")].join(".")
 }
 
-/** What was sealed, and the id of its key; or why it can't be read. */
+/** The decrypted text and the id of its key, or why it can't be decrypted. */
 export type Unsealed =
   | { readonly text: string; readonly keyId: string }
   | { readonly problem: "unknown key" | "damaged"; readonly keyId: string | undefined }

@@ -1,9 +1,9 @@
 import { paramOf } from "./Params.ts"
 import { type ConnectionUrl } from "./Url.ts"
 
-/** Where a connection goes. */
+/** A server to connect to. */
 export interface ConnectionTarget {
-  /** A name or an address; what begins with `/` is a Unix socket. */
+  /** A name or an address; the directory of a Unix socket begins with `/`. */
   readonly host: string
   readonly port: number
 }
@@ -12,17 +12,17 @@ export interface ConnectionTarget {
 export const startsWithTls = ({ params, scheme, type }: ConnectionUrl): boolean => {
   if (scheme === "rediss") return true
   if (type !== "mongodb") return false
-  const said = paramOf(params, "tls", "ssl")
-  return said === undefined ? scheme === "mongodb+srv" : said === "true"
+  const tls = paramOf(params, "tls", "ssl")
+  return tls === undefined ? scheme === "mongodb+srv" : tls === "true"
 }
 
-/** Whether the connection string itself says that the certificate is not to be checked. */
+/** Whether the connection string disables the verification of certificates. */
 export const trustsAnyCertificate = ({ params }: ConnectionUrl): boolean =>
   paramOf(params, "tlsinsecure", "tlsallowinvalidcertificates") === "true" || paramOf(params, "sslcertreqs") === "none"
 
 /**
- * All servers that a connection string names, in its order. As its own clients do, parameters that name a host or a
- * port win over what stands in the authority. For `mongodb+srv` the host is the name of a service, not of a server.
+ * The servers of a connection string, in order. As in the native clients, parameters that name a host or a port override
+ * the authority. For `mongodb+srv` the host is the name of a service, not of a server.
  */
 export const targetsOf = (url: ConnectionUrl): ReadonlyArray<ConnectionTarget> => {
   const { defaultPort, hosts, params, type } = url
@@ -37,7 +37,7 @@ export const targetsOf = (url: ConnectionUrl): ReadonlyArray<ConnectionTarget> =
   const names = named === undefined ? hosts.map(({ name }) => name) : named.split(",")
   const ports = type === "postgres" || type === "mssql" ? (paramOf(params, "port", "portnumber")?.split(",") ?? []) : []
   return names.map((name, i) => ({
-    // SQL Server's named instance is not part of the host's name.
+    // The named instance of SQL Server is not part of the host name.
     host: (type === "mssql" ? name.split("\\")[0] : name) || (type === "postgres" ? "localhost" : ""),
     port:
       portOf(ports[i] ?? ports[0]) ??
@@ -52,10 +52,10 @@ const portOf = (text: string | undefined) => {
   return Number.isInteger(port) && port >= 1 && port <= 65_535 ? port : undefined
 }
 
-/** How libpq's `sslmode` is to be taken; `prefer`: encrypted when the server can. */
+/** libpq's `sslmode`; `prefer`: encrypted if the server supports it. */
 export type SslMode = "disable" | "prefer" | "require" | "verify-ca" | "verify-full"
 
-/** Of a PostgreSQL URL, with what other clients than libpq write. Undefined when it is none of those known. */
+/** The `sslmode` of a PostgreSQL URL, including the spellings of other clients than libpq. Undefined if it is unknown. */
 export const sslModeOf = ({ params }: ConnectionUrl): SslMode | undefined => {
   const mode = paramOf(params, "sslmode")
   if (mode === undefined) return paramOf(params, "ssl") === "true" ? "require" : "prefer"

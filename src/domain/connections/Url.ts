@@ -5,7 +5,7 @@ type ConnectionType = "postgres" | "mysql" | "mongodb" | "redis" | "mssql"
 
 interface Scheme {
   readonly type: ConnectionType
-  /** Where a server of this kind listens unless the URL says otherwise. */
+  /** The default port. */
   readonly port: number
 }
 
@@ -23,12 +23,12 @@ const schemes: Readonly<Record<string, Scheme>> = {
 }
 
 interface Host {
-  /** A name or an address, an IPv6 one without brackets; the directory of a Unix socket; "" when none is named. */
+  /** A name, an address (IPv6 without brackets) or the directory of a Unix socket; "" when absent. */
   readonly name: string
   readonly port: number | undefined
 }
 
-/** A connection string, taken apart. What is percent-encoded in it is decoded here. */
+/** A parsed connection string, percent-decoded. */
 export interface ConnectionUrl {
   readonly scheme: string
   readonly type: ConnectionType
@@ -36,16 +36,16 @@ export interface ConnectionUrl {
   readonly user: string
   readonly password: Redacted.Redacted
   readonly hosts: ReadonlyArray<Host>
-  /** What follows the first `/`, mostly a database's name; "" when there is none. */
+  /** What follows the first `/`, usually the name of a database; "" when absent. */
   readonly path: string
-  /** Of the query, or behind `;` in SQL Server's way of writing them. */
+  /** From the query, or after `;` in SQL Server's syntax. */
   readonly params: ReadonlyArray<ConnectionParam>
-  /** The string with `****` for each password in it. */
+  /** The string with `****` in place of each password. */
   readonly masked: string
 }
 
 const known = Object.keys(schemes).join(", ")
-/** Says what to do and repeats nothing: the text may be a password. */
+/** Says what is expected and never quotes the text, which may be a password. */
 const refused = (problem: string) => Result.fail(problem)
 const unclear = refused(
   "Expected scheme://user:password@host:port/database, with / ? # @ : and % in user and password percent-encoded"
@@ -56,9 +56,8 @@ const braced = /\{(?:[^}]|\}\})*\}/g
 const hostForm = /^(?:\[([\w:.%]+)\]|([\p{L}\p{N}._%\\$-]*))(?::(\d{1,5}))?$/u
 
 /**
- * Reads a connection string of a known scheme. Strict where a lenient reader could take a part of the password for
- * something else, and show it: there must be one way only to read it. Fails with what is wrong, in words that hold
- * nothing of the text.
+ * Parses a connection string of a supported scheme. Strict, because a lenient parser could take part of the password for
+ * something else and reveal it: only unambiguous strings are accepted. Fails with a message that quotes nothing of them.
  */
 export const readConnectionUrl = (text: string): Result.Result<ConnectionUrl, string> => {
   const [, name = "", rest = ""] = /^([a-z][a-z0-9+.-]*):\/\/(.*)$/is.exec(text) ?? []
@@ -66,7 +65,7 @@ export const readConnectionUrl = (text: string): Result.Result<ConnectionUrl, st
   if (scheme === undefined) return refused(`Expected a URL of one of the schemes ${known}`)
   const semicolons = scheme.type === "mssql"
   const plain = semicolons ? rest.replaceAll(braced, "") : rest
-  if (strange.test(plain)) return refused("Expected no white space and no # in the URL; write it percent-encoded")
+  if (strange.test(plain)) return refused("Expected no white space and no # in the URL; percent-encode them")
 
   const end = rest.search(semicolons ? /[/?;]/ : /[/?]/)
   const authority = end < 0 ? rest : rest.slice(0, end)
@@ -102,7 +101,7 @@ export const readConnectionUrl = (text: string): Result.Result<ConnectionUrl, st
   })
 }
 
-/** A login without a colon is a user, for Redis a password. */
+/** A login without a colon is a user; in Redis, a password. */
 const splitLogin = (login: string, type: ConnectionType) => {
   const at = login.indexOf(":")
   if (at >= 0) return { rawUser: login.slice(0, at), colon: ":", rawPassword: login.slice(at + 1) }
@@ -111,7 +110,7 @@ const splitLogin = (login: string, type: ConnectionType) => {
     : { rawUser: login, colon: "", rawPassword: "" }
 }
 
-/** Path, parameters, and the mark between them. */
+/** Path, parameters, and the mark that separates them. */
 const splitAfter = (after: string, semicolons: boolean): readonly [string, string, "" | "?" | ";"] => {
   const at = after.search(semicolons ? /[?;]/ : /\?/)
   if (at < 0) return [after, "", ""]

@@ -1,16 +1,16 @@
 const lineBreakAndBackslash = Buffer.from("\n\\")
 const nothing = Buffer.alloc(0)
 
-/** What a piece of a stream holds of the rows behind COPY. */
+/** The part of a chunk that belongs to the rows of a COPY. */
 export interface DumpRowsRead {
   readonly rows: Buffer
-  /** Whether their last line, `\.`, was there. */
+  /** Whether the last line, `\.`, was reached. */
   readonly ended: boolean
-  /** Where the piece goes on behind them. */
+  /** Where the chunk continues after the rows. */
   readonly next: number
 }
 
-/** The position behind `\.` and its line break at `at`; 0 when something else stands there, -1 when more is needed. */
+/** The position after `\.` and its line break at `at`; 0 for anything else, -1 when more bytes are needed. */
 const markEnd = (data: Buffer, at: number) => {
   const [dot, first, second] = [data[at + 1], data[at + 2], data[at + 3]]
   if (dot === undefined) return -1
@@ -20,9 +20,9 @@ const markEnd = (data: Buffer, at: number) => {
   return first === 13 && second === 10 ? at + 4 : 0
 }
 
-/** The rows behind one COPY, however they are cut. A value never makes such a line: its backslash is doubled. */
+/** Reads the rows of one COPY from any chunks. A value can't contain the last line, as its backslashes are doubled. */
 export class DumpRows {
-  /** What may be the beginning of the last line. */
+  /** Bytes that may begin the last line. */
   private held = nothing
   private lineStarts = true
 

@@ -4,22 +4,21 @@ import { DumpTokens } from "./Tokens.ts"
 
 export type DumpPiece =
   | DumpStatement
-  /** Some of what COPY reads; cut anywhere. */
+  /** Some of the rows of a COPY, split anywhere. */
   | { readonly kind: "rows"; readonly bytes: Buffer }
   | { readonly kind: "rows end" }
-  /** Nothing more can be read. */
+  /** Reading has failed. */
   | { readonly kind: "problem"; readonly problem: string }
 
-/** Largest statement, in bytes. Rows are in none. */
-export const largestStatement = 256 * 1024 * 1024
+/** Maximum size of a statement in bytes, without rows. */
+export const maxStatement = 256 * 1024 * 1024
 
 const commandLine = /^\\(restrict|unrestrict) ([A-Za-z0-9]+)\s*$/
 
 /**
- * Reads a script of pg_dump as its bytes come, however they are cut: `read` for each piece, then `end`. Statements end
- * where psql ends them. `statements` of SqlText looks ahead in one decoded text; here no more than one statement is
- * held, and nothing is decoded, because a dump is in its database's encoding. Commands of psql are a problem, but for
- * the two lines that pg_dump puts around a script.
+ * Splits a script of pg_dump from any chunks of bytes: `read` for each chunk, then `end`. Statements end where psql ends
+ * them. Unlike `statements` of sql/Statements.ts, it holds at most one statement, and decodes nothing, because a dump has
+ * its database's encoding. psql commands are errors, except for the two lines with which pg_dump encloses a script.
  */
 export class DumpScript {
   private problem: string | undefined
@@ -27,16 +26,16 @@ export class DumpScript {
   private shape = new StatementShape()
   private parts: Array<Buffer> = []
   private size = 0
-  /** Where in the piece the statement goes on; -1: it has not begun. */
+  /** Where the statement continues in the chunk; -1: it has not begun. */
   private from = -1
   private rows = new DumpRows()
   private readonly tokens: DumpTokens
-  /** Of the first line, to be given back by the last. */
+  /** The key of the first line, which the last line repeats. */
   private key: string | undefined
   private over = false
 
   constructor() {
-    // The tokens ask for the shape of whichever statement is read just then.
+    // Getters, because the shape is replaced for each statement.
     const shape = () => this.shape
     const begun = () => this.from >= 0
     this.tokens = new DumpTokens({
@@ -57,7 +56,7 @@ export class DumpScript {
     this.tokens.standardStrings = on
   }
 
-  /** Behind a COPY statement that wants rows, before the next piece is taken. */
+  /** To be called after a COPY statement that requests rows, before the next piece is read. */
   startRows() {
     this.tokens.mode = "copy"
     this.rows = new DumpRows()
@@ -87,13 +86,13 @@ export class DumpScript {
     if (this.problem !== undefined) yield { kind: "problem", problem: this.problem }
   }
 
-  /** Why the script can't end here. */
+  /** Why the script must not end here. */
   end(): string | undefined {
     const { mode } = this.tokens
     if (this.problem !== undefined) return this.problem
-    if (mode === "copy" || mode === "rows") return "The script ends in the middle of a table's rows"
-    if (this.from >= 0 || (mode !== "code" && mode !== "line")) return "The script ends in the middle of a statement"
-    if (!this.any) return "The script holds no statement"
+    if (mode === "copy" || mode === "rows") return "The script ends within the rows of a table"
+    if (this.from >= 0 || (mode !== "code" && mode !== "line")) return "The script ends within a statement"
+    if (!this.any) return "The script contains no statements"
     return this.key === undefined || this.over ? undefined : "The script ends before its last line"
   }
 
@@ -105,13 +104,13 @@ export class DumpScript {
     if (part.length === 0) return
     this.parts.push(part)
     this.size += part.length
-    if (this.size > largestStatement) this.fail(`A statement has more than ${largestStatement} bytes`)
-    else if (part.includes(0)) this.fail("A statement holds a NUL byte")
+    if (this.size > maxStatement) this.fail(`A statement has more than ${maxStatement} bytes`)
+    else if (part.includes(0)) this.fail("A statement contains a NUL byte")
   }
 
   private begin(at: number) {
     if (this.from >= 0) return
-    if (this.over) this.fail("The script goes on behind its last line")
+    if (this.over) this.fail("The script continues after its last line")
     if (at < 0) this.keep(Buffer.from([this.tokens.previous]))
     this.from = Math.max(at, 0)
     this.any = true
@@ -133,6 +132,6 @@ export class DumpScript {
     const [, what, key] = commandLine.exec(line) ?? []
     if (what === "restrict" && this.key === undefined && !this.any) this.key = key
     else if (what === "unrestrict" && key === this.key && !this.over) this.over = true
-    else this.fail(`The script holds a command of psql, which is never run: ${line.slice(0, 20)}`)
+    else this.fail(`The script contains a psql command, which is not supported: ${line.slice(0, 20)}`)
   }
 }

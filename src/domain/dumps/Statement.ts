@@ -1,11 +1,11 @@
-/** A statement of a dump, without its semicolon and what comments stand before it. */
+/** A statement of a dump, without its semicolon and the comments before it. */
 export interface DumpStatement {
   readonly kind: "statement"
-  /** Its text, in pieces. */
+  /** Its text in parts. */
   readonly parts: ReadonlyArray<Buffer>
   /** In bytes. */
   readonly size: number
-  /** Its first words outside of quotes and parentheses, in upper case. */
+  /** Its first words outside quotes and parentheses, in upper case. */
   readonly head: ReadonlyArray<string>
   /** `ALTER … OWNER TO …`. */
   readonly owner: boolean
@@ -14,16 +14,16 @@ export interface DumpStatement {
 /** Enough for `SECURITY LABEL FOR provider ON SUBSCRIPTION`. */
 const headWords = 6
 
-/** A token that is a name in double quotes. */
+/** The token of a name in double quotes. */
 export const quotedName = '"'
 
-/** Words and parentheses of a statement that is being read: where it ends, and what it does. */
+/** Words and parentheses of the current statement, which decide where it ends and what it does. */
 export class StatementShape {
   readonly head: Array<string> = []
   /** Kinds of the last three tokens: a word, `quotedName`, or "". */
   private last: readonly [string, string, string] = ["", "", ""]
   private parens = 0
-  /** BEGIN ATOMIC and CASE that have not ended. */
+  /** Depth of open BEGIN ATOMIC and CASE. */
   private body = 0
 
   /** `;` does not end the statement. */
@@ -51,7 +51,7 @@ export class StatementShape {
     this.token(upper)
     if (this.parens > 0) return
     if (this.head.length < headWords) this.head.push(upper)
-    // pg_dump quotes names that are `case` or `end`, but not `begin` or `atomic`; those are never side by side.
+    // pg_dump quotes the names `case` and `end`, but not `begin` and `atomic`, which never follow each other as names.
     if (this.body > 0) {
       if (upper === "CASE") this.body++
       else if (upper === "END") this.body--

@@ -1,19 +1,18 @@
 import { quotedName, type StatementShape } from "./Statement.ts"
 
-/** PostgreSQL cuts longer ones off. */
-const longestWord = 63
-const longestTag = 10_000
-const longestCommand = 1_000
+/** PostgreSQL truncates longer names. */
+const maxWord = 63
+const maxTag = 10_000
+const maxCommand = 1_000
 
-/** As PostgreSQL's scanner: letters, `_` and every byte that is not ASCII begin a word. */
+/** As in PostgreSQL's scanner, letters, `_` and all non-ASCII bytes begin a word. */
 const beginsWord = (byte: number) =>
   (byte >= 97 && byte <= 122) || (byte >= 65 && byte <= 90) || byte === 95 || byte >= 128
 const isDigit = (byte: number) => byte >= 48 && byte <= 57
 
 /**
- * Where in the script a byte is: in a word; behind a `-`, `/` or `$` of which it is open what they begin; in '…', "…",
- * E'…'; in comments; in $tag$…$tag$; on a line that begins with a backslash; on the line of a COPY that wants rows, and
- * in its rows.
+ * The position of a byte: in a word; after a `-`, `/` or `$` that may begin a comment or a tag; in '…', "…", E'…'; in
+ * comments; in $tag$…$tag$; on a line that begins with a backslash; after a COPY that requests rows, and in its rows.
  */
 type Mode =
   | "code"
@@ -24,8 +23,8 @@ type Mode =
   | "string"
   | "name"
   | "escaped"
-  | "behind backslash"
-  | "behind quote"
+  | "after backslash"
+  | "after quote"
   | "line"
   | "block"
   | "dollar"
@@ -33,42 +32,42 @@ type Mode =
   | "copy"
   | "rows"
 
-/** What is told about the script as it is read. */
+/** Receives the tokens of the script. */
 export interface DumpTokensSink {
   readonly shape: StatementShape
   /** Whether a statement has begun. */
   readonly begun: boolean
-  /** Here is something that is neither white space nor a comment; -1: it is the byte before the piece. */
+  /** Something other than white space and comments begins here; -1: at the byte before the chunk. */
   readonly begin: (at: number) => void
   /** A line that begins with a backslash, outside of statements. */
   readonly command: (line: string) => void
   readonly fail: (problem: string) => void
 }
 
-/** Finds where texts, names and comments begin and end in a script whose pieces may be cut anywhere. */
+/** Finds strings, names and comments in a script, from any chunks. */
 export class DumpTokens {
   /** The session's standard_conforming_strings; off, a backslash escapes in '…' too. */
   standardStrings = true
   mode: Mode = "code"
-  /** The byte before the piece that is being read. */
+  /** The byte before the current chunk. */
   previous = 10
   private readonly sink: DumpTokensSink
-  /** Of a word, a tag or a command: what has been read. */
+  /** The word, tag or command so far. */
   private text = ""
-  /** How many block comments are open, and the byte that may be the first of an edge. */
+  /** Depth of nested block comments, and the previous byte if it may begin a delimiter. */
   private depth = 0
   private edge = 0
-  /** `$tag$`, and what was read last, where its end may begin. */
+  /** `$tag$`, and the last bytes, in which its end may begin. */
   private tag: Buffer = Buffer.alloc(0)
   private tail: Buffer = Buffer.alloc(0)
-  /** Behind E'…': 1, and 2 when a line has ended since, so that another quote goes on with it. */
+  /** After E'…': 1, and 2 after a line break, when another quote continues the string. */
   private continuing = 0
 
   constructor(sink: DumpTokensSink) {
     this.sink = sink
   }
 
-  /** Reads on from `at`; gives where the next step goes on, which may be the same place in another mode. */
+  /** Reads from `at`; returns where the next step continues, which may be the same position in another mode. */
   step(chunk: Buffer, at: number): number {
     const byte = chunk[at] as number
     switch (this.mode) {
@@ -86,10 +85,10 @@ export class DumpTokens {
         return this.until(chunk, at, this.mode === "string" ? 39 : 34)
       case "escaped":
         return this.inEscaped(chunk, at)
-      case "behind backslash":
+      case "after backslash":
         this.mode = "escaped"
         return at + 1
-      case "behind quote":
+      case "after quote":
         this.mode = byte === 39 ? "escaped" : "code"
         if (byte !== 39) this.continuing = 1
         return byte === 39 ? at + 1 : at
@@ -115,7 +114,7 @@ export class DumpTokens {
     if (byte === 92) {
       this.text = ""
       if (!this.sink.begun && before === 10) this.mode = "command"
-      else this.sink.fail("There is a backslash outside of a text; commands of psql are never run")
+      else this.sink.fail("The script contains a backslash outside strings; psql commands are not supported")
       return at
     }
     this.sink.begin(at)
@@ -128,7 +127,7 @@ export class DumpTokens {
     }
     if (byte === 40 || byte === 41) this.sink.shape.parenthesis(byte === 40)
     else if (byte !== 34) this.sink.shape.token("")
-    // A doubled quote in a name is two names side by side.
+    // A doubled quote in a name is read as two adjacent names.
     else if (before !== 34) this.sink.shape.token(quotedName)
     if (byte === 39) this.mode = escapes ? "escaped" : "string"
     else if (byte === 34) this.mode = "name"
@@ -144,7 +143,7 @@ export class DumpTokens {
     for (; here < chunk.length; here++) {
       const byte = chunk[here] as number
       if (beginsWord(byte) || isDigit(byte) || byte === 36) {
-        if (this.text.length <= longestWord) this.text += String.fromCharCode(byte)
+        if (this.text.length <= maxWord) this.text += String.fromCharCode(byte)
         continue
       }
       const upper = this.text.toUpperCase()
@@ -156,7 +155,7 @@ export class DumpTokens {
     return here
   }
 
-  /** `--` and `/*` begin comments; otherwise the first of the two was a part of the statement. */
+  /** `--` and `/*` begin comments; otherwise the first byte belongs to the statement. */
   private inPair(at: number, byte: number): number {
     if (this.mode === "dash" ? byte === 45 : byte === 42) {
       this.mode = this.mode === "dash" ? "line" : "block"
@@ -181,7 +180,7 @@ export class DumpTokens {
     }
     if (beginsWord(byte) || (this.text.length > 1 && isDigit(byte))) {
       this.text += String.fromCharCode(byte)
-      if (this.text.length > longestTag) this.sink.fail(`A dollar quote's tag has more than ${longestTag} bytes`)
+      if (this.text.length > maxTag) this.sink.fail(`The tag of a dollar quote has more than ${maxTag} bytes`)
       return at + 1
     }
     this.mode = "code"
@@ -198,7 +197,7 @@ export class DumpTokens {
   private inEscaped(chunk: Buffer, at: number): number {
     for (let here = at; here < chunk.length; here++) {
       if (chunk[here] === 39 || chunk[here] === 92) {
-        this.mode = chunk[here] === 39 ? "behind quote" : "behind backslash"
+        this.mode = chunk[here] === 39 ? "after quote" : "after backslash"
         return here + 1
       }
     }
@@ -234,13 +233,13 @@ export class DumpTokens {
     return chunk.length
   }
 
-  /** A comment or a command to the end of its line, or the rest of the line of a COPY. */
+  /** A comment, a command or a COPY, to the end of the line. */
   private inLine(chunk: Buffer, at: number): number {
     for (let here = at; here < chunk.length; here++) {
       const byte = chunk[here] as number
       const ended = byte === 10 || (byte === 13 && this.mode === "line")
       if (this.mode === "copy" && byte !== 32 && byte !== 13 && !ended) {
-        this.sink.fail("Something stands between a COPY statement and its rows")
+        this.sink.fail("The script has text between a COPY statement and its rows")
         return here
       }
       if (ended) {
@@ -250,8 +249,8 @@ export class DumpTokens {
       }
       if (this.mode !== "command") continue
       this.text += String.fromCharCode(byte)
-      if (this.text.length > longestCommand) {
-        this.sink.fail("A line that begins with a backslash has no end")
+      if (this.text.length > maxCommand) {
+        this.sink.fail("The script has an unterminated line that begins with a backslash")
         return here
       }
     }

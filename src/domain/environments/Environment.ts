@@ -10,7 +10,7 @@ export type EnvironmentId = typeof EnvironmentId.Type
 /** 1–100 characters. */
 const Name = Schema.NonEmptyString.check(Schema.isMaxLength(100), isStorable)
 
-/** What a schema's and a bucket's name can both end with; how long it may be depends on what they begin with. */
+/** A suffix that is valid for a schema and a bucket; its maximum length depends on the prefixes. */
 const Slug = Schema.String.check(
   Schema.makeFilter(
     (slug: string) =>
@@ -19,7 +19,7 @@ const Slug = Schema.String.check(
   )
 )
 
-/** Any JSON object of at most 32 levels and 10,000 values; how large it is as a whole is the table's to check. */
+/** A JSON object of at most 32 levels and 10,000 values. The table limits its size. */
 const Config = JsonObject.check(
   Schema.makeFilter((config: JsonObject) =>
     jsonProblems(config, { depth: 32, nodes: 10_000, stored: true })
@@ -28,13 +28,13 @@ const Config = JsonObject.check(
   )
 )
 
-/** A new environment (spec: Environment). Keys of `config` that are null are left out. */
+/** The payload that creates an environment (spec: Environment). Keys of `config` that are null are ignored. */
 export const NewEnvironment = Schema.Struct({ name: Name, slug: Slug, config: Schema.optionalKey(Config) })
 export type NewEnvironment = typeof NewEnvironment.Type
 
 /**
- * What a PATCH carries. `config`: keys that are given are set, null takes one away, the others stay. `slug` never
- * changes, it may only be what it is.
+ * The payload of a PATCH. `config`: sets the keys it contains, removes those that are null, and keeps the others. `slug`
+ * can't be changed; it may be repeated.
  */
 export const EnvironmentChange = Schema.Struct({
   name: Schema.optionalKey(Name),
@@ -44,13 +44,13 @@ export const EnvironmentChange = Schema.Struct({
 })
 export type EnvironmentChange = typeof EnvironmentChange.Type
 
-/** An environment as it is shown. Timestamps are ISO 8601 in UTC with milliseconds. */
+/** An environment in responses. Timestamps are ISO 8601 in UTC with milliseconds. */
 export const Environment = Schema.Struct({
   id: EnvironmentId,
   project_id: Schema.String,
   name: Schema.String,
   slug: Schema.String,
-  /** One of the project's environments is, as long as it has any. */
+  /** True for exactly one of the project's environments. */
   is_default: Schema.Boolean,
   schema_name: Schema.String,
   bucket_name: Schema.String,
@@ -61,7 +61,7 @@ export const Environment = Schema.Struct({
 })
 export type Environment = typeof Environment.Type
 
-/** What the names of a project's schemas and buckets begin with. */
+/** A project: its id, and the prefixes of its schemas and buckets. */
 export interface Project {
   readonly id: string
   readonly schema: string
@@ -71,27 +71,27 @@ export interface Project {
 export const schemaNameOf = ({ schema }: Project, slug: string) => `${schema}_${slug}`
 export const bucketNameOf = ({ bucket }: Project, slug: string) => `${bucket}-${slug}`
 
-/** Bytes of a name in PostgreSQL, characters of a bucket's in S3. */
-const longest = 63
-/** So that 22 are left for a slug. */
-const longestStart = 40
+/** Maximum length of a name in PostgreSQL and of a bucket's name in S3. */
+const maxName = 63
+/** Leaves 22 characters for a slug. */
+const maxPrefix = 40
 
 const systemSchema = /^pg_|^information_schema$|^svc$/
 
-/** What is wrong with a slug in this project, beside its form. */
+/** What is wrong with a well-formed slug in this project. */
 export const slugFault = (project: Project, slug: string): string | undefined => {
-  const room = longest - Math.max(project.schema.length, project.bucket.length) - 1
+  const room = maxName - Math.max(project.schema.length, project.bucket.length) - 1
   if (slug.length > room) return `Expected at most ${room} characters`
-  if (systemSchema.test(schemaNameOf(project, slug))) return "Expected another slug: this schema is the system's"
+  if (systemSchema.test(schemaNameOf(project, slug))) return "Expected another slug: its schema name is reserved"
   return bucketNameFault(bucketNameOf(project, slug))
 }
 
-/** Unreserved in a URL, and no `.` or `..`. */
+/** Unreserved characters of a URL, and not `.` or `..`. */
 export const isProjectId = (id: string) => /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(id)
 
-/** What can begin the names of schemas, unquoted in SQL while the slug has no hyphen. */
-export const isSchemaStart = (text: string) =>
-  /^[a-z_][a-z0-9_]*$/.test(text) && text.length <= longestStart && !systemSchema.test(`${text}_`)
+/** A prefix for schema names, which need no quotes in SQL unless the slug has a hyphen. */
+export const isSchemaPrefix = (text: string) =>
+  /^[a-z_][a-z0-9_]*$/.test(text) && text.length <= maxPrefix && !systemSchema.test(`${text}_`)
 
-/** What can begin the names of buckets. */
-export const isBucketStart = (text: string) => text.length <= longestStart && bucketNameFault(`${text}-x`) === undefined
+/** A prefix for bucket names. */
+export const isBucketPrefix = (text: string) => text.length <= maxPrefix && bucketNameFault(`${text}-x`) === undefined

@@ -27,7 +27,7 @@ export const Description = Schema.NullOr(Schema.String.check(Schema.isMaxLength(
 
 /**
  * A new flag (spec: Feature flag), with the same state, rule and default variant in every environment. Variants and rule
- * are checked by domain/flags/Problems.ts, which knows the segments.
+ * are checked by domain/flags/Problems.ts, together with the segments.
  */
 export const NewFlag = Schema.Struct({
   key: FlagKey,

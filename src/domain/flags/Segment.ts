@@ -10,7 +10,7 @@ const SegmentKey = Schema.String.check(
 
 /**
  * A new segment (spec: Segment). Its key may be in either field, or the same in both. `rules` is checked by
- * domain/flags/Problems.ts, which knows the other segments; `{}` matches no user.
+ * domain/flags/Problems.ts, together with the other segments; `{}` matches no user.
  */
 export const NewFlagSegment = Schema.Struct({
   key: Schema.optionalKey(SegmentKey),

@@ -1,20 +1,20 @@
 import { Schema } from "effect"
 import { isStorable } from "../text/StorableText.ts"
 
-/** An SQL name: 1–63 bytes; PostgreSQL would cut a longer one, and find another thing by it. */
+/** An SQL name of 1–63 bytes: PostgreSQL would truncate a longer one and find another object. */
 const Name = Schema.NonEmptyString.check(
   isStorable,
   Schema.makeFilter((text: string) => Buffer.byteLength(text) <= 63 || "Expected at most 63 bytes")
 )
 
-/** The value of a connection option: at most 1,000 characters. Nothing in it can become another option. */
+/** The value of a connection option, at most 1,000 characters. It is quoted, so it can't contain further options. */
 const Value = Schema.NonEmptyString.check(Schema.isMaxLength(1000), isStorable)
 
 const Host = Value.check(
   Schema.makeFilter((text: string) => !/[\p{Cc}\s]/u.test(text) || "Expected a host name or an address")
 )
 
-/** Text of a whole number; a number is taken too. */
+/** A whole number, as text or as a number. */
 const Port = Schema.Union([Schema.String, Schema.Int]).check(
   Schema.makeFilter(
     (given: string | number) =>
@@ -23,30 +23,30 @@ const Port = Schema.Union([Schema.String, Schema.Int]).check(
   )
 )
 
-/** Where a foreign server is (spec: POST /api/fdw/server). */
+/** A foreign server to create (spec: POST /api/fdw/server). */
 export const NewForeignServer = Schema.Struct({
   name: Name,
-  /** `postgres_fdw` unless told. */
+  /** Default `postgres_fdw`. */
   fdw_name: Schema.optionalKey(Name),
   host: Host,
-  /** 5432 unless told. */
+  /** Default 5432. */
   port: Schema.optionalKey(Port),
   dbname: Value
 })
 export type NewForeignServer = typeof NewForeignServer.Type
 
-/** Who is whom there (spec: POST /api/fdw/user-mapping). */
+/** A user mapping to create (spec: POST /api/fdw/user-mapping). */
 export const NewUserMapping = Schema.Struct({
   server: Name,
   /** A role, or one of the keywords `current_user` (the role of service keys) and `PUBLIC`, in upper or lower case. */
   local_user: Name,
   remote_user: Value,
-  /** "" where the server asks for none. Never shown again. */
+  /** "" if the server requires none. Never returned. */
   remote_password: Schema.String.check(Schema.isMaxLength(1000), isStorable)
 })
 export type NewUserMapping = typeof NewUserMapping.Type
 
-/** What is to be imported (spec: POST /api/fdw/import). */
+/** A schema to import (spec: POST /api/fdw/import). */
 export const NewForeignImport = Schema.Struct({ server: Name, remote_schema: Name, local_schema: Name })
 export type NewForeignImport = typeof NewForeignImport.Type
 
@@ -54,12 +54,12 @@ export type NewForeignImport = typeof NewForeignImport.Type
 export const ForeignServer = Schema.Struct({
   server_name: Schema.String,
   fdw_name: Schema.String,
-  /** Names of functions; null where the wrapper has none. */
+  /** Names of functions; null if the wrapper has none. */
   handler: Schema.NullOr(Schema.String),
   validator: Schema.NullOr(Schema.String),
   /** `key=value`; the values of passwords, tokens and the like are `****`. */
   server_options: Schema.Array(Schema.String),
-  /** Roles that have a mapping; `PUBLIC` for all that have none of their own. */
+  /** Roles that have a mapping; `PUBLIC` for all roles without their own. */
   user_mappings: Schema.Array(Schema.String)
 })
 export type ForeignServer = typeof ForeignServer.Type
@@ -91,16 +91,17 @@ export const ForeignImport = Schema.Struct({
   server: Schema.String,
   remote_schema: Schema.String,
   local_schema: Schema.String,
-  /** What was made, by name. */
+  /** The tables that were created, by name. */
   foreignTables: Schema.Array(ForeignTable)
 })
 export type ForeignImport = typeof ForeignImport.Type
 
-/** Whom a mapping is for: a role by its name, or a keyword of PostgreSQL's. */
+/** The local user of a mapping: a role name, or a keyword of PostgreSQL. */
 export const localUserOf = (text: string): "current_user" | "public" | { readonly role: string } => {
   const lower = text.toLowerCase()
   return lower === "current_user" || lower === "public" ? lower : { role: text }
 }
 
-/** Whether foreign tables may be made there: not in PostgreSQL's schemas, nor in ours. */
-export const isOwnSchema = (name: string) => !name.startsWith("pg_") && name !== "information_schema" && name !== "svc"
+/** Whether foreign tables may be created in a schema: not in those of PostgreSQL and of the service. */
+export const isImportTarget = (name: string) =>
+  !name.startsWith("pg_") && name !== "information_schema" && name !== "svc"

@@ -7,12 +7,12 @@ const options = (values: Readonly<Record<string, string>>) =>
     .map(([name, value]) => `${quoteName(name)} ${quoteLiteral(value)}`)
     .join(", ")})`
 
-/** How long a foreign server may take to let somebody in, in seconds; for each address of its host. */
+/** Connection timeout of a foreign server in seconds, for each address of its host. */
 const connectTimeout = "5"
 
 export const postgresFdw = "postgres_fdw"
 
-/** Only what is known to understand it is told how long to wait for a connection. */
+/** Only postgres_fdw is known to support `connect_timeout`. */
 export const createServerSql = ({ dbname, fdw_name = postgresFdw, host, name, port = "5432" }: NewForeignServer) =>
   `create server ${quoteName(name)} foreign data wrapper ${quoteName(fdw_name)} ${options({
     host,
@@ -28,16 +28,16 @@ export const createMappingSql = ({ local_user, remote_password, remote_user, ser
   )}`
 }
 
-/** `only`: nothing but this table. */
+/** `only`: import just this table. */
 export const importSql = ({ local_schema, remote_schema, server }: NewForeignImport, only?: string) =>
   `import foreign schema ${quoteName(remote_schema)} ${only === undefined ? "" : `limit to (${quoteName(only)}) `}from server ${quoteName(server)} into ${quoteName(local_schema)}`
 
-/** What a statement with a secret is run by: its text is in a setting of the transaction and in no text of ours. */
+/** The setting that holds the text of a statement with a secret, so that no statement text contains it. */
 export const hiddenSetting = "svc.hidden_statement"
 
 /**
- * Runs the statement of `hiddenSetting`. PostgreSQL would write the text of one that fails into its log, as the
- * statement or as where it happened; here that is this text.
+ * Runs the statement in `hiddenSetting`. If it fails, PostgreSQL logs the text of the statement and of its context: those
+ * are this block instead.
  */
 export const runHiddenSql = `do $svc$
 declare state text; said text; more text; advice text;
@@ -62,7 +62,7 @@ const quiet: Readonly<Record<string, string>> = {
   "pg_stat_statements.track": "none"
 }
 
-/** For the rest of the transaction the server writes down no statements and parameters, as far as our role may say so. */
+/** Disables the logging of statements and parameters for the rest of the transaction, as far as the role may. */
 export const quietSql = `do $svc$
 declare setting text[];
 begin
@@ -103,17 +103,17 @@ const tablesSql = `select coalesce(json_agg(json_build_object(
     join pg_catalog.pg_namespace n on n.oid = c.relnamespace
     join pg_catalog.pg_foreign_server s on s.oid = f.ftserver`
 
-/** A `ForeignDataListing` as JSON; options are as they are stored. */
+/** A `ForeignDataListing` as JSON; options are unmasked. */
 export const listingSql = `select json_build_object('wrappers', (${serversSql}), 'foreignTables', (${tablesSql}))::text`
 
-/** The `ForeignServer` of the name `$1` in an array, as JSON. */
+/** The `ForeignServer` named `$1` in an array, as JSON. */
 export const serverSql = `select (${serversSql} where s.srvname = $1::text)::text`
 
-/** The `ForeignTable`s of schema `$1` that this transaction made, as JSON. */
+/** The `ForeignTable`s of schema `$1` that this transaction created, as JSON. */
 export const importedSql = `select (${tablesSql}
   where n.nspname = $1::text and c.xmin::text = pg_catalog.pg_current_xact_id()::xid::text)::text`
 
-/** An option as it may be shown. */
+/** An option with its value masked if it is secret. */
 export const shownOption = (option: string) => {
   const equals = option.indexOf("=")
   const [name, value] = [option.slice(0, equals), option.slice(equals + 1)]

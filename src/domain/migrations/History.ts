@@ -1,21 +1,21 @@
-import { type AppliedMigration, type MigrationFile, type MigrationFolder } from "./Migration.ts"
+import { type MigrationFile, type MigrationFolder } from "./Migration.ts"
 import { isoSql } from "../sql/IsoTimestamp.ts"
 import { quoteName } from "../sql/Names.ts"
 import { type RecognisedTable } from "./Tools.ts"
 
-/** Who keeps a history: the three we can write, and all others. */
+/** Whose format a history has: the three that the service can write, or another tool's. */
 type Keeper = "own" | "drizzle" | "prisma" | "other"
 
-/** Where the history of a database is, or will be. */
+/** The table of a database's migration history, which may not exist yet. */
 export interface HistoryPlace {
   readonly keeper: Keeper
-  /** What readers are told: null for our own. */
+  /** The tool's name in responses; null for the service's own history. */
   readonly tool: string | null
   readonly schema: string
   readonly name: string
-  /** False: to be made before the first row. */
+  /** False: to be created before the first row. */
   readonly exists: boolean
-  /** Drizzle 1.0: rows have names. */
+  /** Whether rows have names; Drizzle's do from 1.0 on. */
   readonly named: boolean
 }
 
@@ -44,7 +44,7 @@ export const placeOfTable = ({ columns, name, schema, tool }: RecognisedTable): 
   named: columns.includes("name")
 })
 
-/** Where the tool would make its table in a database that has none. */
+/** The table that the tool would create in a database without one. */
 export const newPlace = (tool: "drizzle" | "prisma", { layout }: MigrationFolder): HistoryPlace => ({
   keeper: tool,
   tool,
@@ -57,7 +57,7 @@ export const newPlace = (tool: "drizzle" | "prisma", { layout }: MigrationFolder
 
 const quoted = ({ name, schema }: HistoryPlace) => `${quoteName(schema)}.${quoteName(name)}`
 
-/** The table, made as its tool makes it. PostgreSQL's own words for the columns: Drizzle 1.0 tells versions by them. */
+/** Creates the table as its tool does. Drizzle 1.0 recognises its version by PostgreSQL's names of the columns. */
 export const makeHistory = (place: HistoryPlace): ReadonlyArray<string> => {
   const table = quoted(place)
   if (place.keeper === "drizzle") {
@@ -78,12 +78,12 @@ export const makeHistory = (place: HistoryPlace): ReadonlyArray<string> => {
        started_at timestamptz not null default now(),
        applied_steps_count integer not null default 0
      )`,
-    // It stands in a schema whose new tables are open to them.
+    // Default privileges of the schema public would grant them access.
     `revoke all on ${table} from anon, authenticated`
   ]
 }
 
-/** What was run, oldest first: columns of an `AppliedMigration`, `when` as text. */
+/** Selects the applied migrations, oldest first, as rows of `AppliedMigration`. */
 export const readHistory = (place: HistoryPlace): string => {
   const table = quoted(place)
   switch (place.keeper) {
@@ -91,24 +91,16 @@ export const readHistory = (place: HistoryPlace): string => {
       return `select name, null::text as "when", checksum, ${isoSql("applied_at")} as applied_at, false as unfinished
         from ${table} h order by h.applied_at, h.name`
     case "drizzle":
-      return `select ${place.named ? "name, " : "null::text as name, "}created_at::text as "when", hash as checksum,
+      return `select ${place.named ? "name::text, " : "null::text as name, "}substring(created_at::text from '^\\d+$') as "when", hash::text as checksum,
         ${place.named ? isoSql("applied_at") : "null::text"} as applied_at, false as unfinished from ${table} h order by h.id`
     default:
-      // One that was rolled back counts for Prisma as if it had never been begun.
-      return `select migration_name as name, null::text as "when", checksum, ${isoSql("finished_at")} as applied_at,
+      // Prisma ignores migrations that were rolled back.
+      return `select migration_name::text as name, null::text as "when", checksum::text, ${isoSql("finished_at")} as applied_at,
         finished_at is null as unfinished from ${table} h where rolled_back_at is null order by h.started_at`
   }
 }
 
-export const appliedOf = (row: Readonly<Record<string, unknown>>): AppliedMigration => ({
-  name: row["name"] as string | null,
-  when: row["when"] === null ? null : Number(row["when"]),
-  checksum: row["checksum"] as string | null,
-  applied_at: row["applied_at"] as string | null,
-  unfinished: row["unfinished"] as boolean
-})
-
-/** The row its tool would have written. `started` is PostgreSQL's time when the file began. */
+/** Inserts the row that the tool would. `started` is PostgreSQL's time when the file began. */
 export const recordOf = (
   place: HistoryPlace,
   { name, when }: MigrationFile,

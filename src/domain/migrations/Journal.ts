@@ -1,6 +1,6 @@
 import { Option, Schema } from "effect"
 
-/** Drizzle's list of its migrations, in the order they are run in. */
+/** Drizzle's list of its migrations, in the order in which they run. */
 const Journal = Schema.fromJsonString(
   Schema.Struct({ entries: Schema.Array(Schema.Struct({ tag: Schema.String, when: Schema.Finite })) })
 )
@@ -8,7 +8,7 @@ export type JournalEntry = { readonly tag: string; readonly when: number }
 
 const decode = Schema.decodeUnknownOption(Journal)
 
-/** Of a meta/_journal.json; undefined when it is none. */
+/** The entries of a meta/_journal.json; undefined when it is invalid. */
 export const journalEntries = (text: string): ReadonlyArray<JournalEntry> | undefined =>
   Option.getOrUndefined(Option.map(decode(text), ({ entries }) => entries))
 

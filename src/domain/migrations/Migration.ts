@@ -1,8 +1,8 @@
 import { Schema } from "effect"
 
 /**
- * `applied`: in the history with the same checksum. `pending`: not in the history. `modified`: the file is another than
- * the one that was run. `orphaned`: in the history, but there is no such file.
+ * `applied`: in the history with the same checksum. `pending`: not in the history. `modified`: the file differs from the
+ * one that was applied. `orphaned`: in the history, without a file.
  */
 const MigrationState = Schema.Literals(["applied", "pending", "modified", "orphaned"])
 
@@ -12,13 +12,13 @@ export const Migration = Schema.Struct({
   /** Drizzle's tag, Prisma's folder, or the file's name without `.sql`. */
   name: Schema.String,
   status: MigrationState,
-  /** ISO 8601; null when it was not run, or when the tool does not keep it (Drizzle before 1.0). */
+  /** ISO 8601; null when it was not applied, or the tool does not record it (Drizzle before 1.0). */
   applied_at: nullableText,
-  /** SHA-256 (hex) of the file as it is now, computed as the tool does; without a file what the history has. */
+  /** SHA-256 (hex) of the current file, computed as the tool does; without a file, the checksum in the history. */
   checksum: nullableText,
-  /** What the history has. */
+  /** The checksum in the history. */
   applied_checksum: nullableText,
-  /** Why it could not be run; null when nothing is known to be wrong. */
+  /** Why it can't be run; null without a known problem. */
   problem: nullableText
 }).annotate({ identifier: "Migration" })
 export type Migration = typeof Migration.Type
@@ -26,23 +26,23 @@ export type Migration = typeof Migration.Type
 const count = Schema.Int
 
 export const MigrationStatus = Schema.Struct({
-  /** Whose history it is: `drizzle`, `prisma`, the name of a tool we leave alone, or null for our own. */
+  /** `drizzle`, `prisma`, the name of an unsupported tool, or null for the service's own history. */
   tool: nullableText,
-  /** Where the history is, or will be once something is run. */
+  /** The table of the history, which may not exist before the first run. */
   table: Schema.String,
   /** MIGRATIONS_DIR. */
   directory: Schema.String,
-  /** In the order they are run in; then the orphaned. */
+  /** In the order in which they run; then the orphaned ones. */
   migrations: Schema.Array(Migration),
   summary: Schema.Struct({ applied: count, pending: count, modified: count, orphaned: count, total: count }),
-  /** What a reader may wonder about: a missing directory, files that are left out. */
+  /** Hints such as a missing directory or ignored files. */
   notes: Schema.Array(Schema.String)
 }).annotate({ identifier: "MigrationStatus" })
 export type MigrationStatus = typeof MigrationStatus.Type
 
 export const MigrationRun = Schema.Struct({
   ...MigrationStatus.fields,
-  /** Names of those that this call ran. */
+  /** Names of the migrations that this call applied. */
   ran: Schema.Array(Schema.String)
 }).annotate({ identifier: "MigrationRun" })
 export type MigrationRun = typeof MigrationRun.Type
@@ -66,12 +66,12 @@ export interface MigrationFile {
   readonly folder: boolean
   /** SHA-256 in hex; null when it could not be read. */
   readonly checksum: string | null
-  /** Of the same text with other ends of lines, which Prisma takes for the same. */
+  /** Checksums of the same text with other line ends, which Prisma considers equal. */
   readonly alike: ReadonlyArray<string>
   /** Drizzle's time of the migration, in ms. */
   readonly when: number | undefined
   readonly problem: string | undefined
-  /** It is known of, but gone. */
+  /** It is listed, but the file does not exist. */
   readonly missing?: true
 }
 
@@ -79,23 +79,24 @@ export interface MigrationFile {
 export interface MigrationFolder {
   readonly directory: string
   readonly layout: MigrationLayout
-  /** In the order they are run in. */
+  /** In the order in which they run. */
   readonly files: ReadonlyArray<MigrationFile>
   readonly notes: ReadonlyArray<string>
 }
 
-/** A row of a history. */
-export interface AppliedMigration {
-  readonly name: string | null
+/** A row of a history, as `readHistory` selects it. */
+export const AppliedMigration = Schema.Struct({
+  name: nullableText,
   /** Drizzle's `created_at`. */
-  readonly when: number | null
-  readonly checksum: string | null
-  readonly applied_at: string | null
-  /** Prisma began it, and neither finished it nor was told that it was rolled back. */
-  readonly unfinished: boolean
-}
+  when: Schema.NullOr(Schema.FiniteFromString),
+  checksum: nullableText,
+  applied_at: nullableText,
+  /** Prisma began it, and it was neither finished nor marked as rolled back. */
+  unfinished: Schema.Boolean
+})
+export type AppliedMigration = typeof AppliedMigration.Type
 
-/** By the numbers they begin with, `2_b` before `10_a`, then by their characters. */
+/** Compares names by their leading numbers, `2_b` before `10_a`, then by their characters. */
 export const byName = (a: string, b: string): number => {
   const [x, y] = [leadingNumber(a), leadingNumber(b)]
   if (x !== undefined && y !== undefined && x !== y) return x.length - y.length || (x < y ? -1 : 1)

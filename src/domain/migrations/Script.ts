@@ -1,9 +1,9 @@
 import { type SqlPiece, statements } from "../sql/Statements.ts"
 
-/** A migration file, ready to be sent. Offsets and lines are those of the file, without its byte order mark. */
+/** A migration file that can be run. Offsets and lines are those of the file, without its byte order mark. */
 export interface MigrationScript {
   readonly text: string
-  /** False: each statement runs for itself. */
+  /** False: the statements run one by one, outside a transaction. */
   readonly inTransaction: boolean
   readonly pieces: ReadonlyArray<SqlPiece>
 }
@@ -19,12 +19,12 @@ export interface ScriptProblem {
 export const noTransaction = "-- svc: no transaction"
 const noTransactionLine = /^[ \t]*--[ \t]*svc:[ \t]*no[ -]transaction[ \t]*(?:\r?\n|$)/i
 
-/** Where Drizzle splits a file. Statements there may lack their semicolon. */
+/** Where Drizzle splits a file. The statement before may lack its semicolon. */
 const breakpoint = "--> statement-breakpoint"
-/** Of the same length, so that positions stay. */
+/** Has the same length, so that positions stay. */
 const semicolon = ";-- statement-breakpoint"
 
-/** The half of a file that undoes the other, in the files of dbmate, goose, sql-migrate. */
+/** The start of the down migration in files of dbmate, goose and sql-migrate. */
 const downPart = /^[ \t]*--[ \t]*(?:migrate:down|\+goose[ \t]+down|\+migrate[ \t]+down)\b/im
 
 const plainBegin = /^(?:begin(?:\s+(?:work|transaction))?|start\s+transaction)$/i
@@ -65,8 +65,8 @@ export const migrationScript = (source: string, breakpoints: boolean): Migration
   const down = downPart.exec(text)
   if (down !== null) {
     return {
-      problem: "The file also holds what undoes it, and would be undone at once",
-      hint: "Run it with the tool it was written for, or keep only the first part",
+      problem: "The file also contains its down migration, which would undo it at once",
+      hint: "Run it with the tool it was written for, or remove the down migration",
       line: lineAt(text, down.index)
     }
   }
@@ -74,8 +74,8 @@ export const migrationScript = (source: string, breakpoints: boolean): Migration
   const copy = pieces.find(copiesIn)
   if (copy !== undefined) {
     return {
-      problem: "COPY FROM stdin needs a client that sends its rows, as psql is",
-      hint: "Write INSERT",
+      problem: "COPY FROM stdin needs a client that sends the rows, such as psql",
+      hint: "Use INSERT",
       line: lineAt(text, copy.offset)
     }
   }
@@ -89,15 +89,15 @@ export const migrationScript = (source: string, breakpoints: boolean): Migration
   const control = inner.find((piece) => opens(piece) || closes(piece))
   if (control !== undefined) {
     return {
-      problem: `The file begins or ends a transaction by itself (${control.keyword})`,
-      hint: `A file is one transaction already: take it out, or put "${noTransaction}" on the first line`,
+      problem: `The file begins or ends a transaction itself (${control.keyword})`,
+      hint: `Each file already runs in a transaction: remove the statement, or put "${noTransaction}" on the first line`,
       line: lineAt(text, control.offset)
     }
   }
   return { text: wrapped ? blanked(blanked(text, first), last) : text, inTransaction: true, pieces: inner }
 }
 
-/** Of a file outside a transaction whose statement `index` failed: how many before it stay. */
+/** How many statements of a file outside a transaction stay when statement `index` fails. */
 export const keptBefore = ({ pieces }: MigrationScript, index: number): number => {
   let open: number | undefined
   for (const [i, piece] of pieces.slice(0, index).entries()) {

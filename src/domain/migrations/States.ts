@@ -6,7 +6,7 @@ export interface MigrationState extends Migration {
   readonly unfinished: boolean
 }
 
-/** Finds each row's file; undefined: it has none. A file may have several rows. */
+/** Finds the file of each row, undefined if it has none. A file may have several rows. */
 type Match = (
   rows: ReadonlyArray<AppliedMigration>,
   files: ReadonlyArray<MigrationFile>
@@ -28,9 +28,9 @@ export const matchNames: Match = (rows, files) => {
 }
 
 /**
- * Drizzle's rows: by name where they have one (1.0), else by time. A file that has found no row so far then takes one
- * of its second, because the folders of 1.0 are named to the second, or one of its content, because times are rewritten
- * when branches are joined. Never by what is newer than the last.
+ * Matches Drizzle's rows by name where they have one (1.0), else by time. A file without a row is then matched by its
+ * second, because folders of 1.0 are named to the second, or by its content, because times are rewritten when Git branches
+ * are merged. A file is never skipped for being older than the last row.
  */
 export const matchTimes: Match = (rows, files) => {
   const found = new Map<AppliedMigration, MigrationFile>()
@@ -78,7 +78,7 @@ export const matchTimes: Match = (rows, files) => {
 
 const seconds = (millis: number) => Math.floor(millis / 1000)
 
-/** Old versions of Prisma left out the zero before a one-digit byte. */
+/** Old versions of Prisma omitted the zero of a one-digit byte. */
 const unpadded = (hex: string) => hex.replaceAll(/../g, (byte) => byte.replace(/^0/, ""))
 
 const same = (file: MigrationFile, checksum: string) => {
@@ -86,7 +86,7 @@ const same = (file: MigrationFile, checksum: string) => {
   return all.includes(checksum) || (checksum.length !== 64 && all.some((one) => unpadded(one) === checksum))
 }
 
-/** Each file with its state, in the files' order, then what has no file, in the order it was run. */
+/** Each file with its state, in the order of the files, then the rows without a file, in the order they were applied. */
 export const migrationStates = (
   files: ReadonlyArray<MigrationFile>,
   rows: ReadonlyArray<AppliedMigration>,
@@ -124,7 +124,7 @@ export const migrationStates = (
   return [...states, ...orphans]
 }
 
-const unfinishedText = "Prisma began this migration and did not finish it"
+const unfinishedText = "Prisma started this migration and did not finish it"
 
 const orphaned = (row: AppliedMigration, name: string): MigrationState => ({
   name,
@@ -137,7 +137,7 @@ const orphaned = (row: AppliedMigration, name: string): MigrationState => ({
   unfinished: row.unfinished
 })
 
-/** How many there are of each. */
+/** Counts the migrations of each state. */
 export const summaryOf = (states: ReadonlyArray<Pick<Migration, "status">>): MigrationStatus["summary"] => {
   const summary = { applied: 0, pending: 0, modified: 0, orphaned: 0, total: states.length }
   for (const { status } of states) summary[status]++

@@ -1,9 +1,12 @@
+import { Schema } from "effect"
+
 /** A table that may be the history of a migration tool. */
-export interface HistoryTable {
-  readonly schema: string
-  readonly name: string
-  readonly columns: ReadonlyArray<string>
-}
+export const HistoryTable = Schema.Struct({
+  schema: Schema.String,
+  name: Schema.String,
+  columns: Schema.Array(Schema.String)
+})
+export type HistoryTable = typeof HistoryTable.Type
 
 export interface RecognisedTable extends HistoryTable {
   readonly tool: string
@@ -12,12 +15,12 @@ export interface RecognisedTable extends HistoryTable {
 interface Signature {
   readonly tool: string
   readonly table: string
-  /** All of them must be there. */
+  /** All of them are required. */
   readonly columns: ReadonlyArray<string>
   readonly schema?: string
 }
 
-/** Where tools keep what they ran. Of those with one table name the first that fits counts. */
+/** History tables of tools. Of entries with the same table name the first that fits counts. */
 const signatures: ReadonlyArray<Signature> = [
   { tool: "drizzle", table: "__drizzle_migrations", columns: ["id", "hash", "created_at"] },
   { tool: "prisma", table: "_prisma_migrations", columns: ["id", "checksum", "migration_name", "finished_at"] },
@@ -46,10 +49,10 @@ const signatures: ReadonlyArray<Signature> = [
   { tool: "sqitch", table: "changes", columns: ["change_id", "script_hash"], schema: "sqitch" }
 ]
 
-/** Names of tables that are worth a look. */
+/** Names of tables to check. */
 export const historyTableNames: ReadonlyArray<string> = Array.from(new Set(signatures.map(({ table }) => table)))
 
-/** Drizzle's table may have another name: its columns are these, and with 1.0 the other two. */
+/** Drizzle's table may be renamed; these are its columns before 1.0 and since. */
 const drizzleColumns = ["created_at", "hash", "id"]
 const drizzle1Columns = ["applied_at", "created_at", "hash", "id", "name"]
 
@@ -66,12 +69,12 @@ const toolOf = (table: HistoryTable, all: ReadonlyArray<HistoryTable>): string |
       one.columns.every((column) => table.columns.includes(column))
   )
   if (found === undefined) return isDrizzle(table) ? "drizzle" : undefined
-  // Rails and dbmate have the same table; Rails has one more beside it.
+  // Rails and dbmate have the same table; Rails has a second one.
   if (found.tool !== "schema_migrations") return found.tool
   return all.some(({ name, schema }) => name === "ar_internal_metadata" && schema === table.schema) ? "rails" : "dbmate"
 }
 
-/** Those that are histories, in the order of their schemas, Drizzle's own first. */
+/** The tables that are histories, in the given order. */
 export const recognise = (tables: ReadonlyArray<HistoryTable>): ReadonlyArray<RecognisedTable> =>
   tables.flatMap((table) => {
     const tool = toolOf(table, tables)

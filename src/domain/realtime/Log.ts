@@ -1,44 +1,44 @@
 import { type EventText } from "./Event.ts"
 
-/** Events kept (spec: Limits). */
+/** Number of events kept (spec: Limits). */
 const capacity = 200
 
-/** What can be told to who comes back. */
+/** The events for a client that reconnects. */
 export interface Replay {
   /** Oldest first. */
   readonly events: ReadonlyArray<EventText>
-  /** From which id on nothing is missing, if something is. */
+  /** The id from which nothing is missing; undefined when nothing is missing at all. */
   readonly gap: number | undefined
 }
 
 /**
- * The last 200 events, and from where on they are all there were.
+ * The last 200 events, and the id from which they are complete.
  *
- * An id is the microsecond the row was written in, or one more than the event's before it if that is later. Every
- * replica hears the same events in the same order, so they agree on ids as soon as they have heard one event that is
- * in order, without asking each other; and ids go on growing after a restart.
+ * An id is the microsecond in which the row was written, or the previous id plus one if that is greater. All replicas
+ * receive the same events in the same order, so they agree on ids, without coordination, from the first event whose
+ * time is greater than the previous id. Ids keep increasing after a restart.
  */
 export class RealtimeLog {
   private events: Array<EventText> = []
   private last = 0
-  /** Everything after this id was heard and is still here. */
-  private whole = 0
+  /** Every event after this id was received and is still in the log. */
+  private complete = 0
 
   get size() {
     return this.events.length
   }
 
-  /** The id of the newest event, or of the moment from which on all are heard. */
+  /** The id of the newest event, or of the moment from which all events are received. */
   get newest() {
     return this.last
   }
 
-  /** From which id on nothing is missing. */
+  /** The id from which nothing is missing. */
   get oldest() {
-    return this.whole
+    return this.complete
   }
 
-  /** The next event's id, given when it was written in µs. */
+  /** The id of the next event, given the time it was written, in µs. */
   nextId(micros: number) {
     this.last = Math.max(this.last + 1, micros)
     return this.last
@@ -46,17 +46,17 @@ export class RealtimeLog {
 
   add(event: EventText) {
     this.events.push(event)
-    if (this.events.length > capacity) this.whole = Math.max(this.whole, this.events.shift()?.id ?? 0)
+    if (this.events.length > capacity) this.complete = Math.max(this.complete, this.events.shift()?.id ?? 0)
   }
 
-  /** Events may have been missed before this moment, in µs. */
+  /** Records that events may have been missed before this time, in µs. */
   missed(micros: number) {
-    this.whole = this.nextId(micros)
+    this.complete = this.nextId(micros)
   }
 
   clear() {
     this.events = []
-    this.whole = this.last
+    this.complete = this.last
   }
 
   /** Newest first. */
@@ -65,6 +65,6 @@ export class RealtimeLog {
   }
 
   since(id: number): Replay {
-    return { events: this.events.filter((event) => event.id > id), gap: id < this.whole ? this.whole : undefined }
+    return { events: this.events.filter((event) => event.id > id), gap: id < this.complete ? this.complete : undefined }
   }
 }

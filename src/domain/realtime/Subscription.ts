@@ -1,15 +1,15 @@
 import { Schema } from "effect"
 
-/** A (schema, table) whose changes are told (spec: Realtime). */
+/** A table whose changes are published (spec: Realtime). */
 export const RealtimeSubscription = Schema.Struct({
   id: Schema.Int,
   schema: Schema.String,
   table: Schema.String,
-  /** Trigger and notification channel of the table. */
+  /** The name of the table's trigger and notification channel. */
   channel: Schema.String,
-  /** Anything but `active`: nothing is heard of this table for now. */
+  /** Unless it is `active`, no changes of the table are published for now. */
   status: Schema.Literals(["active", "table_missing", "table_renamed", "trigger_missing", "trigger_disabled"]),
-  /** Where the table has gone, as `schema.table`; its events are told under that name. */
+  /** The table's new name as `schema.table`, under which its events are published. */
   renamed_to: Schema.NullOr(Schema.String),
   created_at: Schema.String
 })
@@ -22,3 +22,15 @@ export const RealtimeTable = Schema.Struct({
   subscribed: Schema.Boolean
 })
 export type RealtimeTable = typeof RealtimeTable.Type
+
+/** The realtime feed of one process (spec: GET /api/realtime/status). */
+export const RealtimeStatus = Schema.Struct({
+  /** Whether the listening connection is up, and since when it has been up or down. */
+  listener_connected: Schema.Boolean,
+  listener_since: Schema.String,
+  active_channels: Schema.Array(Schema.String),
+  connected_clients: Schema.Int,
+  /** At most 200. */
+  event_log_size: Schema.Int
+})
+export type RealtimeStatus = typeof RealtimeStatus.Type

@@ -11,7 +11,7 @@ export const firstKeysLock = "7298113043"
 /** Held by the replica that deletes old webhook logs. */
 export const pruneLock = "7298113044"
 /** Held by a webhook worker that waits for notifications; svc.enqueue_webhooks() tries it (migration 0003). */
-export const alarmLock = "7298113045"
+export const wakeUpLock = "7298113045"
 /** Held while changing flags or segments, so that each change is validated against the one before. */
 export const flagsLock = "7298113046"
 /** Held while creating an environment, and while cleaning up after a failed creation. */

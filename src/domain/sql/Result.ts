@@ -2,9 +2,9 @@ import { DatabaseError } from "../errors.ts"
 import { builtinTypes, Oid, type SqlType } from "./Types.ts"
 
 /** Maximum bytes of a result in PostgreSQL's text format, because results are kept in memory as a whole. */
-export const largestResult = 64 * 1024 * 1024
+export const maxResultSize = 64 * 1024 * 1024
 /** Maximum characters of a result as JSON, in which column names are repeated in every row. */
-const maxJson = 4 * largestResult
+const maxJson = 4 * maxResultSize
 
 export const resultTooLarge = () =>
   new DatabaseError({

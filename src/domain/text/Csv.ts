@@ -15,7 +15,8 @@ const endsField = (code: number) => code === comma || code === lineFeed || code 
 
 /**
  * The records of a CSV text (RFC 4180): fields separated by commas, and quoted if they contain commas, quotes (doubled)
- * or line ends. Lines end with CRLF, LF or CR, optional for the last one; empty lines are skipped.
+ * or line ends. Lines end with CRLF, LF or CR, optional for the last one; empty lines are skipped. Not csv-parse: it
+ * takes four times as long, 130 instead of 33 ms for 2.7 MB, during which no other request is served.
  */
 export const parseCsv = (text: string): Result.Result<ReadonlyArray<ReadonlyArray<string>>, CsvProblem> => {
   const records: Array<ReadonlyArray<string>> = []

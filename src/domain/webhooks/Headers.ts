@@ -1,5 +1,5 @@
-/** Headers that are ours to write, or that would change how the request is framed; lower case. */
-const refused = new Set([
+/** Headers that the service sets itself, or that would change the framing of the request; lower case. */
+const reserved = new Set([
   "connection",
   "content-encoding",
   "content-length",
@@ -19,15 +19,15 @@ const refused = new Set([
 ])
 
 const maxHeaders = 50
-/** Names and values together, in bytes; all are ASCII. */
+/** Total bytes of names and values; both are ASCII. */
 const maxSize = 8 * 1024
 
 /** RFC 9110 5.6.2 */
 const token = /^[!#$%&'*+.^_`|~\dA-Za-z-]+$/
-/** Visible ASCII, with spaces and tabs only between. */
+/** Visible ASCII, with spaces and tabs only in between. */
 const value = /^(?:[!-~](?:[\t -~]*[!-~])?)?$/
 
-/** What is wrong with custom headers, each with the header's name; none: they can be sent. */
+/** The problems of custom headers, each with the name of its header; empty when they can be sent. */
 export const headerProblems = (
   headers: Readonly<Record<string, string>>
 ): ReadonlyArray<{ readonly name: string; readonly problem: string }> => {
@@ -46,7 +46,7 @@ export const headerProblems = (
 
 const problemOf = (name: string, text: string, seen: ReadonlySet<string>) => {
   if (!token.test(name)) return "Expected a header name (RFC 9110)"
-  if (refused.has(name.toLowerCase())) return "This header is the service's own"
-  if (seen.has(name.toLowerCase())) return "This header is there twice"
+  if (reserved.has(name.toLowerCase())) return "This header is set by the service"
+  if (seen.has(name.toLowerCase())) return "This header is given twice"
   return value.test(text) ? undefined : "Expected printable ASCII without line breaks"
 }

@@ -2,21 +2,21 @@ import { createHmac, createSecretKey } from "node:crypto"
 
 const prefix = "whsec_"
 
-/** Standard Base64 with its padding, not empty. */
+/** Standard Base64 with padding, not empty. */
 const isBase64 = (text: string) => text !== "" && Buffer.from(text, "base64").toString("base64") === text
 
-/** A secret of Standard Webhooks (`whsec_…`) must be one; any other text is a secret as it is. */
+/** After `whsec_` (Standard Webhooks) Base64 must follow; any other text is a valid secret. */
 export const isSecret = (secret: string) => !secret.startsWith(prefix) || isBase64(secret.slice(prefix.length))
 
-/** The key of `webhook-signature`: the bytes behind `whsec_`, else the secret itself. (A Buffer would cost 13 µs more.) */
+/** The key of `webhook-signature`: the bytes after `whsec_`, otherwise the secret itself. (A Buffer would cost 13 µs more.) */
 const keyOf = (secret: string) =>
   secret.startsWith(prefix) ? createSecretKey(secret.slice(prefix.length), "base64") : secret
 
 /**
- * Headers that let a receiver tell that we sent exactly this body: `X-Svc-Signature` (spec: Webhook deliveries), always
- * keyed by the secret as it is, and the one of https://www.standardwebhooks.com.
+ * Headers by which a receiver verifies sender and body: `X-Svc-Signature` (spec: Webhook deliveries), whose key is the
+ * secret's text, and those of https://www.standardwebhooks.com.
  *
- * @param id `msg_…`, the same at every attempt
+ * @param id `msg_…`, the same for every attempt
  * @param timestamp of the attempt, in seconds since 1970
  */
 export const signatureHeaders = (

@@ -1,17 +1,17 @@
 import { quoteName } from "../sql/Names.ts"
 
-/** Statements about the triggers behind webhooks; the function they call is made by a migration. */
+/** Statements about the triggers behind webhooks. The function they call is created by a migration. */
 
-/** A table that has triggers of ours, or webhooks, and what of them. */
+/** A table that has webhooks or their triggers. */
 export interface WebhookTable {
   readonly oid: number
   readonly schema: string
   readonly name: string
-  /** A statement does not tell of all of its rows: partitions and children are also written to by way of their parent. */
+  /** Needs a row-level trigger: partitions and children are also written to through their parent. */
   readonly by_row: boolean
-  /** There are virtual generated columns, which only the row-level trigger can work out. */
+  /** There are virtual generated columns, which only the row-level trigger handles. */
   readonly virtual: boolean
-  /** There are webhooks for it, active or not. */
+  /** There are webhooks for the table, active or not. */
   readonly wanted: boolean
   readonly triggers: ReadonlyArray<string>
 }
@@ -32,15 +32,15 @@ const webhookTables = `select c.oid::int8::float8 as oid, n.nspname::text as sch
   from pg_class c join pg_namespace n on n.oid = c.relnamespace
   where c.relkind in ('r', 'p') and c.relpersistence <> 't' and n.nspname <> 'svc'`
 
-/** One table, by its number ($1). */
+/** One table, by its oid ($1). */
 export const webhookTableSql = `${webhookTables} and c.oid = $1::text::oid`
 
 export const allWebhookTablesSql = `${webhookTables}
   and (${wanted} or exists (select from pg_trigger t where t.tgrelid = c.oid and ${ours}))`
 
 /**
- * Makes whoever changes a table's triggers, or which webhooks it has, do so one after the other ($1: the table's
- * number); the upper half of the key is any constant.
+ * Serializes changes of a table's webhooks and triggers ($1: the table's oid). The upper half of the key is an arbitrary
+ * constant.
  */
 export const lockTableSql = `select pg_advisory_xact_lock((7298::int8 << 32) | $1::text::oid::int8)`
 
@@ -50,8 +50,8 @@ const perStatement: Readonly<Record<string, string>> = {
   svc_wh_delete: "after delete on TABLE referencing old table as old_rows"
 }
 
-/** The DDL that gives a table the triggers it should have; none when it has them. */
-export const arrangement = ({
+/** The DDL that gives a table the triggers it needs; empty when it has them. */
+export const triggerChanges = ({
   by_row,
   name,
   oid,
@@ -61,7 +61,7 @@ export const arrangement = ({
   wanted
 }: WebhookTable): ReadonlyArray<string> => {
   const table = `${quoteName(schema)}.${quoteName(name)}`
-  // Its number in the name: a partition may have one of its own beside that of its parent.
+  // The name contains the oid, because a partition may have its own trigger beside that of its parent.
   const row = `svc_wh_row_${oid}${virtual ? "_virtual" : ""}`
   const should = wanted ? (by_row || virtual ? [row] : Object.keys(perStatement)) : []
   const create = (trigger: string) =>
@@ -72,8 +72,8 @@ export const arrangement = ({
            for each statement execute function svc.enqueue_webhooks()`
   return [
     ...triggers
-      .filter((there) => !should.includes(there))
-      .map((there) => `drop trigger ${quoteName(there)} on ${table}`),
+      .filter((trigger) => !should.includes(trigger))
+      .map((trigger) => `drop trigger ${quoteName(trigger)} on ${table}`),
     ...should.filter((trigger) => !triggers.includes(trigger)).map(create)
   ]
 }

@@ -1,18 +1,22 @@
 import { Schema } from "effect"
 import { Label } from "../access/ApiKey.ts"
 import { isStorable } from "../text/StorableText.ts"
+import { NotFound } from "../errors.ts"
 import { headerProblems } from "./Headers.ts"
 import { isSecret } from "./Signature.ts"
 
 export const WebhookId = Schema.Int.pipe(Schema.brand("WebhookId"))
 export type WebhookId = typeof WebhookId.Type
 
+export const webhookNotFound = (id: WebhookId) =>
+  new NotFound({ error: `Webhook ${id} does not exist`, code: "WEBHOOK_NOT_FOUND" })
+
 const Name = Schema.NonEmptyString.check(Schema.isMaxLength(1000), isStorable)
 
-/** One or more; what is named twice counts once. */
+/** One or more; duplicates count once. */
 const Events = Schema.Array(Schema.Literals(["INSERT", "UPDATE", "DELETE"])).check(Schema.isMinLength(1))
 
-/** Absolute http or https, without a user, a password or white space; at most 2,048 characters. */
+/** Absolute http or https URL without user, password or white space, at most 2,048 characters. */
 const TargetUrl = Schema.String.check(
   Schema.isMaxLength(2048),
   isStorable,
@@ -23,23 +27,23 @@ const TargetUrl = Schema.String.check(
   })
 )
 
-/** Sent with every delivery beside ours; see domain/WebhookHeaders.ts. */
+/** Custom headers of every delivery; see `headerProblems`. */
 const Headers = Schema.Record(Schema.String, Schema.String).check(
   Schema.makeFilter((headers: Readonly<Record<string, string>>) =>
     headerProblems(headers).map(({ name, problem }) => ({ path: name === "" ? [] : [name], issue: problem }))
   )
 )
 
-/** 1–1,024 characters; null: deliveries are not signed. Never shown again. */
+/** 1–1,024 characters; null: deliveries are not signed. Never returned. */
 const Secret = Schema.NullOr(
   Schema.NonEmptyString.check(
     Schema.isMaxLength(1024),
     isStorable,
-    Schema.makeFilter((text: string) => isSecret(text) || "Expected Base64 behind whsec_")
+    Schema.makeFilter((text: string) => isSecret(text) || "Expected Base64 after whsec_")
   )
 )
 
-/** What may be set (spec: Webhook). */
+/** Optional fields that clients may set (spec: Webhook). */
 const settable = {
   name: Schema.optionalKey(Label),
   table_schema: Schema.optionalKey(Name),
@@ -59,7 +63,7 @@ export const WebhookChange = Schema.Struct({
 })
 export type WebhookChange = typeof WebhookChange.Type
 
-/** A webhook as it is shown. Timestamps are ISO 8601 in UTC with milliseconds. */
+/** A webhook as returned by the API. Timestamps are ISO 8601 in UTC with milliseconds. */
 export const Webhook = Schema.Struct({
   id: WebhookId,
   name: Schema.String,
@@ -71,21 +75,21 @@ export const Webhook = Schema.Struct({
   /** Whether deliveries are signed. */
   has_secret: Schema.Boolean,
   active: Schema.Boolean,
-  /** Failed attempts since the last good one. */
+  /** Consecutive failed attempts. */
   fail_count: Schema.Int,
-  /** When and why the service itself set `active` to false. */
+  /** When and why the service set `active` to false. */
   disabled_at: Schema.NullOr(Schema.String),
   disabled_reason: Schema.NullOr(Schema.String),
-  /** Whether there is a table of this name. */
+  /** Whether a table of this name exists. */
   table_exists: Schema.Boolean,
   created_at: Schema.String,
   updated_at: Schema.String
 })
 export type Webhook = typeof Webhook.Type
 
-/** What a test or replay answers. */
+/** The result of a test or replay. */
 export const WebhookAttempt = Schema.Struct({
-  /** Null when the receiver did not answer; `error` says why. */
+  /** Null when the receiver did not respond; `error` says why. */
   status_code: Schema.NullOr(Schema.Int),
   response_body: Schema.NullOr(Schema.String),
   latency_ms: Schema.Int,
@@ -99,13 +103,13 @@ export const WebhookLog = Schema.Struct({
   id: Schema.Int,
   webhook_id: WebhookId,
   event_type: Schema.Literals(["INSERT", "UPDATE", "DELETE", "TEST"]),
-  /** What was sent, its numbers with all their digits; null when it was too large to be. */
+  /** The payload that was sent, with exact numbers; null when it was too large to send. */
   payload: Schema.Unknown,
   status_code: Schema.NullOr(Schema.Int),
   response_body: Schema.NullOr(Schema.String),
   error: Schema.NullOr(Schema.String),
   latency_ms: Schema.Int,
-  /** Which try of its message this was, from 1. */
+  /** The number of the attempt, from 1. */
   attempt: Schema.Int,
   /** The header `webhook-id`. */
   message_id: Schema.String,

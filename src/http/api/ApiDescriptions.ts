@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { branchHeaders } from "./BranchHeaders.ts"
+import { branchHeaders } from "../wire/BranchHeader.ts"
 import { clientErrors } from "./Errors.ts"
 
 const Document = Schema.Record(Schema.String, Schema.Json)

@@ -18,6 +18,7 @@ import { SessionSummary, IdentitySession } from "../../domain/identity/Identity.
 import { isPlain } from "../../domain/text/StorableText.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
 import { BrowserRequests } from "../access/BrowserRequests.ts"
+import { Success } from "../wire/Body.ts"
 
 const error = [
   InvalidRequest,
@@ -41,7 +42,6 @@ const Credential = text(128 * 1024)
 const Email = text(320).check(
   Schema.makeFilter((value: string) => /^[^\s@]+@[^\s@]+$/.test(value) || "Expected an e-mail address")
 )
-const Success = Schema.Struct({ success: Schema.Literal(true) })
 const Removed = Schema.Struct({ success: Schema.Literal(true), recovery_codes_removed: Schema.Boolean })
 const summary = (summary: string, description?: string) =>
   OpenApi.annotations(description === undefined ? { summary } : { summary, description })

@@ -15,9 +15,10 @@ import {
 } from "../../domain/errors.ts"
 import { Management } from "../access/Access.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
+import { Success } from "../wire/Body.ts"
 
 const params = { id: BackupId }
-/** What the object store may say. */
+/** Errors of the object store. */
 const stored = [InvalidRequest, Forbidden, NotFound, Conflict, BadGateway, Unavailable, GatewayTimeout] as const
 
 const Bytes = Schema.Uint8Array.pipe(HttpApiSchema.asUint8Array())
@@ -34,8 +35,8 @@ export class BackupsApi extends HttpApiGroup.make("backups")
       error: [NotFound, Conflict, Unavailable]
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "Begin a backup",
-        description: "Two are made at a time at most. Nobody is kept from the database by one."
+        summary: "Start a backup",
+        description: "At most two run at a time. The database stays usable meanwhile."
       })
     ),
     // Before the routes with an id.
@@ -45,8 +46,8 @@ export class BackupsApi extends HttpApiGroup.make("backups")
       error: NotImplemented
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "Go back to a moment",
-        description: "Needs archived logs, which this service does not keep: 501 `PITR_NOT_CONFIGURED`."
+        summary: "Recover to a point in time",
+        description: "Not available, as the service archives no write-ahead log: 501 `PITR_NOT_CONFIGURED`."
       })
     ),
     HttpApiEndpoint.get("find", "/:id", { params, success: Backup, error: [NotFound, Unavailable] }).annotateMerge(
@@ -54,16 +55,16 @@ export class BackupsApi extends HttpApiGroup.make("backups")
     ),
     HttpApiEndpoint.delete("remove", "/:id", {
       params,
-      success: Schema.Struct({ success: Schema.Literal(true) }),
+      success: Success,
       error: stored
     }).annotateMerge(
-      OpenApi.annotations({ summary: "Delete a backup, its file and its copy; one that is being made is stopped" })
+      OpenApi.annotations({ summary: "Delete a backup, its file and its copy; stops it first if it is in progress" })
     ),
     HttpApiEndpoint.post("cancel", "/:id/cancel", {
       params,
       success: Backup,
       error: [NotFound, Conflict, Unavailable]
-    }).annotateMerge(OpenApi.annotations({ summary: "Stop a backup that is being made" })),
+    }).annotateMerge(OpenApi.annotations({ summary: "Cancel a backup in progress" })),
     HttpApiEndpoint.get("file", "/:id/file", {
       params,
       headers: { range: Schema.optionalKey(Schema.String) },
@@ -71,8 +72,8 @@ export class BackupsApi extends HttpApiGroup.make("backups")
       error: stored
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "Download the file of a backup, or one range of it",
-        description: "`custom` is for pg_restore; `plain` is SQL for psql, compressed with zstd."
+        summary: "Download the file of a backup, or a range of it",
+        description: "`custom` is an archive for pg_restore; `plain` is SQL for psql, compressed with zstd."
       })
     ),
     HttpApiEndpoint.get("globals", "/:id/globals", {
@@ -81,8 +82,8 @@ export class BackupsApi extends HttpApiGroup.make("backups")
       error: [NotFound, Conflict, Unavailable]
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "SQL that makes what the file refers to but does not hold",
-        description: "Roles without their passwords, and the settings of the database. Can be run more than once."
+        summary: "Get the SQL for roles and settings that the file refers to",
+        description: "Creates roles, without passwords, and the settings of the database. It can be run more than once."
       })
     ),
     HttpApiEndpoint.post("restore", "/:id/restore", {
@@ -96,16 +97,16 @@ export class BackupsApi extends HttpApiGroup.make("backups")
       error: [...stored, Unprocessable]
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "Replay a backup into a new branch",
+        summary: "Restore a backup into a new branch",
         description:
-          "Answers when the branch can be used; with `Prefer: respond-async` at once, 202. It goes on when the caller leaves. `connection` holds the password of the branch's login, which is shown only now."
+          "Responds when the branch can be used, or at once with 202 for `Prefer: respond-async`. The restore continues when the caller leaves. `connection` contains the password of the branch's login, which is only shown here."
       })
     )
   )
   .middleware(Utf8Bodies)
   .middleware(Management)
   .prefix("/api/backups")
-  // Every field that is wrong gets its line, not only the first.
+  // Reports every invalid field, not only the first.
   .annotate(HttpApi.PayloadParseOptions, { errors: "all" })
   .annotateMerge(
     OpenApi.annotations({ title: "Backups", description: "Dumps of the database, restored into branches" })

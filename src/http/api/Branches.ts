@@ -4,6 +4,7 @@ import { Branch, BranchId, NewBranch } from "../../domain/branches/Branch.ts"
 import { Conflict, Forbidden, NotFound, Unavailable } from "../../domain/errors.ts"
 import { Management } from "../access/Access.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
+import { Success } from "../wire/Body.ts"
 
 const params = { id: BranchId }
 
@@ -21,30 +22,30 @@ export class BranchesApi extends HttpApiGroup.make("branches")
       OpenApi.annotations({
         summary: "Copy the database into a new branch",
         description:
-          "Answers when it can be used. `connection` holds the password of the branch's login, which is shown only now. `ttlHours` 0, or none: it does not expire."
+          "Responds when the branch can be used. `connection` contains the password of the branch's login, which is only shown here. Without `ttlHours`, or with 0, it does not expire."
       })
     ),
     HttpApiEndpoint.get("find", "/:id", { params, success: Branch, error: [NotFound, Unavailable] }).annotateMerge(
       OpenApi.annotations({
         summary: "Show a branch",
-        description: "Also one that is being filled; its `status` is `restoring` until it can be used."
+        description: "Also shows a branch that is being filled: its `status` is `restoring` until it can be used."
       })
     ),
     HttpApiEndpoint.delete("remove", "/:id", {
       params,
-      success: Schema.Struct({ success: Schema.Literal(true) }),
+      success: Success,
       error: [NotFound, Unavailable]
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "Drop a branch, whoever is in it",
-        description: "One that is being filled is cancelled."
+        summary: "Drop a branch and terminate its sessions",
+        description: "Also cancels a branch that is being filled."
       })
     )
   )
   .middleware(Utf8Bodies)
   .middleware(Management)
   .prefix("/api/branches")
-  // Every field that is wrong gets its line, not only the first.
+  // Reports every invalid field, not only the first.
   .annotate(HttpApi.PayloadParseOptions, { errors: "all" })
   .annotateMerge(
     OpenApi.annotations({

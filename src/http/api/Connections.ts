@@ -10,6 +10,7 @@ import {
 import { Conflict, NotFound, Unavailable } from "../../domain/errors.ts"
 import { Management } from "../access/Access.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
+import { Success } from "../wire/Body.ts"
 
 const params = { id: ConnectionId }
 
@@ -17,7 +18,7 @@ const params = { id: ConnectionId }
 export class ConnectionsApi extends HttpApiGroup.make("connections")
   .add(
     HttpApiEndpoint.get("list", "/", { success: Schema.Array(Connection), error: Unavailable }).annotateMerge(
-      OpenApi.annotations({ summary: "List saved connections, passwords masked" })
+      OpenApi.annotations({ summary: "List saved connections, with masked passwords" })
     ),
     HttpApiEndpoint.post("create", "/", {
       payload: NewConnection,
@@ -25,7 +26,7 @@ export class ConnectionsApi extends HttpApiGroup.make("connections")
       error: [Conflict, Unavailable]
     }).annotateMerge(OpenApi.annotations({ summary: "Save a connection string, encrypted" })),
     HttpApiEndpoint.get("find", "/:id", { params, success: Connection, error: [NotFound, Unavailable] }).annotateMerge(
-      OpenApi.annotations({ summary: "Show a saved connection, its password masked" })
+      OpenApi.annotations({ summary: "Show a saved connection, with its password masked" })
     ),
     HttpApiEndpoint.patch("update", "/:id", {
       params,
@@ -35,12 +36,12 @@ export class ConnectionsApi extends HttpApiGroup.make("connections")
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Change a saved connection",
-        description: "What was encrypted with an old key is encrypted with the current one, even by `{}`."
+        description: "A string encrypted with an old key is re-encrypted with the current one, even by `{}`."
       })
     ),
     HttpApiEndpoint.delete("remove", "/:id", {
       params,
-      success: Schema.Struct({ success: Schema.Literal(true) }),
+      success: Success,
       error: [NotFound, Unavailable]
     }).annotateMerge(OpenApi.annotations({ summary: "Delete a saved connection" })),
     HttpApiEndpoint.post("test", "/:id/test", {
@@ -49,9 +50,9 @@ export class ConnectionsApi extends HttpApiGroup.make("connections")
       error: [NotFound, Unavailable]
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "Try a saved connection for up to 5 seconds",
+        summary: "Test a saved connection for up to 5 seconds",
         description:
-          "PostgreSQL: signs in and runs `select 1`. Others: only whether somebody accepts connections there, by TLS where the connection begins with it."
+          "PostgreSQL: signs in and runs `select 1`. Others: only checks that a server accepts connections, with TLS where the protocol starts with it."
       })
     )
   )
@@ -59,4 +60,9 @@ export class ConnectionsApi extends HttpApiGroup.make("connections")
   .middleware(Management)
   .prefix("/api/connections")
   .annotate(HttpApi.PayloadParseOptions, { errors: "all" })
-  .annotateMerge(OpenApi.annotations({ title: "Connections", description: "Other databases, saved encrypted" })) {}
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Connections",
+      description: "Connection strings of other databases, stored encrypted"
+    })
+  ) {}

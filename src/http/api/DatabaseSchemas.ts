@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { DatabaseSchema } from "../../domain/schema/DatabaseSchema.ts"
 import { Conflict, InvalidRequest, NotFound, Unavailable } from "../../domain/errors.ts"
-import { branchHeaders } from "./BranchHeaders.ts"
+import { branchHeaders } from "../wire/BranchHeader.ts"
 import { ServiceRole } from "../access/Access.ts"
 
 /** Tables, views, functions and policies of the exposed schemas (spec: management reads of the client API). */

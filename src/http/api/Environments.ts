@@ -12,6 +12,7 @@ import {
 } from "../../domain/errors.ts"
 import { Management } from "../access/Access.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
+import { Success } from "../wire/Body.ts"
 
 const ofProject = "/api/projects/:projectId/environments"
 const inProject = { projectId: Schema.String }
@@ -29,7 +30,7 @@ export class EnvironmentsApi extends HttpApiGroup.make("environments")
     }).annotateMerge(
       OpenApi.annotations({
         summary: "List environments",
-        description: "`include_deleted=true` shows those too that were deleted."
+        description: "`include_deleted=true` includes deleted ones."
       })
     ),
     HttpApiEndpoint.post("create", ofProject, {
@@ -40,7 +41,7 @@ export class EnvironmentsApi extends HttpApiGroup.make("environments")
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Create an environment with its schema and its bucket",
-        description: "The first one is the default. When the schema or the bucket can't be made, nothing is."
+        description: "The first one is the default. If the schema or the bucket can't be created, nothing is."
       })
     ),
     HttpApiEndpoint.get("find", one, {
@@ -57,12 +58,12 @@ export class EnvironmentsApi extends HttpApiGroup.make("environments")
       OpenApi.annotations({
         summary: "Change an environment",
         description:
-          "`config`: keys that are given are set, null takes one away. `is_default: true` takes it from the one that was."
+          "`config`: sets the given keys, and removes those that are null. `is_default: true` replaces the current default."
       })
     ),
     HttpApiEndpoint.delete("remove", one, {
       params,
-      success: Schema.Struct({ success: Schema.Literal(true) }),
+      success: Success,
       error: [NotFound, Conflict, Unavailable]
     }).annotateMerge(
       OpenApi.annotations({
@@ -73,8 +74,11 @@ export class EnvironmentsApi extends HttpApiGroup.make("environments")
   )
   .middleware(Utf8Bodies)
   .middleware(Management)
-  // Every field that is wrong gets its line, not only the first.
+  // Reports every invalid field, not only the first.
   .annotate(HttpApi.PayloadParseOptions, { errors: "all" })
   .annotateMerge(
-    OpenApi.annotations({ title: "Environments", description: "A schema and a bucket each; not those of flags" })
+    OpenApi.annotations({
+      title: "Environments",
+      description: "A schema and a bucket each; independent of the environments of flags"
+    })
   ) {}

@@ -8,6 +8,7 @@ import { Conflict, InvalidRequest, NotFound, PreconditionFailed, Unavailable } f
 import { AnyKeyOrSession, Management } from "../access/Access.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
 import { IfMatch, IfNoneMatch, Tagged } from "../wire/Preconditions.ts"
+import { Success } from "../wire/Body.ts"
 
 /** Any text; an invalid key is answered with 404. */
 const params = { key: Schema.String }
@@ -18,7 +19,6 @@ const page = {
   limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 500 }))),
   before: Schema.optionalKey(BigId)
 }
-const Success = Schema.Struct({ success: Schema.Literal(true) })
 const OneFlag = HttpApiSchema.WithHeaders(Flag, Tagged)
 const OneSegment = HttpApiSchema.WithHeaders(FlagSegment, Tagged)
 const refused = [NotFound, InvalidRequest, PreconditionFailed, Unavailable] as const

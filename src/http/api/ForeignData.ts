@@ -26,7 +26,7 @@ const error = [InvalidRequest, Forbidden, NotFound, Conflict, BadGateway, Gatewa
 export class ForeignDataApi extends HttpApiGroup.make("foreignData")
   .add(
     HttpApiEndpoint.get("list", "/api/sql/fdw", { success: ForeignDataListing, error }).annotateMerge(
-      OpenApi.annotations({ summary: "List foreign servers, who has a user mapping, and foreign tables" })
+      OpenApi.annotations({ summary: "List foreign servers with their user mappings, and foreign tables" })
     ),
     HttpApiEndpoint.post("createServer", "/api/fdw/server", {
       payload: NewForeignServer,
@@ -34,8 +34,8 @@ export class ForeignDataApi extends HttpApiGroup.make("foreignData")
       error
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "Name a foreign server; nothing is connected to yet",
-        description: "The extension postgres_fdw is created where it is missing and the role of service keys may."
+        summary: "Create a foreign server, without connecting to it",
+        description: "Creates the extension postgres_fdw if it is missing and the role of service keys is allowed to."
       })
     ),
     HttpApiEndpoint.post("createMapping", "/api/fdw/user-mapping", {
@@ -44,8 +44,8 @@ export class ForeignDataApi extends HttpApiGroup.make("foreignData")
       error
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "Say as whom a role signs in at a foreign server",
-        description: "`current_user` is the role of service keys. The password is never shown again."
+        summary: "Create the user mapping of a role on a foreign server",
+        description: "`current_user` is the role of service keys. The password is never returned."
       })
     ),
     HttpApiEndpoint.post("import", "/api/fdw/import", {
@@ -54,8 +54,9 @@ export class ForeignDataApi extends HttpApiGroup.make("foreignData")
       error
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "Make foreign tables of all tables of a foreign schema, or of none",
-        description: "The schema here is made when it is missing. anon and authenticated get no right on the tables."
+        summary: "Import all tables of a foreign schema, or none",
+        description:
+          "Creates the local schema if it is missing. anon and authenticated get no privileges on the tables."
       })
     )
   )

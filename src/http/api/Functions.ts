@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { branchHeaders } from "./BranchHeaders.ts"
+import { branchHeaders } from "../wire/BranchHeader.ts"
 import { rowErrors } from "./Errors.ts"
 
 const text = Schema.optionalKey(Schema.String)

@@ -4,6 +4,7 @@ import { ApiKey, KeyId, KeyType, Label, RateLimit } from "../../domain/access/Ap
 import { NotFound, Unavailable } from "../../domain/errors.ts"
 import { Management, ServiceRole } from "../access/Access.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
+import { Success } from "../wire/Body.ts"
 
 const params = { id: KeyId }
 
@@ -30,7 +31,7 @@ export class KeysApi extends HttpApiGroup.make("keys")
     }).annotateMerge(OpenApi.annotations({ summary: "Change a key's label or rate limit" })),
     HttpApiEndpoint.delete("revoke", "/:id", {
       params,
-      success: Schema.Struct({ success: Schema.Literal(true) }),
+      success: Success,
       error: [NotFound, Unavailable]
     }).annotateMerge(OpenApi.annotations({ summary: "Revoke a key; its record stays" }))
   )

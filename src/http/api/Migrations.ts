@@ -11,14 +11,14 @@ export class MigrationsApi extends HttpApiGroup.make("migrations")
   .add(
     HttpApiEndpoint.get("status", "/idempotent/status", { success: MigrationStatus, error: refused }).annotateMerge(
       OpenApi.annotations({
-        summary: "Compare the migration files with what was run",
-        description: "The history is Drizzle's or Prisma's where one of them has a table, else the service's own."
+        summary: "Compare the migration files with the history",
+        description: "The history is that of Drizzle or Prisma if the database has one, else the service's own."
       })
     ),
     HttpApiEndpoint.post("run", "/idempotent/run", { success: MigrationRun, error: refused }).annotateMerge(
       OpenApi.annotations({
         summary: "Run the pending migrations, in order, each file in its own transaction",
-        description: "A second call runs nothing. A run that has begun goes on when the caller hangs up."
+        description: "A second call runs nothing. A run continues when the caller hangs up."
       })
     ),
     HttpApiEndpoint.get("preview", "/preview/:migration_name", {
@@ -29,4 +29,4 @@ export class MigrationsApi extends HttpApiGroup.make("migrations")
   )
   .middleware(Management)
   .prefix("/api/migrations")
-  .annotateMerge(OpenApi.annotations({ title: "Migrations", description: "SQL files, run once each" })) {}
+  .annotateMerge(OpenApi.annotations({ title: "Migrations", description: "SQL files that run once each" })) {}

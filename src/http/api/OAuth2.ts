@@ -17,6 +17,7 @@ import { isPlain } from "../../domain/text/StorableText.ts"
 import { AnyKeyOrSession, Management } from "../access/Access.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
 import { BrowserRequests } from "../access/BrowserRequests.ts"
+import { Success } from "../wire/Body.ts"
 
 const upstreamErrors = [Unavailable, BadGateway, GatewayTimeout] as const
 const challengeErrors = [InvalidRequest, StepUpRequired, Forbidden, NotFound, Gone, ...upstreamErrors] as const
@@ -27,7 +28,6 @@ const ScopeName = plain(256)
 const Id = plain(256)
 const Names = Schema.Array(Schema.String)
 const Redirect = Schema.Struct({ redirect_to: Schema.String })
-const Success = Schema.Struct({ success: Schema.Literal(true) })
 const Seconds = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10 * 365 * 24 * 3600 }))
 
 const ConsentInfo = Schema.Struct({

@@ -2,17 +2,16 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Forbidden, InvalidRequest, NotFound, Unavailable } from "../../domain/errors.ts"
 import { RealtimeEvent, RealtimeGap } from "../../domain/realtime/Event.ts"
-import { RealtimeStatus } from "../../domain/realtime/Status.ts"
-import { RealtimeSubscription, RealtimeTable } from "../../domain/realtime/Subscription.ts"
+import { RealtimeStatus, RealtimeSubscription, RealtimeTable } from "../../domain/realtime/Subscription.ts"
 import { isStorable } from "../../domain/text/StorableText.ts"
 import { Management } from "../access/Access.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
 import { clientErrors } from "./Errors.ts"
+import { Success } from "../wire/Body.ts"
 
 const Name = Schema.NonEmptyString.check(Schema.isMaxLength(1000), isStorable)
 const table = Schema.Struct({ schema: Schema.optionalKey(Name), table: Name })
-const success = Schema.Struct({ success: Schema.Literal(true) })
-/** The id of the last event that is known; only later ones are wanted. */
+/** The id of the last event the client has received; only later events are returned. */
 const Since = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))
 
 /** Subscriptions and the event log (spec: Realtime). */
@@ -22,29 +21,32 @@ export class RealtimeApi extends HttpApiGroup.make("realtime")
       payload: table,
       success: [RealtimeSubscription.pipe(HttpApiSchema.status(201)), RealtimeSubscription],
       error: [NotFound, InvalidRequest, Forbidden, Unavailable]
-    }).annotateMerge(OpenApi.annotations({ summary: "Tell of a table's row changes; 200 when that is so already" })),
+    }).annotateMerge(
+      OpenApi.annotations({ summary: "Subscribe to a table's row changes; 200 if it is already subscribed" })
+    ),
     HttpApiEndpoint.delete("unsubscribe", "/subscribe", {
       payload: table,
-      success,
+      success: Success,
       error: [NotFound, Unavailable]
-    }).annotateMerge(OpenApi.annotations({ summary: "Stop telling of a table's row changes" })),
+    }).annotateMerge(OpenApi.annotations({ summary: "Unsubscribe from a table's row changes" })),
     HttpApiEndpoint.get("subscriptions", "/subscriptions", {
       success: Schema.Array(RealtimeSubscription),
       error: Unavailable
     }).annotateMerge(OpenApi.annotations({ summary: "List subscriptions" })),
     HttpApiEndpoint.get("status", "/status", { success: RealtimeStatus }).annotateMerge(
-      OpenApi.annotations({ summary: "How this process hears and tells" })
+      OpenApi.annotations({ summary: "Show the status of the feed in this process" })
     ),
     HttpApiEndpoint.get("events", "/events", {
       query: { since: Schema.optionalKey(Since) },
       success: Schema.Array(Schema.Union([RealtimeEvent, RealtimeGap]))
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "The last 200 events, newest first",
-        description: "With `since`, only events after that id, and behind them a gap where the log does not reach back."
+        summary: "List the last 200 events, newest first",
+        description:
+          "With `since`, only events after that id, followed by a gap if the log does not reach back that far."
       })
     ),
-    HttpApiEndpoint.post("clearLog", "/clear-log", { success, error: Unavailable }).annotateMerge(
+    HttpApiEndpoint.post("clearLog", "/clear-log", { success: Success, error: Unavailable }).annotateMerge(
       OpenApi.annotations({ summary: "Empty the event log" })
     ),
     HttpApiEndpoint.get("tables", "/tables", {
@@ -55,9 +57,9 @@ export class RealtimeApi extends HttpApiGroup.make("realtime")
   .middleware(Utf8Bodies)
   .middleware(Management)
   .prefix("/api/realtime")
-  .annotateMerge(OpenApi.annotations({ title: "Realtime", description: "Row changes, told to WebSocket clients" })) {}
+  .annotateMerge(OpenApi.annotations({ title: "Realtime", description: "Row changes, sent to WebSocket clients" })) {}
 
-/** Only documented here: the route is of http/handlers/RealtimeSocket.ts. */
+/** For documentation only: http/handlers/RealtimeSocket.ts serves the route. */
 export class RealtimeSocketApi extends HttpApiGroup.make("realtimeSocket")
   .add(
     HttpApiEndpoint.get("connect", "/realtime", {
@@ -68,7 +70,7 @@ export class RealtimeSocketApi extends HttpApiGroup.make("realtimeSocket")
       OpenApi.annotations({
         summary: "WebSocket: row changes as JSON text messages",
         description:
-          "Each message is an event; with `since` the events after that id come first, and a gap where some are missing."
+          "Each message is an event. With `since`, the events after that id come first, preceded by a gap if some are missing."
       })
     )
   )

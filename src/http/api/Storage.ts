@@ -27,11 +27,11 @@ import {
 import { isStorable } from "../../domain/text/StorableText.ts"
 import { Management, ServiceRole } from "../access/Access.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
+import { Success } from "../wire/Body.ts"
 
 /** Errors of every endpoint: the store may reject any request. */
 const error = [InvalidRequest, Forbidden, NotFound, Conflict, BadGateway, Unavailable, GatewayTimeout] as const
 
-const success = Schema.Struct({ success: Schema.Literal(true) })
 const created = HttpApiSchema.status(201)
 const says = (summary: string, description?: string) =>
   OpenApi.annotations(description === undefined ? { summary } : { summary, description })
@@ -53,7 +53,7 @@ export class StorageApi extends HttpApiGroup.make("storage")
     HttpApiEndpoint.delete("remove", "/:bucket", {
       params: bucket,
       query: { force: Schema.optionalKey(Schema.Literals(["true", "false"])) },
-      success,
+      success: Success,
       error
     }).annotateMerge(says("Delete a bucket", "The bucket must be empty; `force=true` deletes everything in it first.")),
     HttpApiEndpoint.get("policy", "/:bucket/policy", { params: bucket, success: Policy, error }).annotateMerge(
@@ -105,7 +105,7 @@ export class StorageObjectsApi extends HttpApiGroup.make("storageObjects")
       params: bucket,
       query: { key: Schema.optionalKey(key) },
       payload: [Schema.Struct({ key: Schema.optionalKey(key) }), Schema.Void],
-      success,
+      success: Success,
       error
     }).annotateMerge(
       says("Delete an object", "`key` in the body or in the query. Succeeds if the object does not exist.")
@@ -201,7 +201,7 @@ export class StorageUploadsApi extends HttpApiGroup.make("storageUploads")
     HttpApiEndpoint.post("abort", "/abort", {
       params: bucket,
       payload: Schema.Struct(upload),
-      success,
+      success: Success,
       error
     }).annotateMerge(says("Abort the upload and delete its parts"))
   )

@@ -11,6 +11,7 @@ import {
 } from "../../domain/webhooks/Webhook.ts"
 import { Management, ServiceRole } from "../access/Access.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
+import { Success } from "../wire/Body.ts"
 
 const params = { id: WebhookId }
 const BigId = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }))
@@ -25,7 +26,7 @@ export class WebhooksApi extends HttpApiGroup.make("webhooks")
       payload: NewWebhook,
       success: Webhook.pipe(HttpApiSchema.status(201)),
       error: [NotFound, InvalidRequest, Forbidden, Unavailable]
-    }).annotateMerge(OpenApi.annotations({ summary: "Create a webhook; its secret is never shown" })),
+    }).annotateMerge(OpenApi.annotations({ summary: "Create a webhook; its secret is never returned" })),
     HttpApiEndpoint.get("find", "/:id", { params, success: Webhook, error: [NotFound, Unavailable] }).annotateMerge(
       OpenApi.annotations({ summary: "Show a webhook" })
     ),
@@ -37,19 +38,19 @@ export class WebhooksApi extends HttpApiGroup.make("webhooks")
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Change a webhook",
-        description: "`active: true` also sets `fail_count` to 0 and forgets why the webhook was disabled."
+        description: "`active: true` also resets `fail_count`, `disabled_at` and `disabled_reason`."
       })
     ),
     HttpApiEndpoint.delete("remove", "/:id", {
       params,
-      success: Schema.Struct({ success: Schema.Literal(true) }),
+      success: Success,
       error: [NotFound, Unavailable]
-    }).annotateMerge(OpenApi.annotations({ summary: "Delete a webhook, what waits to be sent, and its log" })),
+    }).annotateMerge(OpenApi.annotations({ summary: "Delete a webhook, its pending messages and its log" })),
     HttpApiEndpoint.post("test", "/:id/test", {
       params,
       success: WebhookAttempt,
       error: [NotFound, Unavailable]
-    }).annotateMerge(OpenApi.annotations({ summary: "Send a TEST event now and tell what the receiver answered" })),
+    }).annotateMerge(OpenApi.annotations({ summary: "Send a TEST event now and return the response of the receiver" })),
     HttpApiEndpoint.get("logs", "/:id/logs", {
       params,
       query: {
@@ -61,19 +62,19 @@ export class WebhooksApi extends HttpApiGroup.make("webhooks")
     }).annotateMerge(
       OpenApi.annotations({
         summary: "List delivery attempts, newest first",
-        description: "50 unless `limit` says otherwise; `before` is a log id, for the next page."
+        description: "`limit` defaults to 50. For the next page, set `before` to the last log id."
       })
     ),
     HttpApiEndpoint.post("replay", "/:id/replay/:logId", {
       params: { ...params, logId: BigId },
       success: WebhookAttempt,
       error: [NotFound, Unavailable]
-    }).annotateMerge(OpenApi.annotations({ summary: "Send the bytes of a log entry again" }))
+    }).annotateMerge(OpenApi.annotations({ summary: "Send the payload of a log entry again" }))
   )
   .middleware(Utf8Bodies)
   .middleware(Management)
   .prefix("/api/webhooks")
-  // Every field that is wrong gets its line, not only the first.
+  // Reports every invalid field, not only the first.
   .annotate(HttpApi.PayloadParseOptions, { errors: "all" })
   .annotateMerge(OpenApi.annotations({ title: "Webhooks", description: "Row changes, sent to HTTP receivers" })) {}
 
@@ -90,4 +91,4 @@ export class ClientWebhooksApi extends HttpApiGroup.make("clientWebhooks")
     }).annotateMerge(OpenApi.annotations({ summary: "Show a webhook" }))
   )
   .middleware(ServiceRole)
-  .annotateMerge(OpenApi.annotations({ title: "Webhooks (client API)", description: "Management read" })) {}
+  .annotateMerge(OpenApi.annotations({ title: "Webhooks (client API)", description: "Read access to webhooks" })) {}

@@ -5,11 +5,11 @@ const exposed =
 const methods = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
 
 /**
- * Cross-origin headers: `/v1` and `/ofrep` are open to every page, without credentials (the key is the credential);
- * `/api` only to the dashboard's, with its cookies.
+ * CORS headers: `/v1` and `/ofrep` allow every origin, without cookies (the key is the credential); all other paths only
+ * the dashboard's origin, with cookies.
  */
 export const corsHeaders = (path: string, origin: string | undefined, dashboard: string | undefined) => {
-  if (origin === undefined) return undefined // no browser asks: nothing to say
+  if (origin === undefined) return undefined // not a cross-origin request
   if (/^\/(v1|ofrep)/.test(path))
     return { "access-control-allow-origin": "*", "access-control-expose-headers": exposed }
   if (dashboard === undefined || origin !== dashboard) return undefined
@@ -21,7 +21,7 @@ export const corsHeaders = (path: string, origin: string | undefined, dashboard:
   }
 }
 
-/** The answer to a browser asking first (Fetch standard, CORS-preflight); undefined when it is another OPTIONS. */
+/** The response to a CORS preflight (Fetch standard); undefined for other requests. */
 export const preflight = (
   request: HttpServerRequest.HttpServerRequest,
   allowed: Readonly<Record<string, string>> | undefined

@@ -1,7 +1,20 @@
-import { type Cause } from "effect"
+import { type Cause, Schema } from "effect"
 import { HttpBody, HttpServerError, HttpServerResponse } from "effect/http"
 import { type ClientError, clientErrors } from "../../domain/errors.ts"
 import { asLatin1 } from "../../domain/text/HeaderText.ts"
+
+/** The body of every error response (docs/errors.md). */
+export const ErrorBody = Schema.Struct({
+  error: Schema.String,
+  code: Schema.String,
+  message: Schema.String,
+  details: Schema.NullOr(Schema.Json),
+  hint: Schema.NullOr(Schema.String),
+  request_id: Schema.String,
+  position: Schema.optionalKey(Schema.Int),
+  statement_index: Schema.optionalKey(Schema.Int),
+  redirect_to: Schema.optionalKey(Schema.NullOr(Schema.String))
+}).annotate({ identifier: "Error" })
 
 const withBody = (
   status: number,
@@ -27,7 +40,7 @@ const withBody = (
 
 const withoutBody: ReadonlySet<number> = new Set([204, 304])
 
-/** One of our errors as an answer. */
+/** The response for an error. */
 export const errorResponse = (error: ClientError, requestId: string): HttpServerResponse.HttpServerResponse => {
   const retry = "retry_after" in error ? error.retry_after : undefined
   const raised = error._tag === "DatabaseError" ? error : undefined
@@ -42,30 +55,30 @@ export const errorResponse = (error: ClientError, requestId: string): HttpServer
     headers,
     raised?.status_text
   )
-  // User code may choose a status whose answers have no body.
+  // User code may choose a status whose responses have no body.
   if (withoutBody.has(error.status)) return HttpServerResponse.setBody(answer, HttpBody.empty)
   if (raised?.headers === undefined || answer.body._tag !== "Uint8Array") return answer
-  // Of a text, Node would encode the headers as it encodes the text.
+  // With a text body Node would encode the headers like the text.
   return HttpServerResponse.setBody(answer, HttpBody.uint8Array(Buffer.from(answer.body.body), "application/json"))
 }
 
 const plain: Readonly<Record<number, readonly [code: string, text: string]>> = {
-  400: ["INVALID_REQUEST", "The request can't be read"],
-  404: ["NOT_FOUND", "There is no such route"],
+  400: ["INVALID_REQUEST", "The request is malformed"],
+  404: ["NOT_FOUND", "No such route"],
   408: ["REQUEST_TIMEOUT", "The request took too long to arrive"],
   413: ["PAYLOAD_TOO_LARGE", "The body is too large"],
-  415: ["UNSUPPORTED_MEDIA_TYPE", "The body's media type is not one this route reads"],
-  426: ["UPGRADE_REQUIRED", "This is a WebSocket: connect with a WebSocket client"],
+  415: ["UNSUPPORTED_MEDIA_TYPE", "This route does not accept the media type of the body"],
+  426: ["UPGRADE_REQUIRED", "This is a WebSocket endpoint: connect with a WebSocket client"],
   503: ["UNAVAILABLE", "The service is shutting down"]
 }
 
-/** An answer that was made without our error body: by the framework, or by a declared error of an HttpApi. */
+/** Adds the error body to a response of the framework, or completes that of a declared HttpApi error. */
 export const completed = (response: HttpServerResponse.HttpServerResponse, requestId: string) => {
-  if (response.headers["content-type"]?.startsWith("text/html") === true) return response // a page of ours says it
+  if (response.headers["content-type"]?.startsWith("text/html") === true) return response // an HTML page already shows the error
   const bytes = response.body._tag === "Uint8Array" ? response.body.body : undefined
   const given = bytes === undefined || bytes.length > 1_000_000 ? undefined : parsed(new TextDecoder().decode(bytes))
   if (given !== undefined && "request_id" in given) return response
-  const [code, error] = plain[response.status] ?? ["INTERNAL_ERROR", "Something went wrong on our side"]
+  const [code, error] = plain[response.status] ?? ["INTERNAL_ERROR", "Internal error"]
   const body = typeof given?.["error"] === "string" ? given : { error, code }
   const made = withBody(response.status, body, requestId, {})
   const retry = given?.["retry_after"]
@@ -73,7 +86,7 @@ export const completed = (response: HttpServerResponse.HttpServerResponse, reque
   return HttpServerResponse.setHeaders(HttpServerResponse.setBody(response, answer.body), answer.headers)
 }
 
-/** With the text once more, where clients of OFREP look for it. */
+/** Repeats the text as `errorDetails`, where OFREP clients read it. */
 export const withErrorDetails = (response: HttpServerResponse.HttpServerResponse) => {
   const given = response.body._tag === "Uint8Array" ? parsed(new TextDecoder().decode(response.body.body)) : undefined
   return given === undefined
@@ -92,7 +105,7 @@ const parsed = (text: string): Record<string, unknown> | undefined => {
 
 const isClientError = (error: unknown): error is ClientError => clientErrors.some((type) => error instanceof type)
 
-/** The error of ours that a cause consists of, if any. */
+/** The declared error in a cause, if there is one. */
 export const knownFailure = (cause: Cause.Cause<unknown>): ClientError | undefined => {
   for (const reason of cause.reasons) {
     if (reason._tag !== "Fail") continue
@@ -112,3 +125,13 @@ export const frameworkFailure = (cause: Cause.Cause<unknown>): "route" | "size" 
   }
   return undefined
 }
+
+const chosen = new WeakSet<HttpServerResponse.HttpServerResponse>()
+
+/** Marks a response whose status a user's function chose: it gets no error body, whatever the status. */
+export const withChosenStatus = <R extends HttpServerResponse.HttpServerResponse>(response: R): R => {
+  chosen.add(response)
+  return response
+}
+
+export const hasChosenStatus = (response: HttpServerResponse.HttpServerResponse) => chosen.has(response)

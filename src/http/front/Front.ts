@@ -5,17 +5,23 @@ import { type IncomingMessage } from "node:http"
 import { type ClientError, InvalidRequest, NotFound, PayloadTooLarge } from "../../domain/errors.ts"
 import { url } from "../../domain/Settings.ts"
 import { type Caller, CurrentCaller } from "../access/Caller.ts"
-import { hasChosenStatus } from "./ChosenStatus.ts"
 import { withBearerKey } from "../access/Credentials.ts"
 import { ApiGate } from "../access/ApiGate.ts"
 import { hasSessionCookie } from "../access/SessionCookies.ts"
 import { ClientGate, type Quota } from "../access/ClientGate.ts"
 import { corsHeaders, preflight } from "./Cors.ts"
-import { completed, errorResponse, frameworkFailure, knownFailure, withErrorDetails } from "./ErrorBodies.ts"
+import {
+  completed,
+  errorResponse,
+  frameworkFailure,
+  hasChosenStatus,
+  knownFailure,
+  withErrorDetails
+} from "./ErrorBodies.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
 
-/** Longest URL in characters; longer ones are 414. */
+/** Maximum length of a URL in characters; longer ones are 414. */
 const maxUrlLength = 16 * 1024
 
 const bySession: Caller = { keyType: "anon", actor: { role: "authenticated", claims: "", sub: "" } }
@@ -25,15 +31,15 @@ const pathOf = (url: string) => {
   return query < 0 ? url : url.slice(0, query)
 }
 
-/** A caller's own request id is kept when it is harmless in a log line. */
+/** The caller's own request id is kept if it is safe in a log line. */
 const requestIdOf = (given: string | undefined) =>
   given !== undefined && /^[\w.-]{1,64}$/.test(given) ? given : randomUUID()
 
 /**
- * The one door every request comes through, framework answers included: request id, URL length, CORS, the gate of
- * `/v1` and `/ofrep`, and the error body of whatever fails behind it.
+ * Middleware around every request, including those the framework rejects: request id, URL length, CORS, the
+ * authentication of `/v1` and `/ofrep`, and the body of every error response.
  *
- * `methodsOf` gives the methods a path knows, so that a wrong one is 405 and not 404.
+ * `methodsOf` returns the methods of a path, so that another method is 405 and not 404.
  */
 export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
   HttpRouter.middleware(
@@ -42,7 +48,7 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
       const apiGate = yield* ApiGate
       const dashboard = (yield* url("DASHBOARD_URL"))?.origin
 
-      /** Flags are evaluated for sessions too. */
+      /** Sessions may evaluate flags too. */
       const enterRemote = (request: HttpServerRequest.HttpServerRequest, quota: Quota) => {
         const headers = withBearerKey(request.headers)
         return headers["apikey"] !== undefined ||
@@ -66,7 +72,7 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
           const error: ClientError =
             framework === "size"
               ? new PayloadTooLarge({ error: "The body is too large" })
-              : new InvalidRequest({ error: "The request can't be read" })
+              : new InvalidRequest({ error: "The request is malformed" })
           return Effect.succeed(errorResponse(error, requestId))
         }
         return Effect.as(
@@ -95,8 +101,8 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
               ...(client ? quotaHeaders(quota) : undefined)
             })
 
-          const asked = preflight(request, cors)
-          if (asked !== undefined) return Effect.succeed(headers(asked))
+          const preflighted = preflight(request, cors)
+          if (preflighted !== undefined) return Effect.succeed(headers(preflighted))
           if (lacksHost(request)) return Effect.succeed(headers(noHost(requestId)))
           if (request.url.length > maxUrlLength) return Effect.succeed(headers(urlTooLong(requestId)))
           return Effect.matchCauseEffect(run, {
@@ -129,7 +135,7 @@ const quotaHeaders = (quota: Quota): Record<string, string> => {
   return headers
 }
 
-/** RFC 9112 3.2: a request of HTTP/1.1 says which host it means. */
+/** RFC 9112 3.2: HTTP/1.1 requires a Host header. */
 const lacksHost = (request: HttpServerRequest.HttpServerRequest) =>
   request.headers["host"] === undefined && (request.source as Partial<IncomingMessage>).httpVersion === "1.1"
 
@@ -139,7 +145,7 @@ const noHost = (requestId: string) =>
 const urlTooLong = (requestId: string) =>
   HttpServerResponse.setStatus(
     errorResponse(
-      new InvalidRequest({ error: `The URL is longer than ${maxUrlLength} characters`, code: "URI_TOO_LONG" }),
+      new InvalidRequest({ error: `The URL exceeds ${maxUrlLength} characters`, code: "URI_TOO_LONG" }),
       requestId
     ),
     414
@@ -150,10 +156,10 @@ const noRoute = (methods: ReadonlyArray<string>, method: string, path: string, r
   if (methods.length === 0) {
     const unknown = rows
       ? new NotFound({ error: "Invalid path specified in request URL", code: "PGRST125" })
-      : new NotFound({ error: `There is no route ${path.slice(0, 200)}` })
+      : new NotFound({ error: `No such route: ${path.slice(0, 200)}` })
     return errorResponse(unknown, requestId)
   }
-  // The router does not know a path that it can't decode.
+  // The router finds no route for a path that it can't decode.
   if (methods.includes(method) && method !== "OPTIONS") {
     return errorResponse(new InvalidRequest({ error: "The URL is not valid percent-encoded UTF-8" }), requestId)
   }
@@ -163,7 +169,7 @@ const noRoute = (methods: ReadonlyArray<string>, method: string, path: string, r
     rows
       ? new InvalidRequest({ error: `Unsupported HTTP method: ${method}`, code: "PGRST117" })
       : new InvalidRequest({
-          error: `${path.slice(0, 200)} knows ${allow}, not ${method}`,
+          error: `${method} is not allowed on ${path.slice(0, 200)}; use ${allow}`,
           code: "METHOD_NOT_ALLOWED"
         }),
     requestId

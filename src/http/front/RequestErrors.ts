@@ -1,16 +1,23 @@
-import { Effect } from "effect"
+import { Effect, SchemaIssue } from "effect"
 import { HttpApiMiddleware } from "effect/http-api"
 import { InvalidRequest } from "../../domain/errors.ts"
-import { issueLines } from "./Issues.ts"
 
-/** Turns what a request's schema refuses (an empty 400 by default) into our error, with a line for each field. */
+const format = SchemaIssue.makeFormatterStandardSchemaV1()
+
+/** A line for each field that a schema rejects: `statements.0.sql: Missing key`. */
+export const issueLines = (issue: SchemaIssue.Issue): ReadonlyArray<string> =>
+  format(issue).issues.map(({ message, path = [] }) =>
+    path.length === 0 ? message : `${path.map(String).join(".")}: ${message}`
+  )
+
+/** Turns a request that its schema rejects (an empty 400 by default) into an `InvalidRequest` with a line for each field. */
 export class RequestErrors extends HttpApiMiddleware.Service<RequestErrors>()("svc/http/RequestErrors", {
   error: InvalidRequest
 }) {}
 
 export const layerRequestErrors = HttpApiMiddleware.layerSchemaErrorTransform(RequestErrors, (error) =>
   error.kind === "Body" || error.kind === "ResponseHeaders"
-    ? Effect.fail(error) // our own answer did not encode: stays a 500
+    ? Effect.fail(error) // the service's own response did not encode: stays a 500
     : Effect.fail(
         new InvalidRequest({ error: `Invalid ${error.kind.toLowerCase()}`, details: issueLines(error.cause.issue) })
       )

@@ -4,7 +4,7 @@ import { HttpApiMiddleware } from "effect/http-api"
 import { isUtf8 } from "node:buffer"
 import { InvalidRequest } from "../../domain/errors.ts"
 
-/** Refuses bodies that are not UTF-8, where HttpApi would read question marks and store them. */
+/** Rejects bodies that are not UTF-8, in which HttpApi would replace characters silently. */
 export class Utf8Bodies extends HttpApiMiddleware.Service<Utf8Bodies>()("svc/http/Utf8Bodies", {
   error: InvalidRequest
 }) {}
@@ -17,7 +17,7 @@ export const layerUtf8Bodies = Layer.succeed(
     Effect.gen(function* () {
       const request = yield* HttpServerRequest.HttpServerRequest
       if (request.method === "GET" || request.method === "HEAD") return yield* app
-      // Kept by the request: it is not read twice. What can't be read is answered by the front door.
+      // The request caches its body. Read errors are handled by Front.
       const body = yield* Effect.orDie(request.arrayBuffer)
       if (!isUtf8(Buffer.from(body))) return yield* notUtf8
       return yield* app

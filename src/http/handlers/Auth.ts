@@ -8,8 +8,7 @@ import { SignIn } from "../../services/identity/SignIn.ts"
 import { Api } from "../Api.ts"
 import { CurrentBrowser } from "../access/BrowserRequests.ts"
 import { clearSessionCookies, relayCookies, setSignInCookies } from "../access/SessionCookies.ts"
-
-const success = { success: true } as const
+import { success } from "../wire/Body.ts"
 
 /** The value of a result, after passing its cookies on. */
 const answer = Effect.fnUntraced(function* <A>({ cookies, credential, value }: SessionResult<A>) {

@@ -7,14 +7,15 @@ import { Backups } from "../../services/backups/Backups.ts"
 import { Api } from "../Api.ts"
 import { parseRange } from "../wire/ByteRange.ts"
 import { prefersAsync } from "../rows/Prefer.ts"
+import { success } from "../wire/Body.ts"
 
 const noArchive = new NotImplemented({
-  error: "The database can't be taken back to a moment: no logs are archived",
+  error: "Point-in-time recovery is unavailable: WAL archiving is not configured",
   code: "PITR_NOT_CONFIGURED",
-  hint: "docs/backups.md says how to archive logs with a tool made for it; backups can be restored with POST /api/backups/{id}/restore"
+  hint: "docs/backups.md describes WAL archiving with an external tool; restore a backup with POST /api/backups/{id}/restore"
 })
 
-/** The file, or the part of it that is asked for. */
+/** The file, or the requested range of it. */
 const download = ({ bytes, name, size }: BackupSource, header: string | undefined) => {
   const range = parseRange(header, size)
   const headers = { "accept-ranges": "bytes", "cache-control": "no-store" }
@@ -46,7 +47,7 @@ export const BackupsHandlers = HttpApiBuilder.group(
       create: ({ payload }) => backups.create(payload),
       pointInTime: () => Effect.fail(noArchive),
       find: ({ params }) => backups.find(params.id),
-      remove: ({ params }) => Effect.as(backups.remove(params.id), { success: true as const }),
+      remove: ({ params }) => Effect.as(backups.remove(params.id), success),
       cancel: ({ params }) => backups.cancel(params.id),
       file: ({ headers, params }) => Effect.map(backups.file(params.id), (source) => download(source, headers.range)),
       globals: ({ params }) => backups.globals(params.id),

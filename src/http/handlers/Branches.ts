@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Branches } from "../../services/branches/Branches.ts"
 import { Api } from "../Api.ts"
+import { success } from "../wire/Body.ts"
 
 export const BranchesHandlers = HttpApiBuilder.group(
   Api,
@@ -12,7 +13,7 @@ export const BranchesHandlers = HttpApiBuilder.group(
       list: () => branches.list,
       create: ({ payload }) => branches.create(payload),
       find: ({ params }) => branches.find(params.id),
-      remove: ({ params }) => Effect.as(branches.remove(params.id), { success: true as const })
+      remove: ({ params }) => Effect.as(branches.remove(params.id), success)
     })
   })
 )

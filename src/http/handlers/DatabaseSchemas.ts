@@ -5,7 +5,7 @@ import { DatabaseSchemas } from "../../services/schema/DatabaseSchemas.ts"
 import { Db } from "../../services/ports/Db.ts"
 import { Api } from "../Api.ts"
 import { databaseOf } from "../wire/BranchHeader.ts"
-import { jsonAnswer } from "../wire/JsonAnswer.ts"
+import { jsonAnswer } from "../wire/Body.ts"
 
 export const DatabaseSchemasHandlers = HttpApiBuilder.group(
   Api,

@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Environments } from "../../services/environments/Environments.ts"
 import { Api } from "../Api.ts"
+import { success } from "../wire/Body.ts"
 
 export const EnvironmentsHandlers = HttpApiBuilder.group(
   Api,
@@ -13,7 +14,7 @@ export const EnvironmentsHandlers = HttpApiBuilder.group(
       create: ({ params, payload }) => environments.create(params.projectId, payload),
       find: ({ params }) => environments.find(params.id),
       update: ({ params, payload }) => environments.update(params.id, payload),
-      remove: ({ params }) => Effect.as(environments.remove(params.id), { success: true as const })
+      remove: ({ params }) => Effect.as(environments.remove(params.id), success)
     })
   })
 )

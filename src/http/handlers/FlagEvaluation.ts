@@ -7,9 +7,8 @@ import { type FlagContext } from "../../domain/flags/Evaluation.ts"
 import { type ClientError, InvalidRequest } from "../../domain/errors.ts"
 import { isJsonObject, type JsonObject } from "../../domain/text/JsonObject.ts"
 import { FlagEvaluations } from "../../services/flags/Evaluations.ts"
-import { bodyLimit, jsonBody } from "../wire/Body.ts"
+import { bodyLimit, jsonAnswer, jsonBody } from "../wire/Body.ts"
 import { ApiGate } from "../access/ApiGate.ts"
-import { jsonAnswer } from "../wire/JsonAnswer.ts"
 import { queryOf } from "../wire/Paths.ts"
 
 /** Maximum number of flags of a bulk request. */

@@ -11,10 +11,9 @@ import { FlagSegments } from "../../services/flags/Segments.ts"
 import { FlagSets } from "../../services/flags/Sets.ts"
 import { Api } from "../Api.ts"
 import { CurrentAuthor } from "../access/Caller.ts"
-import { jsonAnswer } from "../wire/JsonAnswer.ts"
+import { jsonAnswer, success } from "../wire/Body.ts"
 import { etagOf, expectedOf, unlessKnown } from "../wire/Preconditions.ts"
 
-const success = { success: true as const }
 /** Default number of entries in a page. */
 const pageLimit = 50
 

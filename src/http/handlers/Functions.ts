@@ -16,7 +16,7 @@ import { allowResponse, callResponse } from "../rows/Response.ts"
 const { path } = FunctionsApi.endpoints.call
 const nothing: CallBody = { _tag: "None" }
 
-/** `/v1/db/rpc/{function}`: like rows, the result goes out as PostgreSQL made it. */
+/** `/v1/db/rpc/{function}`: like rows, the result is sent as PostgreSQL built it. */
 export const FunctionsRoutes = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const functions = yield* Functions

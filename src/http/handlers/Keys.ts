@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Keys } from "../../services/access/Keys.ts"
 import { Api } from "../Api.ts"
+import { success } from "../wire/Body.ts"
 
 export const KeysHandlers = HttpApiBuilder.group(
   Api,
@@ -12,7 +13,7 @@ export const KeysHandlers = HttpApiBuilder.group(
       list: () => keys.list,
       create: ({ payload }) => keys.create(payload.keyType, payload.label ?? "", payload.rate_limit ?? null),
       update: ({ params, payload }) => keys.update(params.id, payload),
-      revoke: ({ params }) => Effect.as(keys.revoke(params.id), { success: true as const })
+      revoke: ({ params }) => Effect.as(keys.revoke(params.id), success)
     })
   })
 )

@@ -13,8 +13,8 @@ import { CurrentBrowser } from "../access/BrowserRequests.ts"
 import { clearSessionCookies } from "../access/SessionCookies.ts"
 import { Api } from "../Api.ts"
 import { redirectTo, withFailurePage } from "../pages/Pages.ts"
+import { success } from "../wire/Body.ts"
 
-const success = { success: true } as const
 const redirectOf = ({ redirectTo }: Redirect) => ({ redirect_to: redirectTo })
 
 const infoOf = ({ client, ...request }: ConsentRequest) => ({

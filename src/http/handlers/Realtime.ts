@@ -4,8 +4,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Realtime } from "../../services/realtime/Realtime.ts"
 import { RealtimeSubscriptions } from "../../services/realtime/Subscriptions.ts"
 import { Api } from "../Api.ts"
-
-const success = { success: true as const }
+import { success } from "../wire/Body.ts"
 
 export const RealtimeHandlers = HttpApiBuilder.group(
   Api,
@@ -22,7 +21,7 @@ export const RealtimeHandlers = HttpApiBuilder.group(
         Effect.as(subscriptions.unsubscribe(payload.schema ?? "public", payload.table), success),
       subscriptions: () => subscriptions.list,
       status: () => realtime.status,
-      // The events' own texts: their numbers may be larger than JavaScript's.
+      // Sent as text, because numbers may exceed JavaScript's precision.
       events: ({ query }) =>
         Effect.map(realtime.recent(query.since), (texts) =>
           HttpServerResponse.text(`[${texts.join(",")}]`, { contentType: "application/json" })

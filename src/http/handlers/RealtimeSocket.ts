@@ -5,14 +5,14 @@ import { InvalidRequest } from "../../domain/errors.ts"
 import { Realtime } from "../../services/realtime/Realtime.ts"
 import { RealtimeGate } from "../access/RealtimeGate.ts"
 
-/** RFC 6455 7.4.1, and what a revoked key is told. */
+/** Close codes of RFC 6455 7.4.1: shutdown, and credentials that are no longer valid. */
 const goingAway = new Socket.CloseEvent(1001, "The service is shutting down")
 const refused = (why: string) => new Socket.CloseEvent(1008, why)
 
-/** RFC 9110 15.5.22: the body comes from the front door. */
+/** RFC 9110 15.5.22; http/front adds the body. */
 const upgradeRequired = HttpServerResponse.empty({ status: 426, headers: { upgrade: "websocket" } })
 
-/** `/realtime`. What clients say is not listened to; the contract for readers is http/api/Realtime.ts. */
+/** `/realtime`. Messages of clients are ignored. http/api/Realtime.ts documents the route. */
 export const RealtimeSocket = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const realtime = yield* Realtime
@@ -25,20 +25,20 @@ export const RealtimeSocket = HttpRouter.use(
       const since = yield* sinceOf(query.get("since"))
       if (request.headers["upgrade"]?.toLowerCase() !== "websocket") return upgradeRequired
 
-      // Before the handshake, so that whoever is connected misses nothing; what comes too early waits.
+      // Connects before the handshake, so that a client misses nothing once it is connected; earlier events are queued.
       const early: Array<string> = []
-      let tell = (text: string) => void early.push(text)
-      const before = yield* realtime.connect({ role, since, tell: (text) => tell(text) })
+      let send = (text: string) => void early.push(text)
+      const before = yield* realtime.connect({ role, since, send: (text) => send(text) })
       const socket = yield* request.upgrade
       const { pull } = yield* socket.reader
       const { write } = yield* socket.writer
-      tell = (text) => void Effect.runSyncExit(write(text))
-      for (const text of [...before, ...early]) tell(text)
+      send = (text) => void Effect.runSyncExit(write(text))
+      for (const text of [...before, ...early]) send(text)
       yield* Effect.raceAllFirst([
         Effect.forever(pull),
         Effect.andThen(realtime.closed, write(goingAway)),
         Effect.catch(until, ({ error }) => write(refused(error)))
-      ]).pipe(Effect.catchTag("SocketError", () => Effect.void)) // the client has left
+      ]).pipe(Effect.catchTag("SocketError", () => Effect.void)) // the client disconnected
       return HttpServerResponse.empty()
     })
 
@@ -51,5 +51,7 @@ const sinceOf = (given: string | null): Effect.Effect<number | undefined, Invali
   const since = /^\d{1,16}$/.test(given) ? Number(given) : Number.NaN
   return since <= Number.MAX_SAFE_INTEGER
     ? Effect.succeed(since)
-    : Effect.fail(new InvalidRequest({ error: "since must be the id of an event", details: ["since: a whole number"] }))
+    : Effect.fail(
+        new InvalidRequest({ error: "since must be the id of an event", details: ["since: Expected a whole number"] })
+      )
 }

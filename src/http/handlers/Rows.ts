@@ -12,8 +12,8 @@ import { addRoutes } from "../wire/ContractRoutes.ts"
 import { allowResponse, readResponse, writeResponse } from "../rows/Response.ts"
 
 /**
- * `/v1/db/{table}` on the router itself and not through HttpApi: rows are never decoded here, PostgreSQL makes the
- * JSON and it goes out as it is.
+ * `/v1/db/{table}` on the router itself and not through HttpApi: rows are never decoded. PostgreSQL builds the JSON, and
+ * it is sent unchanged.
  */
 export const RowsRoutes = HttpRouter.use(
   Effect.fnUntraced(function* (router) {

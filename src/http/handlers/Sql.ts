@@ -6,11 +6,10 @@ import { Branches } from "../../services/branches/Branches.ts"
 import { Catalogues } from "../../services/catalogue/Catalogues.ts"
 import { type Actor, type Database, Db } from "../../services/ports/Db.ts"
 import { type SqlAnswer, type SqlError, SqlRunner } from "../../services/sql/SqlRunner.ts"
-import { bodyLimit, jsonBody } from "../wire/Body.ts"
+import { bodyLimit, jsonAnswer, jsonBody } from "../wire/Body.ts"
 import { databaseOf } from "../wire/BranchHeader.ts"
 import { CurrentCaller, noGate } from "../access/Caller.ts"
-import { issueLines } from "../front/Issues.ts"
-import { jsonAnswer } from "../wire/JsonAnswer.ts"
+import { issueLines } from "../front/RequestErrors.ts"
 
 const Statement = Schema.Struct({ sql: Schema.String, params: Schema.optional(Schema.Array(Schema.Unknown)) })
 const Run = Schema.Struct({ ...Statement.fields, row_limit: Schema.optional(Schema.Int) })

@@ -8,8 +8,7 @@ import { defaultExpiresIn, maxKeys, maxParts } from "../../domain/storage/Object
 import { ObjectStore, type Presigned } from "../../services/ports/ObjectStore.ts"
 import { Storage } from "../../services/storage/Storage.ts"
 import { Api } from "../Api.ts"
-
-const success = { success: true as const }
+import { success } from "../wire/Body.ts"
 
 const presigned = ({ expiresAt, url }: Presigned) => ({ url, expires_at: expiresAt.toISOString() })
 

@@ -3,7 +3,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { WebhookAttempts } from "../../services/webhooks/Attempts.ts"
 import { Webhooks } from "../../services/webhooks/Webhooks.ts"
 import { Api } from "../Api.ts"
-import { jsonAnswer } from "../wire/JsonAnswer.ts"
+import { jsonAnswer, success } from "../wire/Body.ts"
 
 export const WebhooksHandlers = HttpApiBuilder.group(
   Api,
@@ -16,16 +16,15 @@ export const WebhooksHandlers = HttpApiBuilder.group(
       create: ({ payload }) => webhooks.create(payload),
       find: ({ params }) => webhooks.find(params.id),
       update: ({ params, payload }) => webhooks.update(params.id, payload),
-      remove: ({ params }) => Effect.as(webhooks.remove(params.id), { success: true as const }),
+      remove: ({ params }) => Effect.as(webhooks.remove(params.id), success),
       test: ({ params }) => attempts.test(params.id),
-      logs: ({ params, query }) => Effect.map(attempts.logs(params.id, query.limit ?? 50, query.before), jsonAnswerOf),
+      // JSON text from PostgreSQL, because numbers may exceed JavaScript's precision.
+      logs: ({ params, query }) =>
+        Effect.map(attempts.logs(params.id, query.limit ?? 50, query.before), (text) => jsonAnswer(text)),
       replay: ({ params }) => attempts.replay(params.id, params.logId)
     })
   })
 )
-
-/** PostgreSQL wrote it: a payload's numbers may be larger than JavaScript's. */
-const jsonAnswerOf = (text: string) => jsonAnswer(text)
 
 export const ClientWebhooksHandlers = HttpApiBuilder.group(
   Api,

@@ -2,7 +2,7 @@ import { Result } from "effect"
 import { NotAcceptable } from "../../domain/errors.ts"
 import { type AnswerForm } from "../../domain/rows/Preferences.ts"
 
-/** A form that an answer can have, and its Content-Type. */
+/** A form of the response, and its Content-Type. */
 export interface Accepted {
   readonly form: AnswerForm
   readonly contentType: string
@@ -24,13 +24,13 @@ const asObject = acceptedAs("object", false, object)
 const asObjectStripped = acceptedAs("object", true, `${object};nulls=stripped`)
 const asArrayStripped = acceptedAs("json", true, "application/vnd.pgrst.array+json;nulls=stripped")
 
-/** A media range as it came, without its weight and spaces, in lower case but for its parameters' values. */
+/** A media range without its weight and spaces; names are in lower case. */
 interface Range {
   readonly text: string
   readonly type: string
   readonly parameters: ReadonlyMap<string, string>
   readonly weight: number
-  /** The more is said, the rather it is meant. */
+  /** More specific ranges take precedence. */
   readonly specificity: number
 }
 
@@ -38,12 +38,12 @@ const parameter = /;\s*([\w-]+)\s*=\s*("[^"]*"|[\w|.-]+)\s*/g
 const beforeParameters = /^[^;]*/
 const weightAt = /;\s*q\s*=\s*([\d.]*)/i
 
-/** Commas within quotes separate nothing. */
+/** Splits at commas outside quotes. */
 const elements = (header: string) => header.match(/(?:[^,"]|"[^"]*"?)+/g) ?? []
 
 const rangeOf = (element: string): Range => {
   const weight = weightAt.exec(element)
-  // What stands behind the weight says something about it, not about the type.
+  // Parameters after the weight do not belong to the type.
   const text = (weight === null ? element : element.slice(0, weight.index)).replaceAll(/\s/g, "")
   const parameters = new Map<string, string>()
   for (const [, name = "", value = ""] of text.matchAll(parameter)) {
@@ -81,7 +81,7 @@ const planOf = (media: "plan-json" | "plan-text", { parameters }: Range) => {
   } as const satisfies Accepted
 }
 
-/** The form that a media range stands for; undefined: none of ours. */
+/** The form that a media range stands for; undefined if not supported. */
 const formOf = (range: Range, plans: boolean): Accepted | undefined => {
   const stripped = range.parameters.get("nulls") === "stripped"
   switch (range.type) {
@@ -103,7 +103,7 @@ const formOf = (range: Range, plans: boolean): Accepted | undefined => {
   }
 }
 
-/** The best form that an `Accept` header (RFC 9110 12.5.1) leaves; 406 PGRST107 when it leaves none. `plans`: those of EXPLAIN too. */
+/** The best form that an `Accept` header (RFC 9110 12.5.1) allows, else 406 PGRST107. `plans`: include those of EXPLAIN. */
 export const accepted = (header: string | undefined, plans: boolean): Result.Result<Accepted, NotAcceptable> => {
   if (header === undefined || header === "*/*" || header === "application/json" || header === "") {
     return Result.succeed(asJson)
@@ -123,5 +123,5 @@ export const accepted = (header: string | undefined, plans: boolean): Result.Res
   )
 }
 
-/** Plans in full, everything else as it came. */
+/** Plans are named in full, other media types as sent. */
 const nameOf = (range: Range) => formOf(range, true)?.contentType.replace(charset, "") ?? range.text

@@ -12,7 +12,7 @@ type BodyError = InvalidRequest | PayloadTooLarge | UnsupportedMediaType | HttpS
 
 const invalid = (error: string) => new InvalidRequest({ error, code: "PGRST102" })
 
-/** A body that is no JSON, as text. */
+/** A body other than JSON, as text. */
 const textBody = (request: Request): Effect.Effect<string, BodyError> =>
   Effect.andThen(
     uncoded(request),
@@ -21,7 +21,7 @@ const textBody = (request: Request): Effect.Effect<string, BodyError> =>
     )
   )
 
-/** The pairs of a form; a name without a value has an empty one, as HTML has it. */
+/** The pairs of a form; as in HTML, a name without a value has an empty one. */
 const formPairs = (request: Request) =>
   Effect.flatMap(textBody(request), (text) => {
     const parts = text.trim().split("&")
@@ -31,7 +31,7 @@ const formPairs = (request: Request) =>
       : Effect.succeed(pairs)
   })
 
-/** Rows of a table in CSV: the first record has the names, an unadorned NULL is null, everything else is text. */
+/** Rows as CSV: the first record has the column names, NULL is null, everything else is text. */
 const csvRows = (text: string): Result.Result<ReadonlyArray<Record<string, string | null>>, string> => {
   const records = parseCsv(text)
   if (Result.isFailure(records)) return Result.fail(`line ${records.failure.line}: ${records.failure.text}`)
@@ -49,7 +49,7 @@ const csvRows = (text: string): Result.Result<ReadonlyArray<Record<string, strin
 
 const asJson = (value: unknown): JsonBody => ({ text: JSON.stringify(value), value })
 
-/** Without parameters, in lower case; "" for none. */
+/** The media type in lower case without parameters; "" if there is none. */
 const mediaOf = (request: Request) =>
   (request.headers["content-type"] ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? ""
 
@@ -58,8 +58,8 @@ const notAcceptable = (request: Request) =>
   Effect.fail(invalid(`Content-Type not acceptable: ${(request.headers["content-type"] ?? "").slice(0, 200)}`))
 
 /**
- * Rows to write, of a body in JSON, CSV or of an HTML form, as the JSON it stands for. A CSV of one row stands for the
- * row itself.
+ * Rows to write as JSON, from a body in JSON or CSV or from an HTML form. CSV with one row becomes an object, not an
+ * array.
  */
 export const rowBody = (request: Request): Effect.Effect<JsonBody, BodyError> => {
   const media = mediaOf(request)
@@ -78,7 +78,7 @@ export const rowBody = (request: Request): Effect.Effect<JsonBody, BodyError> =>
   })
 }
 
-/** What a function is called with: arguments in JSON or of a form, CSV, or one value as it is. */
+/** A function's arguments: JSON, a form, CSV, or a single raw value. */
 export const callBody = (request: Request): Effect.Effect<CallBody, BodyError> => {
   const media = mediaOf(request)
   if (media === "" || isJson.test(media)) {

@@ -15,7 +15,7 @@ export const noPreferences: Preferences = {
 
 type Known = Pick<Preferences, "resolution" | "missing" | "return" | "count" | "tx" | "handling">
 
-/** The preferences that have a closed list of values. */
+/** The preferences with a fixed set of values. */
 const known: { readonly [Name in keyof Known]: ReadonlyArray<NonNullable<Known[Name]>> } = {
   resolution: ["merge-duplicates", "ignore-duplicates"],
   missing: ["default", "null"],
@@ -27,13 +27,13 @@ const known: { readonly [Name in keyof Known]: ReadonlyArray<NonNullable<Known[N
 
 const isKnown = (name: string): name is keyof Known => Object.hasOwn(known, name)
 
-/** RFC 7240 2: a name in any case, perhaps a value, perhaps in quotes, perhaps parameters, which nobody asks for here. */
+/** RFC 7240 2: a name in any case, an optional value, which may be quoted, and optional parameters, which are ignored. */
 const preference = /^([\w!#$%&'*+.^`|~-]+)(?:\s*=\s*("[^"]*"|[^\s;"]*))?\s*(?:;.*)?$/s
 const wholeNumber = /^-?\d{1,18}$/
 
 /**
- * A `Prefer` header, several joined by commas. The first good one of a kind counts; what is not known is ignored, or
- * with `handling=strict` refused (PGRST122).
+ * Parses a `Prefer` header, or several joined by commas. The first valid preference of a kind applies; unknown ones are
+ * ignored, or rejected with `handling=strict` (PGRST122).
  */
 export const parsePreferences = (header: string | undefined): Result.Result<Preferences, InvalidRequest> => {
   if (header === undefined) return Result.succeed(noPreferences)
@@ -62,10 +62,10 @@ export const parsePreferences = (header: string | undefined): Result.Result<Pref
   )
 }
 
-/** What a request does, as far as it decides which preferences mean something. */
+/** The kind of request, which determines the preferences that apply. */
 export type Operation = "read" | "insert" | "upsert" | "update" | "remove" | "call"
 
-/** `Preference-Applied`, in its fixed order; undefined when there is nothing to say. */
+/** `Preference-Applied`, in a fixed order; undefined if no preference applied. */
 export const preferenceApplied = (preferences: Preferences, operation: Operation): string | undefined => {
   if (preferences === noPreferences) return undefined
   const { count, handling, maxAffected, missing, resolution, timezone, tx } = preferences
@@ -85,5 +85,5 @@ export const preferenceApplied = (preferences: Preferences, operation: Operation
   return said.length === 0 ? undefined : said.join(", ")
 }
 
-/** Whether an answer is wanted before the work is done. */
+/** Whether the client asks for a response before the work is done. */
 export const prefersAsync = (header: string | undefined) => /(?:^|,)\s*respond-async\s*(?:$|[,;])/i.test(header ?? "")

@@ -10,13 +10,13 @@ const wantedOf = ({ headers, method }: HttpServerRequest.HttpServerRequest) => {
   return text && fromLatin1(text)
 }
 
-/** Whether a schema was chosen, which the answer's `Content-Profile` then tells. */
+/** Whether the client chose a schema; the response then has `Content-Profile`. */
 export const choosesProfile = (request: HttpServerRequest.HttpServerRequest) =>
   wantedOf(request) !== undefined && wantedOf(request) !== ""
 
 /**
- * The schema a request means: `Accept-Profile` for reads, `Content-Profile` for writes and calls, the first exposed
- * one without. A schema that is not exposed is 406.
+ * The schema of a request: `Accept-Profile` for reads, `Content-Profile` for writes and calls, by default the first
+ * exposed one. A schema that is not exposed is 406.
  */
 export const profileOf = (
   request: HttpServerRequest.HttpServerRequest,

@@ -1,13 +1,13 @@
 import { type RowRange } from "../../domain/rows/plan/Page.ts"
 
 const inclusive = /^(\d+)-(\d*)$/
-/** One less than a number can tell apart: from 0 to it are as many rows as there can be. */
+/** The highest index for which the number of rows, one more, is still exact. */
 const maxRow = Number.MAX_SAFE_INTEGER - 1
 const numberOf = (digits: string) => Math.min(Number(digits), maxRow)
 
 /**
- * Rows `0-24` or `10-` of a GET's `Range` header, whatever its unit is called. What is not of this form is no range, as
- * RFC 9110 14.2 has it; one that ends before it begins has a limit below 1.
+ * Rows `0-24` or `10-` of a GET's `Range` header, whatever its unit. Any other value is ignored (RFC 9110 14.2). A range
+ * that ends before it starts has a limit below 1.
  */
 export const rowRange = (header: string | undefined): RowRange | undefined => {
   const [, first, last] = (header === undefined ? undefined : inclusive.exec(header)) ?? []
@@ -16,11 +16,11 @@ export const rowRange = (header: string | undefined): RowRange | undefined => {
   return { offset, limit: last === undefined || last === "" ? undefined : numberOf(last) - offset + 1 }
 }
 
-/** `Content-Range` without its unit: `0-24/573`, `*` for no rows and for a total that nobody asked for. */
+/** `Content-Range` without its unit: `0-24/573`; `*` if there are no rows or no total was requested. */
 export const contentRange = (offset: number, count: number, total: number | undefined) =>
   `${count <= 0 || total === 0 ? "*" : `${offset}-${offset + count - 1}`}/${total ?? "*"}`
 
-/** Status of a read: 416 behind the last row, 206 for a part of the rows. */
+/** Status of a read: 416 beyond the last row, 206 for part of the rows. */
 export const rangeStatus = (offset: number, count: number, total: number | undefined): 200 | 206 | 416 => {
   if (total === undefined) return 200
   if (offset > total) return 416

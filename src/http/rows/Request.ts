@@ -16,12 +16,12 @@ import { choosesProfile, profileOf } from "./Profile.ts"
 import { rowRange } from "./Range.ts"
 import { contextOf } from "./RequestContext.ts"
 
-/** What a request on `/v1/db` says beside its body. `table` is the name in its path, a function's for calls. */
+/** A request on `/v1/db` without its body. `table` is the name in the path, for calls the function's. */
 export interface DecodedRequest extends RowRequest {
-  /** As they were asked for, as far as they are heard; those of the request itself may be more. */
+  /** The client's own preferences that apply. Settings may add others to `preferences`. */
   readonly stated: Preferences
   readonly contentType: string
-  /** To be told as `Content-Profile`: the schema, where there was a choice. */
+  /** The schema for `Content-Profile`, if there is more than one or the client chose one. */
   readonly profile: string | undefined
 }
 
@@ -33,7 +33,7 @@ export interface RequestDependencies {
 
 const broken = () => new InvalidRequest({ error: "The URL is not valid percent-encoded UTF-8" })
 
-/** Reads requests: what the headers don't say costs nothing. */
+/** Decodes requests. Absent headers cost nothing. */
 export const requestDecoder = ({ branches, db, settings }: RequestDependencies) => {
   const { plans, schemas, txEnd } = settings
   const overridable = txEnd.endsWith("-allow-override")
@@ -41,7 +41,7 @@ export const requestDecoder = ({ branches, db, settings }: RequestDependencies) 
   const unsaid: Preferences = rollsBack ? { ...noPreferences, tx: "rollback" } : noPreferences
   const several = schemas.length > 1
 
-  /** How the transaction ends, whoever said so. */
+  /** Adds how the transaction ends, by preference or by setting. */
   const withEnd = (stated: Preferences): Preferences => {
     if (stated === noPreferences) return unsaid
     return rollsBack && stated.tx === undefined ? { ...stated, tx: "rollback" } : stated

@@ -6,16 +6,16 @@ import { isSessionCookie } from "../access/SessionCookies.ts"
 
 type Headers = HttpServerRequest.HttpServerRequest["headers"]
 
-/** What paths are told without: to clients of PostgREST this is the address they were given. */
+/** The prefix stripped from paths: PostgREST clients are configured with it as their base URL. */
 const mountPoint = "/v1/db"
 
-/** API keys are secrets that open more than the caller's own rows: no function gets to see one. */
+/** API keys give access to more than the caller's own rows, so functions must not see them. */
 const secret: ReadonlySet<string> = new Set(["apikey", "x-api-key"])
 
 const headersText = (headers: Headers) => {
   const shown = Object.entries(headers).filter(([name]) => name !== "cookie" && !secret.has(name))
   const token = bearerOf(headers)
-  // supabase-js sends its key as the token while nobody is signed in.
+  // supabase-js sends its key as the token while no user is signed in.
   const isKey = token !== undefined && (token === headers["apikey"] || token === headers["x-api-key"])
   return JSON.stringify(
     Object.fromEntries(
@@ -37,7 +37,7 @@ const cookiesText = (header: string | undefined) => {
   return JSON.stringify(Object.fromEntries(pairs))
 }
 
-/** What user code can read of a request, made only when it is read. */
+/** What user code can read about a request, built only when it is read. */
 class HttpContext implements RequestContext {
   private readonly request: HttpServerRequest.HttpServerRequest
   constructor(request: HttpServerRequest.HttpServerRequest) {

@@ -6,18 +6,18 @@ import { uriEncode } from "../../domain/text/UriText.ts"
 import { type FunctionAnswer } from "../../services/rows/Functions.ts"
 import { type RowsAnswer } from "../../services/rows/Rows.ts"
 import { type RowSettings } from "../../services/rows/Settings.ts"
-import { withChosenStatus } from "../front/ChosenStatus.ts"
+import { withChosenStatus } from "../front/ErrorBodies.ts"
 import { type Operation, preferenceApplied } from "./Prefer.ts"
 import { contentRange, rangeStatus } from "./Range.ts"
 import { type DecodedRequest } from "./Request.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
 
-/** What is sent before user code has its say. */
+/** The response before user code's settings are applied. */
 interface Draft {
   readonly status: number
   readonly headers: Record<string, string>
-  /** Of what there is, or to HEAD would be, in the body. */
+  /** Type of the body, also of the one that HEAD omits. */
   readonly contentType: string | undefined
   readonly body: string | undefined
 }
@@ -30,7 +30,7 @@ const draftResponse = ({ body, contentType, headers, status }: Draft): Response 
   return HttpServerResponse.empty({ status, headers })
 }
 
-/** The status and headers that user code chose go before ours. */
+/** The status and headers set by user code take precedence. */
 const respond = (draft: Draft, chosen: ChosenResponse): Response => {
   if (chosen.status === undefined && chosen.headers.length === 0) return draftResponse(draft)
   const { body, contentType } = draft
@@ -44,7 +44,7 @@ const respond = (draft: Draft, chosen: ChosenResponse): Response => {
   const [only] = cookies
   if (only !== undefined && cookies.length === 1) headers["set-cookie"] = asLatin1(only)
   const status = chosen.status ?? draft.status
-  // Sent as bytes: with a text Node would encode the headers as it encodes the text.
+  // Sent as bytes: for a text body, Node would encode the headers like the body.
   const response =
     body === undefined
       ? HttpServerResponse.empty({ status, headers })
@@ -55,7 +55,7 @@ const respond = (draft: Draft, chosen: ChosenResponse): Response => {
 
 const counts = ({ preferences: { count } }: DecodedRequest) => count === "exact" || count === "estimated"
 
-/** A response that has rows in it says of which schema, where there was a choice. */
+/** Adds the schema of the rows, if there was a choice. */
 const withProfile = ({ profile }: DecodedRequest, headers: Record<string, string>) => {
   if (profile !== undefined) headers["content-profile"] = asLatin1(profile)
   return headers
@@ -70,7 +70,7 @@ const withApplied = (request: DecodedRequest, operation: Operation, headers: Rec
 const planResponse = (request: DecodedRequest, { body }: RowsAnswer): Response =>
   draftResponse({ status: 200, headers: withProfile(request, {}), contentType: request.contentType, body: `${body}\n` })
 
-/** Behind the last row. */
+/** The error for an offset beyond the last row. */
 const unsatisfiable = (offset: number, total: number) =>
   JSON.stringify({
     error: "Requested range not satisfiable",
@@ -79,11 +79,11 @@ const unsatisfiable = (offset: number, total: number) =>
     hint: null
   })
 
-/** What needs no escape, as it is and as part of a pair. */
+/** Text that needs no escaping. */
 const plain = /^[\w.~-]*$/
 const escaped = (text: string) => (plain.test(text) ? text : uriEncode(text))
 
-/** The pairs in the order of their names, so that the same request has the same address. */
+/** The pairs ordered by name, so that equivalent requests have the same URL. */
 const canonicalQuery = ({ query }: DecodedRequest) => {
   const [first] = query
   if (first === undefined) return ""
@@ -92,7 +92,7 @@ const canonicalQuery = ({ query }: DecodedRequest) => {
   return `?${sorted.map(([name, value]) => `${escaped(name)}=${escaped(value)}`).join("&")}`
 }
 
-/** Rows read, or what a function gave. */
+/** The response to a read or a call. */
 const ranged = (request: DecodedRequest, answer: RowsAnswer, operation: "read" | "call"): Response => {
   const { count, offset, total } = answer
   const status = rangeStatus(offset, count, total)
@@ -109,7 +109,7 @@ const ranged = (request: DecodedRequest, answer: RowsAnswer, operation: "read" |
 export const readResponse = (request: DecodedRequest, answer: RowsAnswer): Response =>
   isExplain(request.form) ? planResponse(request, answer) : ranged(request, answer, "read")
 
-/** `answer.body` undefined: the function gives nothing. */
+/** `answer.body` is undefined if the function returns nothing. */
 export const callResponse = (request: DecodedRequest, answer: FunctionAnswer): Response => {
   const { body } = answer
   if (body === undefined) {
@@ -122,13 +122,13 @@ export const callResponse = (request: DecodedRequest, answer: FunctionAnswer): R
     : ranged(request, { ...answer, body }, "call")
 }
 
-/** Of OPTIONS. */
+/** The response to OPTIONS. */
 export const allowResponse = (methods: ReadonlyArray<string>): Response =>
   HttpServerResponse.empty({ status: 200, headers: { allow: methods.join(","), "content-length": "0" } })
 
 type Writing = "insert" | "upsert" | "update" | "remove"
 
-/** Of a write: statuses, what tells how many rows it was about, and the rows if they are wanted back. */
+/** The response to a write: its status, the number of rows, and the rows if requested. */
 export const writeResponse = (
   request: DecodedRequest,
   answer: RowsAnswer,

@@ -1,5 +1,5 @@
-import { ByteSize, Effect, Layer } from "effect"
-import { HttpIncomingMessage, type HttpServerError, type HttpServerRequest } from "effect/http"
+import { ByteSize, Effect, Layer, Schema } from "effect"
+import { HttpIncomingMessage, type HttpServerError, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { isUtf8 } from "node:buffer"
 import { InvalidRequest, PayloadTooLarge, UnsupportedMediaType } from "../../domain/errors.ts"
 
@@ -7,11 +7,11 @@ import { InvalidRequest, PayloadTooLarge, UnsupportedMediaType } from "../../dom
 export const rowBodyLimit = 10 * 1024 * 1024
 export const bodyLimit = 1024 * 1024
 
-/** The limit where a route sets none of its own. */
+/** The limit of routes that set none of their own. */
 export const layerBodyLimit = Layer.succeed(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(bodyLimit))
 
 export interface JsonBody {
-  /** As it came. */
+  /** The raw text. */
   readonly text: string
   readonly value: unknown
 }
@@ -19,8 +19,8 @@ export interface JsonBody {
 const jsonType = /^application\/(?:[\w.+-]+\+)?json *(?:;|$)/i
 
 /**
- * The request's JSON body, both as text and parsed. 415 for another media type, 413 over `limit` bytes, 400 when it is
- * no UTF-8 or no JSON. An empty body is `whenEmpty`, or 400 without one.
+ * The request's JSON body, as text and parsed. 415 for another media type, 413 over `limit` bytes, 400 for invalid UTF-8
+ * or JSON. An empty body is `whenEmpty`, or 400 without one.
  */
 export const jsonBody = (
   request: HttpServerRequest.HttpServerRequest,
@@ -50,20 +50,20 @@ export const jsonBody = (
   )
 }
 
-/** 415 for a body that is compressed or the like. */
+/** 415 for a body with a Content-Encoding. */
 export const uncoded = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<void, UnsupportedMediaType> => {
   const encoding = request.headers["content-encoding"]
   return encoding === undefined || encoding === "identity"
     ? Effect.void
-    : Effect.fail(new UnsupportedMediaType({ error: "The body must be sent as it is, without Content-Encoding" }))
+    : Effect.fail(new UnsupportedMediaType({ error: "The body must not have a Content-Encoding" }))
 }
 
-/** The request's body, whatever it is. 413 over `limit` bytes. */
+/** The bytes of the request's body. 413 over `limit` bytes. */
 export const bodyBytes = (
   request: HttpServerRequest.HttpServerRequest,
   limit: number
 ): Effect.Effect<Buffer, PayloadTooLarge | HttpServerError.HttpServerError> => {
-  const tooLarge = () => new PayloadTooLarge({ error: `The body is larger than ${limit / 1024 / 1024} MiB` })
+  const tooLarge = () => new PayloadTooLarge({ error: `The body exceeds ${limit / 1024 / 1024} MiB` })
   if (Number(request.headers["content-length"] ?? 0) > limit) return Effect.fail(tooLarge())
   return Effect.provideService(request.arrayBuffer, HttpIncomingMessage.MaxBodySize, ByteSize.bytes(limit)).pipe(
     Effect.mapError((error) =>
@@ -74,3 +74,13 @@ export const bodyBytes = (
 }
 
 const invalid = (error: string) => new InvalidRequest({ error, code: "PGRST102" })
+
+/** A response of JSON text that PostgreSQL made, sent unchanged. */
+export const jsonAnswer = (
+  text: string,
+  options?: { readonly status?: number; readonly headers?: Record<string, string> }
+) => HttpServerResponse.text(text, { ...options, contentType: "application/json; charset=utf-8" })
+
+/** The response body of operations without a result. */
+export const Success = Schema.Struct({ success: Schema.Literal(true) })
+export const success: typeof Success.Type = { success: true }

@@ -1,18 +1,21 @@
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { parseBranchId } from "../../domain/branches/Branch.ts"
 import { InvalidRequest } from "../../domain/errors.ts"
 import { type Branches, type BranchRefusal } from "../../services/branches/Branches.ts"
 import { type Database } from "../../services/ports/Db.ts"
 
-/** The branch that a request means: an id in this header. Without it the main database is meant. */
+/** The header with a branch's id. Without it a request uses the main database. */
 export const branchHeader = "x-svc-branch"
 
+/** For the contract of each route on the database. */
+export const branchHeaders = { [branchHeader]: Schema.optionalKey(Schema.String) }
+
 const notAnId = new InvalidRequest({
-  error: "X-Svc-Branch is not the id of a branch",
-  hint: "GET /api/branches lists them"
+  error: "X-Svc-Branch is not a valid branch id",
+  hint: "GET /api/branches lists the branches"
 })
 
-/** The branch of a header's value; 400 when it is no id, 404 `BRANCH_NOT_FOUND` when there is none, 409 `BRANCH_RESTORING` while it is filled. */
+/** The database of a header's value. 400 for an invalid id, 404 `BRANCH_NOT_FOUND`, 409 `BRANCH_RESTORING`. */
 export const branchOf = (
   value: string,
   branches: Branches["Service"]
@@ -21,7 +24,7 @@ export const branchOf = (
   return id === undefined ? Effect.fail(notAnId) : branches.database(id)
 }
 
-/** The database that a request means. */
+/** The database that a request uses. */
 export const databaseOf = (
   headers: Readonly<Record<string, string | undefined>>,
   main: Database,

@@ -1,8 +1,8 @@
 import { type ByteRange } from "../../services/ports/BackupFiles.ts"
 
 /**
- * What a `Range` header asks of so many bytes (RFC 9110 14.1.2): undefined for all of it, also where the header is none
- * that we know or asks for several; `outside` when nothing of it is there.
+ * The range that a `Range` header requests of `size` bytes (RFC 9110 14.1.2). Undefined for the whole: without a header,
+ * and with an invalid one, another unit or several ranges. `outside` if the range is not satisfiable.
  */
 export const parseRange = (header: string | undefined, size: number): ByteRange | "outside" | undefined => {
   const match = /^bytes=(?:(\d{1,15})-(\d{0,15})|-(\d{1,15}))$/i.exec(header?.trim() ?? "")

@@ -1,4 +1,4 @@
-/** The last segment of a URL's path, percent-decoded; undefined when it is no valid UTF-8. */
+/** The last segment of a URL's path, percent-decoded; undefined if the encoding is invalid. */
 export const lastSegment = (url: string): string | undefined => {
   const mark = url.indexOf("?")
   const path = mark < 0 ? url : url.slice(0, mark)

@@ -3,16 +3,16 @@ import { HttpServerResponse } from "effect/http"
 import { InvalidRequest } from "../../domain/errors.ts"
 import { type Expected } from "../../domain/Revision.ts"
 
-/** The header of a write that is only to be done if nobody else has changed the record meanwhile. */
+/** For writes that must fail if the record was changed in the meantime. */
 export const IfMatch = Schema.Struct({ "if-match": Schema.optionalKey(Schema.String) })
-/** The header of a read by who has the record already. */
+/** For reads by clients that have the record already. */
 export const IfNoneMatch = Schema.Struct({ "if-none-match": Schema.optionalKey(Schema.String) })
-/** What every answer carries that is one record. */
+/** The headers of every response that is one record. */
 export const Tagged = Schema.Struct({ etag: Schema.String })
 
 const form = /^(?:W\/)?"[!#-~\u0080-\u00ff]*"$/
 
-/** The entity tags of a header (RFC 9110, 8.8.3); `*` for all, undefined when it is no list of any. */
+/** The entity tags of a header (RFC 9110, 8.8.3); `*` for any, undefined if the header is invalid. */
 const tagsOf = (header: string): ReadonlyArray<string> | "*" | undefined => {
   if (header.trim() === "*") return "*"
   const tags = header.split(",").map((tag) => tag.trim())
@@ -20,9 +20,9 @@ const tagsOf = (header: string): ReadonlyArray<string> | "*" | undefined => {
 }
 
 const malformed = (name: string) =>
-  new InvalidRequest({ error: `${name} must be * or ETags as they were answered, such as "42"` })
+  new InvalidRequest({ error: `${name} must be * or a list of ETags from earlier responses, such as "42"` })
 
-/** What If-Match asks for; a weak tag matches nothing (13.1.1). */
+/** The revisions of If-Match; a weak tag matches nothing (13.1.1). */
 export const expectedOf = (headers: typeof IfMatch.Type): Effect.Effect<Expected, InvalidRequest> => {
   const header = headers["if-match"]
   if (header === undefined) return Effect.undefined
@@ -33,7 +33,7 @@ export const expectedOf = (headers: typeof IfMatch.Type): Effect.Effect<Expected
   )
 }
 
-/** A record of that revision, or 304 for who has it. */
+/** The record, or 304 if the client has this revision. */
 export const unlessKnown = (
   headers: typeof IfNoneMatch.Type,
   revision: number,

@@ -1,26 +1,26 @@
 import { Clock, Effect, Exit, Fiber } from "effect"
 import { type Forbidden, type Unavailable } from "../../domain/errors.ts"
 import { quoteName } from "../../domain/sql/Names.ts"
-import { type CopyPlan } from "./Room.ts"
+import { type CopyPlan } from "./FreeSpace.ts"
 import { copyFailure, sessionsSql } from "./Source.ts"
 import { type MainSessions } from "../postgres/MainSessions.ts"
 import { outageOrDie, type DirectConnection } from "../postgres/DirectConnection.ts"
 
 export interface CopyOptions {
   readonly sessions: MainSessions["Service"]
-  /** Whether sessions of others are ended. */
+  /** Whether sessions of other applications are terminated. */
   readonly endSessions: boolean
-  /** Longest a copy may take, in ms. */
+  /** Time limit of the copy, in ms. */
   readonly timeout: number
   readonly plan: CopyPlan
 }
 
-/** Heard by every replica: let go of the main database, and come back. */
+/** Every replica listens here, and releases its connections to the main database when notified. */
 export const pauseChannel = "svc_pause"
 
 /** PostgreSQL itself waits 5 s for the sessions of the source to end before it gives up. */
 const drainMillis = 4_500
-/** How long statements of others, and idle sessions of replicas that do not react, are left alone, in ms. */
+/** How long statements of other applications, and idle sessions of replicas that don't react, may go on, in ms. */
 const graceMillis = 1_000
 
 const lockedSql = `select from pg_locks
@@ -28,9 +28,9 @@ const lockedSql = `select from pg_locks
     and objid = (select oid from pg_database where datname = current_database())`
 
 /**
- * Copies the database that `main` and `watch` are connected to. PostgreSQL locks the source at once: whoever connects
- * from then on waits, also in other processes, until it is copied. Nothing has to be undone, whatever breaks: the lock
- * goes with the statement.
+ * Copies the database that `main` and `watch` are connected to. PostgreSQL locks the source at once: new connections, also
+ * those of other processes, wait until it is copied. Nothing has to be undone after a failure: the lock ends with the
+ * statement.
  */
 export const copyDatabase = Effect.fnUntraced(function* (
   main: DirectConnection,
@@ -41,8 +41,8 @@ export const copyDatabase = Effect.fnUntraced(function* (
 ) {
   const [source] = yield* Effect.catch(main.query("select current_database()::text as name"), outageOrDie)
   const { byFiles, clone } = options.plan
-  yield* Effect.ignore(main.query(`set client_connection_check_interval = '1s'`)) // noticed when we are killed; Linux
-  yield* Effect.ignore(main.query("checkpoint")) // less of it is left for when others wait
+  yield* Effect.ignore(main.query(`set client_connection_check_interval = '1s'`)) // ends the statement soon after this process is killed; Linux
+  yield* Effect.ignore(main.query("checkpoint")) // shortens the time for which clients wait
   yield* Effect.catch(main.query(`set statement_timeout = ${options.timeout}`), outageOrDie)
   const create = main.query(
     `create database ${quoteName(database)} template ${quoteName(String(source?.["name"]))} strategy ${byFiles ? "file_copy" : "wal_log"}`
@@ -53,12 +53,12 @@ export const copyDatabase = Effect.fnUntraced(function* (
     yield* Effect.ensuring(drain(main, watch, options), closeWatch)
     return yield* Effect.catchIf(
       Fiber.join(copying),
-      // The file system can't, whatever the system says.
+      // The file system can't clone, although the server supports it.
       ({ code }) => clones && /^(58|XX)/.test(code),
       () => Effect.andThen(main.query("reset file_copy_method"), create)
     )
   })
-  // Whoever asked may leave, but not while everybody else is kept waiting for an end.
+  // The caller may leave, but not while all other clients wait for the copy to end.
   yield* Effect.uninterruptible(options.sessions.without(made)).pipe(
     Effect.catchTag("QueryFailed", (error): Effect.Effect<never, Forbidden | Unavailable> => {
       const failure = copyFailure(error)
@@ -68,7 +68,7 @@ export const copyDatabase = Effect.fnUntraced(function* (
   )
 })
 
-/** Gets everybody out of the source, once it is locked; whoever can't be got out makes the copy fail by itself. */
+/** Ends the sessions in the source, once it is locked. The copy fails by itself when some remain. */
 const drain = Effect.fnUntraced(
   function* (main: DirectConnection, watch: DirectConnection, { endSessions }: CopyOptions) {
     const since = yield* Clock.currentTimeMillis
@@ -90,6 +90,6 @@ const drain = Effect.fnUntraced(
       yield* Effect.sleep("20 millis")
     }
   },
-  // A right to end others' sessions is missing, or the connection broke: the copy says what comes of it.
-  (drained) => Effect.ignore(drained)
+  // Without the right to end a session, or with a broken connection, the copy reports the failure.
+  (draining) => Effect.ignore(draining)
 )

@@ -4,23 +4,26 @@ import { type Unavailable } from "../../domain/errors.ts"
 import { type BackupFiles } from "../../services/ports/BackupFiles.ts"
 import { type DumpTools } from "../../services/ports/DumpTools.ts"
 
-/** Where the dump of a branch is kept while the branch is filled from it. */
+/** Name of the dump from which a branch is filled. */
 const dumpFile = (database: string) => `${database}.dump`
 
-/** Such a file, and what a tool has of it until it is complete. */
+/** Such a file, complete or partial. */
 const dumpPattern = /^(svc_branch_[0-9a-f]{12})\.dump(\..+)?$/
 
-interface Dumping {
+interface FillOptions {
   readonly tools: DumpTools["Service"]
   readonly files: BackupFiles["Service"]
   /** Name of the main database. */
   readonly main: string
-  /** Runs what must not meet a copy of the main database. */
+  /** Runs a dump while the main database is not copied. */
   readonly undisturbed: <A, E>(dump: Effect.Effect<A, E>) => Effect.Effect<A, E | Unavailable>
 }
 
-/** Dumps the main database into a file beside the backups, fills the branch from it, and removes it. */
-export const fillByDump = Effect.fnUntraced(function* ({ files, main, tools, undisturbed }: Dumping, database: string) {
+/** Dumps the main database into a file in the backup directory, restores it into the branch, and removes it. */
+export const fillByDump = Effect.fnUntraced(function* (
+  { files, main, tools, undisturbed }: FillOptions,
+  database: string
+) {
   const tool = yield* tools.current
   yield* files.ready
   const file = files.path(dumpFile(database))
@@ -32,9 +35,11 @@ export const fillByDump = Effect.fnUntraced(function* ({ files, main, tools, und
 })
 
 const remove = (files: BackupFiles["Service"], name: string) =>
-  Effect.catchCause(files.remove(name), (cause) => Effect.logWarning(`${name} of a branch can't be removed`, cause))
+  Effect.catchCause(files.remove(name), (cause) =>
+    Effect.logWarning(`Failed to remove ${name}, a dump of a branch`, cause)
+  )
 
-/** What there is of a branch's dump. */
+/** Removes the dump of a branch, complete or partial. */
 export const removeDump = (files: BackupFiles["Service"], database: string) =>
   Effect.gen(function* () {
     for (const name of yield* files.list) {
@@ -42,7 +47,7 @@ export const removeDump = (files: BackupFiles["Service"], database: string) =>
     }
   })
 
-/** Dumps that nobody can be at any more, because they were last written to so many ms ago. */
+/** Removes dumps that were last written to more than `millis` ago, which no process can be using. */
 export const removeOldDumps = (files: BackupFiles["Service"], millis: number) =>
   Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis

@@ -1,11 +1,11 @@
 import { Clock, Effect } from "effect"
 import { Forbidden, Unavailable } from "../../domain/errors.ts"
-import { noSpace } from "./Room.ts"
+import { noSpace } from "./FreeSpace.ts"
 import { type QueryFailed, type DirectConnection } from "../postgres/DirectConnection.ts"
 
 export const busy = (details: string, hint: string) =>
   new Unavailable({
-    error: "The database is in use and can't be copied now",
+    error: "The database is in use and can't be copied at the moment",
     code: "BRANCH_SOURCE_BUSY",
     details,
     hint,
@@ -14,13 +14,13 @@ export const busy = (details: string, hint: string) =>
 
 const notAllowed = (details: string, hint: string) =>
   new Forbidden({
-    error: "The service's database login may not make branches",
+    error: "The service's database login is not allowed to create branches",
     code: "BRANCH_NOT_ALLOWED",
     details,
     hint
   })
 
-/** Refuses where our login lacks a right, before anybody is made to wait. */
+/** Fails when the service's login lacks a right, before any client has to wait. */
 export const checkRights = Effect.fnUntraced(function* (main: DirectConnection) {
   const [row] = yield* main.query(
     `select quote_ident(current_user) as me, quote_ident(current_database()) as database, rolsuper as super,
@@ -38,14 +38,14 @@ export const checkRights = Effect.fnUntraced(function* (main: DirectConnection) 
   return undefined
 })
 
-/** How long to wait for long statements to end before anybody else is made to wait, in ms. */
+/** How long to wait for long statements to end, before new ones are paused, in ms. */
 const quietMillis = 30_000
-/** A statement that runs for as long counts as long, in seconds. */
+/** From this running time on a statement counts as long, in seconds. */
 const longSeconds = 1
 
 /**
- * Waits until no statement of ours in the database runs for long, because everybody waits for it once the gate is closed.
- * What can't be waited for is refused at once.
+ * Waits until no statement of the service in this database is long-running, because every client waits for it once new
+ * ones are paused. Fails at once for what would not end by waiting.
  */
 export const whenQuiet = Effect.fnUntraced(function* (main: DirectConnection, endSessions: boolean) {
   const until = (yield* Clock.currentTimeMillis) + quietMillis
@@ -59,31 +59,31 @@ export const whenQuiet = Effect.fnUntraced(function* (main: DirectConnection, en
     )
     if (row === undefined) return undefined
     if (Number(row["prepared"]) > 0) {
-      return yield* busy("There are prepared transactions", "Commit or roll back what pg_prepared_xacts lists")
+      return yield* busy("There are prepared transactions", "Commit or roll back the transactions in pg_prepared_xacts")
     }
     if (!endSessions && row["others"] !== null) {
       return yield* busy(
-        `Sessions of others: ${String(row["others"])}`,
+        `Other sessions: ${String(row["others"])}`,
         "Close them, or let the service end them: SVC_BRANCH_END_SESSIONS=true"
       )
     }
     if (row["stuck"] !== null) {
       return yield* busy(
-        `Sessions that the service's database login may not end: ${String(row["stuck"])}`,
+        `Sessions that the service's database login is not allowed to end: ${String(row["stuck"])}`,
         "Close them, or grant pg_signal_backend to the login"
       )
     }
     if (Number(row["long"]) === 0) return undefined
     if ((yield* Clock.currentTimeMillis) > until) {
-      return yield* busy("A statement of this service runs for over 30 s", "Try again when it has ended")
+      return yield* busy("A statement of this service has been running for over 30 s", "Try again when it has ended")
     }
     yield* Effect.sleep("100 millis")
   }
 })
 
 /**
- * Sessions in this database but those of branches' making. `ours`: of this service or another on the same database.
- * What others' sessions are and do is hidden from a login that is no superuser, but not that they are there.
+ * Sessions in this database, except those that create branches. `ours`: of this service, or another one on the same
+ * database. A login that is not a superuser sees that other sessions exist, but not what they do.
  */
 export const sessionsSql = `select pid, usesysid, state, xact_start,
     application_name ~ '^svc( rows| sql| listener)?$' as ours,
@@ -92,23 +92,23 @@ export const sessionsSql = `select pid, usesysid, state, xact_start,
   where datname = current_database() and application_name <> 'svc branches'
     and usesysid is not null and coalesce(backend_type, 'client backend') in ('client backend', 'walsender')`
 
-/** Whether our login may not end a session of `sessionsSql`. */
+/** Whether the service's login is not allowed to end a session of `sessionsSql`. */
 const notEndable = `not exists (
   select from pg_roles me, pg_roles other
   where me.rolname = current_user and other.oid = usesysid
     and (me.rolsuper or not other.rolsuper
          and (pg_has_role(other.oid, 'usage') or pg_has_role('pg_signal_backend', 'usage'))))`
 
-/** SQLSTATEs of a failed copy, as ours; undefined for others. */
+/** The error for the SQLSTATE of a failed copy; undefined for other SQLSTATEs. */
 export const copyFailure = ({ code, message }: QueryFailed): Forbidden | Unavailable | undefined => {
-  if (code === "55006") return busy(message, "Try again when others have left the database")
+  if (code === "55006") return busy(message, "Try again when the other sessions have ended")
   if (code === "53100") return noSpace(message)
   if (code === "42501") return notAllowed(message, "It must own the database and have CREATEDB and CREATEROLE")
   if (code === "57014") {
     return new Unavailable({
-      error: "The copy took longer than it may keep others waiting",
+      error: "The copy took longer than SVC_BRANCH_TIMEOUT",
       code: "BRANCH_TIMEOUT",
-      hint: "SVC_BRANCH_TIMEOUT sets how long",
+      hint: "Raise SVC_BRANCH_TIMEOUT",
       retry_after: 60
     })
   }

@@ -13,11 +13,11 @@ import { type ConnectionUrl } from "../../domain/connections/Url.ts"
 import { isPublicAddress } from "../../domain/PublicAddress.ts"
 import { ConnectionProbe } from "../../services/ports/ConnectionProbe.ts"
 import { ConnectionSettings } from "../../services/connections/Settings.ts"
-import { type ProbeAddress, ProbeFailure, type ProbeSuccess, Refused, socketFailure } from "./ProbeFailure.ts"
+import { type Resolve } from "../net/Outbound.ts"
+import { notPublic, type ProbeAddress, ProbeFailure, type ProbeSuccess, socketFailure } from "./ProbeFailure.ts"
 import { signIn } from "./ProbePostgres.ts"
-import { type Resolve } from "../webhooks/Transport.ts"
 
-/** How names are looked up. */
+/** Resolves names. */
 export interface ProbeNames {
   readonly lookup: Resolve
   readonly resolveSrv: (
@@ -26,16 +26,17 @@ export interface ProbeNames {
   ) => void
 }
 
-/** For the whole test, in ms. */
+/** Timeout of the whole test, in ms. */
 const timeoutMillis = 5_000
-/** Servers of one connection, and addresses of one server, that are tried. */
-const mostTargets = 10
-const mostAddresses = 4
+/** How many servers of a connection and addresses of a server are tried. */
+const maxTargets = 10
+const maxAddresses = 4
 
 const failed = (message: string) => new ProbeFailure({ message, code: null, final: false })
+// The system's code, not one of docs/errors.md.
 const timedOut = "ETIMEDOUT"
-const tooSlow = new ProbeFailure({
-  message: `No answer within ${timeoutMillis / 1000} s`,
+const timeout = new ProbeFailure({
+  message: `No response within ${timeoutMillis / 1000} s`,
   code: timedOut,
   final: false
 })
@@ -43,8 +44,8 @@ const tooSlow = new ProbeFailure({
 const socketPath = ({ address, port }: ProbeAddress) =>
   address.startsWith("/") ? { path: address } : { host: address, port }
 
-/** Connects, and with TLS shakes hands; then it is over. */
-const knock = (url: ConnectionUrl, at: ProbeAddress): Effect.Effect<ProbeSuccess, ProbeFailure> =>
+/** Connects, completes the TLS handshake if there is one, and disconnects. */
+const connectOnly = (url: ConnectionUrl, at: ProbeAddress): Effect.Effect<ProbeSuccess, ProbeFailure> =>
   Effect.callback((resume) => {
     const from = performance.now()
     const socket = new Socket()
@@ -52,21 +53,21 @@ const knock = (url: ConnectionUrl, at: ProbeAddress): Effect.Effect<ProbeSuccess
       socket.destroy()
       resume(result)
     }
-    const good = () => end(Effect.succeed({ version: null, millis: performance.now() - from }))
+    const succeed = () => end(Effect.succeed({ version: null, millis: performance.now() - from }))
     const fail = (cause: unknown) => end(Effect.fail(socketFailure(cause)))
     socket.on("error", fail)
     socket.once("close", () => fail(new Error("The server closed the connection")))
     socket.connect(socketPath(at), () => {
       at.check(socket)
       if (socket.destroyed) return
-      if (!startsWithTls(url)) return good()
+      if (!startsWithTls(url)) return succeed()
       const secure = connectTls({
         socket,
         host: at.host,
         ...(isIP(at.host) === 0 ? { servername: at.host } : {}),
         rejectUnauthorized: !trustsAnyCertificate(url)
       })
-      secure.once("secureConnect", good).on("error", fail)
+      secure.once("secureConnect", succeed).on("error", fail)
       return undefined
     })
     return Effect.sync(() => socket.destroy())
@@ -88,16 +89,16 @@ const makeProbe = (names: ProbeNames, allowPrivate: boolean) => {
           )
         )
 
-  /** Only what may be connected to: it is these very addresses that are, so a name can't change its mind in between. */
+  /** The allowed addresses. Connections go to these, so that a second look-up of the name can't return others. */
   const addressesOf = Effect.fnUntraced(function* ({ host, port }: ConnectionTarget) {
     if (host === "") return yield* failed("The connection string names no host")
     const check = (socket: Socket) => {
-      if (!allowed(socket.remoteAddress ?? "")) socket.destroy(new Refused(host))
+      if (!allowed(socket.remoteAddress ?? "")) socket.destroy(notPublic(host))
     }
     const found = host.startsWith("/") ? [host] : yield* lookUp(host)
-    const may = found.filter((address) => allowed(address))
-    if (may.length === 0) return yield* socketFailure(new Refused(host.slice(0, 255)))
-    return may.slice(0, mostAddresses).map((address): ProbeAddress => ({ host, address, port, check }))
+    const permitted = found.filter((address) => allowed(address))
+    if (permitted.length === 0) return yield* socketFailure(notPublic(host.slice(0, 255)))
+    return permitted.slice(0, maxAddresses).map((address): ProbeAddress => ({ host, address, port, check }))
   })
 
   const targets = (url: ConnectionUrl): Effect.Effect<ReadonlyArray<ConnectionTarget>, ProbeFailure> => {
@@ -115,20 +116,20 @@ const makeProbe = (names: ProbeNames, allowPrivate: boolean) => {
   }
 
   const attempt = (url: ConnectionUrl, at: ProbeAddress) =>
-    url.type === "postgres" ? signIn(url, at, allowPrivate) : knock(url, at)
+    url.type === "postgres" ? signIn(url, at, allowPrivate) : connectOnly(url, at)
 
-  /** One after the other, none longer than its share of the time; the first that is good, or what came of the last. */
+  /** Runs one after the other, each for at most its share of the time; the first success, or the last failure. */
   const firstOf = Effect.fnUntraced(function* <A, B>(
     all: ReadonlyArray<A>,
     millis: number,
     run: (one: A, millis: number) => Effect.Effect<B, ProbeFailure>
   ) {
     const until = performance.now() + millis
-    let last = failed("There is no server to connect to")
+    let last = failed("The connection string names no server")
     for (const [i, one] of all.entries()) {
       const share = Math.max(0, until - performance.now()) / (all.length - i)
       const result = yield* Effect.result(
-        Effect.timeoutOrElse(run(one, share), { duration: share, orElse: () => Effect.fail(tooSlow) })
+        Effect.timeoutOrElse(run(one, share), { duration: share, orElse: () => Effect.fail(timeout) })
       )
       if (result._tag === "Success") return result.success
       last = result.failure
@@ -137,9 +138,9 @@ const makeProbe = (names: ProbeNames, allowPrivate: boolean) => {
     return yield* last
   })
 
-  const tryOut = (url: ConnectionUrl) =>
+  const testAll = (url: ConnectionUrl) =>
     Effect.flatMap(targets(url), (all) =>
-      firstOf(all.slice(0, mostTargets), timeoutMillis, (target, millis) =>
+      firstOf(all.slice(0, maxTargets), timeoutMillis, (target, millis) =>
         Effect.flatMap(addressesOf(target), (addresses) => firstOf(addresses, millis, (at) => attempt(url, at)))
       )
     )
@@ -148,9 +149,9 @@ const makeProbe = (names: ProbeNames, allowPrivate: boolean) => {
     Effect.suspend(() => {
       const from = performance.now()
       const checked = url.type === "postgres" ? "query" : startsWithTls(url) ? "tls" : "tcp"
-      return Effect.timeoutOrElse(tryOut(url), {
+      return Effect.timeoutOrElse(testAll(url), {
         duration: timeoutMillis,
-        orElse: () => Effect.fail(tooSlow)
+        orElse: () => Effect.fail(timeout)
       }).pipe(
         Effect.match({
           onSuccess: ({ millis, version }): ConnectionCheck => ({
@@ -176,7 +177,7 @@ const makeProbe = (names: ProbeNames, allowPrivate: boolean) => {
   return { check }
 }
 
-/** With names looked up this way. */
+/** Resolves names by `names`. */
 export const layerConnectionProbeWith = (names: ProbeNames) =>
   Layer.effect(
     ConnectionProbe,

@@ -3,41 +3,41 @@ import { Worker } from "node:worker_threads"
 import { paramOf } from "../../domain/connections/Params.ts"
 import { type SslMode, sslModeOf } from "../../domain/connections/Targets.ts"
 import { type ConnectionUrl } from "../../domain/connections/Url.ts"
-import { type ProbeAddress, ProbeFailure, type ProbeSuccess, Refused, socketFailure } from "./ProbeFailure.ts"
+import { notPublic, type ProbeAddress, ProbeFailure, type ProbeSuccess, socketFailure } from "./ProbeFailure.ts"
 import type { SignInReply, SignInTask } from "./ProbeWorker.ts"
 
 const noTls = "The server does not support SSL connections"
 
 const tlsOf: Readonly<Record<SslMode, SignInTask["tls"]>> = {
   disable: "none",
-  // As libpq: encrypted, the certificate not looked at.
+  // As in libpq: encrypted, without verifying the certificate.
   prefer: "any",
   require: "any",
   "verify-ca": "ca",
   "verify-full": "full"
 }
 
-/** In a server's own words, unless the password is among them. */
+/** The server's own message, unless it contains the password. */
 const failureOf = (reply: Extract<SignInReply, { readonly _tag: "Failed" }>, password: string): ProbeFailure => {
   const { code, message } = reply
   if (!reply.server)
     return socketFailure(Object.assign(new Error(message), code === undefined ? {} : { code }), password)
   const text = (message.split("\n")[0] ?? "").slice(0, 500)
   return new ProbeFailure({
-    message: password !== "" && text.includes(password) ? `The server refuses with ${code}` : text,
+    message: password !== "" && text.includes(password) ? `The server refused the connection (${code})` : text,
     code: code ?? null,
-    // One that is starting says nothing about the others; any other has answered.
+    // A server that is starting says nothing about the others; any other error is final.
     final: code !== "57P03"
   })
 }
 
-const noPostgres = new ProbeFailure({ message: "The server does not speak PostgreSQL", code: null, final: false })
+const notPostgres = new ProbeFailure({ message: "The server is not a PostgreSQL server", code: null, final: false })
 
 const once = (task: SignInTask): Effect.Effect<ProbeSuccess, ProbeFailure> =>
   Effect.callback((resume) => {
     const worker = new Worker(new URL("./ProbeWorker.ts", import.meta.url), {
       workerData: task,
-      // The driver takes what it is not told from variables: none of this process are there.
+      // The driver reads defaults from environment variables; those of this process must not apply.
       env: {},
       resourceLimits: { maxOldGenerationSizeMb: 64 }
     })
@@ -46,17 +46,17 @@ const once = (task: SignInTask): Effect.Effect<ProbeSuccess, ProbeFailure> =>
       resume(result)
     }
     worker.on("message", (reply: SignInReply) => {
-      // Under `node --watch` the runtime sends messages of its own on the same way.
+      // Under `node --watch` the runtime sends its own messages too.
       if (reply._tag === "SignedIn") end(Effect.succeed(reply))
-      else if (reply._tag === "Refused") end(Effect.fail(socketFailure(new Refused(task.host))))
+      else if (reply._tag === "Refused") end(Effect.fail(socketFailure(notPublic(task.host))))
       else if (reply._tag === "Failed") end(Effect.fail(failureOf(reply, task.password)))
     })
-    worker.on("error", () => end(Effect.fail(noPostgres)))
-    worker.on("exit", () => end(Effect.fail(noPostgres)))
+    worker.on("error", () => end(Effect.fail(notPostgres)))
+    worker.on("exit", () => end(Effect.fail(notPostgres)))
     return Effect.promise(() => worker.terminate())
   })
 
-/** Signs in and runs `select 1`; gives the server's version. */
+/** Signs in and runs `select 1`; returns the server's version. */
 export const signIn = (
   url: ConnectionUrl,
   { address, host, port }: ProbeAddress,
@@ -64,7 +64,7 @@ export const signIn = (
 ): Effect.Effect<ProbeSuccess, ProbeFailure> => {
   const mode = sslModeOf(url)
   if (mode === undefined) {
-    const message = "sslmode is none of disable, allow, prefer, require, verify-ca, verify-full"
+    const message = "sslmode must be one of disable, allow, prefer, require, verify-ca, verify-full"
     return Effect.fail(new ProbeFailure({ message, code: null, final: true }))
   }
   const user = url.user || (paramOf(url.params, "user") ?? "postgres")
@@ -76,7 +76,7 @@ export const signIn = (
     password: Redacted.value(url.password) || (paramOf(url.params, "password") ?? ""),
     database: url.path || (paramOf(url.params, "dbname") ?? user),
     options: paramOf(url.params, "options"),
-    // TLS is nothing for Unix sockets.
+    // Unix sockets have no TLS.
     tls: address.startsWith("/") ? "none" : tlsOf[mode],
     allowPrivate
   }

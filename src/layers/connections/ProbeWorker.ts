@@ -4,11 +4,11 @@ import { parentPort, workerData } from "node:worker_threads"
 import { Client, DatabaseError } from "pg"
 import { isPublicAddress } from "../../domain/PublicAddress.ts"
 
-// The thread of ConnectionProbePostgres.ts: signs in at one PostgreSQL, once. A thread, because the driver's parser
-// trusts the server: at what is no PostgreSQL it may throw where nobody can catch it, or never come back.
+// The worker of ProbePostgres.ts: signs in to one PostgreSQL server, once. It is a thread because the driver's parser
+// trusts the server: given another protocol it may throw an uncatchable error or never return.
 
 export interface SignInTask {
-  /** As the connection string has it, for certificates. */
+  /** As written in the connection string, for certificates. */
   readonly host: string
   /** An IP address, or a directory of Unix sockets. */
   readonly address: string
@@ -17,19 +17,19 @@ export interface SignInTask {
   readonly password: string
   readonly database: string
   readonly options: string | undefined
-  /** `any`: encrypted, the certificate not looked at. `ca`: looked at, but not whose it is. */
+  /** `any`: certificate not verified. `ca`: verified, but not its host name. */
   readonly tls: "none" | "any" | "ca" | "full"
   readonly allowPrivate: boolean
 }
 
 export type SignInReply =
-  /** `millis`: how long that took. */
+  /** `millis`: the duration. */
   | { readonly _tag: "SignedIn"; readonly version: string | null; readonly millis: number }
   | { readonly _tag: "Refused" }
-  /** `server`: PostgreSQL said so, else somebody on the way. */
+  /** `server`: the error was sent by PostgreSQL. */
   | { readonly _tag: "Failed"; readonly message: string; readonly code: string | undefined; readonly server: boolean }
 
-/** What of the driver's inside is used here and not in its types. */
+/** Internals of the driver that its types do not declare. */
 interface Wire {
   readonly on: (
     event: "parameterStatus",
@@ -37,8 +37,8 @@ interface Wire {
   ) => void
 }
 
-/** More than this, in bytes, no server says to a sign-in and `select 1`. */
-const mostBytes = 1024 * 1024
+/** No server sends more than this for a sign-in and `select 1`, in bytes. */
+const maxBytes = 1024 * 1024
 
 const tlsOf: Readonly<Record<SignInTask["tls"], false | ConnectionOptions>> = {
   none: false,
@@ -56,14 +56,14 @@ const signIn = (task: SignInTask, answer: (reply: SignInReply) => void) => {
     answer({ _tag: "Refused" })
   })
   setInterval(() => {
-    if (socket.bytesRead > mostBytes) socket.destroy(new Error("The server says more than PostgreSQL would"))
+    if (socket.bytesRead > maxBytes) socket.destroy(new Error("The server sent more data than PostgreSQL would"))
   }, 20)
   const tls = tlsOf[task.tls]
   const client = new Client({
     host: task.address,
     port: task.port,
     user: task.user,
-    // A function, because the driver takes an empty text for none.
+    // A function, because the driver treats an empty string as absent.
     password: () => task.password,
     database: task.database,
     ssl: tls === false || isIP(task.host) !== 0 ? tls : { servername: task.host, ...tls },
@@ -91,5 +91,5 @@ const signIn = (task: SignInTask, answer: (reply: SignInReply) => void) => {
 }
 
 const port = parentPort
-if (port === null) throw new Error("This runs as a worker thread")
+if (port === null) throw new Error("ProbeWorker.ts must run as a worker thread")
 signIn(workerData as SignInTask, (reply) => port.postMessage(reply))

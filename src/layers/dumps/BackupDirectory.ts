@@ -9,7 +9,7 @@ import { BackupSettings } from "../../services/backups/Settings.ts"
 import { syncDirectory } from "../process/DataDir.ts"
 import { errorCode } from "../process/StartError.ts"
 
-/** Room that is left for everything else on the disk. */
+/** Space in bytes that stays free. */
 const reserve = 64 * 1024 * 1024
 
 const chunk = 256 * 1024
@@ -38,7 +38,7 @@ export const layerBackupDirectory = Layer.effect(
 
     const unusable = (cause: unknown) =>
       new Unavailable({
-        error: "The directory of backups can't be used",
+        error: "The backup directory is unusable",
         code: "BACKUP_DIR_UNUSABLE",
         details: `${directory} (SVC_BACKUP_DIR): ${reasonOf(cause)}`,
         retry_after: 60
@@ -56,16 +56,16 @@ export const layerBackupDirectory = Layer.effect(
       })
       if (free >= reserve) return undefined
       return yield* new Unavailable({
-        error: "There is not enough room on the disk for a backup",
+        error: "Not enough disk space for a backup",
         code: "BACKUP_NO_SPACE",
         details: `${free} bytes are free in ${directory} (SVC_BACKUP_DIR)`,
         retry_after: 60
       })
     })
 
-    /** Writes under another name first. */
+    /** Writes to a temporary name first. */
     const write = (name: string, text: string) =>
-      attempt(`${name} can't be written`, async () => {
+      attempt(`Failed to write ${name}`, async () => {
         const temporary = path(partialFile(name))
         const handle = await open(temporary, "w", 0o600)
         try {
@@ -80,13 +80,13 @@ export const layerBackupDirectory = Layer.effect(
 
     const receive = <E>(name: string, bytes: Stream.Stream<Uint8Array, E>, size: number) =>
       Effect.acquireUseRelease(
-        attempt(`${name} can't be written`, () => open(path(name), "w", 0o600)),
+        attempt(`Failed to write ${name}`, () => open(path(name), "w", 0o600)),
         (handle) =>
           Effect.gen(function* () {
             let arrived = 0
             yield* Stream.runForEach(bytes, (piece) => {
               arrived += piece.length
-              return attempt(`${name} can't be written`, () => handle.writeFile(piece))
+              return attempt(`Failed to write ${name}`, () => handle.writeFile(piece))
             })
             if (arrived === size) return undefined
             return yield* new FileTrouble({ reason: `${arrived} of ${size} bytes arrived` })
@@ -108,8 +108,8 @@ export const layerBackupDirectory = Layer.effect(
       write,
       receive,
       remove: (name) =>
-        attempt(`${name} can't be removed`, async () => {
-          // Not `rm` with force: whether it was there is asked for.
+        attempt(`Failed to remove ${name}`, async () => {
+          // `rm` with force does not report whether the file existed.
           const found = await unlessMissing(stat(path(name)))
           await rm(path(name), { force: true })
           return found !== undefined
@@ -121,7 +121,7 @@ export const layerBackupDirectory = Layer.effect(
               highWaterMark: chunk,
               ...(range === undefined ? {} : { start: range.first, end: range.last })
             }),
-            trouble(`${name} can't be read`)
+            trouble(`Failed to read ${name}`)
           )
         )
     })

@@ -4,13 +4,13 @@ import { type Login } from "../postgres/Login.ts"
 import { outageOrDie, connectDirectly, type DirectConnection } from "../postgres/DirectConnection.ts"
 
 /**
- * Roles that are not ours to make: the server's own, and the service's login, which it makes anew where it is missing.
+ * Roles that the script does not create: the server's own, and the service's login, which the service creates itself.
  */
 const foreign = "'^(pg_|svc_authenticator(_[0-9]+)?$)'"
 
 /**
- * Roles that something in the database depends on, those that have settings in it, its owner, and who made the server,
- * whose objects are recorded nowhere; and all that those are members of.
+ * Roles on which an object of the database depends, those with settings in it, its owner, and the bootstrap superuser,
+ * whose objects are not recorded in pg_shdepend; and all roles of which these are members.
  */
 const neededSql = `
   with recursive here as (
@@ -30,7 +30,7 @@ const rolesSql = `${neededSql}
   from needed join pg_roles r using (oid) left join pg_db_role_setting s on s.setdatabase = 0 and s.setrole = r.oid
   where r.rolname !~ ${foreign} order by 1`
 
-/** From 16 on a membership says what it is good for. */
+/** From 16 on a membership has options. */
 const membershipsSql = (version: number) => `${neededSql}
   select g.rolname::text as of, m.rolname::text as member, bool_or(a.admin_option) as admin,
          ${version < 160_000 ? "null::bool as inherits, null::bool as sets" : "bool_or(a.inherit_option) as inherits, bool_or(a.set_option) as sets"}
@@ -52,16 +52,16 @@ const settingsSql = `
   from pg_db_role_setting s join pg_database d on d.oid = s.setdatabase left join pg_roles r on r.oid = s.setrole
   where d.datname = current_database() and (s.setrole = 0 or r.rolname !~ ${foreign}) order by 1 nulls first`
 
-/** Settings that are lists of names, which are quoted one by one. */
+/** Settings that are lists of names, which need quotes one by one. */
 const lists = /^(search_path|temp_tablespaces|unix_socket_directories|\w+_preload_libraries)$/
 
-/** The names of such a list. What stands in it need not have been written by somebody who may run the script. */
+/** The names of such a list. Its author may have fewer rights than the user who runs the script. */
 export const namesOf = (list: string) =>
   [...list.matchAll(/\s*(?:"((?:[^"]|"")*)"|([^,]*?))\s*(?:,|$)/g)]
     .slice(0, -1) // the empty match at the end
     .map(([, quoted, bare]) => quoted?.replaceAll('""', '"') ?? bare ?? "")
 
-/** `name=value` of pg_db_role_setting as what follows SET. */
+/** Converts `name=value` of pg_db_role_setting to the arguments of SET. */
 const settingText = (setting: string) => {
   const at = setting.indexOf("=")
   const name = setting.slice(0, at)
@@ -70,7 +70,7 @@ const settingText = (setting: string) => {
   return `${quoteName(name)} to ${values}`
 }
 
-/** A block that is run at once; nothing in it can end it early. */
+/** A DO block, quoted so that its content can't end it. */
 const block = (lines: ReadonlyArray<string>) => {
   const text = lines.map((line) => `  ${line}\n`).join("")
   let tag = "$do$"
@@ -78,7 +78,7 @@ const block = (lines: ReadonlyArray<string>) => {
   return `do ${tag}\nbegin\n${text}end ${tag};\n`
 }
 
-/** A statement about the database that the script is run in, whatever its name is there. */
+/** A statement about the database in which the script runs, whatever its name. */
 const onDatabase = (before: string, after: string) =>
   `execute pg_catalog.format('%s %I %s', ${quoteLiteral(before)}, pg_catalog.current_database(), ${quoteLiteral(after)});`
 
@@ -133,8 +133,8 @@ const write = Effect.fnUntraced(function* (side: DirectConnection) {
   ]
   return [
     ...about2.map((line) => `-- ${String(line).replaceAll(/\s+/g, " ")}\n`),
-    "-- Run in the new database by a superuser, before the backup is restored into it; can be run again.\n",
-    "-- Roles that are missing are made without passwords, and can't log in.\n\n",
+    "-- Run this as a superuser in the new database, before the backup is restored into it. It can be run again.\n",
+    "-- Missing roles are created without passwords, and can't log in.\n\n",
     "set standard_conforming_strings = on;\n\n",
     ...roles.map(roleBlock),
     "\n",
@@ -144,7 +144,7 @@ const write = Effect.fnUntraced(function* (side: DirectConnection) {
   ].join("")
 })
 
-/** Script that makes what a dump of a database refers to but does not hold. */
+/** The script that creates what a dump of a database refers to but does not contain. */
 export const globalsScript = (login: Login) => (database: string) =>
   connectDirectly({ ...login, database }, { search_path: "pg_catalog" }).pipe(
     Effect.flatMap(write),

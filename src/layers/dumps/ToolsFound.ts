@@ -4,25 +4,25 @@ import { BackupSettings } from "../../services/backups/Settings.ts"
 import { type DumpFormat, type DumpTool, DumpTools } from "../../services/ports/DumpTools.ts"
 import { globalsScript } from "./Globals.ts"
 import { dumpNative, restoreNative } from "./native/Native.ts"
-import { findPrograms, fittest, lookAt, type Programs, unfit } from "./native/Programs.ts"
+import { findPrograms, bestFit, inspectPrograms, type Programs, unfit } from "./native/Programs.ts"
 import { layerProcesses } from "./native/Process.ts"
 import { dumpWasm, wasmMajor, wasmVersion } from "./wasm/Wasm.ts"
 import { restorePlain } from "./plain/Restore.ts"
 import { PostgresAddress } from "../postgres/Address.ts"
 import { outageOrDie, connectDirectly } from "../postgres/DirectConnection.ts"
 
-/** Programs may be installed while we run. */
-const remembered = "5 minutes"
+/** Programs may be installed while the service runs. */
+const cacheFor = "5 minutes"
 
 const missing = (error: string, server: number) =>
   new Unavailable({
     error,
     code: "BACKUP_TOOL_MISSING",
-    hint: `Install the client programs of PostgreSQL ${server}, or set PG_BIN_DIR to where its pg_dump and pg_restore are`,
+    hint: `Install the client programs of PostgreSQL ${server}, or set PG_BIN_DIR to the directory of its pg_dump and pg_restore`,
     retry_after: 60
   })
 
-/** What can dump the server of the main database. Looked for at first use. */
+/** The tools that can dump the server of the main database, searched at first use. */
 export const layerDumpToolsFound = Layer.effect(
   DumpTools,
   Effect.gen(function* () {
@@ -32,9 +32,9 @@ export const layerDumpToolsFound = Layer.effect(
     const needsTls = login.ssl !== false
 
     const search = yield* Effect.all({
-      own: preferred === undefined ? Effect.void : lookAt(preferred),
+      own: preferred === undefined ? Effect.void : inspectPrograms(preferred),
       others: findPrograms
-    }).pipe(Effect.provideContext(spawner), Effect.cachedWithTTL(remembered))
+    }).pipe(Effect.provideContext(spawner), Effect.cachedWithTTL(cacheFor))
 
     const serverMajor = connectDirectly(login).pipe(
       Effect.flatMap((side) => side.query("select current_setting('server_version_num')::int / 10000 as major")),
@@ -43,23 +43,23 @@ export const layerDumpToolsFound = Layer.effect(
       Effect.catchTag("QueryFailed", outageOrDie)
     )
 
-    /** Said once for as long as it stays true. */
-    const said = new Map<"tool" | "PG_BIN_DIR", string>()
-    const say = (about: "tool" | "PG_BIN_DIR", text: string) =>
+    /** Logs a text about something once, until it changes. */
+    const logged = new Map<"tool" | "PG_BIN_DIR", string>()
+    const logChange = (about: "tool" | "PG_BIN_DIR", text: string) =>
       Effect.suspend(() => {
-        if (said.get(about) === text) return Effect.void
-        said.set(about, text)
+        if (logged.get(about) === text) return Effect.void
+        logged.set(about, text)
         return about === "tool" ? Effect.logInfo(text) : Effect.logWarning(text)
       })
 
-    /** The programs to use; undefined when there are none. */
+    /** The programs to use; undefined if none fit. */
     const found = Effect.fnUntraced(function* (server: number) {
       const { others, own } = yield* search
-      if (own === undefined) return fittest(others, server, needsTls)
+      if (own === undefined) return bestFit(others, server, needsTls)
       const problem = typeof own === "string" ? own : unfit(own, server, needsTls)
       if (problem === undefined && typeof own !== "string") return own
-      yield* say("PG_BIN_DIR", `PG_BIN_DIR (${preferred}) is of no use for backups: ${problem}`)
-      return fittest(others, server, needsTls)
+      yield* logChange("PG_BIN_DIR", `The programs in PG_BIN_DIR (${preferred}) can't make backups: ${problem}`)
+      return bestFit(others, server, needsTls)
     })
 
     const native = (programs: Programs): DumpTool => {
@@ -86,13 +86,16 @@ export const layerDumpToolsFound = Layer.effect(
       const server = yield* serverMajor
       const programs = yield* found(server)
       if (programs !== undefined) {
-        yield* say("tool", `Backups are made by pg_dump ${programs.version} (${programs.directory})`)
+        yield* logChange("tool", `Backups use pg_dump ${programs.version} (${programs.directory})`)
         return native(programs)
       }
       if (server > wasmMajor) {
-        return yield* missing(`There is no pg_dump for PostgreSQL ${server}, and the built-in one is older`, server)
+        return yield* missing(`No pg_dump found for PostgreSQL ${server}, and the built-in one is too old`, server)
       }
-      yield* say("tool", `Backups are made by the built-in pg_dump ${wasmVersion}: no other fits PostgreSQL ${server}`)
+      yield* logChange(
+        "tool",
+        `Backups use the built-in pg_dump ${wasmVersion}: no installed one fits PostgreSQL ${server}`
+      )
       return wasm
     })
 
@@ -101,7 +104,7 @@ export const layerDumpToolsFound = Layer.effect(
       const server = yield* serverMajor
       const programs = yield* found(server)
       if (programs !== undefined) return native(programs)
-      return yield* missing(`There is no pg_restore for PostgreSQL ${server}, which this backup needs`, server)
+      return yield* missing(`This backup needs pg_restore for PostgreSQL ${server}, and none was found`, server)
     })
 
     return DumpTools.of({ current, reader, globals: globalsScript(login) })

@@ -23,7 +23,7 @@ export const layerFirstKeys = Layer.effectDiscard(
     yield* Db // makes sure that the schema is installed
     const sql = yield* SqlClient.SqlClient
     const { directory } = yield* KeysFile
-    const made = yield* sql.withTransaction(
+    const created = yield* sql.withTransaction(
       Effect.gen(function* () {
         yield* sql`select pg_advisory_xact_lock(${firstKeysLock}::text::bigint)`
         const some = yield* sql`select from svc.api_keys limit 1`
@@ -36,11 +36,11 @@ export const layerFirstKeys = Layer.effectDiscard(
         return { service_role: yield* make("service_role"), anon: yield* make("anon") }
       })
     )
-    if (made === undefined) return
+    if (created === undefined) return
     if (directory !== undefined) {
       const file = join(directory, "keys.json")
       yield* attempt(`Failed to write ${file}`, async () => {
-        await writeFile(file, `${JSON.stringify(made, null, 2)}\n`, { mode: 0o600 })
+        await writeFile(file, `${JSON.stringify(created, null, 2)}\n`, { mode: 0o600 })
         await chmod(file, 0o600)
       })
     }
@@ -48,8 +48,8 @@ export const layerFirstKeys = Layer.effectDiscard(
       [
         "",
         "  Two API keys were created. They are shown only once.",
-        `    service_role  ${made.service_role}   (full access: for servers only)`,
-        `    anon          ${made.anon}   (row-level security applies: for apps)`,
+        `    service_role  ${created.service_role}   (full access: for servers only)`,
+        `    anon          ${created.anon}   (row-level security applies: for apps)`,
         directory === undefined ? "  Store them safely." : `  They are also stored in ${join(directory, "keys.json")}.`,
         ""
       ].join("\n")

@@ -134,16 +134,16 @@ const authenticator = (sql: SqlClient.SqlClient) =>
     const [database] = yield* sql<{ oid: string; me: string }>`
       select oid::text as oid, current_user::text as me from pg_database where datname = current_database()`
     const name = (yield* exists(sql, "svc_authenticator")) ? `svc_authenticator_${database?.oid}` : "svc_authenticator"
-    const made = randomBytes(24).toString("base64url")
+    const generated = randomBytes(24).toString("base64url")
     const verb = (yield* exists(sql, name)) ? "alter" : "create"
-    const text = `${verb} role ${name} login noinherit nobypassrls password '${made}'`
+    const text = `${verb} role ${name} login noinherit nobypassrls password '${generated}'`
     yield* needs(sql, text, "CREATEROLE", `alter role ${quoteName(database?.me ?? "")} createrole`)
     yield* needs(sql, `grant anon, authenticated to ${name}`, "ADMIN on the roles anon and authenticated")
     yield* allowConnect(sql, name)
     yield* sql`
-      insert into svc.settings (name, value) values ('authenticator_password', ${made}), ('authenticator_role', ${name})
+      insert into svc.settings (name, value) values ('authenticator_password', ${generated}), ('authenticator_role', ${name})
       on conflict (name) do update set value = excluded.value`
-    return { authenticator: name, authenticatorPassword: Redacted.make(made) }
+    return { authenticator: name, authenticatorPassword: Redacted.make(generated) }
   })
 
 /** Grants CONNECT where PUBLIC no longer has it, which is so once the database has branches. */

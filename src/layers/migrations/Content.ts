@@ -6,24 +6,24 @@ import { sep } from "node:path"
 import { type MigrationLayout } from "../../domain/migrations/Migration.ts"
 
 /** In bytes. */
-export const largestFile = 16 * 1024 * 1024
+export const maxFileSize = 16 * 1024 * 1024
 export const tooLarge = "it is larger than 16 MiB"
 
 export type Place =
   | { readonly path: string; readonly size: number; readonly problem?: undefined }
   | { readonly problem: string }
 
-/** What a path really leads to: a plain file below the directory, or why it is not one. Rejects when there is nothing. */
+/** Resolves a path to a regular file below the directory, or the problem with it. Rejects when nothing exists there. */
 export const placeOf = async (directory: string, path: string): Promise<Place> => {
   const [root, real] = [await realpath(directory), await realpath(path)]
-  if (!real.startsWith(root.endsWith(sep) ? root : root + sep)) return { problem: "it leads out of the directory" }
+  if (!real.startsWith(root.endsWith(sep) ? root : root + sep)) return { problem: "it is outside the directory" }
   const status = await stat(real)
-  return status.isFile() ? { path: real, size: status.size } : { problem: "it is no plain file" }
+  return status.isFile() ? { path: real, size: status.size } : { problem: "it is not a regular file" }
 }
 
 const sha256 = (data: Uint8Array | string) => hash("sha256", data)
 
-/** As the tool computes it; Drizzle reads a file as text first, whatever it holds. */
+/** The checksum as the tool computes it; Drizzle decodes a file as text first, even if it is binary. */
 export const checksumOf = (
   bytes: Buffer,
   layout: MigrationLayout
@@ -32,21 +32,21 @@ export const checksumOf = (
     const checksum = layout.startsWith("drizzle") ? sha256(bytes.toString("utf8")) : sha256(bytes)
     return { checksum, problem: "it is not UTF-8" }
   }
-  return { checksum: sha256(bytes), problem: bytes.includes(0) ? "it holds a NUL character" : undefined }
+  return { checksum: sha256(bytes), problem: bytes.includes(0) ? "it contains a NUL character" : undefined }
 }
 
-/** Checksums of the same text with LF and with CR LF, as Prisma compares it. */
+/** Checksums of the same text with LF and with CR LF, which Prisma considers equal. */
 export const otherLineEnds = (bytes: Buffer): ReadonlyArray<string> => {
   const text = bytes.toString("utf8")
   return [text.replaceAll("\r\n", "\n"), text.replaceAll("\n", "\r\n")].filter((one) => one !== text).map(sha256)
 }
 
-/** Of a file of any size. */
+/** For files of any size. */
 export const streamedChecksum = async (path: string): Promise<string> => {
   const digest = createHash("sha256")
   for await (const chunk of createReadStream(path)) digest.update(chunk as Buffer)
   return digest.digest("hex")
 }
 
-/** Without the byte order mark, which PostgreSQL would take for a name. */
+/** Text without the byte order mark, which PostgreSQL would parse as a name. */
 export const withoutMark = (bytes: Buffer): string => new TextDecoder("utf-8").decode(bytes)

@@ -4,10 +4,10 @@ import { join, resolve } from "node:path"
 import { Unprocessable } from "../../domain/errors.ts"
 import { MigrationFiles } from "../../services/ports/MigrationFiles.ts"
 import { MigrationSettings } from "../../services/migrations/Settings.ts"
-import { checksumOf, largestFile, placeOf, tooLarge, withoutMark } from "./Content.ts"
+import { checksumOf, maxFileSize, placeOf, tooLarge, withoutMark } from "./Content.ts"
 import { readLayout, UnreadableDirectory } from "./Layouts.ts"
 
-/** Reads; what is wrong with the files themselves comes as a text, from `read` or as an error of the file system. */
+/** Turns problems of files, as a text from `read` or an error of the file system, into errors. */
 const reading = <A extends object>(what: string, read: () => Promise<A | string>): Effect.Effect<A, Unprocessable> =>
   Effect.promise(() =>
     read().catch((cause: unknown) => {
@@ -23,7 +23,7 @@ const reading = <A extends object>(what: string, read: () => Promise<A | string>
     )
   )
 
-/** The files in MIGRATIONS_DIR, read anew each time: they come and go with deployments. */
+/** The files in MIGRATIONS_DIR. They are not cached, because deployments change them. */
 export const layerMigrationDirectory = Layer.effect(
   MigrationFiles,
   Effect.map(MigrationSettings, ({ directory }) => {
@@ -33,10 +33,10 @@ export const layerMigrationDirectory = Layer.effect(
       text: ({ layout }, file) =>
         reading(file.path, async () => {
           if (file.problem !== undefined) return file.problem
-          // Anew: since it was listed it may have become something else.
+          // Resolved again: it may have changed since it was listed.
           const place = await placeOf(path, join(path, file.path))
           if (place.problem !== undefined) return place.problem
-          if (place.size > largestFile) return tooLarge
+          if (place.size > maxFileSize) return tooLarge
           const bytes = await readFile(place.path)
           const { checksum, problem } = checksumOf(bytes, layout)
           return problem ?? { sql: withoutMark(bytes), checksum }

@@ -8,12 +8,12 @@ import {
   type MigrationLayout
 } from "../../domain/migrations/Migration.ts"
 import { drizzleMillis, type JournalEntry, journalEntries } from "../../domain/migrations/Journal.ts"
-import { checksumOf, largestFile, otherLineEnds, placeOf, streamedChecksum, tooLarge } from "./Content.ts"
+import { checksumOf, maxFileSize, otherLineEnds, placeOf, streamedChecksum, tooLarge } from "./Content.ts"
 
-/** The message says what is wrong. */
+/** `message` describes the problem. */
 export class UnreadableDirectory extends Error {}
 
-/** A file to look for. */
+/** A file that may be a migration. */
 interface Candidate {
   readonly name: string
   readonly path: string
@@ -33,7 +33,7 @@ const read = async (root: string, candidate: Candidate, layout: MigrationLayout)
   try {
     const place = await placeOf(root, join(root, candidate.path))
     if (place.problem !== undefined) return made(null, place.problem)
-    if (place.size > largestFile) return made(await streamedChecksum(place.path), tooLarge)
+    if (place.size > maxFileSize) return made(await streamedChecksum(place.path), tooLarge)
     const bytes = await readFile(place.path)
     const { checksum, problem } = checksumOf(bytes, layout)
     return made(checksum, problem, layout === "prisma" || layout === "plain" ? otherLineEnds(bytes) : [])
@@ -52,25 +52,30 @@ const exists = async (root: string, path: string) => {
   }
 }
 
-/** Below the directory, at most so large; undefined: there is none. */
+/** Entries of the journal; undefined without one. */
 const journal = async (root: string): Promise<ReadonlyArray<JournalEntry> | undefined> => {
   const path = "meta/_journal.json"
   if (!(await exists(root, path))) return undefined
   const place = await placeOf(root, join(root, path))
-  if (place.problem !== undefined || place.size > largestFile) throw new UnreadableDirectory(`${path} can't be read`)
+  if (place.problem !== undefined || place.size > maxFileSize) throw new UnreadableDirectory(`${path} can't be read`)
   const entries = journalEntries(await readFile(place.path, "utf8"))
-  if (entries === undefined) throw new UnreadableDirectory(`${path} is no journal of Drizzle's`)
+  if (entries === undefined) throw new UnreadableDirectory(`${path} is not a valid Drizzle journal`)
   return entries
 }
 
-/** Everything that looks like a migration, and what the directory looks like. Rejects when it can't be read. */
+/** The layout of the directory and its migrations. Rejects when it can't be read. */
 export const readLayout = async (root: string, directory: string): Promise<MigrationFolder> => {
   const entries = await readdir(root, { withFileTypes: true }).catch((cause: unknown) => {
     if ((cause as { readonly code?: string }).code === "ENOENT") return undefined
     throw cause
   })
   if (entries === undefined) {
-    return { directory, layout: "plain", files: [], notes: [`There is no directory ${directory} (MIGRATIONS_DIR)`] }
+    return {
+      directory,
+      layout: "plain",
+      files: [],
+      notes: [`The directory ${directory} (MIGRATIONS_DIR) does not exist`]
+    }
   }
   const notes: Array<string> = []
   const { candidates, layout } = await candidatesOf(root, entries, notes)
@@ -78,7 +83,7 @@ export const readLayout = async (root: string, directory: string): Promise<Migra
   const seen = new Set<string>()
   for (const candidate of candidates) {
     if (seen.has(candidate.name)) {
-      notes.push(`${candidate.path} is left out: another migration has the name ${candidate.name}`)
+      notes.push(`${candidate.path} is ignored: another migration has the name ${candidate.name}`)
       continue
     }
     seen.add(candidate.name)
@@ -104,18 +109,18 @@ const candidatesOf = async (root: string, entries: ReadonlyArray<Dirent>, notes:
   const layout: MigrationLayout = lock ? "prisma" : snapshots ? "drizzle-folders" : "plain"
   const plain = names.filter((name) => /\.sql$/i.test(name) && !folders.some((folder) => folder.name === name))
   if (layout !== "plain") {
-    for (const name of plain) notes.push(`${name} is left out: migrations have a folder each here`)
+    for (const name of plain) notes.push(`${name} is ignored: each migration has its own folder in this layout`)
     return { layout, candidates: folders.sort((a, b) => (a.name < b.name ? -1 : 1)) }
   }
   const files = plain.flatMap((name) => {
     if (!/\.down\.sql$/i.test(name)) return [{ name: name.slice(0, -4), path: name, folder: false, when: undefined }]
-    notes.push(`${name} is left out: it undoes a migration`)
+    notes.push(`${name} is ignored: it is a down migration`)
     return []
   })
   return { layout, candidates: [...files, ...folders].sort((a, b) => byName(a.name, b.name)) }
 }
 
-/** Whether a folder, or what a link leads to, has a migration in it. */
+/** Whether a folder, or the target of a link, contains a migration. */
 const hasScript = async (root: string, name: string): Promise<boolean | "no folder"> => {
   try {
     const inside = await readdir(join(root, name))
@@ -132,11 +137,11 @@ const ofJournal = (
 ): ReadonlyArray<Candidate> => {
   const tags = new Set(listed.map(({ tag }) => `${tag}.sql`))
   for (const name of names) {
-    if (name.endsWith(".sql") && !tags.has(name)) notes.push(`${name} is left out: it is not in meta/_journal.json`)
+    if (name.endsWith(".sql") && !tags.has(name)) notes.push(`${name} is ignored: it is not in meta/_journal.json`)
   }
   return listed.flatMap(({ tag, when }) => {
     if (!/[/\\\0]/.test(tag)) return [{ name: tag, path: `${tag}.sql`, folder: false, when }]
-    notes.push(`${JSON.stringify(tag)} of meta/_journal.json is left out: a tag is the name of a file`)
+    notes.push(`${JSON.stringify(tag)} in meta/_journal.json is ignored: a tag must be a file name`)
     return []
   })
 }

@@ -10,10 +10,10 @@ import { integer, text, url } from "../../domain/Settings.ts"
 
 const address = Effect.all({ port: integer("PORT", 3000, 0, 65_535), host: text("HOST", "127.0.0.1") })
 
-/** Stops the start when a setting of the wire is wrong, before there is anything to listen for. */
+/** Validates the settings of the listener before anything starts. */
 export const layerHttpSettings = Layer.effectDiscard(Effect.all([address, url("DASHBOARD_URL")]))
 
-/** Where the API listens, and what Node itself enforces before a request reaches us. */
+/** The HTTP server of the API, with the limits that Node enforces before a request reaches the routes. */
 export const layerHttpListener = Layer.unwrap(
   Effect.map(address, ({ host, port }) =>
     NodeHttpServer.layer(makeServer, {
@@ -22,7 +22,7 @@ export const layerHttpListener = Layer.unwrap(
       gracefulShutdownTimeout: "10 seconds",
       websocket: webSocketOptions
     }).pipe(
-      // What the tap fails with is what the start fails with.
+      // The error of the tap replaces the original one.
       Layer.tapError(({ cause }) => listenError({ name: "The API", host, port, setting: "PORT" }, cause))
     )
   )
@@ -31,9 +31,9 @@ export const layerHttpListener = Layer.unwrap(
 const makeServer = (): Server =>
   endIdleOnClose(
     createServer({
-      // Above our own URL limit of 16 KiB, so that a URL that is too long is answered by us.
+      // Above the URL limit of 16 KiB, so that Front answers requests with a longer URL.
       maxHeaderSize: 64 * 1024,
-      // Left to the front door, whose answer has our error body.
+      // Front checks it and responds with the common error body.
       requireHostHeader: false,
       headersTimeout: 10_000,
       requestTimeout: 60_000,
@@ -51,19 +51,19 @@ const makeServer = (): Server =>
 type Refusal = readonly [status: string, code: string, text: string]
 
 const refusals: Readonly<Record<string, Refusal>> = {
-  HPE_HEADER_OVERFLOW: [
-    "431 Request Header Fields Too Large",
-    "HEADERS_TOO_LARGE",
-    "The headers are larger than 64 KiB"
-  ],
+  HPE_HEADER_OVERFLOW: ["431 Request Header Fields Too Large", "HEADERS_TOO_LARGE", "The headers exceed 64 KiB"],
   ERR_HTTP_REQUEST_TIMEOUT: ["408 Request Timeout", "REQUEST_TIMEOUT", "The request took too long to arrive"]
 }
 
-const notHttp: Refusal = ["400 Bad Request", "INVALID_HTTP", "This is not valid HTTP"]
-const noTunnel: Refusal = ["405 Method Not Allowed", "METHOD_NOT_ALLOWED", "This is no proxy: CONNECT is not known"]
-const noExpectation: Refusal = ["417 Expectation Failed", "INVALID_HTTP", "The only Expect that is met is 100-continue"]
+const notHttp: Refusal = ["400 Bad Request", "INVALID_HTTP", "The request is not valid HTTP"]
+const noTunnel: Refusal = ["405 Method Not Allowed", "METHOD_NOT_ALLOWED", "CONNECT is not supported"]
+const noExpectation: Refusal = [
+  "417 Expectation Failed",
+  "INVALID_HTTP",
+  "The only supported value of Expect is 100-continue"
+]
 
-/** What never becomes a request gets our error body too. */
+/** Responds with the common error body where no request reaches the routes. */
 const refuse = (socket: Duplex, [status, code, text]: Refusal) => {
   if (!socket.writable) {
     socket.destroy()

@@ -50,17 +50,17 @@ export const makeBranchPools = Effect.fnUntraced(function* (
     const session = yield* makeSqlSessions(login(place.keysLogin), { role: place.role, poolSize, sqlTimeout })
     const { service } = yield* makeListener(login(place.rowsLogin))
     const ddlGeneration = yield* watchChannel(service, "svc_ddl")
-    const made: Opened = { run: rows.run, session, ddlGeneration, used: false }
+    const branch: Opened = { run: rows.run, session, ddlGeneration, used: false }
     yield* Effect.acquireRelease(
-      Effect.sync(() => void opened.set(name, made)),
+      Effect.sync(() => void opened.set(name, branch)),
       () => Effect.sync(() => void opened.delete(name))
     )
     yield* Effect.suspend(() => {
-      const { used } = made
-      made.used = false
+      const { used } = branch
+      branch.used = false
       return used ? RcMap.touch(pools, name) : Effect.void
     }).pipe(Effect.delay(checkMillis), Effect.forever, Effect.forkScoped)
-    return made
+    return branch
   })
   const pools: RcMap.RcMap<string, Opened> = yield* RcMap.make({
     lookup: open,

@@ -1,6 +1,6 @@
 import { type SqlError } from "effect/sql/SqlError"
 import { DatabaseError, Unavailable } from "../../domain/errors.ts"
-import { raisedAnswer, statusText } from "../../domain/rows/RaisedAnswer.ts"
+import { raisedAnswer, statusText } from "../../domain/rows/ResponseSettings.ts"
 import { statusOf } from "../../domain/sql/States.ts"
 import { databaseUnreachable } from "../../services/OwnTables.ts"
 

@@ -65,8 +65,8 @@ export const layerEncryptionKeysKept = Layer.effect(
     const { current, old } = yield* givenKeys
     const name = "encryption_key"
     if (current === undefined) {
-      const made = yield* dir.secret(name, () => randomBytes(32).toString("base64"))
-      return { current: yield* readKey(`${name} in secrets.json`, Redacted.value(made)), old }
+      const generated = yield* dir.secret(name, () => randomBytes(32).toString("base64"))
+      return { current: yield* readKey(`${name} in secrets.json`, Redacted.value(generated)), old }
     }
     const kept = yield* dir.stored(name)
     const before = kept && readEncryptionKey(Redacted.value(kept))

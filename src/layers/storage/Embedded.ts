@@ -25,11 +25,11 @@ const reachable = (host: string) => {
  * The embedded S3 endpoint on HOST:S3_EMBEDDED_PORT, with its objects and credentials in the data directory. It stops
  * with the scope. Fails if another process uses the directory.
  *
- * The service talks to it as to an external store: through the AWS SDK and HTTP on the loopback interface, to a server
- * in the same process. Each of its own requests (a check that a bucket exists, a listing, a metadata change, a small
- * upload) is therefore signed, sent, authenticated, answered in XML and parsed again, which costs about a millisecond
- * and processor time on the main thread. In return there is one implementation of ObjectStore, and the contract tests
- * of one store hold for the other. Large transfers do not pay this price: clients send them to the endpoint themselves.
+ * The service uses it like an external store, through the AWS SDK and HTTP on the loopback interface, although the server
+ * runs in the same process. Each request of its own (a check that a bucket exists, a listing, a metadata change, a small
+ * upload) is signed, sent, authenticated, answered in XML and parsed again, which takes about 1 ms of processor time. In
+ * return there is one implementation of ObjectStore, and one contract test for both stores. Presigned transfers do not
+ * pay this price: clients send them directly to the endpoint.
  */
 export const layerEmbeddedS3 = Layer.effect(
   ObjectStoreAddress,

@@ -1,31 +1,21 @@
 import { Effect, Layer } from "effect"
-import { lookup as lookUp, type LookupAddress, type LookupOptions } from "node:dns"
+import { lookup as lookUp } from "node:dns"
 import { Agent, type ClientRequest, type IncomingMessage, request as requestHttp } from "node:http"
 import { Agent as AgentTls, request as requestHttps } from "node:https"
 import { isIP, type LookupFunction, type Socket } from "node:net"
 import { isPublicAddress } from "../../domain/PublicAddress.ts"
-import { loggedText, readBytes, type WebhookReply } from "../../domain/webhooks/Reply.ts"
+import { loggedText, readBytes, type WebhookReply } from "../../domain/webhooks/Delivery.ts"
 import { WebhookSettings } from "../../services/webhooks/Settings.ts"
 import { type WebhookRequest, WebhookTransport } from "../../services/ports/WebhookTransport.ts"
+import { NotPublic, type Resolve, socketMessages } from "../net/Outbound.ts"
 import { errorCode } from "../process/StartError.ts"
 
-/** How `node:dns` is asked: for all addresses of a name. */
-export type Resolve = (
-  hostname: string,
-  options: LookupOptions & { readonly all: true },
-  done: (error: NodeJS.ErrnoException | null, addresses: Array<LookupAddress>) => void
-) => void
-
-/** A connection nobody uses is closed before most receivers would, in ms: they may close it as we send. */
+/** Idle connections are closed before most receivers would close them, which might be just as we send; in ms. */
 const idleMillis = 4_000
 
-class Refused extends Error {
-  constructor(hostname: string) {
-    super(`Refused: ${hostname} is not on the public Internet (WEBHOOK_ALLOW_PRIVATE)`)
-  }
-}
+const refused = (hostname: string) => new NotPublic(hostname, "WEBHOOK_ALLOW_PRIVATE")
 
-/** Gives only addresses of the public Internet, so that nothing else is ever connected to. */
+/** A look-up that returns only public addresses, so that no others are ever connected to. */
 const publicOnly =
   (resolve: Resolve): LookupFunction =>
   (hostname, options, done) =>
@@ -33,31 +23,23 @@ const publicOnly =
       if (error !== null) return done(error, "")
       const allowed = addresses.filter(({ address }) => isPublicAddress(address))
       const [first] = allowed
-      if (first === undefined) return done(new Refused(hostname), "")
+      if (first === undefined) return done(refused(hostname), "")
       return options.all === true ? done(null, allowed) : done(null, first.address, first.family)
     })
 
-/** Once more on the address that was connected to, before anything is written to it. */
+/** Checks the connected address once more, before anything is written. */
 const checkPeer = (socket: Socket, hostname: string) => {
-  if (!isPublicAddress(socket.remoteAddress ?? "")) socket.destroy(new Refused(hostname))
+  if (!isPublicAddress(socket.remoteAddress ?? "")) socket.destroy(refused(hostname))
 }
 
-const words: Readonly<Record<string, string>> = {
-  ECONNREFUSED: "Connection refused",
-  ECONNRESET: "Connection closed before the response was complete",
-  EHOSTUNREACH: "Host unreachable",
-  ENETUNREACH: "Network unreachable",
-  ENOTFOUND: "No such host",
-  EAI_AGAIN: "The host's name can't be looked up at the moment",
-  ETIMEDOUT: "Connection timed out",
-  EPIPE: "Connection closed before the response was complete"
-}
+const incomplete = "Connection closed before the response was complete"
+const messages: Readonly<Record<string, string>> = { ...socketMessages, ECONNRESET: incomplete, EPIPE: incomplete }
 
-const wordsOf = (cause: Error) => {
-  if (cause instanceof Refused) return cause.message
-  // Several addresses were tried: what came of the last one.
-  const one = cause instanceof AggregateError ? ((cause.errors.at(-1) as Error | undefined) ?? cause) : cause
-  return words[errorCode(one) ?? ""] ?? `${one.message.split("\n")[0]}`.slice(0, 500)
+const messageOf = (cause: Error) => {
+  if (cause instanceof NotPublic) return cause.message
+  // Several addresses were tried: report the last one.
+  const last = cause instanceof AggregateError ? ((cause.errors.at(-1) as Error | undefined) ?? cause) : cause
+  return messages[errorCode(last) ?? ""] ?? `${last.message.split("\n")[0]}`.slice(0, 500)
 }
 
 const makePost = (timeout: number, allowPrivate: boolean, resolve: Resolve) => {
@@ -80,15 +62,15 @@ const makePost = (timeout: number, allowPrivate: boolean, resolve: Resolve) => {
     Effect.callback((resume) => {
       const from = performance.now()
       let request: ClientRequest | undefined
-      let over = false
+      let ended = false
       const end = (status: number | null, body: string | null, error: string | null, retryAfter?: string) => {
-        if (over) return
-        over = true
+        if (ended) return
+        ended = true
         clearTimeout(timer)
         const latencyMillis = Math.round(performance.now() - from)
         resume(Effect.succeed({ status, body, error, retryAfter, latencyMillis }))
       }
-      const fail = (cause: Error) => end(null, null, wordsOf(cause))
+      const fail = (cause: Error) => end(null, null, messageOf(cause))
       const timer = setTimeout(() => {
         end(null, null, `Timeout: no complete response within ${timeout} ms`)
         request?.destroy()
@@ -97,8 +79,8 @@ const makePost = (timeout: number, allowPrivate: boolean, resolve: Resolve) => {
       const attempt = (again: boolean) => {
         const url = new URL(given.url)
         const hostname = url.hostname.replace(/^\[|\]$/g, "")
-        // An address needs no look-up, so the guard there would not see it.
-        if (!allowPrivate && isIP(hostname) !== 0 && !isPublicAddress(hostname)) return fail(new Refused(hostname))
+        // Addresses are not looked up, so `publicOnly` would not see them.
+        if (!allowPrivate && isIP(hostname) !== 0 && !isPublicAddress(hostname)) return fail(refused(hostname))
         const sent = send(given, url)
         let responded = false
         request = sent
@@ -117,23 +99,23 @@ const makePost = (timeout: number, allowPrivate: boolean, resolve: Resolve) => {
             )
           )
           .once("error", (cause) => {
-            // The receiver closed a kept connection just as we took it: it has not seen the request.
+            // The receiver closed a kept-alive connection just as it was reused: it has not seen the request.
             const stale = sent.reusedSocket && errorCode(cause) === "ECONNRESET" && !responded
-            if (stale && again && !over) attempt(false)
+            if (stale && again && !ended) attempt(false)
             else fail(cause)
           })
           .once("close", () => {
-            if (request === sent) fail(new Error("Connection closed before the response was complete"))
+            if (request === sent) fail(new Error(incomplete))
           })
         return undefined
       }
       try {
         attempt(true)
       } catch (cause) {
-        fail(cause as Error) // what the validation of URL and headers let through
+        fail(cause as Error) // invalid URLs and headers that validation let through
       }
       return Effect.sync(() => {
-        over = true
+        ended = true
         clearTimeout(timer)
         request?.destroy()
       })
@@ -145,7 +127,7 @@ const makePost = (timeout: number, allowPrivate: boolean, resolve: Resolve) => {
   return { post, close }
 }
 
-/** Reads so much of a response as is wanted. */
+/** Reads at most `readBytes` of a response. */
 const read = (response: IncomingMessage, done: (body: string) => void, fail: (cause: Error) => void) => {
   const chunks: Array<Buffer> = []
   let size = 0
@@ -161,11 +143,11 @@ const read = (response: IncomingMessage, done: (body: string) => void, fail: (ca
     .once("end", finish)
     .once("error", fail)
     .once("close", () => {
-      if (!response.complete) fail(new Error("Connection closed before the response was complete"))
+      if (!response.complete) fail(new Error(incomplete))
     })
 }
 
-/** Over `node:http`, with names looked up by `resolve`. */
+/** Over `node:http`, with names resolved by `resolve`. */
 export const layerWebhookTransportWith = (resolve: Resolve) =>
   Layer.effect(
     WebhookTransport,

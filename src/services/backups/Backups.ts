@@ -1,52 +1,67 @@
 import { Context, Effect, Layer } from "effect"
 import { type Backup, type BackupId, type NewBackup } from "../../domain/backups/Backup.ts"
 import { type Conflict, type Forbidden, type NotFound, type Unavailable } from "../../domain/errors.ts"
-import { BackupRecords } from "./Records.ts"
-import { BackupRemoval } from "./Removal.ts"
-import { BackupRestores, type RestoreOptions, type Restoring } from "./Restores.ts"
-import { BackupRuns } from "./Runs.ts"
-import { type BackupSource, BackupSources } from "./Sources.ts"
 import { type StoreError } from "../ports/ObjectStore.ts"
+import { makeBackupCopies } from "./Copies.ts"
+import { makeBackupRecords } from "./Records.ts"
+import { makeBackupRemoval } from "./Removal.ts"
+import { makeBackupRestores, type RestoreOptions, type StartedRestore } from "./Restores.ts"
+import { makeBackupRuns } from "./Runs.ts"
+import { runBackupSchedule } from "./Schedule.ts"
+import { BackupSettings } from "./Settings.ts"
+import { type BackupSource, makeBackupSources } from "./Sources.ts"
 
-/** Dumps of the main database in files, and branches made of them (spec: Backup). */
+type Missing = NotFound | Conflict | Unavailable
+
+/** Dumps of the main database in files, restored into branches (spec: Backup). */
 export class Backups extends Context.Service<
   Backups,
   {
     /** Newest first. */
     readonly list: Effect.Effect<ReadonlyArray<Backup>, Unavailable>
     readonly find: (id: BackupId) => Effect.Effect<Backup, NotFound | Unavailable>
-    /** Begins one. 409 `BACKUP_LIMIT` when two are being made. */
-    readonly create: (given: NewBackup) => Effect.Effect<Backup, Conflict | NotFound | Unavailable>
-    readonly cancel: BackupRemoval["Service"]["cancel"]
-    readonly remove: BackupRemoval["Service"]["remove"]
-    readonly file: (id: BackupId) => Effect.Effect<BackupSource, NotFound | Conflict | Unavailable | StoreError>
-    readonly globals: (id: BackupId) => Effect.Effect<string, NotFound | Conflict | Unavailable>
+    /** Starts a backup. 409 `BACKUP_LIMIT` when two are in progress; 503 `BACKUP_SOURCE_BUSY`, `BACKUP_DIR_UNUSABLE`. */
+    readonly create: (given: NewBackup) => Effect.Effect<Backup, Missing>
+    /** The record of the cancelled backup. 409 `BACKUP_NOT_RUNNING`, 503 `BACKUP_NOT_STOPPED`. */
+    readonly cancel: (id: BackupId) => Effect.Effect<Backup, Missing>
+    /** Stops the backup first if necessary. 409 `BACKUP_IN_USE` while it is being restored. */
+    readonly remove: (id: BackupId) => Effect.Effect<void, Missing | StoreError>
+    /** 409 `BACKUP_NOT_COMPLETED`, 404 `BACKUP_FILE_MISSING`. */
+    readonly file: (id: BackupId) => Effect.Effect<BackupSource, Missing | StoreError>
+    /** The script that belongs to the file. */
+    readonly globals: (id: BackupId) => Effect.Effect<string, Missing>
+    /** Starts a restore. Fails at once as `file`, `DumpTools.reader` and `Branches.create` do. */
     readonly restore: (
       id: BackupId,
       options: RestoreOptions
-    ) => Effect.Effect<Restoring, NotFound | Conflict | Forbidden | Unavailable | StoreError>
+    ) => Effect.Effect<StartedRestore, Missing | Forbidden | StoreError>
   }
 >()("svc/services/Backups") {
   static readonly layer = Layer.effect(
     Backups,
     Effect.gen(function* () {
-      const records = yield* BackupRecords
-      const runs = yield* BackupRuns
-      const removal = yield* BackupRemoval
-      const sources = yield* BackupSources
-      const restores = yield* BackupRestores
+      const { schedule } = yield* BackupSettings
+      const records = yield* makeBackupRecords
+      const copies = yield* makeBackupCopies
+      const runs = yield* makeBackupRuns(records, copies)
+      const { cancel, remove, retain } = yield* makeBackupRemoval(records, runs, copies)
+      const sources = yield* makeBackupSources(records)
+      const restores = yield* makeBackupRestores(sources)
+      if (schedule !== undefined) {
+        yield* runBackupSchedule(schedule, { start: runs.start, missed: records.missed, retain })
+      }
 
       const create = Effect.fn("Backups.create")(function* ({ label }: NewBackup) {
         const run = yield* runs.start(label)
-        return yield* run === undefined ? Effect.die("A backup of no slot was given up") : records.find(run.id)
+        return yield* run === undefined ? Effect.die("A backup without a slot was not begun") : records.find(run.id)
       })
 
       return Backups.of({
         list: records.list,
         find: records.find,
         create,
-        cancel: removal.cancel,
-        remove: removal.remove,
+        cancel,
+        remove,
         file: sources.find,
         globals: sources.globals,
         restore: restores.start

@@ -1,18 +1,17 @@
-import { Clock, Context, Effect, Layer } from "effect"
-import { type Backup, type BackupId, globalsFile } from "../../domain/backups/Backup.ts"
-import { Conflict, type NotFound, Unavailable } from "../../domain/errors.ts"
-import { BackupCopies } from "./Copies.ts"
+import { Clock, Effect } from "effect"
+import { type BackupId, globalsFile } from "../../domain/backups/Backup.ts"
+import { Conflict, Unavailable } from "../../domain/errors.ts"
 import { BackupFiles } from "../ports/BackupFiles.ts"
-import { backupNotFound, BackupRecords } from "./Records.ts"
-import { BackupRuns } from "./Runs.ts"
+import { type BackupCopies } from "./Copies.ts"
+import { backupNotFound, type BackupRecords } from "./Records.ts"
+import { type BackupRuns } from "./Runs.ts"
 import { BackupSettings } from "./Settings.ts"
-import { type StoreError } from "../ports/ObjectStore.ts"
 
-/** How long one that is to stop may take to, and how often it is looked at, in ms. */
+/** How long a backup may take to stop, and how often its record is read meanwhile, in ms. */
 const patienceMillis = 30_000
 const pauseMillis = 100
 
-const notRunning = new Conflict({ error: "The backup is over already", code: "BACKUP_NOT_RUNNING" })
+const notRunning = new Conflict({ error: "The backup has already finished", code: "BACKUP_NOT_RUNNING" })
 
 const inUse = new Conflict({
   error: "The backup is being restored",
@@ -22,85 +21,70 @@ const inUse = new Conflict({
 })
 
 const stillRunning = new Unavailable({
-  error: "The backup does not stop",
+  error: "The backup did not stop in time",
   code: "BACKUP_NOT_STOPPED",
-  hint: "Try again: what a process left that was killed is noticed soon",
+  hint: "Try again; backups of a process that was killed are marked as failed within seconds",
   retry_after: 10
 })
 
-/** How backups are stopped, and how they go: the file first, the record last. */
-export class BackupRemoval extends Context.Service<
-  BackupRemoval,
-  {
-    /** The record of what has failed by it. 409 `BACKUP_NOT_RUNNING`, 503 `BACKUP_NOT_STOPPED`. */
-    readonly cancel: (id: BackupId) => Effect.Effect<Backup, NotFound | Conflict | Unavailable>
-    /** Stops it if need be. 409 `BACKUP_IN_USE` while it is restored. */
-    readonly remove: (id: BackupId) => Effect.Effect<void, NotFound | Conflict | Unavailable | StoreError>
-    /** Removes scheduled ones beyond those that SVC_BACKUP_KEEP keeps. */
-    readonly retain: Effect.Effect<void, Unavailable>
-  }
->()("svc/services/BackupRemoval") {
-  static readonly layer = Layer.effect(
-    BackupRemoval,
-    Effect.gen(function* () {
-      const records = yield* BackupRecords
-      const runs = yield* BackupRuns
-      const files = yield* BackupFiles
-      const copies = yield* BackupCopies
-      const { keep } = yield* BackupSettings
+const unusable = (reason: string) =>
+  new Unavailable({
+    error: "The backup directory is unusable",
+    code: "BACKUP_DIR_UNUSABLE",
+    details: reason,
+    retry_after: 60
+  })
 
-      /** Whichever replica makes it. False when nobody does. */
-      const stop = Effect.fnUntraced(function* (id: BackupId) {
-        if (!(yield* records.askToStop(id))) return false
-        const until = (yield* Clock.currentTimeMillis) + patienceMillis
-        for (;;) {
-          yield* runs.look
-          if ((yield* records.place(id)).status !== "in_progress") return true
-          if ((yield* Clock.currentTimeMillis) > until) return yield* stillRunning
-          yield* Effect.sleep(pauseMillis)
-        }
-      })
+/** Stops and deletes backups: the file first, the record last. */
+export const makeBackupRemoval = (records: BackupRecords, runs: BackupRuns, copies: BackupCopies) =>
+  Effect.gen(function* () {
+    const files = yield* BackupFiles
+    const { keep } = yield* BackupSettings
 
-      const cancel = Effect.fn("BackupRemoval.cancel")(function* (id: BackupId) {
-        const stopped = yield* stop(id)
-        const record = yield* records.find(id)
-        // It may have been quicker.
-        return stopped && record.status === "failed" ? record : yield* notRunning
-      })
-
-      const remove = Effect.fn("BackupRemoval.remove")(function* (id: BackupId) {
-        if ((yield* records.place(id)).used) return yield* inUse
-        yield* stop(id)
-        const { bucket, file, key } = yield* records.place(id)
-        const found = file === null || (yield* removeFile(file))
-        if (bucket !== null && key !== null) yield* copies.remove(bucket, key)
-        if (!(yield* records.forget(id, found))) return yield* backupNotFound(id)
-        return undefined
-      })
-
-      const removeFile = (file: string) =>
-        Effect.mapError(
-          Effect.andThen(files.remove(globalsFile(file)), files.remove(file)),
-          ({ reason }) =>
-            new Unavailable({
-              error: "The directory of backups can't be used",
-              code: "BACKUP_DIR_UNUSABLE",
-              details: reason,
-              retry_after: 60
-            })
-        )
-
-      const retain = Effect.gen(function* () {
-        for (const id of yield* records.outworn(keep)) {
-          yield* remove(id).pipe(
-            // Another replica was quicker.
-            Effect.catchTag("NotFound", () => Effect.void),
-            Effect.catchCause((cause) => Effect.logWarning(`Backup ${id} can't be removed yet`, cause))
-          )
-        }
-      })
-
-      return BackupRemoval.of({ cancel, remove, retain })
+    /** Stops a backup on whichever replica makes it; false when it is not in progress. */
+    const stop = Effect.fnUntraced(function* (id: BackupId) {
+      if (!(yield* records.requestStop(id))) return false
+      const deadline = (yield* Clock.currentTimeMillis) + patienceMillis
+      for (;;) {
+        yield* runs.checkNow
+        if ((yield* records.place(id)).status !== "in_progress") return true
+        if ((yield* Clock.currentTimeMillis) > deadline) return yield* stillRunning
+        yield* Effect.sleep(pauseMillis)
+      }
     })
-  )
-}
+
+    const cancel = Effect.fn("BackupRemoval.cancel")(function* (id: BackupId) {
+      const stopped = yield* stop(id)
+      const record = yield* records.find(id)
+      // It may have finished first.
+      return stopped && record.status === "failed" ? record : yield* notRunning
+    })
+
+    const removeFile = (file: string) =>
+      Effect.mapError(Effect.andThen(files.remove(globalsFile(file)), files.remove(file)), ({ reason }) =>
+        unusable(reason)
+      )
+
+    const remove = Effect.fn("BackupRemoval.remove")(function* (id: BackupId) {
+      if ((yield* records.place(id)).used) return yield* inUse
+      yield* stop(id)
+      const { bucket, file, key } = yield* records.place(id)
+      const found = file === null || (yield* removeFile(file))
+      if (bucket !== null && key !== null) yield* copies.remove(bucket, key)
+      if (!(yield* records.forget(id, found))) return yield* backupNotFound(id)
+      return undefined
+    })
+
+    /** Removes the scheduled backups beyond those that SVC_BACKUP_KEEP keeps. */
+    const retain = Effect.gen(function* () {
+      for (const id of yield* records.expired(keep)) {
+        yield* remove(id).pipe(
+          // Another replica was faster.
+          Effect.catchTag("NotFound", () => Effect.void),
+          Effect.catchCause((cause) => Effect.logWarning(`Failed to remove backup ${id}; will retry`, cause))
+        )
+      }
+    })
+
+    return { cancel, remove, retain }
+  })

@@ -1,60 +1,57 @@
-import { Clock, Cron, Effect, Layer, Schedule } from "effect"
+import { Clock, Cron, Effect, Schedule } from "effect"
 import { scheduledLabel } from "../../domain/backups/Backup.ts"
-import { BackupRecords } from "./Records.ts"
-import { BackupRemoval } from "./Removal.ts"
-import { BackupRuns } from "./Runs.ts"
-import { BackupSettings } from "./Settings.ts"
+import { type Conflict, type Unavailable } from "../../domain/errors.ts"
+import { type BackupRun } from "./Runs.ts"
 
-/** While too many others are being made, or the database is away: how often it is tried again, and for how long. */
-const againEvery = "30 seconds"
-const tries = 20
+/** Retries while two other backups are in progress, or the database is unavailable. */
+const retryEvery = "30 seconds"
+const retries = 20
 
-/** Longest that is slept at a time, in ms: timers can't be set for months, and clocks are changed. */
-const longestSleep = 60_000
+/** In ms: timers can't be set for months, and clocks are adjusted. */
+const maxSleep = 60_000
 
-/** Makes a backup whenever SVC_BACKUP_CRON says so, and removes old ones. Replicas meet at the record's slot. */
-export const layerBackupSchedule = Layer.effectDiscard(
-  Effect.gen(function* () {
-    const { schedule } = yield* BackupSettings
-    if (schedule === undefined) return
-    const runs = yield* BackupRuns
-    const records = yield* BackupRecords
-    const removal = yield* BackupRemoval
+/** What the schedule uses of backups. */
+interface Scheduled {
+  readonly start: (label: string, slot: number) => Effect.Effect<BackupRun | undefined, Conflict | Unavailable>
+  readonly missed: (label: string, slot: number, reason: string) => Effect.Effect<void, Unavailable>
+  readonly retain: Effect.Effect<void, Unavailable>
+}
 
-    const until = (slot: number) =>
-      Effect.gen(function* () {
-        for (;;) {
-          const left = slot - (yield* Clock.currentTimeMillis)
-          if (left <= 0) return
-          yield* Effect.sleep(Math.min(left, longestSleep))
-        }
-      })
-
-    const made = (slot: number) => {
-      const label = scheduledLabel(slot)
-      return runs.start(label, slot).pipe(
-        Effect.retry({ times: tries, schedule: Schedule.spaced(againEvery) }),
-        Effect.flatMap((run) => (run === undefined ? Effect.succeed(false) : run.done)),
-        Effect.flatMap((complete) => (complete ? removal.retain : Effect.void)),
-        Effect.catch((failure) =>
-          Effect.andThen(
-            Effect.logWarning(`The backup "${label}" could not be made: ${failure.error}`),
-            records.missed(label, slot, failure.error)
-          )
-        ),
-        Effect.catchCause((cause) => Effect.logError(`The backup "${label}" could not be made`, cause))
-      )
-    }
-
-    yield* Effect.gen(function* () {
-      let after = new Date(yield* Clock.currentTimeMillis)
+/** Makes a backup at each slot of the schedule, and removes old ones. The slot of a record is unique over all replicas. */
+export const runBackupSchedule = (schedule: Cron.Cron, { missed, retain, start }: Scheduled) => {
+  const until = (slot: number) =>
+    Effect.gen(function* () {
       for (;;) {
-        const slot = Cron.next(schedule, after)
-        yield* until(slot.getTime())
-        yield* Effect.forkScoped(made(slot.getTime()))
-        // What was slept through is not made up for.
-        after = new Date(Math.max(slot.getTime(), yield* Clock.currentTimeMillis))
+        const left = slot - (yield* Clock.currentTimeMillis)
+        if (left <= 0) return
+        yield* Effect.sleep(Math.min(left, maxSleep))
       }
-    }).pipe(Effect.forkScoped)
-  })
-)
+    })
+
+  const make = (slot: number) => {
+    const label = scheduledLabel(slot)
+    return start(label, slot).pipe(
+      Effect.retry({ times: retries, schedule: Schedule.spaced(retryEvery) }),
+      Effect.flatMap((run) => (run === undefined ? Effect.succeed(false) : run.done)),
+      Effect.flatMap((complete) => (complete ? retain : Effect.void)),
+      Effect.catch((failure) =>
+        Effect.andThen(
+          Effect.logWarning(`Failed to make the backup "${label}": ${failure.error}`),
+          missed(label, slot, failure.error)
+        )
+      ),
+      Effect.catchCause((cause) => Effect.logError(`Failed to make the backup "${label}"`, cause))
+    )
+  }
+
+  return Effect.gen(function* () {
+    let after = new Date(yield* Clock.currentTimeMillis)
+    for (;;) {
+      const slot = Cron.next(schedule, after)
+      yield* until(slot.getTime())
+      yield* Effect.forkScoped(make(slot.getTime()))
+      // Slots that were missed meanwhile are skipped.
+      after = new Date(Math.max(slot.getTime(), yield* Clock.currentTimeMillis))
+    }
+  }).pipe(Effect.forkScoped)
+}

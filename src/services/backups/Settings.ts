@@ -1,22 +1,23 @@
 import { Context, Cron, Effect, Layer, Result } from "effect"
 import { join, resolve } from "node:path"
+import { DumpFailed } from "../ports/DumpTools.ts"
 import { duration, integer, SettingError, text } from "../../domain/Settings.ts"
 
 /** SVC_BACKUP_* and PG_BIN_DIR, read before anything is started (docs/configuration.md). */
 export class BackupSettings extends Context.Service<
   BackupSettings,
   {
-    /** Absolute; made when the first backup is. */
+    /** Absolute; created with the first backup. */
     readonly directory: string
-    /** Where to look first for pg_dump and pg_restore. */
+    /** Directory that is searched first for pg_dump and pg_restore. */
     readonly programs: string | undefined
-    /** Who gets a copy of each backup. */
+    /** Bucket that receives a copy of each backup. */
     readonly bucket: string | undefined
     /** When to make backups, in UTC. */
     readonly schedule: Cron.Cron | undefined
-    /** How many of the scheduled ones are kept; 0: all. */
+    /** How many scheduled backups are kept; 0: all. */
     readonly keep: number
-    /** Longest one dump or restore may take, in ms. */
+    /** Time limit of one dump or restore, in ms. */
     readonly timeout: number
   }
 >()("svc/services/BackupSettings") {
@@ -36,18 +37,27 @@ export class BackupSettings extends Context.Service<
   )
 }
 
+/** Limits a dump or a restore to the setting `timeout`. */
+export const withinBackupTimeout =
+  (timeout: number) =>
+  <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+    Effect.timeoutOrElse(effect, {
+      duration: timeout,
+      orElse: () => Effect.fail(new DumpFailed({ reason: `It took over ${timeout / 1000} s (SVC_BACKUP_TIMEOUT)` }))
+    })
+
 const cron = Effect.fnUntraced(function* (name: string) {
   const given = yield* text(name, undefined)
   if (given === undefined) return undefined
   const parsed = Cron.parse(given, "UTC")
-  if (Result.isSuccess(parsed) && given.split(/\s+/).length === 5 && comesUp(parsed.success)) return parsed.success
+  if (Result.isSuccess(parsed) && given.split(/\s+/).length === 5 && everFires(parsed.success)) return parsed.success
   return yield* new SettingError({
     message: `${name} must be a cron expression of five fields such as 0 3 * * *, but it is "${given}"`
   })
 })
 
-/** Not so on the 31st of February. */
-const comesUp = (schedule: Cron.Cron) => {
+/** Whether the schedule ever fires; false for e.g. 31 February. */
+const everFires = (schedule: Cron.Cron) => {
   try {
     Cron.next(schedule)
     return true

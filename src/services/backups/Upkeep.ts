@@ -7,8 +7,8 @@ import { onOwnTables } from "../OwnTables.ts"
 
 const sweepEvery = "10 seconds"
 
-/** How long replicas have to remove a file whose backup was deleted elsewhere. */
-const remembered = "30 days"
+/** How long replicas have to remove a file whose backup was deleted on another replica. */
+const retention = "30 days"
 
 interface Abandoned {
   readonly id: number
@@ -16,8 +16,8 @@ interface Abandoned {
 }
 
 /**
- * Says of backups and restores that were cut off that they failed, beginning with the start, and removes what is left of
- * them in the directory. A file that is whole is never removed unless its backup was deleted.
+ * Marks interrupted backups and restores as failed, also at the start, and removes their files. A complete file is only
+ * removed when its backup was deleted.
  */
 export const layerBackupUpkeep = Layer.effectDiscard(
   Effect.gen(function* () {
@@ -27,7 +27,7 @@ export const layerBackupUpkeep = Layer.effectDiscard(
     const removed = (names: ReadonlyArray<string>) =>
       Effect.forEach(names, (name) => Effect.ignore(files.remove(name)), { discard: true })
 
-    /** Whoever makes one holds its lock. */
+    /** A backup in progress holds its lock; marks those that don't, and returns the files of the failed ones. */
     const abandoned = sql.withTransaction(
       Effect.gen(function* () {
         const rows = yield* sql.unsafe<Abandoned>(
@@ -36,7 +36,7 @@ export const layerBackupUpkeep = Layer.effectDiscard(
         )
         const failed: Array<string> = []
         for (const { file, id } of rows) {
-          // Whole, but nobody came to say so; or we are the database that was restored from it.
+          // A complete file: only its record is missing, or this database was restored from it.
           const size = yield* files.size(file)
           const changed =
             size === undefined
@@ -57,7 +57,7 @@ export const layerBackupUpkeep = Layer.effectDiscard(
       })
     )
 
-    /** A restore is under way as long as its branch is `restoring`; whoever fills that holds it. */
+    /** A restore is in progress as long as its branch is `restoring`, which its own lock decides. */
     const restores = sql.unsafe(
       `update svc.restores r set finished_at = now(),
          status = case when b.status = 'active' then 'completed' else 'failed' end,
@@ -68,7 +68,7 @@ export const layerBackupUpkeep = Layer.effectDiscard(
        where one.id = r.id and r.status = 'in_progress' and b.status is distinct from 'restoring'`
     )
 
-    /** Names first: what comes after is none of ours to judge. */
+    /** Lists the files before the records, so that a file of a newer record is not removed. */
     const leftovers = Effect.gen(function* () {
       const partial = (yield* files.list).flatMap((name) => {
         const parsed = parsePartial(name)
@@ -79,24 +79,24 @@ export const layerBackupUpkeep = Layer.effectDiscard(
         `select file_name as file, null as restore from svc.backups where status = 'in_progress'
          union all select null, id from svc.restores where status = 'in_progress'`
       )
-      const making = new Set(rows.map(({ file }) => file))
-      const restoring = new Set(rows.map(({ restore }) => restore))
+      const backups = new Set(rows.map(({ file }) => file))
+      const restores = new Set(rows.map(({ restore }) => restore))
       yield* removed(
         partial
-          .filter(({ file, restore }) => (restore === undefined ? !making.has(file) : !restoring.has(restore)))
+          .filter(({ file, restore }) => (restore === undefined ? !backups.has(file) : !restores.has(restore)))
           .map(({ name }) => name)
       )
     })
 
     const deleted = Effect.gen(function* () {
-      yield* sql.unsafe("delete from svc.removed_backups where removed_at < now() - $1::interval", [remembered])
+      yield* sql.unsafe("delete from svc.removed_backups where removed_at < now() - $1::interval", [retention])
       const rows = yield* sql.unsafe<{ readonly file: string }>("select file_name as file from svc.removed_backups")
       yield* removed(rows.flatMap(({ file }) => [file, globalsFile(file)]))
     })
 
     const sweep = Effect.gen(function* () {
       const failed = yield* abandoned
-      if (failed.length > 0) yield* Effect.logWarning(`Backups that were cut off: ${failed.length}`)
+      if (failed.length > 0) yield* Effect.logWarning(`Interrupted backups marked as failed: ${failed.length}`)
       yield* removed(failed.flatMap((file) => [partialFile(file), globalsFile(file)]))
       yield* restores
       yield* leftovers
@@ -105,7 +105,7 @@ export const layerBackupUpkeep = Layer.effectDiscard(
 
     yield* onOwnTables(sweep).pipe(
       Effect.catchTag("Unavailable", () => Effect.void),
-      Effect.catchCause((cause) => Effect.logError("Backups could not be looked through", cause)),
+      Effect.catchCause((cause) => Effect.logError("Failed to sweep backups", cause)),
       Effect.repeat(Schedule.spaced(sweepEvery)),
       Effect.forkScoped
     )

@@ -9,9 +9,9 @@ import {
 } from "../../domain/branches/Branch.ts"
 import { Conflict, type Forbidden, type NotFound, Unavailable } from "../../domain/errors.ts"
 import { BranchDatabases } from "../ports/BranchDatabases.ts"
-import { BranchEndings } from "./Endings.ts"
-import { BranchFillings, type Fill, type Filling } from "./Fillings.ts"
-import { branchNotFound, BranchRecords } from "./Records.ts"
+import { makeBranchDeletion } from "./Deletion.ts"
+import { type Fill, type Filling, makeBranchFillings } from "./Filling.ts"
+import { branchNotFound, makeBranchRecords } from "./Records.ts"
 import { BranchSettings } from "./Settings.ts"
 import { type Database, Db } from "../ports/Db.ts"
 import { makeNotifiedCache } from "../NotifiedCache.ts"
@@ -22,47 +22,47 @@ interface Known {
   readonly until: number
 }
 
-/** Why a request can't be about a branch. */
+/** Why a request can't use a branch. */
 export type BranchRefusal = NotFound | Conflict | Unavailable
 
 const restoring = (id: number) =>
   new Conflict({
-    error: `Branch ${id} is being filled and can't be used yet`,
+    error: `Branch ${id} is still being filled`,
     code: "BRANCH_RESTORING",
-    hint: `GET /api/branches/${id} says when it is active`
+    hint: `Wait until GET /api/branches/${id} shows the status active`
   })
 
 const dumpFailed = (details: string) =>
   new Unavailable({
-    error: "The database could not be dumped into a branch",
+    error: "Failed to create the branch from a dump of the database",
     code: "BRANCH_DUMP_FAILED",
     details,
     retry_after: 60
   })
 
-/** Copies of the main database to try things in (spec: Branch). */
+/** Copies of the main database (spec: Branch). */
 export class Branches extends Context.Service<
   Branches,
   {
     /** Oldest first; only those that can be used. */
     readonly list: Effect.Effect<ReadonlyArray<Branch>, Unavailable>
-    /** One that is being filled too. */
+    /** Also finds a branch that is being filled. */
     readonly find: (id: BranchId) => Effect.Effect<Branch, NotFound | Unavailable>
     /**
-     * Done when it can be used. `connection` holds the password, this once. Fails as `BranchTurn` does, or with 503
-     * `BRANCH_DUMP_FAILED`.
+     * Returns when the branch can be used; `connection` then contains the password, and never again. Fails as
+     * `BranchCreator` does, or with 503 `BRANCH_DUMP_FAILED`.
      */
     readonly create: (given: NewBranch) => Effect.Effect<Branch, Conflict | Forbidden | Unavailable>
-    /** A branch that is filled by `fill` rather than copied. Goes on when the caller leaves; a failure leaves no branch. */
+    /** Creates a branch filled by `fill`. Continues when the caller leaves; a failure leaves no branch. */
     readonly restore: (
       given: NewBranch & { readonly sourceBackupId: number },
       fill: Fill
     ) => Effect.Effect<Filling, Conflict | Forbidden | Unavailable>
-    /** One that is being filled is cancelled. */
+    /** Also cancels a branch that is being filled. */
     readonly remove: (id: BranchId) => Effect.Effect<void, NotFound | Unavailable>
-    /** For requests on a branch: cheap after the first one. 409 `BRANCH_RESTORING` while it is being filled. */
+    /** For requests on a branch; cached. 409 `BRANCH_RESTORING` while it is being filled. */
     readonly database: (id: BranchId) => Effect.Effect<Database, BranchRefusal>
-    /** Drops what has expired, and what was cut off while it was made or dropped. */
+    /** Drops branches that have expired, or whose creation or deletion was interrupted. */
     readonly sweep: Effect.Effect<void, Unavailable>
   }
 >()("svc/services/Branches") {
@@ -71,13 +71,13 @@ export class Branches extends Context.Service<
     Effect.gen(function* () {
       const db = yield* Db
       const databases = yield* BranchDatabases
-      const records = yield* BranchRecords
-      const endings = yield* BranchEndings
-      const fillings = yield* BranchFillings
+      const records = yield* makeBranchRecords
+      const deletion = yield* makeBranchDeletion(records)
+      const fillings = yield* makeBranchFillings(records, deletion)
       const { strategy } = yield* BranchSettings
 
       const lookUp = Effect.fnUntraced(function* (id: BranchId) {
-        const { left, name, password, status } = yield* records.door(id)
+        const { left, name, password, status } = yield* records.access(id)
         if (status === "restoring") return yield* restoring(id)
         const database = db.branch({ ...branchNames(name), password: Redacted.make(password) })
         const until = left === null ? Number.POSITIVE_INFINITY : (yield* Clock.currentTimeMillis) + left
@@ -93,20 +93,20 @@ export class Branches extends Context.Service<
       const copied = Effect.fn("Branches.copied")(function* (given: NewBranch) {
         const database = newBranchDatabase()
         return yield* Effect.gen(function* () {
-          const turn = yield* databases.turn
+          const creator = yield* databases.creator
           const [password, own] = [newBranchPassword(), newBranchPassword()]
           yield* records.begin({ ...given, database, own, sourceBackupId: null })
-          yield* turn.copy(database)
-          yield* databases.settle(branchNames(database), { given: password, own })
+          yield* creator.copy(database)
+          yield* databases.finalise(branchNames(database), { given: password, own })
           const branch = yield* records.activate(database, password)
           return branch ?? (yield* Effect.die(new Error(`${database} was dropped while it was copied`)))
         }).pipe(
           Effect.scoped,
-          Effect.onError(() => endings.undo(database))
+          Effect.onError(() => deletion.undo(database))
         )
       })
 
-      /** The same by a dump, which ends when nobody waits for it any more. */
+      /** Creates a branch from a dump, which is cancelled when the caller leaves. */
       const dumped = Effect.fn("Branches.dumped")(function* (given: NewBranch) {
         const { branch, done } = yield* fillings.start({ ...given, sourceBackupId: null }, databases.fillFromMain)
         return yield* done.pipe(
@@ -129,7 +129,7 @@ export class Branches extends Context.Service<
         const name = yield* records.remove(id)
         known.invalidate(id)
         yield* fillings.cancel(name)
-        yield* endings.finish(name)
+        yield* deletion.finish(name)
       })
 
       const database = (id: BranchId): Effect.Effect<Database, BranchRefusal> =>
@@ -140,9 +140,9 @@ export class Branches extends Context.Service<
         })
 
       const sweep = Effect.gen(function* () {
-        for (const name of yield* records.outworn) {
-          yield* Effect.catchCause(endings.finish(name), (cause) =>
-            Effect.logWarning(`${name} can't be dropped yet`, cause)
+        for (const name of yield* records.expired) {
+          yield* Effect.catchCause(deletion.finish(name), (cause) =>
+            Effect.logWarning(`Failed to drop ${name}; will retry`, cause)
           )
         }
       })
@@ -157,5 +157,5 @@ export class Branches extends Context.Service<
         sweep
       })
     })
-  ).pipe(Layer.provide(BranchFillings.layer), Layer.provide(BranchEndings.layer), Layer.provide(BranchRecords.layer))
+  )
 }

@@ -7,13 +7,13 @@ export type BranchStrategy = "copy" | "dump" | "auto"
 export class BranchSettings extends Context.Service<
   BranchSettings,
   {
-    /** Longest a copy may take, in ms: nobody gets into the main database meanwhile. */
+    /** Time limit of a copy, in ms; clients of the main database wait for it. */
     readonly timeout: number
-    /** Whether sessions that are not of this service are ended for it. */
+    /** Whether sessions of other applications are terminated for a copy. */
     readonly endSessions: boolean
     /**
-     * `copy`: PostgreSQL copies the files, with nobody in the main database meanwhile. `dump`: a dump is restored, which
-     * takes longer and disturbs nobody. `auto`: a copy, or a dump while the database is in use.
+     * `copy`: PostgreSQL copies the files, while clients of the main database wait. `dump`: a dump is restored, which takes
+     * longer, without a wait for clients. `auto`: a copy, or a dump while the database is in use.
      */
     readonly strategy: BranchStrategy
   }

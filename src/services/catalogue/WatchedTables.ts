@@ -1,23 +1,28 @@
-import { Context, Effect, Layer } from "effect"
-import { SqlClient, type SqlError } from "effect/sql"
+import { Context, Effect, Layer, Schema } from "effect"
+import { SqlClient, type SqlError, SqlSchema } from "effect/sql"
 import { Forbidden, InvalidRequest, NotFound, Unavailable } from "../../domain/errors.ts"
 import { onOwnTables, type OwnTablesFailure } from "../OwnTables.ts"
 
 /** A table whose rows can be watched: ordinary or partitioned, outside the schemas of PostgreSQL and of the service. */
-export interface WatchedTable {
-  readonly oid: number
-  readonly schema: string
-  readonly name: string
-  readonly partitioned: boolean
-}
+const WatchedTable = Schema.Struct({
+  oid: Schema.Int,
+  schema: Schema.String,
+  name: Schema.String,
+  partitioned: Schema.Boolean
+})
+export type WatchedTable = typeof WatchedTable.Type
 
 /** Schemas that can't be watched: PostgreSQL's and the service's own. `n` is a row of pg_namespace. */
 const systemSchema = `(n.nspname ~ '^pg_' or n.nspname in ('information_schema', 'svc'))`
 
+const columns = `c.oid::int8::float8 as oid, n.nspname::text as schema, c.relname::text as name,
+  c.relkind = 'p' as partitioned`
+const relations = "pg_class c join pg_namespace n on n.oid = c.relnamespace"
+
 /** Short, because all writes to a table queue behind DDL that waits for its lock. */
 const lockTimeout = "2s"
 
-const notThere = (schema: string, name: string) =>
+const tableNotFound = (schema: string, name: string) =>
   new NotFound({ error: `Table ${schema}.${name} does not exist`, code: "TABLE_NOT_FOUND" })
 
 const kinds: Readonly<Record<string, string>> = {
@@ -53,28 +58,33 @@ export class WatchedTables extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
 
-      const list = onOwnTables(
-        sql.unsafe<WatchedTable>(
-          `select c.oid::int8::float8 as oid, n.nspname::text as schema, c.relname::text as name, c.relkind = 'p' as partitioned
-           from pg_class c join pg_namespace n on n.oid = c.relnamespace
-           where c.relkind in ('r', 'p') and c.relpersistence <> 't' and not ${systemSchema}
-           order by n.nspname, c.relname`
-        )
-      )
+      const list = SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: WatchedTable,
+        execute: () =>
+          sql.unsafe(
+            `select ${columns} from ${relations}
+             where c.relkind in ('r', 'p') and c.relpersistence <> 't' and not ${systemSchema}
+             order by n.nspname, c.relname`
+          )
+      })
+
+      // Compared as text: as names the parameters would be truncated to 63 bytes.
+      const relationsNamed = SqlSchema.findAll({
+        Request: Schema.Tuple([Schema.String, Schema.String]),
+        Result: Schema.Struct({ ...WatchedTable.fields, kind: Schema.String, system: Schema.Boolean }),
+        execute: (name) =>
+          sql.unsafe(
+            `select ${columns}, c.relkind::text as kind, ${systemSchema} as system from ${relations}
+             where n.nspname = $1::text and c.relname = $2::text`,
+            name
+          )
+      })
 
       const find = Effect.fn("WatchedTables.find")(function* (schema: string, name: string) {
-        if (schema.includes("\0") || name.includes("\0")) return yield* notThere(schema, name)
-        const [found] = yield* onOwnTables(
-          sql.unsafe<WatchedTable & { readonly kind: string; readonly system: boolean }>(
-            `select c.oid::int8::float8 as oid, n.nspname::text as schema, c.relname::text as name,
-                    c.relkind = 'p' as partitioned, c.relkind::text as kind, ${systemSchema} as system
-             from pg_class c join pg_namespace n on n.oid = c.relnamespace
-             -- Compared as text: as names the parameters would be truncated to 63 bytes.
-             where n.nspname = $1::text and c.relname = $2::text`,
-            [schema, name]
-          )
-        )
-        if (found === undefined) return yield* notThere(schema, name)
+        if (schema.includes("\0") || name.includes("\0")) return yield* tableNotFound(schema, name)
+        const [found] = yield* onOwnTables(relationsNamed([schema, name]))
+        if (found === undefined) return yield* tableNotFound(schema, name)
         const { kind, system, ...table } = found
         if (system || (kind !== "r" && kind !== "p")) {
           const what = system ? "a system table" : (kinds[kind] ?? "not a table")
@@ -92,7 +102,7 @@ export class WatchedTables extends Context.Service<
           refusals
         )
 
-      return WatchedTables.of({ list, find, change })
+      return WatchedTables.of({ list: onOwnTables(list(undefined)), find, change })
     })
   )
 }

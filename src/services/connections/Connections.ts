@@ -1,10 +1,10 @@
-import { Context, Effect, Layer, Result } from "effect"
-import { SqlClient } from "effect/sql"
+import { Context, Effect, Layer, Result, Schema } from "effect"
+import { SqlClient, SqlSchema } from "effect/sql"
 import {
   type Connection,
   type ConnectionChange,
   type ConnectionCheck,
-  type ConnectionId,
+  ConnectionId,
   type NewConnection
 } from "../../domain/connections/Connection.ts"
 import { type ConnectionUrl, readConnectionUrl } from "../../domain/connections/Url.ts"
@@ -15,26 +15,28 @@ import { ConnectionProbe } from "../ports/ConnectionProbe.ts"
 import { EncryptionKeys } from "../ports/EncryptionKeys.ts"
 import { onOwnTables } from "../OwnTables.ts"
 
-interface Row {
-  readonly id: number
-  readonly name: string
-  readonly sealed_url: string
-  readonly created_at: string
-  readonly updated_at: string
-}
+const Row = Schema.Struct({
+  id: ConnectionId,
+  name: Schema.String,
+  sealed_url: Schema.String,
+  created_at: Schema.String,
+  updated_at: Schema.String
+})
+type Row = typeof Row.Type
 
-/** A connection string that was read, or why it can't be. */
+/** A decrypted and parsed connection string, or why that failed. */
 type Opened = Result.Result<{ readonly text: string; readonly url: ConnectionUrl; readonly keyId: string }, string>
 
 const columns = `id::float8 as id, name, sealed_url, ${isoSql("created_at")} as created_at,
   ${isoSql("updated_at")} as updated_at`
 
-/** What a string is encrypted for: in another row it is no good. */
+/** Binds the encrypted string to its row. */
 const placeOf = (id: number) => `svc.connections:${id}`
 
-const notThere = (id: number) => new NotFound({ error: `No connection ${id}`, code: "CONNECTION_NOT_FOUND" })
+const notFound = (id: number) =>
+  new NotFound({ error: `Connection ${id} does not exist`, code: "CONNECTION_NOT_FOUND" })
 
-const nameTaken = new Conflict({ error: "There is a connection of this name", code: "CONNECTION_EXISTS" })
+const nameTaken = new Conflict({ error: "A connection with this name already exists", code: "CONNECTION_EXISTS" })
 
 const notConfigured = new Unavailable({
   error: "Connections can't be saved: no encryption key is configured (SVC_ENCRYPTION_KEY)",
@@ -42,24 +44,24 @@ const notConfigured = new Unavailable({
   hint: "Set SVC_ENCRYPTION_KEY to 32 random bytes: openssl rand -base64 32"
 })
 
-/** Names are the only values that must be unique. */
+/** The name is the only unique column that clients set. */
 const refusals = { "23505": () => nameTaken }
 
-/** Connection strings of other databases, kept encrypted (spec: Saved connection). */
+/** Connection strings of other databases, stored encrypted (spec: Saved connection). */
 export class Connections extends Context.Service<
   Connections,
   {
-    /** By name. One that can't be decrypted is in it, and says so. */
+    /** By name, including connections that can't be decrypted, with their `error`. */
     readonly list: Effect.Effect<ReadonlyArray<Connection>, Unavailable>
     readonly find: (id: ConnectionId) => Effect.Effect<Connection, NotFound | Unavailable>
     readonly create: (given: NewConnection) => Effect.Effect<Connection, Conflict | Unavailable>
-    /** Also encrypts with the current key what was encrypted with an old one. */
+    /** Also re-encrypts the string if it was encrypted with an old key. */
     readonly update: (
       id: ConnectionId,
       change: ConnectionChange
     ) => Effect.Effect<Connection, NotFound | Conflict | Unavailable>
     readonly remove: (id: ConnectionId) => Effect.Effect<void, NotFound | Unavailable>
-    /** Tries it out; the answer holds no password. */
+    /** Tests the connection; the result contains no password. */
     readonly test: (id: ConnectionId) => Effect.Effect<ConnectionCheck, NotFound | Unavailable>
   }
 >()("svc/services/Connections") {
@@ -73,13 +75,16 @@ export class Connections extends Context.Service<
       const key = current === undefined ? Effect.fail(notConfigured) : Effect.succeed(current)
       const keys = current === undefined ? old : [current, ...old]
 
+      const rows = (text: string, params: ReadonlyArray<unknown> = []) =>
+        SqlSchema.findAll({ Request: Schema.Void, Result: Row, execute: () => sql.unsafe(text, params) })()
+
       const open = ({ id, sealed_url }: Row): Opened => {
         const unsealed = unseal(keys, sealed_url, placeOf(id))
         if ("problem" in unsealed) {
           return Result.fail(
             unsealed.problem === "unknown key"
               ? `Encrypted with key ${unsealed.keyId}, which is neither SVC_ENCRYPTION_KEY nor in SVC_ENCRYPTION_KEYS_OLD`
-              : "The encrypted connection string is damaged, or was made for another row"
+              : "The encrypted connection string is damaged, or belongs to another row"
           )
         }
         return Result.map(readConnectionUrl(unsealed.text), (url) => ({ ...unsealed, url }))
@@ -90,7 +95,7 @@ export class Connections extends Context.Service<
         const opened = open(row)
         const [url, error] = Result.isSuccess(opened) ? [opened.success.url, null] : [undefined, opened.failure]
         return {
-          id: id as ConnectionId,
+          id,
           name,
           type: url?.type ?? null,
           connection_url: url?.masked ?? null,
@@ -104,27 +109,25 @@ export class Connections extends Context.Service<
       const rowOf = Effect.fnUntraced(function* (id: ConnectionId, lock: "" | "for update" = "") {
         yield* key
         const [row] = yield* onOwnTables(
-          sql.unsafe<Row>(`select ${columns} from svc.connections where id = $1::int8 ${lock}`, [String(id)])
+          rows(`select ${columns} from svc.connections where id = $1::int8 ${lock}`, [String(id)])
         )
-        return row ?? (yield* notThere(id))
+        return row ?? (yield* notFound(id))
       })
 
       const list = Effect.gen(function* () {
         yield* key
-        const rows = yield* onOwnTables(
-          sql.unsafe<Row>(`select ${columns} from svc.connections order by lower(name), id`)
-        )
-        return rows.map(shown)
+        const all = yield* onOwnTables(rows(`select ${columns} from svc.connections order by lower(name), id`))
+        return all.map(shown)
       })
 
       const create = Effect.fn("Connections.create")(function* (given: NewConnection) {
         const sealing = yield* key
-        // The number comes first: the text is encrypted for it.
+        // The id comes first, because the string is encrypted for it.
         const [next] = yield* onOwnTables(
           sql.unsafe<{ id: number }>("select nextval('svc.connections_id_seq')::float8 as id")
         )
         const id = next?.id ?? 0
-        const inserted = sql.unsafe<Row>(
+        const inserted = rows(
           `insert into svc.connections (id, name, sealed_url) values ($1::int8, $2, $3) returning ${columns}`,
           [String(id), given.name, seal(sealing, given.connection_url, placeOf(id))]
         )
@@ -137,10 +140,10 @@ export class Connections extends Context.Service<
         const before = yield* rowOf(id, "for update")
         const opened = open(before)
         const text = change.connection_url ?? (Result.isSuccess(opened) ? opened.success.text : undefined)
-        const stays =
+        const unchanged =
           change.connection_url === undefined && (Result.isFailure(opened) || opened.success.keyId === sealing.id)
-        const sealed = stays || text === undefined ? before.sealed_url : seal(sealing, text, placeOf(before.id))
-        const [row] = yield* sql.unsafe<Row>(
+        const sealed = unchanged || text === undefined ? before.sealed_url : seal(sealing, text, placeOf(before.id))
+        const [row] = yield* rows(
           `update svc.connections set name = $2, sealed_url = $3,
              updated_at = case when $4::bool then now() else updated_at end
            where id = $1::int8 returning ${columns}`,
@@ -155,10 +158,10 @@ export class Connections extends Context.Service<
 
       const remove = Effect.fn("Connections.remove")(function* (id: ConnectionId) {
         yield* key
-        const gone = yield* onOwnTables(
+        const deleted = yield* onOwnTables(
           sql.unsafe("delete from svc.connections where id = $1::int8 returning id", [String(id)])
         )
-        if (gone.length === 0) return yield* notThere(id)
+        if (deleted.length === 0) return yield* notFound(id)
         return undefined
       })
 

@@ -1,23 +1,25 @@
-import { Context, Effect, Layer, Schedule } from "effect"
+import { Context, Effect, Layer, Schedule, Schema, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
 import {
   bucketNameOf,
-  type Environment,
+  Environment,
   type EnvironmentChange,
   type EnvironmentId,
   type NewEnvironment,
   schemaNameOf,
   slugFault
 } from "../../domain/environments/Environment.ts"
-import { Conflict, Forbidden, InvalidRequest, NotFound, type Unavailable } from "../../domain/errors.ts"
+import { Conflict, Forbidden, type InvalidRequest, NotFound, type Unavailable } from "../../domain/errors.ts"
+import { environmentsLock } from "../../domain/sql/AdvisoryLocks.ts"
 import { isoSql } from "../../domain/sql/IsoTimestamp.ts"
 import { type JsonObject } from "../../domain/text/JsonObject.ts"
 import { quoteName } from "../../domain/sql/Names.ts"
-import { EnvironmentBuckets } from "./Buckets.ts"
+import { withAdvisoryLocks } from "../AdvisoryLock.ts"
+import { makeEnvironmentBuckets } from "./Buckets.ts"
+import { busy, invalid, notFound, refusals, schemaExists } from "./Failures.ts"
 import { EnvironmentSettings } from "./Settings.ts"
-import { EnvironmentTurns, refusals } from "./Turns.ts"
 import { type StoreError } from "../ports/ObjectStore.ts"
-import { onOwnTables } from "../OwnTables.ts"
+import { onOwnTables, queryRows } from "../OwnTables.ts"
 
 const time = (column: string) => `${isoSql(column)} as ${column}`
 
@@ -26,24 +28,21 @@ const columns = `id, project_id, name, slug, is_default, schema_name, bucket_nam
 
 type Refusal = Conflict | Forbidden | InvalidRequest | NotFound | Unavailable
 
-const invalid = (field: string, problem: string) =>
-  new InvalidRequest({ error: "Invalid payload", details: [`${field}: ${problem}`] })
-
-/** Schema and bucket of each environment of the project, and what is noted about them (spec: Environment). */
+/** Environments of the project, each with a schema and a bucket (spec: Environment). */
 export class Environments extends Context.Service<
   Environments,
   {
-    /** Oldest first; those that were deleted too, when asked for. NotFound for a project that is not ours. */
+    /** Oldest first; with `deleted`, also those that were deleted. 404 for another project. */
     readonly list: (
       project: string,
       deleted: boolean
     ) => Effect.Effect<ReadonlyArray<Environment>, NotFound | Unavailable>
-    /** One that was deleted is not found, here and below. */
+    /** 404 for a deleted environment, also below. */
     readonly find: (id: EnvironmentId) => Effect.Effect<Environment, NotFound | Unavailable>
-    /** With its schema and its bucket, or nothing at all. Goes on when the caller hangs up. */
+    /** Creates schema, bucket and record, or nothing. Continues when the caller hangs up. */
     readonly create: (project: string, given: NewEnvironment) => Effect.Effect<Environment, StoreError>
     readonly update: (id: EnvironmentId, change: EnvironmentChange) => Effect.Effect<Environment, Refusal>
-    /** Its schema and bucket stay. Conflict when it is the default. */
+    /** Keeps the schema and the bucket. 409 when it is the default. */
     readonly remove: (id: EnvironmentId) => Effect.Effect<void, NotFound | Conflict | Unavailable>
   }
 >()("svc/services/Environments") {
@@ -51,23 +50,27 @@ export class Environments extends Context.Service<
     Environments,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const buckets = yield* EnvironmentBuckets
-      const { alone } = yield* EnvironmentTurns
+      const environments = queryRows(sql, Environment)
+      const buckets = yield* makeEnvironmentBuckets
       const { limit, owner, project } = yield* EnvironmentSettings
-      /** For whoever has the turn. What can't be taken away now stays noted for the next time. */
-      const clear = Effect.catchCause(buckets.sweep, (cause) =>
-        Effect.logWarning("What a failed attempt at an environment left can't be taken away yet", cause)
+      // Requests of this process wait here, requests of other replicas for the lock.
+      const semaphore = yield* Semaphore.make(1)
+      const locked = withAdvisoryLocks(sql, [environmentsLock], { patience: 10_000, pause: 100, busy })
+      /** One change at a time over all replicas. It is not interrupted. 503 `ENVIRONMENTS_BUSY` after 10 s. */
+      const alone = <A, E>(effect: Effect.Effect<A, E>) => semaphore.withPermit(Effect.uninterruptible(locked(effect)))
+      const cleanUp = Effect.catchCause(buckets.sweep, (cause) =>
+        Effect.logWarning("Failed to clean up after a failed environment creation; will retry", cause)
       )
 
       const inProject = (id: string) =>
         id === project.id
           ? Effect.void
-          : Effect.fail(new NotFound({ error: "There is no such project", code: "PROJECT_NOT_FOUND" }))
+          : Effect.fail(new NotFound({ error: "No such project", code: "PROJECT_NOT_FOUND" }))
 
       const list = Effect.fn("Environments.list")(function* (id: string, deleted: boolean) {
         yield* inProject(id)
         return yield* onOwnTables(
-          sql.unsafe<Environment>(
+          environments(
             `select ${columns} from svc.environments
              where project_id = $1 and ($2::bool or deleted_at is null) order by id`,
             [id, deleted]
@@ -76,34 +79,34 @@ export class Environments extends Context.Service<
       })
 
       const select = (id: EnvironmentId) =>
-        sql.unsafe<Environment>(
+        environments(
           `select ${columns} from svc.environments where id = $1::int8 and project_id = $2 and deleted_at is null`,
           [id, project.id]
         )
       const find = Effect.fn("Environments.find")(function* (id: EnvironmentId) {
         const [found] = yield* onOwnTables(select(id))
-        return found ?? (yield* notThere(id))
+        return found ?? (yield* notFound(id))
       })
 
-      /** Whether there is room, and a schema of that name is still to be made. */
+      /** Refuses a slug or a schema that exists, and more environments than the limit. */
       const check = Effect.fnUntraced(function* (slug: string, schema: string) {
-        const [state] = yield* sql.unsafe<State>(
+        const [state] = yield* queryRows(sql, State)(
           `select exists (select from svc.environments where project_id = $1 and slug = $2 and deleted_at is null) as slug,
                   exists (select from pg_namespace where nspname = $3::text) as schema,
                   (select count(*)::int4 from svc.environments where project_id = $1 and deleted_at is null) as count,
                   (select max(id) from svc.environments where schema_name = $3 and deleted_at is not null) as before`,
           [project.id, slug, schema]
         )
-        const { before, count, slug: isSlugTaken, schema: isSchemaTaken } = state as State
+        const { before, count, slug: isSlugTaken, schema: isSchemaTaken } = state as typeof State.Type
         if (isSlugTaken) {
-          const error = `There is an environment "${slug}" already`
+          const error = `The environment "${slug}" already exists`
           return yield* new Conflict({ error, code: "ENVIRONMENT_EXISTS" })
         }
         if (count >= limit) {
           return yield* new Forbidden({
             error: `A project may have ${limit} ${limit === 1 ? "environment" : "environments"}`,
             code: "ENVIRONMENT_LIMIT",
-            hint: "SVC_MAX_ENVIRONMENTS says how many"
+            hint: "Raise SVC_MAX_ENVIRONMENTS"
           })
         }
         if (isSchemaTaken) return yield* schemaExists(schema, before)
@@ -119,7 +122,7 @@ export class Environments extends Context.Service<
           Effect.gen(function* () {
             yield* buckets.keep(bucket, token)
             yield* sql.unsafe(`create schema ${quoteName(schema)} authorization ${quoteName(owner)}`)
-            const [made] = yield* sql.unsafe<Environment>(
+            const [made] = yield* environments(
               `insert into svc.environments (project_id, name, slug, is_default, schema_name, bucket_name, config)
                values ($1, $2, $3, not exists (select from svc.environments where project_id = $1 and is_default),
                        $4, $5, $6::text::jsonb - $7::text[]) returning ${columns}`,
@@ -139,15 +142,14 @@ export class Environments extends Context.Service<
           ...refusals,
           "42P06": () => schemaExists(schemaNameOf(project, slug), null)
         })
-        return yield* alone(Effect.onError(attempt, () => clear))
+        return yield* alone(Effect.onError(attempt, () => cleanUp))
       })
 
       const put = Effect.fnUntraced(function* (id: EnvironmentId, change: EnvironmentChange) {
         const { config = {}, is_default, name = null, slug } = change
         const [now] = yield* select(id)
-        if (now === undefined) return yield* notThere(id)
-        if (slug !== undefined && slug !== now.slug)
-          return yield* invalid("slug", "Expected what it is: it never changes")
+        if (now === undefined) return yield* notFound(id)
+        if (slug !== undefined && slug !== now.slug) return yield* invalid("slug", "The slug can't be changed")
         if (is_default === false && now.is_default) {
           return yield* invalid("is_default", "Expected true: make another environment the default instead")
         }
@@ -157,20 +159,20 @@ export class Environments extends Context.Service<
             [project.id]
           )
         }
-        const [changed] = yield* sql.unsafe<Environment>(
+        const [changed] = yield* environments(
           `update svc.environments
            set name = coalesce($2, name), is_default = is_default or $3::bool,
                config = (config || $4::text::jsonb) - $5::text[], updated_at = now()
            where id = $1::int8 and deleted_at is null returning ${columns}`,
           [id, name, is_default === true, JSON.stringify(config), nullsOf(config)]
         )
-        return changed ?? (yield* notThere(id))
+        return changed ?? (yield* notFound(id))
       })
 
       const update = Effect.fn("Environments.update")((id: EnvironmentId, change: EnvironmentChange) => {
         if (Object.keys(change).length === 0) return find(id)
         const changed = onOwnTables(sql.withTransaction(put(id, change)), refusals)
-        // Only which one is the default concerns the others.
+        // Only a change of the default affects other environments.
         return change.is_default === undefined ? changed : alone(changed)
       })
 
@@ -187,14 +189,14 @@ export class Environments extends Context.Service<
         return yield* new Conflict({
           error: "The default environment can't be deleted",
           code: "ENVIRONMENT_IS_DEFAULT",
-          hint: "Make another one the default first"
+          hint: "Make another environment the default first"
         })
       })
 
-      // What a process left that was killed, or could not ask the store.
-      yield* buckets.drafted.pipe(
-        Effect.flatMap((drafted) => (drafted ? alone(clear) : Effect.void)),
-        Effect.catchCause((cause) => Effect.logDebug("Failed attempts at environments are looked for later", cause)),
+      // Drafts of a process that was killed, or could not reach the store.
+      yield* buckets.hasDrafts.pipe(
+        Effect.flatMap((hasDrafts) => (hasDrafts ? alone(cleanUp) : Effect.void)),
+        Effect.catchCause((cause) => Effect.logDebug("Failed to look for unfinished environments; will retry", cause)),
         Effect.repeat(Schedule.spaced("1 minute")),
         Effect.forkScoped
       )
@@ -204,26 +206,13 @@ export class Environments extends Context.Service<
   )
 }
 
-/** What stands in the way of a new environment. */
-interface State {
-  readonly slug: boolean
-  readonly schema: boolean
-  readonly count: number
+/** What may prevent a new environment. */
+const State = Schema.Struct({
+  slug: Schema.Boolean,
+  schema: Schema.Boolean,
+  count: Schema.Int,
   /** The deleted environment that had the schema. */
-  readonly before: number | null
-}
-
-const notThere = (id: EnvironmentId) => new NotFound({ error: `No environment ${id}`, code: "ENVIRONMENT_NOT_FOUND" })
+  before: Schema.NullOr(Schema.Int)
+})
 
 const nullsOf = (config: JsonObject) => Object.keys(config).filter((key) => config[key] === null)
-
-const schemaExists = (schema: string, before: number | null) =>
-  new Conflict({
-    error:
-      before === null
-        ? `There is a schema "${schema}" already`
-        : `The schema "${schema}" is kept from environment ${before}, which was deleted`,
-    code: "SCHEMA_EXISTS",
-    hint:
-      before === null ? "Choose another slug" : "Choose another slug, or drop the schema and delete the bucket first"
-  })

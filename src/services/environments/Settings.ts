@@ -1,12 +1,12 @@
 import { Context, Effect, Layer } from "effect"
-import { isBucketStart, isProjectId, isSchemaStart, type Project } from "../../domain/environments/Environment.ts"
+import { isBucketPrefix, isProjectId, isSchemaPrefix, type Project } from "../../domain/environments/Environment.ts"
 import { integer, SettingError, text } from "../../domain/Settings.ts"
 
-const checked = (name: string, fallback: string, may: string, isGood: (value: string) => boolean) =>
+const checked = (name: string, fallback: string, rule: string, isGood: (value: string) => boolean) =>
   Effect.filterOrFail(
     text(name, fallback),
     isGood,
-    (value) => new SettingError({ message: `${name} must be ${may}, but it is "${value}"` })
+    (value) => new SettingError({ message: `${name} must be ${rule}, but it is "${value}"` })
   )
 
 /** SVC_PROJECT_*, SVC_MAX_ENVIRONMENTS, read before anything is started (docs/configuration.md). */
@@ -14,9 +14,9 @@ export class EnvironmentSettings extends Context.Service<
   EnvironmentSettings,
   {
     readonly project: Project
-    /** How many a project has at most, deleted ones not counted. */
+    /** Maximum per project, deleted ones not counted. */
     readonly limit: number
-    /** Whom the schemas belong to. */
+    /** Owner of the schemas. */
     readonly owner: string
   }
 >()("svc/services/EnvironmentSettings") {
@@ -28,20 +28,20 @@ export class EnvironmentSettings extends Context.Service<
           id: yield* checked(
             "SVC_PROJECT_ID",
             "default",
-            "1 to 64 letters, digits, `.`, `_` and `-`, the first a letter or a digit",
+            "1 to 64 letters, digits, `.`, `_` and `-`, starting with a letter or a digit",
             isProjectId
           ),
           schema: yield* checked(
             "SVC_PROJECT_SCHEMA",
             "project",
-            "1 to 40 lower-case letters, digits and `_` that no system schema begins with",
-            isSchemaStart
+            "1 to 40 lower-case letters, digits and `_`, and no prefix of a system schema",
+            isSchemaPrefix
           ),
           bucket: yield* checked(
             "SVC_PROJECT_BUCKET",
             "project",
-            "1 to 40 lower-case letters, digits, `.` and `-` that S3 lets a bucket's name begin with",
-            isBucketStart
+            "1 to 40 lower-case letters, digits, `.` and `-` with which an S3 bucket name may start",
+            isBucketPrefix
           )
         },
         limit: yield* integer("SVC_MAX_ENVIRONMENTS", 1, 1, 1000),

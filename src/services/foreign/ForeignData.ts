@@ -1,6 +1,6 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { foreignDataLock } from "../../domain/sql/AdvisoryLocks.ts"
-import { Conflict, DatabaseError, Forbidden, NotFound, Unavailable } from "../../domain/errors.ts"
+import { Conflict, Forbidden, NotFound, Unavailable } from "../../domain/errors.ts"
 import {
   ForeignDataListing,
   ForeignServer,
@@ -21,8 +21,8 @@ import {
   shownOption
 } from "../../domain/foreign/ForeignDataSql.ts"
 import { type Session } from "../ports/Db.ts"
-import { type ForeignFailure, foreignFailure, isTaken, serverNotFound } from "./Failures.ts"
-import { finds, ForeignSessions, valueOf } from "./Sessions.ts"
+import { asForeignFailure, type ForeignFailure, foreignFailure, isTaken, serverNotFound, without } from "./Failures.ts"
+import { finds, makeForeignSessions, valueOf } from "./Sessions.ts"
 
 const decodeListing = Schema.decodeUnknownEffect(Schema.fromJsonString(ForeignDataListing))
 const decodeServers = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Array(ForeignServer)))
@@ -37,42 +37,32 @@ export const serverExists = "select from pg_catalog.pg_foreign_server where srvn
 const roleExists = "select from pg_catalog.pg_roles where rolname = $1::text"
 const extensionAvailable = "select from pg_catalog.pg_available_extensions where name = $1::text"
 
-/** PostgreSQL's failures by `refused` where it knows them, else as they are. */
-export const answering =
-  (refused: (error: DatabaseError) => ForeignFailure | undefined) =>
-  <A, E, R>(effect: Effect.Effect<A, E | DatabaseError, R>) =>
-    Effect.catchIf(
-      effect,
-      (error): error is DatabaseError & (E | DatabaseError) => error instanceof DatabaseError,
-      (error) => Effect.fail(refused(error) ?? foreignFailure(error))
-    ) as Effect.Effect<A, Exclude<E, DatabaseError> | ForeignFailure, R>
-
-/** Other databases whose tables can be used here (spec: Foreign data wrappers). */
+/** Foreign servers and user mappings (spec: Foreign data wrappers). */
 export class ForeignData extends Context.Service<
   ForeignData,
   {
     readonly list: Effect.Effect<ForeignDataListing, ForeignFailure>
-    /** Nothing is connected to yet. */
+    /** Does not connect to it. */
     readonly createServer: (given: NewForeignServer) => Effect.Effect<ForeignServer, ForeignFailure>
-    /** The password is in no answer, no log line and no text of a statement. */
+    /** The password appears in no response, log line or statement text. */
     readonly createMapping: (given: NewUserMapping) => Effect.Effect<UserMapping, ForeignFailure>
   }
 >()("svc/services/ForeignData") {
   static readonly layer = Layer.effect(
     ForeignData,
     Effect.gen(function* () {
-      const sessions = yield* ForeignSessions
+      const sessions = yield* makeForeignSessions
 
       const list = Effect.gen(function* () {
         const { foreignTables, wrappers } = yield* Effect.orDie(decodeListing(yield* sessions.read(listingSql)))
         return { wrappers: wrappers.map(shown), foreignTables }
-      }).pipe(answering(() => undefined))
+      }).pipe(asForeignFailure(() => undefined))
 
       const createServer = Effect.fn("ForeignData.createServer")((given: NewForeignServer) =>
         sessions
           .change(
             Effect.fnUntraced(function* (session) {
-              yield* needWrapper(session, given.fdw_name ?? postgresFdw)
+              yield* requireWrapper(session, given.fdw_name ?? postgresFdw)
               if (yield* finds(session, serverExists, [given.name])) return yield* serverTaken(given.name)
               yield* session.query(createServerSql(given), [], 1)
               const [server] = yield* Effect.orDie(
@@ -81,7 +71,7 @@ export class ForeignData extends Context.Service<
               return shown(server as ForeignServer)
             })
           )
-          .pipe(answering((error) => (isTaken(error) ? serverTaken(given.name) : undefined)))
+          .pipe(asForeignFailure((error) => (isTaken(error) ? serverTaken(given.name) : undefined)))
       )
 
       const createMapping = Effect.fn("ForeignData.createMapping")((given: NewUserMapping) =>
@@ -91,7 +81,7 @@ export class ForeignData extends Context.Service<
               if (!(yield* finds(session, serverExists, [given.server]))) return yield* serverNotFound(given.server)
               const local = localUserOf(given.local_user)
               if (typeof local !== "string" && !(yield* finds(session, roleExists, [local.role]))) {
-                return yield* new NotFound({ error: `There is no role ${local.role}`, code: "ROLE_NOT_FOUND" })
+                return yield* new NotFound({ error: `Role ${local.role} does not exist`, code: "ROLE_NOT_FOUND" })
               }
               yield* session.query(quietSql, [], 1)
               const hide = `select pg_catalog.set_config('${hiddenSetting}', $1, true) is null`
@@ -107,7 +97,7 @@ export class ForeignData extends Context.Service<
             })
           )
           .pipe(
-            answering((error) =>
+            asForeignFailure((error) =>
               isTaken(error) ? mappingTaken(given) : foreignFailure(without(error, given.remote_password))
             )
           )
@@ -119,45 +109,32 @@ export class ForeignData extends Context.Service<
 }
 
 const serverTaken = (name: string) =>
-  new Conflict({ error: `There is a foreign server ${name}`, code: "FOREIGN_SERVER_EXISTS" })
+  new Conflict({ error: `Foreign server ${name} already exists`, code: "FOREIGN_SERVER_EXISTS" })
 
 const mappingTaken = ({ local_user, server }: NewUserMapping) =>
   new Conflict({
-    error: `There is a user mapping for ${local_user} on foreign server ${server}`,
+    error: `Foreign server ${server} already has a user mapping for ${local_user}`,
     code: "USER_MAPPING_EXISTS",
     hint: "To change it, drop it with SQL first: drop user mapping for … server …"
   })
 
-/** The same error, whatever it says about the secret left out. */
-export const without = (error: DatabaseError, secret: string): DatabaseError => {
-  const holds = (value: unknown) => secret !== "" && typeof value === "string" && value.includes(secret)
-  const { code, details, hint, status } = error
-  return new DatabaseError({
-    error: holds(error.error) ? "PostgreSQL refuses the statement" : error.error,
-    code,
-    status,
-    details: holds(details) ? null : details,
-    hint: holds(hint) ? null : hint
-  })
-}
-
-/** postgres_fdw is installed where it is missing, in a schema that the row API does not show to anybody. */
-const needWrapper = Effect.fnUntraced(function* (session: Session, name: string) {
+/** Creates the extension postgres_fdw if it is missing, in a schema that the row API does not expose. */
+const requireWrapper = Effect.fnUntraced(function* (session: Session, name: string) {
   if (yield* finds(session, wrapperExists, [name])) return
   if (name !== postgresFdw) {
     return yield* new NotFound({
-      error: `There is no foreign data wrapper ${name}`,
+      error: `Foreign data wrapper ${name} does not exist`,
       code: "FOREIGN_WRAPPER_NOT_FOUND",
-      hint: "Its extension has to be created first"
+      hint: "Create its extension first"
     })
   }
   yield* session.query(`select pg_catalog.pg_advisory_xact_lock(${foreignDataLock})`, [], 1)
   if (yield* finds(session, wrapperExists, [name])) return
   if (!(yield* finds(session, extensionAvailable, [name]))) {
     return yield* new Unavailable({
-      error: "This PostgreSQL comes without the extension postgres_fdw",
+      error: "The extension postgres_fdw is not installed on this PostgreSQL server",
       code: "NOT_CONFIGURED",
-      hint: "Install PostgreSQL's contrib modules beside it"
+      hint: "Install the contrib modules of PostgreSQL"
     })
   }
   yield* Effect.gen(function* () {

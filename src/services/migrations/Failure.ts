@@ -2,7 +2,7 @@ import { Conflict, type DatabaseError, Unavailable, Unprocessable } from "../../
 import { type MigrationFile } from "../../domain/migrations/Migration.ts"
 import { lineAt, type MigrationScript, noTransaction, offsetOf } from "../../domain/migrations/Script.ts"
 
-/** What a caller gets when a file can't be run to its end. */
+/** The errors of a file that fails. */
 export type MigrationFailure = Conflict | Unprocessable | Unavailable
 
 /** Where in a file: an offset in UTF-16 units. */
@@ -10,14 +10,14 @@ export interface FailedAt {
   readonly file: MigrationFile
   readonly script: MigrationScript
   readonly offset: number | undefined
-  /** Statements that stay, because each ran for itself. */
+  /** Statements that stay, because each ran outside a transaction. */
   readonly kept: number | undefined
 }
 
-/** The caller's moment rather than the file: locks, serialization, a full disk, a statement that took too long. */
-const momentary = /^(?:40|53|55P03|55006|57014)/
+/** SQLSTATEs that a retry may avoid: locks, serialization, a full disk, a statement that took too long. */
+const transient = /^(?:40|53|55P03|55006|57014)/
 
-/** Where a whole file that was sent at once failed: where PostgreSQL points at, or the statement that was next. */
+/** Where a file that was sent as a whole failed: at PostgreSQL's position, or else at the statement that was next. */
 export const offsetInScript = ({ pieces, text }: MigrationScript, { position, statement_index }: DatabaseError) =>
   position === undefined ? pieces[statement_index ?? 0]?.offset : offsetOf(text, position)
 
@@ -27,7 +27,7 @@ export const offsetInPiece = ({ pieces }: MigrationScript, index: number, { posi
   return piece && piece.offset + (position === undefined ? 0 : offsetOf(piece.text, position))
 }
 
-/** 409 when trying again may help, 422 when the file has to be changed. `applied`: the files that went well before. */
+/** 409 when a retry may help, 422 when the file must be changed. `applied`: the files that succeeded before. */
 export const migrationFailure = (
   error: DatabaseError | Unavailable,
   at: FailedAt,
@@ -45,14 +45,14 @@ export const migrationFailure = (
     details: { ...migration, line, sqlstate: error.code, detail: error.details },
     hint: error.hint ?? hintOf(error, at)
   }
-  return momentary.test(error.code) ? new Conflict(given) : new Unprocessable(given)
+  return transient.test(error.code) ? new Conflict(given) : new Unprocessable(given)
 }
 
 const hintOf = ({ code }: DatabaseError, { kept, script }: FailedAt) => {
   if (script.inTransaction && (code === "25001" || code === "55P04")) {
-    return `Put "${noTransaction}" on the file's first line: its statements then run one by one, each for itself`
+    return `Put "${noTransaction}" on the first line of the file: its statements then run one by one, outside a transaction`
   }
   return kept !== undefined && kept > 0
-    ? `The file runs outside a transaction: its first ${kept} statements stay. Undo them, or make them repeatable, before the next run`
+    ? `The file runs outside a transaction, so its first ${kept} statements stay. Undo them, or make them repeatable, before the next run`
     : null
 }

@@ -1,4 +1,5 @@
 import { Context, Effect, Fiber, Layer, Scope } from "effect"
+import { SqlClient } from "effect/sql"
 import {
   Conflict,
   type Forbidden,
@@ -23,36 +24,46 @@ import {
   migrationStates,
   summaryOf
 } from "../../domain/migrations/States.ts"
+import { migrationsLock } from "../../domain/sql/AdvisoryLocks.ts"
+import { withAdvisoryLocks } from "../AdvisoryLock.ts"
 import { Catalogues } from "../catalogue/Catalogues.ts"
 import { Db } from "../ports/Db.ts"
 import { type MigrationFailure } from "./Failure.ts"
 import { MigrationFiles } from "../ports/MigrationFiles.ts"
-import { type History, MigrationHistories } from "./Histories.ts"
-import { MigrationRunner } from "./Runner.ts"
-import { MigrationTurns } from "./Turns.ts"
+import { type History, makeMigrationHistories } from "./Histories.ts"
+import { makeMigrationRunner } from "./Runner.ts"
 
 type Refused = Conflict | Unprocessable | Forbidden | Unavailable
 
-/** Which of the files the keeper of the history would look at. */
+/** The lock that Prisma's `migrate` commands hold. */
+const prismaLock = "72707369"
+
+const busy = new Conflict({
+  error: "Another migration run is in progress",
+  code: "MIGRATIONS_BUSY",
+  hint: "Check the status, and try again when that run has ended"
+})
+
+/** The files that the tool of the history would consider. */
 const filesFor = ({ keeper }: HistoryPlace, folder: MigrationFolder) =>
   folder.files.filter((file) => {
     if (keeper === "drizzle") return file.when !== undefined
     return keeper === "other" ? false : keeper === "own" || file.folder
   })
 
-/** What the directory and the history say about each other. */
-interface Sight {
+/** The directory compared with the history. */
+interface Comparison {
   readonly folder: MigrationFolder
   readonly history: History
   readonly states: ReadonlyArray<MigrationState>
 }
 
-const statusOf = ({ folder, history, states }: Sight): MigrationStatus => {
+const statusOf = ({ folder, history, states }: Comparison): MigrationStatus => {
   const left = folder.files.length - filesFor(history.place, folder).length
   const out =
     left === 0 || history.place.keeper === "other"
       ? []
-      : [`${left} files are left out: ${history.place.tool} would not look at them`]
+      : [`${left} files are ignored, as ${history.place.tool} would ignore them`]
   return {
     tool: history.place.tool,
     table: `${history.place.schema}.${history.place.name}`,
@@ -65,17 +76,17 @@ const statusOf = ({ folder, history, states }: Sight): MigrationStatus => {
 
 const namesOf = (states: ReadonlyArray<MigrationState>) => states.map(({ name }) => name)
 
-/** The migration files of the user, and which of them the database has (spec: migrations). */
+/** The user's migration files, and which of them were applied to the database (spec: migrations). */
 export class Migrations extends Context.Service<
   Migrations,
   {
     readonly status: Effect.Effect<MigrationStatus, Refused>
     /**
-     * Runs what is pending, in order, each file in its own transaction. Goes on to its end when the caller leaves. 409:
-     * another run, a modified file, a tool that is not ours to serve. `MIGRATION_FAILED`: see `migrationFailure`.
+     * Runs the pending files in order, each in its own transaction. Continues when the caller leaves. 409: another run, a
+     * modified file, an unsupported tool. `MIGRATION_FAILED`: see `migrationFailure`.
      */
     readonly run: Effect.Effect<MigrationRun, Refused | MigrationFailure>
-    /** The text of a file. 400 `MIGRATION_NAME` for what can't be a name, 404 `MIGRATION_NOT_FOUND`. */
+    /** The text of a file. 400 `MIGRATION_NAME` for an invalid name, 404 `MIGRATION_NOT_FOUND`. */
     readonly preview: (name: string) => Effect.Effect<MigrationText, InvalidRequest | NotFound | Unprocessable>
   }
 >()("svc/services/Migrations") {
@@ -83,14 +94,14 @@ export class Migrations extends Context.Service<
     Migrations,
     Effect.gen(function* () {
       const files = yield* MigrationFiles
-      const histories = yield* MigrationHistories
-      const runner = yield* MigrationRunner
-      const turns = yield* MigrationTurns
+      const histories = yield* makeMigrationHistories
+      const runner = yield* makeMigrationRunner
+      const sql = yield* SqlClient.SqlClient
       const catalogues = yield* Catalogues
       const db = yield* Db
       const scope = yield* Scope.Scope
 
-      const look = Effect.gen(function* () {
+      const compare = Effect.gen(function* () {
         const folder = yield* files.folder
         const history = yield* histories.find(folder)
         const match = history.place.keeper === "drizzle" ? matchTimes : matchNames
@@ -110,8 +121,8 @@ export class Migrations extends Context.Service<
         })
       })
 
-      /** Everything that can be known to go wrong is found before anything is run. */
-      const pendingOf = Effect.fnUntraced(function* ({ folder, history, states }: Sight) {
+      /** Finds every file that can't be run before the first one is run. */
+      const pendingOf = Effect.fnUntraced(function* ({ folder, history, states }: Comparison) {
         yield* refuse(history, states)
         const pending = states.flatMap(({ file, status }) => (status === "pending" && file ? [file] : []))
         for (const file of pending) yield* scriptOf(folder, file)
@@ -119,11 +130,11 @@ export class Migrations extends Context.Service<
       })
 
       const apply = Effect.gen(function* () {
-        const sight = yield* look
-        const { folder, history } = sight
+        const comparison = yield* compare
+        const { folder, history } = comparison
         const ran: Array<string> = []
-        const pending = yield* pendingOf(sight)
-        if (pending.length === 0) return { ...statusOf(sight), ran }
+        const pending = yield* pendingOf(comparison)
+        if (pending.length === 0) return { ...statusOf(comparison), ran }
         yield* histories.make(history.place)
         const each = Effect.forEach(
           pending,
@@ -136,26 +147,27 @@ export class Migrations extends Context.Service<
           { discard: true }
         )
         yield* Effect.ensuring(each, catalogues.changed(db.main))
-        yield* Effect.logInfo(`Migrations run: ${ran.length}, the last ${ran.at(-1)}`)
-        return { ...statusOf(yield* look), ran }
+        yield* Effect.logInfo(`Migrations applied: ${ran.length}, the last one ${ran.at(-1)}`)
+        return { ...statusOf(yield* compare), ran }
       })
 
+      /** One run at a time: in this process, over all replicas, and beside Prisma. */
+      const alone = withAdvisoryLocks(sql, [migrationsLock, prismaLock], { patience: 10_000, pause: 100, busy })
+
       const run = Effect.uninterruptibleMask((restore) =>
-        Effect.flatMap(Effect.forkIn(Effect.interruptible(turns.alone(apply)), scope), (fiber) =>
-          restore(Fiber.join(fiber))
-        )
+        Effect.flatMap(Effect.forkIn(Effect.interruptible(alone(apply)), scope), (fiber) => restore(Fiber.join(fiber)))
       )
 
       const preview = Effect.fn("Migrations.preview")(function* (name: string) {
         if (name === "." || name === ".." || /[/\\\p{Cc}]/u.test(name)) {
-          return yield* new InvalidRequest({ error: "This can't be the name of a migration", code: "MIGRATION_NAME" })
+          return yield* new InvalidRequest({ error: "The migration name is invalid", code: "MIGRATION_NAME" })
         }
         const folder = yield* files.folder
         const named = (wanted: string) => folder.files.find((file) => file.name === wanted)
         const file = named(name) ?? (name.endsWith(".sql") ? named(name.slice(0, -4)) : undefined)
         if (file === undefined || file.missing) {
           return yield* new NotFound({
-            error: `There is no migration ${name} in ${folder.directory}`,
+            error: `No migration ${name} in ${folder.directory}`,
             code: "MIGRATION_NOT_FOUND"
           })
         }
@@ -163,7 +175,7 @@ export class Migrations extends Context.Service<
         return { name: file.name, sql }
       })
 
-      return Migrations.of({ status: Effect.map(look, statusOf), run, preview })
+      return Migrations.of({ status: Effect.map(compare, statusOf), run, preview })
     })
   )
 }
@@ -172,9 +184,9 @@ const refuse = ({ place }: History, states: ReadonlyArray<MigrationState>): Effe
   if (place.keeper === "other") {
     return Effect.fail(
       new Conflict({
-        error: `${place.tool} keeps the history of this database in ${place.schema}.${place.name}; the service does not write there`,
+        error: `${place.tool} keeps the migration history of this database in ${place.schema}.${place.name}, which the service can't write`,
         code: "MIGRATION_TOOL_UNSUPPORTED",
-        hint: `Run ${place.tool} itself, or set MIGRATIONS_TOOL=own to keep a history beside it`
+        hint: `Run ${place.tool} itself, or set MIGRATIONS_TOOL=own to keep a separate history`
       })
     )
   }
@@ -182,10 +194,10 @@ const refuse = ({ place }: History, states: ReadonlyArray<MigrationState>): Effe
   if (modified.length > 0) {
     return Effect.fail(
       new Conflict({
-        error: `Changed since they were run: ${modified.join(", ")}`,
+        error: `Modified after they were applied: ${modified.join(", ")}`,
         code: "MIGRATION_MODIFIED",
         details: modified,
-        hint: "Restore the files as they were, and put the change into a new one"
+        hint: "Restore the original files, and make the change in a new migration"
       })
     )
   }
@@ -193,10 +205,10 @@ const refuse = ({ place }: History, states: ReadonlyArray<MigrationState>): Effe
   if (unfinished.length === 0) return Effect.void
   return Effect.fail(
     new Conflict({
-      error: `Begun by Prisma and not finished: ${unfinished.join(", ")}`,
+      error: `Started by Prisma and not finished: ${unfinished.join(", ")}`,
       code: "MIGRATION_UNFINISHED",
       details: unfinished,
-      hint: "See what is there, then: prisma migrate resolve --applied or --rolled-back <name>"
+      hint: "Check the database, then run: prisma migrate resolve --applied or --rolled-back <name>"
     })
   )
 }

@@ -1,23 +1,23 @@
-import { Context, Effect, Layer } from "effect"
+import { Effect } from "effect"
 import { DatabaseError, type Unavailable } from "../../domain/errors.ts"
 import { type MigrationFile } from "../../domain/migrations/Migration.ts"
 import { type HistoryPlace, recordOf } from "../../domain/migrations/History.ts"
 import { keptBefore, type MigrationScript } from "../../domain/migrations/Script.ts"
 import { Db, serviceActor, type Session } from "../ports/Db.ts"
-import { type FailedAt, migrationFailure, type MigrationFailure, offsetInPiece, offsetInScript } from "./Failure.ts"
+import { type FailedAt, migrationFailure, offsetInPiece, offsetInScript } from "./Failure.ts"
 import { MigrationSettings } from "./Settings.ts"
 
-/** A file that is to be run now, and what is written down about it. */
+/** A file to run, and what is recorded about it. */
 export interface MigrationTask {
   readonly file: MigrationFile
   readonly script: MigrationScript
   readonly checksum: string
   readonly place: HistoryPlace
-  /** Names of those that this run has done before. */
+  /** Names of the files that this run has applied before. */
   readonly applied: ReadonlyArray<string>
 }
 
-/** How long a file may wait for a table, in ms: everybody else's queries queue up behind it meanwhile. */
+/** How long a file may wait for a table, in ms; other clients' queries queue behind it meanwhile. */
 const lockMillis = "10000"
 
 const settingsSql = `select pg_catalog.set_config('statement_timeout', $1, $3::bool),
@@ -25,98 +25,88 @@ const settingsSql = `select pg_catalog.set_config('statement_timeout', $1, $3::b
 /** SQLSTATE. */
 const invalidTransactionState = "25000"
 const transactionSql = "select pg_catalog.pg_current_xact_id()::text"
-/** The history belongs to the login that the service was given, whatever role the file has taken on. */
+/** The history is written as the service's login, whatever role the file has set. */
 const asLogin = ["set session authorization default", "set role none"]
 
-/** Runs one migration file and writes it down, both or neither. */
-export class MigrationRunner extends Context.Service<
-  MigrationRunner,
-  {
-    /**
-     * As the service role. A file that says so runs statement by statement outside a transaction; when it fails half
-     * way, what it did so far stays.
-     */
-    readonly run: (task: MigrationTask) => Effect.Effect<void, MigrationFailure>
-  }
->()("svc/services/MigrationRunner") {
-  static readonly layer = Layer.effect(
-    MigrationRunner,
-    Effect.gen(function* () {
-      const db = yield* Db
-      const { timeout } = yield* MigrationSettings
+/** Runs migration files, each recorded in the same transaction. */
+export const makeMigrationRunner = Effect.gen(function* () {
+  const db = yield* Db
+  const { timeout } = yield* MigrationSettings
 
-      const prepare = (session: Session, lockTimeout: string, local: boolean) =>
-        Effect.map(
-          session.query(settingsSql, [String(timeout), lockTimeout, String(local)], 1),
-          ({ rows }) => rows[0]?.[2] ?? ""
-        )
+  const prepare = (session: Session, lockTimeout: string, local: boolean) =>
+    Effect.map(
+      session.query(settingsSql, [String(timeout), lockTimeout, String(local)], 1),
+      ({ rows }) => rows[0]?.[2] ?? ""
+    )
 
-      const record = Effect.fnUntraced(function* (session: Session, task: MigrationTask, started: string) {
-        for (const text of asLogin) yield* session.query(text, [], 1)
-        const { params, text } = recordOf(task.place, task.file, task.checksum, started)
-        yield* session.query(text, params, 1)
+  const record = Effect.fnUntraced(function* (session: Session, task: MigrationTask, started: string) {
+    for (const text of asLogin) yield* session.query(text, [], 1)
+    const { params, text } = recordOf(task.place, task.file, task.checksum, started)
+    yield* session.query(text, params, 1)
+  })
+
+  const inOne = Effect.fnUntraced(function* (session: Session, task: MigrationTask, at: Where) {
+    const number = Effect.map(session.query(transactionSql, [], 1), ({ rows }) => rows[0]?.[0])
+    yield* session.query("begin", [], 1)
+    const started = yield* prepare(session, lockMillis, true)
+    const before = yield* number
+    yield* Effect.tapError(session.script(task.script.text), (error) =>
+      Effect.sync(() => {
+        if (error._tag === "DatabaseError") at.offset = offsetInScript(task.script, error)
       })
-
-      const inOne = Effect.fnUntraced(function* (session: Session, task: MigrationTask, at: Where) {
-        const number = Effect.map(session.query(transactionSql, [], 1), ({ rows }) => rows[0]?.[0])
-        yield* session.query("begin", [], 1)
-        const started = yield* prepare(session, lockMillis, true)
-        const before = yield* number
-        yield* Effect.tapError(session.script(task.script.text), (error) =>
-          Effect.sync(() => {
-            if (error._tag === "DatabaseError") at.offset = offsetInScript(task.script, error)
-          })
-        )
-        if ((yield* number) !== before) {
-          return yield* new DatabaseError({
-            error: "The file ended its transaction by itself; what it did before that stays",
-            code: invalidTransactionState,
-            status: 422
-          })
-        }
-        yield* record(session, task, started)
-        // Whether it was committed must be known.
-        const end = yield* Effect.uninterruptible(session.query("commit", [], 1))
-        if (end.command === "COMMIT") return undefined
-        return yield* new DatabaseError({
-          error: "PostgreSQL rolled the transaction back",
-          code: "40000",
-          status: 409
-        })
+    )
+    if ((yield* number) !== before) {
+      return yield* new DatabaseError({
+        error: "The file ended its own transaction; its statements before that are committed",
+        code: invalidTransactionState,
+        status: 422
       })
-
-      const oneByOne = Effect.fnUntraced(function* (session: Session, task: MigrationTask, at: Where) {
-        const started = yield* prepare(session, "0", false)
-        for (const [i, piece] of task.script.pieces.entries()) {
-          at.kept = keptBefore(task.script, i)
-          yield* Effect.tapError(session.script(piece.text), (error) =>
-            Effect.sync(() => {
-              if (error._tag === "DatabaseError") at.offset = offsetInPiece(task.script, i, error)
-            })
-          )
-        }
-        at.kept = task.script.pieces.length
-        yield* record(session, task, started)
-      })
-
-      const run = Effect.fn("MigrationRunner.run")(function* (task: MigrationTask) {
-        const at: Where = { offset: undefined, kept: undefined }
-        const { file, script } = task
-        yield* Effect.scoped(
-          Effect.flatMap(db.main.session(serviceActor), (session) =>
-            script.inTransaction ? inOne(session, task, at) : oneByOne(session, task, at)
-          )
-        ).pipe(
-          Effect.mapError((error: DatabaseError | Unavailable) =>
-            migrationFailure(error, { file, script, ...at }, task.applied)
-          )
-        )
-      })
-
-      return MigrationRunner.of({ run })
+    }
+    yield* record(session, task, started)
+    // Not interrupted: the outcome of the commit must be known.
+    const end = yield* Effect.uninterruptible(session.query("commit", [], 1))
+    if (end.command === "COMMIT") return undefined
+    return yield* new DatabaseError({
+      error: "PostgreSQL rolled the transaction back",
+      code: "40000",
+      status: 409
     })
-  )
-}
+  })
 
-/** How far it has come, for the report of a failure. */
+  const oneByOne = Effect.fnUntraced(function* (session: Session, task: MigrationTask, at: Where) {
+    const started = yield* prepare(session, "0", false)
+    for (const [i, piece] of task.script.pieces.entries()) {
+      at.kept = keptBefore(task.script, i)
+      yield* Effect.tapError(session.script(piece.text), (error) =>
+        Effect.sync(() => {
+          if (error._tag === "DatabaseError") at.offset = offsetInPiece(task.script, i, error)
+        })
+      )
+    }
+    at.kept = task.script.pieces.length
+    yield* record(session, task, started)
+  })
+
+  /**
+   * Runs one file as the service role. A file may ask to run statement by statement, outside a transaction; when it
+   * fails halfway, the statements before stay.
+   */
+  const run = Effect.fn("MigrationRunner.run")(function* (task: MigrationTask) {
+    const at: Where = { offset: undefined, kept: undefined }
+    const { file, script } = task
+    yield* Effect.scoped(
+      Effect.flatMap(db.main.session(serviceActor), (session) =>
+        script.inTransaction ? inOne(session, task, at) : oneByOne(session, task, at)
+      )
+    ).pipe(
+      Effect.mapError((error: DatabaseError | Unavailable) =>
+        migrationFailure(error, { file, script, ...at }, task.applied)
+      )
+    )
+  })
+
+  return { run }
+})
+
+/** How far a file has come, for the report of a failure. */
 type Where = { -readonly [K in "offset" | "kept"]: FailedAt[K] }

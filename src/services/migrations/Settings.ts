@@ -5,11 +5,11 @@ import { duration, oneOf, text } from "../../domain/Settings.ts"
 export class MigrationSettings extends Context.Service<
   MigrationSettings,
   {
-    /** As it was given: relative to the working directory, or absolute. */
+    /** As configured: relative to the working directory, or absolute. */
     readonly directory: string
-    /** Whose history to keep; `auto`: what the database and the directory say. */
+    /** The tool whose history is kept; `auto`: detected from the database and the directory. */
     readonly tool: "auto" | "drizzle" | "prisma" | "own"
-    /** ms for one statement; 0: no limit. */
+    /** Time limit of one statement, in ms; 0: none. */
     readonly timeout: number
   }
 >()("svc/services/MigrationSettings") {

@@ -1,41 +1,41 @@
 import { Context, Data, type Effect, type Stream } from "effect"
 import { type Unavailable } from "../../domain/errors.ts"
 
-/** Bytes of a file from `first` to `last`, both counted from 0 and both in it. */
+/** Bytes of a file from `first` to `last`, both counted from 0 and inclusive. */
 export interface ByteRange {
   readonly first: number
   readonly last: number
 }
 
-/** The disk did not do it; `reason` is for people. */
+/** A file operation failed; `reason` is for users. */
 export class FileTrouble extends Data.TaggedError("FileTrouble")<{ readonly reason: string }> {}
 
-/** Port: the directory of backups. Real layer: layers/BackupDirectory.ts, on SVC_BACKUP_DIR. */
+/** Port: the backup directory. Real layer: layers/dumps/BackupDirectory.ts, on SVC_BACKUP_DIR. */
 export class BackupFiles extends Context.Service<
   BackupFiles,
   {
     /**
-     * Makes the directory if need be, for us alone. 503 `BACKUP_DIR_UNUSABLE`; `BACKUP_NO_SPACE` when less than a floor is
-     * free in it.
+     * Creates the directory if necessary, readable by the service alone. 503 `BACKUP_DIR_UNUSABLE`; `BACKUP_NO_SPACE` when
+     * too little space is free.
      */
     readonly ready: Effect.Effect<void, Unavailable>
     /** Absolute. */
     readonly path: (name: string) => string
-    /** Bytes of a file that is there. */
+    /** In bytes; undefined for a file that does not exist. */
     readonly size: (name: string) => Effect.Effect<number | undefined>
-    /** All names; none when there is no directory. */
+    /** All names; empty without a directory. */
     readonly list: Effect.Effect<ReadonlyArray<string>>
-    /** Whole, synced, readable by us alone. */
+    /** Writes a file atomically, synced and readable by the service alone. */
     readonly write: (name: string, text: string) => Effect.Effect<void, FileTrouble>
-    /** Whole and synced, or not there; the bytes must be as many as said. */
+    /** Leaves no file unless exactly `size` bytes arrive. */
     readonly receive: <E>(
       name: string,
       bytes: Stream.Stream<Uint8Array, E>,
       size: number
     ) => Effect.Effect<void, FileTrouble | E>
-    /** A file that is not there is as good as removed; false then. */
+    /** False when the file did not exist. */
     readonly remove: (name: string) => Effect.Effect<boolean, FileTrouble>
-    /** All of it without a range. */
+    /** The whole file without a range. */
     readonly bytes: (name: string, range?: ByteRange) => Stream.Stream<Uint8Array, FileTrouble>
   }
 >()("svc/services/BackupFiles") {}

@@ -4,35 +4,35 @@ import { type Unavailable } from "../../domain/errors.ts"
 /** `custom`: pg_dump's own archive. `plain`: an SQL script with COPY, compressed with zstd (RFC 8878). */
 export type DumpFormat = "custom" | "plain"
 
-/** A dump or a restore came to nothing; `reason` is for people, without passwords. */
+/** A dump or a restore failed; `reason` is for users, and contains no passwords. */
 export class DumpFailed extends Data.TaggedError("DumpFailed")<{ readonly reason: string }> {}
 
-/** How far it is, 0–1; never less than before. */
+/** Progress, 0–1, never decreasing. */
 export type OnProgress = (fraction: number) => Effect.Effect<void>
 
-/** Writes databases of our server to files, and files to databases. Both end soon after they are interrupted. */
+/** Dumps databases of the server to files, and restores files to databases. Both end soon after an interruption. */
 export interface DumpTool {
   readonly strategy: "pg_dump" | "pg_dump-wasm"
-  /** Of the tool: `18.4`. */
+  /** Version of the tool, such as `18.4`. */
   readonly version: string
   readonly format: DumpFormat
-  /** Makes `file`, whose directory is there, readable by us alone, whole and synced; nothing is left of a failure. */
+  /** Creates `file` in an existing directory, synced and readable by the service alone; a failure leaves nothing. */
   readonly dump: (database: string, file: string, onProgress: OnProgress) => Effect.Effect<void, DumpFailed>
-  /** Fills an empty database. Owners are left out: everything belongs to our login. What a failure leaves is in the database. */
+  /** Fills an empty database. Everything belongs to the service's login. A failure leaves objects in the database. */
   readonly restore: (file: string, database: string, onProgress: OnProgress) => Effect.Effect<void, DumpFailed>
 }
 
-/** What can dump our server. Layer: layers/DumpToolsFound.ts. */
+/** Port: what can dump the server. Real layer: layers/dumps/ToolsFound.ts. */
 export class DumpTools extends Context.Service<
   DumpTools,
   {
-    /** The programs of PostgreSQL where they are at least as new as the server, else pg_dump as WebAssembly. */
+    /** PostgreSQL's programs if they fit the server, else pg_dump as WebAssembly. */
     readonly current: Effect.Effect<DumpTool, Unavailable>
-    /** What reads files of this format. Fails with 503 `BACKUP_TOOL_MISSING`. */
+    /** The tool that restores files of this format. 503 `BACKUP_TOOL_MISSING`. */
     readonly reader: (format: DumpFormat) => Effect.Effect<DumpTool, Unavailable>
     /**
-     * Script that makes what a dump of the database refers to but does not hold: roles that are missing (without
-     * passwords and logins) and their memberships, and the settings of the database. Can be run more than once.
+     * A script that creates what a dump of the database refers to but does not contain: missing roles (without passwords
+     * and logins), their memberships, and the settings of the database. It can be run more than once.
      */
     readonly globals: (database: string) => Effect.Effect<string, Unavailable>
   }

@@ -2,26 +2,26 @@ import { type EventText } from "../../domain/realtime/Event.ts"
 import { type Actor } from "../ports/Db.ts"
 import { type Readers } from "./Access.ts"
 
-/** Who listens, and from where on. */
+/** A connected client. */
 export interface RealtimeClient {
   readonly role: Actor["role"]
-  /** The last event this client knows; undefined: from now on, and nothing is said of gaps. */
+  /** The last event the client has received; undefined: it starts with new events and gets no gaps. */
   readonly since: number | undefined
-  /** Takes one JSON text. It must not wait and not fail: the next client's turn comes when it returns. */
-  readonly tell: (text: string) => void
+  /** Sends one JSON text. Must not wait or fail: the next client is served when it returns. */
+  readonly send: (text: string) => void
 }
 
 /**
- * Those who are connected to this process. Everything is told to one after the other, at once, without a fiber or a
- * queue for each: with hundreds of clients these would cost more than the sockets do. What a client does not read
- * waits in its own socket (layers/WebSockets.ts), where it is counted.
+ * The clients of this process. Each text is sent to all of them in one loop, without a fiber or queue for each: with
+ * hundreds of clients those would cost more than the sockets do. What a client does not read is buffered and counted by
+ * its socket (layers/net/WebSockets.ts).
  */
 export class RealtimeClients {
   private readonly all = new Set<RealtimeClient>()
-  private limitedOnes = 0
+  private limitedCount = 0
   private readonly open: boolean
 
-  /** `open`: nobody is limited. */
+  /** `open`: no client is limited. */
   constructor(open: boolean) {
     this.open = open
   }
@@ -30,32 +30,32 @@ export class RealtimeClients {
     return this.all.size
   }
 
-  /** Whether there is anybody who is not told everything. */
+  /** Whether some client may not receive every event. */
   get limited() {
-    return this.limitedOnes > 0
+    return this.limitedCount > 0
   }
 
   add(client: RealtimeClient) {
     this.all.add(client)
-    if (this.isLimited(client)) this.limitedOnes++
+    if (this.isLimited(client)) this.limitedCount++
   }
 
   remove(client: RealtimeClient) {
-    if (this.all.delete(client) && this.isLimited(client)) this.limitedOnes--
+    if (this.all.delete(client) && this.isLimited(client)) this.limitedCount--
   }
 
   isLimited({ role }: RealtimeClient) {
     return role !== "service_role" && !this.open
   }
 
-  /** `readers` undefined: nobody limited was there when they would have been asked for. */
-  tellEvent({ text }: EventText, readers: Readers | undefined) {
+  /** `readers` is undefined when no limited client was connected at the time of the look-up. */
+  sendEvent({ text }: EventText, readers: Readers | undefined) {
     for (const client of this.all) {
-      if (client.role === "service_role" || this.open || readers?.[client.role] === true) client.tell(text)
+      if (client.role === "service_role" || this.open || readers?.[client.role] === true) client.send(text)
     }
   }
 
-  tellGap(text: string) {
-    for (const client of this.all) if (client.since !== undefined) client.tell(text)
+  sendGap(text: string) {
+    for (const client of this.all) if (client.since !== undefined) client.send(text)
   }
 }

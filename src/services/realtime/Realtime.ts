@@ -1,42 +1,42 @@
 import { Clock, Context, DateTime, Effect, Latch, Layer, Schedule, type Scope, Semaphore, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { Unavailable } from "../../domain/errors.ts"
-import { channelOf, type EventText, eventText, gapText, parseNotification } from "../../domain/realtime/Event.ts"
+import { type EventText, eventText, gapText, parseNotification } from "../../domain/realtime/Event.ts"
 import { RealtimeLog } from "../../domain/realtime/Log.ts"
-import { type RealtimeStatus } from "../../domain/realtime/Status.ts"
-import { type ListenerMessage, Listener } from "../ports/Listener.ts"
+import { type RealtimeStatus } from "../../domain/realtime/Subscription.ts"
+import { channelOf } from "../../domain/realtime/Trigger.ts"
 import { onOwnTables } from "../OwnTables.ts"
-import { RealtimeAccess } from "./Access.ts"
+import { Listener, type ListenerMessage } from "../ports/Listener.ts"
+import { makeRealtimeAccess } from "./Access.ts"
 import { type RealtimeClient, RealtimeClients } from "./Clients.ts"
 import { RealtimeSettings } from "./Settings.ts"
 
 const ownChannel = "svc_realtime"
-/** The database's clock may be ahead of ours by an hour. */
+/** The database's clock may be up to an hour ahead of this process's. */
 const clockSkewMicros = 3_600_000_000
 
 /**
- * The feed: what PostgreSQL notifies, given an id, kept in the log, told to every client (spec: Realtime events).
- * Each replica hears and tells everything.
+ * The feed: each notification of a row change gets an id, is kept in the log, and is sent to every client (spec: Realtime
+ * events). Each replica receives all notifications.
  */
 export class Realtime extends Context.Service<
   Realtime,
   {
     /**
-     * Tells a client everything from now on, until the scope closes. Gives what came before, if it names `since`:
-     * JSON texts, oldest first, meant to be read before anything it is told. 503 `TOO_MANY_CLIENTS` above
+     * Sends all events from now on to a client, until the scope closes. Returns the events after its `since` as JSON
+     * texts, oldest first, which must reach the client before any that are sent. 503 `TOO_MANY_CLIENTS` above
      * SVC_REALTIME_MAX_CLIENTS.
      */
     readonly connect: (client: RealtimeClient) => Effect.Effect<ReadonlyArray<string>, Unavailable, Scope.Scope>
-    /** JSON texts, newest first; with `since` only what came after it, and behind them a gap if there is one. */
+    /** JSON texts, newest first; with `since` only later events, followed by a gap if some are missing. */
     readonly recent: (since?: number) => Effect.Effect<ReadonlyArray<string>>
     /** Empties the log, in every replica. */
     readonly clear: Effect.Effect<void, Unavailable>
-    /** Joins the channels of the subscriptions there are now, and leaves the others. */
+    /** Joins the channels of the current subscriptions and leaves all others. */
     readonly follow: Effect.Effect<void, Unavailable>
     readonly status: Effect.Effect<RealtimeStatus>
-    /** Asks every client to go, because the service ends. */
+    /** Makes `closed` complete: clients disconnect because the service is shutting down. */
     readonly close: Effect.Effect<void>
-    /** Done once that was asked. */
     readonly closed: Effect.Effect<void>
   }
 >()("svc/services/Realtime") {
@@ -45,15 +45,15 @@ export class Realtime extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const listener = yield* Listener
-      const access = yield* RealtimeAccess
+      const access = yield* makeRealtimeAccess
       const { maxClients, open } = yield* RealtimeSettings
       const clock = yield* Clock.Clock
       const clients = new RealtimeClients(open)
-      const ending = yield* Latch.make(false)
+      const closing = yield* Latch.make(false)
       const log = new RealtimeLog()
       const joined = new Set<string>()
 
-      const subscription = yield* listener.listen(ownChannel, "svc_ddl")
+      const channels = yield* listener.listen(ownChannel, "svc_ddl")
 
       const following = yield* Semaphore.make(1)
       const follow = Effect.gen(function* () {
@@ -61,13 +61,13 @@ export class Realtime extends Context.Service<
           sql<{ s: string; t: string }>`select table_schema as s, table_name as t from svc.realtime_subscriptions`
         )
         const wanted = new Set(rows.map(({ s, t }) => channelOf(s, t)))
-        for (const channel of joined) if (!wanted.has(channel)) yield* subscription.leave(channel)
-        for (const channel of wanted) if (!joined.has(channel)) yield* subscription.join(channel)
+        for (const channel of joined) if (!wanted.has(channel)) yield* channels.leave(channel)
+        for (const channel of wanted) if (!joined.has(channel)) yield* channels.join(channel)
         joined.clear()
         for (const channel of wanted) joined.add(channel)
       }).pipe(following.withPermit)
 
-      /** The database's clock, in µs; that of this machine when it does not answer. */
+      /** The database's clock in µs, or this machine's if the database does not respond. */
       const micros = sql<{ now: string }>`
         select (extract(epoch from clock_timestamp()) * 1000000)::int8::text as now`.pipe(
         Effect.map(([row]) => Number(row?.now)),
@@ -79,48 +79,48 @@ export class Realtime extends Context.Service<
         Effect.sync(() => {
           const since = log.newest
           log.missed(from)
-          clients.tellGap(gapText(since, log.oldest))
+          clients.sendGap(gapText(since, log.oldest))
         })
 
       const notified = Effect.fnUntraced(function* (payload: string) {
         const row = parseNotification(payload)
         if (row === undefined) return
-        // Anybody who may run SQL may notify, but not set the ids of all that come after.
+        // Any session that may run SQL may NOTIFY; a forged time must not shift the ids of all later events.
         const at = Math.min(row.micros, clock.currentTimeMillisUnsafe() * 1000 + clockSkewMicros)
         if (row.gap) yield* missed(at)
         if (row.gap) return
         const readers = clients.limited ? yield* access.readers(row.schema, row.table) : undefined
         const event = eventText(row, log.nextId(at))
         log.add(event)
-        clients.tellEvent(event, readers)
-        // Many at once: sockets are written to, and everything else goes on, in between.
+        clients.sendEvent(event, readers)
+        // In a burst, sockets are written and other work continues in between.
         yield* Effect.yieldNow
       })
 
-      const hear = Effect.fnUntraced(function* (heard: ListenerMessage) {
-        if (heard._tag === "Lost") return
-        if (heard._tag === "Connected") {
+      const handle = Effect.fnUntraced(function* (message: ListenerMessage) {
+        if (message._tag === "Lost") return
+        if (message._tag === "Connected") {
           yield* access.forget
           yield* Effect.retry(follow, Schedule.spaced("500 millis"))
           yield* missed(yield* micros)
-        } else if (heard.channel === "svc_ddl") {
+        } else if (message.channel === "svc_ddl") {
           yield* access.forget
-        } else if (heard.channel === ownChannel) {
-          if (heard.payload === "clear-log") log.clear()
+        } else if (message.channel === ownChannel) {
+          if (message.payload === "clear-log") log.clear()
           else yield* follow
         } else {
-          yield* notified(heard.payload)
+          yield* notified(message.payload)
         }
       })
 
-      yield* subscription.messages.pipe(
-        Stream.runForEach((heard) =>
-          Effect.catchCause(hear(heard), (cause) => Effect.logError("A notification was not passed on", cause))
+      yield* channels.messages.pipe(
+        Stream.runForEach((message) =>
+          Effect.catchCause(handle(message), (cause) => Effect.logError("Failed to publish a notification", cause))
         ),
         Effect.forkScoped
       )
 
-      const mayHear = (client: RealtimeClient, { schema, table }: EventText) =>
+      const mayReceive = (client: RealtimeClient, { schema, table }: EventText) =>
         client.role === "service_role" || !clients.isLimited(client)
           ? Effect.succeed(true)
           : Effect.map(
@@ -130,7 +130,7 @@ export class Realtime extends Context.Service<
 
       const connect = Effect.fnUntraced(function* (client: RealtimeClient) {
         const { since } = client
-        // In one step: what is told before it is in the log, what is told after it is told to this client.
+        // In one step: earlier events are in the log, later ones are sent to this client.
         const replay = yield* Effect.acquireRelease(
           Effect.suspend(() => {
             if (clients.size >= maxClients) return Effect.fail(tooMany(maxClients))
@@ -140,7 +140,7 @@ export class Realtime extends Context.Service<
           () => Effect.sync(() => clients.remove(client))
         )
         if (since === undefined || replay === undefined) return []
-        const events = yield* Effect.filter(replay.events, (event) => mayHear(client, event))
+        const events = yield* Effect.filter(replay.events, (event) => mayReceive(client, event))
         const texts = events.map(({ text }) => text)
         return replay.gap === undefined ? texts : [gapText(since, replay.gap), ...texts]
       })
@@ -172,16 +172,16 @@ export class Realtime extends Context.Service<
         clear,
         follow,
         status,
-        close: Effect.asVoid(ending.open),
-        closed: ending.await
+        close: Effect.asVoid(closing.open),
+        closed: closing.await
       })
     })
   )
 }
 
-const tooMany = (most: number) =>
+const tooMany = (maxClients: number) =>
   new Unavailable({
-    error: `${most} clients are connected, which is all this process takes`,
+    error: `The limit of ${maxClients} connected clients is reached; retry later`,
     code: "TOO_MANY_CLIENTS",
     retry_after: 5
   })

@@ -1,13 +1,13 @@
 import { Context, Effect, Layer } from "effect"
 import { flag, integer } from "../../domain/Settings.ts"
 
-/** SVC_REALTIME_*, read before anything is started. */
+/** SVC_REALTIME_*, read before anything starts. */
 export class RealtimeSettings extends Context.Service<
   RealtimeSettings,
   {
-    /** Anybody may listen, without a key, and hears everything. */
+    /** Clients need no key and receive all events. */
     readonly open: boolean
-    /** Clients of one process. */
+    /** Maximum number of clients of one process. */
     readonly maxClients: number
   }
 >()("svc/services/RealtimeSettings") {

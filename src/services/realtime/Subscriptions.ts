@@ -1,13 +1,47 @@
-import { Context, Effect, Layer, Queue, Schedule, Stream } from "effect"
-import { SqlClient } from "effect/sql"
+import { Context, Effect, Layer, Queue, Schedule, Schema, Stream } from "effect"
+import { SqlClient, SqlSchema } from "effect/sql"
 import { type Forbidden, type InvalidRequest, NotFound, type Unavailable } from "../../domain/errors.ts"
-import { channelOf } from "../../domain/realtime/Event.ts"
-import { type RealtimeSubscription, type RealtimeTable } from "../../domain/realtime/Subscription.ts"
-import { createTriggerSql, dropTriggerSql, hasVirtualSql, listSql, straySql } from "../../domain/realtime/TriggerSql.ts"
-import { Listener } from "../ports/Listener.ts"
-import { onOwnTables } from "../OwnTables.ts"
-import { Realtime } from "./Realtime.ts"
+import { RealtimeSubscription, type RealtimeTable } from "../../domain/realtime/Subscription.ts"
+import { channelOf, createTriggerSql, dropTriggerSql } from "../../domain/realtime/Trigger.ts"
+import { isoSql } from "../../domain/sql/IsoTimestamp.ts"
 import { type WatchedTable, WatchedTables } from "../catalogue/WatchedTables.ts"
+import { onOwnTables } from "../OwnTables.ts"
+import { Listener } from "../ports/Listener.ts"
+import { Realtime } from "./Realtime.ts"
+
+/** Whether a table, given by an SQL expression for its oid, has virtual generated columns, which its trigger must know. */
+const hasVirtualSql = (oid: string) =>
+  `exists (select from pg_attribute where attrelid = ${oid} and attgenerated = 'v')`
+
+/** Each subscription `s` with the table of its name `here`, the table it was created for `there`, and its trigger `t`. */
+const subscriptions = `svc.realtime_subscriptions s
+  left join pg_namespace n on n.nspname = s.table_schema
+  left join pg_class here on here.relnamespace = n.oid and here.relname = s.table_name and here.relkind in ('r', 'p')
+  left join pg_class there on there.oid = s.table_oid and there.relkind in ('r', 'p')
+  left join pg_namespace tn on tn.oid = there.relnamespace
+  left join pg_trigger t on t.tgrelid = coalesce(here.oid, there.oid) and t.tgname = s.channel
+    and t.tgfoid = 'svc.notify_row_change'::regproc
+    and t.tgargs = convert_to(s.channel, getdatabaseencoding()) || '\\000'::bytea
+      || convert_to(t.tgrelid::text, 'UTF8') || '\\000'::bytea
+      || case when ${hasVirtualSql("t.tgrelid")} then 'virtual\\000'::bytea else ''::bytea end`
+
+/** `RealtimeSubscription`s. */
+const listSql = (where = "true") => `select s.id, s.table_schema as schema, s.table_name as table, s.channel,
+    case when here.oid is null and there.oid is null then 'table_missing'
+         when here.oid is null then 'table_renamed'
+         when t.oid is null then 'trigger_missing'
+         when t.tgenabled in ('D', 'R') then 'trigger_disabled'
+         else 'active' end as status,
+    case when here.oid is null then quote_ident(tn.nspname) || '.' || quote_ident(there.relname) end as renamed_to,
+    ${isoSql("s.created_at")} as created_at
+  from ${subscriptions} where ${where} order by s.id`
+
+/** Triggers of the service, `stray`, that belong to no subscription. */
+const straySql = (where = "true") => `select n.nspname::text as schema, c.relname::text as table,
+    stray.tgname::text as trigger, stray.oid::text as oid, stray.tgrelid::text as "tableOid"
+  from pg_trigger stray join pg_class c on c.oid = stray.tgrelid join pg_namespace n on n.oid = c.relnamespace
+  where stray.tgfoid = 'svc.notify_row_change'::regproc and stray.tgparentid = 0 and ${where}
+    and not exists (select from ${subscriptions} where t.oid = stray.oid)`
 
 interface Stray {
   readonly schema: string
@@ -18,16 +52,16 @@ interface Stray {
 }
 
 /**
- * Which tables are told of (spec: Realtime). What is stored decides; each table's one trigger is made and removed after
- * it: at once, and again at start, after DDL and once a minute, so that what was dropped, restored or renamed underneath
- * is put right or reported.
+ * The tables whose changes are published (spec: Realtime). The stored subscriptions decide; triggers are reconciled with
+ * them on every change of a subscription, at start, after DDL and once a minute, so that tables that were dropped,
+ * restored or renamed are repaired or reported.
  */
 export class RealtimeSubscriptions extends Context.Service<
   RealtimeSubscriptions,
   {
     readonly list: Effect.Effect<ReadonlyArray<RealtimeSubscription>, Unavailable>
     readonly tables: Effect.Effect<ReadonlyArray<RealtimeTable>, Unavailable>
-    /** `created` is false when it was there already. From then on this process hears the table. */
+    /** `created` is false if it already existed. Once it returns, this process receives the table's changes. */
     readonly subscribe: (
       schema: string,
       table: string
@@ -46,7 +80,14 @@ export class RealtimeSubscriptions extends Context.Service<
       const realtime = yield* Realtime
       const { messages } = yield* (yield* Listener).listen("svc_ddl", "svc_realtime")
 
-      const list = onOwnTables(sql.unsafe<RealtimeSubscription>(listSql()))
+      const select = (text: string, params: ReadonlyArray<unknown> = []) =>
+        SqlSchema.findAll({
+          Request: Schema.Void,
+          Result: RealtimeSubscription,
+          execute: () => sql.unsafe(text, params)
+        })().pipe(onOwnTables)
+
+      const list = select(listSql())
 
       const tables = Effect.gen(function* () {
         const subscribed = new Set((yield* list).map(({ schema, table }) => JSON.stringify([schema, table])))
@@ -57,11 +98,11 @@ export class RealtimeSubscriptions extends Context.Service<
         }))
       })
 
-      // One at a time for each table: several that wait for the same one would add up to a long wait for writers.
+      // One change at a time for each table: several that wait for its lock would block writers for the sum of their waits.
       const key = (oid: string) => sql`hashtextextended(${`svc realtime ${oid}`}, 0)`
-      const turn = (oid: string) => sql`select pg_advisory_xact_lock(${key(oid)})`
-      /** False: another process, or another round, is at it. */
-      const tryTurn = (oid: string) =>
+      const lock = (oid: string) => sql`select pg_advisory_xact_lock(${key(oid)})`
+      /** False while another process or another round holds the lock. */
+      const tryLock = (oid: string) =>
         Effect.map(sql`select pg_try_advisory_xact_lock(${key(oid)}) as mine`, ([row]) => row?.["mine"] === true)
 
       const put = ({ name, oid, schema }: WatchedTable) =>
@@ -84,25 +125,23 @@ export class RealtimeSubscriptions extends Context.Service<
         const created =
           before?.status === "active"
             ? false
-            : yield* watched.change(Effect.andThen(turn(String(table.oid)), put(table)))
+            : yield* watched.change(Effect.andThen(lock(String(table.oid)), put(table)))
         yield* realtime.follow
-        const after = yield* onOwnTables(
-          sql.unsafe<RealtimeSubscription>(listSql("s.table_schema = $1 and s.table_name = $2"), [schema, name])
-        )
-        if (after[0] === undefined) return yield* notSubscribed(schema, name) // unsubscribed in between
-        return { subscription: after[0], created }
+        const [subscription] = yield* select(listSql("s.table_schema = $1 and s.table_name = $2"), [schema, name])
+        if (subscription === undefined) return yield* notSubscribed(schema, name) // unsubscribed in the meantime
+        return { subscription, created }
       })
 
       const drop = ({ oid, schema, table, tableOid, trigger }: Stray) =>
         Effect.gen(function* () {
-          if (!(yield* tryTurn(tableOid))) return
+          if (!(yield* tryLock(tableOid))) return
           const stray = yield* sql.unsafe(straySql("stray.oid = $1::text::oid"), [oid])
           if (stray.length > 0) yield* sql.unsafe(dropTriggerSql(schema, table, trigger))
         }).pipe(
           watched.change,
-          // Nobody listens to it any more; the next round tries again.
+          // Harmless: no process listens on its channel any more.
           Effect.catch((error) =>
-            Effect.logWarning(`Trigger ${trigger} of ${schema}.${table} stays for now: ${error.error}`)
+            Effect.logWarning(`Failed to drop trigger ${trigger} of ${schema}.${table}, will retry: ${error.error}`)
           )
         )
 
@@ -119,27 +158,31 @@ export class RealtimeSubscriptions extends Context.Service<
         yield* realtime.follow
       })
 
-      const mend = (table: WatchedTable) =>
+      const restore = (table: WatchedTable) =>
         Effect.gen(function* () {
-          if (!(yield* tryTurn(String(table.oid)))) return
+          if (!(yield* tryLock(String(table.oid)))) return
           const still = yield* sql`select from svc.realtime_subscriptions
             where table_schema = ${table.schema} and table_name = ${table.name} for update`
           if (still.length > 0) yield* put(table)
         })
 
-      const repair = Effect.gen(function* () {
+      const reconcile = Effect.gen(function* () {
         for (const { schema, status, table } of yield* list) {
           if (status !== "trigger_missing") continue
           yield* watched.find(schema, table).pipe(
-            Effect.flatMap((found) => watched.change(mend(found))),
-            Effect.catch((error) => Effect.logWarning(`Realtime of ${schema}.${table} is not there: ${error.error}`))
+            Effect.flatMap((found) => watched.change(restore(found))),
+            Effect.catch((error) =>
+              Effect.logWarning(
+                `Failed to create the realtime trigger on ${schema}.${table}, will retry: ${error.error}`
+              )
+            )
           )
         }
-        // Last: what is only defined otherwise has been replaced, and not a row of it missed.
+        // Last: outdated triggers have been replaced by then, so that no row was missed.
         yield* dropStray
       })
 
-      // A storm of DDL is one round, not many.
+      // A burst of DDL causes one round, not many.
       const rounds = yield* Queue.sliding<void>(1)
       yield* messages.pipe(
         Stream.runForEach(() => Queue.offer(rounds, undefined)),
@@ -147,8 +190,8 @@ export class RealtimeSubscriptions extends Context.Service<
       )
       yield* Queue.take(rounds).pipe(
         Effect.timeoutOption("1 minute"),
-        Effect.andThen(repair),
-        Effect.catchCause((cause) => Effect.logWarning("Realtime triggers could not be looked after", cause)),
+        Effect.andThen(reconcile),
+        Effect.catchCause((cause) => Effect.logWarning("Failed to reconcile realtime triggers", cause)),
         Effect.repeat(Schedule.spaced("100 millis")),
         Effect.forkScoped
       )
@@ -159,4 +202,4 @@ export class RealtimeSubscriptions extends Context.Service<
 }
 
 const notSubscribed = (schema: string, table: string) =>
-  new NotFound({ error: `There is no subscription to ${schema}.${table}`, code: "SUBSCRIPTION_NOT_FOUND" })
+  new NotFound({ error: `${schema}.${table} has no subscription`, code: "SUBSCRIPTION_NOT_FOUND" })

@@ -10,7 +10,7 @@ import { lookUp } from "./Lookup.ts"
 import { keepsSession, type RowRequest, type RowsAnswer, runExplain, runSql } from "./Rows.ts"
 import { RowSettings } from "./Settings.ts"
 
-/** `query`: of a GET and HEAD the arguments are among its pairs. */
+/** A call of a stored function. For GET and HEAD the arguments are in `query`. */
 export interface FunctionCall extends Omit<RowRequest, "table"> {
   readonly name: string
   readonly method: "GET" | "HEAD" | "POST"
@@ -47,7 +47,7 @@ export class Functions extends Context.Service<
           alone: form.media === "object",
           maxAffected: preferences.handling === "strict" && !explains ? preferences.maxAffected : undefined
         }
-        // Exact: an argument's type or the form of the result may have changed under the same names.
+        // Exact: an argument's type or the result's form may have changed under the same name.
         const place = { database, schema, table: name, query: query.filter(([key]) => key === "select"), exact: true }
         const { value, trusted } = yield* lookUp(catalogues, place, (catalogue) =>
           prepareCall(catalogue, asked, options)

@@ -6,13 +6,13 @@ import { type Selected } from "../../domain/rows/parse/Query.ts"
 import { type Catalogues } from "../catalogue/Catalogues.ts"
 import { type Database } from "../ports/Db.ts"
 
-/** Refusals that a newer catalogue may turn: no such relationship, column, function, table. */
+/** Errors that a newer catalogue may resolve: unknown relationship, function, column or table. */
 const outdated: ReadonlySet<string> = new Set(["PGRST200", "PGRST202", "PGRST204", "PGRST205"])
 
-/** More names than this are not looked for again. */
+/** The most names that are looked up again. */
 const maxNames = 5
 
-/** The names that a query leads to by embeds, in its order. */
+/** The relations that a query embeds, in order. */
 const embedNames = (select: ReadonlyArray<Selected>): ReadonlyArray<string> =>
   select.flatMap((item) => (item._tag === "Embed" ? [item.relation, ...embedNames(item.select)] : []))
 
@@ -21,25 +21,25 @@ const namesIn = (query: ReadonlyArray<readonly [string, string]>) => {
   return Result.isSuccess(parsed) ? embedNames(parsed.success.select) : []
 }
 
-/** What is asked of a table, or of a function's rows. */
+/** The table or function of a request, and its query. */
 export interface Lookup {
   readonly database: Database
   readonly schema: string
   readonly table: string
   readonly query: ReadonlyArray<readonly [string, string]>
-  /** What stands under that name must be known as it is now. */
+  /** The current definition of that name is required. */
   readonly exact?: boolean
 }
 
 export interface LookedUp<A> {
   readonly value: A
-  /** What was looked at is known to be as it is now. */
+  /** The catalogue is known to be current. */
   readonly trusted: boolean
 }
 
 /**
- * Plans with what is known of the catalogue. When that may be too old for it, the names in the query are looked for in
- * the database, and when one of them is new or another, it is planned once more.
+ * Plans with the cached catalogue. If planning fails because the catalogue may be outdated, looks the names of the query
+ * up in the database, and plans again when one of them is new or has changed.
  */
 export const lookUp = <A>(
   catalogues: Catalogues["Service"],

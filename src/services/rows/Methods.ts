@@ -23,7 +23,7 @@ const updates = 1 << 2
 const inserts = 1 << 3
 const deletes = 1 << 4
 
-/** Which methods make sense on a path of `/v1/db`, whoever asks. */
+/** The methods that a path of `/v1/db` allows, independent of the caller's privileges. */
 export class RowMethods extends Context.Service<
   RowMethods,
   {

@@ -38,38 +38,38 @@ export interface RowRequest {
   /** The decoded pairs of the query string, in order. */
   readonly query: ReadonlyArray<readonly [string, string]>
   readonly preferences: Preferences
-  /** Of a GET's Range header. */
+  /** The Range header of a GET. */
   readonly range: RowRange | undefined
   readonly form: AnswerForm
   readonly context: RequestContext
 }
 
 export interface RowsAnswer extends ChosenResponse {
-  /** In the form asked for; "" when nothing is wanted back. */
+  /** In the requested form; "" if no body was requested. */
   readonly body: string
-  /** Rows in the body, or that it would have. */
+  /** The number of rows in the body, or that would be in it. */
   readonly count: number
-  /** Place of the first of them. */
+  /** Offset of the first row. */
   readonly offset: number
-  /** How many there are without limit and offset, when that was asked for. */
+  /** The number of rows without limit and offset, if requested. */
   readonly total: number | undefined
-  /** Of a POST or PUT: something is new. */
+  /** Whether a POST or PUT inserted a row. */
   readonly inserted: boolean
-  /** Of a POST with `return=headers-only`: where the one new row is, `?id=eq.5`. */
+  /** The query of the new row, such as `?id=eq.5`, for a POST with `return=headers-only`. */
   readonly location: string | undefined
-  /** Of a POST: false where no columns tell by which `Prefer: resolution` would find what is there already. */
+  /** False if a POST's `Prefer: resolution` had no effect, because there are no columns to find existing rows by. */
   readonly resolved?: boolean
 }
 
 type Response = Effect.Effect<RowsAnswer, ClientError>
 
-/** Create, read, update and delete on tables and views, as whoever asks (spec: `/v1/db/{table}`). */
+/** Creates, reads, updates and deletes rows of tables and views as the caller (spec: `/v1/db/{table}`). */
 export class Rows extends Context.Service<
   Rows,
   {
     readonly read: (request: RowRequest) => Response
     readonly insert: (request: RowRequest, body: WriteBody) => Response
-    /** The row that the filters name by its primary key, made or replaced. */
+    /** Inserts or replaces the row that the filters identify by primary key. */
     readonly upsertOne: (request: RowRequest, body: WriteBody) => Response
     readonly update: (request: RowRequest, body: WriteBody) => Response
     readonly remove: (request: RowRequest) => Response
@@ -90,13 +90,13 @@ export class Rows extends Context.Service<
       ): Effect.Effect<Answer, ClientError> => {
         const clean = mayShare && keepsSession(request.preferences)
         const answer = runSql(request, sql, access, clean)
-        // Where it is kept prepared, it may still have the parameter types of before an ALTER that we have not heard of.
+        // A prepared statement may have parameter types from before an ALTER that was not yet notified.
         return clean && sql.prepare && sql.params.length > 0
           ? Effect.catchIf(answer, mayBeStale, () => runSql(request, { ...sql, prepare: false }, access, false))
           : answer
       }
 
-      /** What PostgreSQL thinks that there is in all. */
+      /** PostgreSQL's estimate of the total. */
       const estimate = (request: RowRequest, rows: RowPlan) =>
         Effect.map(run(request, estimateSql(rows), "read", false), ([plan]) => {
           const [{ Plan }] = plan as readonly [{ readonly Plan: { readonly "Plan Rows": number } }]
@@ -110,7 +110,7 @@ export class Rows extends Context.Service<
         return Effect.map(estimate(request, rows), (estimated) => Math.max(estimated, counted))
       }
 
-      /** How PostgreSQL runs the statement, or with `analyze` has run it. */
+      /** The statement's plan; with `analyze` the statement is executed too. */
       const explain = (request: RowRequest, sql: RowSql, access: "read" | "write"): Response =>
         Effect.map(runExplain(request, sql, access), (body) => ({ ...nothing(request, false), body }))
 
@@ -207,15 +207,15 @@ export const runExplain = (request: Run, sql: RowSql, access: "read" | "write") 
     typeof plan === "string" ? plan : JSON.stringify(plan)
   )
 
-/** Bad literals, missing operators and types that are gone; not the failure of a check that we put there. */
+/** Invalid literals, missing operators and dropped types, but not the failure of a row-count check. */
 const mayBeStale = (error: DatabaseError | Unavailable) =>
   error._tag === "DatabaseError" && /^(22|42(?!501)|XX)/.test(error.code) && checkedRefusal(error) === error
 
-/** What user code has chosen of the response. */
+/** The parts of the response that user code has set. */
 const chosen = ({ response }: Answer) =>
   response === undefined ? Effect.succeed(nothingChosen) : Effect.fromResult(readResponseSettings(response))
 
-/** What a write answers that has no rows to write. */
+/** The response to a write without rows. */
 const nothing = ({ form, preferences }: RowRequest, answer: boolean): RowsAnswer => ({
   body: answer ? (form.media === "csv" ? "\n" : "[]") : "",
   count: 0,
@@ -226,7 +226,7 @@ const nothing = ({ form, preferences }: RowRequest, answer: boolean): RowsAnswer
   ...nothingChosen
 })
 
-/** The query string of a row: JSON pairs of its key's columns and values in text. */
+/** The query string that identifies a row. `pairs`: JSON pairs of key column and value as text. */
 const locationOf = (pairs: string) => {
   const filters = (JSON.parse(pairs) as ReadonlyArray<readonly [string, string | null]>).map(
     ([column, value]) =>

@@ -5,21 +5,21 @@ const neverExposed = new Set(["svc", "pg_catalog", "information_schema", "pg_toa
 
 const txEnds = ["commit", "commit-allow-override", "rollback", "rollback-allow-override"] as const
 
-/** What `/v1/db` reaches and how much of it at a time (docs/configuration.md). */
+/** Settings of `/v1/db` (docs/configuration.md). */
 export class RowSettings extends Context.Service<
   RowSettings,
   {
-    /** Reachable schemas; the first is the default. Never empty, never `svc`. */
+    /** Exposed schemas; the first is the default. Never empty, never `svc`. */
     readonly schemas: readonly [string, ...ReadonlyArray<string>]
-    /** Rows one read gives at most; 0: no cap. */
+    /** The most rows that one read returns; 0: no limit. */
     readonly maxRows: number
-    /** What writes answer when the caller does not say. */
+    /** What writes return by default. */
     readonly defaultReturn: "representation" | "minimal"
-    /** Whether callers may use `sum()`, `count()` and the like in `select`. */
+    /** Whether `select` may contain aggregates such as `sum()`. */
     readonly aggregates: boolean
-    /** Whether callers may see how PostgreSQL runs their request. */
+    /** Whether clients may request PostgreSQL's plan of a statement. */
     readonly plans: boolean
-    /** How a request's transaction ends, and whether `Prefer: tx=` may say otherwise. */
+    /** How a request's transaction ends, and whether `Prefer: tx=` may override it. */
     readonly txEnd: (typeof txEnds)[number]
   }
 >()("svc/services/RowSettings") {

@@ -1,7 +1,7 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import { DatabaseError, InvalidRequest, type Unavailable } from "../../domain/errors.ts"
 import { needTypes, paramTexts } from "../../domain/sql/Params.ts"
-import { largestResult, resultJson, resultTooLarge, unknownTypes } from "../../domain/sql/Result.ts"
+import { maxResultSize, resultJson, resultTooLarge, unknownTypes } from "../../domain/sql/Result.ts"
 import { checkSingle } from "../../domain/sql/Statements.ts"
 import { lookUpTypes, type SqlType, typeOfRow } from "../../domain/sql/Types.ts"
 import { type Actor, type Database, type RawResult, type Session } from "../ports/Db.ts"
@@ -157,7 +157,7 @@ export class SqlRunner extends Context.Service<
           inStatement(i)
         )
         size += json.length
-        if (size > largestResult) return yield* resultTooLarge()
+        if (size > maxResultSize) return yield* resultTooLarge()
         results.push(json)
         commands.push(command)
       }

@@ -1,39 +1,63 @@
-import { Clock, Context, DateTime, Effect, Layer } from "effect"
-import { SqlClient } from "effect/sql"
+import { Clock, Context, DateTime, Effect, Layer, Option, Schema } from "effect"
+import { SqlClient, SqlSchema } from "effect/sql"
 import { NotFound, type Unavailable } from "../../domain/errors.ts"
-import { type WebhookAttempt, type WebhookId } from "../../domain/webhooks/Webhook.ts"
-import { logsSql } from "../../domain/webhooks/LogSql.ts"
+import { isoSql } from "../../domain/sql/IsoTimestamp.ts"
+import { maxPayload } from "../../domain/webhooks/Delivery.ts"
+import { type WebhookAttempt, type WebhookId, webhookNotFound } from "../../domain/webhooks/Webhook.ts"
 import { onOwnTables } from "../OwnTables.ts"
-import { type Attempted, WebhookQueue } from "./Queue.ts"
-import { type Outgoing, WebhookSender } from "./Sender.ts"
+import { type Attempted, makeWebhookOutbox } from "./Outbox.ts"
+import { makeWebhookSender } from "./Sender.ts"
 
-interface Target extends Pick<Outgoing, "url" | "headers" | "secret"> {
-  readonly table_schema: string
-  readonly table_name: string
-}
+const Target = Schema.Struct({
+  url: Schema.String,
+  headers: Schema.Record(Schema.String, Schema.String),
+  secret: Schema.NullOr(Schema.String),
+  table_schema: Schema.String,
+  table_name: Schema.String
+})
 
-/** What is sent again. */
-interface Stored extends Pick<Outgoing, "message_id" | "payload"> {
-  readonly id: string
-  readonly event_type: string
-  readonly attempt: number
-}
+/** A message to be sent outside the queue. */
+const Stored = Schema.Struct({
+  id: Schema.String,
+  message_id: Schema.String,
+  payload: Schema.String,
+  event_type: Schema.String,
+  attempt: Schema.Int
+})
 
-const noWebhook = (id: number) => new NotFound({ error: `No webhook ${id}`, code: "WEBHOOK_NOT_FOUND" })
+/** Payload bytes on one page of the log, which its last entry may exceed. */
+const maxPage = 4 * 1024 * 1024
 
-/** The log of deliveries, and those that somebody asks for: tests and replays. */
+/** A page of log entries as one JSON text, newest first. $1: webhook, $2: limit, $3: return entries below this id, or null. */
+const logsSql = `
+  select '[' || coalesce(string_agg(entry, ',' order by id desc), '') || ']' as body from (
+    select l.id, json_build_object('id', l.id, 'webhook_id', l.webhook_id, 'event_type', l.event_type,
+        'payload', case when l.size <= ${maxPayload} then m.payload::json end,
+        'status_code', l.status_code, 'response_body', l.response_body, 'error', l.error, 'latency_ms', l.latency_ms,
+        'attempt', l.attempt, 'message_id', 'msg_' || m.message_id,
+        'created_at', ${isoSql("l.created_at")})::text as entry
+    from (
+      select *, sum(size) over (order by id desc) - size as before from (
+        select l.*, octet_length(m.payload) as size
+        from svc.webhook_logs l join svc.webhook_messages m on m.id = l.message_id
+        where l.webhook_id = $1 and l.id < coalesce($3::text::int8, 9223372036854775807)
+        order by l.id desc limit $2::int) sized) l
+      join svc.webhook_messages m on m.id = l.message_id
+    where l.before < ${maxPage}) page`
+
+/** The delivery log, and deliveries on request: tests and replays. */
 export class WebhookAttempts extends Context.Service<
   WebhookAttempts,
   {
-    /** The newest `limit` entries, of those older than `before`: an array of `WebhookLog` as JSON text. */
+    /** The newest `limit` entries older than `before`: an array of `WebhookLog` as JSON text. */
     readonly logs: (
       id: WebhookId,
       limit: number,
       before: number | undefined
     ) => Effect.Effect<string, NotFound | Unavailable>
-    /** Sends a `TEST` event now, also when the webhook is not active. Counts neither as success nor as failure. */
+    /** Sends a `TEST` event now, even if the webhook is inactive. Counts neither as success nor as failure. */
     readonly test: (id: WebhookId) => Effect.Effect<WebhookAttempt, NotFound | Unavailable>
-    /** Sends the very bytes of a log entry again, as the same message. */
+    /** Sends the bytes of a log entry again, as the same message. */
     readonly replay: (id: WebhookId, logId: number) => Effect.Effect<WebhookAttempt, NotFound | Unavailable>
   }
 >()("svc/services/WebhookAttempts") {
@@ -41,19 +65,38 @@ export class WebhookAttempts extends Context.Service<
     WebhookAttempts,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const queue = yield* WebhookQueue
-      const sender = yield* WebhookSender
+      const outbox = yield* makeWebhookOutbox
+      const send = yield* makeWebhookSender
 
-      const targetOf = Effect.fnUntraced(function* (id: WebhookId) {
-        const [target] = yield* onOwnTables(
-          sql.unsafe<Target>(
-            `select url, headers, secret, table_schema, table_name
-             from svc.webhooks where id = $1 and deleted_at is null`,
-            [id]
-          )
-        )
-        return target ?? (yield* noWebhook(id))
+      const findTarget = SqlSchema.findOneOption({
+        Request: Schema.Int,
+        Result: Target,
+        execute: (id) =>
+          sql`select url, headers, secret, table_schema, table_name
+              from svc.webhooks where id = ${id} and deleted_at is null`
       })
+      const findStored = SqlSchema.findOneOption({
+        Request: Schema.Struct({ id: Schema.Int, logId: Schema.String }),
+        Result: Stored,
+        execute: ({ id, logId }) =>
+          sql`select m.id::text as id, m.message_id::text as message_id, m.payload, m.event_type,
+                (select max(attempt) + 1 from svc.webhook_logs l where l.message_id = m.id) as attempt
+              from svc.webhook_logs l join svc.webhook_messages m on m.id = l.message_id
+              where l.id = ${logId}::text::int8 and l.webhook_id = ${id}`
+      })
+      const addTest = SqlSchema.findOne({
+        Request: Schema.Struct({ id: Schema.Int, payload: Schema.String }),
+        Result: Stored,
+        execute: ({ id, payload }) =>
+          sql`insert into svc.webhook_messages (webhook_id, event_type, payload, attempt, next_attempt_at)
+              values (${id}, 'TEST', ${payload}, 1, null)
+              returning id::text as id, message_id::text as message_id, payload, event_type, attempt`
+      })
+
+      const targetOf = (id: WebhookId) =>
+        Effect.flatMap(onOwnTables(findTarget(id)), (found) =>
+          Effect.mapError(Effect.fromOption(found), () => webhookNotFound(id))
+        )
 
       const logs = Effect.fn("WebhookAttempts.logs")(function* (
         id: WebhookId,
@@ -67,19 +110,21 @@ export class WebhookAttempts extends Context.Service<
         return row?.body ?? "[]"
       })
 
-      /** Sends and logs. Once it has begun nobody can stop it: the receiver may have it already. */
-      const make = (id: WebhookId, target: Target, stored: Stored, kind: Attempted["kind"]) =>
+      /** Sends and logs. Uninterruptible once it has begun: the receiver may already have the message. */
+      const make = (
+        webhook: WebhookId,
+        { headers, secret, url }: typeof Target.Type,
+        { attempt, event_type, id, message_id, payload }: typeof Stored.Type,
+        kind: Attempted["kind"]
+      ) =>
         Effect.gen(function* () {
           const at = yield* Clock.currentTimeMillis
-          const { message_id, payload } = stored
-          const { headers, secret, url } = target
-          const reply = yield* sender.send({ message_id, payload, url, headers, secret })
-          const { attempt, event_type } = stored
-          const written = yield* onOwnTables(
-            queue.finish([{ id: stored.id, webhook: id, event_type, attempt, claim: null, reply, at, kind }])
+          const reply = yield* send({ message_id, payload, url, headers, secret })
+          const { logs } = yield* onOwnTables(
+            outbox.finish([{ id, webhook, event_type, attempt, claim: null, reply, at, kind }])
           )
-          // The webhook was removed meanwhile, and its messages with it.
-          const log = written.logs[0] ?? (yield* noWebhook(id))
+          // Without a log entry the webhook was deleted in the meantime, and its messages with it.
+          const log = logs[0] ?? (yield* webhookNotFound(webhook))
           return {
             status_code: reply.status,
             response_body: reply.body,
@@ -99,32 +144,21 @@ export class WebhookAttempts extends Context.Service<
           old_row: null,
           timestamp: DateTime.formatIso(yield* DateTime.now)
         })
-        const [message] = yield* onOwnTables(
-          sql.unsafe<{ readonly id: string; readonly message_id: string }>(
-            `insert into svc.webhook_messages (webhook_id, event_type, payload, attempt, next_attempt_at)
-             values ($1, 'TEST', $2, 1, null) returning id::text as id, message_id::text as message_id`,
-            [id, payload]
-          )
+        return yield* make(
+          id,
+          target,
+          yield* addTest({ id, payload }).pipe(Effect.catchTag("NoSuchElementError", Effect.die), onOwnTables),
+          "test"
         )
-        if (message === undefined) return yield* Effect.die("insert … returning gave nothing")
-        return yield* make(id, target, { ...message, payload, event_type: "TEST", attempt: 1 }, "test")
       })
 
       const replay = Effect.fn("WebhookAttempts.replay")(function* (id: WebhookId, logId: number) {
         const target = yield* targetOf(id)
-        const [stored] = yield* onOwnTables(
-          sql.unsafe<Stored>(
-            `select m.id::text as id, m.message_id::text as message_id, m.payload, m.event_type,
-               (select max(attempt) + 1 from svc.webhook_logs l where l.message_id = m.id) as attempt
-             from svc.webhook_logs l join svc.webhook_messages m on m.id = l.message_id
-             where l.id = $1::text::int8 and l.webhook_id = $2`,
-            [String(logId), id]
-          )
-        )
-        if (stored === undefined) {
-          return yield* new NotFound({ error: `No log entry ${logId} of webhook ${id}`, code: "LOG_NOT_FOUND" })
+        const found = yield* onOwnTables(findStored({ id, logId: String(logId) }))
+        if (Option.isNone(found)) {
+          return yield* new NotFound({ error: `Webhook ${id} has no log entry ${logId}`, code: "LOG_NOT_FOUND" })
         }
-        return yield* make(id, target, stored, stored.event_type === "TEST" ? "test" : "replay")
+        return yield* make(id, target, found.value, found.value.event_type === "TEST" ? "test" : "replay")
       })
 
       return WebhookAttempts.of({ logs, test, replay })

@@ -1,28 +1,24 @@
 import { Clock, Effect, Exit, FiberSet, Layer, Queue, Schedule, Stream } from "effect"
 import { type SqlError } from "effect/sql"
-import { WebhookLanes } from "../../domain/webhooks/Lanes.ts"
-import { leaseSeconds } from "../../domain/webhooks/QueueSql.ts"
-import { type WebhookReply } from "../../domain/webhooks/Reply.ts"
+import { type WebhookReply } from "../../domain/webhooks/Delivery.ts"
+import { FairQueue } from "../../domain/webhooks/FairQueue.ts"
 import { Listener } from "../ports/Listener.ts"
 import { isOutage } from "../OwnTables.ts"
-import { makeAlarm } from "./Alarm.ts"
-import { type Attempted, type Claimed, WebhookQueue } from "./Queue.ts"
-import { WebhookSender } from "./Sender.ts"
+import { type Attempted, type Claimed, leaseSeconds, makeWebhookOutbox } from "./Outbox.ts"
+import { makeWebhookSender } from "./Sender.ts"
 import { WebhookSettings } from "./Settings.ts"
+import { makeWakeUps } from "./WakeUps.ts"
 
-/**
- * How long a worker stays awake after the last message, how often it looks meanwhile, and how often later while
- * something is still under way, in ms.
- */
-const awakeFor = { millis: 1_000, every: 25, busy: 250 } as const
-/** How long it sleeps at most, should nobody wake it, and at least, in ms. */
-const sleep = { most: 1_000, least: 20 } as const
-/** How long what is under way may take at the end. */
+/** How long a worker stays awake after the last message, and how often it polls then and while deliveries last, in ms. */
+const awake = { millis: 1_000, poll: 25, pollBusy: 250 } as const
+/** Limits of a worker's sleep without a wake-up, in ms. */
+const sleep = { max: 1_000, min: 20 } as const
+/** How long deliveries in flight may take at shutdown. */
 const drain = "5 seconds"
-/** Attempts that are not written down yet: with more of them nothing new is claimed. */
-const maxUnwritten = 500
-/** How often writing down is tried when it is not the database that is away. */
-const writeTries = 3
+/** With more attempts that are not recorded yet, nothing new is claimed. */
+const maxUnrecorded = 500
+/** Tries to record an attempt, not counting outages of the database. */
+const recordTries = 3
 
 const failed = (error: string): WebhookReply => ({
   status: null,
@@ -33,43 +29,43 @@ const failed = (error: string): WebhookReply => ({
 })
 
 /**
- * The worker: sends what the triggers put into the outbox, at least once each. Any number of processes may run one on the
- * same database. One that is killed leaves leases behind, which end by themselves.
+ * The worker: sends each message that triggers put into the outbox at least once. Any number of processes may run one
+ * on the same database. The leases of a killed worker expire.
  */
 export const layerWebhookDeliveries = Layer.effectDiscard(
   Effect.gen(function* () {
     const { concurrency } = yield* WebhookSettings
-    const queue = yield* WebhookQueue
-    const sender = yield* WebhookSender
+    const outbox = yield* makeWebhookOutbox
+    const send = yield* makeWebhookSender
     const { messages } = yield* (yield* Listener).listen("svc_webhooks")
 
-    const lanes = new WebhookLanes<Claimed>(concurrency)
-    /** Claimed, and not sent to the end. */
+    const queue = new FairQueue<Claimed>(concurrency)
+    /** Claimed, and the attempt has not ended. */
     const held = new Map<string, Claimed>()
     const finished = yield* Queue.unbounded<Attempted>()
-    /** Sent, and not written down. */
-    const unwritten = new Set<Attempted>()
-    const bell = yield* Queue.sliding<void>(1)
-    const ring = () => Queue.offerUnsafe(bell, undefined)
-    const alarm = yield* makeAlarm(ring)
+    /** Attempted, and not recorded. */
+    const unrecorded = new Set<Attempted>()
+    const wakeUp = yield* Queue.sliding<void>(1)
+    const wake = () => Queue.offerUnsafe(wakeUp, undefined)
+    const wakeUps = yield* makeWakeUps(wake)
     let stopping = false
-    /** Writing down does not work: nothing more is claimed. */
+    /** Attempts can't be recorded: nothing more is claimed. */
     let stuck = false
-    let told = false
+    let outageLogged = false
 
-    const whenAway = (error: SqlError.SqlError) =>
+    const waitOut = (error: SqlError.SqlError) =>
       Effect.gen(function* () {
-        if (!told) yield* Effect.logWarning("Webhook deliveries wait for the database", error.reason)
-        told = true
+        if (!outageLogged) yield* Effect.logWarning("Webhook deliveries are waiting for the database", error.reason)
+        outageLogged = true
         yield* Effect.sleep("1 second")
       })
 
-    const giveBack = (jobs: ReadonlyArray<Claimed>) =>
+    const release = (jobs: ReadonlyArray<Claimed>) =>
       Effect.suspend(() => {
         const all = jobs.map((job) => held.get(job.id) ?? job)
         for (const { id } of jobs) held.delete(id)
-        // Else their leases end.
-        return Effect.ignore(queue.giveBack(all), { log: "Warn" })
+        // If it fails, their leases expire.
+        return Effect.ignore(outbox.release(all), { log: "Warn" })
       })
 
     const fibers = yield* FiberSet.make<void>()
@@ -78,13 +74,13 @@ export const layerWebhookDeliveries = Layer.effectDiscard(
     const attempt = (job: Claimed) =>
       Effect.gen(function* () {
         const at = yield* Clock.currentTimeMillis
-        yield* Effect.onExit(sender.send(job), (exit) =>
+        yield* Effect.onExit(send(job), (exit) =>
           Effect.gen(function* () {
             const reply = Exit.isSuccess(exit)
               ? exit.value
               : failed(Exit.hasInterrupts(exit) ? "Interrupted: the service was shutting down" : "Internal error")
             if (Exit.isFailure(exit) && !Exit.hasInterrupts(exit)) {
-              yield* Effect.logError(`Webhook message ${job.message_id} could not be sent`, exit.cause)
+              yield* Effect.logError(`Failed to send webhook message ${job.message_id}`, exit.cause)
             }
             ended(job, at, reply, Exit.isFailure(exit) && Exit.hasInterrupts(exit))
           })
@@ -97,78 +93,78 @@ export const layerWebhookDeliveries = Layer.effectDiscard(
       const kind = interrupted ? "interrupted" : "queued"
       const attempted: Attempted = { id, webhook, event_type, attempt, claim, reply, at, kind }
       held.delete(id)
-      unwritten.add(attempted)
+      unrecorded.add(attempted)
       Queue.offerUnsafe(finished, attempted)
-      lanes.done(job, reply.latencyMillis)
+      queue.done(job, reply.latencyMillis)
       start()
-      if (lanes.hungry) ring()
+      if (queue.wantsMore) wake()
     }
 
     const start = () => {
-      for (let job = stopping ? undefined : lanes.next(); job !== undefined; job = lanes.next()) fork(attempt(job))
+      for (let job = stopping ? undefined : queue.next(); job !== undefined; job = queue.next()) fork(attempt(job))
     }
 
-    /** Claims what there is room for, and says how many that were. */
+    /** Claims as many messages as there is room for, and returns their number. */
     const claim = Effect.gen(function* () {
-      const room = lanes.room()
-      const claimed = yield* queue.claim(room)
+      const room = queue.room()
+      const claimed = yield* outbox.claim(room)
       const fresh = claimed.filter((job) => {
-        const there = held.get(job.id)
-        // Its lease had ended while we were at it, and nobody else came: it is still ours, by the new claim.
-        held.set(job.id, there === undefined ? job : { ...there, claim: job.claim })
-        return there === undefined
+        const current = held.get(job.id)
+        // The lease expired during the attempt and no other worker took the message: the new claim replaces the old one.
+        held.set(job.id, current === undefined ? job : { ...current, claim: job.claim })
+        return current === undefined
       })
-      lanes.add(fresh, room)
-      if (stopping) yield* giveBack(lanes.drop())
+      queue.add(fresh, room)
+      if (stopping) yield* release(queue.drop())
       start()
       return claimed.length
     })
 
-    let found = 0
+    let lastFound = 0
     const round = Effect.gen(function* () {
       if (stopping) return yield* Effect.never
-      const busy = stuck || unwritten.size > maxUnwritten
+      const busy = stuck || unrecorded.size > maxUnrecorded
       if (!busy) {
         const count = yield* claim
-        told = false
+        outageLogged = false
         if (count > 0 && !stopping) {
-          found = yield* Clock.currentTimeMillis
-          alarm.off()
+          lastFound = yield* Clock.currentTimeMillis
+          wakeUps.off()
         }
-        if (lanes.hungry) return
+        if (queue.wantsMore) return
       }
-      const quiet = (yield* Clock.currentTimeMillis) - found > awakeFor.millis
-      // A receiver that does not answer keeps us up anyway: writers need not notify meanwhile.
-      let wait: number = quiet ? awakeFor.busy : awakeFor.every
+      const quiet = (yield* Clock.currentTimeMillis) - lastFound > awake.millis
+      // While a receiver does not respond the worker polls anyway, so writers need not notify.
+      let wait: number = quiet ? awake.pollBusy : awake.poll
       if (quiet && held.size === 0) {
-        alarm.on()
-        const full = Array.from(lanes.room().held).flatMap(([webhook, room]) => (room === 0 ? [webhook] : []))
-        const due = (yield* queue.nextDue(full)) ?? sleep.most
-        wait = Math.min(sleep.most, Math.max(sleep.least, due))
+        wakeUps.on()
+        const full = Array.from(queue.room().held).flatMap(([webhook, room]) => (room === 0 ? [webhook] : []))
+        const due = (yield* outbox.nextDue(full)) ?? sleep.max
+        wait = Math.min(sleep.max, Math.max(sleep.min, due))
       }
-      yield* Effect.timeoutOption(Queue.take(bell), wait)
+      yield* Effect.timeoutOption(Queue.take(wakeUp), wait)
     }).pipe(
-      Effect.catchTag("SqlError", whenAway),
+      Effect.catchTag("SqlError", waitOut),
       Effect.catchCause((cause) =>
         Effect.andThen(Effect.logError("Webhook deliveries failed", cause), Effect.sleep("1 second"))
       )
     )
 
-    const write = (batch: ReadonlyArray<Attempted>, again = false, tries = writeTries): Effect.Effect<void> =>
-      queue.finish(batch, again).pipe(
+    const record = (batch: ReadonlyArray<Attempted>, again = false, tries = recordTries): Effect.Effect<void> =>
+      outbox.finish(batch, again).pipe(
         Effect.flatMap(({ inactive }) => {
           stuck = false
-          return Effect.forEach(inactive, (webhook) => giveBack(lanes.drop(webhook)), { discard: true })
+          return Effect.forEach(inactive, (webhook) => release(queue.drop(webhook)), { discard: true })
         }),
         Effect.catch((error) => {
           if (isOutage(error)) {
             stuck = true
-            return Effect.andThen(whenAway(error), write(batch, true))
+            return Effect.andThen(waitOut(error), record(batch, true))
           }
-          // Another transaction was in the way, or a message went away meanwhile.
-          if (tries > 1) return Effect.delay(write(batch, again, tries - 1), "100 millis")
-          if (batch.length > 1) return Effect.forEach(batch, (one) => write([one], again), { discard: true })
-          return Effect.logError("A webhook delivery can't be written down", error)
+          // Another transaction was in the way, or a message was deleted in the meantime.
+          if (tries > 1) return Effect.delay(record(batch, again, tries - 1), "100 millis")
+          if (batch.length > 1) return Effect.forEach(batch, (one) => record([one], again), { discard: true })
+          return Effect.logError("Failed to record a webhook delivery", error)
         })
       )
 
@@ -176,40 +172,40 @@ export const layerWebhookDeliveries = Layer.effectDiscard(
     yield* Queue.takeAll(finished).pipe(
       Effect.flatMap((batch) =>
         Effect.ensuring(
-          write(batch),
-          Effect.sync(() => batch.forEach((attempted) => unwritten.delete(attempted)))
+          record(batch),
+          Effect.sync(() => batch.forEach((attempted) => unrecorded.delete(attempted)))
         )
       ),
-      Effect.catchCause((cause) => Effect.logError("Webhook deliveries can't be written down", cause)),
+      Effect.catchCause((cause) => Effect.logError("Failed to record webhook deliveries", cause)),
       Effect.forever,
       Effect.forkScoped
     )
     yield* Effect.suspend(() =>
-      queue.renew([...held.values(), ...Array.from(unwritten, ({ claim, id }) => ({ id, claim: claim ?? "" }))])
+      outbox.renew([...held.values(), ...Array.from(unrecorded, ({ claim, id }) => ({ id, claim: claim ?? "" }))])
     ).pipe(
-      Effect.ignore({ log: "Debug" }), // the next one, or a new claim
+      Effect.ignore({ log: "Debug" }), // the next renewal or a new claim makes up for it
       Effect.repeat(Schedule.spaced(`${leaseSeconds / 3} seconds`)),
       Effect.forkScoped
     )
     yield* messages.pipe(
       Stream.runForEach((message) => {
-        ring()
-        // A webhook that was changed: what waits here knows it as it was.
+        wake()
+        // The payload names a changed webhook: the messages held here have its old URL, headers and secret.
         const changed = message._tag === "Notification" ? Number(message.payload) : 0
-        return changed > 0 ? Effect.andThen(giveBack(lanes.drop(changed)), Effect.sync(ring)) : Effect.void
+        return changed > 0 ? Effect.andThen(release(queue.drop(changed)), Effect.sync(wake)) : Effect.void
       }),
       Effect.forkScoped
     )
 
-    // Added last, so run first: everything above still works.
+    // Added last, so it runs first, while the fibers above still run.
     yield* Effect.addFinalizer(() =>
       Effect.gen(function* () {
         stopping = true
-        yield* giveBack(lanes.drop())
+        yield* release(queue.drop())
         yield* Effect.timeoutOption(FiberSet.awaitEmpty(fibers), drain)
         yield* FiberSet.clear(fibers)
         yield* Effect.sleep("10 millis").pipe(
-          Effect.repeat({ until: () => unwritten.size === 0 }),
+          Effect.repeat({ until: () => unrecorded.size === 0 }),
           Effect.timeoutOption("3 seconds")
         )
       })

@@ -1,20 +1,56 @@
 import { Effect, Layer, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { pruneLock } from "../../domain/sql/AdvisoryLocks.ts"
-import { pruneDoneSql, pruneLogsSql, pruneWaitingSql, pruneWebhooksSql } from "../../domain/webhooks/LogSql.ts"
 import { onOwnTables } from "../OwnTables.ts"
 
-/** Rows of a webhook that one statement removes. */
+/** Log entries kept of a webhook, and for how long. Messages are deleted with the last entry about them. */
+const kept = { entries: 1_000, days: 30 } as const
+
+/** Rows of a webhook that one statement deletes. */
 const batch = 2_000
-/** Batches in a round; what is left waits for the next one. */
+/** Batches in a round; the rest waits for the next one. */
 const batches = 50
 
-/** Removes what is not kept of the delivery log and the messages, in the background. */
+/** Deletes expired log entries, at most $1 of a webhook; returns their messages. */
+const pruneLogsSql = `
+  delete from svc.webhook_logs where id in (
+    select old.id from svc.webhooks w cross join lateral (
+      (select id from svc.webhook_logs where webhook_id = w.id
+         order by id desc offset case when w.deleted_at is null then ${kept.entries} else 0 end limit $1::int)
+      union
+      (select id from svc.webhook_logs
+         where webhook_id = w.id and created_at < now() - interval '${kept.days} days' order by id limit $1::int)
+    ) old)
+  returning message_id::text as message`
+
+/** Deletes those of the messages $1 that are done and have no log entry. */
+const pruneDoneSql = `
+  delete from svc.webhook_messages m
+  where m.id = any ($1::text[]::int8[]) and m.next_attempt_at is null
+    and not exists (select from svc.webhook_logs l where l.message_id = m.id)`
+
+/** Deletes messages of deleted webhooks, and those that have waited too long for an inactive one; at most $1 of each. */
+const pruneWaitingSql = `
+  delete from svc.webhook_messages where id in (
+    select m.id from svc.webhooks w cross join lateral (
+      select id from svc.webhook_messages
+      where webhook_id = w.id and next_attempt_at is not null
+        and (w.deleted_at is not null or next_attempt_at < now() - interval '${kept.days} days')
+      order by next_attempt_at limit $1::int) m)
+  returning id`
+
+/** Purges deleted webhooks without messages or log entries. A write that began before the deletion may still add some. */
+const pruneWebhooksSql = `
+  delete from svc.webhooks w where deleted_at < now() - interval '1 hour'
+    and not exists (select from svc.webhook_logs l where l.webhook_id = w.id)
+    and not exists (select from svc.webhook_messages m where m.webhook_id = w.id and m.next_attempt_at is not null)`
+
+/** Deletes old log entries and messages in the background. */
 export const layerWebhookRetention = Layer.effectDiscard(
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    /** Whether there may be more. */
+    /** Whether there may be more. One replica at a time. */
     const prune = sql.withTransaction(
       Effect.gen(function* () {
         const [lock] = yield* sql.unsafe<{ readonly mine: boolean }>(
@@ -33,7 +69,7 @@ export const layerWebhookRetention = Layer.effectDiscard(
     yield* onOwnTables(prune).pipe(
       Effect.repeat({ while: (more) => more, times: batches }),
       Effect.catchTag("Unavailable", () => Effect.void),
-      Effect.catchCause((cause) => Effect.logError("Old webhook deliveries could not be removed", cause)),
+      Effect.catchCause((cause) => Effect.logError("Failed to delete old webhook deliveries", cause)),
       Effect.repeat(Schedule.spaced("10 seconds")),
       Effect.forkScoped
     )

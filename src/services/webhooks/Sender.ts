@@ -1,14 +1,13 @@
-import { Clock, Context, Effect, Layer } from "effect"
-import { maxPayload } from "../../domain/webhooks/QueueSql.ts"
-import { type WebhookReply } from "../../domain/webhooks/Reply.ts"
+import { Clock, Effect } from "effect"
+import { maxPayload, type WebhookReply } from "../../domain/webhooks/Delivery.ts"
 import { signatureHeaders } from "../../domain/webhooks/Signature.ts"
 import { WebhookTransport } from "../ports/WebhookTransport.ts"
 
-/** A message and where it goes. */
+/** A message and its destination. */
 export interface Outgoing {
-  /** A uuid, the same at every attempt. */
+  /** A uuid, the same for every attempt. */
   readonly message_id: string
-  /** The bytes that are sent, as text; null when they are too many. */
+  /** The JSON body; null when it is too large to be sent. */
   readonly payload: string | null
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
@@ -18,40 +17,30 @@ export interface Outgoing {
 const tooLarge: WebhookReply = {
   status: null,
   body: null,
-  error: `Not sent: the payload is larger than ${maxPayload / 1024 / 1024} MiB`,
+  error: `Not sent: the payload exceeds ${maxPayload / 1024 / 1024} MiB`,
   retryAfter: undefined,
   latencyMillis: 0,
   final: true
 }
 
-/** One attempt to deliver a message: signed, with the webhook's own headers. */
-export class WebhookSender extends Context.Service<
-  WebhookSender,
-  { readonly send: (message: Outgoing) => Effect.Effect<WebhookReply> }
->()("svc/services/WebhookSender") {
-  static readonly layer = Layer.effect(
-    WebhookSender,
-    Effect.gen(function* () {
-      const transport = yield* WebhookTransport
-      const send = Effect.fnUntraced(function* ({ headers, message_id, payload, secret, url }: Outgoing) {
-        if (payload === null) return tooLarge
-        const seconds = Math.floor((yield* Clock.currentTimeMillis) / 1000)
-        return yield* transport.post({
-          url,
-          body: payload,
-          headers: {
-            "user-agent": "svc-webhooks/0.1.0",
-            ...lowerCased(headers),
-            "content-type": "application/json",
-            ...signatureHeaders(secret, `msg_${message_id}`, seconds, payload)
-          }
-        })
-      })
-      return WebhookSender.of({ send })
+/** Makes one attempt to deliver a message: signed, with the custom headers of its webhook. */
+export const makeWebhookSender = Effect.map(WebhookTransport, (transport) =>
+  Effect.fnUntraced(function* ({ headers, message_id, payload, secret, url }: Outgoing) {
+    if (payload === null) return tooLarge
+    const seconds = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+    return yield* transport.post({
+      url,
+      body: payload,
+      headers: {
+        "user-agent": "svc-webhooks/0.1.0",
+        ...lowerCased(headers),
+        "content-type": "application/json",
+        ...signatureHeaders(secret, `msg_${message_id}`, seconds, payload)
+      }
     })
-  )
-}
+  })
+)
 
-/** So that one of ours and one of theirs are never both sent. */
+/** So that a custom header never duplicates one of the service's. */
 const lowerCased = (headers: Readonly<Record<string, string>>) =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))

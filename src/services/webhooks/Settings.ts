@@ -3,19 +3,19 @@ import { duration, durations, flag, integer, SettingError } from "../../domain/S
 
 const seconds = (count: number) => count * 1000
 
-/** WEBHOOK_*, read before anything is started (docs/configuration.md). */
+/** WEBHOOK_*, read before anything starts (docs/configuration.md). */
 export class WebhookSettings extends Context.Service<
   WebhookSettings,
   {
-    /** ms for one whole attempt. */
+    /** Timeout of one attempt, in ms. */
     readonly timeout: number
-    /** ms before each attempt after the first. */
+    /** Delay before each retry, in ms. */
     readonly retrySchedule: ReadonlyArray<number>
     /** Consecutive failures that disable a webhook. */
     readonly disableAfter: number
-    /** Deliveries under way at a time. */
+    /** Concurrent deliveries. */
     readonly concurrency: number
-    /** Whether loopback and private addresses may be called too. */
+    /** Whether receivers may have loopback and private addresses. */
     readonly allowPrivate: boolean
   }
 >()("svc/services/WebhookSettings") {

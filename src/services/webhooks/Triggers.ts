@@ -1,9 +1,9 @@
-import { Context, Effect, Layer, Queue, Schedule, Stream } from "effect"
-import { SqlClient, type SqlError } from "effect/sql"
+import { Effect, Queue, Schedule, Stream } from "effect"
+import { SqlClient } from "effect/sql"
 import {
   allWebhookTablesSql,
-  arrangement,
   lockTableSql,
+  triggerChanges,
   type WebhookTable,
   webhookTableSql
 } from "../../domain/webhooks/TriggerSql.ts"
@@ -12,69 +12,57 @@ import { onOwnTables } from "../OwnTables.ts"
 import { WatchedTables } from "../catalogue/WatchedTables.ts"
 
 /**
- * The triggers that put row changes into the outbox: on every table that has a webhook, and on no other. Whether a
- * webhook is active changes nothing about them.
+ * The triggers that write row changes to the outbox: on every table that has a webhook, active or not, and on no other.
+ * They are reconciled at start, after DDL and once a minute.
  */
-export class WebhookTriggers extends Context.Service<
-  WebhookTriggers,
-  {
-    /** In a transaction (`WatchedTables.change`): nobody else rearranges this table until that ends. */
-    readonly lock: (oid: number) => Effect.Effect<void, SqlError.SqlError>
-    /** In the same transaction: gives the table the triggers that its webhooks need. */
-    readonly arrange: (oid: number) => Effect.Effect<void, SqlError.SqlError>
-    /** The same in a transaction of its own. What can't be done now is logged, and tried again by the next round. */
-    readonly settle: (oid: number) => Effect.Effect<void>
-  }
->()("svc/services/WebhookTriggers") {
-  static readonly layer = Layer.effect(
-    WebhookTriggers,
+export const makeWebhookTriggers = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const watched = yield* WatchedTables
+  const { messages } = yield* (yield* Listener).listen("svc_ddl")
+
+  /** In a transaction (`WatchedTables.change`): locks the triggers of a table until it ends. */
+  const lock = (oid: number) => Effect.asVoid(sql.unsafe(lockTableSql, [String(oid)]))
+
+  /** In the same transaction: gives the table the triggers that its webhooks need. */
+  const apply = (oid: number) =>
     Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      const watched = yield* WatchedTables
-      const { messages } = yield* (yield* Listener).listen("svc_ddl")
-
-      const lock = (oid: number) => Effect.asVoid(sql.unsafe(lockTableSql, [String(oid)]))
-
-      const arrange = (oid: number) =>
-        Effect.gen(function* () {
-          const [table] = yield* sql.unsafe<WebhookTable>(webhookTableSql, [String(oid)])
-          if (table !== undefined) for (const text of arrangement(table)) yield* sql.unsafe(text)
-        })
-
-      /** What was said last of a table, so that it is not said every minute. */
-      const told = new Map<number, string>()
-      const settle = (oid: number) =>
-        watched.change(Effect.andThen(lock(oid), arrange(oid))).pipe(
-          Effect.tap(() => Effect.sync(() => told.delete(oid))),
-          Effect.catch((error) => {
-            if (told.get(oid) === error.error) return Effect.void
-            told.set(oid, error.error)
-            return Effect.logWarning(`The webhook triggers of table ${oid} can't be changed now: ${error.error}`)
-          }),
-          Effect.catchCause((cause) => Effect.logError(`The webhook triggers of table ${oid} can't be changed`, cause))
-        )
-
-      const round = Effect.gen(function* () {
-        const tables = yield* onOwnTables(sql.unsafe<WebhookTable>(allWebhookTablesSql))
-        for (const table of tables) if (arrangement(table).length > 0) yield* settle(table.oid)
-      }).pipe(
-        Effect.catchTag("Unavailable", () => Effect.void), // the listener says when it is back
-        Effect.catchCause((cause) => Effect.logError("Webhook triggers could not be looked after", cause))
-      )
-
-      // A storm of DDL is one round, not many.
-      const rounds = yield* Queue.sliding<void>(1)
-      yield* messages.pipe(
-        Stream.runForEach(() => Queue.offer(rounds, undefined)),
-        Effect.forkScoped
-      )
-      yield* Effect.timeoutOption(Queue.take(rounds), "1 minute").pipe(
-        Effect.andThen(Effect.delay(round, "100 millis")),
-        Effect.repeat(Schedule.forever),
-        Effect.forkScoped
-      )
-
-      return WebhookTriggers.of({ lock, arrange, settle })
+      const [table] = yield* sql.unsafe<WebhookTable>(webhookTableSql, [String(oid)])
+      if (table !== undefined) for (const text of triggerChanges(table)) yield* sql.unsafe(text)
     })
+
+  /** The last warning about each table, so that it is not repeated every minute. */
+  const warned = new Map<number, string>()
+  /** Locks and applies in a separate transaction. A failure is logged, and retried in the next round. */
+  const reconcile = (oid: number) =>
+    watched.change(Effect.andThen(lock(oid), apply(oid))).pipe(
+      Effect.tap(() => Effect.sync(() => warned.delete(oid))),
+      Effect.catch((error) => {
+        if (warned.get(oid) === error.error) return Effect.void
+        warned.set(oid, error.error)
+        return Effect.logWarning(`Failed to change the webhook triggers of table ${oid}, will retry: ${error.error}`)
+      }),
+      Effect.catchCause((cause) => Effect.logError(`Failed to change the webhook triggers of table ${oid}`, cause))
+    )
+
+  const round = Effect.gen(function* () {
+    const tables = yield* onOwnTables(sql.unsafe<WebhookTable>(allWebhookTablesSql))
+    for (const table of tables) if (triggerChanges(table).length > 0) yield* reconcile(table.oid)
+  }).pipe(
+    Effect.catchTag("Unavailable", () => Effect.void), // the listener reports when the database is back
+    Effect.catchCause((cause) => Effect.logError("Failed to reconcile webhook triggers", cause))
   )
-}
+
+  // A burst of DDL causes one round, not many.
+  const rounds = yield* Queue.sliding<void>(1)
+  yield* messages.pipe(
+    Stream.runForEach(() => Queue.offer(rounds, undefined)),
+    Effect.forkScoped
+  )
+  yield* Effect.timeoutOption(Queue.take(rounds), "1 minute").pipe(
+    Effect.andThen(Effect.delay(round, "100 millis")),
+    Effect.repeat(Schedule.forever),
+    Effect.forkScoped
+  )
+
+  return { lock, apply, reconcile }
+})

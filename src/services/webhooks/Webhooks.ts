@@ -1,49 +1,51 @@
-import { Context, Effect, Layer } from "effect"
-import { SqlClient } from "effect/sql"
-import { type Forbidden, type InvalidRequest, NotFound, type Unavailable } from "../../domain/errors.ts"
+import { Context, Effect, Layer, Schema } from "effect"
+import { SqlClient, SqlSchema } from "effect/sql"
+import { type Forbidden, type InvalidRequest, type NotFound, type Unavailable } from "../../domain/errors.ts"
 import { isoSql } from "../../domain/sql/IsoTimestamp.ts"
-import { type NewWebhook, type Webhook, type WebhookChange, type WebhookId } from "../../domain/webhooks/Webhook.ts"
-import { onOwnTables } from "../OwnTables.ts"
+import {
+  type NewWebhook,
+  Webhook,
+  type WebhookChange,
+  type WebhookId,
+  webhookNotFound
+} from "../../domain/webhooks/Webhook.ts"
 import { WatchedTables } from "../catalogue/WatchedTables.ts"
-import { WebhookTriggers } from "./Triggers.ts"
+import { onOwnTables } from "../OwnTables.ts"
+import { makeWebhookTriggers } from "./Triggers.ts"
 
-const iso = (column: string) => `${isoSql(column)} as ${column}`
-
-/** The number of the table that a webhook is for; null when there is none. */
+/** The oid of a webhook's table; null when the table does not exist. */
 const tableOid = `(select c.oid from pg_class c join pg_namespace n on n.oid = c.relnamespace
   where n.nspname = table_schema and c.relname = table_name and c.relkind in ('r', 'p'))`
 
 const columns = `id, name, table_schema, table_name, events, url, headers, secret is not null as has_secret, active,
-  fail_count, ${iso("disabled_at")}, disabled_reason, ${tableOid} is not null as table_exists, ${iso("created_at")},
-  ${iso("updated_at")}`
+  fail_count, ${isoSql("disabled_at")} as disabled_at, disabled_reason, ${tableOid} is not null as table_exists,
+  ${isoSql("created_at")} as created_at, ${isoSql("updated_at")} as updated_at`
 
-/** Where a table is that may be gone. */
-interface Place {
-  readonly table_schema: string
-  readonly table_name: string
-  readonly oid: number | null
-}
+/** A webhook's table, which may have been dropped. */
+const Place = Schema.Struct({
+  table_schema: Schema.String,
+  table_name: Schema.String,
+  oid: Schema.NullOr(Schema.Finite)
+})
 
-const notThere = (id: number) => new NotFound({ error: `No webhook ${id}`, code: "WEBHOOK_NOT_FOUND" })
+/** Makes the workers of all replicas reload the webhook. */
+const notifySql = "select pg_notify('svc_webhooks', $1)"
 
-/** Tells the workers of all replicas to look at it anew. */
-const tellSql = "select pg_notify('svc_webhooks', $1)"
-
-/** Who is told of which table's row changes, and where (spec: Webhook). */
+/** Webhooks: which row changes of which table are sent where (spec: Webhook). */
 export class Webhooks extends Context.Service<
   Webhooks,
   {
     /** Oldest first. */
     readonly list: Effect.Effect<ReadonlyArray<Webhook>, Unavailable>
     readonly find: (id: WebhookId) => Effect.Effect<Webhook, NotFound | Unavailable>
-    /** From the answer on, every change of the table is noted. Refuses what can't be watched as `WatchedTables` does. */
+    /** Once it returns, every change of the table is recorded. Rejects tables as `WatchedTables` does. */
     readonly create: (given: NewWebhook) => Effect.Effect<Webhook, NotFound | InvalidRequest | Forbidden | Unavailable>
-    /** `active: true` also starts counting failures anew. */
+    /** `active: true` also resets the failure count. */
     readonly update: (
       id: WebhookId,
       change: WebhookChange
     ) => Effect.Effect<Webhook, NotFound | InvalidRequest | Forbidden | Unavailable>
-    /** With all that waits to be sent, and its log. */
+    /** Also deletes its pending messages and its log. */
     readonly remove: (id: WebhookId) => Effect.Effect<void, NotFound | Unavailable>
   }
 >()("svc/services/Webhooks") {
@@ -52,17 +54,28 @@ export class Webhooks extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const watched = yield* WatchedTables
-      const triggers = yield* WebhookTriggers
+      const triggers = yield* makeWebhookTriggers
 
-      const list = onOwnTables(
-        sql.unsafe<Webhook>(`select ${columns} from svc.webhooks where deleted_at is null order by id`)
-      )
+      const rows = (text: string, params: ReadonlyArray<unknown> = []) =>
+        SqlSchema.findAll({ Request: Schema.Void, Result: Webhook, execute: () => sql.unsafe(text, params) })()
+      const findPlace = SqlSchema.findOneOption({
+        Request: Schema.Int,
+        Result: Place,
+        execute: (id) =>
+          sql.unsafe(
+            `select table_schema, table_name, ${tableOid}::int8::float8 as oid
+             from svc.webhooks where id = $1 and deleted_at is null`,
+            [id]
+          )
+      })
+
+      const list = onOwnTables(rows(`select ${columns} from svc.webhooks where deleted_at is null order by id`))
 
       const find = Effect.fn("Webhooks.find")(function* (id: WebhookId) {
         const [found] = yield* onOwnTables(
-          sql.unsafe<Webhook>(`select ${columns} from svc.webhooks where id = $1 and deleted_at is null`, [id])
+          rows(`select ${columns} from svc.webhooks where id = $1 and deleted_at is null`, [id])
         )
-        return found ?? (yield* notThere(id))
+        return found ?? (yield* webhookNotFound(id))
       })
 
       const create = Effect.fn("Webhooks.create")(function* (given: NewWebhook) {
@@ -70,7 +83,7 @@ export class Webhooks extends Context.Service<
         return yield* watched.change(
           Effect.gen(function* () {
             yield* triggers.lock(oid)
-            const [made] = yield* sql.unsafe<Webhook>(
+            const [created] = yield* rows(
               `insert into svc.webhooks (name, table_schema, table_name, events, url, headers, secret, active)
                values ($1, $2, $3, $4::text[], $5, $6::text::jsonb, $7, $8::bool) returning ${columns}`,
               [
@@ -84,26 +97,20 @@ export class Webhooks extends Context.Service<
                 given.active ?? true
               ]
             )
-            yield* triggers.arrange(oid)
-            return made as Webhook
+            yield* triggers.apply(oid)
+            return created as Webhook
           })
         )
       })
 
-      const placeOf = Effect.fnUntraced(function* (id: WebhookId) {
-        const [place] = yield* onOwnTables(
-          sql.unsafe<Place>(
-            `select table_schema, table_name, ${tableOid}::int8::float8 as oid
-             from svc.webhooks where id = $1 and deleted_at is null`,
-            [id]
-          )
+      const placeOf = (id: WebhookId) =>
+        Effect.flatMap(onOwnTables(findPlace(id)), (found) =>
+          Effect.mapError(Effect.fromOption(found), () => webhookNotFound(id))
         )
-        return place ?? (yield* notThere(id))
-      })
 
       const put = (id: WebhookId, change: WebhookChange) =>
         Effect.gen(function* () {
-          const [changed] = yield* sql.unsafe<Webhook>(
+          const [changed] = yield* rows(
             `update svc.webhooks set
                name = coalesce($2, name), table_schema = coalesce($3, table_schema),
                table_name = coalesce($4, table_name), events = coalesce($5::text[], events), url = coalesce($6, url),
@@ -127,7 +134,7 @@ export class Webhooks extends Context.Service<
               change.active ?? null
             ]
           )
-          yield* sql.unsafe(tellSql, [String(id)])
+          yield* sql.unsafe(notifySql, [String(id)])
           return changed
         })
 
@@ -139,24 +146,24 @@ export class Webhooks extends Context.Service<
           table_name: change.table_name ?? from.table_name
         }
         if (to.table_schema === from.table_schema && to.table_name === from.table_name) {
-          return (yield* onOwnTables(sql.withTransaction(put(id, change)))) ?? (yield* notThere(id))
+          return (yield* onOwnTables(sql.withTransaction(put(id, change)))) ?? (yield* webhookNotFound(id))
         }
         const { oid } = yield* watched.find(to.table_schema, to.table_name)
         const changed = yield* watched.change(
           Effect.gen(function* () {
             yield* triggers.lock(oid)
             const changed = yield* put(id, change)
-            yield* triggers.arrange(oid)
+            yield* triggers.apply(oid)
             return changed
           })
         )
-        if (from.oid !== null) yield* triggers.settle(from.oid)
-        return changed ?? (yield* notThere(id))
+        if (from.oid !== null) yield* triggers.reconcile(from.oid)
+        return changed ?? (yield* webhookNotFound(id))
       })
 
       const remove = Effect.fn("Webhooks.remove")(function* (id: WebhookId) {
         const { oid } = yield* placeOf(id)
-        const gone = yield* onOwnTables(
+        const removed = yield* onOwnTables(
           sql.unsafe(
             `with gone as (
                update svc.webhooks set deleted_at = now(), active = false, secret = null, headers = '{}', url = ''
@@ -165,8 +172,8 @@ export class Webhooks extends Context.Service<
             [id]
           )
         )
-        if (gone.length === 0) return yield* notThere(id)
-        if (oid !== null) yield* triggers.settle(oid)
+        if (removed.length === 0) return yield* webhookNotFound(id)
+        if (oid !== null) yield* triggers.reconcile(oid)
       })
 
       return Webhooks.of({ list, find, create, update, remove })

@@ -59,8 +59,8 @@ export const objectStoreContract = <E>(name: string, store: Layer.Layer<ObjectSt
           store.setRecord(none, record),
           store.createUpload(none, "k", "a/b")
         ]
-        for (const [index, asked] of noBucket.entries()) {
-          assert.strictEqual(yield* refusal<unknown, never>(asked), "404 BUCKET_NOT_FOUND", String(index))
+        for (const [index, effect] of noBucket.entries()) {
+          assert.strictEqual(yield* refusal<unknown, never>(effect), "404 BUCKET_NOT_FOUND", String(index))
         }
         assert.strictEqual(yield* refusal(store.record(bucket, "k")), "404 OBJECT_NOT_FOUND")
         assert.strictEqual(yield* refusal(store.setRecord(bucket, record)), "404 OBJECT_NOT_FOUND")

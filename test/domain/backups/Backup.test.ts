@@ -20,14 +20,14 @@ describe("a label", () => {
   it.each(["", "x".repeat(61), "a\0b", "\ud800", 1, null, undefined])("is not %j", (label) => {
     assert.isFalse(takes(NewBackup, { label }))
   })
-  it("of a restore is cut between characters", () => {
+  it("of a restore is truncated between characters", () => {
     assert.strictEqual(restoreLabel("mine"), "Restore of mine")
     assert.strictEqual(restoreLabel("😀".repeat(30)), `Restore of ${"😀".repeat(24)}`)
     assert.isTrue(takes(NewBackup, { label: restoreLabel("x".repeat(60)) }))
   })
 })
 
-describe("a moment to go back to", () => {
+describe("a point in time", () => {
   it.each([
     "2026-11-21T12:00:00Z",
     "2026-11-21t12:00:00.123456z",
@@ -54,7 +54,7 @@ describe("a moment to go back to", () => {
 })
 
 describe("names of files", () => {
-  it("lead back to the backup while they are half made", () => {
+  it("identify the backup while they are partial", () => {
     for (const format of ["custom", "plain"] as const) {
       const file = newBackupFile(Date.UTC(2026, 10, 21, 3), format)
       assert.match(file, /^20261121T030000Z-[0-9a-f]{12}\.(dump|sql\.zst)$/)

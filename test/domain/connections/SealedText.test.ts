@@ -30,7 +30,7 @@ describe("an encryption key", () => {
     `${bytes.toString("base64")}A`
   ])("is not %j", (written) => assert.isUndefined(readEncryptionKey(written)))
 
-  it("has an id that is its own and tells nothing of it", () => {
+  it("has a unique id that reveals nothing of it", () => {
     const { id } = keyOf(1)
     assert.match(id, /^[0-9a-f]{16}$/)
     assert.notStrictEqual(id, keyOf(2).id)
@@ -39,7 +39,7 @@ describe("an encryption key", () => {
 })
 
 describe("a sealed text", () => {
-  it("is another one each time, holds nothing of the text, and can be read", () => {
+  it("differs each time, contains nothing of the text, and can be decrypted", () => {
     const [one, two] = [seal(keyOf(1), text, "a"), seal(keyOf(1), text, "a")]
     assert.notStrictEqual(one, two)
     assert.notStrictEqual(one.split(".")[2], two.split(".")[2], "the nonce came twice")
@@ -56,23 +56,23 @@ describe("a sealed text", () => {
     assert.lengthOf(Buffer.from(content, "base64url"), 1 + 16)
   })
 
-  it("can be read with an old key, by its id", () => {
+  it("can be decrypted with an old key, by its id", () => {
     const sealed = seal(keyOf(1), text, "a")
     assert.deepStrictEqual(unseal([keyOf(2), keyOf(1)], sealed, "a"), { text, keyId: keyOf(1).id })
     assert.deepStrictEqual(unseal([keyOf(2)], sealed, "a"), { problem: "unknown key", keyId: keyOf(1).id })
     assert.deepStrictEqual(unseal([], sealed, "a"), { problem: "unknown key", keyId: keyOf(1).id })
   })
 
-  it("can't be read in another place", () => {
+  it("can't be decrypted in another place", () => {
     assert.deepInclude(unseal([keyOf(1)], seal(keyOf(1), text, "a"), "b"), { problem: "damaged" })
   })
 
-  it("can't be read when any of it was changed, or cut", () => {
+  it("can't be decrypted after a change or truncation", () => {
     const sealed = seal(keyOf(1), text, "a")
     for (let i = 0; i < sealed.length; i++) {
       const other = sealed[i] === "A" ? "B" : "A"
       const changed = unseal([keyOf(1)], sealed.slice(0, i) + other + sealed.slice(i + 1), "a")
-      // The last character of a base64 text may have bits that mean nothing.
+      // The last character of a Base64 text may have unused bits.
       if ("text" in changed) assert.include([sealed.length - 1], i, "a change was not noticed")
       if (i > 0) assert.property(unseal([keyOf(1)], sealed.slice(0, i), "a"), "problem")
     }

@@ -49,7 +49,7 @@ describe("a connection string", () => {
     ["sqlserver://h;password=s3;cret=1;user=sa", "sqlserver://h;password=****;cret=****;user=sa"],
     ["sqlserver://h;password=s3;cret", "sqlserver://h;password=****;****"],
     ["mysql://h/db?proxy=socks5%3A%2F%2Fu%3As3cret%40p", "mysql://h/db?proxy=****"]
-  ])("%s is shown as %s", (text, shown) => assert.strictEqual(masked(text), shown))
+  ])("%s is masked as %s", (text, shown) => assert.strictEqual(masked(text), shown))
 
   it.each([
     "postgres://u:s3@cret@h/db",
@@ -75,7 +75,7 @@ describe("a connection string", () => {
     "file:///etc/passwd",
     "s3cret",
     ""
-  ])("is refused in words that repeat nothing: %s", (text) => {
+  ])("is rejected without repeating it: %s", (text) => {
     const result = readConnectionUrl(text)
     assert.isTrue(Result.isFailure(result))
     if (Result.isFailure(result)) assert.notInclude(result.failure, "s3")
@@ -89,7 +89,7 @@ describe("a connection string", () => {
     }
   )
 
-  it("shows no password, whatever it is", () => {
+  it("reveals no password, whatever it is", () => {
     const hosts = fc.constantFrom("h", "h:1", "[::1]:5432", "h1:1,h2")
     const password = fc.string({ unit: "binary", minLength: 4, maxLength: 40 }).filter((text) => text.isWellFormed())
     fc.assert(
@@ -108,7 +108,7 @@ describe("a connection string", () => {
     )
   })
 
-  it("that was not encoded is refused, or shows none of its password", () => {
+  it("with an unencoded password is rejected, or reveals none of it", () => {
     const secret = fc.stringMatching(/^[~!@#$%^&*()_+\-={}[\]:;"'<>,.?/\\|a-z0-9 ]{1,12}$/)
     const scheme = fc.constantFrom("postgres", "mysql", "mongodb", "redis", "mssql", "sqlserver")
     fc.assert(
@@ -138,7 +138,7 @@ describe("a connection goes to", () => {
         ["::1", 3]
       ]
     ],
-    // What libpq would connect to, not what the authority shows.
+    // The host that libpq connects to, not that of the authority.
     ["postgres://h/db?host=169.254.169.254", [["169.254.169.254", 5432]]],
     ["postgres://h:1/db?hostaddr=10.0.0.1&host=x&port=2", [["10.0.0.1", 2]]],
     ["postgres://%2Fvar%2Frun/db", [["/var/run", 5432]]],
@@ -161,7 +161,7 @@ describe("a connection goes to", () => {
     )
   })
 
-  it("TLS at once where its scheme or its parameters say so", () => {
+  it("with TLS from the start if its scheme or its parameters say so", () => {
     const tls = (text: string) => startsWithTls(read(text))
     for (const text of ["rediss://h", "mongodb+srv://h/", "mongodb://h/?tls=true", "mongodb://h/?ssl=true"]) {
       assert.isTrue(tls(text), text)
@@ -171,7 +171,7 @@ describe("a connection goes to", () => {
     }
   })
 
-  it("PostgreSQL with the sslmode that libpq would take", () => {
+  it("PostgreSQL with the sslmode of libpq", () => {
     const mode = (query: string) => sslModeOf(read(`postgres://h/db?${query}`))
     assert.deepStrictEqual(
       ["", "sslmode=allow", "ssl=true", "sslmode=no-verify", "sslmode=verify-full", "sslmode=disable", "sslmode=x"].map(

@@ -1,6 +1,6 @@
 import * as fc from "fast-check"
 import { assert, describe, it } from "vitest"
-import { DumpScript, largestStatement } from "../../../src/domain/dumps/Script.ts"
+import { DumpScript, maxStatement } from "../../../src/domain/dumps/Script.ts"
 import { statements } from "../../../src/domain/sql/Statements.ts"
 
 interface Read {
@@ -73,7 +73,7 @@ const fragment = fc.constantFrom(
 const script = fc.array(fragment, { maxLength: 30 }).map((parts) => parts.join(""))
 
 describe("DumpScript", { timeout: 30_000 }, () => {
-  it("reads the same, however a script is cut", () => {
+  it("reads the same from any chunks", () => {
     fc.assert(
       fc.property(script, fc.array(fc.nat(300), { maxLength: 12 }), (text, places) => {
         const whole = read(text)
@@ -88,7 +88,7 @@ describe("DumpScript", { timeout: 30_000 }, () => {
     )
   })
 
-  it("finds the statements that SqlText finds", () => {
+  it("finds the same statements as sql/Statements.ts", () => {
     const common = fc.constantFrom(
       ..."select |;|'a;b'|''|'|\"a\"\"b;\"|\"|E'\\';'|E'a\\\\'|$$;'$$|$a$;$$;$a$|$1 |$ |-- ';\n|--|/* ; /* ' */ ; */|/*|*/|/|*|-|\n| |(|)|a$b|u&'x'|create function f() begin atomic select 1; case when 1 then 2 end; end;".split(
         "|"
@@ -109,7 +109,7 @@ describe("DumpScript", { timeout: 30_000 }, () => {
     )
   })
 
-  it("gives the rows behind COPY as they are, whatever is in them", () => {
+  it("returns the rows of COPY unchanged", () => {
     const value = fc.constantFrom(
       "a",
       "\\N",
@@ -141,7 +141,7 @@ describe("DumpScript", { timeout: 30_000 }, () => {
     )
   })
 
-  it("knows where statements end", () => {
+  it("detects where statements end", () => {
     const text = `
       -- a comment; 'of
       /* another; /* in it */ ' */
@@ -167,18 +167,18 @@ describe("DumpScript", { timeout: 30_000 }, () => {
         "select $1"
       ].map((line) => line.slice(0, 30))
     )
-    assert.strictEqual(problem, "The script ends in the middle of a statement")
+    assert.strictEqual(problem, "The script ends within a statement")
   })
 
-  it("lets a backslash escape in every text when the session does", () => {
+  it("treats backslashes as escapes in every string when the session does", () => {
     const text = "select '\\';'; select 1;"
-    assert.strictEqual(read(text).problem, "The script ends in the middle of a statement")
+    assert.strictEqual(read(text).problem, "The script ends within a statement")
     const script = new DumpScript()
     script.standardStrings = false
     assert.deepStrictEqual(readPieces([Buffer.from(text)], script).pieces, ["select '\\';'", "select 1"])
   })
 
-  it("sees who only changes an owner", () => {
+  it("detects statements that only change an owner", () => {
     const owner = (text: string) => read(text).owners[0]
     for (const text of [
       "alter table a owner to b;",
@@ -201,60 +201,60 @@ describe("DumpScript", { timeout: 30_000 }, () => {
   })
 
   it.each([
-    ["\\! ls\n", "command of psql"],
-    ["select 1;\n\\! ls\nselect 2;", "command of psql"],
-    ["\\restrict ab\nselect 1;\n\\! ls\n\\unrestrict ab\n", "command of psql"],
-    ["\\restrict ab\nselect 1;\n\\unrestrict cd\n", "command of psql"],
-    ["\\restrict ab\n\\restrict ab\nselect 1;\n\\unrestrict ab\n", "command of psql"],
-    ["select 1;\n\\restrict ab\nselect 1;\n\\unrestrict ab\n", "command of psql"],
-    ["\\restrict a b\nselect 1;\n", "command of psql"],
-    ["\\unrestrict ab\nselect 1;\n", "command of psql"],
-    ["\\restrict ab\nselect 1;\n\\unrestrict ab\nselect 2;\n", "behind its last line"],
-    ["\\restrict ab\nselect 1;\n\\unrestrict ab\n\\! ls\n", "command of psql"],
+    ["\\! ls\n", "psql command"],
+    ["select 1;\n\\! ls\nselect 2;", "psql command"],
+    ["\\restrict ab\nselect 1;\n\\! ls\n\\unrestrict ab\n", "psql command"],
+    ["\\restrict ab\nselect 1;\n\\unrestrict cd\n", "psql command"],
+    ["\\restrict ab\n\\restrict ab\nselect 1;\n\\unrestrict ab\n", "psql command"],
+    ["select 1;\n\\restrict ab\nselect 1;\n\\unrestrict ab\n", "psql command"],
+    ["\\restrict a b\nselect 1;\n", "psql command"],
+    ["\\unrestrict ab\nselect 1;\n", "psql command"],
+    ["\\restrict ab\nselect 1;\n\\unrestrict ab\nselect 2;\n", "after its last line"],
+    ["\\restrict ab\nselect 1;\n\\unrestrict ab\n\\! ls\n", "psql command"],
     ["\\restrict ab\nselect 1;\n", "before its last line"],
-    [`\\restrict ${"a".repeat(2_000)}`, "no end"],
+    [`\\restrict ${"a".repeat(2_000)}`, "unterminated"],
     ["select 1 \\gexec\n", "backslash"],
     ["select 1; \\! ls\n", "backslash"],
     ["select\n\\! ls\n;", "backslash"],
     ["select 'a\0b';", "NUL"],
     ["copy a from stdin; select 1;\n\\.\n", "between a COPY"],
-    ["copy a from stdin;\n1\n", "middle of a table's rows"],
-    ["copy a from stdin;\n1\n\\.", "middle of a table's rows"],
-    ["copy a from stdin;", "middle of a table's rows"],
-    ["select 1", "middle of a statement"],
-    ["select 1; select 'a;", "middle of a statement"],
-    ["select 1; select $a$;", "middle of a statement"],
-    ["select 1; /* ;", "middle of a statement"],
-    ["select 1; -", "middle of a statement"],
-    ["create function f() begin atomic select 1;", "middle of a statement"],
+    ["copy a from stdin;\n1\n", "within the rows of a table"],
+    ["copy a from stdin;\n1\n\\.", "within the rows of a table"],
+    ["copy a from stdin;", "within the rows of a table"],
+    ["select 1", "within a statement"],
+    ["select 1; select 'a;", "within a statement"],
+    ["select 1; select $a$;", "within a statement"],
+    ["select 1; /* ;", "within a statement"],
+    ["select 1; -", "within a statement"],
+    ["create function f() begin atomic select 1;", "within a statement"],
     [`select $${"a".repeat(20_000)}`, "tag"],
-    ["", "no statement"],
-    ["-- nothing\n;;\n", "no statement"]
-  ])("refuses %j", (text, problem) => {
+    ["", "no statements"],
+    ["-- nothing\n;;\n", "no statements"]
+  ])("rejects %j", (text, problem) => {
     assert.include(read(text).problem, problem)
   })
 
-  it("takes the two lines of pg_dump's, and a comment at the end", () => {
+  it("accepts the two lines of pg_dump, and a comment at the end", () => {
     assert.deepStrictEqual(read("--\n\\restrict aB1\n\nselect 1;\n\n\\unrestrict aB1\n\n-- end").problem, undefined)
     assert.deepStrictEqual(read("\\restrict aB1\r\nselect 1;\r\n\\unrestrict aB1\r\n").problem, undefined)
   })
 
-  it("holds no statement without bounds", () => {
+  it("limits the size of a statement", () => {
     const piece = Buffer.alloc(1024 * 1024, "a")
     const script = new DumpScript()
-    const pieces = [Buffer.from("select '"), ...Array.from({ length: largestStatement / piece.length }, () => piece)]
+    const pieces = [Buffer.from("select '"), ...Array.from({ length: maxStatement / piece.length }, () => piece)]
     assert.include(readPieces(pieces, script).problem, "more than")
   })
 
-  it("holds nothing of rows", () => {
+  it("does not buffer rows", () => {
     const row = Buffer.alloc(1024 * 1024, "a")
     const script = new DumpScript()
     for (const _ of script.read(Buffer.from("copy a from stdin;"))) script.startRows()
     for (const _ of script.read(Buffer.from("\n"))) assert.fail()
     let size = 0
-    for (let n = 0; n < 2 * (largestStatement / row.length); n++) {
+    for (let n = 0; n < 2 * (maxStatement / row.length); n++) {
       for (const piece of script.read(row)) size += piece.kind === "rows" ? piece.bytes.length : 0
     }
-    assert.strictEqual(size, 2 * largestStatement)
+    assert.strictEqual(size, 2 * maxStatement)
   })
 })

@@ -2,9 +2,9 @@ import { Schema } from "effect"
 import { assert, describe, it } from "vitest"
 import {
   bucketNameOf,
-  isBucketStart,
+  isBucketPrefix,
   isProjectId,
-  isSchemaStart,
+  isSchemaPrefix,
   NewEnvironment,
   type Project,
   schemaNameOf,
@@ -25,7 +25,7 @@ describe("slugs", () => {
     assert.isFalse(isGood({ slug }))
   )
 
-  it("leave both names legal, whatever these begin with", () => {
+  it("leave both names valid, for all prefixes", () => {
     for (const start of ["p", "project", "x".repeat(40)]) {
       const room = 62 - start.length
       for (const two of [project(start, "p"), project("p", start)]) {
@@ -38,24 +38,26 @@ describe("slugs", () => {
     }
   })
 
-  it("make no name that somebody else keeps for himself", () => {
+  it("make no reserved name", () => {
     assert.match(slugFault(project(), "s3alias") ?? "", /-s3alias/)
-    assert.match(slugFault(project("information"), "schema") ?? "", /the system's/)
+    assert.match(slugFault(project("information"), "schema") ?? "", /reserved/)
     assert.isUndefined(slugFault(project("information"), "schemas"))
   })
 })
 
-describe("what names begin with", () => {
+describe("prefixes", () => {
   it.each(["project", "_", "a1_b", "svc", "information", "x".repeat(40)])("a schema's with %s", (text) =>
-    assert.isTrue(isSchemaStart(text))
+    assert.isTrue(isSchemaPrefix(text))
   )
   it.each(["", "pg", "pg_x", "1a", "A", "a-b", "a b", 'a"', "é", "x".repeat(41)])("no schema's with %j", (text) =>
-    assert.isFalse(isSchemaStart(text))
+    assert.isFalse(isSchemaPrefix(text))
   )
-  it.each(["project", "p", "1.a-b", "x".repeat(40)])("a bucket's with %s", (text) => assert.isTrue(isBucketStart(text)))
+  it.each(["project", "p", "1.a-b", "x".repeat(40)])("a bucket's with %s", (text) =>
+    assert.isTrue(isBucketPrefix(text))
+  )
   it.each(["", "a_b", "A", "-a", ".a", "a..b", "xn-", "xn--a", "sthree", "x".repeat(41), "a/b"])(
     "no bucket's with %j",
-    (text) => assert.isFalse(isBucketStart(text))
+    (text) => assert.isFalse(isBucketPrefix(text))
   )
   it.each(["default", "a.b_c-d", "0"])("%s is a project", (id) => assert.isTrue(isProjectId(id)))
   it.each(["", ".", "..", "a/b", "a b", "é", "x".repeat(65)])("%j is no project", (id) =>

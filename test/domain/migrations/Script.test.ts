@@ -19,14 +19,14 @@ const refused = (text: string) => {
 }
 
 describe("migrationScript", () => {
-  it("takes a file as it is", () => {
+  it("leaves a file unchanged", () => {
     const text = "create table a ();\n\nselect $1;\ndo $$ begin perform 1; end $$"
     assert.deepInclude(made(text), { text, inTransaction: true })
     assert.strictEqual(made("").text, "")
     assert.deepStrictEqual(made("-- nothing\n;;").pieces, [])
   })
 
-  it("sees the first line that asks for no transaction, and no other", () => {
+  it("reads only the first line for the no-transaction marker", () => {
     for (const first of ["-- svc: no transaction", "--svc:no-transaction\r", "  -- SVC: No Transaction  "]) {
       assert.isFalse(made(`${first}\nvacuum`).inTransaction, first)
     }
@@ -34,7 +34,7 @@ describe("migrationScript", () => {
     assert.isTrue(made("-- svc: no transactions\nvacuum").inTransaction)
   })
 
-  it("ends Drizzle's statements where Drizzle splits them, at the same places", () => {
+  it("ends Drizzle's statements at its breakpoints, at the same positions", () => {
     const text = "create table a ()\n--> statement-breakpoint\ncreate table b ()"
     const script = made(text, true)
     assert.deepStrictEqual(
@@ -45,7 +45,7 @@ describe("migrationScript", () => {
     assert.strictEqual(made(text).pieces.length, 1)
   })
 
-  it("takes BEGIN and COMMIT around everything for its own transaction", () => {
+  it("accepts BEGIN and COMMIT around the whole file", () => {
     const script = made("Begin Work;\ncreate table a ();\nEND;\n")
     assert.strictEqual(script.text, "          ;\ncreate table a ();\n   ;\n")
     assert.strictEqual(script.pieces.length, 1)
@@ -66,19 +66,19 @@ describe("migrationScript", () => {
     assert.deepInclude(refused(text), { line })
   })
 
-  it("lets words of transactions stand where they are none", () => {
+  it("accepts words of transactions in other statements", () => {
     made("savepoint a; rollback to a; rollback work to savepoint a; release a")
     made("create function f() returns int begin atomic select 1; end")
     made("do $$ begin commit; end $$; prepare p as select 1; select 'commit'")
     made('create table "begin" ("commit" int); comment on table "begin" is \'x;commit;\'')
   })
 
-  it("refuses a file that leaves its transaction open", () => {
+  it("rejects a file that does not end its transaction", () => {
     assert.strictEqual(refused("-- svc: no transaction\nbegin;\nselect 1").line, 2)
     made("-- svc: no transaction\nbegin;\nselect 1;\ncommit;\nvacuum")
   })
 
-  it("refuses rows that nobody would send", () => {
+  it("rejects COPY FROM stdin", () => {
     assert.strictEqual(refused("select 1;\ncopy t (a) FROM\nSTDIN").line, 2)
     made("copy t to stdout; copy t from '/tmp/file'")
   })

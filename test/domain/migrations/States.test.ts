@@ -27,7 +27,7 @@ const row = (given: Partial<AppliedMigration>): AppliedMigration => ({
 const shown = (states: ReturnType<typeof migrationStates>) => states.map(({ name, status }) => `${name} ${status}`)
 
 describe("by name", () => {
-  it("tells the four states apart", () => {
+  it("distinguishes the four states", () => {
     const files = [file("a"), file("b"), file("c")]
     const rows = [
       row({ name: "a", checksum: sum("a") }),
@@ -41,14 +41,14 @@ describe("by name", () => {
     assert.deepInclude(states[3], { checksum: sum("d") })
   })
 
-  it("finds a file that is older than the last one to be pending", () => {
+  it("considers a file that is older than the last one pending", () => {
     assert.deepStrictEqual(
       shown(migrationStates([file("1"), file("2")], [row({ name: "2", checksum: sum("2") })], matchNames)),
       ["1 pending", "2 applied"]
     )
   })
 
-  it("takes other ends of lines, and Prisma's old checksums, for the same", () => {
+  it("considers other line ends, and Prisma's old checksums, equal", () => {
     const bytes = "0a0b00ff" + sum("").slice(8)
     const old = bytes.replaceAll(/../g, (byte) => Number.parseInt(byte, 16).toString(16))
     const files = [file("a", { alike: [sum("other")] }), file("b", { checksum: bytes })]
@@ -56,7 +56,7 @@ describe("by name", () => {
     assert.deepStrictEqual(shown(migrationStates(files, rows, matchNames)), ["a applied", "b applied"])
   })
 
-  it("marks what Prisma began and did not finish, also beside a row that is finished", () => {
+  it("marks what Prisma started and did not finish, also beside a finished row", () => {
     const rows = [
       row({ name: "a", unfinished: true }),
       row({ name: "a", checksum: sum("a") }),
@@ -72,7 +72,7 @@ describe("by time", () => {
   const drizzle = (name: string, when: number, given: Partial<MigrationFile> = {}) => file(name, { when, ...given })
   const at = (when: number, checksum: string | null, name: string | null = null) => row({ when, checksum, name })
 
-  it("finds an older file that came late to be pending", () => {
+  it("considers an older file that was added late pending", () => {
     const files = [drizzle("0", 100), drizzle("1", 150), drizzle("2", 200)]
     const rows = [at(100, sum("0")), at(200, sum("2"))]
     assert.deepStrictEqual(shown(migrationStates(files, rows, matchTimes)), ["0 applied", "1 pending", "2 applied"])
@@ -83,7 +83,7 @@ describe("by time", () => {
     assert.deepStrictEqual(shown(states), ["0 modified", "50 orphaned"])
   })
 
-  it("knows a file whose time was rewritten by its content, and takes two rows of one file for one", () => {
+  it("recognises a file whose time was rewritten by its content, and joins two rows of one file", () => {
     assert.deepStrictEqual(shown(migrationStates([drizzle("0", 100)], [at(90, sum("0"))], matchTimes)), ["0 applied"])
     assert.deepStrictEqual(
       shown(migrationStates([drizzle("0", 100)], [at(100, sum("0")), at(100, sum("0"))], matchTimes)),
@@ -91,17 +91,17 @@ describe("by time", () => {
     )
   })
 
-  it("does not take a new file for an old one of the same content", () => {
+  it("does not confuse a new file with an old one of the same content", () => {
     const files = [drizzle("0", 100, { checksum: sum("") }), drizzle("1", 200, { checksum: sum("") })]
     assert.deepStrictEqual(shown(migrationStates(files, [at(100, sum(""))], matchTimes)), ["0 applied", "1 pending"])
   })
 
-  it("tells two of the same time apart by their content", () => {
+  it("distinguishes two of the same time by their content", () => {
     const files = [drizzle("0", 100), drizzle("1", 100)]
     assert.deepStrictEqual(shown(migrationStates(files, [at(100, sum("1"))], matchTimes)), ["0 pending", "1 applied"])
   })
 
-  it("goes by name in a table of Drizzle 1.0, by the second where it was upgraded", () => {
+  it("matches by name in a table of Drizzle 1.0, by the second where it was upgraded", () => {
     const folder = { folder: true }
     const files = [drizzle("a", 5000, folder), drizzle("b", 6000, folder)]
     assert.deepStrictEqual(shown(migrationStates(files, [at(1, sum("a"), "a"), at(6000, sum("x"), "b")], matchTimes)), [
@@ -111,14 +111,14 @@ describe("by time", () => {
     assert.deepStrictEqual(shown(migrationStates(files, [at(5123, sum("x"))], matchTimes)), ["a modified", "b pending"])
   })
 
-  it("calls a migration whose file is gone orphaned, by its name", () => {
+  it("marks a migration without a file as orphaned, with its name", () => {
     const gone = drizzle("0", 100, { checksum: null, missing: true, problem: "the file is missing" })
     assert.deepStrictEqual(shown(migrationStates([gone], [at(100, sum("0"))], matchTimes)), ["0 orphaned"])
     assert.deepStrictEqual(shown(migrationStates([gone], [], matchTimes)), ["0 pending"])
   })
 })
 
-it("orders by the number in front, then by name", () => {
+it("orders by leading number, then by name", () => {
   assert.deepStrictEqual(["10_a", "b", "9_a", "010_b", "2", "a", "20260101000000_x", "099"].sort(byName), [
     "2",
     "9_a",
@@ -168,7 +168,7 @@ describe("recognise", () => {
     assert.deepStrictEqual(tool(name, columns), tools)
   })
 
-  it("tells Rails by the table it has beside", () => {
+  it("detects Rails by its second table", () => {
     assert.deepStrictEqual(tool("schema_migrations", "version", "public", ["ar_internal_metadata"]), ["rails"])
     assert.deepStrictEqual(tool("schema_migrations", "version statements name", "supabase_migrations"), ["supabase"])
   })

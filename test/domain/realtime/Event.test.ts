@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { assert, describe, it } from "vitest"
-import { channelOf, eventText, gapText, parseNotification, RealtimeGap } from "../../../src/domain/realtime/Event.ts"
+import { eventText, gapText, parseNotification, RealtimeGap } from "../../../src/domain/realtime/Event.ts"
+import { channelOf } from "../../../src/domain/realtime/Trigger.ts"
 
 const bytes = (text: string) => Buffer.byteLength(text)
 const payload = (over: object = {}) =>
@@ -18,19 +19,19 @@ describe("channelOf", () => {
     }
   })
 
-  it("cuts between characters, wherever 63 bytes end", () => {
+  it("truncates at a character boundary", () => {
     for (const character of ["é", "€", "𝄞"]) {
       for (let before = 0; before < 4; before++) {
         const name = channelOf("public", "x".repeat(before) + character.repeat(Math.floor(63 / bytes(character))))
         assert.isAtMost(bytes(name), 63)
-        assert.isAbove(bytes(name), 63 - bytes(character), "no more is cut off than must be")
+        assert.isAbove(bytes(name), 63 - bytes(character), "no more than necessary is cut off")
         assert.isTrue(name.isWellFormed())
         assert.strictEqual(Buffer.from(name).toString(), name)
       }
     }
   })
 
-  it("tells long names apart, whichever of their characters differ", () => {
+  it("distinguishes long names, whichever characters differ", () => {
     const long = "x".repeat(62)
     const names = [
       channelOf("public", `${long}a`),
@@ -38,20 +39,20 @@ describe("channelOf", () => {
       channelOf("public", long),
       channelOf(`${long}a`, "t"),
       channelOf(`${long}b`, "t"),
-      // The same text in both, divided elsewhere.
+      // The same text, split at different places.
       channelOf("a".repeat(30), `${"a".repeat(30)}_b`),
       channelOf(`${"a".repeat(30)}_${"a".repeat(30)}`, "b")
     ]
     assert.strictEqual(new Set(names).size, names.length)
   })
 
-  it("may be one for two tables with short names", () => {
+  it("may be the same for two tables with short names", () => {
     assert.strictEqual(channelOf("a", "b_c"), channelOf("a_b", "c"))
   })
 })
 
 describe("parseNotification", () => {
-  it("takes what the trigger sends, and keeps its text", () => {
+  it("parses payloads of the trigger and keeps their text", () => {
     const text = `{"id":17,"schema":"public","table":"n","operation":"UPDATE","row":{"n":12345678901234567890.10}}`
     const found = parseNotification(text)
     assert.deepInclude(found, { micros: 17, schema: "public", table: "n", gap: false })
@@ -60,11 +61,11 @@ describe("parseNotification", () => {
     assert.deepInclude(event, { id: 99, schema: "public", table: "n" })
   })
 
-  it("knows a gap", () => {
+  it("parses a gap", () => {
     assert.isTrue(parseNotification(payload({ gap: true }))?.gap)
   })
 
-  it("is led astray by nothing a column is called or holds", () => {
+  it("is not confused by names or values of columns", () => {
     const row = { schema: "svc", table: "api_keys", id: 3, gap: true, operation: "x" }
     assert.deepInclude(parseNotification(payload({ row })), { schema: "public", table: "notes", gap: false })
   })
@@ -87,12 +88,12 @@ describe("parseNotification", () => {
     payload({ table: 1 }),
     payload({ gap: "yes" }),
     `${payload()}x`
-  ])("drops what is none of ours: %s", (text) => {
+  ])("rejects other payloads: %s", (text) => {
     assert.isUndefined(parseNotification(text))
   })
 })
 
-it("a gap is what its schema says", () => {
+it("the text of a gap matches its schema", () => {
   assert.deepStrictEqual(Schema.decodeUnknownSync(RealtimeGap)(JSON.parse(gapText(3, 7))), {
     gap: true,
     since: 3,

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "vitest"
 import { RealtimeLog } from "../../../src/domain/realtime/Log.ts"
 
-/** Writes an event of this moment and gives its id. */
+/** Adds an event with this time; returns its id. */
 const write = (log: RealtimeLog, micros: number) => {
   const id = log.nextId(micros)
   log.add({ id, schema: "public", table: "t", text: String(id) })
@@ -10,7 +10,7 @@ const write = (log: RealtimeLog, micros: number) => {
 const ids = (log: RealtimeLog) => log.all.map(({ id }) => id)
 
 describe("ids", () => {
-  it("are the moment of the write, and grow even where moments don't", () => {
+  it("are the time of the write, and increase even if times do not", () => {
     const log = new RealtimeLog()
     assert.deepStrictEqual(
       [100, 200, 150, 150, 202, 203, 10].map((micros) => write(log, micros)),
@@ -18,7 +18,7 @@ describe("ids", () => {
     )
   })
 
-  it("are the same in a log that began later, from the first event in order on", () => {
+  it("agree with a log that started later, from the first event in order", () => {
     const [first, second] = [new RealtimeLog(), new RealtimeLog()]
     second.missed(250)
     const moments = [300, 400, 390, 395, 500, 499]
@@ -43,7 +43,7 @@ describe("the log", () => {
     )
   })
 
-  it("has nothing to tell, and no gap, when nothing happened", () => {
+  it("returns no events and no gap when empty", () => {
     assert.deepStrictEqual(new RealtimeLog().since(0), { events: [], gap: undefined })
   })
 })
@@ -56,7 +56,7 @@ describe("since", () => {
     return { first: events[0]?.id, count: events.length, gap }
   }
 
-  it("gives what came after, oldest first, and no gap while that is all", () => {
+  it("returns later events, oldest first, and no gap if they are complete", () => {
     assert.deepStrictEqual(seen(2500), { first: undefined, count: 0, gap: undefined })
     assert.deepStrictEqual(seen(9999), { first: undefined, count: 0, gap: undefined })
     assert.deepStrictEqual(seen(2490), { first: 2500, count: 1, gap: undefined })
@@ -65,16 +65,16 @@ describe("since", () => {
     assert.deepStrictEqual(texts, [2460, 2470, 2480, 2490, 2500])
   })
 
-  it("says a gap exactly when an event after that id is no more there", () => {
-    // 500 is the last that was thrown away, 510 the oldest that is left.
+  it("returns a gap exactly if an event after that id was dropped", () => {
+    // 500 is the last dropped event, 510 the oldest one left.
     assert.deepStrictEqual(seen(500), { first: 510, count: 200, gap: undefined })
     assert.deepStrictEqual(seen(499), { first: 510, count: 200, gap: 500 })
     assert.deepStrictEqual(seen(0), { first: 510, count: 200, gap: 500 })
   })
 })
 
-describe("what was missed or cleared", () => {
-  it("is a gap to who knows only what was before, and to nobody else", () => {
+describe("missed or cleared events", () => {
+  it("are a gap for earlier ids only", () => {
     const log = new RealtimeLog()
     const before = write(log, 100)
     log.missed(200)
@@ -89,14 +89,14 @@ describe("what was missed or cleared", () => {
     assert.strictEqual(log.since(after).gap, undefined)
   })
 
-  it("is a gap even when the clock went back", () => {
+  it("are a gap even if the clock went back", () => {
     const log = new RealtimeLog()
     const before = write(log, 100)
     log.missed(5)
     assert.isAbove(log.since(before).gap ?? 0, before)
   })
 
-  it("does not make ids start again", () => {
+  it("do not reset ids", () => {
     const log = new RealtimeLog()
     const last = write(log, 1000)
     log.clear()

@@ -1,7 +1,7 @@
 import { assert, it } from "vitest"
 import { headerProblems } from "../../../src/domain/webhooks/Headers.ts"
 
-it("takes what HTTP takes", () => {
+it("accepts what HTTP allows", () => {
   assert.deepStrictEqual(
     headerProblems({ Authorization: "Bearer x.y", "x-tab": "a\tb", "!#$%&'*+.^_`|~9": "", "User-Agent": "mine/1" }),
     []
@@ -23,21 +23,21 @@ it.each([
   "Webhook-Id",
   "webhook-timestamp",
   "webhook-Signature"
-])("refuses %s, which is the service's own", (name) => {
-  assert.deepStrictEqual(headerProblems({ [name]: "x" }), [{ name, problem: "This header is the service's own" }])
+])("rejects %s, which the service sets", (name) => {
+  assert.deepStrictEqual(headerProblems({ [name]: "x" }), [{ name, problem: "This header is set by the service" }])
 })
 
-it.each(["", " ", "a b", "a:b", "é", "a\n", "a\0"])("refuses the name %j", (name) => {
+it.each(["", " ", "a b", "a:b", "é", "a\n", "a\0"])("rejects the name %j", (name) => {
   assert.match(headerProblems({ [name]: "x" })[0]?.problem ?? "", /header name/)
 })
 
-it.each(["a\r\nX-Other: b", "a\n", "\0", "é", "\u{1f389}", " a", "a ", "\x7f"])("refuses the value %j", (value) => {
+it.each(["a\r\nX-Other: b", "a\n", "\0", "é", "\u{1f389}", " a", "a ", "\x7f"])("rejects the value %j", (value) => {
   assert.match(headerProblems({ "x-a": value })[0]?.problem ?? "", /printable ASCII/)
 })
 
-it("refuses one that is there twice, too many, and too much", () => {
+it("rejects duplicates, too many headers, and too many bytes", () => {
   assert.deepStrictEqual(headerProblems({ "X-A": "1", "x-a": "2" }), [
-    { name: "x-a", problem: "This header is there twice" }
+    { name: "x-a", problem: "This header is given twice" }
   ])
   const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`x-${i}`, "v"]))
   assert.lengthOf(headerProblems(many(50)), 0)

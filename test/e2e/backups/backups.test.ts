@@ -41,7 +41,7 @@ describe("backups over HTTP", () => {
     assert.strictEqual(whole.format, whole.strategy === "pg_dump" ? "custom" : "plain")
     assert.match(
       service.output(),
-      new RegExp(`Backup ${whole.id} is being made by ${whole.strategy} ${whole.tool_version}`)
+      new RegExp(`Backup ${whole.id} started with ${whole.strategy} ${whole.tool_version}`)
     )
     const [file = "", globals] = await files()
     assert.strictEqual(globals, `${file}.globals.sql`)
@@ -146,7 +146,7 @@ describe("backups over HTTP", () => {
     assertRefused(await call(`GET /api/backups/${whole.id}`), 404, "BACKUP_NOT_FOUND")
   })
 
-  it("are refused in our words", async () => {
+  it("report errors", async () => {
     for (const body of [{}, { label: "" }, { label: "x".repeat(61) }, { label: 1 }, { label: "a\0b" }, "no json"]) {
       assertRefused(await call("POST /api/backups", body), 400)
     }
@@ -173,7 +173,7 @@ describe("backups over HTTP", () => {
     }
   })
 
-  it("of a moment need what is not there", async () => {
+  it("to a point in time are not configured", async () => {
     const label = "x"
     const target_time = "2026-11-21T12:00:00Z"
     const refused = await call("POST /api/backups/pitr", { label, target_time })

@@ -34,7 +34,7 @@ beforeAll(async () => {
 })
 afterAll(() => admin(server, `drop database ${quoteName(main)} with (force)`))
 
-it.each(Object.entries(dumpKinds))("what is restored is what was backed up, by %s", async (_, tools) => {
+it.each(Object.entries(dumpKinds))("a restore equals what was backed up, by %s", async (_, tools) => {
   await using started = await startService({ env: { DATABASE_URL: toDatabase(server, main), ...tools } })
   const service = { url: started.url, service_role: key }
   const call = (line: string) => ask(service, line, { key })

@@ -56,7 +56,7 @@ for (const [name, tools] of Object.entries(dumpKinds)) {
   const env = { ...tools, SVC_SQL_TIMEOUT: "1m" }
 
   describe(`a backup by ${name}`, () => {
-    it("is one of two at a time, and is stopped by cancelling or deleting it", async () => {
+    it("is one of at most two, and is stopped by cancelling or deleting it", async () => {
       await using service = await startService({ env })
       const call = (line: string, body?: unknown) =>
         ask(service, line, { key: service.service_role, ...(body === undefined ? {} : { body }) })
@@ -86,7 +86,7 @@ for (const [name, tools] of Object.entries(dumpKinds)) {
     })
 
     for (const [how, kill] of Object.entries(kills)) {
-      it(`is a failed one at the next start when ${how}`, async () => {
+      it(`is marked as failed at the next start when ${how}`, async () => {
         const service = await startService({ env })
         const { dataDir } = service
         try {
@@ -162,7 +162,7 @@ for (const [name, tools] of Object.entries(dumpKinds)) {
       )
 
     for (const [how, kill] of Object.entries(kills)) {
-      it(`is a failed one after the next start when ${how}`, async () => {
+      it(`is marked as failed after the next start when ${how}`, async () => {
         const { branch, id, service } = await restoring()
         const { dataDir } = service
         try {
@@ -192,7 +192,7 @@ for (const [name, tools] of Object.entries(dumpKinds)) {
       })
     }
 
-    it("is cancelled by dropping its branch, and goes on when who asked for it leaves", async () => {
+    it("is cancelled by dropping its branch, and continues when its caller leaves", async () => {
       const { branch, id, service } = await restoring()
       try {
         const call = (line: string) => ask(service, line, { key: service.service_role })

@@ -53,7 +53,7 @@ describe("a branch", () => {
     assert.isNull((await makeBranch(service, "with a life")).expires_at, "labels may be the same; 0 is for ever")
   })
 
-  it("is used on every route of /v1 that is about the database, with the same keys", async () => {
+  it("is used on every route of /v1 for the database, with the same keys", async () => {
     const { database_name, id } = await makeBranch(service)
     const written = await onBranch(service, id, "POST /v1/db/notes", { text: "in the branch" })
     assert.strictEqual(written.status, 201, written.text)
@@ -82,7 +82,7 @@ describe("a branch", () => {
     assert.notInclude((await call("GET /v1/database/schema")).text, "only_here")
   })
 
-  it("sees DDL at once, whoever did it", async () => {
+  it("sees DDL of any client at once", async () => {
     const { connection, id } = await makeBranch(service)
     assert.strictEqual((await onBranch(service, id, "GET /v1/db/notes?limit=1")).status, 200)
     await asLogin(connection, "alter table notes add column more int default 7")
@@ -95,7 +95,7 @@ describe("a branch", () => {
     assert.include((await onBranch(service, id, "GET /v1/db/notes?limit=1")).text, "less")
   })
 
-  it("is refused when it is asked for in a wrong way, or not there", async () => {
+  it("is refused for an invalid or unknown id", async () => {
     for (const body of [
       {},
       { label: "" },
@@ -127,7 +127,7 @@ describe("a branch", () => {
 })
 
 describe("the login of a branch", () => {
-  it("owns everything in it, and gets nowhere else", async () => {
+  it("owns everything in it, and has no access elsewhere", async () => {
     await sql(service, "create schema app")
     await sql(service, `create type app.mood as enum ('good', 'bad')`)
     await sql(service, `create table app."odd ""name" (id serial, m app.mood, e int default 3)`)
@@ -172,7 +172,7 @@ describe("the login of a branch", () => {
     }
   })
 
-  it("gains nothing from code that service keys run, nor from what the copy holds of the service", async () => {
+  it("gains nothing from code that service keys run, nor from objects of the service in the copy", async () => {
     const { connection, id, database_name } = await makeBranch(service)
     await asLogin(
       connection,
@@ -191,7 +191,7 @@ describe("the login of a branch", () => {
     assert.strictEqual((await onBranch(service, id, "POST /v1/sql", { sql: "select * from svc.api_keys" })).status, 404)
   })
 
-  it("is shut out when the branch is dropped, and its roles are gone", async () => {
+  it("is terminated when the branch is dropped, and its roles are gone", async () => {
     const { connection, database_name, id } = await makeBranch(service)
     const client = new Client({ connectionString: connection })
     const ended = new Promise<string>((done) => client.on("error", (cause) => done(cause.message)))
@@ -207,8 +207,8 @@ describe("the login of a branch", () => {
   })
 })
 
-describe("making branches", () => {
-  it("lets nobody's request fail, two at a time, while everybody works", async () => {
+describe("creating branches", () => {
+  it("fails no request under load, with two at a time", async () => {
     await sql(service, "create table load (id int, text text)")
     await sql(service, "insert into load select n, repeat('x', 500) from generate_series(1, 200000) n")
     const clients = hammer([service])
@@ -231,7 +231,7 @@ describe("making branches", () => {
     await sql(service, "drop table load")
   })
 
-  it("gives up, and fails nobody, when a statement runs for too long", async () => {
+  it("is refused, without failing requests, when a statement runs for too long", async () => {
     const clients = hammer([service], 4)
     const long = ask(service, "POST /v1/sql", { key: service.service_role, body: { sql: "select pg_sleep(14)" } })
     await sleep(200)
@@ -242,7 +242,7 @@ describe("making branches", () => {
     assert.strictEqual((await long).status, 200)
   })
 
-  it("tells nobody of what is written in a branch; the main database goes on telling", async () => {
+  it("sends no events of writes to a branch, but still those of the main database", async () => {
     await using sink = await startReceiver()
     const hook = { table_name: "notes", events: ["INSERT"], url: `${sink.url}/hook` }
     assert.strictEqual((await call("POST /api/webhooks", hook)).status, 201)
@@ -261,7 +261,7 @@ describe("making branches", () => {
     assert.strictEqual(sink.received.length, 1)
   })
 
-  it("drops what has expired, which is gone at once for everybody who asks", async () => {
+  it("drops expired branches, which disappear at once", async () => {
     const { connection, database_name, id } = await makeBranch(service, "short", 1)
     assert.strictEqual((await onBranch(service, id, "GET /v1/db/notes?limit=1")).status, 200)
     await sql(service, "update svc.branches set expires_at = now() + interval '1 second' where id = $1", [id])

@@ -80,7 +80,7 @@ const startFilling = async (service: Service, client: Other) => {
 }
 
 describe("branches by dump", () => {
-  it("are made while everybody works and others are in the database, who stay and notice nothing", async () => {
+  it("are created under load, without affecting other sessions", async () => {
     await using service = await start("auto")
     await using other = await enter()
     await other.query("begin; insert into held values (1)")
@@ -127,7 +127,7 @@ describe("branches by dump", () => {
     assert.deepStrictEqual(await readdir(join(service.dataDir, "backups")), [])
   })
 
-  it("leave nothing when the service is killed in the middle", async () => {
+  it("leave nothing when the service is killed during a dump", async () => {
     const first = await start("dump")
     await using other = await enter()
     try {

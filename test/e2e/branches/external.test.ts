@@ -52,7 +52,7 @@ const beside = (second: Service, first: Service): Service => ({
 })
 
 describe("branches on DATABASE_URL", () => {
-  it("are made under the load of two services, neither of which fails anybody, and used through both", async () => {
+  it("are created under the load of two services, without failing requests, and used through both", async () => {
     await admin(`create database ${quoted}`, `alter database ${quoted} set svc.tried to 'yes, it''s "here"'`)
     const env = { DATABASE_URL: as("postgres") }
     await using first = await startService({ env })
@@ -107,7 +107,7 @@ describe("branches on DATABASE_URL", () => {
     assert.match(String(await asLogin(toDatabase(one.connection, main), "select 1")), /^42501/)
   })
 
-  it("are made by a login that is no superuser, once it has the rights", async () => {
+  it("are created by a login that is not a superuser, once it has the rights", async () => {
     await admin(
       "create role keeper login createrole password 'secret'",
       "create role guest login password 'secret'",
@@ -138,7 +138,7 @@ describe("branches on DATABASE_URL", () => {
     await guest.connect()
     const from = performance.now()
     const stuck = await ask(service, "POST /api/branches", { key: service.service_role, body })
-    assert.match(String(assertRefused(stuck, 503, "BRANCH_SOURCE_BUSY")["details"]), /may not end: payroll/)
+    assert.match(String(assertRefused(stuck, 503, "BRANCH_SOURCE_BUSY")["details"]), /is not allowed to end: payroll/)
     assert.isBelow(performance.now() - from, 3_000)
     await admin("grant pg_signal_backend to keeper")
     const { id: next } = await makeBranch(service)
@@ -152,7 +152,7 @@ describe("branches on DATABASE_URL", () => {
     assert.deepStrictEqual(await admin(leftovers), [])
   })
 
-  it("are refused while others are in the database and may not be ended", async () => {
+  it("are refused while there are other sessions that may not be terminated", async () => {
     await admin(`create database ${quoted}`)
     const env = { DATABASE_URL: as("postgres"), SVC_BRANCH_END_SESSIONS: "false" }
     await using service = await startService({ env })
@@ -170,7 +170,7 @@ describe("branches on DATABASE_URL", () => {
     assert.deepStrictEqual(await sql(service, "select count(*)::int as n from svc.branches"), [{ n: 1 }])
   })
 
-  it("leave nothing when the service is killed in the middle while PostgreSQL lives on", async () => {
+  it("leave nothing when only the service is killed during a copy", async () => {
     await admin(`create database ${quoted}`)
     const env = { DATABASE_URL: as("postgres") }
     const first = await startService({ env })

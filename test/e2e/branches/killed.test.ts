@@ -29,7 +29,7 @@ const copies = async (dataDir: string) => {
   return (await readdir(`${dataDir}/postgres/base`)).filter((name) => Number(name) >= 16_384).length
 }
 
-describe("a branch that is cut off while it is made", () => {
+describe("an interrupted creation of a branch", () => {
   it("leaves nothing when the copy takes too long", async () => {
     await using hasty = await startService({ env: { SVC_BRANCH_TIMEOUT: "1ms" } })
     const body = { label: "never" }
@@ -75,7 +75,7 @@ describe("a branch that is cut off while it is made", () => {
     })
   }
 
-  it("removes what PostgreSQL itself forgot of a database that it was killed over, and nothing else", async () => {
+  it("removes the files that PostgreSQL leaves of a database when killed, and nothing else", async () => {
     const first = await startService()
     const { dataDir } = first
     try {
@@ -101,7 +101,7 @@ describe("a branch that is cut off while it is made", () => {
     }
   })
 
-  it("is finished before the service ends", async () => {
+  it("is completed before the service ends", async () => {
     const { asked, slow } = await startCopying()
     try {
       assert.strictEqual((await slow.stop("SIGTERM")).code, 0)

@@ -41,7 +41,7 @@ const leftOf = (name: string) =>
   )
 
 describe("a branch", () => {
-  it("is refused while transactions are prepared in the source, and nobody waits for it", async () => {
+  it("is refused while transactions are prepared in the source, without making clients wait", async () => {
     await asBoss("postgres", "begin", "insert into notes values (1)", "prepare transaction 'two phases'")
     const from = performance.now()
     const refused = assertRefused(await create(service), 503, "BRANCH_SOURCE_BUSY")
@@ -51,7 +51,7 @@ describe("a branch", () => {
     assert.strictEqual((await create(service)).status, 201)
   })
 
-  it("is refused when the disk has no room for it, with nothing left", async () => {
+  it("is refused when the disk is too full, and leaves nothing", async () => {
     const before = await asBoss("postgres", "select count(*)::int as n from pg_database")
     const [place] = await asBoss("postgres", "select oid::text as oid from pg_database where datname = 'postgres'")
     const postgres = join(service.dataDir, "postgres")
@@ -62,7 +62,7 @@ describe("a branch", () => {
     try {
       await file.truncate(bavail * bsize + 1024 ** 3)
       const refused = assertRefused(await create(service), 503, "BRANCH_NO_SPACE")
-      assert.match(String(refused["details"]), /^The database has \d+ bytes, the disk \d+ free$/)
+      assert.match(String(refused["details"]), /^The database has \d+ bytes, and \d+ bytes are free on the disk$/)
       assert.deepStrictEqual(await asBoss("postgres", "select count(*)::int as n from pg_database"), before)
       assert.deepStrictEqual(await sql(service, "select from svc.branches where status <> 'active'"), [])
     } finally {
@@ -72,7 +72,7 @@ describe("a branch", () => {
     assert.strictEqual((await create(service)).status, 201)
   })
 
-  it("goes whatever is in it: prepared transactions too", async () => {
+  it("is dropped with everything in it, such as prepared transactions", async () => {
     const { connection, database_name, id } = await makeBranch(service)
     await asLogin(connection, "begin", "insert into notes values (1)", "prepare transaction 'its own'")
     await asBoss(database_name, "begin", "insert into notes values (1)", "prepare transaction 'a \"quoted'' one'")
@@ -82,7 +82,7 @@ describe("a branch", () => {
     assert.deepStrictEqual(await asBoss("postgres", "select from pg_prepared_xacts"), [])
   })
 
-  it("is gone at once though its database can't be dropped yet, which is tried again", async () => {
+  it("is deleted at once even if its database can't be dropped yet, which is retried", async () => {
     // A login that may not end what a superuser prepared.
     await asBoss("postgres", "create role keeper login createrole createdb password 'secret'")
     await asBoss("postgres", "grant anon, authenticated to keeper with admin option")

@@ -23,7 +23,7 @@ interface Saved {
 const saved = async (service: Address) => (await asking(service)("GET /api/connections")).json as ReadonlyArray<Saved>
 
 describe("/api/connections", () => {
-  it("saves, shows, changes, tests and deletes, and never says the password", async () => {
+  it("saves, returns, changes, tests and deletes, and never returns the password", async () => {
     const body = { name: "e2e shop", connection_url: "postgres://reader:s3cret@127.0.0.1:1/shop?password=s3cret" }
     const made = await run("POST /api/connections", body)
     assert.strictEqual(made.status, 201, made.text)
@@ -73,7 +73,7 @@ describe("/api/connections", () => {
     ],
     [{ name: "x", connection_url: "postgres://u:s3\u0000cret@h/db" }, /^connection_url: /],
     [{ name: "x", connection_url: `postgres://u:s3cret@h/${"x".repeat(4096)}` }, /^connection_url: /]
-  ])("refuses %j without repeating it", async (body, says) => {
+  ])("rejects %j without repeating it", async (body, says) => {
     const reply = await run("POST /api/connections", body)
     const [first = ""] = assertRefused(reply, 400, "INVALID_REQUEST")["details"] as ReadonlyArray<string>
     if (typeof says === "string") assert.strictEqual(first, says)
@@ -81,7 +81,7 @@ describe("/api/connections", () => {
     assert.notMatch(reply.text, /s3/)
   })
 
-  it("refuses what is no JSON, and ids that are none, without repeating them", async () => {
+  it("rejects invalid JSON and invalid ids, without repeating them", async () => {
     const broken = await run("POST /api/connections", '{"name": "x", "connection_url": "postgres://u:s3cret@h/db" oops')
     assertRefused(broken, 400)
     assert.notInclude(broken.text, "s3cret")
@@ -90,7 +90,7 @@ describe("/api/connections", () => {
     assertRefused(await run("DELETE /api/connections/99999999999999999999"), 400)
   })
 
-  it("signs in where it may: with SVC_CONNECTIONS_ALLOW_PRIVATE", async () => {
+  it("signs in to private addresses with SVC_CONNECTIONS_ALLOW_PRIVATE", async () => {
     const databaseUrl = inject("databaseUrl")
     await using service = await startService({ env: { SVC_CONNECTIONS_ALLOW_PRIVATE: "true", LOG_LEVEL: "Debug" } })
     const made = await asking(service)("POST /api/connections", { name: "here", connection_url: databaseUrl })
@@ -103,7 +103,7 @@ describe("/api/connections", () => {
 describe("the encryption key", () => {
   const key = () => randomBytes(32).toString("base64")
 
-  it("is made at the first start, kept for the owner's eyes, and stays an old one beside one that is given", async () => {
+  it("is generated at the first start, readable by its owner only, and stays an old key beside a configured one", async () => {
     const dataDir = await makeDataDir()
     const stop = async (service: Service) => assert.strictEqual((await service.stop()).code, 0)
     try {

@@ -22,7 +22,7 @@ const buckets = async (service: Service) =>
   )
 const drafts = (service: Service) => sql(service, "table svc.environment_drafts")
 
-describe("a service that says how its environments are named", () => {
+describe("a service with prefixes for its environments", () => {
   let service: Service
   beforeAll(async () => {
     const env = { SVC_PROJECT_SCHEMA: "app", SVC_PROJECT_BUCKET: "shop.app", SVC_MAX_ENVIRONMENTS: "3" }
@@ -30,7 +30,7 @@ describe("a service that says how its environments are named", () => {
   })
   afterAll(() => service[Symbol.asyncDispose]())
 
-  it("makes, shows, changes and deletes them", async () => {
+  it("creates, shows, changes and deletes them", async () => {
     assert.deepStrictEqual((await call(service, `GET ${ofProject}`)).json, [])
     const first = await call(service, `POST ${ofProject}`, { name: "Development", slug: "dev", config: { a: 1 } })
     assert.strictEqual(first.status, 201, first.text)
@@ -79,7 +79,7 @@ describe("a service that says how its environments are named", () => {
     assertRefused(await make(service, "dev"), 409, "SCHEMA_EXISTS")
   })
 
-  it("makes schemas that belong to the service role, and that /v1/db reaches if SVC_DB_SCHEMAS has them", async () => {
+  it("creates schemas that the service role owns, and that /v1/db serves if SVC_DB_SCHEMAS has them", async () => {
     await sql(service, "create table app_dev.notes (id int primary key)")
     await sql(service, `create table "app_my-stage".notes (id int primary key)`)
     const read = (profile: string) =>
@@ -93,7 +93,7 @@ describe("a service that says how its environments are named", () => {
     assert.deepStrictEqual(owners, [{ o: "postgres" }])
   })
 
-  it("refuses what can't be, for each field", async () => {
+  it("rejects invalid values, for each field", async () => {
     const cases: ReadonlyArray<readonly [body: unknown, says: RegExp]> = [
       [{}, /name.*slug/s],
       [{ name: "", slug: "A" }, /name: .*slug: Expected lower-case/s],
@@ -125,14 +125,14 @@ describe("a service that says how its environments are named", () => {
     assert.deepStrictEqual(await list(service), ["my-stage"])
   })
 
-  it("wants a service_role key", async () => {
+  it("requires a service_role key", async () => {
     for (const line of [`GET ${ofProject}`, "GET /api/environments/1", "DELETE /api/environments/1"]) {
       assertRefused(await call(service, line, undefined, service.anon), 403, "FORBIDDEN")
       assertRefused(await ask(service, line), 401)
     }
   })
 
-  it("makes one at a time, as many as may be", async () => {
+  it("creates one at a time, up to the limit", async () => {
     const replies = await Promise.all(["a", "b", "c", "a", "b", "c"].map((slug) => make(service, slug)))
     const made = replies.filter(({ status }) => status === 201)
     assert.lengthOf(made, 2)
@@ -181,21 +181,21 @@ describe("a store that", () => {
     assert.deepStrictEqual(await drafts(service), [])
   }
 
-  it("is down: 502, and nothing is made", async () => {
+  it("is down: 502, and nothing is created", async () => {
     gate.refusing = true
     assertRefused(await make(service, "dev"), 502, "STORE_UNAVAILABLE")
     gate.refusing = false
     await nothing()
   })
 
-  it("makes the bucket and does not say so: 504, and it is taken away again", async () => {
+  it("creates the bucket without a response: 504, and it is removed again", async () => {
     gate.holding = "PUT /project-dev"
     assertRefused(await make(service, "dev"), 504, "STORE_TIMEOUT")
     gate.holding = undefined
     await nothing()
   })
 
-  it("has made the bucket when the service is killed: the next start takes it away", async () => {
+  it("has created the bucket when the service is killed: the next start removes it", async () => {
     const held = new Promise<void>((done) => (gate.whenHeld = done))
     gate.holding = "PUT /project-dev"
     const lost = make(service, "dev").then(
@@ -221,7 +221,7 @@ describe("a store that", () => {
     assert.deepStrictEqual(await buckets(service), ["project-dev"])
   })
 
-  it("is away when the service starts: that does not stop the start", async () => {
+  it("is down when the service starts: it starts nevertheless", async () => {
     await sql(service, "insert into svc.environment_drafts (bucket_name) values ('project-x')")
     await service.stop()
     gate.refusing = true

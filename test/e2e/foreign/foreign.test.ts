@@ -34,7 +34,7 @@ const mapUser = (service: Address, server: string, remote_password: string) =>
   })
 
 describe("/api/fdw", () => {
-  it("names a server, maps a user, imports, lists; the tables are rows like others", async () => {
+  it("creates a server and a user mapping, imports, lists; the tables serve rows like others", async () => {
     await other.sql("create schema e2e_shop; create table e2e_shop.e2e_foreign (id int primary key, name text)")
     await other.sql("insert into e2e_shop.e2e_foreign values (1, 'a')")
     assert.strictEqual((await makeServer(shared, "e2e shop")).status, 201)
@@ -108,15 +108,15 @@ describe("/api/fdw", () => {
     [
       "import",
       { server: "x", remote_schema: "y", local_schema: "svc" },
-      ["local_schema: Expected a schema that is not PostgreSQL's or the service's own"]
+      ["local_schema: Expected a schema other than those of PostgreSQL and of the service"]
     ]
-  ])("%s refuses %j", async (path, body, details) => {
+  ])("%s rejects %j", async (path, body, details) => {
     const reply = await run(`POST /api/fdw/${path}`, body)
     assert.deepStrictEqual(assertRefused(reply, 400, "INVALID_REQUEST")["details"], details)
     assert.notInclude(reply.text, "s3")
   })
 
-  it("does not repeat a body that is no JSON", async () => {
+  it("does not repeat an invalid body", async () => {
     const reply = await run("POST /api/fdw/user-mapping", '{"remote_password": "s3cret" oops')
     assertRefused(reply, 400)
     assert.notInclude(reply.text, "s3cret")
@@ -125,7 +125,7 @@ describe("/api/fdw", () => {
 
 const naive = "this-1s-in-the-log"
 
-/** A password that must be nowhere: saved well, refused because there is one, and used in vain. */
+/** A password that must appear nowhere: of a created mapping, of a duplicate, and of a failed login. */
 const leave = async (service: Service, password: string) => {
   const texts = [
     await makeServer(service, "leaky"),
@@ -133,7 +133,7 @@ const leave = async (service: Service, password: string) => {
     await mapUser(service, "leaky", password),
     await asking(service)("POST /api/fdw/import", { server: "leaky", remote_schema: "public", local_schema: "x" }),
     await asking(service)("GET /api/sql/fdw"),
-    // What it would be without our care.
+    // The same statements without precautions.
     await asking(service)("POST /v1/sql", {
       sql: `create user mapping for current_user server leaky options (password '${naive}')`
     })
@@ -146,10 +146,10 @@ const leave = async (service: Service, password: string) => {
   return texts.map(({ text }) => text).join("\n") + service.output()
 }
 
-describe("the password of a user mapping is in no answer and no log", () => {
+describe("the password of a user mapping is in no response and no log", () => {
   const password = "n0where-t0-be-found"
 
-  it("of a server that writes down every statement, where service keys are superusers", async () => {
+  it("of a server that logs every statement, with service keys as superusers", async () => {
     await using service = await startService({ env: { LOG_LEVEL: "All" } })
     for (const setting of [
       "log_statement = 'all'",
@@ -162,12 +162,12 @@ describe("the password of a user mapping is in no answer and no log", () => {
     await sql(service, "select pg_reload_conf()")
     const said = await leave(service, password)
     const log = await readFile(join(service.dataDir, "postgres.log"), "utf8")
-    assert.include(log, naive, "statements are not written down")
+    assert.include(log, naive, "statements are not logged")
     assert.notInclude(said + log, password)
   })
 
-  it("of a server as it is by default, where they are not", async () => {
-    // What a server writes down unless it is told otherwise; ours is.
+  it("of a server with default settings, with service keys as an ordinary role", async () => {
+    // The default of PostgreSQL; the test server changes it.
     await other.sql("alter system set log_min_messages = warning")
     await other.sql("alter system set log_min_error_statement = error")
     await other.sql("select pg_reload_conf()")
@@ -188,11 +188,11 @@ describe("the password of a user mapping is in no answer and no log", () => {
     await admin.end()
     const said = await leave(service, password)
     const log = await other.log()
-    assert.include(log, naive, "statements that fail are not written down")
+    assert.include(log, naive, "failed statements are not logged")
     assert.notInclude(said + log, password)
   })
 
-  it("and a database without SVC_ENCRYPTION_KEY keeps no connections", async () => {
+  it("a database without SVC_ENCRYPTION_KEY stores no connections", async () => {
     await other.sql("create database keyless")
     const url = new URL(other.url)
     url.pathname = "keyless"

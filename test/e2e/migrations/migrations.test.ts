@@ -61,7 +61,7 @@ describe("/api/migrations", () => {
     assert.deepInclude(await status(), { summary: { applied: 0, pending: 1, modified: 0, orphaned: 0, total: 1 } })
   })
 
-  it("runs what is pending, once, and the tables are there for /v1/db", async () => {
+  it("runs the pending files once, and /v1/db serves the tables", async () => {
     const shown = await status()
     assert.deepInclude(shown, { tool: null, table: "svc.applied_migrations", directory, notes: [] })
     assert.deepInclude(shown.migrations[0], { name: "1_notes", status: "pending" })
@@ -79,7 +79,7 @@ describe("/api/migrations", () => {
     assert.deepStrictEqual((await call("GET /v1/db/mig_notes")).json, [{ id: 1, text: null, done: false }])
   })
 
-  it("tells where a file fails, and of one that was changed", async () => {
+  it("reports where a file fails, and a modified file", async () => {
     await writeFiles(directory, { "3_bad.sql": "create table mig_half ();\nselect\n  nope;\n" })
     const body = assertRefused(await call("POST /api/migrations/idempotent/run"), 422, "MIGRATION_FAILED")
     assert.deepInclude(body["details"], {
@@ -112,7 +112,7 @@ describe("/api/migrations", () => {
     assertRefused(await call("GET /api/migrations/preview/1_notes"), 404, "MIGRATION_NOT_FOUND")
   })
 
-  it("goes nowhere else with a name", async () => {
+  it("does not leave the directory through a name", async () => {
     await symlink("/etc/hostname", join(directory, "z_link.sql"))
     assertRefused(await call("GET /api/migrations/preview/z_link"), 422, "MIGRATION_UNREADABLE")
     assertRefused(await call("POST /api/migrations/idempotent/run"), 422, "MIGRATION_UNREADABLE")
@@ -158,7 +158,7 @@ describe("/api/migrations", () => {
     }
   })
 
-  it("finishes a run whose caller has gone", async () => {
+  it("finishes a run whose caller leaves", async () => {
     await writeFiles(directory, { "4_slow.sql": "create table mig_slow (); select pg_sleep(1)" })
     const leaving = new AbortController()
     const gone = ask(service, "POST /api/migrations/idempotent/run", {
@@ -175,7 +175,7 @@ describe("/api/migrations", () => {
     )
   })
 
-  it("has nothing half done when the process is killed", async () => {
+  it("leaves no partial file when the process is killed", async () => {
     await writeFiles(directory, { "5_killed.sql": "create table mig_killed ();\nselect pg_sleep(30)" })
     void call("POST /api/migrations/idempotent/run").catch(() => undefined)
     await until(
@@ -192,7 +192,7 @@ describe("/api/migrations", () => {
   })
 })
 
-it("a directory of Drizzle's is Drizzle's from the first run", async () => {
+it("a Drizzle directory uses Drizzle's history from the first run", async () => {
   const files = await newDirectory(drizzle.files)
   await using service = await startService({ env: { MIGRATIONS_DIR: files } })
   assert.deepInclude(await status(service), { tool: "drizzle", table: "drizzle.__drizzle_migrations" })
@@ -200,12 +200,12 @@ it("a directory of Drizzle's is Drizzle's from the first run", async () => {
   assert.deepStrictEqual(await sql(service, "select count(*)::int as n from drizzle.__drizzle_migrations"), [{ n: 3 }])
 })
 
-it("a missing directory is no failure", async () => {
+it("a missing directory is not an error", async () => {
   const shared = inject("service")
   const reply = await ask(shared, "GET /api/migrations/idempotent/status", { key: shared.service_role })
   assert.strictEqual(reply.status, 200, reply.text)
   assert.deepInclude(reply.json as Status, { directory: "migrations", migrations: [], tool: null })
-  assert.match((reply.json as Status).notes.join(), /no directory migrations/)
+  assert.match((reply.json as Status).notes.join(), /directory migrations .* does not exist/)
   const ran = await ask(shared, "POST /api/migrations/idempotent/run", { key: shared.service_role })
   assert.deepInclude(ran.json as Status, { ran: [] })
 })

@@ -30,7 +30,7 @@ const restart = async (env: Readonly<Record<string, string>> = {}) => {
   service = await startService({ dataDir, env, jwtSecret })
 }
 
-/** A client that has shaken hands and says nothing ever after, not even an answer to a close. */
+/** A client that completes the handshake and then never responds, not even to a close. */
 const mute = () =>
   new Promise<() => void>((done) => {
     const { hostname, port } = new URL(service.url)
@@ -52,7 +52,7 @@ const mute = () =>
   })
 
 describe("PostgreSQL killed", () => {
-  it("is heard again, and those with since are told of a gap", async () => {
+  it("is listened to again, and clients with since get a gap", async () => {
     const key = service.service_role
     await write("before")
     const plain = await openFeed(service, { key })
@@ -82,7 +82,7 @@ describe("PostgreSQL killed", () => {
       assert.isAtLeast(event?.id ?? 0, gap?.oldest ?? Number.NaN)
       feed.socket.terminate()
     }
-    // Who comes later and knows only what was before is told as well; who knows the gap's end is not.
+    // A later client with an earlier id gets the gap too; one with the id of the gap's end does not.
     const late = await openFeed(service, { key, since: id })
     assert.deepStrictEqual(
       (await late.upTo(isRow("after"))).map(({ gap }) => gap),
@@ -94,8 +94,8 @@ describe("PostgreSQL killed", () => {
   })
 })
 
-describe("the end of the service", () => {
-  it("is told to all clients, waits for none of them, and subscriptions are there again afterwards", async () => {
+describe("the shutdown of the service", () => {
+  it("closes all clients, waits for none of them, and keeps subscriptions", async () => {
     const feeds = await Promise.all(Array.from({ length: 20 }, () => openFeed(service, { key: service.service_role })))
     const end = await mute()
     feeds[1]?.socket.pause()
@@ -121,7 +121,7 @@ describe("the end of the service", () => {
 })
 
 describe("SVC_REALTIME_PUBLIC and SVC_REALTIME_MAX_CLIENTS", () => {
-  it("ask for no key and tell everything; one more than the most is 503", async () => {
+  it("require no key and send all events; one client beyond the limit is 503", async () => {
     await restart({ SVC_REALTIME_PUBLIC: "true", SVC_REALTIME_MAX_CLIENTS: "3" })
     await sql(service, "alter table notes enable row level security")
     const feeds = [
@@ -142,7 +142,7 @@ describe("SVC_REALTIME_PUBLIC and SVC_REALTIME_MAX_CLIENTS", () => {
     assert.isDefined(again)
     again?.socket.close()
     feeds[1]?.socket.close()
-    // A key that is sent has to be a good one all the same.
+    // A key that is sent must still be valid.
     await until(
       () => statusOf(service),
       (status) => status.connected_clients === 1
@@ -152,10 +152,10 @@ describe("SVC_REALTIME_PUBLIC and SVC_REALTIME_MAX_CLIENTS", () => {
 })
 
 describe("a trace", () => {
-  it("has no API key in it", async () => {
-    let told = ""
+  it("contains no API key", async () => {
+    let exported = ""
     const collector = createServer((request, response) => {
-      request.setEncoding("utf8").on("data", (text: string) => (told += text))
+      request.setEncoding("utf8").on("data", (text: string) => (exported += text))
       request.once("end", () => response.end("{}"))
     })
     await new Promise<void>((listening) => collector.listen(0, "127.0.0.1", listening))
@@ -168,13 +168,13 @@ describe("a trace", () => {
     await feed.closed
     await service.stop()
     collector.close()
-    assert.include(told, "v1/status")
-    assert.notInclude(told, service_role)
+    assert.include(exported, "v1/status")
+    assert.notInclude(exported, service_role)
   })
 })
 
-describe("a listener of somebody else that does not read", () => {
-  it("fails nobody's write, though PostgreSQL's queue of notifications is full", async () => {
+describe("another listener that does not read", () => {
+  it("makes no write fail, although PostgreSQL's notification queue is full", async () => {
     await appendFile(join(dataDir, "postgres/postgresql.auto.conf"), "max_notify_queue_pages = 64\n")
     await restart()
     const [{ version, port } = {}] = await sql(
@@ -205,7 +205,7 @@ describe("a listener of somebody else that does not read", () => {
     await writer.query("set synchronous_commit = off")
     await many("repeat('x', 7000)", 60)
     assert.isAbove(await usage(), 0.5)
-    // Gaps fill it further, up to where nothing is told any more.
+    // Gaps fill the queue further, until nothing is sent any more.
     await many("'more'", 3000)
     const full = await usage()
     assert.isAbove(full, 0.85)
@@ -214,8 +214,8 @@ describe("a listener of somebody else that does not read", () => {
     await Promise.all([other.end(), writer.end()])
     const feed = await openFeed(service, { key: service.service_role })
     await until(usage, (u) => u < 0.1)
-    await write("told")
-    await feed.upTo(isRow("told"))
+    await write("sent")
+    await feed.upTo(isRow("sent"))
     feed.socket.terminate()
   })
 })

@@ -32,8 +32,8 @@ afterAll(async () => {
 
 const write = (table: string, v: string) => sql(service, `insert into rt_${table} (v) values ($1)`, [v])
 let marks = 0
-/** The tables that these clients hear of, once all that was written has come. */
-const heardBy = async (feeds: ReadonlyArray<Awaited<ReturnType<typeof openFeed>>>) => {
+/** The tables whose events each client received, once all have arrived. */
+const receivedBy = async (feeds: ReadonlyArray<Awaited<ReturnType<typeof openFeed>>>) => {
   const mark = `mark ${marks++}`
   await write("marks", mark)
   const all = await Promise.all(feeds.map((feed) => feed.upTo(({ row }) => row?.["v"] === mark)))
@@ -49,8 +49,8 @@ const newKey = async (keyType: string) => {
 const token = (seconds: number) =>
   hs256(JSON.stringify({ sub: "ann", exp: Math.floor(Date.now() / 1000) + seconds }), undefined, service.jwtSecret)
 
-describe("the door of /realtime", () => {
-  it("lets nobody in without a good key, and says so before the upgrade", async () => {
+describe("connecting to /realtime", () => {
+  it("requires a valid key, before the upgrade", async () => {
     const revoked = await newKey("service_role")
     await revoked.revoke()
     assertRefused(await refusedFeed(service, {}), 401, "INVALID_API_KEY")
@@ -68,7 +68,7 @@ describe("the door of /realtime", () => {
     await openFeed(service, { key, headers: { apikey: key } })
   })
 
-  it("is for WebSockets only, and is known to the router", async () => {
+  it("is for WebSockets only, and has a route", async () => {
     assertRefused(await ask(service, "GET /realtime", { key }), 426, "UPGRADE_REQUIRED")
     assert.strictEqual((await ask(service, "GET /realtime", { key })).headers.get("upgrade"), "websocket")
     assertRefused(await ask(service, "GET /realtime"), 401)
@@ -76,7 +76,7 @@ describe("the door of /realtime", () => {
     assertRefused(await ask(service, "GET /realtime/", { key }), 404)
   })
 
-  it("survives handshakes that are none, and forgets them", async () => {
+  it("survives invalid handshakes, and releases them", async () => {
     const head = (path: string, ...fields: ReadonlyArray<string>) =>
       [`GET ${path} HTTP/1.1`, "Host: x", "Connection: Upgrade", "Upgrade: websocket", ...fields, "", ""].join("\r\n")
     const path = `/realtime?apikey=${key}`
@@ -85,12 +85,12 @@ describe("the door of /realtime", () => {
     assert.strictEqual(replyOf(await talk(service, head(path, good[1] ?? "", "Sec-WebSocket-Version: 7"))).status, 400)
     assert.strictEqual(replyOf(await talk(service, head("/healthz", ...good, "Connection: close"))).status, 200)
     assert.strictEqual(replyOf(await talk(service, head("/realtime", ...good))).status, 401)
-    // As Java's client asks by itself, for a protocol that is not spoken here.
+    // The default subprotocol of Java's client, which the service does not support.
     const sqlBody = '{"sql":"select 1 as n"}'
     const h2c = `POST /v1/sql HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\napikey: ${key}\r\n`
     const fields = `Content-Type: application/json\r\nContent-Length: ${sqlBody.length}\r\n\r\n`
     assert.include(await talk(service, h2c + fields + sqlBody), '"rows":[{"n":1}]')
-    // What comes right behind the handshake: a frame that is too large, one without a mask, none at all.
+    // Sent right after the handshake: a frame that is too large, an unmasked one, and garbage.
     const tooLarge = Buffer.from([0x82, 0xff, 0, 0, 0, 0, 0, 1, 0, 1, 1, 2, 3, 4])
     const close = Buffer.from([0x88, 0x80, 1, 2, 3, 4])
     for (const frame of [tooLarge, Buffer.from([0x82, 0x01, 0x00]), Buffer.from("GET / HTTP/1.1\r\n\r\n"), close]) {
@@ -105,8 +105,8 @@ describe("the door of /realtime", () => {
   })
 })
 
-describe("who hears what", () => {
-  it("service_role everything; anon and authenticated what they may SELECT and nothing behind policies", async () => {
+describe("events by role", () => {
+  it("service_role gets all; anon and authenticated get tables they may SELECT, without policies", async () => {
     const feeds = await Promise.all([
       openFeed(service, { key }),
       openFeed(service, { key: service.anon }),
@@ -116,35 +116,35 @@ describe("who hears what", () => {
     ])
     for (const table of ["heard", "closed", "hidden"]) await write(table, "x")
     const everything = ["heard", "closed", "hidden"]
-    assert.deepStrictEqual(await heardBy(feeds), [everything, ["heard"], ["heard"], everything, ["heard"]])
-    // While they are connected.
+    assert.deepStrictEqual(await receivedBy(feeds), [everything, ["heard"], ["heard"], everything, ["heard"]])
+    // Changes while clients are connected.
     await sql(service, "grant select on rt_closed to authenticated")
     await sql(service, "alter table rt_heard enable row level security")
     for (const table of ["heard", "closed", "hidden"]) await write(table, "x")
-    assert.deepStrictEqual(await heardBy(feeds), [everything, [], ["closed"], everything, []])
+    assert.deepStrictEqual(await receivedBy(feeds), [everything, [], ["closed"], everything, []])
     await sql(service, "revoke select on rt_closed from authenticated")
     await sql(service, "alter table rt_heard disable row level security")
     await sql(service, "alter table rt_hidden disable row level security")
     for (const table of ["heard", "closed", "hidden"]) await write(table, "x")
     const opened = ["heard", "hidden"]
-    assert.deepStrictEqual(await heardBy(feeds), [everything, opened, opened, everything, opened])
+    assert.deepStrictEqual(await receivedBy(feeds), [everything, opened, opened, everything, opened])
     await sql(service, "alter table rt_hidden enable row level security")
-    await heardBy(feeds)
-    // The past is judged by what is so now.
+    await receivedBy(feeds)
+    // Replays depend on the current privileges.
     const late = await openFeed(service, { key: service.anon, since: 0 })
-    const [replayed = []] = await heardBy([late])
+    const [replayed = []] = await receivedBy([late])
     assert.sameMembers(
       [...new Set(replayed)].filter((table) => table !== "marks"),
       ["heard"]
     )
   })
 
-  it("ends with the key, within a second, and with the JWT", async () => {
+  it("end with the key, within a second, and with the JWT", async () => {
     const { revoke, secret } = await newKey("anon")
     const [gone, stays, expires] = await Promise.all([
       openFeed(service, { key: secret }),
       openFeed(service, { key: service.anon, token: token(60) }),
-      openFeed(service, { key: service.anon, token: token(-28) }) // good for 30 s more than it says
+      openFeed(service, { key: service.anon, token: token(-28) }) // valid for 30 s more than it says
     ])
     const from = Date.now()
     await revoke()
@@ -196,38 +196,38 @@ describe("replay", () => {
     const writer = (async () => {
       while (!done.signal.aborted) await write("heard", String(++written))
     })()
-    const heard: Array<number> = []
+    const received: Array<number> = []
     await until(newest, (id) => id !== undefined)
     let since = (await newest()) ?? 0
     for (let n = 0; n < 20; n++) {
       const feed = await openFeed(service, { key, since })
       const some = await feed.upTo(() => feed.messages.length > n % 5)
       feed.socket.terminate()
-      // What was received before the socket ended counts, as it would for a client.
+      // Messages received before the socket closed count, as they would for a client.
       for (const event of [...some, ...feed.messages]) {
         assert.notProperty(event, "gap")
         since = event.id
-        if (event.table === "rt_heard") heard.push(Number(event.row?.["v"]))
+        if (event.table === "rt_heard") received.push(Number(event.row?.["v"]))
       }
     }
     done.abort()
     await writer
     const feed = await openFeed(service, { key, since })
     const last = String(written)
-    if (heard.at(-1) !== written)
-      for (const { row } of await feed.upTo(({ row }) => row?.["v"] === last)) heard.push(Number(row?.["v"]))
-    const first = heard[0] ?? 0
-    assert.isAbove(heard.length, 20)
+    if (received.at(-1) !== written)
+      for (const { row } of await feed.upTo(({ row }) => row?.["v"] === last)) received.push(Number(row?.["v"]))
+    const first = received[0] ?? 0
+    assert.isAbove(received.length, 20)
     assert.deepStrictEqual(
-      heard,
-      Array.from({ length: heard.length }, (_, n) => first + n)
+      received,
+      Array.from({ length: received.length }, (_, n) => first + n)
     )
-    assert.strictEqual(heard.at(-1), written)
+    assert.strictEqual(received.at(-1), written)
   })
 })
 
 describe("many clients", () => {
-  it("are told of events and nothing else, all 500 of them", async () => {
+  it("receive events and nothing else, all 500 of them", async () => {
     const noneLeft = () =>
       until(
         () => statusOf(service),
@@ -247,10 +247,10 @@ describe("many clients", () => {
     assert.strictEqual((await noneLeft()).connected_clients, 0)
   })
 
-  it("don't wait for one that does not read: that one is told to come back", async () => {
+  it("don't wait for one that does not read, which is closed with 1013", async () => {
     const [slow, fast] = [await openFeed(service, { key }), await openFeed(service, { key })]
     slow.socket.pause()
-    // More than the sockets between take, and what may wait behind them.
+    // More than the sockets and the queue behind them hold.
     for (let n = 1; n <= 10; n++) {
       const last = `${n} ${"x".repeat(7000)}`
       await sql(

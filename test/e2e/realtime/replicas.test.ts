@@ -51,7 +51,7 @@ describe("two services on one database", () => {
     await run(server.href, `drop database ${database} with (force)`)
   })
 
-  it("hear the same under the same ids, subscribe and unsubscribe for each other, and replay each other's ids", async () => {
+  it("send the same events with the same ids, share subscriptions, and replay each other's ids", async () => {
     const key = first.service_role
     await sql(first, "create table notes (id int generated always as identity primary key, v text)")
     const feeds = [await openFeed(first, { key }), await openFeed(second, { key })]
@@ -69,7 +69,7 @@ describe("two services on one database", () => {
         for (let i = 0; i < 50; i++) await sql(service, "insert into notes (v) values ($1)", [`${n} ${i}`])
       })
     )
-    // Transactions that end in another order than they wrote in.
+    // Transactions that commit in another order than they wrote.
     const slow = sql(first, "with made as (insert into notes (v) values ('slow')) select pg_sleep(0.3)")
     for (let i = 0; i < 10; i++) await sql(second, "insert into notes (v) values ('quick')")
     await slow
@@ -105,8 +105,8 @@ describe("two services on one database", () => {
   })
 })
 
-describe("a login that is no superuser", () => {
-  it("subscribes to what it owns, also hears of changes to that, and is told whose table it may not touch", async () => {
+describe("a login that is not a superuser", () => {
+  it("subscribes to its own tables, and is rejected for others", async () => {
     await clean()
     await run(server.href, `create role ${owner} login createrole password 'secret'`)
     await run(server.href, `create database ${database} owner ${owner}`)
@@ -124,16 +124,16 @@ describe("a login that is no superuser", () => {
     const anon = await openFeed(service, { key: service.anon })
     await sql(service, "insert into mine values (1)")
     await feed.upTo(({ row }) => row?.["id"] === 1)
-    // Nothing reports DDL here: what was allowed is asked anew after a second at the latest.
+    // DDL is not reported here: privileges are checked again after at most a second.
     await run(as(owner), "grant select on mine to anon")
-    const heard = await until(
+    const received = await until(
       async () => {
         await sql(service, "insert into mine values (2)")
         return anon.messages.length
       },
       (count) => count > 0
     )
-    assert.isAbove(heard, 0)
+    assert.isAbove(received, 0)
     await run(as("postgres"), `grant trigger on theirs to ${owner}`)
     assert.strictEqual((await ask_("theirs")).status, 201)
     await sql(service, "insert into theirs values (3)")

@@ -48,10 +48,10 @@ describe("multipart uploads", () => {
     assert.strictEqual(await refused(get("big", { PartNumber: 4 })), "416 InvalidPartNumber")
     const across = await get("big", { Range: "bytes=5242870-5242889" })
     assert.deepStrictEqual(across.bytes, body.subarray(5_242_870, 5_242_890))
-    const told = await s3.client.send(
+    const attributes = await s3.client.send(
       new GetObjectAttributesCommand({ Bucket, Key: "big", ObjectAttributes: ["ObjectParts", "ObjectSize", "ETag"] })
     )
-    assert.deepStrictEqual([told.ObjectParts?.TotalPartsCount, told.ObjectSize], [3, body.length])
+    assert.deepStrictEqual([attributes.ObjectParts?.TotalPartsCount, attributes.ObjectSize], [3, body.length])
   })
 
   it.each(["COMPOSITE", "FULL_OBJECT"] as const)("have a checksum that is %s", async (ChecksumType) => {

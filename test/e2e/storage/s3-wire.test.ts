@@ -22,16 +22,16 @@ afterAll(async () => {
 const talk = (bytes: string | Uint8Array, until?: string) =>
   new Promise<string>((resolve) => {
     const { hostname, port } = new URL(s3.endpoint)
-    let heard = ""
+    let received = ""
     const socket = connect(Number(port), hostname, () => socket.write(bytes))
     socket
       .setEncoding("latin1")
       .on("data", (text: string) => {
-        heard += text
-        if (until !== undefined && heard.includes(until)) socket.destroy()
+        received += text
+        if (until !== undefined && received.includes(until)) socket.destroy()
       })
       .on("error", () => undefined)
-      .on("close", () => resolve(heard))
+      .on("close", () => resolve(received))
   })
 
 const files = async () =>
@@ -226,12 +226,12 @@ describe("shutdown", () => {
     const given: S3Call = { method: "PUT", path: "/end/slow", payload: "UNSIGNED-PAYLOAD" }
     const lines = Object.entries(await signed(other, given)).map(([name, value]) => `${name}: ${value}\r\n`)
     const { hostname, port } = new URL(other.endpoint)
-    let heard = ""
+    let received = ""
     const socket = connect(Number(port), hostname)
     const ended = new Promise<void>((resolve) => socket.on("close", () => resolve()))
-    socket.setEncoding("latin1").on("data", (text: string) => (heard += text))
+    socket.setEncoding("latin1").on("data", (text: string) => (received += text))
     socket.write(`PUT /end/slow HTTP/1.1\r\n${lines.join("")}expect: 100-continue\r\ncontent-length: 5\r\n\r\n`)
-    await until(async () => heard.includes("100 Continue"))
+    await until(async () => received.includes("100 Continue"))
     const stopped = other.stop()
     await until(() =>
       raw(other, "GET", "/").then(
@@ -241,7 +241,7 @@ describe("shutdown", () => {
     )
     socket.write("hello")
     await Promise.all([stopped, ended])
-    assert.match(heard, /HTTP\/1.1 200 OK/)
+    assert.match(received, /HTTP\/1.1 200 OK/)
   })
 })
 

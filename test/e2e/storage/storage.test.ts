@@ -39,9 +39,9 @@ describe("buckets", () => {
     assert.deepStrictEqual(await buckets(), await buckets("/v1/storage/buckets"))
     const again = await ask(service, "POST /api/storage/buckets", { key, body: { name } })
     assertRefused(again, 409, "BUCKET_EXISTS")
-    const gone = await ask(service, `DELETE /api/storage/buckets/${name}`, { key })
-    assert.strictEqual(gone.status, 200, gone.text)
-    assert.deepStrictEqual(gone.json, { success: true })
+    const removed = await ask(service, `DELETE /api/storage/buckets/${name}`, { key })
+    assert.strictEqual(removed.status, 200, removed.text)
+    assert.deepStrictEqual(removed.json, { success: true })
     assertRefused(await ask(service, `DELETE /api/storage/buckets/${name}`, { key }), 404, "BUCKET_NOT_FOUND")
     assertRefused(
       await ask(service, `DELETE /api/storage/buckets/${name}?force=true`, { key }),

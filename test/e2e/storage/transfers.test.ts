@@ -70,21 +70,21 @@ describe("presigned URLs", () => {
   it("are valid for 1 to 604800 seconds, by default 900", async () => {
     const bucket = await bucketOf()
     await upload(bucket, "k")
-    const asked = (expiresIn: unknown) => ({
+    const bodyOf = (expiresIn: unknown) => ({
       key: "k",
       contentType: "a/b",
       ...(expiresIn === undefined ? {} : { expiresIn })
     })
-    const { uploadId } = (await inBucket(bucket, "POST multipart/init", asked(undefined))).json as { uploadId: string }
+    const { uploadId } = (await inBucket(bucket, "POST multipart/init", bodyOf(undefined))).json as { uploadId: string }
     for (const what of ["presign-upload", "presign-download", "multipart/presign-part"]) {
       const rest = what === "multipart/presign-part" ? { uploadId, partNumber: 1 } : {}
       for (const expiresIn of [1, undefined, 604_800]) {
-        const { expires_at, url } = await sign(bucket, what, { ...asked(expiresIn), ...rest })
+        const { expires_at, url } = await sign(bucket, what, { ...bodyOf(expiresIn), ...rest })
         assert.include(url, `X-Amz-Expires=${expiresIn ?? 900}&`)
         assert.closeTo(Date.parse(expires_at), Date.now() + (expiresIn ?? 900) * 1000, 5000)
       }
       for (const expiresIn of [0, -1, 604_801, 1.5, "900", null, 1e300]) {
-        const refused = await inBucket(bucket, `POST ${what}`, { ...asked(expiresIn), ...rest })
+        const refused = await inBucket(bucket, `POST ${what}`, { ...bodyOf(expiresIn), ...rest })
         assert.match(String(assertRefused(refused, 400, "INVALID_REQUEST")["details"]), /^expiresIn: /)
       }
     }
@@ -93,10 +93,10 @@ describe("presigned URLs", () => {
   it("require an existing bucket, and a valid key and type", async () => {
     const bucket = await bucketOf()
     for (const what of ["presign-upload", "presign-download"]) {
-      const ask = (bucket: string, body: object) => inBucket(bucket, `POST ${what}`, body)
-      assertRefused(await ask("no-such-bucket-here", { key: "k", contentType: "a/b" }), 404, "BUCKET_NOT_FOUND")
-      assertRefused(await ask(bucket, { key: "", contentType: "a/b" }), 400, "INVALID_REQUEST")
-      assertRefused(await ask(bucket, { contentType: "a/b" }), 400, "INVALID_REQUEST")
+      const send = (bucket: string, body: object) => inBucket(bucket, `POST ${what}`, body)
+      assertRefused(await send("no-such-bucket-here", { key: "k", contentType: "a/b" }), 404, "BUCKET_NOT_FOUND")
+      assertRefused(await send(bucket, { key: "", contentType: "a/b" }), 400, "INVALID_REQUEST")
+      assertRefused(await send(bucket, { contentType: "a/b" }), 400, "INVALID_REQUEST")
     }
     const { details } = assertRefused(await inBucket(bucket, "POST presign-upload", { key: "k" }), 400)
     assert.deepStrictEqual(details, ["contentType: Missing key"])

@@ -15,13 +15,13 @@ const refusing =
 
 /** A server in place of the store; each test sets its answer. */
 let answer: Answer = (response) => response.end()
-let asked = 0
+let requests = 0
 let store: Server
 let service: Service
 
 beforeAll(async () => {
   store = createServer((request, response) => {
-    asked++
+    requests++
     request.resume().once("end", () => answer(response))
   })
   await new Promise<void>((done) => store.listen(0, "127.0.0.1", done))
@@ -57,9 +57,9 @@ it("answers 504 when the store is slow", async () => {
 
 it("answers 502 without details when the store closes the connection, is not a store, or rejects the credentials", async () => {
   answer = (response) => response.destroy()
-  asked = 0
+  requests = 0
   assertRefused(await get(), 502, "STORE_UNAVAILABLE")
-  assert.strictEqual(asked, 3, "asked again")
+  assert.strictEqual(requests, 3, "retried")
   answer = (response) => response.writeHead(200, { "content-type": "text/html" }).end("<html><p>Hello</html>")
   assertRefused(await get(), 502, "STORE_UNAVAILABLE")
   answer = (response) => response.writeHead(301, { location: "https://elsewhere.example" }).end()

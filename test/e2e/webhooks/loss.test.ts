@@ -16,11 +16,11 @@ const env = (url: string) => ({
   DATABASE_URL: url,
   WEBHOOK_ALLOW_PRIVATE: "true",
   WEBHOOK_CONCURRENCY: String(concurrency),
-  // Nothing here fails but what is killed: an attempt that is too slow would only be noise.
+  // Only kills may cause failures here: a timeout would be noise.
   WEBHOOK_TIMEOUT: "60s"
 })
 
-/** Inserts rows until it is told to end, come what may, and gives the numbers of those that PostgreSQL said it has. */
+/** Inserts rows until it is stopped, despite errors; returns the numbers of those that PostgreSQL confirmed. */
 const write = async (url: string, writer: number, signal: AbortSignal) => {
   const committed: Array<number> = []
   for (let n = 0; !signal.aborted;) {
@@ -37,7 +37,7 @@ const write = async (url: string, writer: number, signal: AbortSignal) => {
         await sleep(5)
       }
     } catch {
-      n++ // whether that one was written is not known
+      n++ // it is unknown whether this row was written
       await sleep(100)
     } finally {
       await client.end().catch(() => undefined)
@@ -46,7 +46,7 @@ const write = async (url: string, writer: number, signal: AbortSignal) => {
   return committed
 }
 
-it("no committed row is lost while the service and PostgreSQL are killed, and only what was under way comes twice", async () => {
+it("no committed row is lost while the service and PostgreSQL are killed, and only deliveries in flight are repeated", async () => {
   const path = await makeDataDir()
   const postgres = ManagedRuntime.make(Layer.provide(layerEmbedded, DataDir.at(path)))
   const sink = await startReceiver()
@@ -73,12 +73,12 @@ it("no committed row is lost while the service and PostgreSQL are killed, and on
     const came = (more: number) => sink.count("/x", sink.received.length + more, 15_000)
     await came(100)
     await service.stop("SIGKILL")
-    await sleep(500) // rows are written while nobody sends
+    await sleep(500) // rows are written while no worker runs
     service = await startService({ env: env(url) })
     await came(200)
     process.kill(await postmasterOf({ dataDir: path }), "SIGKILL")
     await sleep(200)
-    await came(200) // the same process goes on
+    await came(200) // the same process continues
     await service.stop("SIGKILL")
     service = await startService({ env: env(url) })
     await came(200)
@@ -86,7 +86,7 @@ it("no committed row is lost while the service and PostgreSQL are killed, and on
     const committed = (await Promise.all(writers)).flat()
     assert.isAbove(committed.length, 500)
 
-    // What the killed had claimed is free again after 20 s.
+    // The claims of the killed process expire after 20 s.
     const again = await client(url)
     const waiting = async () =>
       (await again.query("select from svc.webhook_messages where next_attempt_at is not null")).rowCount
@@ -111,11 +111,11 @@ it("no committed row is lost while the service and PostgreSQL are killed, and on
        from svc.webhook_messages m join svc.webhook_logs l on l.message_id = m.id group by m.id`
     )
     const times = Map.groupBy(sink.received, ({ headers }) => String(headers["webhook-id"]))
-    // The log keeps 1,000 entries; of those messages it tells the whole story.
-    const untold = log.rows.filter(({ good }) => good !== 1)
-    assert.deepStrictEqual(untold, [], "each message has one good attempt in the log")
+    // The log keeps 1,000 entries, and is complete for their messages.
+    const unlogged = log.rows.filter(({ good }) => good !== 1)
+    assert.deepStrictEqual(unlogged, [], "each message has one successful attempt in the log")
     const twice = Array.from(times.values()).filter((all) => all.length > 1)
-    assert.isAtMost(twice.length, 3 * 3 * concurrency, "only what was under way when something was killed")
+    assert.isAtMost(twice.length, 3 * 3 * concurrency, "only deliveries in flight when something was killed")
     for (const all of twice) assert.isAtMost(all.length, 4)
     await Promise.allSettled([again.end(), outside.end()])
     assert.strictEqual((await service.stop()).code, 0)

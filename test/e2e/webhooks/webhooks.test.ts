@@ -72,7 +72,7 @@ const insert = async (text = "a note") => {
 }
 
 describe("managing webhooks", () => {
-  it("creates, shows, lists, changes and deletes; the secret is never shown", async () => {
+  it("creates, returns, lists, changes and deletes; the secret is never returned", async () => {
     const made = await create({
       name: "to the shop",
       events: ["UPDATE", "INSERT", "UPDATE"],
@@ -162,7 +162,7 @@ describe("managing webhooks", () => {
     )
   })
 
-  it("names every field that is wrong", async () => {
+  it("names every invalid field", async () => {
     const reply = await call("POST /api/webhooks", { table_name: "", events: [], url: "x", secret: "", active: 1 })
     const { details } = assertRefused(reply, 400, "INVALID_REQUEST")
     assert.deepStrictEqual((details as Array<string>).map((line) => line.split(":")[0]).sort(), [
@@ -174,7 +174,7 @@ describe("managing webhooks", () => {
     ])
   })
 
-  it("refuses tables that are not there or can't be watched", async () => {
+  it("rejects missing tables and tables that can't be watched", async () => {
     const about = (table: object) => call("POST /api/webhooks", { ...good, ...table })
     assertRefused(await about({ table_name: "nothing" }), 404, "TABLE_NOT_FOUND")
     assertRefused(await about({ table_schema: "nowhere" }), 404, "TABLE_NOT_FOUND")
@@ -184,7 +184,7 @@ describe("managing webhooks", () => {
     assert.deepStrictEqual((await call("GET /api/webhooks")).json, [])
   })
 
-  it("answers 404 for ids that are not there and 400 for what is no id", async () => {
+  it("returns 404 for unknown ids and 400 for invalid ones", async () => {
     const lines = ["GET /:id", "PATCH /:id", "DELETE /:id", "POST /:id/test", "GET /:id/logs", "POST /:id/replay/1"]
     for (const line of lines) {
       const about = (id: string) =>
@@ -199,7 +199,7 @@ describe("managing webhooks", () => {
     }
   })
 
-  it("is for service keys", async () => {
+  it("requires a service key", async () => {
     for (const line of [
       "GET /api/webhooks",
       "POST /api/webhooks",
@@ -261,7 +261,7 @@ describe("a delivery", () => {
     await remove(hook)
   })
 
-  it("without a secret has no signature, but its id and time", async () => {
+  it("without a secret has no signature, but id and time", async () => {
     const hook = await create({ url: `${sink.url}/plain` })
     await insert()
     const [one] = await sink.count("/plain", 1)
@@ -271,7 +271,7 @@ describe("a delivery", () => {
     await remove(hook)
   })
 
-  it("is logged with the receiver's answer, tried again, and counted", async () => {
+  it("is logged with the receiver's response, retried, and counted", async () => {
     const hook = await create({ url: `${sink.url}/failing` })
     sink.answer = ({ path }) => (path === "/failing" ? { status: 500, body: `no\0${"é".repeat(2_000)}` } : {})
     const id = await insert()
@@ -312,7 +312,7 @@ describe("a delivery", () => {
       assertRefused(await call(`GET /api/webhooks/${hook.id}/logs?${query}`), 400, "INVALID_REQUEST")
     }
 
-    // A replay is the same message again, and counts.
+    // A replay sends the same message again, and counts.
     sink.answer = () => ({ status: 202, body: "at last" })
     const replayed = await call(`POST /api/webhooks/${hook.id}/replay/${logId}`)
     const answer = replayed.json as { readonly [field: string]: unknown }
@@ -333,7 +333,7 @@ describe("a delivery", () => {
     assertRefused(await call(`GET /api/webhooks/${hook.id}/logs`), 404, "WEBHOOK_NOT_FOUND")
   })
 
-  it("is not made by an inactive webhook, but a test is, and counts nothing", async () => {
+  it("is not sent for an inactive webhook, but a test is, which does not count", async () => {
     const hook = await create({ url: `${sink.url}/off`, active: false, secret: "s" })
     await insert()
     sink.answer = () => ({ status: 418, body: "teapot" })
@@ -365,7 +365,7 @@ describe("a delivery", () => {
     await remove(hook)
   })
 
-  it("goes to the address that the webhook has by then", async () => {
+  it("goes to the current URL of the webhook", async () => {
     sink.answer = ({ path }) => ({ status: path === "/old" ? 500 : 200 })
     const hook = await create({ url: `${sink.url}/old` })
     await insert()
@@ -377,7 +377,7 @@ describe("a delivery", () => {
     await remove(hook)
   })
 
-  it("comes from writes of /v1/db, /v1/sql and transactions; not from one that is rolled back", async () => {
+  it("is caused by writes of /v1/db, /v1/sql and transactions, but not by rollbacks", async () => {
     const hook = await create({ url: `${sink.url}/writes` })
     await call("POST /v1/db/notes", [{ id: 1001 }, { id: 1002 }])
     await call("POST /v1/sql/transaction", { statements: [{ sql: "insert into notes values (1003)" }] })
@@ -395,7 +395,7 @@ describe("a delivery", () => {
   })
 })
 
-it("by default refuses receivers on this machine, and says so", async () => {
+it("receivers on this machine are refused by default", async () => {
   const other = inject("service")
   await sql(other, "create table webhook_private (id int)")
   const made = await ask(other, "POST /api/webhooks", {

@@ -15,7 +15,7 @@ it.each([
   ["bytes=-0", 10, "outside"],
   ["bytes=0-", 0, "outside"],
   ["bytes=-1", 0, "outside"],
-  // Neither wrong nor understood: the whole file, as without one.
+  // Valid but unsupported, or invalid: the whole file, as without a range.
   ["bytes=5-3", 10, undefined],
   ["bytes=0-1,3-4", 10, undefined],
   ["bytes=-", 10, undefined],
@@ -28,7 +28,7 @@ it.each([
   assert.deepStrictEqual(parseRange(header, size), range)
 })
 
-it("an answer before the work is done is asked for by RFC 7240", () => {
+it("Prefer: respond-async (RFC 7240) requests a response before the work is done", () => {
   for (const yes of [
     "respond-async",
     "return=minimal, respond-async",

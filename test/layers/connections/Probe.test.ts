@@ -40,7 +40,7 @@ const check = (text: string) =>
     return yield* check(url.success)
   })
 
-/** Who is connected to, on loopback; `say` is done with each socket. */
+/** A server on loopback that runs `say` on each socket. */
 const listener = (say: (socket: Socket) => void = () => undefined) =>
   Effect.acquireRelease(
     Effect.promise(async () => {
@@ -60,7 +60,7 @@ const listener = (say: (socket: Socket) => void = () => undefined) =>
   )
 
 layer(probe({ SVC_CONNECTIONS_ALLOW_PRIVATE: "true" }), live)("with private addresses allowed", (it) => {
-  it.effect("says that somebody accepts connections, and that it was only that", () =>
+  it.effect("reports that a server accepts connections, and that only this was checked", () =>
     Effect.gen(function* () {
       const { port } = yield* listener()
       for (const url of [
@@ -85,7 +85,7 @@ layer(probe({ SVC_CONNECTIONS_ALLOW_PRIVATE: "true" }), live)("with private addr
     })
   )
 
-  it.effect("shakes hands where TLS is asked for, and says why that fails", () =>
+  it.effect("completes the TLS handshake, and says why it fails", () =>
     Effect.gen(function* () {
       const { port } = yield* listener((socket) => socket.end("no TLS here, really none at all"))
       const found = yield* check(`rediss://:pw@127.0.0.1:${port}`)
@@ -94,7 +94,7 @@ layer(probe({ SVC_CONNECTIONS_ALLOW_PRIVATE: "true" }), live)("with private addr
     })
   )
 
-  it.effect("says what went wrong, without the password", () =>
+  it.effect("returns the error, without the password", () =>
     Effect.gen(function* () {
       const cases = [
         ["mysql://u:s3cret@127.0.0.1:1", "ECONNREFUSED", /^Connection refused$/],
@@ -102,7 +102,7 @@ layer(probe({ SVC_CONNECTIONS_ALLOW_PRIVATE: "true" }), live)("with private addr
         ["mysql://u:s3cret@h/?socket=/nowhere/mysql.sock", "ENOENT", /^No such socket$/],
         ["mssql://;user=sa;password=s3cret", null, /names no host/],
         ["postgres://u:s3cret@127.0.0.1:1/db", "ECONNREFUSED", /^Connection refused$/],
-        ["postgres://u:s3cret@127.0.0.1:1/db?sslmode=strict", null, /^sslmode is none of/]
+        ["postgres://u:s3cret@127.0.0.1:1/db?sslmode=strict", null, /^sslmode must be one of/]
       ] as const
       for (const [url, code, error] of cases) {
         const found = yield* check(url)
@@ -114,7 +114,7 @@ layer(probe({ SVC_CONNECTIONS_ALLOW_PRIVATE: "true" }), live)("with private addr
   )
 
   it.effect(
-    "takes 5 seconds at most, for several hosts together, and ends its connections",
+    "takes at most 5 seconds, for all hosts together, and closes its connections",
     () =>
       Effect.gen(function* () {
         const { port, sockets } = yield* listener()
@@ -132,7 +132,7 @@ layer(probe({ SVC_CONNECTIONS_ALLOW_PRIVATE: "true" }), live)("with private addr
   )
 
   it.effect(
-    "survives a server that speaks something else, or speaks PostgreSQL badly",
+    "survives servers of another protocol, or with invalid PostgreSQL messages",
     () =>
       Effect.gen(function* () {
         const replies: ReadonlyArray<Uint8Array | string> = [
@@ -164,7 +164,7 @@ layer(probe({ SVC_CONNECTIONS_ALLOW_PRIVATE: "true" }), live)("with private addr
             assert.isString(found.error)
             assert.isBelow(found.latency_ms, 5_500)
           })
-        // Some keep the driver's parser busy for ever, until it is stopped.
+        // Some keep the driver's parser busy until its thread is terminated.
         const asked = replies.flatMap((reply) => [ask(reply, "disable"), ask(reply, "prefer")])
         yield* Effect.all(asked, { concurrency: 13, discard: true })
       }),
@@ -173,7 +173,7 @@ layer(probe({ SVC_CONNECTIONS_ALLOW_PRIVATE: "true" }), live)("with private addr
 })
 
 layer(probe({}), live)("unless private addresses are allowed", (it) => {
-  it.effect("connects to nothing that is not on the public Internet, however it is named", () =>
+  it.effect("connects only to the public Internet, however the host is written", () =>
     Effect.gen(function* () {
       const { port, sockets } = yield* listener()
       for (const url of [

@@ -35,15 +35,15 @@ const textOf = (directory: string, name: string) =>
 const names = ({ files }: { readonly files: ReadonlyArray<{ readonly name: string }> }) => files.map(({ name }) => name)
 
 describe("a directory", () => {
-  it.effect("that is missing has no files, and says so", () =>
+  it.effect("that is missing has no files, and a note", () =>
     Effect.gen(function* () {
       const found = yield* folder("no/such/directory")
       assert.deepInclude(found, { files: [], layout: "plain" })
-      assert.match(found.notes.join(), /no directory no\/such\/directory/)
+      assert.match(found.notes.join(), /directory no\/such\/directory .* does not exist/)
     })
   )
 
-  it.effect("that is none can't be read", () =>
+  it.effect("that is not a directory can't be read", () =>
     Effect.gen(function* () {
       const directory = yield* filesDirectory({ file: "x" })
       const error = yield* Effect.flip(folder(join(directory, "file")))
@@ -51,7 +51,7 @@ describe("a directory", () => {
     })
   )
 
-  it.effect("is told by what lies in it", () =>
+  it.effect("has a layout by its contents", () =>
     Effect.gen(function* () {
       assert.strictEqual((yield* folderOf(drizzle.files)).layout, "drizzle")
       assert.strictEqual((yield* folderOf(drizzle1.files)).layout, "drizzle-folders")
@@ -76,8 +76,8 @@ describe("a directory", () => {
         "readme.md": ""
       })
       assert.deepStrictEqual(names(found), ["2", "3.up", "4", "10"])
-      assert.match(found.notes.join("\n"), /3\.down\.sql is left out/)
-      assert.match(found.notes.join("\n"), /4\/migration\.sql is left out/)
+      assert.match(found.notes.join("\n"), /3\.down\.sql is ignored/)
+      assert.match(found.notes.join("\n"), /4\/migration\.sql is ignored/)
     })
   )
 
@@ -100,16 +100,16 @@ describe("a directory", () => {
   it.effect("of Drizzle with a broken journal can't be read", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(folderOf({ "meta/_journal.json": "{", "a.sql": "" }))
-      assert.match(error.error, /_journal\.json is no journal/)
+      assert.match(error.error, /_journal\.json is not a valid Drizzle journal/)
     })
   )
 
-  it.effect("of Prisma names a folder that lacks its migration.sql", () =>
+  it.effect("of Prisma names a folder without its migration.sql", () =>
     Effect.gen(function* () {
       const found = yield* folderOf({ ...prisma.files, "3/note.txt": "", "loose.sql": "" })
       assert.deepInclude(found.files.at(0), { name: "20261121171702_init", folder: true })
       assert.match(found.files.at(-1)?.problem ?? "", /missing/)
-      assert.match(found.notes.join(), /loose\.sql is left out/)
+      assert.match(found.notes.join(), /loose\.sql is ignored/)
     })
   )
 })
@@ -145,7 +145,7 @@ describe("a file", () => {
     })
   )
 
-  it.effect("gives its text without the byte order mark, and the checksum of what was read", () =>
+  it.effect("returns the text without the byte order mark, and the checksum of the bytes", () =>
     Effect.gen(function* () {
       const directory = yield* filesDirectory({ "a.sql": "\uFEFFselect 'ä';\r\n" })
       assert.deepStrictEqual(yield* textOf(directory, "a"), {
@@ -155,7 +155,7 @@ describe("a file", () => {
     })
   )
 
-  it.effect("is never one outside of the directory, nor anything but a plain file", () =>
+  it.effect("is never outside the directory, and always a regular file", () =>
     Effect.gen(function* () {
       const outside = yield* filesDirectory({ "secret.sql": "secret", "folder/migration.sql": "secret" })
       const directory = yield* filesDirectory({ "real.sql": "real" })
@@ -180,12 +180,12 @@ describe("a file", () => {
       const problems = Object.fromEntries(files.map(({ name, problem }) => [name, problem]))
       assert.deepStrictEqual(problems, {
         dangling: "the file is missing",
-        folder: "it is no plain file",
+        folder: "it is not a regular file",
         inside: undefined,
-        link: "it leads out of the directory",
-        linked: "it leads out of the directory",
+        link: "it is outside the directory",
+        linked: "it is outside the directory",
         real: undefined,
-        socket: "it is no plain file"
+        socket: "it is not a regular file"
       })
       assert.notInclude(JSON.stringify(files), hash("sha256", "secret"))
       for (const name of ["link", "linked", "socket"]) {
@@ -205,7 +205,10 @@ describe("a file", () => {
             await rm(join(directory, "a.sql"))
             await symlink("/etc/hostname", join(directory, "a.sql"))
           })
-          assert.match((yield* Effect.flip(files.text(all, file as NonNullable<typeof file>))).error, /leads out/)
+          assert.match(
+            (yield* Effect.flip(files.text(all, file as NonNullable<typeof file>))).error,
+            /outside the directory/
+          )
           yield* Effect.promise(async () => {
             await rm(join(directory, "a.sql"))
             await writeFile(join(directory, "b.sql"), "")

@@ -17,7 +17,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** A client and the server's end of it. */
+/** A client and its server-side socket. */
 const pair = async (options: { readonly autoPong?: boolean } = {}) => {
   const accepted = new Promise<NodeWS.WebSocket>((done) => server.once("connection", done))
   const client = new WebSocket(`ws://127.0.0.1:${(server.address() as AddressInfo).port}`, options)
@@ -31,7 +31,7 @@ const pair = async (options: { readonly autoPong?: boolean } = {}) => {
 const seconds = (n: number) => vi.advanceTimersByTime(n * 1000)
 
 describe("the server's WebSocket", () => {
-  it("pings every 30 s and keeps whoever answers, though it may miss one", async () => {
+  it("pings every 30 s and keeps clients that respond, even if they miss one", async () => {
     const { client, ours } = await pair()
     let pings = 0
     client.on("ping", () => pings++)
@@ -42,7 +42,7 @@ describe("the server's WebSocket", () => {
       await answered
       assert.strictEqual(pings, n)
     }
-    // Two at once: the first is not answered before the second.
+    // The second ping is sent before the first is answered.
     const answered = new Promise((pong) => ours.once("pong", pong))
     seconds(60)
     await answered
@@ -50,7 +50,7 @@ describe("the server's WebSocket", () => {
     assert.strictEqual(client.readyState, client.OPEN)
   })
 
-  it("goes after two pings that were not answered, and leaves no timer behind", async () => {
+  it("terminates after two missed pings, and leaves no timer behind", async () => {
     const { client, closed, gone } = await pair({ autoPong: false })
     seconds(60)
     await until(
@@ -64,7 +64,7 @@ describe("the server's WebSocket", () => {
     assert.strictEqual(vi.getTimerCount(), 0)
   })
 
-  it("hands a burst on as the socket empties: nothing of it is lost, and nobody is closed for it", async () => {
+  it("sends a burst as the socket drains, without losing messages or closing", async () => {
     const { client, ours } = await pair()
     let next = 0
     const last = new Promise<void>((done) => {
@@ -88,7 +88,7 @@ describe("the server's WebSocket", () => {
     assert.strictEqual(next, 1501)
   })
 
-  it("closes with 1013 when more than 16 MiB wait, and does not wait long for who does not read", async () => {
+  it("closes with 1013 when more than 16 MiB are pending, and soon terminates a client that does not read", async () => {
     const { client, gone, ours } = await pair()
     client.pause()
     const message = "x".repeat(100_000)
@@ -109,7 +109,7 @@ describe("the server's WebSocket", () => {
     assert.isBelow(Date.now() - from, 3_500)
   })
 
-  it("closes with 1013 when more than 1 MiB has waited for 2 s", async () => {
+  it("closes with 1013 when more than 1 MiB is pending for 2 s", async () => {
     const { client, closed, ours } = await pair()
     client.pause()
     for (let n = 0; n < 200 && ours.bufferedAmount <= 1024 * 1024; n++) {
@@ -128,7 +128,7 @@ describe("the server's WebSocket", () => {
     assert.strictEqual(await closed, 1013)
   })
 
-  it("tells a slow client why, when it reads again", async () => {
+  it("sends the reason to a slow client once it reads again", async () => {
     const { client, closed, ours } = await pair()
     client.pause()
     for (let n = 0; n < 1000 && ours.readyState === ours.OPEN; n++) {
@@ -139,7 +139,7 @@ describe("the server's WebSocket", () => {
     assert.strictEqual(await closed, 1013)
   })
 
-  it("closes with 1009 at a frame of more than 64 KiB, in one piece or in several", async () => {
+  it("closes with 1009 for a message of more than 64 KiB, in one frame or in several", async () => {
     const [one, several, fits] = [await pair(), await pair(), await pair()]
     one.client.send(new Uint8Array(64 * 1024 + 1))
     assert.strictEqual(await one.closed, 1009)
@@ -151,7 +151,7 @@ describe("the server's WebSocket", () => {
     assert.strictEqual(fits.client.readyState, fits.client.OPEN)
   })
 
-  it("keeps no heap of answers for who pings and does not read", async () => {
+  it("queues no unbounded pongs for a client that pings and does not read", async () => {
     const { client, gone, ours } = await pair()
     client.pause()
     let most = 0

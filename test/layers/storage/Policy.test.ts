@@ -16,7 +16,7 @@ const filledIn = (statement: Statement) => ({
 
 const anything = "arn:aws:s3:::b/*"
 
-const ask = (
+const verdict = (
   text: string,
   action = "s3:GetObject",
   resource = "arn:aws:s3:::b/k",
@@ -38,48 +38,48 @@ const refusal = (text: string) => {
 describe("evaluating a policy", () => {
   it("matches actions and resources with wildcards", () => {
     const read = policy({ Action: ["s3:Get*"], Resource: "arn:aws:s3:::b/public/*" })
-    assert.strictEqual(ask(read, "s3:GetObject", "arn:aws:s3:::b/public/a/b"), "Allow")
-    assert.strictEqual(ask(read, "s3:getobjectacl", "arn:aws:s3:::b/public/"), "Allow")
-    assert.isUndefined(ask(read, "s3:GetObject", "arn:aws:s3:::b/Public/a"))
-    assert.isUndefined(ask(read, "s3:PutObject", "arn:aws:s3:::b/public/a"))
-    assert.strictEqual(ask(policy({ Action: "s3:*", Resource: "*" }), "s3:ListBucket", "arn:aws:s3:::b"), "Allow")
+    assert.strictEqual(verdict(read, "s3:GetObject", "arn:aws:s3:::b/public/a/b"), "Allow")
+    assert.strictEqual(verdict(read, "s3:getobjectacl", "arn:aws:s3:::b/public/"), "Allow")
+    assert.isUndefined(verdict(read, "s3:GetObject", "arn:aws:s3:::b/Public/a"))
+    assert.isUndefined(verdict(read, "s3:PutObject", "arn:aws:s3:::b/public/a"))
+    assert.strictEqual(verdict(policy({ Action: "s3:*", Resource: "*" }), "s3:ListBucket", "arn:aws:s3:::b"), "Allow")
     const question = policy({ Action: "s3:GetObject", Resource: "arn:aws:s3:::b/?.txt" })
-    assert.strictEqual(ask(question, "s3:GetObject", "arn:aws:s3:::b/a.txt"), "Allow")
-    assert.isUndefined(ask(question, "s3:GetObject", "arn:aws:s3:::b/ab.txt"))
+    assert.strictEqual(verdict(question, "s3:GetObject", "arn:aws:s3:::b/a.txt"), "Allow")
+    assert.isUndefined(verdict(question, "s3:GetObject", "arn:aws:s3:::b/ab.txt"))
   })
 
   it("gives Deny precedence in any order, also over the owner", () => {
     const allow = { Action: "s3:*", Resource: anything }
     const deny = { Effect: "Deny", Action: "s3:DeleteObject", Resource: anything }
     for (const text of [policy(allow, deny), policy(deny, allow)]) {
-      assert.strictEqual(ask(text, "s3:DeleteObject"), "Deny")
-      assert.strictEqual(ask(text, "s3:DeleteObject", undefined, {}, "owner"), "Deny")
-      assert.strictEqual(ask(text, "s3:PutObject"), "Allow")
+      assert.strictEqual(verdict(text, "s3:DeleteObject"), "Deny")
+      assert.strictEqual(verdict(text, "s3:DeleteObject", undefined, {}, "owner"), "Deny")
+      assert.strictEqual(verdict(text, "s3:PutObject"), "Allow")
     }
   })
 
   it("supports NotAction, NotResource and NotPrincipal", () => {
     const not = { Effect: "Deny", NotAction: "s3:GetObject", NotResource: "arn:aws:s3:::b/open/*" }
-    assert.strictEqual(ask(policy(not), "s3:PutObject", "arn:aws:s3:::b/x"), "Deny")
-    assert.isUndefined(ask(policy(not), "s3:GetObject", "arn:aws:s3:::b/x"))
-    assert.isUndefined(ask(policy(not), "s3:PutObject", "arn:aws:s3:::b/open/x"))
+    assert.strictEqual(verdict(policy(not), "s3:PutObject", "arn:aws:s3:::b/x"), "Deny")
+    assert.isUndefined(verdict(policy(not), "s3:GetObject", "arn:aws:s3:::b/x"))
+    assert.isUndefined(verdict(policy(not), "s3:PutObject", "arn:aws:s3:::b/open/x"))
     const others = {
       Effect: "Deny",
       NotPrincipal: { AWS: "arn:aws:iam::000000000000:root" },
       Action: "s3:*",
       Resource: anything
     }
-    assert.strictEqual(ask(policy(others)), "Deny")
-    assert.isUndefined(ask(policy(others), undefined, undefined, {}, "owner"))
+    assert.strictEqual(verdict(policy(others)), "Deny")
+    assert.isUndefined(verdict(policy(others), undefined, undefined, {}, "owner"))
   })
 
   it("supports all spellings of the principal *, and the owner", () => {
     for (const Principal of ["*", { AWS: "*" }, { AWS: ["*"] }]) {
-      assert.strictEqual(ask(policy({ Principal, Action: "s3:GetObject", Resource: anything })), "Allow")
+      assert.strictEqual(verdict(policy({ Principal, Action: "s3:GetObject", Resource: anything })), "Allow")
     }
     const mine = policy({ Principal: { AWS: ["000000000000"] }, Action: "s3:GetObject", Resource: anything })
-    assert.isUndefined(ask(mine))
-    assert.strictEqual(ask(mine, undefined, undefined, {}, "owner"), "Allow")
+    assert.isUndefined(verdict(mine))
+    assert.strictEqual(verdict(mine, undefined, undefined, {}, "owner"), "Allow")
   })
 
   it.each<[string, string, unknown, Readonly<Record<string, string>>, boolean]>([
@@ -104,7 +104,7 @@ describe("evaluating a policy", () => {
     ["ArnLike", "aws:PrincipalArn", "arn:aws:iam::*:root", { "aws:principalarn": "arn:aws:iam::0:root" }, true]
   ])("%s %s %j with %j: %s", (operator, key, value, context, holds) => {
     const text = policy({ Action: "s3:GetObject", Resource: anything, Condition: { [operator]: { [key]: value } } })
-    assert.strictEqual(ask(text, undefined, undefined, context), holds ? "Allow" : undefined)
+    assert.strictEqual(verdict(text, undefined, undefined, context), holds ? "Allow" : undefined)
   })
 })
 

@@ -2,11 +2,8 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { ConfigProvider, Duration, Effect, Fiber, Layer } from "effect"
 import { type LookupAddress } from "node:dns"
 import { createServer as createTcpServer } from "node:net"
-import {
-  layerWebhookTransport,
-  layerWebhookTransportWith,
-  type Resolve
-} from "../../../src/layers/webhooks/Transport.ts"
+import { type Resolve } from "../../../src/layers/net/Outbound.ts"
+import { layerWebhookTransport, layerWebhookTransportWith } from "../../../src/layers/webhooks/Transport.ts"
 import { WebhookSettings } from "../../../src/services/webhooks/Settings.ts"
 import { WebhookTransport } from "../../../src/services/ports/WebhookTransport.ts"
 import { type Receiver, startReceiver } from "../../support/webhooks/receiver.ts"
@@ -16,7 +13,7 @@ const settings = (env: Readonly<Record<string, string>>) =>
 
 const live = { excludeTestServices: true } as const
 
-/** A receiver on loopback until the scope closes. */
+/** Starts a receiver on loopback, until the scope closes. */
 const receiver = (host?: string) => Effect.acquireDisposable(Effect.promise(() => startReceiver(host)))
 
 const post = (url: string, body = "{}", headers: Readonly<Record<string, string>> = {}) =>
@@ -28,7 +25,7 @@ layer(
   layerWebhookTransport.pipe(Layer.provide(settings({ WEBHOOK_ALLOW_PRIVATE: "true", WEBHOOK_TIMEOUT: "400ms" }))),
   live
 )("with private addresses allowed", (it) => {
-  it.effect("sends the very bytes, and gives status and body", () =>
+  it.effect("sends the exact bytes, and returns status and body", () =>
     Effect.gen(function* () {
       const sink = yield* receiver()
       sink.answer = () => ({ status: 201, body: "thanks é", headers: { "retry-after": "7" } })
@@ -51,7 +48,7 @@ layer(
     })
   )
 
-  it.effect("ends within the timeout: no answer, a body that never ends, a socket that says nothing", () =>
+  it.effect("ends within the timeout: no response, an endless body, a silent socket", () =>
     Effect.gen(function* () {
       const sink = yield* receiver()
       const silent = yield* Effect.acquireRelease(
@@ -76,7 +73,7 @@ layer(
     })
   )
 
-  it.effect("says what went wrong", () =>
+  it.effect("returns the error", () =>
     Effect.gen(function* () {
       const sink = yield* receiver()
       sink.answer = () => ({ reset: true })
@@ -88,7 +85,7 @@ layer(
     })
   )
 
-  it.effect("reads 64 KiB of a response and drops the rest, which is as good as all of it", () =>
+  it.effect("reads 64 KiB of a response and drops the rest, without an error", () =>
     Effect.gen(function* () {
       const sink = yield* receiver()
       sink.answer = () => ({ body: "é".repeat(5_000_000) })
@@ -99,7 +96,7 @@ layer(
     })
   )
 
-  it.effect("sends again on a new connection when a kept one was closed just then", () =>
+  it.effect("retries on a new connection if a kept-alive one was just closed", () =>
     Effect.gen(function* () {
       let connections = 0
       const server = yield* Effect.acquireRelease(
@@ -126,7 +123,7 @@ layer(
     })
   )
 
-  it.effect("drops the connection when it is interrupted", () =>
+  it.effect("drops the connection on interruption", () =>
     Effect.gen(function* () {
       const sink = yield* receiver()
       sink.answer = () => ({ hang: true })
@@ -195,11 +192,11 @@ describe("names", () => {
       })
   )
 
-  it.live("one that is public when it is asked and private right after is not connected to", () =>
+  it.live("that resolve to a public address first and a private one later are not connected to", () =>
     Effect.gen(function* () {
       const sink = yield* receiver()
       asked = 0
-      // 192.0.2.1 would be refused; 100::/64 and the like too. This one is public and answers nobody here.
+      // Unlike 192.0.2.1 or 100::/64, this address is public, and does not respond here.
       const layer = through(answering(["2001:4860:4860::8888"], ["127.0.0.1"], ["::1"]))
       const replies = yield* Effect.forEach([1, 2, 3], () => post(`http://rebind.example:${portOf(sink)}/`)).pipe(
         Effect.provide(layer)
@@ -208,11 +205,11 @@ describe("names", () => {
       assert.notMatch(replies[0]?.error ?? "", /^Refused/)
       assert.match(replies[1]?.error ?? "", /^Refused/)
       assert.match(replies[2]?.error ?? "", /^Refused/)
-      assert.strictEqual(asked, 3, "each connection is made to the answer that was checked")
+      assert.strictEqual(asked, 3, "each connection goes to the address that was checked")
     })
   )
 
-  it.live("of several answers only the public ones are tried", () =>
+  it.live("with several addresses are connected to the public ones only", () =>
     Effect.gen(function* () {
       const sink = yield* receiver()
       const reply = yield* post(`http://both.example:${portOf(sink)}/`).pipe(

@@ -24,7 +24,7 @@ const fileOf = (backup: Backup) =>
 const suite = layer(layerDatabase({ name: "backups" }), live)
 
 suite("a backup", (it) => {
-  it.effect("is a record and a file of ours alone", () =>
+  it.effect("is a record, and a file that only the service can read", () =>
     Effect.gen(function* () {
       const directory = join(yield* backupDirectory, "made", "for it")
       const { backups, over, tools } = yield* replica({ directory })
@@ -129,7 +129,7 @@ suite("a backup", (it) => {
     })
   )
 
-  it.effect("that fails says why, and leaves no file", () =>
+  it.effect("that fails records why, and leaves no file", () =>
     Effect.gen(function* () {
       const directory = yield* backupDirectory
       const { backups, over, tools } = yield* replica({ directory, settings: { SVC_BACKUP_TIMEOUT: "300ms" } })
@@ -149,7 +149,7 @@ suite("a backup", (it) => {
     })
   )
 
-  it.effect("is refused at once where its directory can't be used", () =>
+  it.effect("is refused at once when its directory is unusable", () =>
     Effect.gen(function* () {
       const parent = yield* backupDirectory
       const file = join(parent, "a file")
@@ -168,7 +168,7 @@ suite("a backup", (it) => {
     })
   )
 
-  it.effect("is a failed one when the service ends, or loses the database", () =>
+  it.effect("fails when the service ends, or loses the database", () =>
     Effect.gen(function* () {
       const directory = yield* backupDirectory
       const watching = yield* replica({ directory })
@@ -185,7 +185,10 @@ suite("a backup", (it) => {
       watching.tools.dump = never
       const lost = yield* watching.backups.create({ label: "lost" })
       const { sql } = yield* Outside
-      yield* sql("select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and granted")
+      yield* sql(
+        `select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and granted
+           and database = (select oid from pg_database where datname = current_database())`
+      )
       const { error, status } = yield* watching.over(lost.id)
       assert.strictEqual(status, "failed")
       assert.match(error ?? "", /connection to the database was lost|another process|The service ended/)

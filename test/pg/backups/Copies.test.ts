@@ -17,7 +17,7 @@ const settled = ({ bucket, copy_error }: Backup) => bucket !== null || copy_erro
 const suite = layer(layerDatabase({ name: "backup_copies" }), live)
 
 suite("a copy in a bucket", (it) => {
-  it.effect("is made once the file is complete, is read where that is not, and goes with the backup", () =>
+  it.effect("is made once the file is complete, replaces a missing file, and is deleted with the backup", () =>
     Effect.gen(function* () {
       const directory = yield* backupDirectory
       const store = makeBucketsFake()
@@ -73,7 +73,7 @@ suite("a copy in a bucket", (it) => {
     40_000
   )
 
-  it.effect("is taken up after a kill, and taken back when its backup goes meanwhile", () =>
+  it.effect("is resumed after a kill, and removed when its backup is deleted meanwhile", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       const directory = yield* backupDirectory
@@ -122,7 +122,7 @@ const branch: Branch = {
 }
 
 suite("a restore", (it) => {
-  it.effect("reads the file or a copy that is fetched for it, and is on the record", () =>
+  it.effect("reads the file or a copy that is fetched for it, and is recorded", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       const [here, elsewhere] = [yield* backupDirectory, yield* backupDirectory]
@@ -189,7 +189,7 @@ suite("a restore", (it) => {
         Stream.fail(new BadGateway({ error: "The object store does not answer", code: "STORE_UNAVAILABLE" }))
       const broken = yield* gone.backups.restore(made.id, {})
       assert.strictEqual(yield* refusal(broken.done), "422 RESTORE_FAILED")
-      assert.match((yield* restore)?.error ?? "", /bucket dumps can't be read: The object store does not answer/)
+      assert.match((yield* restore)?.error ?? "", /bucket dumps: The object store does not answer/)
       assert.deepStrictEqual(yield* filesIn(elsewhere), [])
       assert.strictEqual((yield* one.backups.find(made.id)).restores.length, 3)
       yield* Effect.promise(() => rm(here, { recursive: true }))

@@ -3,8 +3,7 @@ import { Effect } from "effect"
 import { mkdir, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { type BackupId } from "../../../src/domain/backups/Backup.ts"
-import { BackupRecords } from "../../../src/services/backups/Records.ts"
-import { BackupTurns } from "../../../src/services/backups/Turns.ts"
+import { makeBackupRecords } from "../../../src/services/backups/Records.ts"
 import { backupDirectory, filesIn, replica } from "../../support/backups/backups.ts"
 import { layerDatabase, live, Outside } from "../../support/database.ts"
 import { dumping } from "../../support/dumps/tools.ts"
@@ -33,8 +32,8 @@ const left = (file: string) =>
 
 const suite = layer(layerDatabase({ name: "backup_upkeep" }), live)
 
-suite("what was cut off", (it) => {
-  it.effect("is failed from the next start on, and nothing half made is left", () =>
+suite("interrupted work", (it) => {
+  it.effect("is marked as failed at the next start, and leaves no incomplete files", () =>
     Effect.gen(function* () {
       const directory = yield* backupDirectory
       const [cut, whole, running] = [name(1, "sql.zst"), name(2), name(3)]
@@ -76,7 +75,7 @@ suite("what was cut off", (it) => {
     })
   )
 
-  it.effect("of restores is failed, unless the branch is there", () =>
+  it.effect("on restores is marked as failed, unless the branch is active", () =>
     Effect.gen(function* () {
       const directory = yield* backupDirectory
       const { sql } = yield* Outside
@@ -117,7 +116,7 @@ suite("what was cut off", (it) => {
     })
   )
 
-  it.effect("of files goes where they are, when their backup was deleted elsewhere", () =>
+  it.effect("on deletions of other replicas removes the files", () =>
     Effect.gen(function* () {
       const [here, there] = [yield* backupDirectory, yield* backupDirectory]
       const one = yield* replica({ directory: here })
@@ -135,8 +134,8 @@ suite("what was cut off", (it) => {
   )
 })
 
-suite("what is kept", (it) => {
-  it.effect("is so many scheduled ones that are complete, and everything else", () =>
+suite("retention", (it) => {
+  it.effect("keeps the newest complete scheduled backups, and all others", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       yield* sql("delete from svc.backups")
@@ -150,30 +149,30 @@ suite("what is kept", (it) => {
       for (const day of [1, 2, 4, 5]) yield* made("completed", day)
       for (const day of [3, 6]) yield* made("failed", day)
       yield* made("failed", null)
-      const records = yield* Effect.provide(BackupRecords, BackupRecords.layer)
+      const records = yield* makeBackupRecords
       const labels = (ids: ReadonlyArray<number>) =>
         Effect.map(sql("select label from svc.backups where id = any($1) order by id", [ids]), (rows) =>
           rows.map(({ label }) => label)
         )
       const all = Effect.map(sql("select label from svc.backups order by id"), (rows) => rows.map(({ label }) => label))
-      assert.deepStrictEqual(yield* records.outworn(0), [])
-      assert.deepStrictEqual(yield* records.outworn(4), [])
+      assert.deepStrictEqual(yield* records.expired(0), [])
+      assert.deepStrictEqual(yield* records.expired(4), [])
       assert.strictEqual((yield* all).length, 8)
-      assert.deepStrictEqual(yield* labels(yield* records.outworn(2)), ["completed 1", "completed 2"])
+      assert.deepStrictEqual(yield* labels(yield* records.expired(2)), ["completed 1", "completed 2"])
       // Failed ones that are older than all that are kept went along.
       assert.notInclude(yield* all, "failed 3")
       assert.includeMembers(yield* all, ["failed 6", "failed null", "completed null"])
     })
   )
 
-  it.effect("begins once for each slot, whoever comes first", () =>
+  it.effect("begins once for each slot over all replicas", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       yield* sql("delete from svc.backups")
-      const turns = yield* Effect.provide(BackupTurns, BackupTurns.layer)
+      const records = yield* makeBackupRecords
       const slot = Date.UTC(2026, 10, 21, 3)
       const begin = (file: string) =>
-        turns.begin({
+        records.begin({
           label: "due",
           slot,
           strategy: "pg_dump",
@@ -189,7 +188,6 @@ suite("what is kept", (it) => {
       const rows = yield* sql("select scheduled_for = '2026-11-21 03:00Z' as due from svc.backups")
       assert.deepStrictEqual(rows, [{ due: true }])
       // One that could not be begun elsewhere is no other one.
-      const records = yield* Effect.provide(BackupRecords, BackupRecords.layer)
       yield* records.missed("due", slot, "too late")
       assert.strictEqual((yield* records.list).length, 1)
       yield* records.missed("due", slot + 60_000, "no room")

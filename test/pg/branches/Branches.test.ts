@@ -65,7 +65,7 @@ const hashesSql = `select c.oid::regclass::text as name, (xpath('/row/h/text()',
   where n.nspname = 'app' and c.relkind in ('r', 'p', 'm') order by 1`
 
 it.live(
-  "a branch has all rows and objects of its source, owned by its role, and none of the service's secrets",
+  "a branch has all rows and objects of its source, owned by its role, without the service's secrets",
   () =>
     withDatabase("branch_content", (database) =>
       Effect.gen(function* () {
@@ -95,7 +95,7 @@ it.live(
 )
 
 it.live(
-  "what was cut off is cleared away, but not while it may still be under way",
+  "an interrupted creation is cleaned up, but not one that may be in progress",
   () =>
     withDatabase("branch_sweep", (database) =>
       Effect.gen(function* () {
@@ -120,7 +120,11 @@ it.live(
           Effect.scoped
         )
         assert.strictEqual(under.length, 1)
-        yield* on(database, "select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and granted")
+        yield* on(
+          database,
+          `select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and granted
+             and database = (select oid from pg_database where datname = current_database())`
+        )
         yield* eventually(
           Effect.andThen(Effect.ignore(branches.sweep), sql.unsafe("select from svc.branches")),
           ({ length }) => length === 1
@@ -140,7 +144,7 @@ it.live(
 )
 
 it.live(
-  "whoever leaves while a branch is made leaves nothing behind; the next one is made all the same",
+  "a caller that leaves during a creation leaves no branch, and the next creation succeeds",
   () =>
     withDatabase("branch_interrupted", (database, login) =>
       Effect.gen(function* () {

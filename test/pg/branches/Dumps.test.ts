@@ -31,7 +31,7 @@ const contentOf = (login: Login, database: string) =>
 const tableOf = (database: string) => on(database, "select oid::int from pg_class where relname = 'notes'")
 
 it.live(
-  "a branch by dump equals its source, whose other clients and transactions stay",
+  "a branch by dump equals its source, whose clients and transactions are unaffected",
   () =>
     Effect.gen(function* () {
       const dumps = yield* directory
@@ -65,7 +65,7 @@ it.live(
 )
 
 it.live(
-  "auto copies a database that nobody else is in, and dumps one whose clients may not be ended",
+  "auto copies a database without other sessions, and dumps one whose sessions may not be terminated",
   () =>
     Effect.gen(function* () {
       const dumps = yield* directory
@@ -93,7 +93,7 @@ it.live(
 )
 
 it.live(
-  "a dump that nobody waits for any more, or that fails, leaves no branch, no file and no session",
+  "a dump whose caller leaves, or that fails, leaves no branch, no file and no session",
   () =>
     Effect.gen(function* () {
       const dumps = yield* directory
@@ -131,10 +131,10 @@ it.live(
               const [row] = yield* on(database, "select id from svc.branches")
               const id = row?.["id"] as BranchId
               assert.strictEqual((yield* Effect.flip(branches.database(id))).code, "BRANCH_RESTORING")
-              // Nobody copies what is being dumped.
+              // No copy is made during a dump.
               const copying = Effect.flatMap(Branches, ({ create }) => create({ label: "never" }))
               const busy = yield* Effect.flip(Effect.provideContext(copying, other))
-              assert.deepInclude(busy, { code: "BRANCH_SOURCE_BUSY", details: "The database is being dumped" })
+              assert.deepInclude(busy, { code: "BRANCH_SOURCE_BUSY", details: "The database is being backed up" })
               yield* branches.remove(id)
               const failure = yield* Effect.flip(Fiber.join(dropped))
               assert.strictEqual(failure.code, "BRANCH_DUMP_FAILED")
@@ -147,8 +147,10 @@ it.live(
               yield* nothingLeft
             }).pipe(Effect.scoped)
             // The lock of dumps is free again.
-            const locks = yield* onServer(
-              `select from pg_locks where locktype = 'advisory' and objid = ${backupsLock} % 4294967296`
+            const locks = yield* on(
+              database,
+              `select from pg_locks where locktype = 'advisory' and objid = ${backupsLock} % 4294967296
+                 and database = (select oid from pg_database where datname = current_database())`
             )
             assert.deepStrictEqual(locks, [])
           }),
@@ -159,7 +161,7 @@ it.live(
 )
 
 it.live(
-  "dumps of branches that a killed service left are removed, and what may still be used or is no such dump is not",
+  "old dumps of a killed service are removed, but no recent ones and no other files",
   () =>
     Effect.gen(function* () {
       const dumps = yield* directory

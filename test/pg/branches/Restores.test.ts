@@ -87,7 +87,7 @@ for (const [what, like] of Object.entries({
 }
 
 it.live(
-  "a branch that is being filled is shown, entered by nobody and in nobody's way; then it is a branch like any other",
+  "a branch that is being filled is shown, admits no clients and blocks none, and then becomes an ordinary branch",
   () =>
     withDatabase("branch_restored", (database) =>
       Effect.gen(function* () {
@@ -170,7 +170,7 @@ it.live(
 )
 
 it.live(
-  "a restore that fails, is cancelled, loses its hold or is dropped elsewhere leaves nothing and says why",
+  "a restore that fails, is cancelled, loses its lock or is dropped elsewhere leaves nothing and reports why",
   () =>
     withDatabase("branch_failing", (database, login) =>
       Effect.gen(function* () {
@@ -189,7 +189,7 @@ it.live(
         const ways = {
           "dropped here": branches.remove,
           "dropped by another replica": remove,
-          "its hold is lost": (_: BranchId, name: string) =>
+          "its lock is lost": (_: BranchId, name: string) =>
             onServer(
               `select pg_terminate_backend(pid) from pg_stat_activity
                where datname = '${name}' and application_name = 'svc branches'`
@@ -202,7 +202,7 @@ it.live(
           yield* end(branch.id as BranchId, name)
           const failure = yield* Effect.flip(done)
           const reason = failure._tag === "DumpFailed" ? failure.reason : ""
-          assert.match(reason, way.startsWith("dropped") ? /^Cancelled/ : /is lost$/, way)
+          assert.match(reason, way.startsWith("dropped") ? /^Cancelled/ : /was lost$/, way)
           assert.isTrue(Exit.hasInterrupts(yield* ended), way)
           assert.deepStrictEqual(yield* leftOf(name), [], way)
           assert.strictEqual((yield* Effect.flip(branches.find(branch.id as BranchId))).code, "BRANCH_NOT_FOUND")
@@ -214,7 +214,7 @@ it.live(
 )
 
 it.live(
-  "a service that ends while it fills a branch leaves nothing; what one left that was killed is swept, of others nothing",
+  "a service that ends while it fills a branch leaves nothing; leftovers of a killed one are swept, and only those",
   () =>
     withDatabase("branch_orphan", (database, login) =>
       Effect.gen(function* () {

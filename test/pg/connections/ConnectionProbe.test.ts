@@ -12,7 +12,7 @@ const parts = layerConnectionProbe.pipe(
   Layer.provideMerge(Layer.effect(Other, Effect.acquireDisposable(Effect.promise(startOtherPostgres))))
 )
 
-/** The other server's URL, changed. */
+/** Tests the other server's URL after a change. */
 const check = (change: (url: string) => string = (url) => url) =>
   Effect.gen(function* () {
     const { password, url } = yield* Other
@@ -24,13 +24,13 @@ const check = (change: (url: string) => string = (url) => url) =>
     return found
   })
 
-/** A certificate of its own for the other server, whose user alone may read the key. */
+/** A self-signed certificate for the other server, whose key only its user may read. */
 const makeTls = `
   create temporary table pem (line text);
   copy pem from program 'openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost -keyout server.key -out server.crt 2>&1 && chmod 600 server.key'`
 
 layer(parts, { excludeTestServices: true })("testing a PostgreSQL connection", (it) => {
-  it.effect("signs in and asks", () =>
+  it.effect("signs in and runs a query", () =>
     Effect.gen(function* () {
       const { latency_ms, server_version, ...found } = yield* check()
       assert.deepStrictEqual(found, { ok: true, checked: "query", error: null, code: null })
@@ -39,7 +39,7 @@ layer(parts, { excludeTestServices: true })("testing a PostgreSQL connection", (
     })
   )
 
-  it.effect("takes a password from the parameters, and another host when the first is down or starting", () =>
+  it.effect("uses a password from the parameters, and the next host if the first is down or starting", () =>
     Effect.gen(function* () {
       const { password, port } = yield* Other
       const written = encodeURIComponent(password)
@@ -51,7 +51,7 @@ layer(parts, { excludeTestServices: true })("testing a PostgreSQL connection", (
     })
   )
 
-  it.effect("says what PostgreSQL says", () =>
+  it.effect("returns PostgreSQL's error", () =>
     Effect.gen(function* () {
       const { port } = yield* Other
       const wrong = yield* check(() => `postgres://postgres:wr0ng@127.0.0.1:${port}/postgres`)
@@ -60,16 +60,16 @@ layer(parts, { excludeTestServices: true })("testing a PostgreSQL connection", (
         code: "28P01",
         error: 'password authentication failed for user "postgres"'
       })
-      // The password as a user's name is in what PostgreSQL answers.
+      // PostgreSQL's message contains the user name, here the same text as the password.
       const echoed = yield* check(() => `postgres://wr0ng:wr0ng@127.0.0.1:${port}/postgres`)
-      assert.deepInclude(echoed, { ok: false, code: "28P01", error: "The server refuses with 28P01" })
+      assert.deepInclude(echoed, { ok: false, code: "28P01", error: "The server refused the connection (28P01)" })
       const nowhere = yield* check((url) => `${url}x`)
       assert.deepInclude(nowhere, { ok: false, code: "3D000", error: 'database "postgresx" does not exist' })
       assert.match((yield* check((url) => url.replace(/:[^:@]+@/, "@"))).error ?? "", /password/)
     })
   )
 
-  it.effect("encrypts when it must, and then also says that it can't", () =>
+  it.effect("encrypts if required, and fails if the server can't", () =>
     Effect.gen(function* () {
       assert.isTrue((yield* check((url) => `${url}?sslmode=prefer`)).ok)
       for (const mode of ["require", "verify-ca", "verify-full"]) {
@@ -79,7 +79,7 @@ layer(parts, { excludeTestServices: true })("testing a PostgreSQL connection", (
     })
   )
 
-  it.effect("looks at the certificate as sslmode says", () =>
+  it.effect("verifies the certificate according to sslmode", () =>
     Effect.gen(function* () {
       yield* there(makeTls)
       yield* there("alter system set ssl = on")
@@ -95,7 +95,7 @@ layer(parts, { excludeTestServices: true })("testing a PostgreSQL connection", (
     })
   )
 
-  it.effect("uses no variable of this process", () =>
+  it.effect("uses no environment variable of this process", () =>
     Effect.gen(function* () {
       const { password, port } = yield* Other
       process.env["PGPASSWORD"] = password

@@ -13,7 +13,7 @@ const key = () => readEncryptionKey(randomBytes(32).toString("hex")) as Encrypti
 const [first, second] = [key(), key()]
 const good = { ok: true, checked: "query", latency_ms: 1, error: null, code: null, server_version: "18" } as const
 
-/** The same rows, seen by a service with these keys. */
+/** The service of connections with these keys, on the same rows. */
 const withKeys = (current: EncryptionKey | undefined, ...old: ReadonlyArray<EncryptionKey>) =>
   Connections.layer.pipe(
     Layer.fresh,
@@ -34,7 +34,7 @@ const update = (id: number, change: ConnectionChange) => use((all) => all.update
 const find = (id: number) => use((all) => all.find(ConnectionId.make(id)))
 
 layer(Layer.provideMerge(withKeys(first), layerDatabase({ name: "connections" })), live)("saved connections", (it) => {
-  it.effect("are stored encrypted and shown masked", () =>
+  it.effect("are stored encrypted and returned masked", () =>
     Effect.gen(function* () {
       const made = yield* save("shop")
       assert.deepInclude(made, {
@@ -53,7 +53,7 @@ layer(Layer.provideMerge(withKeys(first), layerDatabase({ name: "connections" })
     })
   )
 
-  it.effect("change name, URL or both, and keep what is not given", () =>
+  it.effect("change name, URL or both, and keep absent fields", () =>
     Effect.gen(function* () {
       const { id } = yield* save("to change")
       const before = yield* sealedOf(id)
@@ -68,7 +68,7 @@ layer(Layer.provideMerge(withKeys(first), layerDatabase({ name: "connections" })
     })
   )
 
-  it.effect("have names of their own: 409", () =>
+  it.effect("have unique names: 409", () =>
     Effect.gen(function* () {
       const { id } = yield* save("one")
       yield* save("two")
@@ -80,7 +80,7 @@ layer(Layer.provideMerge(withKeys(first), layerDatabase({ name: "connections" })
     })
   )
 
-  it.effect("are gone when deleted", () =>
+  it.effect("are deleted", () =>
     Effect.gen(function* () {
       const { id } = yield* save("to delete")
       yield* use((all) => all.remove(id))
@@ -96,7 +96,7 @@ layer(Layer.provideMerge(withKeys(first), layerDatabase({ name: "connections" })
     })
   )
 
-  it.effect("of an old key are read, and encrypted with the current one by any change", () =>
+  it.effect("with an old key are decrypted, and re-encrypted by any change", () =>
     Effect.gen(function* () {
       const { id } = yield* save("rotated")
       const rotated = Effect.provide(
@@ -114,7 +114,7 @@ layer(Layer.provideMerge(withKeys(first), layerDatabase({ name: "connections" })
     })
   )
 
-  it.effect("that can't be read are listed beside the others, tested with a no, and mended by a new URL", () =>
+  it.effect("that can't be decrypted are listed, fail tests, and are repaired by a new URL", () =>
     Effect.gen(function* () {
       const [a, b] = [yield* save("moved from"), yield* save("moved to", "mysql://u:other@h")]
       yield* sql(
@@ -128,17 +128,17 @@ layer(Layer.provideMerge(withKeys(first), layerDatabase({ name: "connections" })
       )
       const moved = all.find(({ id }) => id === b.id)
       assert.deepInclude(moved, { connection_url: null, type: null })
-      assert.match(moved?.error ?? "", /made for another row/)
+      assert.match(moved?.error ?? "", /belongs to another row/)
       const tested = yield* use((connections) => connections.test(b.id))
       assert.deepInclude(tested, { ok: false, checked: null, error: moved?.error ?? "" })
       assert.deepInclude(yield* update(b.id, { name: "renamed" }), { name: "renamed", connection_url: null })
-      const mended = yield* update(b.id, { connection_url: "mysql://u:new@h" })
-      assert.deepInclude(mended, { name: "renamed", connection_url: "mysql://u:****@h", error: null })
+      const repaired = yield* update(b.id, { connection_url: "mysql://u:new@h" })
+      assert.deepInclude(repaired, { name: "renamed", connection_url: "mysql://u:****@h", error: null })
       assert.deepStrictEqual(yield* use((connections) => connections.test(b.id)), good)
     })
   )
 
-  it.effect("are changed by two at once one after the other", () =>
+  it.effect("serialize concurrent changes", () =>
     Effect.gen(function* () {
       const { id } = yield* save("shared")
       const changes = Array.from({ length: 8 }, (_, i) =>
@@ -151,7 +151,7 @@ layer(Layer.provideMerge(withKeys(first), layerDatabase({ name: "connections" })
     })
   )
 
-  it.effect("are 503 without a key, whatever is asked", () =>
+  it.effect("are 503 without a key, for every operation", () =>
     Effect.gen(function* () {
       const { id } = yield* save("kept")
       yield* Effect.provide(

@@ -46,7 +46,7 @@ const databaseState = `
   from pg_database d where datname = current_database()`
 
 it.live(
-  "the script makes, on another server, the roles and settings that the database needs, and can be run again",
+  "the script creates the roles and settings of the database on another server, and can be run again",
   () =>
     Effect.gen(function* () {
       yield* roles
@@ -99,7 +99,7 @@ it.live(
               rolinherit: false,
               rolbypassrls: true,
               member_of: [`${group}true`],
-              // Roles that are there are left as they are.
+              // Existing roles stay as they are.
               settings: [`search_path="$user", "a""b, c", ""`, "statement_timeout=8s"]
             })
             Object.assign(of(group), { member_of: ["pg_read_all_statsfalse"] })
@@ -124,13 +124,13 @@ it.live(
   60_000
 )
 
-it("a list of names is taken apart, whoever wrote it", () => {
+it("any list of names is parsed", () => {
   assert.deepStrictEqual(namesOf('"$user", public'), ["$user", "public"])
   assert.deepStrictEqual(namesOf("a;drop"), ["a;drop"])
   assert.deepStrictEqual(namesOf('"a""b, c",d , ""'), ['a"b, c', "d", ""])
 })
 
-it.live("without the database there is no script", () =>
+it.live("without the database the script fails", () =>
   Effect.gen(function* () {
     const error = yield* Effect.flip(globalsScript({ ...serverLogin(), host: "127.0.0.1", port: 1 })("postgres"))
     assert.strictEqual(error.code, "DATABASE_UNAVAILABLE")

@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import { Redacted } from "effect"
-import { lineCutter, makeMessages } from "../../../src/layers/dumps/native/Messages.ts"
+import { lineSplitter, makeMessages } from "../../../src/layers/dumps/native/Messages.ts"
 
 const password = Redacted.make("pa$$")
 
@@ -11,10 +11,10 @@ const read = (...lines: ReadonlyArray<string>) => {
   return { info, warnings: messages.warnings(), reason: messages.reason("it ended", password) }
 }
 
-it("lines are cut wherever the text is, and no line is held that is too long", () => {
+it("lines are split from any chunks, and long lines are truncated", () => {
   for (const size of [1, 2, 3, 7, 1000]) {
     const lines: Array<string> = []
-    const cutter = lineCutter((line) => lines.push(line))
+    const cutter = lineSplitter((line) => lines.push(line))
     const text = `one\n\ntwo ü\n${"x".repeat(5_000)}\nlast`
     for (let at = 0; at < text.length; at += size) cutter.push(text.slice(at, at + size))
     cutter.end()
@@ -22,7 +22,7 @@ it("lines are cut wherever the text is, and no line is held that is too long", (
   }
 })
 
-it("a failure is told without the statement, the row, the password and what the server only remarked", () => {
+it("a failure is reported without the statement, the row, the password and notices", () => {
   const { info, reason, warnings } = read(
     "pg_restore: connecting to database for restore",
     "pg_restore: WARNING:  remarked",
@@ -47,7 +47,7 @@ it("a failure is told without the statement, the row, the password and what the 
   )
 })
 
-it("pg_dump's details are told, but not its statement; what comes before a program's first word counts", () => {
+it("pg_dump's details are reported, but not its statement; lines before the first prefix count as errors", () => {
   assert.strictEqual(
     read(
       'pg_dump: error: Dumping the contents of table "t" failed: PQgetResult() failed.',

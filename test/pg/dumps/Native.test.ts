@@ -64,7 +64,7 @@ describe.skipIf(place === undefined)("with the programs of SVC_TEST_PG_BIN", () 
     60_000
   )
 
-  it.live("a failed dump says why, without the password, and leaves nothing", () =>
+  it.live("a failed dump reports why, without the password, and leaves nothing", () =>
     Effect.gen(function* () {
       const path = yield* directory
       const file = join(path, "it.dump")
@@ -80,7 +80,7 @@ describe.skipIf(place === undefined)("with the programs of SVC_TEST_PG_BIN", () 
     }).pipe(Effect.scoped)
   )
 
-  it.live("a failed restore names what could not be made, and quotes no statement", () =>
+  it.live("a failed restore names the object, and quotes no statement", () =>
     Effect.gen(function* () {
       const source = yield* makeDatabase(
         "native quoted",
@@ -116,7 +116,7 @@ describe.skipIf(place === undefined)("with the programs of SVC_TEST_PG_BIN", () 
       assert.notInclude(again, "their-secret")
 
       yield* Effect.promise(() => writeFile(join(path, "not.dump"), "PGDMP nothing else"))
-      assert.match((yield* Effect.flip(restore(join(path, "not.dump"), target))).reason, /archive can't be read: /)
+      assert.match((yield* Effect.flip(restore(join(path, "not.dump"), target))).reason, /read the archive: /)
       assert.match((yield* Effect.flip(restore(join(path, "none.dump"), target))).reason, /No such file/)
     }).pipe(Effect.scoped)
   )

@@ -11,7 +11,7 @@ import { dump, options, place, processes, restore, sessions } from "../../suppor
 import { eventually } from "../../support/webhooks/webhooks.ts"
 
 describe.skipIf(place === undefined)("with the programs of SVC_TEST_PG_BIN", () => {
-  it.live("interrupted, or out of time, a dump ends at once with its session and its file", () =>
+  it.live("a dump that is interrupted or times out ends at once, with its session and its file", () =>
     Effect.gen(function* () {
       const source = yield* makeDatabase("native waiting", "template template0", "create table locked (n int)")
       const path = yield* directory
@@ -40,7 +40,7 @@ describe.skipIf(place === undefined)("with the programs of SVC_TEST_PG_BIN", () 
       yield* eventually(sessions(source), (rows) => rows.length === 0)
 
       const { reason } = yield* Effect.flip(dump(source, file, serverLogin(), [], { timeout: 1_000 }))
-      assert.match(reason, /longer than 1 s/)
+      assert.match(reason, /over 1 s/)
       assert.deepStrictEqual(yield* filesIn(path), [])
       yield* Fiber.interrupt(holding)
     }).pipe(Effect.scoped)
@@ -96,7 +96,7 @@ describe.skipIf(place === undefined)("with the programs of SVC_TEST_PG_BIN", () 
   )
 })
 
-it.live("a program that does not heed SIGTERM is killed", () =>
+it.live("a program that ignores SIGTERM is killed", () =>
   Effect.gen(function* () {
     const path = yield* directory
     const stubborn = join(path, "bin", "pg_dump")

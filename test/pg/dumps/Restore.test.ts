@@ -27,7 +27,7 @@ import {
 /** Native programs of PostgreSQL, where there are some. */
 const programs = process.env["SVC_TEST_PG_BIN"]
 layer(layerDatabase({ name: "svc_restore", before: everythingSql }), live)("PlainRestore", (it) => {
-  it.effect("makes a database equal to the one that was dumped", () =>
+  it.effect("restores a database equal to the dumped one", () =>
     Effect.gen(function* () {
       const { login: source } = yield* Outside
       const file = join(yield* temporaryDirectory, "everything.sql.zst")
@@ -73,7 +73,7 @@ layer(layerDatabase({ name: "svc_restore", before: everythingSql }), live)("Plai
     )
   }
 
-  it.effect("says that a file is not whole, or not one", () =>
+  it.effect("reports an incomplete or invalid file", () =>
     Effect.gen(function* () {
       const failure = yield* failures
       const directory = yield* temporaryDirectory
@@ -82,22 +82,22 @@ layer(layerDatabase({ name: "svc_restore", before: everythingSql }), live)("Plai
       const whole = zstdCompressSync(Buffer.from(text))
       yield* restored(yield* write(whole))
       for (const size of [0, 3, 20, whole.length - 1]) {
-        assert.include(yield* failure(yield* write(whole.subarray(0, size))), "cut off", `${size} bytes`)
+        assert.include(yield* failure(yield* write(whole.subarray(0, size))), "truncated", `${size} bytes`)
       }
       for (const behind of [Buffer.from("garbage"), Buffer.alloc(1), whole]) {
-        assert.match(yield* failure(yield* write(Buffer.concat([whole, behind]))), /behind its end|damaged/)
+        assert.match(yield* failure(yield* write(Buffer.concat([whole, behind]))), /after its end|damaged/)
       }
       assert.include(yield* failure(yield* write(Buffer.from(text))), "damaged")
       assert.include(yield* failure(join(directory, "none")), "ENOENT")
       assert.include(yield* failure(directory), "EISDIR")
       for (const cut of [text.slice(0, 100), text.slice(0, 20), text.slice(0, -2)]) {
-        assert.include(yield* failure(yield* packed(cut)), "in the middle of")
+        assert.include(yield* failure(yield* packed(cut)), "ends within")
       }
       assert.include(yield* failure(yield* packed("")), "no statement")
     })
   )
 
-  it.effect("ends at the first error, and says where", () =>
+  it.effect("stops at the first error, and reports where", () =>
     Effect.gen(function* () {
       const failure = yield* failures
       const table = "create table public.t (i int check (i > 0));\n"
@@ -118,8 +118,8 @@ layer(layerDatabase({ name: "svc_restore", before: everythingSql }), live)("Plai
         ],
         ["do $$ begin raise 'broken'; end $$;", /^broken \(P0001\), at: do$/],
         ["select pg_terminate_backend(pg_backend_pid());", /57P01|connection to the database broke/],
-        ["begin; select 1;", /leaves a transaction open/],
-        ["select 1;\n\\! touch /tmp/never\n", /command of psql/],
+        ["begin; select 1;", /does not end its transaction/],
+        ["select 1;\n\\! touch /tmp/never\n", /psql command/],
         ["select 1 \\gexec\n", /backslash/],
         ["set client_encoding = 'SJIS'; select 1;", /SJIS/]
       ]
@@ -135,11 +135,11 @@ layer(layerDatabase({ name: "svc_restore", before: everythingSql }), live)("Plai
     })
   )
 
-  it.effect("ends when its time is over, or nobody waits any more, and so does what it was doing", () =>
+  it.effect("stops after its time limit or an interruption, and cancels its statement", () =>
     Effect.gen(function* () {
       const failure = yield* failures
       const sleeping = yield* packed("select pg_sleep(60);")
-      assert.include(yield* failure(sleeping, { timeout: 1_000 }), "Not done after 1 s")
+      assert.include(yield* failure(sleeping, { timeout: 1_000 }), "It took over 1 s")
       assert.strictEqual(yield* sessionsEnd, true)
       const fiber = yield* Effect.forkChild(restored(sleeping))
       while ((yield* sessions) === 0) yield* Effect.sleep("50 millis")
@@ -151,12 +151,12 @@ layer(layerDatabase({ name: "svc_restore", before: everythingSql }), live)("Plai
          create trigger slow before insert on public.t for each row execute function public.slow();
          copy public.t from stdin;\n${"1\n".repeat(4_000_000)}\\.\n`
       )
-      assert.include(yield* failure(locked, { timeout: 2_000 }), "Not done after 2 s")
+      assert.include(yield* failure(locked, { timeout: 2_000 }), "It took over 2 s")
       assert.strictEqual(yield* sessionsEnd, true)
     })
   )
 
-  it.effect("leaves out owners, limits, and subscriptions", () =>
+  it.effect("skips owners, timeouts and subscriptions", () =>
     Effect.gen(function* () {
       const file = yield* packed(`set statement_timeout = '1ms'; set transaction_timeout = 1;
         create table public.t (i int); alter table public.t owner to nobody_at_all; select pg_sleep(0.1);
@@ -169,7 +169,7 @@ layer(layerDatabase({ name: "svc_restore", before: everythingSql }), live)("Plai
     })
   )
 
-  it.effect("is not led astray by what the login or the database is set to", () =>
+  it.effect("does not depend on settings of the login or the database", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       const login = yield* emptyDatabase()
@@ -192,7 +192,7 @@ layer(layerDatabase({ name: "svc_restore", before: everythingSql }), live)("Plai
     })
   )
 
-  it.effect("takes scripts in the database's encoding, and with escapes in every text", () =>
+  it.effect("accepts scripts in the database's encoding, and with escapes in every string", () =>
     Effect.gen(function* () {
       const text =
         "set client_encoding = 'LATIN1'; create table public.t (a text); copy public.t from stdin;\nü\n\\.\ninsert into public.t values ('é;');"
@@ -207,7 +207,7 @@ layer(layerDatabase({ name: "svc_restore", before: everythingSql }), live)("Plai
     })
   )
 
-  it.effect("works for a login that is no superuser", () =>
+  it.effect("works for a login that is not a superuser", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       const login = yield* emptyDatabase()

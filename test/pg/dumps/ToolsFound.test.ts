@@ -4,7 +4,13 @@ import { chmod, mkdir, symlink, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { afterEach, describe, vi } from "vitest"
 import { layerProcesses } from "../../../src/layers/dumps/native/Process.ts"
-import { findPrograms, fittest, lookAt, type Programs, unfit } from "../../../src/layers/dumps/native/Programs.ts"
+import {
+  findPrograms,
+  bestFit,
+  inspectPrograms,
+  type Programs,
+  unfit
+} from "../../../src/layers/dumps/native/Programs.ts"
 import { layerDumpToolsFound } from "../../../src/layers/dumps/ToolsFound.ts"
 import { type Login } from "../../../src/layers/postgres/Login.ts"
 import { PostgresAddress } from "../../../src/layers/postgres/Address.ts"
@@ -57,21 +63,21 @@ afterEach(() => {
   vi.unstubAllEnvs()
 })
 
-it("the newest programs of the version closest to the server's are taken, and none that can't serve it", () => {
+it("the newest programs of the version closest to the server's are used, and only those that fit", () => {
   const all = ["14.2", "15.9", "16.1", "16.4", "17.2", "18.0"].map((version) => made(version))
-  const picked = (server: number) => fittest(all, server, false)?.version
+  const picked = (server: number) => bestFit(all, server, false)?.version
   assert.deepStrictEqual([15, 16, 17, 18, 19].map(picked), ["15.9", "16.4", "17.2", "18.0", undefined])
   // Settings that pg_restore 17 makes are unknown to older servers.
-  assert.strictEqual(fittest([made("17.2"), made("18.0")], 16, false), undefined)
-  assert.strictEqual(fittest([made("18.0")], 17, false)?.version, "18.0")
-  assert.strictEqual(fittest([made("18.1", { tls: false }), made("18.0")], 18, true)?.version, "18.0")
+  assert.strictEqual(bestFit([made("17.2"), made("18.0")], 16, false), undefined)
+  assert.strictEqual(bestFit([made("18.0")], 17, false)?.version, "18.0")
+  assert.strictEqual(bestFit([made("18.1", { tls: false }), made("18.0")], 18, true)?.version, "18.0")
   assert.match(unfit(made("18.1", { tls: false }), 18, true) ?? "", /without TLS/)
 })
 
-it.live("directories are looked at for both programs, of one version, that run", () =>
+it.live("a directory needs both programs, of one version, that run", () =>
   Effect.gen(function* () {
     const path = yield* directory
-    const look = (name: string) => Effect.provide(lookAt(join(path, name)), layerProcesses)
+    const look = (name: string) => Effect.provide(inspectPrograms(join(path, name)), layerProcesses)
     yield* fake(join(path, "good"), "18.4 (Debian 18.4-1.pgdg12+1)")
     const good = yield* look("good")
     assert.deepInclude(good, { version: "18.4", major: 18, minor: 4, zstd: true, tls: true })
@@ -84,17 +90,17 @@ it.live("directories are looked at for both programs, of one version, that run",
     )
     assert.deepInclude(yield* look("bare"), { zstd: false, tls: false })
     yield* fake(join(path, "mixed"), "18.4", "", "17.1")
-    assert.strictEqual(yield* look("mixed"), "pg_restore is of another version than pg_dump")
+    assert.strictEqual(yield* look("mixed"), "pg_restore and pg_dump have different versions")
     yield* fake(join(path, "broken"), "18.4", "exit 127")
-    assert.strictEqual(yield* look("broken"), "pg_dump does not say its version")
-    assert.strictEqual(yield* look("none"), "pg_dump is not there")
+    assert.strictEqual(yield* look("broken"), "pg_dump does not print its version")
+    assert.strictEqual(yield* look("none"), "pg_dump does not exist")
     yield* Effect.promise(async () => {
       await mkdir(join(path, "wrapped"))
       await writeFile(join(path, "pg_wrapper"), "#!/bin/sh\necho 'pg_dump (PostgreSQL) 18.4'")
       await chmod(join(path, "pg_wrapper"), 0o755)
       for (const name of ["pg_dump", "pg_restore"]) await symlink(join(path, "pg_wrapper"), join(path, "wrapped", name))
     })
-    assert.strictEqual(yield* look("wrapped"), "pg_dump is not there")
+    assert.strictEqual(yield* look("wrapped"), "pg_dump does not exist")
 
     vi.stubEnv("PATH", `relative:${join(path, "none")}:${join(path, "good")}:/bin:/usr/bin`)
     const found = yield* Effect.provide(findPrograms, layerProcesses)
@@ -106,24 +112,27 @@ it.live("directories are looked at for both programs, of one version, that run",
 )
 
 it.live(
-  "a program that hangs is given up",
+  "a program that hangs is terminated",
   () =>
     Effect.gen(function* () {
       const path = yield* directory
       yield* fake(path, "18.4", "trap '' TERM; while :; do sleep 1; done")
       const from = performance.now()
-      assert.strictEqual(yield* Effect.provide(lookAt(path), layerProcesses), "pg_dump does not say its version")
+      assert.strictEqual(
+        yield* Effect.provide(inspectPrograms(path), layerProcesses),
+        "pg_dump does not print its version"
+      )
       assert.isBelow(performance.now() - from, 9_000)
     }).pipe(Effect.scoped),
   15_000
 )
 
-it.live("without programs that are new enough it is the built-in pg_dump, which is said once", () =>
+it.live("without programs that are new enough the built-in pg_dump is used, which is logged once", () =>
   Effect.gen(function* () {
     const path = yield* fake(yield* directory, "15.3")
     const { layer, logged } = tools(path)
     const [server] = yield* on("postgres", "select current_setting('server_version_num')::int / 10000 as major")
-    const others = fittest(yield* Effect.provide(findPrograms, layerProcesses), Number(server?.["major"]), false)
+    const others = bestFit(yield* Effect.provide(findPrograms, layerProcesses), Number(server?.["major"]), false)
     yield* Effect.gen(function* () {
       const { current, reader } = yield* DumpTools
       const tool = yield* current
@@ -138,13 +147,13 @@ it.live("without programs that are new enough it is the built-in pg_dump, which 
     assert.lengthOf(logged, 2, logged.join("\n"))
     assert.include(
       logged[0],
-      `Warn PG_BIN_DIR (${path}) is of no use for backups: pg_dump 15.3 is older than the server (`
+      `Warn The programs in PG_BIN_DIR (${path}) can't make backups: pg_dump 15.3 is older than the server (`
     )
-    assert.match(logged[1] ?? "", /^Info Backups are made by (the built-in )?pg_dump /)
+    assert.match(logged[1] ?? "", /^Info Backups use (the built-in )?pg_dump /)
   }).pipe(Effect.scoped)
 )
 
-it.live("programs in PG_BIN_DIR are taken before all others; without the database nothing is known", () =>
+it.live("programs in PG_BIN_DIR have priority; without the database the search fails", () =>
   Effect.gen(function* () {
     const path = yield* fake(yield* directory, "97.1")
     const { layer, logged } = tools(path)
@@ -153,7 +162,7 @@ it.live("programs in PG_BIN_DIR are taken before all others; without the databas
       layer
     )
     assert.deepInclude(tool, { strategy: "pg_dump", version: "97.1", format: "custom" })
-    assert.deepStrictEqual(logged, [`Info Backups are made by pg_dump 97.1 (${path})`])
+    assert.deepStrictEqual(logged, [`Info Backups use pg_dump 97.1 (${path})`])
     const away = tools(path, { ...serverLogin(), host: "127.0.0.1", port: 1 })
     const error = yield* Effect.flip(
       Effect.provide(
@@ -166,7 +175,7 @@ it.live("programs in PG_BIN_DIR are taken before all others; without the databas
 )
 
 describe.skipIf(place === undefined)("with the programs of SVC_TEST_PG_BIN", () => {
-  it.live("a dump of the tool that is found is what its reader restores", () =>
+  it.live("the reader restores a dump of the current tool", () =>
     Effect.gen(function* () {
       const { layer } = tools(place)
       const source = yield* makeDatabase("tools source", "template template0", "create table t as select 7 as n")

@@ -63,7 +63,7 @@ const awkward = [
   "select lo_from_bytea(4711, decode(repeat('00ff', 100000), 'hex'))"
 ]
 
-it.live("rows arrive as PostgreSQL copies them out, whatever is in them", () =>
+it.live("rows arrive exactly as PostgreSQL copies them out", () =>
   Effect.gen(function* () {
     const database = yield* makeDatabase("dump awkward", "", ...awkward)
     const script = yield* dumped(database)
@@ -76,7 +76,7 @@ it.live("rows arrive as PostgreSQL copies them out, whatever is in them", () =>
   }).pipe(Effect.scoped)
 )
 
-it.live("a connection that says a few bytes at a time brings the same", () =>
+it.live("a connection that delivers a few bytes at a time gives the same dump", () =>
   Effect.gen(function* () {
     const database = yield* makeDatabase(
       "dump crumbs",
@@ -92,7 +92,7 @@ it.live("a connection that says a few bytes at a time brings the same", () =>
   }).pipe(Effect.scoped)
 )
 
-it.live("progress goes up with the rows, and ends at 1", () =>
+it.live("progress grows with the rows, and ends at 1", () =>
   Effect.gen(function* () {
     const database = yield* makeDatabase(
       "dump progress",
@@ -125,7 +125,7 @@ it.live("progress goes up with the rows, and ends at 1", () =>
   }).pipe(Effect.scoped)
 )
 
-it.live("text is UTF-8 whatever the database's encoding is, and as it is where it has none", () =>
+it.live("text is UTF-8 for any database encoding, and unchanged without one", () =>
   Effect.gen(function* () {
     const sql = ["create table letters as select n, 'näme' || n as text from generate_series(1, 10) n"]
     const latin = yield* makeDatabase("dump latin", "template template0 encoding latin1 locale 'C'", ...sql)

@@ -19,7 +19,7 @@ const dump = (login: Login, database: string, files?: string) =>
     return (yield* scriptIn(file)).toString()
   })
 
-it.live("signs in with any password and name, to a database with any name", () =>
+it.live("connects with any password and name, to a database with any name", () =>
   Effect.gen(function* () {
     const password = `S3cret päss 😀 '"\\ =%`
     const user = `dump "näme' \\ ${process.pid}`
@@ -43,7 +43,7 @@ const makeTls = `
   copy pem from program 'openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost -keyout server.key -out server.crt 2>&1 && chmod 600 server.key';
   create table here (n int);`
 
-it.live("encrypts as its login says", () =>
+it.live("encrypts as its login requires", () =>
   Effect.gen(function* () {
     const other = yield* Effect.acquireDisposable(Effect.promise(startOtherPostgres))
     const to = (mode: string) => dump(parseLogin(`${other.url}?sslmode=${mode}`) as Login, "postgres")
@@ -65,7 +65,7 @@ it.live("encrypts as its login says", () =>
   }).pipe(Effect.scoped)
 )
 
-it.live("refuses a server that is newer than it", () =>
+it.live("rejects a server that is newer than pg_dump", () =>
   Effect.gen(function* () {
     // Of the row with the version and the encoding.
     const known = Buffer.from("\0\0\0\x0218\0\0\0\x04UTF8", "latin1")
@@ -80,12 +80,12 @@ it.live("refuses a server that is newer than it", () =>
     const { reason } = yield* Effect.flip(dump({ ...serverLogin(), host: "127.0.0.1", port }, "postgres"))
     assert.strictEqual(
       reason,
-      `The server is PostgreSQL 19, and pg_dump as WebAssembly knows none newer than ${wasmMajor}: install pg_dump 19`
+      `The server is PostgreSQL 19, and the built-in pg_dump supports at most ${wasmMajor}: install pg_dump 19`
     )
   }).pipe(Effect.scoped)
 )
 
-it.live("runs no other pg_dump than the one that was tried", () =>
+it.live("only runs the verified pg_dump", () =>
   Effect.gen(function* () {
     const installed = dirname(createRequire(import.meta.url).resolve("@electric-sql/pglite-tools/pg_dump"))
     const path = yield* directory
@@ -104,7 +104,7 @@ it.live("runs no other pg_dump than the one that was tried", () =>
       const i = name.endsWith(".map") ? changed.indexOf("var Module") + 4 : changed.length - 1
       changed[i] = (changed[i] as number) ^ 1
       yield* Effect.promise(() => writeFile(join(path, name), changed))
-      assert.include(yield* reason, `another than the one that was tried (sha256 of its ${what})`)
+      assert.include(yield* reason, `not the verified version (sha256 of its ${what})`)
       yield* Effect.promise(() => writeFile(join(path, name), bytes))
     }
     assert.lengthOf(yield* filesIn(path), 2)

@@ -41,7 +41,7 @@ const heldDatabase = Effect.fnUntraced(function* (name: string) {
   return { database, narrow, login: local(narrow.port) }
 })
 
-it.live("says what PostgreSQL says of a sign-in", () =>
+it.live("reports PostgreSQL's error of a login", () =>
   Effect.gen(function* () {
     const wrong = yield* failureOf({ ...local(), password: Redacted.make("wr0ng") }, "postgres")
     assert.strictEqual(wrong, `password authentication failed for user "${serverLogin().user}"`)
@@ -50,7 +50,7 @@ it.live("says what PostgreSQL says of a sign-in", () =>
   }).pipe(Effect.scoped)
 )
 
-it.live("says what may not be read", () =>
+it.live("reports what it is not allowed to read", () =>
   Effect.gen(function* () {
     const user = `dump_nobody_${process.pid}`
     const database = yield* makeDatabase("dump rights", "", "create table closed (n int)")
@@ -63,7 +63,7 @@ it.live("says what may not be read", () =>
   }).pipe(Effect.scoped)
 )
 
-it.live("fails when its session is ended in the middle of a table", () =>
+it.live("fails when its session is terminated within a table", () =>
   Effect.gen(function* () {
     const { database, login, narrow } = yield* heldDatabase("dump killed")
     const failing = yield* Effect.forkChild(failureOf(login, database))
@@ -75,7 +75,7 @@ it.live("fails when its session is ended in the middle of a table", () =>
   }).pipe(Effect.scoped)
 )
 
-it.live("fails when the connection breaks", () =>
+it.live("fails when the connection is lost", () =>
   Effect.gen(function* () {
     const { database, login, narrow } = yield* heldDatabase("dump broken")
     const failing = yield* Effect.forkChild(failureOf(login, database))
@@ -85,7 +85,7 @@ it.live("fails when the connection breaks", () =>
   }).pipe(Effect.scoped)
 )
 
-it.live("waits for a locked table no longer than it should", () =>
+it.live("waits for a locked table only for its limit", () =>
   Effect.gen(function* () {
     const database = yield* makeDatabase("dump locked", "", "create table locked (n int)")
     yield* lockTable(database, "locked")
@@ -107,20 +107,23 @@ it.live("fails when the server has been silent for too long", () =>
       () => Effect.sync(() => process.kill(pid, "SIGCONT"))
     )
     narrow.open()
-    assert.strictEqual(yield* Fiber.join(failing), "Nothing came from the server for 2 s")
+    assert.strictEqual(yield* Fiber.join(failing), "The server sent nothing for 2 s")
   }).pipe(Effect.scoped)
 )
 
-it.live("fails when it takes too long", () =>
+it.live("fails after its time limit", () =>
   Effect.gen(function* () {
     const database = yield* makeDatabase("dump slow", "", "create table locked (n int)")
     yield* lockTable(database, "locked")
-    assert.strictEqual(yield* failureOf(local(), database, { timeout: 1_500 }), "It took longer than 1.5 s")
+    assert.strictEqual(
+      yield* failureOf(local(), database, { timeout: 1_500 }),
+      "It took over 1.5 s (SVC_BACKUP_TIMEOUT)"
+    )
     yield* noDumpSessions(database)
   }).pipe(Effect.scoped)
 )
 
-it.live("interrupted, it leaves nothing: no file, no session", () =>
+it.live("leaves no file and no session when interrupted", () =>
   Effect.gen(function* () {
     const { database, login, narrow } = yield* heldDatabase("dump left")
     const path = yield* directory
@@ -164,7 +167,7 @@ it.live.skipIf(process.platform !== "linux")("a full disk, and a directory that 
       await mkdir(file)
       await writeFile(join(file, "theirs"), "")
     })
-    assert.match((yield* Effect.flip(dump(database, file, silently))).reason, /can't be renamed/)
+    assert.match((yield* Effect.flip(dump(database, file, silently))).reason, /rename the file/)
     assert.deepStrictEqual(yield* filesIn(path), ["it.sql.zst"])
   }).pipe(Effect.scoped)
 )

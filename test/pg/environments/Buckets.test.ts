@@ -9,7 +9,7 @@ import { refusal } from "../../support/requests.ts"
 const suite = layer(layerDatabase({ name: "environment_buckets" }), live)
 
 suite("a creation that fails", (it) => {
-  it.effect("leaves nothing when the bucket can't be made", () =>
+  it.effect("leaves nothing when the bucket can't be created", () =>
     Effect.gen(function* () {
       yield* empty
       const down = new BadGateway({ error: "Down", code: "STORE_UNAVAILABLE" })
@@ -42,7 +42,7 @@ suite("a creation that fails", (it) => {
     })
   )
 
-  it.effect("takes the bucket back when the schema can't be made", () =>
+  it.effect("removes the bucket when the schema can't be created", () =>
     Effect.gen(function* () {
       yield* empty
       yield* ask(
@@ -67,7 +67,7 @@ suite("a creation that fails", (it) => {
   )
 })
 
-suite("what a killed process left", (it) => {
+suite("the draft of a killed process", (it) => {
   const note = (name: string, age: string) =>
     ask(`insert into svc.environment_drafts values ('${name}', default, now() - interval '${age}')`)
   /** A start, and what it leaves noted. */
@@ -78,7 +78,7 @@ suite("what a killed process left", (it) => {
       return yield* drafts
     }).pipe(Effect.provide(replica()), Effect.scoped)
 
-  it.effect("is taken away at the next start, if it is empty and was made then", () =>
+  it.effect("is removed with its bucket at the next start, if that is empty and as old", () =>
     Effect.gen(function* () {
       yield* empty
       const hourAgo = new Date(Date.now() - 3_600_000).toISOString()
@@ -97,7 +97,7 @@ suite("what a killed process left", (it) => {
     })
   )
 
-  it.effect("waits for the store, and is taken away at the next call", () =>
+  it.effect("waits for the store, and is removed at the next call", () =>
     Effect.gen(function* () {
       yield* empty
       yield* note("project-a", "5 minutes")
@@ -111,7 +111,7 @@ suite("what a killed process left", (it) => {
     })
   )
 
-  it.effect("is nobody's: who was believed dead makes no environment of it", () =>
+  it.effect("is lost to a slow process, which creates no environment from it", () =>
     Effect.gen(function* () {
       yield* empty
       const { sql } = yield* Outside

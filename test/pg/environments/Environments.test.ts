@@ -11,7 +11,7 @@ const refusedSql = (text: string) =>
 const suite = layer(layerDatabase({ name: "environments" }), live)
 
 suite("creation", (it) => {
-  it.effect("makes schema, bucket and record; the first is the default", () =>
+  it.effect("creates schema, bucket and record; the first is the default", () =>
     Effect.gen(function* () {
       yield* empty
       const dev = yield* create("dev", 2, { a: { b: [1] }, gone: null })
@@ -31,7 +31,7 @@ suite("creation", (it) => {
     })
   )
 
-  it.effect("leaves a schema and a bucket alone that were there before", () =>
+  it.effect("does not touch an existing schema or bucket", () =>
     Effect.gen(function* () {
       yield* empty
       yield* ask("create schema project_mine")
@@ -55,7 +55,7 @@ suite("creation", (it) => {
     })
   )
 
-  it.effect("is finished when the caller has gone", () =>
+  it.effect("continues when the caller leaves", () =>
     Effect.gen(function* () {
       yield* empty
       let asked = () => {}
@@ -98,7 +98,7 @@ suite("the database", (it) => {
     `insert into svc.environments (project_id, name, slug, schema_name, bucket_name, is_default, deleted_at)
      values ('${id}', '${slug}', '${slug}', 's_${id}_${slug}', 'b-${id}-${slug}', ${rest})`
 
-  it.effect("lets a project with environments have exactly one default", () =>
+  it.effect("enforces exactly one default for a project with environments", () =>
     Effect.gen(function* () {
       yield* empty
       assert.match(yield* refusedSql(insert("a")), /none of them is the default/)
@@ -122,7 +122,7 @@ suite("the database", (it) => {
     })
   )
 
-  it.effect("moves the default when several ask at once, deletions between", () =>
+  it.effect("moves the default under concurrent requests and deletions", () =>
     Effect.gen(function* () {
       yield* empty
       const ids = yield* Effect.forEach(["a", "b", "c", "d"], (slug) => Effect.map(create(slug), ({ id }) => id))
@@ -144,7 +144,7 @@ suite("the database", (it) => {
 })
 
 suite("changes", (it) => {
-  it.effect("merge the config, and refuse what would be too large", () =>
+  it.effect("merge the config, and reject one that is too large", () =>
     Effect.gen(function* () {
       yield* empty
       const { created_at, id } = yield* create("a", 1, { kept: 1, changed: { a: 1, b: 2 }, gone: true })
@@ -164,7 +164,7 @@ suite("changes", (it) => {
     })
   )
 
-  it.effect("keep schema and bucket of what is deleted, which keep the slug until they are gone", () =>
+  it.effect("keep schema and bucket of a deleted environment, which reserve the slug", () =>
     Effect.gen(function* () {
       yield* empty
       yield* create("a")

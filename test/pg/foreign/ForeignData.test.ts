@@ -17,13 +17,13 @@ import {
 import { anon, get, patch, post, refusal, remove, service } from "../../support/requests.ts"
 
 layer(Layer.provideMerge(SqlRunner.layer, layerForeignData("foreign_data")), live)("foreign data", (it) => {
-  it.effect("are listed as nothing at first", () =>
+  it.effect("are empty at first", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* listed, { wrappers: [], foreignTables: [] })
     })
   )
 
-  it.effect("are imported, and then read and written through /v1/sql and /v1/db", () =>
+  it.effect("are imported, then read and written through /v1/sql and /v1/db", () =>
     Effect.gen(function* () {
       yield* there(`create schema shop; create type shop.size as enum ('s', 'm');
         create table shop.items (id int primary key, name text not null, price numeric(10, 2));
@@ -107,7 +107,7 @@ layer(Layer.provideMerge(SqlRunner.layer, layerForeignData("foreign_data")), liv
     })
   )
 
-  it.effect("go into a schema that is made when it is missing, but not into a system's", () =>
+  it.effect("are imported into a schema that is created if missing, but not into a system schema", () =>
     Effect.gen(function* () {
       const imported = yield* importAll("shop", "shop", 'Far "away')
       assert.lengthOf(imported.foreignTables, 3)
@@ -120,7 +120,7 @@ layer(Layer.provideMerge(SqlRunner.layer, layerForeignData("foreign_data")), liv
     })
   )
 
-  it.effect("clash by name: 409, and nothing is half done", () =>
+  it.effect("conflict by name: 409, and nothing is left half done", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* refusal(makeServer({ name: "shop" })), "409 FOREIGN_SERVER_EXISTS")
       assert.strictEqual(yield* refusal(mapUser("shop")), "409 USER_MAPPING_EXISTS")
@@ -136,7 +136,7 @@ layer(Layer.provideMerge(SqlRunner.layer, layerForeignData("foreign_data")), liv
     })
   )
 
-  it.effect("twice at once are made once", () =>
+  it.effect("are created once by concurrent requests", () =>
     Effect.gen(function* () {
       const twice = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
         Effect.map(Effect.all([effect, effect], { concurrency: 2 }), (both) => both.map(String).sort())
@@ -149,7 +149,7 @@ layer(Layer.provideMerge(SqlRunner.layer, layerForeignData("foreign_data")), liv
     })
   )
 
-  it.effect("say what is not there", () =>
+  it.effect("name what does not exist", () =>
     Effect.gen(function* () {
       yield* makeServer({ name: "lonely" })
       const found = yield* Effect.all([
@@ -171,7 +171,7 @@ layer(Layer.provideMerge(SqlRunner.layer, layerForeignData("foreign_data")), liv
     })
   )
 
-  it.effect("of another wrapper that takes no host are refused with PostgreSQL's words", () =>
+  it.effect("of a wrapper without a host option are rejected with PostgreSQL's message", () =>
     Effect.gen(function* () {
       yield* here("create extension file_fdw")
       const error = yield* Effect.flip(makeServer({ name: "files", fdw_name: "file_fdw" }))
@@ -179,7 +179,7 @@ layer(Layer.provideMerge(SqlRunner.layer, layerForeignData("foreign_data")), liv
     })
   )
 
-  it.effect("of a server that nobody answers at: 502 within 10 s", () =>
+  it.effect("of an unreachable server: 502 within 10 s", () =>
     Effect.gen(function* () {
       const silent = yield* Effect.acquireRelease(
         Effect.promise(async () => {
@@ -206,7 +206,7 @@ layer(Layer.provideMerge(SqlRunner.layer, layerForeignData("foreign_data")), liv
         )
         assert.isBelow(Date.now() - from, 10_000, given.name)
       }
-      // One that was made in another way, and says nothing about how long to wait.
+      // A server that was created by other means, without a connection timeout.
       yield* here(`create server patient foreign data wrapper postgres_fdw options (host '127.0.0.1', port '${port}')`)
       yield* mapUser("patient")
       const from = Date.now()
@@ -215,7 +215,7 @@ layer(Layer.provideMerge(SqlRunner.layer, layerForeignData("foreign_data")), liv
     })
   )
 
-  it.effect("with a wrong password, user or database say so, without the password", () =>
+  it.effect("with a wrong password, user or database say so, without revealing the password", () =>
     Effect.gen(function* () {
       for (const [name, given, dbname] of [
         ["password", { remote_password: "wrong-s3cret" }, "postgres"],

@@ -13,7 +13,7 @@ import {
 } from "../../support/foreign/servers.ts"
 import { refusal } from "../../support/requests.ts"
 
-/** Texts that would be something else if they were not quoted, or quoted in the wrong way. */
+/** Texts that change their meaning if they are not quoted correctly. */
 const nasty = [
   `a'b`,
   `a''; drop schema public cascade; --`,
@@ -42,7 +42,7 @@ const options = (table: string, column: string, name: string) =>
   )
 
 layer(layerForeignData("foreign_names"), live)("names and values of foreign data", (it) => {
-  it.effect("mean exactly themselves: servers, options, users, passwords, roles", () =>
+  it.effect("are taken literally: servers, options, users, passwords, roles", () =>
     Effect.gen(function* () {
       const { port } = yield* Other
       for (const text of nasty) {
@@ -71,14 +71,14 @@ layer(layerForeignData("foreign_names"), live)("names and values of foreign data
     })
   )
 
-  it.effect("reach the other server as they are", () =>
+  it.effect("reach the other server unchanged", () =>
     Effect.gen(function* () {
       const [name, quoted] = [`a'b"c = d\n\\e`, `"a'b""c = d\n\\e"`]
       yield* there(`create role ${quoted} login password 'p=w''q\\"z'`)
       yield* there(`create database ${quoted} owner ${quoted}`)
       yield* makeServer({ name, dbname: name })
       yield* mapUser(name, { remote_user: name, remote_password: `p=w'q\\"z` })
-      // Its schema information_schema is there in every database.
+      // The schema information_schema exists in every database.
       const { foreignTables } = yield* importAll(name, "information_schema", name)
       assert.isAbove(foreignTables.length, 50)
       assert.deepStrictEqual(yield* here(`select catalog_name as c from ${quoted}.information_schema_catalog_name`), [
@@ -91,7 +91,7 @@ layer(layerForeignData("foreign_names"), live)("names and values of foreign data
     })
   )
 
-  it.effect("are roles, except current_user and PUBLIC in any spelling", () =>
+  it.effect("are roles, except current_user and PUBLIC in any case", () =>
     Effect.gen(function* () {
       for (const [given, shown] of [
         ["CURRENT_USER", "postgres"],
@@ -114,7 +114,7 @@ layer(layerForeignData("foreign_names"), live)("names and values of foreign data
     })
   )
 
-  it.effect("of options that are secret are shown without them, whoever set them", () =>
+  it.effect("of secret options are masked, whoever set them", () =>
     Effect.gen(function* () {
       yield* here("create foreign data wrapper theirs")
       yield* here(
@@ -133,7 +133,7 @@ layer(layerForeignData("foreign_names"), live)("names and values of foreign data
     })
   )
 
-  it.effect("may have no password, for servers that ask for none", () =>
+  it.effect("may have no password, for servers that require none", () =>
     Effect.gen(function* () {
       yield* makeServer({ name: "trusting" })
       yield* mapUser("trusting", { remote_password: "" })

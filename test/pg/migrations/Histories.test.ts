@@ -52,7 +52,7 @@ const states = ({
 const table = "drizzle.__drizzle_migrations"
 
 describe("Drizzle's", () => {
-  it.live("history is found, each state in it, and nothing written by looking", () =>
+  it.live("history is detected with each state, and the status writes nothing", () =>
     fresh(
       Effect.gen(function* () {
         yield* history(drizzle, 0, 1)
@@ -91,7 +91,7 @@ describe("Drizzle's", () => {
     )
   )
 
-  it.live("older file that came late is run: the newest row is no high-water mark", () =>
+  it.live("older file that is added late runs: the newest row is not a high-water mark", () =>
     fresh(
       Effect.gen(function* () {
         yield* history(drizzle, 0, 2)
@@ -111,7 +111,7 @@ describe("Drizzle's", () => {
     )
   )
 
-  it.live("table is made as Drizzle makes it where there is none", () =>
+  it.live("table is created as Drizzle does where it is missing", () =>
     fresh(
       Effect.gen(function* () {
         const directory = yield* filesDirectory(drizzle.files)
@@ -151,7 +151,7 @@ describe("Drizzle's", () => {
     )
   )
 
-  it.live("table of 1.0 is made as 1.0 makes it", () =>
+  it.live("table of 1.0 is created as 1.0 does", () =>
     fresh(
       Effect.gen(function* () {
         const directory = yield* filesDirectory(drizzle1.files)
@@ -175,7 +175,7 @@ describe("Drizzle's", () => {
 })
 
 describe("Prisma's", () => {
-  it.live("history is found; a CR LF file is the same as its LF original", () =>
+  it.live("history is detected; a CR LF file equals its LF original", () =>
     fresh(
       Effect.gen(function* () {
         yield* history(prisma, 0, 1)
@@ -210,7 +210,7 @@ describe("Prisma's", () => {
     )
   )
 
-  it.live("table is made as Prisma makes it where there is none, and closed to clients", () =>
+  it.live("table is created as Prisma does where it is missing, and closed to clients", () =>
     fresh(
       Effect.gen(function* () {
         const directory = yield* filesDirectory(prisma.files)
@@ -223,7 +223,7 @@ describe("Prisma's", () => {
     )
   )
 
-  it.live("unfinished migration stops a run until it is resolved", () =>
+  it.live("unfinished migration blocks a run until it is resolved", () =>
     fresh(
       Effect.gen(function* () {
         yield* history(prisma, 0)
@@ -282,7 +282,7 @@ describe("others", () => {
     )
   )
 
-  it.live("one tool's table and another's files are unclear", () =>
+  it.live("one tool's table and another's files are ambiguous", () =>
     fresh(
       Effect.gen(function* () {
         yield* history(prisma, 0)

@@ -31,7 +31,7 @@ const refused = (files: Files, timeout?: number) =>
 const suite = layer(layerDatabase({ name: "migrations" }), live)
 
 suite("a run", (it) => {
-  it.effect("runs each file once, in order, and what is added later when it is there", () =>
+  it.effect("runs each file once, in order, and files that are added later", () =>
     Effect.gen(function* () {
       const directory = yield* filesDirectory({
         "02_b.sql": "insert into run_a select 2;",
@@ -53,7 +53,7 @@ suite("a run", (it) => {
     })
   )
 
-  it.effect("takes files of every shape", () =>
+  it.effect("accepts files of every form", () =>
     Effect.gen(function* () {
       const text =
         "create function shape_f() returns text language plpgsql as $f$ begin return $$;--$$; end $f$;\ncomment on function shape_f() is '$1; it''s';"
@@ -76,7 +76,7 @@ suite("a run", (it) => {
     })
   )
 
-  it.effect("is not misled by what a file leaves in its session", () =>
+  it.effect("does not depend on what a file leaves in its session", () =>
     Effect.gen(function* () {
       yield* ask("create role mig_nobody nologin; create schema mig_other")
       const { ran } = yield* run({
@@ -90,7 +90,7 @@ suite("a run", (it) => {
     })
   )
 
-  it.effect("makes tables that the row API knows at once", () =>
+  it.effect("creates tables that the row API serves at once", () =>
     Effect.gen(function* () {
       const { main } = yield* Db
       const { get } = yield* Catalogues
@@ -118,7 +118,7 @@ suite("a run", (it) => {
 })
 
 suite("a failure", (it) => {
-  it.effect("in the middle of a file undoes that file, keeps those before, and says where", () =>
+  it.effect("within a file rolls back that file, keeps those before, and reports where", () =>
     Effect.gen(function* () {
       const failing =
         "create table fail_b ();\n\n-- '\ninsert into fail_a values (length('😀')),\n  (length('😀') + wrong);\ncreate table fail_c ()"
@@ -173,7 +173,7 @@ suite("a failure", (it) => {
     })
   )
 
-  it.effect("is found before anything runs where that can be", () =>
+  it.effect("is found before the first file runs where possible", () =>
     Effect.gen(function* () {
       for (const text of [
         "select 1;\ncommit",
@@ -190,7 +190,7 @@ suite("a failure", (it) => {
     })
   )
 
-  it.effect("of the connection leaves nothing, and says which file it was", () =>
+  it.effect("of the connection leaves nothing, and names the file", () =>
     Effect.gen(function* () {
       const files = {
         "lost_1.sql": "create table lost_a ()",
@@ -204,7 +204,7 @@ suite("a failure", (it) => {
     })
   )
 
-  it.effect("to write it down undoes the file", () =>
+  it.effect("to record it rolls back the file", () =>
     Effect.gen(function* () {
       const error = yield* refused({
         "unwritten.sql": "create table unwritten_t ();\ndrop table svc.applied_migrations"
@@ -215,7 +215,7 @@ suite("a failure", (it) => {
     })
   )
 
-  it.effect("because of the moment is a conflict: a lock, a statement that takes too long", () =>
+  it.effect("that a retry may avoid is a conflict: a lock, a statement that takes too long", () =>
     Effect.gen(function* () {
       const slow = yield* refused({ "slow.sql": "select pg_sleep(20)" }, 200)
       assert.deepInclude(slow, { _tag: "Conflict", code: "MIGRATION_FAILED" })
@@ -233,7 +233,7 @@ suite("a failure", (it) => {
 })
 
 suite("outside a transaction", (it) => {
-  it.effect("a file that says so runs statement by statement", () =>
+  it.effect("a file that requests it runs statement by statement", () =>
     Effect.gen(function* () {
       yield* run({
         "out_1.sql": "create table out_t (n int)",
@@ -243,7 +243,7 @@ suite("outside a transaction", (it) => {
     })
   )
 
-  it.effect("a failure keeps what went before, says so, and is not recorded", () =>
+  it.effect("a failure keeps the statements before, reports that, and is not recorded", () =>
     Effect.gen(function* () {
       const error = yield* refused({
         "kept.sql":
@@ -292,7 +292,7 @@ suite("two runs", (it) => {
     })
   )
 
-  it.effect("wait ten seconds at most, for us and for Prisma", () =>
+  it.effect("wait at most ten seconds, for the service and for Prisma", () =>
     Effect.gen(function* () {
       yield* ask("select pg_advisory_lock(72707369)") // as prisma migrate does
       const waiting = refused({ "busy.sql": "select 1" })
@@ -320,7 +320,7 @@ suite("two runs", (it) => {
     })
   )
 
-  it.effect("a service that ends undoes the file it is at, and gives the lock back", () =>
+  it.effect("a service that ends rolls back the current file, and releases the lock", () =>
     Effect.gen(function* () {
       const directory = yield* filesDirectory({
         "ended_1.sql": "create table ended_a ()",

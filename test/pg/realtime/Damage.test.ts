@@ -24,64 +24,64 @@ const suite = layer(
 )
 
 suite("a write to a watched table", (it) => {
-  it.effect("is done even when its row can't be made JSON", () =>
+  it.effect("succeeds even if its row can't be converted to JSON", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
-      const { told, watch } = yield* watching
+      const { notified, watch } = yield* watching
       yield* watch("odds")
       for (const [id, how] of ["raise", "assert", "recurse"].entries()) {
-        assert.deepStrictEqual(yield* told("insert into odds values ($1, $2)", [id, how]), [], how)
+        assert.deepStrictEqual(yield* notified("insert into odds values ($1, $2)", [id, how]), [], how)
       }
-      // Only the row in question is not told of.
-      const all = yield* told("insert into odds values (7, 'x'), (8, 'raise'), (9, 'y')")
+      // Only that row is not reported.
+      const all = yield* notified("insert into odds values (7, 'x'), (8, 'raise'), (9, 'y')")
       assert.deepStrictEqual(
         all.map(({ row }) => row?.["id"]),
         [7, 9]
       )
-      assert.strictEqual((yield* told("update odds set v = 'x' where id >= 7")).length, 2)
+      assert.strictEqual((yield* notified("update odds set v = 'x' where id >= 7")).length, 2)
       assert.deepStrictEqual(yield* sql("select count(*)::int as n from odds"), [{ n: 6 }])
     })
   )
 
-  it.effect("is done, and told of right or not at all, when the trigger was made by somebody else", () =>
+  it.effect("succeeds, and is reported correctly or not at all, if a user created the trigger", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
-      const { told, watch } = yield* watching
+      const { notified, watch } = yield* watching
       const { channel } = yield* watch("open_notes")
       const [of] = yield* sql("select 'open_notes'::regclass::oid::int as oid")
-      const attempts: ReadonlyArray<readonly [given: string, told: ReadonlyArray<string>]> = [
+      const attempts: ReadonlyArray<readonly [given: string, notified: ReadonlyArray<string>]> = [
         ["", []],
         ["''", []],
         [`'${channel}'`, ["INSERT public.secrets"]],
         [`'${channel}', ''`, []],
         [`'${channel}', 'x'`, []],
         [`'${"x".repeat(64)}', '1'`, []],
-        // The number of a table that it is no partition of, or of none: its own name.
+        // With the oid of an unrelated or missing table, its own name is used.
         [`'${channel}', '${String(of?.["oid"])}'`, ["INSERT public.secrets"]],
         [`'${channel}', '1'`, ["INSERT public.secrets"]],
         [`'${channel}', '1', 'virtual'`, ["INSERT public.secrets"]]
       ]
       for (const [given, expected] of attempts) {
-        // In one transaction: what does not belong there is soon taken away.
-        const all = yield* told(`truncate secrets; create trigger own after insert or update or delete on secrets
+        // In one transaction, because stray triggers are soon dropped.
+        const all = yield* notified(`truncate secrets; create trigger own after insert or update or delete on secrets
           for each row execute function svc.notify_row_change(${given}); insert into secrets values (1, 'hidden');
           drop trigger own on secrets`)
         assert.deepStrictEqual(brief(all), expected, given)
         assert.deepStrictEqual(yield* sql("select id from secrets"), [{ id: 1 }])
       }
-      // A statement has no row to tell of.
-      const [none] = yield* told(`create trigger own after delete on secrets execute function
+      // A statement-level trigger has no row.
+      const [none] = yield* notified(`create trigger own after delete on secrets execute function
         svc.notify_row_change('${channel}', '1'); delete from secrets; drop trigger own on secrets`)
       assert.deepInclude(none, { row: null, old_row: null })
     })
   )
 
-  it.effect("is told of right whatever the writer calls their own things, and whatever they set", () =>
+  it.effect("is reported correctly whatever the writer names its objects, and whatever it sets", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
-      const { told, watch } = yield* watching
+      const { notified, watch } = yield* watching
       yield* watch("open_notes")
-      const all = yield* told(`set local search_path = pg_temp, public, pg_catalog;
+      const all = yield* notified(`set local search_path = pg_temp, public, pg_catalog;
         create temp table pg_index as select 1 as indrelid; create temp table pg_class (relname text);
         create function pg_temp.to_json(text) returns json language sql as $$ select '"stolen"'::json $$;
         create function public.row_to_json(open_notes) returns json language sql as $$ select '{}'::json $$;
@@ -91,20 +91,20 @@ suite("a write to a watched table", (it) => {
       assert.deepInclude(all[0], { row: { id: 1 }, truncated: true })
       for (const value of ["abc", "-5", "99999999999", " "]) {
         yield* sql(`set svc.realtime_told = '${value}'`)
-        yield* told("insert into open_notes values (2)")
+        yield* notified("insert into open_notes values (2)")
         yield* sql("reset svc.realtime_told; delete from open_notes where id = 2")
       }
-      assert.strictEqual((yield* told("insert into open_notes values (3)")).length, 1)
+      assert.strictEqual((yield* notified("insert into open_notes values (3)")).length, 1)
     })
   )
 
-  it.effect("is done with our own tables gone", () =>
+  it.effect("succeeds without the service's own tables", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
-      const { told, watch } = yield* watching
+      const { notified, watch } = yield* watching
       yield* watch("open_notes")
       yield* sql("alter table svc.realtime_subscriptions rename to elsewhere")
-      assert.strictEqual((yield* told("insert into open_notes values (10)")).length, 1)
+      assert.strictEqual((yield* notified("insert into open_notes values (10)")).length, 1)
       yield* sql("alter table svc.elsewhere rename to realtime_subscriptions")
       const { list } = yield* RealtimeSubscriptions
       assert.deepInclude(

@@ -33,18 +33,18 @@ const unsubscribe = (table: string, schema = "public") =>
   Effect.flatMap(RealtimeSubscriptions, ({ unsubscribe }) => unsubscribe(schema, table))
 const find = (table: string) =>
   Effect.flatMap(RealtimeSubscriptions, ({ list }) => Effect.map(list, (all) => all.find((one) => one.table === table)))
-/** Asks until it is so, for 5 s at most. */
+/** Retries until it is true, for at most 5 s. */
 const eventually = <A, E, R>(ask: Effect.Effect<A, E, R>, good: (answer: A) => boolean) =>
   Effect.repeat(ask, { until: good, schedule: Schedule.spaced("20 millis"), times: 250 }) as Effect.Effect<A, E, R>
 const becomes = (table: string, status: string) => eventually(find(table), (one) => one?.status === status)
-/** `table:trigger` of every trigger of ours that is not a partition's copy. */
+/** `table:trigger` of every trigger of the service that is not inherited by a partition. */
 const triggers = Effect.gen(function* () {
   const { sql } = yield* Outside
   const rows = yield* sql(`select tgrelid::regclass || ':' || tgname as name from pg_trigger
     where tgfoid = 'svc.notify_row_change'::regproc and tgparentid = 0 order by 1`)
   return rows.map(({ name }) => String(name))
 })
-/** Another session, for transactions that stay open. */
+/** A separate session, for open transactions. */
 const session = Effect.gen(function* () {
   const { login } = yield* Outside
   const client = yield* Effect.acquireRelease(
@@ -59,7 +59,7 @@ const session = Effect.gen(function* () {
 })
 
 suite("subscriptions", (it) => {
-  it.effect("are made once, also by two at once, and are the same record then", () =>
+  it.effect("are created once, even concurrently, and return the same record", () =>
     Effect.gen(function* () {
       const [one, two] = yield* Effect.all([subscribe("notes"), subscribe("notes")], { concurrency: 2 })
       assert.sameMembers([one.created, two.created], [true, false])
@@ -80,7 +80,7 @@ suite("subscriptions", (it) => {
     })
   )
 
-  it.effect("are refused where there is no table, or none that can be watched", () =>
+  it.effect("are rejected for missing tables and tables that can't be watched", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       yield* sql("create temp table passing (v int)")
@@ -117,7 +117,7 @@ suite("subscriptions", (it) => {
     })
   )
 
-  it.effect("end with their trigger, and leave the other table of the channel alone", () =>
+  it.effect("are deleted with their trigger, without affecting another table on the same channel", () =>
     Effect.gen(function* () {
       yield* subscribe("b_c", "a")
       yield* subscribe("c", "a_b")
@@ -140,11 +140,11 @@ suite("subscriptions", (it) => {
   )
 
   it.effect(
-    "outlive their table: dropped it is missing, made again it is heard, renamed it is heard under its new name",
+    "survive their table: a dropped one is missing, a recreated one is active, a renamed one is reported under its new name",
     () =>
       Effect.gen(function* () {
         const { sql } = yield* Outside
-        const { told, watch } = yield* watching
+        const { notified, watch } = yield* watching
         yield* sql("create table come_and_go (id int)")
         const first = yield* watch("come_and_go")
         yield* sql("drop table come_and_go")
@@ -152,7 +152,9 @@ suite("subscriptions", (it) => {
         assert.strictEqual(yield* refusal(subscribe("come_and_go")), "404 TABLE_NOT_FOUND")
         yield* sql("create table come_and_go (id int)")
         assert.deepInclude(yield* becomes("come_and_go", "active"), { id: first.id })
-        assert.deepStrictEqual(brief(yield* told("insert into come_and_go values (1)")), ["INSERT public.come_and_go"])
+        assert.deepStrictEqual(brief(yield* notified("insert into come_and_go values (1)")), [
+          "INSERT public.come_and_go"
+        ])
 
         yield* sql('alter table come_and_go rename to "Gone"; alter table "Gone" set schema a')
         assert.deepInclude(yield* find("come_and_go"), {
@@ -160,24 +162,24 @@ suite("subscriptions", (it) => {
           status: "table_renamed",
           renamed_to: 'a."Gone"'
         })
-        assert.deepStrictEqual(brief(yield* told('insert into a."Gone" values (1)')), ["INSERT a.Gone"])
-        // Another one under the old name: that one is watched, the first no more.
+        assert.deepStrictEqual(brief(yield* notified('insert into a."Gone" values (1)')), ["INSERT a.Gone"])
+        // A new table under the old name is watched instead of the first.
         yield* sql("create table come_and_go (id int)")
         yield* becomes("come_and_go", "active")
         const left = yield* eventually(triggers, (all) => all.every((one) => !one.includes("Gone")))
         assert.include(left, "come_and_go:svc_rt_public_come_and_go")
         assert.deepStrictEqual(
-          brief(yield* told('insert into a."Gone" values (1); insert into come_and_go values (2)')),
+          brief(yield* notified('insert into a."Gone" values (1); insert into come_and_go values (2)')),
           ["INSERT public.come_and_go"]
         )
         yield* unsubscribe("come_and_go")
       })
   )
 
-  it.effect("are put right when their trigger was dropped or redefined, and reported when it was disabled", () =>
+  it.effect("are repaired if their trigger was dropped or redefined, and reported if it was disabled", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
-      const { told, watch } = yield* watching
+      const { notified, watch } = yield* watching
       yield* sql("create table fixed (id int)")
       const { channel } = yield* watch("fixed")
       const damages = [
@@ -199,21 +201,21 @@ suite("subscriptions", (it) => {
         yield* becomes("fixed", "active")
         const all = yield* eventually(triggers, (all) => all.filter((one) => one.startsWith("fixed:")).length === 1)
         assert.include(all, `fixed:${channel}`, damage)
-        assert.strictEqual((yield* told("insert into fixed values (1)")).length, 1, damage)
+        assert.strictEqual((yield* notified("insert into fixed values (1)")).length, 1, damage)
       }
       for (const how of ["disable trigger", "enable replica trigger"]) {
         yield* sql(`alter table fixed ${how} ${channel}`)
         assert.deepInclude(yield* find("fixed"), { status: "trigger_disabled" }, how)
-        assert.deepStrictEqual(yield* told("insert into fixed values (2)"), [])
+        assert.deepStrictEqual(yield* notified("insert into fixed values (2)"), [])
         assert.deepInclude(yield* subscribe("fixed"), { created: false })
         assert.deepInclude(yield* find("fixed"), { status: "active" })
-        assert.strictEqual((yield* told("insert into fixed values (3)")).length, 1)
+        assert.strictEqual((yield* notified("insert into fixed values (3)")).length, 1)
       }
       yield* unsubscribe("fixed")
     })
   )
 
-  it.effect("come to rest after they were put right", () =>
+  it.effect("cause no further changes once repaired", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       yield* sql("create table resting (id int)")
@@ -228,22 +230,22 @@ suite("subscriptions", (it) => {
     })
   )
 
-  it.effect("know of virtual columns that come later (PostgreSQL 18)", () =>
+  it.effect("handle virtual columns that are added later (PostgreSQL 18)", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       const [version] = yield* sql("select current_setting('server_version_num')::int >= 180000 as virtual")
       if (version?.["virtual"] !== true) return
-      const { told, watch } = yield* watching
+      const { notified, watch } = yield* watching
       yield* sql("create table growing (id int)")
       yield* watch("growing")
       yield* sql("alter table growing add twice int generated always as (id * 2)")
-      const all = yield* eventually(told("insert into growing values (4)"), ([one]) => one?.row?.["twice"] === 8)
+      const all = yield* eventually(notified("insert into growing values (4)"), ([one]) => one?.row?.["twice"] === 8)
       assert.deepInclude(all[0], { row: { id: 4, twice: 8 } })
       yield* unsubscribe("growing")
     })
   )
 
-  it.effect("take away triggers of ours that nobody asked for", () =>
+  it.effect("drop the service's triggers that belong to no subscription", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       yield* sql(`create table stray (id int); create trigger "Odd one" after insert on stray for each row

@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Exit, Redacted, Scope } from "effect"
 import { Client } from "pg"
-import { alarmLock } from "../../../src/domain/sql/AdvisoryLocks.ts"
+import { wakeUpLock } from "../../../src/domain/sql/AdvisoryLocks.ts"
 import { Webhooks } from "../../../src/services/webhooks/Webhooks.ts"
 import { live, Outside } from "../../support/database.ts"
 import { eventually, hook, layerWebhooks, receiver, worker } from "../../support/webhooks/webhooks.ts"
@@ -9,7 +9,7 @@ import { eventually, hook, layerWebhooks, receiver, worker } from "../../support
 const sql = (text: string, params?: ReadonlyArray<unknown>) =>
   Effect.flatMap(Outside, (outside) => outside.sql(text, params))
 
-/** The attempts that were logged of a webhook, oldest first. */
+/** The logged attempts of a webhook, oldest first. */
 const logs = (id: number) =>
   sql(
     `select status_code as status, error, attempt, message_id::int as message, latency_ms as latency,
@@ -27,7 +27,7 @@ const waiting = (id: number) =>
     ]),
     ([row]) => Number(row?.["n"])
   )
-/** A table of one column for each test. */
+/** A new table with one column for each test. */
 let tables = 0
 const table = Effect.gen(function* () {
   const name = `d${++tables}`
@@ -36,7 +36,7 @@ const table = Effect.gen(function* () {
 })
 
 layer(layerWebhooks({ name: "webhook_deliveries" }), live)("deliveries", (it) => {
-  it.effect("reach the receiver at once, signed, and are done", () =>
+  it.effect("reach the receiver at once, signed, and are completed", () =>
     Effect.gen(function* () {
       const sink = yield* receiver
       const name = yield* table
@@ -46,14 +46,14 @@ layer(layerWebhooks({ name: "webhook_deliveries" }), live)("deliveries", (it) =>
         sql(
           `select from pg_locks where locktype = 'advisory' and granted and (classid::int8 << 32 | objid::int8) = $1
              and database = (select oid from pg_database where datname = current_database())`,
-          [alarmLock]
+          [wakeUpLock]
         ),
         (asleep) => asleep.length > 0
       )
       const from = Date.now()
       yield* sql(`insert into ${name} values (1)`)
       const [one] = yield* Effect.promise(() => sink.count("/x", 1))
-      assert.isBelow((one?.at ?? 0) - from, 500, "it was woken, and did not look by chance")
+      assert.isBelow((one?.at ?? 0) - from, 500, "the worker was woken, and did not just poll")
       assert.deepInclude(one?.json, { event: "INSERT", schema: "public", table: name, row: { id: 1 }, old_row: null })
       assert.deepInclude(one?.headers, { "content-type": "application/json", "x-mine": "yes" })
       assert.match(String(one?.headers["webhook-id"]), /^msg_[\da-f-]{36}$/)
@@ -63,7 +63,7 @@ layer(layerWebhooks({ name: "webhook_deliveries" }), live)("deliveries", (it) =>
     })
   )
 
-  it.effect("come again by the schedule, with one id, and end with it", () =>
+  it.effect("are retried by the schedule, with one id, and end with it", () =>
     Effect.gen(function* () {
       const sink = yield* receiver
       sink.answer = () => ({ status: 500, body: "broken" })
@@ -91,7 +91,7 @@ layer(layerWebhooks({ name: "webhook_deliveries" }), live)("deliveries", (it) =>
     })
   )
 
-  it.effect("plan the next attempt in the database, where another worker finds it", () =>
+  it.effect("schedule the next attempt in the database, where another worker finds it", () =>
     Effect.gen(function* () {
       const sink = yield* receiver
       sink.answer = () => ({ status: 503 })
@@ -119,7 +119,7 @@ layer(layerWebhooks({ name: "webhook_deliveries" }), live)("deliveries", (it) =>
     })
   )
 
-  it.effect("wait as long as Retry-After says, up to twice the step", () =>
+  it.effect("honour Retry-After, up to twice the step", () =>
     Effect.gen(function* () {
       const sink = yield* receiver
       sink.answer = () => ({ status: 429, headers: { "retry-after": "3600" } })
@@ -137,7 +137,7 @@ layer(layerWebhooks({ name: "webhook_deliveries" }), live)("deliveries", (it) =>
     })
   )
 
-  it.effect("say what went wrong: timeout, refused connection, private address", () =>
+  it.effect("log the error: timeout, refused connection, private address", () =>
     Effect.gen(function* () {
       const sink = yield* receiver
       sink.answer = () => ({ hang: true })
@@ -154,7 +154,7 @@ layer(layerWebhooks({ name: "webhook_deliveries" }), live)("deliveries", (it) =>
     })
   )
 
-  it.effect("to private addresses are refused unless allowed, also by way of a redirect", () =>
+  it.effect("to private addresses are refused unless allowed, also through a redirect", () =>
     Effect.gen(function* () {
       const sink = yield* receiver
       const name = yield* table
@@ -171,7 +171,7 @@ layer(layerWebhooks({ name: "webhook_deliveries" }), live)("deliveries", (it) =>
     })
   )
 
-  it.effect("that meet 410 disable the webhook at once; what waits is sent when it is active again", () =>
+  it.effect("answered by 410 disable the webhook at once; pending messages are sent once it is active again", () =>
     Effect.gen(function* () {
       const sink = yield* receiver
       sink.answer = () => ({ status: 410 })
@@ -189,11 +189,11 @@ layer(layerWebhooks({ name: "webhook_deliveries" }), live)("deliveries", (it) =>
       const on = yield* Effect.flatMap(Webhooks, (webhooks) => webhooks.update(id, { active: true }))
       assert.deepInclude(on, { active: true, fail_count: 0, disabled_at: null, disabled_reason: null })
       const [, again] = yield* Effect.promise(() => sink.count("/x", 2))
-      assert.deepStrictEqual(again?.json.row, { id: 1 }, "what was written while it was inactive is not sent")
+      assert.deepStrictEqual(again?.json.row, { id: 1 }, "changes made while it was inactive are not sent")
     })
   )
 
-  it.effect("that fail again and again disable the webhook; a success starts the count anew", () =>
+  it.effect("that fail repeatedly disable the webhook; a success resets the count", () =>
     Effect.gen(function* () {
       const sink = yield* receiver
       sink.answer = ({ json }) => ({ status: json.row?.["id"] === 3 ? 200 : 500 })
@@ -211,7 +211,7 @@ layer(layerWebhooks({ name: "webhook_deliveries" }), live)("deliveries", (it) =>
     })
   )
 
-  it.effect("of two workers on one database are never sent twice", () =>
+  it.effect("of two workers on one database are not duplicated", () =>
     Effect.gen(function* () {
       const sink = yield* receiver
       const name = yield* table
@@ -226,7 +226,7 @@ layer(layerWebhooks({ name: "webhook_deliveries" }), live)("deliveries", (it) =>
     })
   )
 
-  it.effect("of a quick receiver don't wait for those of hanging ones", () =>
+  it.effect("to a quick receiver don't wait for hanging ones", () =>
     Effect.gen(function* () {
       const sink = yield* receiver
       sink.answer = ({ path }) => (path === "/quick" ? {} : { hang: true })
@@ -243,13 +243,13 @@ layer(layerWebhooks({ name: "webhook_deliveries" }), live)("deliveries", (it) =>
       yield* sql(`insert into ${name} select g from generate_series(1, 100) g`)
       yield* Effect.promise(() => sink.count("/quick", 100))
       assert.isBelow(Date.now() - from, 5_000)
-      assert.isAtMost(sink.mostOpen, 5 + 4, "as many as there may be, and one of each beyond")
-      // They would keep the next worker busy.
+      assert.isAtMost(sink.mostOpen, 5 + 4, "the limit, and one of each beyond it")
+      // Otherwise they would keep the next worker busy.
       yield* sql("update svc.webhooks set active = false where table_name = $1", [name])
     })
   )
 
-  it.effect("under way are finished when the worker is asked to end, and what waits is given back", () =>
+  it.effect("in flight are completed when the worker ends, and waiting ones are released", () =>
     Effect.gen(function* () {
       const sink = yield* receiver
       sink.answer = () => ({ delay: 700 })
@@ -263,7 +263,7 @@ layer(layerWebhooks({ name: "webhook_deliveries" }), live)("deliveries", (it) =>
       yield* Scope.close(scope, Exit.void)
       assert.isBelow(Date.now() - from, 4_000)
       const done = (yield* logs(id)).length
-      assert.strictEqual(done, sink.received.length, "all that were begun")
+      assert.strictEqual(done, sink.received.length, "all that were started")
       const [row] = yield* sql(
         `select count(*)::int as n, bool_and(claim is null and attempt = 0 and next_attempt_at <= now()) as free
          from svc.webhook_messages where webhook_id = $1 and next_attempt_at is not null`,
@@ -279,7 +279,7 @@ layer(layerWebhooks({ name: "webhook_deliveries" }), live)("deliveries", (it) =>
     })
   )
 
-  it.effect("that take longer than the worker waits at its end are logged as interrupted and come again", () =>
+  it.effect("that outlast the shutdown are logged as interrupted and retried", () =>
     Effect.gen(function* () {
       const sink = yield* receiver
       sink.answer = () => ({ hang: true })
@@ -302,7 +302,7 @@ layer(layerWebhooks({ name: "webhook_deliveries" }), live)("deliveries", (it) =>
     })
   )
 
-  it.effect("whose lease runs out are another worker's; the first one's result changes nothing any more", () =>
+  it.effect("whose lease expires are taken over; the result of the first worker is ignored", () =>
     Effect.gen(function* () {
       const sink = yield* receiver
       let first = true
@@ -316,7 +316,7 @@ layer(layerWebhooks({ name: "webhook_deliveries" }), live)("deliveries", (it) =>
       yield* worker({ WEBHOOK_TIMEOUT: "5s" })
       yield* sql(`insert into ${name} values (1)`)
       yield* Effect.promise(() => sink.count("/x", 1))
-      // As if a minute had passed without a word of it.
+      // As if a minute had passed without a renewal.
       yield* sql(
         "update svc.webhook_messages set next_attempt_at = now() - interval '1 s', claim = gen_random_uuid() where webhook_id = $1",
         [id]
@@ -334,7 +334,7 @@ layer(layerWebhooks({ name: "webhook_deliveries" }), live)("deliveries", (it) =>
     })
   )
 
-  it.effect("that take long keep their lease", () =>
+  it.effect("that take long renew their lease", () =>
     Effect.gen(function* () {
       const sink = yield* receiver
       sink.answer = () => ({ delay: 9_000 })
@@ -358,7 +358,7 @@ layer(layerWebhooks({ name: "webhook_deliveries" }), live)("deliveries", (it) =>
     })
   )
 
-  it.effect("need no NOTIFY, which makes commits wait for each other, unless a worker sleeps", () =>
+  it.effect("need no NOTIFY, which serializes commits, unless a worker sleeps", () =>
     Effect.gen(function* () {
       const sink = yield* receiver
       const name = yield* table
@@ -378,7 +378,7 @@ layer(layerWebhooks({ name: "webhook_deliveries" }), live)("deliveries", (it) =>
       yield* Effect.promise(() => ear.query("listen svc_webhooks"))
       yield* sql(`insert into ${name} values (0)`)
       yield* Effect.sleep("200 millis")
-      assert.strictEqual(heard, 0, "nobody is there to hear it")
+      assert.strictEqual(heard, 0, "no worker listens")
       yield* worker()
       const clients = yield* Effect.all(Array.from({ length: 8 }, () => connect))
       const open = (text: string) => Effect.promise(async () => void (await clients[0]?.query(text)))
@@ -398,7 +398,7 @@ layer(layerWebhooks({ name: "webhook_deliveries" }), live)("deliveries", (it) =>
       assert.isBelow(heard, written / 20)
       yield* eventually(waiting(id), (n) => n === 0, 20_000)
       const sent = sink.received.length - 1
-      // Once it sleeps again, the next one has to wake it, also while another transaction is open that did not.
+      // Once it sleeps again, the next write must wake it, even while an older transaction is open that did not notify.
       yield* open("begin")
       yield* open(`insert into ${name} values (2)`)
       yield* Effect.sleep("2500 millis")
@@ -413,7 +413,7 @@ layer(layerWebhooks({ name: "webhook_deliveries" }), live)("deliveries", (it) =>
     })
   )
 
-  it.effect("go on after the database was away, without a restart", () =>
+  it.effect("continue after an outage of the database, without a restart", () =>
     Effect.gen(function* () {
       const sink = yield* receiver
       const name = yield* table
@@ -432,7 +432,7 @@ layer(layerWebhooks({ name: "webhook_deliveries" }), live)("deliveries", (it) =>
     })
   )
 
-  it.effect("of a payload that is too large are not made, and stand in nobody's way", () =>
+  it.effect("of a payload that is too large are not sent, and do not block others", () =>
     Effect.gen(function* () {
       const sink = yield* receiver
       yield* sql("create table wide (t text)")
@@ -442,7 +442,7 @@ layer(layerWebhooks({ name: "webhook_deliveries" }), live)("deliveries", (it) =>
       const rows = yield* logged(id, 6, 20_000)
       assert.strictEqual(rows.filter(({ status }) => status === 200).length, 5)
       const refused = rows.find(({ status }) => status === null)
-      assert.strictEqual(refused?.["error"], "Not sent: the payload is larger than 10 MiB")
+      assert.strictEqual(refused?.["error"], "Not sent: the payload exceeds 10 MiB")
       assert.strictEqual(yield* waiting(id), 0)
     })
   )

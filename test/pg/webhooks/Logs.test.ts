@@ -19,7 +19,7 @@ const page = (id: Parameters<Webhooks["Service"]["find"]>[0], limit: number, bef
     (text) => JSON.parse(text) as ReadonlyArray<Entry>
   )
 
-/** Messages that are done, each with a log entry; `$1` webhook, `$2` how many, `$3` how old. */
+/** Completed messages, each with a log entry; `$1`: webhook, `$2`: count, `$3`: age. */
 const history = `with m as (
     insert into svc.webhook_messages (webhook_id, event_type, payload, next_attempt_at, created_at)
     select $1::int, 'INSERT', '{"row":{"t":"x"}}', null, now() - $3::interval from generate_series(1, $2::int) returning id)
@@ -29,7 +29,7 @@ const waitingSql = `insert into svc.webhook_messages (webhook_id, event_type, pa
   select $1::int, 'INSERT', '{}', now() - $3::interval from generate_series(1, $2::int)`
 
 layer(layerWebhooks({ name: "webhook_logs" }), live)("the log", (it) => {
-  it.effect("comes in pages that are held in memory, and leaves out what can't be", () =>
+  it.effect("is paged by size, and omits payloads that are too large", () =>
     Effect.gen(function* () {
       yield* sql("create table wide (t text)")
       const { id } = yield* hook("wide")
@@ -50,7 +50,7 @@ layer(layerWebhooks({ name: "webhook_logs" }), live)("the log", (it) => {
     })
   )
 
-  it.effect("is kept for 1,000 entries and 30 days, and messages with it; the rest goes in the background", () =>
+  it.effect("keeps 1,000 entries for 30 days, and their messages; the rest is deleted in the background", () =>
     Effect.gen(function* () {
       yield* sql("create table kept (t text)")
       const [busy, quiet, off, gone] = [
@@ -67,7 +67,7 @@ layer(layerWebhooks({ name: "webhook_logs" }), live)("the log", (it) => {
       yield* sql(waitingSql, [off.id, 6, "29 days"])
       yield* sql(history, [gone.id, 7, "1 hour"])
       yield* sql(waitingSql, [gone.id, 8, "1 hour"])
-      // A message that is to be tried again, whose first attempts are old.
+      // A message with old attempts that will be retried.
       yield* sql(
         "update svc.webhook_messages set next_attempt_at = now() where id = (select min(id) from svc.webhook_messages where webhook_id = $1)",
         [quiet.id]
@@ -89,7 +89,7 @@ layer(layerWebhooks({ name: "webhook_logs" }), live)("the log", (it) => {
     })
   )
 
-  it.effect("and what a webhook leaves behind goes with it, its row last", () =>
+  it.effect("is deleted with its webhook, whose row is deleted last", () =>
     Effect.gen(function* () {
       yield* sql("create table leaving (t text)")
       const { id } = yield* hook("leaving", { secret: "hush", headers: { a: "b" } })

@@ -9,7 +9,7 @@ const sql = (text: string, params?: ReadonlyArray<unknown>) =>
   Effect.flatMap(Outside, (outside) => outside.sql(text, params))
 const fresh = sql("delete from svc.webhook_messages")
 
-/** A connection of the test's own, for what a session may be set to. */
+/** A separate connection, for session settings. */
 const session = Effect.acquireRelease(
   Effect.gen(function* () {
     const { login } = yield* Outside
@@ -47,7 +47,7 @@ layer(layerWebhooks({ name: "webhook_outbox" }), live)("the outbox", (it) => {
     })
   )
 
-  it.effect("has virtual columns as they are read, and is not stopped by a failed assertion", () =>
+  it.effect("contains virtual columns as they are read, and survives a failed assertion", () =>
     Effect.gen(function* () {
       const [server] = yield* sql("select current_setting('server_version_num')::int as version")
       if (Number(server?.["version"]) < 180_000) return
@@ -73,7 +73,7 @@ layer(layerWebhooks({ name: "webhook_outbox" }), live)("the outbox", (it) => {
     })
   )
 
-  it.effect("pairs the rows of a bulk update, also without a primary key", () =>
+  it.effect("pairs old and new rows of a bulk update, even without a primary key", () =>
     Effect.gen(function* () {
       yield* fresh
       yield* sql("create table a2 (n int)")
@@ -90,7 +90,7 @@ layer(layerWebhooks({ name: "webhook_outbox" }), live)("the outbox", (it) => {
     })
   )
 
-  it.effect("sees upserts, MERGE, COPY, and writes inside of CTEs and functions", () =>
+  it.effect("captures upserts, MERGE, COPY, and writes inside CTEs and functions", () =>
     Effect.gen(function* () {
       yield* fresh
       yield* sql("create table a3 (id int primary key, t text)")
@@ -121,7 +121,7 @@ layer(layerWebhooks({ name: "webhook_outbox" }), live)("the outbox", (it) => {
     })
   )
 
-  it.effect("has every value as PostgreSQL prints it, whatever the session's settings", () =>
+  it.effect("formats values independently of the session's settings", () =>
     Effect.gen(function* () {
       yield* fresh
       yield* sql(`create table a4 (big bigint, num numeric, f float8, ts timestamptz, b bytea, j json, jb jsonb,
@@ -152,11 +152,11 @@ layer(layerWebhooks({ name: "webhook_outbox" }), live)("the outbox", (it) => {
       const [timezone] = yield* Effect.promise(
         async () => (await client.query<{ TimeZone: string }>("show timezone")).rows
       )
-      assert.strictEqual(timezone?.TimeZone, "Asia/Kathmandu", "the session's own settings stay")
+      assert.strictEqual(timezone?.TimeZone, "Asia/Kathmandu", "the session's settings are unchanged")
     })
   )
 
-  it.effect("takes columns of any name, also those of the function's own variables", () =>
+  it.effect("accepts columns of any name, even those of the function's variables", () =>
     Effect.gen(function* () {
       yield* fresh
       const columns = [
@@ -241,7 +241,7 @@ layer(layerWebhooks({ name: "webhook_outbox" }), live)("the outbox", (it) => {
     })
   )
 
-  it.effect("hears callers without any right on our tables, as they write through /v1/db", () =>
+  it.effect("captures writes of roles without privileges on the outbox, as through /v1/db", () =>
     Effect.gen(function* () {
       yield* fresh
       yield* sql("create table a8 (id int primary key, t text)")

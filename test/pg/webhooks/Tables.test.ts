@@ -15,7 +15,7 @@ const update = (id: number, change: Parameters<Webhooks["Service"]["update"]>[1]
 const remove = (id: number) => Effect.flatMap(Webhooks, (webhooks) => webhooks.remove(WebhookId.make(id)))
 
 layer(layerWebhooks({ name: "webhook_tables" }), live)("watched tables", (it) => {
-  it.effect("have triggers while they have a webhook, active or not, and no longer", () =>
+  it.effect("have triggers exactly while they have a webhook, active or not", () =>
     Effect.gen(function* () {
       yield* sql("create table t1 (id int)")
       assert.deepStrictEqual(yield* triggersOf("t1"), [])
@@ -30,7 +30,7 @@ layer(layerWebhooks({ name: "webhook_tables" }), live)("watched tables", (it) =>
     })
   )
 
-  it.effect("are switched on and off without DDL, also while a transaction holds the table", () =>
+  it.effect("are switched on and off without DDL, even while a transaction locks the table", () =>
     Effect.gen(function* () {
       yield* fresh
       yield* sql("create table t2 (id int)")
@@ -48,7 +48,7 @@ layer(layerWebhooks({ name: "webhook_tables" }), live)("watched tables", (it) =>
     })
   )
 
-  it.effect("move with the webhook", () =>
+  it.effect("change with the webhook", () =>
     Effect.gen(function* () {
       yield* fresh
       yield* sql("create table t3 (id int); create schema t3; create table t3.b (id int)")
@@ -61,7 +61,7 @@ layer(layerWebhooks({ name: "webhook_tables" }), live)("watched tables", (it) =>
     })
   )
 
-  it.effect("may have any name: quotes, unicode, 63 bytes; each is told apart", () =>
+  it.effect("may have any name: quotes, Unicode, 63 bytes; each is distinct", () =>
     Effect.gen(function* () {
       yield* fresh
       const names = ['a"b', "Ünï 🎉", "x".repeat(63), "a_b_c", "'; drop table t1; --", "TABLE", " "]
@@ -81,7 +81,7 @@ layer(layerWebhooks({ name: "webhook_tables" }), live)("watched tables", (it) =>
     })
   )
 
-  it.effect("may be partitioned: writes by way of the parent, of a partition, from one to another, into new ones", () =>
+  it.effect("may be partitioned: writes through the parent, to a partition, between partitions, into new ones", () =>
     Effect.gen(function* () {
       yield* fresh
       yield* sql(`create table p (id int, t text) partition by range (id);
@@ -116,7 +116,7 @@ layer(layerWebhooks({ name: "webhook_tables" }), live)("watched tables", (it) =>
     })
   )
 
-  it.effect("may be one partition, or a child of another table, beside its parent", () =>
+  it.effect("may be one partition or an inheriting table, beside its parent", () =>
     Effect.gen(function* () {
       yield* fresh
       yield* sql(`create table q (id int) partition by range (id);
@@ -144,7 +144,7 @@ layer(layerWebhooks({ name: "webhook_tables" }), live)("watched tables", (it) =>
     })
   )
 
-  it.effect("dropped, renamed and made anew are noticed", () =>
+  it.effect("that are dropped, renamed or recreated are detected", () =>
     Effect.gen(function* () {
       yield* fresh
       yield* sql("create table d1 (id int)")
@@ -173,7 +173,7 @@ layer(layerWebhooks({ name: "webhook_tables" }), live)("watched tables", (it) =>
     })
   )
 
-  it.effect("get back triggers that somebody dropped, but not those that somebody switched off", () =>
+  it.effect("regain dropped triggers, but disabled ones stay disabled", () =>
     Effect.gen(function* () {
       yield* sql("create table r1 (id int)")
       yield* hook("r1")
@@ -187,7 +187,7 @@ layer(layerWebhooks({ name: "webhook_tables" }), live)("watched tables", (it) =>
     })
   )
 
-  it.effect("are refused when they are none, ours or the system's", () =>
+  it.effect("are rejected if they are missing, of the service or of the system", () =>
     Effect.gen(function* () {
       yield* sql("create view v as select 1 as n")
       const code = (table: string, schema = "public") =>
@@ -200,7 +200,7 @@ layer(layerWebhooks({ name: "webhook_tables" }), live)("watched tables", (it) =>
     })
   )
 
-  it.effect("that are busy refuse a new webhook after 2 s, and don't keep one from being deleted", () =>
+  it.effect("that are locked reject a new webhook after 2 s, but not its deletion", () =>
     Effect.gen(function* () {
       yield* sql("create table busy (id int); create table busy_too (id int)")
       const { id } = yield* hook("busy")
@@ -223,7 +223,7 @@ layer(layerWebhooks({ name: "webhook_tables" }), live)("watched tables", (it) =>
     })
   )
 
-  it.effect("keep their triggers when two webhooks come and go at once", () =>
+  it.effect("keep their triggers when webhooks are created and deleted concurrently", () =>
     Effect.gen(function* () {
       yield* sql("create table race (id int)")
       for (let round = 0; round < 5; round++) {
@@ -242,7 +242,7 @@ layer(layerWebhooks({ name: "webhook_tables" }), live)("watched tables", (it) =>
   )
 })
 
-layer(layerWebhooks({ name: "webhook_damage" }), live)("a write never fails because of us", (it) => {
+layer(layerWebhooks({ name: "webhook_damage" }), live)("a write never fails because of webhooks", (it) => {
   const writes = Effect.gen(function* () {
     yield* sql("insert into w values (1)")
     yield* sql("update w set id = id + 1")
@@ -254,9 +254,9 @@ layer(layerWebhooks({ name: "webhook_damage" }), live)("a write never fails beca
     return Number(row?.["n"])
   })
 
-  it.effect("and code that a column's type brings along runs without the rights of our login", () =>
+  it.effect("and code of a column's type runs without the privileges of the service", () =>
     Effect.gen(function* () {
-      // A cast to json is what row_to_json calls for any type that is not built in.
+      // row_to_json calls the cast to json of any type that is not built in.
       yield* sql(`create type mood as enum ('fine'); create table casts (m mood);
         create function mood_json(mood) returns json language sql as $$
           select json_build_object('as', current_user,
@@ -276,7 +276,7 @@ layer(layerWebhooks({ name: "webhook_damage" }), live)("a write never fails beca
     })
   )
 
-  it.effect("when the outbox is damaged, the function fails, or the role has lost its rights", () =>
+  it.effect("if the outbox is damaged, the function fails, or the role has lost its privileges", () =>
     Effect.gen(function* () {
       yield* sql(`create table w (id int); grant all on w to anon;
         create table wp (id int) partition by list (id); create table wp_1 partition of wp default`)

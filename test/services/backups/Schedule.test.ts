@@ -1,15 +1,11 @@
 import { assert, it } from "@effect/vitest"
-import { Cron, Effect, Layer } from "effect"
+import { Cron, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { type BackupId } from "../../../src/domain/backups/Backup.ts"
 import { Conflict, Unavailable } from "../../../src/domain/errors.ts"
-import { BackupRecords } from "../../../src/services/backups/Records.ts"
-import { BackupRemoval } from "../../../src/services/backups/Removal.ts"
-import { BackupRuns } from "../../../src/services/backups/Runs.ts"
-import { layerBackupSchedule } from "../../../src/services/backups/Schedule.ts"
-import { BackupSettings } from "../../../src/services/backups/Settings.ts"
+import { runBackupSchedule } from "../../../src/services/backups/Schedule.ts"
 
-type Start = BackupRuns["Service"]["start"]
+type Start = Parameters<typeof runBackupSchedule>[1]["start"]
 
 const done = (complete: boolean): ReturnType<Start> =>
   Effect.succeed({ id: 1 as BackupId, done: Effect.succeed(complete) })
@@ -21,33 +17,19 @@ const scheduled = (expression: string, start: (count: number) => ReturnType<Star
     const started: Array<string> = []
     const missed: Array<string> = []
     let retained = 0
-    const settings = BackupSettings.of({
-      directory: "",
-      programs: undefined,
-      bucket: undefined,
-      schedule: Cron.parseUnsafe(expression, "UTC"),
-      keep: 7,
-      timeout: 0
+    yield* runBackupSchedule(Cron.parseUnsafe(expression, "UTC"), {
+      start: (label, slot) =>
+        Effect.suspend(() => {
+          started.push(`${label} ${slot}`)
+          return start(started.length)
+        }),
+      missed: (label, slot, reason) => Effect.sync(() => void missed.push(`${label} ${slot} ${reason}`)),
+      retain: Effect.sync(() => void retained++)
     })
-    const services = Layer.mergeAll(
-      Layer.succeed(BackupSettings, settings),
-      Layer.mock(BackupRuns, {
-        start: (label, slot) =>
-          Effect.suspend(() => {
-            started.push(`${label} ${slot}`)
-            return start(started.length)
-          })
-      }),
-      Layer.mock(BackupRecords, {
-        missed: (label, slot, reason) => Effect.sync(() => void missed.push(`${label} ${slot} ${reason}`))
-      }),
-      Layer.mock(BackupRemoval, { retain: Effect.sync(() => void retained++) })
-    )
-    yield* Layer.build(Layer.provide(layerBackupSchedule, services))
     return { started, missed, retained: () => retained }
   })
 
-it.effect("makes a backup at each slot, labelled by it, and removes old ones when it is complete", () =>
+it.effect("makes a backup at each slot, labelled with it, and removes old ones when it is complete", () =>
   Effect.gen(function* () {
     const { missed, retained, started } = yield* scheduled("0 3 * * *")
     yield* TestClock.adjust("899 minutes")
@@ -65,7 +47,7 @@ it.effect("makes a backup at each slot, labelled by it, and removes old ones whe
   })
 )
 
-it.effect("keeps what there is when a backup fails, or another replica has the slot", () =>
+it.effect("keeps old backups when one fails, or another replica has the slot", () =>
   Effect.gen(function* () {
     const { retained, started } = yield* scheduled("*/10 * * * *", (count) =>
       count === 1 ? done(false) : Effect.undefined
@@ -76,9 +58,9 @@ it.effect("keeps what there is when a backup fails, or another replica has the s
   })
 )
 
-it.effect("tries again for ten minutes, and then says so on a record", () =>
+it.effect("retries for ten minutes, and then records the failure", () =>
   Effect.gen(function* () {
-    const busy = new Conflict({ error: "2 backups are being made already", code: "BACKUP_LIMIT" })
+    const busy = new Conflict({ error: "2 backups are already in progress", code: "BACKUP_LIMIT" })
     const late = yield* scheduled("0 13 * * *", (count) => (count < 5 ? Effect.fail(busy) : done(true)))
     yield* TestClock.adjust("1 hour")
     assert.strictEqual(late.started.length, 1)
@@ -87,14 +69,14 @@ it.effect("tries again for ten minutes, and then says so on a record", () =>
     assert.strictEqual(new Set(late.started).size, 1)
     assert.strictEqual(late.retained(), 1)
 
-    const down = new Unavailable({ error: "The directory of backups can't be used", code: "BACKUP_DIR_UNUSABLE" })
+    const down = new Unavailable({ error: "The backup directory is unusable", code: "BACKUP_DIR_UNUSABLE" })
     const never = yield* scheduled("0 13 * * *", () => Effect.fail(down))
     yield* TestClock.adjust("1 hour")
     yield* TestClock.adjust("9 minutes")
     assert.deepStrictEqual(never.missed, [])
     yield* TestClock.adjust("1 minute")
     assert.deepStrictEqual(never.missed, [
-      `scheduled 2026-11-21 13:00 UTC ${Date.UTC(2026, 10, 21, 13)} The directory of backups can't be used`
+      `scheduled 2026-11-21 13:00 UTC ${Date.UTC(2026, 10, 21, 13)} The backup directory is unusable`
     ])
     yield* TestClock.adjust("24 hours")
     assert.include(never.started.at(-1) ?? "", "2026-11-22 13:00")

@@ -10,7 +10,7 @@ const read = (env: Readonly<Record<string, string>>) =>
   )
 
 describe("settings of environments", () => {
-  it.effect("have one environment in a project `default`, unless told", () =>
+  it.effect("default to one environment in a project `default`", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(
         { ...(yield* read({})) },
@@ -32,9 +32,9 @@ describe("settings of environments", () => {
 
   it.effect.each([
     ["SVC_PROJECT_ID", "a/b", "letters, digits"],
-    ["SVC_PROJECT_SCHEMA", "pg", "no system schema begins with"],
+    ["SVC_PROJECT_SCHEMA", "pg", "no prefix of a system schema"],
     ["SVC_PROJECT_SCHEMA", "My-App", "lower-case letters, digits and `_`"],
-    ["SVC_PROJECT_BUCKET", "my_app", "S3 lets"],
+    ["SVC_PROJECT_BUCKET", "my_app", "S3 bucket name"],
     ["SVC_MAX_ENVIRONMENTS", "0", "a whole number from 1 to 1000"]
   ] as const)("%s=%s is refused", ([name, value, says]) =>
     Effect.gen(function* () {

@@ -1,14 +1,14 @@
 import { connect, createServer, type Socket } from "node:net"
 import { type AddressInfo } from "node:net"
 
-/** Stands before a server, passes bytes on as they are, and can hold answers back or turn everybody away. */
+/** A TCP proxy that can hold responses back or reject connections. */
 export const startTcpGate = async (target: string) => {
   const { hostname, port } = new URL(target)
   const sockets = new Set<Socket>()
   const gate = {
-    /** Closes every connection as soon as it comes. */
+    /** Closes every new connection at once. */
     refusing: false,
-    /** From a request on that has this in its head, nothing is passed back; then `whenHeld` is called. */
+    /** Responses are held back from the request that contains this text in its headers; then `whenHeld` is called. */
     holding: undefined as string | undefined,
     whenHeld: () => {}
   }

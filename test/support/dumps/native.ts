@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { readdirSync, readFileSync } from "node:fs"
 import { dumpNative, restoreNative } from "../../../src/layers/dumps/native/Native.ts"
 import { layerProcesses } from "../../../src/layers/dumps/native/Process.ts"
-import { lookAt } from "../../../src/layers/dumps/native/Programs.ts"
+import { inspectPrograms } from "../../../src/layers/dumps/native/Programs.ts"
 import { on, serverLogin } from "./databases.ts"
 
 /** Directory of real programs; without it their tests are left out. */
@@ -10,7 +10,7 @@ export const place = process.env["SVC_TEST_PG_BIN"]
 export const options = { timeout: 60_000 }
 
 const programs = Effect.gen(function* () {
-  const found = yield* lookAt(place ?? "")
+  const found = yield* inspectPrograms(place ?? "")
   if (typeof found === "string") throw new Error(`SVC_TEST_PG_BIN: ${found}`)
   return found
 }).pipe(Effect.provide(layerProcesses))

@@ -1,8 +1,6 @@
 import { Effect, Layer } from "effect"
-import { EnvironmentBuckets } from "../../../src/services/environments/Buckets.ts"
 import { Environments } from "../../../src/services/environments/Environments.ts"
 import { EnvironmentSettings } from "../../../src/services/environments/Settings.ts"
-import { EnvironmentTurns } from "../../../src/services/environments/Turns.ts"
 import { makeBucketsFake } from "../../fakes/storage/buckets.ts"
 import { Outside } from "../database.ts"
 
@@ -15,7 +13,6 @@ export const store = makeBucketsFake()
 export const replica = (limit = 100) =>
   Layer.fresh(
     Environments.layer.pipe(
-      Layer.provide(Layer.mergeAll(EnvironmentBuckets.layer, EnvironmentTurns.layer)),
       Layer.provide(store.layer),
       Layer.provide(
         Layer.succeed(EnvironmentSettings, {

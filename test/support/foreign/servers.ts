@@ -2,31 +2,29 @@ import { Context, Effect, Layer } from "effect"
 import { type NewForeignServer, type NewUserMapping } from "../../../src/domain/foreign/ForeignData.ts"
 import { ForeignData } from "../../../src/services/foreign/ForeignData.ts"
 import { ForeignImports } from "../../../src/services/foreign/Imports.ts"
-import { ForeignSessions } from "../../../src/services/foreign/Sessions.ts"
 import { layerDatabase, Outside } from "../database.ts"
 import { type OtherPostgres, startOtherPostgres } from "../postgres/external.ts"
 
-/** Another PostgreSQL, whose tables are wanted. */
+/** The other PostgreSQL server, whose tables are imported. */
 export class Other extends Context.Service<Other, OtherPostgres>()("test/support/Other") {}
 
-/** Foreign data in a database of the test's own, and another server beside it. */
+/** Foreign data on the test's own database, and another PostgreSQL server. */
 export const layerForeignData = (name: string) =>
   Layer.mergeAll(ForeignData.layer, ForeignImports.layer).pipe(
-    Layer.provide(ForeignSessions.layer),
     Layer.provideMerge(layerDatabase({ name })),
     Layer.provideMerge(Layer.effect(Other, Effect.acquireDisposable(Effect.promise(startOtherPostgres))))
   )
 
-/** SQL in the database here. */
+/** Runs SQL on the local database. */
 export const here = (text: string, params?: ReadonlyArray<unknown>) =>
   Effect.flatMap(Outside, (outside) => outside.sql(text, params))
-/** SQL in the other server. */
+/** Runs SQL on the other server. */
 export const there = (text: string, params?: ReadonlyArray<unknown>) =>
   Effect.flatMap(Other, ({ sql }) => Effect.promise(() => sql(text, params)))
 
 export const listed = Effect.flatMap(ForeignData, ({ list }) => list)
 
-/** The other server, unless `given` says otherwise. */
+/** Creates a foreign server, by default the other one. */
 export const makeServer = (given: Partial<NewForeignServer> & { readonly name: string }) =>
   Effect.gen(function* () {
     const { port } = yield* Other
@@ -34,7 +32,7 @@ export const makeServer = (given: Partial<NewForeignServer> & { readonly name: s
     return yield* createServer({ host: "127.0.0.1", port: String(port), dbname: "postgres", ...given })
   })
 
-/** The role of service keys is the other server's superuser, unless `given` says otherwise. */
+/** Maps the role of service keys, by default to the other server's superuser. */
 export const mapUser = (server: string, given: Partial<NewUserMapping> = {}) =>
   Effect.gen(function* () {
     const { password } = yield* Other

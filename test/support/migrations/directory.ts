@@ -3,11 +3,8 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { layerMigrationDirectory } from "../../../src/layers/migrations/Directory.ts"
-import { MigrationHistories } from "../../../src/services/migrations/Histories.ts"
-import { MigrationRunner } from "../../../src/services/migrations/Runner.ts"
 import { Migrations } from "../../../src/services/migrations/Migrations.ts"
 import { MigrationSettings } from "../../../src/services/migrations/Settings.ts"
-import { MigrationTurns } from "../../../src/services/migrations/Turns.ts"
 
 type Contents = Readonly<Record<string, string | Uint8Array>>
 
@@ -39,7 +36,6 @@ interface Options {
 /** The migrations of a directory, on whatever database there is. */
 export const layerMigrations = (directory: string, { timeout = 20_000, tool = "auto" }: Options = {}) =>
   Migrations.layer.pipe(
-    Layer.provide(Layer.mergeAll(MigrationHistories.layer, MigrationRunner.layer, MigrationTurns.layer)),
     Layer.provide(layerMigrationDirectory),
     Layer.provide(Layer.succeed(MigrationSettings, { directory, tool, timeout }))
   )

@@ -10,7 +10,7 @@ export interface FeedEvent {
   readonly operation: string
   readonly row: Readonly<Record<string, unknown>> | null
   readonly old_row: Readonly<Record<string, unknown>> | null
-  /** Of a gap. */
+  /** Set for gaps. */
   readonly gap?: true
   readonly since?: number
   readonly oldest?: number
@@ -28,11 +28,11 @@ export interface FeedOptions {
 /** A client of `/realtime`. */
 export interface Feed {
   readonly socket: WebSocket
-  /** Messages nobody has taken yet, oldest first. */
+  /** Messages not taken yet, oldest first. */
   readonly messages: Array<FeedEvent>
-  /** Waits for a message and takes everything up to it. */
+  /** Waits for a message and takes all messages up to it. */
   readonly upTo: (good: (event: FeedEvent) => boolean, millis?: number) => Promise<ReadonlyArray<FeedEvent>>
-  /** Why it was closed, once it was: `"1001 The service is shutting down"`. */
+  /** Resolves with the close code and reason: `"1001 The service is shutting down"`. */
   readonly closed: Promise<string>
 }
 
@@ -44,7 +44,7 @@ const addressOf = ({ url }: Pick<Address, "url">, { key, since }: FeedOptions) =
 }
 
 const started = new Set<WebSocket>()
-/** Ends all that were opened. */
+/** Terminates all feeds that were opened. */
 export const endFeeds = () => {
   for (const socket of started) socket.terminate()
   started.clear()
@@ -57,11 +57,10 @@ const start = (service: Pick<Address, "url">, options: FeedOptions) => {
   return socket
 }
 
-/** Connected. */
+/** Opens a feed and waits until it is connected. */
 export const openFeed = async (service: Pick<Address, "url">, options: FeedOptions): Promise<Feed> => {
   const socket = start(service, options)
   const messages: Array<FeedEvent> = []
-  // What is sent is text.
   socket.on("message", (data, binary) => {
     assert.isFalse(binary)
     messages.push(JSON.parse(String(data)) as FeedEvent)
@@ -79,19 +78,19 @@ export const openFeed = async (service: Pick<Address, "url">, options: FeedOptio
       (at) => at >= 0,
       millis
     )
-    assert.isAtLeast(at, 0, `not heard, but: ${JSON.stringify(messages.slice(-5)).slice(0, 1000)}`)
+    assert.isAtLeast(at, 0, `not received, but: ${JSON.stringify(messages.slice(-5)).slice(0, 1000)}`)
     return messages.splice(0, at + 1)
   }
   return { socket, messages, upTo, closed }
 }
 
-/** The answer of a server that does not let this client in. */
+/** The response to a rejected connection. */
 export const refusedFeed = (service: Pick<Address, "url">, options: FeedOptions): Promise<Reply> =>
   new Promise((done, failed) => {
     const socket = start(service, options)
     socket.once("open", () => {
       socket.terminate()
-      failed(new Error("It was let in"))
+      failed(new Error("The connection was accepted"))
     })
     socket.on("error", failed)
     socket.once("unexpected-response", (_, response) => {
@@ -104,7 +103,7 @@ export const refusedFeed = (service: Pick<Address, "url">, options: FeedOptions)
     })
   })
 
-/** Subscribes, as the service role, and gives the subscription. */
+/** Subscribes as the service role; returns the subscription. */
 export const subscribe = async (service: Pick<Address, "url" | "service_role">, table: string, schema = "public") => {
   const reply = await ask(service, "POST /api/realtime/subscribe", {
     key: service.service_role,
@@ -114,7 +113,7 @@ export const subscribe = async (service: Pick<Address, "url" | "service_role">, 
   return reply.json as Readonly<Record<string, unknown>>
 }
 
-/** `/api/realtime/…` as the service role. */
+/** GET `/api/realtime/…` as the service role. */
 export const asked = async (service: Pick<Address, "url" | "service_role">, path: string) => {
   const reply = await ask(service, `GET /api/realtime/${path}`, { key: service.service_role })
   assert.strictEqual(reply.status, 200, reply.text)

@@ -6,7 +6,7 @@ import { RealtimeSubscriptions } from "../../../src/services/realtime/Subscripti
 import { Outside } from "../database.ts"
 
 /** One notification of a watched table. */
-export interface Told {
+export interface Notification {
   readonly channel: string
   /** As PostgreSQL sent it. */
   readonly payload: string
@@ -24,8 +24,8 @@ export interface Told {
 const marker = "test_marker"
 
 /**
- * A connection of its own that hears what is notified. `heard` gives everything of transactions that have ended, in
- * order: it notifies itself, and what comes before that was there before.
+ * A separate connection that listens. `drain` returns the notifications of all committed transactions in order: it sends
+ * a marker to itself, and everything earlier arrives before that.
  */
 const listening = async (login: Login) => {
   const client = new Client({ ...login, password: Redacted.value(login.password) })
@@ -37,47 +37,47 @@ const listening = async (login: Login) => {
     else got.push({ channel, payload })
   })
   await client.query(`listen ${marker}`)
-  const heard = async () => {
+  const drain = async () => {
     const done = new Promise<void>((resolve) => (marked = resolve))
     await client.query(`notify ${marker}`)
     await done
     return got.splice(0)
   }
-  return { client, heard }
+  return { client, drain }
 }
 
-/** Subscribes to tables, and gives what every write tells of them. */
+/** Subscribes to tables and collects the notifications of writes. */
 export const watching = Effect.gen(function* () {
   const { login, sql } = yield* Outside
   const subscriptions = yield* RealtimeSubscriptions
-  const { client, heard } = yield* Effect.acquireRelease(
+  const { client, drain } = yield* Effect.acquireRelease(
     Effect.promise(() => listening(login)),
     ({ client }) => Effect.promise(() => client.end())
   )
-  const toldBy = <A, E, R>(write: Effect.Effect<A, E, R>) =>
+  const notifiedBy = <A, E, R>(write: Effect.Effect<A, E, R>) =>
     Effect.gen(function* () {
-      yield* Effect.promise(heard)
+      yield* Effect.promise(drain)
       yield* write
-      const all = yield* Effect.promise(heard)
-      return all.map(({ channel, payload }): Told => {
+      const all = yield* Effect.promise(drain)
+      return all.map(({ channel, payload }): Notification => {
         assert.isAtMost(Buffer.byteLength(payload), 7999)
-        return Object.assign(JSON.parse(payload) as Told, { channel, payload })
+        return Object.assign(JSON.parse(payload) as Notification, { channel, payload })
       })
     })
   return {
-    /** The subscription; from then on its channel is heard. */
+    /** Subscribes to a table and listens on its channel. */
     watch: (table: string, schema = "public") =>
       Effect.gen(function* () {
         const { subscription } = yield* subscriptions.subscribe(schema, table)
         yield* Effect.promise(() => client.query(`listen ${client.escapeIdentifier(subscription.channel)}`))
         return subscription
       }),
-    toldBy,
-    /** What one SQL text tells; several statements in it are one transaction. */
-    told: (text: string, params?: ReadonlyArray<unknown>) => toldBy(sql(text, params))
+    notifiedBy,
+    /** The notifications of one SQL text, whose statements are one transaction. */
+    notified: (text: string, params?: ReadonlyArray<unknown>) => notifiedBy(sql(text, params))
   }
 })
 
 /** `"INSERT a.b"` of each. */
-export const brief = (all: ReadonlyArray<Told>) =>
+export const brief = (all: ReadonlyArray<Notification>) =>
   all.map(({ gap, operation, schema, table }) => `${gap === true ? "gap" : operation} ${schema}.${table}`)

@@ -10,7 +10,7 @@ interface Received {
   readonly body: Buffer
   /** The body as JSON. */
   readonly json: Delivered
-  /** When all of it was there, in ms since 1970. */
+  /** When it was complete, in ms since 1970. */
   readonly at: number
 }
 
@@ -23,30 +23,30 @@ interface Delivered {
   readonly timestamp: string
 }
 
-/** How a receiver answers: a status (200 unless told), after a while, with headers and a body; or not at all. */
+/** The response of a receiver, by default 200 at once. */
 interface Answer {
   readonly status?: number
   readonly delay?: number
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | Uint8Array
-  /** Takes the request and never answers. */
+  /** Accepts the request and never responds. */
   readonly hang?: boolean
-  /** Closes the connection instead of answering. */
+  /** Closes the connection instead of responding. */
   readonly reset?: boolean
 }
 
-/** An HTTP server on loopback that keeps what it is sent. */
+/** An HTTP server on loopback that records the requests it receives. */
 export interface Receiver extends AsyncDisposable {
   readonly url: string
-  /** Everything that came, in order. */
+  /** All requests, in order. */
   readonly received: Array<Received>
   /** May be changed at any time. */
   answer: (received: Received) => Answer
-  /** Requests that are not answered yet, and the most there were at a time. */
+  /** Pending requests, and their highest number so far. */
   open: number
   mostOpen: number
   readonly at: (path: string) => ReadonlyArray<Received>
-  /** Waits until so many came to a path. */
+  /** Waits until `wanted` requests to a path have arrived. */
   readonly count: (path: string, wanted: number, millis?: number) => Promise<ReadonlyArray<Received>>
 }
 

@@ -54,13 +54,13 @@ class Outcomes {
   }
 
   walk(value: unknown, path: JsonPath, filter: Filter, emit: Emit): void {
-    const give = (outcome: Outcome, at = path) => {
+    const report = (outcome: Outcome, at = path) => {
       const left = narrowed(outcome, filter)
       if (left !== undefined) emit(at, left)
     }
-    if (Array.isArray(value)) return give({ never: "a list" })
+    if (Array.isArray(value)) return report({ never: "a list" })
     const [operator, operand] = operationIn(value) ?? []
-    if (operator === undefined) return give({ values: [value as Single], computed: false })
+    if (operator === undefined) return report({ values: [value as Single], computed: false })
     const given: ReadonlyArray<unknown> = Array.isArray(operand) ? operand : [operand]
     const at = [...path, operator]
     const into = (index: number, filter: Filter) => this.walk(given[index], [...at, index], filter, emit)
@@ -80,13 +80,13 @@ class Outcomes {
       }
     } else if (operator === "var") {
       if (given.length === 0 || (typeof given[0] === "string" && /^\.*$/.test(given[0])))
-        give({ never: "the whole context" })
+        report({ never: "the whole context" })
       else if (given.length === 2) into(1, filter)
     } else if (operator === "$ref") {
-      for (const outcome of this.#ofSegment(operand as string)) give({ ...outcome, segment: operand as string }, at)
-    } else if (kindOf(value) === "list") give({ never: "a list" })
+      for (const outcome of this.#ofSegment(operand as string)) report({ ...outcome, segment: operand as string }, at)
+    } else if (kindOf(value) === "list") report({ never: "a list" })
     else if (kindOf(value) === "boolean") {
-      give({ values: nullable.has(operator) ? [true, false, null] : [true, false], computed: true })
+      report({ values: nullable.has(operator) ? [true, false, null] : [true, false], computed: true })
     }
   }
 }

@@ -4,7 +4,7 @@ import { type Test } from "../parse/Query.ts"
 import { type RowScope } from "./Scope.ts"
 import { arrayLiteral, quoteName } from "../../sql/Names.ts"
 
-/** A row that fields are of: what stands before its columns, and the row itself as a value of its type. */
+/** How SQL refers to a row: the qualifier of its columns, and the row as a value of its type. */
 export interface RowName {
   readonly columns: string
   readonly whole: string
@@ -42,7 +42,7 @@ const testSql = (field: PlannedField, test: Test, row: RowName, scope: RowScope)
   }
 }
 
-/** `exists`: what says that embed number `join` has rows. */
+/** `exists`: the SQL test that the embed with index `join` has rows. */
 export const conditionSql = (
   condition: PlannedCondition,
   row: RowName,

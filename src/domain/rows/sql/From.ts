@@ -4,19 +4,19 @@ import { type Link, type RowPlan } from "../plan/Plan.ts"
 import { type RowScope } from "./Scope.ts"
 import { quoteName } from "../../sql/Names.ts"
 
-/** The row that an embed belongs to, and how. */
+/** The outer row of an embed, and the link to it. */
 export interface Around {
   readonly row: RowName
   readonly link: Link
-  /** Name of the row's relation, for aliases that PostgreSQL's messages can be read by. */
+  /** Name of the row's relation, which makes aliases in PostgreSQL's messages readable. */
   readonly name: string
-  /** 1 for the embeds of the table itself. */
+  /** 1 for embeds of the table itself. */
   readonly depth: number
 }
 
 export const relationSql = ({ schema, name }: RelationName) => `${quoteName(schema)}.${quoteName(name)}`
 
-/** FROM, the row it gives, and what makes the rows belong to the one around them. */
+/** FROM, its row, and the conditions that link the row to the outer one. */
 export const fromSql = (plan: RowPlan, scope: RowScope, around: Around | undefined) => {
   const { source } = plan
   if (source._tag === "With") {

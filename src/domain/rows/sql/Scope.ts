@@ -1,6 +1,6 @@
 import { quoteName } from "../../sql/Names.ts"
 
-/** What the parts of one statement share: its parameters, and the names its relations go by. */
+/** State shared by the parts of one statement: its parameters and the aliases of its relations. */
 export class RowScope {
   readonly params: Array<string | null> = []
   private readonly keys = new Map<string, string>()
@@ -13,13 +13,13 @@ export class RowScope {
     return `$${this.params.length}`
   }
 
-  /** A parameter that is compared with a value of this type (oid, 0: not known). */
+  /** A parameter that is compared with a value of this type (oid; 0 if unknown). */
   typed(value: string, type: number) {
     this.types.push(type)
     return this.param(value)
   }
 
-  /** A key of a JSON path: one parameter wherever it comes again, so that what is grouped by is seen to be the same. */
+  /** A key of a JSON path. Equal keys share a parameter, so that PostgreSQL recognises grouped expressions as equal. */
   key(key: string) {
     const known = this.keys.get(key)
     if (known !== undefined) return known
@@ -28,12 +28,12 @@ export class RowScope {
     return param
   }
 
-  /** Keeps a name from being given out by `alias`. */
+  /** Prevents `alias` from using a name. */
   reserve(name: string) {
     this.names.add(name)
   }
 
-  /** A quoted name that no other relation of the statement has: this one, unless PostgreSQL would cut it or it is taken. */
+  /** A quoted alias, unique in the statement: the wanted name, unless it is taken or PostgreSQL would truncate it. */
   alias(wanted: string): string {
     let name = wanted
     while (this.names.has(name) || Buffer.byteLength(name) > 63) name = `_svc_${++this.made}`
@@ -41,7 +41,7 @@ export class RowScope {
     return quoteName(name)
   }
 
-  /** A prepared statement keeps the types its parameters had at first: with other column types it is another text. */
+  /** A prepared statement keeps its first parameter types, so the text must differ when column types change. */
   finish(text: string) {
     return this.types.length === 0 ? text : `${text} /*${this.types.join()}*/`
   }

@@ -8,7 +8,7 @@ import { typeSql } from "./Type.ts"
 const where = (conditions: ReadonlyArray<string>) =>
   conditions.length === 0 ? "" : ` where ${conditions.join(" and ")}`
 
-/** Digits are written out: with a parameter there PostgreSQL would plan the statement anew each time it runs. */
+/** The limit is written as a literal: with a parameter, PostgreSQL would plan the statement on each execution. */
 const limitSql = (limit: string | undefined) => (limit === undefined ? "" : ` limit ${limit}`)
 const offsetSql = (offset: string | undefined, scope: RowScope) =>
   offset === undefined ? "" : ` offset ${scope.param(offset)}`
@@ -22,7 +22,7 @@ const beneath = (plan: RowPlan, row: RowName, join: Join, around: Around | undef
   depth: (around?.depth ?? 0) + 1
 })
 
-/** An aggregate without groups gives a row whatever there is. */
+/** An aggregate without groups always returns a row. */
 const always = ({ items }: RowPlan) =>
   items.length > 0 &&
   items.every(
@@ -32,7 +32,7 @@ const always = ({ items }: RowPlan) =>
       (item._tag === "Field" && item.field.kind === "count")
   )
 
-/** Whether the row has rows in the embed. */
+/** Tests whether the row has rows in the embed. */
 const existsSql = (join: Join, scope: RowScope, around: Around): string => {
   if (always(join.rows)) return "true"
   const { limit, offset } = join.rows
@@ -40,7 +40,7 @@ const existsSql = (join: Join, scope: RowScope, around: Around): string => {
   return `exists (select 1${sourceSql(join.rows, scope, around).text}${some}${offsetSql(offset, scope)})`
 }
 
-/** FROM and WHERE without any of the embeds' values: what decides which rows there are. */
+/** FROM and WHERE without the embeds' values: they alone determine which rows match. */
 const sourceSql = (plan: RowPlan, scope: RowScope, around: Around | undefined) => {
   const { from, row, conditions } = fromSql(plan, scope, around)
   const exists = (join: number) => existsOf(plan, join, row, scope, around)
@@ -57,7 +57,7 @@ const existsOf = (plan: RowPlan, index: number, row: RowName, scope: RowScope, a
   return join === undefined ? "false" : existsSql(join, scope, beneath(plan, row, join, around))
 }
 
-/** All rows but for limit and offset. */
+/** Counts the rows without limit and offset. */
 export const countSql = (plan: RowPlan, scope: RowScope, upTo?: number) => {
   const cut = upTo === undefined ? "" : ` limit ${upTo}`
   if (!plan.grouped && upTo === undefined) return `select count(*)${sourceSql(plan, scope, undefined).text}`
@@ -67,7 +67,7 @@ export const countSql = (plan: RowPlan, scope: RowScope, upTo?: number) => {
   return `select count(*) from (${rows}${cut}) _svc_all`
 }
 
-/** One row for each row there is, for EXPLAIN. */
+/** One row for each matching row, for EXPLAIN. */
 export const everyRowSql = (plan: RowPlan, scope: RowScope) => `select 1${sourceSql(plan, scope, undefined).text}`
 
 const aggregated = (value: string, { aggregate, aggregateCast }: Pick<Aggregated, "aggregate" | "aggregateCast">) => {
@@ -76,14 +76,14 @@ const aggregated = (value: string, { aggregate, aggregateCast }: Pick<Aggregated
   return aggregateCast === undefined ? made : `cast(${made} as ${typeSql(aggregateCast)})`
 }
 
-/** What an embed needs in FROM, and what it is in the answer. */
+/** An embed's part of FROM, and its value in the response. */
 interface Joined {
   readonly join: string
-  /** Must hold of the row. */
+  /** A condition on the outer row. */
   readonly condition: string | undefined
   /** The object or array. */
   readonly value: string
-  /** Value of an item of a spread one. */
+  /** The value of an item of a spread embed. */
   readonly column: (item: number) => string
   readonly ordered: (field: number) => string
 }
@@ -133,7 +133,7 @@ const joinedSql = (join: Join, scope: RowScope, around: Around, grouped: boolean
   }
 }
 
-/** The pieces of a SELECT: its output columns (numbered `c1`… for a spread), and all from FROM on. */
+/** The parts of a SELECT: its output columns (numbered `c1`… for a spread), and the rest, starting with FROM. */
 const partsSql = (plan: RowPlan, scope: RowScope, around: Around | undefined, numbered: boolean) => {
   const { from, row, conditions } = fromSql(plan, scope, around)
   const joined = plan.joins.map((join) => joinedSql(join, scope, beneath(plan, row, join, around), plan.grouped))

@@ -6,24 +6,24 @@ import { countSql, everyRowSql, selectSql } from "./Select.ts"
 import { changeSql, insertedSql, returningSql } from "./Write.ts"
 
 /**
- * Plans as SQL. Every text gives one row. Of a read: the answer's body, how many rows it tells of, and how many there
- * are in all when that was asked for. Of a write: body, count, how many rows are new (of an upsert), and where the one
- * new row is (JSON pairs of column and value in text). Names are quoted, values are `$n` parameters, everything else
- * comes from closed lists; one shape of request has one text.
+ * Writes plans as SQL. Each statement returns one row. For a read it holds the body, the number of rows in it, and the
+ * total if requested. For a write: the body, the number of rows, the number of inserted rows (of an upsert), and the
+ * location of a single new row (JSON pairs of column and value as text). Names are quoted, values are `$n` parameters,
+ * and everything else comes from closed lists. Requests of one shape have the same text.
  */
 export interface RowSql {
   readonly text: string
   readonly params: ReadonlyArray<string | null>
-  /** False for texts too particular to be kept prepared. */
+  /** False for statements that are unlikely to be repeated. */
   readonly prepare: boolean
-  /** Gives any number of rows of one column, lines of a text. */
+  /** Returns any number of rows of one column, the lines of a text. */
   readonly lines?: boolean
 }
 
-/** Alias of the answer's rows. `_svc_row.*` is the row, whatever its columns are called. */
+/** Alias of the result's rows. `_svc_row.*` is the row, whatever its columns are named. */
 const row = "_svc_row"
 
-/** The body of an answer, made of all rows of `_svc_row`. */
+/** The response body, built from all rows of `_svc_row`. */
 export const bodySql = ({ media, stripNulls }: BodyForm) => {
   const array = stripNulls ? `json_strip_nulls(json_agg(${row}.*))` : `json_agg(${row}.*)`
   switch (media) {
@@ -32,14 +32,14 @@ export const bodySql = ({ media, stripNulls }: BodyForm) => {
     case "object":
       return `case when count(*) = 1 then (${array} -> 0)::text end`
     case "csv":
-      // PostgreSQL's own text of a row, without its parentheses; the header from the names in the first one.
+      // PostgreSQL's text of each row without its parentheses; the header has the names in the first row.
       return `coalesce((select string_agg(k, ',') from json_object_keys(json_agg(${row}.*) -> 0) k), '') || E'\\n' || coalesce(string_agg(substring((${row}.*)::text, 2, length((${row}.*)::text) - 2), E'\\n'), '')`
     case "none":
       return "''::text"
   }
 }
 
-/** How many rows there are in all: those of the page and before it, unless the page may have been cut. */
+/** The total: the rows of the page and before it, unless the page may be incomplete. */
 export const totalSql = ({ rows, total }: ReadPlan, scope: RowScope, offset: string | undefined) => {
   if (total._tag === "None") return ""
   const counted = `(${countSql(rows, scope, total._tag === "UpTo" ? total.rows : undefined)})`
@@ -53,26 +53,26 @@ export const totalSql = ({ rows, total }: ReadPlan, scope: RowScope, offset: str
     : `, (case when ${cut.join(" or ")} then ${counted} else ${seen} end)::text`
 }
 
-/** `common`: the WITH part that makes what the plan's source names, when that is `With`. */
+/** `common`: the WITH query that the plan's source names, if it is `With`. */
 export const readSql = (plan: ReadPlan, common?: (scope: RowScope) => string): RowSql => {
   const scope = new RowScope()
   const before = common === undefined ? "" : `${common(scope)} `
   const rows = selectSql(plan.rows, scope)
   const { offset } = plan.rows
-  // The same parameter as in the rows' own OFFSET, which is the last one that they add.
+  // The parameter of the rows' OFFSET, the last one that they add.
   const total = totalSql(plan, scope, offset === undefined ? undefined : `$${scope.params.length}`)
   const text = `${before}select ${bodySql(plan.form)}, count(*)::text${total} from (${rows}) ${row}`
   return { text: scope.finish(text), params: scope.params, prepare: true }
 }
 
-/** How PostgreSQL would look for all rows: its estimate of their number is in it. One row, a JSON array. */
+/** The plan for all rows, with PostgreSQL's estimate of their number. Returns one row, a JSON array. */
 export const estimateSql = (rows: RowPlan): RowSql => {
   const scope = new RowScope()
   const text = `explain (format json) ${everyRowSql(rows, scope)}`
   return { text, params: scope.params, prepare: false }
 }
 
-/** A statement's plan, of the options of EXPLAIN: lines of text, or one row with a JSON array. */
+/** EXPLAIN of a statement: returns lines of text, or one row with a JSON array. */
 export const explainSql = ({ text, params }: RowSql, { media, options }: AnswerForm): RowSql => {
   const asText = media === "plan-text"
   return {
@@ -83,7 +83,7 @@ export const explainSql = ({ text, params }: RowSql, { media, options }: AnswerF
   }
 }
 
-/** How many rows there are; fails where that is refused. `written`: how many a change made. */
+/** The number of rows; the statement fails if it is not allowed. `written`: the number of rows changed. */
 export const countedSql = (
   { maxAffected, exactlyOne, limit }: Pick<WritePlan, "maxAffected" | "exactlyOne" | "limit">,
   written = "count(*)"
@@ -115,7 +115,7 @@ export const writeSql = (plan: WritePlan): RowSql => {
   const rows = bare ? "" : selectSql(plan.rows, scope)
   const more =
     merging || location.length > 0 ? `, ${merging ? insertedSql : "null::text"}, ${locationSql(location, scope)}` : ""
-  // Rows that an inner embed leaves out of the answer are written all the same.
+  // An inner embed drops rows from the response, but they are written.
   const counted = countedSql(plan, "(select count(*) from _svc_w)")
   const from = bare ? "_svc_w" : `(${rows}) ${row}`
   const text = `with _svc_w as (${written}${returning}) select ${bodySql(form)}, ${counted}${more} from ${from}`

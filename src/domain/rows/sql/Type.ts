@@ -1,6 +1,6 @@
 import { quoteName } from "../../sql/Names.ts"
 
-/** Types whose names are part of SQL's grammar: quoted, they would be other types or none. */
+/** Types whose names are keywords of SQL: quoted, they would mean other types or none. */
 const ofGrammar = new Set([
   "int",
   "integer",
@@ -34,7 +34,7 @@ const ofGrammar = new Set([
   "interval"
 ])
 
-/** The type that a cast names, whatever it is: one that is not there is PostgreSQL's to refuse, and no syntax error. */
+/** The type of a cast, whatever its name: PostgreSQL reports an unknown type, never a syntax error. */
 export const typeSql = (name: string) => {
   const folded = name.trim().replaceAll(/ +/g, " ").toLowerCase()
   return ofGrammar.has(folded) ? folded : quoteName(folded)

@@ -13,18 +13,18 @@ import { type RowScope } from "./Scope.ts"
 import { relationSql } from "./From.ts"
 import { quoteName } from "../../sql/Names.ts"
 
-/** Column of the written rows that holds each as a whole. */
+/** Column that holds each written row as a value of its type. */
 export const wholeColumn = "_svc_whole"
-/** Setting that counts the rows an upsert found already there, in its transaction. */
+/** Transaction-local setting that counts the existing rows an upsert has updated. */
 const merged = "svc.merged"
 const mergedNow = `coalesce(nullif(current_setting('${merged}', true), ''), '0')::int`
 
-/** How many rows of an upsert are new, after it has run. */
+/** The number of rows that an upsert has inserted. */
 export const insertedSql = `((select count(*) from _svc_w) - ${mergedNow})::text`
 
 /**
- * The rows of a JSON text, or (`set`) of an array. json_populate_record fills every column of the table, and a domain
- * may refuse the NULL that an absent one gets: then only the columns that are there are read, by their types.
+ * The row of a JSON object, or (`set`) the rows of an array. json_populate_record fills every column of the table, but a
+ * domain may reject the NULL of an absent one; then only the given columns are read, by their types.
  */
 const rowsOf = (relation: Relation, keys: ReadonlyArray<string>, param: string, set: "" | "set") => {
   if (!refusesAbsent(relation, new Set(keys)))
@@ -40,7 +40,7 @@ const names = (keys: ReadonlyArray<string>) => keys.map(quoteName).join(", ")
 
 const whereSql = (conditions: ReadonlyArray<PlannedCondition>, columns: string, scope: RowScope) => {
   const row: RowName = { columns, whole: `${columns}.*` }
-  // A filter that names an embed is a matter of the rows that are read.
+  // Filters on embeds apply to the returned rows only.
   const all = conditions.map((condition) => conditionSql(condition, row, scope, () => "false"))
   return all.length === 0 ? "" : ` where ${all.join(" and ")}`
 }
@@ -59,7 +59,7 @@ const valuesSql = (relation: Relation, payload: Extract<Payload, { readonly _tag
   if (payload.keys.length === 0 && (payload.rows.length === 1 || first === undefined)) {
     return `insert into ${table} default values`
   }
-  // Only a VALUES list can say DEFAULT. All its rows name one and the same set of columns.
+  // Only a VALUES list accepts DEFAULT, and all its rows have the same columns.
   const keys = payload.keys.length > 0 ? payload.keys : [first?.name ?? ""]
   const values = payload.rows.map(({ json, has }) => {
     const param = keys.some((key) => has.has(key)) ? scope.param(json) : ""
@@ -83,7 +83,7 @@ export const changeSql = (relation: Relation, change: Change, scope: RowScope) =
       const list = names(payload.keys)
       const rows = rowsOf(relation, payload.keys, scope.param(payload.json), "set")
       const matching = whereSql(where, "_svc_new", scope)
-      // Without WHERE, `ON` would be read as part of a join.
+      // Without WHERE, `ON` would be parsed as part of a join.
       const always = conflict !== undefined && matching === "" ? " where true" : matching
       return `insert into ${table} (${list}) select ${list} from ${rows}${always}${conflictSql(conflict, payload.keys)}`
     }
@@ -101,7 +101,7 @@ export const changeSql = (relation: Relation, change: Change, scope: RowScope) =
   }
 }
 
-/** RETURNING: the columns that the answer is made of, and no others: the caller may be allowed to read only these. */
+/** RETURNING with only the columns that the response needs: the caller may not be allowed to read others. */
 export const returningSql = (relation: Relation, rows: RowPlan | undefined, location: ReadonlyArray<string>) => {
   const table = relationSql(relation)
   const needed = new Set(location)
@@ -133,6 +133,6 @@ export const returningSql = (relation: Relation, rows: RowPlan | undefined, loca
     ...columns.map((name) => `${table}.${quoteName(name)}`),
     ...(found.whole ? [`${table}.*::${table} as ${wholeColumn}`] : [])
   ]
-  // It must name something.
+  // RETURNING must not be empty.
   return ` returning ${all.length === 0 || (found.all && relation.columns.length === 0 && all.length === 1) ? "1" : all.join(", ")}`
 }

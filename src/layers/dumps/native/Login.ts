@@ -10,28 +10,28 @@ import { asUser } from "../../postgres/embedded/User.ts"
 /** Environment variables of a program; secrets are Redacted. */
 export type ProgramEnv = Readonly<Record<string, string | Redacted.Redacted>>
 
-/** libpq's name for how a login checks the server's certificate. */
+/** libpq's name of how a login verifies the server's certificate. */
 const sslMode = (ssl: Login["ssl"]) => {
   if (ssl === false) return "disable"
   if (ssl.rejectUnauthorized === false) return "require"
   return ssl.checkServerIdentity === undefined ? "verify-full" : "verify-ca"
 }
 
-/** What every program of PostgreSQL is started with: nothing of ours, no files of whoever we are, messages in English. */
+/** The environment of every PostgreSQL program: nothing from the service's own, no files of its user, English messages. */
 export const bareEnv = (ssl: Login["ssl"]): ProgramEnv => ({
   ...asUser(undefined).env,
-  // libpq looks here for passwords and certificates.
+  // libpq searches it for passwords and certificates.
   HOME: "/nonexistent",
   LC_ALL: "C",
   PG_COLOR: "never",
   PGSSLMODE: sslMode(ssl)
 })
 
-/** Whom we trust as PEM, which for Node depends on NODE_EXTRA_CA_CERTS and --use-system-ca. */
+/** Trusted CA certificates as PEM; Node's depend on NODE_EXTRA_CA_CERTS and --use-system-ca. */
 const authorities = ({ ca }: ConnectionOptions) =>
   (ca === undefined ? getCACertificates("default") : [ca].flat()).map(String).join("\n")
 
-/** File of those for libpq, which knows none of them; gone when the scope closes. */
+/** File with these certificates for libpq; removed when the scope closes. */
 const authoritiesFile = (ssl: ConnectionOptions) =>
   Effect.acquireRelease(
     Effect.tryPromise({
@@ -40,15 +40,15 @@ const authoritiesFile = (ssl: ConnectionOptions) =>
         await writeFile(join(directory, "ca.pem"), authorities(ssl), { mode: 0o600 })
         return directory
       },
-      catch: (cause) => new DumpFailed({ reason: `The certificates to trust can't be written: ${String(cause)}` })
+      catch: (cause) => new DumpFailed({ reason: `Failed to write the trusted certificates: ${String(cause)}` })
     }),
     (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }).catch(() => undefined))
   ).pipe(Effect.map((directory) => join(directory, "ca.pem")))
 
 /**
- * Environment to come in as this login.
+ * Environment that connects with this login.
  *
- * @param name what its sessions are called in pg_stat_activity
+ * @param name application_name of its sessions
  */
 export const loginEnv = Effect.fnUntraced(function* (login: Login, name: string) {
   const bare = bareEnv(login.ssl)
@@ -61,13 +61,13 @@ export const loginEnv = Effect.fnUntraced(function* (login: Login, name: string)
     PGUSER: login.user,
     PGPASSWORD: login.password,
     PGAPPNAME: name,
-    // As long as a copy of the database may keep whoever comes waiting.
+    // In seconds; a copy of the database makes new connections wait.
     PGCONNECT_TIMEOUT: "600",
     PGGSSENCMODE: "disable"
   }
   return env
 })
 
-/** The database as an argument: a bare name with `=` in it would be read as more than a name. A dead peer is noticed. */
+/** The database as a connection string, as a bare name may contain `=`. Keepalives detect a dead peer. */
 export const databaseArgument = (database: string) =>
   `dbname='${database.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}' keepalives_idle=60 keepalives_interval=10 keepalives_count=6`

@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto"
 import { open, rename, rm } from "node:fs/promises"
 import { availableParallelism } from "node:os"
 import { dirname } from "node:path"
+import { withinBackupTimeout } from "../../../services/backups/Settings.ts"
 import { DumpFailed, type OnProgress } from "../../../services/ports/DumpTools.ts"
 import { readArchive } from "./Archive.ts"
 import { bareEnv, databaseArgument, loginEnv } from "./Login.ts"
@@ -14,51 +15,40 @@ import { type Login } from "../../postgres/Login.ts"
 /** pg_dump and pg_restore as child processes. */
 
 interface NativeOptions {
-  /** Longest a dump or a restore may take, in ms. */
+  /** Time limit of a dump or a restore, in ms. */
   readonly timeout: number
 }
 
-/** How long a dump waits for a table that somebody has locked, in ms. */
-const lockPatience = 60_000
+/** How long a dump waits for a locked table, in ms. */
+const lockTimeout = 60_000
 
 const removed = (path: string) => Effect.promise(() => rm(path, { force: true }).catch(() => undefined))
 
 const failed = (what: string) => (cause: unknown) =>
   new DumpFailed({ reason: `${what}: ${cause instanceof Error ? cause.message : String(cause)}` })
 
-const withinTime =
-  (timeout: number) =>
-  <A, R>(effect: Effect.Effect<A, DumpFailed, R>) =>
-    Effect.timeoutOrElse(effect, {
-      duration: timeout,
-      orElse: () =>
-        Effect.fail(
-          new DumpFailed({ reason: `It took longer than ${Math.round(timeout / 1000)} s (SVC_BACKUP_TIMEOUT)` })
-        )
-    })
-
-/** A name for one program's sessions, which nobody else has. */
+/** A unique application_name for the sessions of one program. */
 const sessionName = (what: string) => `svc ${what} ${randomBytes(6).toString("hex")}`
 
-/** A file that only we may read, there before anybody writes; it goes with the scope unless it was renamed. */
+/** Creates an empty file, readable by the service alone; removed when the scope closes, unless it was renamed. */
 const emptyFile = (path: string) =>
   Effect.acquireRelease(
     Effect.tryPromise({
       try: async () => (await open(path, "wx", 0o600)).close(),
-      catch: failed("The file can't be made")
+      catch: failed("Failed to create the file")
     }),
     () => removed(path)
   )
 
-/** Gives a complete file its name, and makes both outlast a loss of power. */
-const settleFile = (partial: string, file: string) =>
+/** Syncs a complete file and gives it its name. */
+const finaliseFile = (partial: string, file: string) =>
   Effect.tryPromise({
     try: async () => {
       await synced(partial, "r+")
       await rename(partial, file)
       if (process.platform !== "win32") await synced(dirname(file), "r")
     },
-    catch: failed("The file can't be finished")
+    catch: failed("Failed to rename the file")
   })
 
 const synced = async (path: string, flags: "r" | "r+") => {
@@ -84,7 +74,7 @@ export const dumpNative = (programs: Programs, login: Login, { timeout }: Native
         [
           "--format=custom",
           `--compress=${programs.zstd ? "zstd" : "3"}`,
-          `--lock-wait-timeout=${lockPatience}`,
+          `--lock-wait-timeout=${lockTimeout}`,
           "--verbose",
           "--no-password",
           `--file=${partial}`,
@@ -92,21 +82,21 @@ export const dumpNative = (programs: Programs, login: Login, { timeout }: Native
         ],
         env,
         login.password,
-        progress.hear
+        progress.read
       )
       const warnings = yield* Effect.raceFirst(running.ended, Effect.andThen(progress.watch(running.pid), Effect.never))
       if (warnings.length > 0) yield* Effect.logWarning(`pg_dump: ${warnings.join("; ")}`)
-      yield* Effect.uninterruptible(settleFile(partial, file)).pipe(
+      yield* Effect.uninterruptible(finaliseFile(partial, file)).pipe(
         Effect.andThen(onProgress(1)),
         Effect.onError(() => removed(file))
       )
     },
     Effect.scoped,
-    withinTime(timeout)
+    withinBackupTimeout(timeout)
   )
 
 /**
- * Fills a database from such an archive. Left out beside owners: tablespaces, which another server need not have, and
+ * Fills a database from such an archive, without owners, tablespaces, which another server may not have, and
  * subscriptions, which would compete with the original's for its slot.
  */
 export const restoreNative = (programs: Programs, login: Login, { timeout }: NativeOptions) =>
@@ -123,7 +113,7 @@ export const restoreNative = (programs: Programs, login: Login, { timeout }: Nat
             "--no-owner",
             "--no-tablespaces",
             "--no-subscriptions",
-            // At least two: with one, other lines are said, and the server would wait while we read.
+            // With a single job other lines are printed, and the server waits while the archive is read.
             `--jobs=${Math.max(2, Math.min(4, availableParallelism()))}`,
             "--verbose",
             "--no-password",
@@ -133,7 +123,7 @@ export const restoreNative = (programs: Programs, login: Login, { timeout }: Nat
           ],
           env,
           login.password,
-          progress.hear
+          progress.read
         )
         const warnings = yield* Effect.raceFirst(
           running.ended,
@@ -144,5 +134,5 @@ export const restoreNative = (programs: Programs, login: Login, { timeout }: Nat
       yield* onProgress(1)
     },
     Effect.scoped,
-    withinTime(timeout)
+    withinBackupTimeout(timeout)
   )

@@ -4,9 +4,9 @@ import { ChildProcess, type ChildProcessSpawner } from "effect/process"
 import { basename } from "node:path"
 import { DumpFailed } from "../../../services/ports/DumpTools.ts"
 import { type ProgramEnv } from "./Login.ts"
-import { lineCutter, makeMessages } from "./Messages.ts"
+import { lineSplitter, makeMessages } from "./Messages.ts"
 
-/** Time in ms to end after SIGTERM, which has the server break off the statement; then all that is left is killed. */
+/** Time in ms after SIGTERM, which makes the server cancel the statement, before the process group is killed. */
 const grace = 5_000
 
 /** Starts programs of PostgreSQL. */
@@ -22,47 +22,47 @@ const command = (
   forceKillAfter: number
 ) => ChildProcess.make(path, args, { env, extendEnv: false, stdin: "ignore", stdout, stderr: "pipe", forceKillAfter })
 
-/** The most that is read of an answer: the contents of an archive with half a million entries. */
-const answerLimit = 64 * 1024 * 1024
+/** Maximum output in characters, enough for the contents of an archive with half a million entries. */
+const outputLimit = 64 * 1024 * 1024
 
 /**
- * What a program prints, its errors too, whatever its exit code. Undefined when it can't be started, or has not ended
- * after so many ms, when it is ended.
+ * The output of a program, errors included, whatever its exit code. Undefined when it can't be started, or when it is
+ * terminated after the timeout in ms.
  */
-export const answerOf = (
+export const outputOf = (
   path: string,
   args: ReadonlyArray<string>,
   env: ProgramEnv,
-  patience: number
+  timeout: number
 ): Effect.Effect<string | undefined, never, Spawner> =>
   Effect.gen(function* () {
     const handle = yield* command(path, args, env, "pipe", 200)
-    const said = yield* Stream.runFold(
+    const output = yield* Stream.runFold(
       Stream.decodeText(handle.all),
       () => "",
-      (all, text) => (all.length < answerLimit ? all + text : all)
+      (all, text) => (all.length < outputLimit ? all + text : all)
     )
     yield* handle.exitCode
-    return said
+    return output
   }).pipe(
     Effect.scoped,
-    Effect.timeoutOption(patience),
+    Effect.timeoutOption(timeout),
     Effect.map(Option.getOrUndefined),
     Effect.orElseSucceed(() => undefined)
   )
 
-/** A program at work. */
+/** A running program. */
 interface Running {
   readonly pid: number
-  /** Its warnings, when it has ended well. */
+  /** When it succeeds, with its warnings. */
   readonly ended: Effect.Effect<ReadonlyArray<string>, DumpFailed>
 }
 
 /**
- * Starts a program, which is ended with the scope, and all that it has started.
+ * Starts a program, which is terminated with its children when the scope closes.
  *
- * @param onInfo gets the lines of --verbose
- * @param password is struck out of its messages
+ * @param onInfo receives the lines of --verbose
+ * @param password is masked in its messages
  */
 export const startProgram = Effect.fnUntraced(function* (
   path: string,
@@ -74,22 +74,22 @@ export const startProgram = Effect.fnUntraced(function* (
   const name = basename(path, ".exe")
   const handle = yield* Effect.mapError(
     command(path, args, env, "ignore", grace),
-    ({ reason }) => new DumpFailed({ reason: `${name} can't be started: ${reason._tag}` })
+    ({ reason }) => new DumpFailed({ reason: `Failed to start ${name}: ${reason._tag}` })
   )
   const messages = makeMessages(onInfo)
-  const cutter = lineCutter(messages.add)
-  // Also when it is read to no end: its exit code is what counts.
+  const splitter = lineSplitter(messages.add)
+  // Errors of reading are ignored: the exit code decides.
   const reading = yield* Stream.runForEach(Stream.decodeText(handle.stderr), (text) =>
-    Effect.sync(() => cutter.push(text))
+    Effect.sync(() => splitter.push(text))
   ).pipe(Effect.ignore, Effect.forkScoped)
   const ended = Effect.gen(function* () {
     const how = yield* Effect.match(handle.exitCode, {
       onSuccess: (code) => (code === 0 ? undefined : `${name} ended with exit code ${code}`),
       onFailure: () => `${name} was killed`
     })
-    // Whatever it has started may have the pipe open for a moment longer.
+    // Its children may keep the pipe open a little longer.
     yield* Effect.timeoutOption(Fiber.join(reading), "2 seconds")
-    cutter.end()
+    splitter.end()
     if (how !== undefined) return yield* new DumpFailed({ reason: messages.reason(how, password) })
     return messages.warnings()
   })

@@ -4,28 +4,28 @@ import { type OnProgress } from "../../../services/ports/DumpTools.ts"
 import { type Login } from "../../postgres/Login.ts"
 import { connectDirectly, type DirectConnection } from "../../postgres/DirectConnection.ts"
 
-/** How often to look, in ms. */
+/** Interval in ms. */
 const pause = 500
-/** Less than this is not worth a word. */
+/** Smallest change that is reported. */
 const step = 0.005
-/** Until everything is synced and in its place. */
-const almost = 0.99
+/** Maximum until the file is synced and renamed. */
+const maxFraction = 0.99
 
-/** Follows a program's way. */
+/** Progress of a program. */
 interface Progress {
-  /** Takes what it says with --verbose. */
-  readonly hear: (line: string) => void
-  /** Tells of it for as long as it runs, given its pid. */
+  /** Reads a line of --verbose. */
+  readonly read: (line: string) => void
+  /** Reports the progress while the program with this pid runs. */
   readonly watch: (pid: number) => Effect.Effect<void>
 }
 
-/** Asks again and again, and passes on what is more than ever before. */
+/** Polls a fraction, and reports it whenever it has grown. */
 const makeFollow = (onProgress: OnProgress) => {
   let last = 0
   return <E, R>(fraction: Effect.Effect<number, E, R>) =>
     Effect.forever(
       Effect.gen(function* () {
-        const now = Math.min(yield* fraction, almost)
+        const now = Math.min(yield* fraction, maxFraction)
         if (now >= last + step) yield* onProgress((last = now))
         yield* Effect.sleep(pause)
       })
@@ -34,13 +34,13 @@ const makeFollow = (onProgress: OnProgress) => {
 
 interface Source {
   readonly size: number
-  /** As PostgreSQL estimates it; at most 0 when it does not know. */
+  /** PostgreSQL's estimate; 0 or less if unknown. */
   readonly rows: number
 }
 
 const objects = "large objects"
 
-/** What has rows in a dump, under pg_dump's names. Waits for tables that somebody has locked, as the dump does. */
+/** Everything with rows in a dump, by pg_dump's names. Waits for locked tables, as the dump does. */
 const sourcesSql = `
   select n.nspname || '.' || c.relname as name, pg_table_size(c.oid)::float8 as size, c.reltuples::float8 as rows
   from pg_class c join pg_namespace n on n.oid = c.relnamespace
@@ -60,14 +60,14 @@ const readSources = (side: DirectConnection) =>
     return { sources, total: [...sources.values()].reduce((sum, { size }) => sum + size, 1) }
   })
 
-/** Part of a source that is copied. Sizes on disk and in a dump differ, so rows say more where they are known. */
+/** Copied fraction of a source. Sizes on disk and in a dump differ, so rows are used where they are known. */
 const copiedPart = ({ rows, size }: Source, copied: Readonly<Record<string, unknown>> | undefined) =>
   Math.min(rows > 0 ? Number(copied?.["rows"]) / rows : Number(copied?.["bytes"]) / Math.max(size, 1), 1) || 0
 
 /**
- * How much of the tables a pg_dump has read: those that it has named so far, and of the last one what the server says.
+ * The fraction of the tables that a pg_dump has read: those it has named, and the server's count for the last one.
  *
- * @param session what it calls itself in pg_stat_activity
+ * @param session its application_name
  */
 export const makeDumpProgress = (login: Login, session: string, onProgress: OnProgress): Progress => {
   const named: Array<string> = []
@@ -91,19 +91,19 @@ export const makeDumpProgress = (login: Login, session: string, onProgress: OnPr
     return yield* follow(fraction)
   })
   return {
-    hear: (line) => {
+    read: (line) => {
       const table = /^pg_dump: dumping contents of table "(.*)"$/.exec(line)?.[1]
       const name = table ?? (line.startsWith("pg_dump: saving large objects") ? objects : undefined)
       if (name !== undefined && named.at(-1) !== name) named.push(name)
     },
-    // Whatever happens to this connection, the dump goes on.
+    // A failure of this connection does not affect the dump.
     watch: () => Effect.ignore(Effect.scoped(watch))
   }
 }
 
 const readText = (path: string) => readFile(path, "utf8").catch(() => "")
 
-/** Bytes that a process and its children have read from files so far, by pid; adds to what is known. Linux only. */
+/** Updates the bytes that a process and its children have read from files so far, by pid. Linux only. */
 const readBytes = async (pid: number, known: Map<number, number>) => {
   const children = (await readText(`/proc/${pid}/task/${pid}/children`)).split(" ").filter((text) => text !== "")
   for (const process of [pid, ...children.map(Number)]) {
@@ -113,13 +113,13 @@ const readBytes = async (pid: number, known: Map<number, number>) => {
 }
 
 /**
- * How far a pg_restore is: by the entries of the archive that are through, and on Linux by what it has read of the file
- * as well, since one table may be nearly everything.
+ * The progress of a pg_restore: by the entries that are done, and on Linux also by the bytes read, since a single table
+ * may be most of the archive.
  *
- * @param entries in the archive
+ * @param entries number of entries in the archive
  */
 export const makeRestoreProgress = (file: string, entries: number, onProgress: OnProgress): Progress => {
-  let through = 0
+  let done = 0
   const follow = makeFollow(onProgress)
   const known = new Map<number, number>()
   const watch = Effect.fnUntraced(function* (pid: number) {
@@ -131,7 +131,7 @@ export const makeRestoreProgress = (file: string, entries: number, onProgress: O
     )
     const fraction = Effect.gen(function* () {
       yield* Effect.promise(() => readBytes(pid, known))
-      const items = Math.min(through / entries, 1)
+      const items = Math.min(done / entries, 1)
       if (known.size === 0 || size === 0) return items
       const read = [...known.values()].reduce((sum, bytes) => sum + bytes, 0)
       return (items + Math.min(read / size, 1)) / 2
@@ -139,8 +139,8 @@ export const makeRestoreProgress = (file: string, entries: number, onProgress: O
     return yield* follow(fraction)
   })
   return {
-    hear: (line) => {
-      if (/^pg_restore: (processing|finished) item /.test(line)) through++
+    read: (line) => {
+      if (/^pg_restore: (processing|finished) item /.test(line)) done++
     },
     watch
   }

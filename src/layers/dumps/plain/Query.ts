@@ -2,7 +2,7 @@ import { once } from "node:events"
 import { type Connection } from "pg"
 import { InFlightQuery } from "../../postgres/sql/InFlightQuery.ts"
 
-/** A message of the protocol's: its kind, and its length without the kind. */
+/** Header of a protocol message: its type, and its length without the type. */
 const header = (kind: string, size: number) => {
   const bytes = Buffer.alloc(5)
   bytes.write(kind, "latin1")
@@ -14,33 +14,33 @@ const end = Buffer.alloc(1)
 const copyDone = header("c", 0)
 
 /**
- * One statement by the simple protocol, in the bytes it has, with the rows that it may ask for: PostgreSQL says whether
- * it does, as it does to psql. pg's own query and pg-copy-streams take text, which a dump in another encoding is not.
+ * One statement by the simple query protocol, as bytes, with the rows that COPY FROM STDIN requests. pg's own query and
+ * pg-copy-streams need text, and a dump may be in another encoding.
  */
 export class PlainRestoreQuery extends InFlightQuery<true> {
-  /** Whether it waits for rows; false when it has ended. Fails as it does. */
+  /** True when the statement requests rows, false when it has ended; rejects when it fails. */
   readonly wantsRows: Promise<boolean>
   private readonly finished: Promise<void>
   private readonly parts: ReadonlyArray<Buffer>
   private readonly size: number
-  private readonly asked: () => void
+  private readonly requestRows: () => void
   private connection: Connection | undefined
-  private over = false
+  private isEnded = false
 
   constructor(parts: ReadonlyArray<Buffer>, size: number) {
     const ended = Promise.withResolvers<void>()
-    const asked = Promise.withResolvers<boolean>()
+    const requested = Promise.withResolvers<boolean>()
     super((_, failure) => {
-      this.over = true
+      this.isEnded = true
       if (failure === undefined) ended.resolve()
       else ended.reject(failure)
     })
     this.parts = parts
     this.size = size
     this.finished = ended.promise
-    this.asked = () => asked.resolve(true)
-    this.wantsRows = Promise.race([asked.promise, ended.promise.then(() => false)])
-    // Whoever was waiting may have left.
+    this.requestRows = () => requested.resolve(true)
+    this.wantsRows = Promise.race([requested.promise, ended.promise.then(() => false)])
+    // A rejection without a handler would end the process.
     for (const promise of [this.finished, this.wantsRows]) promise.catch(() => undefined)
   }
 
@@ -54,24 +54,24 @@ export class PlainRestoreQuery extends InFlightQuery<true> {
   }
 
   override handleCopyInResponse() {
-    this.asked()
+    this.requestRows()
   }
 
-  /** Sends some of the rows; undefined when there is room for more. Fails as the statement does. */
+  /** Sends some of the rows; undefined when the buffer is not full. Rejects when the statement fails. */
   rows(bytes: Buffer): Promise<void> | undefined {
     const { connection } = this
-    if (this.over || connection === undefined) return this.finished
-    let room = true
+    if (this.isEnded || connection === undefined) return this.finished
+    let writable = true
     this.together(connection, () => {
       connection.stream.write(header("d", bytes.length))
-      room = connection.stream.write(bytes)
+      writable = connection.stream.write(bytes)
     })
-    return room ? undefined : Promise.race([once(connection.stream, "drain").then(() => undefined), this.finished])
+    return writable ? undefined : Promise.race([once(connection.stream, "drain").then(() => undefined), this.finished])
   }
 
-  /** There are no more rows. */
-  rowsEnd(): Promise<void> {
-    if (!this.over) this.connection?.stream.write(copyDone)
+  /** Ends the rows. */
+  endRows(): Promise<void> {
+    if (!this.isEnded) this.connection?.stream.write(copyDone)
     return this.finished
   }
 

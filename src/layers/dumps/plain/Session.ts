@@ -6,8 +6,8 @@ import { DumpFailed } from "../../../services/ports/DumpTools.ts"
 import { cancelRequest } from "../../postgres/CancelRequest.ts"
 import { type Login, pgConfig } from "../../postgres/Login.ts"
 
-/** What of the driver's inside is used here and not in its types. */
-interface Inside {
+/** Internals of the driver that its types don't have. */
+interface Internals {
   readonly processID: number
   readonly secretKey: number
   readonly connection: EventEmitter & { readonly stream: { destroy(): void } }
@@ -16,15 +16,15 @@ interface Inside {
 /** A session that fills a database. */
 export interface RestoreSession {
   readonly client: Client
-  /** Settings that PostgreSQL reports, as they are now. */
+  /** The current settings that PostgreSQL reports. */
   readonly reported: ReadonlyMap<string, string>
 }
 
 const connectMillis = 10_000
 
 /**
- * Not those of the role or the database: no limits, and names as they are in the dump. A crash of the server takes the
- * database along, so nothing of it has to be on the disk before all is.
+ * Override settings of the role and the database: no timeouts, and qualified names as in the dump. Commits are not synced
+ * one by one, because the database is dropped after a crash.
  */
 const settings: Readonly<Record<string, string>> = {
   statement_timeout: "0",
@@ -37,18 +37,18 @@ const settings: Readonly<Record<string, string>> = {
   search_path: "pg_catalog"
 }
 
-/** The same, where the server knows them and lets us. */
-const wishes: ReadonlyArray<string> = [
+/** More settings, for servers that support them and allow it. */
+const optionalSettings: ReadonlyArray<string> = [
   "set transaction_timeout = 0",
-  // What is restored is not run for it: a dump makes its event triggers before it fills its materialized views.
+  // A dump creates event triggers before it fills materialized views; they must not fire.
   "set event_triggers = off",
-  // A long statement ends soon after we have gone.
+  // A long statement ends soon after this client is gone.
   "set client_connection_check_interval = '1s'"
 ]
 
 const clipped = (text: string) => (text.length > 300 ? `${text.slice(0, 300)}…` : text)
 
-/** How a statement begins, up to its first text: that may be a password. */
+/** The beginning of a statement, up to its first string, which may be a password. */
 const beginning = ({ parts }: DumpStatement) => {
   const text = Buffer.concat(parts.slice(0, 2).map((part) => part.subarray(0, 300))).toString("utf8")
   return (text.split(/['$]/, 1)[0] ?? "").replaceAll(/\s+/g, " ").slice(0, 120).trim()
@@ -56,11 +56,11 @@ const beginning = ({ parts }: DumpStatement) => {
 
 export const failed = (reason: string) => new DumpFailed({ reason })
 
-/** What PostgreSQL or the driver said; of where it happened only the line among a table's rows, not the row. */
+/** The message of PostgreSQL or the driver; for rows of COPY with the line number, but not the row. */
 export const refusal = (cause: unknown, statement?: DumpStatement) => {
   const { code, message, severity, where } = cause as Readonly<Record<string, unknown>>
   const at = statement === undefined ? "" : `, at: ${beginning(statement)}`
-  if (typeof severity !== "string") return failed(`The connection to the database broke (${String(message)})${at}`)
+  if (typeof severity !== "string") return failed(`The connection to the database was lost (${String(message)})${at}`)
   const line = /^COPY .*?, line (\d+)/.exec(typeof where === "string" ? where : "")?.[1]
   const row = line === undefined ? "" : `, row ${line}`
   return failed(`${clipped(String(message))} (${String(code)})${at}${row}`)
@@ -77,10 +77,10 @@ export const connectRestore = (login: Login): Effect.Effect<RestoreSession, Dump
           keepAlive: true,
           keepAliveInitialDelayMillis: 10_000
         })
-        // Until somebody listens for errors, one of them would end the process.
+        // An error without a listener would end the process.
         client.on("error", () => undefined)
         const reported = new Map<string, string>()
-        const { connection } = client as unknown as Inside
+        const { connection } = client as unknown as Internals
         connection.on("parameterStatus", (message: { parameterName: string; parameterValue: string }) =>
           reported.set(message.parameterName, message.parameterValue)
         )
@@ -89,10 +89,10 @@ export const connectRestore = (login: Login): Effect.Effect<RestoreSession, Dump
       },
       catch: (cause) => refusal(cause)
     }),
-    // Whatever is under way when we leave is cancelled: it would not notice, with rows still on their way to it.
+    // Cancels a running statement: it would not notice the disconnect while it still receives rows.
     ({ client }, exit) =>
       Effect.callback<void>((resume) => {
-        const { connection, processID, secretKey } = client as unknown as Inside
+        const { connection, processID, secretKey } = client as unknown as Internals
         const close = () => {
           connection.stream.destroy()
           resume(Effect.void)
@@ -101,8 +101,10 @@ export const connectRestore = (login: Login): Effect.Effect<RestoreSession, Dump
         else cancelRequest(login, processID, secretKey, close)
       })
   ).pipe(
-    // Not while the connection is made, which can't be interrupted.
+    // Outside of `acquireRelease`, which can't be interrupted.
     Effect.tap(({ client }) =>
-      Effect.forEach(wishes, (wish) => Effect.ignore(Effect.tryPromise(() => client.query(wish))), { discard: true })
+      Effect.forEach(optionalSettings, (setting) => Effect.ignore(Effect.tryPromise(() => client.query(setting))), {
+        discard: true
+      })
     )
   )

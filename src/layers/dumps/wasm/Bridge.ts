@@ -7,29 +7,29 @@ import { at, chunkBytes, type DumpWasmShared } from "./Shared.ts"
 import { connectServer, type DumpWasmServer } from "./Socket.ts"
 import type { PgDumpMessage, PgDumpTask } from "./Worker.ts"
 
-// The thread of DumpWasm.ts between the server, pg_dump and the file. A thread, because all bytes of a database come
-// through here: the service's own has requests to answer.
+// The thread of Wasm.ts between the server, pg_dump and the file. All bytes of a database pass through it, while the
+// main thread answers requests.
 
 export interface BridgeTask {
   readonly server: DumpWasmServer
   readonly file: string
-  /** Of zstd. */
+  /** Level of zstd. */
   readonly level: number
   readonly pgDump: PgDumpTask
 }
 
 export type BridgeMessage =
-  /** The file is whole and synced. */
+  /** The file is complete and synced. */
   { readonly _tag: "Done" } | { readonly _tag: "Failed"; readonly reason: string }
 
-/** Puts what the server says into the ring; keeps the server waiting while that is full. */
+/** Writes what the server sends into the ring, and pauses the server while the ring is full. */
 const receiving = (socket: Socket, { counters, ring }: DumpWasmShared) => {
   let waiting: Buffer = Buffer.alloc(0)
   const wake = () => {
     Atomics.add(counters, at.event, 1)
     Atomics.notify(counters, at.event)
   }
-  const put = () => {
+  const write = () => {
     for (;;) {
       const received = Atomics.load(counters, at.received)
       const from = received & (ring.length - 1)
@@ -42,35 +42,35 @@ const receiving = (socket: Socket, { counters, ring }: DumpWasmShared) => {
       wake()
     }
   }
-  const more = () => {
-    put()
+  const resume = () => {
+    write()
     while (waiting.length > 0) {
       Atomics.store(counters, at.full, 1)
       const held = (Atomics.load(counters, at.received) - Atomics.load(counters, at.taken)) | 0
-      // Else the reader has been told before it made room.
+      // Otherwise the reader freed space before it saw the flag.
       if (held > ring.length / 2 || Atomics.exchange(counters, at.full, 0) === 0) return
-      put()
+      write()
     }
     socket.resume()
   }
   socket.on("data", (bytes: Buffer) => {
     waiting = waiting.length === 0 ? bytes : Buffer.concat([waiting, bytes])
-    put()
+    write()
     if (waiting.length === 0) return
     socket.pause()
-    more()
+    resume()
   })
   const close = () => {
     Atomics.store(counters, at.closed, 1)
     wake()
   }
-  return { more, close }
+  return { resume, close }
 }
 
-/** In characters: the statement it is about may name all tables. */
-const mostReason = 1_000
+/** Maximum in characters: a message may quote a statement with all tables. */
+const maxReason = 1_000
 
-/** What pg_dump said of its end, without its name before each line. */
+/** The error that pg_dump printed, without its prefixes. */
 const reasonOf = (errors: string) => {
   const lines = errors.split("\n").filter((line) => line !== "")
   const first = lines.findIndex((line) => line.startsWith("pg_dump: error: "))
@@ -79,13 +79,13 @@ const reasonOf = (errors: string) => {
     .filter((line) => !line.startsWith("pg_dump: detail: Command was: "))
     .map((line) => line.replace(/^pg_dump: (error|detail|hint): (Error message from server: )?/, ""))
     .join("\n")
-    .slice(0, mostReason)
+    .slice(0, maxReason)
 }
 
 const run = async (task: BridgeTask, fail: (cause: unknown) => void): Promise<void> => {
   const { shared } = task.pgDump
   const socket = await connectServer(task.server)
-  const { close, more } = receiving(socket, shared)
+  const { close, resume } = receiving(socket, shared)
   let broken: Error | undefined
   socket.on("error", (error) => (broken = error)).on("close", close)
   const params = { [constants.ZSTD_c_compressionLevel]: task.level, [constants.ZSTD_c_checksumFlag]: 1 }
@@ -98,10 +98,10 @@ const run = async (task: BridgeTask, fail: (cause: unknown) => void): Promise<vo
     resourceLimits: { maxOldGenerationSizeMb: 128 }
   })
   worker.on("error", fail)
-  let isOver = false
+  let hasEnded = false
   return new Promise((resolve) => {
     worker.on("exit", () => {
-      if (!isOver) fail(new Error("The thread of pg_dump has ended"))
+      if (!hasEnded) fail(new Error("The thread of pg_dump ended unexpectedly"))
     })
     worker.on("message", (message: PgDumpMessage) => {
       switch (message._tag) {
@@ -110,8 +110,8 @@ const run = async (task: BridgeTask, fail: (cause: unknown) => void): Promise<vo
           socket.write(message.bytes)
           return
         }
-        case "Room": {
-          more()
+        case "Space": {
+          resume()
           return
         }
         case "Chunk": {
@@ -123,12 +123,12 @@ const run = async (task: BridgeTask, fail: (cause: unknown) => void): Promise<vo
           return
         }
         case "Ended": {
-          isOver = true
-          const { code, errors, isWhole } = message
-          if (code === 0 && isWhole) {
+          hasEnded = true
+          const { code, errors, isComplete } = message
+          if (code === 0 && isComplete) {
             zstd.end()
             written.then(() => resolve(), fail)
-          } else if (code === 0) fail(new Error("pg_dump ended before it had written everything"))
+          } else if (code === 0) fail(new Error("pg_dump ended before its output was complete"))
           else fail(new Error(reasonOf(errors) || broken?.message || `pg_dump ended with ${code}`))
           return
         }

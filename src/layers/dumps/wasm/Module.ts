@@ -3,11 +3,11 @@ import { readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 
-// pg_dump 18.3 as WebAssembly, of the package @electric-sql/pglite-tools. Its own pgDump() leaves out lines of values
-// and keeps the whole dump in a string: what is used here is the program, which is beside it, with the script that
-// Emscripten made for it, which is only in the source map. Both are used only if they are the ones that were tried.
+// pg_dump 18.3 as WebAssembly, from the package @electric-sql/pglite-tools. The package's pgDump() loses lines of values
+// and keeps the whole dump in a string, so this uses the program itself, with the Emscripten script that is only in the
+// source map. Both are verified by their checksums.
 
-/** What of the program's module is used here (https://emscripten.org/docs/api_reference/module.html). */
+/** The used part of the program's module (https://emscripten.org/docs/api_reference/module.html). */
 export interface PgDumpModule {
   readonly HEAPU8: Uint8Array<ArrayBuffer>
   readonly ENV: Record<string, string>
@@ -17,9 +17,9 @@ export interface PgDumpModule {
     readonly mkdev: (path: string, mode: number, device: number) => void
   }
   readonly addFunction: (f: (pointer: number, length: number) => number, signature: "iii") => number
-  /** What reads and writes of the connection to the server become. */
+  /** Sets the callbacks that read from and write to the server. */
   readonly _pgl_set_rw_cbs: (read: number, write: number) => void
-  /** Gives the exit code, or nothing when `onExit` has got it. */
+  /** Returns the exit code, unless `onExit` received it. */
   readonly callMain: (args: ReadonlyArray<string>) => number | undefined
 }
 
@@ -38,15 +38,15 @@ export interface PgDumpOptions {
   readonly onExit: (code: number) => void
 }
 
-const tried = {
+const checksums = {
   program: "cdbc551ec339cc9867003203bc8f03911858be2be92b3e88376922b09ccdf58c",
   script: "7a30ef1ec52a8ae18a84463c503d86096d3f003a0d7f5e52e29af2855b5dc5f8"
 }
 
-const checked = <A extends string | Buffer>(bytes: A, what: keyof typeof tried): A => {
-  if (createHash("sha256").update(bytes).digest("hex") === tried[what]) return bytes
+const checked = <A extends string | Buffer>(bytes: A, what: keyof typeof checksums): A => {
+  if (createHash("sha256").update(bytes).digest("hex") === checksums[what]) return bytes
   throw new Error(
-    `pg_dump as WebAssembly is another than the one that was tried (sha256 of its ${what}): install the packages of package-lock.json again, or pg_dump of PostgreSQL`
+    `The built-in pg_dump is not the verified version (sha256 of its ${what}): reinstall the packages of package-lock.json, or install PostgreSQL's pg_dump`
   )
 }
 
@@ -59,7 +59,7 @@ const filesIn = (directory: string) => {
     const program = readFileSync(join(directory, "pg_dump.wasm"))
     return { program, script: map.sourcesContent[map.sources.indexOf("../release/pg_dump.js")] ?? "" }
   } catch (cause) {
-    throw new Error("pg_dump as WebAssembly is not installed: install the packages of package-lock.json", { cause })
+    throw new Error("The built-in pg_dump is not installed: install the packages of package-lock.json", { cause })
   }
 }
 
@@ -71,7 +71,7 @@ const installed = () => {
   }
 }
 
-/** Loads it; `directory`: where its files are, else the installed package's. */
+/** Loads pg_dump from a directory, by default that of the installed package. */
 export const loadPgDump = async (options: PgDumpOptions, directory = installed()): Promise<PgDumpModule> => {
   const files = filesIn(directory)
   const wasmBinary = checked(files.program, "program")
@@ -79,6 +79,6 @@ export const loadPgDump = async (options: PgDumpOptions, directory = installed()
   const { default: make } = (await import(`data:text/javascript;base64,${script}`)) as {
     readonly default: (options: PgDumpOptions & Record<string, unknown>) => Promise<PgDumpModule>
   }
-  // Where it would look for its program, had it not been given; a data URL is no place to look beside.
+  // The default would look beside the script, which is a data URL; the program is given anyway.
   return make({ ...options, wasmBinary, locateFile: (name: string) => name })
 }

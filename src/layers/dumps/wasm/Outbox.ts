@@ -3,7 +3,7 @@ import { at, chunkBytes, chunks, type DumpWasmShared } from "./Shared.ts"
 const trailer = "-- PostgreSQL database dump complete\n"
 const trailerWithin = 512
 
-/** What pg_dump writes to, in its thread: blocks while what it wrote before is not compressed. */
+/** The output of pg_dump, in its thread. Writing blocks while earlier chunks wait for compression. */
 export class DumpWasmOutbox {
   readonly #shared: DumpWasmShared
   readonly #post: (index: number, length: number) => void
@@ -11,7 +11,7 @@ export class DumpWasmOutbox {
   #used = 0
   #end = ""
 
-  /** `post` hands a chunk over. */
+  /** `post` passes a chunk on. */
   constructor(shared: DumpWasmShared, post: (index: number, length: number) => void) {
     this.#shared = shared
     this.#post = post
@@ -27,7 +27,7 @@ export class DumpWasmOutbox {
     }
   }
 
-  /** Also what fills no chunk. */
+  /** Passes on an incomplete chunk too. */
   flush(): void {
     if (this.#used === 0) return
     const end = this.#shared.chunks.slice(this.#start, this.#start + this.#used).subarray(-trailerWithin)
@@ -41,8 +41,8 @@ export class DumpWasmOutbox {
     }
   }
 
-  /** Whether pg_dump has said that this is all. */
-  get isWhole(): boolean {
+  /** Whether the output ends with pg_dump's trailer. */
+  get isComplete(): boolean {
     return this.#end.includes(trailer)
   }
 

@@ -1,17 +1,17 @@
-/** What is known of a table before it is dumped: estimates. */
+/** Estimates for a table. */
 export interface DumpWasmTable {
   readonly bytes: number
-  /** Not more than 0 when PostgreSQL has not counted them. */
+  /** 0 or less when PostgreSQL has no estimate. */
   readonly rows: number
 }
 
-/** By `tableKey`; large objects are under `largeObjects`. */
+/** By `tableKey`, or `largeObjects`. */
 export type DumpWasmTables = ReadonlyMap<string, DumpWasmTable>
 
 export const tableKey = (schema: string, table: string) => `${schema}\0${table}`
 export const largeObjects = ""
 
-/** Shares of what comes before the first table, and after the last. */
+/** Fractions for the work before the first table, and after the last. */
 const before = 0.02
 const after = 0.01
 
@@ -21,7 +21,7 @@ const unquoted = (name: string) => (name.startsWith('"') ? name.slice(1, -1).rep
 
 const [query, functionCall] = ["Q".charCodeAt(0), "F".charCodeAt(0)]
 
-/** How far a dump is, by what pg_dump asks for: each table counts as much as it is large. */
+/** The progress of a dump, by the queries of pg_dump. Tables are weighted by their size. */
 export class DumpWasmProgress {
   readonly #tables: DumpWasmTables
   readonly #total: number
@@ -36,7 +36,7 @@ export class DumpWasmProgress {
     this.#total = [...tables.values()].reduce((sum, { bytes }) => sum + bytes, 0)
   }
 
-  /** A message from pg_dump; `rows` and `bytes` that have come so far. */
+  /** Reads a message of pg_dump; `rows` and `bytes` are those received so far. */
   sent(message: Buffer, rows: number, bytes: number): void {
     if (message[0] === functionCall) this.#begin(largeObjects, rows, bytes)
     if (message[0] !== query) return
@@ -46,7 +46,7 @@ export class DumpWasmProgress {
     }
   }
 
-  /** 0–1, and less than 1 before it has ended. */
+  /** 0–1, less than 1 until the end. */
   fraction(rows: number, bytes: number): number {
     if (this.#total === 0) return this.#key === undefined ? 0 : before
     const { bytes: size, rows: count } = this.#table

@@ -1,29 +1,29 @@
-/** Memory that the threads of one dump share: the service's, DumpWasmBridge.ts and DumpWasmWorker.ts. */
+/** Memory that the threads of one dump share: the main thread, Bridge.ts and Worker.ts. */
 export interface DumpWasmShared {
-  /** Numbered by `at`; only through `Atomics`. */
+  /** Indexed by `at`; only accessed through `Atomics`. */
   readonly counters: Int32Array<SharedArrayBuffer>
-  /** What came from the server and pg_dump has not read: byte n of the connection is at `n & (ring.length - 1)`. */
+  /** Bytes from the server that pg_dump has not read: byte n of the stream is at `n & (ring.length - 1)`. */
   readonly ring: Uint8Array<SharedArrayBuffer>
-  /** What pg_dump wrote and is not compressed: `chunks` pieces of `chunkBytes`, filled one after the other. */
+  /** Output of pg_dump that is not yet compressed: `chunks` pieces of `chunkBytes`, filled in turn. */
   readonly chunks: Uint8Array<SharedArrayBuffer>
 }
 
-/** Counts of bytes wrap around at 32 bits: only their differences mean something. */
+/** Counts of bytes wrap around at 32 bits: only differences are meaningful. */
 export const at = {
-  /** Goes up whenever the reader should look again. */
+  /** Incremented whenever the reader should check again. */
   event: 0,
-  /** Bytes put into the ring, and taken out of it. */
+  /** Bytes written to the ring, and read from it. */
   received: 1,
   taken: 2,
-  /** 1: the reader should say when there is room in the ring. */
+  /** 1: the reader should notify when the ring has space. */
   full: 3,
-  /** 1: the connection is over. */
+  /** 1: the connection is closed. */
   closed: 4,
   /** Bytes sent to the server. */
   sent: 5,
-  /** Chunks whose place may be used again. */
+  /** Chunks that may be reused. */
   freed: 6,
-  /** How far it is, in millionths. */
+  /** Progress in millionths. */
   progress: 7
 } as const
 
@@ -38,6 +38,6 @@ export const makeDumpWasmShared = (): DumpWasmShared => ({
   chunks: new Uint8Array(new SharedArrayBuffer(chunks * chunkBytes))
 })
 
-/** A number that changes as long as anything moves. */
-export const movement = ({ counters }: DumpWasmShared): number =>
+/** A number that changes while data flows. */
+export const activity = ({ counters }: DumpWasmShared): number =>
   [at.received, at.taken, at.sent, at.freed].reduce((sum, i) => (sum + Atomics.load(counters, i)) | 0, 0)

@@ -1,7 +1,7 @@
 import { connect, isIP, type Socket } from "node:net"
 import { type ConnectionOptions, connect as connectTls } from "node:tls"
 
-/** A way to a server that other threads can be told. */
+/** Address of a server, in a form that can be sent to other threads. */
 export interface DumpWasmServer {
   readonly address: { readonly path: string } | { readonly host: string; readonly port: number }
   readonly tls: false | { readonly options: ConnectionOptions; readonly anyName: boolean }
@@ -15,14 +15,14 @@ const once = (socket: Socket, event: "connect" | "secureConnect") =>
 
 const sslRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])
 
-/** The server's answer: more than that one byte, before anything is encrypted, was not said by the server. */
+/** The server's response. More than one byte was injected by someone else, as nothing is encrypted yet. */
 const sslAnswer = (socket: Socket) =>
   new Promise<string>((resolve, reject) => {
     socket.once("data", (bytes: Buffer) => resolve(bytes.toString("latin1")))
     socket.once("error", reject).once("close", () => reject(new Error("The server closed the connection")))
   })
 
-/** A connection to it that nothing has been said on, encrypted if it should be. */
+/** Opens a connection, encrypted if required, on which nothing has been sent yet. */
 export const connectServer = async ({ address, tls }: DumpWasmServer): Promise<Socket> => {
   const socket = connect(address)
   await once(socket, "connect")

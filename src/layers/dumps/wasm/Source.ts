@@ -4,16 +4,16 @@ import { type DumpWasmTables, largeObjects, tableKey } from "./Progress.ts"
 import { type Login } from "../../postgres/Login.ts"
 import { connectDirectly, type QueryFailed, type DirectConnection } from "../../postgres/DirectConnection.ts"
 
-/** What is to be known of a database before it is dumped. */
+/** What a dump needs to know about a database. */
 export interface DumpWasmSource {
-  /** To be asked for; undefined where the server can't convert to it. */
+  /** Encoding of the dump; undefined where the server can't convert to it. */
   readonly encoding: "UTF8" | undefined
-  /** Whether the server can notice in the middle of a statement that its client is gone. */
-  readonly noticesLeaving: boolean
+  /** Whether the server can detect a lost client during a statement. */
+  readonly detectsDisconnect: boolean
   readonly tables: DumpWasmTables
 }
 
-/** The password may be in what a server or a library says of it. */
+/** Errors of a server or a library may contain the password. */
 export const withoutPassword = (reason: string, login: Login): string => {
   const password = Redacted.value(login.password)
   return password !== "" && reason.includes(password) ? "The database refused the connection" : reason
@@ -22,9 +22,9 @@ export const withoutPassword = (reason: string, login: Login): string => {
 const databaseSql = `select current_setting('server_version_num')::int / 10000 as major, pg_encoding_to_char(encoding) as encoding
   from pg_database where datname = current_database()`
 
-/** Sizes as they are; waits for tables that are locked. */
+/** Exact sizes; waits for locked tables. */
 const exactBytes = "pg_table_size(c.oid)"
-/** Of the last VACUUM or ANALYZE. */
+/** Sizes at the last VACUUM or ANALYZE. */
 const knownBytes = "(c.relpages + coalesce(t.relpages, 0)) * current_setting('block_size')::bigint"
 
 const tablesSql = (bytes: string) => `
@@ -44,22 +44,22 @@ const tablesOf = Effect.fnUntraced(function* (on: DirectConnection) {
   )
 })
 
-/** Fails where a dump would, but sooner. `newest`: major version of a server that pg_dump knows. */
-export const lookAtSource = (login: Login, newest: number): Effect.Effect<DumpWasmSource, DumpFailed> =>
+/** Inspects the database; fails early where the dump would. `newest`: the newest major version that pg_dump supports. */
+export const inspectSource = (login: Login, newest: number): Effect.Effect<DumpWasmSource, DumpFailed> =>
   Effect.gen(function* () {
     const on = yield* connectDirectly(login, { statement_timeout: "30s", lock_timeout: "1s" })
     const [database] = yield* on.query(databaseSql)
     const major = Number(database?.["major"])
     if (major > newest) {
       return yield* new DumpFailed({
-        reason: `The server is PostgreSQL ${major}, and pg_dump as WebAssembly knows none newer than ${newest}: install pg_dump ${major}`
+        reason: `The server is PostgreSQL ${major}, and the built-in pg_dump supports at most ${newest}: install pg_dump ${major}`
       })
     }
-    const noticing = yield* Effect.exit(on.query("set client_connection_check_interval = '1s'"))
+    const detection = yield* Effect.exit(on.query("set client_connection_check_interval = '1s'"))
     return {
-      // Restoring needs no other. Bytes that are text in no encoding can only be passed on as they are.
+      // A restore can always use UTF8. Bytes without an encoding can't be converted.
       encoding: ["SQL_ASCII", "MULE_INTERNAL"].includes(String(database?.["encoding"])) ? undefined : "UTF8",
-      noticesLeaving: noticing._tag === "Success",
+      detectsDisconnect: detection._tag === "Success",
       tables: yield* tablesOf(on)
     } satisfies DumpWasmSource
   }).pipe(

@@ -2,41 +2,42 @@ import { Effect, Exit, Redacted } from "effect"
 import { open, rename, rm } from "node:fs/promises"
 import { dirname } from "node:path"
 import { Worker } from "node:worker_threads"
+import { withinBackupTimeout } from "../../../services/backups/Settings.ts"
 import { DumpFailed, type OnProgress } from "../../../services/ports/DumpTools.ts"
 import type { BridgeMessage, BridgeTask } from "./Bridge.ts"
-import { at, type DumpWasmShared, makeDumpWasmShared, movement } from "./Shared.ts"
+import { at, type DumpWasmShared, makeDumpWasmShared, activity } from "./Shared.ts"
 import { type DumpWasmServer } from "./Socket.ts"
-import { type DumpWasmSource, lookAtSource, withoutPassword } from "./Source.ts"
+import { type DumpWasmSource, inspectSource, withoutPassword } from "./Source.ts"
 import { type Login, socketAddress } from "../../postgres/Login.ts"
 
-/** Of the pg_dump that is run, and of the newest server that it knows. */
+/** Version of the built-in pg_dump, and the newest major version of a server that it supports. */
 export const wasmVersion = "18.3"
 export const wasmMajor = 18
 
 export interface DumpWasmOptions {
-  /** Longest a dump may take, in ms. */
+  /** Time limit of a dump, in ms. */
   readonly timeout: number
-  /** Longest nothing at all may come from the server, in ms: a table that holds little but dead rows is silent too. */
+  /** Longest silence of the server, in ms; scanning a table of mostly dead rows is silent too. */
   readonly stall?: number
-  /** Longest wait for a table that somebody has locked, in ms. */
+  /** Longest wait for a locked table, in ms. */
   readonly lockWait?: number
-  /** Where the files of pg_dump are, else in the installed package. */
+  /** Directory of pg_dump's files; the installed package by default. */
   readonly directory?: string
 }
 
-/** Of zstd: the next levels take longer, and were measured to make the file no smaller. */
+/** Level of zstd; higher levels are slower, and did not make files smaller when measured. */
 const level = 1
 
 const serverOf = (login: Login): DumpWasmServer => {
   const address = socketAddress(login)
   if (login.ssl === false) return { address, tls: false }
-  // What is not data can't be told another thread; of that, a login has only this.
+  // Functions can't be sent to another thread; this is the only one of a login.
   const { checkServerIdentity, ...options } = login.ssl
   return { address, tls: { options, anyName: checkServerIdentity !== undefined } }
 }
 
-const connectionOf = (login: Login, { noticesLeaving }: DumpWasmSource) => ({
-  // The bridge is what it connects to, whatever is said here.
+const connectionOf = (login: Login, { detectsDisconnect }: DumpWasmSource) => ({
+  // Required by libpq, but the bridge makes the connection.
   host: "/tmp",
   port: "5432",
   sslmode: "disable",
@@ -45,10 +46,10 @@ const connectionOf = (login: Login, { noticesLeaving }: DumpWasmSource) => ({
   password: Redacted.value(login.password),
   dbname: login.database,
   application_name: "svc backup",
-  ...(noticesLeaving ? { options: "-c client_connection_check_interval=1s" } : {})
+  ...(detectsDisconnect ? { options: "-c client_connection_check_interval=1s" } : {})
 })
 
-/** Runs it in threads of its own, which end with it. */
+/** Runs a dump in its own threads, which end with it. */
 const run = (task: BridgeTask) =>
   Effect.callback<void, DumpFailed>((resume) => {
     const worker = new Worker(new URL("./Bridge.ts", import.meta.url), {
@@ -65,49 +66,49 @@ const run = (task: BridgeTask) =>
       )
     const fail = (reason: string) => end(Effect.fail(new DumpFailed({ reason })))
     worker.on("message", (message: BridgeMessage) => {
-      // Under `node --watch` the runtime sends messages of its own on the same way.
+      // `node --watch` sends messages of its own on this channel.
       if (message._tag === "Done") end(Effect.void)
       else if (message._tag === "Failed") fail(message.reason)
     })
     worker.on("error", (error) => fail(String(error)))
-    worker.on("exit", () => fail("The thread of pg_dump has ended"))
+    worker.on("exit", () => fail("The thread of pg_dump ended unexpectedly"))
     return Effect.promise(() => worker.terminate())
   })
 
-const lookMillis = 250
+const pollMillis = 250
 
-/** Says how far it is; fails when nothing moves any more. */
+/** Reports the progress; fails when the server is silent for too long. */
 const watch = Effect.fnUntraced(function* (shared: DumpWasmShared, stall: number, onProgress: OnProgress) {
-  let [moved, still, told] = [0, 0, 0]
+  let [last, still, reported] = [0, 0, 0]
   for (;;) {
-    yield* Effect.sleep(lookMillis)
-    const now = movement(shared)
-    still = now === moved ? still + lookMillis : 0
-    moved = now
+    yield* Effect.sleep(pollMillis)
+    const now = activity(shared)
+    still = now === last ? still + pollMillis : 0
+    last = now
     if (still >= stall) {
-      return yield* new DumpFailed({ reason: `Nothing came from the server for ${stall / 1000} s` })
+      return yield* new DumpFailed({ reason: `The server sent nothing for ${stall / 1000} s` })
     }
     const fraction = Atomics.load(shared.counters, at.progress) / 1e6
-    if (fraction > told) yield* onProgress((told = fraction))
+    if (fraction > reported) yield* onProgress((reported = fraction))
   }
 })
 
-/** Gives it its name, for good. */
+/** Renames a complete file, and syncs the directory. */
 const keep = (from: string, to: string) =>
   Effect.tryPromise({
     try: async () => {
       await rename(from, to)
-      // Windows has no directories that can be synced.
+      // Windows can't sync directories.
       const directory = await open(dirname(to), "r").catch(() => undefined)
       await directory?.sync().catch(() => undefined)
       await directory?.close()
     },
-    catch: (cause) => new DumpFailed({ reason: `The file can't be renamed: ${String(cause)}` })
+    catch: (cause) => new DumpFailed({ reason: `Failed to rename the file: ${String(cause)}` })
   })
 
 /**
- * Writes a database as a script of SQL, compressed by zstd (one frame), with a pg_dump that need not be installed.
- * `file` is there when it is whole and synced, `<file>.partial` before.
+ * Dumps a database as an SQL script, compressed with zstd (one frame), by the built-in pg_dump. `file` exists once it is
+ * complete and synced, `<file>.partial` before.
  */
 export const dumpWasm =
   (login: Login, options: DumpWasmOptions) =>
@@ -116,7 +117,7 @@ export const dumpWasm =
     const partial = `${file}.partial`
     const { directory, lockWait = 60_000, stall = 600_000, timeout } = options
     const dump = Effect.gen(function* () {
-      const known = yield* lookAtSource(source, wasmMajor)
+      const known = yield* inspectSource(source, wasmMajor)
       const shared = makeDumpWasmShared()
       const { encoding, tables } = known
       const encrypted = source.ssl !== false
@@ -133,12 +134,8 @@ export const dumpWasm =
       yield* Effect.raceFirst(run(task), watch(shared, stall, onProgress))
       yield* onProgress(1)
     })
-    const limited = Effect.timeoutOrElse(dump, {
-      duration: timeout,
-      orElse: () => Effect.fail(new DumpFailed({ reason: `It took longer than ${timeout / 1000} s` }))
-    })
     return Effect.uninterruptibleMask((restore) =>
-      Effect.andThen(restore(limited), keep(partial, file)).pipe(
+      Effect.andThen(restore(withinBackupTimeout(timeout)(dump)), keep(partial, file)).pipe(
         Effect.onExit((exit) =>
           Exit.isSuccess(exit) ? Effect.void : Effect.promise(() => rm(partial, { force: true }).catch(() => undefined))
         ),

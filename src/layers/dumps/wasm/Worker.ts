@@ -5,17 +5,17 @@ import { DumpWasmOutbox } from "./Outbox.ts"
 import { DumpWasmProgress, type DumpWasmTables } from "./Progress.ts"
 import { at, type DumpWasmShared } from "./Shared.ts"
 
-// A thread of DumpWasmBridge.ts: runs pg_dump. It is blocked most of the time, so that its own messages arrive but
-// none reaches it: what it must hear is in shared memory.
+// A thread of Bridge.ts, which runs pg_dump. It is blocked most of the time, so it can send messages but not receive
+// any; its input is in shared memory.
 
 export interface PgDumpTask {
   readonly shared: DumpWasmShared
   readonly encrypted: boolean
-  /** libpq's parameters of the connection. */
+  /** Connection parameters of libpq. */
   readonly connection: Readonly<Record<string, string>>
-  /** Of the file; the database's own if undefined. */
+  /** Encoding of the file, by default that of the database. */
   readonly encoding: string | undefined
-  /** Longest wait for a table that is locked, in ms. */
+  /** Longest wait for a locked table, in ms. */
   readonly lockWait: number
   readonly tables: DumpWasmTables
   readonly directory: string | undefined
@@ -23,22 +23,22 @@ export interface PgDumpTask {
 
 export type PgDumpMessage =
   | { readonly _tag: "ToServer"; readonly bytes: Uint8Array }
-  /** There is room in the ring again. */
-  | { readonly _tag: "Room" }
+  /** The ring has space again. */
+  | { readonly _tag: "Space" }
   | { readonly _tag: "Chunk"; readonly index: number; readonly length: number }
-  /** `errors`: what pg_dump said about it. */
-  | { readonly _tag: "Ended"; readonly code: number; readonly isWhole: boolean; readonly errors: string }
-  /** It could not be run. */
+  /** `errors`: what pg_dump printed. */
+  | { readonly _tag: "Ended"; readonly code: number; readonly isComplete: boolean; readonly errors: string }
+  /** It failed to run. */
   | { readonly _tag: "Broken"; readonly reason: string }
 
 const output = "/dev/dump"
-/** Of what pg_dump says, in characters; the end of it, where its error is. */
-const mostErrors = 16_384
+/** Characters of pg_dump's output that are kept: the end, with its error. */
+const maxErrors = 16_384
 
 const quote = (value: string) => `'${value.replaceAll(/[\\']/g, "\\$&")}'`
 
 const args = ({ connection, encoding, lockWait }: PgDumpTask) => [
-  // Not by environment variables: a password that is not ASCII does not arrive by them.
+  // Environment variables would break passwords that are not ASCII.
   `--dbname=${Object.entries(connection)
     .map(([name, value]) => `${name}=${quote(value)}`)
     .join(" ")}`,
@@ -54,16 +54,16 @@ const connect = (module: PgDumpModule, task: PgDumpTask, post: (message: PgDumpM
   const inbox = new DumpWasmInbox(task.shared, task.encrypted)
   const progress = new DumpWasmProgress(task.tables)
   const { counters } = task.shared
-  const room = () => post({ _tag: "Room" })
+  const onSpace = () => post({ _tag: "Space" })
   const read = (pointer: number, length: number) => {
-    const n = inbox.read(module.HEAPU8.subarray(pointer, pointer + length), room)
+    const n = inbox.read(module.HEAPU8.subarray(pointer, pointer + length), onSpace)
     Atomics.store(counters, at.progress, Math.floor(progress.fraction(inbox.rows, inbox.bytes) * 1e6))
     return n
   }
   const write = (pointer: number, length: number) => {
     const bytes = module.HEAPU8.slice(pointer, pointer + length)
     progress.sent(Buffer.from(bytes.buffer), inbox.rows, inbox.bytes)
-    inbox.answerComes()
+    inbox.expectResponse()
     post({ _tag: "ToServer", bytes })
     return length
   }
@@ -89,13 +89,13 @@ const openOutput = ({ FS }: PgDumpModule, outbox: DumpWasmOutbox) => {
 const run = async (task: PgDumpTask, post: (message: PgDumpMessage) => void) => {
   let errors = ""
   let code: number | undefined
-  const hear = (line: string) => {
-    errors = `${errors}${line}\n`.slice(-mostErrors)
+  const collect = (line: string) => {
+    errors = `${errors}${line}\n`.slice(-maxErrors)
   }
   const onExit = (exitCode: number) => {
     code ??= exitCode
   }
-  const options = { thisProgram: "pg_dump", noExitRuntime: false, print: hear, printErr: hear, onExit }
+  const options = { thisProgram: "pg_dump", noExitRuntime: false, print: collect, printErr: collect, onExit }
   const module = await loadPgDump(options, task.directory)
   const outbox = new DumpWasmOutbox(task.shared, (index, length) => post({ _tag: "Chunk", index, length }))
   connect(module, task, post)
@@ -103,9 +103,9 @@ const run = async (task: PgDumpTask, post: (message: PgDumpMessage) => void) => 
   try {
     const returned = module.callMain(args(task))
     outbox.flush()
-    post({ _tag: "Ended", code: code ?? returned ?? 1, isWhole: outbox.isWhole, errors })
+    post({ _tag: "Ended", code: code ?? returned ?? 1, isComplete: outbox.isComplete, errors })
   } catch (cause) {
-    post({ _tag: "Ended", code: 1, isWhole: false, errors: `${errors}pg_dump: error: ${String(cause)}\n` })
+    post({ _tag: "Ended", code: 1, isComplete: false, errors: `${errors}pg_dump: error: ${String(cause)}\n` })
   }
 }
 

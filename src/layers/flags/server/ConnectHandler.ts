@@ -4,7 +4,6 @@ import {
   universalRequestFromNodeRequest,
   universalResponseToNodeResponse
 } from "@connectrpc/connect-node"
-import { type FlagCors } from "./Cors.ts"
 import { abort, type NodeRequest, type NodeResponse } from "./Port.ts"
 
 /** Maximum size of a message from a client in bytes, as in flagd. */
@@ -23,11 +22,7 @@ type Handler = ReturnType<typeof createConnectRouter>["handlers"][number]
  * Replaces connect-node's own adapter, which logs to the console, throws on an invalid Host header, and waits forever for
  * clients that don't read.
  */
-export const connectHandler = (
-  routes: (router: ConnectRouter) => void,
-  cors: FlagCors,
-  report: (cause: unknown) => void
-) => {
+export const connectHandler = (routes: (router: ConnectRouter) => void, report: (cause: unknown) => void) => {
   const router = createConnectRouter({
     acceptCompression: [compressionGzip],
     readMaxBytes: messageLimit,
@@ -40,7 +35,6 @@ export const connectHandler = (
   const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]))
 
   return (request: NodeRequest, response: NodeResponse) => {
-    if (cors(request, response)) return
     const path = (request.url ?? "").split("?", 1)[0] ?? ""
     const handler = handlers.get(path)
     if (handler === undefined) return unimplemented(request, response, path)

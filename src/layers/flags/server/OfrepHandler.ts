@@ -7,7 +7,6 @@ import {
   singleReply
 } from "../../../domain/flags/Ofrep.ts"
 import { allFlags } from "./AllFlags.ts"
-import { type FlagCors } from "./Cors.ts"
 import { type NodeRequest, type NodeResponse } from "./Port.ts"
 import { type FlagService } from "./Service.ts"
 
@@ -17,7 +16,7 @@ const base = "/ofrep/v1/evaluate/flags"
  * Serves the OpenFeature remote evaluation protocol without a key, as flagd does. `report` receives internal errors; the
  * client gets 500 for them.
  */
-export const ofrepHandler = (service: FlagService, cors: FlagCors, report: (cause: unknown) => void) => {
+export const ofrepHandler = (service: FlagService, report: (cause: unknown) => void) => {
   /** `key` is undefined for all flags. */
   const answer = async ({ headers }: NodeRequest, key: string | undefined, body: Buffer): Promise<OfrepReply> => {
     const selector = headers["flagd-selector"]
@@ -31,7 +30,6 @@ export const ofrepHandler = (service: FlagService, cors: FlagCors, report: (caus
   }
 
   return (request: NodeRequest, response: NodeResponse) => {
-    if (cors(request, response)) return
     const path = (request.url ?? "").split("?", 1)[0] ?? ""
     const key = path === base || path === `${base}/` ? undefined : keyOf(path)
     if (key === "") return send(response, plainReply(404, `No such route: ${path.slice(0, 200)}`))

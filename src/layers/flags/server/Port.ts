@@ -22,6 +22,8 @@ const maxHeaderSize = 64 * 1024
 export interface FlagPortOptions extends ListenAddress {
   /** Whether the port also serves HTTP/2 without TLS. */
   readonly http2: boolean
+  /** Origins whose pages may call the port; `*` for all. */
+  readonly corsOrigins: ReadonlyArray<string>
   /** Receives internal errors, which must not end the process. */
   readonly report: (cause: unknown) => void
 }
@@ -47,6 +49,32 @@ export const abort = (response: NodeResponse, code: number = constants.NGHTTP2_C
   else response.destroy()
 }
 
+/** Response headers that browser clients of gRPC-Web, Connect and OFREP read. */
+const exposed =
+  "ETag, Retry-After, Content-Encoding, Connect-Content-Encoding, Grpc-Encoding, Grpc-Status, Grpc-Message, Grpc-Status-Details-Bin"
+
+/** Sets the CORS headers, without credentials: these ports have none. True if it has answered a preflight. */
+const answersPreflight = (origins: ReadonlyArray<string>, request: NodeRequest, response: NodeResponse) => {
+  const { origin } = request.headers
+  if (origin === undefined || origins.length === 0) return false
+  const anyOrigin = origins.includes("*")
+  if (!anyOrigin) response.setHeader("vary", "Origin")
+  const allowed = anyOrigin || origins.includes(origin)
+  if (allowed) {
+    response.setHeader("access-control-allow-origin", anyOrigin ? "*" : origin)
+    response.setHeader("access-control-expose-headers", exposed)
+  }
+  if (request.method !== "OPTIONS" || request.headers["access-control-request-method"] === undefined) return false
+  if (allowed) {
+    response.setHeader("access-control-allow-methods", "POST")
+    response.setHeader("access-control-allow-headers", request.headers["access-control-request-headers"] ?? "*")
+    response.setHeader("access-control-max-age", "7200")
+  }
+  response.statusCode = 204
+  response.end()
+  return true
+}
+
 const makeServer = (options: FlagPortOptions, handle: Handle) => {
   const guarded: Handle = (request, response) => {
     // Disconnects are expected; without a listener they would end the process.
@@ -64,7 +92,7 @@ const makeServer = (options: FlagPortOptions, handle: Handle) => {
       request.once("close", () => clearTimeout(rest))
     })
     try {
-      handle(request, response)
+      if (!answersPreflight(options.corsOrigins, request, response)) handle(request, response)
     } catch (cause) {
       options.report(cause)
       abort(response)

@@ -4,7 +4,6 @@ import { FlagSets } from "../../../services/flags/Sets.ts"
 import { FlagSettings } from "../../../services/flags/Settings.ts"
 import { connectHandler } from "./ConnectHandler.ts"
 import { evaluationV1, evaluationV2 } from "./Evaluation.ts"
-import { flagCors } from "./Cors.ts"
 import { FlagFeed } from "./Feed.ts"
 import { type FlagPort, serveFlagPort } from "./Port.ts"
 import { type FlagService } from "./Service.ts"
@@ -28,7 +27,6 @@ export const serveFlags = Effect.gen(function* () {
     current: sets.current,
     environment: settings.environment
   }
-  const cors = flagCors(settings.corsOrigins)
   const report = (cause: unknown) => Effect.runForkWith(context)(Effect.logError("Failed to answer a flag call", cause))
 
   yield* sets.changes.pipe(
@@ -36,21 +34,21 @@ export const serveFlags = Effect.gen(function* () {
     Effect.forkScoped({ startImmediately: true })
   )
 
+  const common = { host, corsOrigins: settings.corsOrigins, report }
   const serveEvaluation = serveFlagPort(
-    { name: "Flag evaluation", host, port: settings.port, setting: "FLAGS_PORT", http2: true, report },
+    { ...common, name: "Flag evaluation", port: settings.port, setting: "FLAGS_PORT", http2: true },
     connectHandler(
       (router) => router.service(ServiceV1, evaluationV1(service)).service(ServiceV2, evaluationV2(service)),
-      cors,
       report
     )
   )
   const serveOfrep = serveFlagPort(
-    { name: "OFREP", host, port: settings.httpPort, setting: "FLAGS_HTTP_PORT", http2: false, report },
-    ofrepHandler(service, cors, report)
+    { ...common, name: "OFREP", port: settings.httpPort, setting: "FLAGS_HTTP_PORT", http2: false },
+    ofrepHandler(service, report)
   )
   const serveSync = serveFlagPort(
-    { name: "Flag sync", host, port: settings.syncPort, setting: "FLAGS_SYNC_PORT", http2: true, report },
-    connectHandler((router) => router.service(FlagSyncService, flagSync(service)), cors, report)
+    { ...common, name: "Flag sync", port: settings.syncPort, setting: "FLAGS_SYNC_PORT", http2: true },
+    connectHandler((router) => router.service(FlagSyncService, flagSync(service)), report)
   )
   const own = settings.host === undefined ? { evaluation: yield* serveEvaluation, ofrep: yield* serveOfrep } : undefined
   const sync = yield* serveSync

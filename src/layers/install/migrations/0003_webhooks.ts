@@ -1,4 +1,4 @@
-import { alarmLock } from "../../../domain/sql/AdvisoryLocks.ts"
+import { wakeUpLock } from "../../../domain/sql/AdvisoryLocks.ts"
 import { statements } from "./statements.ts"
 
 /**
@@ -12,7 +12,7 @@ import { statements } from "./statements.ts"
  * those that determine how PostgreSQL prints values.
  *
  * NOTIFY serializes commits, so it is sent only while a sleeping worker holds the lock to request it
- * (services/webhooks).
+ * (services/webhooks/WakeUps.ts).
  */
 const enqueue = `create function svc.enqueue_webhooks() returns trigger language plpgsql security definer
    set search_path = pg_catalog, pg_temp
@@ -76,7 +76,7 @@ const enqueue = `create function svc.enqueue_webhooks() returns trigger language
            join (select row_number() over () as i, row_to_json(old_rows.*)::text as j from old_rows) o on o.i = n.i
          where w.table_schema = source_schema and w.table_name = source_table and w.active and tg_op = any (w.events);
      end if;
-     if found and not pg_try_advisory_xact_lock_shared(${alarmLock}) then
+     if found and not pg_try_advisory_xact_lock_shared(${wakeUpLock}) then
        perform pg_notify('svc_webhooks', '');
      end if;
      return null;

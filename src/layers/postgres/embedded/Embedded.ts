@@ -8,7 +8,7 @@ import { type Login } from "../Login.ts"
 import { PostgresAddress } from "../Address.ts"
 import { type PostgresBinaries, postgresBinaries, postgresPackage } from "./Binaries.ts"
 import { checkCluster, clusterLink, createCluster, findCluster, resetPassword, systemDirectory } from "./Cluster.ts"
-import { endBackends, look, readPidFile, stopServer } from "./Process.ts"
+import { endBackends, processKind, readPidFile, stopServer } from "./Process.ts"
 import {
   boundLog,
   freePort,
@@ -59,14 +59,14 @@ const prepare = Effect.fnUntraced(function* (dir: Dir) {
 const endLast = Effect.fnUntraced(function* (cluster: string, binaries: PostgresBinaries) {
   const last = yield* readPidFile(cluster)
   if (last === undefined) return
-  const seen = yield* look(last.pid, cluster)
-  if (seen === "ours") {
+  const kind = yield* processKind(last.pid, cluster)
+  if (kind === "cluster") {
     yield* Effect.logWarning(`Stopping PostgreSQL (process ${last.pid}), which a killed process left running`)
     return yield* stopServer(last.pid, binaries)
   }
   // Another program has the pid now, which PostgreSQL would mistake for a running server. Its own check of the cluster's
   // shared memory is not affected.
-  if (seen === "other") yield* Effect.promise(() => rm(join(cluster, "postmaster.pid"), { force: true }))
+  if (kind === "other") yield* Effect.promise(() => rm(join(cluster, "postmaster.pid"), { force: true }))
   yield* endBackends(cluster, binaries)
 })
 
@@ -156,7 +156,7 @@ const attach = Effect.fnUntraced(function* (dir: Dir) {
   const cluster = yield* findCluster(dir)
   const server = cluster === undefined ? undefined : yield* readPidFile(cluster)
   if (cluster === undefined || server === undefined || !server.ready) return undefined
-  if ((yield* look(server.pid, cluster)) !== "ours") return undefined
+  if ((yield* processKind(server.pid, cluster)) !== "cluster") return undefined
   const password = yield* dir.stored(secretName)
   return password === undefined ? undefined : login(cluster, server.port, password)
 })

@@ -28,22 +28,22 @@ export const readPidFile = (cluster: string): Effect.Effect<PidFile | undefined>
   })
 
 /** A process: this cluster's server, another PostgreSQL, or any other program. */
-export type Seen = "ours" | "postgres" | "other"
+export type ProcessKind = "cluster" | "postgres" | "other"
 
 /**
  * What runs under a pid. After a crash, the pid in postmaster.pid may have been reused by any program.
  *
  * @param cluster absolute, without symbolic links
  */
-export const look = (pid: number, cluster: string): Effect.Effect<Seen> =>
+export const processKind = (pid: number, cluster: string): Effect.Effect<ProcessKind> =>
   Effect.promise(async () => {
     if (!isAlive(pid)) return "other"
-    if (process.platform === "win32") return "ours"
+    if (process.platform === "win32") return "cluster"
     const command = await commandLine(pid)
     // `postgres` runs in its cluster's directory; of another user's process only the arguments are visible.
     const inside = (await readlink(`/proc/${pid}/cwd`).catch(() => "")) === cluster
     if (!/(^|\/)postgres(\s|$|:)/.test(command)) return "other"
-    return inside || command.includes(cluster) ? "ours" : "postgres"
+    return inside || command.includes(cluster) ? "cluster" : "postgres"
   })
 
 const commandLine = async (pid: number) => {

@@ -51,8 +51,8 @@ export const postgresUser = Effect.fnUntraced(function* (cluster: string, owner:
   const there = yield* systemUser
   if (there !== undefined) return there
   yield* makeSystemUser
-  const made = yield* systemUser
-  return made ?? (yield* new StartError({ message: cannot("the new user is not in /etc/passwd") }))
+  const created = yield* systemUser
+  return created ?? (yield* new StartError({ message: cannot("the new user is not in /etc/passwd") }))
 })
 
 const systemUser = Effect.map(users, (all) => all.find(({ name, uid }) => names.has(name) && uid !== 0))

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { type EventEmitter } from "node:events"
 import { Client, type Submittable } from "pg"
-import { largestResult } from "../../../domain/sql/Result.ts"
+import { maxResultSize } from "../../../domain/sql/Result.ts"
 import { cancelRequest } from "../CancelRequest.ts"
 import { type Login, pgConfig } from "../Login.ts"
 import { ResetQuery, type RowsQuery } from "./Queries.ts"
@@ -32,7 +32,7 @@ export interface SqlConnectionOptions {
 /** Timeout of connecting and of a reset, in ms. */
 const connectTimeout = 4_000
 /** Bytes on the wire of the largest result: its text, plus 4 bytes per value and 7 per row. */
-const maxResultBytes = largestResult + largestResult / 4
+const maxResultBytes = maxResultSize + maxResultSize / 4
 
 /**
  * Settings of a session, as startup options: RESET returns to them, the role included, so that no statement can change
@@ -59,7 +59,7 @@ export class SqlConnection {
   readonly client: Client
   /** The socket is closed, or the session's state is unknown: the connection must be closed, not reused. */
   dead = false
-  /** Called when a result is larger than `largestResult`; the connection is closed then. */
+  /** Called when a result is larger than `maxResultSize`; the connection is closed then. */
   overflow: (() => void) | undefined
   private received = 0
   /** The reset that was sent together with the last statement. */

@@ -68,7 +68,7 @@ describe("any text", () => {
           assert.match(error, /^"failed to parse [a-z_ ]+ \([^]*\)" \(line \d+, column \d+\)$/)
           assert.match(
             String(details),
-            /^unexpected (?:end of input|"[ -~]+") expecting .|^(?:limit|offset) is a whole/
+            /^unexpected (?:end of input|"[ -~]+") expecting .|^(?:limit|offset) must be a whole/
           )
         }
       }),

@@ -3,7 +3,7 @@ import { readdir, readFile, rm, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { type DirectConnection } from "../postgres/DirectConnection.ts"
 
-/** Directory of the embedded server's data; undefined for every other server. */
+/** Data directory of the embedded server; undefined for other servers. */
 const ownDirectory = Effect.fnUntraced(function* (main: DirectConnection) {
   const [row] = yield* main.query(
     `select current_setting('data_directory') as directory, current_setting('cluster_name') as cluster,
@@ -16,31 +16,32 @@ const ownDirectory = Effect.fnUntraced(function* (main: DirectConnection) {
 })
 
 /**
- * Removes the files of databases that were being made when the embedded server was killed: PostgreSQL forgets about
- * them. A directory that was last changed before the server started belongs to a database that is in the catalogue, or
- * to none.
+ * Removes the files of databases that were being created when the embedded server was killed; PostgreSQL does not remove
+ * them. A directory that was last changed before the server started belongs to a database in the catalogue, or to none.
  */
-export const removeRemains = Effect.fnUntraced(
+export const removeLeftovers = Effect.fnUntraced(
   function* (main: DirectConnection) {
     const own = yield* ownDirectory(main)
     if (own === undefined) return
     const base = join(own.directory, "base")
     const old: Array<string> = []
     for (const name of yield* Effect.promise(() => readdir(base))) {
-      // Smaller numbers are of what every server has.
+      // Smaller OIDs belong to databases of initdb.
       if (!/^\d+$/.test(name) || Number(name) < 16_384) continue
       const { mtimeMs } = yield* Effect.promise(() => stat(join(base, name)))
       if (mtimeMs < (own.started - 1) * 1000) old.push(name)
     }
     if (old.length === 0) return
-    // Asked last: whatever was made meanwhile is not among those found before.
-    const known = new Set((yield* main.query("select oid::text as oid from pg_database")).map(({ oid }) => oid))
+    // Read last: a database that was created in the meantime has none of the directories found before.
+    const existing = new Set((yield* main.query("select oid::text as oid from pg_database")).map(({ oid }) => oid))
     for (const name of old) {
-      if (known.has(name)) continue
+      if (existing.has(name)) continue
       yield* Effect.promise(() => rm(join(base, name), { recursive: true, force: true }))
-      yield* Effect.logInfo(`Removed what a database that was never finished left in ${join(base, name)}`)
+      yield* Effect.logInfo(`Removed leftovers of an incomplete database in ${join(base, name)}`)
     }
   },
-  (removing) =>
-    Effect.catchCause(removing, (cause) => Effect.logWarning("Remains of databases could not be looked for", cause))
+  (removal) =>
+    Effect.catchCause(removal, (cause) =>
+      Effect.logWarning("Failed to remove leftovers of incomplete databases", cause)
+    )
 )

@@ -1,21 +1,22 @@
 import { Effect, Queue, type Scope } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { alarmLock } from "../../domain/sql/AdvisoryLocks.ts"
+import { wakeUpLock } from "../../domain/sql/AdvisoryLocks.ts"
 import { isOutage } from "../OwnTables.ts"
 
-/** How long one try to get the lock takes at most. */
+/** The longest that one attempt to get the lock may take. */
 const lockTimeout = "500ms"
 const retry = "1 second"
 
 /**
- * Asks the trigger function to notify us, which it only does while somebody has this lock or waits for it: NOTIFY makes
- * commits wait for each other, so nobody should do it who need not. A writer that does not notify shares the lock until
- * it has committed: once we have it, all such writes can be seen, and `ready` is called to look for them.
+ * Makes the trigger function send notifications, which it only does while a session holds this lock or waits for it:
+ * NOTIFY serializes commits, so writers should do it only when a worker sleeps. A writer that does not notify holds the
+ * lock in shared mode until it has committed. So once this process has the lock, all those writes are visible, and
+ * `ready` is called to look for them.
  *
- * Writers only ever try for the lock, so nobody waits but we. When another process has it, or a long transaction keeps us
- * from it, writers notify as well, from when we began to wait.
+ * Writers only *try* the lock, so only workers ever wait for it. While another process or a long transaction holds it,
+ * writers notify too, from the moment the wait begins.
  */
-export const makeAlarm = Effect.fnUntraced(function* (ready: () => void) {
+export const makeWakeUps = Effect.fnUntraced(function* (ready: () => void) {
   const sql = yield* SqlClient.SqlClient
   const changes = yield* Queue.sliding<void>(1)
   const state = { wanted: false }
@@ -26,19 +27,19 @@ export const makeAlarm = Effect.fnUntraced(function* (ready: () => void) {
     yield* run(`set lock_timeout = '${lockTimeout}'`)
     yield* Effect.addFinalizer(() => Effect.ignore(run("reset lock_timeout")))
     while (state.wanted) {
-      const got = yield* run(`select pg_advisory_lock(${alarmLock})`).pipe(
+      const locked = yield* run(`select pg_advisory_lock(${wakeUpLock})`).pipe(
         Effect.as(true),
         Effect.catchIf(
           (error) => !isOutage(error),
           () => Effect.succeed(false)
         )
       )
-      if (!got) continue
-      yield* Effect.addFinalizer(() => Effect.ignore(run(`select pg_advisory_unlock(${alarmLock})`)))
+      if (!locked) continue
+      yield* Effect.addFinalizer(() => Effect.ignore(run(`select pg_advisory_unlock(${wakeUpLock})`)))
       ready()
       while (state.wanted) {
         yield* Effect.timeoutOption(Queue.take(changes), retry)
-        yield* run("select 1") // the lock is gone with the connection
+        yield* run("select 1") // the lock is lost with the connection
       }
     }
   })

@@ -18,17 +18,18 @@ import { outageOrDie, connectDirectly, type QueryFailed, type DirectConnection }
 const all = (on: DirectConnection, texts: ReadonlyArray<string>) =>
   Effect.forEach(texts, (text) => on.query(text), { discard: true })
 
-/** A missing right of our login is the caller's to know, everything else ours to mend. */
+/** Reports a missing right of the service's login to the caller; everything else is an outage or a defect. */
 export const explained = (error: QueryFailed) => {
   const failure = error.code === "42501" ? copyFailure(error) : undefined
   return failure === undefined ? outageOrDie(error) : Effect.fail(failure)
 }
 
 /**
- * Makes a copy, or what a dump was restored into, a branch; the main database is closed to new roles before. What is the service's own goes first, then the roles are made, so that there is never anybody
- * who could look at it. Nothing runs in it as our own login once somebody else has the branch's password.
+ * Turns a copy, or a restored dump, into a branch. The main database is closed to new roles before. The service's own
+ * objects are dropped before the roles are created, so that no one can read them, and the service's login runs nothing in
+ * the branch once its password is out.
  */
-export const settleBranch = Effect.fnUntraced(
+export const finaliseBranch = Effect.fnUntraced(
   function* (address: Login, serviceRole: string, names: BranchNames, { given, own }: BranchPasswords) {
     const branch = yield* connectDirectly({ ...address, database: names.database }, { search_path: "pg_catalog" })
     yield* all(branch, strippingSql)
@@ -37,7 +38,7 @@ export const settleBranch = Effect.fnUntraced(
       "select current_user::text as name, rolsuper as super from pg_roles where rolname = current_user"
     )
     if (me?.["super"] !== true) {
-      // Who makes a role may manage it, but is not yet one who may act as it, or end its sessions.
+      // The creator of a role may manage it, but needs membership to act as it, or to end its sessions.
       const member = quoteName(String(me?.["name"]))
       yield* branch.query(`grant ${names.role}, ${names.keysLogin}, ${names.rowsLogin} to ${member}`)
     }

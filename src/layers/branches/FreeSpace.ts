@@ -6,32 +6,32 @@ import { type DirectConnection } from "../postgres/DirectConnection.ts"
 
 export const noSpace = (details: string) =>
   new Unavailable({
-    error: "There is not enough room on the disk for a copy of the database",
+    error: "Not enough disk space for a copy of the database",
     code: "BRANCH_NO_SPACE",
     details,
     retry_after: 60
   })
 
-/** File systems whose copies share their blocks: a copy takes no room. */
+/** File systems that share blocks between copies, so that a copy takes no space. */
 const sharing = new Set([0x9123683e, 0x58465342, 0x2fc12fc1, 0xca451a4e]) // btrfs, xfs, zfs, bcachefs
 
-/** Files, or pages through the write-ahead log; `clone`: files as the file system copies them best (PostgreSQL 18). */
+/** Copies files, or else pages through the write-ahead log. `clone`: the file system clones the files (PostgreSQL 18). */
 export interface CopyPlan {
   readonly byFiles: boolean
   readonly clone: boolean
 }
 
-/** Room that is left for everything else. */
+/** Space in bytes that stays free. */
 const reserve = 64 * 1024 * 1024
 
-/** From this size on, in bytes, copying files keeps others waiting for less time than writing pages to the log does. */
+/** From this size on, in bytes, copying files is faster than writing pages to the log. */
 const largeSize = 200 * 1024 * 1024
 
 /**
- * The size of the database that it is connected to, and its server's disk. What the disk is like is known only of a
- * server on this machine: its files must say the same of it as itself does.
+ * The size of the connected database, and its server's disk. The disk is only known for a server on this machine, which
+ * is one whose postmaster.pid has the start time that the server reports.
  */
-const sectionOf = Effect.fnUntraced(function* (main: DirectConnection) {
+const spaceOf = Effect.fnUntraced(function* (main: DirectConnection) {
   const [row] = yield* Effect.orElseSucceed(
     main.query(
       `select pg_database_size(current_database())::text as size, current_setting('data_directory') as directory,
@@ -57,27 +57,27 @@ const sectionOf = Effect.fnUntraced(function* (main: DirectConnection) {
 
 const tooFull = (size: number, disk: { readonly free: number } | undefined) =>
   disk !== undefined && disk.free < size + reserve
-    ? noSpace(`The database has ${size} bytes, the disk ${disk.free} free`)
+    ? noSpace(`The database has ${size} bytes, and ${disk.free} bytes are free on the disk`)
     : undefined
 
-/** How to copy the database. Refuses when the server's disk has less room than a copy takes. */
+/** How to copy the database. Fails when the server's disk has too little space for a copy. */
 export const planCopy = Effect.fnUntraced(function* (main: DirectConnection) {
-  const room = yield* sectionOf(main)
+  const space = yield* spaceOf(main)
   const plan: CopyPlan = { byFiles: true, clone: false }
-  if (room === undefined) return plan
-  const { clones, disk, size } = room
+  if (space === undefined) return plan
+  const { clones, disk, size } = space
   if (clones && disk?.shares === true) return { byFiles: true, clone: true }
   const full = tooFull(size, disk)
   if (full !== undefined) return yield* full
-  // The log may take as much again; when the disk is full then, it is not this statement alone that fails.
-  const roomy = disk === undefined || disk.free >= 2 * size + reserve
-  // Where nothing is shared, cloning takes as long as copying, but for small files longer.
-  return { byFiles: size >= largeSize || !roomy, clone: clones && size >= largeSize }
+  // The log may take as much space again, and a full disk would make other statements fail too.
+  const ample = disk === undefined || disk.free >= 2 * size + reserve
+  // Without shared blocks cloning takes as long as copying, and longer for small files.
+  return { byFiles: size >= largeSize || !ample, clone: clones && size >= largeSize }
 })
 
-/** Refuses when the server's disk has no room for the database a second time. */
-export const checkRoom = Effect.fnUntraced(function* (main: DirectConnection) {
-  const room = yield* sectionOf(main)
-  const full = room === undefined ? undefined : tooFull(room.size, room.disk)
+/** Fails when the server's disk has too little space for a second copy of the database. */
+export const checkFreeSpace = Effect.fnUntraced(function* (main: DirectConnection) {
+  const space = yield* spaceOf(main)
+  const full = space === undefined ? undefined : tooFull(space.size, space.disk)
   return full === undefined ? undefined : yield* full
 })

@@ -7,17 +7,17 @@ import { connectDirectly, type DirectConnection } from "../postgres/DirectConnec
 
 const providers: Readonly<Record<string, string>> = { b: "builtin", c: "libc", i: "icu" }
 
-/** A row of pg_database as JSON; what it has of locales depends on the server's version. */
+/** `row` is a row of pg_database; its locale columns depend on the server's version. */
 interface Source {
   readonly encoding: string
   readonly tablespace: string | null
   readonly row: Readonly<Record<string, unknown>>
 }
 
-/** Options of CREATE DATABASE that make texts mean and sort the same as in the source. */
+/** Options of CREATE DATABASE for the encoding and collation of the source. */
 const likeSource = ({ encoding, row, tablespace }: Source) => {
   const provider = providers[String(row["datlocprovider"])] ?? "libc"
-  // Called so until PostgreSQL 16, and after.
+  // The names until PostgreSQL 16, and from 17 on.
   const locale = row["daticulocale"] ?? row["datlocale"]
   return [
     `encoding ${quoteLiteral(encoding)}`,
@@ -30,7 +30,7 @@ const likeSource = ({ encoding, row, tablespace }: Source) => {
   ].join(" ")
 }
 
-/** Makes a database like the one that `main` is connected to, but empty. Nobody but its owner, our login, may enter it. */
+/** Creates an empty database like the one that `main` is connected to. Only its owner, the service's login, may connect. */
 export const createEmpty = Effect.fnUntraced(function* (main: DirectConnection, database: string) {
   const [source] = yield* main.query(
     `select pg_encoding_to_char(d.encoding) as encoding, to_jsonb(d) as row,
@@ -39,25 +39,25 @@ export const createEmpty = Effect.fnUntraced(function* (main: DirectConnection, 
   )
   const name = quoteName(database)
   const options = likeSource(source as unknown as Source)
-  // Everybody may enter a new database: nobody can before that is taken back.
+  // PUBLIC may connect to a new database: no connections are allowed until that right is revoked.
   yield* main.query(`create database ${name} template template0 ${options} allow_connections false`)
   yield* main.query(`revoke all on database ${name} from public`)
   yield* main.query(`alter database ${name} with allow_connections true`)
 })
 
-const lost = new DumpFailed({ reason: "The connection that held the branch while it was filled is lost" })
+const lost = new DumpFailed({ reason: "The connection that locked the branch while it was being filled was lost" })
 
 /**
- * Holds the lock of a branch that is being filled, until the scope closes. It is a lock of that database: nobody is in the
- * main one for it, and whoever drops the branch ends it. What it gives fails when it is lost.
+ * Holds the lock of a branch that is being filled, until the scope closes. The lock is in the branch's database, so that
+ * no session in the main one is needed, and dropping the branch ends it. The effect it returns fails when it is lost.
  */
-export const holdBranch = (address: Login, database: string) =>
+export const lockBranch = (address: Login, database: string) =>
   Effect.map(
-    Effect.tap(connectDirectly({ ...address, database }, { search_path: "pg_catalog" }), (held) =>
-      held.query(`select pg_advisory_lock(${branchFillLock})`)
+    Effect.tap(connectDirectly({ ...address, database }, { search_path: "pg_catalog" }), (connection) =>
+      connection.query(`select pg_advisory_lock(${branchFillLock})`)
     ),
-    (held) =>
-      held.query("select 1").pipe(
+    (connection) =>
+      connection.query("select 1").pipe(
         Effect.timeoutOrElse({ duration: "30 seconds", orElse: () => Effect.fail(lost) }),
         Effect.repeat(Schedule.spaced("1 second")),
         Effect.andThen(Effect.never),

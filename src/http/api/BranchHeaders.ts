@@ -1,4 +1,0 @@
-import { Schema } from "effect"
-
-/** Every route on the database takes the id of a branch. */
-export const branchHeaders = { "x-svc-branch": Schema.optionalKey(Schema.String) }

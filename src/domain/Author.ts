@@ -1,5 +1,5 @@
-/** Who made a change, as a history keeps it: a key may be revoked and renamed later, an identity may go. */
+/** The author of a change as histories record it: the key may be renamed or revoked later, the identity deleted. */
 export type Author =
   | { readonly type: "key"; readonly id: number; readonly label: string }
-  /** `id` is the idp's; `label` the e-mail address at that time. */
+  /** `id` is the identity provider's; `label` the e-mail address at the time of the change. */
   | { readonly type: "identity"; readonly id: string; readonly label: string }

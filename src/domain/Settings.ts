@@ -68,3 +68,17 @@ export const url = (name: string) =>
   setting<URL | undefined>(name, undefined, "an absolute URL", (value) =>
     URL.canParse(value) ? new URL(value) : undefined
   )
+
+/** An http or https URL to append paths to, without a trailing slash. */
+export const baseUrl = (name: string) =>
+  Effect.flatMap(url(name), (given) => {
+    if (given === undefined) return Effect.undefined
+    const { hash, origin, password, pathname, protocol, search, username } = given
+    return /^https?:$/.test(protocol) && search === "" && hash === "" && username === "" && password === ""
+      ? Effect.succeed(`${origin}${pathname.replace(/\/+$/, "")}`)
+      : Effect.fail(
+          new SettingError({
+            message: `${name} must be an http or https URL without user, query and fragment, such as https://id.example.com`
+          })
+        )
+  })

@@ -33,13 +33,13 @@ import {
   StorageUploadsHandlers
 } from "./handlers/Storage.ts"
 import { ClientWebhooksHandlers, WebhooksHandlers } from "./handlers/Webhooks.ts"
-import { Entrance } from "./access/Entrance.ts"
-import { layerAnybody, layerManagement, layerServiceRole } from "./access/Access.ts"
+import { ApiGate } from "./access/ApiGate.ts"
+import { layerAnyKeyOrSession, layerManagement, layerServiceRole } from "./access/Access.ts"
 import { ClientGate } from "./access/ClientGate.ts"
 import { Front } from "./front/Front.ts"
 import { layerRequestErrors } from "./front/RequestErrors.ts"
 import { layerUtf8Bodies } from "./front/Utf8Bodies.ts"
-import { layerVisits } from "./access/Visits.ts"
+import { layerBrowserRequests } from "./access/BrowserRequests.ts"
 import { DocsRoutes, methodsOf } from "./OpenApi.ts"
 import { RealtimeGate } from "./access/RealtimeGate.ts"
 
@@ -71,7 +71,14 @@ const ApiRoutes = HttpApiBuilder.layer(Api).pipe(
     BackupsHandlers,
     MigrationsHandlers
   ]),
-  Layer.provide([layerManagement, layerAnybody, layerServiceRole, layerRequestErrors, layerUtf8Bodies, layerVisits])
+  Layer.provide([
+    layerManagement,
+    layerAnyKeyOrSession,
+    layerServiceRole,
+    layerRequestErrors,
+    layerUtf8Bodies,
+    layerBrowserRequests
+  ])
 )
 
 /** All routes, behind the common middleware. */
@@ -88,7 +95,7 @@ export const Routes = Layer.mergeAll(
   LogoutPageRoutes,
   DocsRoutes,
   Front(methodsOf)
-).pipe(Layer.provide([ClientGate.layer, RealtimeGate.layer]), Layer.provide(Entrance.layer))
+).pipe(Layer.provide([ClientGate.layer, RealtimeGate.layer]), Layer.provide(ApiGate.layer))
 
 /**
  * The configuration of the router. Each path has exactly one spelling, because Front decides by prefix and must agree with

@@ -1,9 +1,9 @@
 import { Result } from "effect"
 import { Unauthorized } from "../errors.ts"
 
-/** What a JWT says, once somebody has vouched for it. */
+/** The claims of a verified JWT. */
 export interface JwtClaims {
-  /** The payload as JSON text, exactly as it was signed. A JSON object. */
+  /** The payload, a JSON object, as the exact text that was signed. */
   readonly claims: string
   /** The subject, or "" when there is none. */
   readonly sub: string
@@ -11,19 +11,19 @@ export interface JwtClaims {
   readonly exp: number | undefined
 }
 
-/** Clocks of issuers and ours may differ by this much, in seconds. */
+/** Tolerated difference between the issuer's clock and this one, in seconds. */
 export const leewaySeconds = 30
 
 const utf8 = new TextDecoder("utf-8", { fatal: true })
 
-/** `\u0000`, its backslash not itself escaped: PostgreSQL has no such character in text. */
+/** `\u0000` whose backslash is not itself escaped: PostgreSQL can't store that character in text. */
 const escapedNul = /(?<!\\)(?:\\\\)*\\u0000/
 
 const refuse = (error: string, code = "JWT_INVALID") => Result.fail(new Unauthorized({ error, code }))
 
 /**
  * Reads a JWT payload and checks its times and audience. `now` in milliseconds since 1970; `audiences` empty: any.
- * Whether the payload may be believed (the signature) is not decided here.
+ * Does not verify the signature.
  */
 export const readClaims = (
   payload: Uint8Array,
@@ -41,9 +41,9 @@ export const readClaims = (
   if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) {
     return refuse("The JWT's payload is not a JSON object")
   }
-  if (escapedNul.test(claims)) return refuse("The JWT's payload holds a NUL character, which PostgreSQL can't store")
+  if (escapedNul.test(claims)) return refuse("The JWT's payload contains a NUL character, which PostgreSQL can't store")
   const { aud, exp, nbf, sub = "" } = parsed as Readonly<Record<string, unknown>>
-  // Half a surrogate pair would reach PostgreSQL as U+FFFD, and so could stand for somebody else.
+  // An unpaired surrogate would reach PostgreSQL as U+FFFD, and so could match another user's sub.
   if (typeof sub !== "string" || !sub.isWellFormed()) return refuse("The JWT's sub claim is not a valid string")
   if (exp !== undefined && typeof exp !== "number") return refuse("The JWT's exp claim is not a number")
   if (nbf !== undefined && typeof nbf !== "number") return refuse("The JWT's nbf claim is not a number")
@@ -53,7 +53,7 @@ export const readClaims = (
   if (audiences.length > 0) {
     const given: ReadonlyArray<unknown> = Array.isArray(aud) ? aud : [aud]
     if (!audiences.some((audience) => given.includes(audience))) {
-      return refuse("The JWT is meant for another audience", "JWT_AUDIENCE")
+      return refuse("The JWT was issued for another audience", "JWT_AUDIENCE")
     }
   }
   return Result.succeed({ claims, sub, exp })

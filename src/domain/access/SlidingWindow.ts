@@ -1,12 +1,12 @@
 /** Length of the window, in milliseconds. */
 export const windowMillis = 60_000
 
-/** What became of one call. */
-export interface Taken {
+/** The outcome of one call. */
+export interface WindowResult {
   readonly allowed: boolean
-  /** Calls the key may make in any 60 seconds. */
+  /** Calls allowed in any 60 seconds. */
   readonly limit: number
-  /** Calls that are left after this one. */
+  /** Calls left after this one. */
   readonly remaining: number
   /** Whole seconds, at least 1: when refused, until a call is allowed again; else until `remaining` next grows. */
   readonly resetSeconds: number
@@ -22,7 +22,7 @@ class Calls {
   private head = 0
   private size = 0
   total = 0
-  /** When the latest call was, in milliseconds. */
+  /** Time of the latest call, in milliseconds. */
   latest = Number.NEGATIVE_INFINITY
 
   add(now: number): void {
@@ -40,7 +40,7 @@ class Calls {
     this.latest = now
   }
 
-  /** Forgets what is 60 seconds old or older. */
+  /** Removes calls that are 60 seconds old or older. */
   expire(now: number): void {
     while (this.size > 0 && (this.times[this.head] ?? 0) <= now - windowMillis) {
       this.total -= this.counts[this.head] ?? 0
@@ -50,8 +50,8 @@ class Calls {
     if (this.times.length > 8 && this.size < this.times.length / 4) this.resize(this.times.length / 2)
   }
 
-  /** When the window has lost its `calls` oldest calls, in milliseconds. Needs 1 <= calls <= total. */
-  lost(calls: number): number {
+  /** When the `calls` oldest calls will have left the window, in milliseconds. Needs 1 <= calls <= total. */
+  leavesAt(calls: number): number {
     let left = calls
     let index = 0
     while (index < this.size - 1) {
@@ -62,7 +62,7 @@ class Calls {
     return (this.times[this.at(index)] ?? 0) + windowMillis
   }
 
-  /** Capacities are powers of two, so that the ring's turn is a mask. */
+  /** Capacities are powers of two, so that a mask wraps the index. */
   private at(index: number): number {
     return (this.head + index) & (this.times.length - 1)
   }
@@ -82,8 +82,8 @@ class Calls {
 }
 
 /**
- * Calls per key (of whatever kind of key) in the last 60 seconds. Synchronous and pure but for its own memory; a call costs O(1) amortised,
- * and a key without calls for 60 seconds is forgotten at the first call after that minute.
+ * Calls per key in the last 60 seconds. Synchronous, with no effects but on its own memory. A call costs O(1) amortised;
+ * a key without calls for 60 seconds is removed at the first call after that minute.
  */
 export class SlidingWindow<Key = number> {
   private readonly keys = new Map<Key, Calls>()
@@ -91,11 +91,10 @@ export class SlidingWindow<Key = number> {
   private sweptAt = Number.NEGATIVE_INFINITY
 
   /**
-   * Counts one call of a key, unless the limit is reached: a refused call does not count.
-   * `now` in milliseconds, of a clock that does not go back (a step back counts as no time passed);
-   * `limit` a whole number of at least 1, and may differ from call to call.
+   * Counts one call of a key unless the limit is reached; refused calls do not count. `now` in milliseconds of a clock
+   * that never goes back (a step back counts as no time passed); `limit` is at least 1 and may change between calls.
    */
-  take(key: Key, limit: number, now: number): Taken {
+  take(key: Key, limit: number, now: number): WindowResult {
     this.now = Math.max(this.now, Math.floor(now))
     if (this.now - this.sweptAt >= windowMillis) this.sweep()
     let calls = this.keys.get(key)
@@ -106,8 +105,8 @@ export class SlidingWindow<Key = number> {
     calls.expire(this.now)
     const allowed = calls.total < limit
     if (allowed) calls.add(this.now)
-    // More calls than the limit: it was lowered, and so many have to leave first.
-    const freed = calls.lost(allowed ? 1 : calls.total - limit + 1)
+    // After the limit was lowered there may be more calls than it allows.
+    const freed = calls.leavesAt(allowed ? 1 : calls.total - limit + 1)
     return {
       allowed,
       limit,
@@ -116,7 +115,7 @@ export class SlidingWindow<Key = number> {
     }
   }
 
-  /** Keys with calls in memory. */
+  /** The number of keys in memory. */
   get size(): number {
     return this.keys.size
   }

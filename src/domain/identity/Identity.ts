@@ -1,52 +1,89 @@
-import { type Redacted } from "effect"
+import { type Redacted, Schema } from "effect"
+import { JsonObject } from "../text/JsonObject.ts"
 
-/** Somebody whom the idp knows (spec: Sessions). Credentials are never in it. */
-export interface Identity {
+/** A person's account at the identity provider (spec: Sessions), with the fields that its user may see. */
+export const Identity = Schema.Struct({
   /** UUID. */
-  readonly id: string
-  readonly state: "active" | "inactive"
-  readonly schemaId: string
-  readonly traits: Readonly<Record<string, unknown>>
-  readonly metadataPublic: Readonly<Record<string, unknown>>
-  /** E-mail addresses and whether their owner has proved to have them. */
-  readonly addresses: ReadonlyArray<{ readonly value: string; readonly verified: boolean }>
-  readonly createdAt: string | null
-  readonly updatedAt: string | null
-}
+  id: Schema.String,
+  state: Schema.Literals(["active", "inactive"]),
+  schema_id: Schema.String,
+  traits: JsonObject,
+  metadata_public: JsonObject,
+  /** E-mail addresses, and whether the identity provider has verified them. */
+  addresses: Schema.Array(Schema.Struct({ value: Schema.String, verified: Schema.Boolean })),
+  created_at: Schema.NullOr(Schema.String),
+  updated_at: Schema.NullOr(Schema.String)
+}).annotate({ identifier: "Identity" })
+export type Identity = typeof Identity.Type
 
 /**
- * What a browser or app shows to say who it is. `Token`: cookie `svc_session`, an idp session token. `Cookie`: the idp's
- * own cookie `idp_session`, its raw value. Only one of them ever goes upstream (facts/idp-oauth2.md 7.1).
+ * What a browser or app sends to prove its session. `Token`: cookie `svc_session`, a session token of the identity
+ * provider. `Cookie`: the identity provider's own cookie `idp_session`, its raw value. Only one of them is ever sent
+ * upstream.
  */
 export type Credential =
   | { readonly _tag: "Token"; readonly value: Redacted.Redacted }
   | { readonly _tag: "Cookie"; readonly value: Redacted.Redacted }
 
-/** A good session at the idp. */
-export interface IdentitySession {
-  /** UUID. */
-  readonly id: string
-  readonly identity: Identity
-  /** Assurance level: how many factors were shown. */
-  readonly aal: "aal1" | "aal2"
-  readonly methods: ReadonlyArray<string>
-  /** ISO 8601. */
-  readonly authenticatedAt: string
-  readonly issuedAt: string
-  readonly expiresAt: string
+/** A browser or app that may have a session. */
+export interface Browser {
+  /** At most one of each kind, in the order in which they are tried; empty without a session cookie. */
+  readonly credentials: ReadonlyArray<Credential>
+  /** Where a browser returns to after a step-up at the identity provider; undefined: the provider's default. */
+  readonly returnTo: string | undefined
 }
 
+/** Authenticator assurance level: aal2 once a second factor was used. */
+const aal = Schema.Literals(["aal1", "aal2"])
+
+/** ISO 8601. */
+const times = { authenticated_at: Schema.String, issued_at: Schema.String, expires_at: Schema.String }
+
+/** A valid session at the identity provider. `id` is a UUID. */
+export const IdentitySession = Schema.Struct({
+  id: Schema.String,
+  aal,
+  methods: Schema.Array(Schema.String),
+  ...times,
+  identity: Identity
+}).annotate({ identifier: "Session" })
+export type IdentitySession = typeof IdentitySession.Type
+
 /** One of an identity's sessions, for account pages. */
-export interface SessionSummary {
-  readonly id: string
-  readonly current: boolean
-  readonly aal: "aal1" | "aal2"
-  readonly authenticatedAt: string
-  readonly issuedAt: string
-  readonly expiresAt: string
-  readonly devices: ReadonlyArray<{
-    readonly ipAddress: string | null
-    readonly userAgent: string | null
-    readonly location: string | null
-  }>
+export const SessionSummary = Schema.Struct({
+  id: Schema.String,
+  current: Schema.Boolean,
+  aal,
+  ...times,
+  devices: Schema.Array(
+    Schema.Struct({
+      ip_address: Schema.NullOr(Schema.String),
+      user_agent: Schema.NullOr(Schema.String),
+      location: Schema.NullOr(Schema.String)
+    })
+  )
+})
+export type SessionSummary = typeof SessionSummary.Type
+
+/** The name that users recognise their account by: an e-mail address, else the id. */
+export const accountOf = ({ addresses, id, traits }: Identity): string => {
+  const email = traits["email"]
+  return (typeof email === "string" && email !== "" ? email : addresses[0]?.value) ?? id
+}
+
+/** "unverified": the identity claims an administrator's e-mail address, but has not verified it. */
+export type AdminVerdict = "admin" | "other" | "unverified"
+
+/**
+ * Whether an identity may use the management API. `admins` holds ids and e-mail addresses in lower case. An address
+ * counts only when the identity provider has verified it: otherwise anyone could sign up with an administrator's address.
+ */
+export const adminVerdict = (admins: ReadonlySet<string>, identity: Identity): AdminVerdict => {
+  const { addresses, id, metadata_public, state, traits } = identity
+  if (state !== "active") return "other"
+  if (metadata_public["svc_role"] === "admin" || admins.has(id.toLowerCase())) return "admin"
+  const matching = addresses.filter(({ value }) => admins.has(value.toLowerCase()))
+  if (matching.some(({ verified }) => verified)) return "admin"
+  const claimed = typeof traits["email"] === "string" && admins.has(traits["email"].toLowerCase())
+  return matching.length > 0 || claimed ? "unverified" : "other"
 }

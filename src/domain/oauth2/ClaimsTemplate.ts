@@ -5,16 +5,22 @@ import { isPlainText } from "../text/StorableText.ts"
 /** Claim name to template, as an administrator writes it (spec: Claims config). */
 export type ClaimTemplates = Readonly<Record<string, string>>
 
-/** What may be put in a template. */
-export type ClaimSource = Pick<Identity, "id" | "traits" | "metadataPublic">
+/** The claims that tokens get beside the server's own. */
+export interface ClaimsConfig {
+  readonly id_token_claims: ClaimTemplates
+  readonly access_token_claims: ClaimTemplates
+}
 
-const longestName = 100
-const longestTemplate = 1000
-const mostClaims = 100
+/** The values that templates can refer to. */
+export type ClaimSource = Pick<Identity, "id" | "traits" | "metadata_public">
+
+const maxNameLength = 100
+const maxTemplateLength = 1000
+const maxClaims = 100
 
 /**
- * Names that a token has a meaning of its own for: registered claims of RFC 7519 and OpenID Connect Core that the
- * server sets itself, and `nbf` and `azp`, which it would let through and clients would then stumble over.
+ * Claims with a meaning of their own: those of RFC 7519 and OpenID Connect Core that the server sets itself, and `nbf`
+ * and `azp`, which the server would accept but clients would misinterpret.
  */
 const reserved = new Set(
   "iss sub aud exp iat nbf jti rat auth_time nonce at_hash c_hash acr amr azp sid scope client_id ext".split(" ")
@@ -25,7 +31,7 @@ type Part = string | ReadonlyArray<string>
 const placeholder = /\{\{([^{}]*)\}\}/g
 const segment = /^[\p{L}\p{N}_$@:-]+$/u
 
-/** `traits.name.first` to its steps; undefined when it is none of the three sources. */
+/** Splits `traits.name.first` into its steps; undefined when it refers to none of the three sources. */
 const pathOf = (text: string): ReadonlyArray<string> | undefined => {
   const steps = text.trim().split(".")
   if (!steps.every((step) => segment.test(step) && step !== "__proto__")) return undefined
@@ -33,14 +39,14 @@ const pathOf = (text: string): ReadonlyArray<string> | undefined => {
   return (steps[0] === "traits" || steps[0] === "metadata_public") && steps.length > 1 ? steps : undefined
 }
 
-/** Texts and paths in turn; a problem in words when it is no template. */
+/** The texts and paths of a template, or a description of what is wrong with it. */
 const partsOf = (template: string): { readonly parts: ReadonlyArray<Part> } | { readonly problem: string } => {
   const parts: Array<Part> = []
   let end = 0
   for (const match of template.matchAll(placeholder)) {
     const path = pathOf(match[1] ?? "")
     if (path === undefined) {
-      return { problem: `${match[0]} is none of {{id}}, {{traits.<name>}} and {{metadata_public.<name>}}` }
+      return { problem: `${match[0]} must be {{id}}, {{traits.<name>}} or {{metadata_public.<name>}}` }
     }
     if (match.index > end) parts.push(template.slice(end, match.index))
     parts.push(path)
@@ -48,39 +54,40 @@ const partsOf = (template: string): { readonly parts: ReadonlyArray<Part> } | { 
   }
   if (end < template.length) parts.push(template.slice(end))
   return parts.some((part) => typeof part === "string" && /\{\{|\}\}/.test(part))
-    ? { problem: "braces that open or close no placeholder" }
+    ? { problem: "unmatched braces" }
     : { parts }
 }
 
-/** A line for each thing that is wrong with what an administrator gives; `label` names the object in them. */
+/** A line for each problem with the templates; `label` names the object in them. */
 export const templateProblems = (templates: JsonObject, label: string): ReadonlyArray<string> => {
   const all = Object.entries(templates)
-  const problems = all.length > mostClaims ? [`${label}: more than ${mostClaims} claims`] : []
-  for (const [name, template] of all.slice(0, mostClaims)) {
+  const problems = all.length > maxClaims ? [`${label}: at most ${maxClaims} claims are allowed`] : []
+  for (const [name, template] of all.slice(0, maxClaims)) {
     const problem = nameProblem(name) ?? templateProblem(template)
-    if (problem !== undefined) problems.push(`${label}.${name.slice(0, longestName)}: ${problem}`)
+    if (problem !== undefined) problems.push(`${label}.${name.slice(0, maxNameLength)}: ${problem}`)
   }
   return problems
 }
 
 const nameProblem = (name: string) => {
-  if (name.length === 0 || name.length > longestName) return `a name has 1 to ${longestName} characters`
-  if (!isPlainText(name)) return "a name has no control characters"
-  if (name === "__proto__") return "not a name for a claim"
+  if (name.length === 0 || name.length > maxNameLength) return `a name must have 1 to ${maxNameLength} characters`
+  if (!isPlainText(name)) return "a name must not contain control characters"
+  if (name === "__proto__") return "not a valid claim name"
   return reserved.has(name) ? "the OAuth 2.0 server sets this claim itself" : undefined
 }
 
 const templateProblem = (template: unknown) => {
-  if (typeof template !== "string") return "a template is text"
-  if (template.length > longestTemplate) return `a template has at most ${longestTemplate} characters`
-  if (template.includes("\0") || !template.isWellFormed()) return "a template has no NUL and no half surrogate pairs"
+  if (typeof template !== "string") return "a template must be a string"
+  if (template.length > maxTemplateLength) return `a template must have at most ${maxTemplateLength} characters`
+  if (template.includes("\0") || !template.isWellFormed())
+    return "a template must not contain NUL or unpaired surrogates"
   const parsed = partsOf(template)
   return "problem" in parsed ? parsed.problem : undefined
 }
 
-/** undefined when there is no such value, or null stands there. */
+/** undefined when the value is missing or null. */
 const valueAt = (source: ClaimSource, path: ReadonlyArray<string>): unknown => {
-  let value: unknown = { id: source.id, traits: source.traits, metadata_public: source.metadataPublic }
+  let value: unknown = { id: source.id, traits: source.traits, metadata_public: source.metadata_public }
   for (const step of path) {
     if (Array.isArray(value) && /^\d{1,6}$/.test(step)) value = value[Number(step)]
     else if (isJsonObject(value) && Object.hasOwn(value, step)) value = value[step]
@@ -92,8 +99,8 @@ const valueAt = (source: ClaimSource, path: ReadonlyArray<string>): unknown => {
 const textOf = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value))
 
 /**
- * The claims of one person. A template that is one placeholder and nothing else keeps the value's type; a claim with a
- * placeholder that leads nowhere is left out.
+ * The claims of one identity. A template that is a single placeholder keeps the value's type; a claim whose placeholder
+ * has no value is left out.
  */
 export const resolveClaims = (templates: ClaimTemplates, source: ClaimSource): Readonly<Record<string, unknown>> =>
   Object.fromEntries(

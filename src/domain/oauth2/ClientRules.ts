@@ -2,21 +2,21 @@ import { isJsonObject, type JsonObject } from "../text/JsonObject.ts"
 import { type OAuth2Client } from "./OAuth2.ts"
 import { isPlainText } from "../text/StorableText.ts"
 
-const longestText = 2000
-const mostItems = 100
-/** Bytes of a client as JSON: it becomes part of every challenge (domain/OAuth2.ts), there half as large again at worst. */
-const largestClient = 8 * 1024
+const maxTextLength = 2000
+const maxItems = 100
+/** Maximum size of a client as JSON: it is part of every challenge (OAuth2.ts), where it takes up to 1.5 times as much. */
+const maxClientBytes = 8 * 1024
 
 type Check = (value: unknown) => string | undefined
 
 const text: Check = (value) =>
   typeof value !== "string"
-    ? "expected text"
-    : value.length > longestText
-      ? `at most ${longestText} characters`
+    ? "expected a string"
+    : value.length > maxTextLength
+      ? `at most ${maxTextLength} characters`
       : isPlainText(value)
         ? undefined
-        : "no control characters and half surrogate pairs"
+        : "must not contain control characters or unpaired surrogates"
 
 const flag: Check = (value) => (typeof value === "boolean" ? undefined : "expected true or false")
 
@@ -30,11 +30,11 @@ const many =
   (value) =>
     !Array.isArray(value)
       ? "expected an array"
-      : value.length > mostItems
-        ? `at most ${mostItems}`
+      : value.length > maxItems
+        ? `at most ${maxItems}`
         : value.map(check).find((problem) => problem !== undefined)
 
-/** What pages link to and show. */
+/** URLs that pages link to and show. */
 const webUrl: Check = (value) =>
   text(value) ??
   (value === "" || (URL.canParse(value as string) && /^https?:\/\//i.test(value as string))
@@ -43,19 +43,21 @@ const webUrl: Check = (value) =>
 
 const forbiddenSchemes = /^(?:javascript|data|vbscript|file|blob|about):/i
 
-/** Where a browser or app is sent back to (RFC 6749 3.1.2, RFC 8252 7): any scheme but those that are no address. */
+/** Where a browser or app is redirected (RFC 6749 3.1.2, RFC 8252 7): any scheme except those that run or embed content. */
 const redirectUri: Check = (value) =>
   text(value) ??
   (!URL.canParse(value as string) || forbiddenSchemes.test(value as string)
-    ? "expected an absolute URI of a page or an app"
+    ? "expected an absolute URI of a web page or app"
     : (value as string).includes("#")
-      ? "no fragment"
+      ? "must not have a fragment"
       : undefined)
 
 const identifier: Check = (value) =>
-  typeof value === "string" && /^[\w.~:-]{1,128}$/.test(value) ? undefined : "1 to 128 of A-Z a-z 0-9 . _ ~ : -"
+  typeof value === "string" && /^[\w.~:-]{1,128}$/.test(value)
+    ? undefined
+    : "expected 1 to 128 characters of A-Z a-z 0-9 . _ ~ : -"
 
-/** undefined when it is nested deeper than can be written. */
+/** undefined when the value is nested too deeply to serialise. */
 const jsonOf = (value: unknown): string | undefined => {
   try {
     return JSON.stringify(value)
@@ -65,9 +67,9 @@ const jsonOf = (value: unknown): string | undefined => {
 }
 
 const document: Check = (value) =>
-  isJsonObject(value) && jsonOf(value) !== undefined ? undefined : "expected an object that is not nested so deep"
+  isJsonObject(value) && jsonOf(value) !== undefined ? undefined : "expected an object that is not nested too deeply"
 
-/** RFC 7591 2 and RFC 7592, and the server's `skip_consent`; a secret is always the server's to make. */
+/** The fields of RFC 7591 2 and RFC 7592, and the server's `skip_consent`; secrets are always generated. */
 const fields: Readonly<Record<string, Check>> = {
   client_id: identifier,
   client_name: text,
@@ -94,45 +96,45 @@ const fields: Readonly<Record<string, Check>> = {
   metadata: (value) => (isJsonObject(value) ? metadataProblems(value)[0] : "expected an object")
 }
 
-/** Infinity when it is nested deeper than can be written. */
+/** Infinity when the value is nested too deeply to serialise. */
 const sizeOf = (value: unknown) => {
   const json = jsonOf(value)
   return json === undefined ? Infinity : Buffer.byteLength(json)
 }
 
-const tooLarge = `A client has at most ${largestClient} bytes of JSON, with its metadata`
+const tooLarge = `A client with its metadata must be at most ${maxClientBytes} bytes of JSON`
 
-/** A line for each field of a new client that can't be. */
+/** A line for each invalid field of a new client. */
 export const clientProblems = (client: JsonObject): ReadonlyArray<string> => {
   const problems = Object.entries(client).flatMap(([name, value]) => {
     const check = Object.hasOwn(fields, name) ? fields[name] : undefined
     const problem = check === undefined ? "not a field of a client" : check(value)
     return problem === undefined ? [] : [`${name.slice(0, 100)}: ${problem}`]
   })
-  return problems.length > 0 || sizeOf(client) <= largestClient ? problems : [tooLarge]
+  return problems.length > 0 || sizeOf(client) <= maxClientBytes ? problems : [tooLarge]
 }
 
-/** The same of what changing its metadata would make of a client. Less is always fine. */
+/** The same for a client after a change of its metadata. A change that makes it smaller is always valid. */
 export const mergeProblems = (client: OAuth2Client, metadata: JsonObject): ReadonlyArray<string> => {
   const merged = Object.entries({ ...client.metadata, ...metadata }).filter(([, value]) => value !== null)
   const size = sizeOf({ ...client, metadata: Object.fromEntries(merged) })
-  return size <= Math.max(largestClient, sizeOf(client)) ? [] : [tooLarge]
+  return size <= Math.max(maxClientBytes, sizeOf(client)) ? [] : [tooLarge]
 }
 
-/** A line for each name of metadata that can't be set; null removes one. */
+/** A line for each invalid name or value in metadata; null removes a name. */
 export const metadataProblems = (metadata: JsonObject): ReadonlyArray<string> => {
   const problems = Object.entries(metadata).flatMap(([name, value]) => {
     const problem =
       name === "" || name.length > 100 || !isPlainText(name) || name === "__proto__"
-        ? "a name has 1 to 100 characters, none of them control characters"
+        ? "a name must have 1 to 100 characters and no control characters"
         : name === "skip_consent" && value !== null
           ? flag(value)
           : undefined
     return problem === undefined ? [] : [`metadata.${name.slice(0, 100)}: ${problem}`]
   })
   const json = jsonOf(metadata)
-  if (json === undefined || Buffer.byteLength(json) > largestClient) {
-    problems.push(`metadata: at most ${largestClient} bytes of JSON`)
-  } else if (json.includes("\\u0000")) problems.push("metadata: no NUL")
+  if (json === undefined || Buffer.byteLength(json) > maxClientBytes) {
+    problems.push(`metadata: at most ${maxClientBytes} bytes of JSON`)
+  } else if (json.includes("\\u0000")) problems.push("metadata: must not contain NUL")
   return problems
 }

@@ -1,48 +1,54 @@
+import { Schema } from "effect"
+import { JsonObject } from "../text/JsonObject.ts"
+
 /**
- * Characters of a challenge that are taken. Servers keep nothing of a request but put it into its challenge, with the
- * whole client; together with a path of ours it must stay within the longest URL (16 KiB).
+ * Maximum length of a challenge in characters. Servers store a request in its challenge, together with the whole client;
+ * with a path of this service it must fit into the longest URL (16 KiB).
  */
-export const longestChallenge = 14_000
+export const maxChallengeLength = 14_000
 
-/** What the OAuth 2.0 server tells of a client (RFC 7591 names). */
-export interface OAuth2Client {
-  readonly client_id: string
-  readonly client_name: string
-  readonly logo_uri: string
-  readonly tos_uri: string
-  readonly policy_uri: string
-  readonly redirect_uris: ReadonlyArray<string>
-  readonly post_logout_redirect_uris: ReadonlyArray<string>
-  readonly grant_types: ReadonlyArray<string>
-  readonly response_types: ReadonlyArray<string>
+const Names = Schema.Array(Schema.String)
+
+/** A client of the OAuth 2.0 server (RFC 7591 names). */
+export const OAuth2Client = Schema.Struct({
+  client_id: Schema.String,
+  client_name: Schema.String,
+  logo_uri: Schema.String,
+  tos_uri: Schema.String,
+  policy_uri: Schema.String,
+  redirect_uris: Names,
+  post_logout_redirect_uris: Names,
+  grant_types: Names,
+  response_types: Names,
   /** Names separated by spaces. */
-  readonly scope: string
-  readonly audience: ReadonlyArray<string>
-  readonly token_endpoint_auth_method: string
+  scope: Schema.String,
+  audience: Names,
+  token_endpoint_auth_method: Schema.String,
   /** The server's own field, beside `metadata.skip_consent`. */
-  readonly skip_consent: boolean
-  readonly metadata: Readonly<Record<string, unknown>>
-  readonly created_at: string | null
-  readonly updated_at: string | null
-}
+  skip_consent: Schema.Boolean,
+  metadata: JsonObject,
+  created_at: Schema.NullOr(Schema.String),
+  updated_at: Schema.NullOr(Schema.String)
+}).annotate({ identifier: "OAuth2Client" })
+export type OAuth2Client = typeof OAuth2Client.Type
 
-/** Somebody is to be signed in (OpenID Connect Core 3.1.2.1). */
+/** A request to sign a user in (OpenID Connect Core 3.1.2.1). */
 export interface LoginRequest {
   readonly challenge: string
-  /** The server knows the subject by its own cookie. */
+  /** Whether the server recognises the subject by its own cookie. */
   readonly skip: boolean
   /** "" unless `skip`. */
   readonly subject: string
   readonly client: OAuth2Client
-  /** The authorization request that began it. */
+  /** The authorization request that started it. */
   readonly requestUrl: string
 }
 
-/** Somebody is to say what a client may. */
+/** A request for a user's consent to what a client may access. */
 export interface ConsentRequest {
   readonly challenge: string
   readonly subject: string
-  /** Consent was remembered. */
+  /** Whether consent was remembered. */
   readonly skip: boolean
   readonly client: OAuth2Client
   readonly requestedScope: ReadonlyArray<string>
@@ -50,16 +56,16 @@ export interface ConsentRequest {
   readonly requestUrl: string
 }
 
-/** A client asks to sign somebody out (OpenID Connect RP-Initiated Logout 1.0). */
+/** A request to sign a user out (OpenID Connect RP-Initiated Logout 1.0). */
 export interface LogoutRequest {
   readonly challenge: string
   readonly subject: string
-  /** Whether a client began it, rather than the person itself. */
+  /** Whether a client started it, rather than the user. */
   readonly rpInitiated: boolean
   readonly client: OAuth2Client | null
 }
 
-/** What somebody has allowed a client (spec: Consent session). */
+/** The consent that a user has given to a client (spec: Consent session). */
 export interface ConsentSession {
   readonly client: OAuth2Client
   readonly requestedScope: ReadonlyArray<string>
@@ -67,4 +73,25 @@ export interface ConsentSession {
   readonly remember: boolean
   /** ISO 8601. */
   readonly handledAt: string | null
+}
+
+/** The parameters of an authorization request about the sign-in itself (OpenID Connect Core 3.1.2.1). */
+export interface SignInParameters {
+  /** `prompt=none`: fail rather than show a page. */
+  readonly silent: boolean
+  /** `prompt=login`: the user must sign in again. */
+  readonly reauthenticate: boolean
+  /** s since the last sign-in; undefined: any. */
+  readonly maxAge: number | undefined
+}
+
+export const signInParameters = (requestUrl: string): SignInParameters => {
+  const params = URL.canParse(requestUrl) ? new URL(requestUrl).searchParams : new URLSearchParams()
+  const prompts = (params.get("prompt") ?? "").split(" ")
+  const maxAge = params.get("max_age") ?? ""
+  return {
+    silent: prompts.includes("none"),
+    reauthenticate: prompts.includes("login"),
+    maxAge: /^\d{1,9}$/.test(maxAge) ? Number(maxAge) : undefined
+  }
 }

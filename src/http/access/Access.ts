@@ -11,13 +11,12 @@ import {
   Unauthorized,
   Unavailable
 } from "../../domain/errors.ts"
-import { CurrentAuthor } from "./CurrentAuthor.ts"
-import { CurrentCaller, noGate } from "./Caller.ts"
-import { CurrentEntry, Entrance } from "./Entrance.ts"
+import { ApiGate, CurrentKeyOrSession } from "./ApiGate.ts"
+import { CurrentAuthor, CurrentCaller, noGate } from "./Caller.ts"
 
 const apikey = HttpApiSecurity.apiKey({ key: "apikey" })
 
-/** `/v1` reads for the owner only. The gate has already said who calls; here it is only asked what they may. */
+/** `/v1` reads that need a service_role key. The gate has already identified the caller; this checks the role. */
 export class ServiceRole extends HttpApiMiddleware.Service<ServiceRole>()("svc/http/ServiceRole", {
   error: [Unauthorized, Forbidden, NotFound],
   security: { apikey }
@@ -38,7 +37,7 @@ export const layerServiceRole = Layer.succeed(
   })
 )
 
-/** What opens a door, in the order that is looked for. */
+/** Errors of endpoints that accept a key or a session. */
 const keyOrSession = [
   InvalidRequest,
   Unauthorized,
@@ -49,7 +48,7 @@ const keyOrSession = [
   GatewayTimeout
 ] as const
 
-/** The management API: a service_role key, or a session of an administrator. An anon key is 403, none 401. */
+/** The management API: needs a service_role key or an administrator's session. An anon key is 403, no key 401. */
 export class Management extends HttpApiMiddleware.Service<Management, { provides: CurrentAuthor }>()(
   "svc/http/Management",
   { error: keyOrSession, security: { apikey } }
@@ -58,32 +57,35 @@ export class Management extends HttpApiMiddleware.Service<Management, { provides
 export const layerManagement = Layer.effect(
   Management,
   Effect.gen(function* () {
-    const entrance = yield* Entrance
+    const apiGate = yield* ApiGate
     return Management.of({
       apikey: (app) =>
         Effect.gen(function* () {
-          const author = yield* entrance.management(yield* HttpServerRequest.HttpServerRequest)
+          const author = yield* apiGate.management(yield* HttpServerRequest.HttpServerRequest)
           return yield* Effect.provideService(app, CurrentAuthor, author)
         })
     })
   })
 )
 
-/** What anybody with a live key or a session may see. */
-export class Anybody extends HttpApiMiddleware.Service<Anybody, { provides: CurrentEntry }>()("svc/http/Anybody", {
-  error: keyOrSession,
-  security: { apikey }
-}) {}
+/** Endpoints for any live key or session. */
+export class AnyKeyOrSession extends HttpApiMiddleware.Service<AnyKeyOrSession, { provides: CurrentKeyOrSession }>()(
+  "svc/http/AnyKeyOrSession",
+  {
+    error: keyOrSession,
+    security: { apikey }
+  }
+) {}
 
-export const layerAnybody = Layer.effect(
-  Anybody,
+export const layerAnyKeyOrSession = Layer.effect(
+  AnyKeyOrSession,
   Effect.gen(function* () {
-    const entrance = yield* Entrance
-    return Anybody.of({
+    const apiGate = yield* ApiGate
+    return AnyKeyOrSession.of({
       apikey: (app) =>
         Effect.gen(function* () {
-          const entered = yield* entrance.anybody(yield* HttpServerRequest.HttpServerRequest)
-          return yield* Effect.provideService(app, CurrentEntry, entered)
+          const caller = yield* apiGate.keyOrSession(yield* HttpServerRequest.HttpServerRequest)
+          return yield* Effect.provideService(app, CurrentKeyOrSession, caller)
         })
     })
   })

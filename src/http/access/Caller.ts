@@ -1,9 +1,10 @@
 import { Context } from "effect"
+import { type Author } from "../../domain/Author.ts"
 import { type KeyType } from "../../domain/access/ApiKey.ts"
 import { NotFound } from "../../domain/errors.ts"
 import { type Actor } from "../../services/ports/Db.ts"
 
-/** Who a `/v1` or `/ofrep` request comes from, put there by middleware/ClientGate.ts before any handler runs. */
+/** The caller of a `/v1` or `/ofrep` request, by its API key and JWT. ClientGate.ts sets it before any handler runs. */
 export interface Caller {
   readonly keyType: KeyType
   readonly actor: Actor
@@ -15,7 +16,10 @@ export const CurrentCaller = Context.Reference<Caller | undefined>("svc/http/Cur
 })
 
 /**
- * The router reads percent signs before it looks for a route, the gate does not: `/%761/db/notes` is no path of `/v1`,
- * and who comes that way has not been asked for a key.
+ * The router decodes percent-encoding before it matches a route, the gate does not: `/%761/db/notes` is not a `/v1` path
+ * to the gate, so that no key was checked.
  */
-export const noGate = new NotFound({ error: "There is no such route: write /v1 or /ofrep as it is" })
+export const noGate = new NotFound({ error: "No such route: /v1 and /ofrep must not be percent-encoded" })
+
+/** The caller of the management API, as histories record it. Access.ts sets it. */
+export class CurrentAuthor extends Context.Service<CurrentAuthor, Author>()("svc/http/CurrentAuthor") {}

@@ -7,19 +7,19 @@ import { type Caller } from "./Caller.ts"
 import { apiKeyOf, bearerOf, type Headers } from "./Credentials.ts"
 import { serviceActor } from "../../services/ports/Db.ts"
 
-/** What the two rate limit headers say; -1 for unlimited, and for callers we don't know. */
+/** The values of the rate limit headers; -1 for unlimited and for unknown callers. */
 export interface Quota {
   limit: number
   remaining: number
-  /** Seconds until a refused caller may come again; 0 when it was not refused. */
+  /** Seconds after which a refused caller may retry; 0 when it was not refused. */
   reset: number
 }
 
-/** Lets `/v1` and `/ofrep` requests in: API key, rate limit, then the JWT if there is one (spec: Authentication). */
+/** Admits `/v1` and `/ofrep` requests: API key, rate limit, then the JWT if there is one (spec: Authentication). */
 export class ClientGate extends Context.Service<
   ClientGate,
   {
-    /** Fills in `quota` as far as it gets, whether it lets the caller in or not. */
+    /** Fills in `quota` as far as it is known, whether the caller is admitted or not. */
     readonly enter: (headers: Headers, quota: Quota) => Effect.Effect<Caller, ClientError>
   }
 >()("svc/http/ClientGate") {
@@ -39,7 +39,7 @@ export class ClientGate extends Context.Service<
         if (taken.allowed) return undefined
         quota.reset = taken.resetSeconds
         return new TooManyRequests({
-          error: `This key may make ${key.rateLimit} requests a minute; try again in ${taken.resetSeconds} s`,
+          error: `The rate limit of this key is ${key.rateLimit} requests per minute; retry in ${taken.resetSeconds} s`,
           retry_after: taken.resetSeconds
         })
       }
@@ -50,7 +50,7 @@ export class ClientGate extends Context.Service<
       }
 
       const callerOf = (key: LiveKey, rawKey: string, token: string | undefined) => {
-        // supabase-js sends the key as the token while nobody is signed in.
+        // supabase-js sends the key as the token while no user is signed in.
         if (token === undefined || token === rawKey) return Effect.succeed(anonymous[key.type])
         return Effect.map(tokens.verify(token), ({ claims, sub }): Caller => ({
           keyType: key.type,

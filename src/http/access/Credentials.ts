@@ -8,7 +8,10 @@ export const apiKeyOf = (headers: Headers): Effect.Effect<string, InvalidRequest
   const [key, alias] = [headers["apikey"], headers["x-api-key"]]
   return key !== undefined && alias !== undefined && key !== alias
     ? Effect.fail(
-        new InvalidRequest({ error: "apikey and x-api-key are both sent and differ", code: "AMBIGUOUS_API_KEY" })
+        new InvalidRequest({
+          error: "apikey and x-api-key were both sent, with different values",
+          code: "AMBIGUOUS_API_KEY"
+        })
       )
     : Effect.succeed(key ?? alias ?? "")
 }
@@ -19,7 +22,7 @@ export const bearerOf = ({ authorization }: Headers) => {
   return match?.[1]?.trim()
 }
 
-/** For clients that can only send a bearer token, such as those of OFREP: without an API key, the token is it. */
+/** Uses the bearer token as the API key when there is none, for clients that can send nothing else, such as OFREP's. */
 export const withBearerKey = (headers: Headers): Headers => {
   const token = bearerOf(headers)
   if (token === undefined || headers["apikey"] !== undefined || headers["x-api-key"] !== undefined) return headers

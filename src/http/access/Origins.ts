@@ -7,36 +7,36 @@ import { hasSessionCookie } from "./SessionCookies.ts"
 type Request = Pick<HttpServerRequest.HttpServerRequest, "headers" | "method">
 type Settings = Pick<IdentitySettings["Service"], "publicUrl" | "dashboardUrl">
 
-/** A host as URLs write it: what else stands in a Host header was not put there by a browser of ours. */
-const host = /^(?:[a-z\d](?:[a-z\d.-]{0,252})|\[[\da-f:.]{2,45}\])(?::\d{1,5})?$/i
+/** A Host header as browsers write it; anything else did not come from one. */
+const hostPattern = /^(?:[a-z\d](?:[a-z\d.-]{0,252})|\[[\da-f:.]{2,45}\])(?::\d{1,5})?$/i
 
 const cameByHttps = ({ headers }: Request) =>
   headers["x-forwarded-proto"]?.split(",")[0]?.trim().toLowerCase() === "https"
 
-/** Our own address as this browser knows it, without a slash at its end: PUBLIC_URL, else the Host it asked for. */
-export const ownAddress = (request: Request, { publicUrl }: Settings): Effect.Effect<string, InvalidRequest> => {
+/** The URL at which this browser reaches the service, without a trailing slash: PUBLIC_URL, else from the Host header. */
+export const baseUrlOf = (request: Request, { publicUrl }: Settings): Effect.Effect<string, InvalidRequest> => {
   if (publicUrl !== undefined) return Effect.succeed(publicUrl)
-  const given = request.headers["host"] ?? ""
-  const address = `${cameByHttps(request) ? "https" : "http"}://${given.toLowerCase()}`
-  return host.test(given) && URL.canParse(address)
-    ? Effect.succeed(address)
-    : Effect.fail(new InvalidRequest({ error: "The Host header is no host", code: "INVALID_HTTP" }))
+  const host = request.headers["host"] ?? ""
+  const url = `${cameByHttps(request) ? "https" : "http"}://${host.toLowerCase()}`
+  return hostPattern.test(host) && URL.canParse(url)
+    ? Effect.succeed(url)
+    : Effect.fail(new InvalidRequest({ error: "The Host header is not a valid host", code: "INVALID_HTTP" }))
 }
 
-/** Whether cookies that we set are for https only. */
+/** Whether cookies are set with `Secure`. */
 export const isSecure = (request: Request, { publicUrl }: Settings): boolean =>
   publicUrl === undefined ? cameByHttps(request) : publicUrl.startsWith("https:")
 
 const originOf = (url: string | undefined) => (url !== undefined && URL.canParse(url) ? new URL(url).origin : undefined)
 
-/** Whether pages of an origin may act for who is signed in: our own, and the dashboard's. */
+/** Whether pages of an origin may act for a signed-in user: only the service's own and the dashboard's. */
 export const isOurs = (origin: string, request: Request, { dashboardUrl, publicUrl }: Settings): boolean => {
   if (origin === originOf(dashboardUrl)) return true
   if (publicUrl !== undefined) return origin === originOf(publicUrl)
-  const given = request.headers["host"] ?? ""
-  // A proxy that ends TLS need not say so; nobody but us is at this host either way.
+  const host = request.headers["host"] ?? ""
+  // A proxy that terminates TLS may not report it; this host is the service either way.
   const schemes = cameByHttps(request) ? ["https"] : ["https", "http"]
-  return host.test(given) && schemes.some((scheme) => origin === originOf(`${scheme}://${given}`))
+  return hostPattern.test(host) && schemes.some((scheme) => origin === originOf(`${scheme}://${host}`))
 }
 
 const crossSite = (error: string) => new Forbidden({ error, code: "CSRF" })
@@ -45,39 +45,43 @@ const jsonType = /^application\/json *(?:;|$)/i
 const hasBody = ({ headers }: Request) =>
   headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0"
 
-/** The origin of the page that a request comes from: `Origin`, else `Referer`; undefined when neither says. */
+/** The origin of the page that sent the request: `Origin`, else `Referer`; undefined when neither is present. */
 const pageOf = ({ headers }: Request) => headers["origin"] ?? originOf(headers["referer"])
 
 /**
- * What another site can make a browser do, with the cookies it has, must not be done: such a request says which page
- * it comes from, and is JSON. Without cookies of a session it is only refused when it says that it is not from ours:
- * who signs in shall know as whom.
+ * Refuses requests that another site made a browser send with the user's cookies: a write with a session cookie must
+ * name its page and be JSON. Without a session cookie a request is refused only when it names a foreign page, so that
+ * no site can sign a user in to an account of its own.
  */
 export const refuseCrossSite = (request: Request, settings: Settings): Effect.Effect<void, Forbidden> => {
   if (["GET", "HEAD", "OPTIONS"].includes(request.method)) return Effect.void
   const page = pageOf(request)
-  const signedIn = hasSessionCookie(request.headers["cookie"])
-  if (page === undefined && !signedIn) return Effect.void
+  const hasSession = hasSessionCookie(request.headers["cookie"])
+  if (page === undefined && !hasSession) return Effect.void
   if (page === undefined || !isOurs(page, request, settings)) {
-    return Effect.fail(crossSite("A request with a session's cookie needs the Origin of this service or its dashboard"))
+    return Effect.fail(
+      crossSite("A request with a session cookie needs an Origin header that names this service or its dashboard")
+    )
   }
-  return signedIn && hasBody(request) && !jsonType.test(request.headers["content-type"] ?? "")
-    ? Effect.fail(crossSite("A request with a session's cookie needs Content-Type: application/json"))
+  return hasSession && hasBody(request) && !jsonType.test(request.headers["content-type"] ?? "")
+    ? Effect.fail(crossSite("A request with a session cookie needs Content-Type: application/json"))
     : Effect.void
 }
 
-/** The same for a page's own connection, which no other protects (RFC 6455 10.2). */
+/** The same check for WebSockets, which no same-origin policy protects (RFC 6455 10.2). */
 export const refuseCrossSiteSocket = (request: Request, settings: Settings): Effect.Effect<void, Forbidden> => {
   const page = request.headers["origin"]
   return page === undefined || isOurs(page, request, settings)
     ? Effect.void
-    : Effect.fail(crossSite("A connection with a session's cookie needs the Origin of this service or its dashboard"))
+    : Effect.fail(
+        crossSite("A connection with a session cookie needs an Origin header that names this service or its dashboard")
+      )
 }
 
-/** A form of a page of ours; its token says the rest. */
+/** The same check for the service's own forms, whose token is checked separately. */
 export const refuseForeignForm = (request: Request, { publicUrl }: Settings): Effect.Effect<void, Forbidden> => {
   const page = pageOf(request)
   return page === undefined || isOurs(page, request, { publicUrl, dashboardUrl: undefined })
     ? Effect.void
-    : Effect.fail(crossSite("This form is not of this service"))
+    : Effect.fail(crossSite("The form was submitted from another site"))
 }

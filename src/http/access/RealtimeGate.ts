@@ -1,37 +1,37 @@
 import { Clock, Context, Effect, Layer, Semaphore, Stream } from "effect"
 import { type HttpServerRequest } from "effect/http"
-import { Unauthorized } from "../../domain/errors.ts"
 import { leewaySeconds } from "../../domain/access/JwtClaims.ts"
-import { type Visitor } from "../../domain/identity/Visitor.ts"
-import { type Actor } from "../../services/ports/Db.ts"
-import { IdentitySettings } from "../../services/identity/Settings.ts"
-import { IdP } from "../../services/ports/IdP.ts"
+import { Unauthorized } from "../../domain/errors.ts"
+import { type Browser } from "../../domain/identity/Identity.ts"
 import { Keys } from "../../services/access/Keys.ts"
-import { RealtimeSettings } from "../../services/realtime/Settings.ts"
-import { Sessions } from "../../services/identity/Sessions.ts"
 import { Tokens } from "../../services/access/Tokens.ts"
+import { Sessions } from "../../services/identity/Sessions.ts"
+import { IdentitySettings } from "../../services/identity/Settings.ts"
+import { type Actor } from "../../services/ports/Db.ts"
+import { IdP } from "../../services/ports/IdP.ts"
+import { RealtimeSettings } from "../../services/realtime/Settings.ts"
+import { type ApiGateError } from "./ApiGate.ts"
 import { apiKeyOf, bearerOf } from "./Credentials.ts"
-import { type EntryTrouble } from "./Entrance.ts"
 import { refuseCrossSiteSocket } from "./Origins.ts"
 import { credentialsOf, hasSessionCookie } from "./SessionCookies.ts"
 
-/** Somebody who may listen. */
-export interface Listening {
+/** A client that may receive events. */
+export interface RealtimeCaller {
   readonly role: Actor["role"]
-  /** Fails when that is no longer so: the key is revoked, the JWT has expired. Never succeeds. */
+  /** Fails once the client may no longer receive them: the key was revoked, the JWT or session has expired. Never succeeds. */
   readonly until: Effect.Effect<never, Unauthorized>
 }
 
-/** How often a session is looked at again; the idp tells nobody that it has ended. */
-const lookEvery = "30 seconds"
+/** How often sessions are verified again; the identity provider does not notify when one ends. */
+const recheckInterval = "30 seconds"
 const sessionEnded = new Unauthorized({ error: "The session has ended", code: "UNAUTHENTICATED" })
 
-const everybody: Listening = { role: "service_role", until: Effect.never }
+const publicCaller: RealtimeCaller = { role: "service_role", until: Effect.never }
 
 /**
- * Lets clients of `/realtime` in: a key in a header, or, since browsers can't set headers there, in the query; or a
- * session's cookie, an administrator as service_role and anybody else as `authenticated`. With SVC_REALTIME_PUBLIC
- * nothing is asked for, and everything is told.
+ * Admits clients of `/realtime`: by a key in a header, or in the query, since browsers cannot set headers on WebSockets;
+ * or by a session cookie, an administrator as service_role and any other user as `authenticated`. With
+ * SVC_REALTIME_PUBLIC no key is needed, and all events are sent.
  */
 export class RealtimeGate extends Context.Service<
   RealtimeGate,
@@ -39,7 +39,7 @@ export class RealtimeGate extends Context.Service<
     readonly enter: (
       request: HttpServerRequest.HttpServerRequest,
       keyInQuery: string | undefined
-    ) => Effect.Effect<Listening, EntryTrouble>
+    ) => Effect.Effect<RealtimeCaller, ApiGateError>
   }
 >()("svc/http/RealtimeGate") {
   static readonly layer = Layer.effect(
@@ -52,44 +52,44 @@ export class RealtimeGate extends Context.Service<
       const sessions = yield* Sessions
       const idp = yield* IdP
 
-      // Few at a time: the first look-up of a key spares the others theirs.
-      const looking = yield* Semaphore.make(4)
+      // Few at a time: the first look-up of a key fills the cache for the others.
+      const rechecks = yield* Semaphore.make(4)
 
-      /** Until the key is found revoked. While that can't be found out, it goes on. */
+      /** Fails once the key is revoked. Continues while that can't be determined. */
       const revoked = (rawKey: string): Effect.Effect<never, Unauthorized> =>
-        // And once soon after: it may have been revoked before we listened.
+        // The check shortly after the start covers a revocation before the subscription.
         Stream.merge(keys.changes, Stream.fromEffect(Effect.sleep("500 millis"))).pipe(
           Stream.runForEach(() =>
             keys.verify(rawKey).pipe(
               Effect.catchTag("Unavailable", () => Effect.void),
               Effect.asVoid,
-              looking.withPermit
+              rechecks.withPermit
             )
           ),
           Effect.andThen(Effect.never)
         )
 
       const expired = Effect.fnUntraced(function* (token: string, exp: number) {
-        const look = Effect.gen(function* () {
+        const recheck = Effect.gen(function* () {
           const left = (exp + leewaySeconds) * 1000 - (yield* Clock.currentTimeMillis)
-          yield* Effect.sleep(Math.min(Math.max(left, 1_000), 2 ** 31 - 1)) // the longest there is
+          yield* Effect.sleep(Math.min(Math.max(left, 1_000), 2 ** 31 - 1)) // the maximum of setTimeout
           yield* Effect.catchTag(tokens.verify(token), "Unavailable", () => Effect.void)
         })
-        return yield* Effect.forever(look)
+        return yield* Effect.forever(recheck)
       })
 
-      /** Until the session is found ended, or worth less. While that can't be found out, it goes on. */
-      const ended = (visitor: Visitor, admin: boolean): Effect.Effect<never, Unauthorized> =>
-        sessions.current(visitor).pipe(
-          Effect.flatMap((now) => (now.admin === admin ? Effect.void : Effect.fail(sessionEnded))),
+      /** Fails once the session has ended or has other rights. Continues while that can't be determined. */
+      const ended = (browser: Browser, admin: boolean): Effect.Effect<never, Unauthorized> =>
+        sessions.current(browser).pipe(
+          Effect.flatMap((session) => (session.admin === admin ? Effect.void : Effect.fail(sessionEnded))),
           Effect.catchTags({
             StepUpRequired: () => Effect.fail(sessionEnded),
             Unavailable: () => Effect.void,
             BadGateway: () => Effect.void,
             GatewayTimeout: () => Effect.void
           }),
-          looking.withPermit,
-          Effect.delay(lookEvery),
+          rechecks.withPermit,
+          Effect.delay(recheckInterval),
           Effect.forever
         )
 
@@ -99,18 +99,18 @@ export class RealtimeGate extends Context.Service<
       ) {
         const { headers } = request
         const inHeaders = yield* apiKeyOf(headers)
-        const given = yield* apiKeyOf({ apikey: inHeaders || keyInQuery, "x-api-key": keyInQuery })
-        if (given === "" && open) return everybody
-        if (given === "" && idp.configured && hasSessionCookie(request.headers["cookie"])) {
+        const key = yield* apiKeyOf({ apikey: inHeaders || keyInQuery, "x-api-key": keyInQuery })
+        if (key === "" && open) return publicCaller
+        if (key === "" && idp.configured && hasSessionCookie(headers["cookie"])) {
           yield* refuseCrossSiteSocket(request, settings)
-          const visitor = { credentials: credentialsOf(request.headers["cookie"]), returnTo: undefined }
-          const { admin } = yield* sessions.current(visitor)
-          return { role: admin ? ("service_role" as const) : ("authenticated" as const), until: ended(visitor, admin) }
+          const browser = { credentials: credentialsOf(headers["cookie"]), returnTo: undefined }
+          const { admin } = yield* sessions.current(browser)
+          return { role: admin ? ("service_role" as const) : ("authenticated" as const), until: ended(browser, admin) }
         }
-        const { type } = yield* keys.verify(given)
-        const until = revoked(given)
+        const { type } = yield* keys.verify(key)
+        const until = revoked(key)
         const token = bearerOf(headers)
-        if (token === undefined || token === given) return { role: type, until }
+        if (token === undefined || token === key) return { role: type, until }
         const { exp } = yield* tokens.verify(token)
         const role: Actor["role"] = type === "anon" ? "authenticated" : type
         return { role, until: exp === undefined ? until : Effect.raceFirst(until, expired(token, exp)) }

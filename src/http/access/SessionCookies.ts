@@ -2,17 +2,16 @@ import { Effect, Redacted } from "effect"
 import { Cookies, HttpEffect, HttpServerResponse } from "effect/http"
 import { type Credential } from "../../domain/identity/Identity.ts"
 
-/** Ours, for apps that have a session token, and the idp's own. */
+/** `svc_session` is this service's, for apps that have a session token; `idp_session` is the identity provider's. */
 const tokenCookie = "svc_session"
 const idpCookie = "idp_session"
 
-/** Whether a cookie of this name is somebody's session. */
 export const isSessionCookie = (name: string) => name === tokenCookie || name === idpCookie
 
-/** RFC 6265 4.1.1, in one piece and no longer than browsers keep. */
-const sound = /^[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]{1,4096}$/
+/** A cookie value (RFC 6265 4.1.1), unquoted and no longer than browsers store. */
+const valuePattern = /^[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]{1,4096}$/
 
-/** The first of a name, as it was sent: decoding it would make another of it. */
+/** The first value of a name, as it was sent: decoding would change it. */
 const rawValue = (header: string, name: string) => {
   for (const pair of header.split(";")) {
     const equals = pair.indexOf("=")
@@ -21,28 +20,28 @@ const rawValue = (header: string, name: string) => {
   return undefined
 }
 
-/** What a `Cookie` header has of a session, in the order to try it in. What can't be one is left out. */
+/** The session credentials in a `Cookie` header, in the order in which to try them. Invalid values are left out. */
 export const credentialsOf = (cookie: string | undefined): ReadonlyArray<Credential> => {
   if (cookie === undefined || !cookie.includes("_session")) return []
   const of = (_tag: Credential["_tag"], name: string): ReadonlyArray<Credential> => {
     const value = rawValue(cookie, name)
-    return value !== undefined && sound.test(value) ? [{ _tag, value: Redacted.make(value) }] : []
+    return value !== undefined && valuePattern.test(value) ? [{ _tag, value: Redacted.make(value) }] : []
   }
   return [...of("Token", tokenCookie), ...of("Cookie", idpCookie)]
 }
 
-/** Whether a browser sent cookies of a session, good or not. */
+/** Whether a browser sent session cookies, valid or not. */
 export const hasSessionCookie = (cookie: string | undefined): boolean =>
   cookie !== undefined && [tokenCookie, idpCookie].some((name) => rawValue(cookie, name) !== undefined)
 
-const onAnswer = (cookies: Cookies.Cookies) =>
+const setCookies = (cookies: Cookies.Cookies) =>
   Cookies.isEmpty(cookies)
     ? Effect.void
     : HttpEffect.appendPreResponseHandler((_request, response) =>
         Effect.succeed(HttpServerResponse.mergeCookies(response, cookies))
       )
 
-/** The idp's session cookie out of its Set-Cookie lines: its attributes are kept, the two that protect it made sure. */
+/** The session cookie among the identity provider's Set-Cookie lines, with its attributes, and always HttpOnly and SameSite. */
 const idpCookies = (lines: ReadonlyArray<string>, secure: boolean) =>
   Cookies.fromIterable(
     Object.values(Cookies.fromSetCookie(lines).cookies)
@@ -60,20 +59,20 @@ const idpCookies = (lines: ReadonlyArray<string>, secure: boolean) =>
       })
   )
 
-/** Hands on what the idp sets, to whoever came with its cookie: a token's holder shall not get one beside it. */
-export const relay = (credential: Credential, lines: ReadonlyArray<string>, secure: boolean) =>
-  credential._tag === "Cookie" ? onAnswer(idpCookies(lines, secure)) : Effect.void
+/** Passes on the identity provider's cookies to clients that use its cookie; a client with a token must not get one too. */
+export const relayCookies = (credential: Credential, lines: ReadonlyArray<string>, secure: boolean) =>
+  credential._tag === "Cookie" ? setCookies(idpCookies(lines, secure)) : Effect.void
 
-const gone = (name: string, secure: boolean) =>
+const expired = (name: string, secure: boolean) =>
   Cookies.makeCookieUnsafe(name, "", { path: "/", maxAge: 0, httpOnly: true, sameSite: "lax", secure })
 
 /**
- * Of a sign-in: the idp's cookie, and no `svc_session` beside it, which would go before it. Somebody else may have put
- * that there.
+ * The cookies after a sign-in: the identity provider's, and no `svc_session`, which would take precedence and may have
+ * been planted by someone else.
  */
-export const signedIn = (lines: ReadonlyArray<string>, secure: boolean) =>
-  onAnswer(Cookies.merge(Cookies.fromIterable([gone(tokenCookie, secure)]), idpCookies(lines, secure)))
+export const setSignInCookies = (lines: ReadonlyArray<string>, secure: boolean) =>
+  setCookies(Cookies.merge(Cookies.fromIterable([expired(tokenCookie, secure)]), idpCookies(lines, secure)))
 
-/** Of a sign-out. */
-export const signedOut = (secure: boolean) =>
-  onAnswer(Cookies.fromIterable([gone(tokenCookie, secure), gone(idpCookie, secure)]))
+/** Removes both session cookies after a sign-out. */
+export const clearSessionCookies = (secure: boolean) =>
+  setCookies(Cookies.fromIterable([expired(tokenCookie, secure), expired(idpCookie, secure)]))

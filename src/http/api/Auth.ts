@@ -13,11 +13,11 @@ import {
   Unauthorized,
   Unavailable
 } from "../../domain/errors.ts"
-import { MfaStatus } from "../../domain/identity/MfaStatus.ts"
-import { SessionListRecord, SessionRecord } from "../../domain/identity/SessionRecord.ts"
+import { MfaStatus } from "../../domain/identity/SecondFactors.ts"
+import { SessionSummary, IdentitySession } from "../../domain/identity/Identity.ts"
 import { isPlain } from "../../domain/text/StorableText.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
-import { Visits } from "../access/Visits.ts"
+import { BrowserRequests } from "../access/BrowserRequests.ts"
 import { Success } from "../wire/Body.ts"
 
 const error = [
@@ -34,9 +34,9 @@ const error = [
   GatewayTimeout
 ] as const
 
-/** Where a step-up leads back to, of this service or the dashboard. */
+/** Where a step-up returns to: a page of this service or the dashboard. */
 const query = { return_to: Schema.optionalKey(Schema.String) }
-const text = (longest: number) => Schema.String.check(Schema.isBetweenLength(1, longest), isPlain)
+const text = (maxLength: number) => Schema.String.check(Schema.isBetweenLength(1, maxLength), isPlain)
 const FlowId = text(100)
 const Credential = text(128 * 1024)
 const Email = text(320).check(
@@ -50,21 +50,21 @@ const summary = (summary: string, description?: string) =>
 export class AuthApi extends HttpApiGroup.make("auth")
   .add(
     HttpApiEndpoint.get("mfaStatus", "/mfa/status", { query, success: MfaStatus, error }).annotateMerge(
-      summary("Tell which second factors I have")
+      summary("Show my second factors")
     ),
     HttpApiEndpoint.post("totpSetup", "/mfa/totp/setup", {
       query,
       success: Schema.Struct({ flow_id: Schema.String, totp_url: Schema.String, totp_secret: Schema.String }),
       error
-    }).annotateMerge(summary("Begin to add an authenticator app")),
+    }).annotateMerge(summary("Start adding an authenticator app")),
     HttpApiEndpoint.post("totpVerify", "/mfa/totp/verify", {
       query,
       payload: Schema.Struct({ flow_id: FlowId, totp_code: Schema.String.check(Schema.isPattern(/^\d{6}$/)) }),
       success: Success,
       error
-    }).annotateMerge(summary("Add the authenticator app whose code this is")),
+    }).annotateMerge(summary("Add the authenticator app, by a code that it shows")),
     HttpApiEndpoint.delete("totpRemove", "/mfa/totp", { query, success: Removed, error }).annotateMerge(
-      summary("Remove the authenticator app", "With the last second factor the recovery codes go too.")
+      summary("Remove the authenticator app", "Removing the last second factor also removes the recovery codes.")
     ),
     HttpApiEndpoint.post("webauthnSetup", "/mfa/webauthn/setup", {
       query,
@@ -73,7 +73,7 @@ export class AuthApi extends HttpApiGroup.make("auth")
         webauthn_options: Schema.Struct({ publicKey: Schema.Unknown })
       }),
       error
-    }).annotateMerge(summary("Begin to add a security key")),
+    }).annotateMerge(summary("Start adding a security key")),
     HttpApiEndpoint.post("webauthnVerify", "/mfa/webauthn/verify", {
       query,
       payload: Schema.Struct({
@@ -83,10 +83,10 @@ export class AuthApi extends HttpApiGroup.make("auth")
       }),
       success: Success,
       error
-    }).annotateMerge(summary("Add the security key that made this credential")),
+    }).annotateMerge(summary("Add the security key, by the credential that it created")),
     HttpApiEndpoint.delete("webauthnRemove", "/mfa/webauthn", {
       query,
-      // A misspelled name must not remove all of them.
+      // A misspelled name must not remove all keys.
       payload: [Schema.Struct({ credential_id: Schema.optionalKey(text(2048)) }), Schema.Void],
       success: Removed,
       error
@@ -95,20 +95,20 @@ export class AuthApi extends HttpApiGroup.make("auth")
       .annotateMerge(
         summary(
           "Remove one security key, or all",
-          "`credential_id` in base64url, base64 or hex. With the last second factor the recovery codes go too."
+          "`credential_id` in base64url, base64 or hex. Removing the last second factor also removes the recovery codes."
         )
       ),
     HttpApiEndpoint.post("recoveryCodesGenerate", "/mfa/recovery-codes/generate", {
       query,
       success: Schema.Struct({ flow_id: Schema.String, codes: Schema.Array(Schema.String) }),
       error
-    }).annotateMerge(summary("Make new recovery codes; they are good once they are confirmed")),
+    }).annotateMerge(summary("Generate new recovery codes; they become valid once confirmed")),
     HttpApiEndpoint.post("recoveryCodesConfirm", "/mfa/recovery-codes/confirm", {
       query,
       payload: Schema.Struct({ flow_id: FlowId }),
       success: Success,
       error
-    }).annotateMerge(summary("Put the new recovery codes in place of the old ones")),
+    }).annotateMerge(summary("Confirm the new recovery codes, which replace the old ones")),
     HttpApiEndpoint.delete("recoveryCodesRemove", "/mfa/recovery-codes", {
       query,
       success: Success,
@@ -121,13 +121,13 @@ export class AuthApi extends HttpApiGroup.make("auth")
         passkey_options: Schema.Struct({ publicKey: Schema.Unknown })
       }),
       error
-    }).annotateMerge(summary("Begin to sign in with a passkey")),
+    }).annotateMerge(summary("Start signing in with a passkey")),
     HttpApiEndpoint.post("passkeyLogin", "/login/passkey", {
       query,
       payload: Schema.Struct({ flow_id: FlowId, passkey_login: Credential }),
-      success: Schema.Struct({ session: SessionRecord }),
+      success: Schema.Struct({ session: IdentitySession }),
       error
-    }).annotateMerge(summary("Sign in with a passkey; the session's cookie comes with the answer")),
+    }).annotateMerge(summary("Sign in with a passkey; the response sets the session cookie")),
     HttpApiEndpoint.get("recovery", "/recovery", {
       success: Schema.Struct({
         id: Schema.String,
@@ -135,7 +135,7 @@ export class AuthApi extends HttpApiGroup.make("auth")
         expires_at: Schema.NullOr(Schema.String)
       }),
       error
-    }).annotateMerge(summary("Begin to recover an account")),
+    }).annotateMerge(summary("Start recovering an account")),
     HttpApiEndpoint.post("recoverySend", "/recovery", {
       payload: Schema.Struct({
         flowId: FlowId,
@@ -144,16 +144,18 @@ export class AuthApi extends HttpApiGroup.make("auth")
       }),
       success: Schema.Struct({ success: Schema.Literal(true), state: Schema.Literal("sent_email") }),
       error
-    }).annotateMerge(summary("Send a recovery link, if the address is somebody's; the answer does not tell")),
+    }).annotateMerge(
+      summary("Send a recovery link if the address belongs to an account; the response is the same either way")
+    ),
 
     HttpApiEndpoint.get("session", "/session", {
       query,
-      success: Schema.Struct({ ...SessionRecord.fields, admin: Schema.Boolean }),
+      success: Schema.Struct({ ...IdentitySession.fields, admin: Schema.Boolean }),
       error
-    }).annotateMerge(summary("Tell who I am, and whether I may use the management API")),
+    }).annotateMerge(summary("Show my session, and whether I may use the management API")),
     HttpApiEndpoint.get("sessions", "/sessions", {
       query,
-      success: Schema.Array(SessionListRecord),
+      success: Schema.Array(SessionSummary),
       error
     }).annotateMerge(summary("List my sessions, the current one first")),
     HttpApiEndpoint.delete("sessionsRevoke", "/sessions", {
@@ -168,12 +170,15 @@ export class AuthApi extends HttpApiGroup.make("auth")
       error
     }).annotateMerge(summary("End one of my other sessions")),
     HttpApiEndpoint.post("logout", "/logout", { success: Success, error }).annotateMerge(
-      summary("End the current session, and forget its cookies")
+      summary("End the current session and clear its cookies")
     )
   )
   .middleware(Utf8Bodies)
-  .middleware(Visits)
+  .middleware(BrowserRequests)
   .prefix("/api/auth")
   .annotateMerge(
-    OpenApi.annotations({ title: "Sign-in and second factors", description: "Of who comes with a session" })
+    OpenApi.annotations({
+      title: "Sign-in and second factors",
+      description: "For the user whose session the request carries"
+    })
   ) {}

@@ -1,10 +1,10 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 
-/** What a browser shows. */
+/** An HTML page. */
 export const Page = Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/html" }))
 
-/** Contract of http/handlers/ConsentPage.ts, for readers. */
+/** Contract of http/handlers/ConsentPage.ts, for the OpenAPI document. */
 export class ConsentPageApi extends HttpApiGroup.make("consentPage")
   .add(
     HttpApiEndpoint.get("show", "/oauth2/consent", {
@@ -12,8 +12,8 @@ export class ConsentPageApi extends HttpApiGroup.make("consentPage")
       success: Page
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "Ask somebody what a client may",
-        description: "The consent screen where DASHBOARD_URL is not set. Needs no JavaScript."
+        summary: "Ask the user what a client may access",
+        description: "The consent screen when DASHBOARD_URL is not set. Needs no JavaScript."
       })
     ),
     HttpApiEndpoint.post("answer", "/oauth2/consent", {
@@ -25,6 +25,6 @@ export class ConsentPageApi extends HttpApiGroup.make("consentPage")
         remember: Schema.optionalKey(Schema.Literal("on"))
       }).pipe(HttpApiSchema.asFormUrlEncoded()),
       success: Page
-    }).annotateMerge(OpenApi.annotations({ summary: "Take the answer of that page's form" }))
+    }).annotateMerge(OpenApi.annotations({ summary: "Submit the form of that page" }))
   )
   .annotateMerge(OpenApi.annotations({ title: "Consent page" })) {}

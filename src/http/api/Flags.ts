@@ -5,7 +5,7 @@ import { FlagEnvironment } from "../../domain/flags/Environment.ts"
 import { FlagStatus } from "../../domain/flags/Evaluation.ts"
 import { FlagSegment, FlagSegmentChange, NewFlagSegment } from "../../domain/flags/Segment.ts"
 import { Conflict, InvalidRequest, NotFound, PreconditionFailed, Unavailable } from "../../domain/errors.ts"
-import { Anybody, Management } from "../access/Access.ts"
+import { AnyKeyOrSession, Management } from "../access/Access.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
 import { IfMatch, IfNoneMatch, Tagged } from "../wire/Preconditions.ts"
 import { Success } from "../wire/Body.ts"
@@ -64,7 +64,7 @@ export class FlagsApi extends HttpApiGroup.make("flags")
       error: [NotFound, Unavailable]
     }).annotateMerge(OpenApi.annotations({ summary: "List a flag's changes, newest first", description: paging }))
   )
-  .middleware(Anybody)
+  .middleware(AnyKeyOrSession)
   .prefix("/api/flags")
   .annotateMerge(OpenApi.annotations({ title: "Feature flags", description: "Flags and segments" })) {}
 

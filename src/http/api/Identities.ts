@@ -1,12 +1,12 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { BadGateway, GatewayTimeout, InvalidRequest, Unavailable } from "../../domain/errors.ts"
-import { IdentityRecord } from "../../domain/identity/SessionRecord.ts"
+import { Identity } from "../../domain/identity/Identity.ts"
 import { ServiceRole } from "../access/Access.ts"
 
 const Text = Schema.String.check(Schema.isBetweenLength(1, 1000), Schema.isPattern(/^[^\p{Cc}]+$/u))
 
-/** Whom the idp knows; made and changed there, not here (spec: Sessions). */
+/** The identities of the identity provider, which alone creates and changes them (spec: Sessions). */
 export class IdentitiesApi extends HttpApiGroup.make("identities")
   .add(
     HttpApiEndpoint.get("list", "/v1/auth/identities", {
@@ -16,14 +16,14 @@ export class IdentitiesApi extends HttpApiGroup.make("identities")
         identifier: Schema.optionalKey(Text)
       },
       success: Schema.Struct({
-        identities: Schema.Array(IdentityRecord),
+        identities: Schema.Array(Identity),
         next_page_token: Schema.NullOr(Schema.String)
       }),
       error: [InvalidRequest, Unavailable, BadGateway, GatewayTimeout]
     }).annotateMerge(
       OpenApi.annotations({
         summary: "List identities",
-        description: "50 unless `page_size` says otherwise; `identifier` finds who signs in by that name."
+        description: "`page_size` defaults to 50; `identifier` finds the identity that signs in with that name."
       })
     )
   )

@@ -12,7 +12,7 @@ const params = { id: KeyId }
 export class KeysApi extends HttpApiGroup.make("keys")
   .add(
     HttpApiEndpoint.get("list", "/", { success: Schema.Array(ApiKey.json), error: Unavailable }).annotateMerge(
-      OpenApi.annotations({ summary: "List keys, revoked ones too" })
+      OpenApi.annotations({ summary: "List keys, including revoked ones" })
     ),
     HttpApiEndpoint.post("create", "/", {
       payload: Schema.Struct({
@@ -22,7 +22,7 @@ export class KeysApi extends HttpApiGroup.make("keys")
       }),
       success: Schema.Struct({ key: ApiKey.json, secret: Schema.String }).pipe(HttpApiSchema.status(201)),
       error: Unavailable
-    }).annotateMerge(OpenApi.annotations({ summary: "Create a key; `secret` is shown only now" })),
+    }).annotateMerge(OpenApi.annotations({ summary: "Create a key; `secret` is returned only once" })),
     HttpApiEndpoint.patch("update", "/:id", {
       params,
       payload: Schema.Struct({ label: Schema.optionalKey(Label), rate_limit: Schema.optionalKey(RateLimit) }),
@@ -44,7 +44,7 @@ export class KeysApi extends HttpApiGroup.make("keys")
 export class ClientKeysApi extends HttpApiGroup.make("clientKeys")
   .add(
     HttpApiEndpoint.get("list", "/v1/keys", { success: Schema.Array(ApiKey.json), error: Unavailable }).annotateMerge(
-      OpenApi.annotations({ summary: "List keys, revoked ones too" })
+      OpenApi.annotations({ summary: "List keys, including revoked ones" })
     )
   )
   .middleware(ServiceRole)

@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Page } from "./ConsentPage.ts"
 
-/** Contract of http/handlers/LogoutPage.ts, for readers. */
+/** Contract of http/handlers/LogoutPage.ts, for the OpenAPI document. */
 export class LogoutPageApi extends HttpApiGroup.make("logoutPage")
   .add(
     HttpApiEndpoint.get("show", "/oauth2/logout", {
@@ -10,8 +10,8 @@ export class LogoutPageApi extends HttpApiGroup.make("logoutPage")
       success: Page
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "Ask somebody whether to sign out",
-        description: "For sign-outs that no client vouches for with a token. Needs no JavaScript."
+        summary: "Ask the user to confirm the sign-out",
+        description: "For sign-outs without a client's ID token. Needs no JavaScript."
       })
     ),
     HttpApiEndpoint.post("answer", "/oauth2/logout", {
@@ -21,6 +21,6 @@ export class LogoutPageApi extends HttpApiGroup.make("logoutPage")
         decision: Schema.Literals(["leave", "stay"])
       }).pipe(HttpApiSchema.asFormUrlEncoded()),
       success: Page
-    }).annotateMerge(OpenApi.annotations({ summary: "Take the answer of that page's form" }))
+    }).annotateMerge(OpenApi.annotations({ summary: "Submit the form of that page" }))
   )
   .annotateMerge(OpenApi.annotations({ title: "Logout page" })) {}

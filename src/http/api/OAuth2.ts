@@ -12,22 +12,22 @@ import {
   Unavailable
 } from "../../domain/errors.ts"
 import { JsonObject } from "../../domain/text/JsonObject.ts"
-import { longestChallenge } from "../../domain/oauth2/OAuth2.ts"
+import { maxChallengeLength, OAuth2Client } from "../../domain/oauth2/OAuth2.ts"
 import { isPlain } from "../../domain/text/StorableText.ts"
-import { Anybody, Management } from "../access/Access.ts"
+import { AnyKeyOrSession, Management } from "../access/Access.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
-import { Visits } from "../access/Visits.ts"
+import { BrowserRequests } from "../access/BrowserRequests.ts"
 import { Success } from "../wire/Body.ts"
 
-const trouble = [Unavailable, BadGateway, GatewayTimeout] as const
-const challengeTrouble = [InvalidRequest, StepUpRequired, Forbidden, NotFound, Gone, ...trouble] as const
+const upstreamErrors = [Unavailable, BadGateway, GatewayTimeout] as const
+const challengeErrors = [InvalidRequest, StepUpRequired, Forbidden, NotFound, Gone, ...upstreamErrors] as const
 
-const plain = (longest: number) => Schema.String.check(Schema.isBetweenLength(1, longest), isPlain)
-const Challenge = plain(longestChallenge)
+const plain = (maxLength: number) => Schema.String.check(Schema.isBetweenLength(1, maxLength), isPlain)
+const Challenge = plain(maxChallengeLength)
 const ScopeName = plain(256)
 const Id = plain(256)
 const Names = Schema.Array(Schema.String)
-const Onward = Schema.Struct({ redirect_to: Schema.String })
+const Redirect = Schema.Struct({ redirect_to: Schema.String })
 const Seconds = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10 * 365 * 24 * 3600 }))
 
 const ConsentInfo = Schema.Struct({
@@ -48,34 +48,34 @@ const ConsentInfo = Schema.Struct({
 const summary = (summary: string, description?: string) =>
   OpenApi.annotations(description === undefined ? { summary } : { summary, description })
 
-/** Where the OAuth 2.0 server sends browsers, and what a consent screen needs (spec: OAuth2 bridge and consent). */
+/** The URLs that the OAuth 2.0 server redirects to, and the API of consent screens (spec: OAuth2 bridge and consent). */
 export class OAuth2BridgeApi extends HttpApiGroup.make("oauth2Bridge")
   .add(
     HttpApiEndpoint.get("login", "/bridge/login", {
       query: { login_challenge: Schema.optionalKey(Challenge), since: Schema.optionalKey(Schema.String) },
       success: HttpApiSchema.Empty(302),
-      error: challengeTrouble
-    }).annotateMerge(summary("Sign somebody in for a client: the OAuth 2.0 server's login URL")),
+      error: challengeErrors
+    }).annotateMerge(summary("Sign a user in for a client: the OAuth 2.0 server's login URL")),
     HttpApiEndpoint.get("consent", "/bridge/consent", {
       query: { consent_challenge: Schema.optionalKey(Challenge) },
       success: HttpApiSchema.Empty(302),
-      error: challengeTrouble
-    }).annotateMerge(summary("Let somebody consent, or skip that: the OAuth 2.0 server's consent URL")),
+      error: challengeErrors
+    }).annotateMerge(summary("Ask a user for consent, or skip it: the OAuth 2.0 server's consent URL")),
     HttpApiEndpoint.get("logout", "/bridge/logout", {
       query: { logout_challenge: Schema.optionalKey(Challenge) },
       success: HttpApiSchema.Empty(302),
-      error: challengeTrouble
+      error: challengeErrors
     }).annotateMerge(
       summary(
-        "Sign somebody out: the OAuth 2.0 server's logout URL",
-        "On to the server when a client asks with a token of theirs, else to the page `/oauth2/logout`."
+        "Sign a user out: the OAuth 2.0 server's logout URL",
+        "Redirects to the server if a client sent the user's ID token, otherwise to the page `/oauth2/logout`."
       )
     ),
     HttpApiEndpoint.get("consentInfo", "/bridge/consent/info", {
       query: { consent_challenge: Challenge },
       success: ConsentInfo,
-      error: challengeTrouble
-    }).annotateMerge(summary("Tell a consent screen what a client asks for")),
+      error: challengeErrors
+    }).annotateMerge(summary("Show what a client requests, for a consent screen")),
     HttpApiEndpoint.post("consentAccept", "/bridge/consent/accept", {
       payload: Schema.Struct({
         challenge: Challenge,
@@ -84,10 +84,13 @@ export class OAuth2BridgeApi extends HttpApiGroup.make("oauth2Bridge")
         remember: Schema.optionalKey(Schema.Boolean),
         remember_for: Schema.optionalKey(Seconds)
       }),
-      success: Onward,
-      error: challengeTrouble
+      success: Redirect,
+      error: challengeErrors
     }).annotateMerge(
-      summary("Allow a client some of what it asks for", "`remember_for` in seconds, 0 for ever; 30 days without it.")
+      summary(
+        "Grant a client some or all of what it requests",
+        "`remember_for` in seconds; 0: forever; default 30 days."
+      )
     ),
     HttpApiEndpoint.post("consentReject", "/bridge/consent/reject", {
       payload: Schema.Struct({
@@ -95,9 +98,9 @@ export class OAuth2BridgeApi extends HttpApiGroup.make("oauth2Bridge")
         error: Schema.optionalKey(Schema.String.check(Schema.isPattern(/^[a-z_]{1,100}$/))),
         error_description: Schema.optionalKey(plain(1000))
       }),
-      success: Onward,
-      error: challengeTrouble
-    }).annotateMerge(summary("Deny a client what it asks for")),
+      success: Redirect,
+      error: challengeErrors
+    }).annotateMerge(summary("Deny a client's request")),
     HttpApiEndpoint.get("status", "/bridge/status", {
       success: Schema.Struct({
         oauth2_configured: Schema.Boolean,
@@ -107,12 +110,12 @@ export class OAuth2BridgeApi extends HttpApiGroup.make("oauth2Bridge")
         consent_url: Schema.String,
         logout_url: Schema.String
       })
-    }).annotateMerge(summary("Tell whether the bridge is ready, and the URLs to configure the OAuth 2.0 server with"))
+    }).annotateMerge(summary("Show whether the bridge is ready, and the URLs to configure in the OAuth 2.0 server"))
   )
   .middleware(Utf8Bodies)
-  .middleware(Visits)
+  .middleware(BrowserRequests)
   .prefix("/api/oauth2")
-  .annotateMerge(OpenApi.annotations({ title: "OAuth2 bridge", description: "By challenge; no key is asked for" })) {}
+  .annotateMerge(OpenApi.annotations({ title: "OAuth2 bridge", description: "Needs a challenge, but no API key" })) {}
 
 const ConsentSession = Schema.Struct({
   consent_request: Schema.Struct({
@@ -124,53 +127,39 @@ const ConsentSession = Schema.Struct({
   handled_at: Schema.NullOr(Schema.String)
 })
 
-/** What somebody has allowed: their own affair, and an administrator's. */
+/** A user's consents, for that user and administrators. */
 export class OAuth2ConsentsApi extends HttpApiGroup.make("oauth2Consents")
   .add(
     HttpApiEndpoint.get("list", "/consent/:subject", {
       params: { subject: Id },
       success: Schema.Array(ConsentSession),
-      error: [Forbidden, ...trouble]
-    }).annotateMerge(summary("List what somebody has allowed")),
+      error: [Forbidden, ...upstreamErrors]
+    }).annotateMerge(summary("List a user's consents")),
     HttpApiEndpoint.delete("revoke", "/consent/:subject", {
       params: { subject: Id },
       query: { client: Schema.optionalKey(Id) },
       success: Success,
-      error: [Forbidden, ...trouble]
-    }).annotateMerge(summary("Revoke what somebody has allowed one client, or all", "Their tokens are revoked too."))
+      error: [Forbidden, ...upstreamErrors]
+    }).annotateMerge(summary("Revoke a user's consent to one client, or to all", "Also revokes the clients' tokens."))
   )
-  .middleware(Anybody)
+  .middleware(AnyKeyOrSession)
   .prefix("/api/oauth2")
   .annotateMerge(OpenApi.annotations({ title: "OAuth2 consents" })) {}
 
-const Client = Schema.Struct({
-  client_id: Schema.String,
-  client_name: Schema.String,
-  logo_uri: Schema.String,
-  tos_uri: Schema.String,
-  policy_uri: Schema.String,
-  redirect_uris: Names,
-  post_logout_redirect_uris: Names,
-  grant_types: Names,
-  response_types: Names,
-  scope: Schema.String,
-  audience: Names,
-  token_endpoint_auth_method: Schema.String,
-  skip_consent: Schema.Boolean,
-  metadata: JsonObject,
-  created_at: Schema.NullOr(Schema.String),
-  updated_at: Schema.NullOr(Schema.String)
-}).annotate({ identifier: "OAuth2Client" })
-const ClientWithSecret = Schema.Struct({ ...Client.fields, client_secret: Schema.NullOr(Schema.String) })
+const ClientWithSecret = Schema.Struct({ ...OAuth2Client.fields, client_secret: Schema.NullOr(Schema.String) })
 
 const ClaimsConfig = Schema.Struct({ id_token_claims: JsonObject, access_token_claims: JsonObject })
-const client = { params: { id: Id }, success: Client, error: [NotFound, InvalidRequest, ...trouble] as const }
+const client = {
+  params: { id: Id },
+  success: OAuth2Client,
+  error: [NotFound, InvalidRequest, ...upstreamErrors] as const
+}
 
-/** Clients, claims, and signing people out: for administrators. */
+/** Clients, claims and sign-out of users, for administrators. */
 export class OAuth2AdminApi extends HttpApiGroup.make("oauth2Admin")
   .add(
     HttpApiEndpoint.get("claims", "/claims-config", { success: ClaimsConfig, error: Unavailable }).annotateMerge(
-      summary("Show which claims tokens get")
+      summary("Show the claims of tokens")
     ),
     HttpApiEndpoint.put("setClaims", "/claims-config", {
       payload: ClaimsConfig,
@@ -180,8 +169,8 @@ export class OAuth2AdminApi extends HttpApiGroup.make("oauth2Admin")
       .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "error" })
       .annotateMerge(
         summary(
-          "Set which claims tokens get",
-          "Templates with `{{id}}`, `{{traits.<name>}}` and `{{metadata_public.<name>}}`, resolved at consent time. Both objects are replaced."
+          "Set the claims of tokens",
+          "Templates with `{{id}}`, `{{traits.<name>}}` and `{{metadata_public.<name>}}`, resolved at consent time. Replaces both objects."
         )
       ),
     HttpApiEndpoint.get("clients", "/clients", {
@@ -189,14 +178,14 @@ export class OAuth2AdminApi extends HttpApiGroup.make("oauth2Admin")
         page_size: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 500 }))),
         page_token: Schema.optionalKey(plain(2000))
       },
-      success: Schema.Struct({ clients: Schema.Array(Client), next_page_token: Schema.NullOr(Schema.String) }),
-      error: [InvalidRequest, ...trouble]
-    }).annotateMerge(summary("List clients", "100 unless `page_size` says otherwise.")),
+      success: Schema.Struct({ clients: Schema.Array(OAuth2Client), next_page_token: Schema.NullOr(Schema.String) }),
+      error: [InvalidRequest, ...upstreamErrors]
+    }).annotateMerge(summary("List clients", "`page_size` defaults to 100.")),
     HttpApiEndpoint.post("createClient", "/clients", {
       payload: JsonObject,
       success: ClientWithSecret.pipe(HttpApiSchema.status(201)),
-      error: [InvalidRequest, Conflict, ...trouble]
-    }).annotateMerge(summary("Register a client (RFC 7591 fields); its secret is shown only now")),
+      error: [InvalidRequest, Conflict, ...upstreamErrors]
+    }).annotateMerge(summary("Register a client (RFC 7591 fields); its secret is returned only once")),
     HttpApiEndpoint.get("client", "/clients/:id", client).annotateMerge(summary("Show a client")),
     HttpApiEndpoint.put("setClient", "/clients/:id", {
       ...client,
@@ -206,7 +195,7 @@ export class OAuth2AdminApi extends HttpApiGroup.make("oauth2Admin")
       .annotateMerge(
         summary(
           "Change a client's metadata",
-          "Names that are not given stay as they are, null removes one. `skip_consent: true`: people are not asked. A client is at most 8 KiB of JSON."
+          "Names that are not given stay unchanged; null removes a name. `skip_consent: true`: users are not asked for consent. A client is at most 8 KiB of JSON."
         )
       ),
     HttpApiEndpoint.delete("removeClient", "/clients/:id", { ...client, success: Success }).annotateMerge(
@@ -215,12 +204,12 @@ export class OAuth2AdminApi extends HttpApiGroup.make("oauth2Admin")
     HttpApiEndpoint.post("rotateSecret", "/clients/:id/rotate-secret", {
       ...client,
       success: ClientWithSecret
-    }).annotateMerge(summary("Give a client a new secret; the old one is good no more")),
+    }).annotateMerge(summary("Generate a new secret for a client; the old one becomes invalid")),
     HttpApiEndpoint.post("signOut", "/logout", {
       payload: Schema.Struct({ subject: Id }),
       success: Success,
-      error: trouble
-    }).annotateMerge(summary("Revoke somebody's sign-ins and consents of all clients"))
+      error: upstreamErrors
+    }).annotateMerge(summary("Revoke a user's sign-ins and consents for all clients"))
   )
   .middleware(Utf8Bodies)
   .middleware(Management)

@@ -6,7 +6,7 @@ import { type ClientError, InvalidRequest, NotFound, PayloadTooLarge } from "../
 import { url } from "../../domain/Settings.ts"
 import { type Caller, CurrentCaller } from "../access/Caller.ts"
 import { withBearerKey } from "../access/Credentials.ts"
-import { Entrance } from "../access/Entrance.ts"
+import { ApiGate } from "../access/ApiGate.ts"
 import { hasSessionCookie } from "../access/SessionCookies.ts"
 import { ClientGate, type Quota } from "../access/ClientGate.ts"
 import { corsHeaders, preflight } from "./Cors.ts"
@@ -45,7 +45,7 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
   HttpRouter.middleware(
     Effect.gen(function* () {
       const gate = yield* ClientGate
-      const entrance = yield* Entrance
+      const apiGate = yield* ApiGate
       const dashboard = (yield* url("DASHBOARD_URL"))?.origin
 
       /** Sessions may evaluate flags too. */
@@ -55,7 +55,7 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
           headers["x-api-key"] !== undefined ||
           !hasSessionCookie(headers["cookie"])
           ? gate.enter(headers, quota)
-          : Effect.as(entrance.anybody(request), bySession)
+          : Effect.as(apiGate.keyOrSession(request), bySession)
       }
 
       const failed = (

@@ -2,19 +2,18 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { StepUpRequired } from "../../domain/errors.ts"
 import { isoTime } from "../../domain/text/IsoTime.ts"
-import { sessionListRecord, sessionRecord } from "../../domain/identity/SessionRecord.ts"
-import { type Done, Mfa } from "../../services/identity/Mfa.ts"
+import { Mfa, type SessionResult } from "../../services/identity/Mfa.ts"
 import { Sessions } from "../../services/identity/Sessions.ts"
 import { SignIn } from "../../services/identity/SignIn.ts"
 import { Api } from "../Api.ts"
-import { relay, signedIn, signedOut } from "../access/SessionCookies.ts"
-import { CurrentVisit } from "../access/Visit.ts"
+import { CurrentBrowser } from "../access/BrowserRequests.ts"
+import { clearSessionCookies, relayCookies, setSignInCookies } from "../access/SessionCookies.ts"
 import { success } from "../wire/Body.ts"
 
-/** What was done, and its cookies with the answer. */
-const answer = Effect.fnUntraced(function* <A>({ cookies, credential, value }: Done<A>) {
-  const { secure } = yield* CurrentVisit
-  yield* relay(credential, cookies, secure)
+/** The value of a result, after passing its cookies on. */
+const answer = Effect.fnUntraced(function* <A>({ cookies, credential, value }: SessionResult<A>) {
+  const { secure } = yield* CurrentBrowser
+  yield* relayCookies(credential, cookies, secure)
   return value
 })
 
@@ -31,25 +30,25 @@ export const AuthHandlers = HttpApiBuilder.group(
     const signIn = yield* SignIn
     const sessions = yield* Sessions
 
-    /** As who comes. */
-    const as = <A, E>(use: (visitor: CurrentVisit["Service"]["visitor"]) => Effect.Effect<Done<A>, E>) =>
-      Effect.flatMap(CurrentVisit, ({ visitor }) => Effect.flatMap(use(visitor), answer))
+    /** Makes a call for the browser that sent the request. */
+    const forBrowser = <A, E>(use: (browser: CurrentBrowser["Service"]) => Effect.Effect<SessionResult<A>, E>) =>
+      Effect.flatMap(CurrentBrowser, (browser) => Effect.flatMap(use(browser), answer))
 
     return handlers.handleAll({
-      mfaStatus: () => as(mfa.status),
-      totpSetup: () => as(mfa.beginTotp),
+      mfaStatus: () => forBrowser(mfa.status),
+      totpSetup: () => forBrowser(mfa.beginTotp),
       totpVerify: ({ payload }) =>
         Effect.as(
-          as((visitor) => mfa.confirmTotp(visitor, payload.flow_id, payload.totp_code)),
+          forBrowser((browser) => mfa.confirmTotp(browser, payload.flow_id, payload.totp_code)),
           success
         ),
-      totpRemove: () => Effect.map(as(mfa.removeTotp), removed),
-      webauthnSetup: () => as(mfa.beginWebAuthn),
+      totpRemove: () => Effect.map(forBrowser(mfa.removeTotp), removed),
+      webauthnSetup: () => forBrowser(mfa.beginWebAuthn),
       webauthnVerify: ({ payload }) =>
         Effect.as(
-          as((visitor) =>
+          forBrowser((browser) =>
             mfa.confirmWebAuthn(
-              visitor,
+              browser,
               payload.flow_id,
               payload.webauthn_register,
               payload.webauthn_register_displayname?.trim() || "Security Key"
@@ -59,23 +58,24 @@ export const AuthHandlers = HttpApiBuilder.group(
         ),
       webauthnRemove: ({ payload }) =>
         Effect.map(
-          as((visitor) => mfa.removeWebAuthn(visitor, payload?.credential_id)),
+          forBrowser((browser) => mfa.removeWebAuthn(browser, payload?.credential_id)),
           removed
         ),
-      recoveryCodesGenerate: () => as(mfa.beginRecoveryCodes),
+      recoveryCodesGenerate: () => forBrowser(mfa.beginRecoveryCodes),
       recoveryCodesConfirm: ({ payload }) =>
         Effect.as(
-          as((visitor) => mfa.confirmRecoveryCodes(visitor, payload.flow_id)),
+          forBrowser((browser) => mfa.confirmRecoveryCodes(browser, payload.flow_id)),
           success
         ),
-      recoveryCodesRemove: () => Effect.as(as(mfa.removeRecoveryCodes), success),
+      recoveryCodesRemove: () => Effect.as(forBrowser(mfa.removeRecoveryCodes), success),
 
       passkeyOptions: () => signIn.beginPasskey,
       passkeyLogin: Effect.fnUntraced(function* ({ payload }) {
-        const { from, secure, visitor } = yield* CurrentVisit
-        const { cookies, outcome } = yield* signIn.passkey(visitor, from, payload.flow_id, payload.passkey_login)
-        yield* signedIn(cookies, secure)
-        return outcome instanceof StepUpRequired ? yield* outcome : { session: sessionRecord(outcome) }
+        const browser = yield* CurrentBrowser
+        const { flow_id, passkey_login } = payload
+        const { cookies, outcome } = yield* signIn.passkey(browser, browser.address, flow_id, passkey_login)
+        yield* setSignInCookies(cookies, browser.secure)
+        return outcome instanceof StepUpRequired ? yield* outcome : { session: outcome }
       }),
       recovery: () =>
         Effect.map(signIn.beginRecovery, ({ expiresAt, id }) => ({
@@ -84,33 +84,26 @@ export const AuthHandlers = HttpApiBuilder.group(
           expires_at: isoTime(expiresAt)
         })),
       recoverySend: Effect.fnUntraced(function* ({ payload }) {
-        const { from } = yield* CurrentVisit
-        yield* signIn.recover(from, payload.flowId, payload.email)
+        const { address } = yield* CurrentBrowser
+        yield* signIn.recover(address, payload.flowId, payload.email)
         return { ...success, state: "sent_email" as const }
       }),
 
       session: () =>
-        as((visitor) =>
-          Effect.map(sessions.current(visitor), ({ admin, cookies, credential, session }) => ({
-            value: { ...sessionRecord(session), admin },
-            credential,
-            cookies
-          }))
+        forBrowser((browser) =>
+          Effect.map(sessions.current(browser), ({ cookies, credential, ...value }) => ({ value, credential, cookies }))
         ),
-      sessions: () =>
-        Effect.flatMap(CurrentVisit, ({ visitor }) =>
-          Effect.map(signIn.sessions(visitor), (all) => all.map(sessionListRecord))
-        ),
+      sessions: () => Effect.flatMap(CurrentBrowser, (browser) => signIn.sessions(browser)),
       sessionsRevoke: () =>
-        Effect.flatMap(CurrentVisit, ({ visitor }) =>
-          Effect.map(signIn.revokeOthers(visitor), (revoked) => ({ ...success, revoked }))
+        Effect.flatMap(CurrentBrowser, (browser) =>
+          Effect.map(signIn.revokeOthers(browser), (revoked) => ({ ...success, revoked }))
         ),
       sessionRevoke: ({ params }) =>
-        Effect.flatMap(CurrentVisit, ({ visitor }) => Effect.as(signIn.revoke(visitor, params.id), success)),
+        Effect.flatMap(CurrentBrowser, (browser) => Effect.as(signIn.revoke(browser, params.id), success)),
       logout: Effect.fnUntraced(function* () {
-        const { secure, visitor } = yield* CurrentVisit
-        yield* signIn.logout(visitor)
-        yield* signedOut(secure)
+        const browser = yield* CurrentBrowser
+        yield* signIn.logout(browser)
+        yield* clearSessionCookies(browser.secure)
         return success
       })
     })

@@ -1,56 +1,54 @@
 import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http"
-import { accountOf } from "../../domain/identity/AccountTraits.ts"
 import { type ClientError, Forbidden } from "../../domain/errors.ts"
-import { IdentityMarks } from "../../services/identity/Marks.ts"
+import { accountOf } from "../../domain/identity/Identity.ts"
+import { type Session, Sessions } from "../../services/identity/Sessions.ts"
 import { IdentitySettings } from "../../services/identity/Settings.ts"
+import { IdentitySignatures } from "../../services/identity/Signatures.ts"
+import { defaultRememberFor, OAuth2Consents } from "../../services/oauth2/Consents.ts"
 import { IdP } from "../../services/ports/IdP.ts"
-import { OAuth2Consents, rememberedByDefault } from "../../services/oauth2/Consents.ts"
-import { Sessions, type SignedIn } from "../../services/identity/Sessions.ts"
-import { forBrowsers, sentOn } from "../pages/BrowserAnswer.ts"
-import { consentPage } from "../pages/ConsentPage.ts"
+import { browserRequestOf } from "../access/BrowserRequests.ts"
 import { refuseForeignForm } from "../access/Origins.ts"
+import { consentPage } from "../pages/ConsentPage.ts"
 import { challengeIn, decisionIn, formOf, queryFields } from "../pages/Forms.ts"
-import { leavingPage } from "../pages/Pages.ts"
-import { visitOf } from "../access/Visit.ts"
+import { redirectPage, redirectTo, withFailurePage } from "../pages/Pages.ts"
 
-/** `/oauth2/consent`: our own consent screen, for where there is no dashboard (contract: http/api/ConsentPage.ts). */
+/** `/oauth2/consent`: the service's own consent screen, used without a dashboard (contract: http/api/ConsentPage.ts). */
 export const ConsentPageRoutes = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const consents = yield* OAuth2Consents
     const sessions = yield* Sessions
-    const marks = yield* IdentityMarks
+    const signatures = yield* IdentitySignatures
     const settings = yield* IdentitySettings
     const idp = yield* IdP
 
-    const tokenText = (challenge: string, { session }: SignedIn) => `${session.id} ${challenge}`
+    const signed = (challenge: string, { id }: Session) => `${id} ${challenge}`
 
-    /** Goes on as who is signed in; who is not signs in first, and comes back by way of the bridge. */
-    const signedIn = Effect.fnUntraced(function* (
+    /** Continues with the browser's session; without one the user signs in first and returns through the bridge. */
+    const withSession = Effect.fnUntraced(function* (
       request: HttpServerRequest.HttpServerRequest,
       challenge: string,
-      use: (signedIn: SignedIn) => Effect.Effect<HttpServerResponse.HttpServerResponse, ClientError>
+      use: (session: Session) => Effect.Effect<HttpServerResponse.HttpServerResponse, ClientError>
     ) {
-      const { own, visitor } = yield* visitOf(request, settings)
-      const returnTo = `${own}/api/oauth2/bridge/consent?consent_challenge=${encodeURIComponent(challenge)}`
-      const visit = yield* sessions.optional({ ...visitor, returnTo })
-      return visit === undefined ? sentOn({ redirectTo: yield* idp.loginUrl({ returnTo }) }) : yield* use(visit)
+      const { baseUrl, credentials } = yield* browserRequestOf(request, settings)
+      const returnTo = `${baseUrl}/api/oauth2/bridge/consent?consent_challenge=${encodeURIComponent(challenge)}`
+      const session = yield* sessions.optional({ credentials, returnTo })
+      return session === undefined ? redirectTo({ redirectTo: yield* idp.loginUrl({ returnTo }) }) : yield* use(session)
     })
 
-    const visitorOf = ({ credential }: SignedIn) => ({ credentials: [credential], returnTo: undefined })
+    const browserOf = ({ credential }: Session) => ({ credentials: [credential], returnTo: undefined })
 
     const show = Effect.gen(function* () {
       const request = yield* HttpServerRequest.HttpServerRequest
       const challenge = yield* challengeIn(yield* queryFields, "consent_challenge")
-      return yield* signedIn(
+      return yield* withSession(
         request,
         challenge,
-        Effect.fnUntraced(function* (visit) {
-          const asked = yield* consents.find(challenge, visitorOf(visit))
+        Effect.fnUntraced(function* (session) {
           return consentPage({
-            request: asked,
-            account: accountOf(visit.session.identity),
-            token: yield* marks.make("consent", tokenText(challenge, visit))
+            request: yield* consents.find(challenge, browserOf(session)),
+            account: accountOf(session.identity),
+            token: yield* signatures.sign("consent", signed(challenge, session))
           })
         })
       )
@@ -61,30 +59,33 @@ export const ConsentPageRoutes = HttpRouter.use(
       yield* refuseForeignForm(request, settings)
       const form = yield* formOf(request)
       const challenge = yield* challengeIn(form, "consent_challenge")
-      return yield* signedIn(
+      return yield* withSession(
         request,
         challenge,
-        Effect.fnUntraced(function* (visit) {
-          if (!(yield* marks.check("consent", tokenText(challenge, visit), form.get("token") ?? ""))) {
-            return yield* new Forbidden({ error: "This form was made for another session", code: "CSRF" })
+        Effect.fnUntraced(function* (session) {
+          if (!(yield* signatures.verify("consent", signed(challenge, session), form.get("token") ?? ""))) {
+            return yield* new Forbidden({
+              error: "This form belongs to another session; reload the page",
+              code: "CSRF"
+            })
           }
           const { redirectTo } = yield* (yield* decisionIn(form, "allow", "deny")) === "deny"
-            ? consents.reject(challenge, visitorOf(visit), {
+            ? consents.reject(challenge, browserOf(session), {
                 error: "access_denied",
                 errorDescription: "The resource owner denied the request"
               })
-            : consents.accept(challenge, visitorOf(visit), {
+            : consents.accept(challenge, browserOf(session), {
                 scope: form.getAll("grant_scope"),
                 audience: undefined,
                 remember: form.get("remember") === "on",
-                rememberFor: rememberedByDefault
+                rememberFor: defaultRememberFor
               })
-          return leavingPage(redirectTo)
+          return redirectPage(redirectTo)
         })
       )
     })
 
-    yield* router.add("GET", "/oauth2/consent", forBrowsers(show))
-    yield* router.add("POST", "/oauth2/consent", forBrowsers(answer))
+    yield* router.add("GET", "/oauth2/consent", withFailurePage(show))
+    yield* router.add("POST", "/oauth2/consent", withFailurePage(answer))
   })
 )

@@ -8,7 +8,7 @@ import { type ClientError, InvalidRequest } from "../../domain/errors.ts"
 import { isJsonObject, type JsonObject } from "../../domain/text/JsonObject.ts"
 import { FlagEvaluations } from "../../services/flags/Evaluations.ts"
 import { bodyLimit, jsonAnswer, jsonBody } from "../wire/Body.ts"
-import { Entrance } from "../access/Entrance.ts"
+import { ApiGate } from "../access/ApiGate.ts"
 import { queryOf } from "../wire/Paths.ts"
 
 /** Maximum number of flags of a bulk request. */
@@ -29,12 +29,12 @@ interface Input {
  */
 export const FlagEvaluationRoutes = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
-    const entrance = yield* Entrance
+    const apiGate = yield* ApiGate
     const evaluations = yield* FlagEvaluations
 
     const handle = (run: (body: JsonObject, input: Input) => Effect.Effect<unknown, ClientError>) =>
       Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-        Effect.flatMap(entrance.anybody(request), () =>
+        Effect.flatMap(apiGate.keyOrSession(request), () =>
           Effect.flatMap(bodyOf(request), (body) => {
             const input = inputOf(body, request.url)
             if (Result.isFailure(input)) return Effect.fail(invalid(input.failure))

@@ -10,7 +10,7 @@ import { Flags } from "../../services/flags/Flags.ts"
 import { FlagSegments } from "../../services/flags/Segments.ts"
 import { FlagSets } from "../../services/flags/Sets.ts"
 import { Api } from "../Api.ts"
-import { CurrentAuthor } from "../access/CurrentAuthor.ts"
+import { CurrentAuthor } from "../access/Caller.ts"
 import { jsonAnswer, success } from "../wire/Body.ts"
 import { etagOf, expectedOf, unlessKnown } from "../wire/Preconditions.ts"
 

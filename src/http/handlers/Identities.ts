@@ -1,6 +1,5 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { identityRecord } from "../../domain/identity/SessionRecord.ts"
 import { IdP } from "../../services/ports/IdP.ts"
 import { Api } from "../Api.ts"
 
@@ -17,7 +16,7 @@ export const IdentitiesHandlers = HttpApiBuilder.group(
             ...(page_token === undefined ? {} : { pageToken: page_token }),
             ...(identifier === undefined ? {} : { identifier })
           }),
-          ({ identities, next }) => ({ identities: identities.map(identityRecord), next_page_token: next })
+          ({ identities, next }) => ({ identities, next_page_token: next })
         )
     })
   })

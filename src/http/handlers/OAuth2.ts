@@ -3,19 +3,19 @@ import { HttpApiBuilder } from "effect/http-api"
 import { type ClientError, Forbidden, InvalidRequest, StepUpRequired } from "../../domain/errors.ts"
 import { isoTime } from "../../domain/text/IsoTime.ts"
 import { type ConsentRequest, type ConsentSession, type OAuth2Client } from "../../domain/oauth2/OAuth2.ts"
-import { type Onward } from "../../services/ports/OAuth2.ts"
-import { type Arrival, OAuth2Bridge } from "../../services/oauth2/Bridge.ts"
+import { type BridgeRequest, OAuth2Bridge } from "../../services/oauth2/Bridge.ts"
 import { OAuth2Claims } from "../../services/oauth2/Claims.ts"
-import { type ClientWithSecret, OAuth2Clients } from "../../services/oauth2/Clients.ts"
-import { OAuth2Consents, rememberedByDefault } from "../../services/oauth2/Consents.ts"
+import { createClient, mergeClientMetadata } from "../../services/oauth2/Clients.ts"
+import { defaultRememberFor, OAuth2Consents } from "../../services/oauth2/Consents.ts"
+import { OAuth2, type Redirect } from "../../services/ports/OAuth2.ts"
+import { CurrentKeyOrSession } from "../access/ApiGate.ts"
+import { CurrentBrowser } from "../access/BrowserRequests.ts"
+import { clearSessionCookies } from "../access/SessionCookies.ts"
 import { Api } from "../Api.ts"
-import { forBrowsers, sentOn } from "../pages/BrowserAnswer.ts"
-import { CurrentEntry } from "../access/Entrance.ts"
-import { signedOut } from "../access/SessionCookies.ts"
-import { CurrentVisit } from "../access/Visit.ts"
+import { redirectTo, withFailurePage } from "../pages/Pages.ts"
 import { success } from "../wire/Body.ts"
 
-const onward = ({ redirectTo }: Onward) => ({ redirect_to: redirectTo })
+const redirectOf = ({ redirectTo }: Redirect) => ({ redirect_to: redirectTo })
 
 const infoOf = ({ client, ...request }: ConsentRequest) => ({
   challenge: request.challenge,
@@ -32,14 +32,14 @@ const infoOf = ({ client, ...request }: ConsentRequest) => ({
   skip: request.skip
 })
 
-type Sent = Onward & { readonly ended?: boolean }
+type BridgeAnswer = Redirect & { readonly ended?: boolean }
 
-/** A browser goes and makes up for what its session lacks; the address leads back here. */
-const toStepUp = <E extends ClientError>(answer: Effect.Effect<Sent, E>) =>
+/** Redirects a browser to the step-up that its session needs; the URL leads back here. */
+const toStepUp = <E extends ClientError>(answer: Effect.Effect<BridgeAnswer, E>) =>
   Effect.catchIf(
     answer,
     (error): error is E & StepUpRequired => error instanceof StepUpRequired && error.redirect_to !== null,
-    ({ redirect_to }) => Effect.succeed<Sent>({ redirectTo: redirect_to ?? "" })
+    ({ redirect_to }) => Effect.succeed<BridgeAnswer>({ redirectTo: redirect_to ?? "" })
   )
 
 export const OAuth2BridgeHandlers = HttpApiBuilder.group(
@@ -49,56 +49,56 @@ export const OAuth2BridgeHandlers = HttpApiBuilder.group(
     const bridge = yield* OAuth2Bridge
     const consents = yield* OAuth2Consents
 
-    /** A browser with a challenge, sent on. */
-    const browser = <E extends ClientError>(
+    /** Redirects a browser that comes with a challenge. */
+    const redirect = <E extends ClientError>(
       name: string,
       challenge: string | undefined,
-      use: (arrival: Arrival) => Effect.Effect<Sent, E>
+      use: (request: BridgeRequest) => Effect.Effect<BridgeAnswer, E>
     ) =>
-      forBrowsers(
+      withFailurePage(
         Effect.gen(function* () {
-          const { own, secure, visitor } = yield* CurrentVisit
+          const { baseUrl, credentials, secure } = yield* CurrentBrowser
           if (challenge === undefined) return yield* new InvalidRequest({ error: `${name} is missing from the query` })
-          const answer = yield* toStepUp(use({ challenge, credentials: visitor.credentials, own }))
-          if (answer.ended === true) yield* signedOut(secure)
-          return sentOn(answer)
+          const answer = yield* toStepUp(use({ baseUrl, challenge, credentials }))
+          if (answer.ended === true) yield* clearSessionCookies(secure)
+          return redirectTo(answer)
         })
       )
 
     return handlers.handleAll({
       login: ({ query: { login_challenge, since } }) =>
-        browser("login_challenge", login_challenge, (arrival) => bridge.login({ ...arrival, since })),
-      consent: ({ query }) => browser("consent_challenge", query.consent_challenge, bridge.consent),
-      logout: ({ query }) => browser("logout_challenge", query.logout_challenge, bridge.logout),
+        redirect("login_challenge", login_challenge, (request) => bridge.login({ ...request, since })),
+      consent: ({ query }) => redirect("consent_challenge", query.consent_challenge, bridge.consent),
+      logout: ({ query }) => redirect("logout_challenge", query.logout_challenge, bridge.logout),
       consentInfo: ({ query }) =>
-        Effect.flatMap(CurrentVisit, ({ visitor }) =>
-          Effect.map(consents.find(query.consent_challenge, visitor), infoOf)
+        Effect.flatMap(CurrentBrowser, (browser) =>
+          Effect.map(consents.find(query.consent_challenge, browser), infoOf)
         ),
       consentAccept: ({ payload }) =>
-        Effect.flatMap(CurrentVisit, ({ visitor }) =>
+        Effect.flatMap(CurrentBrowser, (browser) =>
           Effect.map(
-            consents.accept(payload.challenge, visitor, {
+            consents.accept(payload.challenge, browser, {
               scope: payload.grant_scope,
               audience: payload.grant_access_token_audience,
               remember: payload.remember ?? false,
-              rememberFor: payload.remember_for ?? rememberedByDefault
+              rememberFor: payload.remember_for ?? defaultRememberFor
             }),
-            onward
+            redirectOf
           )
         ),
       consentReject: ({ payload }) =>
-        Effect.flatMap(CurrentVisit, ({ visitor }) =>
+        Effect.flatMap(CurrentBrowser, (browser) =>
           Effect.map(
-            consents.reject(payload.challenge, visitor, {
+            consents.reject(payload.challenge, browser, {
               error: payload.error ?? "access_denied",
               ...(payload.error_description === undefined ? {} : { errorDescription: payload.error_description })
             }),
-            onward
+            redirectOf
           )
         ),
       status: Effect.fnUntraced(function* () {
-        const { own } = yield* CurrentVisit
-        const at = `${own}/api/oauth2/bridge`
+        const { baseUrl } = yield* CurrentBrowser
+        const at = `${baseUrl}/api/oauth2/bridge`
         return {
           ...(yield* bridge.status),
           login_url: `${at}/login`,
@@ -110,16 +110,16 @@ export const OAuth2BridgeHandlers = HttpApiBuilder.group(
   })
 )
 
-/** Somebody's own affair: who is signed in as them, or an administrator. */
-const mayTouch = Effect.fnUntraced(function* (subject: string) {
-  const entered = yield* CurrentEntry
-  const may =
-    entered._tag === "Key"
-      ? entered.key.type === "service_role"
-      : entered.signedIn.admin || entered.signedIn.session.identity.id === subject
-  if (!may) {
+/** Allows the subject's own session and administrators only. */
+const requireSubject = Effect.fnUntraced(function* (subject: string) {
+  const caller = yield* CurrentKeyOrSession
+  const allowed =
+    caller._tag === "Key"
+      ? caller.key.type === "service_role"
+      : caller.session.admin || caller.session.identity.id === subject
+  if (!allowed) {
     return yield* new Forbidden({
-      error: "This needs the subject's own session, an administrator or a service_role key"
+      error: "This needs the subject's own session, an administrator's session or a service_role key"
     })
   }
 })
@@ -142,11 +142,11 @@ export const OAuth2ConsentsHandlers = HttpApiBuilder.group(
     return handlers.handleAll({
       list: ({ params: { subject } }) =>
         Effect.andThen(
-          mayTouch(subject),
+          requireSubject(subject),
           Effect.map(consents.list(subject), (all) => all.map(consentOf))
         ),
       revoke: ({ params: { subject }, query }) =>
-        Effect.andThen(mayTouch(subject), Effect.as(consents.revoke(subject, query.client), success))
+        Effect.andThen(requireSubject(subject), Effect.as(consents.revoke(subject, query.client), success))
     })
   })
 )
@@ -157,28 +157,35 @@ const clientOf = (client: OAuth2Client): OAuth2Client => ({
   updated_at: isoTime(client.updated_at)
 })
 
-const withSecret = ({ client, secret }: ClientWithSecret) => ({ ...clientOf(client), client_secret: secret })
+const withSecret = ({ client, secret }: { readonly client: OAuth2Client; readonly secret: string | null }) => ({
+  ...clientOf(client),
+  client_secret: secret
+})
 
 export const OAuth2AdminHandlers = HttpApiBuilder.group(
   Api,
   "oauth2Admin",
   Effect.fn(function* (handlers) {
     const claims = yield* OAuth2Claims
-    const clients = yield* OAuth2Clients
+    const oauth2 = yield* OAuth2
     const consents = yield* OAuth2Consents
     return handlers.handleAll({
       claims: () => claims.config,
       setClaims: ({ payload }) => claims.setConfig(payload),
       clients: ({ query: { page_size, page_token } }) =>
         Effect.map(
-          clients.list({ pageSize: page_size ?? 100, ...(page_token === undefined ? {} : { pageToken: page_token }) }),
+          oauth2.clients({
+            pageSize: page_size ?? 100,
+            ...(page_token === undefined ? {} : { pageToken: page_token })
+          }),
           ({ clients, next }) => ({ clients: clients.map(clientOf), next_page_token: next })
         ),
-      createClient: ({ payload }) => Effect.map(clients.create(payload), withSecret),
-      client: ({ params }) => Effect.map(clients.find(params.id), clientOf),
-      setClient: ({ params, payload }) => Effect.map(clients.merge(params.id, payload.metadata), clientOf),
-      removeClient: ({ params }) => Effect.as(clients.remove(params.id), success),
-      rotateSecret: ({ params }) => Effect.map(clients.rotateSecret(params.id), withSecret),
+      createClient: ({ payload }) => Effect.map(createClient(oauth2, payload), withSecret),
+      client: ({ params }) => Effect.map(oauth2.client(params.id), clientOf),
+      setClient: ({ params, payload }) =>
+        Effect.map(mergeClientMetadata(oauth2, params.id, payload.metadata), clientOf),
+      removeClient: ({ params }) => Effect.as(oauth2.removeClient(params.id), success),
+      rotateSecret: ({ params }) => Effect.map(oauth2.rotateSecret(params.id), withSecret),
       signOut: ({ payload }) => Effect.as(consents.signOut(payload.subject), success)
     })
   })

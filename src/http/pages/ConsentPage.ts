@@ -1,9 +1,9 @@
 import { type HttpServerResponse } from "effect/http"
 import { type ConsentRequest } from "../../domain/oauth2/OAuth2.ts"
 import { type Html, html, nameText, page, webLink } from "./Html.ts"
-import { proven } from "./Pages.ts"
+import { form, type FormToken } from "./Pages.ts"
 
-/** Scopes of OpenID Connect Core 5.4 and 11 in words; others are shown as they are. */
+/** Descriptions of the scopes of OpenID Connect Core 5.4 and 11; others are shown by name. */
 const words: Readonly<Record<string, string>> = {
   openid: "Know who you are",
   profile: "See your name and the rest of your profile",
@@ -21,23 +21,23 @@ const scopeText = (scope: string): Html =>
       >`
     : html`<span><bdi>${nameText(scope, 200)}</bdi></span>`
 
-/** Without `openid` the client would not learn who signed in: it is asked for with the rest, or denied with it. */
+/** `openid` can't be deselected: without it the client would not learn who signed in. */
 const scopeField = (scope: string): Html =>
   scope === "openid"
     ? html`<div class="fixed"><input type="checkbox" checked disabled aria-label="openid" />${scopeText(scope)}</div>
         <input type="hidden" name="grant_scope" value="openid" />`
     : html`<label><input type="checkbox" name="grant_scope" value="${scope}" checked />${scopeText(scope)}</label>`
 
-/** Where the browser will be sent with the answer: that can't be lied about, a name can. */
+/** The host that the browser will be redirected to: unlike the client's name it can't be forged. */
 const destination = ({ client, requestUrl }: ConsentRequest) => {
-  const asked = URL.canParse(requestUrl) ? new URL(requestUrl).searchParams.get("redirect_uri") : null
-  const uri = asked ?? client.redirect_uris[0] ?? ""
+  const requested = URL.canParse(requestUrl) ? new URL(requestUrl).searchParams.get("redirect_uri") : null
+  const uri = requested ?? client.redirect_uris[0] ?? ""
   if (!URL.canParse(uri)) return undefined
   const { host, protocol } = new URL(uri)
   return host === "" ? `${protocol} (an app)` : host
 }
 
-/** A picture that a page of ours may show: from https, or the bytes themselves. */
+/** A logo that the page's policy allows: an https URL or a data URL. */
 const logoOf = (uri: string) =>
   /^https:\/\//i.test(uri) && URL.canParse(uri)
     ? new URL(uri).href
@@ -52,13 +52,12 @@ const link = (url: string, text: string) => {
 
 export interface ConsentForm {
   readonly request: ConsentRequest
-  /** Who is signed in, as they know themselves. */
+  /** The signed-in user's account name. */
   readonly account: string
-  /** Proves that the form came from us, to this session. */
-  readonly token: string
+  readonly token: FormToken["token"]
 }
 
-/** Asks somebody what a client may. Works without JavaScript; everything a client says of itself is hostile. */
+/** Asks the user what a client may access. Works without JavaScript; all data of the client is untrusted. */
 export const consentPage = ({ account, request, token }: ConsentForm): HttpServerResponse.HttpServerResponse => {
   const { client } = request
   const name = nameText(client.client_name) || nameText(client.client_id)
@@ -76,12 +75,12 @@ export const consentPage = ({ account, request, token }: ConsentForm): HttpServe
       }
       <h1><bdi>${name}</bdi> asks for access to your account</h1>
       <p class="soft">You are signed in as <bdi>${nameText(account, 200)}</bdi>.</p>
-      ${proven(
+      ${form(
         "consent",
         { challenge: request.challenge, token },
         html`<fieldset>
             <legend>It may</legend>
-            ${request.requestedScope.length === 0 ? html`<p>Nothing but know that you have signed in.</p>` : request.requestedScope.map(scopeField)}
+            ${request.requestedScope.length === 0 ? html`<p>Only know that you have signed in.</p>` : request.requestedScope.map(scopeField)}
           </fieldset>
           ${
             request.requestedAudience.length === 0
@@ -104,7 +103,7 @@ export const consentPage = ({ account, request, token }: ConsentForm): HttpServe
           host === undefined
             ? undefined
             : html`<p>
-                You will be sent to <strong><bdi>${nameText(host, 200)}</bdi></strong
+                You will be redirected to <strong><bdi>${nameText(host, 200)}</bdi></strong
                 >.
               </p>`
         }

@@ -2,7 +2,7 @@ import { HttpServerResponse } from "effect/http"
 import { createHash } from "node:crypto"
 import { pageStyle } from "./Style.ts"
 
-/** HTML that is safe where an element's content or a quoted attribute stands. */
+/** HTML that is safe as an element's content or in a quoted attribute. */
 export interface Html {
   readonly html: string
 }
@@ -28,25 +28,25 @@ const written = (piece: Piece): string =>
         ? piece.html
         : piece.map(({ html }) => html).join("")
 
-/** A template whose texts are escaped; undefined is nothing. */
+/** A template that escapes its strings; undefined is left out. */
 export const html = (texts: TemplateStringsArray, ...pieces: ReadonlyArray<Piece>): Html => ({
   html: texts.map((text, index) => text + written(pieces[index])).join("")
 })
 
-/** What strangers call themselves, in one line: without what hides, turns or breaks text; cut when it is long. */
-export const nameText = (text: string, longest = 80): string => {
+/** An untrusted name in one line: without control, formatting and separator characters, and truncated. */
+export const nameText = (text: string, maxLength = 80): string => {
   const clean = Array.from(
     text
       .toWellFormed()
       .replaceAll(/[\p{C}\p{Zl}\p{Zp}\s]+/gu, " ")
       .trim()
   )
-  return clean.length > longest ? `${clean.slice(0, longest).join("")}…` : clean.join("")
+  return clean.length > maxLength ? `${clean.slice(0, maxLength).join("")}…` : clean.join("")
 }
 
 const styleHash = createHash("sha256").update(pageStyle).digest("base64")
 
-/** Exactly what the hash is of. */
+/** Must contain exactly the hashed text. */
 const style: Html = { html: `<style>${pageStyle}</style>` }
 
 const policy = [
@@ -61,13 +61,13 @@ const policy = [
 const headers = {
   "content-security-policy": policy,
   "cache-control": "no-store",
-  // Not no-referrer: browsers would send its forms without an Origin.
+  // With no-referrer, browsers would submit forms without an Origin.
   "referrer-policy": "same-origin",
   "x-content-type-options": "nosniff",
   "x-frame-options": "DENY"
 }
 
-/** A whole page. `next`: where it goes on to by itself, at once. */
+/** A complete page. `next`: a URL to which it refreshes immediately. */
 export const page = (
   title: string,
   body: Html,
@@ -96,6 +96,6 @@ export const page = (
   })
 }
 
-/** An address that may be linked to; undefined for `javascript:` and the like. */
+/** A URL that is safe to link to; undefined for `javascript:` and similar schemes. */
 export const webLink = (url: string): string | undefined =>
   URL.canParse(url) && /^https?:$/.test(new URL(url).protocol) ? new URL(url).href : undefined

@@ -1,4 +1,4 @@
-/** The one style sheet of our pages; its hash is in their Content-Security-Policy. */
+/** The style sheet of all pages; its hash is in their Content-Security-Policy. */
 export const pageStyle = `
 :root {
   --text: #1c2128; --soft: #57606a; --ground: #f4f5f7; --card: #fff; --line: #d5d9df;

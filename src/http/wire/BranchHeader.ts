@@ -3,7 +3,6 @@ import { parseBranchId } from "../../domain/branches/Branch.ts"
 import { InvalidRequest } from "../../domain/errors.ts"
 import { type Branches, type BranchRefusal } from "../../services/branches/Branches.ts"
 import { type Database } from "../../services/ports/Db.ts"
-import { type Headers } from "../access/Credentials.ts"
 
 /** The header with a branch's id. Without it a request uses the main database. */
 export const branchHeader = "x-svc-branch"
@@ -26,7 +25,11 @@ export const branchOf = (
 }
 
 /** The database that a request uses. */
-export const databaseOf = (headers: Headers, main: Database, branches: Branches["Service"]) => {
+export const databaseOf = (
+  headers: Readonly<Record<string, string | undefined>>,
+  main: Database,
+  branches: Branches["Service"]
+) => {
   const value = headers[branchHeader]
   return value === undefined ? Effect.succeed(main) : branchOf(value, branches)
 }

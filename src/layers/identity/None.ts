@@ -3,7 +3,7 @@ import { IdP, notConfigured } from "../../services/ports/IdP.ts"
 
 const refuse = () => Effect.fail(notConfigured("IDP_PUBLIC_URL"))
 
-/** When IDP_PUBLIC_URL is not set: 503 `NOT_CONFIGURED` whatever is asked. */
+/** Used without IDP_PUBLIC_URL: every call fails with 503 `NOT_CONFIGURED`. */
 export const layerIdPNone = Layer.succeed(IdP, {
   configured: false,
   ready: Effect.succeed(false),

@@ -18,7 +18,7 @@ export interface KeyChange {
   readonly rate_limit?: number | null | undefined
 }
 
-/** A key that opens doors now, as much of it as a request needs. */
+/** A valid key, with the fields that requests need. */
 export interface LiveKey {
   readonly id: KeyId
   readonly type: KeyType
@@ -28,32 +28,32 @@ export interface LiveKey {
 
 const columns = `id, key_type, key_prefix, label, created_at, last_used_at, rate_limit, revoked_at`
 
-/** How often `last_used_at` of one key is written, in ms. */
+/** Minimum time between two updates of a key's `last_used_at`, in ms. */
 const usedEveryMillis = 10_000
 
 const refused = new Unauthorized({ error: "Missing, unknown or revoked API key", code: "INVALID_API_KEY" })
 
 /**
- * API keys. Verification caches keys in this process; PostgreSQL notifies every replica of a revocation, and while
- * notifications would be missed nothing is cached.
+ * API keys. Verified keys are cached in this process; PostgreSQL notifies every replica of a revocation, and while the
+ * listener is disconnected nothing is cached.
  */
 export class Keys extends Context.Service<
   Keys,
   {
-    /** Newest last, revoked ones too. */
+    /** Oldest first, including revoked ones. */
     readonly list: Effect.Effect<ReadonlyArray<ApiKey>, Unavailable>
-    /** Gives the record and, this once, the raw key. */
+    /** Returns the record and the raw key, which can't be read again. */
     readonly create: (
       type: KeyType,
       label: string,
       rateLimit: number | null
     ) => Effect.Effect<{ readonly key: ApiKey; readonly secret: string }, Unavailable>
     readonly update: (id: KeyId, change: KeyChange) => Effect.Effect<ApiKey, NotFound | Unavailable>
-    /** Revoking a revoked key changes nothing. */
+    /** Revoking a revoked key has no effect. */
     readonly revoke: (id: KeyId) => Effect.Effect<ApiKey, NotFound | Unavailable>
-    /** The key behind a raw key, or 401. Marks it as used. */
+    /** The key that a raw key belongs to, or 401. Marks it as used. */
     readonly verify: (rawKey: string) => Effect.Effect<LiveKey, Unauthorized | Unavailable>
-    /** Says when a key that was good may be so no more: who goes on using one verifies it again. */
+    /** Emits when a key may have become invalid; holders must verify again. */
     readonly changes: Stream.Stream<void>
   }
 >()("svc/services/Keys") {
@@ -137,7 +137,7 @@ export class Keys extends Context.Service<
           (ids) =>
             sql`update svc.api_keys set last_used_at = now() where id in ${sql.in(Array.from(new Set<number>(ids)))}`
         ),
-        Effect.catchCause((cause) => Effect.logWarning("last_used_at could not be written", cause)),
+        Effect.catchCause((cause) => Effect.logWarning("Failed to write last_used_at of API keys", cause)),
         Effect.forever,
         Effect.forkScoped
       )

@@ -1,17 +1,17 @@
 import { Clock, Context, Effect, Layer } from "effect"
-import { SlidingWindow, type Taken } from "../../domain/access/SlidingWindow.ts"
+import { SlidingWindow, type WindowResult } from "../../domain/access/SlidingWindow.ts"
 
 /**
- * Capability: at most so many calls per API key in any 60 seconds. Counted in this process's memory:
- * a restart forgets, and each replica counts for itself.
+ * Limits the calls per API key in any 60 seconds. Counted in this process's memory: a restart resets the counts, and
+ * each replica counts separately.
  */
 export class RateLimits extends Context.Service<
   RateLimits,
   {
-    /** Counts one call, or refuses it. A new limit applies from the next call on, to the calls already counted. */
-    readonly take: (keyId: number, limit: number) => Effect.Effect<Taken>
-    /** The same without a fiber, for the hot path. `now` in milliseconds of `monotonicMillis`. */
-    readonly takeAt: (keyId: number, limit: number, now: number) => Taken
+    /** Counts or refuses one call. A changed limit applies from the next call, to the calls already counted. */
+    readonly take: (keyId: number, limit: number) => Effect.Effect<WindowResult>
+    /** The same without a fiber, for the hot path. `now` is `monotonicMillis`. */
+    readonly takeAt: (keyId: number, limit: number, now: number) => WindowResult
   }
 >()("svc/services/RateLimits") {
   static readonly layer = Layer.effect(
@@ -28,5 +28,5 @@ export class RateLimits extends Context.Service<
   )
 }
 
-/** Milliseconds of a clock that is never set back: a corrected wall clock must not lock a key out, or let it free. */
+/** Milliseconds of a clock that is never adjusted: a change of the wall clock must neither block nor unblock a key. */
 export const monotonicMillis = (clock: Clock.Clock): number => Number(clock.monotonicTimeNanosUnsafe() / 1_000_000n)

@@ -1,56 +1,60 @@
-import { compactVerify, createLocalJWKSet, errors, type JSONWebKeySet } from "jose"
+import { compactVerify, createRemoteJWKSet, errors } from "jose"
 
 /** Asymmetric only: a key of a public set must never serve as an HMAC secret. */
 export const publicKeyAlgorithms: ReadonlyArray<string> =
   "RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519".split(" ")
 
-/** A set is fetched again after this time, so that a removed key is refused within it. */
+/** The set is fetched again after this time, so that a removed key is refused within it. */
 const freshMillis = 60_000
-/** While its address does not answer, the last set is good for this long. */
+/** How long the last set stays valid while its URL is unreachable. */
 const staleMillis = 600_000
-/** Between two attempts to fetch, whether they failed or an unknown key id asked for them. */
+/** Minimum time between two fetches, after a failure or for an unknown key id. */
 const pauseMillis = 5_000
-const timeoutMillis = 5_000
 
-/** The set can't be had now, so that nothing can be said about the token. */
+/** The key set is unavailable, so that the token can be neither accepted nor refused. */
 export class KeysUnreachable extends Error {}
 
-/** The public keys at a JWKS address: fetched when needed, shared by all requests, refreshed. Times in milliseconds. */
+interface Verified {
+  readonly payload: Uint8Array
+  /** How long the result is valid, in milliseconds since 1970. */
+  readonly until: number
+}
+
+/**
+ * The public keys at a JWKS URL: fetched when needed, shared by all requests, refreshed. jose fetches them and finds the
+ * key of a token; this class decides when, so that the last set stays in use during an outage. Times in milliseconds.
+ */
 export class SigningKeys {
-  private keys: ReturnType<typeof createLocalJWKSet> | undefined
+  private readonly keys: ReturnType<typeof createRemoteJWKSet>
+  private readonly now: () => number
   private fetchedAt = Number.NEGATIVE_INFINITY
   private triedAt = Number.NEGATIVE_INFINITY
   private failed = false
   private unreported: unknown
   private pending: Promise<void> | undefined
-  private readonly url: URL
-  private readonly now: () => number
 
   constructor(url: URL, now: () => number) {
-    this.url = url
+    this.keys = createRemoteJWKSet(url, { timeoutDuration: 5_000, cacheMaxAge: Infinity, cooldownDuration: Infinity })
     this.now = now
   }
 
-  /**
-   * Verifies the signature. Gives the payload's bytes and until when this may be believed without asking again.
-   * Rejects with a `KeysUnreachable`, or with any other error when the token is not good.
-   */
-  async verify(token: string): Promise<{ readonly payload: Uint8Array; readonly until: number }> {
+  /** Verifies the signature. Rejects with a `KeysUnreachable`, or with any other error when the token is invalid. */
+  async verify(token: string): Promise<Verified> {
     await this.ensure()
     try {
       return await this.attempt(token)
     } catch (error) {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error
-      const before = this.keys
+      const before = this.fetchedAt
       await this.refresh()
-      // The key may be newer than our set: without a newer set nobody can tell a rotation from a forgery.
+      // The key may be newer than the set: without a newer set a rotation looks the same as a forgery.
       if (this.failed) throw new KeysUnreachable()
-      if (this.keys === before) throw error
+      if (this.fetchedAt === before) throw error
       return this.attempt(token)
     }
   }
 
-  /** Why the last fetch failed, told once. */
+  /** Why the last fetch failed; returned once. */
   takeFailure(): unknown {
     const failure = this.unreported
     this.unreported = undefined
@@ -61,7 +65,7 @@ export class SigningKeys {
     const age = this.now() - this.fetchedAt
     if (age < freshMillis) return
     const refreshed = this.refresh()
-    // In an outage nobody waits for a time-out as long as the last set may be used.
+    // During an outage requests don't wait for the time-out while the last set is still valid.
     if (!this.failed || age >= staleMillis) await refreshed
     if (this.now() - this.fetchedAt >= staleMillis) throw new KeysUnreachable()
   }
@@ -80,14 +84,7 @@ export class SigningKeys {
 
   private async fetch(): Promise<void> {
     try {
-      const response = await fetch(this.url, {
-        headers: { accept: "application/json, application/jwk-set+json" },
-        redirect: "error",
-        signal: AbortSignal.timeout(timeoutMillis)
-      })
-      if (response.status !== 200) throw new Error(`Status ${response.status} instead of 200`)
-      // The library checks the shape.
-      this.keys = createLocalJWKSet((await response.json()) as JSONWebKeySet)
+      await this.keys.reload()
       this.fetchedAt = this.now()
       this.failed = false
     } catch (cause) {
@@ -96,16 +93,14 @@ export class SigningKeys {
     }
   }
 
-  private async attempt(token: string): Promise<{ readonly payload: Uint8Array; readonly until: number }> {
-    if (this.keys === undefined) throw new KeysUnreachable()
+  private async attempt(token: string): Promise<Verified> {
     const until = this.failed ? this.now() + pauseMillis : this.fetchedAt + freshMillis
     const options = { algorithms: [...publicKeyAlgorithms] }
     try {
-      const { payload } = await compactVerify(token, this.keys, options)
-      return { payload, until }
+      return { payload: (await compactVerify(token, this.keys, options)).payload, until }
     } catch (error) {
       if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error
-      // No key id in the token, and several keys of its type.
+      // The token has no key id, and several keys are of its type.
       for await (const key of error) {
         const verified = await compactVerify(token, key, options).catch(() => undefined)
         if (verified !== undefined) return { payload: verified.payload, until }

@@ -1,34 +1,41 @@
-import { base64url, compactVerify, decodeProtectedHeader } from "jose"
 import { Clock, Context, Effect, Layer, Redacted } from "effect"
+import { base64url, compactVerify, decodeProtectedHeader } from "jose"
+import { LRUCache } from "lru-cache"
 import { flag, list, SettingError, text, url } from "../../domain/Settings.ts"
 import { Unauthorized, Unavailable } from "../../domain/errors.ts"
 import { type JwtClaims, leewaySeconds, readClaims } from "../../domain/access/JwtClaims.ts"
 import { KeysUnreachable, publicKeyAlgorithms, SigningKeys } from "./SigningKeys.ts"
 
-/** The secret of HS256 tokens; undefined: none are accepted. From SVC_JWT_SECRET, or generated in embedded mode. */
+/** The secret of HS256 tokens; undefined: they are refused. From SVC_JWT_SECRET, or generated in embedded mode. */
 export class JwtSecret extends Context.Service<JwtSecret, { readonly secret: Redacted.Redacted<string> | undefined }>()(
   "svc/services/JwtSecret"
 ) {}
 
-/** Longer tokens are refused unread. */
+/** Maximum length of a token, in characters. */
 const maxTokenLength = 8192
 
+interface Verified {
+  readonly claims: JwtClaims
+  /** How long the claims are valid, in milliseconds since 1970. */
+  readonly until: number
+}
+
 const refused = (error: string, code = "JWT_INVALID") => new Unauthorized({ error, code })
-/** One text for all that can be wrong with a signature: how near a forgery came is nobody's business. */
-const forged = refused("The JWT is malformed, or its signature is not from a key this service trusts")
+/** One message for everything that can be wrong with a signature, so that a forger learns nothing. */
+const forged = refused("The JWT is malformed, or not signed with a key that this service trusts")
 const unreachable = new Unavailable({
-  error: "The keys that JWTs are verified with can't be fetched at the moment",
+  error: "The keys to verify JWTs are currently unavailable; retry later",
   code: "JWKS_UNAVAILABLE",
   retry_after: 5
 })
 
-/** Capability: tells whether a JWT may be believed, and what it says. */
+/** Verifies JWTs and reads their claims. */
 export class Tokens extends Context.Service<
   Tokens,
   {
     /**
-     * The claims of a token (the text after `Bearer `). Known tokens are answered from memory, at once.
-     * A `role` claim means nothing here: who has a good token is `authenticated`.
+     * The claims of a token (the text after `Bearer `). Tokens verified before are answered from memory, synchronously.
+     * A `role` claim has no effect: every valid token is `authenticated`.
      */
     readonly verify: (token: string) => Effect.Effect<JwtClaims, Unauthorized | Unavailable>
   }
@@ -44,7 +51,7 @@ export class Tokens extends Context.Service<
       const keys = address && new SigningKeys(address, () => clock.currentTimeMillisUnsafe())
       if (insecure) {
         yield* Effect.logWarning(
-          "SVC_JWT_INSECURE_DECODE is true: JWT signatures are NOT verified, so anybody can be any user. Never in production."
+          "SVC_JWT_INSECURE_DECODE is true: JWT signatures are NOT verified, and any client can act as any user. Never use this in production."
         )
       }
 
@@ -56,22 +63,21 @@ export class Tokens extends Context.Service<
           })
         )
         const failure = keys.takeFailure()
-        if (failure !== undefined)
-          yield* Effect.logWarning(`JWT keys could not be fetched from ${address?.href}`, failure)
+        if (failure !== undefined) yield* Effect.logWarning(`Failed to fetch JWT keys from ${address?.href}`, failure)
         return yield* Effect.fromResult(verified)
       })
 
-      /** The payload's bytes, and until when (in milliseconds) they may be believed without asking again. */
-      const believed = Effect.fnUntraced(function* (token: string) {
+      /** The payload's bytes, and how long they are valid without another verification. */
+      const verifySignature = Effect.fnUntraced(function* (token: string) {
         if (insecure) return { payload: yield* decodePayload(token), until: Number.POSITIVE_INFINITY }
         if (secret === undefined && keys === undefined) {
           return yield* refused(
-            "This service accepts no JWTs: no secret and no key set is configured",
+            "This service accepts no JWTs: set SVC_JWT_SECRET or SVC_JWKS_URL",
             "JWT_NOT_CONFIGURED"
           )
         }
         const header = yield* decodeHeader(token)
-        // We understand no critical extension, so by RFC 7515 every token that has one is refused.
+        // No critical extension is supported, so RFC 7515 requires that every token that has one is refused.
         if (header.crit !== undefined) return yield* forged
         if (header.alg === "HS256" && secret !== undefined) {
           const { payload } = yield* Effect.tryPromise({
@@ -84,20 +90,26 @@ export class Tokens extends Context.Service<
         return yield* forged
       })
 
-      const known = new KnownTokens()
-      const verifyUnknown = Effect.fn("Tokens.verify")(function* (token: string) {
+      const verified = new LRUCache<string, Verified>({
+        max: 10_000,
+        maxSize: 16 * 1024 * 1024, // characters
+        sizeCalculation: ({ claims }, token) => token.length + claims.claims.length
+      })
+      const verifyNew = Effect.fn("Tokens.verify")(function* (token: string) {
         if (token.length > maxTokenLength) return yield* refused("The JWT is longer than 8 KiB")
-        const { payload, until } = yield* believed(token)
+        const { payload, until } = yield* verifySignature(token)
         const now = clock.currentTimeMillisUnsafe()
         const claims = yield* Effect.fromResult(readClaims(payload, now, audiences))
         const end = claims.exp === undefined ? until : Math.min(until, (claims.exp + leewaySeconds) * 1000)
-        known.add(token, claims, end)
+        verified.set(token, { claims, until: end })
         return claims
       })
       const verify = (token: string) =>
         Effect.suspend(() => {
-          const claims = known.find(token, clock.currentTimeMillisUnsafe())
-          return claims === undefined ? verifyUnknown(token) : Effect.succeed(claims)
+          const before = verified.get(token)
+          return before !== undefined && clock.currentTimeMillisUnsafe() < before.until
+            ? Effect.succeed(before.claims)
+            : verifyNew(token)
         })
       return Tokens.of({ verify })
     })
@@ -113,7 +125,7 @@ const importSecret = Effect.fnUntraced(function* ({ secret }: JwtSecret["Service
   )
 })
 
-/** SVC_JWKS_URL, or where the OAuth 2.0 server has its keys, or undefined. */
+/** SVC_JWKS_URL, or the OAuth 2.0 server's key set, or undefined. */
 const keysAddress = Effect.gen(function* () {
   const chosen = yield* url("SVC_JWKS_URL")
   const issuer = yield* text("OAUTH2_PUBLIC_URL", undefined)
@@ -127,7 +139,7 @@ const keysAddress = Effect.gen(function* () {
 
 const decodeHeader = (token: string) => Effect.try({ try: () => decodeProtectedHeader(token), catch: () => forged })
 
-/** The payload of something that has a JWT's form; its signature is not looked at. */
+/** The payload of a token in the form of a JWT; does not verify its signature. */
 const decodePayload = (token: string) =>
   Effect.flatMap(decodeHeader(token), () =>
     Effect.try({
@@ -140,42 +152,3 @@ const decodePayload = (token: string) =>
       catch: () => forged
     })
   )
-
-interface Known {
-  readonly claims: JwtClaims
-  readonly until: number
-}
-
-/**
- * Tokens that were verified before, in two generations: what is used moves to the young one, and when that is full
- * the old one is forgotten whole. So at most 10,000 tokens and 16 Mi characters stay, the most recently used ones.
- */
-class KnownTokens {
-  private young = new Map<string, Known>()
-  private old = new Map<string, Known>()
-  private characters = 0
-
-  /** Undefined when unknown, or when its time (milliseconds since 1970) is over. */
-  find(token: string, now: number): JwtClaims | undefined {
-    const young = this.young.get(token)
-    if (young !== undefined) {
-      if (now < young.until) return young.claims
-      this.young.delete(token)
-      return undefined
-    }
-    const old = this.old.get(token)
-    if (old === undefined || now >= old.until) return undefined
-    this.add(token, old.claims, old.until)
-    return old.claims
-  }
-
-  add(token: string, claims: JwtClaims, until: number): void {
-    if (this.young.size >= 5_000 || this.characters >= 8_388_608) {
-      this.old = this.young
-      this.young = new Map()
-      this.characters = 0
-    }
-    this.young.set(token, { claims, until })
-    this.characters += token.length + claims.claims.length
-  }
-}

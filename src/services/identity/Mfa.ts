@@ -1,55 +1,51 @@
 import { Context, Effect, Layer, Redacted } from "effect"
-import { accountOf } from "../../domain/identity/AccountTraits.ts"
 import { InvalidRequest, NotFound, type TooManyRequests } from "../../domain/errors.ts"
-import { type Credential } from "../../domain/identity/Identity.ts"
+import { accountOf, type Browser, type Credential } from "../../domain/identity/Identity.ts"
+import { type MfaStatus, otpauthUri, webAuthnIds } from "../../domain/identity/SecondFactors.ts"
 import { isoTime } from "../../domain/text/IsoTime.ts"
-import { type MfaStatus } from "../../domain/identity/MfaStatus.ts"
-import { otpauthUri } from "../../domain/identity/Otpauth.ts"
-import { type Visitor } from "../../domain/identity/Visitor.ts"
-import { webAuthnIds } from "../../domain/identity/WebAuthnId.ts"
-import { GuessLimits } from "./GuessLimits.ts"
-import { type FlowTrouble, IdP, type RelayedCookies, type SessionTrouble } from "../ports/IdP.ts"
-import { Sessions, type SignedIn } from "./Sessions.ts"
+import { type FlowError, IdP, type RelayedCookies, type SessionError } from "../ports/IdP.ts"
+import { makeAttemptLimit } from "./AttemptLimits.ts"
+import { type Session, Sessions } from "./Sessions.ts"
 
-/** What was done as somebody, and what their browser must keep of it. */
-export interface Done<A> {
+/** The result of a call made with a credential, and the cookies that the identity provider set. */
+export interface SessionResult<A> {
   readonly value: A
   readonly credential: Credential
   readonly cookies: RelayedCookies
 }
 
-type Doing<A, E = never> = Effect.Effect<Done<A>, FlowTrouble | E>
+type MfaCall<A, E = never> = Effect.Effect<SessionResult<A>, FlowError | E>
 
-/** Second factors of who is signed in (spec: Multi-factor and sign-in). */
+/** The second factors of a signed-in user (spec: Multi-factor and sign-in). */
 export class Mfa extends Context.Service<
   Mfa,
   {
-    readonly status: (visitor: Visitor) => Effect.Effect<Done<MfaStatus>, SessionTrouble | NotFound>
+    readonly status: (browser: Browser) => Effect.Effect<SessionResult<MfaStatus>, SessionError | NotFound>
     readonly beginTotp: (
-      visitor: Visitor
-    ) => Doing<{ readonly flow_id: string; readonly totp_url: string; readonly totp_secret: string }>
-    readonly confirmTotp: (visitor: Visitor, flowId: string, code: string) => Doing<void, TooManyRequests>
-    /** Whether recovery codes went with it: alone they would go on asking for a second factor that is none. */
-    readonly removeTotp: (visitor: Visitor) => Doing<{ readonly recoveryCodesRemoved: boolean }>
+      browser: Browser
+    ) => MfaCall<{ readonly flow_id: string; readonly totp_url: string; readonly totp_secret: string }>
+    readonly confirmTotp: (browser: Browser, flowId: string, code: string) => MfaCall<void, TooManyRequests>
+    /** Also removes recovery codes that are left without a factor: they alone would still require a second factor. */
+    readonly removeTotp: (browser: Browser) => MfaCall<{ readonly recoveryCodesRemoved: boolean }>
     readonly beginWebAuthn: (
-      visitor: Visitor
-    ) => Doing<{ readonly flow_id: string; readonly webauthn_options: { readonly publicKey: unknown } }>
+      browser: Browser
+    ) => MfaCall<{ readonly flow_id: string; readonly webauthn_options: { readonly publicKey: unknown } }>
     readonly confirmWebAuthn: (
-      visitor: Visitor,
+      browser: Browser,
       flowId: string,
       attestation: string,
       displayName: string
-    ) => Doing<void>
-    /** `id` as text in base64url, base64 or hex; without one all keys are removed. */
+    ) => MfaCall<void>
+    /** `id` in base64url, base64 or hex; undefined removes all keys. */
     readonly removeWebAuthn: (
-      visitor: Visitor,
+      browser: Browser,
       id: string | undefined
-    ) => Doing<{ readonly recoveryCodesRemoved: boolean }>
+    ) => MfaCall<{ readonly recoveryCodesRemoved: boolean }>
     readonly beginRecoveryCodes: (
-      visitor: Visitor
-    ) => Doing<{ readonly flow_id: string; readonly codes: ReadonlyArray<string> }>
-    readonly confirmRecoveryCodes: (visitor: Visitor, flowId: string) => Doing<void, TooManyRequests>
-    readonly removeRecoveryCodes: (visitor: Visitor) => Doing<void>
+      browser: Browser
+    ) => MfaCall<{ readonly flow_id: string; readonly codes: ReadonlyArray<string> }>
+    readonly confirmRecoveryCodes: (browser: Browser, flowId: string) => MfaCall<void, TooManyRequests>
+    readonly removeRecoveryCodes: (browser: Browser) => MfaCall<void>
   }
 >()("svc/services/Mfa") {
   static readonly layer = Layer.effect(
@@ -57,58 +53,57 @@ export class Mfa extends Context.Service<
     Effect.gen(function* () {
       const idp = yield* IdP
       const sessions = yield* Sessions
-      const limits = yield* GuessLimits
+      const limitAttempts = makeAttemptLimit()
 
-      /** As somebody we know. */
-      const known = <A, E>(visitor: Visitor, use: (signedIn: SignedIn) => Effect.Effect<A, E>) =>
-        Effect.flatMap(sessions.current(visitor), (signedIn) =>
-          Effect.map(sessions.withWayBack(visitor, use(signedIn)), (value) => ({ value, signedIn }))
+      /** Looks up the session first, for calls that need the identity. */
+      const withSession = <A, E>(browser: Browser, use: (session: Session) => Effect.Effect<A, E>) =>
+        Effect.flatMap(sessions.current(browser), (session) =>
+          Effect.map(sessions.stepUpsReturning(browser, use(session)), (value) => ({ value, session }))
         )
 
-      const changed = (visitor: Visitor, use: (signedIn: SignedIn) => Effect.Effect<RelayedCookies, FlowTrouble>) =>
-        Effect.tap(known(visitor, use), ({ signedIn }) => sessions.forget(signedIn.credential))
+      const changeWithSession = (
+        browser: Browser,
+        use: (session: Session) => Effect.Effect<RelayedCookies, FlowError>
+      ) => Effect.tap(withSession(browser, use), ({ session }) => sessions.invalidate(session.credential))
 
-      const held = <A, E>(visitor: Visitor, use: (credential: Credential) => Effect.Effect<A, E>) =>
-        sessions.holding(visitor, use)
-
-      const heldChange = (
-        visitor: Visitor,
-        use: (credential: Credential) => Effect.Effect<RelayedCookies, FlowTrouble>
-      ) =>
-        held(visitor, use).pipe(
-          Effect.tap(({ credential }) => sessions.forget(credential)),
+      const change = (browser: Browser, use: (credential: Credential) => Effect.Effect<RelayedCookies, FlowError>) =>
+        sessions.withCredential(browser, use).pipe(
+          Effect.tap(({ credential }) => sessions.invalidate(credential)),
           Effect.map(({ credential, value }) => ({ value: undefined, credential, cookies: value }))
         )
 
-      /** After a factor has gone: recovery codes are worth nothing without one. */
-      const withoutLeftovers = Effect.fn("Mfa.withoutLeftovers")(
-        function* ({ credential, session }: SignedIn, cookies: RelayedCookies) {
-          const { recoveryCodes, totp, webauthn } = yield* idp.factors(session.identity.id)
+      /** Removes the recovery codes once the last factor is gone: they are useless without one. */
+      const removeLeftoverCodes = Effect.fn("Mfa.removeLeftoverCodes")(
+        function* ({ credential, identity }: Session, cookies: RelayedCookies) {
+          const { recoveryCodes, totp, webauthn } = yield* idp.factors(identity.id)
           if (totp || webauthn.length > 0 || recoveryCodes.count === 0) {
             return { value: { recoveryCodesRemoved: false }, credential, cookies }
           }
           const later = yield* idp.removeRecoveryCodes(credential)
           return { value: { recoveryCodesRemoved: true }, credential, cookies: [...cookies, ...later] }
         },
-        // The factor itself has gone by then: that much was done, and is said.
+        // The factor itself has been removed by then, so the call succeeds.
         (effect, { credential }, cookies) =>
           Effect.catch(effect, (error) =>
-            Effect.as(Effect.logWarning(`Recovery codes were left behind a second factor: ${error.code}`), {
-              value: { recoveryCodesRemoved: false },
-              credential,
-              cookies
-            })
+            Effect.as(
+              Effect.logWarning(`Failed to remove the recovery codes after the last second factor: ${error.code}`),
+              {
+                value: { recoveryCodesRemoved: false },
+                credential,
+                cookies
+              }
+            )
           )
       )
 
-      const done = ({ signedIn, value }: { signedIn: SignedIn; value: RelayedCookies }): Done<void> => ({
+      const resultOf = ({ session, value }: { session: Session; value: RelayedCookies }): SessionResult<void> => ({
         value: undefined,
-        credential: signedIn.credential,
-        cookies: [...signedIn.cookies, ...value]
+        credential: session.credential,
+        cookies: [...session.cookies, ...value]
       })
 
-      /** What a text of an id may mean, until one of them is found. */
-      const removeKey = (credential: Credential, id: string): Effect.Effect<RelayedCookies, FlowTrouble> => {
+      /** Tries the possible readings of an id until one is found. */
+      const removeKey = (credential: Credential, id: string): Effect.Effect<RelayedCookies, FlowError> => {
         const [first, ...others] = webAuthnIds(id)
         if (first === undefined) {
           return Effect.fail(new InvalidRequest({ error: "credential_id must be base64url, base64 or hex" }))
@@ -125,9 +120,9 @@ export class Mfa extends Context.Service<
       }
 
       return Mfa.of({
-        status: Effect.fn("Mfa.status")(function* (visitor) {
-          const { credential, cookies, session } = yield* sessions.current(visitor)
-          const { recoveryCodes, totp, webauthn } = yield* idp.factors(session.identity.id)
+        status: Effect.fn("Mfa.status")(function* (browser) {
+          const { cookies, credential, identity } = yield* sessions.current(browser)
+          const { recoveryCodes, totp, webauthn } = yield* idp.factors(identity.id)
           const value: MfaStatus = {
             totp,
             webauthn: webauthn.length > 0,
@@ -143,57 +138,61 @@ export class Mfa extends Context.Service<
           return { value, credential, cookies }
         }),
 
-        beginTotp: Effect.fn("Mfa.beginTotp")(function* (visitor) {
-          const { signedIn, value } = yield* known(visitor, ({ credential }) => idp.beginTotp(credential))
+        beginTotp: Effect.fn("Mfa.beginTotp")(function* (browser) {
+          const { session, value } = yield* withSession(browser, ({ credential }) => idp.beginTotp(credential))
           const secret = Redacted.value(value.secret)
-          const account = accountOf(signedIn.session.identity)
+          const account = accountOf(session.identity)
           return {
             value: {
               flow_id: value.flowId,
               totp_url: otpauthUri({ issuer: value.issuer, account, secret }),
               totp_secret: secret
             },
-            credential: signedIn.credential,
-            cookies: [...signedIn.cookies, ...value.cookies]
+            credential: session.credential,
+            cookies: [...session.cookies, ...value.cookies]
           }
         }),
-        confirmTotp: Effect.fn("Mfa.confirmTotp")(function* (visitor, flowId, code) {
-          const { session } = yield* sessions.current(visitor)
-          yield* limits.take("code", session.id)
-          return done(yield* changed(visitor, ({ credential }) => idp.confirmTotp(credential, flowId, code)))
+        confirmTotp: Effect.fn("Mfa.confirmTotp")(function* (browser, flowId, code) {
+          const { id } = yield* sessions.current(browser)
+          yield* limitAttempts(id)
+          return resultOf(
+            yield* changeWithSession(browser, ({ credential }) => idp.confirmTotp(credential, flowId, code))
+          )
         }),
-        removeTotp: Effect.fn("Mfa.removeTotp")(function* (visitor) {
-          const { signedIn, value } = yield* changed(visitor, ({ credential }) => idp.removeTotp(credential))
-          return yield* withoutLeftovers(signedIn, value)
+        removeTotp: Effect.fn("Mfa.removeTotp")(function* (browser) {
+          const { session, value } = yield* changeWithSession(browser, ({ credential }) => idp.removeTotp(credential))
+          return yield* removeLeftoverCodes(session, value)
         }),
 
-        beginWebAuthn: Effect.fn("Mfa.beginWebAuthn")(function* (visitor) {
-          const { credential, value } = yield* held(visitor, idp.beginWebAuthn)
+        beginWebAuthn: Effect.fn("Mfa.beginWebAuthn")(function* (browser) {
+          const { credential, value } = yield* sessions.withCredential(browser, idp.beginWebAuthn)
           return {
             value: { flow_id: value.flowId, webauthn_options: value.options },
             credential,
             cookies: value.cookies
           }
         }),
-        confirmWebAuthn: (visitor, flowId, attestation, displayName) =>
-          heldChange(visitor, (credential) => idp.confirmWebAuthn(credential, flowId, attestation, displayName)),
-        removeWebAuthn: Effect.fn("Mfa.removeWebAuthn")(function* (visitor, id) {
-          const { signedIn, value } = yield* changed(visitor, ({ credential }) =>
+        confirmWebAuthn: (browser, flowId, attestation, displayName) =>
+          change(browser, (credential) => idp.confirmWebAuthn(credential, flowId, attestation, displayName)),
+        removeWebAuthn: Effect.fn("Mfa.removeWebAuthn")(function* (browser, id) {
+          const { session, value } = yield* changeWithSession(browser, ({ credential }) =>
             id === undefined ? idp.removeWebAuthn(credential, undefined) : removeKey(credential, id)
           )
-          return yield* withoutLeftovers(signedIn, value)
+          return yield* removeLeftoverCodes(session, value)
         }),
 
-        beginRecoveryCodes: Effect.fn("Mfa.beginRecoveryCodes")(function* (visitor) {
-          const { credential, value } = yield* held(visitor, idp.beginRecoveryCodes)
+        beginRecoveryCodes: Effect.fn("Mfa.beginRecoveryCodes")(function* (browser) {
+          const { credential, value } = yield* sessions.withCredential(browser, idp.beginRecoveryCodes)
           return { value: { flow_id: value.flowId, codes: value.codes }, credential, cookies: value.cookies }
         }),
-        confirmRecoveryCodes: Effect.fn("Mfa.confirmRecoveryCodes")(function* (visitor, flowId) {
-          const { session } = yield* sessions.current(visitor)
-          yield* limits.take("code", session.id)
-          return done(yield* changed(visitor, ({ credential }) => idp.confirmRecoveryCodes(credential, flowId)))
+        confirmRecoveryCodes: Effect.fn("Mfa.confirmRecoveryCodes")(function* (browser, flowId) {
+          const { id } = yield* sessions.current(browser)
+          yield* limitAttempts(id)
+          return resultOf(
+            yield* changeWithSession(browser, ({ credential }) => idp.confirmRecoveryCodes(credential, flowId))
+          )
         }),
-        removeRecoveryCodes: (visitor) => heldChange(visitor, idp.removeRecoveryCodes)
+        removeRecoveryCodes: (browser) => change(browser, idp.removeRecoveryCodes)
       })
     })
   )

@@ -1,58 +1,55 @@
 import { Clock, Context, Effect, Fiber, Layer, Redacted } from "effect"
+import { LRUCache } from "lru-cache"
 import { createHash } from "node:crypto"
-import { adminVerdict } from "../../domain/identity/AdminRule.ts"
 import { StepUpRequired, Unauthorized } from "../../domain/errors.ts"
-import { type Credential, type IdentitySession } from "../../domain/identity/Identity.ts"
-import { type Visitor } from "../../domain/identity/Visitor.ts"
+import { adminVerdict, type Browser, type Credential, type IdentitySession } from "../../domain/identity/Identity.ts"
+import { IdP, type IdPError, notConfigured, type RelayedCookies, type SessionError } from "../ports/IdP.ts"
 import { IdentitySettings } from "./Settings.ts"
-import { IdP, notConfigured, type IdPTrouble, type RelayedCookies, type SessionTrouble } from "../ports/IdP.ts"
 
-/** Somebody with a good session. */
-export interface SignedIn {
-  readonly session: IdentitySession
+/** A signed-in user. */
+export interface Session extends IdentitySession {
   readonly credential: Credential
-  /** May use the management API. */
+  /** Whether the user may use the management API. */
   readonly admin: boolean
-  /** What the idp wants their browser to keep; empty when we remember the session. */
+  /** Cookies that the identity provider set; empty when the session comes from the cache. */
   readonly cookies: RelayedCookies
 }
 
-/** ms that a session is remembered. */
-const rememberedFor = 5_000
-const mostRemembered = 10_000
+/** How long a session is cached, in ms. */
+const cacheMillis = 5_000
 
 const unauthenticated = new Unauthorized({
   error: "This needs a session: sign in at the identity provider",
   code: "UNAUTHENTICATED"
 })
 
-interface Remembered extends Pick<SignedIn, "session" | "admin"> {
+interface Cached extends Omit<Session, "credential" | "cookies"> {
   /** ms since 1970. */
   readonly until: number
 }
 
-/** Whose session a request comes with. Remembered for a moment, by a hash of what was shown. */
+/** The sessions that requests come with. Cached for a few seconds by a hash of the credential. */
 export class Sessions extends Context.Service<
   Sessions,
   {
-    /** 401 `UNAUTHENTICATED` when none of the credentials is good, 403 when a second factor is due. */
-    readonly current: (visitor: Visitor) => Effect.Effect<SignedIn, SessionTrouble>
-    /** The same; undefined for who has no credential, or only stale ones. */
-    readonly optional: (visitor: Visitor) => Effect.Effect<SignedIn | undefined, IdPTrouble | StepUpRequired>
-    /** Does something at the idp as the visitor, with the first credential that it takes. */
-    readonly holding: <A, E>(
-      visitor: Visitor,
+    /** 401 `UNAUTHENTICATED` when no credential is valid, 403 when a second factor is required. */
+    readonly current: (browser: Browser) => Effect.Effect<Session, SessionError>
+    /** The same, but undefined without a valid credential. */
+    readonly optional: (browser: Browser) => Effect.Effect<Session | undefined, IdPError | StepUpRequired>
+    /** Calls the identity provider with the first credential that it accepts. */
+    readonly withCredential: <A, E>(
+      browser: Browser,
       use: (credential: Credential) => Effect.Effect<A, E>
-    ) => Effect.Effect<{ readonly value: A; readonly credential: Credential }, E | SessionTrouble>
-    /** A step-up with what it lacks: an address that leads back. */
-    readonly wayBack: (visitor: Visitor, due: StepUpRequired) => Effect.Effect<StepUpRequired, IdPTrouble>
-    /** Puts it into whatever fails with one. */
-    readonly withWayBack: <A, E>(
-      visitor: Visitor,
+    ) => Effect.Effect<{ readonly value: A; readonly credential: Credential }, E | SessionError>
+    /** Adds the URL that leads back to the browser's page to a step-up error. */
+    readonly withReturnUrl: (browser: Browser, error: StepUpRequired) => Effect.Effect<StepUpRequired, IdPError>
+    /** Adds it to the step-up errors of an effect. */
+    readonly stepUpsReturning: <A, E>(
+      browser: Browser,
       effect: Effect.Effect<A, E>
-    ) => Effect.Effect<A, E | StepUpRequired | IdPTrouble>
-    /** Forgets the session and all others of the same identity: they may have ended, or be worth less or more. */
-    readonly forget: (credential: Credential) => Effect.Effect<void>
+    ) => Effect.Effect<A, E | StepUpRequired | IdPError>
+    /** Drops all sessions of the credential's identity from the cache: they may have ended or changed. */
+    readonly invalidate: (credential: Credential) => Effect.Effect<void>
   }
 >()("svc/services/Sessions") {
   static readonly layer = Layer.effect(
@@ -62,58 +59,51 @@ export class Sessions extends Context.Service<
       const { admins, authRequired } = yield* IdentitySettings
       const clock = yield* Clock.Clock
       const scope = yield* Effect.scope
-      const remembered = new Map<string, Remembered>()
-      const asking = new Map<string, Fiber.Fiber<SignedIn, SessionTrouble>>()
-      /** Grows with every `forget`, so that what was asked before it is not remembered. */
+      const cache = new LRUCache<string, Cached>({ max: 10_000 })
+      const lookUps = new Map<string, Fiber.Fiber<Session, SessionError>>()
+      /** Grows with every `invalidate`, so that a look-up that began before it is not cached. */
       let generation = 0
 
-      const remember = (hash: string, signedIn: SignedIn) => {
-        const now = clock.currentTimeMillisUnsafe()
-        for (const [old, { until }] of remembered) {
-          if (until > now && remembered.size < mostRemembered) break // oldest first, all kept equally long
-          remembered.delete(old)
-        }
-        remembered.delete(hash)
-        const { admin, session } = signedIn
-        remembered.set(hash, { session, admin, until: Math.min(now + rememberedFor, Date.parse(session.expiresAt)) })
-      }
-
-      const ask = Effect.fn("Sessions.ask")(function* (credential: Credential, hash: string) {
+      const lookUp = Effect.fn("Sessions.lookUp")(function* (credential: Credential, hash: string) {
         const before = generation
         const { cookies, session } = yield* idp.session(credential)
         if (session.identity.state !== "active") return yield* unauthenticated
         const verdict = adminVerdict(admins, session.identity)
-        if (verdict === "unproven") {
+        if (verdict === "unverified") {
           yield* Effect.logWarning(
-            `Identity ${session.identity.id} has an e-mail address of SVC_ADMIN_IDENTITIES that is not verified: no administrator`
+            `Identity ${session.identity.id} is not an administrator: its e-mail address in SVC_ADMIN_IDENTITIES is not verified`
           )
         }
-        const signedIn: SignedIn = { session, credential, admin: verdict === "admin", cookies }
-        if (before === generation) remember(hash, signedIn)
-        return signedIn
+        const admin = verdict === "admin"
+        if (before === generation) {
+          const until = Math.min(clock.currentTimeMillisUnsafe() + cacheMillis, Date.parse(session.expires_at))
+          cache.set(hash, { ...session, admin, until })
+        }
+        return { ...session, credential, admin, cookies }
       })
 
-      /** Asks once for all who wait for the same session, and goes on when one of them leaves. */
-      const one = (credential: Credential): Effect.Effect<SignedIn, SessionTrouble> =>
+      /** Concurrent requests share one look-up, which continues when the first of them is interrupted. */
+      const find = (credential: Credential): Effect.Effect<Session, SessionError> =>
         Effect.suspend(() => {
           const hash = hashOf(credential)
-          const known = remembered.get(hash)
-          if (known !== undefined && known.until > clock.currentTimeMillisUnsafe()) {
-            return Effect.succeed({ session: known.session, admin: known.admin, credential, cookies: [] })
+          const cached = cache.get(hash)
+          if (cached !== undefined && cached.until > clock.currentTimeMillisUnsafe()) {
+            const { until: _, ...session } = cached
+            return Effect.succeed({ ...session, credential, cookies: [] })
           }
-          const running = asking.get(hash)
-          if (running !== undefined) return Effect.map(Fiber.join(running), withoutCookies)
-          return Effect.flatMap(Effect.forkIn(ask(credential, hash), scope), (fiber) => {
-            asking.set(hash, fiber)
+          const running = lookUps.get(hash)
+          if (running !== undefined) return Effect.map(Fiber.join(running), (session) => ({ ...session, cookies: [] }))
+          return Effect.flatMap(Effect.forkIn(lookUp(credential, hash), scope), (fiber) => {
+            lookUps.set(hash, fiber)
             fiber.addObserver(() => {
-              if (asking.get(hash) === fiber) asking.delete(hash)
+              if (lookUps.get(hash) === fiber) lookUps.delete(hash)
             })
             return Fiber.join(fiber)
           })
         })
 
-      const first = <A, E>(
-        { credentials }: Visitor,
+      const firstAccepted = <A, E>(
+        { credentials }: Browser,
         use: (credential: Credential) => Effect.Effect<A, E>
       ): Effect.Effect<A, E | Unauthorized> =>
         Effect.gen(function* () {
@@ -129,57 +119,60 @@ export class Sessions extends Context.Service<
           return yield* Effect.fail(refusal)
         })
 
-      const wayBack = ({ returnTo }: Visitor, due: StepUpRequired) => {
-        if (returnTo === undefined) return Effect.succeed(due)
-        const how = due.code === "reauthentication_required" ? { refresh: true } : { aal: "aal2" as const }
+      const withReturnUrl = ({ returnTo }: Browser, stepUp: StepUpRequired) => {
+        if (returnTo === undefined) return Effect.succeed(stepUp)
+        const { code, error } = stepUp
+        const how = code === "reauthentication_required" ? { refresh: true } : { aal: "aal2" as const }
         return Effect.map(
           idp.loginUrl({ returnTo, ...how }),
-          (redirect_to) => new StepUpRequired({ error: due.error, code: due.code, redirect_to })
+          (redirect_to) => new StepUpRequired({ error, code, redirect_to })
         )
       }
 
-      const withWayBack = <A, E>(visitor: Visitor, effect: Effect.Effect<A, E>) =>
+      const stepUpsReturning = <A, E>(browser: Browser, effect: Effect.Effect<A, E>) =>
         Effect.catchIf(
           effect,
           (error): error is E & StepUpRequired => error instanceof StepUpRequired,
-          (due) => Effect.flatMap(wayBack(visitor, due), Effect.fail)
+          (error) => Effect.flatMap(withReturnUrl(browser, error), Effect.fail)
         )
 
-      const signedIn = (visitor: Visitor) => withWayBack(visitor, first(visitor, one))
-      /** Nobody is told to sign in where nobody can. */
-      const possible = idp.configured ? Effect.void : Effect.fail(notConfigured("IDP_PUBLIC_URL"))
+      const signedIn = (browser: Browser) => stepUpsReturning(browser, firstAccepted(browser, find))
+      /** Without an identity provider the answer is 503, not a request to sign in. */
+      const isConfigured = idp.configured ? Effect.void : Effect.fail(notConfigured("IDP_PUBLIC_URL"))
 
       return Sessions.of({
-        current: (visitor) => Effect.andThen(possible, signedIn(visitor)),
-        optional: (visitor) => Effect.catchTag(signedIn(visitor), "Unauthorized", () => Effect.undefined),
-        holding: (visitor, use) =>
-          withWayBack(
-            visitor,
+        current: (browser) => Effect.andThen(isConfigured, signedIn(browser)),
+        optional: (browser) => Effect.catchTag(signedIn(browser), "Unauthorized", () => Effect.undefined),
+        withCredential: (browser, use) =>
+          stepUpsReturning(
+            browser,
             Effect.gen(function* () {
-              yield* possible
-              const credentials = authRequired ? [(yield* first(visitor, one)).credential] : visitor.credentials
-              return yield* first({ ...visitor, credentials }, (credential) =>
+              yield* isConfigured
+              const credentials = authRequired
+                ? [(yield* firstAccepted(browser, find)).credential]
+                : browser.credentials
+              return yield* firstAccepted({ ...browser, credentials }, (credential) =>
                 Effect.map(use(credential), (value) => ({ value, credential }))
               )
             })
           ),
-        wayBack,
-        withWayBack,
-        forget: (credential) =>
+        withReturnUrl,
+        stepUpsReturning,
+        invalidate: (credential) =>
           Effect.sync(() => {
             generation++
-            asking.clear()
+            lookUps.clear()
             const hash = hashOf(credential)
-            const whose = remembered.get(hash)?.session.identity.id
-            remembered.delete(hash)
-            for (const [other, { session }] of remembered) if (session.identity.id === whose) remembered.delete(other)
+            const id = cache.peek(hash)?.identity.id
+            cache.delete(hash)
+            for (const [other, { identity }] of Array.from(cache.entries())) {
+              if (identity.id === id) cache.delete(other)
+            }
           })
       })
     })
   )
 }
-
-const withoutCookies = (signedIn: SignedIn): SignedIn => ({ ...signedIn, cookies: [] })
 
 const hashOf = ({ _tag, value }: Credential) =>
   createHash("sha256")

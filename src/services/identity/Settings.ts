@@ -1,17 +1,17 @@
 import { Context, Effect, Layer } from "effect"
-import { flag, list, SettingError, url } from "../../domain/Settings.ts"
+import { baseUrl, flag, list } from "../../domain/Settings.ts"
 
-/** PUBLIC_URL, DASHBOARD_URL, SVC_AUTH_REQUIRED and SVC_ADMIN_IDENTITIES, read before anything is started. */
+/** PUBLIC_URL, DASHBOARD_URL, SVC_AUTH_REQUIRED and SVC_ADMIN_IDENTITIES, read before the service starts anything. */
 export class IdentitySettings extends Context.Service<
   IdentitySettings,
   {
-    /** Our own address as browsers know it, without a slash at its end; undefined: as the request says. */
+    /** The service's URL as browsers know it, without a trailing slash; undefined: taken from each request. */
     readonly publicUrl: string | undefined
-    /** The same of the dashboard. */
+    /** The dashboard's URL, without a trailing slash. */
     readonly dashboardUrl: string | undefined
-    /** Whether we ask for a session ourselves before the idp is asked to do anything. */
+    /** Whether this service verifies the session before it passes a call on to the identity provider. */
     readonly authRequired: boolean
-    /** Ids and e-mail addresses, in lower case. */
+    /** Ids and e-mail addresses of administrators, in lower case. */
     readonly admins: ReadonlySet<string>
   }
 >()("svc/services/IdentitySettings") {
@@ -19,21 +19,11 @@ export class IdentitySettings extends Context.Service<
     IdentitySettings,
     Effect.gen(function* () {
       return IdentitySettings.of({
-        publicUrl: yield* webAddress("PUBLIC_URL"),
-        dashboardUrl: yield* webAddress("DASHBOARD_URL"),
+        publicUrl: yield* baseUrl("PUBLIC_URL"),
+        dashboardUrl: yield* baseUrl("DASHBOARD_URL"),
         authRequired: yield* flag("SVC_AUTH_REQUIRED", false),
         admins: new Set((yield* list("SVC_ADMIN_IDENTITIES", [])).map((name) => name.toLowerCase()))
       })
     })
   )
 }
-
-const webAddress = (name: string) =>
-  Effect.gen(function* () {
-    const given = yield* url(name)
-    if (given === undefined) return undefined
-    if (!/^https?:$/.test(given.protocol) || given.search !== "" || given.hash !== "" || given.username !== "") {
-      return yield* new SettingError({ message: `${name} must be an http or https URL without query or user name` })
-    }
-    return given.origin + given.pathname.replace(/\/+$/, "")
-  })

@@ -6,49 +6,56 @@ import {
   type StepUpRequired,
   type TooManyRequests
 } from "../../domain/errors.ts"
-import { type Credential, type IdentitySession, type SessionSummary } from "../../domain/identity/Identity.ts"
-import { type Visitor } from "../../domain/identity/Visitor.ts"
-import { GuessLimits } from "./GuessLimits.ts"
-import { type FlowTrouble, IdP, type IdPTrouble, type RelayedCookies, type SessionTrouble } from "../ports/IdP.ts"
+import {
+  type Browser,
+  type Credential,
+  type IdentitySession,
+  type SessionSummary
+} from "../../domain/identity/Identity.ts"
 import { monotonicMillis } from "../access/RateLimits.ts"
+import { type FlowError, IdP, type IdPError, type RelayedCookies, type SessionError } from "../ports/IdP.ts"
+import { makeAttemptLimit } from "./AttemptLimits.ts"
 import { Sessions } from "./Sessions.ts"
 
-/** ms that answers about recovery come in steps of: how long the idp took would tell which addresses it knows. */
-const pace = 250
+/**
+ * Recovery calls take a multiple of this time, in ms: the identity provider's response time would reveal which addresses
+ * exist.
+ */
+const paceMillis = 250
 
-/** Ways in and out: passkeys, recovery by mail, the sessions of who is signed in (spec: Multi-factor and sign-in). */
+/** Passkeys, recovery by e-mail, the user's sessions, sign-out (spec: Multi-factor and sign-in). */
 export class SignIn extends Context.Service<
   SignIn,
   {
     readonly beginPasskey: Effect.Effect<
       { readonly flow_id: string; readonly passkey_options: { readonly publicKey: unknown } },
-      FlowTrouble
+      FlowError
     >
-    /** `due`: signed in, but a second factor is still to be shown. `from`: the client's address. */
+    /** A StepUpRequired: signed in, but a second factor is still required. `address`: the client's. */
     readonly passkey: (
-      visitor: Visitor,
-      from: string,
+      browser: Browser,
+      address: string,
       flowId: string,
       assertion: string
     ) => Effect.Effect<
       { readonly outcome: IdentitySession | StepUpRequired; readonly cookies: RelayedCookies },
-      FlowTrouble | TooManyRequests
+      FlowError | TooManyRequests
     >
-    readonly beginRecovery: Effect.Effect<{ readonly id: string; readonly expiresAt: string | null }, FlowTrouble>
-    /** Says the same of every address, and after the same time. */
+    readonly beginRecovery: Effect.Effect<{ readonly id: string; readonly expiresAt: string | null }, FlowError>
+    /** The answer and its timing are the same for every e-mail address. */
     readonly recover: (
-      from: string,
+      address: string,
       flowId: string,
       email: string
-    ) => Effect.Effect<void, FlowTrouble | TooManyRequests>
+    ) => Effect.Effect<void, FlowError | TooManyRequests>
     /** The current one first. */
-    readonly sessions: (visitor: Visitor) => Effect.Effect<ReadonlyArray<SessionSummary>, SessionTrouble>
-    /** Ends another session of the same person: not the current one. */
-    readonly revoke: (visitor: Visitor, id: string) => Effect.Effect<void, SessionTrouble | NotFound | InvalidRequest>
-    /** Ends all but the current one; says how many. */
-    readonly revokeOthers: (visitor: Visitor) => Effect.Effect<number, SessionTrouble>
-    /** Ends every session that is shown; one that has ended already is no error. */
-    readonly logout: (visitor: Visitor) => Effect.Effect<void, IdPTrouble | StepUpRequired>
+    readonly sessions: (browser: Browser) => Effect.Effect<ReadonlyArray<SessionSummary>, SessionError>
+    /** Ends another session of the user, never the current one. */
+    readonly revoke: (browser: Browser, id: string) => Effect.Effect<void, SessionError | NotFound | InvalidRequest>
+    /** Ends all sessions but the current one; returns how many. */
+    readonly revokeOthers: (browser: Browser) => Effect.Effect<number, SessionError>
+    /** Ends the session of every credential; one that has already ended is not an error. */
+    readonly logout: (browser: Browser) => Effect.Effect<void, IdPError | StepUpRequired>
   }
 >()("svc/services/SignIn") {
   static readonly layer = Layer.effect(
@@ -56,14 +63,15 @@ export class SignIn extends Context.Service<
     Effect.gen(function* () {
       const idp = yield* IdP
       const sessions = yield* Sessions
-      const limits = yield* GuessLimits
+      const limitPasskeys = makeAttemptLimit()
+      const limitRecovery = makeAttemptLimit()
 
       const paced = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
         Effect.gen(function* () {
           const clock = yield* Clock.Clock
           const began = monotonicMillis(clock)
           return yield* Effect.onExit(effect, () =>
-            Effect.suspend(() => Effect.sleep(pace - ((monotonicMillis(clock) - began) % pace)))
+            Effect.suspend(() => Effect.sleep(paceMillis - ((monotonicMillis(clock) - began) % paceMillis)))
           )
         })
 
@@ -76,41 +84,42 @@ export class SignIn extends Context.Service<
           passkey_options: options
         })),
 
-        passkey: Effect.fn("SignIn.passkey")(function* (visitor, from, flowId, assertion) {
-          yield* limits.take("passkey", from)
-          const { cookies, due, session } = yield* idp.passkeyLogin(flowId, assertion)
-          const outcome = due ?? session
-          if (outcome === null) return yield* new BadGateway({ error: "The identity provider gave no session" })
-          // Whoever was signed in here before is so no more.
-          for (const credential of visitor.credentials) yield* sessions.forget(credential)
-          return { outcome: due === null ? outcome : yield* sessions.wayBack(visitor, due), cookies }
+        passkey: Effect.fn("SignIn.passkey")(function* (browser, address, flowId, assertion) {
+          yield* limitPasskeys(address)
+          const { cookies, session, stepUp } = yield* idp.passkeyLogin(flowId, assertion)
+          const outcome = stepUp ?? session
+          if (outcome === null) return yield* new BadGateway({ error: "The identity provider returned no session" })
+          // A previous session of this browser is replaced.
+          for (const credential of browser.credentials) yield* sessions.invalidate(credential)
+          return { outcome: stepUp === null ? outcome : yield* sessions.withReturnUrl(browser, stepUp), cookies }
         }),
 
         beginRecovery: idp.beginRecovery,
-        recover: (from, flowId, email) =>
-          Effect.andThen(limits.take("recovery", from), paced(idp.recover(flowId, email))),
+        recover: (address, flowId, email) => Effect.andThen(limitRecovery(address), paced(idp.recover(flowId, email))),
 
-        sessions: (visitor) => Effect.map(sessions.holding(visitor, idp.sessions), ({ value }) => value),
+        sessions: (browser) => Effect.map(sessions.withCredential(browser, idp.sessions), ({ value }) => value),
 
-        revoke: Effect.fn("SignIn.revoke")(function* (visitor, id) {
-          const { session } = yield* sessions.current(visitor)
-          if (session.id === id) {
+        revoke: Effect.fn("SignIn.revoke")(function* (browser, id) {
+          const current = yield* sessions.current(browser)
+          if (current.id === id) {
             return yield* new InvalidRequest({
-              error: "This is the current session: POST /api/auth/logout ends it",
+              error: "This is the current session; use POST /api/auth/logout to end it",
               code: "CURRENT_SESSION"
             })
           }
-          const { credential } = yield* sessions.holding(visitor, (credential) => idp.revokeSession(credential, id))
-          yield* sessions.forget(credential)
+          const { credential } = yield* sessions.withCredential(browser, (credential) =>
+            idp.revokeSession(credential, id)
+          )
+          yield* sessions.invalidate(credential)
         }),
-        revokeOthers: Effect.fn("SignIn.revokeOthers")(function* (visitor) {
-          yield* sessions.current(visitor)
-          const { credential, value } = yield* sessions.holding(visitor, (credential) =>
+        revokeOthers: Effect.fn("SignIn.revokeOthers")(function* (browser) {
+          yield* sessions.current(browser)
+          const { credential, value } = yield* sessions.withCredential(browser, (credential) =>
             Effect.flatMap(others(credential), (all) =>
               Effect.as(
                 Effect.forEach(
                   all,
-                  // One that ends by itself meanwhile has ended.
+                  // The session may have ended in the meantime.
                   ({ id }) => Effect.catchTag(idp.revokeSession(credential, id), "NotFound", () => Effect.void),
                   { concurrency: 4, discard: true }
                 ),
@@ -118,14 +127,14 @@ export class SignIn extends Context.Service<
               )
             )
           )
-          yield* sessions.forget(credential)
+          yield* sessions.invalidate(credential)
           return value
         }),
 
-        logout: Effect.fn("SignIn.logout")(function* (visitor) {
-          for (const credential of visitor.credentials) {
+        logout: Effect.fn("SignIn.logout")(function* (browser) {
+          for (const credential of browser.credentials) {
             yield* Effect.catchTag(idp.logout(credential), "Unauthorized", () => Effect.void)
-            yield* sessions.forget(credential)
+            yield* sessions.invalidate(credential)
           }
         })
       })

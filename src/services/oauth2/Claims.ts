@@ -1,29 +1,30 @@
-import { Context, Effect, Layer } from "effect"
-import { SqlClient } from "effect/sql"
-import { type ClaimsConfig } from "../../domain/oauth2/ClaimsConfig.ts"
-import { resolveClaims, templateProblems } from "../../domain/oauth2/ClaimsTemplate.ts"
+import { Context, Effect, Layer, Schema } from "effect"
+import { SqlClient, SqlSchema } from "effect/sql"
 import { InvalidRequest, NotFound, Unavailable } from "../../domain/errors.ts"
+import { type ClaimsConfig, resolveClaims, templateProblems } from "../../domain/oauth2/ClaimsTemplate.ts"
 import { type JsonObject } from "../../domain/text/JsonObject.ts"
-import { IdP, type IdPTrouble } from "../ports/IdP.ts"
 import { onOwnTables } from "../OwnTables.ts"
+import { IdP, type IdPError } from "../ports/IdP.ts"
 
-/** What the tokens of one person say. */
+/** The claims of one user's tokens. */
 export interface ResolvedClaims {
   readonly idTokenClaims: Readonly<Record<string, unknown>>
   readonly accessTokenClaims: Readonly<Record<string, unknown>>
 }
 
-/** Claims that tokens get beside the server's own: templates, and what becomes of them when somebody consents. */
+const Templates = Schema.fromJsonString(Schema.Record(Schema.String, Schema.String))
+
+/** The claims that tokens get beside the server's own: templates, resolved when a user consents. */
 export class OAuth2Claims extends Context.Service<
   OAuth2Claims,
   {
     readonly config: Effect.Effect<ClaimsConfig, Unavailable>
-    /** Replaces both objects. `details` has a line for each template that is none. */
+    /** Replaces both objects. `details` has a line for each invalid template. */
     readonly setConfig: (
       config: Readonly<Record<keyof ClaimsConfig, JsonObject>>
     ) => Effect.Effect<ClaimsConfig, InvalidRequest | Unavailable>
-    /** undefined when there is no such identity any more, or it is inactive. */
-    readonly of: (subject: string) => Effect.Effect<ResolvedClaims | undefined, IdPTrouble>
+    /** undefined when the identity no longer exists or is inactive. */
+    readonly of: (subject: string) => Effect.Effect<ResolvedClaims | undefined, IdPError>
   }
 >()("svc/services/OAuth2Claims") {
   static readonly layer = Layer.effect(
@@ -32,13 +33,16 @@ export class OAuth2Claims extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const idp = yield* IdP
 
+      const stored = SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: Schema.Struct({ id_token_claims: Templates, access_token_claims: Templates }),
+        execute: () => sql`
+          select id_token_claims::text as id_token_claims, access_token_claims::text as access_token_claims
+          from svc.oauth2_claims`
+      })
       const config = Effect.map(
-        onOwnTables(sql<{ id: string; access: string }>`
-          select id_token_claims::text as id, access_token_claims::text as access from svc.oauth2_claims`),
-        ([row]): ClaimsConfig => ({
-          id_token_claims: JSON.parse(row?.id ?? "{}") as ClaimsConfig["id_token_claims"],
-          access_token_claims: JSON.parse(row?.access ?? "{}") as ClaimsConfig["access_token_claims"]
-        })
+        onOwnTables(stored(undefined)),
+        ([row]): ClaimsConfig => row ?? { id_token_claims: {}, access_token_claims: {} }
       )
 
       const setConfig = Effect.fn("OAuth2Claims.setConfig")(function* (
@@ -57,13 +61,13 @@ export class OAuth2Claims extends Context.Service<
 
       const of = Effect.fn("OAuth2Claims.of")(function* (subject: string) {
         const { access_token_claims, id_token_claims } = yield* config
-        const none = Object.keys(access_token_claims).length + Object.keys(id_token_claims).length === 0
+        const hasNone = Object.keys(access_token_claims).length + Object.keys(id_token_claims).length === 0
         const found = yield* Effect.result(idp.identity(subject))
         if (found._tag === "Failure") {
           if (found.failure instanceof NotFound) return undefined
-          // Without the idp's admin address nobody can be looked up, nor need be when nothing is to be said of them.
-          const unknowable = found.failure instanceof Unavailable && found.failure.code === "NOT_CONFIGURED"
-          if (unknowable && none) return { idTokenClaims: {}, accessTokenClaims: {} }
+          // Without the identity provider's admin address identities can't be read, which is fine without templates.
+          const notConfigured = found.failure instanceof Unavailable && found.failure.code === "NOT_CONFIGURED"
+          if (notConfigured && hasNone) return { idTokenClaims: {}, accessTokenClaims: {} }
           return yield* found.failure
         }
         if (found.success.state !== "active") return undefined

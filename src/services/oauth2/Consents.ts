@@ -1,52 +1,52 @@
 import { Context, Effect, Layer } from "effect"
 import { Forbidden, InvalidRequest, type StepUpRequired } from "../../domain/errors.ts"
+import { type Browser } from "../../domain/identity/Identity.ts"
 import { type ConsentRequest, type ConsentSession } from "../../domain/oauth2/OAuth2.ts"
-import { type Visitor } from "../../domain/identity/Visitor.ts"
-import { type IdPTrouble } from "../ports/IdP.ts"
-import { type ChallengeTrouble, OAuth2, type OAuth2Trouble, type Onward, type Rejection } from "../ports/OAuth2.ts"
+import { type Session, Sessions } from "../identity/Sessions.ts"
+import { type IdPError } from "../ports/IdP.ts"
+import { type ChallengeError, OAuth2, type OAuth2Error, type Redirect, type Rejection } from "../ports/OAuth2.ts"
 import { OAuth2Claims } from "./Claims.ts"
-import { OAuth2Requests } from "./Requests.ts"
-import { Sessions, type SignedIn } from "../identity/Sessions.ts"
+import { makeRequests } from "./Requests.ts"
 
 /** 30 days, in s. */
-export const rememberedByDefault = 30 * 24 * 3600
+export const defaultRememberFor = 30 * 24 * 3600
 
-/** What somebody allows; scopes and audiences are some of what was asked for. */
+/** What a user grants: some or all of the requested scopes and audiences. */
 export interface Grant {
   readonly scope: ReadonlyArray<string>
-  /** undefined: what was asked for. */
+  /** undefined: all that were requested. */
   readonly audience: ReadonlyArray<string> | undefined
   readonly remember: boolean
-  /** s; 0: for ever. */
+  /** s; 0: forever. */
   readonly rememberFor: number
 }
 
-export type ConsentTrouble = ChallengeTrouble | IdPTrouble | StepUpRequired | Forbidden
+export type ConsentError = ChallengeError | IdPError | StepUpRequired | Forbidden
 
-/** What people allow clients, and have allowed (spec: OAuth2 bridge and consent). */
+/** The consents that users give to clients (spec: OAuth2 bridge and consent). */
 export class OAuth2Consents extends Context.Service<
   OAuth2Consents,
   {
-    /** 403 `CHALLENGE_FORBIDDEN` when the visitor is somebody else than who is asked. */
-    readonly find: (challenge: string, visitor: Visitor) => Effect.Effect<ConsentRequest, ConsentTrouble>
-    /** Where the visitor has a session: the one who is asked, or 403. */
-    readonly visitorIs: (
+    /** 403 `CHALLENGE_FORBIDDEN` when the browser has a session that is not the request's subject's. */
+    readonly find: (challenge: string, browser: Browser) => Effect.Effect<ConsentRequest, ConsentError>
+    /** The browser's session, if any; 403 `CHALLENGE_FORBIDDEN` when it is not the subject's. */
+    readonly sessionOf: (
       subject: string,
-      visitor: Visitor
-    ) => Effect.Effect<SignedIn | undefined, IdPTrouble | StepUpRequired | Forbidden>
+      browser: Browser
+    ) => Effect.Effect<Session | undefined, IdPError | StepUpRequired | Forbidden>
     readonly accept: (
       challenge: string,
-      visitor: Visitor,
+      browser: Browser,
       grant: Grant
-    ) => Effect.Effect<Onward, ConsentTrouble | InvalidRequest>
-    /** All that is asked for, without a question; remembers nothing. */
-    readonly acceptAll: (request: ConsentRequest) => Effect.Effect<Onward, ConsentTrouble>
-    readonly reject: (challenge: string, visitor: Visitor, why: Rejection) => Effect.Effect<Onward, ConsentTrouble>
-    readonly list: (subject: string) => Effect.Effect<ReadonlyArray<ConsentSession>, OAuth2Trouble>
-    /** Of one client, or of all; their tokens go too. */
-    readonly revoke: (subject: string, clientId: string | undefined) => Effect.Effect<void, OAuth2Trouble>
-    /** Everything somebody is signed in to and has allowed. */
-    readonly signOut: (subject: string) => Effect.Effect<void, OAuth2Trouble>
+    ) => Effect.Effect<Redirect, ConsentError | InvalidRequest>
+    /** Grants everything that is requested, without asking the user; remembers nothing. */
+    readonly acceptAll: (request: ConsentRequest) => Effect.Effect<Redirect, ConsentError>
+    readonly reject: (challenge: string, browser: Browser, why: Rejection) => Effect.Effect<Redirect, ConsentError>
+    readonly list: (subject: string) => Effect.Effect<ReadonlyArray<ConsentSession>, OAuth2Error>
+    /** Of one client, or of all if undefined; also revokes their tokens. */
+    readonly revoke: (subject: string, clientId: string | undefined) => Effect.Effect<void, OAuth2Error>
+    /** Revokes the subject's sign-ins and consents of all clients. */
+    readonly signOut: (subject: string) => Effect.Effect<void, OAuth2Error>
   }
 >()("svc/services/OAuth2Consents") {
   static readonly layer = Layer.effect(
@@ -54,30 +54,30 @@ export class OAuth2Consents extends Context.Service<
     Effect.gen(function* () {
       const oauth2 = yield* OAuth2
       const claims = yield* OAuth2Claims
-      const requests = yield* OAuth2Requests
+      const requests = yield* makeRequests
       const sessions = yield* Sessions
 
-      const visitorIs = Effect.fn("OAuth2Consents.visitorIs")(function* (subject: string, visitor: Visitor) {
-        const signedIn = yield* sessions.optional(visitor)
-        if (signedIn === undefined || signedIn.session.identity.id === subject) return signedIn
+      const sessionOf = Effect.fn("OAuth2Consents.sessionOf")(function* (subject: string, browser: Browser) {
+        const session = yield* sessions.optional(browser)
+        if (session === undefined || session.identity.id === subject) return session
         return yield* new Forbidden({
-          error: "Somebody else is asked: the session is not of this challenge's subject",
+          error: "This session does not belong to the subject of the challenge",
           code: "CHALLENGE_FORBIDDEN"
         })
       })
 
-      const find = Effect.fn("OAuth2Consents.find")(function* (challenge: string, visitor: Visitor) {
+      const find = Effect.fn("OAuth2Consents.find")(function* (challenge: string, browser: Browser) {
         const request = yield* requests.withRestart(challenge, oauth2.consent(challenge))
-        yield* visitorIs(request.subject, visitor)
+        yield* sessionOf(request.subject, browser)
         return request
       })
 
-      const accepted = Effect.fn("OAuth2Consents.accepted")(function* (request: ConsentRequest, grant: Grant) {
+      const grantTo = Effect.fn("OAuth2Consents.grantTo")(function* (request: ConsentRequest, grant: Grant) {
         const resolved = yield* claims.of(request.subject)
         if (resolved === undefined) {
           return yield* oauth2.rejectConsent(request.challenge, {
             error: "access_denied",
-            errorDescription: "This identity is there no more, or is inactive"
+            errorDescription: "The identity no longer exists or is inactive"
           })
         }
         return yield* requests.withRestart(
@@ -94,22 +94,22 @@ export class OAuth2Consents extends Context.Service<
 
       return OAuth2Consents.of({
         find,
-        visitorIs,
-        accept: Effect.fn("OAuth2Consents.accept")(function* (challenge, visitor, grant) {
-          const request = yield* find(challenge, visitor)
+        sessionOf,
+        accept: Effect.fn("OAuth2Consents.accept")(function* (challenge, browser, grant) {
+          const request = yield* find(challenge, browser)
           const details = [
             ...beyond("grant_scope", grant.scope, request.requestedScope),
             ...beyond("grant_access_token_audience", grant.audience ?? [], request.requestedAudience)
           ]
           if (details.length > 0) {
-            return yield* new InvalidRequest({ error: "More is granted than the client asked for", details })
+            return yield* new InvalidRequest({ error: "The grant exceeds what the client requested", details })
           }
-          return yield* accepted(request, grant)
+          return yield* grantTo(request, grant)
         }),
         acceptAll: (request) =>
-          accepted(request, { scope: request.requestedScope, audience: undefined, remember: false, rememberFor: 0 }),
-        reject: Effect.fn("OAuth2Consents.reject")(function* (challenge, visitor, why) {
-          yield* find(challenge, visitor)
+          grantTo(request, { scope: request.requestedScope, audience: undefined, remember: false, rememberFor: 0 }),
+        reject: Effect.fn("OAuth2Consents.reject")(function* (challenge, browser, why) {
+          yield* find(challenge, browser)
           return yield* requests.withRestart(challenge, oauth2.rejectConsent(challenge, why))
         }),
         list: oauth2.consents,
@@ -120,8 +120,8 @@ export class OAuth2Consents extends Context.Service<
   )
 }
 
-const beyond = (name: string, given: ReadonlyArray<string>, asked: ReadonlyArray<string>) =>
+const beyond = (name: string, given: ReadonlyArray<string>, requested: ReadonlyArray<string>) =>
   given
-    .filter((one) => !asked.includes(one))
+    .filter((one) => !requested.includes(one))
     .slice(0, 20)
-    .map((one) => `${name}: ${JSON.stringify(one.slice(0, 100))} was not asked for`)
+    .map((one) => `${name}: ${JSON.stringify(one.slice(0, 100))} was not requested`)

@@ -1,24 +1,24 @@
 import { Context, Effect, Layer } from "effect"
+import { type Browser } from "../../domain/identity/Identity.ts"
 import { type LogoutRequest } from "../../domain/oauth2/OAuth2.ts"
-import { type Visitor } from "../../domain/identity/Visitor.ts"
+import { type Session, Sessions } from "../identity/Sessions.ts"
 import { IdP } from "../ports/IdP.ts"
-import { type ChallengeTrouble, OAuth2, type Onward } from "../ports/OAuth2.ts"
-import { type ConsentTrouble, OAuth2Consents } from "./Consents.ts"
-import { Sessions, type SignedIn } from "../identity/Sessions.ts"
+import { type ChallengeError, OAuth2, type Redirect } from "../ports/OAuth2.ts"
+import { type ConsentError, OAuth2Consents } from "./Consents.ts"
 
-/** Where a browser goes on to. `ended`: its session at the idp is over. */
-export type Leaving = Onward & { readonly ended: boolean }
+/** Where a browser goes next. `ended`: whether its session at the identity provider was ended. */
+export type LogoutRedirect = Redirect & { readonly ended: boolean }
 
-/** Signing out of the OAuth 2.0 server, and of the idp with it (OpenID Connect RP-Initiated Logout 1.0). */
+/** Sign-out from the OAuth 2.0 server and the identity provider (OpenID Connect RP-Initiated Logout 1.0). */
 export class OAuth2Logouts extends Context.Service<
   OAuth2Logouts,
   {
-    readonly request: (challenge: string) => Effect.Effect<LogoutRequest, ChallengeTrouble>
-    /** Who is signed in at the idp, if anybody; 403 `CHALLENGE_FORBIDDEN` when that is not the request's subject. */
-    readonly visitor: (request: LogoutRequest, visitor: Visitor) => Effect.Effect<SignedIn | undefined, ConsentTrouble>
-    readonly accept: (request: LogoutRequest, visitor: Visitor) => Effect.Effect<Leaving, ConsentTrouble>
-    /** Nothing ends. */
-    readonly reject: (request: LogoutRequest, visitor: Visitor) => Effect.Effect<void, ConsentTrouble>
+    readonly request: (challenge: string) => Effect.Effect<LogoutRequest, ChallengeError>
+    /** The browser's session, if any; 403 `CHALLENGE_FORBIDDEN` when it is not the request's subject's. */
+    readonly session: (request: LogoutRequest, browser: Browser) => Effect.Effect<Session | undefined, ConsentError>
+    readonly accept: (request: LogoutRequest, browser: Browser) => Effect.Effect<LogoutRedirect, ConsentError>
+    /** Leaves the user signed in. */
+    readonly reject: (request: LogoutRequest, browser: Browser) => Effect.Effect<void, ConsentError>
   }
 >()("svc/services/OAuth2Logouts") {
   static readonly layer = Layer.effect(
@@ -29,22 +29,22 @@ export class OAuth2Logouts extends Context.Service<
       const sessions = yield* Sessions
       const consents = yield* OAuth2Consents
 
-      const visitorOf = ({ subject }: LogoutRequest, visitor: Visitor) => consents.visitorIs(subject, visitor)
+      const sessionOf = ({ subject }: LogoutRequest, browser: Browser) => consents.sessionOf(subject, browser)
 
       return OAuth2Logouts.of({
         request: oauth2.logoutRequest,
-        visitor: visitorOf,
-        accept: Effect.fn("OAuth2Logouts.accept")(function* (request, visitor) {
-          const signedIn = yield* visitorOf(request, visitor)
-          const onward = yield* oauth2.acceptLogout(request.challenge)
-          if (signedIn === undefined) return { ...onward, ended: false }
-          // Else the next sign-in would succeed without a question.
-          yield* idp.logout(signedIn.credential).pipe(Effect.catchTag("Unauthorized", () => Effect.void))
-          yield* sessions.forget(signedIn.credential)
-          return { ...onward, ended: true }
+        session: sessionOf,
+        accept: Effect.fn("OAuth2Logouts.accept")(function* (request, browser) {
+          const session = yield* sessionOf(request, browser)
+          const redirect = yield* oauth2.acceptLogout(request.challenge)
+          if (session === undefined) return { ...redirect, ended: false }
+          // Otherwise the next sign-in would succeed without asking for credentials.
+          yield* idp.logout(session.credential).pipe(Effect.catchTag("Unauthorized", () => Effect.void))
+          yield* sessions.invalidate(session.credential)
+          return { ...redirect, ended: true }
         }),
-        reject: Effect.fn("OAuth2Logouts.reject")(function* (request, visitor) {
-          yield* visitorOf(request, visitor)
+        reject: Effect.fn("OAuth2Logouts.reject")(function* (request, browser) {
+          yield* sessionOf(request, browser)
           yield* oauth2.rejectLogout(request.challenge)
         })
       })

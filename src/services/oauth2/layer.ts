@@ -1,15 +1,12 @@
 import { Layer } from "effect"
 import { OAuth2Bridge } from "./Bridge.ts"
 import { OAuth2Claims } from "./Claims.ts"
-import { OAuth2Clients } from "./Clients.ts"
 import { OAuth2Consents } from "./Consents.ts"
 import { OAuth2Logouts } from "./Logouts.ts"
-import { OAuth2Requests } from "./Requests.ts"
 
 /** The bridge between identity provider and OAuth 2.0 server: sign-in, consent and logout of its clients. */
-export const layer = Layer.mergeAll(OAuth2Bridge.layer, OAuth2Clients.layer).pipe(
+export const layer = OAuth2Bridge.layer.pipe(
   Layer.provideMerge(OAuth2Logouts.layer),
   Layer.provideMerge(OAuth2Consents.layer),
-  Layer.provide(OAuth2Requests.layer),
   Layer.provideMerge(OAuth2Claims.layer)
 )

@@ -18,17 +18,17 @@ import {
   type SessionSummary
 } from "../../domain/identity/Identity.ts"
 
-/** The idp is not configured (503), down (502) or slow (504). */
-export type IdPTrouble = Unavailable | BadGateway | GatewayTimeout
-/** No session (401), or one that owes a second factor or is not fresh enough (403). */
-export type SessionTrouble = IdPTrouble | Unauthorized | StepUpRequired
-/** What a flow may also be: unknown (404), somebody else's (403), expired (410), in conflict with what is set up (409). */
-export type FlowTrouble = SessionTrouble | InvalidRequest | NotFound | Forbidden | Gone | Conflict
+/** The identity provider is not configured (503), down (502) or slow (504). */
+export type IdPError = Unavailable | BadGateway | GatewayTimeout
+/** There is no session (401), or it needs a second factor or a more recent sign-in (403). */
+export type SessionError = IdPError | Unauthorized | StepUpRequired
+/** A flow may also be unknown (404), another user's (403), expired (410), or in conflict with the account (409). */
+export type FlowError = SessionError | InvalidRequest | NotFound | Forbidden | Gone | Conflict
 
 /** The second factors of an identity (spec: MFA status). */
 export interface Factors {
   readonly totp: boolean
-  /** `id` is base64url without padding, as browsers know it; without passwordless ones. */
+  /** `id` is base64url without padding, as in browsers; excludes passkeys. */
   readonly webauthn: ReadonlyArray<{
     readonly id: string
     readonly displayName: string
@@ -37,53 +37,53 @@ export interface Factors {
   readonly recoveryCodes: { readonly count: number; readonly used: number }
 }
 
-/** Set-Cookie lines of the idp that its user's browser must get. */
+/** Set-Cookie lines of the identity provider that must reach the user's browser. */
 export type RelayedCookies = ReadonlyArray<string>
 
 /**
- * Port: the identity provider. Its methods speak of factors, sessions and flows; how the idp builds its forms is the
- * layer's affair. Real layer: layers/IdPKratos.ts, and layers/IdPNone.ts when IDP_PUBLIC_URL is not set.
+ * Port: the identity provider. Its methods deal in factors, sessions and flows; the forms of the provider are the
+ * layer's concern. Implemented by layers/identity/kratos, and by layers/identity/None.ts when IDP_PUBLIC_URL is not set.
  */
 export class IdP extends Context.Service<
   IdP,
   {
     readonly configured: boolean
-    /** Whether public and admin address answer; never fails. */
+    /** Whether the public and the admin address are ready; never fails. */
     readonly ready: Effect.Effect<boolean>
 
-    /** Whose session it is. 401 when it is none any more, 403 `aal2_required` when a second factor is due. */
+    /** 401 when the session has ended, 403 `aal2_required` when a second factor is required. */
     readonly session: (
       credential: Credential
-    ) => Effect.Effect<{ readonly session: IdentitySession; readonly cookies: RelayedCookies }, SessionTrouble>
+    ) => Effect.Effect<{ readonly session: IdentitySession; readonly cookies: RelayedCookies }, SessionError>
     /** The current session first. */
-    readonly sessions: (credential: Credential) => Effect.Effect<ReadonlyArray<SessionSummary>, SessionTrouble>
+    readonly sessions: (credential: Credential) => Effect.Effect<ReadonlyArray<SessionSummary>, SessionError>
     /** Ends another session of the same identity; 404 when it has no such session. */
-    readonly revokeSession: (credential: Credential, id: string) => Effect.Effect<void, SessionTrouble | NotFound>
-    /** Ends the session that the credential is of. */
-    readonly logout: (credential: Credential) => Effect.Effect<void, SessionTrouble>
-    /** Where a browser signs in and then comes back to. `refresh` asks for credentials even of who is signed in. */
+    readonly revokeSession: (credential: Credential, id: string) => Effect.Effect<void, SessionError | NotFound>
+    /** Ends the credential's session. */
+    readonly logout: (credential: Credential) => Effect.Effect<void, SessionError>
+    /** The URL where a browser signs in. `refresh` asks for credentials even when the user is signed in. */
     readonly loginUrl: (options: {
       readonly returnTo: string
       readonly aal?: "aal2"
       readonly refresh?: boolean
-    }) => Effect.Effect<string, IdPTrouble>
+    }) => Effect.Effect<string, IdPError>
 
-    /** Admin: 404 when there is no such identity. */
-    readonly identity: (id: string) => Effect.Effect<Identity, IdPTrouble | NotFound>
-    /** Admin: a page of identities; `next` is the token of the page behind it, null on the last. `pageSize` 1–250. */
+    /** Uses the admin API. 404 when there is no such identity. */
+    readonly identity: (id: string) => Effect.Effect<Identity, IdPError | NotFound>
+    /** Uses the admin API. `next` is the token of the next page, null on the last one. `pageSize` 1–250. */
     readonly identities: (page: {
       readonly pageSize: number
       readonly pageToken?: string
-      /** Only who signs in by this name. */
+      /** Only identities that sign in with this name. */
       readonly identifier?: string
     }) => Effect.Effect<
       { readonly identities: ReadonlyArray<Identity>; readonly next: string | null },
-      IdPTrouble | InvalidRequest
+      IdPError | InvalidRequest
     >
-    /** Admin. */
-    readonly factors: (identityId: string) => Effect.Effect<Factors, IdPTrouble | NotFound>
+    /** Uses the admin API. */
+    readonly factors: (identityId: string) => Effect.Effect<Factors, IdPError | NotFound>
 
-    /** 409 `TOTP_EXISTS` when there is one. `account` and `issuer` are for the otpauth URI. */
+    /** 409 `TOTP_EXISTS` when there is one already. `issuer` is for the otpauth URI. */
     readonly beginTotp: (credential: Credential) => Effect.Effect<
       {
         readonly flowId: string
@@ -91,59 +91,56 @@ export class IdP extends Context.Service<
         readonly issuer: string
         readonly cookies: RelayedCookies
       },
-      FlowTrouble
+      FlowError
     >
-    /** 400 `INVALID_CODE` when it is wrong. */
+    /** 400 `INVALID_CODE` when the code is wrong. */
     readonly confirmTotp: (
       credential: Credential,
       flowId: string,
       code: string
-    ) => Effect.Effect<RelayedCookies, FlowTrouble>
+    ) => Effect.Effect<RelayedCookies, FlowError>
     /** 404 `TOTP_NOT_FOUND` when there is none. */
-    readonly removeTotp: (credential: Credential) => Effect.Effect<RelayedCookies, FlowTrouble>
+    readonly removeTotp: (credential: Credential) => Effect.Effect<RelayedCookies, FlowError>
 
     /** `publicKey`: PublicKeyCredentialCreationOptions as JSON (WebAuthn 3), registered keys in excludeCredentials. */
     readonly beginWebAuthn: (
       credential: Credential
     ) => Effect.Effect<
       { readonly flowId: string; readonly options: { readonly publicKey: unknown }; readonly cookies: RelayedCookies },
-      FlowTrouble
+      FlowError
     >
-    /** `attestation`: the credential as JSON text. 400 `INVALID_WEBAUTHN` when it does not hold. */
+    /** `attestation`: the credential as JSON text. 400 `INVALID_WEBAUTHN` when it can't be verified. */
     readonly confirmWebAuthn: (
       credential: Credential,
       flowId: string,
       attestation: string,
       displayName: string
-    ) => Effect.Effect<RelayedCookies, FlowTrouble>
-    /** One key by its id's bytes, or all. 404 `WEBAUTHN_NOT_FOUND` when there is none such. */
+    ) => Effect.Effect<RelayedCookies, FlowError>
+    /** One key by the bytes of its id, or all if undefined. 404 `WEBAUTHN_NOT_FOUND` when there is none. */
     readonly removeWebAuthn: (
       credential: Credential,
       id: Uint8Array | undefined
-    ) => Effect.Effect<RelayedCookies, FlowTrouble>
+    ) => Effect.Effect<RelayedCookies, FlowError>
 
-    /** New codes, not good before they are confirmed; the old ones are until then. */
+    /** New codes, valid once they are confirmed; until then the old ones stay valid. */
     readonly beginRecoveryCodes: (
       credential: Credential
     ) => Effect.Effect<
       { readonly flowId: string; readonly codes: ReadonlyArray<string>; readonly cookies: RelayedCookies },
-      FlowTrouble
+      FlowError
     >
-    readonly confirmRecoveryCodes: (
-      credential: Credential,
-      flowId: string
-    ) => Effect.Effect<RelayedCookies, FlowTrouble>
-    /** Nothing to do when there are none. */
-    readonly removeRecoveryCodes: (credential: Credential) => Effect.Effect<RelayedCookies, FlowTrouble>
+    readonly confirmRecoveryCodes: (credential: Credential, flowId: string) => Effect.Effect<RelayedCookies, FlowError>
+    /** Succeeds when there are none. */
+    readonly removeRecoveryCodes: (credential: Credential) => Effect.Effect<RelayedCookies, FlowError>
 
     /** `publicKey`: PublicKeyCredentialRequestOptions as JSON. */
     readonly beginPasskeyLogin: Effect.Effect<
       { readonly flowId: string; readonly options: { readonly publicKey: unknown }; readonly cookies: RelayedCookies },
-      FlowTrouble
+      FlowError
     >
     /**
-     * `assertion`: the credential as JSON text. 401 `INVALID_PASSKEY` when it does not hold. `due` says that a second
-     * factor is still to be shown, and where; the cookie is set all the same.
+     * `assertion`: the credential as JSON text. 401 `INVALID_PASSKEY` when it can't be verified. `stepUp`: a second factor
+     * is still required; the cookie is set nevertheless.
      */
     readonly passkeyLogin: (
       flowId: string,
@@ -151,18 +148,18 @@ export class IdP extends Context.Service<
     ) => Effect.Effect<
       {
         readonly session: IdentitySession | null
-        readonly due: StepUpRequired | null
+        readonly stepUp: StepUpRequired | null
         readonly cookies: RelayedCookies
       },
-      FlowTrouble
+      FlowError
     >
 
-    readonly beginRecovery: Effect.Effect<{ readonly id: string; readonly expiresAt: string | null }, FlowTrouble>
-    /** The same answer whether the address is known or not. */
-    readonly recover: (flowId: string, email: string) => Effect.Effect<void, FlowTrouble>
+    readonly beginRecovery: Effect.Effect<{ readonly id: string; readonly expiresAt: string | null }, FlowError>
+    /** The answer is the same whether the address exists or not. */
+    readonly recover: (flowId: string, email: string) => Effect.Effect<void, FlowError>
   }
 >()("svc/services/IdP") {}
 
-/** 503, for what needs an address of the idp that is not set. */
+/** 503, for calls that need an address of the identity provider that is not set. */
 export const notConfigured = (name: "IDP_PUBLIC_URL" | "IDP_ADMIN_URL") =>
   new Unavailable({ error: `No identity provider is configured (${name})`, code: "NOT_CONFIGURED" })

@@ -4,7 +4,7 @@ import { IdP } from "../../../src/services/ports/IdP.ts"
 import { type IdPUnderTest, makePerson, unknownId } from "../../support/identity/idp.ts"
 import { refusal } from "../../support/refusals.ts"
 
-/** Looking people up. */
+/** Reading identities with the admin API. */
 export const idpAdmin = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) => {
   it.effect("finds an identity by its id", () =>
     Effect.gen(function* () {
@@ -14,21 +14,21 @@ export const idpAdmin = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) => {
       )
       const identity = yield* port.identity(person.id)
       assert.deepStrictEqual(
-        { ...identity, createdAt: null, updatedAt: null },
+        { ...identity, created_at: null, updated_at: null },
         {
           id: person.id,
           state: "active",
-          schemaId: "default",
+          schema_id: "default",
           traits: { email: person.email, name: "N" },
-          metadataPublic: { a: [1, { b: null }] },
+          metadata_public: { a: [1, { b: null }] },
           addresses: [{ value: person.email, verified: false }],
-          createdAt: null,
-          updatedAt: null
+          created_at: null,
+          updated_at: null
         }
       )
-      assert.closeTo(Date.parse(identity.createdAt ?? ""), Date.now(), 60_000)
+      assert.closeTo(Date.parse(identity.created_at ?? ""), Date.now(), 60_000)
       assert.deepStrictEqual(
-        (yield* port.identity((yield* Effect.promise(() => makePerson(idp))).id)).metadataPublic,
+        (yield* port.identity((yield* Effect.promise(() => makePerson(idp))).id)).metadata_public,
         {}
       )
       for (const id of [unknownId, "x", "", "../sessions", "\u0000"]) {
@@ -64,7 +64,7 @@ export const idpAdmin = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) => {
     })
   )
 
-  it.effect("finds who signs in by a name", () =>
+  it.effect("finds the identity that signs in with a name", () =>
     Effect.gen(function* () {
       const port = yield* IdP
       const person = yield* Effect.promise(() => makePerson(idp))

@@ -14,10 +14,10 @@ import {
 import { refusal } from "../../support/refusals.ts"
 import { totpCode } from "../../support/identity/totp.ts"
 
-/** What the port promises of an idp whose flows live 3 s and whose sign-ins are fresh for 1 s. */
+/** The contract of the port for a server whose flows expire after 3 s and whose sign-ins are recent for 1 s. */
 export const idpShortContract = (name: string, idp: IdPUnderTest, port: Layer.Layer<IdP>) =>
   layer(port, { excludeTestServices: true, timeout: 60_000 })(name, (it) => {
-    it.effect("says that a flow is over", () =>
+    it.effect("reports that a flow has expired", () =>
       Effect.gen(function* () {
         const port = yield* IdP
         const person = yield* Effect.promise(() => makePerson(idp))
@@ -67,7 +67,7 @@ export const idpShortContract = (name: string, idp: IdPUnderTest, port: Layer.La
           assert.strictEqual(yield* refusal(port.beginRecoveryCodes(credential)), "403 reauthentication_required")
           yield* port.session(credential)
           yield* Effect.promise(() => signInAgain(idp, credential, person))
-          // The same flow goes on.
+          // The same flow continues.
           yield* port.confirmTotp(credential, flowId, code)
           yield* Effect.promise(() => sleep(1_200))
           assert.strictEqual(yield* refusal(port.removeTotp(credential)), "403 reauthentication_required")
@@ -75,10 +75,10 @@ export const idpShortContract = (name: string, idp: IdPUnderTest, port: Layer.La
     )
   })
 
-/** The same of one whose TOTP, WebAuthn, passkeys, recovery codes and recovery by link are turned off. */
+/** The contract for a server where TOTP, WebAuthn, passkeys, recovery codes and recovery by link are disabled. */
 export const idpBareContract = (name: string, idp: IdPUnderTest, port: Layer.Layer<IdP>) =>
   layer(port, { excludeTestServices: true, timeout: 60_000 })(name, (it) => {
-    it.effect("says that a method is turned off", () =>
+    it.effect("reports that a method is disabled", () =>
       Effect.gen(function* () {
         const port = yield* IdP
         const person = yield* Effect.promise(() => makePerson(idp))

@@ -12,7 +12,7 @@ import {
 import { enrolTotp } from "./totp.ts"
 import { IdP } from "../../../src/services/ports/IdP.ts"
 
-/** Where the idp under test lets browsers go back to, and where it shows its forms. */
+/** The URLs that the server under test may redirect browsers to, and those of its forms. */
 const app = "http://127.0.0.1:3000"
 const json = { accept: "application/json" }
 
@@ -92,7 +92,7 @@ export const idpPagesContract = (name: string, idp: IdPUnderTest, port: Layer.La
         (found) => Redacted.value(found.value)
       )
 
-    it.effect("sends browsers to its forms and back", () =>
+    it.effect("redirects browsers to its forms and back", () =>
       Effect.gen(function* () {
         const one = yield* person
         const idp_session = yield* sessionOf(one)
@@ -112,7 +112,7 @@ export const idpPagesContract = (name: string, idp: IdPUnderTest, port: Layer.La
         const recovery = yield* call("/self-service/recovery/browser")
         assert.strictEqual(brief(recovery), `303 ${app}/recovery`)
 
-        // The page reads its form with the cookies of the browser, and the browser sends it.
+        // The page reads its form with the cookies of the browser, which submits it.
         const page = { headers: { ...json, ...cookies(login.cookies) } }
         const id = login.query.get("flow") ?? ""
         assert.strictEqual((yield* call(`/self-service/login/flows?id=${id}`, page)).status, 200)
@@ -132,7 +132,7 @@ export const idpPagesContract = (name: string, idp: IdPUnderTest, port: Layer.La
       })
     )
 
-    it.effect("asks browsers for the second factor, and loops when it is not asked for", () =>
+    it.effect("asks browsers for the second factor, and loops when it is not requested", () =>
       Effect.gen(function* () {
         const one = yield* person
         const totp = yield* enrolTotp(yield* Effect.promise(() => tokenOf(idp, one)))
@@ -160,7 +160,7 @@ export const idpPagesContract = (name: string, idp: IdPUnderTest, port: Layer.La
       })
     )
 
-    it.effect("says in JSON what it would not do", () =>
+    it.effect("reports refusals in JSON", () =>
       Effect.gen(function* () {
         const one = yield* person
         const idp_session = yield* sessionOf(one)
@@ -196,7 +196,7 @@ export const idpPagesContract = (name: string, idp: IdPUnderTest, port: Layer.La
       })
     )
 
-    it.effect("wants a CSRF pair of browsers and nothing of a browser otherwise", () =>
+    it.effect("requires a CSRF pair of browsers, and none of other clients", () =>
       Effect.gen(function* () {
         const one = yield* person
         const token = { ...json, "x-session-token": yield* tokenFor(one) }
@@ -233,7 +233,7 @@ export const idpPagesContract = (name: string, idp: IdPUnderTest, port: Layer.La
       })
     )
 
-    it.effect("ends a browser's session by its logout address", () =>
+    it.effect("ends a browser's session at its logout URL", () =>
       Effect.gen(function* () {
         const idp_session = yield* sessionOf(yield* person)
         const headers = { cookie: `idp_session=${idp_session}` }
@@ -246,7 +246,7 @@ export const idpPagesContract = (name: string, idp: IdPUnderTest, port: Layer.La
       })
     )
 
-    it.effect("recovers by the link of a message, opened in a browser", () =>
+    it.effect("recovers an account by the link of a message, opened in a browser", () =>
       Effect.gen(function* () {
         const one = yield* person
         const begun = yield* call("/self-service/recovery/browser", { headers: json })

@@ -62,7 +62,7 @@ export const idpRecoveryCodes = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTe
       })
   )
 
-  it.effect("confirms only what was generated in the flow", () =>
+  it.effect("only confirms codes that were generated in the flow", () =>
     Effect.gen(function* () {
       const port = yield* IdP
       const mine = yield* Effect.promise(async () => tokenOf(idp, await makePerson(idp)))
@@ -85,7 +85,7 @@ export const idpRecoveryCodes = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTe
     })
   )
 
-  it.effect("keeps one whole set when two are made at once", () =>
+  it.effect("keeps one complete set when two are generated concurrently", () =>
     Effect.gen(function* () {
       const port = yield* IdP
       const person = yield* Effect.promise(() => makePerson(idp))

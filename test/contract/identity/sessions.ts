@@ -17,9 +17,9 @@ import {
 import { refusal } from "../../support/refusals.ts"
 import { enrolTotp } from "./totp.ts"
 
-/** Who somebody is, the sessions of an identity, and their end. */
+/** Sessions: reading, listing and ending them. */
 export const idpSessions = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) => {
-  it.effect("tells whose session it is, by token and by cookie", () =>
+  it.effect("returns the session of a token or a cookie", () =>
     Effect.gen(function* () {
       const port = yield* IdP
       const person = yield* Effect.promise(() =>
@@ -30,23 +30,23 @@ export const idpSessions = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) =
       for (const { session } of [byToken, byCookie]) {
         assert.strictEqual(session.identity.id, person.id)
         assert.strictEqual(session.identity.state, "active")
-        assert.strictEqual(session.identity.schemaId, "default")
+        assert.strictEqual(session.identity.schema_id, "default")
         assert.deepStrictEqual(session.identity.traits, { email: person.email, name: "Zoë \u{1F600}" })
-        assert.deepStrictEqual(session.identity.metadataPublic, { svc_role: "admin" })
+        assert.deepStrictEqual(session.identity.metadata_public, { svc_role: "admin" })
         assert.deepStrictEqual(session.identity.addresses, [{ value: person.email, verified: false }])
         assert.strictEqual(session.aal, "aal1")
         assert.deepStrictEqual(session.methods, ["password"])
-        assert.closeTo(Date.parse(session.authenticatedAt), Date.now(), 60_000)
-        assert.closeTo(Date.parse(session.issuedAt), Date.now(), 60_000)
-        assert.isAbove(Date.parse(session.expiresAt), Date.now())
-        assert.closeTo(Date.parse(session.identity.createdAt ?? ""), Date.now(), 60_000)
+        assert.closeTo(Date.parse(session.authenticated_at), Date.now(), 60_000)
+        assert.closeTo(Date.parse(session.issued_at), Date.now(), 60_000)
+        assert.isAbove(Date.parse(session.expires_at), Date.now())
+        assert.closeTo(Date.parse(session.identity.created_at ?? ""), Date.now(), 60_000)
       }
       assert.notStrictEqual(byToken.session.id, byCookie.session.id)
       assert.deepStrictEqual(byToken.cookies, [])
     })
   )
 
-  it.effect("answers 401 for what is no session", () =>
+  it.effect("returns 401 for an invalid credential", () =>
     Effect.gen(function* () {
       const port = yield* IdP
       const values = ["", "x", "ory_st_0123456789abcdef0123456789abcdef", "a b", "a;b=c", "a\nb", "é", "x".repeat(4097)]
@@ -59,7 +59,7 @@ export const idpSessions = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) =
           assert.strictEqual(yield* refusal(port.beginTotp(credential)), "401 UNAUTHENTICATED", told)
         }
       }
-      // A good value of the other kind is none.
+      // A valid value of the other kind is invalid.
       const person = yield* Effect.promise(() => makePerson(idp))
       const good = yield* Effect.promise(() => tokenOf(idp, person))
       assert.strictEqual(yield* refusal(port.session({ ...good, _tag: "Cookie" })), "401 UNAUTHENTICATED")
@@ -75,14 +75,14 @@ export const idpSessions = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) =
         const other = yield* Effect.promise(() => signIn(idp, person))
         yield* port.logout(one)
         assert.strictEqual(yield* refusal(port.session(one)), "401 UNAUTHENTICATED")
-        // For a token that was good once an idp may say so again.
+        // For a token that was valid once, the server may return success again.
         assert.include(["ok", "401 UNAUTHENTICATED"], yield* refusal(port.logout(one)))
         yield* port.session(other)
       }
     })
   )
 
-  it.effect("ends the sessions of who is deleted or turned off", () =>
+  it.effect("ends the sessions of deleted and inactive identities", () =>
     Effect.gen(function* () {
       const port = yield* IdP
       const off = yield* Effect.promise(() => makePerson(idp))
@@ -120,9 +120,9 @@ export const idpSessions = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) =
           listed.map(({ id }) => id),
           ids
         )
-        assert.isTrue(listed.every(({ aal, devices }) => aal === "aal1" && isIP(devices[0]?.ipAddress ?? "") > 0))
-        assert.strictEqual(listed[0]?.devices[0]?.userAgent, "node")
-        assert.isTrue(listed.every(({ expiresAt }) => Date.parse(expiresAt) > Date.now()))
+        assert.isTrue(listed.every(({ aal, devices }) => aal === "aal1" && isIP(devices[0]?.ip_address ?? "") > 0))
+        assert.strictEqual(listed[0]?.devices[0]?.user_agent, "node")
+        assert.isTrue(listed.every(({ expires_at }) => Date.parse(expires_at) > Date.now()))
       }
       for (const id of [unknownId, foreign, ids[0]!, "x", "", "../whoami"]) {
         assert.strictEqual(yield* refusal(port.revokeSession(first, id)), "404 SESSION_NOT_FOUND", id)
@@ -137,7 +137,7 @@ export const idpSessions = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) =
     })
   )
 
-  it.effect("wants the second factor of who has one", () =>
+  it.effect("requires the second factor of an identity that has one", () =>
     Effect.gen(function* () {
       const port = yield* IdP
       const person = yield* Effect.promise(() => makePerson(idp))
@@ -168,7 +168,7 @@ export const idpSessions = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) =
         const { session } = yield* port.session(half)
         assert.strictEqual(session.aal, "aal2")
         assert.sameMembers([...session.methods], ["password", "totp"])
-        // Half a session can be ended too.
+        // A session without its second factor can be ended too.
         const another = yield* Effect.promise(() => signIn(idp, person))
         yield* port.logout(another)
         assert.strictEqual(yield* refusal(port.session(another)), "401 UNAUTHENTICATED")
@@ -176,7 +176,7 @@ export const idpSessions = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) =
     })
   )
 
-  it.effect("says where a browser signs in", () =>
+  it.effect("returns the URL where a browser signs in", () =>
     Effect.gen(function* () {
       const port = yield* IdP
       const returnTo = "http://app.example/a?b=c&d=é#e"
@@ -200,7 +200,7 @@ export const idpSessions = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) =
     })
   )
 
-  it.effect("takes a cookie's value as it is", () =>
+  it.effect("sends a cookie's value unchanged", () =>
     Effect.gen(function* () {
       const port = yield* IdP
       const person = yield* Effect.promise(() => makePerson(idp))

@@ -18,7 +18,7 @@ import {
 import { refusal } from "../../support/refusals.ts"
 import { enrolTotp } from "./totp.ts"
 
-/** The session that a browser has after these. */
+/** The session of a browser with these cookies. */
 const sessionIn = (cookies: RelayedCookies) => {
   assert.lengthOf(cookies, 1)
   const [name, ...value] = (cookies[0]!.split(";")[0] ?? "").split("=")
@@ -26,7 +26,7 @@ const sessionIn = (cookies: RelayedCookies) => {
   return cookie(value.join("="))
 }
 
-/** Somebody with a passkey. */
+/** An identity with a passkey. */
 const withPasskey = (idp: IdPUnderTest) =>
   Effect.promise(async () => {
     const person = await makePerson(idp)
@@ -35,7 +35,7 @@ const withPasskey = (idp: IdPUnderTest) =>
     return { key, person }
   })
 
-/** Passkeys, and coming back to an account by e-mail. */
+/** Passkeys, and account recovery by e-mail. */
 export const idpSignIn = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) => {
   it.effect("signs in by passkey", () =>
     Effect.gen(function* () {
@@ -47,7 +47,7 @@ export const idpSignIn = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) => 
       assert.match((options.publicKey as { readonly challenge: string }).challenge, /^[\w-]{20,}$/)
       const assertion = key.get(options.publicKey)
       const done = yield* port.passkeyLogin(flowId, assertion)
-      assert.isNull(done.due)
+      assert.isNull(done.stepUp)
       assert.strictEqual(done.session?.identity.id, person.id)
       assert.strictEqual(done.session?.aal, "aal1")
       assert.deepStrictEqual(done.session?.methods, ["passkey"])
@@ -57,7 +57,7 @@ export const idpSignIn = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) => 
     })
   )
 
-  it.effect("signs in by passkey as far as the second factor", () =>
+  it.effect("signs in by passkey, but still requires the second factor", () =>
     Effect.gen(function* () {
       const port = yield* IdP
       const { key, person } = yield* withPasskey(idp)
@@ -65,8 +65,8 @@ export const idpSignIn = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) => 
       const { flowId, options } = yield* port.beginPasskeyLogin
       const done = yield* port.passkeyLogin(flowId, key.get(options.publicKey))
       assert.isNull(done.session)
-      assert.strictEqual(done.due?.code, "aal2_required")
-      assert.strictEqual(done.due?.redirect_to, `${idp.publicUrl}/self-service/login/browser?aal=aal2`)
+      assert.strictEqual(done.stepUp?.code, "aal2_required")
+      assert.strictEqual(done.stepUp?.redirect_to, `${idp.publicUrl}/self-service/login/browser?aal=aal2`)
       const half = sessionIn(done.cookies)
       assert.strictEqual(yield* refusal(port.session(half)), "403 aal2_required")
       yield* Effect.promise(() => showFactor(idp, half, { method: "totp", totp_code: app() }))
@@ -76,7 +76,7 @@ export const idpSignIn = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) => 
     })
   )
 
-  it.effect("refuses passkeys that do not hold", () =>
+  it.effect("refuses passkeys that can't be verified", () =>
     Effect.gen(function* () {
       const port = yield* IdP
       const { key, person } = yield* withPasskey(idp)
@@ -114,12 +114,12 @@ export const idpSignIn = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) => 
       }
       const done = yield* port.passkeyLogin(flowId, good)
       assert.strictEqual(done.session?.identity.id, person.id)
-      // Once more, on another flow: its challenge is not the one that was signed.
+      // Again, on another flow: its challenge is not the one that was signed.
       assert.strictEqual(yield* refusal(port.passkeyLogin(other.flowId, good)), "401 INVALID_PASSKEY")
     })
   )
 
-  it.effect("signs nobody in who is turned off", () =>
+  it.effect("does not sign in an inactive identity", () =>
     Effect.gen(function* () {
       const port = yield* IdP
       const { key, person } = yield* withPasskey(idp)
@@ -129,7 +129,7 @@ export const idpSignIn = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) => 
     })
   )
 
-  it.effect("takes an assertion that is sent twice at once", () =>
+  it.effect("accepts an assertion that is sent twice concurrently", () =>
     Effect.gen(function* () {
       const port = yield* IdP
       const { key } = yield* withPasskey(idp)
@@ -144,7 +144,7 @@ export const idpSignIn = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) => 
     })
   )
 
-  it.effect("signs many in at once", () =>
+  it.effect("signs in many identities concurrently", () =>
     Effect.gen(function* () {
       const port = yield* IdP
       const people = yield* Effect.all([withPasskey(idp), withPasskey(idp), withPasskey(idp)], { concurrency: 3 })
@@ -161,7 +161,7 @@ export const idpSignIn = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) => 
     })
   )
 
-  it.effect("sends a link to a known address, and says the same of an unknown one", () =>
+  it.effect("sends a link to a known address, and gives the same response for an unknown one", () =>
     Effect.gen(function* () {
       const port = yield* IdP
       const person = yield* Effect.promise(() => makePerson(idp))
@@ -181,7 +181,7 @@ export const idpSignIn = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) => 
       assert.lengthOf(messages, 1)
       const link = /https?:\S+\/self-service\/recovery\?\S+/.exec(messages[0]!)?.[0].replaceAll("&amp;", "&") ?? ""
       assert.strictEqual(new URL(link).searchParams.get("flow"), flow.id)
-      // A second message may be asked for while the first one's link was not opened.
+      // A second message may be requested before the link of the first is opened.
       yield* port.recover(flow.id, person.email)
       const opened = yield* Effect.promise(() => fetch(link, { redirect: "manual" }))
       assert.strictEqual(opened.status, 303)

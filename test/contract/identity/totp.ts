@@ -14,7 +14,7 @@ import {
 import { refusal } from "../../support/refusals.ts"
 import { totpCode, wrongTotpCode } from "../../support/identity/totp.ts"
 
-/** Sets an authenticator app up; what it shows from then on. */
+/** Sets up an authenticator app; returns its codes. */
 export const enrolTotp = (credential: Credential) =>
   Effect.gen(function* () {
     const port = yield* IdP
@@ -48,7 +48,7 @@ export const idpTotp = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) => {
         checkCookies(credential, yield* confirm(totpCode(Redacted.value(secret))), "confirm")
         assert.isTrue((yield* port.factors(person.id)).totp)
         assert.strictEqual((yield* port.session(credential)).session.aal, "aal2")
-        // The idp would take any code now, of any flow.
+        // The server would now accept any code, in any flow.
         assert.strictEqual(yield* refusal(port.beginTotp(credential)), "409 TOTP_EXISTS")
         assert.strictEqual(yield* refusal(confirm("000000")), "409 TOTP_EXISTS")
         assert.strictEqual(
@@ -64,14 +64,14 @@ export const idpTotp = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) => {
         assert.isFalse((yield* port.factors(person.id)).totp)
         assert.strictEqual(yield* refusal(port.removeTotp(credential)), "404 TOTP_NOT_FOUND")
         assert.strictEqual((yield* port.session(yield* Effect.promise(() => signIn(idp, person)))).session.aal, "aal1")
-        // Its secret was used up.
+        // Its secret has been used up.
         assert.strictEqual(yield* refusal(confirm(totpCode(Redacted.value(secret)))), "410 FLOW_EXPIRED")
         const again = yield* port.beginTotp(credential)
         assert.notStrictEqual(Redacted.value(again.secret), Redacted.value(secret))
       })
   )
 
-  it.effect("tells unknown flows from somebody else's", () =>
+  it.effect("distinguishes unknown flows from those of other users", () =>
     Effect.gen(function* () {
       const port = yield* IdP
       const mine = yield* Effect.promise(async () => tokenOf(idp, await makePerson(idp)))
@@ -88,7 +88,7 @@ export const idpTotp = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) => {
     })
   )
 
-  it.effect("sets one app up when two are confirmed at once", () =>
+  it.effect("sets up one app when two are confirmed concurrently", () =>
     Effect.gen(function* () {
       const port = yield* IdP
       const person = yield* Effect.promise(() => makePerson(idp))
@@ -103,7 +103,7 @@ export const idpTotp = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) => {
           refusal(port.confirmTotp(credential, flow.flowId, totpCode(Redacted.value(flow.secret)))),
         { concurrency: "unbounded" }
       )
-      // A flow that was confirmed has another secret, for which the code is wrong.
+      // A confirmed flow has another secret, for which the code is wrong.
       const fine = new Set([
         "ok",
         "409 CONFLICT",

@@ -86,7 +86,7 @@ export const idpWebAuthn = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) =
       })
   )
 
-  it.effect("refuses keys that do not hold", () =>
+  it.effect("refuses keys that can't be verified", () =>
     Effect.gen(function* () {
       const port = yield* IdP
       const person = yield* Effect.promise(() => makePerson(idp))
@@ -122,10 +122,10 @@ export const idpWebAuthn = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) =
         assert.strictEqual(yield* refusal(asked), "400 INVALID_REQUEST", JSON.stringify(name))
       }
       assert.deepStrictEqual((yield* port.factors(person.id)).webauthn, [])
-      // None of it has spoilt the flow.
+      // The flow is still usable after these refusals.
       yield* port.confirmWebAuthn(credential, flowId, good, "Key")
       assert.strictEqual(yield* refusal(port.confirmWebAuthn(credential, flowId, good, "Key")), "409 WEBAUTHN_EXISTS")
-      // The flow has another challenge by now.
+      // The flow has another challenge now.
       const next = yield* port.beginWebAuthn(credential)
       const late = new Authenticator(idp.origin).create(publicKey)
       assert.strictEqual(yield* refusal(port.confirmWebAuthn(credential, flowId, late, "Key")), "400 INVALID_WEBAUTHN")
@@ -137,7 +137,7 @@ export const idpWebAuthn = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) =
     })
   )
 
-  it.effect("keeps the flows of two people apart", () =>
+  it.effect("separates the flows of two users", () =>
     Effect.gen(function* () {
       const port = yield* IdP
       const mine = yield* Effect.promise(async () => tokenOf(idp, await makePerson(idp)))
@@ -152,7 +152,7 @@ export const idpWebAuthn = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) =
     })
   )
 
-  it.effect("registers a key once when it is confirmed twice at once", () =>
+  it.effect("registers a key once when it is confirmed twice concurrently", () =>
     Effect.gen(function* () {
       const port = yield* IdP
       const person = yield* Effect.promise(() => makePerson(idp))

@@ -22,7 +22,7 @@ const nothing = {
   accessTokenClaims: {}
 }
 
-/** Challenges that nobody was given, or long ago. */
+/** Unknown and expired challenges. */
 export const oauth2Challenges = (it: Vitest.MethodsNonLive<OAuth2>, server: TestServer) => {
   it.effect.each([
     { name: "letters", challenge: "x" },
@@ -32,7 +32,7 @@ export const oauth2Challenges = (it: Vitest.MethodsNonLive<OAuth2>, server: Test
     { name: "lines", challenge: "é\r\nX: y" },
     { name: "nothing", challenge: "" },
     { name: "40,000 letters", challenge: "y".repeat(40_000) }
-  ])("has no challenge of $name", ({ challenge }) =>
+  ])("does not know the challenge: $name", ({ challenge }) =>
     Effect.gen(function* () {
       const port = yield* OAuth2
       const why = { error: "access_denied" }
@@ -53,7 +53,7 @@ export const oauth2Challenges = (it: Vitest.MethodsNonLive<OAuth2>, server: Test
     })
   )
 
-  it.effect("does not take one kind of challenge for another", () =>
+  it.effect("does not accept one kind of challenge as another", () =>
     Effect.gen(function* () {
       const { acceptLogin, consent } = yield* OAuth2
       const of = yield* party()
@@ -65,7 +65,7 @@ export const oauth2Challenges = (it: Vitest.MethodsNonLive<OAuth2>, server: Test
     })
   )
 
-  it.effect.runIf(server.outwait !== undefined)("says of an old challenge that it has expired", () =>
+  it.effect.runIf(server.outwait !== undefined)("reports that an old challenge has expired", () =>
     Effect.gen(function* () {
       const port = yield* OAuth2
       const of = yield* party()

@@ -45,7 +45,7 @@ export const oauth2Clients = (it: Vitest.MethodsNonLive<OAuth2>, server: TestSer
     })
   )
 
-  it.effect("gives a secret to who can keep one", () =>
+  it.effect("gives a secret to confidential clients", () =>
     Effect.gen(function* () {
       const { createClient } = yield* OAuth2
       const open = yield* createClient({ redirect_uris: [callback], token_endpoint_auth_method: "none" })
@@ -135,12 +135,12 @@ export const oauth2Clients = (it: Vitest.MethodsNonLive<OAuth2>, server: TestSer
       assert.deepStrictEqual(all, {})
       const after = yield* port.client(id)
       assert.deepStrictEqual(after.metadata, {})
-      // Nothing but the metadata is another.
+      // Only the metadata has changed.
       assert.deepStrictEqual({ ...after, metadata: {}, updated_at: "" }, { ...client, metadata: {}, updated_at: "" })
     })
   )
 
-  it.effect("keeps odd names and values in metadata", () =>
+  it.effect("preserves unusual names and values in metadata", () =>
     Effect.gen(function* () {
       const port = yield* OAuth2
       const { client } = yield* party()
@@ -163,7 +163,7 @@ export const oauth2Clients = (it: Vitest.MethodsNonLive<OAuth2>, server: TestSer
     })
   )
 
-  it.effect("merges metadata of a client with keys at an address", () =>
+  it.effect("merges the metadata of a client with a JWKS URL", () =>
     Effect.gen(function* () {
       const port = yield* OAuth2
       const { client } = yield* party({
@@ -176,7 +176,7 @@ export const oauth2Clients = (it: Vitest.MethodsNonLive<OAuth2>, server: TestSer
     })
   )
 
-  it.effect("gives a client another secret", () =>
+  it.effect("generates a new secret for a client", () =>
     Effect.gen(function* () {
       const port = yield* OAuth2
       const old = yield* party({ metadata: { a: 1 } })

@@ -19,10 +19,10 @@ import {
   type TestServer
 } from "../../support/oauth2/oauth2.ts"
 
-/** More than two pages of the layer. */
+/** More than two pages. */
 const many = 220
 
-/** What people have allowed: remembered, listed, revoked. */
+/** Consents: remembering, listing and revoking them. */
 export const oauth2Consents = (it: Vitest.MethodsNonLive<OAuth2>, server: TestServer) => {
   const skips = (of: Party, how: Journey) =>
     Effect.gen(function* () {
@@ -30,7 +30,7 @@ export const oauth2Consents = (it: Vitest.MethodsNonLive<OAuth2>, server: TestSe
       return (yield* consent(yield* signIn(server, of, how))).skip
     })
 
-  it.effect("remembers a consent for what it covers", () =>
+  it.effect("remembers a consent for the scopes that it covers", () =>
     Effect.gen(function* () {
       const of = yield* party()
       const how = { browser: startBrowsing(), subject: fresh("ada") }
@@ -41,19 +41,19 @@ export const oauth2Consents = (it: Vitest.MethodsNonLive<OAuth2>, server: TestSe
       assert.isTrue(yield* skips(of, { ...how, more: { scope: "openid" } }))
       assert.isFalse(yield* skips(of, { ...how, more: { scope: "openid offline email" } }))
       assert.isFalse(yield* skips(of, { ...how, more: { prompt: "consent" } }))
-      // Of other browsers too: it is the person who has allowed it.
+      // It also applies in other browsers: consents belong to the user.
       assert.isTrue(yield* skips(of, { subject: how.subject }))
       assert.isFalse(yield* skips(of, { subject: fresh("bob") }))
       assert.isFalse(yield* skips(yield* party(), how))
     })
   )
 
-  it.effect("counts the latest remembered consent only", () =>
+  it.effect("only uses the latest remembered consent", () =>
     Effect.gen(function* () {
       const of = yield* party()
       const how = { browser: startBrowsing(), subject: fresh("ada") }
       yield* journey(server, of, { ...how, remember: true })
-      // Which is later is known to whole seconds.
+      // The order of consents has a resolution of one second.
       yield* Effect.promise(() => sleep(1_100))
       yield* journey(server, of, { ...how, remember: true, grantScope: ["openid"], more: { prompt: "consent" } })
       assert.isFalse(yield* skips(of, how))
@@ -70,7 +70,7 @@ export const oauth2Consents = (it: Vitest.MethodsNonLive<OAuth2>, server: TestSe
     })
   )
 
-  it.effect("lists the consents of somebody", () =>
+  it.effect("lists the consents of a subject", () =>
     Effect.gen(function* () {
       const { consents } = yield* OAuth2
       const subject = fresh("ada & co/é")
@@ -79,7 +79,7 @@ export const oauth2Consents = (it: Vitest.MethodsNonLive<OAuth2>, server: TestSe
       const browser = startBrowsing()
       yield* journey(server, one, { browser, subject, remember: true, grantScope: ["openid"] })
       yield* journey(server, two, { browser, subject })
-      // One that is skipped is no new consent.
+      // A skipped request is not a new consent.
       yield* journey(server, one, { browser, subject, more: { scope: "openid" }, grantScope: ["openid"] })
       const known = yield* consents(subject)
       const shown = known
@@ -150,12 +150,12 @@ export const oauth2Consents = (it: Vitest.MethodsNonLive<OAuth2>, server: TestSe
       assert.deepStrictEqual(yield* consents(how.subject), [])
       assert.isFalse(yield* isActive(second.access_token))
       assert.isFalse(yield* skips(two, how))
-      // To revoke what is not there is no failure.
+      // Revoking a missing consent succeeds.
       yield* revokeConsents(how.subject, undefined)
     })
   )
 
-  it.effect("signs somebody out of the server, tokens left alone", () =>
+  it.effect("signs a subject out of the server and leaves tokens valid", () =>
     Effect.gen(function* () {
       const { login, revokeLogins } = yield* OAuth2
       const of = yield* party()

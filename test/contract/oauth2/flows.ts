@@ -86,13 +86,13 @@ export const oauth2Flows = (it: Vitest.MethodsNonLive<OAuth2>, server: TestServe
       const again = yield* refresh(server, of, body.refresh_token)
       assert.strictEqual(again.status, 200)
       assert.strictEqual(claimsOf(again.body.id_token)["email"], "a@b.test")
-      // A code is good once; who brings it again ends what came of it.
+      // A code is valid once; using it again revokes its tokens.
       const stolen = yield* exchange(server, of, given["code"])
       assert.deepStrictEqual([stolen.status, stolen.body.error], [400, "invalid_grant"])
     })
   )
 
-  it.effect("gives what is granted and not what was asked for", () =>
+  it.effect("issues what is granted, not what was requested", () =>
     Effect.gen(function* () {
       const of = yield* party()
       const more = { scope: "openid offline email" }
@@ -104,7 +104,7 @@ export const oauth2Flows = (it: Vitest.MethodsNonLive<OAuth2>, server: TestServe
     })
   )
 
-  it.effect("tells the client of a rejected login and consent", () =>
+  it.effect("reports a rejected login and consent to the client", () =>
     Effect.gen(function* () {
       const { rejectConsent, rejectLogin } = yield* OAuth2
       const of = yield* party()
@@ -125,7 +125,7 @@ export const oauth2Flows = (it: Vitest.MethodsNonLive<OAuth2>, server: TestServe
     })
   )
 
-  it.effect("knows who is signed in, and starts over for somebody else", () =>
+  it.effect("recognises the signed-in subject, and restarts for another one", () =>
     Effect.gen(function* () {
       const { acceptLogin, login } = yield* OAuth2
       const of = yield* party()
@@ -146,7 +146,7 @@ export const oauth2Flows = (it: Vitest.MethodsNonLive<OAuth2>, server: TestServe
     })
   )
 
-  it.effect("asks again after max_age", () =>
+  it.effect("asks for a sign-in again after max_age", () =>
     Effect.gen(function* () {
       const { login } = yield* OAuth2
       const of = yield* party()
@@ -160,7 +160,7 @@ export const oauth2Flows = (it: Vitest.MethodsNonLive<OAuth2>, server: TestServe
     })
   )
 
-  it.effect("takes an answer twice, but its consent only once", () =>
+  it.effect("accepts an answer twice, but its consent only once", () =>
     Effect.gen(function* () {
       const { acceptLogin } = yield* OAuth2
       const of = yield* party()
@@ -177,7 +177,7 @@ export const oauth2Flows = (it: Vitest.MethodsNonLive<OAuth2>, server: TestServe
     })
   )
 
-  it.effect("binds a sign-in to the browser that began it", () =>
+  it.effect("binds a sign-in to the browser that started it", () =>
     Effect.gen(function* () {
       const { acceptLogin } = yield* OAuth2
       const of = yield* party()

@@ -15,7 +15,7 @@ import {
 } from "../../support/oauth2/oauth2.ts"
 import { refusal } from "../../support/refusals.ts"
 
-/** Signing out, begun by a client or by the person itself. */
+/** Sign-out, started by a client or by the user. */
 export const oauth2Logouts = (it: Vitest.MethodsNonLive<OAuth2>, server: TestServer) => {
   const endSession = (query: Readonly<Record<string, string>> = {}) =>
     `${server.publicUrl}/oauth2/sessions/logout?${new URLSearchParams(query)}`
@@ -28,7 +28,7 @@ export const oauth2Logouts = (it: Vitest.MethodsNonLive<OAuth2>, server: TestSer
     return { ...how, of, byClient: endSession(byClient) }
   })
 
-  it.effect("lets a client sign somebody out", () =>
+  it.effect("lets a client sign a user out", () =>
     Effect.gen(function* () {
       const { acceptLogout, login, logoutRequest } = yield* OAuth2
       const { browser, byClient, of, subject } = yield* start
@@ -45,12 +45,12 @@ export const oauth2Logouts = (it: Vitest.MethodsNonLive<OAuth2>, server: TestSer
       assert.strictEqual(yield* refusal(logoutRequest(challenge)), "410 CHALLENGE_EXPIRED")
       const next = yield* challengeAt(browser, authorizationUrl(server, of), "login")
       assert.isFalse((yield* login(next)).skip)
-      // Nobody is signed in any more: the client gets its browser back at once.
+      // The user is already signed out: the browser returns to the client at once.
       assert.isTrue((yield* arrive(browser, byClient)).url.href.startsWith(afterLogout))
     })
   )
 
-  it.effect("lets somebody sign out themselves", () =>
+  it.effect("lets a user sign out", () =>
     Effect.gen(function* () {
       const { acceptLogout, login, logoutRequest } = yield* OAuth2
       const { browser, of, subject } = yield* start
@@ -63,7 +63,7 @@ export const oauth2Logouts = (it: Vitest.MethodsNonLive<OAuth2>, server: TestSer
     })
   )
 
-  it.effect("keeps somebody signed in who does not want to go", () =>
+  it.effect("keeps a user signed in who rejects the sign-out", () =>
     Effect.gen(function* () {
       const { acceptLogout, login, logoutRequest, rejectLogout } = yield* OAuth2
       const { browser, byClient, of } = yield* start
@@ -77,7 +77,7 @@ export const oauth2Logouts = (it: Vitest.MethodsNonLive<OAuth2>, server: TestSer
     })
   )
 
-  it.effect("does not send anybody to addresses that are not the client's", () =>
+  it.effect("does not redirect to URLs that are not the client's", () =>
     Effect.gen(function* () {
       const { browser, byClient } = yield* start
       const url = new URL(byClient)

@@ -9,7 +9,7 @@ import { oauth2Flows } from "./flows.ts"
 import { oauth2Logouts } from "./logouts.ts"
 import { oauth2RelyingParty } from "./relyingParty.ts"
 
-/** What the port promises, whichever OAuth 2.0 server is behind it. */
+/** The contract of the port, for any OAuth 2.0 server. */
 export const oauth2Contract = <E>(name: string, server: TestServer, port: Layer.Layer<OAuth2, E>) =>
   layer(port, { excludeTestServices: true, timeout: 60_000 })(name, (it) => {
     it.effect("is configured and ready", () =>

@@ -17,9 +17,9 @@ import { startRelyingParty } from "../../support/oauth2/relyingParty.ts"
 
 const methods = ["client_secret_basic", "client_secret_post", "none"] as const
 
-/** What an application sees that signs people in by a certified library. */
+/** The view of an application that signs users in with a certified library. */
 export const oauth2RelyingParty = (it: Vitest.MethodsNonLive<OAuth2>, server: TestServer) => {
-  it.effect.each(methods)("serves a relying party that shows itself by %s", (method) =>
+  it.effect.each(methods)("serves a relying party that authenticates by %s", (method) =>
     Effect.gen(function* () {
       const port = yield* OAuth2
       const { client, secret } = yield* party({ token_endpoint_auth_method: method })
@@ -53,7 +53,7 @@ export const oauth2RelyingParty = (it: Vitest.MethodsNonLive<OAuth2>, server: Te
       assert.notStrictEqual(renewed.access_token, tokens.access_token)
       yield* Effect.promise(() => application.userinfo(renewed.access_token, subject))
       const failed = (promise: () => Promise<unknown>) => Effect.flip(Effect.tryPromise(promise))
-      // Rotated: the old pair is good no more.
+      // After a rotation the old tokens are invalid.
       yield* failed(() => application.userinfo(tokens.access_token, subject))
       yield* Effect.promise(() => application.revoke(renewed.access_token))
       yield* failed(() => application.userinfo(renewed.access_token, subject))
@@ -66,7 +66,7 @@ export const oauth2RelyingParty = (it: Vitest.MethodsNonLive<OAuth2>, server: Te
     })
   )
 
-  it.effect("refuses a code that somebody else has caught", () =>
+  it.effect("refuses an intercepted code", () =>
     Effect.gen(function* () {
       const { acceptLogin } = yield* OAuth2
       const { client, secret } = yield* party()

@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { SlidingWindow, type Taken, windowMillis } from "../../../src/domain/access/SlidingWindow.ts"
+import { SlidingWindow, type WindowResult, windowMillis } from "../../../src/domain/access/SlidingWindow.ts"
 
-/** The definition, as slow as it reads. */
+/** The naive definition of the window. */
 class Naive {
   private readonly calls = new Map<number, Array<number>>()
 
-  take(key: number, limit: number, now: number): Taken {
+  take(key: number, limit: number, now: number): WindowResult {
     const recent = (this.calls.get(key) ?? []).filter((at) => at > now - windowMillis)
     const allowed = recent.length < limit
     if (allowed) recent.push(now)
@@ -22,7 +22,7 @@ class Naive {
 }
 
 describe("SlidingWindow", () => {
-  it("answers as the naive model does, whatever the keys, limits and pauses", () => {
+  it("gives the results of the naive model for any keys, limits and pauses", () => {
     const call = fc.record({
       key: fc.integer({ min: 1, max: 3 }),
       limit: fc.oneof(fc.integer({ min: 1, max: 4 }), fc.constant(30)),
@@ -46,7 +46,7 @@ describe("SlidingWindow", () => {
     )
   })
 
-  it("slides: a call is forgotten exactly 60 seconds after it was made, not at a fixed minute", () => {
+  it("slides: a call leaves exactly 60 seconds after it was made, not at a fixed minute", () => {
     const window = new SlidingWindow()
     assert.isTrue(window.take(1, 2, 30_000).allowed)
     assert.isTrue(window.take(1, 2, 59_000).allowed)
@@ -70,14 +70,14 @@ describe("SlidingWindow", () => {
     assert.deepStrictEqual(window.take(1, 12, 10_000), { allowed: true, limit: 12, remaining: 1, resetSeconds: 50 })
   })
 
-  it("takes a clock that goes back for one that stands still", () => {
+  it("treats a clock that goes back as one that stands still", () => {
     const window = new SlidingWindow()
     window.take(1, 2, 100_000)
     assert.deepStrictEqual(window.take(1, 2, 5_000), { allowed: true, limit: 2, remaining: 0, resetSeconds: 60 })
     assert.isTrue(window.take(1, 2, 160_000).allowed)
   })
 
-  it("forgets idle keys", () => {
+  it("removes idle keys", () => {
     const window = new SlidingWindow()
     for (let key = 0; key < 1000; key++) window.take(key, 5, 0)
     assert.strictEqual(window.size, 1000)
@@ -85,7 +85,7 @@ describe("SlidingWindow", () => {
     assert.strictEqual(window.size, 1)
   })
 
-  it("stays quick at a million calls a minute", () => {
+  it("stays fast at a million calls a minute", () => {
     const window = new SlidingWindow()
     const limit = 1_000_000
     const started = performance.now()

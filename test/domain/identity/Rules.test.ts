@@ -1,39 +1,36 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { URI } from "otpauth"
-import { accountOf } from "../../../src/domain/identity/AccountTraits.ts"
-import { adminVerdict } from "../../../src/domain/identity/AdminRule.ts"
-import { signInWishes } from "../../../src/domain/oauth2/AuthorizationRequest.ts"
-import { type Identity } from "../../../src/domain/identity/Identity.ts"
+import { accountOf, adminVerdict, type Identity } from "../../../src/domain/identity/Identity.ts"
+import { signInParameters } from "../../../src/domain/oauth2/OAuth2.ts"
 import { isoTime } from "../../../src/domain/text/IsoTime.ts"
 import { clientProblems, metadataProblems } from "../../../src/domain/oauth2/ClientRules.ts"
-import { otpauthUri } from "../../../src/domain/identity/Otpauth.ts"
-import { webAuthnIds } from "../../../src/domain/identity/WebAuthnId.ts"
+import { otpauthUri, webAuthnIds } from "../../../src/domain/identity/SecondFactors.ts"
 
 const ada: Identity = {
   id: "0b8c7a1e-5e0e-4c3b-9a55-6f3a4a1d2c11",
   state: "active",
-  schemaId: "default",
+  schema_id: "default",
   traits: { email: "Ada@Example.com" },
-  metadataPublic: {},
+  metadata_public: {},
   addresses: [{ value: "Ada@Example.com", verified: true }],
-  createdAt: null,
-  updatedAt: null
+  created_at: null,
+  updated_at: null
 }
-const unproven = { ...ada, addresses: [{ value: "ada@example.com", verified: false }] }
+const unverified = { ...ada, addresses: [{ value: "ada@example.com", verified: false }] }
 
 describe("adminVerdict", () => {
   const byEmail = new Set(["ada@example.com"])
   it.each<[string, ReadonlySet<string>, Identity, string]>([
     ["an id", new Set([ada.id]), ada, "admin"],
     ["a verified address, in any case", byEmail, ada, "admin"],
-    ["an address that is not verified", byEmail, unproven, "unproven"],
-    ["an address that is only claimed", byEmail, { ...ada, addresses: [] }, "unproven"],
-    ["the role", new Set(), { ...unproven, metadataPublic: { svc_role: "admin" } }, "admin"],
-    ["another role", new Set(), { ...ada, metadataPublic: { svc_role: ["admin"] } }, "other"],
-    ["a role somebody gave themselves", new Set(), { ...ada, traits: { svc_role: "admin" } }, "other"],
-    ["nobody", new Set(), ada, "other"],
-    ["somebody inactive", new Set([ada.id]), { ...ada, state: "inactive" }, "other"]
+    ["an address that is not verified", byEmail, unverified, "unverified"],
+    ["an address that is only claimed", byEmail, { ...ada, addresses: [] }, "unverified"],
+    ["the role", new Set(), { ...unverified, metadata_public: { svc_role: "admin" } }, "admin"],
+    ["another role", new Set(), { ...ada, metadata_public: { svc_role: ["admin"] } }, "other"],
+    ["a role in the traits", new Set(), { ...ada, traits: { svc_role: "admin" } }, "other"],
+    ["no administrators", new Set(), ada, "other"],
+    ["an inactive identity", new Set([ada.id]), { ...ada, state: "inactive" }, "other"]
   ])("%s", (_, admins, identity, verdict) => assert.strictEqual(adminVerdict(admins, identity), verdict))
 })
 
@@ -47,14 +44,14 @@ describe("accountOf", () => {
 
 describe("otpauthUri", () => {
   const secret = "OIISD5SSUFNTG4BYQGXJIKDDQFIHU7HF"
-  it("is read by a library as it was meant", () => {
+  it("is parsed correctly by a library", () => {
     const totp = URI.parse(otpauthUri({ issuer: "Größe & Söhne", account: "a+b@example.com", secret }))
     assert.deepInclude(totp, { issuer: "Größe & Söhne", label: "a+b@example.com", algorithm: "SHA1", digits: 6 })
     assert.deepInclude(totp, { period: 30 })
     assert.strictEqual(totp.secret.base32, secret)
   })
 
-  it("gives an app no other secret, whatever people are called", () => {
+  it("can't be given another secret by the account's name", { timeout: 30_000 }, () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), fc.string({ unit: "binary" }), (issuer, account) => {
         const uri = new URL(otpauthUri({ issuer, account, secret }))
@@ -73,32 +70,36 @@ describe("webAuthnIds", () => {
   it.each([spelled("base64url"), spelled("base64"), spelled("hex"), spelled("hex").toUpperCase()])("%s", (text) =>
     assert.deepInclude(webAuthnIds(text), bytes)
   )
-  it("takes hex before base64url", () => {
+  it("prefers hex to base64url", () => {
     assert.deepStrictEqual(
       webAuthnIds("abcd").map((id) => id.length),
       [2, 3]
     )
   })
-  it.each(["", "a b", "é", "a\0", "=", "x".repeat(4000), '{"id":1}'])("%j is none", (text) =>
+  it.each(["", "a b", "é", "a\0", "=", "x".repeat(4000), '{"id":1}'])("%j is not an id", (text) =>
     assert.deepStrictEqual(webAuthnIds(text), [])
   )
 })
 
-describe("signInWishes", () => {
-  const wishes = (query: string) => signInWishes(`https://auth.example/oauth2/auth?client_id=a&${query}`)
+describe("signInParameters", () => {
+  const parameters = (query: string) => signInParameters(`https://auth.example/oauth2/auth?client_id=a&${query}`)
   it("reads prompt and max_age", () => {
-    assert.deepStrictEqual(wishes(""), { silent: false, again: false, maxAge: undefined })
-    assert.deepStrictEqual(wishes("prompt=login+consent"), { silent: false, again: true, maxAge: undefined })
-    assert.deepStrictEqual(wishes("prompt=none&max_age=0"), { silent: true, again: false, maxAge: 0 })
+    assert.deepStrictEqual(parameters(""), { silent: false, reauthenticate: false, maxAge: undefined })
+    assert.deepStrictEqual(parameters("prompt=login+consent"), {
+      silent: false,
+      reauthenticate: true,
+      maxAge: undefined
+    })
+    assert.deepStrictEqual(parameters("prompt=none&max_age=0"), { silent: true, reauthenticate: false, maxAge: 0 })
     for (const maxAge of ["-1", "1e3", "x", "1".repeat(30)]) {
-      assert.isUndefined(wishes(`max_age=${maxAge}`).maxAge, maxAge)
+      assert.isUndefined(parameters(`max_age=${maxAge}`).maxAge, maxAge)
     }
-    assert.deepStrictEqual(signInWishes("no address"), { silent: false, again: false, maxAge: undefined })
+    assert.deepStrictEqual(signInParameters("not a URL"), { silent: false, reauthenticate: false, maxAge: undefined })
   })
 })
 
 describe("clientProblems", () => {
-  it("takes a whole client", () => {
+  it("accepts a complete client", () => {
     assert.deepStrictEqual(
       clientProblems({
         client_name: "Shop",
@@ -140,10 +141,10 @@ describe("clientProblems", () => {
 })
 
 describe("metadataProblems", () => {
-  it("takes null, which removes a name", () => {
+  it("accepts null, which removes a name", () => {
     assert.deepStrictEqual(metadataProblems({ skip_consent: null, "a/b~c": null }), [])
   })
-  it("refuses what can't be kept", () => {
+  it("refuses metadata that can't be stored", () => {
     assert.lengthOf(metadataProblems({ "": 1 }), 1)
     assert.lengthOf(metadataProblems({ "a\n": 1 }), 1)
     assert.lengthOf(metadataProblems({ a: "\0" }), 1)

@@ -6,7 +6,7 @@ import { type JsonObject } from "../../../src/domain/text/JsonObject.ts"
 const ada: ClaimSource = {
   id: "0b8c7a1e-5e0e-4c3b-9a55-6f3a4a1d2c11",
   traits: { email: "ada@example.com", name: { first: "Ada", last: "Ω <b>" }, tags: ["a", "b"], none: null, no: false },
-  metadataPublic: { plan: "pro", level: 3, roles: ["admin"], "with-dash": 0, limits: { rows: 10 } }
+  metadata_public: { plan: "pro", level: 3, roles: ["admin"], "with-dash": 0, limits: { rows: 10 } }
 }
 const of = (template: string) => resolveClaims({ claim: template }, ada)["claim"]
 
@@ -45,7 +45,7 @@ describe("resolveClaims", () => {
     assert.deepStrictEqual(resolveClaims({ gone: template, kept: "{{id}}" }, ada), { kept: ada.id })
   })
 
-  it("does not look for templates in what people say of themselves", () => {
+  it("does not resolve templates within values", () => {
     const eve = { ...ada, traits: { name: "{{metadata_public.plan}}" } }
     assert.deepStrictEqual(resolveClaims({ a: "{{traits.name}}", b: "x {{traits.name}}" }, eve), {
       a: "{{metadata_public.plan}}",
@@ -53,7 +53,7 @@ describe("resolveClaims", () => {
     })
   })
 
-  it("never throws, and takes what it gives from the source", () => {
+  it("never throws, and returns values of the source", () => {
     fc.assert(
       fc.property(fc.string(), (template) => {
         if (templateProblems({ a: template }, "x").length > 0) return
@@ -67,7 +67,7 @@ describe("resolveClaims", () => {
 describe("templateProblems", () => {
   const problems = (templates: JsonObject) => templateProblems(templates, "id_token_claims")
 
-  it("takes what is right", () => {
+  it("accepts valid templates", () => {
     assert.deepStrictEqual(
       problems({ plan: "{{metadata_public.plan}}", "https://a.example/role": "{{traits.r}}", é: "" }),
       []
@@ -97,16 +97,16 @@ describe("templateProblems", () => {
     ["1,001 characters", "x".repeat(1001)]
   ])("refuses %s", (_, template) => assert.lengthOf(problems({ claim: template }), 1))
 
-  it("refuses names that are none", () => {
+  it("refuses invalid names", () => {
     for (const name of ["", "x".repeat(101), "a\nb", "\ud800"]) assert.lengthOf(problems({ [name]: "x" }), 1, name)
     assert.lengthOf(problems(JSON.parse('{"__proto__": "x"}') as JsonObject), 1)
     assert.match(problems(Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`c${i}`, "x"]))).join(), /100/)
   })
 
-  it("says each thing once, by name", () => {
+  it("reports each problem once, by name", () => {
     assert.deepStrictEqual(problems({ sub: "x", ok: "{{id}}", bad: 1 }), [
       "id_token_claims.sub: the OAuth 2.0 server sets this claim itself",
-      "id_token_claims.bad: a template is text"
+      "id_token_claims.bad: a template must be a string"
     ])
   })
 })

@@ -30,18 +30,18 @@ const whoami = (token?: string, key = service.anon) =>
 
 const claims = () => ({ sub: "alice", aud: "app", exp: soon(), role: "postgres" })
 
-describe("a good token", () => {
-  it("signed with the secret makes an anon key authenticated", async () => {
+describe("a valid token", () => {
+  it("signed with the secret raises an anon key to authenticated", async () => {
     const payload = JSON.stringify(claims())
     const reply = await whoami(hs256(payload, undefined, service.jwtSecret))
     assert.deepStrictEqual(reply.json, { role: "authenticated", sub: "alice", claims: payload })
   })
 
-  it("signed by the key set does too", async () => {
+  it("signed with the key set does too", async () => {
     assert.deepInclude((await whoami(await trusted.sign(claims()))).json, { role: "authenticated", sub: "alice" })
   })
 
-  it("leaves a service key's role, and sets the claims", async () => {
+  it("keeps a service key's role, and sets the claims", async () => {
     const token = await trusted.sign(claims())
     assert.deepInclude((await whoami(token, service.service_role)).json, { role: "postgres", sub: "alice" })
     const rows = await ask(service, "POST /v1/sql", {
@@ -52,7 +52,7 @@ describe("a good token", () => {
     assert.deepInclude(rows.json, { rows: [{ sub: "alice" }] })
   })
 
-  it("leaves nothing for the next caller", async () => {
+  it("does not affect the next caller", async () => {
     const token = await trusted.sign(claims())
     for (let i = 0; i < 20; i++) {
       await whoami(token)
@@ -69,7 +69,7 @@ describe("a good token", () => {
   })
 })
 
-describe("a bad token is 401 and never `authenticated`", () => {
+describe("an invalid token is 401 and never `authenticated`", () => {
   const withSecret = (payload: object, header?: object) => hs256(JSON.stringify(payload), header, service.jwtSecret)
   const parts = (header: object, signature = "") =>
     `${base64url(JSON.stringify(header))}.${base64url(JSON.stringify(claims()))}.${signature}`
@@ -113,7 +113,7 @@ describe("a bad token is 401 and never `authenticated`", () => {
     assertRefused(await whoami(await token(), service.service_role), 401, code)
   })
 
-  it("another key of ours", async () => {
+  it("another key of the service", async () => {
     assertRefused(await whoami(service.service_role), 401, "JWT_INVALID")
   })
 })

@@ -24,7 +24,7 @@ const create = async (payload: object) => {
 const list = async () => (await ask(service, "GET /api/keys", { key })).json as ReadonlyArray<Record>
 
 describe("managing keys", () => {
-  it("creates a key, shows its secret once, and lists it without its hash", async () => {
+  it("creates a key, returns its secret once, and lists it without its hash", async () => {
     const made = await create({ keyType: "anon", label: "web app", rate_limit: 100 })
     assert.match(made.secret, /^svc_pk_[\w-]{43}$/)
     const { id, ...record } = made.key
@@ -48,7 +48,7 @@ describe("managing keys", () => {
     assert.deepStrictEqual((await ask(service, "GET /v1/keys", { key })).json, all)
   })
 
-  it("changes label and limit separately, and takes the limit away with null", async () => {
+  it("changes label and limit separately, and removes the limit with null", async () => {
     const { id } = (await create({ keyType: "service_role" })).key
     const patch = (body: object) => ask(service, `PATCH /api/keys/${id}`, { key, body })
     assert.deepInclude((await patch({ label: "renamed" })).json, { label: "renamed", rate_limit: null })
@@ -57,7 +57,7 @@ describe("managing keys", () => {
     assert.deepInclude((await patch({})).json, { label: "", rate_limit: null })
   })
 
-  it("revokes at once and for good; a second time changes nothing", async () => {
+  it("revokes immediately and permanently; a second revocation has no effect", async () => {
     const made = await create({ keyType: "service_role", label: "leaked" })
     const use = () => ask(service, "GET /v1/status", { key: made.secret })
     assert.strictEqual((await use()).status, 200)
@@ -71,7 +71,7 @@ describe("managing keys", () => {
     assert.strictEqual((await list()).find(({ id }) => id === made.key.id)?.revoked_at, before?.revoked_at)
   })
 
-  it("notes when a key is used", async () => {
+  it("records when a key is used", async () => {
     const made = await create({ keyType: "anon" })
     await ask(service, "GET /v1/db/nothing_of_this_name", { key: made.secret })
     const record = async () => (await list()).find(({ id }) => id === made.key.id)
@@ -92,7 +92,7 @@ describe("managing keys", () => {
     assert.match(String(details), new RegExp(`^${field}: `))
   })
 
-  it("answers 404 for ids that are not there and 400 for what is no id", async () => {
+  it("returns 404 for unknown ids and 400 for invalid ones", async () => {
     for (const method of ["PATCH", "DELETE"]) {
       const about = async (id: string) => ask(service, `${method} /api/keys/${id}`, { key, body: {} })
       assertRefused(await about("2147483647"), 404, "KEY_NOT_FOUND")
@@ -102,7 +102,7 @@ describe("managing keys", () => {
   })
 })
 
-describe("who may what", () => {
+describe("permissions", () => {
   const managed = ["/v1/status", "/v1/keys", "/v1/database/schema", "/api/keys"]
 
   it.each([...managed.map((path) => `GET ${path}`), "POST /v1/sql", "POST /v1/sql/transaction", "POST /api/keys"])(
@@ -117,7 +117,7 @@ describe("who may what", () => {
     }
   )
 
-  it("takes x-api-key for apikey, and refuses two that differ", async () => {
+  it("accepts x-api-key for apikey, and refuses two that differ", async () => {
     for (const path of managed) {
       const get = (headers: { [name: string]: string }) => ask(service, `GET ${path}`, { headers })
       assert.strictEqual((await get({ "x-api-key": key })).status, 200)
@@ -127,11 +127,11 @@ describe("who may what", () => {
     }
   })
 
-  it("takes no key from the query string", async () => {
+  it("ignores keys in the query string", async () => {
     assertRefused(await ask(service, `GET /v1/status?apikey=${key}`), 401)
   })
 
-  it("lets nobody past the gate by spelling the path differently", async () => {
+  it("can't be bypassed by another spelling of the path", async () => {
     for (const path of [
       "/%76%31/status",
       "/%761/db/notes",
@@ -145,7 +145,7 @@ describe("who may what", () => {
   })
 })
 
-it("`npm run key` makes a key while the service runs", async () => {
+it("`npm run key` creates a key while the service runs", async () => {
   const run = (...program: Array<string>) =>
     runToEnd({ SVC_DATA_DIR: service.dataDir }, ["src/layers/programs/key.ts", ...program])
   const [made, usage] = await Promise.all([run("service_role", "from the shell"), run("admin")])

@@ -36,7 +36,7 @@ describe("an unlimited key's headers", () => {
   })
 })
 
-it("counts every call of a limited key, refused ones not", async () => {
+it("counts every call of a limited key, except refused ones", async () => {
   const { id, secret } = await limitedKey(3)
   const call = (line = "GET /v1/status") => ask(service, line, { key: secret })
   assert.deepStrictEqual(limits(await call()), ["3", "2"])
@@ -53,14 +53,14 @@ it("counts every call of a limited key, refused ones not", async () => {
     assert.isTrue(wait >= 1 && wait <= 60, `${wait} seconds`)
     assert.strictEqual(refused.headers.get("x-ratelimit-reset"), String(wait))
   }
-  // Had the refused ones counted, a limit of 5 would be used up as well.
+  // If refused calls counted, a limit of 5 would also be exhausted.
   await ask(service, `PATCH /api/keys/${id}`, { key: service.service_role, body: { rate_limit: 5 } })
   assert.deepStrictEqual(limits(await call()), ["5", "1"])
   await ask(service, `PATCH /api/keys/${id}`, { key: service.service_role, body: { rate_limit: null } })
   assert.deepStrictEqual(limits(await call()), ["-1", "-1"])
 })
 
-it("lets exactly as many through when all come at once", async () => {
+it("admits exactly as many concurrent calls", async () => {
   const { secret } = await limitedKey(10)
   const replies = await Promise.all(Array.from({ length: 40 }, () => ask(service, "GET /v1/status", { key: secret })))
   assert.strictEqual(replies.filter(({ status }) => status === 200).length, 10)

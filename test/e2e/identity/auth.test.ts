@@ -27,14 +27,14 @@ beforeAll(async () => {
 })
 afterAll(() => parts[Symbol.asyncDispose]())
 
-/** Somebody new, signed in by a token or by the idp's cookie. */
-const somebody = async (by: "token" | "cookie" = "token") => {
+/** A new identity, signed in by a token or by the identity provider's cookie. */
+const newUser = async (by: "token" | "cookie" = "token") => {
   const person = await makePerson(parts.idp, { name: "Ada" })
   const who = await (by === "token" ? tokenOf : cookieOf)(parts.idp, person)
   const call = (line: string, body?: unknown) => as(parts.service, who, line, body === undefined ? {} : { body })
   return { person, who, call }
 }
-type Call = Awaited<ReturnType<typeof somebody>>["call"]
+type Call = Awaited<ReturnType<typeof newUser>>["call"]
 
 const goodAs = <A>(reply: Reply) => {
   assert.strictEqual(reply.status, 200, reply.text)
@@ -75,9 +75,9 @@ const nothing = {
   lookup_secrets_used: 0
 }
 
-describe.each(["token", "cookie"] as const)("second factors of who has a %s", (by) => {
-  it("an authenticator app: set up, confirmed, there, removed", async () => {
-    const { call, person } = await somebody(by)
+describe.each(["token", "cookie"] as const)("second factors with a %s", (by) => {
+  it("an authenticator app: set up, confirmed, listed, removed", async () => {
+    const { call, person } = await newUser(by)
     assert.deepStrictEqual(good(await call("GET /api/auth/mfa/status")), nothing)
     const setup = good(await call("POST /api/auth/mfa/totp/setup"))
     assert.hasAllKeys(setup, ["flow_id", "totp_url", "totp_secret"])
@@ -99,7 +99,7 @@ describe.each(["token", "cookie"] as const)("second factors of who has a %s", (b
   })
 
   it("security keys: registered, named, removed by any spelling of their id, or all", async () => {
-    const { call } = await somebody(by)
+    const { call } = await newUser(by)
     assertRefused(await enrolKey(call, new Authenticator("https://evil.example")), 400, "INVALID_WEBAUTHN")
     const ids: Array<string> = []
     for (const name of [undefined, "Schlüssel <b>", "Blue", ""]) {
@@ -134,8 +134,8 @@ describe.each(["token", "cookie"] as const)("second factors of who has a %s", (b
     assert.lengthOf(await listed(), 0)
   })
 
-  it("recovery codes: made, put to use, made anew, revoked", async () => {
-    const { call } = await somebody(by)
+  it("recovery codes: generated, confirmed, replaced, revoked", async () => {
+    const { call } = await newUser(by)
     await enrolTotp(call)
     const first = await enrolCodes(call)
     assert.lengthOf(new Set(first), 12)
@@ -149,9 +149,9 @@ describe.each(["token", "cookie"] as const)("second factors of who has a %s", (b
   })
 })
 
-describe("what is left behind", () => {
-  it("recovery codes go with the last factor, not before", async () => {
-    const { call } = await somebody()
+describe("leftovers", () => {
+  it("recovery codes are removed with the last factor, not before", async () => {
+    const { call } = await newUser()
     await enrolTotp(call)
     good(await enrolKey(call, new Authenticator(parts.idp.origin)))
     await enrolCodes(call)
@@ -165,8 +165,8 @@ describe("what is left behind", () => {
 describe("step-ups", () => {
   const target = (reply: Reply) => new URL(String((reply.json as Record<string, unknown>)["redirect_to"]))
 
-  it("a session that owes a second factor is sent to show it, and back", async () => {
-    const { call, person } = await somebody()
+  it("a session without its second factor is redirected to use it, and back", async () => {
+    const { call, person } = await newUser()
     await enrolTotp(call)
     const poor = await cookieOf(parts.idp, person)
     for (const line of [
@@ -188,8 +188,8 @@ describe("step-ups", () => {
     }
   })
 
-  it("goes back where it was asked to only when that is ours", async () => {
-    const { call, person } = await somebody()
+  it("only return to pages of the service and the dashboard", async () => {
+    const { call, person } = await newUser()
     await enrolTotp(call)
     const poor = await cookieOf(parts.idp, person)
     const back = async (to: string) =>
@@ -210,8 +210,8 @@ describe("step-ups", () => {
     }
   })
 
-  it("a sign-in that is too long ago is to be renewed", async () => {
-    const { call } = await somebody()
+  it("a sign-in that is too long ago must be repeated", async () => {
+    const { call } = await newUser()
     const setup = good(await call("POST /api/auth/mfa/totp/setup"))
     const privileged = parts.idp.settings.privilegedSeconds
     parts.idp.settings.privilegedSeconds = -1
@@ -230,8 +230,8 @@ describe("flows", () => {
   const verify = (call: Call, flow_id: unknown) =>
     call("POST /api/auth/mfa/totp/verify", { flow_id, totp_code: "123456" })
 
-  it("that are unknown, of somebody else, or expired", async () => {
-    const [one, other] = [await somebody(), await somebody()]
+  it("that are unknown, of another user, or expired", async () => {
+    const [one, other] = [await newUser(), await newUser()]
     assertRefused(await verify(one.call, "0b8c7a1e-5e0e-4c3b-9a55-6f3a4a1d2c11"), 404, "FLOW_NOT_FOUND")
     const theirs = good(await other.call("POST /api/auth/mfa/totp/setup"))
     assertRefused(await verify(one.call, theirs["flow_id"]), 403, "FLOW_FORBIDDEN")
@@ -241,8 +241,8 @@ describe("flows", () => {
     assertRefused(await verify(one.call, old["flow_id"]), 410, "FLOW_EXPIRED")
   })
 
-  it("that are ended twice at once count once", async () => {
-    const { call } = await somebody()
+  it("that are completed twice concurrently count once", async () => {
+    const { call } = await newUser()
     const setup = good(await call("POST /api/auth/mfa/totp/setup"))
     const body = { flow_id: setup["flow_id"], totp_code: totpCode(String(setup["totp_secret"])) }
     const both = await Promise.all([1, 2].map(() => call("POST /api/auth/mfa/totp/verify", body)))
@@ -256,8 +256,8 @@ describe("flows", () => {
     for (const reply of made) good(reply)
   })
 
-  it("and bodies that can't be", async () => {
-    const { call } = await somebody()
+  it("with invalid bodies", async () => {
+    const { call } = await newUser()
     const flow_id = "0b8c7a1e-5e0e-4c3b-9a55-6f3a4a1d2c11"
     for (const body of [
       {},
@@ -299,8 +299,8 @@ describe("passkeys", () => {
       await ask(parts.service, "GET /api/auth/login/passkey")
     )
 
-  it("sign somebody in, with the idp's cookie", async () => {
-    const { person, who } = await somebody("cookie")
+  it("sign a user in, with the identity provider's cookie", async () => {
+    const { person, who } = await newUser("cookie")
     const key = new Authenticator(parts.idp.origin)
     await enrolPasskey(parts.idp, who, key)
     const { flow_id, passkey_options } = await begin()
@@ -318,8 +318,8 @@ describe("passkeys", () => {
     assertRefused(await ask(parts.service, "POST /api/auth/login/passkey", { body }), 410, "FLOW_EXPIRED")
   })
 
-  it("that are nobody's, or of another page, do not", async () => {
-    const { who } = await somebody("cookie")
+  it("that are unknown, or of another page, do not", async () => {
+    const { who } = await newUser("cookie")
     const key = new Authenticator(parts.idp.origin)
     await enrolPasskey(parts.idp, who, key)
     const { flow_id, passkey_options } = await begin()
@@ -336,8 +336,8 @@ describe("passkeys", () => {
     }
   })
 
-  it("of somebody who owes a second factor give the cookie, and say so", async () => {
-    const { call, who } = await somebody("cookie")
+  it("of a user with a second factor set the cookie, and require the factor", async () => {
+    const { call, who } = await newUser("cookie")
     const key = new Authenticator(parts.idp.origin)
     await enrolPasskey(parts.idp, who, key)
     await enrolTotp(call)
@@ -355,7 +355,7 @@ describe("passkeys", () => {
 
 describe("recovery", () => {
   it("sends a link", async () => {
-    const { person } = await somebody()
+    const { person } = await newUser()
     const flow = good(await ask(parts.service, "GET /api/auth/recovery"))
     assert.hasAllKeys(flow, ["id", "state", "expires_at"])
     const body = { flowId: flow["id"], email: person.email, method: "link" }
@@ -382,8 +382,8 @@ describe("sessions", () => {
   const idsOf = async (call: Call) =>
     goodAs<ReadonlyArray<{ id: string; current: boolean; aal: string }>>(await call("GET /api/auth/sessions"))
 
-  it("are listed, ended one by one, and all but this", async () => {
-    const { call, person } = await somebody()
+  it("are listed, ended one by one, and all but the current one", async () => {
+    const { call, person } = await newUser()
     const others: ReadonlyArray<Credential> = [
       await tokenOf(parts.idp, person),
       await cookieOf(parts.idp, person),
@@ -401,16 +401,16 @@ describe("sessions", () => {
     for (const other of others) assertRefused(await as(parts.service, other, "GET /api/auth/session"), 401)
   })
 
-  it("of somebody else can't be ended", async () => {
-    const [one, other] = [await somebody(), await somebody()]
+  it("of another user can't be ended", async () => {
+    const [one, other] = [await newUser(), await newUser()]
     const theirs = good(await other.call("GET /api/auth/session"))
     assertRefused(await one.call(`DELETE /api/auth/sessions/${String(theirs["id"])}`), 404, "SESSION_NOT_FOUND")
     good(await other.call("GET /api/auth/session"))
   })
 
-  it("end with a logout, at once, and their cookies go", async () => {
+  it("end with a logout, immediately, and their cookies are cleared", async () => {
     for (const by of ["token", "cookie"] as const) {
-      const { call, who } = await somebody(by)
+      const { call, who } = await newUser(by)
       good(await call("GET /api/auth/session"))
       const reply = await call("POST /api/auth/logout")
       assert.deepStrictEqual(good(reply), { success: true })
@@ -423,14 +423,14 @@ describe("sessions", () => {
     }
   })
 
-  it("end both, when a browser has two", async () => {
-    const [one, other] = [await somebody("token"), await somebody("cookie")]
+  it("both end when a browser has two", async () => {
+    const [one, other] = [await newUser("token"), await newUser("cookie")]
     const headers = { cookie: `${cookieHeader(one.who)}; ${cookieHeader(other.who)}`, origin: parts.service.url }
     good(await ask(parts.service, "POST /api/auth/logout", { headers }))
     for (const { call } of [one, other]) assertRefused(await call("GET /api/auth/session"), 401)
   })
 
-  it("need one", async () => {
+  it("are required", async () => {
     for (const cookie of [
       "",
       "svc_session=",
@@ -449,14 +449,14 @@ describe("sessions", () => {
   })
 
   it("are found by the cookie when the token is stale", async () => {
-    const { person, who } = await somebody("cookie")
+    const { person, who } = await newUser("cookie")
     const cookie = `svc_session=ory_st_gone; ${cookieHeader(who)}`
     const me = goodAs<{ identity: object }>(await ask(parts.service, "GET /api/auth/session", { headers: { cookie } }))
     assert.deepInclude(me.identity, { id: person.id })
   })
 
-  it("end when somebody is switched off", async () => {
-    const { call, person } = await somebody()
+  it("end when the identity is deactivated", async () => {
+    const { call, person } = await newUser()
     good(await call("GET /api/auth/mfa/status"))
     await setState(parts.idp, person, "inactive")
     await new Promise((done) => setTimeout(done, 5_100))
@@ -465,8 +465,8 @@ describe("sessions", () => {
 })
 
 describe("/v1/auth/identities", () => {
-  it("lists whom the idp knows, page by page, for the service key", async () => {
-    const people = [await somebody(), await somebody(), await somebody()]
+  it("lists the identities of the identity provider in pages, with a service key", async () => {
+    const people = [await newUser(), await newUser(), await newUser()]
     const key = parts.service.service_role
     const page = async (query: string) =>
       goodAs<{ identities: ReadonlyArray<{ id: string; traits: object }>; next_page_token: string | null }>(

@@ -11,15 +11,15 @@ import { startStage } from "../../support/oauth2/signInSetup.ts"
 
 const ann = { id: "", email: "ann@example.com", password: "four common words" }
 
-// Other servers than the fake ones are set up as the guide says, and have no Ann yet.
-it("the identity guide does what it says", { timeout: 180_000 }, async () => {
+// Real servers are configured as in the guide, and have no account for Ann yet.
+it("the commands of the identity guide work", { timeout: 180_000 }, async () => {
   const guide = await readGuide("docs/identity.md")
   assert.isAbove(stepsOf(guide).length, 25)
   const { SVC_TEST_PORT } = process.env
   const PUBLIC_URL = otherOAuth2Server === undefined ? "" : `http://localhost:${SVC_TEST_PORT}`
   await using stage = await startStage({ env: { DASHBOARD_URL: "", PUBLIC_URL } })
   const { idp, service } = stage
-  // One host name: cookies are kept by it, and don't tell ports apart.
+  // One host name: cookies are stored per host, and shared by all ports.
   const { hostname } = new URL(idp.publicUrl)
   const own = `${hostname}:${new URL(service.url).port}`
   const shop = `${hostname}:${await freePort()}`
@@ -34,7 +34,7 @@ it("the identity guide does what it says", { timeout: 180_000 }, async () => {
 
   const browser = startBrowsing()
   const toIdP = (url: URL) => url.host === new URL(idp.publicUrl).host
-  /** Opens the shop and does what it takes to be let in. */
+  /** Opens the shop and signs in. */
   const visit = async () => {
     const signIn = await browser.go(`http://${shop}/`, toIdP)
     assert.isTrue(toIdP(signIn.url), `${signIn.url.href} ${signIn.text.slice(0, 300)}`)
@@ -46,7 +46,7 @@ it("the identity guide does what it says", { timeout: 180_000 }, async () => {
     const shown = await browser.go(onwardIn(form))
     assert.strictEqual(shown.text, "Hello, ann@example.com!")
   }
-  /** Leaves by the server's own logout, and is asked. */
+  /** Signs out at the server's own logout URL, and confirms it. */
   const leave = async () => {
     const { url } = await browser.go(`${stage.publicUrl}/oauth2/sessions/logout`, ({ host }) => host === own)
     const bridge = await browser.once(url)

@@ -25,17 +25,17 @@ beforeAll(async () => {
 })
 afterAll(() => parts[Symbol.asyncDispose]())
 
-const somebody = async (more: Parameters<typeof makePerson>[1] = {}) => {
+const newUser = async (more: Parameters<typeof makePerson>[1] = {}) => {
   const person = await makePerson(parts.idp, more)
   return { person, who: await cookieOf(parts.idp, person) }
 }
-const admin = () => somebody({ metadata_public: { svc_role: "admin" } })
+const admin = () => newUser({ metadata_public: { svc_role: "admin" } })
 const good = (reply: Reply, status = 200) => {
   assert.strictEqual(reply.status, status, reply.text)
   return reply.json as Record<string, unknown>
 }
 
-/** Every write that a session's cookie lets in, and a body that it takes. */
+/** Every write that a session cookie permits, with a valid body. */
 const flow = "0b8c7a1e-5e0e-4c3b-9a55-6f3a4a1d2c11"
 const writes: ReadonlyArray<readonly [string, object | undefined]> = [
   ["POST /api/auth/mfa/totp/setup", undefined],
@@ -113,14 +113,14 @@ describe("another site can't use a session", () => {
     }
   })
 
-  it("for signing a visitor in as somebody else", async () => {
+  it("to sign a browser in to another account", async () => {
     for (const [line, body] of writes.filter(([line]) => /login\/passkey|auth\/recovery$/.test(line))) {
       assertRefused(await ask(service, line, { body, headers: { origin: "https://evil.example" } }), 403, "CSRF")
       assert.notInclude((await ask(service, line, { body })).text, '"CSRF"')
     }
   })
 
-  it("for listening", async () => {
+  it("to receive realtime events", async () => {
     const { who } = await admin()
     const status = (headers: Record<string, string>) =>
       new Promise<number>((done) => {
@@ -142,8 +142,8 @@ describe("another site can't use a session", () => {
 })
 
 describe("administrators", () => {
-  it("use the management API with a session, others do not", async () => {
-    const [boss, other] = [await admin(), await somebody()]
+  it("use the management API with a session, other users do not", async () => {
+    const [boss, other] = [await admin(), await newUser()]
     for (const line of [
       "GET /api/keys",
       "GET /api/webhooks",
@@ -154,7 +154,7 @@ describe("administrators", () => {
       assert.strictEqual((await as(service, boss.who, line)).status, 200, line)
       assertRefused(await as(service, other.who, line), 403, "FORBIDDEN")
       assertRefused(await ask(service, line, { headers: { cookie: "svc_session=nonsense" } }), 401, "UNAUTHENTICATED")
-      // A key is what counts, when there is one.
+      // If there is a key, only the key counts.
       assertRefused(await as(service, boss.who, line, { key: service.anon }), 403)
       assertRefused(await as(service, boss.who, line, { key: "svc_sk_nonsense" }), 401)
       assert.strictEqual((await as(service, other.who, line, { key: service.service_role })).status, 200)
@@ -169,8 +169,8 @@ describe("administrators", () => {
     assertRefused(await as(service, boss.who, "GET /v1/keys"), 401)
   })
 
-  it("are not who only says to have the address", async () => {
-    // Anybody may sign up with any address; it is not verified.
+  it("must have verified their address", async () => {
+    // Anyone can sign up with any address; it is not verified.
     const response = await fetch(`${parts.idp.adminUrl}/admin/identities`, {
       method: "POST",
       headers: { "content-type": "application/json" },
@@ -186,13 +186,13 @@ describe("administrators", () => {
     assertRefused(await as(service, who, "GET /api/keys"), 403, "FORBIDDEN")
     assert.match(
       service.output(),
-      new RegExp(`${id} has an e-mail address of SVC_ADMIN_IDENTITIES that is not verified`)
+      new RegExp(`${id} is not an administrator: its e-mail address in SVC_ADMIN_IDENTITIES is not verified`)
     )
     assert.notInclude(service.output(), "boss@example.com")
   })
 
-  it("are named in the history of flags; anybody with a session reads and evaluates them", async () => {
-    const [boss, other] = [await admin(), await somebody()]
+  it("are recorded in the history of flags; any session reads and evaluates flags", async () => {
+    const [boss, other] = [await admin(), await newUser()]
     const body = { key: "by-session", type: "boolean", variants: { on: true, off: false }, defaultVariant: "on" }
     good(await as(service, boss.who, "POST /api/flags", { body }), 201)
     const history = good(await as(service, other.who, "GET /api/flags/by-session/history"))
@@ -216,12 +216,12 @@ describe("administrators", () => {
 describe("cookies", () => {
   const lines = (reply: Reply) => reply.headers.getSetCookie()
 
-  it("that the service sets are HttpOnly and SameSite, and Secure on https", async () => {
+  it("set by the service are HttpOnly and SameSite, and Secure with https", async () => {
     for (const [proto, secure] of [
       ["http", false],
       ["https", true]
     ] as const) {
-      const { who } = await somebody()
+      const { who } = await newUser()
       const headers = { "x-forwarded-proto": proto, origin: dashboard }
       const set = lines(await as(service, who, "POST /api/auth/logout", { headers }))
       assert.lengthOf(set, 2)
@@ -234,7 +234,7 @@ describe("cookies", () => {
     }
   })
 
-  it("of the idp reach whoever came with its cookie, and nobody else", async () => {
+  it("of the identity provider only reach clients that use its cookie", async () => {
     for (const [of, count] of [
       [cookieOf, 1],
       [tokenOf, 0]
@@ -248,8 +248,8 @@ describe("cookies", () => {
     }
   })
 
-  it("of somebody else do not outlive a sign-in", async () => {
-    const [victim, attacker] = [await somebody(), await tokenOf(parts.idp, await makePerson(parts.idp))]
+  it("of another user are removed by a sign-in", async () => {
+    const [victim, attacker] = [await newUser(), await tokenOf(parts.idp, await makePerson(parts.idp))]
     const key = new Authenticator(parts.idp.origin)
     await enrolPasskey(parts.idp, victim.who, key)
     const begun = good(await ask(service, "GET /api/auth/login/passkey")) as {
@@ -270,7 +270,7 @@ describe("cookies", () => {
     assert.notStrictEqual(planted.cookie("127.0.0.1", "idp_session"), Redacted.value(victim.who.value))
   })
 
-  it("that can't be are refused without a call", async () => {
+  it("that are malformed are refused without a call", async () => {
     for (const value of ["a b", "é", '"x"', "x".repeat(5000), "a,b", "a\\b"]) {
       const raw = `GET /api/auth/session HTTP/1.1\r\nHost: x\r\nConnection: close\r\nCookie: svc_session=${value}\r\n\r\n`
       assert.match(await talk(service, Buffer.from(raw, "latin1")), /^HTTP\/1.1 401 /, value.slice(0, 10))
@@ -278,10 +278,10 @@ describe("cookies", () => {
   })
 })
 
-describe("challenges of somebody else", () => {
+describe("challenges of another user", () => {
   it("are refused, in every step", async () => {
     const clientId = await makeClient(parts)
-    const [owner, other] = [await somebody(), await somebody()]
+    const [owner, other] = [await newUser(), await newUser()]
     const challenge = await consentChallenge(parts, browserOf(owner.who), clientId)
     const query = `consent_challenge=${encodeURIComponent(challenge)}`
     for (const [line, body] of [
@@ -297,9 +297,9 @@ describe("challenges of somebody else", () => {
   })
 })
 
-describe("guesses", () => {
-  it("of codes are ten a minute, of one session", async () => {
-    const [one, other] = [await somebody(), await somebody()]
+describe("attempts", () => {
+  it("at codes are limited to ten a minute for each session", async () => {
+    const [one, other] = [await newUser(), await newUser()]
     const guess = async (who: Credential, flow_id: unknown) =>
       as(service, who, "POST /api/auth/mfa/totp/verify", { body: { flow_id, totp_code: "000000" } })
     const setup = good(await as(service, one.who, "POST /api/auth/mfa/totp/setup"))
@@ -312,7 +312,7 @@ describe("guesses", () => {
     assert.notStrictEqual((await guess(other.who, flow)).status, 429)
   })
 
-  it("of passkeys and addresses are ten a minute, of one client", async () => {
+  it("at passkeys and addresses are limited to ten a minute for each client", async () => {
     const from = (address: string) => ({ "x-forwarded-for": `6.6.6.6, ${address}` })
     for (const [line, body] of [
       ["POST /api/auth/login/passkey", { flow_id: flow, passkey_login: "{}" }],
@@ -327,8 +327,8 @@ describe("guesses", () => {
 })
 
 describe("recovery", () => {
-  it("tells nobody which addresses there are", async () => {
-    const { person } = await somebody()
+  it("does not reveal which addresses exist", async () => {
+    const { person } = await newUser()
     const times: Record<"known" | "unknown", Array<number>> = { known: [], unknown: [] }
     const texts = new Set<string>()
     for (let round = 0; round < 5; round++) {
@@ -354,9 +354,9 @@ describe("recovery", () => {
   })
 })
 
-describe("what names can do", () => {
-  it("they are no headers and no markup", async () => {
-    const { who } = await somebody({ name: "a\r\nSet-Cookie: evil=1 <script>" })
+describe("hostile text", () => {
+  it("in names becomes neither headers nor markup", async () => {
+    const { who } = await newUser({ name: "a\r\nSet-Cookie: evil=1 <script>" })
     const reply = await as(service, who, "GET /api/auth/session")
     good(reply)
     assert.notInclude([...reply.headers].join(), "evil")
@@ -375,7 +375,7 @@ describe("what names can do", () => {
     assert.strictEqual(page.headers.get("x-frame-options"), "DENY")
   })
 
-  it("a Host that is none makes no address", async () => {
+  it("in a Host header becomes no URL", async () => {
     for (const host of ["evil.example/x?", "a b", "user@evil.example"]) {
       const raw = `GET /api/oauth2/bridge/status HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`
       assert.match(await talk(service, raw), /^HTTP\/1.1 400 /)
@@ -384,7 +384,7 @@ describe("what names can do", () => {
 })
 
 describe("the servers", () => {
-  it("not configured: 503, and bridge/status says so", async () => {
+  it("not configured: 503, and bridge/status reports it", async () => {
     await using bare = await startService()
     assert.deepInclude(good(await ask(bare, "GET /api/oauth2/bridge/status")), {
       oauth2_configured: false,
@@ -417,7 +417,7 @@ describe("the servers", () => {
     assertRefused(await ask(bare, "GET /api/keys", { headers }), 401, "INVALID_API_KEY")
   })
 
-  it("down: 502; the rest goes on", async () => {
+  it("down: 502; the rest keeps working", async () => {
     await using dead = await startIdentityService()
     const who = await tokenOf(dead.idp, await makePerson(dead.idp))
     good(await as(dead.service, who, "GET /api/auth/session"))
@@ -453,7 +453,7 @@ it.each([
   assert.match(output, new RegExp(`${name} must be `))
 })
 
-it("PUBLIC_URL is our address, whatever host was asked for", async () => {
+it("PUBLIC_URL is the service's URL, whatever the Host header", async () => {
   await using behind = await startService({ env: { PUBLIC_URL: "https://api.example.com/svc/" } })
   const status = good(await ask(behind, "GET /api/oauth2/bridge/status"))
   assert.strictEqual(status["login_url"], "https://api.example.com/svc/api/oauth2/bridge/login")
@@ -463,7 +463,7 @@ it("PUBLIC_URL is our address, whatever host was asked for", async () => {
   assertRefused(await logout("https://api.example.com"), 503, "NOT_CONFIGURED")
 })
 
-it("nothing secret was logged", async () => {
+it("no secrets are logged", async () => {
   const person = await makePerson(parts.idp)
   const who = await cookieOf(parts.idp, person)
   const token = await tokenOf(parts.idp, person)
@@ -479,7 +479,7 @@ it("nothing secret was logged", async () => {
     201
   )
   await as(service, token, "GET /api/auth/session")
-  // What goes wrong is logged: have something go wrong with all of them.
+  // Failures are logged: cause one that involves all secrets.
   parts.oauth2.meddle = () => ({ status: 500, headers: {}, body: "boom" })
   await ask(service, "GET /api/oauth2/bridge/login?login_challenge=SECRETCHALLENGE", {
     headers: { cookie: cookieHeader(who) }

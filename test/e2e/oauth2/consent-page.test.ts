@@ -14,7 +14,7 @@ const chromium = await findChromium()
 if (chromium === undefined) process.stderr.write("\n!!! NO CHROMIUM HERE: THE CONSENT PAGE IS READ, NOT LOOKED AT\n\n")
 
 let parts: IdentityService
-/** The client's own page: says what came with the browser. */
+/** The client's own page: shows the query that the browser came with. */
 let client: Server
 let callback: string
 beforeAll(async () => {
@@ -31,7 +31,7 @@ afterAll(async () => {
   await parts[Symbol.asyncDispose]()
 })
 
-const somebody = async () => {
+const newUser = async () => {
   const person = await makePerson(parts.idp)
   return { person, who: await cookieOf(parts.idp, person) }
 }
@@ -50,8 +50,8 @@ describe("the consent page", () => {
     headers: Readonly<Record<string, string>> = {}
   ) => sendForm(browserOf(who), `${parts.service.url}/oauth2/consent`, form, headers)
 
-  it("takes its own form only, of the same session and challenge", async () => {
-    const [owner, other] = [await somebody(), await somebody()]
+  it("only accepts its own form, of the same session and challenge", async () => {
+    const [owner, other] = [await newUser(), await newUser()]
     const id = await clientOf()
     const challenge = await consentChallenge(parts, browserOf(owner.who), id, { redirect_uri: callback })
     const another = await consentChallenge(parts, browserOf(owner.who), id, { redirect_uri: callback })
@@ -83,8 +83,8 @@ describe("the consent page", () => {
     assert.match(done.text, /http-equiv="refresh" content="0;url=http/)
   })
 
-  it("sends who is not signed in to the idp, and back by way of the bridge", async () => {
-    const { who } = await somebody()
+  it("redirects to the sign-in without a session, and back through the bridge", async () => {
+    const { who } = await newUser()
     const challenge = await consentChallenge(parts, browserOf(who), await clientOf(), { redirect_uri: callback })
     for (const page of [
       await browserOf().once(`${parts.service.url}/oauth2/consent?consent_challenge=${encodeURIComponent(challenge)}`),
@@ -106,7 +106,7 @@ describe.skipIf(chromium === undefined)(`the consent page in ${chromium ?? "a br
   afterAll(() => browser[Symbol.asyncDispose]())
 
   const open = async (): Promise<Tab> => {
-    const { who } = await somebody()
+    const { who } = await newUser()
     const tab = await browser.open()
     const value = Redacted.value(who.value)
     await tab.send("Network.setCookie", { name: "idp_session", value, url: parts.service.url, httpOnly: true })
@@ -121,7 +121,7 @@ describe.skipIf(chromium === undefined)(`the consent page in ${chromium ?? "a br
     return new URL(came, callback).searchParams
   }
 
-  it.each([true, false])("allows what is left ticked, and remembers (JavaScript: %s)", async (scripts) => {
+  it.each([true, false])("grants what stays selected, and remembers (JavaScript: %s)", async (scripts) => {
     await using tab = await open()
     await tab.send("Emulation.setScriptExecutionDisabled", { value: !scripts })
     const id = await clientOf()
@@ -135,7 +135,7 @@ describe.skipIf(chromium === undefined)(`the consent page in ${chromium ?? "a br
     const answer = await arrived(tab)
     assert.isNotNull(answer.get("code"))
     assert.strictEqual(answer.get("scope"), "openid offline")
-    // That was not to be remembered: asked again.
+    // That consent was not remembered, so the user is asked again.
     await tab.go(urlOf(id))
     assert.strictEqual(await tab.soon("location.pathname"), "/oauth2/consent")
     await tab.click("input[name=remember]")
@@ -152,7 +152,7 @@ describe.skipIf(chromium === undefined)(`the consent page in ${chromium ?? "a br
     assert.strictEqual((await arrived(tab)).get("error"), "access_denied")
   })
 
-  it("fits narrow and wide windows, follows the colour scheme, and runs nothing of a client's", async () => {
+  it("fits narrow and wide windows, follows the colour scheme, and runs no code of a client", async () => {
     await using tab = await open()
     const id = await clientOf({
       client_name: `</h1><script>document.title="owned"</script><img src=x onerror='document.title="owned"'>\u202E${"W".repeat(300)}`,

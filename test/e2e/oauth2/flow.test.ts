@@ -36,8 +36,8 @@ afterAll(() => stage[Symbol.asyncDispose]())
 const isActive = async (token: string) => (await introspected(token))["active"] === true
 const introspected = (token: string) => stage.introspect(token)
 
-describe("an application signs somebody in through the bridge", () => {
-  it("by the idp and the consent page", async () => {
+describe("an application signs a user in through the bridge", () => {
+  it("with the identity provider and the consent page", async () => {
     const visitor = await makeVisitor(stage)
     const application = await makeApplication(stage, { logo_uri: "https://shop.example.com/l.png" })
     const attempt = await application.begin({ scope: "openid offline email profile" })
@@ -96,7 +96,7 @@ describe("an application signs somebody in through the bridge", () => {
     assert.isFalse(await isActive(tokens.access_token))
   })
 
-  it("by a session token instead of the idp's cookie", async () => {
+  it("with a session token instead of the identity provider's cookie", async () => {
     const visitor = await makeVisitor(stage)
     const application = await makeApplication(stage, { token_endpoint_auth_method: "client_secret_post" })
     const { value } = await tokenOf(stage.idp, visitor.person)
@@ -115,7 +115,7 @@ describe("an application signs somebody in through the bridge", () => {
 })
 
 describe("consent", () => {
-  it("that is remembered is not asked for again, until it is revoked", async () => {
+  it("that is remembered is not requested again until it is revoked", async () => {
     const visitor = await makeVisitor(stage)
     const { browser, person } = visitor
     const application = await makeApplication(stage)
@@ -125,7 +125,7 @@ describe("consent", () => {
     assert.strictEqual(there.at, "application")
     const tokens = await application.finish(again, there.url)
     assert.strictEqual(tokens.scope, "openid offline")
-    // Claims are in these tokens too.
+    // These tokens contain the claims too.
     assert.strictEqual(tokens.claims()?.["email"], person.email)
     const wider = await application.begin({ scope: "openid offline email" })
     assert.strictEqual((await goOn(stage, browser, wider.url)).at, "dashboard")
@@ -156,7 +156,7 @@ describe("consent", () => {
     assert.strictEqual((await goOn(stage, browser, (await application.begin()).url)).at, "dashboard")
   })
 
-  it("that is denied is told to the application", async () => {
+  it("that is denied is reported to the application", async () => {
     const visitor = await makeVisitor(stage)
     const application = await makeApplication(stage)
     const attempt = await application.begin()
@@ -168,7 +168,7 @@ describe("consent", () => {
     assert.strictEqual(await refused(application.finish(attempt, there.url)), "access_denied")
   })
 
-  it("is nobody's but the one's who is asked", async () => {
+  it("can only be given by the subject", async () => {
     const [visitor, stranger] = [await makeVisitor(stage), await makeVisitor(stage)]
     const application = await makeApplication(stage)
     await signIn(stage, stranger, application)
@@ -184,7 +184,7 @@ describe("consent", () => {
     }
   })
 
-  it("is not asked for by a client that may skip it", async () => {
+  it("is not requested for a client that may skip it", async () => {
     const visitor = await makeVisitor(stage)
     const application = await makeApplication(stage, { metadata: { kept: true } })
     const change = { metadata: { skip_consent: true } }
@@ -200,7 +200,7 @@ describe("consent", () => {
     assert.strictEqual(tokens.claims()?.["email"], visitor.person.email)
   })
 
-  it("of somebody who is gone is denied", async () => {
+  it("of a deleted identity is denied", async () => {
     const visitor = await makeVisitor(stage)
     const application = await makeApplication(stage)
     const attempt = await application.begin()

@@ -31,8 +31,8 @@ beforeAll(async () => {
 })
 afterAll(() => parts[Symbol.asyncDispose]())
 
-/** Somebody who is signed in at a client, so also at the OAuth 2.0 server. */
-const somebody = async (credentialOf: typeof cookieOf = cookieOf) => {
+/** A user who is signed in at a client, so also at the OAuth 2.0 server. */
+const newUser = async (credentialOf: typeof cookieOf = cookieOf) => {
   const person = await makePerson(parts.idp)
   const who = await credentialOf(parts.idp, person)
   const browser = browserOf(who)
@@ -41,7 +41,7 @@ const somebody = async (credentialOf: typeof cookieOf = cookieOf) => {
   return { person, who, browser }
 }
 const endSession = () => `${parts.oauth2.publicUrl}/oauth2/sessions/logout`
-/** The page that a browser comes to which any other page has sent to the server's logout. */
+/** The page that a browser reaches when any other page redirects it to the server's logout. */
 const toPage = async (browser: Browsing) => {
   const { url } = await browser.go(endSession(), ({ pathname }) => pathname === "/oauth2/logout")
   assert.strictEqual(`${url.origin}${url.pathname}`, `${parts.service.url}/oauth2/logout`)
@@ -53,15 +53,15 @@ const isSignedIn = async (who: Credential) => {
   const { status } = await as(parts.service, who, "GET /api/auth/session")
   return status === 200
 }
-/** Whether the OAuth 2.0 server knows who has this browser: asked for no consent, it wants one all the same. */
+/** Whether the OAuth 2.0 server recognises the browser: it then requests consent without a sign-in. */
 const isKnown = async (browser: Browsing) => {
   const { url } = await goOn(parts, browser, authorizationUrl(parts, clientId, { prompt: "none" }))
   return url.searchParams.get("error")
 }
 
-describe("a sign-out that no client vouches for", () => {
-  it("is asked about, and ends both sessions after a yes", async () => {
-    const { browser, person, who } = await somebody()
+describe("a sign-out without a client's ID token", () => {
+  it("must be confirmed, and then ends both sessions", async () => {
+    const { browser, person, who } = await newUser()
     const { challenge, url } = await toPage(browser)
     const page = await openPage(browser, url)
     assert.strictEqual(page.status, 200)
@@ -85,8 +85,8 @@ describe("a sign-out that no client vouches for", () => {
     assert.strictEqual(await isKnown(browser), "login_required")
   })
 
-  it("ends nothing after a no", async () => {
-    const { browser, who } = await somebody(tokenOf)
+  it("ends nothing when it is rejected", async () => {
+    const { browser, who } = await newUser(tokenOf)
     const { challenge, url } = await toPage(browser)
     const token = tokenIn(await openPage(browser, url))
     const page = await send(browser, { logout_challenge: challenge, token, decision: "stay" })
@@ -95,11 +95,11 @@ describe("a sign-out that no client vouches for", () => {
     assert.deepStrictEqual(page.headers.getSetCookie(), [])
     assert.isTrue(await isSignedIn(who))
     assert.strictEqual(await isKnown(browser), "consent_required")
-    // The question has been answered.
+    // The request has already been answered.
     assert.strictEqual((await send(browser, { logout_challenge: challenge, token, decision: "leave" })).status, 404)
   })
 
-  it("leads back to the dashboard after a no, where there is one", async () => {
+  it("returns to the dashboard, if there is one, when it is rejected", async () => {
     await using other = await startIdentityService({ DASHBOARD_URL: `${dashboard}/home` })
     const client = await makeClient(other, { skip_consent: true })
     const browser = browserOf(await cookieOf(other.idp, await makePerson(other.idp)))
@@ -113,8 +113,8 @@ describe("a sign-out that no client vouches for", () => {
     assert.strictEqual(onwardIn(page), `${dashboard}/home`)
   })
 
-  it("takes its own form only, of the same session and challenge", async () => {
-    const [owner, other] = [await somebody(), await somebody()]
+  it("only accepts its own form, of the same session and challenge", async () => {
+    const [owner, other] = [await newUser(), await newUser()]
     const { challenge, url } = await toPage(owner.browser)
     const another = await toPage(owner.browser)
     const token = tokenIn(await openPage(owner.browser, url))
@@ -133,7 +133,7 @@ describe("a sign-out that no client vouches for", () => {
       ["no token", 403, send(owner.browser, { ...form, token: "" })],
       ["a made up token", 403, send(owner.browser, { ...form, token: "A".repeat(43) })],
       ["a token of another challenge", 403, send(owner.browser, { ...form, logout_challenge: another.challenge })],
-      ["somebody else", 403, send(other.browser, form)],
+      ["another user", 403, send(other.browser, form)],
       ["another session of the same person", 403, send(browserOf(await tokenOf(parts.idp, owner.person)), form)],
       ["nobody", 403, send(browserOf(), form)],
       ["no challenge", 400, send(owner.browser, { ...form, logout_challenge: "" })],
@@ -153,8 +153,8 @@ describe("a sign-out that no client vouches for", () => {
     }
   })
 
-  it("asks whom only the OAuth 2.0 server knows, too", async () => {
-    const { browser, person, who } = await somebody()
+  it("must be confirmed when only the OAuth 2.0 server has a session", async () => {
+    const { browser, person, who } = await newUser()
     await as(parts.service, who, "POST /api/auth/logout")
     const { challenge, url } = await toPage(browser)
     const page = await openPage(browser, url)
@@ -165,8 +165,8 @@ describe("a sign-out that no client vouches for", () => {
     assert.strictEqual((await browser.once(endSession())).headers.get("location"), `${clientAddress}/bye`)
   })
 
-  it("leads who owes a second factor to show it", async () => {
-    const { browser, person, who } = await somebody()
+  it("redirects to a missing second factor", async () => {
+    const { browser, person, who } = await newUser()
     const setup = await as(parts.service, who, "POST /api/auth/mfa/totp/setup")
     const { flow_id, totp_secret } = setup.json as Record<string, string>
     const totp_code = totpCode(totp_secret ?? "")
@@ -184,7 +184,7 @@ describe("a sign-out that no client vouches for", () => {
     assert.strictEqual((await openPage(browser, url)).status, 200)
   })
 
-  it("has no challenge that the server does not have", async () => {
+  it("refuses challenges that are unknown to the server", async () => {
     for (const [query, status, code] of [
       ["", 400, "INVALID_REQUEST"],
       ["?logout_challenge=", 400, "INVALID_REQUEST"],
@@ -197,7 +197,7 @@ describe("a sign-out that no client vouches for", () => {
   })
 })
 
-it("a client's sign-out with a token is not asked about", async () => {
+it("a client's sign-out with an ID token needs no confirmation", async () => {
   const issuer = parts.oauth2.publicUrl
   const made = await ask(parts.service, "POST /api/oauth2/clients", {
     key: parts.service.service_role,
@@ -206,7 +206,7 @@ it("a client's sign-out with a token is not asked about", async () => {
   const { client_id: clientId = "", client_secret: secret = "" } = made.json as Record<string, string>
   const client = { clientId, secret, method: "client_secret_basic" as const, redirectUri: callback }
   const application = await startRelyingParty(issuer, client)
-  const { browser, who } = await somebody()
+  const { browser, who } = await newUser()
   const attempt = await application.begin({ scope: "openid" })
   const tokens = await application.finish(attempt, (await goOn(parts, browser, attempt.url)).url)
   const there = await goOn(parts, browser, application.logoutUrl({ id_token_hint: tokens.id_token ?? "" }))
@@ -221,9 +221,9 @@ describe.skipIf(chromium === undefined)(`the logout page in ${chromium ?? "a bro
   })
   afterAll(() => browser[Symbol.asyncDispose]())
 
-  /** A tab of somebody who has signed in at the client, sent to the server's logout by whatever page. */
+  /** A tab of a user who has signed in at the client, redirected to the server's logout by another page. */
   const open = async () => {
-    const { browser: cookies, person, who } = await somebody()
+    const { browser: cookies, person, who } = await newUser()
     const tab = await browser.open()
     for (const [name, value] of [
       ["idp_session", Redacted.value(who.value)],
@@ -257,7 +257,7 @@ describe.skipIf(chromium === undefined)(`the logout page in ${chromium ?? "a bro
     })
     const [count, overflow, buttons, ground] = JSON.parse(await looks(tab)) as ReadonlyArray<unknown>
     assert.deepStrictEqual([count, overflow, buttons], [0, 0, ["Sign out", "Stay signed in"]])
-    // The style sheet is taken: its hash is right.
+    // The style sheet is applied: its hash is correct.
     assert.notStrictEqual(ground, "rgba(0, 0, 0, 0)")
     assert.isAbove((await tab.picture()).length, 3_000)
     await tab.click("button[value=leave]")

@@ -31,7 +31,7 @@ const good = (reply: Reply, status = 200) => {
   assert.strictEqual(reply.status, status, reply.text)
   return reply.json as Record<string, unknown>
 }
-const somebody = async () => {
+const newUser = async () => {
   const person = await makePerson(parts.idp, { name: "Ada", metadata_public: { plan: "pro", level: 3 } })
   const who = await cookieOf(parts.idp, person)
   return { person, who, browser: browserOf(who) }
@@ -48,10 +48,10 @@ const bridge = (step: string, challenge: string, headers: Record<string, string>
     headers
   })
 
-/** By way of the idp and our own consent page, to a code; gives the consent challenge. */
+/** Goes through the identity provider and the consent page to a code; returns the consent challenge. */
 const signsIn = async (client: string) => {
   const browser = browserOf()
-  const { who } = await somebody()
+  const { who } = await newUser()
   const { url } = await authorize(browser, {}, client)
   assert.strictEqual(url.origin, parts.idp.publicUrl)
   browser.setCookie("127.0.0.1", "idp_session", Redacted.value(who.value))
@@ -70,7 +70,7 @@ const signsIn = async (client: string) => {
 }
 
 describe("bridge/status", () => {
-  it("tells what to configure the server with", async () => {
+  it("returns the URLs to configure in the server", async () => {
     const at = `${parts.service.url}/api/oauth2/bridge`
     assert.deepStrictEqual(good(await ask(parts.service, "GET /api/oauth2/bridge/status")), {
       oauth2_configured: true,
@@ -84,7 +84,7 @@ describe("bridge/status", () => {
 })
 
 describe("bridge/login", () => {
-  it("sends nobody to the idp, and back to itself only", async () => {
+  it("redirects users without a session to the identity provider, and only back to itself", async () => {
     const { url } = await authorize(browserOf(), { scope: "openid" })
     assert.strictEqual(`${url.origin}${url.pathname}`, `${parts.idp.publicUrl}/self-service/login/browser`)
     const back = new URL(url.searchParams.get("return_to") ?? "")
@@ -92,14 +92,14 @@ describe("bridge/login", () => {
     assert.deepStrictEqual([...back.searchParams.keys()], ["login_challenge"])
   })
 
-  it("takes a session token as well as the idp's cookie", async () => {
-    const { person } = await somebody()
+  it("accepts a session token as well as the identity provider's cookie", async () => {
+    const { person } = await newUser()
     const { url } = await authorize(browserOf(await tokenOf(parts.idp, person)))
     assert.strictEqual(url.pathname, "/oauth2/consent")
   })
 
-  it("sends who owes a second factor to show it", async () => {
-    const { person, who } = await somebody()
+  it("redirects to a missing second factor", async () => {
+    const { person, who } = await newUser()
     const setup = good(await as(parts.service, who, "POST /api/auth/mfa/totp/setup"))
     const body = { flow_id: setup["flow_id"], totp_code: totpCode(String(setup["totp_secret"])) }
     good(await as(parts.service, who, "POST /api/auth/mfa/totp/verify", { body }))
@@ -109,8 +109,8 @@ describe("bridge/login", () => {
     assert.strictEqual((await authorize(browserOf(who))).url.pathname, "/oauth2/consent")
   })
 
-  it("asks for a new sign-in when the client wants one, once", async () => {
-    const { browser, person, who } = await somebody()
+  it("requires a new sign-in when the client requests one, once", async () => {
+    const { browser, person, who } = await newUser()
     await new Promise((done) => setTimeout(done, 6_500)) // longer than clocks are let differ
     for (const more of [{ prompt: "login" }, { max_age: "3" }] as ReadonlyArray<Record<string, string>>) {
       const asked = await authorize(browser, more)
@@ -121,7 +121,7 @@ describe("bridge/login", () => {
 
       const again = await authorize(browser, more)
       const url = new URL(again.url.searchParams.get("return_to") ?? "")
-      // The mark is of another challenge, or made up: it counts for nothing.
+      // The signature is of another challenge or forged, and has no effect.
       for (const since of [
         new URL(back).searchParams.get("since") ?? "",
         "1.x",
@@ -138,15 +138,15 @@ describe("bridge/login", () => {
     assert.strictEqual((await authorize(browser, { max_age: "3600" })).url.pathname, "/oauth2/consent")
   })
 
-  it("starts over when somebody else has signed in at the idp meanwhile", async () => {
-    const [one, other] = [await somebody(), await somebody()]
+  it("starts over when another user has signed in at the identity provider", async () => {
+    const [one, other] = [await newUser(), await newUser()]
     const challenge = await consentChallenge(parts, one.browser, clientId)
     await goOn(parts, one.browser, String(good(await accept(challenge))["redirect_to"]))
     one.browser.setCookie("127.0.0.1", "idp_session", Redacted.value(other.who.value))
     const there = await authorize(one.browser)
     const shown = there.url.searchParams.get("consent_challenge")
     if (shown === null) {
-      // Asked to sign in once more, as who it is now.
+      // The user must sign in again.
       assert.strictEqual(there.url.searchParams.get("refresh"), "true")
       await signInAgain(parts.idp, other.who, other.person)
     }
@@ -159,7 +159,7 @@ describe("bridge/login", () => {
     assert.strictEqual(info.subject, other.person.id)
   })
 
-  it("asks nobody when the client wants it silent", async () => {
+  it("shows no page with prompt=none", async () => {
     const { url } = await authorize(browserOf(), { prompt: "none" })
     assert.strictEqual(url.searchParams.get("error"), "login_required")
     assert.isTrue(url.href.startsWith(callback))
@@ -169,7 +169,7 @@ describe("bridge/login", () => {
 describe("challenges", () => {
   const paths = ["login?login", "consent?consent", "logout?logout", "consent/info?consent"]
 
-  it("that are none", async () => {
+  it("that are invalid", async () => {
     for (const path of paths) {
       for (const challenge of ["nonsense", "é", "a b", "../x", "x".repeat(14_000)]) {
         const reply = await bridge(path, challenge)
@@ -191,8 +191,8 @@ describe("challenges", () => {
     assertRefused(rejected, 404, "CHALLENGE_NOT_FOUND")
   })
 
-  it("that are expired lead back to where the request began", async () => {
-    const { browser } = await somebody()
+  it("that have expired lead back to where the request started", async () => {
+    const { browser } = await newUser()
     const begin = authorizationUrl(parts, clientId)
     const login = (await goOn(parts, browserOf(), begin)).url.searchParams.get("return_to") ?? ""
     const consent = await consentChallenge(parts, browser, clientId)
@@ -218,8 +218,8 @@ describe("challenges", () => {
 })
 
 describe("consent", () => {
-  it("info is what the contract says, and no more", async () => {
-    const { browser, person } = await somebody()
+  it("info matches the contract", async () => {
+    const { browser, person } = await newUser()
     const challenge = await consentChallenge(parts, browser, clientId)
     const info = await (await bridge("consent/info?consent", challenge)).json()
     assert.deepStrictEqual(info, {
@@ -232,8 +232,8 @@ describe("consent", () => {
     })
   })
 
-  it("grants no more than was asked for", async () => {
-    const { browser } = await somebody()
+  it("grants no more than was requested", async () => {
+    const { browser } = await newUser()
     const challenge = await consentChallenge(parts, browser, clientId)
     for (const body of [
       { grant_scope: ["openid", "admin"] },
@@ -254,8 +254,8 @@ describe("consent", () => {
     assert.strictEqual(url.searchParams.get("scope"), "openid email")
   })
 
-  it("is remembered, listed, revoked, asked for again", async () => {
-    const { browser, person, who } = await somebody()
+  it("is remembered, listed, revoked, requested again", async () => {
+    const { browser, person, who } = await newUser()
     const challenge = await consentChallenge(parts, browser, clientId)
     const scope = ["openid", "offline", "email"]
     const { redirect_to } = good(await accept(challenge, { grant_scope: scope, remember: true }))
@@ -275,7 +275,7 @@ describe("consent", () => {
     good(await as(parts.service, who, `DELETE ${own}?client=${clientId}`))
     assert.strictEqual((await authorize(browser)).url.pathname, "/oauth2/consent")
 
-    const other = await somebody()
+    const other = await newUser()
     for (const line of [`GET ${own}`, `DELETE ${own}`]) {
       assertRefused(await as(parts.service, other.who, line), 403, "FORBIDDEN")
       assertRefused(await ask(parts.service, line, { key: parts.service.anon }), 403, "FORBIDDEN")
@@ -284,7 +284,7 @@ describe("consent", () => {
   })
 
   it("is denied", async () => {
-    const { browser } = await somebody()
+    const { browser } = await newUser()
     for (const [body, error] of [
       [{}, "access_denied"],
       [{ error: "access_denied", error_description: 'No "thanks" & <bye> ü' }, "access_denied"]
@@ -306,8 +306,8 @@ describe("consent", () => {
     }
   })
 
-  it("is not asked for by clients that skip it, nor in silence", async () => {
-    const { browser } = await somebody()
+  it("is not requested for clients that skip it, nor with prompt=none", async () => {
+    const { browser } = await newUser()
     const trusted = await makeClient(parts, { metadata: { skip_consent: true } })
     assert.isNotNull((await authorize(browser, {}, trusted)).url.searchParams.get("code"))
     const own = await makeClient(parts, { skip_consent: true })
@@ -318,12 +318,12 @@ describe("consent", () => {
     assert.include(["consent_required", "login_required", "interaction_required"], url.searchParams.get("error"))
   })
 
-  it("of somebody who is gone or switched off is denied", async () => {
+  it("of a deleted or inactive identity is denied", async () => {
     for (const end of [
       deletePerson,
       (idp: IdentityService["idp"], person: Parameters<typeof setState>[1]) => setState(idp, person, "inactive")
     ]) {
-      const { browser, person } = await somebody()
+      const { browser, person } = await newUser()
       const challenge = await consentChallenge(parts, browser, clientId)
       await end(parts.idp, person)
       const { redirect_to } = good(await accept(challenge))
@@ -337,7 +337,7 @@ describe("consent", () => {
 
 describe("logout", () => {
   it("for a subject revokes sign-ins and consents everywhere", async () => {
-    const { browser, person } = await somebody()
+    const { browser, person } = await newUser()
     const challenge = await consentChallenge(parts, browser, clientId)
     const body = { grant_scope: ["openid", "offline", "email"], remember: true }
     await goOn(parts, browser, String(good(await accept(challenge, body))["redirect_to"]))
@@ -354,7 +354,7 @@ describe("logout", () => {
 describe("claims-config", () => {
   const put = (body: unknown) => manage("PUT /api/oauth2/claims-config", body)
 
-  it("is kept whole, in its order", async () => {
+  it("is stored completely, in its order", async () => {
     const config = {
       id_token_claims: { z: "{{traits.name}}", a: "{{metadata_public.level}}", "ü/é": "x" },
       access_token_claims: { plan: "{{metadata_public.plan}}" }
@@ -371,8 +371,11 @@ describe("claims-config", () => {
       { id_token_claims: { sub: "x" }, access_token_claims: { scope: "y" } },
       /id_token_claims\.sub.*access_token_claims\.scope/
     ],
-    [{ id_token_claims: { a: "{{secrets.x}}" }, access_token_claims: {} }, /a: \{\{secrets.x\}\} is none/],
-    [{ id_token_claims: { a: 1, b: null, c: {} }, access_token_claims: {} }, /a: a template is text.*b: .*c: /],
+    [{ id_token_claims: { a: "{{secrets.x}}" }, access_token_claims: {} }, /a: \{\{secrets.x\}\} must be/],
+    [
+      { id_token_claims: { a: 1, b: null, c: {} }, access_token_claims: {} },
+      /a: a template must be a string.*b: .*c: /
+    ],
     [{ id_token_claims: {}, access_token_claims: {}, other: {} }, /other/]
   ])("refuses %j", async (body, details) => {
     const before = (await manage("GET /api/oauth2/claims-config")).text
@@ -382,7 +385,7 @@ describe("claims-config", () => {
 })
 
 describe("clients", () => {
-  it("are made, listed, found, changed, given a new secret, removed", async () => {
+  it("are created, listed, read, changed, given a new secret, deleted", async () => {
     const made = good(
       await manage("POST /api/oauth2/clients", {
         client_name: "Café <i>",
@@ -443,7 +446,7 @@ describe("clients", () => {
     assert.isNull(made["client_secret"])
   })
 
-  it("that can't be", async () => {
+  it("that are invalid", async () => {
     for (const body of [
       [],
       "x",
@@ -469,7 +472,7 @@ describe("clients", () => {
     }
   })
 
-  it("as large as they may be still sign people in", async () => {
+  it("of the maximum size can sign users in", async () => {
     const id = await makeClient(parts)
     const at = `/api/oauth2/clients/${id}`
     const chars = (count: number) => randomBytes(count).toString("base64url").slice(0, count)
@@ -477,7 +480,7 @@ describe("clients", () => {
     assertRefused(await manage(`PUT ${at}`, big(8_200)), 400, "INVALID_REQUEST")
     assertRefused(await manage("POST /api/oauth2/clients", big(8_200)), 400, "INVALID_REQUEST")
     const room = 8_192 - Buffer.byteLength((await manage(`GET ${at}`)).text) - `"big":""`.length
-    // Piece by piece it can't become larger either.
+    // Several small changes can't exceed the maximum either.
     good(await manage(`PUT ${at}`, big(room)))
     assertRefused(await manage(`PUT ${at}`, { metadata: { more: 1 } }), 400, "INVALID_REQUEST")
     assertRefused(await manage(`PUT ${at}`, big(room + 1)), 400, "INVALID_REQUEST")
@@ -485,7 +488,7 @@ describe("clients", () => {
     await signsIn(id)
   })
 
-  it("that are larger, because the server has them from elsewhere, sign people in too", async () => {
+  it("above the maximum, registered elsewhere, can sign users in too", async () => {
     const id = await makeClient(parts)
     const response = await fetch(`${parts.oauth2.adminUrl}/admin/clients/${id}`, {
       method: "PATCH",
@@ -493,13 +496,13 @@ describe("clients", () => {
     })
     assert.strictEqual(response.status, 200, await response.text())
     assert.isAbove((await signsIn(id)).length, 8_192)
-    // Less is always fine, and it may be put right.
+    // A change that makes a client smaller is always valid.
     good(await manage(`PUT /api/oauth2/clients/${id}`, { metadata: { other: null } }))
     assertRefused(await manage(`PUT /api/oauth2/clients/${id}`, { metadata: { other: 1 } }), 400, "INVALID_REQUEST")
     good(await manage(`PUT /api/oauth2/clients/${id}`, { metadata: { big: null, other: 1 } }))
   })
 
-  it("two changes at once both count", async () => {
+  it("keep both of two concurrent changes", async () => {
     const id = await makeClient(parts)
     const names = Array.from({ length: 10 }, (_, index) => `k${index}`)
     const replies = await Promise.all(
@@ -511,8 +514,8 @@ describe("clients", () => {
   })
 })
 
-it("nobody but an administrator manages", async () => {
-  const { who } = await somebody()
+it("only administrators manage clients and claims", async () => {
+  const { who } = await newUser()
   for (const line of [
     "GET /api/oauth2/claims-config",
     "PUT /api/oauth2/claims-config",

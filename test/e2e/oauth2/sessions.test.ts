@@ -19,7 +19,7 @@ import {
   signIn,
   signInAtIdp,
   toConsent,
-  type Visitor
+  type Browser
 } from "../../support/identity/signIn.ts"
 import { type FullStage, startStage } from "../../support/oauth2/signInSetup.ts"
 
@@ -31,134 +31,134 @@ afterAll(() => stage[Symbol.asyncDispose]())
 
 const isActive = async (token: string) => (await stage.introspect(token))["active"] === true
 
-/** Gives the password once more, in the session the browser has. */
-const again = ({ browser, person }: Visitor) =>
+/** Enters the password again, in the browser's session. */
+const again = ({ browser, person }: Browser) =>
   signInAgain(stage.idp, cookie(browser.cookie("127.0.0.1", "idp_session") ?? ""), person)
 
-describe("an application that asks for a sign-in", () => {
-  it("anew gets a new one", async () => {
-    const visitor = await makeVisitor(stage)
+describe("an application that requests a sign-in", () => {
+  it("with prompt=login gets a new one", async () => {
+    const browser = await makeVisitor(stage)
     const application = await makeApplication(stage)
-    await signIn(stage, visitor, application)
+    await signIn(stage, browser, application)
     const attempt = await application.begin({ prompt: "login", max_age: "3600" })
-    const idp = await goOn(stage, visitor.browser, attempt.url)
+    const idp = await goOn(stage, browser.browser, attempt.url)
     assert.strictEqual(idp.at, "idp")
     assert.strictEqual(idp.url.searchParams.get("refresh"), "true")
     const returnTo = idp.url.searchParams.get("return_to") ?? ""
-    await again(visitor)
-    const consent = await goOn(stage, visitor.browser, returnTo)
+    await again(browser)
+    const consent = await goOn(stage, browser.browser, returnTo)
     assert.strictEqual(consent.at, "dashboard")
-    const back = await allow(stage, visitor, consent.url.searchParams.get("consent_challenge") ?? "")
+    const back = await allow(stage, browser, consent.url.searchParams.get("consent_challenge") ?? "")
     const tokens = await application.finish(attempt, back)
     assert.closeTo(Number(tokens.claims()?.auth_time), Date.now() / 1000, 60)
   })
 
-  it("anew is told when there was none", async () => {
-    const visitor = await makeVisitor(stage)
+  it("with prompt=login is told when the user did not sign in again", async () => {
+    const browser = await makeVisitor(stage)
     const application = await makeApplication(stage)
-    await signIn(stage, visitor, application)
-    // So that the old sign-in is older than the request.
+    await signIn(stage, browser, application)
+    // Makes the old sign-in older than the request.
     await new Promise((done) => setTimeout(done, 7_000))
     const attempt = await application.begin({ prompt: "login" })
-    const idp = await goOn(stage, visitor.browser, attempt.url)
-    const there = await goOn(stage, visitor.browser, idp.url.searchParams.get("return_to") ?? "")
+    const idp = await goOn(stage, browser.browser, attempt.url)
+    const there = await goOn(stage, browser.browser, idp.url.searchParams.get("return_to") ?? "")
     assert.strictEqual(there.at, "application")
     assert.strictEqual(await refused(application.finish(attempt, there.url)), "login_required")
-    // Without the mark the bridge asks again, and is not fooled by one that is made up.
+    // Without the signed time, or with a forged one, the bridge asks again.
     const bare = new URL(idp.url.searchParams.get("return_to") ?? "")
     bare.searchParams.set("since", `1.${"A".repeat(43)}`)
-    assert.strictEqual((await goOn(stage, visitor.browser, bare)).at, "idp")
+    assert.strictEqual((await goOn(stage, browser.browser, bare)).at, "idp")
   })
 
-  it("of a certain age gets one no older", async () => {
-    const visitor = await makeVisitor(stage)
+  it("with max_age gets one that is no older", async () => {
+    const browser = await makeVisitor(stage)
     const application = await makeApplication(stage)
-    await signIn(stage, visitor, application)
+    await signIn(stage, browser, application)
     await new Promise((done) => setTimeout(done, 2_200))
     const attempt = await application.begin({ max_age: "1" })
-    const idp = await goOn(stage, visitor.browser, attempt.url)
+    const idp = await goOn(stage, browser.browser, attempt.url)
     assert.strictEqual(idp.at, "idp")
     const relaxed = await application.begin({ max_age: "3600" })
-    assert.strictEqual((await goOn(stage, visitor.browser, relaxed.url)).at, "dashboard")
+    assert.strictEqual((await goOn(stage, browser.browser, relaxed.url)).at, "dashboard")
   })
 
-  it("without a question gets one, or is told why not", async () => {
-    const visitor = await makeVisitor(stage)
+  it("with prompt=none gets one, or the reason why not", async () => {
+    const browser = await makeVisitor(stage)
     const application = await makeApplication(stage)
     const silently = async () => {
       const attempt = await application.begin({ prompt: "none" })
-      const there = await goOn(stage, visitor.browser, attempt.url)
+      const there = await goOn(stage, browser.browser, attempt.url)
       assert.strictEqual(there.at, "application", String(there.url))
       return refused(application.finish(attempt, there.url))
     }
     assert.strictEqual(await silently(), "login_required")
-    await signIn(stage, visitor, application)
+    await signIn(stage, browser, application)
     assert.strictEqual(await silently(), "consent_required")
-    await signIn(stage, visitor, application, { remember: true })
+    await signIn(stage, browser, application, { remember: true })
     assert.strictEqual(await silently(), "taken")
   })
 })
 
 describe("signing out", () => {
-  it("by the application ends the session at the idp too", async () => {
-    const visitor = await makeVisitor(stage)
+  it("by the application also ends the session at the identity provider", async () => {
+    const browser = await makeVisitor(stage)
     const application = await makeApplication(stage)
-    const tokens = await signIn(stage, visitor, application, { remember: true })
+    const tokens = await signIn(stage, browser, application, { remember: true })
     const url = application.logoutUrl({
       id_token_hint: tokens.id_token ?? "",
       post_logout_redirect_uri: afterLogout,
       state: "bye-12345"
     })
-    const there = await goOn(stage, visitor.browser, url)
+    const there = await goOn(stage, browser.browser, url)
     assert.strictEqual(there.url.href, `${afterLogout}?state=bye-12345`)
     const attempt = await application.begin()
-    assert.strictEqual((await goOn(stage, visitor.browser, attempt.url)).at, "idp")
-    // What was remembered still is: the person is signed out, nothing is revoked.
-    await signInAtIdp(stage, visitor)
+    assert.strictEqual((await goOn(stage, browser.browser, attempt.url)).at, "idp")
+    // Consents are still remembered: the user is signed out, nothing is revoked.
+    await signInAtIdp(stage, browser)
     const next = await application.begin()
-    assert.strictEqual((await goOn(stage, visitor.browser, next.url)).at, "application")
+    assert.strictEqual((await goOn(stage, browser.browser, next.url)).at, "application")
   })
 
   it("by an administrator revokes sign-ins, consents and tokens", async () => {
-    const visitor = await makeVisitor(stage)
+    const browser = await makeVisitor(stage)
     const application = await makeApplication(stage)
-    const tokens = await signIn(stage, visitor, application, { remember: true })
+    const tokens = await signIn(stage, browser, application, { remember: true })
     const stranger = await makeVisitor(stage)
     const others = await signIn(stage, stranger, application)
-    const own = await fromDashboard(stage, visitor.browser, "POST", "/logout", { subject: visitor.person.id })
+    const own = await fromDashboard(stage, browser.browser, "POST", "/logout", { subject: browser.person.id })
     assert.strictEqual(own.status, 403)
-    const { body } = await manage(stage, "POST", "/logout", { subject: visitor.person.id })
+    const { body } = await manage(stage, "POST", "/logout", { subject: browser.person.id })
     assert.deepStrictEqual(body, { success: true })
     assert.isFalse(await isActive(tokens.access_token))
     assert.isTrue(await isActive(others.access_token))
-    assert.strictEqual((await goOn(stage, visitor.browser, (await application.begin()).url)).at, "dashboard")
+    assert.strictEqual((await goOn(stage, browser.browser, (await application.begin()).url)).at, "dashboard")
   })
 })
 
 describe("a client", () => {
-  it("with another secret is refused the old one", async () => {
-    const visitor = await makeVisitor(stage)
+  it("with a new secret can't use the old one", async () => {
+    const browser = await makeVisitor(stage)
     const application = await makeApplication(stage)
-    const { refresh_token = "" } = await signIn(stage, visitor, application)
+    const { refresh_token = "" } = await signIn(stage, browser, application)
     const { body } = await manage(stage, "POST", `/clients/${application.id}/rotate-secret`)
     assert.notStrictEqual(body["client_secret"], application.secret)
     assert.strictEqual(await refused(application.refresh(refresh_token)), "invalid_client")
   })
 
-  it("that is deleted signs nobody in any more", async () => {
-    const visitor = await makeVisitor(stage)
+  it("that is deleted can't sign users in any more", async () => {
+    const browser = await makeVisitor(stage)
     const application = await makeApplication(stage)
-    await signIn(stage, visitor, application)
+    await signIn(stage, browser, application)
     assert.strictEqual((await manage(stage, "DELETE", `/clients/${application.id}`)).status, 200)
     const attempt = await application.begin()
-    const page = await visitor.browser.once(attempt.url)
+    const page = await browser.browser.once(attempt.url)
     assert.notInclude(page.headers.get("location") ?? "", callback)
     assert.strictEqual((await manage(stage, "GET", `/clients/${application.id}`)).status, 404)
   })
 })
 
 describe("the bridge", () => {
-  it("says that it is ready, and where it is", async () => {
+  it("reports that it is ready, and its URLs", async () => {
     const { body } = await fromDashboard(stage, startBrowsing(), "GET", "/bridge/status")
     assert.deepStrictEqual(body, {
       oauth2_configured: true,
@@ -170,7 +170,7 @@ describe("the bridge", () => {
     })
   })
 
-  it.each(["login", "consent", "logout"])("has no %s challenge that the server does not have", async (kind) => {
+  it.each(["login", "consent", "logout"])("refuses unknown %s challenges", async (kind) => {
     const ask = (query: string) => fromDashboard(stage, startBrowsing(), "GET", `/bridge/${kind}${query}`)
     assert.strictEqual((await ask("")).status, 400)
     for (const challenge of ["x", "..%2F..%2Fclients", "%C3%A9%20%26"]) {
@@ -179,43 +179,46 @@ describe("the bridge", () => {
     }
   })
 
-  it.runIf(otherOAuth2Server === undefined)("begins again what took too long or was done", async () => {
-    const { behaviour } = stage.fake!
-    const visitor = await makeVisitor(stage)
-    const application = await makeApplication(stage)
-    const attempt = await application.begin()
-    const idp = await goOn(stage, visitor.browser, attempt.url)
-    const bridge = idp.url.searchParams.get("return_to") ?? ""
-    await signInAtIdp(stage, visitor)
-    const gone = async (path: string) => {
-      const { body, status } = await fromDashboard(stage, visitor.browser, "GET", path.replace(/.*\/api\/oauth2/, ""))
-      assert.deepStrictEqual([status, body["code"]], [410, "CHALLENGE_EXPIRED"])
-      return String(body["redirect_to"])
-    }
-    try {
-      behaviour.challengeSeconds = -1
-      assert.strictEqual(await gone(bridge), attempt.url.href)
-      behaviour.challengeSeconds = 1_800
-      behaviour.usedChallengesAreGone = true
-      const challenge = await toConsent(stage, visitor, bridge)
-      await allow(stage, visitor, challenge)
-      const query = `consent_challenge=${encodeURIComponent(challenge)}`
-      for (const path of [bridge, `/bridge/consent?${query}`, `/bridge/consent/info?${query}`]) {
-        const from = await gone(path)
-        assert.strictEqual(new URL(from).searchParams.get("state"), attempt.state)
-        assert.strictEqual((await goOn(stage, visitor.browser, from)).at, "dashboard")
+  it.runIf(otherOAuth2Server === undefined)(
+    "restarts requests that took too long or were already answered",
+    async () => {
+      const { behaviour } = stage.fake!
+      const browser = await makeVisitor(stage)
+      const application = await makeApplication(stage)
+      const attempt = await application.begin()
+      const idp = await goOn(stage, browser.browser, attempt.url)
+      const bridge = idp.url.searchParams.get("return_to") ?? ""
+      await signInAtIdp(stage, browser)
+      const gone = async (path: string) => {
+        const { body, status } = await fromDashboard(stage, browser.browser, "GET", path.replace(/.*\/api\/oauth2/, ""))
+        assert.deepStrictEqual([status, body["code"]], [410, "CHALLENGE_EXPIRED"])
+        return String(body["redirect_to"])
       }
-    } finally {
-      behaviour.challengeSeconds = 1_800
-      behaviour.usedChallengesAreGone = false
+      try {
+        behaviour.challengeSeconds = -1
+        assert.strictEqual(await gone(bridge), attempt.url.href)
+        behaviour.challengeSeconds = 1_800
+        behaviour.usedChallengesAreGone = true
+        const challenge = await toConsent(stage, browser, bridge)
+        await allow(stage, browser, challenge)
+        const query = `consent_challenge=${encodeURIComponent(challenge)}`
+        for (const path of [bridge, `/bridge/consent?${query}`, `/bridge/consent/info?${query}`]) {
+          const from = await gone(path)
+          assert.strictEqual(new URL(from).searchParams.get("state"), attempt.state)
+          assert.strictEqual((await goOn(stage, browser.browser, from)).at, "dashboard")
+        }
+      } finally {
+        behaviour.challengeSeconds = 1_800
+        behaviour.usedChallengesAreGone = false
+      }
     }
-  })
+  )
 
-  it.runIf(otherOAuth2Server === undefined)("says when the server is in trouble, and not why", async () => {
+  it.runIf(otherOAuth2Server === undefined)("reports that the server has failed, but not why", async () => {
     const fake = stage.fake!
-    const visitor = await makeVisitor(stage)
+    const browser = await makeVisitor(stage)
     const application = await makeApplication(stage)
-    const challenge = await toConsent(stage, visitor, (await application.begin()).url)
+    const challenge = await toConsent(stage, browser, (await application.begin()).url)
     const body = { challenge, grant_scope: ["openid"] }
     try {
       for (const [reply, code] of [
@@ -223,7 +226,7 @@ describe("the bridge", () => {
         [json(403, { error: "hidden cause" }), "OAUTH2_CREDENTIALS_REFUSED"]
       ] as const) {
         fake.meddle = () => reply
-        const answer = await fromDashboard(stage, visitor.browser, "POST", "/bridge/consent/accept", body)
+        const answer = await fromDashboard(stage, browser.browser, "POST", "/bridge/consent/accept", body)
         assert.deepStrictEqual([answer.status, answer.body["code"]], [502, code])
         assert.notInclude(JSON.stringify(answer.body), "hidden")
       }
@@ -235,17 +238,17 @@ describe("the bridge", () => {
     } finally {
       fake.meddle = () => undefined
     }
-    await allow(stage, visitor, challenge)
+    await allow(stage, browser, challenge)
   })
 
-  it("keeps what it is told to itself", async () => {
-    const visitor = await makeVisitor(stage)
+  it("does not leak secrets", async () => {
+    const browser = await makeVisitor(stage)
     const application = await makeApplication(stage)
     const attempt = await application.begin()
-    const challenge = await toConsent(stage, visitor, attempt.url)
-    const back = await allow(stage, visitor, challenge)
+    const challenge = await toConsent(stage, browser, attempt.url)
+    const back = await allow(stage, browser, challenge)
     const tokens = await application.finish(attempt, back)
-    const session = visitor.browser.cookie("127.0.0.1", "idp_session") ?? ""
+    const session = browser.browser.cookie("127.0.0.1", "idp_session") ?? ""
     const secrets = [
       stage.adminToken || "no admin token",
       application.secret,

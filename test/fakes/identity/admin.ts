@@ -9,7 +9,7 @@ const textOf = (value: unknown) => (typeof value === "string" ? value : undefine
 const objectOf = (value: unknown) =>
   (typeof value === "object" && value !== null ? value : {}) as Readonly<Record<string, unknown>>
 
-/** The address among the traits; 409 when it is another's. */
+/** The e-mail address among the traits; 409 when another identity has it. */
 const emailOf = (state: State, traits: Readonly<Record<string, unknown>>, own?: Person) => {
   const email = textOf(traits["email"]) ?? ""
   if (!email.includes("@")) throw failure({ status: 400, reason: '"email" is missing or not valid "email"' })
@@ -62,7 +62,7 @@ const keyJson = ({ addedAt, displayName, id }: SecurityKey, is_passwordless: boo
   is_passwordless
 })
 
-/** Types that are set up; `webauthn` is listed for everybody, as a trait is its identifier. */
+/** Credential types that are set up; `webauthn` is listed for every identity, since a trait is its identifier. */
 const credentialsJson = (person: Person, declassified: ReadonlyArray<string>) => {
   const email = String(person.traits["email"] ?? "")
   const all: Readonly<Record<string, { readonly there: boolean; readonly config: unknown }>> = {
@@ -136,7 +136,7 @@ export const closeSessions = (state: State, id: string): Reply => {
   return { status: 204 }
 }
 
-/** GET /admin/identities : in the order of their ids; the token of a page is the last id before it. */
+/** GET /admin/identities: ordered by id; a page token is the last id of the page before. */
 export const listIdentities = (state: State, { url }: Call): Reply => {
   const { searchParams } = url
   const size = Math.min(Number(searchParams.get("page_size") ?? 250), 1000)
@@ -159,7 +159,7 @@ export const listIdentities = (state: State, { url }: Call): Reply => {
   }
 }
 
-/** GET /admin/courier/messages : newest first. */
+/** GET /admin/courier/messages: newest first. */
 export const listMessages = (state: State, { url }: Call): Reply => {
   const recipient = url.searchParams.get("recipient")
   const found = state.messages.filter((message) => recipient === null || message.recipient === recipient)

@@ -1,6 +1,6 @@
 export type Cbor = number | string | Buffer | boolean | null | ReadonlyArray<Cbor> | ReadonlyMap<Cbor, Cbor>
 
-/** What attestations are made of (RFC 8949: definite lengths, no floats, no tags). Throws at anything else. */
+/** The CBOR of attestations (RFC 8949: definite lengths, no floats, no tags). Throws on anything else. */
 export class CborReader {
   readonly #bytes: Buffer
   #at = 0
@@ -47,7 +47,7 @@ export class CborReader {
     throw new Error("CBOR: a length that is not read")
   }
 
-  /** Every element takes a byte at least. */
+  /** Every element takes at least one byte. */
   #fits(count: number) {
     if (count > this.#bytes.length - this.#at) throw new Error("CBOR: too short")
     return count

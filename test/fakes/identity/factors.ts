@@ -7,7 +7,7 @@ import { Unparsable, verifyAttestation } from "./webauthn.ts"
 
 export const hexOf = ({ id }: SecurityKey) => id.toString("hex")
 
-/** Whether an app with this secret shows the code, now or 30 s before or after. */
+/** Whether an app with this secret shows the code within 30 s of now. */
 export const totpHolds = (secret: string, code: unknown) =>
   typeof code === "string" &&
   new TOTP({ secret: Secret.fromBase32(secret) }).validate({ token: code, window: 1 }) !== null
@@ -24,7 +24,7 @@ const totp: Submit = (state, body, flow, session) => {
   const code = body["totp_code"]
   if (code === undefined)
     throw refusedForm(state, flow, [errorText(4_000_002, "Property totp_code is missing.")], "totp_code")
-  // As in Kratos: with an app set up any code is taken, and nothing happens.
+  // As in Kratos: with an app set up, any code is accepted and has no effect.
   if (person.totp !== undefined) return "saved"
   if (flow.secret.totp === undefined)
     throw failure({ status: 500, reason: "Could not find the TOTP key in the internal context." })
@@ -40,7 +40,7 @@ const totp: Submit = (state, body, flow, session) => {
   return "saved"
 }
 
-/** The new key of a form; 400 when it is none, 500 when it does not hold. */
+/** The new key of a form; 400 when there is none, 500 when it can't be verified. */
 const newKey = (state: State, flow: Flow, sent: unknown, asked: string | undefined): SecurityKey => {
   const { id, origins } = state.settings.rp
   if (asked === undefined)
@@ -57,7 +57,7 @@ const newKey = (state: State, flow: Flow, sent: unknown, asked: string | undefin
   }
 }
 
-/** 400 unless there is such a key among them. */
+/** 400 unless the key is among them. */
 const without = (state: State, flow: Flow, keys: ReadonlyArray<SecurityKey>, hex: unknown) => {
   const kept = keys.filter((key) => hexOf(key) !== hex)
   if (kept.length === keys.length)
@@ -80,7 +80,7 @@ const webauthn: Submit = (state, body, flow, session) => {
       "webauthn_register_displayname"
     )
   const key = newKey(state, flow, body["webauthn_register"], flow.secret.key)
-  // The same one a second time is taken again.
+  // Registering the same key twice is accepted.
   person.keys.push({ ...key, displayName })
   complete(session, "webauthn", "aal2")
   return "saved"
@@ -137,7 +137,7 @@ const isOn = (value: unknown) => value === true || value === "true"
 const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
 const makeCode = () => Array.from(randomBytes(8), (byte) => letters[byte % letters.length]).join("")
 
-/** By the `method` of a settings form. */
+/** Handlers by the `method` of a settings form. */
 export const strategies: Readonly<Record<string, { readonly method: Method; readonly submit: Submit }>> = {
   totp: { method: "totp", submit: totp },
   webauthn: { method: "webauthn", submit: webauthn },

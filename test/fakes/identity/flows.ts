@@ -63,7 +63,7 @@ interface Wanted {
   readonly furnish: (flow: Flow) => void
 }
 
-/** A new flow, kept; the answer of the call that asked for it. */
+/** Creates and stores a flow; returns the response of the call that started it. */
 export const begin = (state: State, call: Call, wanted: Wanted): Reply => {
   const { cookies, value } = wanted.type === "api" ? { cookies: [], value: "" } : csrfPair(state, call)
   const now = Date.now()
@@ -91,7 +91,7 @@ export const begin = (state: State, call: Call, wanted: Wanted): Reply => {
     : redirect(`${state.settings.uiUrls[wanted.kind]}?flow=${flow.id}`, cookies)
 }
 
-/** The return_to of a request, when it is allowed. */
+/** The return_to of a request, if it is allowed. */
 const returnTo = (state: State, call: Call) => {
   const given = call.url.searchParams.get("return_to")
   if (given === null) return undefined
@@ -111,11 +111,11 @@ const expired = (state: State, flow: Flow) =>
     status: 410,
     id: "self_service_flow_expired",
     reason: "The flow has expired",
-    // Another one is there already, as in Kratos.
+    // As in Kratos, another flow exists already.
     more: { expired_at: iso(flow.expiresAt), since: Date.now() - flow.expiresAt, use_flow_id: again(state, flow).id }
   })
 
-/** A successor of a flow that is over. */
+/** The successor of an expired flow. */
 export const again = (state: State, flow: Flow) => {
   const lifespan = state.settings.flowSeconds * 1000
   const next: Flow = { ...flow, id: randomUUID(), expiresAt: Date.now() + lifespan, secret: {}, messages: [] }
@@ -125,13 +125,13 @@ export const again = (state: State, flow: Flow) => {
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** GET of a kept flow: 404, 403, 410 or the flow as it is. */
+/** GET of a stored flow: 404, 403, 410 or the flow as it is. */
 export const show = (state: State, call: Call, kind: FlowKind): Reply => {
   const flow = state.flows.get(call.url.searchParams.get("id") ?? "")
   const { cookies } = csrfPair(state, call)
   const refuse = (refused: Refused) => new Refused({ ...refused.reply, cookies })
   if (flow?.kind !== kind) throw refuse(missing())
-  // Of all forms only that of settings does not want its own cookie.
+  // Only settings forms can be read without their own cookie.
   if (flow.type === "browser" && kind !== "settings" && csrfOf(state, call) !== flow.csrf) throw refuse(csrfViolation())
   if (kind === "settings" && flow.person !== sessionOf(state, call)?.person) throw refuse(foreign())
   if (flow.expiresAt < Date.now()) {
@@ -148,7 +148,7 @@ export const foreign = () =>
     reason: "The request was made for another identity and has been blocked for security reasons."
   })
 
-/** The flow of a submit; not yet whether it is over. */
+/** The flow of a submit, which may have expired. */
 export const submitted = (state: State, call: Call, kind: FlowKind): Flow => {
   const id = call.url.searchParams.get("flow") ?? ""
   if (!uuid.test(id)) throw failure({ status: 400, reason: "The flow query parameter is missing or malformed." })
@@ -161,7 +161,7 @@ export const needFresh = (state: State, flow: Flow) => {
   if (flow.expiresAt < Date.now()) throw expired(state, flow)
 }
 
-/** An api flow comes from no browser. */
+/** API flows must not come from a browser. */
 export const checkNoBrowser = (state: State, flow: Flow, { cookies, headers }: Call) => {
   const foreign = [...cookies.keys()].some((name) => !/^(__cf|_cf|cf_)/.test(name))
   if (headers["origin"] !== undefined || foreign)
@@ -175,7 +175,7 @@ export const needMethod = (state: State, method: Method) => {
     throw failure({ status: 404, reason: "This endpoint was disabled by system administrator. Please check your url." })
 }
 
-/** 400: the form again, with what is wrong about it as a whole, or about one field. */
+/** 400: the form with an error of the form or of one field. */
 export const refusedForm = (state: State, flow: Flow, messages: ReadonlyArray<unknown>, field?: string) => {
   const form = { ...flow, messages: field === undefined ? messages : [] }
   form.nodes = flow.nodes.map((node) => (node.attributes["name"] === field ? { ...node, messages } : node))

@@ -43,7 +43,7 @@ export const beginLogin = (state: State, call: Call, type: Flow["type"]): Reply 
   const enough = session !== undefined && !refresh && (aal === "aal1" || session.aal === "aal2")
   if (!enough) return begin(state, call, wanted)
   if (type === "api" || call.json) throw alreadyIn()
-  // Straight back, also when a second factor is due: a page that sends it here again loops.
+  // Redirects back, also when a second factor is required: a page that redirects here again loops.
   return redirect(call.url.searchParams.get("return_to") ?? state.settings.returnUrl)
 }
 
@@ -70,7 +70,7 @@ const fillLogin = (state: State, person: Person | undefined, flow: Flow) => {
   if (methods.totp && person?.totp !== undefined) flow.nodes = [...flow.nodes, input("totp", "totp_code")]
   if (methods.lookup_secret && (person?.codes.length ?? 0) > 0)
     flow.nodes = [...flow.nodes, input("lookup_secret", "lookup_secret")]
-  // api flows do no WebAuthn.
+  // API flows don't support WebAuthn.
   if (!methods.webauthn || (person?.keys.length ?? 0) === 0 || flow.type === "api") return
   flow.secret.key = value
   const allowCredentials = person?.keys.map(({ id }) => ({ type: "public-key", id: id.toString("base64url") }))
@@ -105,7 +105,7 @@ export const submitLogin = (state: State, call: Call): Reply => {
       throw failure({ status: 401, id: "session_identity_disabled", reason: "This account was disabled." })
     return signedIn(state, call, flow, method, person, session)
   } catch (cause) {
-    // A form in a browser is shown again; what is wrong is to be seen in the flow.
+    // A browser is shown the form again; the flow contains the errors.
     if (call.json || flow.type === "api" || !(cause instanceof Refused) || cause.reply.status !== 400) throw cause
     return redirect(`${state.settings.uiUrls.login}?flow=${flow.id}`)
   }
@@ -138,7 +138,7 @@ const signedIn = (
   return { status: 200, body: { session: sessionJson(now), continue_with }, cookies }
 }
 
-/** Who has shown it; throws the refusal otherwise. */
+/** The identity whose credential was used; throws the refusal otherwise. */
 type Show = (state: State, body: Call["body"], flow: Flow, session: Session | undefined) => Person
 
 const password: Show = (state, body, flow) => {
@@ -168,7 +168,7 @@ const lookupSecret: Show = (state, body, flow, session) => {
 const wrongKey = (state: State, flow: Flow) =>
   refusedForm(state, flow, [errorText(4_000_008, "The provided authentication code is invalid, please try again.")])
 
-/** Runs a check of a credential: no credential at all is 4000001, one that does not hold 4000008. */
+/** Checks a credential: a malformed one is 4000001, one that can't be verified 4000008. */
 const checked = <A>(state: State, flow: Flow, check: () => A): A => {
   try {
     return check()
@@ -203,7 +203,7 @@ const passkey: Show = (state, body, flow) => {
   if (person === undefined)
     throw refusedForm(state, flow, [errorText(4_000_015, "This account does not exist or has no passkey set up.")])
   checked(state, flow, () => verifyAssertion(text, askedBy(state, challenge), person.passkeys))
-  // Good for one sign-in.
+  // Valid for one sign-in.
   delete flow.secret.passkey
   return person
 }

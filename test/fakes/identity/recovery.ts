@@ -20,11 +20,11 @@ export const beginRecovery = (state: State, call: Call, type: Flow["type"]): Rep
   return begin(state, call, { kind: "recovery", type, furnish })
 }
 
-/** A flow that is over leads to another one, in any case by redirect. */
+/** An expired flow always redirects to another one. */
 const over = (state: State, flow: Flow) =>
   redirect(`${state.baseUrl}self-service/recovery/flows?id=${again(state, flow).id}`)
 
-/** POST /self-service/recovery?flow= : sends a message with a link, if the address is somebody's. */
+/** POST /self-service/recovery?flow=: sends a message with a link if the address exists. */
 export const submitRecovery = (state: State, call: Call): Reply => {
   const flow = submitted(state, call, "recovery")
   checkNobody(state, call)
@@ -67,7 +67,7 @@ const send = (state: State, flow: Flow, recipient: string) => {
   })
 }
 
-/** GET /self-service/recovery?flow=&token= : the link of a message, good once. Always a redirect. */
+/** GET /self-service/recovery?flow=&token=: the link of a message, valid once. Always a redirect. */
 export const openLink = (state: State, call: Call): Reply => {
   const flow = submitted(state, call, "recovery")
   const token = call.url.searchParams.get("token") ?? ""

@@ -13,7 +13,7 @@ export const beginRegistration = (state: State, call: Call): Reply =>
     }
   })
 
-/** POST /self-service/registration?flow= : with a password; nobody is signed in by it. */
+/** POST /self-service/registration?flow=: with a password; does not sign in. */
 export const submitRegistration = (state: State, call: Call): Reply => {
   const flow = submitted(state, call, "registration")
   needFresh(state, flow)
@@ -36,7 +36,7 @@ export const submitRegistration = (state: State, call: Call): Reply => {
     ...call,
     body: { traits, credentials: { password: { config: { password } } } }
   })
-  // One that nobody gets, but that is listed.
+  // Listed, although no client received its token.
   state.open(state.byIdentifier(traits?.email ?? "")!, "password", deviceOf(call))
   return { status: 200, body: { identity: body, continue_with: null } }
 }

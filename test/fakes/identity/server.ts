@@ -88,7 +88,7 @@ const bodyOf = async (request: IncomingMessage): Promise<Call["body"]> => {
   }
 }
 
-/** PostgreSQL keeps no NUL, which Kratos notices too late. */
+/** PostgreSQL can't store NUL, which Kratos does not check in time. */
 const checkNul = (body: Call["body"]) => {
   if (!JSON.stringify(body).includes("\\u0000")) return
   throw new Refused({
@@ -134,7 +134,7 @@ const answer = async (
   response.end(body === undefined ? "" : JSON.stringify(body))
 }
 
-/** Where it listens (0: a free port), where its public side is for browsers, and what differs from `usual`. */
+/** The port (0: a free one), the public URL for browsers, and settings that differ from the defaults. */
 export interface FakeIdPOptions extends Partial<Omit<Settings, "methods">> {
   readonly port?: number
   readonly adminPort?: number
@@ -142,9 +142,9 @@ export interface FakeIdPOptions extends Partial<Omit<Settings, "methods">> {
   readonly methods?: Partial<Settings["methods"]>
 }
 
-/** A running one. */
+/** A running server. */
 export interface FakeIdP extends IdPUnderTest, AsyncDisposable {
-  /** May be changed while it runs. */
+  /** May be changed while the server runs. */
   readonly settings: Settings
   readonly close: () => Promise<void>
 }
@@ -175,8 +175,9 @@ const listen = (server: Server, port: number) =>
   })
 
 /**
- * An idp that speaks as Ory Kratos v26.2.0 does, as far as this project and its tests need it: sessions, the forms of
- * login, settings and recovery with their CSRF, identities and messages. Everything is in memory and on loopback.
+ * An identity provider that implements the parts of Ory Kratos v26.2.0's API that this project and its tests need:
+ * sessions, the forms of login, settings and recovery with their CSRF protection, identities and messages. Everything is
+ * in memory and on loopback.
  */
 export const startFakeIdP = async (options: FakeIdPOptions = {}): Promise<FakeIdP> => {
   const state = new State(usual(options))

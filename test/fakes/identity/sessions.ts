@@ -20,7 +20,7 @@ export const whoami = (state: State, call: Call): Reply => {
   return { status: 200, body: sessionJson(session), headers }
 }
 
-/** GET /sessions : the others of the same person. */
+/** GET /sessions: the identity's other sessions. */
 export const listSessions = (state: State, call: Call): Reply => {
   const session = needSession(state, call)
   needFactor(state, session)
@@ -30,13 +30,13 @@ export const listSessions = (state: State, call: Call): Reply => {
   return { status: 200, body: others.toReversed().map(sessionJson) }
 }
 
-/** DELETE /sessions : the others. */
+/** DELETE /sessions: the other sessions. */
 export const revokeOthers = (state: State, call: Call): Reply => {
   const { id, person } = needSession(state, call)
   return { status: 200, body: { count: state.close(person, id) } }
 }
 
-/** DELETE /sessions/{id} : 204 also for what is not there or is somebody else's. */
+/** DELETE /sessions/{id}: 204 also for unknown sessions and those of other identities. */
 export const revoke = (state: State, call: Call, id: string): Reply => {
   const session = needSession(state, call)
   if (id === session.id) throw failure({ status: 400, reason: "cannot revoke current session" })
@@ -65,7 +65,7 @@ export const logout = (state: State, call: Call): Reply => {
   return redirect(call.url.searchParams.get("return_to") ?? state.settings.returnUrl, [dropSession])
 }
 
-/** DELETE /self-service/logout/api : 204 again for a token that was good once. */
+/** DELETE /self-service/logout/api: 204 again for a token that was logged out. */
 export const logoutToken = (state: State, call: Call): Reply => {
   const token = String(call.body["session_token"] ?? "")
   const session = sessionOf(state, { ...call, cookies: new Map(), headers: { "x-session-token": token } })

@@ -30,7 +30,7 @@ import {
 const challenge = () => randomBytes(32).toString("base64url")
 const json = (options: unknown) => JSON.stringify({ publicKey: options })
 
-/** What a person may set up, with fresh secrets for it. */
+/** The form fields of what an identity may set up, with new secrets. */
 const fill = (state: State, person: Person, flow: Flow) => {
   const { methods, rp } = state.settings
   const nodes: Array<FormNode> = []

@@ -2,21 +2,21 @@ import { createHmac, randomBytes, randomUUID } from "node:crypto"
 
 export type Method = "password" | "totp" | "webauthn" | "passkey" | "lookup_secret" | "link"
 
-/** How the idp is set up. May be changed while it runs. */
+/** The configuration of the server. May be changed while it runs. */
 export interface Settings {
-  /** Of `whoami` and of settings: `highest_available` wants a second factor of everybody who has one. */
+  /** For `whoami` and settings: `highest_available` requires a second factor of every identity that has one. */
   requiredAal: "aal1" | "highest_available"
-  /** So long after a sign-in may factors be changed, in s. */
+  /** How long after a sign-in factors may be changed, in s. */
   privilegedSeconds: number
-  /** So long does a form live, in s. */
+  /** How long a flow is valid, in s. */
   flowSeconds: number
   sessionSeconds: number
   methods: Readonly<Record<Method, boolean>>
-  /** Pages of the application, one for each kind of form; they get `?flow=<id>`. */
+  /** Pages of the application, one per kind of form; `?flow=<id>` is appended. */
   uiUrls: Readonly<Record<FlowKind, string>>
-  /** Where a browser goes when no return_to was given. */
+  /** Where a browser is redirected without return_to. */
   returnUrl: string
-  /** Prefixes of what return_to may be, beside the idp's own address. */
+  /** Allowed prefixes of return_to, beside the server's own URL. */
   allowedReturnUrls: ReadonlyArray<string>
   rp: { readonly id: string; readonly name: string; readonly origins: ReadonlyArray<string> }
 }
@@ -49,7 +49,7 @@ export interface Person {
   totp: string | undefined
   keys: Array<SecurityKey>
   passkeys: Array<SecurityKey>
-  /** The user id that its keys were made with, base64url. */
+  /** The user id that the keys were created with, base64url. */
   readonly keyHandle: string
   passkeyHandle: string | undefined
   codes: Array<{ readonly code: string; usedAt: string | null }>
@@ -87,22 +87,22 @@ export interface Flow {
   readonly expiresAt: number
   readonly requestUrl: string
   readonly returnTo: string | undefined
-  /** Raw value of the CSRF cookie that it was made with. */
+  /** Raw value of the CSRF cookie that it was created with. */
   readonly csrf: string
   readonly person: Person | undefined
   readonly aal: "aal1" | "aal2"
   readonly refresh: boolean
   state: string
-  /** As they were when it was made, or after its last success. */
+  /** The fields when the flow was created, or after its last success. */
   nodes: ReadonlyArray<FormNode>
   messages: ReadonlyArray<unknown>
-  /** What was asked of its user, and is known only here. */
+  /** Challenges and secrets that only the server knows. */
   secret: {
     totp?: string
     key?: string
     passkey?: string
     codes?: ReadonlyArray<string>
-    /** Of the links that were sent. */
+    /** Tokens of the links that were sent. */
     links?: ReadonlyArray<string>
   }
 }
@@ -115,7 +115,7 @@ export interface Message {
   readonly createdAt: string
 }
 
-/** All that an idp knows. Gone with the process. */
+/** All of the server's state, in memory. */
 export class State {
   readonly people = new Map<string, Person>()
   readonly sessions = new Map<string, Session>()
@@ -124,7 +124,7 @@ export class State {
   readonly flows = new Map<string, Flow>()
   readonly messages: Array<Message> = []
   readonly settings: Settings
-  /** With a slash at its end, as Kratos has it; set when the port is known. */
+  /** With a trailing slash, as in Kratos; set when the port is known. */
   baseUrl = ""
   readonly #cookieKey = randomBytes(32)
 
@@ -132,19 +132,19 @@ export class State {
     this.settings = settings
   }
 
-  /** A new value each time, of the same session. */
+  /** A new cookie value of the session; each is different. */
   cookieOf(session: Session) {
     const text = `${session.id}.${randomBytes(12).toString("base64url")}`
     return Buffer.from(`${text}.${this.#mac(text)}`).toString("base64url")
   }
 
-  /** Session id in a cookie's value, undefined when it can't be read. */
+  /** The session id in a cookie's value, undefined when it can't be read. */
   readCookie(value: string) {
     const [id = "", salt = "", mac = ""] = Buffer.from(value, "base64url").toString().split(".")
     return mac === this.#mac(`${id}.${salt}`) ? id : undefined
   }
 
-  /** The session, unless it is over in any way. */
+  /** The session, if it is still valid. */
   alive(session: Session | undefined) {
     return session !== undefined &&
       session.expiresAt > Date.now() &&
@@ -178,7 +178,7 @@ export class State {
     return ended.length
   }
 
-  /** Whether a session lacks the second factor that its person has and the idp wants. */
+  /** Whether a session lacks a second factor that its identity has and the server requires. */
   owesFactor(session: Session) {
     return (
       this.settings.requiredAal === "highest_available" && session.aal === "aal1" && hasSecondFactor(session.person)
@@ -195,11 +195,11 @@ export class State {
   }
 }
 
-/** Recovery codes alone are enough to be asked for a second factor. */
+/** Recovery codes alone already require a second factor. */
 const hasSecondFactor = (person: Person) =>
   person.totp !== undefined || person.keys.length > 0 || person.codes.length > 0
 
-/** A factor was shown, or set up. */
+/** Records that a factor was used or set up. */
 export const complete = (session: Session, method: string, aal: "aal1" | "aal2") => {
   session.methods.push({ method, aal, completed_at: new Date().toISOString() })
   if (aal === "aal2") session.aal = "aal2"

@@ -2,7 +2,7 @@ import { createHash, createPublicKey, verify } from "node:crypto"
 import { CborReader } from "./cbor.ts"
 import { type SecurityKey } from "./state.ts"
 
-/** Who asks: the relying party, and what it gave to be signed (base64url). */
+/** The relying party, and the challenge that it issued (base64url). */
 interface Asked {
   readonly rpId: string
   readonly origins: ReadonlyArray<string>
@@ -16,7 +16,7 @@ interface Credential {
   readonly response: Readonly<Record<string, unknown>>
 }
 
-/** The text is no credential at all, which is another failure than one that does not hold. */
+/** The text is not a credential, which is another error than one that can't be verified. */
 export class Unparsable extends Error {}
 
 const bytes = (text: string) => Buffer.from(text, "base64url")
@@ -26,7 +26,7 @@ const check = (holds: boolean, what: string) => {
   if (!holds) throw new Error(what)
 }
 
-/** `needed`: what its response must have, as base64url. */
+/** `needed`: the required fields of the response, as base64url. */
 const parse = (text: string, needed: ReadonlyArray<string>) => {
   let credential: Credential
   try {
@@ -53,7 +53,7 @@ const checkClientData = (credential: Credential, type: string, { challenge, orig
   check(origins.includes(String(data["origin"])), "Error validating origin")
 }
 
-/** Flags of authenticator data that is of the relying party and of somebody who was there. */
+/** Checks the relying party and the user-present flag of authenticator data. */
 const checkData = (data: Buffer, { rpId }: Asked) => {
   check(data.length >= 37 && data.subarray(0, 32).equals(sha256(rpId)), "Error validating the RP ID")
   const flags = data[32]!
@@ -61,7 +61,7 @@ const checkData = (data: Buffer, { rpId }: Asked) => {
   return flags
 }
 
-/** A new key. Only attestation format "none" and ES256 are known. Throws when it does not hold. */
+/** Reads a new key. Only supports attestation format "none" and ES256. Throws when it can't be verified. */
 export const verifyAttestation = (text: string, asked: Asked): Pick<SecurityKey, "id" | "publicKey"> => {
   const credential = parse(text, ["attestationObject", "clientDataJSON"])
   const object = new CborReader(field(credential, "attestationObject")).read()
@@ -79,13 +79,13 @@ export const verifyAttestation = (text: string, asked: Asked): Pick<SecurityKey,
   return { id, publicKey: publicKey.export({ type: "spki", format: "pem" }) as string }
 }
 
-/** The user handle of an assertion, "" when it has none. Throws when it is no assertion. */
+/** The user handle of an assertion, "" when it has none. Throws when the text is not an assertion. */
 export const handleOf = (text: string) => {
   const credential = parse(text, ["authenticatorData", "clientDataJSON", "signature"])
   return String(credential.response["userHandle"] ?? "")
 }
 
-/** The key of these that signed. Throws when none did. Counters are not looked at. */
+/** The key that signed. Throws when none did. Ignores counters. */
 export const verifyAssertion = (text: string, asked: Asked, keys: ReadonlyArray<SecurityKey>): SecurityKey => {
   const credential = parse(text, ["authenticatorData", "clientDataJSON", "signature"])
   const key = keys.find(({ id }) => id.equals(bytes(credential.rawId)))

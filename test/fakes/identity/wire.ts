@@ -8,7 +8,7 @@ export interface Call {
   readonly headers: Readonly<Record<string, string>>
   readonly cookies: ReadonlyMap<string, string>
   readonly body: Readonly<Record<string, unknown>>
-  /** Whether its Accept asks for JSON; a browser that opens a page does not. */
+  /** Whether its Accept prefers JSON; a browser that opens a page does not. */
   readonly json: boolean
   readonly ip: string
 }
@@ -20,7 +20,7 @@ export interface Reply {
   readonly cookies?: ReadonlyArray<string>
 }
 
-/** An answer in the middle of something. */
+/** A response that a handler throws. */
 export class Refused extends Error {
   readonly reply: Reply
 
@@ -45,7 +45,7 @@ interface Failure {
   readonly status: number
   readonly reason: string
   readonly id?: string
-  /** Beside `error`, at the top. */
+  /** Top-level fields beside `error`. */
   readonly more?: Readonly<Record<string, unknown>>
 }
 
@@ -55,7 +55,7 @@ export const failure = ({ id, more, reason, status }: Failure): Refused => {
   return new Refused({ status, body: { error, ...more } })
 }
 
-/** Kratos's wording of what it has not. */
+/** Kratos's text for a missing resource. */
 export const missing = () => new Refused({ status: 404, body: { error: { code: 404, message: "Unable to locate" } } })
 
 export const redirect = (url: string, cookies: ReadonlyArray<string> = []): Reply => ({
@@ -64,7 +64,7 @@ export const redirect = (url: string, cookies: ReadonlyArray<string> = []): Repl
   cookies
 })
 
-/** For a browser that is to go elsewhere although it asked for JSON. */
+/** Redirects a browser that requested JSON. */
 export const elsewhere = (url: string) =>
   failure({
     status: 422,
@@ -73,17 +73,17 @@ export const elsewhere = (url: string) =>
     more: { redirect_browser_to: url }
   })
 
-// Double submit: a cookie, and its value once more in the body.
+// Double-submit CSRF protection: a cookie, and a token in the body.
 
 const csrfCookie = (state: State) => `csrf_token_${createHash("sha256").update(state.baseUrl).digest("hex")}`
 
-/** The value of a good CSRF cookie. */
+/** The value of a valid CSRF cookie. */
 export const csrfOf = (state: State, call: Call) => {
   const value = call.cookies.get(csrfCookie(state))
   return value !== undefined && /^[A-Za-z0-9+/]{43}=$/.test(value) ? value : undefined
 }
 
-/** The pair of a request: its own, or a fresh one and the Set-Cookie line of it. */
+/** The CSRF pair of a request: its own, or a new one with its Set-Cookie line. */
 export const csrfPair = (state: State, call: Call): { readonly value: string; readonly cookies: Array<string> } => {
   const value = csrfOf(state, call)
   if (value !== undefined) return { value, cookies: [] }
@@ -91,7 +91,7 @@ export const csrfPair = (state: State, call: Call): { readonly value: string; re
   return { value: fresh, cookies: [`${csrfCookie(state)}=${fresh}; Path=/; Max-Age=31536000; HttpOnly; SameSite=Lax`] }
 }
 
-/** What a form has in it: another text each time. */
+/** The token in a form: a different text each time. */
 export const masked = (value: string) => {
   const raw = Buffer.from(value, "base64")
   const key = randomBytes(32)
@@ -104,7 +104,7 @@ const unmasked = (sent: Buffer) =>
 export const csrfViolation = () =>
   failure({ status: 403, id: "security_csrf_violation", reason: "Please retry the flow and clear your cookies" })
 
-/** Compares cookie and body; not with the flow. */
+/** Compares cookie and body, but not the flow. */
 export const checkCsrf = (state: State, call: Call) => {
   const value = csrfOf(state, call)
   const sent = unmasked(Buffer.from(String(call.body["csrf_token"] ?? ""), "base64"))
@@ -121,10 +121,10 @@ export const setSession = (state: State, session: Session) => {
   return `${sessionCookie}=${state.cookieOf(session)}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Lax`
 }
 
-/** Kratos gives it a value all the same. */
+/** Kratos nevertheless gives it a value. */
 export const dropSession = `${sessionCookie}=none; Path=/; Max-Age=0; HttpOnly; SameSite=Lax`
 
-/** In Kratos's order: token, cookie, Bearer. A token beside a cookie that can't be read is a failure of its own. */
+/** In Kratos's order: token, cookie, Bearer. A token with an unreadable cookie is an error of its own. */
 export const sessionOf = (state: State, call: Call): Session | undefined => {
   const cookie = call.cookies.get(sessionCookie)
   const id = cookie === undefined ? undefined : state.readCookie(cookie)
@@ -139,14 +139,14 @@ export const sessionOf = (state: State, call: Call): Session | undefined => {
   return state.alive(found)
 }
 
-/** 401 as whoami and flows say it; forms say `session_inactive`. */
+/** 401 of whoami and flows; forms return `session_inactive`. */
 export const needSession = (state: State, call: Call, id?: string) => {
   const session = sessionOf(state, call)
   if (session !== undefined) return session
   throw failure({ status: 401, reason: "No valid session credentials found in the request.", ...(id && { id }) })
 }
 
-/** Where a browser shows its second factor. */
+/** The URL where a browser uses its second factor. */
 export const aal2Url = (state: State) => `${state.baseUrl}self-service/login/browser?aal=aal2`
 
 export const needFactor = (state: State, session: Session) => {
@@ -186,7 +186,7 @@ export const sessionJson = (session: Session) => ({
   devices: [{ id: randomUUID(), ip_address: session.device.ip, user_agent: session.device.userAgent, location: "" }]
 })
 
-/** Who a new session was opened for. */
+/** The identity that a session was started for. */
 export const deviceOf = ({ headers, ip }: Call) => ({
   ip: headers["true-client-ip"] ?? headers["x-forwarded-for"]?.split(",")[0]?.trim() ?? ip,
   userAgent: headers["user-agent"] ?? ""

@@ -9,24 +9,24 @@ import {
   sessionCookie
 } from "./state.ts"
 import { type State, token, uuid } from "./state.ts"
-import { type Asked, cookie, cookieOf, OAuth2Error, redirect, type Reply, withQuery } from "./wire.ts"
+import { type FakeRequest, cookie, cookieOf, OAuth2Error, redirect, type Reply, withQuery } from "./wire.ts"
 
 const words = (text: string | undefined) => (text ?? "").split(" ").filter((word) => word !== "")
 const forbidden = (what: string) => new OAuth2Error(403, "request_forbidden", what)
 
-/** Browser sessions last so long unless told, in s. */
+/** Default lifetime of browser sessions, in s. */
 const sessionSeconds = 30 * 24 * 3600
 
-/** The authorization endpoint (RFC 6749 3.1, OpenID Connect Core 3.1.2), with its two detours. */
-export const authorize = (state: State, asked: Asked): Reply => {
-  const query = Object.fromEntries(asked.method === "POST" ? new URLSearchParams(asked.text) : asked.query)
+/** The authorization endpoint (RFC 6749 3.1, OpenID Connect Core 3.1.2), with its two redirects. */
+export const authorize = (state: State, request: FakeRequest): Reply => {
+  const query = Object.fromEntries(request.method === "POST" ? new URLSearchParams(request.text) : request.query)
   let client: Client
   let redirectUri: string
   try {
     client = clientOf(state, query)
     redirectUri = redirectUriOf(client, query)
   } catch (cause) {
-    // Nobody knows where to send the browser back to.
+    // There is no URL to redirect the browser to.
     return redirect(withQuery(state.urls.error, told(cause)))
   }
   const back = (added: Readonly<Record<string, string>>) =>
@@ -35,9 +35,9 @@ export const authorize = (state: State, asked: Asked): Reply => {
     check(client, query)
     const loginVerifier = query["login_verifier"]
     const consentVerifier = query["consent_verifier"]
-    if (consentVerifier !== undefined) return back(granted(state, asked, client, consentVerifier, redirectUri))
-    if (loginVerifier !== undefined) return askConsent(state, asked, client, loginVerifier, redirectUri)
-    return askLogin(state, asked, client, query)
+    if (consentVerifier !== undefined) return back(granted(state, request, client, consentVerifier, redirectUri))
+    if (loginVerifier !== undefined) return askConsent(state, request, client, loginVerifier, redirectUri)
+    return askLogin(state, request, client, query)
   } catch (cause) {
     return back(told(cause))
   }
@@ -55,7 +55,7 @@ const clientOf = ({ clients }: State, query: Readonly<Record<string, string>>) =
 }
 
 const redirectUriOf = (client: Client, query: Readonly<Record<string, string>>) => {
-  // OpenID Connect wants it said, OAuth 2.0 alone does not.
+  // OpenID Connect requires the parameter, OAuth 2.0 alone does not.
   const mayLeaveOut = client.redirect_uris.length === 1 && !words(query["scope"]).includes("openid")
   const only = mayLeaveOut ? client.redirect_uris[0] : undefined
   const uri = query["redirect_uri"] ?? only
@@ -80,13 +80,13 @@ const check = (client: Client, query: Readonly<Record<string, string>>) => {
   }
 }
 
-/** What is looked at only when somebody has signed in. */
+/** Checks that are only made after the sign-in. */
 const checkPrompt = (prompt: ReadonlyArray<string>) => {
   if (prompt.includes("none") && prompt.length > 1) throw bad("invalid_request", "prompt=none goes alone")
   if (!prompt.every((one) => ["none", "login", "consent"].includes(one))) throw bad("invalid_request", "No such prompt")
 }
 
-/** What is looked at only when the code is made. */
+/** Checks that are only made when the code is issued. */
 const checkPkce = ({ behaviour }: State, client: Client, query: Readonly<Record<string, string>>) => {
   if (!["S256", "plain"].includes(query["code_challenge_method"] ?? "plain")) {
     throw bad("invalid_request", "No such code_challenge_method")
@@ -97,15 +97,20 @@ const checkPkce = ({ behaviour }: State, client: Client, query: Readonly<Record<
   }
 }
 
-/** A flow by the verifier that a browser brings back. */
+/** The flow of the verifier that a browser returns with. */
 const verified = (state: State, flows: ReadonlyMap<string, Flow>, verifier: string) => {
   if (!flows.has(verifier)) throw new OAuth2Error(403, "access_denied", "No such verifier")
   return flowOf(state, flows, verifier)
 }
 
-const askLogin = (state: State, asked: Asked, client: Client, query: Readonly<Record<string, string>>): Reply => {
+const askLogin = (
+  state: State,
+  request: FakeRequest,
+  client: Client,
+  query: Readonly<Record<string, string>>
+): Reply => {
   const prompt = words(query["prompt"])
-  const sid = cookieOf(asked, sessionCookie)
+  const sid = cookieOf(request, sessionCookie)
   const session = prompt.includes("login") ? undefined : rememberedSession(state, sid)
   const maxAge = query["max_age"] === undefined ? Infinity : Number(query["max_age"])
   const fresh = session !== undefined && session.authenticatedAt + maxAge >= Date.now() / 1000 ? session : undefined
@@ -115,7 +120,7 @@ const askLogin = (state: State, asked: Asked, client: Client, query: Readonly<Re
   const flow: Flow = {
     id: uuid(),
     client,
-    requestUrl: `${state.issuer()}oauth2/auth?${asked.method === "POST" ? asked.text : asked.query}`,
+    requestUrl: `${state.issuer()}oauth2/auth?${request.method === "POST" ? request.text : request.query}`,
     query,
     scopes: words(query["scope"]),
     audience: words(query["audience"]),
@@ -148,10 +153,16 @@ const askLogin = (state: State, asked: Asked, client: Client, query: Readonly<Re
   ])
 }
 
-const askConsent = (state: State, asked: Asked, client: Client, verifier: string, redirectUri: string): Reply => {
+const askConsent = (
+  state: State,
+  request: FakeRequest,
+  client: Client,
+  verifier: string,
+  redirectUri: string
+): Reply => {
   const flow = verified(state, state.loginVerifiers, verifier)
   if (flow.denied !== null) throw new OAuth2Error(400, flow.denied.error, flow.denied.description)
-  if (cookieOf(asked, csrfCookie("login", flow.client.client_id)) !== flow.loginCsrf) {
+  if (cookieOf(request, csrfCookie("login", flow.client.client_id)) !== flow.loginCsrf) {
     throw forbidden("The sign-in was begun in another browser")
   }
   const prompt = words(flow.query["prompt"])
@@ -172,7 +183,7 @@ const askConsent = (state: State, asked: Asked, client: Client, verifier: string
   ])
 }
 
-/** The browser's own session at this server, begun with a sign-in that is to be remembered. */
+/** The browser's own session at this server, started by a remembered sign-in. */
 const remember = (state: State, flow: Flow): ReadonlyArray<string> => {
   if (flow.loginSkip) return []
   const lifetime = flow.loginRememberFor > 0 ? Math.min(flow.loginRememberFor, sessionSeconds) : sessionSeconds
@@ -185,7 +196,7 @@ const remember = (state: State, flow: Flow): ReadonlyArray<string> => {
   return [flow.loginRemember ? cookie(sessionCookie, flow.sid, lifetime) : cookie(sessionCookie, "", 0)]
 }
 
-/** The latest remembered consent covers what is asked for, and nobody else can have asked (RFC 6749 10.2). */
+/** Whether the latest remembered consent covers the request, and only the client can have sent it (RFC 6749 10.2). */
 const maySkip = (state: State, { client, scopes, subject }: Flow, redirectUri: string) => {
   const { hostname, protocol } = new URL(redirectUri)
   const local = protocol === "http:" && /^(localhost|127\.\d+\.\d+\.\d+|\[::1\]|.+\.localhost)$/.test(hostname)
@@ -197,17 +208,17 @@ const maySkip = (state: State, { client, scopes, subject }: Flow, redirectUri: s
   return known[0] !== undefined && scopes.every((scope) => known[0]?.grantedScopes.includes(scope))
 }
 
-/** Whether what was granted has not run out. */
+/** Whether a grant has not expired. */
 export const isGood = ({ consentRemember, consentRememberFor, handledAt }: Flow) =>
   !consentRemember || consentRememberFor === 0 || Date.parse(handledAt) + consentRememberFor * 1000 > Date.now()
 
-const granted = (state: State, asked: Asked, client: Client, verifier: string, redirectUri: string) => {
+const granted = (state: State, request: FakeRequest, client: Client, verifier: string, redirectUri: string) => {
   const flow = verified(state, state.consentVerifiers, verifier)
   if (flow.client.client_id !== client.client_id) throw new OAuth2Error(401, "invalid_client", "Another client's")
   if (flow.denied !== null) throw new OAuth2Error(400, flow.denied.error, flow.denied.description)
   if (state.granted.has(flow.consentId)) throw new OAuth2Error(403, "access_denied", "The consent was used already")
   state.granted.set(flow.consentId, flow)
-  if (cookieOf(asked, csrfCookie("consent", client.client_id)) !== flow.consentCsrf) {
+  if (cookieOf(request, csrfCookie("consent", client.client_id)) !== flow.consentCsrf) {
     throw forbidden("The consent was given in another browser")
   }
   checkPkce(state, client, flow.query)

@@ -1,9 +1,9 @@
 import { type Denied, type Flow, flowOf, longToken, seconds, type State } from "./state.ts"
-import { type Asked, empty, json, objectOf, OAuth2Error, type Reply, withQuery } from "./wire.ts"
+import { type FakeRequest, empty, json, objectOf, OAuth2Error, type Reply, withQuery } from "./wire.ts"
 
 const missing = (what: string) => new OAuth2Error(400, "invalid_request", `${what} is missing`)
 
-const challengeOf = ({ query }: Asked, name: string) => {
+const challengeOf = ({ query }: FakeRequest, name: string) => {
   const challenge = query.get(name) ?? query.get("challenge") ?? ""
   if (challenge === "") throw missing("The challenge")
   return challenge
@@ -20,13 +20,13 @@ const deniedOf = (body: Readonly<Record<string, unknown>>): Denied => ({
   description: text(body["error_description"])
 })
 
-/** `/admin/oauth2/auth/requests/login` and its answers. */
-export const loginRequests = (state: State, asked: Asked, step: string): Reply => {
-  const challenge = challengeOf(asked, "login_challenge")
-  const body = asked.method === "PUT" ? objectOf(asked) : {}
+/** `/admin/oauth2/auth/requests/login` and its accept and reject calls. */
+export const loginRequests = (state: State, request: FakeRequest, step: string): Reply => {
+  const challenge = challengeOf(request, "login_challenge")
+  const body = request.method === "PUT" ? objectOf(request) : {}
   if (step === "accept" && text(body["subject"]) === "") throw missing("subject")
   const flow = flowOf(state, state.logins, challenge)
-  if (asked.method === "GET") {
+  if (request.method === "GET") {
     return (
       gone(state, challenge, flow.requestUrl) ??
       json(200, {
@@ -39,7 +39,7 @@ export const loginRequests = (state: State, asked: Asked, step: string): Reply =
     )
   }
   if (step === "accept" && flow.subject !== "" && flow.subject !== body["subject"]) {
-    // Somebody else than the browser's session knows: from the start, with a sign-in.
+    // The subject differs from the browser's session: restarts with a sign-in.
     return json(200, { redirect_to: withQuery(flow.requestUrl, { prompt: "login" }) })
   }
   once(state, challenge)
@@ -60,12 +60,12 @@ export const loginRequests = (state: State, asked: Asked, step: string): Reply =
   return json(200, { redirect_to: withQuery(flow.requestUrl, { login_verifier: verifier }) })
 }
 
-/** `/admin/oauth2/auth/requests/consent` and its answers. */
-export const consentRequests = (state: State, asked: Asked, step: string): Reply => {
-  const challenge = challengeOf(asked, "consent_challenge")
-  const body = asked.method === "PUT" ? objectOf(asked) : {}
+/** `/admin/oauth2/auth/requests/consent` and its accept and reject calls. */
+export const consentRequests = (state: State, request: FakeRequest, step: string): Reply => {
+  const challenge = challengeOf(request, "consent_challenge")
+  const body = request.method === "PUT" ? objectOf(request) : {}
   const flow = flowOf(state, state.consents, challenge)
-  if (asked.method === "GET") {
+  if (request.method === "GET") {
     return (
       gone(state, challenge, flow.requestUrl) ??
       json(200, {
@@ -89,7 +89,7 @@ export const consentRequests = (state: State, asked: Asked, step: string): Reply
       ? { ...flow, denied: deniedOf(body) }
       : {
           ...flow,
-          // Whether it was asked for is not looked at.
+          // Whether a scope was requested is not checked.
           grantedScopes: texts(body["grant_scope"]),
           grantedAudience: texts(body["grant_access_token_audience"]),
           consentRemember: body["remember"] === true,
@@ -103,9 +103,9 @@ export const consentRequests = (state: State, asked: Asked, step: string): Reply
   return json(200, { redirect_to: withQuery(flow.requestUrl, { consent_verifier: verifier }) })
 }
 
-/** `/admin/oauth2/auth/requests/logout` and its answers. */
-export const logoutRequests = (state: State, asked: Asked, step: string): Reply => {
-  const challenge = asked.query.get("logout_challenge") ?? asked.query.get("challenge") ?? ""
+/** `/admin/oauth2/auth/requests/logout` and its accept and reject calls. */
+export const logoutRequests = (state: State, request: FakeRequest, step: string): Reply => {
+  const challenge = request.query.get("logout_challenge") ?? request.query.get("challenge") ?? ""
   const logout = state.logouts.get(challenge)
   if (logout === undefined) throw new OAuth2Error(404, "No such logout")
   if (step === "reject") {
@@ -138,7 +138,7 @@ const shownOf = (flow: Flow) => ({
 const gone = ({ answered, behaviour }: State, challenge: string, requestUrl: string) =>
   behaviour.usedChallengesAreGone && answered.has(challenge) ? json(410, { redirect_to: requestUrl }) : undefined
 
-/** Servers that keep a challenge nowhere can't know that it was answered. */
+/** Servers that do not store challenges can't detect that one was answered. */
 const once = ({ answered, behaviour }: State, challenge: string) => {
   if (behaviour.usedChallengesAreGone && answered.has(challenge)) {
     throw new OAuth2Error(409, "conflict", "The challenge was answered already")

@@ -1,16 +1,8 @@
 import { randomBytes } from "node:crypto"
 import { applyPatch } from "./jsonPatch.ts"
-import { type Asked, empty, json, objectOf, OAuth2Error, type Reply } from "./wire.ts"
-import { type Client, uuid } from "./state.ts"
+import { type FakeRequest, empty, json, objectOf, OAuth2Error, type Reply } from "./wire.ts"
+import { type Client, type Clients, type StoredClient, uuid } from "./state.ts"
 import { pageOf } from "./pages.ts"
-
-interface Stored {
-  readonly client: Client
-  readonly secret: string
-}
-
-/** The registered applications, and their secrets, which no answer but the first has. */
-export type Clients = Map<string, Stored>
 
 const bad = (description: string, code = "invalid_client_metadata") => new OAuth2Error(400, code, description)
 
@@ -29,7 +21,7 @@ const textsOf = (fields: Readonly<Record<string, unknown>>, name: string): Reado
 const emptyJwks = (jwks: unknown) =>
   jwks === undefined || jwks === null || ((jwks as { readonly keys?: unknown }).keys ?? undefined) === undefined
 
-/** What a registration may be; gives it with what was left out. */
+/** Validates a registration and adds defaults. */
 const validated = (fields: Readonly<Record<string, unknown>>, before: Client | undefined): Client => {
   const redirects = textsOf(fields, "redirect_uris")
   for (const uri of redirects) {
@@ -52,7 +44,7 @@ const validated = (fields: Readonly<Record<string, unknown>>, before: Client | u
   if (method === "private_key_jwt" && jwksUri === "" && emptyJwks(fields["jwks"])) throw bad("There are no keys")
   const secret = textOf(fields, "client_secret")
   if (secret !== "" && secret.length < 6) throw bad("The secret is too short")
-  // Without and with a fraction, as real servers have it.
+  // Without and with a fraction, as real servers return it.
   const now = new Date().toISOString()
   const { client_secret: _, ...kept } = fields
   return {
@@ -85,8 +77,8 @@ const validated = (fields: Readonly<Record<string, unknown>>, before: Client | u
   }
 }
 
-const create = (clients: Clients, asked: Asked): Reply => {
-  const fields = objectOf(asked)
+const create = (clients: Clients, request: FakeRequest): Reply => {
+  const fields = objectOf(request)
   const client = validated(fields, undefined)
   if (clients.has(client.client_id)) throw new OAuth2Error(409, "There is a client of this id")
   const secret = textOf(fields, "client_secret") || randomBytes(20).toString("base64url")
@@ -95,9 +87,9 @@ const create = (clients: Clients, asked: Asked): Reply => {
   return json(201, { ...client, ...shown, registration_access_token: "rat_not-for-anybody" })
 }
 
-const patch = (clients: Clients, { client, secret }: Stored, asked: Asked): Reply => {
-  // Anything wrong with a patch is a failure of the server's, as that of real ones is.
-  const patched = applyPatch({ ...client, client_secret: "unchanged" }, JSON.parse(asked.text)) as Client
+const patch = (clients: Clients, { client, secret }: StoredClient, request: FakeRequest): Reply => {
+  // As on real servers, any error in a patch is a server error.
+  const patched = applyPatch({ ...client, client_secret: "unchanged" }, JSON.parse(request.text)) as Client
   const given = textOf(patched, "client_secret")
   const next = validated(patched, client)
   if (patched.client_id !== client.client_id) throw new OAuth2Error(404, "No such client")
@@ -106,24 +98,24 @@ const patch = (clients: Clients, { client, secret }: Stored, asked: Asked): Repl
   return json(200, changed ? { ...next, client_secret: given } : next)
 }
 
-/** `/admin/clients` and what is below it. */
-export const clientsHandler = (clients: Clients, asked: Asked, id: string | undefined): Reply => {
+/** `/admin/clients` and the paths below it. */
+export const clientsHandler = (clients: Clients, request: FakeRequest, id: string | undefined): Reply => {
   if (id === undefined) {
-    if (asked.method === "POST") return create(clients, asked)
-    if (asked.method !== "GET") throw new OAuth2Error(405, "method_not_allowed")
+    if (request.method === "POST") return create(clients, request)
+    if (request.method !== "GET") throw new OAuth2Error(405, "method_not_allowed")
     const all = [...clients.values()].map(({ client }) => client)
-    return pageOf(asked, all, ({ client_id }) => client_id)
+    return pageOf(request, all, ({ client_id }) => client_id)
   }
   const stored = clients.get(id)
   if (stored === undefined) throw new OAuth2Error(404, "No such client")
-  if (asked.method === "GET") return json(200, stored.client)
-  if (asked.method === "PATCH") return patch(clients, stored, asked)
-  if (asked.method === "DELETE") {
+  if (request.method === "GET") return json(200, stored.client)
+  if (request.method === "PATCH") return patch(clients, stored, request)
+  if (request.method === "DELETE") {
     clients.delete(id)
     return empty
   }
-  if (asked.method !== "PUT") throw new OAuth2Error(405, "method_not_allowed")
-  const fields = objectOf(asked)
+  if (request.method !== "PUT") throw new OAuth2Error(405, "method_not_allowed")
+  const fields = objectOf(request)
   const client = validated({ ...fields, client_id: id }, stored.client)
   clients.set(id, { client, secret: textOf(fields, "client_secret") || stored.secret })
   return json(200, client)

@@ -1,4 +1,4 @@
-/** A JSON Patch (RFC 6902) of `add`, `remove` and `replace`; throws for any other and for what does not fit. */
+/** A JSON Patch (RFC 6902) of `add`, `remove` and `replace`; throws on other operations and invalid paths. */
 export const applyPatch = (document: object, patch: unknown): unknown => {
   if (!Array.isArray(patch)) throw new Error("A patch is an array")
   return patch.reduce((now: unknown, operation) => applyOperation(now, operation as Operation), document)
@@ -21,14 +21,14 @@ const applyOperation = (document: unknown, { op, path, value }: Operation) => {
   throw new Error("No such operation")
 }
 
-/** A copy in which the place has the value, or none. */
+/** A copy in which the path has the value, or is removed. */
 const change = (
   document: unknown,
   [step = "", ...rest]: ReadonlyArray<string>,
   to: { readonly value: unknown } | undefined
 ): unknown => {
   if (typeof document !== "object" || document === null || Array.isArray(document)) throw new Error("No object there")
-  // Entries and not properties: a name may be `__proto__`.
+  // Uses entries, since a name may be `__proto__`.
   const entries = new Map(Object.entries(document))
   if (rest.length > 0) entries.set(step, change(entries.get(step) ?? {}, rest, to))
   else if (to !== undefined) entries.set(step, to.value)

@@ -2,12 +2,12 @@ import { compactVerify, exportJWK, generateKeyPair, type JWTPayload, SignJWT } f
 import { randomUUID } from "node:crypto"
 import { OAuth2Error } from "./wire.ts"
 
-/** The server's one signing key. */
+/** The server's only signing key. */
 export interface Keys {
   /** RFC 7517. */
   readonly jwks: { readonly keys: ReadonlyArray<object> }
   readonly sign: (claims: JWTPayload) => Promise<string>
-  /** The claims of a token of ours, an expired one too. */
+  /** The claims of a token that this server signed, even if it has expired. */
   readonly verify: (token: string) => Promise<JWTPayload>
 }
 
@@ -20,7 +20,7 @@ export const makeKeys = async (): Promise<Keys> => {
     sign: (claims) => new SignJWT(claims).setProtectedHeader({ alg: "RS256", kid, typ: "JWT" }).sign(privateKey),
     verify: async (token) => {
       try {
-        // What has expired still says who somebody was.
+        // An expired token still identifies its subject.
         const { payload } = await compactVerify(token, publicKey, { algorithms: ["RS256"] })
         return JSON.parse(new TextDecoder().decode(payload)) as JWTPayload
       } catch {

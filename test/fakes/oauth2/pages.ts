@@ -1,7 +1,7 @@
-import { type Asked, json, OAuth2Error, type Reply } from "./wire.ts"
+import { type FakeRequest, json, OAuth2Error, type Reply } from "./wire.ts"
 
-/** One page of a list in order of its ids, with links to the first and the next (RFC 8288). Tokens are opaque. */
-export const pageOf = <A>({ path, query }: Asked, all: ReadonlyArray<A>, idOf: (one: A) => string): Reply => {
+/** One page of a list ordered by id, with links to the first and next page (RFC 8288). Tokens are opaque. */
+export const pageOf = <A>({ path, query }: FakeRequest, all: ReadonlyArray<A>, idOf: (one: A) => string): Reply => {
   const size = query.has("page_size") ? Number(query.get("page_size")) : 100
   if (!Number.isInteger(size)) throw new OAuth2Error(400, "invalid_request", "page_size is no number")
   const limit = size < 1 ? 100 : Math.min(size, 500)
@@ -24,7 +24,7 @@ const tokenOf = (token: string): string => {
     const { after } = JSON.parse(Buffer.from(token, "base64url").toString("utf8")) as { readonly after?: unknown }
     if (typeof after === "string") return after
   } catch {
-    // Told below.
+    // Reported below.
   }
   throw new OAuth2Error(400, "invalid_request", "page_token is none of this server's")
 }

@@ -5,22 +5,22 @@ import { makeKeys } from "./keys.ts"
 import { consentSessions, loginSessions, logout } from "./sessions.ts"
 import { type Behaviour, type State, type Urls } from "./state.ts"
 import { introspect, revoke, tokens, userinfo } from "./tokens.ts"
-import { type Asked, type Handler, json, listen, OAuth2Error, type Reply } from "./wire.ts"
+import { type FakeRequest, type Handler, json, listen, OAuth2Error, type Reply } from "./wire.ts"
 
-/** An OAuth 2.0 and OpenID server in memory, which speaks the real protocol to clients and to its admin. */
+/** An OAuth 2.0 and OpenID server in memory, which implements the real protocol and admin API. */
 export interface OAuth2Server extends AsyncDisposable {
   readonly publicUrl: string
   readonly adminUrl: string
   readonly urls: Urls
   readonly behaviour: Behaviour
-  /** What came to the admin side: method, path, and the Authorization header. */
-  readonly asked: Array<{ readonly call: string; readonly authorization: string | undefined }>
-  /** Answers instead of the admin side; undefined lets a request through. `hang` never answers. */
-  meddle: (asked: Asked) => Reply | "hang" | undefined
+  /** Requests to the admin API: method, path, and the Authorization header. */
+  readonly requests: Array<{ readonly call: string; readonly authorization: string | undefined }>
+  /** Replaces responses of the admin API; undefined lets a request through. `hang` never responds. */
+  meddle: (request: FakeRequest) => Reply | "hang" | undefined
 }
 
 export interface OAuth2ServerOptions {
-  /** 0, the default, takes a free one. */
+  /** 0, the default, uses a free port. */
   readonly publicPort?: number
   readonly adminPort?: number
   readonly urls?: Partial<Urls>
@@ -62,12 +62,12 @@ export const startOAuth2Server = async (options: OAuth2ServerOptions = {}): Prom
     accessTokens: new Map(),
     refreshTokens: new Map()
   }
-  const asked: OAuth2Server["asked"] = []
+  const requests: OAuth2Server["requests"] = []
   const publicSide = await listen(options.publicPort ?? 0, publicHandler(state))
   publicUrl = publicSide.url
   const admin = adminHandler(state)
   const adminSide = await listen(options.adminPort ?? 0, (request) => {
-    asked.push({ call: `${request.method} ${request.path}`, authorization: request.headers.authorization })
+    requests.push({ call: `${request.method} ${request.path}`, authorization: request.headers.authorization })
     const other = server.meddle(request)
     if (other === "hang") return new Promise<Reply>(() => undefined)
     return other ?? admin(request)
@@ -77,7 +77,7 @@ export const startOAuth2Server = async (options: OAuth2ServerOptions = {}): Prom
     adminUrl: adminSide.url,
     urls: state.urls,
     behaviour: state.behaviour,
-    asked,
+    requests,
     meddle: () => undefined,
     [Symbol.asyncDispose]: async () => {
       await Promise.all([publicSide.close(), adminSide.close()])
@@ -91,8 +91,8 @@ const nowhere = () => ({ status: 404, headers: { "content-type": "text/plain" },
 
 const publicHandler =
   (state: State): Handler =>
-  (asked) => {
-    switch (asked.path) {
+  (request) => {
+    switch (request.path) {
       case "/health/ready":
         return ready
       case "/.well-known/openid-configuration":
@@ -100,15 +100,15 @@ const publicHandler =
       case "/.well-known/jwks.json":
         return json(200, state.keys.jwks)
       case "/oauth2/auth":
-        return authorize(state, asked)
+        return authorize(state, request)
       case "/oauth2/token":
-        return tokens(state, asked)
+        return tokens(state, request)
       case "/oauth2/revoke":
-        return revoke(state, asked)
+        return revoke(state, request)
       case "/oauth2/sessions/logout":
-        return logout(state, asked)
+        return logout(state, request)
       case "/userinfo":
-        return userinfo(state, asked)
+        return userinfo(state, request)
       default:
         return nowhere()
     }
@@ -116,28 +116,29 @@ const publicHandler =
 
 const adminHandler =
   (state: State): Handler =>
-  (asked) => {
-    if (asked.path === "/health/ready") return ready
+  (request) => {
+    if (request.path === "/health/ready") return ready
     const { adminToken } = state.behaviour
-    if (adminToken !== undefined && asked.headers.authorization !== `Bearer ${adminToken}`) {
+    if (adminToken !== undefined && request.headers.authorization !== `Bearer ${adminToken}`) {
       return json(401, { error: { code: 401, status: "Unauthorized" } })
     }
-    const [, requests, step = ""] =
-      /^\/admin\/oauth2\/auth\/requests\/(login|consent|logout)(?:\/(accept|reject))?$/.exec(asked.path) ?? []
-    if (requests !== undefined) {
-      if (asked.method !== (step === "" ? "GET" : "PUT")) throw new OAuth2Error(405, "method_not_allowed")
+    const [, kind, step = ""] =
+      /^\/admin\/oauth2\/auth\/requests\/(login|consent|logout)(?:\/(accept|reject))?$/.exec(request.path) ?? []
+    if (kind !== undefined) {
+      if (request.method !== (step === "" ? "GET" : "PUT")) throw new OAuth2Error(405, "method_not_allowed")
       const answers = { login: loginRequests, consent: consentRequests, logout: logoutRequests }
-      return answers[requests as keyof typeof answers](state, asked, step)
+      return answers[kind as keyof typeof answers](state, request, step)
     }
-    const [, id] = /^\/admin\/clients(?:\/([^/]+))?$/.exec(asked.path) ?? [undefined, null]
-    if (id !== null) return clientsHandler(state.clients, asked, id === undefined ? undefined : decodeURIComponent(id))
-    switch (asked.path) {
+    const [, id] = /^\/admin\/clients(?:\/([^/]+))?$/.exec(request.path) ?? [undefined, null]
+    if (id !== null)
+      return clientsHandler(state.clients, request, id === undefined ? undefined : decodeURIComponent(id))
+    switch (request.path) {
       case "/admin/oauth2/auth/sessions/consent":
-        return consentSessions(state, asked)
+        return consentSessions(state, request)
       case "/admin/oauth2/auth/sessions/login":
-        return loginSessions(state, asked)
+        return loginSessions(state, request)
       case "/admin/oauth2/introspect":
-        return introspect(state, asked)
+        return introspect(state, request)
       default:
         return nowhere()
     }

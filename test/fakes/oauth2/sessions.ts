@@ -2,16 +2,16 @@ import { isGood } from "./authorize.ts"
 import { pageOf } from "./pages.ts"
 import { type Flow, rememberedSession, sessionCookie, type State, uuid } from "./state.ts"
 import { endTokens } from "./tokens.ts"
-import { type Asked, cookie, cookieOf, empty, OAuth2Error, redirect, type Reply, withQuery } from "./wire.ts"
+import { type FakeRequest, cookie, cookieOf, empty, OAuth2Error, redirect, type Reply, withQuery } from "./wire.ts"
 
 const bad = (what: string) => new OAuth2Error(400, "invalid_request", what)
 
 /** `/admin/oauth2/auth/sessions/consent`. */
-export const consentSessions = (state: State, asked: Asked): Reply => {
-  const subject = asked.query.get("subject") ?? ""
-  if (asked.method === "DELETE") {
-    const client = asked.query.get("client") ?? ""
-    const all = asked.query.get("all") === "true"
+export const consentSessions = (state: State, request: FakeRequest): Reply => {
+  const subject = request.query.get("subject") ?? ""
+  if (request.method === "DELETE") {
+    const client = request.query.get("client") ?? ""
+    const all = request.query.get("all") === "true"
     if (subject === "" || (client === "") !== all) throw bad("Exactly one of client and all")
     const which = (flow: Flow) => flow.subject === subject && (all || flow.client.client_id === client)
     for (const [id, flow] of state.granted) if (which(flow)) state.granted.delete(id)
@@ -20,7 +20,7 @@ export const consentSessions = (state: State, asked: Asked): Reply => {
   }
   if (subject === "") throw bad("subject is missing")
   const shown = [...state.granted.values()].filter((one) => one.subject === subject && !one.consentSkip && isGood(one))
-  const reply = pageOf(asked, shown, ({ consentId }) => consentId)
+  const reply = pageOf(request, shown, ({ consentId }) => consentId)
   const page = JSON.parse(reply.body ?? "[]") as ReadonlyArray<Flow>
   return { ...reply, body: JSON.stringify(page.map(consentOf)) }
 }
@@ -43,36 +43,36 @@ const consentOf = (flow: Flow) => ({
   session: { id_token: flow.idTokenClaims, access_token: flow.accessTokenClaims }
 })
 
-/** `/admin/oauth2/auth/sessions/login`: the browser sessions of somebody; tokens stay. */
-export const loginSessions = (state: State, asked: Asked): Reply => {
-  const subject = asked.query.get("subject") ?? ""
+/** `/admin/oauth2/auth/sessions/login`: the browser sessions of a subject; tokens stay valid. */
+export const loginSessions = (state: State, request: FakeRequest): Reply => {
+  const subject = request.query.get("subject") ?? ""
   if (subject === "") throw bad("subject is missing")
   for (const [sid, session] of state.sessions) if (session.subject === subject) state.sessions.delete(sid)
   return empty
 }
 
 /** The end session endpoint (OpenID Connect RP-Initiated Logout 1.0). */
-export const logout = async (state: State, asked: Asked): Promise<Reply> => {
-  const query = asked.method === "POST" ? new URLSearchParams(asked.text) : asked.query
+export const logout = async (state: State, request: FakeRequest): Promise<Reply> => {
+  const query = request.method === "POST" ? new URLSearchParams(request.text) : request.query
   const verifier = query.get("logout_verifier")
   try {
-    if (verifier !== null) return endSession(state, asked, verifier)
-    return await askLogout(state, asked, query)
+    if (verifier !== null) return endSession(state, request, verifier)
+    return await askLogout(state, request, query)
   } catch (cause) {
     if (!(cause instanceof OAuth2Error)) throw cause
     return redirect(withQuery(state.urls.error, { error: cause.code, error_description: cause.message }))
   }
 }
 
-const askLogout = async (state: State, asked: Asked, query: URLSearchParams): Promise<Reply> => {
+const askLogout = async (state: State, request: FakeRequest, query: URLSearchParams): Promise<Reply> => {
   const hint = query.get("id_token_hint")
   const wanted = query.get("post_logout_redirect_uri")
   if (hint === null) {
     if (wanted !== null || query.has("state")) throw bad("id_token_hint is missing")
-    const sid = cookieOf(asked, sessionCookie)
+    const sid = cookieOf(request, sessionCookie)
     const session = rememberedSession(state, sid)
     if (session === undefined || sid === undefined) return redirect(state.urls.postLogout)
-    return toLogout(state, asked, sid, session.subject, null, state.urls.postLogout)
+    return toLogout(state, request, sid, session.subject, null, state.urls.postLogout)
   }
   const claims = await state.keys.verify(hint)
   const client = [claims.aud ?? []].flat().map((id) => state.clients.get(id)?.client)[0]
@@ -82,30 +82,32 @@ const askLogout = async (state: State, asked: Asked, query: URLSearchParams): Pr
   const redirectTo = wanted === null ? state.urls.postLogout : withQuery(wanted, after === null ? {} : { state: after })
   const sid = String(claims["sid"])
   const session = rememberedSession(state, sid)
-  return session === undefined ? redirect(redirectTo) : toLogout(state, asked, sid, session.subject, client, redirectTo)
+  return session === undefined
+    ? redirect(redirectTo)
+    : toLogout(state, request, sid, session.subject, client, redirectTo)
 }
 
 const toLogout = (
   state: State,
-  asked: Asked,
+  request: FakeRequest,
   sid: string,
   subject: string,
   client: Flow["client"] | null,
   redirectTo: string
 ) => {
   const challenge = uuid().replaceAll("-", "")
-  const requestUrl = `${asked.path}?${asked.query}`
+  const requestUrl = `${request.path}?${request.query}`
   const verifier = uuid().replaceAll("-", "")
   state.logouts.set(challenge, { subject, sid, client, requestUrl, redirectTo, verifier, accepted: false, used: false })
   return redirect(withQuery(state.urls.logout, { logout_challenge: challenge }))
 }
 
-const endSession = (state: State, asked: Asked, verifier: string) => {
+const endSession = (state: State, request: FakeRequest, verifier: string) => {
   const found = [...state.logouts.values()].find((one) => one.verifier === verifier && one.accepted)
   if (found === undefined) throw new OAuth2Error(404, "not_found", "No such logout")
   found.used = true
-  // Begun by nobody's token: only the browser that is signed in as this person is signed out.
-  const own = rememberedSession(state, cookieOf(asked, sessionCookie))
+  // Without an ID token, only the browser that is signed in as the subject is signed out.
+  const own = rememberedSession(state, cookieOf(request, sessionCookie))
   if (found.client === null && own?.subject !== found.subject) return redirect(found.redirectTo)
   state.sessions.delete(found.sid)
   return redirect(found.redirectTo, [cookie(sessionCookie, "", 0)])

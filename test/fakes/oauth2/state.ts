@@ -1,33 +1,32 @@
 import { createHash, randomBytes, randomUUID } from "node:crypto"
 import { deflateRawSync } from "node:zlib"
-import { type Clients } from "./clients.ts"
 import { type Keys } from "./keys.ts"
 import { OAuth2Error } from "./wire.ts"
 
-/** Where people are sent; may be changed while the server runs. */
+/** Where users are redirected; may be changed while the server runs. */
 export interface Urls {
   login: string
   consent: string
   logout: string
   error: string
-  /** After a logout for which no client gave an address. */
+  /** After a logout for which no client gave a URL. */
   postLogout: string
 }
 
 /** May be changed while the server runs. */
 export interface Behaviour {
-  /** How long a challenge is good, in s. */
+  /** How long a challenge is valid, in s. */
   challengeSeconds: number
   accessTokenSeconds: number
-  /** As servers up to 2.1: a challenge that was answered says 410, and answering it again 409. */
+  /** As on servers up to 2.1: a challenge that was answered returns 410, and answering it again 409. */
   usedChallengesAreGone: boolean
-  /** What the admin side wants as a Bearer, as a gateway before it would; undefined: nothing. */
+  /** The Bearer token that the admin API requires, as behind a gateway; undefined: none. */
   adminToken: string | undefined
   /** Public clients must use PKCE. */
   pkceForPublicClients: boolean
 }
 
-/** An application as it was registered; the names are the server's. */
+/** A registered application, with the server's field names. */
 export interface Client {
   readonly client_id: string
   readonly client_name: string
@@ -41,13 +40,21 @@ export interface Client {
   readonly [name: string]: unknown
 }
 
-/** What somebody answered instead of yes. */
+export interface StoredClient {
+  readonly client: Client
+  readonly secret: string
+}
+
+/** The registered clients by id, and their secrets, which only the first response contains. */
+export type Clients = Map<string, StoredClient>
+
+/** Why a user or the service denied a request. */
 export interface Denied {
   readonly error: string
   readonly description: string
 }
 
-/** An authorization request on its way; each step is a copy, since the challenges of real servers hold it themselves. */
+/** A pending authorization request; each step is a copy, since the challenges of real servers contain it. */
 export interface Flow {
   readonly id: string
   readonly client: Client
@@ -98,16 +105,16 @@ interface Logout {
   used: boolean
 }
 
-/** What a code or token is good for. */
+/** The grant of a code or token. */
 export interface Grant {
   readonly flow: Flow
   /** s since 1970. */
   readonly expiresAt: number
-  /** Of refresh tokens and codes: they are good once. */
+  /** For refresh tokens and codes, which are valid once. */
   used: boolean
 }
 
-/** Everything the server knows, in memory. */
+/** All of the server's state, in memory. */
 export interface State {
   readonly clients: Clients
   readonly keys: Keys
@@ -119,7 +126,7 @@ export interface State {
   readonly consents: Map<string, Flow>
   readonly consentVerifiers: Map<string, Flow>
   readonly answered: Set<string>
-  /** By consent id: what was granted, skipped ones too. */
+  /** By consent id: grants, including those of skipped requests. */
   readonly granted: Map<string, Flow>
   readonly sessions: Map<string, LoginSession>
   readonly logouts: Map<string, Logout>
@@ -131,20 +138,20 @@ export interface State {
 export const seconds = () => Math.floor(Date.now() / 1000)
 export const sessionCookie = "oauth2_session"
 
-/** One a client, so that two applications can be signed in to at once. */
+/** One per client, so that a browser can sign in to two applications at once. */
 export const csrfCookie = (step: "login" | "consent", clientId: string) =>
   `oauth2_${step}_csrf_${createHash("sha256").update(clientId).digest("hex").slice(0, 12)}`
 
 export const token = (kind: string) => `${kind}_${randomBytes(32).toString("base64url")}`
 
-/** About as long as those of real servers, which hold the whole request and its client with all metadata. */
+/** About as long as those of real servers, which contain the whole request and its client with all metadata. */
 export const longToken = (flow: Flow) => {
   const size = deflateRawSync(JSON.stringify(flow)).length
   return randomBytes(size).toString("base64url")
 }
 export const uuid = () => randomUUID()
 
-/** A flow by its challenge or verifier. */
+/** The flow of a challenge or verifier. */
 export const flowOf = ({ behaviour }: State, flows: ReadonlyMap<string, Flow>, key: string): Flow => {
   const flow = flows.get(key)
   if (flow === undefined) throw new OAuth2Error(404, "Not Found", "No such request")
@@ -154,7 +161,7 @@ export const flowOf = ({ behaviour }: State, flows: ReadonlyMap<string, Flow>, k
   return flow
 }
 
-/** The session of a browser's cookie that is good still. */
+/** The session of a browser's cookie, if it is still valid. */
 export const rememberedSession = (state: State, sid: string | undefined) => {
   const session = sid === undefined ? undefined : state.sessions.get(sid)
   return session !== undefined && session.remember && session.expiresAt > Date.now() ? session : undefined

@@ -1,12 +1,12 @@
 import { createHash, timingSafeEqual } from "node:crypto"
 import { type Client, type Flow, type Grant, seconds, type State, token, uuid } from "./state.ts"
-import { type Asked, empty, formOf, json, OAuth2Error, type Reply } from "./wire.ts"
+import { type FakeRequest, empty, formOf, json, OAuth2Error, type Reply } from "./wire.ts"
 
-/** Claims that are the server's to say, whatever a consent gives. */
+/** Claims that only the server sets, whatever a consent contains. */
 const own = new Set(["iss", "sub", "aud", "exp", "iat", "rat", "auth_time", "nonce", "at_hash", "c_hash"])
 for (const name of ["acr", "amr", "jti", "sid"]) own.add(name)
 
-/** How long a refresh token is good, in s. */
+/** How long a refresh token is valid, in s. */
 const refreshSeconds = 30 * 24 * 3600
 
 const bad = (code: string, what: string) => new OAuth2Error(400, code, what)
@@ -15,10 +15,10 @@ const noGrant = (what: string) => bad("invalid_grant", what)
 
 const isSame = (a: string, b: string) => a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b))
 
-/** Who asks, by the one method that was registered (RFC 6749 2.3). */
-const clientOf = ({ clients }: State, asked: Asked): Client => {
-  const form = formOf(asked)
-  const basic = /^Basic (.+)$/i.exec(asked.headers.authorization ?? "")?.[1]
+/** Authenticates the client by its registered method (RFC 6749 2.3). */
+const clientOf = ({ clients }: State, request: FakeRequest): Client => {
+  const form = formOf(request)
+  const basic = /^Basic (.+)$/i.exec(request.headers.authorization ?? "")?.[1]
   const decoded = basic === undefined ? undefined : Buffer.from(basic, "base64").toString("utf8")
   const part = (text: string) => decodeURIComponent(text.replaceAll("+", " "))
   const mark = decoded?.indexOf(":") ?? -1
@@ -33,9 +33,9 @@ const clientOf = ({ clients }: State, asked: Asked): Client => {
 }
 
 /** The token endpoint (RFC 6749 3.2, RFC 7636). */
-export const tokens = async (state: State, asked: Asked): Promise<Reply> => {
-  const client = clientOf(state, asked)
-  const form = formOf(asked)
+export const tokens = async (state: State, request: FakeRequest): Promise<Reply> => {
+  const client = clientOf(state, request)
+  const form = formOf(request)
   const kind = form.get("grant_type") ?? ""
   if (kind !== "authorization_code" && kind !== "refresh_token") throw bad("invalid_request", "No such grant")
   const kinds = client.grant_types.length === 0 ? ["authorization_code"] : client.grant_types
@@ -44,7 +44,7 @@ export const tokens = async (state: State, asked: Asked): Promise<Reply> => {
   return json(200, await issue(state, flow))
 }
 
-/** A code or refresh token that comes a second time is in the wrong hands: all tokens of it are ended. */
+/** A code or refresh token that is used twice may be stolen: all tokens of its grant are revoked. */
 const takeOnce = (state: State, grants: ReadonlyMap<string, Grant>, key: string, client: Client): Flow => {
   const grant = grants.get(key)
   if (grant === undefined || grant.flow.client.client_id !== client.client_id) throw noGrant("Not known")
@@ -120,7 +120,7 @@ const idToken = (state: State, flow: Flow, access: string) => {
   })
 }
 
-/** Ends the tokens and codes of some flows. */
+/** Revokes the tokens and codes of some flows. */
 export const endTokens = (state: State, which: (flow: Flow) => boolean) => {
   for (const grants of [state.accessTokens, state.refreshTokens, state.codes]) {
     for (const [key, { flow }] of grants) if (which(flow)) grants.delete(key)
@@ -133,8 +133,8 @@ const goodAccess = (state: State, key: string) => {
 }
 
 /** The userinfo endpoint (OpenID Connect Core 5.3). */
-export const userinfo = (state: State, asked: Asked): Reply => {
-  const key = /^Bearer (.+)$/i.exec(asked.headers.authorization ?? "")?.[1] ?? ""
+export const userinfo = (state: State, request: FakeRequest): Reply => {
+  const key = /^Bearer (.+)$/i.exec(request.headers.authorization ?? "")?.[1] ?? ""
   const flow = goodAccess(state, key)?.flow
   if (flow === undefined || !flow.grantedScopes.includes("openid")) {
     const body = { error: "request_unauthorized", error_description: "The access token is not good for this" }
@@ -153,10 +153,10 @@ export const userinfo = (state: State, asked: Asked): Reply => {
   })
 }
 
-/** Token revocation (RFC 7009): of either token, with all of the same grant. */
-export const revoke = (state: State, asked: Asked): Reply => {
-  const client = clientOf(state, asked)
-  const key = formOf(asked).get("token") ?? ""
+/** Token revocation (RFC 7009): of either token, with all others of the same grant. */
+export const revoke = (state: State, request: FakeRequest): Reply => {
+  const client = clientOf(state, request)
+  const key = formOf(request).get("token") ?? ""
   const grant = state.accessTokens.get(key) ?? state.refreshTokens.get(key)
   if (grant !== undefined && grant.flow.client.client_id === client.client_id) {
     endTokens(state, (flow) => flow.consentId === grant.flow.consentId)
@@ -164,9 +164,9 @@ export const revoke = (state: State, asked: Asked): Reply => {
   return { ...empty, status: 200 }
 }
 
-/** Token introspection (RFC 7662), on the admin side. */
-export const introspect = (state: State, asked: Asked): Reply => {
-  const key = formOf(asked).get("token") ?? ""
+/** Token introspection (RFC 7662), in the admin API. */
+export const introspect = (state: State, request: FakeRequest): Reply => {
+  const key = formOf(request).get("token") ?? ""
   const refresh = state.refreshTokens.get(key)
   const grant = goodAccess(state, key) ?? (refresh?.used === false ? refresh : undefined)
   if (grant === undefined) return json(200, { active: false })

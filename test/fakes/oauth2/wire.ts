@@ -1,10 +1,10 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import { type AddressInfo } from "node:net"
 
-/** A request, read to its end. */
-export interface Asked {
+/** A request with its whole body. */
+export interface FakeRequest {
   readonly method: string
-  /** Percent-decoded by nobody yet. */
+  /** Not percent-decoded. */
   readonly path: string
   readonly query: URLSearchParams
   readonly headers: IncomingMessage["headers"]
@@ -17,9 +17,9 @@ export interface Reply {
   readonly body?: string
 }
 
-export type Handler = (asked: Asked) => Reply | Promise<Reply>
+export type Handler = (asked: FakeRequest) => Reply | Promise<Reply>
 
-/** Thrown by handlers: an error as OAuth 2.0 says it (RFC 6749 5.2), which this server uses everywhere. */
+/** Thrown by handlers: an error in the format of OAuth 2.0 (RFC 6749 5.2), which this server uses everywhere. */
 export class OAuth2Error extends Error {
   readonly status: number
   readonly code: string
@@ -38,7 +38,7 @@ export const json = (status: number, value: unknown, headers: Reply["headers"] =
 
 export const empty: Reply = { status: 204 }
 
-/** 302 between pages, 303 to a client with what came of its request. */
+/** 302 between pages, 303 to a client with the result of its request. */
 export const redirect = (url: string, cookies: ReadonlyArray<string> = [], status: 302 | 303 = 302): Reply => ({
   status,
   headers: { location: url, ...(cookies.length === 0 ? {} : { "set-cookie": cookies }) }
@@ -50,10 +50,10 @@ export const withQuery = (url: string, added: Readonly<Record<string, string>>) 
   return to.href
 }
 
-export const formOf = ({ text }: Asked) => new URLSearchParams(text)
+export const formOf = ({ text }: FakeRequest) => new URLSearchParams(text)
 
-/** The body as a JSON object; `what` is wrong otherwise. */
-export const objectOf = ({ text }: Asked, code = "invalid_request") => {
+/** The body as a JSON object; the error names `what` otherwise. */
+export const objectOf = ({ text }: FakeRequest, code = "invalid_request") => {
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -66,13 +66,13 @@ export const objectOf = ({ text }: Asked, code = "invalid_request") => {
   return value as Readonly<Record<string, unknown>>
 }
 
-export const cookieOf = ({ headers }: Asked, name: string) =>
+export const cookieOf = ({ headers }: FakeRequest, name: string) =>
   (headers.cookie ?? "")
     .split("; ")
     .find((pair) => pair.startsWith(`${name}=`))
     ?.slice(name.length + 1)
 
-/** Without `seconds` it goes with the browser; 0 removes it. */
+/** Without `seconds` it is a session cookie; 0 removes it. */
 export const cookie = (name: string, value: string, seconds?: number) =>
   `${name}=${value}; Path=/; HttpOnly; SameSite=Lax${seconds === undefined ? "" : `; Max-Age=${seconds}`}`
 
@@ -108,7 +108,7 @@ const answer = async (request: IncomingMessage, response: ServerResponse, handle
   response.end(reply.body)
 }
 
-/** An HTTP server on loopback; port 0 takes a free one. */
+/** An HTTP server on loopback; port 0 uses a free one. */
 export const listen = async (port: number, handler: Handler) => {
   const server = createServer((request, response) => {
     answer(request, response, handler).catch(() => response.destroy())

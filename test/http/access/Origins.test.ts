@@ -1,16 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { isOurs, isSecure, ownAddress, refuseCrossSite } from "../../../src/http/access/Origins.ts"
+import { isOurs, isSecure, baseUrlOf, refuseCrossSite } from "../../../src/http/access/Origins.ts"
 
 const none = { publicUrl: undefined, dashboardUrl: "https://dash.example/app" }
 const request = (method: string, headers: Record<string, string>) => ({ method, headers: headers as never })
 const own = (headers: Record<string, string>, settings = none) =>
   Effect.runSync(
-    Effect.match(ownAddress(request("GET", headers), settings), { onSuccess: String, onFailure: () => 400 })
+    Effect.match(baseUrlOf(request("GET", headers), settings), { onSuccess: String, onFailure: () => 400 })
   )
 
-describe("our own address", () => {
-  it("is PUBLIC_URL, else the host that was asked for", () => {
+describe("baseUrlOf and isSecure", () => {
+  it("is PUBLIC_URL, else the request's host", () => {
     assert.strictEqual(own({ host: "API.example:3000" }), "http://api.example:3000")
     assert.strictEqual(own({ host: "api.example", "x-forwarded-proto": "https" }), "https://api.example")
     assert.strictEqual(own({ host: "[::1]:3000" }), "http://[::1]:3000")
@@ -21,7 +21,7 @@ describe("our own address", () => {
     "is not %j",
     (host) => assert.strictEqual(own({ host }), 400)
   )
-  it("is for https only when it is https", () => {
+  it("is secure only with https", () => {
     assert.isFalse(isSecure(request("GET", { host: "a" }), none))
     assert.isTrue(isSecure(request("GET", { host: "a", "x-forwarded-proto": "https, http" }), none))
     assert.isTrue(isSecure(request("GET", { host: "a" }), { ...none, publicUrl: "https://a" }))
@@ -41,7 +41,7 @@ describe("isOurs", () => {
     ["null", false],
     ["", false]
   ])("%s %s", (origin, ours) => assert.strictEqual(isOurs(origin, request("POST", at), none), ours))
-  it("does not take the Host's word beside PUBLIC_URL, nor http beside https", () => {
+  it("ignores the Host header with PUBLIC_URL, and http with https", () => {
     assert.isFalse(isOurs("https://api.example", request("POST", at), { ...none, publicUrl: "https://x.example" }))
     assert.isFalse(isOurs("http://api.example", request("POST", { ...at, "x-forwarded-proto": "https" }), none))
   })
@@ -52,15 +52,15 @@ describe("refuseCrossSite", () => {
   const json = { "content-type": "application/json; charset=utf-8", "content-length": "2" }
   it.each<[string, string, Record<string, string>, boolean]>([
     ["reading", "GET", { cookie, origin: "https://evil.example" }, true],
-    ["nobody, from nowhere", "POST", json, true],
-    ["nobody, from elsewhere", "POST", { ...json, origin: "https://evil.example" }, false],
-    ["somebody, from nowhere", "POST", { ...json, cookie }, false],
-    ["somebody, from elsewhere", "POST", { ...json, cookie, origin: "https://evil.example" }, false],
-    ["somebody, from a sandbox", "POST", { ...json, cookie, origin: "null" }, false],
-    ["somebody, from here", "POST", { ...json, cookie, origin: "http://a.example" }, true],
-    ["somebody, from the dashboard", "DELETE", { cookie, origin: "https://dash.example" }, true],
-    ["somebody, by the referring page", "POST", { ...json, cookie, referer: "http://a.example/x?y" }, true],
-    ["somebody, by another's page", "POST", { ...json, cookie, referer: "http://evil.example/a.example" }, false],
+    ["no session, no origin", "POST", json, true],
+    ["no session, another origin", "POST", { ...json, origin: "https://evil.example" }, false],
+    ["a session, no origin", "POST", { ...json, cookie }, false],
+    ["a session, another origin", "POST", { ...json, cookie, origin: "https://evil.example" }, false],
+    ["a session, a sandbox", "POST", { ...json, cookie, origin: "null" }, false],
+    ["a session, the service", "POST", { ...json, cookie, origin: "http://a.example" }, true],
+    ["a session, the dashboard", "DELETE", { cookie, origin: "https://dash.example" }, true],
+    ["a session, the Referer of the service", "POST", { ...json, cookie, referer: "http://a.example/x?y" }, true],
+    ["a session, another Referer", "POST", { ...json, cookie, referer: "http://evil.example/a.example" }, false],
     ["origin before referrer", "PUT", { cookie, origin: "https://evil.example", referer: "http://a.example/" }, false],
     [
       "a form",

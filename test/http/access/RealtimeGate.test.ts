@@ -5,14 +5,14 @@ import { TestClock } from "effect/testing"
 import { BadGateway, Unauthorized } from "../../../src/domain/errors.ts"
 import { RealtimeGate } from "../../../src/http/access/RealtimeGate.ts"
 import { IdentitySettings } from "../../../src/services/identity/Settings.ts"
-import { IdP, type SessionTrouble } from "../../../src/services/ports/IdP.ts"
+import { IdP, type SessionError } from "../../../src/services/ports/IdP.ts"
 import { Keys } from "../../../src/services/access/Keys.ts"
 import { RealtimeSettings } from "../../../src/services/realtime/Settings.ts"
 import { Sessions } from "../../../src/services/identity/Sessions.ts"
 import { Tokens } from "../../../src/services/access/Tokens.ts"
 
-/** A gate at which a session is what `now` says. */
-const gate = (now: () => { readonly admin: boolean } | SessionTrouble) =>
+/** A gate whose session is the value of `now`. */
+const gate = (now: () => { readonly admin: boolean } | SessionError) =>
   RealtimeGate.layer.pipe(
     Layer.provide([
       Layer.mock(IdP, { configured: true }),
@@ -39,7 +39,7 @@ describe("RealtimeGate", () => {
   it.effect.each([
     [true, "service_role"],
     [false, "authenticated"]
-  ] as const)("lets a session in; administrator %s is %s", ([admin, role]) =>
+  ] as const)("admits a session; administrator %s is %s", ([admin, role]) =>
     Effect.gen(function* () {
       const { enter } = yield* RealtimeGate
       assert.strictEqual((yield* enter(request, undefined)).role, role)
@@ -49,15 +49,15 @@ describe("RealtimeGate", () => {
   it.effect.each([
     ["ends", new Unauthorized({ error: "over", code: "UNAUTHENTICATED" })],
     ["is no administrator's any more", { admin: false }]
-  ] as const)("lets it go within 30 s when it %s", ([, later]) => {
-    let now: { readonly admin: boolean } | SessionTrouble = { admin: true }
+  ] as const)("ends the connection within 30 s when the session %s", ([, later]) => {
+    let now: { readonly admin: boolean } | SessionError = { admin: true }
     return Effect.gen(function* () {
       const { enter } = yield* RealtimeGate
       const { until } = yield* enter(request, undefined)
       const listening = yield* Effect.forkChild(Effect.flip(until), { startImmediately: true })
       now = new BadGateway({ error: "down", code: "IDP_UNAVAILABLE" })
       yield* TestClock.adjust("2 minutes")
-      assert.isUndefined(listening.pollUnsafe(), "goes on while nobody can say")
+      assert.isUndefined(listening.pollUnsafe(), "continues while the session can not be verified")
       now = later
       yield* TestClock.adjust("30 seconds")
       assert.strictEqual((yield* Fiber.join(listening)).code, "UNAUTHENTICATED")

@@ -22,7 +22,7 @@ describe("credentialsOf", () => {
     [`idp_session=${"x".repeat(4096)}`, [`Cookie ${"x".repeat(4096)}`]]
   ])("%j", (cookie, credentials) => assert.deepStrictEqual(read(cookie), credentials))
 
-  it("knows that somebody meant to be somebody", () => {
+  it("detects session cookies, valid or not", () => {
     assert.isTrue(hasSessionCookie("svc_session=a b"))
     assert.isTrue(hasSessionCookie("x=1; idp_session="))
     assert.isFalse(hasSessionCookie("x=svc_session=1"))

@@ -25,7 +25,7 @@ describe("IdPAddress", () => {
     })
   )
 
-  it.effect("stops the start with one line", () =>
+  it.effect("stops the start with a one-line error", () =>
     Effect.gen(function* () {
       const wrong = [
         { IDP_PUBLIC_URL: "id.example.com" },
@@ -46,7 +46,7 @@ describe("IdPAddress", () => {
 })
 
 describe("IdPNone", () => {
-  it.effect("answers 503 whatever is asked", () =>
+  it.effect("fails every call with 503", () =>
     Effect.gen(function* () {
       const port = yield* IdP
       assert.isFalse(port.configured)

@@ -6,14 +6,14 @@ describe("OAUTH2_ADMIN_URL and OAUTH2_ADMIN_TOKEN", () => {
   const read = (env: Readonly<Record<string, string>>) =>
     oauth2Address.pipe(Effect.provide(ConfigProvider.layer(ConfigProvider.fromEnvRecord(env))))
 
-  it.effect("may be absent", () =>
+  it.effect("are optional", () =>
     Effect.gen(function* () {
       assert.isUndefined(yield* read({}))
       assert.isUndefined(yield* read({ OAUTH2_PUBLIC_URL: "https://o.example.com", OAUTH2_ADMIN_TOKEN: "t" }))
     })
   )
 
-  it.effect("are an address and a token", () =>
+  it.effect("are a URL and a token", () =>
     Effect.gen(function* () {
       const one = yield* read({ OAUTH2_ADMIN_URL: "http://127.0.0.1:4445/" })
       assert.deepStrictEqual(one, { adminUrl: "http://127.0.0.1:4445", token: undefined })
@@ -31,7 +31,7 @@ describe("OAUTH2_ADMIN_URL and OAUTH2_ADMIN_TOKEN", () => {
     { OAUTH2_PUBLIC_URL: "nowhere" },
     { OAUTH2_ADMIN_URL: "http://o.example.com", OAUTH2_ADMIN_TOKEN: "two words" },
     { OAUTH2_ADMIN_URL: "http://o.example.com", OAUTH2_ADMIN_TOKEN: "l\nine" }
-  ])("can't be %j", (env) =>
+  ])("refuse %j", (env) =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(read(env))
       const name = Object.keys(env).at(-1) ?? ""

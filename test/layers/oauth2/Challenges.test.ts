@@ -4,7 +4,7 @@ import { afterAll, beforeEach } from "vitest"
 import { layerOAuth2Hydra } from "../../../src/layers/oauth2/hydra/Hydra.ts"
 import { OAuth2 } from "../../../src/services/ports/OAuth2.ts"
 import { startOAuth2Server } from "../../fakes/oauth2/server.ts"
-import { type Asked, json } from "../../fakes/oauth2/wire.ts"
+import { type FakeRequest, json } from "../../fakes/oauth2/wire.ts"
 import { startBrowsing } from "../../support/browser/cookieClient.ts"
 import { authorizationUrl, challengeAt, fresh, party, signedIn, signIn } from "../../support/oauth2/oauth2.ts"
 import { refusal } from "../../support/refusals.ts"
@@ -14,13 +14,13 @@ afterAll(() => fake[Symbol.asyncDispose]())
 const port = layerOAuth2Hydra({ adminUrl: fake.adminUrl, token: undefined })
 
 beforeEach(() => {
-  fake.asked.length = 0
+  fake.requests.length = 0
   fake.meddle = () => undefined
   fake.behaviour.usedChallengesAreGone = false
 })
 
 layer(port, { excludeTestServices: true })("a challenge", (it) => {
-  it.effect("that was answered says where to begin again, at servers that know", () =>
+  it.effect("that was answered returns where to start again, if the server does", () =>
     Effect.gen(function* () {
       fake.behaviour.usedChallengesAreGone = true
       const port = yield* OAuth2
@@ -39,7 +39,7 @@ layer(port, { excludeTestServices: true })("a challenge", (it) => {
     })
   )
 
-  it.effect("that is gone leads to web addresses only", () =>
+  it.effect("that is gone only leads to web URLs", () =>
     Effect.gen(function* () {
       fake.meddle = () => json(410, { redirect_to: "javascript:alert(1)" })
       const gone = yield* Effect.flip(Effect.flatMap(OAuth2, ({ login }) => login("c")))
@@ -47,10 +47,10 @@ layer(port, { excludeTestServices: true })("a challenge", (it) => {
     })
   )
 
-  it.effect("is asked for as it is, whatever stands in it", () =>
+  it.effect("is sent unchanged, whatever it contains", () =>
     Effect.gen(function* () {
       const seen: Array<string> = []
-      fake.meddle = ({ query }: Asked) => {
+      fake.meddle = ({ query }: FakeRequest) => {
         seen.push(query.get("login_challenge") ?? "")
         return undefined
       }
@@ -61,8 +61,8 @@ layer(port, { excludeTestServices: true })("a challenge", (it) => {
   )
 })
 
-layer(port, { excludeTestServices: true })("text that the server can't know", (it) => {
-  it.effect.each(["a\u0000", "a\r\nb", "\u0085", "\ud800", ""])("is not asked for: %j", (text) =>
+layer(port, { excludeTestServices: true })("text that can't name an object of the server", (it) => {
+  it.effect.each(["a\u0000", "a\r\nb", "\u0085", "\ud800", ""])("is not sent: %j", (text) =>
     Effect.gen(function* () {
       const { client, clients, consents, login, mergeClientMetadata, revokeConsents, revokeLogins } = yield* OAuth2
       yield* refusal(login(text))
@@ -73,19 +73,19 @@ layer(port, { excludeTestServices: true })("text that the server can't know", (i
       yield* revokeLogins(text)
       yield* revokeConsents(text, undefined)
       yield* revokeConsents("ada", text)
-      assert.deepStrictEqual(fake.asked, [])
+      assert.deepStrictEqual(fake.requests, [])
     })
   )
 })
 
 layer(port, { excludeTestServices: true })("metadata", (it) => {
-  it.effect("that somebody else removes at the same time is removed", () =>
+  it.effect("that another request removes concurrently is removed", () =>
     Effect.gen(function* () {
       const { client } = yield* party({ metadata: { a: 1, b: 2, c: 3 } })
       const port = yield* OAuth2
       let meanwhile = true
       const found = { ...client, metadata: { a: 1, b: 2, c: 3, gone: true } }
-      fake.meddle = ({ method }: Asked) => {
+      fake.meddle = ({ method }: FakeRequest) => {
         if (method !== "GET" || !meanwhile) return undefined
         meanwhile = false
         return json(200, found)

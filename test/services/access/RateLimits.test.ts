@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import { RateLimits } from "../../../src/services/access/RateLimits.ts"
 
 describe("RateLimits", () => {
-  it.effect("allows the limit, refuses the next, and frees it a minute after the first", () =>
+  it.effect("allows the limit, refuses the next call, and allows another a minute after the first", () =>
     Effect.gen(function* () {
       const limits = yield* RateLimits
       for (const remaining of [2, 1, 0]) {
@@ -17,7 +17,7 @@ describe("RateLimits", () => {
     }).pipe(Effect.provide(RateLimits.layer))
   )
 
-  it.effect("counts each key for itself", () =>
+  it.effect("counts each key separately", () =>
     Effect.gen(function* () {
       const limits = yield* RateLimits
       assert.isTrue((yield* limits.take(1, 1)).allowed)
@@ -36,7 +36,7 @@ describe("RateLimits", () => {
     }).pipe(Effect.provide(RateLimits.layer))
   )
 
-  it.effect("lets calls at the same moment never exceed the limit", () =>
+  it.effect("never exceeds the limit with simultaneous calls", () =>
     Effect.gen(function* () {
       const limits = yield* RateLimits
       const taken = yield* Effect.all(

@@ -43,7 +43,7 @@ describe("Tokens by a published key set", () => {
     })
   )
 
-  it.effect("never mistakes a public key for a secret, nor believes a key that comes with the token", () =>
+  it.effect("never uses a public key as a secret, nor trusts a key in the token", () =>
     Effect.gen(function* () {
       const idp = yield* Effect.promise(() => issuer("RS256", "k1"))
       const mallory = yield* Effect.promise(() => issuer("RS256", "k1"))
@@ -77,7 +77,7 @@ describe("Tokens by a published key set", () => {
     })
   )
 
-  it.effect("tries all keys of the type when the token names none", () =>
+  it.effect("tries all keys of the type when the token has no key id", () =>
     Effect.gen(function* () {
       const [one, two] = yield* Effect.promise(() => Promise.all([issuer("ES256", "k1"), issuer("ES256", "k2")]))
       yield* served([one, two], () =>
@@ -89,7 +89,7 @@ describe("Tokens by a published key set", () => {
     })
   )
 
-  it.effect("learns a new key, with a pause between attempts, and forgets a removed one within a minute", () =>
+  it.effect("finds a new key, with a pause between fetches, and refuses a removed one within a minute", () =>
     Effect.gen(function* () {
       const [old, next] = yield* Effect.promise(() => Promise.all([issuer("ES256", "k1"), issuer("ES256", "k2")]))
       yield* served([old], (server) =>
@@ -111,7 +111,7 @@ describe("Tokens by a published key set", () => {
     })
   )
 
-  it.effect("says 503 while the keys can't be had, and goes on with those it has", () =>
+  it.effect("returns 503 while the keys are unavailable, and keeps using those it has", () =>
     Effect.gen(function* () {
       const [idp, next] = yield* Effect.promise(() => Promise.all([issuer("ES256", "k1"), issuer("ES256", "k2")]))
       yield* served([idp], (server) =>
@@ -143,7 +143,7 @@ describe("Tokens by a published key set", () => {
     })
   )
 
-  it.effect("fetches once for many tokens at a time, from the OAuth 2.0 server when no other address is given", () =>
+  it.effect("fetches once for concurrent tokens, from the OAuth 2.0 server by default", () =>
     Effect.gen(function* () {
       const idp = yield* Effect.promise(() => issuer("EdDSA", "k1"))
       const server = yield* jwksServer([idp.jwk])

@@ -8,12 +8,12 @@ import { base64url, code, hs256, noSecret, now, secret, tokens, verify } from ".
 
 const at = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.andThen(TestClock.setTime(now * 1000), effect)
 
-/** Whether a token is accepted without a turn of the event loop. */
+/** Whether a token is verified synchronously. */
 const known = (service: Tokens["Service"], token: string) =>
   Effect.runSyncExit(service.verify(token))._tag === "Success"
 
 describe("Tokens", () => {
-  it.effect("gives the payload exactly as it was signed", () =>
+  it.effect("returns the payload exactly as it was signed", () =>
     Effect.gen(function* () {
       const payload = `{ "sub":"é-1",  "n": 12345678901234567890, "role":"service_role" }`
       assert.deepStrictEqual(yield* verify(hs256(payload)), { claims: payload, sub: "é-1", exp: undefined })
@@ -57,13 +57,13 @@ describe("Tokens", () => {
     ).pipe(Effect.provide(tokens({})))
   )
 
-  it.effect("takes an escaped backslash before u0000 for what it is", () =>
+  it.effect("distinguishes an escaped backslash before u0000", () =>
     Effect.gen(function* () {
       assert.strictEqual((yield* verify(hs256(String.raw`{"sub":"\\u0000"}`))).sub, String.raw`\u0000`)
     }).pipe(Effect.provide(tokens({})))
   )
 
-  it.effect("gives clocks 30 seconds, and drops a known token when its time is over", () =>
+  it.effect("tolerates 30 seconds between clocks, and drops a cached token when it expires", () =>
     at(
       Effect.gen(function* () {
         const token = hs256(`{"sub":"1","exp":${now - 29},"nbf":${now + 30}}`)
@@ -76,7 +76,7 @@ describe("Tokens", () => {
     ).pipe(Effect.provide(tokens({})))
   )
 
-  it.effect("answers known tokens without a turn of the event loop", () =>
+  it.effect("verifies cached tokens synchronously", () =>
     Effect.gen(function* () {
       const service = yield* Tokens
       const token = hs256(`{"sub":"1"}`)
@@ -86,7 +86,7 @@ describe("Tokens", () => {
     }).pipe(Effect.provide(tokens({})))
   )
 
-  it.effect("keeps a bounded number of tokens, the used ones longest", () =>
+  it.effect("caches a limited number of tokens, the most recently used ones", () =>
     Effect.gen(function* () {
       const service = yield* Tokens
       const used = hs256(`{"sub":"used"}`)
@@ -102,7 +102,7 @@ describe("Tokens", () => {
     }).pipe(Effect.provide(tokens({})))
   )
 
-  it.effect("wants one of the configured audiences", () =>
+  it.effect("requires one of the configured audiences", () =>
     Effect.gen(function* () {
       yield* verify(hs256(`{"aud":"web"}`))
       yield* verify(hs256(`{"aud":["other","app"]}`))
@@ -112,7 +112,7 @@ describe("Tokens", () => {
     }).pipe(Effect.provide(tokens({ SVC_JWT_AUDIENCE: "web, app" })))
   )
 
-  it.effect("refuses a short secret and a bad address at the start", () =>
+  it.effect("refuses a short secret and an invalid URL at the start", () =>
     Effect.gen(function* () {
       const start = (layer: ReturnType<typeof tokens>) => Effect.flip(Effect.scoped(Layer.build(layer)))
       assert.match((yield* start(tokens({}, "short"))).message, /^SVC_JWT_SECRET must be at least 32 bytes/)
@@ -121,13 +121,13 @@ describe("Tokens", () => {
     })
   )
 
-  it.effect("accepts no token when nothing is configured", () =>
+  it.effect("refuses all tokens when nothing is configured", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* code(hs256(`{"sub":"1"}`)), "JWT_NOT_CONFIGURED")
     }).pipe(Effect.provide(noSecret({})))
   )
 
-  it.effect("unverified when asked for, with a warning, expiry kept", () => {
+  it.effect("skips verification if configured, with a warning, but not expiry", () => {
     const logged: Array<string> = []
     const logger = Logger.make(({ message }) => void logged.push(String(message)))
     return at(

@@ -2,11 +2,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Fiber, Layer, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { BadGateway, StepUpRequired, TooManyRequests, Unauthorized } from "../../../src/domain/errors.ts"
-import { type Credential, type IdentitySession } from "../../../src/domain/identity/Identity.ts"
-import { type Visitor } from "../../../src/domain/identity/Visitor.ts"
-import { GuessLimits } from "../../../src/services/identity/GuessLimits.ts"
+import { type Credential, type IdentitySession, type Browser } from "../../../src/domain/identity/Identity.ts"
+import { makeAttemptLimit } from "../../../src/services/identity/AttemptLimits.ts"
 import { IdentitySettings } from "../../../src/services/identity/Settings.ts"
-import { IdP, type SessionTrouble } from "../../../src/services/ports/IdP.ts"
+import { IdP, type SessionError } from "../../../src/services/ports/IdP.ts"
 import { Sessions } from "../../../src/services/identity/Sessions.ts"
 
 const id = "0b8c7a1e-5e0e-4c3b-9a55-6f3a4a1d2c11"
@@ -15,29 +14,29 @@ const session = (more: Partial<IdentitySession> = {}): IdentitySession => ({
   identity: {
     id,
     state: "active",
-    schemaId: "default",
+    schema_id: "default",
     traits: {},
-    metadataPublic: {},
+    metadata_public: {},
     addresses: [],
-    createdAt: null,
-    updatedAt: null
+    created_at: null,
+    updated_at: null
   },
   aal: "aal1",
   methods: ["password"],
-  authenticatedAt: "1970-01-01T00:00:00Z",
-  issuedAt: "1970-01-01T00:00:00Z",
-  expiresAt: "1970-01-02T00:00:00Z",
+  authenticated_at: "1970-01-01T00:00:00Z",
+  issued_at: "1970-01-01T00:00:00Z",
+  expires_at: "1970-01-02T00:00:00Z",
   ...more
 })
 
 const credential = (_tag: Credential["_tag"], value: string): Credential => ({ _tag, value: Redacted.make(value) })
-const visitor = (...credentials: ReadonlyArray<Credential>): Visitor => ({ credentials, returnTo: undefined })
+const browser = (...credentials: ReadonlyArray<Credential>): Browser => ({ credentials, returnTo: undefined })
 const [token, cookie] = [credential("Token", "t"), credential("Cookie", "c")]
 const stale = new Unauthorized({ error: "It has ended", code: "UNAUTHENTICATED" })
 
-/** An idp that says what it is told, and what it was asked. */
+/** A fake identity provider that records its calls. */
 const idp = (
-  answer: (value: string) => Effect.Effect<IdentitySession, SessionTrouble>,
+  answer: (value: string) => Effect.Effect<IdentitySession, SessionError>,
   settings: Record<string, string> = {}
 ) => {
   const asked: Array<string> = []
@@ -60,88 +59,88 @@ const idp = (
 }
 
 describe("Sessions", () => {
-  it.effect("remembers a session for 5 s, by the credential, its cookies only once", () => {
+  it.effect("caches a session for 5 s by its credential, and returns its cookies once", () => {
     const { asked, layer } = idp(() => Effect.succeed(session()))
     return Effect.gen(function* () {
       const { current } = yield* Sessions
-      const first = yield* current(visitor(token))
+      const first = yield* current(browser(token))
       assert.isTrue(first.admin)
       assert.deepStrictEqual(first.cookies, ["idp_session=new"])
-      assert.deepStrictEqual((yield* current(visitor(token))).cookies, [])
-      yield* current(visitor(credential("Cookie", "t")))
+      assert.deepStrictEqual((yield* current(browser(token))).cookies, [])
+      yield* current(browser(credential("Cookie", "t")))
       assert.deepStrictEqual(asked, ["Token t", "Cookie t"])
       yield* TestClock.adjust("5 seconds")
-      yield* current(visitor(token))
+      yield* current(browser(token))
       assert.lengthOf(asked, 3)
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("remembers it no longer than it lasts, and not once it is forgotten", () => {
+  it.effect("caches it no longer than it is valid, nor after an invalidation", () => {
     const { asked, layer } = idp((value) =>
-      Effect.succeed(session(value === "t" ? { expiresAt: "1970-01-01T00:00:02Z" } : {}))
+      Effect.succeed(session(value === "t" ? { expires_at: "1970-01-01T00:00:02Z" } : {}))
     )
     return Effect.gen(function* () {
-      const { current, forget } = yield* Sessions
-      yield* current(visitor(token))
+      const { current, invalidate } = yield* Sessions
+      yield* current(browser(token))
       yield* TestClock.adjust("2 seconds")
-      yield* current(visitor(token))
+      yield* current(browser(token))
       assert.lengthOf(asked, 2)
-      // All of the same identity: they may be worth something else now.
-      yield* current(visitor(cookie))
-      yield* current(visitor(credential("Cookie", "other")))
-      yield* forget(cookie)
-      yield* current(visitor(credential("Cookie", "other")))
+      // All sessions of the same identity: they may have changed.
+      yield* current(browser(cookie))
+      yield* current(browser(credential("Cookie", "other")))
+      yield* invalidate(cookie)
+      yield* current(browser(credential("Cookie", "other")))
       assert.lengthOf(asked, 5)
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("does not remember what was asked before it was told to forget", () => {
+  it.effect("does not cache a look-up that began before an invalidation", () => {
     const { asked, layer } = idp(() => Effect.as(Effect.sleep("1 second"), session()))
     return Effect.gen(function* () {
-      const { current, forget } = yield* Sessions
-      const waiting = yield* Effect.forkChild(current(visitor(token)), { startImmediately: true })
+      const { current, invalidate } = yield* Sessions
+      const waiting = yield* Effect.forkChild(current(browser(token)), { startImmediately: true })
       yield* TestClock.adjust("500 millis")
-      yield* forget(token)
+      yield* invalidate(token)
       yield* TestClock.adjust("1 second")
       yield* Fiber.join(waiting)
-      const again = yield* Effect.forkChild(current(visitor(token)), { startImmediately: true })
+      const again = yield* Effect.forkChild(current(browser(token)), { startImmediately: true })
       yield* TestClock.adjust("1 second")
       yield* Fiber.join(again)
       assert.lengthOf(asked, 2)
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("asks once for all who wait, also when the first of them leaves", () => {
+  it.effect("shares one look-up among waiting requests, even if the first is interrupted", () => {
     const { asked, layer } = idp(() => Effect.as(Effect.sleep("1 second"), session()))
     return Effect.gen(function* () {
       const { current } = yield* Sessions
       const all = yield* Effect.forEach(Array.from({ length: 20 }), () =>
-        Effect.forkChild(current(visitor(token)), { startImmediately: true })
+        Effect.forkChild(current(browser(token)), { startImmediately: true })
       )
       yield* TestClock.adjust("100 millis")
       yield* Fiber.interrupt(all[0]!)
       yield* TestClock.adjust("1 second")
       const got = yield* Effect.forEach(all.slice(1), Fiber.join)
       assert.lengthOf(asked, 1)
-      assert.isTrue(got.every(({ session }) => session.id === "s1"))
+      assert.isTrue(got.every(({ id }) => id === "s1"))
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("tries the cookie when the token is stale, and nothing after any other failure", () => {
+  it.effect("tries the cookie after a stale token, but not after any other failure", () => {
     const down = new BadGateway({ error: "down", code: "IDP_UNAVAILABLE" })
     const { asked, layer } = idp((value) =>
       value === "t" ? Effect.fail(stale) : value === "down" ? Effect.fail(down) : Effect.succeed(session())
     )
     return Effect.gen(function* () {
       const { current, optional } = yield* Sessions
-      assert.strictEqual((yield* current(visitor(token, cookie))).credential, cookie)
+      assert.strictEqual((yield* current(browser(token, cookie))).credential, cookie)
       assert.deepStrictEqual(asked, ["Token t", "Cookie c"])
-      assert.strictEqual(yield* Effect.flip(current(visitor(credential("Token", "down"), cookie))), down)
-      assert.strictEqual(yield* Effect.flip(current(visitor(token))), stale)
-      assert.isUndefined(yield* optional(visitor(token)))
+      assert.strictEqual(yield* Effect.flip(current(browser(credential("Token", "down"), cookie))), down)
+      assert.strictEqual(yield* Effect.flip(current(browser(token))), stale)
+      assert.isUndefined(yield* optional(browser(token)))
       asked.length = 0
-      assert.strictEqual((yield* Effect.flip(current(visitor()))).code, "UNAUTHENTICATED")
-      assert.isUndefined(yield* optional(visitor()))
+      assert.strictEqual((yield* Effect.flip(current(browser()))).code, "UNAUTHENTICATED")
+      assert.isUndefined(yield* optional(browser()))
       assert.deepStrictEqual(asked, [])
     }).pipe(Effect.provide(layer))
   })
@@ -149,16 +148,16 @@ describe("Sessions", () => {
   it.effect.each([
     ["true", ["Token t"]],
     ["false", []]
-  ] as const)("SVC_AUTH_REQUIRED %s: asks who it is before anything is done", ([required, expected]) => {
+  ] as const)("SVC_AUTH_REQUIRED %s: verifies the session before a call", ([required, expected]) => {
     const { asked, layer } = idp(() => Effect.succeed(session()), { SVC_AUTH_REQUIRED: required })
     return Effect.gen(function* () {
-      const { holding } = yield* Sessions
+      const { withCredential } = yield* Sessions
       const used: Array<string> = []
       const use = ({ _tag }: Credential) => {
         used.push(_tag)
         return _tag === "Token" ? Effect.fail(stale) : Effect.succeed("done")
       }
-      const { value } = yield* Effect.result(holding(visitor(token, cookie), use)).pipe(
+      const { value } = yield* Effect.result(withCredential(browser(token, cookie), use)).pipe(
         Effect.map((result) => ({ value: result._tag === "Success" ? result.success.value : result.failure.code }))
       )
       assert.deepStrictEqual(asked, [...expected])
@@ -167,15 +166,15 @@ describe("Sessions", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("refuses somebody who is inactive", () => {
+  it.effect("refuses an inactive identity", () => {
     const { layer } = idp(() => Effect.succeed(session({ identity: { ...session().identity, state: "inactive" } })))
     return Effect.gen(function* () {
       const { current } = yield* Sessions
-      assert.strictEqual((yield* Effect.flip(current(visitor(token)))).code, "UNAUTHENTICATED")
+      assert.strictEqual((yield* Effect.flip(current(browser(token)))).code, "UNAUTHENTICATED")
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("gives a step-up the way back", () => {
+  it.effect("adds the return URL to a step-up", () => {
     const { layer } = idp((code) => Effect.fail(new StepUpRequired({ error: "more", code, redirect_to: "upstream" })))
     return Effect.gen(function* () {
       const { current, optional } = yield* Sessions
@@ -189,23 +188,23 @@ describe("Sessions", () => {
         /"returnTo":"https:\/\/d.example","aal"/
       )
       assert.match(String(yield* redirect("reauthentication_required", "https://d.example")), /"refresh":true/)
-      assert.strictEqual((yield* Effect.flip(optional(visitor(token))))._tag, "StepUpRequired")
+      assert.strictEqual((yield* Effect.flip(optional(browser(token))))._tag, "StepUpRequired")
     }).pipe(Effect.provide(layer))
   })
 })
 
-describe("GuessLimits", () => {
-  it.effect("lets ten guesses a minute through, of each", () =>
+describe("makeAttemptLimit", () => {
+  it.effect("allows ten attempts a minute, for each client", () =>
     Effect.gen(function* () {
-      const { take } = yield* GuessLimits
-      for (let i = 0; i < 10; i++) yield* take("code", "s1")
-      const refused = yield* Effect.flip(take("code", "s1"))
+      const limitAttempts = makeAttemptLimit()
+      for (let i = 0; i < 10; i++) yield* limitAttempts("s1")
+      const refused = yield* Effect.flip(limitAttempts("s1"))
       assert.instanceOf(refused, TooManyRequests)
       assert.deepInclude(refused, { code: "TOO_MANY_GUESSES", retry_after: 60 })
-      yield* take("code", "s2")
-      yield* take("passkey", "s1")
+      yield* limitAttempts("s2")
+      yield* makeAttemptLimit()("s1")
       yield* TestClock.adjust("1 minute")
-      yield* take("code", "s1")
-    }).pipe(Effect.provide(GuessLimits.layer))
+      yield* limitAttempts("s1")
+    })
   )
 })

@@ -6,7 +6,7 @@ import { type CryptoKey, exportJWK, generateKeyPair, type JWK, type JWTPayload, 
 import { JwtSecret, Tokens } from "../../../src/services/access/Tokens.ts"
 
 export const secret = "a test secret that is long enough!"
-/** What tests take for now, in seconds since 1970. */
+/** The current time of the tests, in seconds since 1970. */
 export const now = 1_800_000_000
 
 const layerTokens = (env: Record<string, string>, key: Redacted.Redacted<string> | undefined) =>
@@ -14,7 +14,7 @@ const layerTokens = (env: Record<string, string>, key: Redacted.Redacted<string>
     Layer.provide(Layer.succeed(JwtSecret, { secret: key })),
     Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnvRecord(env)))
   )
-/** Tokens with a secret for HS256, and without one. */
+/** Tokens with and without a secret for HS256. */
 export const tokens = (env: Record<string, string>, key: string = secret) => layerTokens(env, Redacted.make(key))
 export const noSecret = (env: Record<string, string>) => layerTokens(env, undefined)
 
@@ -31,7 +31,7 @@ export const verify = (token: string) => Effect.flatMap(Tokens, ({ verify }) => 
 /** The error code that a token is refused with. */
 export const code = (token: string) => Effect.map(Effect.flip(verify(token)), (error) => error.code)
 
-/** A key pair of an issuer: the public half as it is published, and a signer with the private one. */
+/** A key pair of an issuer: the public key as it is published, and a signer with the private one. */
 export interface Issuer {
   readonly jwk: JWK
   readonly publicKey: CryptoKey
@@ -47,7 +47,7 @@ export const issuer = async (alg: string, kid: string, published: Partial<JWK> =
   }
 }
 
-/** A JWKS address on loopback. `answer` may be changed at any time: a status and a body. */
+/** A JWKS server on loopback. `answer`, a status and a body, may be changed at any time. */
 export interface JwksServer {
   readonly url: string
   requests: number

@@ -8,18 +8,18 @@ import { promisify } from "node:util"
 import { WebSocket } from "ws"
 import { makeTab, type Tab } from "./browserTab.ts"
 
-/** A browser on the tour's album page. */
+/** A browser that uploads a file with the tour's album page. */
 export interface Browser extends AsyncDisposable {
-  /** Opens the page, chooses the file, and gives what the page says then. */
+  /** Opens the page, chooses the file, and returns the resulting text of the page. */
   readonly choose: (page: string, file: string) => Promise<string>
 }
 
-/** A real one, with tabs. */
+/** A real browser, with tabs. */
 export interface Chromium extends Browser {
   readonly open: () => Promise<Tab>
 }
 
-/** A Chromium on the PATH, by its first known name. */
+/** The path of Chromium, under the first of its names that exists. */
 export const findChromium = async (): Promise<string | undefined> => {
   for (const name of ["chromium", "chromium-browser", "google-chrome"]) {
     const there = await promisify(execFile)(name, ["--version"]).catch(() => undefined)
@@ -28,12 +28,12 @@ export const findChromium = async (): Promise<string | undefined> => {
   return undefined
 }
 
-/** Headless, with a profile of its own, driven by the Chrome DevTools Protocol. */
+/** Headless, with its own profile, controlled by the Chrome DevTools Protocol. */
 export const startChromium = async (program: string): Promise<Chromium> => {
   const profile = await mkdtemp(join(tmpdir(), "svc-chromium-"))
   const options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"]
   const child = spawn(program, [...options, `--user-data-dir=${profile}`, "--remote-debugging-port=0", "about:blank"], {
-    // Without a locale it takes no file whose name is not ASCII.
+    // Without a locale it accepts only ASCII file names.
     env: { ...process.env, LC_ALL: "C.UTF-8" },
     stdio: ["ignore", "ignore", "pipe"]
   })
@@ -45,7 +45,7 @@ export const startChromium = async (program: string): Promise<Chromium> => {
       kill()
       await once(child, "close")
     }
-    // Its helpers may still be writing for a moment.
+    // Its helper processes may still be writing.
     await rm(profile, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 })
   }
   try {
@@ -64,7 +64,7 @@ export const startChromium = async (program: string): Promise<Chromium> => {
   }
 }
 
-/** Where it listens for us, as it says on stderr. */
+/** The DevTools URL, from stderr. */
 const debuggerOf = (child: ChildProcess) =>
   new Promise<string>((done, failed) => {
     let said = ""
@@ -110,7 +110,7 @@ const connectTo = async (address: string) => {
   return { ask, close: () => socket.close() }
 }
 
-/** Apart from all other tabs' cookies. */
+/** Isolated from the cookies of other tabs. */
 const openTab = async (ask: Ask): Promise<Tab> => {
   const { browserContextId } = await ask<{ browserContextId: string }>("Target.createBrowserContext", {})
   const { targetId } = await ask<{ targetId: string }>("Target.createTarget", { url: "about:blank", browserContextId })
@@ -121,11 +121,11 @@ const openTab = async (ask: Ask): Promise<Tab> => {
   )
 }
 
-/** In a tab of its own. */
+/** Runs in a new tab. */
 const chooseIn = async (ask: Ask, page: string, file: string) => {
   const { targetId } = await ask<{ targetId: string }>("Target.createTarget", { url: page })
   const { sessionId } = await ask<{ sessionId: string }>("Target.attachToTarget", { targetId, flatten: true })
-  /** The value of an expression once it is one; there may be nothing to see yet. */
+  /** Waits until an expression has a value. */
   const soon = async (expression: string) => {
     for (const deadline = Date.now() + 20_000; Date.now() < deadline; await sleep(25)) {
       const params = { expression, returnByValue: true }
@@ -146,7 +146,7 @@ const chooseIn = async (ask: Ask, page: string, file: string) => {
   return answer
 }
 
-/** Where there is no browser: does what one does with the page, and is as strict about CORS. */
+/** Used without a real browser: performs the same requests, and enforces CORS as strictly. */
 export const imitatedBrowser: Browser = {
   choose: async (page, file) => {
     const { origin } = new URL(page)
@@ -166,7 +166,7 @@ export const imitatedBrowser: Browser = {
 const namesOrigin = ({ headers }: Response, origin: string) =>
   ["*", origin].includes(headers.get("access-control-allow-origin") ?? "")
 
-/** Asks beforehand, as every browser does for a PUT to another origin. */
+/** Sends the preflight request that browsers send for a PUT to another origin. */
 const mayPut = async (url: string, origin: string, headers: ReadonlyArray<string>) => {
   const names = headers.map((name) => name.toLowerCase()).toSorted()
   const asked = {

@@ -6,13 +6,13 @@ export type Send = <A>(method: string, params?: object) => Promise<A>
 /** A tab of a browser. */
 export interface Tab extends AsyncDisposable {
   readonly send: Send
-  /** Opens an address and waits until its page is there. */
+  /** Opens a URL and waits until the page has loaded. */
   readonly go: (url: string) => Promise<void>
-  /** The text that an expression is, once it is one and not "". */
+  /** Waits until an expression is a non-empty text. */
   readonly soon: (expression: string) => Promise<string>
-  /** Clicks in the middle of the first element that a selector finds, as a mouse does. */
+  /** Clicks the middle of the first element that a selector matches. */
   readonly click: (selector: string) => Promise<void>
-  /** What it looks like: bytes of a PNG. */
+  /** A screenshot as PNG bytes. */
   readonly picture: () => Promise<Buffer>
 }
 

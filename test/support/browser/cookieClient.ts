@@ -1,17 +1,17 @@
-/** What came of a step: an answer, or an address that was not gone to. */
+/** The result of a step: a response, or a URL that was not requested. */
 export interface Page {
   readonly url: URL
-  /** 0 when the address was not gone to. */
+  /** 0 when the URL was not requested. */
   readonly status: number
   readonly headers: Headers
   readonly text: string
 }
 
-/** Somebody with a browser: cookies are kept a host (ports share them, as in browsers), redirects followed. */
+/** An HTTP client like a browser: stores cookies per host (shared by all ports) and follows redirects. */
 export interface Browsing {
-  /** Goes there and on, until it is no redirect any more, or until `stop` says so of an address before going to it. */
+  /** Follows redirects to their end, or until `stop` matches the next URL. */
   readonly go: (url: string | URL, stop?: (url: URL) => boolean, init?: RequestInit) => Promise<Page>
-  /** One request, no redirect followed. */
+  /** Makes one request without following redirects. */
   readonly once: (url: string | URL, init?: RequestInit) => Promise<Page>
   readonly cookie: (host: string, name: string) => string | undefined
   readonly setCookie: (host: string, name: string, value: string) => void

@@ -1,6 +1,6 @@
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto"
 
-/** What a page gets from the idp for `navigator.credentials.create`, as JSON (WebAuthn 3). */
+/** The options that a page passes to `navigator.credentials.create`, as JSON (WebAuthn 3). */
 interface CreationOptions {
   readonly challenge: string
   readonly rp: { readonly id?: string }
@@ -41,7 +41,7 @@ const head = (major: number, value: number): Buffer => {
     : Buffer.from([(major << 5) | 25, value >> 8, value & 0xff])
 }
 
-/** CBOR of what attestations are made of. */
+/** Encodes the CBOR of attestations. */
 const cbor = (value: number | string | Buffer | Map<number | string, unknown>): Buffer => {
   if (typeof value === "number") return value < 0 ? head(1, -1 - value) : head(0, value)
   if (typeof value === "string") return Buffer.concat([head(3, Buffer.byteLength(value)), Buffer.from(value)])
@@ -51,8 +51,8 @@ const cbor = (value: number | string | Buffer | Map<number | string, unknown>): 
 }
 
 /**
- * A security key or passkey in software: ES256, attestation "none", user always present and verified. It keeps its
- * keys; `origin` is what the page would be at.
+ * A security key or passkey in software: ES256, attestation "none", user always present and verified. It stores its
+ * keys; `origin` is the page's.
  */
 export class Authenticator {
   readonly #keys: Array<Key> = []
@@ -62,7 +62,7 @@ export class Authenticator {
     this.#origin = origin
   }
 
-  /** The credential as `navigator.credentials.create` would give it, as JSON text. Throws when it is excluded. */
+  /** The result of `navigator.credentials.create` as JSON text. Throws when its key is excluded. */
   create(options: unknown): string {
     const { challenge, excludeCredentials, pubKeyCredParams, rp, user } = options as CreationOptions
     if (!pubKeyCredParams.some(({ alg }) => alg === -7)) throw new Error("ES256 is not wanted")
@@ -100,7 +100,7 @@ export class Authenticator {
     })
   }
 
-  /** The same of `navigator.credentials.get`, with the newest key that fits; with its user handle, as passkeys do. */
+  /** The result of `navigator.credentials.get`, with the newest matching key and its user handle, as for passkeys. */
   get(options: unknown): string {
     const { allowCredentials, challenge, rpId } = options as RequestOptions
     const allowed = allowCredentials?.map(({ id }) => Buffer.from(id, "base64url").toString("hex"))

@@ -4,15 +4,15 @@ import { randomBytes } from "node:crypto"
 import { type Credential } from "../../../src/domain/identity/Identity.ts"
 import { type Authenticator } from "./authenticator.ts"
 
-/** An idp to test with: a fake one, or Ory Kratos set up as docs/configuration.md says. */
+/** An identity provider under test: the fake one, or Ory Kratos configured as in docs/configuration.md. */
 export interface IdPUnderTest {
   readonly publicUrl: string
   readonly adminUrl: string
-  /** A page's origin that its WebAuthn settings allow. */
+  /** A page origin that its WebAuthn settings allow. */
   readonly origin: string
 }
 
-/** Somebody with a password. */
+/** An identity with a password. */
 export interface Person {
   readonly id: string
   readonly email: string
@@ -21,7 +21,7 @@ export interface Person {
 
 interface Answer {
   readonly status: number
-  // The tests know what they asked for.
+  // The tests know the type of what they requested.
   readonly body: {
     readonly id: string
     readonly ui: { readonly nodes: ReadonlyArray<{ readonly attributes: { name?: string; value: string } }> }
@@ -51,14 +51,14 @@ const call = async (url: string, init: RequestInit & { readonly json?: unknown }
   return { status: response.status, body: body as Answer["body"], cookies: response.headers.getSetCookie() }
 }
 
-/** `also` is a status that is as good. */
+/** `also` is another accepted status. */
 const good = (answer: Answer, also = 200) => {
   if (answer.status >= 300 && answer.status !== also)
     throw new Error(`The idp answered ${answer.status} ${JSON.stringify(answer.body)}`)
   return answer
 }
 
-/** `name=value` of the Set-Cookie line whose name begins so. */
+/** `name=value` of the Set-Cookie line with this prefix. */
 const setCookie = (answer: Answer, name: string) => answer.cookies.find((line) => line.startsWith(name))?.split(";")[0]
 
 const headersOf = (credential: Credential | undefined, csrf?: string): Record<string, string> => {
@@ -68,10 +68,10 @@ const headersOf = (credential: Credential | undefined, csrf?: string): Record<st
   return { cookie: [`idp_session=${value}`, csrf].filter((part) => part !== undefined).join("; ") }
 }
 
-/** An id as an idp gives them, of nobody. */
+/** A valid but unknown id. */
 export const unknownId = "5b1f6a3e-0000-4000-8000-000000000000"
 
-/** Only who came with the cookie gets it back. */
+/** The cookie is only returned to clients that sent it. */
 export const checkCookies = (credential: Credential, cookies: ReadonlyArray<string>, told: string) => {
   assert.isTrue(
     cookies.every((line) => line.startsWith("idp_session=")),
@@ -80,7 +80,7 @@ export const checkCookies = (credential: Credential, cookies: ReadonlyArray<stri
   assert.strictEqual(cookies.length > 0, credential._tag === "Cookie", told)
 }
 
-/** Unknown addresses for everybody, so that a store with others in it will do. */
+/** Uses a new e-mail address every time, so that the store may contain other identities. */
 export const freshEmail = () => `t${randomBytes(8).toString("hex")}@test.example`
 
 export const makePerson = async (
@@ -111,7 +111,7 @@ export const tokenOf = async (idp: IdPUnderTest, { email, password }: Person): P
   return token(body.session_token)
 }
 
-/** What a browser does at the idp: opens a form, sends it. `query` with its question mark. */
+/** Opens and submits a form as a browser does. `query` with its question mark. */
 const submit = async (
   idp: IdPUnderTest,
   form: "login" | "settings",
@@ -134,18 +134,18 @@ const submit = async (
   )
 }
 
-/** Signs in as a browser does. 422 says that a second factor is due; the cookie is there. */
+/** Signs in as a browser does. 422: a second factor is required; the cookie is set. */
 export const cookieOf = async (idp: IdPUnderTest, { email, password }: Person): Promise<Credential> => {
   const body = { method: "password", identifier: email, password }
   const done = await submit(idp, "login", "", undefined, () => body, 422)
   return cookie(setCookie(done, "idp_session=")!.slice("idp_session=".length))
 }
 
-/** Gives the password again; the same session is fresh then. */
+/** Enters the password again, which refreshes the same session. */
 export const signInAgain = (idp: IdPUnderTest, credential: Credential, { email, password }: Person) =>
   submit(idp, "login", "?refresh=true", credential, () => ({ method: "password", identifier: email, password }))
 
-/** Shows a second factor; the same session is `aal2` then. */
+/** Uses a second factor, which raises the same session to `aal2`. */
 export const showFactor = (idp: IdPUnderTest, credential: Credential, body: Readonly<Record<string, unknown>>) =>
   submit(idp, "login", "?aal=aal2", credential, () => body)
 
@@ -157,14 +157,14 @@ export const showKey = (idp: IdPUnderTest, credential: Credential, key: Authenti
     webauthn_login: key.get((JSON.parse(value("webauthn_login_trigger")) as { readonly publicKey: unknown }).publicKey)
   }))
 
-/** Gives the session's identity a passkey; our own API has no call for that. */
+/** Adds a passkey to the session's identity; the service's API has no call for it. */
 export const enrolPasskey = (idp: IdPUnderTest, credential: Credential, key: Authenticator) =>
   submit(idp, "settings", "", credential, (value) => {
     const { publicKey } = JSON.parse(value("passkey_create_data")) as { readonly publicKey: unknown }
     return { method: "passkey", passkey_settings_register: key.create(publicKey) }
   })
 
-/** Turns an identity off or on. */
+/** Deactivates or activates an identity. */
 export const setState = async (idp: IdPUnderTest, { email, id }: Person, state: "active" | "inactive") => {
   const json = { schema_id: "default", traits: { email }, state }
   good(await call(`${idp.adminUrl}/admin/identities/${id}`, { method: "PUT", json }))

@@ -5,17 +5,17 @@ import { type Credential } from "../../../src/domain/identity/Identity.ts"
 import { ask, type Reply, type Request } from "../client.ts"
 import { type Service, startService } from "../service.ts"
 
-/** Where tests believe the dashboard to be. */
+/** The tests' DASHBOARD_URL. */
 export const dashboard = "https://dashboard.example.com"
 
-/** The service between an idp and an OAuth 2.0 server. */
+/** The service with an identity provider and an OAuth 2.0 server. */
 export interface IdentityService extends AsyncDisposable {
   readonly service: Service
   readonly idp: FakeIdP
   readonly oauth2: OAuth2Server
 }
 
-/** `env` is over what is usual. */
+/** `env` overrides the default settings. */
 export const startIdentityService = async (env: Readonly<Record<string, string>> = {}): Promise<IdentityService> => {
   const [idp, oauth2] = await Promise.all([
     startFakeIdP({ rp: { id: "localhost", name: "svc", origins: ["http://localhost:3000"] } }),
@@ -45,11 +45,11 @@ export const startIdentityService = async (env: Readonly<Record<string, string>>
   }
 }
 
-/** The Cookie header of who has a session. */
+/** The Cookie header of a session. */
 export const cookieHeader = ({ _tag, value }: Credential) =>
   `${_tag === "Token" ? "svc_session" : "idp_session"}=${Redacted.value(value)}`
 
-/** One request of somebody, from a page of the service's own. */
+/** Makes a request with a session, from a page of the service itself. */
 export const as = (
   service: Pick<Service, "url">,
   who: Credential,

@@ -6,7 +6,7 @@ import { cookieOf, type IdPUnderTest, makePerson, type Person } from "./idp.ts"
 import { type Attempt, type RelyingParty, startRelyingParty } from "../oauth2/relyingParty.ts"
 import { type Service } from "../service.ts"
 
-/** All that takes part in a sign-in to somebody else's application. */
+/** Everything that takes part in a sign-in to a third-party application. */
 export interface Stage {
   readonly service: Pick<Service, "url" | "service_role">
   readonly idp: IdPUnderTest
@@ -14,7 +14,7 @@ export interface Stage {
   readonly publicUrl: string
 }
 
-/** Nobody listens there; browsers stop before them. */
+/** These URLs have no server; browsers stop before them. */
 export const dashboard = "http://127.0.0.1:24656"
 export const callback = "http://127.0.0.1:5555/callback"
 export const afterLogout = "http://127.0.0.1:5555/bye"
@@ -39,7 +39,7 @@ export const manage = async ({ service }: Stage, method: string, path: string, b
   return { status: response.status, body: (await response.json()) as Answer["body"] }
 }
 
-/** The same from the dashboard's page, with what cookies the browser has. */
+/** The same from the dashboard's page, with the browser's cookies. */
 export const fromDashboard = async (
   { service }: Stage,
   browser: Browsing,
@@ -60,7 +60,7 @@ export interface Application extends RelyingParty {
   readonly secret: string
 }
 
-/** Registers a client over the service's API, and is it. */
+/** Registers a client with the service's API and returns it as a relying party. */
 export const makeApplication = async (
   stage: Stage,
   fields: Readonly<Record<string, unknown>> = {}
@@ -82,24 +82,24 @@ export const makeApplication = async (
   return { ...(await startRelyingParty(`${stage.publicUrl}/`, registered)), id, secret }
 }
 
-/** Somebody with an account, and their browser, in which nobody is signed in yet. */
-export interface Visitor {
+/** An identity and its browser, which is not signed in yet. */
+export interface Browser {
   readonly person: Person
   readonly browser: Browsing
 }
 
-export const makeVisitor = async ({ idp }: Stage): Promise<Visitor> => ({
+export const makeVisitor = async ({ idp }: Stage): Promise<Browser> => ({
   person: await makePerson(idp, { name: "Ada Lovelace", metadata_public: { plan: { tier: "pro" }, level: 3 } }),
   browser: startBrowsing()
 })
 
-/** Signs in at the idp's own page. */
-export const signInAtIdp = async ({ idp }: Stage, { browser, person }: Visitor) => {
+/** Signs in at the identity provider's page. */
+export const signInAtIdp = async ({ idp }: Stage, { browser, person }: Browser) => {
   const credential = await cookieOf(idp, person)
   browser.setCookie("127.0.0.1", "idp_session", Redacted.value(credential.value))
 }
 
-/** Where a browser stops: at the idp's sign-in, the dashboard's consent page, the application, or an answer. */
+/** Where a browser stops: the identity provider's sign-in, the consent page, the application, or a response. */
 export const goOn = async ({ idp }: Stage, browser: Browsing, url: string | URL) => {
   const idpHost = new URL(idp.publicUrl).host
   const stops = new Set([idpHost, new URL(dashboard).host, new URL(callback).host])
@@ -112,12 +112,12 @@ export const goOn = async ({ idp }: Stage, browser: Browsing, url: string | URL)
   return { at: at ?? `${page.status} ${page.text.slice(0, 300)}`, url: page.url }
 }
 
-/** To the consent page, by way of the idp when nobody is signed in; gives the challenge. */
-export const toConsent = async (stage: Stage, visitor: Visitor, url: string | URL) => {
-  let there = await goOn(stage, visitor.browser, url)
+/** Goes to the consent page, signing in if needed; returns the challenge. */
+export const toConsent = async (stage: Stage, browser: Browser, url: string | URL) => {
+  let there = await goOn(stage, browser.browser, url)
   if (there.at === "idp") {
-    await signInAtIdp(stage, visitor)
-    there = await goOn(stage, visitor.browser, there.url.searchParams.get("return_to") ?? "")
+    await signInAtIdp(stage, browser)
+    there = await goOn(stage, browser.browser, there.url.searchParams.get("return_to") ?? "")
   }
   assert.strictEqual(there.at, "dashboard")
   assert.strictEqual(there.url.pathname, "/oauth2/consent")
@@ -129,8 +129,8 @@ export interface Allowed {
   readonly remember?: boolean
 }
 
-/** From the consent page back to the application. */
-export const allow = async (stage: Stage, { browser }: Visitor, challenge: string, allowed: Allowed = {}) => {
+/** Goes from the consent page back to the application. */
+export const allow = async (stage: Stage, { browser }: Browser, challenge: string, allowed: Allowed = {}) => {
   const { body, status } = await fromDashboard(stage, browser, "POST", "/bridge/consent/accept", {
     challenge,
     grant_scope: allowed.scope ?? ["openid", "offline"],
@@ -142,22 +142,22 @@ export const allow = async (stage: Stage, { browser }: Visitor, challenge: strin
   return there.url
 }
 
-/** All of it, to tokens. */
+/** The whole flow, up to the tokens. */
 export const signIn = async (
   stage: Stage,
-  visitor: Visitor,
+  browser: Browser,
   application: Application,
   { parameters, ...allowed }: Allowed & { readonly parameters?: Readonly<Record<string, string>> } = {}
 ): Promise<{ readonly attempt: Attempt } & Tokens> => {
   const attempt = await application.begin(parameters)
-  const challenge = await toConsent(stage, visitor, attempt.url)
-  const tokens = await application.finish(attempt, await allow(stage, visitor, challenge, allowed))
+  const challenge = await toConsent(stage, browser, attempt.url)
+  const tokens = await application.finish(attempt, await allow(stage, browser, challenge, allowed))
   return Object.assign(tokens, { attempt, idClaims: tokens.claims() })
 }
 
 export type Tokens = TokenEndpointResponse & TokenEndpointResponseHelpers & { readonly idClaims: IDToken | undefined }
 
-/** What a library says of what it does not take: the error of OAuth 2.0, or a code of its own. */
+/** The error code with which the library rejects: OAuth 2.0's, or its own. */
 export const refused = (promise: Promise<unknown>) =>
   promise.then(
     () => "taken",

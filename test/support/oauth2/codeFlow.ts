@@ -5,11 +5,11 @@ import { type Browsing, type Page, startBrowsing } from "../browser/cookieClient
 import { ask } from "../client.ts"
 import { type IdentityService } from "../identity/service.ts"
 
-/** Nobody listens there; browsers stop before it. */
+/** This URL has no server; browsers stop before it. */
 export const clientAddress = "http://127.0.0.1:5555"
 export const callback = `${clientAddress}/callback`
 
-/** Registers a client by the service's own API; gives its id. */
+/** Registers a client with the service's API; returns its id. */
 export const makeClient = async (
   { service }: IdentityService,
   fields: Readonly<Record<string, unknown>> = {}
@@ -30,7 +30,7 @@ export const makeClient = async (
   return (reply.json as { client_id: string }).client_id
 }
 
-/** Where a client sends a browser to begin; `more` over what is usual. */
+/** The URL that starts the flow; `more` overrides the default parameters. */
 export const authorizationUrl = (
   { oauth2 }: IdentityService,
   clientId: string,
@@ -46,7 +46,7 @@ export const authorizationUrl = (
     ...more
   })}`
 
-/** A browser of somebody who is signed in at the idp; of nobody without a credential. */
+/** A browser with a session at the identity provider, or without a credential. */
 export const browserOf = (credential?: Credential): Browsing => {
   const browser = startBrowsing()
   if (credential === undefined) return browser
@@ -55,7 +55,7 @@ export const browserOf = (credential?: Credential): Browsing => {
   return browser
 }
 
-/** Goes on until the idp, a consent screen, the client, or an answer. */
+/** Follows redirects to the identity provider, a consent screen, the client, or a response. */
 export const goOn = ({ idp }: IdentityService, browser: Browsing, url: string | URL): Promise<Page> =>
   browser.go(
     url,
@@ -63,7 +63,7 @@ export const goOn = ({ idp }: IdentityService, browser: Browsing, url: string | 
       to.host === new URL(idp.publicUrl).host || to.pathname === "/oauth2/consent" || to.href.startsWith(clientAddress)
   )
 
-/** The consent challenge that somebody's browser comes to. */
+/** The consent challenge that the browser is redirected to. */
 export const consentChallenge = async (
   parts: IdentityService,
   browser: Browsing,

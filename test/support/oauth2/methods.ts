@@ -5,7 +5,7 @@ import { OAuth2 } from "../../../src/services/ports/OAuth2.ts"
 import { signedIn } from "./oauth2.ts"
 import { refusal } from "../refusals.ts"
 
-/** Every method of the port, asked for something. */
+/** A call of every method of the port. */
 export const all = Effect.map(OAuth2, (port) => ({
   login: port.login("c"),
   acceptLogin: port.acceptLogin("c", signedIn("ada")),
@@ -34,14 +34,14 @@ export const all = Effect.map(OAuth2, (port) => ({
   rotateSecret: port.rotateSecret("x")
 }))
 
-/** What every method answers, by its name. */
+/** The result of every method, by its name. */
 export const refusals = Effect.flatMap(all, (methods) =>
   Effect.forEach(Object.entries<Effect.Effect<unknown, ClientError>>(methods), ([name, method]) =>
     Effect.map(refusal(method), (answer) => [name, answer] as const)
   )
 )
 
-/** All answer alike, but for some by their names. */
+/** Asserts that all results are equal, except for those in `but`. */
 export const assertAll = (
   expected: string,
   answers: ReadonlyArray<readonly [string, string]>,

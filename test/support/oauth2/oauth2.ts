@@ -8,21 +8,21 @@ import { type Browsing, startBrowsing } from "../browser/cookieClient.ts"
 
 const { OAUTH2_TEST_ADMIN_URL, OAUTH2_TEST_CHALLENGE_SECONDS, OAUTH2_TEST_PUBLIC_URL } = process.env
 
-/** Where a server is that tests run on. */
+/** The addresses of a server under test. */
 export interface TestServer {
   readonly publicUrl: string
   readonly adminUrl: string
-  /** Until the challenges given so far have expired; its result undoes what was done to that end, if anything. */
+  /** Waits until all current challenges have expired; the result undoes any change that this needed. */
   readonly outwait?: () => Promise<() => void>
 }
 
-/** For a server set to few seconds (`ttl.login_consent_request` of Ory Hydra). */
+/** For a server with a short lifetime of challenges (`ttl.login_consent_request` of Ory Hydra). */
 const waiting = (seconds: number) => async () => {
   await sleep(seconds * 1000 + 1_500)
   return () => undefined
 }
 
-/** The server to test on beside the fake one; none when OAUTH2_TEST_PUBLIC_URL or OAUTH2_TEST_ADMIN_URL is not set. */
+/** A second server to test with; undefined without OAUTH2_TEST_PUBLIC_URL and OAUTH2_TEST_ADMIN_URL. */
 export const otherOAuth2Server: TestServer | undefined =
   OAUTH2_TEST_PUBLIC_URL === undefined || OAUTH2_TEST_ADMIN_URL === undefined
     ? undefined
@@ -34,7 +34,7 @@ export const otherOAuth2Server: TestServer | undefined =
           : { outwait: waiting(Number(OAUTH2_TEST_CHALLENGE_SECONDS)) })
       }
 
-/** Nobody listens there; browsers stop before it. */
+/** This URL has no server; browsers stop before it. */
 export const callback = "http://127.0.0.1:5555/callback"
 export const afterLogout = "http://127.0.0.1:5555/bye"
 
@@ -46,10 +46,10 @@ export interface Party {
 
 const made = randomBytes(4).toString("hex")
 let count = 0
-/** A name that nothing else on the server has. */
+/** A name that is unique on the server. */
 export const fresh = (what: string) => `${what}-${made}-${++count}`
 
-/** A client that may do the code flow, with what is given besides. */
+/** A client that may use the code flow, with additional fields. */
 export const party = (fields: Readonly<Record<string, unknown>> = {}) =>
   Effect.gen(function* () {
     const { createClient } = yield* OAuth2
@@ -66,7 +66,7 @@ export const party = (fields: Readonly<Record<string, unknown>> = {}) =>
     return { client, secret: secret ?? "" }
   })
 
-/** An address of the authorization endpoint, with PKCE. */
+/** A URL of the authorization endpoint, with PKCE. */
 export const authorizationUrl = (
   { publicUrl }: TestServer,
   { client }: Party,
@@ -90,14 +90,14 @@ const challengeNames = ["login_challenge", "consent_challenge", "logout_challeng
 const isStop = (url: URL) =>
   url.href.startsWith("http://127.0.0.1:5555/") || challengeNames.some((name) => url.searchParams.has(name))
 
-/** Goes on until a challenge, the client, or an end; gives what stands in the query there. */
+/** Follows redirects to a challenge, the client, or an end; returns the query there. */
 export const arrive = (browser: Browsing, url: string) =>
   Effect.promise(async () => {
     const page = await browser.go(url, isStop)
     return { url: page.url, status: page.status, query: Object.fromEntries(page.url.searchParams) }
   })
 
-/** The challenge that a browser comes to. */
+/** The challenge that a browser is redirected to. */
 export const challengeAt = (browser: Browsing, url: string, kind: "login" | "consent" | "logout") =>
   Effect.map(arrive(browser, url), ({ query, url }) => {
     const challenge = query[`${kind}_challenge`]
@@ -113,7 +113,7 @@ export const signedIn = (subject: string) => ({
   rememberFor: 3600
 })
 
-/** Up to the consent challenge. */
+/** Goes on to the consent challenge. */
 export const signIn = (server: TestServer, of: Party, { browser = startBrowsing(), more = {}, subject }: Journey) =>
   Effect.gen(function* () {
     const { acceptLogin } = yield* OAuth2
@@ -133,7 +133,7 @@ export interface Journey {
   readonly accessTokenClaims?: Readonly<Record<string, unknown>>
 }
 
-/** From the consent challenge to what the client's address gets. */
+/** Goes from the consent challenge to the client; returns the query there. */
 export const allow = (challenge: string, { browser = startBrowsing(), ...journey }: Journey) =>
   Effect.gen(function* () {
     const { acceptConsent } = yield* OAuth2
@@ -148,7 +148,7 @@ export const allow = (challenge: string, { browser = startBrowsing(), ...journey
     return (yield* arrive(browser, redirectTo)).query
   })
 
-/** All of it; gives what the client's address gets. */
+/** The whole flow; returns the query that the client receives. */
 export const journey = (server: TestServer, of: Party, how: Journey) =>
   Effect.gen(function* () {
     const browser = how.browser ?? startBrowsing()
@@ -184,7 +184,7 @@ export const exchange = (server: TestServer, of: Party, code: string | undefined
 export const refresh = (server: TestServer, of: Party, token: string | undefined) =>
   post(`${server.publicUrl}/oauth2/token`, { grant_type: "refresh_token", refresh_token: token ?? "" }, of)
 
-/** 200 when the client's secret is good, else 401. */
+/** 200 when the client's secret is valid, else 401. */
 export const knock = (server: TestServer, of: Party) =>
   Effect.map(post(`${server.publicUrl}/oauth2/revoke`, { token: "none" }, of), ({ status }) => status)
 

@@ -1,10 +1,10 @@
 import { type Browsing, type Page } from "../browser/cookieClient.ts"
 
-/** Opens a page of ours as a browser does. */
+/** Opens a page of the service as a browser does. */
 export const openPage = (browser: Browsing, url: string | URL): Promise<Page> =>
   browser.once(url, { headers: { accept: "text/html" } })
 
-/** Sends a form as a browser does; `headers` over what is usual. */
+/** Submits a form as a browser does; `headers` overrides the defaults. */
 export const sendForm = (
   browser: Browsing,
   url: string | URL,
@@ -17,7 +17,7 @@ export const sendForm = (
     body: new URLSearchParams(Array.isArray(fields) ? fields : Object.entries(fields)).toString()
   })
 
-/** What a page's form would send if nobody changed anything but pressed a button. */
+/** The fields that a page's form sends when only a button is pressed. */
 export const pressed = ({ text }: Page, button: string): ReadonlyArray<readonly [string, string]> => {
   const attribute = (tag: string, name: string) => new RegExp(`\\s${name}="([^"]*)"`).exec(tag)?.[1]
   const sent = [...text.matchAll(/<input\s[^>]*>/g)].flatMap(([tag]) => {
@@ -31,6 +31,6 @@ export const pressed = ({ text }: Page, button: string): ReadonlyArray<readonly 
 /** The hidden token of a page's form; "" without one. */
 export const tokenIn = ({ text }: Page): string => /name="token"\s+value="([^"]+)"/.exec(text)?.[1] ?? ""
 
-/** Where a page goes on to by itself; "" when it stays. */
+/** The URL that a page redirects to; "" when it does not. */
 export const onwardIn = ({ text }: Page): string =>
   (/http-equiv="refresh"\s+content="0;url=([^"]+)"/.exec(text)?.[1] ?? "").replaceAll("&amp;", "&")

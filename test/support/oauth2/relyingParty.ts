@@ -17,7 +17,7 @@ import {
   tokenRevocation
 } from "openid-client"
 
-/** What a client was registered as. */
+/** A client's registration. */
 export interface Registered {
   readonly clientId: string
   /** "" for public clients. */
@@ -26,11 +26,11 @@ export interface Registered {
   readonly redirectUri: string
 }
 
-/** An application that signs people in by a certified library (npm openid-client). */
+/** An application that signs users in with a certified library (npm openid-client). */
 export interface RelyingParty {
-  /** Where a browser begins, and what its answer is checked with. */
+  /** The URL that starts the flow, and the values to check its result with. */
   readonly begin: (parameters?: Readonly<Record<string, string>>) => Promise<Attempt>
-  /** Makes tokens of the address that the browser comes back with; rejects what is not as it should be. */
+  /** Exchanges the URL that the browser returns with for tokens; rejects invalid ones. */
   readonly finish: (attempt: Attempt, back: URL) => ReturnType<typeof authorizationCodeGrant>
   readonly refresh: (token: string) => ReturnType<typeof refreshTokenGrant>
   readonly userinfo: (accessToken: string, subject: string) => ReturnType<typeof fetchUserInfo>
@@ -51,7 +51,7 @@ const authentication = ({ method, secret }: Registered) =>
 
 export const startRelyingParty = async (issuer: string, client: Registered): Promise<RelyingParty> => {
   const config: Configuration = await discovery(new URL(issuer), client.clientId, undefined, authentication(client), {
-    // The servers of tests are on loopback.
+    // The tests' servers are on loopback.
     execute: [allowInsecureRequests]
   })
   return {

@@ -7,14 +7,14 @@ import { afterLogout, dashboard, type Stage } from "../identity/signIn.ts"
 
 const { IDP_TEST_ADMIN_URL, IDP_TEST_PUBLIC_URL, SVC_TEST_PORT } = process.env
 
-/** The service between an idp and an OAuth 2.0 server. */
+/** The service with an identity provider and an OAuth 2.0 server. */
 export interface FullStage extends Stage, AsyncDisposable {
   readonly service: Service
-  /** What the OAuth 2.0 server knows of a token (RFC 7662). */
+  /** Introspects a token at the OAuth 2.0 server (RFC 7662). */
   readonly introspect: (token: string) => Promise<Readonly<Record<string, unknown>>>
-  /** Nobody else may see it; "" where the server wants none. */
+  /** A secret; "" when the server requires none. */
   readonly adminToken: string
-  /** The OAuth 2.0 server, when it is the fake one. */
+  /** The OAuth 2.0 server, if it is the fake one. */
   readonly fake: OAuth2Server | undefined
 }
 
@@ -24,8 +24,8 @@ const otherIdP: IdPUnderTest | undefined =
     : { publicUrl: IDP_TEST_PUBLIC_URL, adminUrl: IDP_TEST_ADMIN_URL, origin: dashboard }
 
 /**
- * With fakes, or with the servers of IDP_TEST_* and OAUTH2_TEST_*. Those send browsers to fixed addresses, so the
- * service takes the port SVC_TEST_PORT then. Its other settings are over what is usual.
+ * Uses the fakes, or the servers of IDP_TEST_* and OAUTH2_TEST_*. Those redirect browsers to fixed URLs, so the service
+ * then uses the port SVC_TEST_PORT. Its other settings override the defaults.
  */
 export const startStage = async (options: ServiceOptions = {}): Promise<FullStage> => {
   await using started = new AsyncDisposableStack()

@@ -39,21 +39,21 @@ export const makeAdmin = (kratos: Kratos) => {
   }) {
     const { identifier, pageSize, pageToken } = page
     if (/\p{Cc}/u.test(`${identifier ?? ""}${pageToken ?? ""}`))
-      return yield* new InvalidRequest({ error: "identifier and page_token can't have control characters" })
+      return yield* new InvalidRequest({ error: "identifier and page_token must not contain control characters" })
     const query = new URLSearchParams({ page_size: String(pageSize) })
     if (pageToken !== undefined) query.set("page_token", pageToken)
     if (identifier !== undefined) query.set("credentials_identifier", identifier)
     const call = { method: "GET", path: `/admin/identities?${query.toString()}` } as const
     const answer = yield* kratos.admin(call)
     if (answer.status === 400)
-      return yield* new InvalidRequest({ error: "page_token is not one of this list", code: "INVALID_PAGE_TOKEN" })
+      return yield* new InvalidRequest({ error: "page_token is invalid", code: "INVALID_PAGE_TOKEN" })
     if (answer.status !== 200) return yield* broken(call, answer.status, "")
     const found = (yield* readIdentities(call, answer)) ?? []
     return { identities: found.map(identityOf), next: nextOf(answer) }
   })
 
   const factors = Effect.fn("IdP.factors")(function* (identityId: string) {
-    // Not `totp`: it would come with its seed. The recovery codes do come, in plain text: only counted here.
+    // `totp` is not included, since Kratos would return its seed. Recovery codes are returned in plain text, and only counted.
     const query = "?include_credential=webauthn&include_credential=lookup_secret"
     const { credentials } = yield* readCredentials(...(yield* find(identityId, query)))
     const codes = credentials?.lookup_secret?.config?.recovery_codes ?? []
@@ -75,5 +75,5 @@ export const makeAdmin = (kratos: Kratos) => {
   return { identity, identities, factors }
 }
 
-/** Times that were never set are null, absent, or the zero of Go. */
+/** Times that were never set are null, absent, or Go's zero time. */
 const isSet = (time: string | null | undefined) => typeof time === "string" && !time.startsWith("0001-")

@@ -1,19 +1,18 @@
 import { Effect, Redacted, Schema } from "effect"
 import { BadGateway, GatewayTimeout, Unauthorized } from "../../../domain/errors.ts"
 import { type Credential } from "../../../domain/identity/Identity.ts"
-import { type IdPTrouble, type RelayedCookies } from "../../../services/ports/IdP.ts"
+import { type IdPError, type RelayedCookies, notConfigured } from "../../../services/ports/IdP.ts"
 import { type IdPAddress } from "../Address.ts"
-import { notConfigured } from "../../../services/ports/IdP.ts"
 import { makeUpstream, type UpstreamAnswer, type UpstreamCall, type UpstreamFailure } from "../../net/Upstream.ts"
 
-/** Time for a call, in ms: submits hash passwords and send mail. */
+/** Time limits of calls, in ms: submits hash passwords and send e-mail. */
 const getMillis = 5_000
 const submitMillis = 10_000
 
-/** Our name for the idp's own session cookie; the idp must be set to it (docs/configuration.md). */
+/** The name of the identity provider's session cookie, which must be configured there (docs/configuration.md). */
 const sessionCookie = "idp_session"
 
-/** Double submit: the cookie, and its value once more in the body. */
+/** Double-submit CSRF protection: the cookie, and the token for the body. */
 export interface CsrfPair {
   /** `name=value`. */
   readonly cookie: string
@@ -22,7 +21,7 @@ export interface CsrfPair {
 
 export interface KratosCall {
   readonly method: UpstreamCall["method"]
-  /** Begins with a slash; may have a query, which is not logged. */
+  /** Starts with a slash; may have a query, which is not logged. */
   readonly path: string
   readonly credential?: Credential
   readonly csrf?: CsrfPair
@@ -31,25 +30,25 @@ export interface KratosCall {
 }
 
 export interface Kratos {
-  /** Any answer, on the public address. 401 without a call when the credential can't be one. */
-  readonly ask: (call: KratosCall) => Effect.Effect<UpstreamAnswer, BadGateway | GatewayTimeout | Unauthorized>
-  /** Any answer, on the admin address; never takes a credential. */
-  readonly admin: (call: Omit<KratosCall, "credential" | "csrf">) => Effect.Effect<UpstreamAnswer, IdPTrouble>
-  /** Flows with a submit on its way, by their id. */
+  /** Calls the public address and returns a response of any status. 401 without a call when the credential is malformed. */
+  readonly call: (call: KratosCall) => Effect.Effect<UpstreamAnswer, BadGateway | GatewayTimeout | Unauthorized>
+  /** The same for the admin address, without a credential. */
+  readonly admin: (call: Omit<KratosCall, "credential" | "csrf">) => Effect.Effect<UpstreamAnswer, IdPError>
+  /** Ids of the flows that are being submitted. */
   readonly submitting: Set<string>
-  /** Where browsers sign in. */
+  /** The URL where browsers sign in. */
   readonly loginUrl: (parameters: Readonly<Record<string, string>>) => string
 }
 
-const unavailable = new BadGateway({ error: "The identity provider failed", code: "IDP_UNAVAILABLE" })
-const late = new GatewayTimeout({ error: "The identity provider did not answer in time", code: "IDP_TIMEOUT" })
+const unavailable = new BadGateway({ error: "The identity provider is unavailable", code: "IDP_UNAVAILABLE" })
+const late = new GatewayTimeout({ error: "The identity provider did not respond in time", code: "IDP_TIMEOUT" })
 
-const notSignedIn = "No session, or it has ended"
-export const unauthenticated = () => new Unauthorized({ error: notSignedIn, code: "UNAUTHENTICATED" })
+export const unauthenticated = () =>
+  new Unauthorized({ error: "There is no session, or it has ended", code: "UNAUTHENTICATED" })
 
 /**
- * Never both: a good token beside an unreadable cookie is a 500 (facts of v26.2.0). Undefined when the value can't be
- * in a header, or would end the cookie early and begin another.
+ * Never sends both: a valid token with an unreadable cookie is a 500 (v26.2.0). Undefined when the value can't be in a
+ * header, or would end the cookie and start another.
  */
 const headersOf = ({ credential, csrf }: KratosCall): Readonly<Record<string, string>> | undefined => {
   const cookies = csrf === undefined ? [] : [csrf.cookie]
@@ -63,12 +62,12 @@ const headersOf = ({ credential, csrf }: KratosCall): Readonly<Record<string, st
   }
 }
 
-/** Method and path without query: what a log may say of a call. */
+/** Method and path without query, for the log. */
 const nameOf = ({ method, path }: Pick<KratosCall, "method" | "path">) => `${method} ${path.split("?")[0]}`
 
 export const makeKratos = (address: IdPAddress) =>
   Effect.map(makeUpstream, (upstream): Kratos => {
-    const told = (call: Pick<KratosCall, "method" | "path">) => (failure: UpstreamFailure) =>
+    const failed = (call: Pick<KratosCall, "method" | "path">) => (failure: UpstreamFailure) =>
       Effect.andThen(
         Effect.logWarning(`The identity provider failed: ${nameOf(call)}: ${failure.reason}, ${failure.message}`),
         Effect.fail(failure.reason === "timeout" ? late : unavailable)
@@ -83,10 +82,10 @@ export const makeKratos = (address: IdPAddress) =>
           millis: call.method === "GET" ? getMillis : submitMillis,
           once: call.once ?? call.method !== "GET"
         }),
-        told(call)
+        failed(call)
       )
     return {
-      ask: (call) =>
+      call: (call) =>
         Effect.gen(function* () {
           const headers = headersOf(call)
           if (headers === undefined) return yield* unauthenticated()
@@ -102,7 +101,7 @@ export const makeKratos = (address: IdPAddress) =>
     }
   })
 
-/** An answer that has no meaning for a caller: 502. The log gets Kratos's own reason, of which nothing is repeated. */
+/** A response that callers can't act on: 502. Kratos's reason is logged, but not returned. */
 export const broken = (call: Pick<KratosCall, "method" | "path">, status: number, reason: string) =>
   Effect.andThen(
     Effect.logWarning(`The identity provider failed: ${nameOf(call)}: ${status} ${oneLine(reason)}`),
@@ -111,16 +110,16 @@ export const broken = (call: Pick<KratosCall, "method" | "path">, status: number
 
 const oneLine = (text: string) => text.replaceAll(/\p{Cc}+/gu, " ").slice(0, 200)
 
-/** The body of a success; one that is not of the known form is a 502. */
+/** Decodes the body of a success; a body of another form is a 502. */
 export const decoded =
   <A>(schema: Schema.Decoder<A>) =>
   (call: Pick<KratosCall, "method" | "path">, answer: UpstreamAnswer): Effect.Effect<A, BadGateway> =>
     Effect.catchTag(Schema.decodeUnknownEffect(schema)(answer.body), "SchemaError", () =>
-      // The issue would name values.
-      broken(call, answer.status, "an answer of another form than expected")
+      // The issue would contain values.
+      broken(call, answer.status, "unexpected response body")
     )
 
-/** The Set-Cookie lines a browser needs: of its session only, and only when that is what it came with. */
+/** The Set-Cookie lines for the browser: of the session cookie only, and only if it does not use a token. */
 export const relayed = (answer: UpstreamAnswer, credential: Credential | undefined): RelayedCookies =>
   credential?._tag === "Token"
     ? []

@@ -1,15 +1,15 @@
 import { Effect } from "effect"
 import { type Conflict } from "../../../domain/errors.ts"
 import { type Credential } from "../../../domain/identity/Identity.ts"
-import { type FlowTrouble, type RelayedCookies } from "../../../services/ports/IdP.ts"
+import { type FlowError, type RelayedCookies } from "../../../services/ports/IdP.ts"
 import { broken, type CsrfPair, decoded, type Kratos, type KratosCall, relayed } from "./Client.ts"
 import { changedMeanwhile, flowNotFound, flowRefused, type Refusal, refusalOf } from "./Refusal.ts"
 import { type Node, WireFlow } from "./Wire.ts"
 import { type UpstreamAnswer } from "../../net/Upstream.ts"
 
 /**
- * Browser flows of Kratos, spoken in JSON: the only ones that do all factors, and they take tokens as well as cookies.
- * Nothing is kept between two calls of ours: a flow lives at Kratos, and its CSRF pair is bound to no flow.
+ * Browser flows of Kratos, in JSON: only these support all factors, and they accept tokens as well as cookies. No state
+ * is kept between calls: flows are stored at Kratos, and a CSRF pair is not bound to a flow.
  */
 interface Flow {
   readonly id: string
@@ -24,7 +24,7 @@ export const isUuid = (text: string) => uuid.test(text)
 
 const csrfName = /^csrf_token_[0-9a-f]+=[^;]+/
 
-/** The pair of a fresh CSRF cookie. */
+/** The CSRF pair of a response that sets the cookie. */
 const pairOf = (answer: UpstreamAnswer): CsrfPair | undefined => {
   const cookie = answer.setCookies.map((line) => csrfName.exec(line)?.[0]).find((found) => found !== undefined)
   return cookie === undefined ? undefined : { cookie, token: cookie.slice(cookie.indexOf("=") + 1) }
@@ -32,9 +32,9 @@ const pairOf = (answer: UpstreamAnswer): CsrfPair | undefined => {
 
 const read = decoded(WireFlow)
 
-/** A GET that answers a flow and a fresh CSRF pair. */
+/** A GET that returns a flow and a new CSRF pair. */
 const get = Effect.fnUntraced(function* (kratos: Kratos, call: KratosCall) {
-  const answer = yield* kratos.ask(call)
+  const answer = yield* kratos.call(call)
   if (answer.status !== 200) return yield* flowRefused(kratos, call, answer)
   const { expires_at, id, ui } = yield* read(call, answer)
   const csrf = pairOf(answer)
@@ -49,40 +49,40 @@ const get = Effect.fnUntraced(function* (kratos: Kratos, call: KratosCall) {
   return flow
 })
 
-/** A new settings flow: what is set up now. */
+/** Starts a settings flow, which shows the current state of the account. */
 export const beginSettings = (kratos: Kratos, credential: Credential) =>
   get(kratos, { method: "GET", path: "/self-service/settings/browser", credential })
 
-/** A settings flow begun before, as it was then. Unknown, foreign and expired ones are told apart. */
+/** Reads an earlier settings flow, in its state of that time. Distinguishes unknown, foreign and expired flows. */
 export const openSettings = (kratos: Kratos, credential: Credential, flowId: string) =>
   isUuid(flowId)
     ? get(kratos, { method: "GET", path: `/self-service/settings/flows?id=${flowId}`, credential })
     : Effect.fail(flowNotFound())
 
-/** A new login flow of somebody who has no session yet. */
+/** Starts a login flow, without a session. */
 export const beginLogin = (kratos: Kratos) => get(kratos, { method: "GET", path: "/self-service/login/browser" })
 
-/** What a refusal means beside what it means everywhere. */
-export type Meaning = (refusal: Refusal) => FlowTrouble | undefined
+/** Maps a refusal that has a special meaning for one call. */
+export type Meaning = (refusal: Refusal) => FlowError | undefined
 
 interface Submitted {
   readonly nodes: ReadonlyArray<Node>
   readonly cookies: RelayedCookies
 }
 
-/** Sends a form; `retry` gives another CSRF pair when Kratos does not take this one (it was set up anew meanwhile). */
+/** Sends a form; `retry` gets another CSRF pair if Kratos rejects this one, as after a change of its secrets. */
 export const post = Effect.fnUntraced(function* <E>(
   kratos: Kratos,
   call: KratosCall & { readonly csrf: CsrfPair },
   retry: Effect.Effect<{ readonly csrf: CsrfPair }, E>
 ) {
-  const send = (csrf: CsrfPair) => kratos.ask({ ...call, csrf, body: { ...call.body, csrf_token: csrf.token } })
+  const send = (csrf: CsrfPair) => kratos.call({ ...call, csrf, body: { ...call.body, csrf_token: csrf.token } })
   const answer = yield* send(call.csrf)
   if (refusalOf(answer).id !== "security_csrf_violation") return answer
   return yield* send((yield* retry).csrf)
 })
 
-/** One submit of a flow at a time: two at once of one key register it twice, and then it is of no use. */
+/** One submit of a flow at a time: two concurrent ones would register a key twice, which makes it unusable. */
 const alone = <A, E>(kratos: Kratos, flowId: string, submit: Effect.Effect<A, E>): Effect.Effect<A, E | Conflict> =>
   Effect.suspend((): Effect.Effect<A, E | Conflict> => {
     if (kratos.submitting.has(flowId)) return Effect.fail(changedMeanwhile())
@@ -112,15 +112,15 @@ export const submitSettings = Effect.fnUntraced(function* (
   return submitted
 })
 
-/** Inputs by their name. */
+/** The input nodes of a name. */
 export const inputs = (nodes: ReadonlyArray<Node>, name: string) =>
   nodes.filter(({ attributes }) => attributes.name === name).map(({ attributes }) => attributes)
 
-/** What a text node says beside its text. */
+/** The context of a text node. */
 export const textContext = (nodes: ReadonlyArray<Node>, id: string) =>
   nodes.find(({ attributes }) => attributes.id === id)?.attributes.text?.context ?? undefined
 
-/** The JSON that a page would hand to the browser's WebAuthn call. */
+/** The options that a page would pass to the browser's WebAuthn API. */
 export const optionsOf = (nodes: ReadonlyArray<Node>, name: string): Readonly<Record<string, unknown>> | undefined => {
   const value = inputs(nodes, name)[0]?.value
   if (typeof value !== "string") return undefined

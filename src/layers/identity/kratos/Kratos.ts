@@ -10,10 +10,10 @@ import { makeTotp } from "./Totp.ts"
 import { makeWebAuthn } from "./WebAuthn.ts"
 import { type UpstreamAnswer } from "../../net/Upstream.ts"
 
-/** A component that takes longer to say so is not ready, in ms. */
+/** Time limit of readiness checks, in ms. */
 const readyMillis = 2_000
 
-/** Ory Kratos (checked against v26.2.0), or what speaks as it does, over its public and admin HTTP APIs. */
+/** Ory Kratos (tested with v26.2.0), or a compatible server, over its public and admin HTTP APIs. */
 export const layerIdPKratos = (address: IdPAddress) =>
   Layer.effect(
     IdP,
@@ -28,7 +28,7 @@ export const layerIdPKratos = (address: IdPAddress) =>
       const ready = Effect.map(
         Effect.all(
           [
-            isUp(kratos.ask(health)),
+            isUp(kratos.call(health)),
             address.adminUrl === undefined
               ? Effect.succeed(true)
               : isUp(kratos.admin({ ...health, path: "/admin/health/ready" }))

@@ -8,9 +8,9 @@ import { methodDisabled } from "./Refusal.ts"
 const method = "lookup_secret"
 
 const notGenerated = () =>
-  new Conflict({ error: "No codes were generated in this flow", code: "RECOVERY_CODES_NOT_GENERATED" })
+  new Conflict({ error: "No recovery codes were generated in this flow", code: "RECOVERY_CODES_NOT_GENERATED" })
 
-/** `[{context: {secret}}, …]`, or undefined when it is anything else. */
+/** The secrets in `[{context: {secret}}, …]`; undefined for any other form. */
 const codesOf = (context: Readonly<Record<string, unknown>> | undefined): ReadonlyArray<string> | undefined => {
   const secrets = context?.["secrets"]
   if (!Array.isArray(secrets)) return undefined
@@ -24,7 +24,7 @@ export const makeRecoveryCodes = (kratos: Kratos) => {
     const flow = yield* beginSettings(kratos, credential)
     const body = { method, lookup_secret_regenerate: true }
     const { cookies, nodes } = yield* submitSettings(kratos, credential, flow.id, flow.csrf, body)
-    // The state of the flow does not tell: it stays what it was after a success before.
+    // The flow's state is no indication: it stays what it was after an earlier success.
     const codes = codesOf(textContext(nodes, "lookup_secret_codes"))
     if (codes === undefined || codes.length === 0) return yield* methodDisabled()
     return { flowId: flow.id, codes, cookies }

@@ -10,21 +10,21 @@ import {
   type Unauthorized,
   Unavailable
 } from "../../../domain/errors.ts"
-import { type FlowTrouble } from "../../../services/ports/IdP.ts"
+import { type FlowError } from "../../../services/ports/IdP.ts"
 import { broken, type Kratos, type KratosCall, unauthenticated } from "./Client.ts"
 import { WireRefusal } from "./Wire.ts"
 import { type UpstreamAnswer } from "../../net/Upstream.ts"
 
-/** What can be told of an answer that is no success. */
+/** A response that is not a success. */
 export interface Refusal {
   readonly status: number
-  /** Kratos's name for it, "" when it has none. */
+  /** Kratos's error id, "" when there is none. */
   readonly id: string
-  /** In Kratos's words; for the log and to tell apart what has no name. */
+  /** Kratos's text, for the log and to distinguish errors without an id. */
   readonly reason: string
-  /** What is wrong with the form's fields and with it as a whole. */
+  /** Errors of the form and its fields. */
   readonly messages: ReadonlyArray<{ readonly id: number; readonly text: string }>
-  /** Whether the body is the form again. */
+  /** Whether the body is the form. */
   readonly form: boolean
   readonly redirectTo: string
 }
@@ -47,27 +47,28 @@ export const refusalOf = (answer: UpstreamAnswer): Refusal => {
   }
 }
 
-const secondFactor = "A second factor is needed"
-const freshSignIn = "The sign-in is too long ago; sign in again"
-
-/** A second factor is due; `redirect_to` has no way back yet. */
+/** `redirect_to` does not lead back yet. */
 const aal2Required = (kratos: Kratos) =>
-  new StepUpRequired({ error: secondFactor, code: "aal2_required", redirect_to: kratos.loginUrl({ aal: "aal2" }) })
+  new StepUpRequired({
+    error: "A second factor is required",
+    code: "aal2_required",
+    redirect_to: kratos.loginUrl({ aal: "aal2" })
+  })
 
 const reauthenticationRequired = (kratos: Kratos) =>
   new StepUpRequired({
-    error: freshSignIn,
+    error: "The last sign-in is too long ago; sign in again",
     code: "reauthentication_required",
     redirect_to: kratos.loginUrl({ refresh: "true" })
   })
 
 export const flowNotFound = () => new NotFound({ error: "No such flow", code: "FLOW_NOT_FOUND" })
-export const flowExpired = () => new Gone({ error: "The flow is over; begin again", code: "FLOW_EXPIRED" })
+export const flowExpired = () => new Gone({ error: "The flow has expired; start again", code: "FLOW_EXPIRED" })
 
 export const methodDisabled = () =>
-  new Unavailable({ error: "The identity provider has this method turned off", code: "METHOD_DISABLED" })
+  new Unavailable({ error: "This method is disabled at the identity provider", code: "METHOD_DISABLED" })
 
-/** What any call with a session may meet. */
+/** Errors of any call with a session. */
 const ofSession = (kratos: Kratos, { id, status }: Refusal): Unauthorized | StepUpRequired | undefined => {
   if (status === 401) return unauthenticated()
   if (status !== 403) return undefined
@@ -75,37 +76,36 @@ const ofSession = (kratos: Kratos, { id, status }: Refusal): Unauthorized | Step
   return id === "session_refresh_required" ? reauthenticationRequired(kratos) : undefined
 }
 
-/** The flow knows no such method: of login, settings and recovery. */
+/** The method is disabled: messages of login, settings and recovery. */
 const noStrategy = new Set([4_010_002, 4_010_004, 4_010_005])
 
-export const changedMeanwhile = () =>
-  new Conflict({ error: "The account is changed by another request at the same moment; try again" })
+export const changedMeanwhile = () => new Conflict({ error: "Another request is changing this account; try again" })
 
 /**
- * Two changes of one identity at the same moment: Kratos stores its credentials anew and finds them there, which it
- * tells as "an account with the same identifier exists".
+ * Concurrent changes of one identity: Kratos stores its credentials again, finds them already present, and reports "an
+ * account with the same identifier exists".
  */
 const ofRace = ({ messages, status }: Refusal) =>
   status === 400 && messages.some(({ id }) => id === 4_000_007) ? changedMeanwhile() : undefined
 
-/** What any call with a flow may meet. */
-const ofFlow = (kratos: Kratos, call: About, refusal: Refusal): FlowTrouble | undefined => {
+/** Errors of any call with a flow. */
+const ofFlow = (kratos: Kratos, call: About, refusal: Refusal): FlowError | undefined => {
   const { form, id, messages, reason, redirectTo, status } = refusal
   switch (status) {
     case 303:
     case 410:
-      // Kratos names or makes another flow; it has another secret, so it is no continuation.
+      // Kratos starts another flow with another secret, which can't continue this one.
       return flowExpired()
     case 400:
       if (!form) return undefined
       if (messages.some(({ id }) => noStrategy.has(id))) return methodDisabled()
-      return new InvalidRequest({ error: messages[0]?.text.slice(0, 300) ?? "The identity provider refused the form" })
+      return new InvalidRequest({ error: messages[0]?.text.slice(0, 300) ?? "The identity provider rejected the form" })
     case 403:
       return id === "security_identity_mismatch"
-        ? new Forbidden({ error: "The flow is somebody else's", code: "FLOW_FORBIDDEN" })
+        ? new Forbidden({ error: "The flow belongs to another user", code: "FLOW_FORBIDDEN" })
         : undefined
     case 404:
-      // Where no flow was named, nothing can be missing but the idp's own page.
+      // Without a flow in the query, the missing resource is the endpoint itself.
       if (!call.path.includes("?")) return undefined
       return reason.includes("disabled by system administrator") ? methodDisabled() : flowNotFound()
     case 422:
@@ -117,18 +117,18 @@ const ofFlow = (kratos: Kratos, call: About, refusal: Refusal): FlowTrouble | un
   }
 }
 
-/** Fails with what a refusal of a call with a session means. */
+/** Fails with the error of a call with a session. */
 export const sessionRefused = (kratos: Kratos, call: About, answer: UpstreamAnswer) =>
   refused(call, answer, (refusal) => ofSession(kratos, refusal))
 
-/** The same for a flow; `meaning` is asked first, for what is special to one. */
+/** The same for a call with a flow; `meaning` takes precedence over the general errors. */
 export const flowRefused = (
   kratos: Kratos,
   call: About,
   answer: UpstreamAnswer,
-  meaning: (refusal: Refusal) => FlowTrouble | undefined = () => undefined
+  meaning: (refusal: Refusal) => FlowError | undefined = () => undefined
 ) =>
-  refused<FlowTrouble>(
+  refused<FlowError>(
     call,
     answer,
     (refusal) => ofRace(refusal) ?? meaning(refusal) ?? ofSession(kratos, refusal) ?? ofFlow(kratos, call, refusal)

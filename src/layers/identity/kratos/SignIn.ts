@@ -1,6 +1,6 @@
 import { Effect, Schema } from "effect"
 import { InvalidRequest, Unauthorized } from "../../../domain/errors.ts"
-import { credentialIdOf } from "../../../domain/identity/WebAuthnCredential.ts"
+import { credentialIdOf } from "../../../domain/identity/SecondFactors.ts"
 import { decoded, type Kratos, relayed } from "./Client.ts"
 import { beginLogin, isUuid, type Meaning, optionsOf, post } from "./Flows.ts"
 import { flowExpired, flowNotFound, flowRefused, methodDisabled, refusalOf } from "./Refusal.ts"
@@ -11,18 +11,18 @@ const readLogin = decoded(Schema.Struct({ session: WireSession }))
 const readFlow = decoded(WireFlow)
 
 const invalidPasskey = () =>
-  new Unauthorized({ error: "The passkey is unknown, or its answer does not hold", code: "INVALID_PASSKEY" })
+  new Unauthorized({ error: "The passkey is unknown, or its response could not be verified", code: "INVALID_PASSKEY" })
 
 const ofPasskey: Meaning = ({ form, id, messages, reason, status }) => {
-  // A flow that signed somebody in already.
+  // The flow has already been used to sign in.
   if (status === 500 && reason.includes("WebAuthN in internal context")) return flowExpired()
-  // No key's answer in it.
+  // The form contains no response of a passkey.
   if (status === 422 && id === "browser_location_change_required") return invalidPasskey()
   const wrong = messages.some(({ id }) => id < 4_010_000)
   return status === 400 && form && wrong ? invalidPasskey() : undefined
 }
 
-/** Signing in, and coming back to an account: calls of somebody without a session, which none is ever sent with. */
+/** Sign-in and account recovery: these calls are always sent without a session. */
 export const makeSignIn = (kratos: Kratos) => {
   const beginPasskeyLogin = Effect.gen(function* () {
     const flow = yield* beginLogin(kratos)
@@ -35,7 +35,7 @@ export const makeSignIn = (kratos: Kratos) => {
     if (!isUuid(flowId)) return yield* flowNotFound()
     if (credentialIdOf(assertion, ["authenticatorData", "clientDataJSON", "signature"]) === undefined)
       return yield* invalidPasskey()
-    // The form itself can only be read with its own cookie; to be sent it needs just any good pair.
+    // Reading the form needs its own cookie; submitting it only needs a valid CSRF pair.
     const { csrf } = yield* beginLogin(kratos)
     const body = { method: "passkey", passkey_login: assertion }
     const call = { method: "POST", path: `/self-service/login?flow=${flowId}`, csrf, body } as const
@@ -43,18 +43,18 @@ export const makeSignIn = (kratos: Kratos) => {
     const cookies = relayed(answer, undefined)
     if (answer.status === 200) {
       const { session } = yield* readLogin(call, answer)
-      return { session: sessionOf(session), due: null, cookies }
+      return { session: sessionOf(session), stepUp: null, cookies }
     }
     const failure = yield* Effect.flip(flowRefused(kratos, call, answer, stepUpFirst(ofPasskey)))
-    // Half signed in: the session is there, and good for nothing but its second factor.
-    if (answer.status === 422 && failure._tag === "StepUpRequired") return { session: null, due: failure, cookies }
+    // The session exists, but is only valid for the second factor.
+    if (answer.status === 422 && failure._tag === "StepUpRequired") return { session: null, stepUp: failure, cookies }
     return yield* failure
   })
 
   const beginRecovery = Effect.gen(function* () {
     const call = { method: "GET", path: "/self-service/recovery/api" } as const
-    const answer = yield* kratos.ask(call)
-    // Recovery, or recovery by link, is turned off.
+    const answer = yield* kratos.call(call)
+    // Recovery, or recovery by link, is disabled.
     if (answer.status === 400 && !refusalOf(answer).form) return yield* methodDisabled()
     if (answer.status !== 200) return yield* flowRefused(kratos, call, answer)
     const { expires_at, id } = yield* readFlow(call, answer)
@@ -64,10 +64,10 @@ export const makeSignIn = (kratos: Kratos) => {
   const recover = Effect.fn("IdP.recover")(function* (flowId: string, email: string) {
     if (!isUuid(flowId)) return yield* flowNotFound()
     if (email.length > 254 || !/^[^\p{Cc}\s]+@[^\p{Cc}\s]+$/u.test(email))
-      return yield* new InvalidRequest({ error: "email must be an e-mail address" })
+      return yield* new InvalidRequest({ error: "email must be a valid e-mail address" })
     const body = { method: "link", email }
     const call = { method: "POST", path: `/self-service/recovery?flow=${flowId}`, body } as const
-    const answer = yield* kratos.ask(call)
+    const answer = yield* kratos.call(call)
     if (answer.status !== 200) return yield* flowRefused(kratos, call, answer)
     yield* readFlow(call, answer)
     return undefined
@@ -81,7 +81,7 @@ export const makeSignIn = (kratos: Kratos) => {
   }
 }
 
-/** A 422 that asks for a second factor is told apart from one that only wants the form filled in. */
+/** Distinguishes a 422 that requires a second factor from one that only requires the form to be filled in. */
 const stepUpFirst =
   (meaning: Meaning): Meaning =>
   (refusal) =>

@@ -6,15 +6,15 @@ import { beginSettings, inputs, submitSettings, textContext } from "./Flows.ts"
 import { flowExpired, methodDisabled } from "./Refusal.ts"
 import { type Node } from "./Wire.ts"
 
-const exists = () => new Conflict({ error: "There is an authenticator app already", code: "TOTP_EXISTS" })
-const notFound = () => new NotFound({ error: "There is no authenticator app", code: "TOTP_NOT_FOUND" })
+const exists = () => new Conflict({ error: "An authenticator app is already set up", code: "TOTP_EXISTS" })
+const notFound = () => new NotFound({ error: "No authenticator app is set up", code: "TOTP_NOT_FOUND" })
 const wrongCode = () => new InvalidRequest({ error: "The code is wrong", code: "INVALID_CODE" })
 
-/** Of a form: whether an app is set up; undefined when it has nothing of TOTP. */
+/** Whether an app is set up, according to a form; undefined when the form has no TOTP fields. */
 const hasTotp = (nodes: ReadonlyArray<Node>) =>
   inputs(nodes, "totp_unlink").length > 0 ? true : inputs(nodes, "totp_code").length > 0 ? false : undefined
 
-/** `issuer` is Kratos's own default: the name of its host. Apps show it; a code does not depend on it. */
+/** `issuer` is Kratos's default, its host name. Apps show it; codes don't depend on it. */
 export const makeTotp = (kratos: Kratos, issuer: string) => {
   const beginTotp = Effect.fn("IdP.beginTotp")(function* (credential: Credential) {
     const flow = yield* beginSettings(kratos, credential)
@@ -26,12 +26,12 @@ export const makeTotp = (kratos: Kratos, issuer: string) => {
 
   const confirmTotp = Effect.fn("IdP.confirmTotp")(function* (credential: Credential, flowId: string, code: string) {
     if (!/^[0-9]{6}$/.test(code)) return yield* wrongCode()
-    // A new form tells what is set up now; `flowId`'s was made before. With an app set up Kratos takes any code.
+    // The form of `flowId` may be outdated, a new one is not. With an app set up, Kratos would accept any code.
     const now = yield* beginSettings(kratos, credential)
     if (hasTotp(now.nodes) === true) return yield* exists()
     const body = { method: "totp", totp_code: code }
     const submitted = yield* submitSettings(kratos, credential, flowId, now.csrf, body, ({ form, reason, status }) => {
-      // The flow's secret went to a request that came first.
+      // An earlier request has used up the flow's secret.
       if (status === 500 && reason.includes("TOTP key in the internal context")) return flowExpired()
       return form && status === 400 ? wrongCode() : undefined
     })

@@ -6,12 +6,13 @@ import { type Kratos } from "./Client.ts"
 import { beginSettings, inputs, type Meaning, optionsOf, submitSettings } from "./Flows.ts"
 import { flowExpired, methodDisabled } from "./Refusal.ts"
 import { type Node } from "./Wire.ts"
-import { credentialIdOf } from "../../../domain/identity/WebAuthnCredential.ts"
+import { credentialIdOf } from "../../../domain/identity/SecondFactors.ts"
 
-const invalid = () => new InvalidRequest({ error: "The security key's answer does not hold", code: "INVALID_WEBAUTHN" })
-const notFound = () => new NotFound({ error: "There is no such security key", code: "WEBAUTHN_NOT_FOUND" })
+const invalid = () =>
+  new InvalidRequest({ error: "The security key's response could not be verified", code: "INVALID_WEBAUTHN" })
+const notFound = () => new NotFound({ error: "No such security key", code: "WEBAUTHN_NOT_FOUND" })
 
-/** The ids of the registered keys, in hex, as the form's buttons have them. */
+/** The registered keys by id, in hex, and whether the form's button to remove them is disabled. */
 const keysOf = (nodes: ReadonlyArray<Node>) =>
   new Map(
     inputs(nodes, "webauthn_remove").flatMap(({ disabled, value }) =>
@@ -20,7 +21,8 @@ const keysOf = (nodes: ReadonlyArray<Node>) =>
   )
 
 const hexOf = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex")
-const lastOne = () => new Conflict({ error: "The key is the only way left to sign in", code: "LAST_SIGN_IN_METHOD" })
+const lastOne = () =>
+  new Conflict({ error: "This key is the only remaining way to sign in", code: "LAST_SIGN_IN_METHOD" })
 
 const ofConfirmation: Meaning = ({ form, reason, status }) => {
   if (status === 400 && form) return invalid()
@@ -34,7 +36,7 @@ export const makeWebAuthn = (kratos: Kratos) => {
     const flow = yield* beginSettings(kratos, credential)
     const options = optionsOf(flow.nodes, "webauthn_register_trigger")
     if (options === undefined) return yield* methodDisabled()
-    // Kratos leaves them out, and would register a key a second time.
+    // Kratos leaves them out, and would register a key twice.
     const excludeCredentials = [...keysOf(flow.nodes).keys()].map((hex) => ({
       type: "public-key",
       id: Buffer.from(hex, "hex").toString("base64url")
@@ -52,11 +54,13 @@ export const makeWebAuthn = (kratos: Kratos) => {
     if (id === undefined) return yield* invalid()
     const name = displayName.trim() === "" ? "Security Key" : displayName.trim()
     if (/\p{Cc}/u.test(name) || name.length > 200)
-      return yield* new InvalidRequest({ error: "A key's name is 1 to 200 characters, without control characters" })
+      return yield* new InvalidRequest({
+        error: "A key's name must have 1 to 200 characters and no control characters"
+      })
     const now = yield* beginSettings(kratos, credential)
-    // Taken twice, one removal takes both, and signing in with it breaks.
+    // If a key is registered twice, one removal removes both, and signing in with it fails.
     if (keysOf(now.nodes).has(hexOf(id)))
-      return yield* new Conflict({ error: "This security key is registered already", code: "WEBAUTHN_EXISTS" })
+      return yield* new Conflict({ error: "This security key is already registered", code: "WEBAUTHN_EXISTS" })
     const body = { method: "webauthn", webauthn_register: attestation, webauthn_register_displayname: name }
     return (yield* submitSettings(kratos, credential, flowId, now.csrf, body, ofConfirmation)).cookies
   })

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 
-/** What is read of Kratos's answers; the rest of them is ignored. */
+/** The fields that are read of Kratos's responses; others are ignored. */
 
 const nullable = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 const Some = Schema.Record(Schema.String, Schema.Unknown)
@@ -64,7 +64,7 @@ const Node = Schema.Struct({
 })
 export type Node = typeof Node.Type
 
-/** A form of Kratos: what it shows and asks is in its nodes. A flow without any has null there. */
+/** A flow and its form. `nodes` is null for a form without fields. */
 export const WireFlow = Schema.Struct({
   id: Schema.String,
   expires_at: nullable(Schema.String),
@@ -72,7 +72,7 @@ export const WireFlow = Schema.Struct({
 })
 export type WireFlow = typeof WireFlow.Type
 
-/** Anything but a success: an error, or the form again with what is wrong about it. */
+/** A response that is not a success: an error, or the form with its errors. */
 export const WireRefusal = Schema.Struct({
   error: nullable(
     Schema.Struct({ id: nullable(Schema.String), reason: nullable(Schema.String), message: nullable(Schema.String) })
@@ -81,7 +81,7 @@ export const WireRefusal = Schema.Struct({
   ui: nullable(WireFlow.fields.ui)
 })
 
-/** An identity with the credentials that were asked for. */
+/** An identity with the requested credentials. */
 export const WireCredentials = Schema.Struct({
   id: Schema.String,
   credentials: nullable(

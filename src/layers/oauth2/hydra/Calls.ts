@@ -6,40 +6,40 @@ import { type Reader } from "./Replies.ts"
 import { oneLine } from "./Text.ts"
 import { makeUpstreamWith, type UpstreamAnswer, type UpstreamCall } from "../../net/Upstream.ts"
 
-/** A page of clients or consents has all of their metadata and keys in it. */
+/** A page of clients or consents contains all of their metadata and keys. */
 const limits = { answerBytes: 16 * 1024 * 1024, connections: null }
 
-/** A call of the admin side. */
+/** A call of the admin API. */
 interface HydraCall {
   readonly method: UpstreamCall["method"]
-  /** Behind the admin address, its ids percent-encoded. */
+  /** Below the admin address, with percent-encoded ids. */
   readonly path: string
   readonly query?: Readonly<Record<string, string>>
   readonly body?: unknown
-  /** False: may be asked again when no answer came. So for GET, true for the others, unless told. */
+  /** Disables retries after transient failures. Default: false for GET, true for the others. */
   readonly once?: boolean
-  /** ms; 5,000 for GET, 10,000 for the others unless told. */
+  /** ms; default 5,000 for GET, 10,000 for the others. */
   readonly millis?: number
-  /** Whether a failure is expected now and then, and no matter for the log. */
+  /** Whether failures are not logged, since they are to be expected. */
   readonly quiet?: boolean
 }
 
-/** An answer that is no success, in the server's words. */
+/** A response that is not a success. */
 export interface HydraRefusal {
   readonly status: number
-  /** `error` of the body; "" when the body is not the server's: a gateway, or something else at that address. */
+  /** `error` of the body; "" when the response is not the server's, but a gateway's for example. */
   readonly error: string
   readonly description: string
-  /** Where a browser may begin again; of 410 only. */
+  /** Where a browser may start again; only with 410. */
   readonly redirectTo: string | null
 }
 
-/** What a refusal means to a caller; undefined: nothing, the server is to blame. */
+/** Maps a refusal to an error of the caller; undefined: it is the server's fault. */
 export type Meaning<E> = (refusal: HydraRefusal) => E | undefined
 export const noMeaning: Meaning<never> = () => undefined
 
-/** Nothing a caller could do about it. */
-type HydraTrouble = BadGateway | GatewayTimeout
+/** Failures that callers can't do anything about. */
+type HydraError = BadGateway | GatewayTimeout
 
 interface HydraAnswer<A> {
   readonly value: A
@@ -48,23 +48,23 @@ interface HydraAnswer<A> {
 }
 
 export interface Hydra {
-  /** The answer as `read` makes it. */
+  /** Returns the response decoded by `read`. */
   readonly call: <A, E>(
     call: HydraCall,
     read: Reader<A>,
     meaning: Meaning<E>
-  ) => Effect.Effect<HydraAnswer<A>, HydraTrouble | E>
-  /** Of the answer only whether it is a success. */
-  readonly tell: <E>(call: HydraCall, meaning: Meaning<E>) => Effect.Effect<void, HydraTrouble | E>
+  ) => Effect.Effect<HydraAnswer<A>, HydraError | E>
+  /** Ignores the body of a success. */
+  readonly send: <E>(call: HydraCall, meaning: Meaning<E>) => Effect.Effect<void, HydraError | E>
 }
 
 const unavailable = new BadGateway({
-  error: "The OAuth 2.0 server failed or does not answer",
+  error: "The OAuth 2.0 server is unavailable",
   code: "OAUTH2_UNAVAILABLE"
 })
-const late = new GatewayTimeout({ error: "The OAuth 2.0 server did not answer in time", code: "OAUTH2_TIMEOUT" })
+const late = new GatewayTimeout({ error: "The OAuth 2.0 server did not respond in time", code: "OAUTH2_TIMEOUT" })
 const refused = new BadGateway({
-  error: "The OAuth 2.0 server refuses the credentials of this service",
+  error: "The OAuth 2.0 server rejected the credentials of this service (OAUTH2_ADMIN_TOKEN)",
   code: "OAUTH2_CREDENTIALS_REFUSED"
 })
 
@@ -73,14 +73,14 @@ export const makeHydra = ({ adminUrl, token }: OAuth2Address): Effect.Effect<Hyd
     const credentials: Readonly<Record<string, string>> =
       token === undefined ? {} : { authorization: `Bearer ${Redacted.value(token)}` }
 
-    /** What comes from outside, for the log; a gateway may repeat what it was sent. */
+    /** Cleans foreign text for the log; a gateway may repeat the token. */
     const clean = (text: string) => {
       const known = token === undefined ? text : text.replaceAll(Redacted.value(token), "…")
       return oneLine(known).slice(0, 200)
     }
 
-    /** Paths are logged without query and ids: challenges are as good as passwords. */
-    const blame = ({ method, path, quiet }: HydraCall, what: string, error: HydraTrouble) => {
+    /** Logs paths without query and ids: challenges are secrets. */
+    const fail = ({ method, path, quiet }: HydraCall, what: string, error: HydraError) => {
       const name = path.replace(/(?<=^\/admin\/clients\/).*/, "…")
       return quiet === true
         ? Effect.fail(error)
@@ -90,10 +90,10 @@ export const makeHydra = ({ adminUrl, token }: OAuth2Address): Effect.Effect<Hyd
           )
     }
 
-    const send = <E>(call: HydraCall, meaning: Meaning<E>): Effect.Effect<UpstreamAnswer, HydraTrouble | E> => {
+    const request = <E>(call: HydraCall, meaning: Meaning<E>): Effect.Effect<UpstreamAnswer, HydraError | E> => {
       const search = new URLSearchParams(call.query).toString()
       const reading = call.method === "GET"
-      const asked = upstream({
+      const response = upstream({
         method: call.method,
         url: `${adminUrl}${call.path}${search === "" ? "" : `?${search}`}`,
         headers: credentials,
@@ -101,46 +101,46 @@ export const makeHydra = ({ adminUrl, token }: OAuth2Address): Effect.Effect<Hyd
         millis: call.millis ?? (reading ? 5_000 : 10_000),
         once: call.once ?? !reading
       })
-      return Effect.matchEffect(asked, {
-        onFailure: ({ message, reason }): Effect.Effect<UpstreamAnswer, HydraTrouble | E> =>
-          blame(call, `${reason}, ${clean(message)}`, reason === "timeout" ? late : unavailable),
-        onSuccess: (answer): Effect.Effect<UpstreamAnswer, HydraTrouble | E> => {
+      return Effect.matchEffect(response, {
+        onFailure: ({ message, reason }): Effect.Effect<UpstreamAnswer, HydraError | E> =>
+          fail(call, `${reason}, ${clean(message)}`, reason === "timeout" ? late : unavailable),
+        onSuccess: (answer): Effect.Effect<UpstreamAnswer, HydraError | E> => {
           if (answer.status >= 200 && answer.status < 300) return Effect.succeed(answer)
           const refusal = refusalOf(answer)
-          const meant = meaning(refusal)
-          if (meant !== undefined) return Effect.fail(meant)
+          const error = meaning(refusal)
+          if (error !== undefined) return Effect.fail(error)
           const what = clean([refusal.status, refusal.error, refusal.description].filter(Boolean).join(" "))
-          return blame(call, what, answer.status === 401 || answer.status === 403 ? refused : unavailable)
+          return fail(call, what, answer.status === 401 || answer.status === 403 ? refused : unavailable)
         }
       })
     }
 
     return {
       call: (call, read, meaning) =>
-        Effect.flatMap(send(call, meaning), (answer) => {
+        Effect.flatMap(request(call, meaning), (answer) => {
           const value = read(answer.body)
           return value === undefined
-            ? blame(call, `${answer.status} with an answer of another form than expected`, unavailable)
+            ? fail(call, `${answer.status}, unexpected response body`, unavailable)
             : Effect.succeed({ value, next: nextOf(answer) })
         }),
-      tell: (call, meaning) => Effect.asVoid(send(call, meaning))
+      send: (call, meaning) => Effect.asVoid(request(call, meaning))
     }
   })
 
 const textOf = (value: unknown) => (typeof value === "string" ? value : "")
 
 const refusalOf = ({ body, status }: UpstreamAnswer): HydraRefusal => {
-  const said = isJsonObject(body) ? body : {}
-  const redirectTo = textOf(said["redirect_to"])
+  const fields = isJsonObject(body) ? body : {}
+  const redirectTo = textOf(fields["redirect_to"])
   return {
     status,
-    error: textOf(said["error"]),
-    description: textOf(said["error_description"]),
+    error: textOf(fields["error"]),
+    description: textOf(fields["error_description"]),
     redirectTo: /^https?:\/\//i.test(redirectTo) ? redirectTo : null
   }
 }
 
-/** `page_token` of the link with rel="next" (RFC 8288). */
+/** The `page_token` of the link with rel="next" (RFC 8288). */
 const nextOf = ({ headers }: UpstreamAnswer) => {
   for (const [, target = "", rest = ""] of (headers["link"] ?? "").matchAll(/<([^>]*)>([^<]*)/g)) {
     if (!/;\s*rel="?next"?/i.test(rest) || !URL.canParse(target, "http://_")) continue

@@ -2,48 +2,48 @@ import { Effect } from "effect"
 import { Gone, NotFound } from "../../../domain/errors.ts"
 import { type Rejection, type OAuth2 } from "../../../services/ports/OAuth2.ts"
 import { type Hydra, type Meaning } from "./Calls.ts"
-import { readConsent, readLogin, readLogout, readOnward } from "./Replies.ts"
+import { readConsent, readLogin, readLogout, readRedirect } from "./Replies.ts"
 import { isChallenge, oneLine } from "./Text.ts"
 
 type Port = OAuth2["Service"]
 type Kind = "login" | "consent" | "logout"
 
-const unknown = new NotFound({ error: "There is no such challenge", code: "CHALLENGE_NOT_FOUND" })
+const unknown = new NotFound({ error: "No such challenge", code: "CHALLENGE_NOT_FOUND" })
 
 /**
- * 404: not one of its challenges. 401 with `request_unauthorized`: one of them, but too old; any other 401 is of a gateway
- * that wants another token. 410 and 409: used already, as servers up to 2.1 say.
+ * 404: unknown. 401 with `request_unauthorized`: expired; any other 401 is from a gateway that requires another token.
+ * 410 and 409: already used, as servers up to 2.1 report it.
  */
 const meaning: Meaning<NotFound | Gone> = ({ description, error, redirectTo, status }) => {
   if (status === 404 && error !== "") return unknown
   if (status === 401 && error === "request_unauthorized" && /expired/i.test(description)) {
-    return new Gone({ error: "The challenge has expired: start again at the application", code: "CHALLENGE_EXPIRED" })
+    return new Gone({ error: "The challenge has expired; start again at the application", code: "CHALLENGE_EXPIRED" })
   }
   if (status === 410 || status === 409) {
-    const gone = "The challenge was answered already"
+    const gone = "The challenge has already been answered"
     return new Gone({ error: gone, code: "CHALLENGE_EXPIRED", redirect_to: redirectTo })
   }
   return undefined
 }
 
-/** Logins, consents and logouts under way, by their challenges. */
-export const challengesOn = ({ call, tell }: Hydra) => {
+/** Pending logins, consents and logouts, by their challenges. */
+export const challengesOn = ({ call, send }: Hydra) => {
   const at = (kind: Kind, challenge: string, step = "") => ({
     path: `/admin/oauth2/auth/requests/${kind}${step}`,
     query: { [`${kind}_challenge`]: challenge }
   })
 
-  const known = <A, E>(challenge: string, ask: Effect.Effect<A, E>): Effect.Effect<A, E | NotFound> =>
-    isChallenge(challenge) ? ask : Effect.fail(unknown)
+  const known = <A, E>(challenge: string, request: Effect.Effect<A, E>): Effect.Effect<A, E | NotFound> =>
+    isChallenge(challenge) ? request : Effect.fail(unknown)
 
-  /** Never asked again: nobody could say whether the first time did it. */
+  /** Never retried: the first attempt may have succeeded. */
   const answer = (kind: Kind, challenge: string, step: "/accept" | "/reject", body?: unknown) =>
     known(
       challenge,
       Effect.map(
         call(
           { ...at(kind, challenge, step), method: "PUT", ...(body === undefined ? {} : { body }) },
-          readOnward,
+          readRedirect,
           meaning
         ),
         ({ value }) => value
@@ -70,7 +70,7 @@ export const challengesOn = ({ call, tell }: Hydra) => {
   const acceptLogin: Port["acceptLogin"] = (challenge, { acr, amr, rememberFor, sessionId, subject }) =>
     answer("login", challenge, "/accept", {
       subject,
-      // Without it the server can't sign the person out of the application either (RP-initiated logout).
+      // Without it the server can't sign the user out of the application either (RP-initiated logout).
       remember: true,
       remember_for: rememberFor,
       acr,
@@ -115,6 +115,6 @@ export const challengesOn = ({ call, tell }: Hydra) => {
     logoutRequest,
     acceptLogout: (challenge: string) => answer("logout", challenge, "/accept"),
     rejectLogout: (challenge: string) =>
-      known(challenge, tell({ ...at("logout", challenge, "/reject"), method: "PUT" }, meaning))
+      known(challenge, send({ ...at("logout", challenge, "/reject"), method: "PUT" }, meaning))
   }
 }

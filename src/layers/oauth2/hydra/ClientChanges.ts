@@ -10,24 +10,24 @@ import { isStorableJson } from "./Text.ts"
 
 type Port = OAuth2["Service"]
 
-/** RFC 6902; the server takes these operations only. */
+/** RFC 6902; the server only accepts these operations. */
 type Operation =
   | { readonly op: "add"; readonly path: string; readonly value: unknown }
   | { readonly op: "remove"; readonly path: string }
 
 const badMetadata = new InvalidRequest({
-  error: "metadata has text in it that can't be stored, or is nested too deep",
+  error: "metadata contains text that can't be stored, or is nested too deeply",
   code: "INVALID_CLIENT"
 })
 const secretless = new InvalidRequest({ error: "This client has no secret", code: "CLIENT_WITHOUT_SECRET" })
 
-/** How clients without a secret show who they are. */
+/** The authentication methods of clients without a secret. */
 const secretlessMethods = new Set(["none", "private_key_jwt"])
 
-/** RFC 6901: `~` and `/` are special in a step of a path. */
+/** Escapes `~` and `/` in a step of a path (RFC 6901). */
 const step = (name: string) => name.replaceAll("~", "~0").replaceAll("/", "~1")
 
-/** What there is to do about `stored`; to remove what is not there is an error to the server. */
+/** The operations that change `stored`; the server rejects the removal of a missing name. */
 const operations = (stored: JsonObject, wanted: JsonObject): ReadonlyArray<Operation> =>
   Object.entries(wanted).flatMap(([name, value]): ReadonlyArray<Operation> => {
     const path = `/metadata/${step(name)}`
@@ -35,7 +35,7 @@ const operations = (stored: JsonObject, wanted: JsonObject): ReadonlyArray<Opera
     return Object.hasOwn(stored, name) ? [{ op: "remove", path }] : []
   })
 
-/** Changes that leave alone what they are not about. */
+/** Changes of single fields of a client. */
 export const clientChangesOn = ({ call }: Hydra, client: Port["client"]) => {
   const patchAs =
     <A>(read: Reader<A>) =>
@@ -55,7 +55,7 @@ export const clientChangesOn = ({ call }: Hydra, client: Port["client"]) => {
     if (todo.length === 0) return before
     if (todo.every(({ op }) => op === "add")) return yield* patch(id, todo)
     return yield* Effect.catchTag(patch(id, todo), "BadGateway", (error) =>
-      // Somebody else may have removed the same key meanwhile; the server has then done nothing of the patch.
+      // Another request may have removed the same name; the server then applies nothing of the patch.
       Effect.gen(function* () {
         const now = yield* client(id)
         const left = operations(now.metadata, metadata)

@@ -10,47 +10,47 @@ type Port = OAuth2["Service"]
 
 const clientsPath = "/admin/clients"
 
-const unknown = new NotFound({ error: "There is no such client", code: "CLIENT_NOT_FOUND" })
-const badPage = new InvalidRequest({ error: "page_token is not one that was given", code: "INVALID_PAGE_TOKEN" })
+const unknown = new NotFound({ error: "No such client", code: "CLIENT_NOT_FOUND" })
+const badPage = new InvalidRequest({ error: "page_token is invalid", code: "INVALID_PAGE_TOKEN" })
 const badText = new InvalidRequest({
-  error: "The client has text that can't be stored, is nested too deep, or its metadata is no object",
+  error: "The client contains text that can't be stored, is nested too deeply, or its metadata is not an object",
   code: "INVALID_CLIENT"
 })
 
-/** 404 of the server itself; one without its body is of something else at that address. */
+/** A 404 of the server itself; without its body the response is from something else at that address. */
 export const noSuchClient: Meaning<NotFound> = ({ error, status }) =>
   status === 404 && error !== "" ? unknown : undefined
 
-/** Asks at the path of a client, if one can have this id. */
+/** Makes a request at the path of a client, if the id is a possible one. */
 export const knownClient = <A, E>(
   id: string,
-  ask: (path: string) => Effect.Effect<A, E>
+  request: (path: string) => Effect.Effect<A, E>
 ): Effect.Effect<A, E | NotFound> =>
-  // What is no text can't be percent-encoded either.
-  isPathId(id) ? ask(`${clientsPath}/${encodeURIComponent(id)}`) : Effect.fail(unknown)
+  // Unpaired surrogates can't be percent-encoded.
+  isPathId(id) ? request(`${clientsPath}/${encodeURIComponent(id)}`) : Effect.fail(unknown)
 
-/** What is wrong with a client's fields (RFC 7591 3.2.2), in the server's words: they are about the caller's own. */
+/** Problems with a client's fields (RFC 7591 3.2.2), as the server describes them. */
 export const badFields: Meaning<InvalidRequest> = ({ description, error, status }) => {
   if (status !== 400 || error === "") return undefined
   const why = oneLine(description).slice(0, 500)
   return new InvalidRequest({
-    error: `The OAuth 2.0 server does not take this client${why === "" ? "" : `: ${why}`}`,
+    error: `The OAuth 2.0 server rejected this client${why === "" ? "" : `: ${why}`}`,
     code: "INVALID_CLIENT"
   })
 }
 
 const taken = ({ status }: HydraRefusal) =>
-  status === 409 ? new Conflict({ error: "There is a client of this id already", code: "CLIENT_EXISTS" }) : undefined
+  status === 409 ? new Conflict({ error: "A client with this id already exists", code: "CLIENT_EXISTS" }) : undefined
 
-/** The applications that may ask people to sign in. */
-export const clientsOn = ({ call, tell }: Hydra) => {
+/** The registered clients. */
+export const clientsOn = ({ call, send }: Hydra) => {
   const clients: Port["clients"] = ({ pageSize, pageToken }) => {
     if (pageToken !== undefined && !isId(pageToken)) return Effect.fail(badPage)
     const query = { page_size: String(pageSize), ...(pageToken === undefined ? {} : { page_token: pageToken }) }
-    const asked = call({ method: "GET", path: clientsPath, query }, readClients, ({ error, status }) =>
+    const found = call({ method: "GET", path: clientsPath, query }, readClients, ({ error, status }) =>
       status === 400 && error !== "" && pageToken !== undefined ? badPage : undefined
     )
-    return Effect.map(asked, ({ next, value }) => ({ clients: value, next }))
+    return Effect.map(found, ({ next, value }) => ({ clients: value, next }))
   }
 
   const client: Port["client"] = (id) =>
@@ -69,7 +69,7 @@ export const clientsOn = ({ call, tell }: Hydra) => {
       : Effect.fail(badText)
 
   const removeClient: Port["removeClient"] = (id) =>
-    knownClient(id, (path) => tell({ method: "DELETE", path }, noSuchClient))
+    knownClient(id, (path) => send({ method: "DELETE", path }, noSuchClient))
 
   return { clients, client, createClient, removeClient }
 }

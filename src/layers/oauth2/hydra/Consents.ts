@@ -7,13 +7,13 @@ import { isId } from "./Text.ts"
 
 type Port = OAuth2["Service"]
 
-/** How many are asked for at once: each comes with all of its client. */
+/** Consents per page: each contains the whole client. */
 const pageSize = 100
 
 const path = "/admin/oauth2/auth/sessions/consent"
 
-/** What people have allowed, and that they are signed in. */
-export const consentsOn = ({ call, tell }: Hydra) => {
+/** The consents and sign-ins of users. */
+export const consentsOn = ({ call, send }: Hydra) => {
   const page = (subject: string, token: string | null) =>
     call(
       {
@@ -28,27 +28,27 @@ export const consentsOn = ({ call, tell }: Hydra) => {
   const consents: Port["consents"] = Effect.fn("OAuth2.consents")(function* (subject) {
     const all: Array<ConsentSession> = []
     if (!isId(subject)) return all
-    const asked = new Set<string>()
-    for (let token: string | null = null; ; asked.add(token)) {
+    const seen = new Set<string>()
+    for (let token: string | null = null; ; seen.add(token)) {
       const { next, value }: { readonly next: string | null; readonly value: ReadonlyArray<ConsentSession> } =
         yield* page(subject, token)
       all.push(...value)
-      // A server that sends us round in a circle has told everything.
-      if (next === null || asked.has(next)) return all
+      // Ends the loop if the server's page tokens form a cycle.
+      if (next === null || seen.has(next)) return all
       token = next
     }
   })
 
-  /** Exactly one of `client` and `all`: with neither nor both the server refuses. */
+  /** The server requires exactly one of `client` and `all`. */
   const revokeConsents: Port["revokeConsents"] = (subject, clientId) => {
     if (!isId(subject) || (clientId !== undefined && !isId(clientId))) return Effect.void
     const which: Readonly<Record<string, string>> = clientId === undefined ? { all: "true" } : { client: clientId }
-    return tell({ method: "DELETE", path, query: { subject, ...which }, once: false }, noMeaning)
+    return send({ method: "DELETE", path, query: { subject, ...which }, once: false }, noMeaning)
   }
 
   const revokeLogins: Port["revokeLogins"] = (subject) =>
     isId(subject)
-      ? tell(
+      ? send(
           { method: "DELETE", path: "/admin/oauth2/auth/sessions/login", query: { subject }, once: false },
           noMeaning
         )

@@ -7,10 +7,10 @@ import { clientChangesOn } from "./ClientChanges.ts"
 import { clientsOn } from "./Clients.ts"
 import { consentsOn } from "./Consents.ts"
 
-/** How long the server may take to say that it is ready, in ms. */
+/** Time limit of the readiness check, in ms. */
 const readyMillis = 2_000
 
-/** Ory Hydra's admin API (2.x), or one like it. */
+/** The admin API of Ory Hydra (2.x), or of a compatible server. */
 export const layerOAuth2Hydra = (address: OAuth2Address) =>
   Layer.effect(
     OAuth2,
@@ -19,7 +19,7 @@ export const layerOAuth2Hydra = (address: OAuth2Address) =>
       return OAuth2.of({
         configured: true,
         ready: Effect.match(
-          hydra.tell({ method: "GET", path: "/health/ready", millis: readyMillis, once: true, quiet: true }, noMeaning),
+          hydra.send({ method: "GET", path: "/health/ready", millis: readyMillis, once: true, quiet: true }, noMeaning),
           { onSuccess: () => true, onFailure: () => false }
         ),
         ...challengesOn(hydra),

@@ -1,5 +1,5 @@
-import { Option, Schema } from "effect"
-import { isJsonObject, type JsonObject } from "../../../domain/text/JsonObject.ts"
+import { Option, Schema, SchemaGetter } from "effect"
+import { isJsonObject } from "../../../domain/text/JsonObject.ts"
 import {
   type ConsentRequest,
   type ConsentSession,
@@ -7,12 +7,23 @@ import {
   type LogoutRequest,
   type OAuth2Client
 } from "../../../domain/oauth2/OAuth2.ts"
-import { type Onward } from "../../../services/ports/OAuth2.ts"
+import { type Redirect } from "../../../services/ports/OAuth2.ts"
 
-/** What is used of the server's answers. What it may leave out or answer null to has a default. */
-const text = Schema.optionalKey(Schema.NullOr(Schema.String))
-const texts = Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.String)))
-const yes = Schema.optionalKey(Schema.NullOr(Schema.Boolean))
+/** A field that the server may omit or set to null. */
+const withDefault = <A>(schema: Schema.Codec<A>, value: A) =>
+  Schema.optionalKey(Schema.NullOr(schema)).pipe(
+    Schema.decodeTo(schema, {
+      decode: SchemaGetter.transformOptional((given: Option.Option<A | null>) =>
+        Option.some(Option.getOrNull(given) ?? value)
+      ),
+      encode: SchemaGetter.passthrough()
+    })
+  )
+
+/** The fields that are read of the server's responses. */
+const text = withDefault(Schema.String, "")
+const texts = withDefault<ReadonlyArray<string>>(Schema.Array(Schema.String), [])
+const yes = withDefault(Schema.Boolean, false)
 
 const ClientReply = Schema.Struct({
   client_id: Schema.String,
@@ -59,12 +70,12 @@ const ConsentSessionsReply = Schema.Array(
   })
 )
 
-/** A browser is sent there. */
+/** A URL to which browsers are redirected. */
 const HttpUrl = Schema.String.check(Schema.isPattern(/^https?:\/\//i))
-const OnwardReply = Schema.Struct({ redirect_to: HttpUrl })
+const RedirectReply = Schema.Struct({ redirect_to: HttpUrl })
 const SecretReply = Schema.Struct({ client_secret: text })
 
-/** Makes what we mean of a parsed answer; undefined when it is not what it should be. */
+/** Converts a parsed response; undefined when it has another form. */
 export type Reader<A> = (json: unknown) => A | undefined
 
 const reader = <S extends Schema.ConstraintDecoder<unknown>, A>(schema: S, map: (reply: S["Type"]) => A): Reader<A> => {
@@ -74,84 +85,62 @@ const reader = <S extends Schema.ConstraintDecoder<unknown>, A>(schema: S, map: 
 
 type ClientReply = typeof ClientReply.Type
 
-/** ISO 8601 with milliseconds; null for none and for Go's year 1, which means none. */
-const timeOf = (given: string | null | undefined) => {
-  const millis = Date.parse(given ?? "")
+/** ISO 8601 with milliseconds; null when absent, or Go's zero time. */
+const timeOf = (given: string) => {
+  const millis = Date.parse(given)
   return millis > 0 ? new Date(millis).toISOString() : null
 }
 
-const metadataOf = (given: unknown): JsonObject => (isJsonObject(given) ? given : {})
-
-const clientOf = (reply: ClientReply): OAuth2Client => ({
-  client_id: reply.client_id,
-  client_name: reply.client_name ?? "",
-  logo_uri: reply.logo_uri ?? "",
-  tos_uri: reply.tos_uri ?? "",
-  policy_uri: reply.policy_uri ?? "",
-  redirect_uris: reply.redirect_uris ?? [],
-  post_logout_redirect_uris: reply.post_logout_redirect_uris ?? [],
-  grant_types: reply.grant_types ?? [],
-  response_types: reply.response_types ?? [],
-  scope: reply.scope ?? "",
-  audience: reply.audience ?? [],
-  token_endpoint_auth_method: reply.token_endpoint_auth_method ?? "",
-  skip_consent: reply.skip_consent ?? false,
-  metadata: metadataOf(reply.metadata),
-  created_at: timeOf(reply.created_at),
-  updated_at: timeOf(reply.updated_at)
+const clientOf = ({ created_at, metadata, updated_at, ...client }: ClientReply): OAuth2Client => ({
+  ...client,
+  metadata: isJsonObject(metadata) ? metadata : {},
+  created_at: timeOf(created_at),
+  updated_at: timeOf(updated_at)
 })
 
 export const readClient = reader(ClientReply, clientOf)
 export const readClients = reader(Schema.Array(ClientReply), (all) => all.map(clientOf))
 
-/** A client with the secret that is told this once. */
+/** A client with its secret, which the server returns only once. */
 export const readClientAndSecret = reader(
   Schema.Struct({ ...ClientReply.fields, ...SecretReply.fields }),
-  ({ client_secret, ...reply }) => {
-    const secret = client_secret === undefined || client_secret === "" ? null : client_secret
-    return { client: clientOf(reply), secret }
-  }
+  ({ client_secret, ...reply }) => ({ client: clientOf(reply), secret: client_secret === "" ? null : client_secret })
 )
 
 export const readLogin = (challenge: string): Reader<LoginRequest> =>
   reader(LoginReply, ({ client, request_url, skip, subject }) => ({
     challenge,
-    skip: skip ?? false,
-    subject: subject ?? "",
+    skip,
+    subject,
     client: clientOf(client),
-    requestUrl: request_url ?? ""
+    requestUrl: request_url
   }))
 
 export const readConsent = (challenge: string): Reader<ConsentRequest> =>
   reader(ConsentReply, (reply) => ({
     challenge,
-    subject: reply.subject ?? "",
-    skip: reply.skip ?? false,
+    subject: reply.subject,
+    skip: reply.skip,
     client: clientOf(reply.client),
-    requestedScope: reply.requested_scope ?? [],
-    requestedAudience: reply.requested_access_token_audience ?? [],
-    requestUrl: reply.request_url ?? ""
+    requestedScope: reply.requested_scope,
+    requestedAudience: reply.requested_access_token_audience,
+    requestUrl: reply.request_url
   }))
 
 export const readLogout = (challenge: string): Reader<LogoutRequest> =>
   reader(LogoutReply, ({ client, rp_initiated, subject }) => {
-    const id = client?.client_id ?? ""
-    return {
-      challenge,
-      subject,
-      rpInitiated: rp_initiated ?? false,
-      client: client && id !== "" ? clientOf({ ...client, client_id: id }) : null
-    }
+    const isKnown = client !== undefined && client !== null && client.client_id !== ""
+    return { challenge, subject, rpInitiated: rp_initiated, client: isKnown ? clientOf(client) : null }
   })
 
 export const readConsents: Reader<ReadonlyArray<ConsentSession>> = reader(ConsentSessionsReply, (all) =>
   all.map(({ consent_request, grant_scope, handled_at, remember }) => ({
     client: clientOf(consent_request.client),
-    requestedScope: consent_request.requested_scope ?? [],
-    grantScope: grant_scope ?? [],
-    remember: remember ?? false,
+    requestedScope: consent_request.requested_scope,
+    grantScope: grant_scope,
+    remember,
     handledAt: timeOf(handled_at)
   }))
 )
 
-export const readOnward: Reader<Onward> = reader(OnwardReply, ({ redirect_to }) => ({ redirectTo: redirect_to }))
+export const readRedirect: Reader<Redirect> = reader(RedirectReply, ({ redirect_to }) => ({ redirectTo: redirect_to }))

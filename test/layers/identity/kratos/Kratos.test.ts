@@ -8,12 +8,12 @@ import { cookie, token } from "../../../support/identity/idp.ts"
 import { type Receiver, startReceiver } from "../../../support/webhooks/receiver.ts"
 import { refusal } from "../../../support/refusals.ts"
 
-/** A receiver that plays the idp as far as one test needs, until the scope closes. */
+/** A receiver that plays the identity provider as far as one test needs, until the scope closes. */
 const receiver = Effect.acquireDisposable(Effect.promise(() => startReceiver()))
 
 type Service = IdP["Service"]
 
-/** The port on an idp at `url`, on its own for every use. */
+/** A new instance of the port for the server at `url`. */
 const using = <A, E>(url: string, use: (port: Service) => Effect.Effect<A, E>, adminUrl: string | undefined = url) =>
   Effect.provide(Effect.flatMap(IdP, use), Layer.fresh(layerIdPKratos({ publicUrl: url, adminUrl })))
 
@@ -38,7 +38,7 @@ const mine = token("ory_st_hidden")
 const paths = ({ received }: Receiver) => received.map(({ path }) => path.split("?")[0])
 
 describe("IdPKratos", () => {
-  it.live("says 502 of an idp that does not answer sensibly", () =>
+  it.live("returns 502 for invalid responses", () =>
     Effect.gen(function* () {
       const idp = yield* receiver
       const answers = {
@@ -70,7 +70,7 @@ describe("IdPKratos", () => {
     })
   )
 
-  it.live("says 502 of an idp that is not there", () =>
+  it.live("returns 502 when the server is unreachable", () =>
     Effect.gen(function* () {
       const { url } = yield* Effect.scoped(receiver)
       assert.strictEqual(yield* outcome(url, (port) => port.session(mine)), "502 IDP_UNAVAILABLE")
@@ -79,7 +79,7 @@ describe("IdPKratos", () => {
     })
   )
 
-  it.effect("waits 5 s for what it reads and 10 s for what it submits", () =>
+  it.effect("times out after 5 s for reads and 10 s for submits", () =>
     Effect.gen(function* () {
       const idp = yield* receiver
       idp.answer = () => ({ hang: true })
@@ -101,7 +101,7 @@ describe("IdPKratos", () => {
     })
   )
 
-  it.live("asks again what only reads, and nothing else", () =>
+  it.live("retries reads, and nothing else", () =>
     Effect.gen(function* () {
       const idp = yield* receiver
       const good = { status: 200, headers: json, body: session }
@@ -124,7 +124,7 @@ describe("IdPKratos", () => {
     })
   )
 
-  it.live("is ready when both sides are", () =>
+  it.live("is ready when both APIs are", () =>
     Effect.gen(function* () {
       const idp = yield* receiver
       const ready = (adminUrl?: string) => using(idp.url, (port) => port.ready, adminUrl)
@@ -137,7 +137,7 @@ describe("IdPKratos", () => {
     })
   )
 
-  it.live("sends one credential, and nothing that makes it a browser", () =>
+  it.live("sends one credential, and no headers of a browser", () =>
     Effect.gen(function* () {
       const idp = yield* receiver
       idp.answer = () => ({ status: 200, headers: json, body: session })
@@ -158,7 +158,7 @@ describe("IdPKratos", () => {
     })
   )
 
-  it.live("makes its CSRF pair anew once, when the idp does not take it", () =>
+  it.live("gets a new CSRF pair once when the server rejects the first", () =>
     Effect.gen(function* () {
       const idp = yield* receiver
       const codes = { secrets: [{ context: { secret: "abcdefgh" } }] }
@@ -193,7 +193,7 @@ describe("IdPKratos", () => {
     })
   )
 
-  it.live("leaves a key that is the only way to sign in", () =>
+  it.live("keeps a key that is the only way to sign in", () =>
     Effect.gen(function* () {
       const idp = yield* receiver
       const key = (value: string, disabled: boolean) => ({
@@ -220,7 +220,7 @@ describe("IdPKratos", () => {
     })
   )
 
-  it.live("logs what failed without anything that was sent or answered", () =>
+  it.live("logs failures without any data that was sent or received", () =>
     Effect.gen(function* () {
       const idp = yield* receiver
       const lines: Array<string> = []
@@ -256,7 +256,7 @@ describe("IdPKratos", () => {
     })
   )
 
-  it.live("knows sessions but no people without the admin address", () =>
+  it.live("reads sessions but no identities without the admin address", () =>
     Effect.gen(function* () {
       const idp = yield* receiver
       idp.answer = () => ({ status: 200, headers: json, body: session })

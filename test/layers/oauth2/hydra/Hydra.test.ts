@@ -20,17 +20,17 @@ const layerOf = (adminUrl: string, token = adminToken) =>
   layerOAuth2Hydra({ adminUrl, token: token === "" ? undefined : Redacted.make(token) })
 
 beforeEach(() => {
-  fake.asked.length = 0
+  fake.requests.length = 0
   fake.meddle = () => undefined
 })
 
-/** What the log gets. */
+/** The lines that were logged. */
 const lines: Array<string> = []
 const layerLines = Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))])
 const asUsual = Layer.mergeAll(layerOf(fake.adminUrl), layerLines)
 const isReady = Effect.flatMap(OAuth2, ({ ready }) => ready)
 
-/** With another layer than the tests' own. */
+/** Runs with another layer than the tests'. */
 const run = <A>(effect: Effect.Effect<A, ClientError, OAuth2>, other: Layer.Layer<OAuth2>) =>
   Effect.provide(effect, Layer.mergeAll(other, layerLines))
 
@@ -44,19 +44,19 @@ const text = (status: number, body: string, headers: Readonly<Record<string, str
 })
 
 layer(asUsual, { excludeTestServices: true })("the admin token", (it) => {
-  it.effect("goes with every call", () =>
+  it.effect("is sent with every call", () =>
     Effect.gen(function* () {
       const answers = yield* refusals
       assert.isFalse(
         answers.some(([, answer]) => answer.startsWith("50")),
         JSON.stringify(answers)
       )
-      assert.isAbove(fake.asked.length, 15)
-      for (const { authorization } of fake.asked) assert.strictEqual(authorization, `Bearer ${adminToken}`)
+      assert.isAbove(fake.requests.length, 15)
+      for (const { authorization } of fake.requests) assert.strictEqual(authorization, `Bearer ${adminToken}`)
     })
   )
 
-  it.effect("missing or wrong is a 502 that does not tell it", () =>
+  it.effect("missing or wrong is a 502 that does not contain it", () =>
     Effect.gen(function* () {
       for (const token of ["", "wrong-token-of-ours"]) {
         lines.length = 0
@@ -68,14 +68,14 @@ layer(asUsual, { excludeTestServices: true })("the admin token", (it) => {
     })
   )
 
-  it.effect("refused in the server's own words is not taken for an old challenge", () =>
+  it.effect("rejected in the server's own format is not mistaken for an expired challenge", () =>
     Effect.gen(function* () {
       answerAll(json(401, { error: "request_unauthorized", error_description: "Who are you?" }))
       assertAll("502 OAUTH2_CREDENTIALS_REFUSED", yield* refusals)
     })
   )
 
-  it.effect("is not in the log when a gateway repeats it", () =>
+  it.effect("is not logged when a gateway repeats it", () =>
     Effect.gen(function* () {
       lines.length = 0
       answerAll(json(403, { error: "no", error_description: `You sent Bearer ${adminToken}\nFORGED line` }))
@@ -100,10 +100,10 @@ layer(asUsual, { excludeTestServices: true })("a server that fails", (it) => {
     Effect.gen(function* () {
       lines.length = 0
       answerAll(reply)
-      // Of these only the status counts.
-      const told = reply.status === 200 ? "ok" : "502 OAUTH2_UNAVAILABLE"
+      // For these only the status counts.
+      const expected = reply.status === 200 ? "ok" : "502 OAUTH2_UNAVAILABLE"
       const but = Object.fromEntries(
-        ["rejectLogout", "revokeConsents", "revokeLogins", "removeClient"].map((name) => [name, told])
+        ["rejectLogout", "revokeConsents", "revokeLogins", "removeClient"].map((name) => [name, expected])
       )
       const broken = reply.body === '{"a":' ? "502 OAUTH2_UNAVAILABLE" : undefined
       const answers = yield* refusals
@@ -113,7 +113,7 @@ layer(asUsual, { excludeTestServices: true })("a server that fails", (it) => {
     })
   )
 
-  it.effect("by an address that is no web address is a 502", () =>
+  it.effect("by redirecting to another scheme than http is a 502", () =>
     Effect.gen(function* () {
       answerAll(json(200, { redirect_to: "javascript:alert(1)" }))
       const { acceptConsent, acceptLogin, acceptLogout } = yield* all
@@ -123,28 +123,28 @@ layer(asUsual, { excludeTestServices: true })("a server that fails", (it) => {
     })
   )
 
-  it.effect("that is not there is a 502, and not ready", () =>
+  it.effect("that is unreachable is a 502, and not ready", () =>
     Effect.gen(function* () {
-      const nobody = layerOf("http://127.0.0.1:1")
-      assertAll("502 OAUTH2_UNAVAILABLE", yield* run(refusals, nobody))
+      const unreachable = layerOf("http://127.0.0.1:1")
+      assertAll("502 OAUTH2_UNAVAILABLE", yield* run(refusals, unreachable))
       assert.isFalse(
         yield* run(
           Effect.flatMap(OAuth2, ({ ready }) => ready),
-          nobody
+          unreachable
         )
       )
     })
   )
 
-  it.effect("is asked again for what it may do twice, and for nothing else", () =>
+  it.effect("is retried for idempotent calls, and for no others", () =>
     Effect.gen(function* () {
       answerAll(json(503, { error: "busy" }))
       const methods = yield* all
       const times = (method: Effect.Effect<unknown, ClientError>) =>
         Effect.gen(function* () {
-          fake.asked.length = 0
+          fake.requests.length = 0
           assert.strictEqual(yield* refusal(method), "502 OAUTH2_UNAVAILABLE")
-          return fake.asked.length
+          return fake.requests.length
         })
       for (const method of [methods.login, methods.consents, methods.revokeConsents, methods.revokeLogins]) {
         assert.strictEqual(yield* times(method), 3)
@@ -155,7 +155,7 @@ layer(asUsual, { excludeTestServices: true })("a server that fails", (it) => {
     })
   )
 
-  it.effect("for a moment only is not noticed", () =>
+  it.effect("transiently is retried", () =>
     Effect.gen(function* () {
       const { client } = yield* party()
       let left = 2
@@ -165,7 +165,7 @@ layer(asUsual, { excludeTestServices: true })("a server that fails", (it) => {
     })
   )
 
-  it.effect("that does not answer is a 504 after 5 s for what is read, and 10 s for what is changed", () =>
+  it.effect("to respond is a 504 after 5 s for reads, and 10 s for changes", () =>
     Effect.gen(function* () {
       answerAll("hang")
       const { acceptLogin, login } = yield* all
@@ -185,7 +185,7 @@ layer(asUsual, { excludeTestServices: true })("a server that fails", (it) => {
     })
   )
 
-  it.effect("with more than anybody needs is a 502", () =>
+  it.effect("with too large a response is a 502", () =>
     Effect.gen(function* () {
       answerAll(json(200, { client_id: "x".repeat(20 * 1024 * 1024) }))
       const { client } = yield* all
@@ -193,17 +193,17 @@ layer(asUsual, { excludeTestServices: true })("a server that fails", (it) => {
     })
   )
 
-  it.effect("that pages in a circle ends it", () =>
+  it.effect("with a cycle of pages ends the loop", () =>
     Effect.gen(function* () {
       answerAll(json(200, [], { link: '</x?page_token=t>; rel="next"' }))
       assert.deepStrictEqual(yield* Effect.flatMap(OAuth2, ({ consents }) => consents("ada")), [])
-      assert.lengthOf(fake.asked, 2)
+      assert.lengthOf(fake.requests, 2)
     })
   )
 })
 
-describe("no server", () => {
-  it.effect("when absent make everything a 503", () =>
+describe("without a server", () => {
+  it.effect("every call is a 503", () =>
     Effect.gen(function* () {
       assertAll("503 NOT_CONFIGURED", yield* run(refusals, layerOAuth2None))
       const { configured, ready } = yield* run(

@@ -1,0 +1,89 @@
+import { Context, Effect, Layer, Option } from "effect"
+import { HttpEffect, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpApiMiddleware } from "effect/http-api"
+import ipaddr from "ipaddr.js"
+import { Forbidden, InvalidRequest } from "../../domain/errors.ts"
+import { type Browser } from "../../domain/identity/Identity.ts"
+import { isPublicAddress } from "../../domain/PublicAddress.ts"
+import { IdentitySettings } from "../../services/identity/Settings.ts"
+import { queryOf } from "../wire/Paths.ts"
+import { baseUrlOf, isOurs, isSecure, refuseCrossSite } from "./Origins.ts"
+import { credentialsOf } from "./SessionCookies.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+type Settings = IdentitySettings["Service"]
+
+/** A request of a browser or app that may have a session. */
+export interface BrowserRequest extends Browser {
+  /** The URL at which this browser reaches the service, without a trailing slash. */
+  readonly baseUrl: string
+  /** The client's IP address, for attempt limits. */
+  readonly address: string
+  /** Whether cookies are set with `Secure`. */
+  readonly secure: boolean
+}
+
+/** The request that is being answered. Set by `BrowserRequests`. */
+export class CurrentBrowser extends Context.Service<CurrentBrowser, BrowserRequest>()("svc/http/CurrentBrowser") {}
+
+/** Where a step-up returns to: `return_to` if it is a page of the service or the dashboard, else the dashboard. */
+const returnToOf = (request: Request, settings: Settings) => {
+  const given = new URLSearchParams(queryOf(request.url)).get("return_to")
+  const ours = given !== null && URL.canParse(given) && isOurs(new URL(given).origin, request, settings)
+  return ours ? new URL(given).href : settings.dashboardUrl
+}
+
+export const browserOf = (request: Request, settings: Settings): Browser => ({
+  credentials: credentialsOf(request.headers["cookie"]),
+  returnTo: returnToOf(request, settings)
+})
+
+/** Groups the addresses that one client can easily have: an IPv6 /64 counts as one. */
+const groupOf = (address: string) => {
+  if (!ipaddr.isValid(address)) return "unknown"
+  const parsed = ipaddr.process(address)
+  return parsed.kind() === "ipv4" ? parsed.toString() : (parsed as ipaddr.IPv6).parts.slice(0, 4).join(":")
+}
+
+/**
+ * The address that attempts are counted for. A peer on the public Internet is the client itself; a peer on this machine
+ * or a private network is probably a proxy, and the last hop that it names is the client.
+ */
+const clientAddress = (request: Request): string => {
+  const peer = Option.getOrElse(request.remoteAddress, () => "")
+  const forwarded = request.headers["x-forwarded-for"]?.split(",").at(-1)?.trim()
+  return groupOf(forwarded !== undefined && !isPublicAddress(peer) && ipaddr.isValid(forwarded) ? forwarded : peer)
+}
+
+export const browserRequestOf = (request: Request, settings: Settings): Effect.Effect<BrowserRequest, InvalidRequest> =>
+  Effect.map(baseUrlOf(request, settings), (baseUrl) => ({
+    ...browserOf(request, settings),
+    baseUrl,
+    address: clientAddress(request),
+    secure: isSecure(request, settings)
+  }))
+
+/** Routes that browsers call with cookies. Refuses requests from other sites; does not check the session yet. */
+export class BrowserRequests extends HttpApiMiddleware.Service<BrowserRequests, { provides: CurrentBrowser }>()(
+  "svc/http/BrowserRequests",
+  { error: [InvalidRequest, Forbidden] }
+) {}
+
+/** The answers contain secrets, codes and personal data. */
+const noStore = (_: Request, response: HttpServerResponse.HttpServerResponse) =>
+  Effect.succeed(HttpServerResponse.setHeader(response, "cache-control", "no-store"))
+
+export const layerBrowserRequests = Layer.effect(
+  BrowserRequests,
+  Effect.gen(function* () {
+    const settings = yield* IdentitySettings
+    return BrowserRequests.of((app) =>
+      Effect.gen(function* () {
+        const request = yield* HttpServerRequest.HttpServerRequest
+        yield* HttpEffect.appendPreResponseHandler(noStore)
+        yield* refuseCrossSite(request, settings)
+        return yield* Effect.provideService(app, CurrentBrowser, yield* browserRequestOf(request, settings))
+      })
+    )
+  })
+)

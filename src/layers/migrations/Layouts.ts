@@ -3,11 +3,13 @@ import { readdir, readFile } from "node:fs/promises"
 import { join } from "node:path"
 import {
   byName,
+  drizzleMillis,
+  type JournalEntry,
+  journalEntries,
   type MigrationFile,
   type MigrationFolder,
   type MigrationLayout
 } from "../../domain/migrations/Migration.ts"
-import { drizzleMillis, type JournalEntry, journalEntries } from "../../domain/migrations/Journal.ts"
 import { checksumOf, maxFileSize, otherLineEnds, placeOf, streamedChecksum, tooLarge } from "./Content.ts"
 
 /** `message` describes the problem. */

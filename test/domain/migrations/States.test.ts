@@ -1,7 +1,12 @@
 import { hash } from "node:crypto"
 import { assert, describe, it } from "vitest"
-import { type AppliedMigration, byName, type MigrationFile } from "../../../src/domain/migrations/Migration.ts"
-import { drizzleMillis, journalEntries } from "../../../src/domain/migrations/Journal.ts"
+import {
+  type AppliedMigration,
+  byName,
+  drizzleMillis,
+  journalEntries,
+  type MigrationFile
+} from "../../../src/domain/migrations/Migration.ts"
 import { matchNames, matchTimes, migrationStates, summaryOf } from "../../../src/domain/migrations/States.ts"
 import { recognise } from "../../../src/domain/migrations/Tools.ts"
 

@@ -51,6 +51,31 @@ const mute = () =>
     )
   })
 
+// Here because the reason of a close is lost if the client reads again more than 2 s later, as on a busy machine.
+describe("a client that does not read", () => {
+  it("is closed with 1013, and the others do not wait for it", async () => {
+    const key = service.service_role
+    const [slow, fast] = [await openFeed(service, { key }), await openFeed(service, { key })]
+    slow.socket.pause()
+    // More than the sockets and the queue behind them hold.
+    for (let n = 1; n <= 10; n++) {
+      const last = `${n} ${"x".repeat(7000)}`
+      await sql(
+        service,
+        "insert into notes (v) select case n when 500 then $1 else repeat('y', 7000) end from generate_series(1, 500) n",
+        [last]
+      )
+      const events = await fast.upTo(({ row }) => row?.["v"] === last, 30_000)
+      assert.strictEqual(events.length, 500)
+    }
+    slow.socket.resume()
+    assert.match(await slow.closed, /^1013 /)
+    assert.strictEqual(fast.socket.readyState, fast.socket.OPEN)
+    fast.socket.send("x".repeat(64 * 1024 + 1))
+    assert.match(await fast.closed, /^1009/)
+  })
+})
+
 describe("PostgreSQL killed", () => {
   it("is listened to again, and clients with since get a gap", async () => {
     const key = service.service_role

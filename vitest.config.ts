@@ -4,13 +4,13 @@ const setupFiles = ["test/support/seed.ts"]
 const slow = { testTimeout: 60_000, hookTimeout: 60_000 }
 const server = "test/support/postgres/server.ts"
 
-/** Tests that kill processes, measure waiting or drop the server's roles: one file at a time, after the others. */
-const alone = ["test/e2e/**/{killed,bad-days,trouble,loss}.test.ts", "test/e2e/postgres/external.test.ts"]
+/** Tests that measure waiting or losses under load: one file at a time, after the others. */
+const alone = ["test/e2e/**/{bad-days,loss}.test.ts"]
 
 export default defineConfig({
   test: {
     // Most tests wait for PostgreSQL, a process or a clock rather than compute.
-    maxWorkers: 3,
+    maxWorkers: 4,
     projects: [
       {
         test: {
@@ -18,7 +18,7 @@ export default defineConfig({
           include: ["test/{domain,services,http,layers,house}/**/*.test.ts"],
           setupFiles,
           isolate: false,
-          maxWorkers: 3
+          maxWorkers: 4
         }
       },
       {
@@ -28,7 +28,7 @@ export default defineConfig({
           globalSetup: [server],
           setupFiles,
           isolate: false,
-          maxWorkers: 3,
+          maxWorkers: 4,
           testTimeout: 30_000,
           hookTimeout: 60_000
         }
@@ -40,7 +40,7 @@ export default defineConfig({
           exclude: alone,
           globalSetup: [server, "test/support/sharedService.ts"],
           setupFiles,
-          maxWorkers: 3,
+          maxWorkers: 4,
           ...slow
         }
       },

@@ -69,8 +69,8 @@ const Capabilities = Layer.mergeAll(
   Layer.provideMerge(Layer.mergeAll(access.layer, catalogue.layer, identity.layer, branches.layer))
 )
 
-// From the last to be built, which is the first to end, to the first.
-const Service = realtime.layerShutdown.pipe(
+/** The whole service, from the last to be built, which is the first to end, to the first. */
+export const Service = realtime.layerShutdown.pipe(
   Layer.provide(http.layer),
   Layer.provide(layerHttpListener),
   Layer.provide(Capabilities),
@@ -78,4 +78,4 @@ const Service = realtime.layerShutdown.pipe(
   Layer.provide([layerLogs, layerTelemetry])
 )
 
-run(Service)
+if (import.meta.main) run(Service)

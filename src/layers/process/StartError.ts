@@ -1,4 +1,4 @@
-import { Cause, Console, Data, Effect } from "effect"
+import { Cause, Data, Effect } from "effect"
 
 /** Something that the service needs could not be started; the message is one line for the operator. */
 export class StartError extends Data.TaggedError("StartError")<{ readonly message: string }> {}
@@ -33,9 +33,9 @@ export const attempt = <A>(problem: string, run: () => Promise<A>): Effect.Effec
 
 const known = new Set(["SettingError", "StartError", "InstallError", "DataDirInUse"])
 
-/** Prints one line for a known failure to start; anything else is a bug and is printed with its cause. */
-export const reportStartFailure = (cause: Cause.Cause<unknown>) => {
+/** One line for a known failure to start; anything else is a bug and is shown with its cause. */
+export const startFailure = (cause: Cause.Cause<unknown>): string => {
   const failure = cause.reasons.find((reason) => reason._tag === "Fail")?.error
   const tag = (failure as { readonly _tag?: string } | undefined)?._tag ?? ""
-  return Console.error(known.has(tag) ? `svc: ${(failure as Error).message}` : Cause.pretty(cause))
+  return known.has(tag) ? `svc: ${(failure as Error).message}` : Cause.pretty(cause)
 }

@@ -7,7 +7,7 @@ import { DataDir } from "../process/DataDir.ts"
 import { layerAttachOrStart } from "../postgres/embedded/Embedded.ts"
 import { layerExternal } from "../postgres/Address.ts"
 import { layerDb, layerOwnTables } from "../postgres/Db.ts"
-import { reportStartFailure } from "../process/StartError.ts"
+import { startFailure } from "../process/StartError.ts"
 import { Db } from "../../services/ports/Db.ts"
 import { RowSettings } from "../../services/rows/Settings.ts"
 
@@ -43,6 +43,6 @@ const Database = layerDb.pipe(
 
 makeKey.pipe(
   Effect.provide(Database),
-  Effect.tapCause((cause) => (Cause.hasInterruptsOnly(cause) ? Effect.void : reportStartFailure(cause))),
+  Effect.tapCause((cause) => (Cause.hasInterruptsOnly(cause) ? Effect.void : Console.error(startFailure(cause)))),
   NodeRuntime.runMain({ disableErrorReporting: true })
 )

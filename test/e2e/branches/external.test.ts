@@ -1,11 +1,13 @@
 import { Client } from "pg"
-import { afterEach, assert, beforeEach, describe, inject, it } from "vitest"
+import { afterAll, afterEach, assert, beforeEach, describe, it } from "vitest"
 import { asLogin, branchSql, hammer, makeBranch, onBranch, toDatabase } from "../../support/branches/branches.ts"
 import { ask, assertRefused, sql } from "../../support/client.ts"
+import { startOtherPostgres } from "../../support/postgres/external.ts"
 import { type Service, startService, until } from "../../support/service.ts"
 
 // A server like that of somebody else; each test has a database of its own in it.
-const server = inject("databaseUrl")
+const postgres = await startOtherPostgres()
+const server = postgres.url
 const main = `branched "main's" ü`
 const as = (user: string) => {
   const url = new URL(toDatabase(server, main))
@@ -38,6 +40,7 @@ const clean = async () => {
 }
 beforeEach(clean)
 afterEach(clean)
+afterAll(() => postgres[Symbol.asyncDispose]())
 
 const notes = async (service: Service) => {
   await sql(service, "create table notes (id int generated always as identity primary key, text text)")

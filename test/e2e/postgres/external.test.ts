@@ -1,11 +1,13 @@
 import { connect, createServer, type Socket } from "node:net"
 import { Client } from "pg"
-import { afterAll, assert, beforeAll, beforeEach, describe, inject, it } from "vitest"
+import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
 import { ask, assertRefused, sql } from "../../support/client.ts"
+import { startOtherPostgres } from "../../support/postgres/external.ts"
 import { runToEnd, type Service, startService, until } from "../../support/service.ts"
 
 // An external server: each test has its own database there, and starts without the service's roles.
-const server = new URL(inject("databaseUrl"))
+const postgres = await startOtherPostgres()
+const server = new URL(postgres.url)
 const as = (user: string, database: string) => {
   const url = new URL(server)
   url.pathname = database
@@ -38,7 +40,7 @@ const clean = () =>
     ...["anon", "authenticated", "owner"].map((role) => `drop role if exists ${role}`)
   )
 beforeEach(clean)
-afterAll(clean)
+afterAll(() => postgres[Symbol.asyncDispose]())
 
 /** Rows of two users with a policy, read by one of them. */
 const readOwnRows = async (service: Service) => {

@@ -15,10 +15,21 @@ export default defineConfig({
       {
         test: {
           name: "unit",
-          include: ["test/{domain,services,http,layers,house}/**/*.test.ts"],
+          include: ["test/{domain,services,layers,house}/**/*.test.ts"],
           setupFiles,
           isolate: false,
           maxWorkers: 4
+        }
+      },
+      {
+        test: {
+          name: "http",
+          include: ["test/http/**/*.test.ts"],
+          globalSetup: [server],
+          setupFiles,
+          isolate: false,
+          maxWorkers: 4,
+          ...slow
         }
       },
       {

@@ -68,7 +68,13 @@ const launch = (program: ReadonlyArray<string>, env: Readonly<Record<string, str
 }
 
 /** Whatever listens takes a port that is free. */
-const freePorts = { PORT: "0", S3_EMBEDDED_PORT: "0", FLAGS_PORT: "0", FLAGS_HTTP_PORT: "0", FLAGS_SYNC_PORT: "0" }
+export const freePorts = {
+  PORT: "0",
+  S3_EMBEDDED_PORT: "0",
+  FLAGS_PORT: "0",
+  FLAGS_HTTP_PORT: "0",
+  FLAGS_SYNC_PORT: "0"
+}
 
 /** `node src/main.ts`, to its end; for starts that are expected to fail. In an empty directory unless told. */
 export const runToEnd = async (env: Readonly<Record<string, string>>, program = ["src/main.ts"]): Promise<End> => {
@@ -107,10 +113,13 @@ export const startService = async (options: ServiceOptions = {}): Promise<Servic
   }
 }
 
+/** The address in the log line of the listener. */
+export const listeningAt = (output: string) => /Listening on (http:\/\/[\w.:]+)/.exec(output)?.[1]
+
 const readyAt = async (child: ChildProcess, output: () => string) => {
   for (const deadline = Date.now() + 40_000; Date.now() < deadline; await sleep(20)) {
     if (child.exitCode !== null || child.signalCode !== null) throw new Error(`The service ended:\n${output()}`)
-    const url = /Listening on (http:\/\/[\w.:]+)/.exec(output())?.[1]
+    const url = listeningAt(output())
     if (url === undefined) continue
     const { status } = await fetch(`${url}/readyz`)
     if (status === 200) return url
@@ -122,6 +131,11 @@ const readyAt = async (child: ChildProcess, output: () => string) => {
 const keysOf = async (dataDir: string, output: string): Promise<Pick<Address, "anon" | "service_role">> => {
   const kept = await readFile(join(dataDir, "keys.json"), "utf8").catch(() => undefined)
   if (kept !== undefined) return JSON.parse(kept) as Pick<Address, "anon" | "service_role">
+  return keysIn(output)
+}
+
+/** The keys that the first start printed; empty if it printed none. */
+export const keysIn = (output: string): Pick<Address, "anon" | "service_role"> => {
   const printed = (type: string) => new RegExp(`${type} +(svc_[ps]k_[\\w-]+)`).exec(output)?.[1] ?? ""
   return { anon: printed("anon"), service_role: printed("service_role") }
 }

@@ -1,7 +1,8 @@
 import { PostgrestClient } from "@supabase/postgrest-js"
 import { assert } from "vitest"
 import { sql } from "../client.ts"
-import { type Address, type Service, startService } from "../service.ts"
+import { type InProcessService, serveInProcess } from "../inProcess.ts"
+import { type Address } from "../service.ts"
 
 /** Tables, views and functions with every kind of relationship, for clients that come from PostgREST. */
 const schema = [
@@ -80,8 +81,8 @@ const rows = [
 ]
 
 /** The service with these settings, and the tables above with their rows. */
-export const startVessels = async (env: Readonly<Record<string, string>> = {}): Promise<Service> => {
-  const service = await startService({ env: { SVC_DB_SCHEMAS: "public,crew", ...env } })
+export const startVessels = async (env: Readonly<Record<string, string>> = {}): Promise<InProcessService> => {
+  const service = await serveInProcess({ SVC_DB_SCHEMAS: "public,crew", ...env })
   try {
     for (const text of schema) await sql(service, text)
     await resetVessels(service)

@@ -1,12 +1,14 @@
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { ask, assertRefused, type Reply, type Request, sql } from "../../support/client.ts"
-import { type Service, startService } from "../../support/service.ts"
+import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
 
-let service: Service
+let service: InProcessService
 
 beforeAll(async () => {
-  service = await startService({
-    env: { SVC_DB_TX_END: "commit-allow-override", SVC_DB_PLAN_ENABLED: "true", SVC_DB_SCHEMAS: "public,other" }
+  service = await serveInProcess({
+    SVC_DB_TX_END: "commit-allow-override",
+    SVC_DB_PLAN_ENABLED: "true",
+    SVC_DB_SCHEMAS: "public,other"
   })
   for (const text of [
     "create table notes (id int primary key, text text)",
@@ -182,7 +184,7 @@ describe("methods on functions", () => {
 
 describe("SVC_DB_TX_END=rollback", () => {
   it("undoes everything, whatever the caller prefers", async () => {
-    await using dry = await startService({ env: { SVC_DB_TX_END: "rollback" } })
+    await using dry = await serveInProcess({ SVC_DB_TX_END: "rollback" })
     await sql(dry, "create table kept (id int primary key)")
     const headers = { prefer: "tx=commit" }
     const made = await ask(dry, "POST /v1/db/kept", { key: dry.service_role, headers, body: { id: 1 } })

@@ -1,11 +1,11 @@
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { ask, type Request, sql } from "../../support/client.ts"
-import { type Service, startService } from "../../support/service.ts"
+import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
 
-let service: Service
+let service: InProcessService
 
 beforeAll(async () => {
-  service = await startService({ env: {} })
+  service = await serveInProcess()
   for (const text of [
     "create table people (id int primary key, name text)",
     "insert into people values (1, 'Ann'), (2, 'Bob'), (3, 'Cy')",

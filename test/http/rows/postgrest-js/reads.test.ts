@@ -1,8 +1,8 @@
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { type Service } from "../../../support/service.ts"
+import { type InProcessService } from "../../../support/inProcess.ts"
 import { answers, clientOf, refuses, startVessels } from "../../../support/rows/relatedTables.ts"
 
-let service: Service
+let service: InProcessService
 let db: ReturnType<typeof clientOf>
 
 beforeAll(async () => {

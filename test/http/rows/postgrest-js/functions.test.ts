@@ -1,9 +1,9 @@
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
 import { sql } from "../../../support/client.ts"
-import { type Service } from "../../../support/service.ts"
+import { type InProcessService } from "../../../support/inProcess.ts"
 import { answers, atMost, clientOf, refuses, resetVessels, startVessels } from "../../../support/rows/relatedTables.ts"
 
-let service: Service
+let service: InProcessService
 let db: ReturnType<typeof clientOf>
 
 beforeAll(async () => {

@@ -3,10 +3,10 @@ import * as fc from "fast-check"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { anyRowRequest, anything, type Asked, bytes } from "../../support/rows/anyRequest.ts"
 import { replyOf, sql, talk } from "../../support/client.ts"
-import { type Service } from "../../support/service.ts"
+import { type InProcessService } from "../../support/inProcess.ts"
 import { clientOf, resetVessels, startVessels } from "../../support/rows/relatedTables.ts"
 
-let service: Service
+let service: InProcessService
 const agent = new Agent({ keepAlive: true, maxSockets: 4 })
 
 beforeAll(async () => {

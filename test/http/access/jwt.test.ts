@@ -3,17 +3,17 @@ import { exportSPKI } from "jose"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { ask, assertRefused, sql } from "../../support/client.ts"
 import { base64url, hs256, type Issuer, issuer, jwksServer } from "../../support/access/jwts.ts"
-import { type Service, startService } from "../../support/service.ts"
+import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
 
 const soon = () => Math.floor(Date.now() / 1000) + 600
 const scope = Scope.makeUnsafe()
-let service: Service
+let service: InProcessService
 let trusted: Issuer
 
 beforeAll(async () => {
   trusted = await issuer("RS256", "k1")
   const { url } = await Effect.runPromise(Scope.provide(jwksServer([trusted.jwk]), scope))
-  service = await startService({ env: { SVC_JWKS_URL: url, SVC_JWT_AUDIENCE: "app" } })
+  service = await serveInProcess({ SVC_JWKS_URL: url, SVC_JWT_AUDIENCE: "app" })
   await sql(
     service,
     `create function whoami() returns json language sql stable as $$ select json_build_object('role', current_user,

@@ -1,10 +1,10 @@
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
 import { sql } from "../../../support/client.ts"
-import { type Service } from "../../../support/service.ts"
+import { type InProcessService } from "../../../support/inProcess.ts"
 import { answers, clientOf, refuses, resetVessels, startVessels } from "../../../support/rows/relatedTables.ts"
 
 // Writes return their rows by default, unlike PostgREST's; minimal.test.ts covers the setting that changes it.
-let service: Service
+let service: InProcessService
 let db: ReturnType<typeof clientOf>
 
 beforeAll(async () => {

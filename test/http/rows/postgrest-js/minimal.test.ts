@@ -1,10 +1,10 @@
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
 import { sql } from "../../../support/client.ts"
-import { type Service } from "../../../support/service.ts"
+import { type InProcessService } from "../../../support/inProcess.ts"
 import { answers, atMost, clientOf, refuses, resetVessels, startVessels } from "../../../support/rows/relatedTables.ts"
 
 // SVC_DB_DEFAULT_RETURN=minimal: what a client of PostgREST expects that asks for no rows.
-let service: Service
+let service: InProcessService
 let db: ReturnType<typeof clientOf>
 
 beforeAll(async () => {

@@ -1,0 +1,60 @@
+import { ConfigProvider, Console, Effect, Exit, Layer, Scope } from "effect"
+import { randomBytes } from "node:crypto"
+import { Client } from "pg"
+import { inject } from "vitest"
+import { startFailure } from "../../src/layers/process/StartError.ts"
+import { Service } from "../../src/main.ts"
+import { makeDataDir, removeDataDir } from "./dataDir.ts"
+import { type Address, freePorts, keysIn, listeningAt } from "./service.ts"
+
+let made = 0
+
+const admin = async (statement: string) => {
+  const client = new Client({ connectionString: inject("databaseUrl") })
+  await client.connect()
+  await client.query(statement)
+  await client.end()
+}
+
+export interface InProcessService extends Address, AsyncDisposable {}
+
+/**
+ * The whole service as `main.ts` composes it, in this process and on a new database of the run's server, over sockets. For
+ * tests of the wire, which need settings of their own but no process.
+ */
+export const serveInProcess = async (env: Readonly<Record<string, string>> = {}): Promise<InProcessService> => {
+  const database = `in_process_${process.pid}_${++made}`
+  const address = new URL(inject("databaseUrl"))
+  address.pathname = database
+  const dataDir = await makeDataDir()
+  await admin(`create database ${database}`)
+
+  const jwtSecret = randomBytes(32).toString("base64url")
+  const settings = {
+    ...freePorts,
+    SVC_DATA_DIR: dataDir,
+    SVC_JWT_SECRET: jwtSecret,
+    DATABASE_URL: address.href,
+    ...env
+  }
+  let output = ""
+  const write = (text: unknown) => void (output += `${String(text)}\n`)
+  const console_: Console.Console = { ...console, log: write, info: write, warn: write, error: write }
+  const scope = Scope.makeUnsafe()
+  const dispose = async () => {
+    await Effect.runPromise(Scope.close(scope, Exit.void))
+    await admin(`drop database ${database} with (force)`)
+    await removeDataDir(dataDir)
+  }
+  const exit = await Layer.buildWithScope(Layer.fresh(Service), scope).pipe(
+    Effect.provide(ConfigProvider.layer(ConfigProvider.fromEnvRecord(settings))),
+    Effect.provideService(Console.Console, console_),
+    Effect.runPromiseExit
+  )
+  const url = listeningAt(output)
+  if (Exit.isFailure(exit) || url === undefined) {
+    await dispose()
+    throw new Error(`The service did not start:\n${Exit.isFailure(exit) ? startFailure(exit.cause) : output}`)
+  }
+  return { url, ...keysIn(output), jwtSecret, pid: process.pid, dataDir, [Symbol.asyncDispose]: dispose }
+}

@@ -4,7 +4,7 @@ import { describe } from "vitest"
 import { layerDatabase, live, Outside } from "../../support/database.ts"
 import { get, post, raw, refusal } from "../../support/requests.ts"
 
-/** Type, value as sent, value as answered (the same when left out): JSON texts, compared digit for digit. */
+/** Type, sent value, returned value (default: the sent one): JSON texts, compared exactly. */
 const values: ReadonlyArray<readonly [type: string, sent: string, answered?: string]> = [
   ["bigint", "9223372036854775807"],
   ["bigint", '"-9223372036854775808"', "-9223372036854775808"],
@@ -111,7 +111,7 @@ const suite = layer(
 )
 
 suite("values", (it) => {
-  describe("of every type come back as they went in", () => {
+  describe("of every type are returned as they were sent", () => {
     it.effect.each(values.map((value, n) => ({ value, n, title: value.join(" ") })))("$title", ({ value, n }) =>
       Effect.gen(function* () {
         const { sql } = yield* Outside
@@ -119,9 +119,9 @@ suite("values", (it) => {
         const typed = `typed_${n}`
         const row = (id: number, v: string) => `{"id":${id},"v":${v},"note":"-"}`
         assert.strictEqual((yield* raw.post(typed, `{"v":${sent}}`)).body, `[${row(1, answered)}]`)
-        // What was answered can be sent again.
+        // A returned value can be sent again.
         assert.strictEqual((yield* raw.post(typed, `[ {"v": ${answered}} ]`)).body, `[${row(2, answered)}]`)
-        // Beside a row with other keys.
+        // Together with a row with other keys.
         const mixed = yield* raw.post(`${typed}?select=v`, `[{"note":"n"} , {"v" : ${sent} }]`)
         assert.strictEqual(mixed.body.replaceAll(/\s*\n\s*/g, ""), `[{"v":null},{"v":${answered}}]`)
         yield* raw.patch(`${typed}?id=eq.2`, `{"v":null}`)
@@ -135,7 +135,7 @@ suite("values", (it) => {
     )
   })
 
-  describe("that a type does not have", () => {
+  describe("that are invalid for the type are rejected", () => {
     it.effect.each([
       ["int", '"x"', "400 22P02"],
       ["int", "2147483648", "400 22003"],
@@ -173,7 +173,7 @@ suite("values", (it) => {
     )
   })
 
-  it.effect("nested too deep for PostgreSQL", () =>
+  it.effect("nested too deep for PostgreSQL are rejected", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       yield* sql("create table deep (id int, v json)")
@@ -183,7 +183,7 @@ suite("values", (it) => {
     })
   )
 
-  it.effect("domains that refuse NULL don't get it for columns that are not there", () =>
+  it.effect("of NOT NULL domains are not set to NULL for missing columns", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       yield* sql(
@@ -209,7 +209,7 @@ suite("values", (it) => {
     })
   )
 
-  it.effect("whose type was changed a moment ago are read by the new one", () =>
+  it.effect("of a column whose type just changed are parsed by the new type", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       yield* sql("create table changing (id int, v int)")

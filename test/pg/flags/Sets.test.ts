@@ -96,7 +96,7 @@ layer(layerFlags({ name: "flag_sets" }), live)("flag sets", (it) => {
           assert.strictEqual(yield* evaluated(key, context), result, key)
         }
         yield* segments.update(author, "plan", { rules: {} }, undefined)
-        assert.strictEqual(yield* evaluated("inner", { plan: "free" }), "DEFAULT off", "no rule, nobody")
+        assert.strictEqual(yield* evaluated("inner", { plan: "free" }), "DEFAULT off", "an empty rule matches no user")
       })
     )
   )

@@ -149,7 +149,7 @@ layer(Layer.provideMerge(SqlRunner.layer, layerForeignData("foreign_data")), liv
     })
   )
 
-  it.effect("are rejected with the name of the missing object", () =>
+  it.effect("reject missing wrappers, servers, roles, mappings and schemas: 404", () =>
     Effect.gen(function* () {
       yield* makeServer({ name: "lonely" })
       const found = yield* Effect.all([

@@ -87,7 +87,7 @@ for (const [what, like] of Object.entries({
 }
 
 it.live(
-  "a branch that is being filled is shown, admits no clients and blocks none, and then becomes an ordinary branch",
+  "a branch that is being filled can be found, rejects clients, blocks none, and then becomes an ordinary branch",
   () =>
     withDatabase("branch_restored", (database) =>
       Effect.gen(function* () {
@@ -214,7 +214,7 @@ it.live(
 )
 
 it.live(
-  "a service that ends while it fills a branch leaves nothing; leftovers of a killed one are swept, and only those",
+  "a service that ends during a restore leaves nothing; leftovers of a killed service are swept, and nothing else",
   () =>
     withDatabase("branch_orphan", (database, login) =>
       Effect.gen(function* () {

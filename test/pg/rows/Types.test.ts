@@ -5,7 +5,7 @@ import { layerDatabase, live, Outside } from "../../support/database.ts"
 import { get, post, raw, refusal } from "../../support/requests.ts"
 
 /** Type, sent value, returned value (default: the sent one): JSON texts, compared exactly. */
-const values: ReadonlyArray<readonly [type: string, sent: string, answered?: string]> = [
+const values: ReadonlyArray<readonly [type: string, sent: string, returned?: string]> = [
   ["bigint", "9223372036854775807"],
   ["bigint", '"-9223372036854775808"', "-9223372036854775808"],
   ["smallint", "-32768"],
@@ -115,18 +115,18 @@ suite("values", (it) => {
     it.effect.each(values.map((value, n) => ({ value, n, title: value.join(" ") })))("$title", ({ value, n }) =>
       Effect.gen(function* () {
         const { sql } = yield* Outside
-        const [, sent, answered = sent] = value
+        const [, sent, returned = sent] = value
         const typed = `typed_${n}`
         const row = (id: number, v: string) => `{"id":${id},"v":${v},"note":"-"}`
-        assert.strictEqual((yield* raw.post(typed, `{"v":${sent}}`)).body, `[${row(1, answered)}]`)
+        assert.strictEqual((yield* raw.post(typed, `{"v":${sent}}`)).body, `[${row(1, returned)}]`)
         // A returned value can be sent again.
-        assert.strictEqual((yield* raw.post(typed, `[ {"v": ${answered}} ]`)).body, `[${row(2, answered)}]`)
+        assert.strictEqual((yield* raw.post(typed, `[ {"v": ${returned}} ]`)).body, `[${row(2, returned)}]`)
         // Together with a row with other keys.
         const mixed = yield* raw.post(`${typed}?select=v`, `[{"note":"n"} , {"v" : ${sent} }]`)
-        assert.strictEqual(mixed.body.replaceAll(/\s*\n\s*/g, ""), `[{"v":null},{"v":${answered}}]`)
+        assert.strictEqual(mixed.body.replaceAll(/\s*\n\s*/g, ""), `[{"v":null},{"v":${returned}}]`)
         yield* raw.patch(`${typed}?id=eq.2`, `{"v":null}`)
-        assert.strictEqual((yield* raw.patch(`${typed}?id=eq.2`, `{"v":${sent}}`)).body, `[${row(2, answered)}]`)
-        assert.strictEqual((yield* raw.get(`${typed}?id=eq.1`)).body, `[${row(1, answered)}]`)
+        assert.strictEqual((yield* raw.patch(`${typed}?id=eq.2`, `{"v":${sent}}`)).body, `[${row(2, returned)}]`)
+        assert.strictEqual((yield* raw.get(`${typed}?id=eq.1`)).body, `[${row(1, returned)}]`)
         const [own] = yield* sql(`select v::text as text from ${typed} where id = 1`)
         const found = yield* Effect.result(get(`${typed}?v=eq.${encodeURIComponent(String(own?.["text"]))}&select=id`))
         if (found._tag === "Failure") assert.include(["42883", "0A000", "22P02"], found.failure.code)

@@ -282,7 +282,7 @@ suite("TypeScript types of the database", (it) => {
   )
 })
 
-/** Whether a value is of a type of the generated source. */
+/** Whether a value matches a type of the generated source. */
 const holds = (type: string, value: unknown): boolean => {
   if (type.endsWith("[]")) return Array.isArray(value) && value.every((one) => holds(type.slice(0, -2), one))
   return type === "Json" ? typeof value === "object" || typeof value === "number" : typeof value === type

@@ -137,7 +137,7 @@ layer(layerWebhooks({ name: "webhook_deliveries" }), live)("deliveries", (it) =>
     })
   )
 
-  it.effect("log the error: timeout, refused connection, private address", () =>
+  it.effect("log the error: timeout, rejected connection, private address", () =>
     Effect.gen(function* () {
       const sink = yield* receiver
       sink.answer = () => ({ hang: true })
@@ -154,7 +154,7 @@ layer(layerWebhooks({ name: "webhook_deliveries" }), live)("deliveries", (it) =>
     })
   )
 
-  it.effect("to private addresses are refused unless allowed, also through a redirect", () =>
+  it.effect("to private addresses are rejected unless allowed, also through a redirect", () =>
     Effect.gen(function* () {
       const sink = yield* receiver
       const name = yield* table
@@ -171,7 +171,7 @@ layer(layerWebhooks({ name: "webhook_deliveries" }), live)("deliveries", (it) =>
     })
   )
 
-  it.effect("answered by 410 disable the webhook at once; pending messages are sent once it is active again", () =>
+  it.effect("that receive a 410 disable the webhook at once; pending messages are sent once it is active again", () =>
     Effect.gen(function* () {
       const sink = yield* receiver
       sink.answer = () => ({ status: 410 })

@@ -60,7 +60,7 @@ describe("FlagSet", () => {
     )
   })
 
-  it("records when each flag was last evaluated, whatever the result", () => {
+  it("records when each flag was last evaluated, for any result", () => {
     const set = setOf(definition(), definition({ key: "broken", targeting: { nope: 1 } }), definition({ key: "other" }))
     set.evaluate("new-checkout", {}, 5)
     set.evaluate("broken", {}, 6)

@@ -5,7 +5,7 @@ import { assert, it } from "vitest"
 const root = resolve(import.meta.dirname, "../..")
 const catalogue = readFileSync(join(root, "docs/errors.md"), "utf8")
 
-/** Wherever a code is written: `code: "…"`, `problem(…, 404, "…")`, `refused("text", "…")`, and the plain answers' tables. */
+/** The places of error codes in the source: `code: "…"`, `problem(…, 404, "…")`, `refused("text", "…")`, and the tables of plain responses. */
 const written = [
   /\bcode: "([^"]+)"/g,
   /\bproblem<\w+>\(\)\(\s*"\w+",\s*\d+,\s*"([^"]+)"/g,
@@ -23,7 +23,7 @@ for (const file of readdirSync(join(root, "src"), { recursive: true, encoding: "
   }
 }
 
-it("finds the codes", () => {
+it("finds the codes in the source", () => {
   assert.includeMembers(
     [...codes.keys()],
     [

@@ -56,7 +56,7 @@ describe("SlidingWindow", () => {
     assert.isFalse(window.take(1, 2, 90_001).allowed)
   })
 
-  it("does not count refused calls", () => {
+  it("does not count rejected calls", () => {
     const window = new SlidingWindow()
     window.take(1, 1, 0)
     for (let now = 1; now < windowMillis; now += 500) assert.isFalse(window.take(1, 1, now).allowed)
@@ -70,7 +70,7 @@ describe("SlidingWindow", () => {
     assert.deepStrictEqual(window.take(1, 12, 10_000), { allowed: true, limit: 12, remaining: 1, resetSeconds: 50 })
   })
 
-  it("treats a clock that goes back as one that stands still", () => {
+  it("treats a clock that goes back as stopped", () => {
     const window = new SlidingWindow()
     window.take(1, 2, 100_000)
     assert.deepStrictEqual(window.take(1, 2, 5_000), { allowed: true, limit: 2, remaining: 0, resetSeconds: 60 })

@@ -42,7 +42,7 @@ describe("a sealed text", () => {
   it("differs each time, contains nothing of the text, and can be decrypted", () => {
     const [one, two] = [seal(keyOf(1), text, "a"), seal(keyOf(1), text, "a")]
     assert.notStrictEqual(one, two)
-    assert.notStrictEqual(one.split(".")[2], two.split(".")[2], "the nonce came twice")
+    assert.notStrictEqual(one.split(".")[2], two.split(".")[2], "the nonce was repeated")
     for (const sealed of [one, two]) {
       assert.notInclude(Buffer.from(sealed.split(".")[3] ?? "", "base64url").toString("latin1"), "postgres")
       assert.deepStrictEqual(unseal([keyOf(1)], sealed, "a"), { text, keyId: keyOf(1).id })
@@ -63,7 +63,7 @@ describe("a sealed text", () => {
     assert.deepStrictEqual(unseal([], sealed, "a"), { problem: "unknown key", keyId: keyOf(1).id })
   })
 
-  it("can't be decrypted in another place", () => {
+  it("can't be decrypted in another context", () => {
     assert.deepInclude(unseal([keyOf(1)], seal(keyOf(1), text, "a"), "b"), { problem: "damaged" })
   })
 
@@ -73,7 +73,7 @@ describe("a sealed text", () => {
       const other = sealed[i] === "A" ? "B" : "A"
       const changed = unseal([keyOf(1)], sealed.slice(0, i) + other + sealed.slice(i + 1), "a")
       // The last character of a Base64 text may have unused bits.
-      if ("text" in changed) assert.include([sealed.length - 1], i, "a change was not noticed")
+      if ("text" in changed) assert.include([sealed.length - 1], i, "a change was not detected")
       if (i > 0) assert.property(unseal([keyOf(1)], sealed.slice(0, i), "a"), "problem")
     }
     for (const none of ["", "....", "1.a.b.c", `2${sealed.slice(1)}`, `${sealed}.`]) {

@@ -82,14 +82,14 @@ describe("a connection string", () => {
   })
 
   it.each(["postgres://u:****@h/db", "postgres://h/db?password=****", "sqlserver://h;password=****", "redis://****@h"])(
-    "is refused when it is a masked one: %s",
+    "is rejected when it is masked: %s",
     (text) => {
       const result = readConnectionUrl(text)
       assert.isTrue(Result.isFailure(result) && result.failure.includes("masked"))
     }
   )
 
-  it("reveals no password, whatever it is", () => {
+  it("reveals no password, for any password", () => {
     const hosts = fc.constantFrom("h", "h:1", "[::1]:5432", "h1:1,h2")
     const password = fc.string({ unit: "binary", minLength: 4, maxLength: 40 }).filter((text) => text.isWellFormed())
     fc.assert(

@@ -4,13 +4,13 @@ import { DumpScript, maxStatement } from "../../../src/domain/dumps/Script.ts"
 import { statements } from "../../../src/domain/sql/Statements.ts"
 
 interface Read {
-  /** Statements, and `rows: …` of what followed those that begin with COPY. */
+  /** Statements, and `rows: …` with the rows after each COPY. */
   readonly pieces: ReadonlyArray<string>
   readonly owners: ReadonlyArray<boolean>
   readonly problem: string | undefined
 }
 
-/** Reads a script that comes in these pieces; every COPY wants rows. */
+/** Reads a script in these chunks; rows follow every COPY. */
 const readPieces = (chunks: Iterable<Buffer>, script = new DumpScript()): Read => {
   const pieces: Array<string> = []
   const owners: Array<boolean> = []
@@ -44,7 +44,7 @@ const cut = (text: string, places: ReadonlyArray<number>) => {
   return at.slice(1).map((end, i) => bytes.subarray(at[i], end))
 }
 
-/** Parts of scripts, whole and broken. */
+/** Valid and invalid parts of scripts. */
 const fragment = fc.constantFrom(
   ..."select ;|;|'|''|'a;b'|\"|\"a\"\"b;\"|E'\\''|E'a\\\\'|e'|\\|\\'|'x\\'|$|$$|$a$|$a|$1|$ab$;$a$|--|-- ';\n|/*|*/|/|*|-|\n|\r\n| |(|)|".split(
     "|"
@@ -98,7 +98,7 @@ describe("DumpScript", { timeout: 30_000 }, () => {
       fc.property(fc.array(common, { maxLength: 25 }), (parts) => {
         const text = parts.join("")
         const { pieces, problem } = read(text)
-        // What is never closed is a problem here, and the last statement there.
+        // An unclosed quote or comment is a problem here, but the last statement there.
         fc.pre(problem === undefined)
         assert.deepStrictEqual(
           pieces.map((piece) => piece.trimEnd()),

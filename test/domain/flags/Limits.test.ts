@@ -36,7 +36,7 @@ const contexts = fc.dictionary(
 )
 
 describe("a rule on a context", () => {
-  it("always has a result, whatever JSON both are", () => {
+  it("always has a result, for any JSON", () => {
     const outcomes = new Set<string>()
     fc.assert(
       fc.property(rules, contexts, fc.constantFrom(...flagHashings), (rule, context, hashing) => {
@@ -64,7 +64,7 @@ describe("a rule on a context", () => {
   const wide = Object.fromEntries(many.map((i) => [`k${i}`, 1]))
   const costly: Record<string, readonly [unknown, FlagContext]> = {
     "lists in lists": [{ map: [{ var: "many" }, { map: [{ var: "many" }, { "+": [1, 2] }] }] }, { many }],
-    "rules made anew for each item": [
+    "rules built again for each item": [
       { some: [{ var: "many" }, { and: [{ "==": [{ var: ["n", 1] }, 2] }, { in: [{ var: "" }, { var: "many" }] }] }] },
       { many }
     ],

@@ -14,7 +14,7 @@ const value = (key: string, given: unknown): FlagResult => ({
 })
 
 describe("the context of a request", () => {
-  it("is the one of the body, or the reason why that is invalid", () => {
+  it("is read from the body, or fails with the reason why it is invalid", () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 3 })), (context) => {
         const text = JSON.stringify({ context })
@@ -40,7 +40,7 @@ describe("the context of a request", () => {
     const context = Result.getOrThrow(ofrepContext(`{"context":{"__proto__":{"admin":true}}}`))
     assert.isTrue(Object.hasOwn(context, "__proto__"))
     assert.isUndefined(context["admin"])
-    // An inherited `context` does not count.
+    // An inherited `context` is ignored.
     assert.deepEqual(Result.getOrThrow(ofrepContext(`{"__proto__":{"context":{"admin":true}}}`)), {})
   })
 })
@@ -48,7 +48,7 @@ describe("the context of a request", () => {
 describe("the ETag of all flags", () => {
   const tag = (...results: ReadonlyArray<FlagResult>) => bulkReply(results, metadata, undefined).etag
 
-  it("identifies the answer", () => {
+  it("identifies the response", () => {
     assert.strictEqual(tag(value("a", 1)), tag(value("a", 1)))
     assert.notStrictEqual(tag(value("a", 1)), tag(value("a", 2)))
     assert.notStrictEqual(tag(value("a", 1)), tag(value("b", 1)))
@@ -56,7 +56,7 @@ describe("the ETag of all flags", () => {
     assert.match(tag() ?? "", /^"[\w-]{27}"$/)
   })
 
-  it("gives 304 only for the tag of the answer", () => {
+  it("returns 304 only for the tag of the response", () => {
     const results = [value("a", 1)]
     const { etag = "" } = bulkReply(results, metadata, undefined)
     const status = (names: string) => bulkReply(results, metadata, names).status
@@ -68,7 +68,7 @@ describe("the ETag of all flags", () => {
 })
 
 describe("one flag", () => {
-  it("has its value even if that is false, zero, empty or null", () => {
+  it("has its value even if it is false, zero, empty or null", () => {
     for (const one of [false, 0, "", null, [], {}]) {
       const body = JSON.parse(singleReply(value("a", one)).body) as object
       assert.deepEqual(body, { key: "a", reason: "STATIC", variant: "v", value: one, metadata })

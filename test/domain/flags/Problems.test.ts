@@ -128,7 +128,7 @@ describe("outcomes that are not variants", () => {
     [{ $ref: "list" }, 'targeting.$ref: Expected a variant: the segment "list" returns a list']
   ])("%j", (rule, line) => assert.strictEqual(ruleLines(rule)[0] ?? "", line))
 
-  it("of a segment, each once", () => {
+  it("of a segment are reported once each", () => {
     assert.deepStrictEqual(ruleLines({ $ref: "tier" }, { gold: true, silver: false }), [])
     assert.match(ruleLines({ $ref: "tier" }, { gold: true })[0] ?? "", /The segment "tier" can return silver/)
   })
@@ -197,7 +197,7 @@ describe("variants", () => {
 describe("environments", () => {
   const bad = { if: [{ var: "x" }, "onn"] }
 
-  it("are named, except the selected one and a configuration that all share", () => {
+  it("are named in problems, except the selected one and a shared configuration", () => {
     const environments = { dev: at({}), staging: at(bad), production: at({}, "gone") }
     assert.deepStrictEqual(lines({ environments }), [
       'environments.staging.targeting.if.1: There is no variant "onn"',
@@ -213,7 +213,7 @@ describe("environments", () => {
     ])
   })
 
-  it("all count for the size of a flag", () => {
+  it("all count towards the size of a flag", () => {
     const variants = { off: "x".repeat(200 * 1024) }
     assert.deepStrictEqual(lines({ type: "string", variants }), [])
     const long = { or: [{ "==": [{ var: "x" }, "é".repeat(20 * 1024)] }, "off"] }
@@ -255,7 +255,7 @@ describe("a segment", () => {
     assert.deepStrictEqual(change("beta", { or: [1] }, stored), [])
   })
 
-  it("counts in the checks of flags", () => {
+  it("is included in the checks of flags", () => {
     const uses = { ...everywhere({}), staging: at({ $ref: "outer" }) }
     const variants = { gold: true, silver: true, off: false }
     const outer: ReadonlyArray<readonly [string, JsonObject]> = [["outer", { $ref: "tier" }]]

@@ -40,7 +40,7 @@ describe("a new flag", () => {
     ])
   )
 
-  it.each(["segments", "evaluate", "status"])("does not take the path %s", (key) => {
+  it.each(["segments", "evaluate", "status"])("rejects the path %s", (key) => {
     assert.match(lines(NewFlag, { ...body, key })[0] ?? "", /^key: Expected another key: .* are reserved$/)
     assert.deepStrictEqual(lines(NewFlagSegment, { key, rules: {} }), [])
   })
@@ -88,7 +88,7 @@ it("changes of a flag may repeat the whole record", () => {
   assert.deepStrictEqual(decode(FlagChange, {}), {})
 })
 
-it("a promotion is from one environment to another", () => {
+it("a promotion requires two different environments", () => {
   assert.deepStrictEqual(lines(FlagPromotion, { from: "dev", to: "production" }), [])
   assert.deepStrictEqual(lines(FlagPromotion, { from: "dev", to: "dev" }), [
     "to: Expected an environment other than `from`"
@@ -141,7 +141,7 @@ describe("a context", () => {
   it("may be missing", () => assert.deepStrictEqual(lines(FlagEvaluationRequest, { flagKey: "" }), []))
 })
 
-it("1–1,000 flags are evaluated at once", () => {
+it("one request evaluates 1–1,000 flags", () => {
   const many = (count: number) => lines(FlagBulkRequest, { flagKeys: Array.from({ length: count }, () => "f") })
   assert.lengthOf(lines(FlagBulkRequest, {}), 1)
   assert.lengthOf(many(0), 1)

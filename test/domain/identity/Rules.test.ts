@@ -35,7 +35,7 @@ describe("adminVerdict", () => {
 })
 
 describe("accountOf", () => {
-  it("is the e-mail address, else the id", () => {
+  it("returns the e-mail address, else the id", () => {
     assert.strictEqual(accountOf(ada), "Ada@Example.com")
     assert.strictEqual(accountOf({ ...ada, traits: { email: 3 } }), "Ada@Example.com")
     assert.strictEqual(accountOf({ ...ada, traits: {}, addresses: [] }), ada.id)
@@ -137,14 +137,14 @@ describe("clientProblems", () => {
     ["metadata", []],
     ["metadata", { skip_consent: "yes" }],
     ["jwks", "{}"]
-  ])("refuses %s: %j", (name, value) => assert.lengthOf(clientProblems({ [name]: value }), 1))
+  ])("rejects %s: %j", (name, value) => assert.lengthOf(clientProblems({ [name]: value }), 1))
 })
 
 describe("metadataProblems", () => {
   it("accepts null, which removes a name", () => {
     assert.deepStrictEqual(metadataProblems({ skip_consent: null, "a/b~c": null }), [])
   })
-  it("refuses metadata that can't be stored", () => {
+  it("rejects metadata that can't be stored", () => {
     assert.lengthOf(metadataProblems({ "": 1 }), 1)
     assert.lengthOf(metadataProblems({ "a\n": 1 }), 1)
     assert.lengthOf(metadataProblems({ a: "\0" }), 1)
@@ -156,7 +156,7 @@ describe("metadataProblems", () => {
 })
 
 describe("isoTime", () => {
-  it("has milliseconds", () => {
+  it("includes milliseconds", () => {
     assert.strictEqual(isoTime("2026-11-21T17:01:30.891387909Z"), "2026-11-21T17:01:30.891Z")
     assert.strictEqual(isoTime("2026-11-21T17:01:30+01:00"), "2026-11-21T16:01:30.000Z")
     assert.strictEqual(isoTime("soon"), "soon")

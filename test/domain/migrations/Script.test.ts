@@ -62,11 +62,11 @@ describe("migrationScript", () => {
     ["select 1; prepare transaction 'x'", 1],
     ["select 1; abort", 1],
     ["select 1; end", 1]
-  ])("refuses %j, which ends its transaction", (text, line) => {
+  ])("rejects %j, which ends its transaction", (text, line) => {
     assert.deepInclude(refused(text), { line })
   })
 
-  it("accepts words of transactions in other statements", () => {
+  it("accepts transaction keywords in other statements", () => {
     made("savepoint a; rollback to a; rollback work to savepoint a; release a")
     made("create function f() returns int begin atomic select 1; end")
     made("do $$ begin commit; end $$; prepare p as select 1; select 'commit'")
@@ -84,15 +84,15 @@ describe("migrationScript", () => {
   })
 
   it.each(["-- migrate:down", "-- +goose Down", "  --+migrate Down"])(
-    "refuses the other half of a file: %s",
+    "rejects a file that includes its down migration: %s",
     (mark) => {
       assert.strictEqual(refused(`create table a ();\n${mark}\ndrop table a;`).line, 2)
     }
   )
 })
 
-describe("places", () => {
-  it("counts lines and characters as PostgreSQL does", () => {
+describe("positions", () => {
+  it("count lines and characters as PostgreSQL does", () => {
     const text = "a\n😀b\r\nc"
     assert.deepStrictEqual(
       [0, 1, 2, 4, 7].map((offset) => lineAt(text, offset)),

@@ -117,9 +117,9 @@ describe("by time", () => {
   })
 
   it("marks a migration without a file as orphaned, with its name", () => {
-    const gone = drizzle("0", 100, { checksum: null, missing: true, problem: "the file is missing" })
-    assert.deepStrictEqual(shown(migrationStates([gone], [at(100, sum("0"))], matchTimes)), ["0 orphaned"])
-    assert.deepStrictEqual(shown(migrationStates([gone], [], matchTimes)), ["0 pending"])
+    const withoutFile = drizzle("0", 100, { checksum: null, missing: true, problem: "the file is missing" })
+    assert.deepStrictEqual(shown(migrationStates([withoutFile], [at(100, sum("0"))], matchTimes)), ["0 orphaned"])
+    assert.deepStrictEqual(shown(migrationStates([withoutFile], [], matchTimes)), ["0 pending"])
   })
 })
 

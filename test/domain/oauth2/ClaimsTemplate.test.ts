@@ -76,7 +76,7 @@ describe("templateProblems", () => {
 
   it.each(
     "iss sub aud exp iat nbf jti rat auth_time nonce at_hash c_hash acr amr azp sid scope client_id ext".split(" ")
-  )("refuses the reserved %s", (name) => assert.match(problems({ [name]: "x" }).join(), /sets this claim itself/))
+  )("rejects the reserved %s", (name) => assert.match(problems({ [name]: "x" }).join(), /sets this claim itself/))
 
   it.each<[string, unknown]>([
     ["other sources", "{{traits}}"],
@@ -95,9 +95,9 @@ describe("templateProblems", () => {
     ["NUL", "a\0b"],
     ["half surrogate pairs", "\ud800"],
     ["1,001 characters", "x".repeat(1001)]
-  ])("refuses %s", (_, template) => assert.lengthOf(problems({ claim: template }), 1))
+  ])("rejects %s", (_, template) => assert.lengthOf(problems({ claim: template }), 1))
 
-  it("refuses invalid names", () => {
+  it("rejects invalid names", () => {
     for (const name of ["", "x".repeat(101), "a\nb", "\ud800"]) assert.lengthOf(problems({ [name]: "x" }), 1, name)
     assert.lengthOf(problems(JSON.parse('{"__proto__": "x"}') as JsonObject), 1)
     assert.match(problems(Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`c${i}`, "x"]))).join(), /100/)

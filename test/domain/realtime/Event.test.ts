@@ -24,7 +24,7 @@ describe("channelOf", () => {
       for (let before = 0; before < 4; before++) {
         const name = channelOf("public", "x".repeat(before) + character.repeat(Math.floor(63 / bytes(character))))
         assert.isAtMost(bytes(name), 63)
-        assert.isAbove(bytes(name), 63 - bytes(character), "no more than necessary is cut off")
+        assert.isAbove(bytes(name), 63 - bytes(character), "only as much as necessary is truncated")
         assert.isTrue(name.isWellFormed())
         assert.strictEqual(Buffer.from(name).toString(), name)
       }

@@ -4,8 +4,8 @@ import { readResponseSettings } from "../../../src/domain/rows/ResponseSettings.
 
 const read = (status: string, headers: string) => readResponseSettings({ status, headers })
 
-describe("what a function chose of the response", () => {
-  it("is a status and headers in their order, several of a name too", () => {
+describe("the response settings of a function", () => {
+  it("are a status and headers in order, with repeated names", () => {
     assert.deepStrictEqual(
       Result.getOrThrow(read("418", '[{"X-Tea":"Earl Grey"},{"Set-Cookie":"a=1"},{"Set-Cookie":"b=2"}]')),
       {
@@ -20,7 +20,7 @@ describe("what a function chose of the response", () => {
     assert.deepStrictEqual(Result.getOrThrow(read("", "[]")), { status: undefined, headers: [] })
   })
 
-  it("is not where the message ends", () => {
+  it("omit headers that frame the message", () => {
     const headers = '[{"Content-Length":"5"},{"Transfer-Encoding":"chunked"},{"Connection":"close"},{"A":"b"}]'
     assert.deepStrictEqual(Result.getOrThrow(read("", headers)).headers, [["a", "b"]])
   })
@@ -38,12 +38,12 @@ describe("what a function chose of the response", () => {
     '[{"":"c"}]',
     '[{"a":"b\\r\\nc: d"}]',
     '[{"a":"\\u0000"}]'
-  ])("headers %s are the function's mistake", (headers) => {
+  ])("reject headers %s", (headers) => {
     const result = read("", headers)
     assert.deepInclude(Result.isFailure(result) ? result.failure : {}, { status: 500, code: "PGRST111" })
   })
 
-  it.each(["teapot", "99", "101", "1000", "600", "20x", "-200", "2e2"])("so is status %s", (status) => {
+  it.each(["teapot", "99", "101", "1000", "600", "20x", "-200", "2e2"])("reject status %s", (status) => {
     const result = read(status, "")
     assert.deepInclude(Result.isFailure(result) ? result.failure : {}, { status: 500, code: "PGRST112" })
   })

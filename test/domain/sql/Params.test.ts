@@ -51,7 +51,7 @@ describe("paramTexts", () => {
     ["NaN", Number.NaN, undefined],
     ["more dimensions than arrays have", deep(7), undefined],
     ["JSON that is nested without end", deep(200_000), Oid.jsonb]
-  ] as const)("refuses %s", ([, value, oid]) =>
+  ] as const)("rejects %s", ([, value, oid]) =>
     Effect.map(Effect.flip(one(value, oid)), (error) => {
       assert.strictEqual(error.code, "SQL_INVALID_PARAMETER")
       assert.include(error.error, "$1")

@@ -77,11 +77,11 @@ describe("values", () => {
     JSON.parse(json)
   })
 
-  it("null is null, for any type", () => {
+  it("are null for null of any type", () => {
     for (const oid of builtinTypes.keys()) assert.strictEqual(valueJson(oid, null), "null")
   })
 
-  it("reads any array of texts back", () => {
+  it("parse any array of texts", () => {
     const element = fc.option(fc.string({ unit: "binary" }), { nil: null })
     const printed = (values: ReadonlyArray<string | null>) =>
       `{${values.map((value) => (value === null ? "NULL" : `"${value.replaceAll(/["\\]/g, "\\$&")}"`)).join(",")}}`
@@ -100,12 +100,12 @@ describe("user-defined types", () => {
     typeOfRow(["90003", "ints", "23", ",", "1007"]),
     typeOfRow(["90004", "ints[]", "90003", ",", null])
   ])
-  it("have their names, and values as PostgreSQL prints them", () =>
+  it("keep their names, and their values as PostgreSQL prints them", () =>
     assert.strictEqual(valueJson(90001, "so so", types), '"so so"'))
   it("make arrays", () => assert.strictEqual(valueJson(90002, '{"so so",ok}', types), '["so so","ok"]'))
   it("domains over arrays make arrays of arrays", () =>
     assert.strictEqual(valueJson(90004, '{"{1,2}",NULL}', types), "[[1,2],null]"))
-  it("are looked up once each, if not known", () => {
+  it("are looked up once each if unknown", () => {
     const fields = [90001, 23, 90009, 90009].map((oid) => ({ name: "x", oid }))
     assert.deepStrictEqual(unknownTypes(fields, types), [90009])
   })
@@ -144,19 +144,19 @@ describe("results", () => {
     })
   })
 
-  it("commands without rows count nothing", () =>
+  it("have no count for commands without rows", () =>
     assert.strictEqual(
       resultJson({ command: "CREATE TABLE", rowCount: null, fields: [], rows: [], truncated: false }, new Map()),
       '{"rows":[],"rowCount":null,"columns":[],"command":"CREATE TABLE","truncated":false}'
     ))
 
-  it("rows without columns are empty objects", () =>
+  it("are empty objects for rows without columns", () =>
     assert.include(
       resultJson({ command: "SELECT", rowCount: 2, fields: [], rows: [[], []], truncated: false }, new Map()),
       '"rows":[{},{}]'
     ))
 
-  it("keeps a column that is called __proto__", () => {
+  it("keep a column named __proto__", () => {
     const fields = [{ name: "__proto__", oid: 23 }]
     const json = resultJson({ command: "SELECT", rowCount: 1, fields, rows: [["1"]], truncated: false }, new Map())
     assert.include(json, '"rows":[{"__proto__":1}]')

@@ -59,7 +59,7 @@ describe("statements", () => {
     " ",
     "\0"
   )
-  it("never fails, gives the text's own slices in order, and splits a piece no further", () => {
+  it("never fails, returns slices of the text in order, and splits no piece further", () => {
     fc.assert(
       fc.property(fc.array(part, { maxLength: 60 }), (parts) => {
         const sql = parts.join("")

@@ -69,7 +69,7 @@ describe("the status of an SQLSTATE", () => {
     assert.strictEqual(statusOf("42883", "function f() does not exist", false), 404)
   })
 
-  it("a change of all rows that is prevented is an invalid request", () => {
+  it("a blocked change of all rows is an invalid request", () => {
     assert.strictEqual(statusOf("21000", "DELETE requires a WHERE clause", false), 400)
   })
 })

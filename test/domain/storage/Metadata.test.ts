@@ -46,7 +46,7 @@ describe("changes to metadata", () => {
     })
   })
 
-  it("accept content type and disposition beside the metadata and in it", () => {
+  it("accept content type and disposition outside the metadata and within", () => {
     const both = { ...record, content_type: "a/b", content_disposition: "attachment" }
     assert.deepStrictEqual(changed({ contentType: "a/b", contentDisposition: "attachment" }), both)
     assert.deepStrictEqual(changed({ metadata: { "Content-Type": "a/b", contentDisposition: "attachment" } }), both)

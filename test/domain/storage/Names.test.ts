@@ -7,7 +7,7 @@ const is = (schema: Schema.Codec<unknown>) => Schema.is(schema)
 
 describe("bucket names", () => {
   it.each(["abc", "a".repeat(63), "my-bucket", "my.bucket.1", "0-9", "1.2.3", "1.2.3.4.5", "a-.b"])(
-    "%s is one",
+    "%s is valid",
     (name) => assert.isTrue(is(BucketName)(name))
   )
 

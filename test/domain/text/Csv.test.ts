@@ -68,7 +68,7 @@ describe("parseCsv", () => {
     ['a\n"1\n\n2', 2, "a quoted field does not end"],
     ['a\n"1"2', 2, "something follows a quoted field"],
     ['a\r\n"x\r\ny"\r\nb"c', 4, "a quote is in a field that is not quoted"]
-  ])("%j is refused", (text, line, why) => {
+  ])("%j is rejected", (text, line, why) => {
     const result = parseCsv(text)
     assert.deepStrictEqual(Result.isFailure(result) && result.failure, { line, text: why })
   })
@@ -81,7 +81,7 @@ describe("parseCsv", () => {
   const written = (value: string, always: boolean) =>
     always || /[",\r\n\uFEFF]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value
 
-  it("reads back any records, quoted or not, with any line end, with or without a final one", () => {
+  it("parses any records, quoted or not, with any line end, with or without a final one", () => {
     fc.assert(
       fc.property(records, end, fc.boolean(), fc.boolean(), (rows, lineEnd, quoted, ended) => {
         const text = rows.map((row) => row.map((value) => written(value, quoted)).join(",")).join(lineEnd)
@@ -92,7 +92,7 @@ describe("parseCsv", () => {
     )
   })
 
-  it("reports failures only as results", () => {
+  it("returns failures as results, and never throws", () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom('"', ",", "\n", "\r", "a") }), (text) => void parseCsv(text))
     )

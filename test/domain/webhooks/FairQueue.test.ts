@@ -23,7 +23,7 @@ describe("FairQueue", () => {
     assert.strictEqual(queue.inFlight, 50)
   })
 
-  it("gives a slow webhook that is alone all but a fifth", () => {
+  it("gives a single slow webhook all but a fifth of the concurrency", () => {
     const queue = new FairQueue(50)
     add(queue, jobs(1, 200))
     const first = start(queue)
@@ -31,7 +31,7 @@ describe("FairQueue", () => {
     assert.lengthOf(start(queue), 40)
   })
 
-  it("gives each a fifth while others have messages, round robin", () => {
+  it("gives each webhook a fifth while others have messages, round robin", () => {
     const queue = new FairQueue(50)
     add(queue, jobs(1, 100), jobs(2, 100), jobs(3, 1))
     const started = start(queue)
@@ -77,7 +77,7 @@ describe("FairQueue", () => {
     assert.isFalse(queue.wantsMore, "the claim was empty")
   })
 
-  it("stops wanting more after an empty claim, whatever was added and done", () => {
+  it("stops wanting more after an empty claim, after any additions and completions", () => {
     const queue = new FairQueue(7)
     for (let round = 0; round < 200; round++) {
       const room = queue.room()

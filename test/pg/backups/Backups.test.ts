@@ -87,13 +87,13 @@ suite("a backup", (it) => {
     })
   )
 
-  it.effect("is one of two at a time, over all replicas", () =>
+  it.effect("is limited to two at a time over all replicas", () =>
     Effect.gen(function* () {
       const directory = yield* backupDirectory
       const [one, other] = [yield* replica({ directory }), yield* replica({ directory })]
       one.tools.dump = never
       other.tools.dump = never
-      const asked = yield* Effect.forEach(
+      const results = yield* Effect.forEach(
         [one, other, one, other, one, other],
         ({ backups }) =>
           Effect.match(backups.create({ label: "at once" }), {
@@ -102,13 +102,13 @@ suite("a backup", (it) => {
           }),
         { concurrency: "unbounded" }
       )
-      const ids = asked.filter((answer) => typeof answer === "number") as Array<BackupId>
+      const ids = results.filter((answer) => typeof answer === "number") as Array<BackupId>
       assert.strictEqual(ids.length, 2)
       assert.deepStrictEqual(
-        asked.filter((answer) => typeof answer === "string"),
+        results.filter((answer) => typeof answer === "string"),
         Array.from({ length: 4 }, () => "BACKUP_LIMIT 30")
       )
-      // Each is stopped by the replica that does not make it, if need be.
+      // A replica can also cancel the backup of another one.
       for (const [index, id] of ids.entries()) {
         const { backups } = index === 0 ? one : other
         const stopped = yield* backups.cancel(id)
@@ -149,7 +149,7 @@ suite("a backup", (it) => {
     })
   )
 
-  it.effect("is refused at once when its directory is unusable", () =>
+  it.effect("is rejected at once when its directory is unusable", () =>
     Effect.gen(function* () {
       const parent = yield* backupDirectory
       const file = join(parent, "a file")

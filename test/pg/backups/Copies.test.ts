@@ -32,7 +32,7 @@ suite("a copy in a bucket", (it) => {
       assert.strictEqual(object(key), "a dump")
       assert.match(object(`${key}.globals.sql`), /^-- of /)
 
-      // Of a size that is not the file's, too.
+      // A missing file is replaced by the copy, unless the sizes differ.
       const other = yield* replica({ directory: yield* backupDirectory, store })
       const source = yield* other.backups.file(id)
       const text = (range?: { first: number; last: number }) =>
@@ -48,7 +48,7 @@ suite("a copy in a bucket", (it) => {
   )
 
   it.effect(
-    "that can't be made leaves a backup that is complete, and says why",
+    "that fails is reported on the backup, which is complete",
     () =>
       Effect.gen(function* () {
         const store = makeBucketsFake()
@@ -122,13 +122,13 @@ const branch: Branch = {
 }
 
 suite("a restore", (it) => {
-  it.effect("reads the file or a copy that is fetched for it, and is recorded", () =>
+  it.effect("reads the file, or downloads the copy, and is recorded", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       const [here, elsewhere] = [yield* backupDirectory, yield* backupDirectory]
       const store = makeBucketsFake()
       store.add("dumps")
-      const asked: Array<unknown> = []
+      const requests: Array<unknown> = []
       yield* sql(
         `insert into svc.branches (label, database_name, password, ttl_hours, status)
          values ('b', 'svc_branch_1', '', 0, 'restoring')`
@@ -138,7 +138,7 @@ suite("a restore", (it) => {
       const branches = {
         restore: (given: object, fill: (database: string) => Effect.Effect<void, unknown>) =>
           Effect.gen(function* () {
-            asked.push(given)
+            requests.push(given)
             const done = yield* Deferred.make<Branch, DumpFailed>()
             yield* Effect.forkDetach(
               Deferred.complete(
@@ -165,7 +165,9 @@ suite("a restore", (it) => {
           Effect.andThen(Deferred.await(go))
         )
       const { branch: begun, done } = yield* other.backups.restore(made.id, { ttlHours: 3 })
-      assert.deepStrictEqual(asked, [{ label: `Restore of ${"x".repeat(49)}`, ttlHours: 3, sourceBackupId: made.id }])
+      assert.deepStrictEqual(requests, [
+        { label: `Restore of ${"x".repeat(49)}`, ttlHours: 3, sourceBackupId: made.id }
+      ])
       assert.strictEqual(begun.status, "restoring")
       const restore = Effect.map(one.backups.find(made.id), ({ restores }) => restores[0])
       yield* eventually(restore, (found) => found?.progress === 50)
@@ -183,11 +185,11 @@ suite("a restore", (it) => {
       assert.strictEqual(yield* refusal(failing.done), "422 RESTORE_FAILED")
       assert.deepInclude(yield* restore, { status: "failed", error: "relation exists" })
 
-      // The copy is gone under its hands.
-      const gone = yield* replica({ directory: elsewhere, store, branches })
+      // The copy can't be read during the restore.
+      const remote = yield* replica({ directory: elsewhere, store, branches })
       store.now.read = () =>
         Stream.fail(new BadGateway({ error: "The object store does not answer", code: "STORE_UNAVAILABLE" }))
-      const broken = yield* gone.backups.restore(made.id, {})
+      const broken = yield* remote.backups.restore(made.id, {})
       assert.strictEqual(yield* refusal(broken.done), "422 RESTORE_FAILED")
       assert.match((yield* restore)?.error ?? "", /bucket dumps: The object store does not answer/)
       assert.deepStrictEqual(yield* filesIn(elsewhere), [])

@@ -18,7 +18,7 @@ const put = (directory: string, ...files: ReadonlyArray<string>) =>
     for (const file of files) await writeFile(join(directory, file), "some")
   })
 
-/** A record as a killed process leaves it. */
+/** Inserts a record as a killed process leaves it. */
 const left = (file: string) =>
   Effect.flatMap(Outside, ({ sql }) =>
     Effect.map(
@@ -54,12 +54,12 @@ suite("interrupted work", (it) => {
         status: "failed",
         error: "The service ended while the backup was being made"
       })
-      // It was only the word that was missing.
+      // The file was complete; only the record was not updated.
       assert.deepInclude(yield* first.over(ids[1]), { status: "completed", size_bytes: 4, progress: 100 })
       const left_ = [whole, ...strangers].sort()
       assert.deepStrictEqual(yield* eventually(filesIn(directory), ({ length }) => length === left_.length), left_)
 
-      // One that is being made is left alone.
+      // A running backup is not affected.
       first.tools.dump = dumping("never", () => Effect.never)
       const { id } = yield* first.backups.create({ label: running })
       yield* eventually(filesIn(directory), (files) =>
@@ -159,7 +159,7 @@ suite("retention", (it) => {
       assert.deepStrictEqual(yield* records.expired(4), [])
       assert.strictEqual((yield* all).length, 8)
       assert.deepStrictEqual(yield* labels(yield* records.expired(2)), ["completed 1", "completed 2"])
-      // Failed ones that are older than all that are kept went along.
+      // Failed backups that are older than all kept ones were deleted as well.
       assert.notInclude(yield* all, "failed 3")
       assert.includeMembers(yield* all, ["failed 6", "failed null", "completed null"])
     })
@@ -187,7 +187,7 @@ suite("retention", (it) => {
       assert.strictEqual(begun.filter((turn) => turn !== undefined).length, 1)
       const rows = yield* sql("select scheduled_for = '2026-11-21 03:00Z' as due from svc.backups")
       assert.deepStrictEqual(rows, [{ due: true }])
-      // One that could not be begun elsewhere is no other one.
+      // A slot that already has a backup is not recorded as missed.
       yield* records.missed("due", slot, "too late")
       assert.strictEqual((yield* records.list).length, 1)
       yield* records.missed("due", slot + 60_000, "no room")

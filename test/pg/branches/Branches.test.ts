@@ -42,7 +42,7 @@ const everything = [
   "grant usage on schema app to anon"
 ]
 
-/** What is in schema app or in none, and is owned by another than this role. */
+/** Objects in schema app or in no schema whose owner is not this role. */
 const othersSql = (role: string) => `
   with owned as (
     select 'relation ' || relname as what, relowner as owner from pg_class where relnamespace = 'app'::regnamespace
@@ -144,7 +144,7 @@ it.live(
 )
 
 it.live(
-  "a caller that leaves during a creation leaves no branch, and the next creation succeeds",
+  "a creation whose caller disconnects leaves no branch, and the next creation succeeds",
   () =>
     withDatabase("branch_interrupted", (database, login) =>
       Effect.gen(function* () {
@@ -157,14 +157,14 @@ it.live(
         }
         const rows = yield* on(database, "select count(*)::int as n from svc.branches")
         assert.deepStrictEqual(rows, [{ n: 0 }])
-        // Two replicas at once: one waits for the other.
+        // Two replicas create at once: one waits for the other.
         const other = Effect.flatMap(Branches, ({ create }) => create({ label: "other" })).pipe(
           Effect.provide(Layer.fresh(layerOn(login)))
         )
         const made = yield* Effect.all([branches.create({ label: "one" }), other], { concurrency: 2 })
         assert.strictEqual((yield* branches.list).length, 2)
 
-        // The other replica's is known here at once, and is gone at once when it was dropped.
+        // The branch of the other replica is available at once, and missing at once after it is dropped.
         const id = made[1].id as BranchId
         const { run } = yield* branches.database(id)
         const text = "select count(*)::text from load"

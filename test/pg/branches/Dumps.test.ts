@@ -12,7 +12,7 @@ import { clientOn, directory, filesIn, lockTable } from "../../support/dumps/dat
 import { everythingSql } from "../../support/rows/everythingDatabase.ts"
 import { eventually } from "../../support/webhooks/webhooks.ts"
 
-/** What a branch has in common with its source. */
+/** The content that a branch must share with its source. */
 const contentOf = (login: Login, database: string) =>
   Effect.promise(async () => {
     const { userMappings, ...content } = await databaseContent({ ...login, database }, ["svc", "svc_branch"])
@@ -20,7 +20,7 @@ const contentOf = (login: Login, database: string) =>
       userMappings,
       content: {
         ...content,
-        // The branch's role has the same as the service's.
+        // The branch's role has the same default privileges as the service's.
         defaultRights: [...new Set(content["defaultRights"])],
         // A dump sorts options.
         servers: content["servers"]?.map((line) => line.split(/[[\],]/).sort())
@@ -77,7 +77,7 @@ it.live(
             const branches = yield* Branches
             yield* on(database, "create table notes as select n from generate_series(1, 10) n")
             const copied = yield* branches.create({ label: "a copy" })
-            // A copy has the files of its source, and with them its numbers.
+            // A copy has the files of its source, and therefore its oids.
             assert.deepStrictEqual(yield* tableOf(copied.database_name), yield* tableOf(database))
 
             const client = yield* clientOn(database)
@@ -93,7 +93,7 @@ it.live(
 )
 
 it.live(
-  "a dump whose caller leaves, or that fails, leaves no branch, no file and no session",
+  "a dump that fails or whose caller disconnects leaves no branch, no file and no session",
   () =>
     Effect.gen(function* () {
       const dumps = yield* directory
@@ -105,7 +105,7 @@ it.live(
             const branches = yield* Branches
             yield* on(database, "create table held (id int)")
             const other = yield* Layer.build(Layer.fresh(layerOn(login)))
-            /** Dumps that wait for the table. */
+            /** Sessions of dumps that wait for the table. */
             const waiting = on(
               database,
               `select pid from pg_stat_activity
@@ -120,18 +120,18 @@ it.live(
 
             yield* Effect.gen(function* () {
               yield* lockTable(database, "held")
-              // The caller leaves.
+              // The caller disconnects.
               const leaving = yield* Effect.forkChild(branches.create({ label: "never" }))
               yield* dumping
               yield* Fiber.interrupt(leaving)
               yield* nothingLeft
-              // It is dropped; nobody can use it before.
+              // The branch is dropped; until then it rejects clients.
               const dropped = yield* Effect.forkChild(branches.create({ label: "never" }))
               yield* dumping
               const [row] = yield* on(database, "select id from svc.branches")
               const id = row?.["id"] as BranchId
               assert.strictEqual((yield* Effect.flip(branches.database(id))).code, "BRANCH_RESTORING")
-              // No copy is made during a dump.
+              // A copy is rejected during a dump.
               const copying = Effect.flatMap(Branches, ({ create }) => create({ label: "never" }))
               const busy = yield* Effect.flip(Effect.provideContext(copying, other))
               assert.deepInclude(busy, { code: "BRANCH_SOURCE_BUSY", details: "The database is being backed up" })
@@ -139,14 +139,14 @@ it.live(
               const failure = yield* Effect.flip(Fiber.join(dropped))
               assert.strictEqual(failure.code, "BRANCH_DUMP_FAILED")
               yield* nothingLeft
-              // The dump's session is ended.
+              // The dump's session is terminated.
               const failing = yield* Effect.forkChild(branches.create({ label: "never" }))
               const [session] = yield* dumping
               yield* onServer(`select pg_terminate_backend(${String(session?.["pid"])})`)
               assert.strictEqual((yield* Effect.flip(Fiber.join(failing))).code, "BRANCH_DUMP_FAILED")
               yield* nothingLeft
             }).pipe(Effect.scoped)
-            // The lock of dumps is free again.
+            // The advisory lock of dumps is released.
             const locks = yield* on(
               database,
               `select from pg_locks where locktype = 'advisory' and objid = ${backupsLock} % 4294967296

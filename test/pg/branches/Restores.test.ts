@@ -11,7 +11,7 @@ import { eventually } from "../../support/webhooks/webhooks.ts"
 
 const given = { label: "from a backup", sourceBackupId: 7 }
 
-/** What a dump of a database with the service on it holds, in short. */
+/** An excerpt of the dump of a database that the service uses. */
 const dumped = [
   "create schema svc",
   "create table svc.api_keys as select 'a secret' as hash",
@@ -35,7 +35,7 @@ const dumped = [
   "grant select on app.notes to anon"
 ]
 
-/** A fill that waits in the middle until it is told to go on; `ended` says how it went. */
+/** A fill that pauses in the middle until `go`; `ended` returns its outcome. */
 const slowFill = Effect.gen(function* () {
   const begun = yield* Deferred.make<string>()
   const go = yield* Deferred.make<void>()
@@ -87,7 +87,7 @@ for (const [what, like] of Object.entries({
 }
 
 it.live(
-  "a branch that is being filled is shown, admits no clients and blocks none, and then becomes an ordinary branch",
+  "a branch that is being filled can be found, rejects clients, blocks none, and then becomes an ordinary branch",
   () =>
     withDatabase("branch_restored", (database) =>
       Effect.gen(function* () {
@@ -110,7 +110,7 @@ it.live(
         assert.deepStrictEqual(yield* onServer(entry), [{ enters: false, open: true }])
         assert.match(String(yield* Effect.promise(() => asLogin(branch.connection, "select 1"))), /^28P01 /)
 
-        // It keeps nobody: branches are copied and looked through meanwhile.
+        // It blocks nothing: branches can be created and swept meanwhile.
         const copied = yield* branches.create({ label: "a copy" })
         assert.deepInclude(copied, { status: "active", source_backup_id: null })
         yield* branches.sweep
@@ -128,13 +128,13 @@ it.live(
         const text = "select count(*)::text from app.notes"
         assert.deepStrictEqual(yield* run(service, { text, params: [], access: "read", clean: true }), ["2"])
 
-        for (const gone of [
+        for (const query of [
           "select from pg_user_mapping",
           "select from pg_subscription s join pg_database d on d.oid = subdbid where datname = current_database()",
           "select from pg_namespace where nspname = 'svc'",
           "select from pg_trigger where tgname ~ '^svc'"
         ]) {
-          assert.deepStrictEqual(yield* on(copy, gone), [], gone)
+          assert.deepStrictEqual(yield* on(copy, query), [], query)
         }
         const own = yield* Effect.promise(() =>
           asLogin(
@@ -214,7 +214,7 @@ it.live(
 )
 
 it.live(
-  "a service that ends while it fills a branch leaves nothing; leftovers of a killed one are swept, and only those",
+  "a service that ends during a restore leaves nothing; leftovers of a killed service are swept, and nothing else",
   () =>
     withDatabase("branch_orphan", (database, login) =>
       Effect.gen(function* () {

@@ -12,7 +12,7 @@ const parts = layerConnectionProbe.pipe(
   Layer.provideMerge(Layer.effect(Other, Effect.acquireDisposable(Effect.promise(startOtherPostgres))))
 )
 
-/** Tests the other server's URL after a change. */
+/** Tests a connection to the other server with a changed URL. */
 const check = (change: (url: string) => string = (url) => url) =>
   Effect.gen(function* () {
     const { password, url } = yield* Other

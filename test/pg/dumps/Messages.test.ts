@@ -22,7 +22,7 @@ it("lines are split from any chunks, and long lines are truncated", () => {
   }
 })
 
-it("a failure is reported without the statement, the row, the password and notices", () => {
+it("a failure is reported without the statement, the row, the password or notices", () => {
   const { info, reason, warnings } = read(
     "pg_restore: connecting to database for restore",
     "pg_restore: WARNING:  remarked",

@@ -47,7 +47,7 @@ describe.skipIf(place === undefined)("with the programs of SVC_TEST_PG_BIN", () 
   )
 
   it.live(
-    "a dump or restore whose session is ended fails, and an interrupted restore leaves no session",
+    "a dump or restore whose session is terminated fails, and an interrupted restore leaves no session",
     () =>
       Effect.gen(function* () {
         const source = yield* makeDatabase("native killed", "template template0", wideTable)
@@ -65,7 +65,7 @@ describe.skipIf(place === undefined)("with the programs of SVC_TEST_PG_BIN", () 
         assert.match((yield* Fiber.join(dumping)).reason, /terminat|closed the connection|SSL|fail/i)
         assert.deepStrictEqual(yield* filesIn(path), ["it.dump"])
 
-        // An index that takes its time, so that there is something to break off.
+        // A slow index, so that the restore can be interrupted.
         yield* on(
           source,
           "create function slowly(int) returns int language plpgsql immutable as 'begin perform pg_sleep(0.01); return $1; end'"

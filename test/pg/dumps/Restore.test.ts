@@ -24,7 +24,7 @@ import {
   write
 } from "../../support/backups/restores.ts"
 
-/** Native programs of PostgreSQL, where there are some. */
+/** The directory of PostgreSQL's native programs, if available. */
 const programs = process.env["SVC_TEST_PG_BIN"]
 layer(layerDatabase({ name: "svc_restore", before: everythingSql }), live)("PlainRestore", (it) => {
   it.effect("restores a database equal to the dumped one", () =>
@@ -48,7 +48,7 @@ layer(layerDatabase({ name: "svc_restore", before: everythingSql }), live)("Plai
         "select relowner::regrole::text as owner from pg_class where oid = 'things.owned'::regclass"
       )
       assert.strictEqual(owned?.["owner"], source.user)
-      // The event trigger of the source raises; it is there, and has not been in the way.
+      // The source has an event trigger that raises: it is restored, and did not fail the restore.
       const later = yield* Effect.exit(ask(login, "comment on schema things is ''"))
       assert.include(String(later), "fired")
       assert.strictEqual(yield* sessionsEnd, true)
@@ -56,7 +56,7 @@ layer(layerDatabase({ name: "svc_restore", before: everythingSql }), live)("Plai
   )
 
   for (const options of [[], ["--inserts"], ["--column-inserts", "--rows-per-insert=3"]]) {
-    it.effect.skipIf(programs === undefined)(`takes a script of pg_dump ${options.join(" ")}`, () =>
+    it.effect.skipIf(programs === undefined)(`accepts a script of pg_dump ${options.join(" ")}`, () =>
       Effect.gen(function* () {
         const { login: source } = yield* Outside
         const plain = join(yield* temporaryDirectory, "native.sql")
@@ -145,7 +145,7 @@ layer(layerDatabase({ name: "svc_restore", before: everythingSql }), live)("Plai
       while ((yield* sessions) === 0) yield* Effect.sleep("50 millis")
       yield* Fiber.interrupt(fiber)
       assert.strictEqual(yield* sessionsEnd, true)
-      // While rows are sent, and nothing takes them.
+      // While rows are sent and the server does not read them.
       const locked = yield* packed(
         `create table public.t (i int); create function public.slow() returns trigger language plpgsql as 'begin perform pg_sleep(60); return new; end';
          create trigger slow before insert on public.t for each row execute function public.slow();

@@ -20,15 +20,15 @@ import { directory, makeDatabase, on, serverLogin } from "../../support/dumps/da
 
 const place = process.env["SVC_TEST_PG_BIN"]
 
-/** Programs that say no more than their version, and complain of what they were built without. */
+/** Creates fake programs that print their version and fail otherwise. */
 const fake = (path: string, version: string, script = "", restore = version) =>
   Effect.promise(async () => {
     await mkdir(path, { recursive: true })
-    for (const [name, says] of [
+    for (const [name, printed] of [
       ["pg_dump", version],
       ["pg_restore", restore]
     ] as const) {
-      const text = `#!/bin/sh\n${script}\n[ "$1" = --version ] && echo "${name} (PostgreSQL) ${says}" && exit\necho "pg_dump: error: connection to server on socket failed" >&2\nexit 1\n`
+      const text = `#!/bin/sh\n${script}\n[ "$1" = --version ] && echo "${name} (PostgreSQL) ${printed}" && exit\necho "pg_dump: error: connection to server on socket failed" >&2\nexit 1\n`
       await writeFile(join(path, name), text)
       await chmod(join(path, name), 0o755)
     }
@@ -67,7 +67,7 @@ it("the newest programs of the version closest to the server's are used, and onl
   const all = ["14.2", "15.9", "16.1", "16.4", "17.2", "18.0"].map((version) => made(version))
   const picked = (server: number) => bestFit(all, server, false)?.version
   assert.deepStrictEqual([15, 16, 17, 18, 19].map(picked), ["15.9", "16.4", "17.2", "18.0", undefined])
-  // Settings that pg_restore 17 makes are unknown to older servers.
+  // pg_restore 17 sets parameters that older servers don't have.
   assert.strictEqual(bestFit([made("17.2"), made("18.0")], 16, false), undefined)
   assert.strictEqual(bestFit([made("18.0")], 17, false)?.version, "18.0")
   assert.strictEqual(bestFit([made("18.1", { tls: false }), made("18.0")], 18, true)?.version, "18.0")

@@ -18,7 +18,7 @@ import { eventually } from "../../support/webhooks/webhooks.ts"
 
 const options = { timeout: 60_000 }
 
-/** Dumps a database over a way to the server; gives the script. */
+/** Dumps a database over this connection; returns the script. */
 const dumped = (database: string, login = serverLogin()) =>
   Effect.gen(function* () {
     const path = yield* directory
@@ -28,7 +28,7 @@ const dumped = (database: string, login = serverLogin()) =>
     return yield* scriptIn(file)
   })
 
-/** What PostgreSQL itself copies out. */
+/** The output of PostgreSQL's COPY. */
 const copied = (database: string, statement: string) =>
   Effect.gen(function* () {
     const client = yield* clientOn(database)
@@ -38,7 +38,7 @@ const copied = (database: string, statement: string) =>
     })
   }).pipe(Effect.scoped)
 
-/** That the rows of a table stand in a script as PostgreSQL copies them out, byte for byte. */
+/** Asserts that a script has a table's rows exactly as COPY outputs them. */
 const assertRows = Effect.fnUntraced(function* (database: string, script: Buffer, table: string, columns: string) {
   const expected = Buffer.concat([
     Buffer.from(`\nCOPY ${table} (${columns}) FROM stdin;\n`),
@@ -46,10 +46,10 @@ const assertRows = Effect.fnUntraced(function* (database: string, script: Buffer
     Buffer.from("\\.\n")
   ])
   assert.isAbove(expected.length, 100)
-  assert.isTrue(script.includes(expected), `${table} is not in the dump as it is in the database`)
+  assert.isTrue(script.includes(expected), `${table} differs between the dump and the database`)
 })
 
-/** Values that a dump of theirs can be broken by. */
+/** Values that can break a dump. */
 const awkward = [
   "create table awkward (id int, text text)",
   String.raw`insert into awkward values (1, E'before\n\\restrict abc\n\\unrestrict abc\n\\.\nafter'), (2, '\N'), (3, null), (4, ''),

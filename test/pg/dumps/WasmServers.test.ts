@@ -37,7 +37,7 @@ it.live("connects with any password and name, to a database with any name", () =
   }).pipe(Effect.scoped)
 )
 
-/** A certificate of its own for the server, whose user alone may read the key. */
+/** Creates a self-signed certificate for the server; only its user can read the key. */
 const makeTls = `
   create temporary table pem (line text);
   copy pem from program 'openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost -keyout server.key -out server.crt 2>&1 && chmod 600 server.key';
@@ -67,7 +67,7 @@ it.live("encrypts as its login requires", () =>
 
 it.live("rejects a server that is newer than pg_dump", () =>
   Effect.gen(function* () {
-    // Of the row with the version and the encoding.
+    // Part of the row with the version and the encoding.
     const known = Buffer.from("\0\0\0\x0218\0\0\0\x04UTF8", "latin1")
     const rewrite = (bytes: Buffer) => {
       const i = bytes.indexOf(known)

@@ -21,7 +21,7 @@ import { startNarrowServer } from "../../support/dumps/narrowServer.ts"
 const silently = () => Effect.void
 const local = (port = serverLogin().port): Login => ({ ...serverLogin(), host: "127.0.0.1", port })
 
-/** Why a dump failed; that it left nothing is part of it. */
+/** Returns why a dump failed, and asserts that it left no file. */
 const failureOf = (login: Login, database: string, options: Partial<DumpWasmOptions> = {}) =>
   Effect.gen(function* () {
     const path = yield* directory
@@ -32,7 +32,7 @@ const failureOf = (login: Login, database: string, options: Partial<DumpWasmOpti
     return reason
   })
 
-/** A database with one large table, and a way to it that lets no more than a part of that through at first. */
+/** A database with one large table, and a proxy that pauses before it has passed on all rows. */
 const heldDatabase = Effect.fnUntraced(function* (name: string) {
   const database = yield* makeDatabase(name, "", wideTable)
   const narrow = yield* Effect.acquireDisposable(
@@ -50,7 +50,7 @@ it.live("reports PostgreSQL's error of a login", () =>
   }).pipe(Effect.scoped)
 )
 
-it.live("reports what it is not allowed to read", () =>
+it.live("reports missing privileges", () =>
   Effect.gen(function* () {
     const user = `dump_nobody_${process.pid}`
     const database = yield* makeDatabase("dump rights", "", "create table closed (n int)")
@@ -136,7 +136,7 @@ it.live("leaves no file and no session when interrupted", () =>
     assert.isBelow(performance.now() - since, 3_000)
     assert.deepStrictEqual(yield* filesIn(path), [])
     yield* noDumpSessions(database)
-    // Also one that says nothing and hears nothing.
+    // The same for a dump that is waiting for a lock.
     yield* lockTable(database, "wide")
     const waiting = yield* Effect.forkChild(
       dumpWasm(local(), { timeout: 60_000 })(database, join(path, "it.sql.zst"), silently)
@@ -148,12 +148,12 @@ it.live("leaves no file and no session when interrupted", () =>
   }).pipe(Effect.scoped)
 )
 
-it.live.skipIf(process.platform !== "linux")("a full disk, and a directory that is not there", () =>
+it.live.skipIf(process.platform !== "linux")("reports a full disk and a missing directory", () =>
   Effect.gen(function* () {
     const database = yield* makeDatabase("dump full", "", wideTable)
     const path = yield* directory
     const file = join(path, "it.sql.zst")
-    // Whatever is written there finds the disk full.
+    // Every write to this file reports a full disk.
     yield* Effect.promise(() => symlink("/dev/full", `${file}.partial`))
     const dump = dumpWasm(local(), { timeout: 60_000 })
     const { reason } = yield* Effect.flip(dump(database, file, silently))
@@ -162,7 +162,7 @@ it.live.skipIf(process.platform !== "linux")("a full disk, and a directory that 
     assert.deepStrictEqual(yield* dumpSessions(database), [])
     const nowhere = yield* Effect.flip(dump(database, join(path, "gone", "it.sql.zst"), silently))
     assert.match(nowhere.reason, /ENOENT/)
-    // The file's name may be taken by what it can't replace.
+    // A directory of that name can't be replaced by the file.
     yield* Effect.promise(async () => {
       await mkdir(file)
       await writeFile(join(file, "theirs"), "")

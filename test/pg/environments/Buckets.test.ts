@@ -20,7 +20,7 @@ suite("a creation that fails", (it) => {
       store.now.createBucket = () => Effect.fail(new InvalidRequest({ error: "No", code: "STORE_REFUSED" }))
       assert.strictEqual(yield* refusal(create("b")), "400 STORE_REFUSED")
       assert.deepStrictEqual(yield* drafts, [])
-      // It is made, and the answer lost.
+      // The bucket is created, but the response is lost.
       store.now.createBucket = (name) =>
         Effect.suspend(() => {
           store.add(name)
@@ -29,7 +29,7 @@ suite("a creation that fails", (it) => {
       assert.strictEqual(yield* refusal(create("c")), "502 STORE_UNAVAILABLE")
       assert.deepStrictEqual([...store.buckets.keys()], [])
       assert.deepStrictEqual(yield* drafts, [])
-      // It comes late: the note waits for it.
+      // The bucket may be created after the timeout, so the draft is kept.
       store.now.createBucket = () => Effect.fail(new GatewayTimeout({ error: "Slow", code: "STORE_TIMEOUT" }))
       assert.strictEqual(yield* refusal(create("d")), "504 STORE_TIMEOUT")
       assert.deepStrictEqual(yield* drafts, ["project-d"])
@@ -53,7 +53,7 @@ suite("a creation that fails", (it) => {
       assert.strictEqual(yield* refusal(create("a")), "403 SCHEMA_NOT_ALLOWED")
       yield* ask("drop event trigger no_schema")
       assert.deepStrictEqual([[...store.buckets.keys()], yield* schemas, yield* drafts], [[], [], []])
-      // Made by somebody in between, who also puts something into the bucket the second time.
+      // Another client creates the schema in between; the second time the bucket is not empty.
       const { sql } = yield* Outside
       store.now.createBucket = (name) =>
         Effect.tap(store.plain.createBucket(name), sql(`create schema project_${name.slice("project-".length)}`))
@@ -70,7 +70,7 @@ suite("a creation that fails", (it) => {
 suite("the draft of a killed process", (it) => {
   const note = (name: string, age: string) =>
     ask(`insert into svc.environment_drafts values ('${name}', default, now() - interval '${age}')`)
-  /** A start, and what it leaves noted. */
+  /** Starts the service, and returns the remaining drafts. */
   const start = (left: number) =>
     Effect.gen(function* () {
       yield* Effect.service(Environments)
@@ -78,7 +78,7 @@ suite("the draft of a killed process", (it) => {
       return yield* drafts
     }).pipe(Effect.provide(replica()), Effect.scoped)
 
-  it.effect("is removed with its bucket at the next start, if that is empty and as old", () =>
+  it.effect("is removed with its bucket at the next start, if the bucket is empty and as old as the draft", () =>
     Effect.gen(function* () {
       yield* empty
       const hourAgo = new Date(Date.now() - 3_600_000).toISOString()
@@ -111,7 +111,7 @@ suite("the draft of a killed process", (it) => {
     })
   )
 
-  it.effect("is lost to a slow process, which creates no environment from it", () =>
+  it.effect("is claimed by another process, so that a slow one creates no environment", () =>
     Effect.gen(function* () {
       yield* empty
       const { sql } = yield* Outside

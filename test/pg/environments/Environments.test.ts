@@ -38,7 +38,7 @@ suite("creation", (it) => {
       store.add("project-theirs")
       assert.strictEqual(yield* refusal(create("mine")), "409 SCHEMA_EXISTS")
       assert.strictEqual(yield* refusal(create("theirs")), "409 BUCKET_EXISTS")
-      // Made by somebody between the look and the creation.
+      // Another client creates the bucket between the check and the creation.
       store.now.findBucket = (name) =>
         Effect.suspend(() => {
           const looked = store.plain.findBucket(name)
@@ -55,14 +55,14 @@ suite("creation", (it) => {
     })
   )
 
-  it.effect("continues when the caller leaves", () =>
+  it.effect("continues when the caller disconnects", () =>
     Effect.gen(function* () {
       yield* empty
-      let asked = () => {}
-      const begun = new Promise<void>((done) => (asked = done))
+      let resolveBegun = () => {}
+      const begun = new Promise<void>((done) => (resolveBegun = done))
       store.now.createBucket = (name) =>
         Effect.suspend(() => {
-          asked()
+          resolveBegun()
           return Effect.delay(store.plain.createBucket(name), "300 millis")
         })
       yield* on((environments) =>
@@ -77,7 +77,7 @@ suite("creation", (it) => {
     })
   )
 
-  it.effect("is one at a time over all replicas: one default, no more than the limit", () =>
+  it.effect("is serialized over all replicas: one default, and no more than the limit", () =>
     Effect.gen(function* () {
       yield* empty
       store.now.createBucket = (name) => Effect.delay(store.plain.createBucket(name), "20 millis")
@@ -105,7 +105,7 @@ suite("the database", (it) => {
       yield* ask(insert("a", "true, null"))
       yield* ask(insert("a", "true, null", "other"))
       yield* ask(insert("b"))
-      for (const [text, says] of [
+      for (const [text, message] of [
         [insert("c", "true, null"), /environments_one_default/],
         ["update svc.environments set is_default = true", /environments_one_default/],
         ["update svc.environments set is_default = false", /none of them is the default/],
@@ -114,7 +114,7 @@ suite("the database", (it) => {
         ["update svc.environments set project_id = 'third' where slug = 'b'", /none of them is the default/],
         [insert("b"), /environments_slug/]
       ] as const) {
-        assert.match(yield* refusedSql(text), says, text)
+        assert.match(yield* refusedSql(text), message, text)
       }
       yield* ask(`begin; update svc.environments set is_default = false where slug = 'a' and project_id = 'default';
                   update svc.environments set is_default = true where slug = 'b'; commit`)
@@ -170,9 +170,9 @@ suite("changes", (it) => {
       yield* create("a")
       const { id } = yield* create("b")
       yield* on((environments) => environments.remove(id))
-      const gone = (wanted: EnvironmentId) => refusal(on((environments) => environments.find(wanted)))
-      assert.strictEqual(yield* gone(id), "404 ENVIRONMENT_NOT_FOUND")
-      assert.strictEqual(yield* gone(EnvironmentId.make(2 ** 40)), "404 ENVIRONMENT_NOT_FOUND")
+      const findRefusal = (wanted: EnvironmentId) => refusal(on((environments) => environments.find(wanted)))
+      assert.strictEqual(yield* findRefusal(id), "404 ENVIRONMENT_NOT_FOUND")
+      assert.strictEqual(yield* findRefusal(EnvironmentId.make(2 ** 40)), "404 ENVIRONMENT_NOT_FOUND")
       assert.include(yield* schemas, "project_b")
       assert.strictEqual(yield* refusal(create("b")), "409 SCHEMA_EXISTS")
       yield* ask("drop schema project_b")

@@ -142,7 +142,7 @@ layer(layerFlags({ name: "flags" }), live)("flags", (it) => {
     )
   )
 
-  it.effect("wait for another writer, with a time limit; a writer that dies leaves nothing", () =>
+  it.effect("wait for another writer, with a time limit; a writer whose session ends leaves nothing", () =>
     Effect.gen(function* () {
       yield* flag("waiting")
       const flags = yield* Flags

@@ -96,7 +96,7 @@ layer(layerFlags({ name: "flag_sets" }), live)("flag sets", (it) => {
           assert.strictEqual(yield* evaluated(key, context), result, key)
         }
         yield* segments.update(author, "plan", { rules: {} }, undefined)
-        assert.strictEqual(yield* evaluated("inner", { plan: "free" }), "DEFAULT off", "no rule, nobody")
+        assert.strictEqual(yield* evaluated("inner", { plan: "free" }), "DEFAULT off", "an empty rule matches no user")
       })
     )
   )
@@ -125,11 +125,11 @@ layer(layerFlags({ name: "flag_sets" }), live)("flag sets", (it) => {
     Effect.scoped(
       Effect.gen(function* () {
         const flags = yield* Flags
-        const deaf = Layer.succeed(Listener, {
+        const disconnected = Layer.succeed(Listener, {
           listen: () => Effect.succeed({ messages: Stream.never, join: () => Effect.void, leave: () => Effect.void }),
           status: Effect.die("not asked")
         })
-        const other = yield* Layer.build(Layer.fresh(FlagSets.layer).pipe(Layer.provide(deaf)))
+        const other = yield* Layer.build(Layer.fresh(FlagSets.layer).pipe(Layer.provide(disconnected)))
         yield* flag("silent")
         yield* eventually(Effect.provide(evaluated("silent"), other), (result) => result === "STATIC off", 3_000)
         yield* flags.toggle(author, "silent", undefined, undefined)

@@ -120,7 +120,7 @@ layer(Layer.provideMerge(SqlRunner.layer, layerForeignData("foreign_data")), liv
     })
   )
 
-  it.effect("conflict by name: 409, and nothing is left half done", () =>
+  it.effect("are rejected if the name exists: 409, without partial changes", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* refusal(makeServer({ name: "shop" })), "409 FOREIGN_SERVER_EXISTS")
       assert.strictEqual(yield* refusal(mapUser("shop")), "409 USER_MAPPING_EXISTS")
@@ -149,7 +149,7 @@ layer(Layer.provideMerge(SqlRunner.layer, layerForeignData("foreign_data")), liv
     })
   )
 
-  it.effect("name what does not exist", () =>
+  it.effect("reject missing wrappers, servers, roles, mappings and schemas: 404", () =>
     Effect.gen(function* () {
       yield* makeServer({ name: "lonely" })
       const found = yield* Effect.all([
@@ -206,7 +206,7 @@ layer(Layer.provideMerge(SqlRunner.layer, layerForeignData("foreign_data")), liv
         )
         assert.isBelow(Date.now() - from, 10_000, given.name)
       }
-      // A server that was created by other means, without a connection timeout.
+      // A server that was created by SQL, without a connection timeout.
       yield* here(`create server patient foreign data wrapper postgres_fdw options (host '127.0.0.1', port '${port}')`)
       yield* mapUser("patient")
       const from = Date.now()
@@ -215,7 +215,7 @@ layer(Layer.provideMerge(SqlRunner.layer, layerForeignData("foreign_data")), liv
     })
   )
 
-  it.effect("with a wrong password, user or database say so, without revealing the password", () =>
+  it.effect("with a wrong password, user or database are rejected without revealing the password", () =>
     Effect.gen(function* () {
       for (const [name, given, dbname] of [
         ["password", { remote_password: "wrong-s3cret" }, "postgres"],

@@ -13,7 +13,7 @@ import {
 } from "../../support/foreign/servers.ts"
 import { refusal } from "../../support/requests.ts"
 
-/** Texts that change their meaning if they are not quoted correctly. */
+/** Texts whose meaning changes unless they are quoted correctly. */
 const nasty = [
   `a'b`,
   `a''; drop schema public cascade; --`,
@@ -42,7 +42,7 @@ const options = (table: string, column: string, name: string) =>
   )
 
 layer(layerForeignData("foreign_names"), live)("names and values of foreign data", (it) => {
-  it.effect("are taken literally: servers, options, users, passwords, roles", () =>
+  it.effect("are used literally: servers, options, users, passwords, roles", () =>
     Effect.gen(function* () {
       const { port } = yield* Other
       for (const text of nasty) {
@@ -114,7 +114,7 @@ layer(layerForeignData("foreign_names"), live)("names and values of foreign data
     })
   )
 
-  it.effect("of secret options are masked, whoever set them", () =>
+  it.effect("of secret options are masked, also if they were set by SQL", () =>
     Effect.gen(function* () {
       yield* here("create foreign data wrapper theirs")
       yield* here(

@@ -8,7 +8,7 @@ import { drizzle, drizzle1, type MigrationRecord, prisma, prismaUnfinished } fro
 type Tool = "auto" | "drizzle" | "prisma" | "own"
 let databases = 0
 
-/** A database of the test's own. */
+/** Runs the effect on a database of its own. */
 const fresh = <A, E>(effect: Effect.Effect<A, E, Database | Scope.Scope>) =>
   Effect.suspend(() => Effect.scoped(Effect.provide(effect, layerDatabase({ name: `histories_${++databases}` }))))
 
@@ -32,7 +32,7 @@ const columnsOf = (table: string) =>
     ([row]) => row?.["columns"]
   )
 
-/** What the tool left after so many of its migrations. */
+/** SQL that creates the tool's history after so many of its migrations. */
 const history = (record: MigrationRecord, ...done: ReadonlyArray<number>) =>
   Effect.gen(function* () {
     for (const text of record.table) yield* ask(text)
@@ -247,7 +247,7 @@ describe("others", () => {
     ["flyway", "create table flyway_schema_history (installed_rank int, version text, script text)"],
     ["golang-migrate", "create table schema_migrations (version bigint, dirty bool)"],
     ["rails", "create table schema_migrations (version text); create table ar_internal_metadata (key text, value text)"]
-  ] as const)("%s is named and left alone", ([tool, made]) =>
+  ] as const)("%s is named and not changed", ([tool, made]) =>
     fresh(
       Effect.gen(function* () {
         yield* ask(made)
@@ -258,13 +258,13 @@ describe("others", () => {
         assert.deepInclude(yield* refused(directory), { _tag: "Conflict", code: "MIGRATION_TOOL_UNSUPPORTED" })
         const own = yield* run(directory, "own")
         assert.deepInclude(own, { tool: null, table: "svc.applied_migrations", ran: ["1"] })
-        // From now on the history is ours, whatever else there is.
+        // From now on the service's own history is used, even if others exist.
         assert.deepInclude(yield* status(directory), { tool: null })
       })
     )
   )
 
-  it.live("two tools: the files decide, else the setting", () =>
+  it.live("of two tools are chosen by the files, else by the setting", () =>
     fresh(
       Effect.gen(function* () {
         yield* history(drizzle, 0)
@@ -282,7 +282,7 @@ describe("others", () => {
     )
   )
 
-  it.live("one tool's table and another's files are ambiguous", () =>
+  it.live("are ambiguous with one tool's table and another's files", () =>
     fresh(
       Effect.gen(function* () {
         yield* history(prisma, 0)

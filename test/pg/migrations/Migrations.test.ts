@@ -15,7 +15,7 @@ const recorded = Effect.map(ask("select name from svc.applied_migrations order b
   rows.map((row) => row["name"])
 )
 
-/** Runs a directory of these files; all tests share one history, so every name comes once. */
+/** Runs a directory of these files; all tests share one history, so names must be unique. */
 const run = (files: Files, timeout?: number) =>
   Effect.flatMap(filesDirectory(files), (directory) => runDirectory(directory, timeout))
 const runDirectory = (directory: string, timeout?: number) =>
@@ -45,7 +45,7 @@ suite("a run", (it) => {
       assert.deepStrictEqual(yield* ask("select n from run_a"), [{ n: 1 }, { n: 2 }, { n: 3 }])
       const second = yield* runDirectory(directory)
       assert.deepStrictEqual(second, { ...first, ran: [] })
-      // Older than the last one: run all the same.
+      // A file older than the last one is run as well.
       yield* Effect.promise(() => writeFiles(directory, { "03_late.sql": "insert into run_a values (4)" }))
       assert.deepStrictEqual((yield* runDirectory(directory)).ran, ["03_late"])
       yield* Effect.promise(() => writeFiles(directory, { "1_a.sql": "select 1" }))
@@ -104,7 +104,7 @@ suite("a run", (it) => {
     })
   )
 
-  it.effect("has 500 files done in a reasonable time", () =>
+  it.effect("runs 500 files in a reasonable time", () =>
     Effect.gen(function* () {
       const files = Array.from({ length: 500 }, (_, i) => [`many_${i}.sql`, `create table many_${i} ()`] as const)
       const directory = yield* filesDirectory(Object.fromEntries(files))
@@ -162,7 +162,7 @@ suite("a failure", (it) => {
       null,
       "23505"
     ]
-  ] as const)("of a kind of its own: %s", ([name, text, line, sqlstate]) =>
+  ] as const)("of a special kind is reported: %s", ([name, text, line, sqlstate]) =>
     Effect.gen(function* () {
       const error = yield* refused({ [`kind_${name}.sql`]: text })
       assert.strictEqual(error.code, "MIGRATION_FAILED")
@@ -257,7 +257,7 @@ suite("outside a transaction", (it) => {
         "kept_2.sql": "-- svc: no transaction\nselect 1; begin; select 2; select wrong; commit"
       })
       assert.deepInclude(inside.details, { kept: 1 })
-      // Made repeatable, it goes through.
+      // Once the file is repeatable, it succeeds.
       yield* run({
         "kept.sql":
           "-- svc: no transaction\ncreate table if not exists kept_a ();\nbegin; insert into kept_b values (1); commit;"
@@ -274,7 +274,7 @@ suite("two runs", (it) => {
         "two_1.sql": "create table two_t (n int); select pg_sleep(0.3)",
         "two_2.sql": "insert into two_t values (1)"
       })
-      // Of two processes: nothing is shared but the database.
+      // As in two processes, only the database is shared.
       const [a, b] = yield* Effect.all([runDirectory(directory), runDirectory(directory)], { concurrency: 2 })
       assert.deepStrictEqual([a.ran.length, b.ran.length].sort(), [0, 2])
       assert.strictEqual(yield* one("select count(*)::int from two_t"), 1)
@@ -300,12 +300,12 @@ suite("two runs", (it) => {
       for (const error of yield* Effect.ensuring(both, ask("select pg_advisory_unlock(72707369)"))) {
         assert.deepInclude(error, { _tag: "Conflict", code: "MIGRATIONS_BUSY" })
       }
-      // Given back by those who waited in vain.
+      // The runs that timed out released their locks.
       assert.deepStrictEqual((yield* run({ "busy.sql": "select 1" })).ran, ["busy"])
     })
   )
 
-  it.effect("a caller who leaves does not stop a run", () =>
+  it.effect("continue when the caller disconnects", () =>
     Effect.gen(function* () {
       const directory = yield* filesDirectory({ "left.sql": "create table left_t (); select pg_sleep(0.6)" })
       yield* Effect.gen(function* () {
@@ -320,7 +320,7 @@ suite("two runs", (it) => {
     })
   )
 
-  it.effect("a service that ends rolls back the current file, and releases the lock", () =>
+  it.effect("roll back the current file and release the lock when the service ends", () =>
     Effect.gen(function* () {
       const directory = yield* filesDirectory({
         "ended_1.sql": "create table ended_a ()",

@@ -68,11 +68,11 @@ const other = (path: string, layer: "layerEmbedded" | "layerAttachOrStart" = "la
       (child) => Effect.sync(() => child.kill("SIGKILL"))
     )
     const ended = new Promise<true>((resolve) => child.once("exit", () => resolve(true)))
-    let said = ""
-    child.stdout.on("data", (chunk) => (said += chunk))
+    let output = ""
+    child.stdout.on("data", (chunk) => (output += chunk))
     return {
       pid: child.pid ?? 0,
-      line: until(Effect.sync(() => (said.includes("\n") ? said.trim() : undefined))),
+      line: until(Effect.sync(() => (output.includes("\n") ? output.trim() : undefined))),
       kill: Effect.promise(() => {
         child.kill("SIGKILL")
         return ended

@@ -76,7 +76,7 @@ suite("a write to a watched table", (it) => {
     })
   )
 
-  it.effect("is reported correctly whatever the writer names its objects, and whatever it sets", () =>
+  it.effect("is reported correctly regardless of the writer's objects and settings", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       const { notified, watch } = yield* watching

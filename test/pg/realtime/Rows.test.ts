@@ -30,7 +30,7 @@ const jsonBytes = (text: string) => Buffer.byteLength(JSON.stringify(text)) - 2
 const exact = (all: ReadonlyArray<Notification>) => all.map(({ payload }) => Buffer.byteLength(payload))
 
 suite("a row in a notification", (it) => {
-  it.effect("is complete up to 7,999 bytes, otherwise its key and what fits, whatever the size of its characters", () =>
+  it.effect("is complete up to 7,999 bytes, otherwise its key and what fits, for characters of any size", () =>
     Effect.gen(function* () {
       const { notified, watch } = yield* watching
       yield* watch("wide")
@@ -207,7 +207,7 @@ suite("a table's name in a notification", (it) => {
     ["new\nline", "$1 %I %s"]
   ]
 
-  it.effect("is exact, whatever its length and characters, even if two tables share a channel", () =>
+  it.effect("is exact for any length and characters, even if two tables share a channel", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       const { notified, watch } = yield* watching

@@ -5,7 +5,7 @@ import { type Actor } from "../../../src/services/ports/Db.ts"
 import { layerDatabase, live, Outside } from "../../support/database.ts"
 import { anon, get, patch, post, refusal, remove, rpc, service, user } from "../../support/requests.ts"
 
-/** Everything about a session that a caller could find changed by the one before. */
+/** The session state that one caller could leave changed for the next. */
 const state = `create function state() returns jsonb language plpgsql as $body$
   declare last bigint; holds text[];
   begin
@@ -125,14 +125,14 @@ const stored = (statement: string) =>
   Effect.gen(function* () {
     const { sql } = yield* Outside
     yield* sql("insert into dirt values (0, $1) on conflict (n) do update set statement = $1", [statement])
-    // Not by the trigger, which would run the statement here.
+    // With triggers disabled, because the trigger would run the statement here.
     yield* sql(
       "set session_replication_role = replica; truncate dirty_trigger; insert into dirty_trigger values (1); reset all"
     )
   })
 
 suite("callers on one connection", (it) => {
-  it.effect("each of these would be noticed, were it left behind", () =>
+  it.effect("every kind of leftover state is detected by the test", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       for (const statement of dirt) {
@@ -148,14 +148,14 @@ suite("callers on one connection", (it) => {
     })
   )
 
-  describe("never see what was left by", () => {
+  describe("never see state left by", () => {
     it.effect.each(Object.keys(ways))("%s", (way) =>
       Effect.gen(function* () {
         const run = ways[way] ?? (() => Effect.void)
         for (const [first, second] of pairs) {
           const fresh = yield* stateOf(second)
           assert.deepInclude(fresh, { claims: second.claims, sub: second.sub, own: "", locks: 0 })
-          // All of them by way of a function, some by each other way.
+          // A function runs all statements, each other way a part of them.
           const every = way === "a function" ? 1 : way.includes("long") ? 11 : 4
           for (const statement of dirt.filter((_, n) => (n + way.length) % every === 0)) {
             const reading = way === "a view" || way === "a policy"
@@ -163,7 +163,7 @@ suite("callers on one connection", (it) => {
             yield* stored(statement)
             const pid = yield* pidOf(second)
             const outcome = yield* Effect.exit(run(statement, first))
-            // It ran and was not refused for some other reason, but for owners that lose their rights by it.
+            // The statement must have run. Only those that cost the owner its rights may fail.
             if (!/role|row_security|read_only/.test(statement))
               assert.strictEqual(outcome._tag, "Success", `${way}: ${statement}`)
             assert.deepStrictEqual(
@@ -201,7 +201,7 @@ suite("callers on one connection", (it) => {
     )
   })
 
-  it.effect("are answered after one has thrown the prepared statements away", () =>
+  it.effect("work after one of them deallocates the prepared statements", () =>
     Effect.gen(function* () {
       for (const [first, second] of pairs) {
         for (const statement of ["deallocate all", "discard plans", "prepare leaked as select 1"]) {
@@ -215,7 +215,7 @@ suite("callers on one connection", (it) => {
     })
   )
 
-  it.effect("don't learn the last number of a sequence that another drew", () =>
+  it.effect("don't see the last sequence value of another caller", () =>
     Effect.gen(function* () {
       yield* post("mine", {}, { actor: ann })
       const { last } = (yield* stateOf(bob)) as { readonly last: unknown }
@@ -223,14 +223,14 @@ suite("callers on one connection", (it) => {
     })
   )
 
-  it.effect("don't find the statements that another prepared", () =>
+  it.effect("don't see the prepared statements of another caller", () =>
     Effect.gen(function* () {
       yield* rpc("dirty", { statement: "prepare leaked as select 1" }, { actor: ann })
       assert.strictEqual(yield* refusal(rpc("dirty", { statement: "execute leaked" }, { actor: bob })), "400 26000")
     })
   )
 
-  it.effect("have their own claims, however they follow each other", () =>
+  it.effect("have their own claims in any order", () =>
     Effect.gen(function* () {
       const rowsOf = (actor: Actor) =>
         Effect.map(get("owned?select=v&order=v", { actor }), (rows) => rows.map((row) => row["v"]).join())
@@ -243,20 +243,20 @@ suite("callers on one connection", (it) => {
       ])
       const actors = [...expected.keys()]
       const order = Array.from({ length: 200 }, (_, n) => actors[(n * 7 + Math.floor(n / 5)) % 5] ?? anon)
-      const asks = (actor: Actor, n: number): Effect.Effect<boolean, unknown, Needs> => {
+      const check = (actor: Actor, n: number): Effect.Effect<boolean, unknown, Needs> => {
         if (n % 11 === 3) return Effect.map(refusal(get("owned?v=eq.x", { actor })), () => true)
         if (n % 11 === 7) return Effect.map(rpc("dirty", { statement: dirt[n % 6] }, { actor }), () => true)
         if (n % 11 === 9)
           return Effect.map(post("mine?select=owner", {}, { actor }), ([row]) => row?.["owner"] === actor.sub)
         return Effect.map(rowsOf(actor), (seen) => seen === expected.get(actor))
       }
-      const outcomes = yield* Effect.forEach(order, asks, { concurrency: 8 })
+      const outcomes = yield* Effect.forEach(order, check, { concurrency: 8 })
       assert.isTrue(outcomes.every(Boolean))
-      for (const [n, actor] of order.slice(0, 60).entries()) assert.isTrue(yield* asks(actor, n))
+      for (const [n, actor] of order.slice(0, 60).entries()) assert.isTrue(yield* check(actor, n))
     })
   )
 
-  it.effect("keep their role, whatever a function does with roles", () =>
+  it.effect("keep their role even if a function changes roles", () =>
     Effect.gen(function* () {
       const who = (first: string, actor: Actor) => Effect.result(rpc("who", { first }, { actor }))
       for (const first of [

@@ -7,27 +7,27 @@ import { anon, get, patch, post, refusal, remove, rpc } from "../../support/requ
 
 const soon = { times: 200, schedule: Schedule.spaced("10 millis") }
 
-for (const heard of [true, false]) {
-  layer(layerDatabase({ name: heard ? "row_changes" : "row_changes_unheard" }), live)(
-    heard ? "changes that PostgreSQL reports" : "changes that nobody reports",
+for (const reported of [true, false]) {
+  layer(layerDatabase({ name: reported ? "row_changes" : "row_changes_unheard" }), live)(
+    reported ? "changes that the event trigger reports" : "changes without the event trigger",
     (it) => {
       const prepare = Effect.gen(function* () {
         const { sql } = yield* Outside
         const catalogues = yield* Catalogues
         const { main } = yield* Db
-        if (!heard) {
+        if (!reported) {
           yield* sql("drop event trigger if exists svc_ddl")
           yield* catalogues.changed(main)
         }
         const catalogue = yield* Effect.repeat(catalogues.get(main), {
-          until: (now) => catalogues.trusted(main, now) === heard,
+          until: (now) => catalogues.trusted(main, now) === reported,
           ...soon
         })
-        assert.strictEqual(catalogues.trusted(main, catalogue), heard)
+        assert.strictEqual(catalogues.trusted(main, catalogue), reported)
         return sql
       })
 
-      it.effect("a table just created, altered, renamed, dropped and recreated", () =>
+      it.effect("apply to a table just created, altered, renamed, dropped and recreated", () =>
         Effect.gen(function* () {
           const sql = yield* prepare
           assert.strictEqual(yield* refusal(get("fresh")), "404 PGRST205")
@@ -56,11 +56,11 @@ for (const heard of [true, false]) {
         })
       )
 
-      it.effect("a column of another type", () =>
+      it.effect("apply to a column whose type changes", () =>
         Effect.gen(function* () {
           const sql = yield* prepare
           yield* sql("create table retyped (v int); insert into retyped values (1)")
-          // Often enough to be prepared on every connection.
+          // Repeated until the statement is prepared on every connection.
           for (let i = 0; i < 30; i++) assert.deepStrictEqual(yield* get("retyped?v=eq.1"), [{ v: 1 }])
           for (const [type, text, value] of [
             ["text", "1", "1"],
@@ -71,8 +71,8 @@ for (const heard of [true, false]) {
             ["int using 1", "1", 1]
           ] as const) {
             yield* sql(`alter table retyped alter v type ${type}`)
-            // A type that reads the same text another way is known once the change is reported.
-            // Until then each connection may be right or not, depending on what it has prepared.
+            // A type that parses the same text differently is known once the change is reported.
+            // Until then the result of a connection depends on its prepared statements.
             const known = { until: (rows: ReadonlyArray<unknown>) => rows.length > 0, ...soon }
             const found = yield* Effect.repeat(get(`retyped?v=eq.${text}`), known)
             assert.deepStrictEqual(found, [{ v: value }], type)
@@ -88,7 +88,7 @@ for (const heard of [true, false]) {
         })
       )
 
-      it.effect("privileges and policies", () =>
+      it.effect("apply to privileges and policies", () =>
         Effect.gen(function* () {
           const sql = yield* prepare
           yield* sql("create table guarded (v int); insert into guarded values (1)")
@@ -102,7 +102,7 @@ for (const heard of [true, false]) {
         })
       )
 
-      it.effect("a function made, replaced, overloaded and dropped", () =>
+      it.effect("apply to a function created, replaced, overloaded and dropped", () =>
         Effect.gen(function* () {
           const sql = yield* prepare
           const answers = (name: string, body: unknown, expected: unknown) =>
@@ -110,7 +110,7 @@ for (const heard of [true, false]) {
               const last = yield* Effect.repeat(Effect.result(rpc(name, body)), {
                 // Notifications arrive with a delay; a lookup finds the change at once.
                 until: (now) =>
-                  !heard || (now._tag === "Success" && JSON.stringify(now.success) === JSON.stringify(expected)),
+                  !reported || (now._tag === "Success" && JSON.stringify(now.success) === JSON.stringify(expected)),
                 ...soon
               })
               assert.deepStrictEqual(last._tag === "Success" ? last.success : last.failure, expected)

@@ -14,9 +14,9 @@ const answers = (line: string, expected: unknown) =>
   Effect.map(get(line), (found) => assert.deepStrictEqual(found as unknown, expected))
 
 suite("embeds", (it) => {
-  describe("are filtered, ordered and cut", () => {
+  describe("are filtered, ordered and limited", () => {
     it.effect.each([
-      // Parents stay.
+      // A parent without matching rows is kept.
       [
         "books?select=id,reviews(stars)&reviews.stars=gt.4&id=lt.3&order=id",
         [
@@ -32,7 +32,7 @@ suite("embeds", (it) => {
           { id: 4, publishers: null }
         ]
       ],
-      // By the table's name although it has an alias.
+      // Filters use the table's name even if the embed has an alias.
       ["books?select=id,r:reviews(stars)&reviews.stars=gt.4&id=eq.1", [{ id: 1, r: [{ stars: 5 }] }]],
       [
         "books?select=id,reviews(stars)&reviews.or=(stars.eq.3,said.eq.great)&reviews.order=stars&id=eq.1",
@@ -43,7 +43,7 @@ suite("embeds", (it) => {
         [{ id: 1, reviews: [{ stars: 4 }] }]
       ],
       ["books?select=id,reviews(stars)&id=eq.1&reviews.limit=0", [{ id: 1, reviews: [] }]],
-      // `!inner`: parents go.
+      // `!inner`: a parent without matching rows is removed.
       ["books?select=id,reviews!inner(stars)&reviews.stars=eq.1", [{ id: 2, reviews: [{ stars: 1 }] }]],
       ["books?select=id,publishers!inner(name)&publishers.name=eq.South", [{ id: 3, publishers: { name: "South" } }]],
       ["books?select=id,authors!inner(name)&authors.name=eq.Ann", [{ id: 1, authors: [{ name: "Ann" }] }]],
@@ -74,7 +74,7 @@ suite("embeds", (it) => {
           { id: 3, books: [] }
         ]
       ],
-      // Whether there are any.
+      // Filters on the existence of embedded rows.
       ["publishers?select=id&books=is.null", undefined],
       ["publishers?select=id,books()&books=is.null", [{ id: 3 }]],
       ["publishers?select=id,books()&books=not.is.null&order=id", [{ id: 1 }, { id: 2 }]],
@@ -87,7 +87,7 @@ suite("embeds", (it) => {
       ["books?select=id,reviews(),details()&not.or=(reviews.is.null,details.not.is.null)", [{ id: 2 }]],
       ["books?select=id,reviews!inner()&order=id", [{ id: 1 }, { id: 2 }]],
       ["books?select=id,r:reviews()&r=is.null&order=id", [{ id: 3 }, { id: 4 }]],
-      // By what a row leads to.
+      // Ordered by a column of the embedded row.
       [
         "books?select=id,publishers(name)&order=publishers(name).desc,id&id=lt.4",
         [
@@ -123,7 +123,7 @@ suite("embeds", (it) => {
         : answers(line, expected)
     )
 
-    it.effect("by the cap too, each array and not the single rows", () =>
+    it.effect("are limited by the row cap, which applies to arrays and not to single rows", () =>
       Effect.gen(function* () {
         const { sql } = yield* Outside
         yield* sql(

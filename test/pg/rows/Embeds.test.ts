@@ -11,7 +11,7 @@ const answers = (line: string, expected: unknown) =>
   Effect.map(get(line), (found) => assert.deepStrictEqual(found as unknown, expected))
 
 suite("embeds", (it) => {
-  describe("lead", () => {
+  describe("resolve", () => {
     it.effect.each([
       [
         "books?select=title,publishers(name)&order=id&limit=3",
@@ -39,7 +39,7 @@ suite("embeds", (it) => {
         ]
       ],
       ["authors?select=name,books(id)&id=eq.2&books.order=id", [{ name: "Bob", books: [{ id: 1 }, { id: 2 }] }]],
-      // One to one, from both sides.
+      // One to one, in both directions.
       [
         "books?select=id,details(pages)&id=in.(1,2)&order=id",
         [
@@ -48,14 +48,14 @@ suite("embeds", (it) => {
         ]
       ],
       ["details?select=pages,books(title)&book_id=eq.3", [{ pages: 300, books: { title: "Gamma" } }]],
-      // A table and itself: by its name down, by the column up.
+      // A table related to itself: children by the table's name, the parent by the column.
       [
         "people?select=name,below:people(name)&id=eq.2&below.order=id",
         [{ name: "Mid", below: [{ name: "Low" }, { name: "Low too" }] }]
       ],
       ["people?select=name,boss(name)&id=eq.3", [{ name: "Low", boss: { name: "Mid" } }]],
       ["people?select=name,below:people!boss(name)&id=eq.1", [{ name: "Top", below: [{ name: "Mid" }] }]],
-      // Keys of two columns.
+      // Composite keys.
       [
         "desks?select=id,rooms(name)&order=id",
         [
@@ -70,7 +70,7 @@ suite("embeds", (it) => {
           { name: "red", desks: [{ id: 1 }] }
         ]
       ],
-      // By the key's name, by the column, by a hint.
+      // Selected by the name of the key, by its column, by a hint.
       ["books?select=id,house:publisher_id(name)&id=eq.1", [{ id: 1, house: { name: "North" } }]],
       [
         "books?select=id,books_publisher_id_fkey(name)&id=eq.1",
@@ -87,7 +87,7 @@ suite("embeds", (it) => {
           { city: "Rome", parcels: [{ id: 2 }] }
         ]
       ],
-      // Keys seen through views.
+      // Foreign keys of tables below views.
       [
         "cheap_books?select=title,publishers(name)&order=id",
         [
@@ -96,7 +96,7 @@ suite("embeds", (it) => {
         ]
       ],
       ["publishers?select=name,cheap_books(title)&id=eq.1", [{ name: "North", cheap_books: [{ title: "Alpha" }] }]],
-      // Functions of the row.
+      // Computed relationships: functions of the row.
       [
         "books?select=id,best_reviews(stars)&id=lt.3&order=id&best_reviews.order=stars",
         [
@@ -111,7 +111,7 @@ suite("embeds", (it) => {
           { id: 4, first_author: null }
         ]
       ],
-      // As if it were a column, with aggregates switched off.
+      // Parsed as a column while aggregates are disabled.
       [
         "books?select=id,reviews(count)&order=id&id=in.(1,3)",
         [
@@ -121,7 +121,7 @@ suite("embeds", (it) => {
       ],
       ["books?select=id,r:reviews!inner(n:count)&id=eq.3", [{ id: 3, r: [{ n: 0 }] }]],
       ["reviews?select=count", [{ count: 5 }]],
-      // Levels.
+      // Nested embeds.
       [
         "publishers?select=name,books(title,authors(name),reviews(stars))&id=eq.1&books.id=eq.1&books.authors.order=id&books.reviews.order=stars&books.reviews.limit=2",
         [
@@ -137,7 +137,7 @@ suite("embeds", (it) => {
         "reviews?select=stars,books(title,publishers(name,books(id)))&id=eq.4&books.publishers.books.order=id",
         [{ stars: 1, books: { title: "Beta", publishers: { name: "North", books: [{ id: 1 }, { id: 2 }] } } }]
       ],
-      // Names of every kind, the same twice.
+      // Unusual and repeated names.
       ['books?select="a\\"b(":id,"p,(":publishers("n.":name)&id=eq.1', [{ 'a"b(': 1, "p,(": { "n.": "North" } }]],
       [
         "books?select=id,_svc_row:title,_svc_1:publishers(v:name,c1:id)&id=eq.1",
@@ -163,7 +163,7 @@ suite("embeds", (it) => {
     ] as ReadonlyArray<readonly [string, unknown]>)("%s", ([line, expected]) => answers(line, expected))
   })
 
-  describe("that are refused", () => {
+  describe("that are rejected", () => {
     it.effect.each([
       ["books?select=id,parcels(id)", "400 PGRST200"],
       ["books?select=id,publishers!nope(id)", "400 PGRST200"],
@@ -218,7 +218,7 @@ suite("embeds", (it) => {
       })
     )
 
-    it.effect("by what the caller may not see", () =>
+    it.effect("are rejected without privileges on the embedded table, and filtered by its policies", () =>
       Effect.gen(function* () {
         const { sql } = yield* Outside
         yield* sql(
@@ -236,7 +236,7 @@ suite("embeds", (it) => {
     )
   })
 
-  it.effect("of what was written", () =>
+  it.effect("are returned with written rows", () =>
     Effect.gen(function* () {
       const renamed = yield* raw.patch("books?id=eq.1&select=id,reviews(count)", { price: 5.5 })
       assert.deepStrictEqual(JSON.parse(renamed.body), [{ id: 1, reviews: [{ count: 3 }] }])

@@ -33,7 +33,7 @@ const ids = (query: string) =>
   Effect.map(get(`things?select=id&order=id&${query}`), (rows) => rows.map((row) => row["id"]))
 
 suite("reading", (it) => {
-  describe("filters", () => {
+  describe("with a filter", () => {
     it.effect.each([
       ["id=eq.1", [1]],
       ["id=not.eq.1&id=lt.4", [2, 3]],
@@ -89,7 +89,7 @@ suite("reading", (it) => {
     )
   })
 
-  it.effect("order", () =>
+  it.effect("sorts rows", () =>
     Effect.gen(function* () {
       const order = (text: string) =>
         Effect.map(get(`things?select=id&id=lt.5&order=${text}`), (rows) => rows.map((row) => row["id"]))
@@ -103,7 +103,7 @@ suite("reading", (it) => {
     })
   )
 
-  describe("what can't be answered", () => {
+  describe("rejects", () => {
     it.effect.each([
       ["nowhere", "404 PGRST205"],
       ["things?nope=eq.1", "400 42703"],
@@ -145,7 +145,7 @@ suite("reading", (it) => {
     )
   })
 
-  it.effect("two schemas of the same table name", () =>
+  it.effect("distinguishes tables of the same name in two schemas", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* get("things", { schema: "other" }), [{ id: 1, name: "elsewhere" }])
       yield* post("things", { id: 2 }, { schema: "other" })
@@ -154,7 +154,7 @@ suite("reading", (it) => {
     })
   )
 
-  it.effect("our own schema and PostgreSQL's are never there", () =>
+  it.effect("never exposes the service's own schema or PostgreSQL's", () =>
     Effect.gen(function* () {
       for (const schema of ["svc", "pg_catalog", "information_schema", "pg_toast", "nope", 'public"', ""]) {
         for (const table of ["api_keys", "settings", "pg_class", "tables", "things", "svc.api_keys"]) {

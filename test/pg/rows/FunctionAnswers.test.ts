@@ -66,7 +66,7 @@ const suite = layer(
 )
 
 suite("answers of functions", (it) => {
-  describe("in another form", () => {
+  describe("in other media types", () => {
     it.effect.each([
       ["all_books?id=eq.1&select=id", { media: "object" }, '{"id":1}'],
       ["one_book?wanted=1&select=id", { media: "object" }, '{"id":1}'],
@@ -86,7 +86,7 @@ suite("answers of functions", (it) => {
       Effect.map(get(line, { form }), (body) => assert.strictEqual(body?.replaceAll(/ \n|, (?=\{)/g, ","), expected))
     )
 
-    it.effect("of one row where there are others", () =>
+    it.effect("reject a single object for any other number of rows", () =>
       Effect.gen(function* () {
         const object = { form: { media: "object" } } as const
         const error = yield* Effect.flip(ask("all_books", object))
@@ -101,7 +101,7 @@ suite("answers of functions", (it) => {
       })
     )
 
-    it.effect("as a plan, without a call", () =>
+    it.effect("are a plan, without a call", () =>
       Effect.gen(function* () {
         const { sql } = yield* Outside
         yield* sql("delete from ledger")
@@ -112,8 +112,8 @@ suite("answers of functions", (it) => {
     )
   })
 
-  describe("that are not wanted", () => {
-    it.effect("are not written", () =>
+  describe("that a preference rejects", () => {
+    it.effect("roll back the function's writes", () =>
       Effect.gen(function* () {
         const { sql } = yield* Outside
         yield* sql("delete from ledger")
@@ -136,7 +136,7 @@ suite("answers of functions", (it) => {
       })
     )
 
-    it.effect("where only one can be", () =>
+    it.effect("reject max-affected for a function without SETOF", () =>
       Effect.gen(function* () {
         const strict = { prefer: { handling: "strict", maxAffected: 1 } } as const
         const error = yield* Effect.flip(post("pay_one", { amount: 1 }, strict))
@@ -150,7 +150,7 @@ suite("answers of functions", (it) => {
       })
     )
 
-    it.effect("stay out with tx=rollback", () =>
+    it.effect("roll back with tx=rollback", () =>
       Effect.gen(function* () {
         const { sql } = yield* Outside
         yield* sql("delete from ledger")
@@ -161,19 +161,19 @@ suite("answers of functions", (it) => {
     )
   })
 
-  describe("and what the function says of the answer", () => {
-    it.effect("status and headers", () =>
+  describe("and response settings", () => {
+    it.effect("set status and headers", () =>
       Effect.gen(function* () {
         const { status, headers, body } = yield* post("teapot")
         assert.deepStrictEqual([status, headers, body], [418, [["x-tea", "green"]], "1"])
-        const said = (setting: string, value: string) => refusal(post("badly", { setting, value }))
-        assert.strictEqual(yield* said("response.status", "oops"), "500 PGRST112")
-        assert.strictEqual(yield* said("response.headers", "{}"), "500 PGRST111")
+        const failureOf = (setting: string, value: string) => refusal(post("badly", { setting, value }))
+        assert.strictEqual(yield* failureOf("response.status", "oops"), "500 PGRST112")
+        assert.strictEqual(yield* failureOf("response.headers", "{}"), "500 PGRST111")
         assert.strictEqual((yield* post("nothing")).status, undefined)
       })
     )
 
-    it.effect("reads the request", () =>
+    it.effect("can depend on the request", () =>
       Effect.gen(function* () {
         assert.strictEqual(yield* get("context"), '"GET/context"')
         const there = { prefer: { timezone: "Europe/Berlin" } } as const
@@ -182,7 +182,7 @@ suite("answers of functions", (it) => {
       })
     )
 
-    it.effect("raised as PGRST", () =>
+    it.effect("can be raised as PGRST", () =>
       Effect.gen(function* () {
         const raise = (message: unknown, detail?: unknown) =>
           Effect.flip(

@@ -119,18 +119,18 @@ suite("arguments of functions", (it) => {
       ["only_variadic?v=1", "404 PGRST202"],
       ["add?a=1&b=not.x", "400 PGRST100"],
       ["add?a=1&select=(", "400 PGRST100"]
-    ] as const)("%s is refused", ([line, expected]) =>
+    ] as const)("%s is rejected", ([line, expected]) =>
       Effect.map(refusal(get(line)), (found) => assert.strictEqual(found, expected))
     )
 
-    it.effect("by HEAD too, which answers nothing", () =>
+    it.effect("are accepted by HEAD, which returns no body", () =>
       Effect.gen(function* () {
         assert.strictEqual(yield* bodyOf("add?a=1", undefined, "HEAD"), "")
         assert.strictEqual(yield* refusal(rawRpc("writes?t=x", undefined, { method: "HEAD" })), "405 25006")
       })
     )
 
-    it.effect("reports what was searched for", () =>
+    it.effect("are listed in the error if no function matches", () =>
       Effect.gen(function* () {
         const error = yield* Effect.flip(get("add?b=1"))
         assert.deepInclude(error, {
@@ -178,11 +178,11 @@ suite("arguments of functions", (it) => {
       ["whole_twice", json({ a: 1 }), "300 PGRST203"],
       ["nothing", plain(""), "404 PGRST202"],
       ["takes_text", { _tag: "Raw", media: "text/xml", bytes: bytes("<a/>") }, "404 PGRST202"]
-    ] as const)("%s %j is refused", ([name, body, expected]) =>
+    ] as const)("%s %j is rejected", ([name, body, expected]) =>
       Effect.map(refusal(rawRpc(name, body)), (found) => assert.strictEqual(found, expected))
     )
 
-    it.effect("reports what was searched for", () =>
+    it.effect("is named by type in the error if no function matches", () =>
       Effect.gen(function* () {
         const error = yield* Effect.flip(rawRpc("add", plain("x")))
         assert.deepInclude(error, {
@@ -196,7 +196,7 @@ suite("arguments of functions", (it) => {
   })
 
   describe("in other bodies", () => {
-    it.effect("a form, with values as text", () =>
+    it.effect("can be a form, with values as text", () =>
       Effect.gen(function* () {
         const pairs = (...all: ReadonlyArray<readonly [string, string]>): CallBody => ({ _tag: "Pairs", pairs: all })
         assert.strictEqual(yield* bodyOf("add", pairs(["a", "1"], ["b", "2"])), "3")
@@ -205,7 +205,7 @@ suite("arguments of functions", (it) => {
       })
     )
 
-    it.effect("an array, of which the first object counts", () =>
+    it.effect("can be an array, whose first object is used", () =>
       Effect.gen(function* () {
         assert.strictEqual(yield* rpcText("add", [{ a: 1 }, { a: 5 }]), "11")
         assert.strictEqual(yield* refusal(rpc("add", [{ a: 1 }, { b: 5 }])), "400 PGRST102")
@@ -214,7 +214,7 @@ suite("arguments of functions", (it) => {
       })
     )
 
-    it.effect("as many keys as `columns` names", () =>
+    it.effect("are the keys named in `columns`", () =>
       Effect.gen(function* () {
         assert.strictEqual(yield* bodyOf("add?columns=a", json({ a: 1, b: 100, c: true })), "11")
         assert.strictEqual(yield* refusal(rawRpc("add?columns=a,c", json({ a: 1 }))), "404 PGRST202")
@@ -222,14 +222,14 @@ suite("arguments of functions", (it) => {
       })
     )
 
-    it.effect("arrays for VARIADIC arguments", () =>
+    it.effect("can be arrays for VARIADIC arguments", () =>
       Effect.gen(function* () {
         assert.strictEqual(yield* rpcText("total", { v: [1, 2.5] }), "3.5")
         assert.strictEqual(yield* rpcText("joined", { label: "", v: ["a", "b"] }), '"a|b"')
       })
     )
 
-    it.effect("no argument by the query of a POST", () =>
+    it.effect("are not read from the query of a POST", () =>
       Effect.gen(function* () {
         assert.strictEqual(yield* refusal(rawRpc("add?a=1", json({ a: 1 }))), "400 PGRST100")
         assert.strictEqual(yield* refusal(rawRpc("add?a=eq.1", json({ a: 1 }), { actor: anon })), "400 42703")
@@ -237,7 +237,7 @@ suite("arguments of functions", (it) => {
     )
   })
 
-  it.effect("of a recreated type", () =>
+  it.effect("can have a recreated type", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       const made = `create type hue as enum ('red');

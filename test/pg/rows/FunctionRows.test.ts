@@ -13,7 +13,7 @@ const json = (value: unknown): CallBody => ({ _tag: "Json", text: JSON.stringify
 const ask = (line: string, as: As = {}) => rawRpc(line, undefined, { method: "GET", ...as })
 const get = (line: string, as?: As) => Effect.map(ask(line, as), ({ body }) => body)
 const post = (line: string, value: unknown = {}, as?: As) => rawRpc(line, json(value), as)
-/** PostgreSQL puts spaces and newlines between what it gathers. */
+/** Removes the spaces and newlines that PostgreSQL puts between aggregated values. */
 const spaceless = (text: string | undefined) => text?.replaceAll(/\s/g, "")
 
 const suite = layer(
@@ -74,7 +74,7 @@ const suite = layer(
 )
 
 suite("rows of functions", (it) => {
-  describe("queried like those of a table", () => {
+  describe("are queried like those of a table", () => {
     it.effect.each([
       ["all_books?select=title", '[{"title":"A"},{"title":"B"},{"title":"C"}]'],
       ["all_books?select=id&id=gt.1", '[{"id":2},{"id":3}]'],
@@ -150,11 +150,11 @@ suite("rows of functions", (it) => {
       ["numbers?n=1&select=books(id)", "400 PGRST200"],
       ["scalar?select=books(id)", "400 PGRST200"],
       ["records?one=eq.1", "400 42703"]
-    ] as const)("%s is refused", ([line, expected]) =>
+    ] as const)("%s is rejected", ([line, expected]) =>
       Effect.map(refusal(ask(line)), (found) => assert.strictEqual(found, expected))
     )
 
-    it.effect("by POST too, arguments in the body", () =>
+    it.effect("are queried by POST, with arguments in the body", () =>
       Effect.gen(function* () {
         const { body } = yield* post("tabled?select=id&order=id.desc&id=lt.3", { low: 1 })
         assert.strictEqual(spaceless(body), '[{"id":2},{"id":1}]')
@@ -163,14 +163,14 @@ suite("rows of functions", (it) => {
       })
     )
 
-    it.effect("up to the cap", () =>
+    it.effect("are limited by the row cap", () =>
       Effect.gen(function* () {
         const { body, count, total } = yield* ask("numbers?n=80&limit=70", { prefer: { count: "exact" } })
         assert.deepStrictEqual([(JSON.parse(body ?? "") as Array<number>).length, count, total], [50, 50, 80])
       })
     )
 
-    it.effect("of tables that the caller sees a part of", () =>
+    it.effect("are filtered by row-level security", () =>
       Effect.gen(function* () {
         assert.strictEqual(yield* get("own_rows?select=id", { actor: user("b") }), '[{"id":2}]')
         assert.strictEqual(yield* get("own_rows?select=id", { actor: user("c") }), "[]")
@@ -179,7 +179,7 @@ suite("rows of functions", (it) => {
     )
   })
 
-  describe("counted", () => {
+  describe("are counted", () => {
     it.effect.each([
       ["all_books", { prefer: { count: "exact" } }, [3, 0, 3]],
       ["all_books?limit=2", { prefer: { count: "exact" } }, [2, 0, 3]],
@@ -200,7 +200,7 @@ suite("rows of functions", (it) => {
       )
     )
 
-    it.effect("by one call", () =>
+    it.effect("with a single call", () =>
       Effect.gen(function* () {
         const { sql } = yield* Outside
         yield* sql("delete from ledger")
@@ -211,7 +211,7 @@ suite("rows of functions", (it) => {
     )
   })
 
-  it.effect("a caller without EXECUTE on a function cannot query its rows", () =>
+  it.effect("are rejected without EXECUTE on the function", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       yield* sql(`revoke execute on function all_books() from public, anon`)
@@ -219,7 +219,7 @@ suite("rows of functions", (it) => {
     })
   )
 
-  it.effect("a function that is replaced by another", () =>
+  it.effect("change when the function is replaced by another", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       yield* sql(f("turns", "() returns setof authors", "select * from authors where id = 1"))

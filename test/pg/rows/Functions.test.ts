@@ -7,7 +7,7 @@ import { anon, get, refusal, rpc, rpcText, user } from "../../support/requests.t
 const f = (name: string, rest: string, body: string, language = "sql") =>
   `create function ${name} ${rest} language ${language} as $body$ ${body} $body$;`
 
-/** PostgreSQL puts spaces and newlines between what it gathers. */
+/** Removes the spaces and newlines that PostgreSQL puts between aggregated values. */
 const spaceless = (text: string | undefined) => text?.replaceAll(/\s/g, "")
 
 const suite = layer(
@@ -108,7 +108,7 @@ const suite = layer(
 )
 
 suite("functions", (it) => {
-  describe("answer", () => {
+  describe("return results", () => {
     it.effect.each([
       ["add", { a: 1, b: 2 }, "3"],
       ["add", { b: 2, a: 1 }, "3"],
@@ -182,14 +182,14 @@ suite("functions", (it) => {
       Effect.map(rpcText(name, body), (text) => assert.strictEqual(spaceless(text), spaceless(expected)))
     )
 
-    it.effect("sets up to the cap", () =>
+    it.effect("of sets up to the row cap", () =>
       Effect.map(rpc("scalars", { n: 1000 }), (rows) =>
         assert.strictEqual((rows as ReadonlyArray<unknown>).length, 100)
       )
     )
   })
 
-  describe("refuse", () => {
+  describe("return errors", () => {
     it.effect.each([
       ["nowhere", {}, "404 PGRST202"],
       ["add", {}, "404 PGRST202"],
@@ -232,7 +232,7 @@ suite("functions", (it) => {
       ["fails", { state: "ABCDE", text: "own" }, "400 ABCDE"],
       ["fails", { state: "XX000", text: "internal" }, "500 XX000"],
       ["fails", { state: "P0002", text: "no data" }, "500 P0002"],
-      // As the driver asks for a prepared statement that is gone: it must not run the function once more.
+      // The driver's error for a missing prepared statement; the function must not run a second time.
       ["fails", { state: "26000", text: "made up" }, "400 26000"],
       ["fails", { state: "0A000", text: "made up" }, "400 0A000"]
     ] as const)("%s %j", ([name, body, expected]) =>
@@ -252,7 +252,7 @@ suite("functions", (it) => {
       })
     )
 
-    it.effect("and say which there are", () =>
+    it.effect("that suggest similar functions", () =>
       Effect.gen(function* () {
         const unknown = yield* Effect.flip(rpc("add", { c: 1, a: 1 }))
         assert.deepInclude(unknown, {
@@ -278,7 +278,7 @@ suite("functions", (it) => {
       })
     )
 
-    it.effect("callers without EXECUTE", () =>
+    it.effect("for callers without EXECUTE", () =>
       Effect.gen(function* () {
         assert.strictEqual(yield* refusal(rpc("private", {}, { actor: anon })), "401 42501")
         assert.strictEqual(yield* refusal(rpc("private", {}, { actor: user("a") })), "403 42501")
@@ -287,7 +287,7 @@ suite("functions", (it) => {
     )
   })
 
-  it.effect("what they write is kept, unless they fail", () =>
+  it.effect("commit their writes unless they fail", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       yield* sql(
@@ -299,7 +299,7 @@ suite("functions", (it) => {
     })
   )
 
-  it.effect("types in schemas that not everyone searches", () =>
+  it.effect("accept types in schemas outside the caller's search_path", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       yield* sql(`

@@ -56,7 +56,7 @@ const word = fc.oneof(
   { weight: 2, arbitrary: fc.string({ unit: "binary", maxLength: 12 }) },
   fc.string({ unit: fc.constantFrom(..."\"'\\(),.:;->%$ \0\n{}[]*=!ab1é😀\ud800"), maxLength: 10 })
 )
-/** A column, in the quotes that it may need; sometimes anything. */
+/** A column name, quoted if necessary; sometimes any text. */
 const name = fc
   .oneof({ weight: 8, arbitrary: fc.constantFrom(...columns) }, { weight: 1, arbitrary: word })
   .map((text) => `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`)
@@ -115,7 +115,7 @@ const inside = joined(
 )
 const tree = fc.array(inside, { minLength: 1, maxLength: 3 }).map((all) => `(${all.join()})`)
 const direction = oneOf(" .asc .desc .nullsfirst .desc.nullslast")
-const asked = fc.oneof(
+const parameter = fc.oneof(
   { weight: 4, arbitrary: fc.tuple(name, condition) },
   { weight: 2, arbitrary: fc.tuple(path, condition) },
   { weight: 4, arbitrary: fc.tuple(fc.constant("select"), listOf(item)) },
@@ -144,7 +144,7 @@ const mistaken = fc.oneof(
   fc.tuple(names, joined(oneOf("cs. fts. eq(any). is. in. not.not.eq. EQ. "), literal)),
   fc.tuple(oneOf("and or not.and select order columns limit offset"), fc.oneof(word, listOf(word)))
 )
-const pair = fc.oneof({ weight: 12, arbitrary: asked }, { weight: 1, arbitrary: mistaken })
+const pair = fc.oneof({ weight: 12, arbitrary: parameter }, { weight: 1, arbitrary: mistaken })
 const query = fc.array(pair, { maxLength: 4 })
 
 const value = fc.oneof(
@@ -179,7 +179,7 @@ const body = fc
     }
   })
 
-/** An answer, or a refusal that blames the request and not our SQL. */
+/** Accepts a result, or an error that the request caused and not the generated SQL. */
 const sane = (outcome: { readonly _tag: "Success" } | { readonly _tag: "Failure"; readonly failure: ClientError }) => {
   if (outcome._tag === "Success") return
   const { failure } = outcome
@@ -190,7 +190,7 @@ const sane = (outcome: { readonly _tag: "Success" } | { readonly _tag: "Failure"
   assert.notInclude(["42601", "26000", "25P02", "42P02", "08P01", "42712"], failure.code, failure.error)
 }
 
-/** What runs within 2 s, as often as it can, and at least 100 times. */
+/** Runs a property for 2 s, at most 2,000 times. */
 const property = <Args extends readonly [unknown, ...ReadonlyArray<unknown>], R>(
   arbitraries: { readonly [K in keyof Args]: fc.Arbitrary<Args[K]> },
   ask: (...args: Args) => Effect.Effect<unknown, ClientError, R>
@@ -249,11 +249,11 @@ const form = fc.record({
   stripNulls: fc.boolean()
 })
 const called = oneOf("f f one tabled numbers total whole raw scalar nothing overloaded")
-const given = fc.array(fc.tuple(oneOf("a b c d v low x id"), literal), { maxLength: 3 })
+const args = fc.array(fc.tuple(oneOf("a b c d v low x id"), literal), { maxLength: 3 })
 const callBody: fc.Arbitrary<CallBody> = fc.oneof(
   { weight: 3, arbitrary: fc.constant<CallBody>({ _tag: "None" }) },
   { weight: 3, arbitrary: body.map((text): CallBody => ({ _tag: "Json", text, value: JSON.parse(text) as unknown })) },
-  { weight: 1, arbitrary: given.map((pairs): CallBody => ({ _tag: "Pairs", pairs })) },
+  { weight: 1, arbitrary: args.map((pairs): CallBody => ({ _tag: "Pairs", pairs })) },
   {
     weight: 1,
     arbitrary: fc
@@ -267,7 +267,7 @@ const callBody: fc.Arbitrary<CallBody> = fc.oneof(
 const parsed = (text: string) => ({ text, value: JSON.parse(text) as unknown })
 
 suite("any request", (it) => {
-  it.effect("reads are answered or refused for a reason", () =>
+  it.effect("to read succeeds or is rejected as invalid", () =>
     property<[string, Array<[string, string]>, Partial<Preferences>, Partial<AnswerForm>], Rows | Db>(
       [fc.oneof({ weight: 15, arbitrary: table }, { weight: 1, arbitrary: word }), query, preferences, form],
       (name, pairs, preferences, form) =>
@@ -277,7 +277,7 @@ suite("any request", (it) => {
     )
   )
 
-  it.effect("inserts are", () =>
+  it.effect("to insert succeeds or is rejected as invalid", () =>
     property<[string, Array<[string, string]>, string, Partial<Preferences>, Partial<AnswerForm>], Rows | Db>(
       [table, query, body, preferences, form],
       (name, pairs, text, preferences, form) =>
@@ -288,20 +288,20 @@ suite("any request", (it) => {
     )
   )
 
-  it.effect("changes, replacements and removals are", () =>
+  it.effect("to update, replace or delete succeeds or is rejected as invalid", () =>
     property<[string, Array<[string, string]>, string, Partial<Preferences>, "put" | "patch" | "delete"], Rows | Db>(
       [table, query, body, preferences, fc.constantFrom("put", "patch", "delete")],
       (name, pairs, text, preferences, method) =>
         Effect.gen(function* () {
           const rows = yield* Rows
-          const asked = yield* request(name, method === "put" ? pairs : [["id", "lt.1000"], ...pairs], preferences)
-          if (method === "put") return yield* rows.upsertOne(asked, parsed(text))
-          return yield* method === "delete" ? rows.remove(asked) : rows.update(asked, parsed(text))
+          const wanted = yield* request(name, method === "put" ? pairs : [["id", "lt.1000"], ...pairs], preferences)
+          if (method === "put") return yield* rows.upsertOne(wanted, parsed(text))
+          return yield* method === "delete" ? rows.remove(wanted) : rows.update(wanted, parsed(text))
         })
     )
   )
 
-  it.effect("calls are", () =>
+  it.effect("to call a function succeeds or is rejected as invalid", () =>
     property<[string, string], Db | Functions>(
       [
         fc.oneof({ weight: 5, arbitrary: called }, word),
@@ -310,21 +310,21 @@ suite("any request", (it) => {
           fc.dictionary(fc.constantFrom("a", "b", "c", "d", "v", "", "x"), value).map((json) => JSON.stringify(json))
         )
       ],
-      // A URL holds no half of a surrogate pair.
+      // A URL can't contain a lone surrogate.
       (name, text) => rpcText(name.toWellFormed(), text)
     )
   )
 
-  it.effect("calls with a query on their rows are", () =>
+  it.effect("to call a function and query its rows succeeds or is rejected as invalid", () =>
     property<
       [string, Array<[string, string]>, Array<[string, string]>, CallBody, Partial<Preferences>, Partial<AnswerForm>],
       Db | Functions
-    >([called, query, given, callBody, preferences, form], (name, pairs, args, body, preferences, form) =>
+    >([called, query, args, callBody, preferences, form], (name, pairs, args, body, preferences, form) =>
       Effect.gen(function* () {
         const functions = yield* Functions
-        const { table: _, ...asked } = yield* request(name, pairs, preferences, form)
-        if (body._tag !== "None") return yield* functions.call({ ...asked, name, method: "POST", body })
-        return yield* functions.call({ ...asked, query: [...args, ...pairs], name, method: "GET", body })
+        const { table: _, ...wanted } = yield* request(name, pairs, preferences, form)
+        if (body._tag !== "None") return yield* functions.call({ ...wanted, name, method: "POST", body })
+        return yield* functions.call({ ...wanted, query: [...args, ...pairs], name, method: "GET", body })
       })
     )
   )

@@ -43,7 +43,7 @@ const suite = layer(
 )
 
 suite("rows to insert", (it) => {
-  it.effect("with different keys get DEFAULT for what they lack, in the order they were sent", () =>
+  it.effect("with different keys get DEFAULT for missing ones, and keep their order", () =>
     Effect.gen(function* () {
       const rows = yield* raw.post(
         "mixed?select=always,often,counted,stored,virtual,made,big,n",
@@ -64,7 +64,7 @@ suite("rows to insert", (it) => {
     })
   )
 
-  it.effect("keep their JSON as it was written, beside rows with other keys too", () =>
+  it.effect("keep their JSON text, also beside rows with other keys", () =>
     Effect.gen(function* () {
       const doc = `{"b" : -0, "a": [1.0 , 1e2, "\\u0041]}\\"," , {"x":{}} ],  "a": 100000000000000000000.0}`
       const { body } = yield* raw.post("mixed?select=doc,n", `[ {"n":1},\n{"doc":${doc}} , {"doc":"{\\"}"} ]`)
@@ -75,7 +75,7 @@ suite("rows to insert", (it) => {
     })
   )
 
-  it.effect("without any key are rows of defaults", () =>
+  it.effect("without any key get all defaults", () =>
     Effect.gen(function* () {
       yield* remove("plain?id=not.is.null")
       assert.strictEqual((yield* post("mixed?select=always", {})).length, 1)
@@ -98,7 +98,7 @@ suite("rows to insert", (it) => {
     })
   )
 
-  it.effect("are many", () =>
+  it.effect("can be many", () =>
     Effect.gen(function* () {
       const rows = Array.from({ length: 5000 }, (_, id) => (id % 2 === 0 ? { id } : { id, v: `v${id}` }))
       const made = yield* post("plain", rows)
@@ -116,7 +116,7 @@ suite("rows to insert", (it) => {
     })
   )
 
-  describe("that are refused", () => {
+  describe("that are rejected", () => {
     it.effect.each([
       ["mixed", '{"always": 7}', "400 428C9"],
       ["mixed", '[{"always": 7}, {}]', "400 428C9"],
@@ -151,7 +151,7 @@ suite("rows to insert", (it) => {
       })
     )
 
-    it.effect("by row-level security, and by a missing privilege on one column", () =>
+    it.effect("by row-level security, or for a missing privilege on one column", () =>
       Effect.gen(function* () {
         const { sql } = yield* Outside
         assert.strictEqual(yield* refusal(post("open", { id: 1 }, { actor: anon })), "401 42501")
@@ -168,8 +168,8 @@ suite("rows to insert", (it) => {
     )
   })
 
-  describe("and changes that are refused", () => {
-    it.effect("", () =>
+  describe("and updates", () => {
+    it.effect("are rejected with the same codes", () =>
       Effect.gen(function* () {
         yield* post("parent", [{ id: 1 }, { id: 2 }])
         yield* post("checked", [

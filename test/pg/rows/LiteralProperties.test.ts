@@ -16,7 +16,7 @@ const suite = layer(
   live
 )
 
-/** Any text that PostgreSQL can hold. */
+/** Any text that PostgreSQL can store. */
 const text = fc.oneof(
   {
     weight: 3,
@@ -63,13 +63,13 @@ const encodings: ReadonlyArray<(all: string) => string> = [
 const encoding = fc.constantFrom(...encodings)
 
 const quoted = (all: string) => `"${all.replaceAll(/["\\]/g, "\\$&")}"`
-/** Of an array literal: PostgreSQL's own quotes. */
+/** Quotes an element of an array literal. */
 const array = (...items: ReadonlyArray<string>) => `{${items.map(quoted).join()}}`
 /** A pattern that matches only the text itself, as far as possible: a star cannot be escaped. */
 const pattern = (all: string) => all.replaceAll(/[\\%_]/g, "\\$&")
 
 suite("any text", (it) => {
-  it.effect("is found wherever a value may stand, in every encoding", () =>
+  it.effect("is found in every position of a value, in every encoding", () =>
     holds(
       fc.tuple(text, encoding, encoding),
       ([value, encode, again]) =>
@@ -122,7 +122,7 @@ suite("any text", (it) => {
           }
           const without = yield* get(`texts?select=id&t=neq.${encode(value)}`)
           assert.deepStrictEqual(without, value === "other" ? [] : [{ id: 1 }])
-          // Beside, inside and after other things.
+          // The text as name, as alias, and within embeds.
           const [around] = yield* post("around", { text: id })
           const selected = encode(`${quoted(value)}:t,x:doc->>${quoted(value)},around!inner(id)`)
           const line = `texts?select=${selected}&order=${again(`doc->>${quoted(value)}.desc.nullslast`)}`

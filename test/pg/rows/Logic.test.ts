@@ -60,7 +60,7 @@ const simple = fc.oneof(
 )
 
 const quoted = (value: string) => (/[,()"\\]/.test(value) ? `"${value.replaceAll(/["\\]/g, "\\$&")}"` : value)
-/** As it is written inside of a tree: values that would end it stand in quotes. */
+/** Formats a condition within a logic tree, where values with reserved characters are quoted. */
 const nested = ({ on, test }: Condition, negated = false) => {
   const list = test.startsWith("in.") || test.includes(").{")
   const dot = test.indexOf(".") + 1
@@ -78,7 +78,7 @@ const idsOf = (pairs: Pairs) =>
       actor: service,
       schema: "public",
       table: "things",
-      // The first of a kind counts.
+      // If a parameter is repeated, the first one applies.
       query: [...pairs, ["select", "id"], ["order", "id"]],
       preferences: noPreferences,
       range: undefined,
@@ -103,7 +103,7 @@ const property = <A>(arbitrary: fc.Arbitrary<A>, holds: (value: A) => Effect.Eff
   })
 
 suite("logic", (it) => {
-  it.effect("true, false and unknown together are all rows, each once", () =>
+  it.effect("divides all rows into true, false and unknown", () =>
     property(simple, ({ on, test }) =>
       Effect.gen(function* () {
         const yes = yield* idsOf([[on, test]])
@@ -117,7 +117,7 @@ suite("logic", (it) => {
     )
   )
 
-  it.effect("and, or and not are what they are in logic", () =>
+  it.effect("gives and, or and not their logical meaning", () =>
     property(fc.tuple(simple, simple, simple), ([a, b, c]) =>
       Effect.gen(function* () {
         const [A, B, C] = [a, b, c].map((one) => nested(one)) as [string, string, string]
@@ -142,7 +142,7 @@ suite("logic", (it) => {
     )
   )
 
-  it.effect("rows in an embed are those whose own filter holds", () =>
+  it.effect("filters embedded rows by the embed's own filter", () =>
     property(fc.tuple(simple, fc.constantFrom("eq.a", "neq.a", "like.*", "in.(a,b)")), ([{ on, test }, kind]) =>
       Effect.gen(function* () {
         const kinds = { "eq.a": [1], "neq.a": [2], "like.*": [1, 2], "in.(a,b)": [1, 2] }[kind] ?? []
@@ -163,7 +163,7 @@ suite("logic", (it) => {
     )
   )
 
-  it.effect("pages add up", () =>
+  it.effect("returns pages that add up to all rows", () =>
     property(fc.tuple(simple, fc.integer({ min: 1, max: 25 })), ([{ on, test }, size]) =>
       Effect.gen(function* () {
         const all = yield* idsOf([[on, test]])

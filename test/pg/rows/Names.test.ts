@@ -58,7 +58,7 @@ const names = [
 ]
 
 const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`
-/** As a name is written in a query string. */
+/** Formats a name for a query string. */
 const inQuery = (name: string) => encodeURIComponent(`"${name.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`)
 const only = (name: string, value: unknown) => Object.fromEntries([[name, value]])
 
@@ -92,7 +92,7 @@ layer(layerDatabase({ name: "row_names", before }), live)("names", (it) => {
     })
   )
 
-  it.effect("that need no quotes", () =>
+  it.effect("work unquoted unless they contain reserved characters", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       yield* sql(`create table bare ("Upper" int, "a-b" int, "sp ace" int, "é$_1" int)`)
@@ -104,7 +104,7 @@ layer(layerDatabase({ name: "row_names", before }), live)("names", (it) => {
     })
   )
 
-  it.effect("that can't be", () =>
+  it.effect("that can't exist are rejected", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       yield* sql("create table real (a int)")

@@ -68,7 +68,7 @@ const idsBySql = ([, where]: readonly [string, string], by: { readonly sql: stri
 const ids = (text: string) => (JSON.parse(text) as ReadonlyArray<{ readonly id: number }>).map(({ id }) => id)
 
 suite("pages", (it) => {
-  it.effect("by limit and offset add up to all rows, in order", () =>
+  it.effect("with limit and offset add up to all rows, in order", () =>
     holds(fc.tuple(filter, order, fc.integer({ min: 1, max: 30 })), ([where, by, size]) =>
       Effect.gen(function* () {
         const all = yield* idsBySql(where, by)
@@ -86,7 +86,7 @@ suite("pages", (it) => {
     )
   )
 
-  it.effect("by Range do too, within limit and offset", () =>
+  it.effect("with Range add up to the rows within limit and offset", () =>
     holds(
       fc.tuple(filter, order, fc.nat(26), fc.option(fc.integer({ min: 1, max: 26 }), { nil: undefined })),
       ([where, by, offset, limit]) =>

@@ -19,7 +19,7 @@ const suite = layer(layerDatabase({ name: "row_partition", before: conditionTabl
 
 type Pairs = ReadonlyArray<readonly [string, string]>
 
-/** Ids of the rows for which all of it holds. */
+/** Ids of the rows that match all parameters. */
 const idsOf = (...pairs: Pairs) =>
   Effect.map(
     get(`things?${new URLSearchParams([...pairs, ["select", "id"], ["order", "id"]] as never).toString()}`),
@@ -27,7 +27,7 @@ const idsOf = (...pairs: Pairs) =>
   )
 const idsWhere = (condition: Condition) => idsOf(asPair(condition))
 
-/** The same, by SQL of the test's own. */
+/** Ids of the rows that match each condition, by plain SQL. */
 const idsBySql = (...conditions: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     const { sql } = yield* Outside
@@ -44,7 +44,7 @@ const union = (...lists: ReadonlyArray<ReadonlyArray<number>>) => sorted([...new
 const common = (a: ReadonlyArray<number>, b: ReadonlyArray<number>) => a.filter((id) => b.includes(id))
 
 suite("conditions", (it) => {
-  it.effect("part all rows into those where they hold, do not hold, and are unknown", () =>
+  it.effect("divide all rows into true, false and unknown", () =>
     holds(anyCondition, (condition) =>
       Effect.gen(function* () {
         const yes = yield* idsWhere(condition)
@@ -57,7 +57,7 @@ suite("conditions", (it) => {
     )
   )
 
-  it.effect("may be split and merged", () =>
+  it.effect("can be split and merged", () =>
     holds(fc.tuple(anyCondition, anyCondition, anyCondition), ([a, b, c]) =>
       Effect.gen(function* () {
         const [A, B, C] = [a, b, c].map(inside) as [string, string, string]

@@ -36,7 +36,7 @@ const suite = layer(
 
 suite("tables and views", (it) => {
   describe("rows", () => {
-    it.effect("are made, read, changed and removed", () =>
+    it.effect("are inserted, read, updated and deleted", () =>
       Effect.gen(function* () {
         assert.deepStrictEqual(yield* post("notes", { title: "one" }), [{ id: 1, title: "one", done: false, n: null }])
         assert.deepStrictEqual(yield* post("notes?select=id,n", [{ title: "two", n: 2 }]), [{ id: 2, n: 2 }])
@@ -50,7 +50,7 @@ suite("tables and views", (it) => {
       })
     )
 
-    it.effect("are changed all or none, when a limit says how many there can be", () =>
+    it.effect("are not changed if more rows match than the limit", () =>
       Effect.gen(function* () {
         yield* post(
           "notes",
@@ -124,8 +124,8 @@ suite("tables and views", (it) => {
     )
   })
 
-  describe("what a write answers", () => {
-    it.effect("minimal: how many", () =>
+  describe("responses of writes", () => {
+    it.effect("have only a count with return=minimal", () =>
       Effect.gen(function* () {
         const minimal = { returning: "minimal" } as const
         const some = [{ v: 7 }, { v: 7 }]
@@ -135,7 +135,7 @@ suite("tables and views", (it) => {
       })
     )
 
-    it.effect("no columns at all: empty objects", () =>
+    it.effect("are empty objects if no columns are selected", () =>
       Effect.gen(function* () {
         assert.deepStrictEqual(yield* post("keyless?select=", [{ v: 1 }, { v: 2 }]), [{}, {}])
         assert.deepStrictEqual(yield* get("keyless?select="), [{}, {}])
@@ -144,7 +144,7 @@ suite("tables and views", (it) => {
       })
     )
 
-    it.effect("a column twice, and all beside one", () =>
+    it.effect("may repeat columns", () =>
       Effect.gen(function* () {
         assert.strictEqual((yield* raw.get("numbers?select=n,n&n=eq.5")).body, '[{"n":5,"n":5}]')
         assert.strictEqual((yield* raw.post("keyless?select=*,v", { v: 5 })).body, '[{"v":5,"v":5}]')
@@ -177,7 +177,7 @@ suite("tables and views", (it) => {
       })
     )
 
-    it.effect("are of whole numbers only", () =>
+    it.effect("reject values that are not whole numbers", () =>
       Effect.gen(function* () {
         for (const query of ["limit=", "limit=1.5", "offset=x", "limit=1e3", "limit=٣"]) {
           assert.strictEqual(yield* refusal(get(`numbers?${query}`)), "400 PGRST100", query)
@@ -187,7 +187,7 @@ suite("tables and views", (it) => {
       })
     )
 
-    it.effect("the cap is for reads, not for what a write answers", () =>
+    it.effect("are capped for reads, but not for responses of writes", () =>
       Effect.gen(function* () {
         const rows = Array.from({ length: 60 }, (_, v) => ({ v }))
         assert.strictEqual((yield* post("keyless", rows)).length, 60)
@@ -196,8 +196,8 @@ suite("tables and views", (it) => {
     )
   })
 
-  describe("writes that would be too much or nothing", () => {
-    it.effect("an update or delete requires a filter", () =>
+  describe("writes", () => {
+    it.effect("that update or delete require a filter", () =>
       Effect.gen(function* () {
         for (const query of ["", "?select=v", "?order=v&limit=1&offset=0", "?columns=v&on_conflict=v", "?=eq.1"]) {
           assert.strictEqual(yield* refusal(patch(`keyless${query}`, { v: 1 })), "400 FILTER_REQUIRED", query)
@@ -206,14 +206,14 @@ suite("tables and views", (it) => {
       })
     )
 
-    it.effect("nothing to insert, nothing to change", () =>
+    it.effect("may be empty", () =>
       Effect.gen(function* () {
         assert.deepStrictEqual(yield* post("notes", []), [])
         assert.deepStrictEqual(yield* patch("notes?id=gt.0", {}), [])
       })
     )
 
-    it.effect("columns= says which keys of the body count", () =>
+    it.effect("use only the keys of the body that columns= names", () =>
       Effect.gen(function* () {
         const made = yield* post("notes?columns=title,n&select=title,n,done", { title: "t", n: 1, done: true, x: 1 })
         assert.deepStrictEqual(made, [{ title: "t", n: 1, done: false }])
@@ -224,7 +224,7 @@ suite("tables and views", (it) => {
       })
     )
 
-    it.effect("leave nothing when one of the rows is refused", () =>
+    it.effect("are rolled back when one of the rows is rejected", () =>
       Effect.gen(function* () {
         assert.strictEqual(yield* refusal(post("notes", [{ title: "half" }, { title: null }])), "400 23502")
         assert.deepStrictEqual(yield* get("notes?title=eq.half"), [])
@@ -232,8 +232,8 @@ suite("tables and views", (it) => {
     )
   })
 
-  describe("actors", () => {
-    it.effect("a missing privilege is 401 without a JWT, 403 with one", () =>
+  describe("privileges", () => {
+    it.effect("that are missing are 401 without a JWT, 403 with one", () =>
       Effect.gen(function* () {
         const { sql } = yield* Outside
         yield* sql("create table secrets (id int); revoke all on secrets from anon, authenticated")
@@ -246,7 +246,7 @@ suite("tables and views", (it) => {
       })
     )
 
-    it.effect("row-level security decides what each sees and may write", () =>
+    it.effect("include row-level security for reads and writes", () =>
       Effect.gen(function* () {
         const { sql } = yield* Outside
         yield* sql(`

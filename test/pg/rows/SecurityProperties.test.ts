@@ -66,12 +66,12 @@ const actor = fc.oneof(
 const owner = fc.constantFrom("ann", "bob", "it's", "", "x")
 const number = fc.integer({ min: 0, max: 31 })
 
-const outcome = <A, E extends { readonly code?: unknown }, R>(asked: Effect.Effect<A, E, R>) =>
-  Effect.map(Effect.result(asked), (result): unknown =>
+const outcome = <A, E extends { readonly code?: unknown }, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.map(Effect.result(effect), (result): unknown =>
     Result.isSuccess(result) ? result.success : { refused: result.failure.code }
   )
 
-/** The statement's rows as one JSON array, run by SQL alone as that role with those settings, and taken back. */
+/** Runs the statement in plain SQL as the actor and rolls it back; returns its rows as one JSON array. */
 const asRole = ({ role, claims, sub }: Actor, statement: string) =>
   Effect.gen(function* () {
     const { sql } = yield* Outside
@@ -92,7 +92,7 @@ const asRole = ({ role, claims, sub }: Actor, statement: string) =>
     return answer
   })
 
-/** Requests, and the SQL that they should be. */
+/** Requests, and the equivalent SQL. */
 const reads: fc.Arbitrary<readonly [line: string, statement: string]> = fc.tuple(owner, number).chain(([who, n]) => {
   const [text, name] = [encodeURIComponent(who), sqlText(who)]
   const marks =
@@ -208,12 +208,12 @@ const writes: fc.Arbitrary<Write> = fc.tuple(owner, number).chain(([who, n]) => 
 const sorted = (found: unknown) => (Array.isArray(found) ? found.map((row) => JSON.stringify(row)).toSorted() : found)
 
 suite("row-level security", (it) => {
-  it.effect("leaves a reader what SET ROLE leaves, embedded rows too", () =>
+  it.effect("applies to reads as after SET ROLE, also to embedded rows", () =>
     holds(fc.tuple(actor, reads), ([actor, [line, statement]]) =>
       Effect.gen(function* () {
         const expected = yield* asRole(actor, statement)
         assert.deepStrictEqual(yield* outcome(get(line, { actor })), expected)
-        // Same shape as before, for the current caller.
+        // The same query shape for another caller.
         assert.deepStrictEqual(
           yield* outcome(get(line, { actor: signedIn("nobody") })),
           yield* asRole(signedIn("nobody"), statement)
@@ -223,7 +223,7 @@ suite("row-level security", (it) => {
     )
   )
 
-  it.effect("lets write what SET ROLE lets write", () =>
+  it.effect("applies to writes as after SET ROLE", () =>
     holds(fc.tuple(actor, writes), ([actor, [ask, statement]]) =>
       Effect.gen(function* () {
         const expected = yield* asRole(actor, statement)

@@ -11,7 +11,7 @@ const answers = (line: string, expected: unknown) =>
   Effect.map(get(line), (found) => assert.deepStrictEqual(found as unknown, expected))
 
 suite("select", (it) => {
-  describe("what a row is made of", () => {
+  describe("returns", () => {
     it.effect.each([
       ["books?select=n:title,title&id=eq.1", [{ n: "Alpha", title: "Alpha" }]],
       ["books?select=id::text,p:price::int,price::numeric&id=eq.1", [{ id: "1", p: 6, price: 5.5 }]],
@@ -52,7 +52,7 @@ suite("select", (it) => {
     )
   })
 
-  describe("filters inside of JSON and other values", () => {
+  describe("filters within JSON and other values", () => {
     it.effect.each([
       ["meta->k->n->0=eq.10", [1]],
       ["meta->>s=in.(x,y)", [1, 2]],
@@ -107,7 +107,7 @@ suite("select", (it) => {
     )
   })
 
-  describe("order", () => {
+  describe("sorts by", () => {
     it.effect.each([
       ["meta->>s.desc.nullslast,id", [2, 1, 3, 4]],
       ["meta->k->n->0.nullsfirst,id.desc", [4, 3, 2, 1]],
@@ -122,7 +122,7 @@ suite("select", (it) => {
     )
   })
 
-  it.effect("forms", () =>
+  it.effect("supports media types", () =>
     Effect.gen(function* () {
       const object = { form: { media: "object" } } as const
       assert.strictEqual((yield* raw.get("books?select=id,price&id=eq.3", object)).body, '{"id":3,"price":null}')
@@ -149,7 +149,7 @@ suite("select", (it) => {
     })
   )
 
-  it.effect("plans", () =>
+  it.effect("returns plans", () =>
     Effect.gen(function* () {
       const text = yield* raw.get("books?select=id,reviews(id)&id=eq.1", { form: { media: "plan-text" } })
       assert.match(text.body, /^Aggregate .*\n.*reviews_1/s)
@@ -167,7 +167,7 @@ suite("select", (it) => {
     })
   )
 
-  it.effect("a time zone, and a write that does not stay", () =>
+  it.effect("honours the preferences timezone and tx=rollback", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       yield* sql(
@@ -182,7 +182,7 @@ suite("select", (it) => {
     })
   )
 
-  it.effect("counts", () =>
+  it.effect("counts rows", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       yield* sql(
@@ -210,7 +210,7 @@ suite("select", (it) => {
     })
   )
 
-  it.effect("ranges meet limit and offset", () =>
+  it.effect("combines Range with limit and offset", () =>
     Effect.gen(function* () {
       const ids = (line: string, offset: number, limit?: number) =>
         Effect.map(raw.get(line, { range: { offset, limit } }), ({ body, offset }) => [
@@ -227,7 +227,7 @@ suite("select", (it) => {
     })
   )
 
-  it.effect("a table and a key made a moment ago", () =>
+  it.effect("finds a table and a foreign key that were just created", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       assert.strictEqual(yield* refusal(get("books?select=id,fresh(id)")), "400 PGRST200")

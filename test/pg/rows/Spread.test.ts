@@ -12,7 +12,7 @@ const suite = layer(
 
 suite("spreads", (it) => {
   it.effect.each([
-    // Of one row: its columns.
+    // A single row becomes columns.
     [
       "books?select=id,...publishers(house:name)&id=in.(1,4)&order=id",
       [
@@ -35,7 +35,7 @@ suite("spreads", (it) => {
     ["books?select=id,...publishers!inner(name)&publishers.name=eq.South", [{ id: 3, name: "South" }]],
     ["books?select=id,...publishers()&id=eq.1", [{ id: 1 }]],
     ["reviews?select=id,books(id,...publishers(name))&id=eq.4", [{ id: 4, books: { id: 2, name: "North" } }]],
-    // Of many rows: an array for each column.
+    // Many rows become an array for each column.
     [
       "publishers?select=name,...books(ids:id,titles:title)&books.order=id.desc&order=id",
       [
@@ -54,7 +54,7 @@ suite("spreads", (it) => {
     ["publishers?select=...books(id)&books.order=id.desc&books.limit=1&id=eq.1", [{ id: [2] }]],
     ["authors?select=name,...books(title)&id=eq.2&books.order=title", [{ name: "Bob", title: ["Alpha", "Beta"] }]],
     ["publishers?select=id,...books!inner(title)&books.title=eq.Gamma", [{ id: 2, title: ["Gamma"] }]],
-    // One in the other.
+    // Nested spreads.
     [
       "publishers?select=id,...books(id,...reviews(stars))&id=eq.1&books.order=id&books.reviews.order=stars",
       [{ id: [1, 2], stars: [[3, 4, 5], [1]] }]
@@ -72,18 +72,18 @@ suite("spreads", (it) => {
       [{ titles: ["Alpha", "Beta"] }]
     ],
     ["publishers?select=...rooms_of_none:books(*)&id=eq.3", undefined],
-    // By names that collide.
+    // Names that collide.
     ["publishers?select=id,...books(a:id,b:id)&id=eq.2", [{ id: 2, a: [3], b: [3] }]]
   ] as ReadonlyArray<readonly [string, unknown]>)("%s", ([line, expected]) =>
     expected === undefined
       ? Effect.map(refusal(get(line)), (found) => assert.strictEqual(found, "400 PGRST100"))
       : Effect.map(get(line), (found) => {
-          // The name that comes twice is the last one's.
+          // If a name is repeated, the last column wins.
           assert.deepStrictEqual(found as unknown, expected)
         })
   )
 
-  it.effect("after a write", () =>
+  it.effect("are returned with written rows", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(
         yield* post("reviews?select=stars,...books(title,...authors(name))&books.authors.order=name", {
@@ -119,12 +119,12 @@ suite("spreads", (it) => {
       ["publishers?select=name,books(...details(pages.sum()))&id=eq.1", [{ name: "North", books: [{ sum: 100 }] }]]
     ] as ReadonlyArray<readonly [string, unknown]>)("%s", ([line, expected]) =>
       line.includes("order=publishers(name)")
-        ? // What is ordered by is not what is grouped by.
+        ? // The order is not by a grouped column.
           Effect.map(refusal(get(line)), (found) => assert.strictEqual(found, "400 42803"))
         : Effect.map(get(line), (found) => assert.deepStrictEqual(found as unknown, expected))
     )
 
-    it.effect("not of many rows", () =>
+    it.effect("are rejected for many rows", () =>
       Effect.gen(function* () {
         for (const line of [
           "publishers?select=name,...books(price.sum())",
@@ -171,12 +171,12 @@ suite("spreads", (it) => {
       ["books?select=publisher_id,price.max(),reviews(stars)&id=in.(3,4)&order=publisher_id", undefined]
     ] as ReadonlyArray<readonly [string, string | undefined]>)("%s", ([line, expected]) =>
       expected === undefined
-        ? // The embed is of rows that are gone once they are grouped.
+        ? // The embed's parent rows no longer exist after grouping, so only the status is compared.
           Effect.map(refusal(get(line)), (found) => assert.strictEqual(found, "200"))
         : Effect.map(raw.get(line), ({ body }) => assert.strictEqual(body, expected))
     )
 
-    it.effect("inside of embeds", () =>
+    it.effect("work within embeds", () =>
       Effect.gen(function* () {
         assert.deepStrictEqual(yield* get("books?select=id,reviews(count())&order=id"), [
           { id: 1, reviews: [{ count: 3 }] },
@@ -184,7 +184,7 @@ suite("spreads", (it) => {
           { id: 3, reviews: [{ count: 0 }] },
           { id: 4, reviews: [{ count: 0 }] }
         ])
-        // One row there always is.
+        // An aggregate without groups always returns one row.
         assert.strictEqual((yield* get("books?select=id,reviews!inner(count())")).length, 4)
         assert.deepStrictEqual(yield* get("publishers?select=id,books(publisher_id,price.sum())&order=id&limit=1"), [
           { id: 1, books: [{ publisher_id: 1, sum: 20.5 }] }
@@ -192,7 +192,7 @@ suite("spreads", (it) => {
       })
     )
 
-    it.effect("are counted as the rows they are", () =>
+    it.effect("are counted as groups", () =>
       Effect.gen(function* () {
         const count = { prefer: { count: "exact" } } as const
         assert.deepInclude(yield* raw.get("reviews?select=book_id,count()&limit=1", count), { count: 1, total: 3 })
@@ -200,7 +200,7 @@ suite("spreads", (it) => {
       })
     )
 
-    it.effect("that can't be", () =>
+    it.effect("are rejected for unsuitable columns", () =>
       Effect.gen(function* () {
         assert.strictEqual(yield* refusal(get("books?select=title.sum()")), "404 42883")
         assert.strictEqual(yield* refusal(get("books?select=raw,count()")), "400 42883")

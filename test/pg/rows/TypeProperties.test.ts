@@ -85,7 +85,7 @@ const bytes = fc
   .map((all) => `\\x${all}`)
 const mood = among("sad", 'so "so"', "a,b", "")
 
-/** Texts of every built-in type, and of some made of them. Not all are good: what PostgreSQL refuses must be refused. */
+/** Texts of every built-in type, and of some derived ones. Some are invalid: the API must reject what PostgreSQL rejects. */
 const types: ReadonlyArray<readonly [type: string, texts: fc.Arbitrary<string>]> = [
   ["smallint", int(2)],
   ["int", int(4)],
@@ -154,7 +154,7 @@ const types: ReadonlyArray<readonly [type: string, texts: fc.Arbitrary<string>]>
   ["numeric[]", array(numeric)],
   ["boolean[]", array(among("t", "f"))],
   ["timestamptz[]", array(joined(plainDate, " ", time, "+01"))],
-  // Arrays in arrays would be another dimension.
+  // An array of arrays would have another dimension.
   ["jsonb[]", array(json.filter((value) => !value.startsWith("[") && value !== "null"))],
   ["uuid[]", array(uuid)],
   ["bytea[]", array(bytes)],
@@ -204,14 +204,14 @@ const operators = {
   isdistinct: "is distinct from"
 } as const
 
-/** What was found, or the SQLSTATE of why not. */
-const outcome = <A, R>(asked: Effect.Effect<A, { readonly code?: unknown }, R>) =>
-  Effect.map(Effect.result(asked), (result) =>
+/** The result, or the SQLSTATE of the error. */
+const outcome = <A, R>(effect: Effect.Effect<A, { readonly code?: unknown }, R>) =>
+  Effect.map(Effect.result(effect), (result) =>
     Result.isSuccess(result) ? result.success : { refused: result.failure.code }
   )
 
 suite("values", (it) => {
-  describe("go in and come out as PostgreSQL has them, and are found, or refused as it refuses them", () => {
+  describe("are stored, returned, found and rejected as in plain SQL", () => {
     it.effect.each(types.map(([type, texts], at) => ({ type, texts, at, title: type })))(
       "$title",
       ({ type, texts, at }) =>
@@ -230,13 +230,13 @@ suite("values", (it) => {
               Effect.gen(function* () {
                 yield* sql(`truncate ${table} restart identity`)
                 const body = JSON.stringify([{ v: one }, { v: other }, { v: null }])
-                // A text is read by the type's own input; JSON types take it as it is.
+                // PostgreSQL parses a string by the type's input function; JSON types get the JSON text.
                 const asJson = type === "json" || type === "jsonb"
                 const sent = asJson ? `[{"v":${one}},{"v":${other}},{"v":null}]` : body
                 const inserted = yield* outcome(
                   Effect.map(raw.post(`${table}?select=v`, sent), (answer) => answer.body)
                 )
-                // JSON's null is no value.
+                // JSON's null becomes NULL.
                 const rows = [one, other].map((value) =>
                   asJson && value === "null" ? "(null)" : `(${sqlText(value)})`
                 )
@@ -259,7 +259,7 @@ suite("values", (it) => {
                   [`v=not.eq.${encodeURIComponent(other)}`, `not (v = ${sqlText(other)})`],
                   [
                     `v=in.(${encodeURIComponent([one, other].map(quoted).join())})`,
-                    // Not IN: arrays of some types have another form, and some no arrays.
+                    // Not IN, because the API compares with an array.
                     `v = any (${sqlText(`{${[one, other].map(quoted).join()}}`)})`
                   ],
                   [`or=(v.eq.${encodeURIComponent(quoted(one))},v.is.null)`, `v = ${sqlText(one)} or v is null`]
@@ -270,7 +270,7 @@ suite("values", (it) => {
                   assert.deepStrictEqual(found as unknown, there as unknown, `${query} / ${condition}`)
                 }
 
-                // What was answered can be sent again.
+                // A returned value can be sent again.
                 const read = yield* raw.get(`${table}?select=v&id=eq.1`)
                 yield* raw.patch(`${table}?id=eq.3`, read.body.slice(1, -1))
                 const again = yield* sql(

@@ -4,8 +4,8 @@ import { describe } from "vitest"
 import { layerDatabase, live, Outside } from "../../support/database.ts"
 import { get, post, raw, refusal } from "../../support/requests.ts"
 
-/** Type, value as sent, value as answered (the same when left out): JSON texts, compared digit for digit. */
-const values: ReadonlyArray<readonly [type: string, sent: string, answered?: string]> = [
+/** Type, sent value, returned value (default: the sent one): JSON texts, compared exactly. */
+const values: ReadonlyArray<readonly [type: string, sent: string, returned?: string]> = [
   ["bigint", "9223372036854775807"],
   ["bigint", '"-9223372036854775808"', "-9223372036854775808"],
   ["smallint", "-32768"],
@@ -111,22 +111,22 @@ const suite = layer(
 )
 
 suite("values", (it) => {
-  describe("of every type come back as they went in", () => {
+  describe("of every type are returned as they were sent", () => {
     it.effect.each(values.map((value, n) => ({ value, n, title: value.join(" ") })))("$title", ({ value, n }) =>
       Effect.gen(function* () {
         const { sql } = yield* Outside
-        const [, sent, answered = sent] = value
+        const [, sent, returned = sent] = value
         const typed = `typed_${n}`
         const row = (id: number, v: string) => `{"id":${id},"v":${v},"note":"-"}`
-        assert.strictEqual((yield* raw.post(typed, `{"v":${sent}}`)).body, `[${row(1, answered)}]`)
-        // What was answered can be sent again.
-        assert.strictEqual((yield* raw.post(typed, `[ {"v": ${answered}} ]`)).body, `[${row(2, answered)}]`)
-        // Beside a row with other keys.
+        assert.strictEqual((yield* raw.post(typed, `{"v":${sent}}`)).body, `[${row(1, returned)}]`)
+        // A returned value can be sent again.
+        assert.strictEqual((yield* raw.post(typed, `[ {"v": ${returned}} ]`)).body, `[${row(2, returned)}]`)
+        // Together with a row with other keys.
         const mixed = yield* raw.post(`${typed}?select=v`, `[{"note":"n"} , {"v" : ${sent} }]`)
-        assert.strictEqual(mixed.body.replaceAll(/\s*\n\s*/g, ""), `[{"v":null},{"v":${answered}}]`)
+        assert.strictEqual(mixed.body.replaceAll(/\s*\n\s*/g, ""), `[{"v":null},{"v":${returned}}]`)
         yield* raw.patch(`${typed}?id=eq.2`, `{"v":null}`)
-        assert.strictEqual((yield* raw.patch(`${typed}?id=eq.2`, `{"v":${sent}}`)).body, `[${row(2, answered)}]`)
-        assert.strictEqual((yield* raw.get(`${typed}?id=eq.1`)).body, `[${row(1, answered)}]`)
+        assert.strictEqual((yield* raw.patch(`${typed}?id=eq.2`, `{"v":${sent}}`)).body, `[${row(2, returned)}]`)
+        assert.strictEqual((yield* raw.get(`${typed}?id=eq.1`)).body, `[${row(1, returned)}]`)
         const [own] = yield* sql(`select v::text as text from ${typed} where id = 1`)
         const found = yield* Effect.result(get(`${typed}?v=eq.${encodeURIComponent(String(own?.["text"]))}&select=id`))
         if (found._tag === "Failure") assert.include(["42883", "0A000", "22P02"], found.failure.code)
@@ -135,7 +135,7 @@ suite("values", (it) => {
     )
   })
 
-  describe("that a type does not have", () => {
+  describe("that are invalid for the type are rejected", () => {
     it.effect.each([
       ["int", '"x"', "400 22P02"],
       ["int", "2147483648", "400 22003"],
@@ -173,7 +173,7 @@ suite("values", (it) => {
     )
   })
 
-  it.effect("nested too deep for PostgreSQL", () =>
+  it.effect("nested too deep for PostgreSQL are rejected", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       yield* sql("create table deep (id int, v json)")
@@ -183,7 +183,7 @@ suite("values", (it) => {
     })
   )
 
-  it.effect("domains that refuse NULL don't get it for columns that are not there", () =>
+  it.effect("of NOT NULL domains are not set to NULL for missing columns", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       yield* sql(
@@ -209,7 +209,7 @@ suite("values", (it) => {
     })
   )
 
-  it.effect("whose type was changed a moment ago are read by the new one", () =>
+  it.effect("of a column whose type just changed are parsed by the new type", () =>
     Effect.gen(function* () {
       const { sql } = yield* Outside
       yield* sql("create table changing (id int, v int)")

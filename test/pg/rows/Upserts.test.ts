@@ -25,8 +25,8 @@ const ignore: As = { prefer: { resolution: "ignore-duplicates" } }
 const strict = (maxAffected: number): As => ({ prefer: { handling: "strict", maxAffected } })
 
 suite("writes", (it) => {
-  describe("of rows that may be there", () => {
-    it.effect("merge into them", () =>
+  describe("of rows that may exist", () => {
+    it.effect("merge into existing rows", () =>
       Effect.gen(function* () {
         const first = yield* raw.post("stock", { id: 1, code: "a", n: 1 }, merge)
         assert.isTrue(first.inserted)
@@ -54,7 +54,7 @@ suite("writes", (it) => {
           )).inserted
         )
         assert.isFalse((yield* raw.post("stock", { id: 1 }, { ...merge, returning: "minimal" })).inserted)
-        // By another key than the primary one.
+        // With a unique key instead of the primary key.
         assert.deepStrictEqual(yield* post("stock?on_conflict=code&select=id,n", { id: 9, code: "a", n: 8 }, merge), [
           { id: 9, n: 8 }
         ])
@@ -80,7 +80,7 @@ suite("writes", (it) => {
       })
     )
 
-    it.effect("leave them as they are", () =>
+    it.effect("leave existing rows unchanged", () =>
       Effect.gen(function* () {
         yield* post("stock", { id: 20, n: 1 })
         assert.deepStrictEqual(
@@ -103,13 +103,13 @@ suite("writes", (it) => {
       })
     )
 
-    it.effect("are refused", () =>
+    it.effect("are rejected", () =>
       Effect.gen(function* () {
         assert.strictEqual(yield* refusal(post("stock?on_conflict=n", { id: 30 }, merge)), "400 42P10")
         assert.strictEqual(yield* refusal(post("stock?on_conflict=nope", { id: 30 }, merge)), "400 42703")
         const twice = yield* Effect.flip(post("stock", [{ id: 32 }, { id: 32 }], merge))
         assert.deepInclude(twice, { status: 400, code: "21000" })
-        // Without a resolution, the columns are not looked at.
+        // Without a resolution, on_conflict is ignored.
         assert.strictEqual(yield* refusal(post("stock?on_conflict=n", { id: 31 })), "200")
         yield* post("own", { id: 1, owner: "ann", v: "x" })
         assert.strictEqual(
@@ -123,7 +123,7 @@ suite("writes", (it) => {
     )
   })
 
-  it.effect("PUT makes or replaces the one row that it names", () =>
+  it.effect("by PUT create or replace the row in the URL", () =>
     Effect.gen(function* () {
       const made = yield* raw.put("pairs?a=eq.5&b=eq.q", { a: 5, b: "q", v: "1" })
       assert.isTrue(made.inserted)
@@ -163,7 +163,7 @@ suite("writes", (it) => {
     })
   )
 
-  it.effect("what a row lacks is its default, or NULL when that is preferred", () =>
+  it.effect("fill missing columns with the default, or with NULL if preferred", () =>
     Effect.gen(function* () {
       const rows = [{ v: "x" }, { n: 1 }]
       const asDefault = yield* post("tries?select=v,n", rows)
@@ -188,7 +188,7 @@ suite("writes", (it) => {
     })
   )
 
-  it.effect("say where the new row is", () =>
+  it.effect("return the location of the new row", () =>
     Effect.gen(function* () {
       const only = { returning: "headers-only" } as const
       assert.deepInclude(yield* raw.post("stock", { id: 50 }, only), { location: "?id=eq.50", body: "", count: 1 })
@@ -199,7 +199,7 @@ suite("writes", (it) => {
     })
   )
 
-  it.effect("are undone when they are of too many rows", () =>
+  it.effect("are rolled back if they affect too many rows", () =>
     Effect.gen(function* () {
       yield* post("tries", [{ id: 101 }, { id: 102 }, { id: 103 }])
       const failure = yield* Effect.flip(raw.patch("tries?id=gt.100", { v: "changed" }, strict(2)))
@@ -216,7 +216,7 @@ suite("writes", (it) => {
       assert.strictEqual((yield* get("tries?id=gt.100&v=eq.d")).length, 3)
       assert.strictEqual((yield* raw.remove("tries?id=gt.101", strict(2))).count, 2)
       assert.strictEqual((yield* raw.patch("tries?id=gt.100", { v: "y" }, { prefer: { maxAffected: 0 } })).count, 1)
-      // A function of the user's that fails the same way is told as it is.
+      // The same error from a user's function is reported unchanged.
       const { sql } = yield* Outside
       yield* sql(`create function lie() returns trigger language plpgsql as $$ begin
         perform 'svc:PGRST124:9'::int; return new; end $$;
@@ -225,7 +225,7 @@ suite("writes", (it) => {
     })
   )
 
-  it.effect("are undone when they are not of the one row that is wanted", () =>
+  it.effect("are rolled back if the requested single object is not exactly one row", () =>
     Effect.gen(function* () {
       const object: As = { form: { media: "object" } }
       const one = yield* raw.post("tries?select=id,v", { id: 201, v: "one" }, object)
@@ -246,7 +246,7 @@ suite("writes", (it) => {
     })
   )
 
-  it.effect("answer in order, as CSV, and through views", () =>
+  it.effect("return rows in order, as CSV, and through views", () =>
     Effect.gen(function* () {
       const rows = yield* post("tries?select=id&order=id.desc", [{ id: 301 }, { id: 302 }])
       assert.deepStrictEqual(rows, [{ id: 302 }, { id: 301 }])

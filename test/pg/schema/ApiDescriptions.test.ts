@@ -228,7 +228,7 @@ suite("the API's description", (it) => {
     })
   )
 
-  it.effect("has filters by columns beside the other parameters", () =>
+  it.effect("has a filter for each column, and the other parameters", () =>
     Effect.gen(function* () {
       const { components, paths } = yield* documentFor(service)
       const given = (method: string) =>

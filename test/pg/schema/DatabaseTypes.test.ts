@@ -258,11 +258,11 @@ suite("TypeScript types of the database", (it) => {
       const [row] = yield* get("samples")
       const source = yield* types("public")
       const text = /^      samples: \{\n        Row: \{\n([^]*?)\n        \}/m.exec(source)?.[1] ?? ""
-      const told = new Map(Array.from(text.matchAll(/^ *(\w+): (.*)$/gm), ([, name, type]) => [name, type]))
-      assert.strictEqual(told.size, columns.length)
-      const wrong = columns.filter(([name]) => !holds(told.get(name) ?? "", row?.[name]))
+      const declared = new Map(Array.from(text.matchAll(/^ *(\w+): (.*)$/gm), ([, name, type]) => [name, type]))
+      assert.strictEqual(declared.size, columns.length)
+      const wrong = columns.filter(([name]) => !holds(declared.get(name) ?? "", row?.[name]))
       assert.deepStrictEqual(
-        wrong.map(([name, type]) => `${type} is ${told.get(name)}, answered as ${JSON.stringify(row?.[name])}`),
+        wrong.map(([name, type]) => `${type} is ${declared.get(name)}, returned as ${JSON.stringify(row?.[name])}`),
         []
       )
     })
@@ -282,7 +282,7 @@ suite("TypeScript types of the database", (it) => {
   )
 })
 
-/** Whether a value is of a type of the generated source. */
+/** Whether a value matches a type of the generated source. */
 const holds = (type: string, value: unknown): boolean => {
   if (type.endsWith("[]")) return Array.isArray(value) && value.every((one) => holds(type.slice(0, -2), one))
   return type === "Json" ? typeof value === "object" || typeof value === "number" : typeof value === type

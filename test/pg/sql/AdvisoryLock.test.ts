@@ -35,7 +35,7 @@ suite("advisory locks", (it) => {
     })
   )
 
-  it.effect("are waited for until the patience ends, without keeping one of several", () =>
+  it.effect("are waited for until the timeout, without keeping some of several", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const ran: Array<string> = []

@@ -85,8 +85,8 @@ const value = Effect.fnUntraced(function* (sql: string, params: ReadonlyArray<un
 const transaction = Effect.fnUntraced(function* (...statements: ReadonlyArray<string | SqlStatement>) {
   const { database } = yield* Bench
   const runner = yield* SqlRunner
-  const asked = statements.map((one) => (typeof one === "string" ? { sql: one } : one))
-  const { json } = yield* runner.transaction(database, service, { statements: asked })
+  const all = statements.map((one) => (typeof one === "string" ? { sql: one } : one))
+  const { json } = yield* runner.transaction(database, service, { statements: all })
   return (parse(json) as { readonly results: ReadonlyArray<Result> }).results
 })
 
@@ -377,7 +377,7 @@ suite("row_limit", (it) => {
     })
   )
 
-  it.effect.each([0, -1, 1.5, 10_001, Number.NaN])("is not %d", (limit) =>
+  it.effect.each([0, -1, 1.5, 10_001, Number.NaN])("can't be %d", (limit) =>
     Effect.map(Effect.flip(run("select 1", [], limit)), (error) => assert.strictEqual(error.code, "SQL_ROW_LIMIT"))
   )
 
@@ -425,7 +425,7 @@ suite("sessions", (it) => {
         "select 1 / 0"
       ]) {
         yield* Effect.exit(run(sql))
-        // One per connection, all at once.
+        // One for each connection, all at once.
         assert.deepStrictEqual(yield* Effect.all([value(state), value(state)], { concurrency: 2 }), [fresh, fresh], sql)
       }
       yield* transaction("declare leak cursor with hold for select 1", "set role none")
@@ -433,7 +433,7 @@ suite("sessions", (it) => {
     })
   )
 
-  it.effect("have the claims of their caller only", () =>
+  it.effect("have only the claims of their caller", () =>
     Effect.gen(function* () {
       const claims = "select current_setting('request.jwt.claims') || current_setting('request.jwt.sub')"
       const ann: Actor = { role: "service_role", claims: '{"sub":"ann"}', sub: "ann" }
@@ -492,7 +492,7 @@ suite("sessions", (it) => {
         code: "DATABASE_UNAVAILABLE",
         retry_after: 1
       })
-      // Idle ones were terminated too, and one may be used before its end is noticed.
+      // Idle ones were terminated too, and one may be used before its loss is detected.
       assert.strictEqual(yield* Effect.retry(value("select 1"), { times: 2 }), 1)
     })
   )
@@ -550,7 +550,7 @@ suite("transactions", (it) => {
     })
   )
 
-  it.effect("know types that they have just created", () =>
+  it.effect("recognize types that they have just created", () =>
     Effect.gen(function* () {
       const [, made] = yield* transaction("create type brand_new as enum ('a')", "select array['a']::brand_new[] v")
       assert.deepStrictEqual(made?.rows, [{ v: ["a"] }])
@@ -596,7 +596,7 @@ suite("transactions", (it) => {
     })
   )
 
-  it.effect("don't let a statement end them from within", () =>
+  it.effect("can't be ended by one of their statements", () =>
     Effect.map(Effect.flip(transaction("select 1", "do $$ begin commit; end $$")), (error) =>
       assert.deepInclude(error, { code: "2D000", statement_index: 1 })
     )

@@ -53,7 +53,7 @@ layer(layerWebhooks({ name: "webhook_deliveries" }), live)("deliveries", (it) =>
       const from = Date.now()
       yield* sql(`insert into ${name} values (1)`)
       const [one] = yield* Effect.promise(() => sink.count("/x", 1))
-      assert.isBelow((one?.at ?? 0) - from, 500, "the worker was woken, and did not just poll")
+      assert.isBelow((one?.at ?? 0) - from, 500, "the worker was notified and did not just poll")
       assert.deepInclude(one?.json, { event: "INSERT", schema: "public", table: name, row: { id: 1 }, old_row: null })
       assert.deepInclude(one?.headers, { "content-type": "application/json", "x-mine": "yes" })
       assert.match(String(one?.headers["webhook-id"]), /^msg_[\da-f-]{36}$/)
@@ -137,7 +137,7 @@ layer(layerWebhooks({ name: "webhook_deliveries" }), live)("deliveries", (it) =>
     })
   )
 
-  it.effect("log the error: timeout, refused connection, private address", () =>
+  it.effect("log the error: timeout, rejected connection, private address", () =>
     Effect.gen(function* () {
       const sink = yield* receiver
       sink.answer = () => ({ hang: true })
@@ -154,7 +154,7 @@ layer(layerWebhooks({ name: "webhook_deliveries" }), live)("deliveries", (it) =>
     })
   )
 
-  it.effect("to private addresses are refused unless allowed, also through a redirect", () =>
+  it.effect("to private addresses are rejected unless allowed, also through a redirect", () =>
     Effect.gen(function* () {
       const sink = yield* receiver
       const name = yield* table
@@ -171,7 +171,7 @@ layer(layerWebhooks({ name: "webhook_deliveries" }), live)("deliveries", (it) =>
     })
   )
 
-  it.effect("answered by 410 disable the webhook at once; pending messages are sent once it is active again", () =>
+  it.effect("that receive a 410 disable the webhook at once; pending messages are sent once it is active again", () =>
     Effect.gen(function* () {
       const sink = yield* receiver
       sink.answer = () => ({ status: 410 })
@@ -372,13 +372,13 @@ layer(layerWebhooks({ name: "webhook_deliveries" }), live)("deliveries", (it) =>
         }),
         (client) => Effect.promise(() => client.end())
       )
-      const ear = yield* connect
-      let heard = 0
-      ear.on("notification", () => heard++)
-      yield* Effect.promise(() => ear.query("listen svc_webhooks"))
+      const listener = yield* connect
+      let notifications = 0
+      listener.on("notification", () => notifications++)
+      yield* Effect.promise(() => listener.query("listen svc_webhooks"))
       yield* sql(`insert into ${name} values (0)`)
       yield* Effect.sleep("200 millis")
-      assert.strictEqual(heard, 0, "no worker listens")
+      assert.strictEqual(notifications, 0, "no worker listens")
       yield* worker()
       const clients = yield* Effect.all(Array.from({ length: 8 }, () => connect))
       const open = (text: string) => Effect.promise(async () => void (await clients[0]?.query(text)))
@@ -392,20 +392,20 @@ layer(layerWebhooks({ name: "webhook_deliveries" }), live)("deliveries", (it) =>
           )
         )
       yield* write(Date.now() + 500)
-      ;[heard, written] = [0, 0]
+      ;[notifications, written] = [0, 0]
       yield* write(Date.now() + 1_000)
       assert.isAbove(written, 50)
-      assert.isBelow(heard, written / 20)
+      assert.isBelow(notifications, written / 20)
       yield* eventually(waiting(id), (n) => n === 0, 20_000)
       const sent = sink.received.length - 1
       // Once it sleeps again, the next write must wake it, even while an older transaction is open that did not notify.
       yield* open("begin")
       yield* open(`insert into ${name} values (2)`)
       yield* Effect.sleep("2500 millis")
-      heard = 0
+      notifications = 0
       yield* sql(`insert into ${name} values (2)`)
       yield* eventually(
-        Effect.sync(() => heard),
+        Effect.sync(() => notifications),
         (count) => count === 1
       )
       yield* open("commit")
@@ -413,7 +413,7 @@ layer(layerWebhooks({ name: "webhook_deliveries" }), live)("deliveries", (it) =>
     })
   )
 
-  it.effect("continue after an outage of the database, without a restart", () =>
+  it.effect("continue after an outage of the database without a restart", () =>
     Effect.gen(function* () {
       const sink = yield* receiver
       const name = yield* table

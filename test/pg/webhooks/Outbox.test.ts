@@ -190,7 +190,7 @@ layer(layerWebhooks({ name: "webhook_outbox" }), live)("the outbox", (it) => {
     })
   )
 
-  it.effect("has one message for each active webhook that wants the event", () =>
+  it.effect("has one message for each active webhook that subscribes to the event", () =>
     Effect.gen(function* () {
       yield* fresh
       yield* sql("create table a6 (id int)")

@@ -39,9 +39,9 @@ const problemsOf = (targeting: JsonObject) => {
 
 const assertAnswers = (targeting: JsonObject, context: JsonObject, hashing: FlagHashing) => {
   const result = evaluated(targeting, context, hashing)
-  const said = `${JSON.stringify(targeting)} on ${JSON.stringify(context)}: ${JSON.stringify(result)}`
-  assert.include(["TARGETING_MATCH", "DEFAULT"], result.reason, said)
-  assert.include(names, "variant" in result ? result.variant : undefined, said)
+  const message = `${JSON.stringify(targeting)} on ${JSON.stringify(context)}: ${JSON.stringify(result)}`
+  assert.include(["TARGETING_MATCH", "DEFAULT"], result.reason, message)
+  assert.include(names, "variant" in result ? result.variant : undefined, message)
 }
 
 const attributes = [
@@ -244,7 +244,7 @@ describe("a rule that passes the checks", () => {
     }
   })
 
-  it("returns a variant, whatever its outcomes come from", () => {
+  it("returns a variant, for any source of its outcomes", () => {
     let [good, refused] = [0, 0]
     fc.assert(
       fc.property(value.filter(isRule), named, hashing, (rule, context, hashing) => {

@@ -22,7 +22,7 @@ const answer = (targeting: unknown, context: FlagContext = {}): FlagResult =>
 const metadata = { flagSetId: "staging", version: "42" }
 
 describe("FlagSet", () => {
-  it("answers the default variant as STATIC without a rule, and no value when disabled", () => {
+  it("returns the default variant as STATIC without a rule, and no value when disabled", () => {
     const key = "new-checkout"
     const value = { variant: "off", value: false, metadata }
     assert.deepStrictEqual(answer({}), { key, reason: "STATIC", ...value })
@@ -60,7 +60,7 @@ describe("FlagSet", () => {
     )
   })
 
-  it("records when each flag was last evaluated, whatever the result", () => {
+  it("records when each flag was last evaluated, for any result", () => {
     const set = setOf(definition(), definition({ key: "broken", targeting: { nope: 1 } }), definition({ key: "other" }))
     set.evaluate("new-checkout", {}, 5)
     set.evaluate("broken", {}, 6)
@@ -128,7 +128,7 @@ describe("FlagSet", () => {
     assert.deepStrictEqual(versions, ["1", "2", "1"])
   })
 
-  it("is a flag configuration of flagd", () => {
+  it("serializes to a flag configuration of flagd", () => {
     const targeting = { if: [{ "==": [{ var: "plan" }, "pro"] }, "on", null] }
     const variants = JSON.parse('{"b":1,"a":2,"__proto__":3}') as Record<string, number>
     const set = setOf(

@@ -4,7 +4,7 @@ import { column, compare, parsed, refused } from "../../../support/rows/queries.
 describe("filters", () => {
   const filter = (value: string): unknown => parsed(["a", value]).filters[0]?.value
 
-  it("operators", () => {
+  it("parse operators", () => {
     assert.deepStrictEqual(filter("not.eq.not.x.y"), compare("a", "eq", "not.x.y", { negated: true }))
     assert.deepStrictEqual(filter('eq."x"'), compare("a", "eq", '"x"'))
     assert.deepStrictEqual(filter("eq."), compare("a", "eq", ""))
@@ -32,7 +32,7 @@ describe("filters", () => {
     }
   })
 
-  it("lists", () => {
+  it("parse lists", () => {
     const values = (text: string) => {
       const test = parsed(["a", `in.${text}`]).filters[0]?.value
       return test?._tag === "In" ? test.values : undefined
@@ -55,7 +55,7 @@ describe("filters", () => {
     ["in.1,2", 4, 'unexpected "1" expecting "("'],
     ["in.(1,2", 8, 'unexpected end of input expecting "," or ")"'],
     ["is.nil", 5, 'unexpected "i" expecting isVal: (null, not_null, true, false, unknown)']
-  ])("what is wrong and where: %j", (text, place, details) => {
+  ])("report the error and its position: %j", (text, place, details) => {
     assert.deepInclude(refused(["a", text]), {
       code: "PGRST100",
       error: `"failed to parse filter (${text})" (line 1, column ${place})`,
@@ -75,7 +75,7 @@ describe("filters", () => {
     "is.nullx",
     "is.",
     "or.1"
-  ])("refused: %s", (text) => {
+  ])("reject %s", (text) => {
     refused(["a", text])
   })
 })
@@ -84,7 +84,7 @@ describe("logic", () => {
   const logic = (key: string, text: string): unknown => parsed([key, text]).filters[0]?.value
   const or = (...conditions: ReadonlyArray<unknown>) => ({ _tag: "Or", negated: false, conditions })
 
-  it("trees", () => {
+  it("parses trees", () => {
     assert.deepStrictEqual(logic("or", "(a.eq.1,not.and( b.not.gt.2 , or(c.lt.3) ),d.is.null )"), {
       ...or(
         compare("a", "eq", "1"),
@@ -105,7 +105,7 @@ describe("logic", () => {
     }
   })
 
-  it("where a value ends", () => {
+  it("ends values at delimiters outside of quotes", () => {
     const values = (text: string) => {
       const tree = parsed(["or", `(${text})`]).filters[0]?.value
       return tree?._tag === "Or"
@@ -121,7 +121,7 @@ describe("logic", () => {
     assert.deepStrictEqual(values("a.in.(1,2),b.in.(),c.eq.,d.eq.x y "), ["In", "In", "", "x y "])
   })
 
-  it("where a name ends", () => {
+  it("ends names at delimiters outside of quotes", () => {
     const fields = (text: string) => {
       const tree = parsed(["and", `(${text})`]).filters[0]?.value
       return tree?._tag === "And" ? tree.conditions.map((part) => ("field" in part ? part.field.name : part._tag)) : []
@@ -143,7 +143,7 @@ describe("logic", () => {
     ["(a.b.eq.1)", 6, 'unexpected "b" expecting "not" or operator (eq, gt, ...)'],
     ["a.eq.1", 3, 'unexpected "a" expecting "("'],
     ["(a.eq.1)x", 11, 'unexpected "x" expecting end of input']
-  ])("what is wrong and where: %j", (text, place, details) => {
+  ])("reports the error and its position: %j", (text, place, details) => {
     assert.deepInclude(refused(["or", text]), {
       code: "PGRST100",
       error: `"failed to parse logic tree (${text})" (line 1, column ${place})`,
@@ -151,11 +151,11 @@ describe("logic", () => {
     })
   })
 
-  it.each(["()", "(,)", "(a.eq.1,)", "(and())", "(a)", "(a.in.(1)", "(a.is.nullx)", "eq.1"])("refused: %s", (text) => {
+  it.each(["()", "(,)", "(a.eq.1,)", "(and())", "(a)", "(a.in.(1)", "(a.is.nullx)", "eq.1"])("rejects %s", (text) => {
     refused(["or", text])
   })
 
-  it("is bounded in depth", () => {
+  it("is limited in depth", () => {
     const nested = (depth: number) => `${"(and".repeat(depth - 1)}(a.eq.1)${")".repeat(depth - 1)}`
     assert.strictEqual(parsed(["or", nested(64)]).filters.length, 1)
     assert.strictEqual(refused(["or", nested(65)]).details, "conditions can be nested at most 64 levels deep")

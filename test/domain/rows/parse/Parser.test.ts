@@ -28,22 +28,22 @@ describe("query strings", () => {
     ])
   })
 
-  it("parts without a value are ignored", () => {
+  it("ignore parts without a value", () => {
     assert.deepStrictEqual(queryPairs("a&select&b=1"), [["b", "1"]])
   })
 
-  it("invalid percent-encoding is rejected", () => {
+  it("reject invalid percent-encoding", () => {
     for (const query of ["%", "a=%zz", "%c3=1", "a=%ff"]) assert.isUndefined(queryPairs(query))
   })
 })
 
 describe("clauses", () => {
-  it("an empty query", () => {
+  it("are empty for an empty query", () => {
     assert.deepStrictEqual(parsed(), nothing)
     assert.deepStrictEqual(parsed(["", "eq.1"]), nothing)
   })
 
-  it("the first select, columns, on_conflict and order of a path count, the last limit and offset", () => {
+  it("use the first select, columns, on_conflict and order of a path, but the last limit and offset", () => {
     const query = parsed(
       ...["a", "b"].flatMap((name): Pairs => [
         ["select", name],
@@ -76,13 +76,13 @@ describe("clauses", () => {
     })
   })
 
-  it("lists of names", () => {
+  it("can be lists of names", () => {
     assert.deepStrictEqual(parsed(["columns", 'a,"b,c" , d e ,a']).columns, ["a", "b,c", "d e"])
     assert.deepStrictEqual(parsed(["on_conflict", '"a","b"']).onConflict, ["a", "b"])
     for (const text of ["", ",", "a,", "a;b", "a->b"]) refused(["columns", text])
   })
 
-  it("limit and offset are whole numbers", () => {
+  it("require whole numbers for limit and offset", () => {
     assert.deepStrictEqual(parsed(["limit", "0"], ["offset", "-0"]).offset, [{ path: [], value: "0" }])
     assert.deepStrictEqual(parsed(["limit", "-1"]).limit, [{ path: [], value: "-1" }])
     for (const text of ["", "x", "1.5", "1e3", "٣", "1 ", "9".repeat(19)]) {
@@ -93,7 +93,7 @@ describe("clauses", () => {
     assert.deepInclude(refused(["a.limit", "-1"]), { code: "2201W", error: "LIMIT must not be negative" })
   })
 
-  it("keys address clauses of the table or of an embed", () => {
+  it("belong to the table or to an embed, by their key", () => {
     const paths = (key: string, value: string) => {
       const { filters, limit, order } = parsed([key, value])
       return [...filters, ...limit, ...order].map((item) => item.path)
@@ -111,7 +111,7 @@ describe("clauses", () => {
 })
 
 describe("order", () => {
-  it("terms", () => {
+  it("parses terms", () => {
     const term = (more: object) => ({ relation: undefined, direction: undefined, nulls: undefined, ...more })
     assert.deepStrictEqual<unknown>(
       parsed(["order", 'a,b.desc , "c.d".asc.nullsfirst,e->>x.nullslast,r(f->0).desc.nullslast,asc']).order[0]?.value,
@@ -136,7 +136,7 @@ describe("order", () => {
     ["a.desc.x", 8, 'unexpected "x" expecting "nullsfirst" or "nullslast"'],
     ["a.ascending", 6, 'unexpected "e" expecting delimiter (.), "," or end of input'],
     ["", 1, "unexpected end of input expecting field name (* or [a..z0..9_$])"]
-  ])("what is wrong and where: %j", (text, place, details) => {
+  ])("reports the error and its position: %j", (text, place, details) => {
     assert.deepInclude(refused(["order", text]), {
       code: "PGRST100",
       error: `"failed to parse order (${text})" (line 1, column ${place})`,
@@ -144,13 +144,13 @@ describe("order", () => {
     })
   })
 
-  it.each(["a,", "a.nullsfirst.desc", "r(a(b))", "r()", "r(a", "count()"])("refused: %s", (text) => {
+  it.each(["a,", "a.nullsfirst.desc", "r(a(b))", "r()", "r(a", "count()"])("rejects %s", (text) => {
     refused(["order", text])
   })
 })
 
 describe("calls by GET", () => {
-  it("a value that is not a filter is an argument", () => {
+  it("treat a value that is not a filter as an argument", () => {
     const query = Result.getOrThrow(
       parseCall([
         ["a", "1"],
@@ -178,7 +178,7 @@ describe("calls by GET", () => {
     ["a->b", "1"],
     ["a(", "1"],
     ["or", "1"]
-  ])("refused: %s=%s", (key, value) => {
+  ])("reject %s=%s", (key, value) => {
     assert.isTrue(Result.isFailure(parseCall([[key, value]])))
   })
 })

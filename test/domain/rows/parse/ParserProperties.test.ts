@@ -8,7 +8,7 @@ import { rowQueryPairs } from "../../../support/rows/queryText.ts"
 const choices = fc.infiniteStream(fc.boolean())
 
 describe("any query", () => {
-  it("printed and parsed is the same", () => {
+  it("is unchanged after printing and parsing", () => {
     fc.assert(
       fc.property(anyRowQuery, choices, (query, choices) => {
         const pairs = rowQueryPairs(query, () => choices.next().value)
@@ -18,7 +18,7 @@ describe("any query", () => {
     )
   })
 
-  it("in any percent-encoding is the same", () => {
+  it("is the same in any percent-encoding", () => {
     const utf8 = new TextEncoder()
     fc.assert(
       fc.property(anyRowQuery, choices, (query, choices) => {
@@ -56,7 +56,7 @@ describe("any text", () => {
   )
   const key = fc.oneof(text, fc.constantFrom(...keys.split(" ")))
 
-  it("gives a query or says where it is wrong", () => {
+  it("is a query, or fails with the position of the error", () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(key, text), { maxLength: 3 }), (pairs) => {
         for (const parse of [parseRows, parseCall]) {
@@ -76,7 +76,7 @@ describe("any text", () => {
     )
   })
 
-  it("is read in time that grows with its length", () => {
+  it("is parsed in linear time", () => {
     const parts = [
       "(",
       ")",

@@ -4,7 +4,7 @@ import { all, column, embed, parsed, refused, shown } from "../../../support/row
 describe("select", () => {
   const select = (text: string): unknown => parsed(["select", text]).select
 
-  it("columns", () => {
+  it("parses columns", () => {
     assert.deepStrictEqual(select(""), [])
     assert.deepStrictEqual(select(' * , a-b ,first name, é$1,"x,\\"y\\\\("'), [
       all,
@@ -21,7 +21,7 @@ describe("select", () => {
     ])
   })
 
-  it("alias, path, casts and aggregate", () => {
+  it("parses aliases, paths, casts and aggregates", () => {
     assert.deepStrictEqual(select('"my x":a->b->>0::timestamp with time zone.max()::text,a::text,b.count()'), [
       shown("a", {
         field: column("a", { key: "b", index: false, text: false }, { key: "0", index: true, text: true }),
@@ -42,7 +42,7 @@ describe("select", () => {
     ])
   })
 
-  it("embeds", () => {
+  it("parses embeds", () => {
     assert.deepStrictEqual(select("id,r:roles!fk-1!inner(*,...actors!left!hint( name , films() ))"), [
       shown("id"),
       embed("roles", {
@@ -62,7 +62,7 @@ describe("select", () => {
     ])
   })
 
-  it("JSON paths", () => {
+  it("parses JSON paths", () => {
     const steps = (text: string) => {
       const [item] = parsed(["select", text]).select
       return item?._tag === "Field" ? item.field.json.map((step) => (step.index ? Number(step.key) : step.key)) : []
@@ -96,7 +96,7 @@ describe("select", () => {
       String.raw`unexpected "\128512" expecting "...", field name (* or [a..z0..9_$]), "*" or "count()"`
     ],
     ['a,"b', "1, column 5", 'unexpected end of input expecting "\\""']
-  ])("what is wrong and where: %j", (text, place, details) => {
+  ])("reports the error and its position: %j", (text, place, details) => {
     assert.deepInclude(refused(["select", text]), {
       status: 400,
       code: "PGRST100",
@@ -119,18 +119,18 @@ describe("select", () => {
     "x:...a(b)",
     ",a",
     '""'
-  ])("refused: %s", (text) => {
+  ])("rejects %s", (text) => {
     refused(["select", text])
   })
 
-  it("is bounded in depth", () => {
+  it("is limited in depth", () => {
     const nested = (depth: number) => "a(".repeat(depth) + ")".repeat(depth)
     assert.strictEqual(parsed(["select", nested(63)]).select.length, 1)
     assert.strictEqual(refused(["select", nested(64)]).details, "embeds can be nested at most 64 levels deep")
     refused(["select", "a(".repeat(100_000)])
   })
 
-  it("a long invalid text is shortened in the error", () => {
+  it("shortens a long invalid text in the error", () => {
     assert.isBelow(refused(["select", `${"x".repeat(10_000)};`]).error.length, 300)
   })
 })

@@ -12,14 +12,14 @@ const payload = (text: string, only?: ReadonlyArray<string>, relation = t, missi
   Result.getOrThrow(planPayload(text, JSON.parse(text), relation, only, missing))
 
 describe("payloads", () => {
-  it("with the same keys go as they came", () => {
+  it("with the same keys are passed on unchanged", () => {
     const text = '[{"a":1.0,"b":2},\n{"b":null,"a":12345678901234567890}]'
     assert.deepInclude(payload(text), { _tag: "Uniform", json: text, rows: 2 })
     assert.deepInclude(payload('{"a":1}'), { _tag: "Uniform", keys: ["a"], json: '[{"a":1}]', rows: 1 })
     assert.deepInclude(payload("[]"), { _tag: "Uniform", keys: [], rows: 0 })
   })
 
-  it("with different keys say what each row has", () => {
+  it("with different keys list the keys of each row", () => {
     assert.deepStrictEqual(payload('[{"a":1.0},{"b" : 2}, {}]'), {
       _tag: "Mixed",
       keys: ["a", "b"],
@@ -41,7 +41,7 @@ describe("payloads", () => {
     assert.deepInclude(payload('{"a":1}', ["b"], t, "null"), { _tag: "Uniform", keys: ["b"] })
   })
 
-  it("only the columns that are there are read where a domain may refuse NULL", () => {
+  it("of columns with NOT NULL domains read only the columns in the body", () => {
     const strict = relationOf("a", { name: "d", domain: true })
     const sql = (text: string) =>
       changeSql(
@@ -54,7 +54,7 @@ describe("payloads", () => {
     assert.include(sql('[{"a":1},{"d":2}]'), 'json_to_record($1) _svc_new("a" text)')
   })
 
-  it("elements of an array keep their text", () => {
+  it("keep the text of array elements", () => {
     fc.assert(
       fc.property(fc.array(fc.json()), fc.constantFrom("", " ", "\n\t"), (elements, space) => {
         const text = `${space}[${space}${elements.join(`${space},${space}`)}${space}]${space}`

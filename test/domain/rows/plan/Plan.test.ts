@@ -41,7 +41,7 @@ const sql = (query: string | Pairs, known?: Catalogue) =>
   readSql({ rows: plan(query, 0, known).rows, form: json, total: { _tag: "None" } })
 
 describe("plans", () => {
-  it("the cap and the limit, whichever is less", () => {
+  it("use the row cap or the limit, whichever is less", () => {
     assert.strictEqual(plan("").rows.limit, undefined)
     assert.strictEqual(plan("", 10).rows.limit, "10")
     assert.strictEqual(plan("limit=5", 10).rows.limit, "5")
@@ -87,7 +87,7 @@ describe("plans", () => {
     assert.isFalse(plan("select=a,u(t(v()))", 0, unclean).clean)
   })
 
-  it("one shape is one text, another column type is another", () => {
+  it("have one SQL text for each shape and column type", () => {
     const one = sql("a=eq.1&b=in.(1,2)&select=b&limit=3&offset=1")
     const two = sql("a=eq.2&b=in.(3)&select=b&limit=3&offset=9")
     assert.strictEqual(one.text, two.text)
@@ -96,7 +96,7 @@ describe("plans", () => {
     assert.notStrictEqual(sql("a=eq.1").text, sql("a=eq.1", other).text)
   })
 
-  it("all relations of a statement have different aliases", () => {
+  it("give each relation of a statement its own alias", () => {
     for (const name of ["v_1", "t_v_1", "_svc_1", "x".repeat(63)]) {
       const odd = catalogueOf(
         { [name]: ["id", "t_id"], t: ["id"] },
@@ -109,7 +109,7 @@ describe("plans", () => {
     }
   })
 
-  it("no value is ever in the text", () => {
+  it("never include values in the SQL text", () => {
     const value = fc.stringMatching(/^[!-~]{8,20}$/).map((text) => `§${text}§`)
     const operators = fc.constantFrom("eq", "like", "not.ilike", "in", "fts(english)", "match(any)", "isdistinct", "cs")
     const key = fc.constantFrom("a", "j->>k", "v.text", "u.name")
@@ -130,7 +130,7 @@ describe("plans", () => {
 
 describe("shapes", () => {
   const reads = () => new RowReads({ maxRows: 100, aggregates: true })
-  const asked = (query: Pairs) => ({ schema: "s", table: "t", query, range: undefined, count: undefined, form: json })
+  const read = (query: Pairs) => ({ schema: "s", table: "t", query, range: undefined, count: undefined, form: json })
   const sqlOf = (prepared: Result.Result<PreparedRead, unknown>) =>
     Result.isSuccess(prepared) ? { ...prepared.success.sql, offset: prepared.success.offset } : prepared.failure
 
@@ -166,22 +166,22 @@ describe("shapes", () => {
         const kept = reads()
         for (const query of queries) {
           const pairs = [...query, ["select", "id,v(id),u(id)"]] as const
-          const fresh = reads().prepare(catalogue, asked(pairs))
-          for (let i = 0; i < 4; i++) assert.deepEqual(sqlOf(kept.prepare(catalogue, asked(pairs))), sqlOf(fresh))
+          const fresh = reads().prepare(catalogue, read(pairs))
+          for (let i = 0; i < 4; i++) assert.deepEqual(sqlOf(kept.prepare(catalogue, read(pairs))), sqlOf(fresh))
         }
       }),
       { numRuns: 300 }
     )
   })
 
-  it("are of one catalogue, table and form", () => {
+  it("are separate for each catalogue, table and form", () => {
     const kept = reads()
-    const first = kept.prepare(catalogue, asked([["id", "eq.1"]]))
+    const first = kept.prepare(catalogue, read([["id", "eq.1"]]))
     const changed = catalogueOf({ t: [{ name: "id", type_oid: 20 }] })
-    assert.notDeepEqual(sqlOf(kept.prepare(changed, asked([["id", "eq.1"]]))), sqlOf(first))
-    const csv = kept.prepare(catalogue, { ...asked([["id", "eq.1"]]), form: { media: "csv", stripNulls: false } })
+    assert.notDeepEqual(sqlOf(kept.prepare(changed, read([["id", "eq.1"]]))), sqlOf(first))
+    const csv = kept.prepare(catalogue, { ...read([["id", "eq.1"]]), form: { media: "csv", stripNulls: false } })
     assert.notDeepEqual(sqlOf(csv), sqlOf(first))
-    const other = kept.prepare(catalogue, { ...asked([["id", "eq.1"]]), table: "u" })
+    const other = kept.prepare(catalogue, { ...read([["id", "eq.1"]]), table: "u" })
     assert.notDeepEqual(sqlOf(other), sqlOf(first))
   })
 })

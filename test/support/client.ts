@@ -91,7 +91,7 @@ export const talk = ({ url }: Pick<Address, "url">, ...pieces: ReadonlyArray<str
     })
   })
 
-/** A raw response in the form that `ask` gives. */
+/** A raw response, parsed to the form that `ask` returns. */
 export const replyOf = (raw: string): Reply => {
   const [head = "", text = ""] = raw.split(/\r\n\r\n/, 2)
   const [status = "", ...fields] = head.split("\r\n")

@@ -82,9 +82,9 @@ export const remove = (line: string, as?: As) => Effect.map(raw.remove(line, as)
 const callOf = (name: string, request: Effect.Effect<RowRequest, never, Db>, body: CallBody, { method }: As) =>
   Effect.gen(function* () {
     const functions = yield* Functions
-    const { table: _, ...asked } = yield* request
+    const { table: _, ...rest } = yield* request
     return yield* functions.call({
-      ...asked,
+      ...rest,
       name,
       method: method === "GET" || method === "HEAD" ? method : "POST",
       body

@@ -141,7 +141,7 @@ const gone = ({ answered, behaviour }: State, challenge: string, requestUrl: str
 /** Servers that do not store challenges can't detect that one was answered. */
 const once = ({ answered, behaviour }: State, challenge: string) => {
   if (behaviour.usedChallengesAreGone && answered.has(challenge)) {
-    throw new OAuth2Error(409, "conflict", "The challenge was answered already")
+    throw new OAuth2Error(409, "conflict", "The challenge has already been answered")
   }
   answered.add(challenge)
 }

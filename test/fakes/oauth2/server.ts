@@ -87,7 +87,7 @@ export const startOAuth2Server = async (options: OAuth2ServerOptions = {}): Prom
 }
 
 const ready = json(200, { status: "ok" })
-const nowhere = () => ({ status: 404, headers: { "content-type": "text/plain" }, body: "Nothing is here" })
+const nowhere = () => ({ status: 404, headers: { "content-type": "text/plain" }, body: "Not found" })
 
 const publicHandler =
   (state: State): Handler =>

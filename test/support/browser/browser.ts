@@ -93,12 +93,12 @@ const connectTo = async (address: string) => {
     if (message.id !== undefined) waiting.get(message.id)?.(message)
   })
   socket.on("close", () => {
-    for (const [id, answer] of waiting) answer({ id, error: { message: "Chromium is gone" } })
+    for (const [id, answer] of waiting) answer({ id, error: { message: "Chromium has exited" } })
   })
   await once(socket, "open")
-  let asked = 0
+  let lastId = 0
   const ask: Ask = async <A>(method: string, params: object, sessionId?: string) => {
-    const id = ++asked
+    const id = ++lastId
     const { error, result } = await new Promise<Message>((done) => {
       waiting.set(id, done)
       socket.send(JSON.stringify({ id, method, params, sessionId }))
@@ -169,12 +169,12 @@ const namesOrigin = ({ headers }: Response, origin: string) =>
 /** Sends the preflight request that browsers send for a PUT to another origin. */
 const mayPut = async (url: string, origin: string, headers: ReadonlyArray<string>) => {
   const names = headers.map((name) => name.toLowerCase()).toSorted()
-  const asked = {
+  const preflight = {
     origin,
     "access-control-request-method": "PUT",
     "access-control-request-headers": names.join(",")
   }
-  const answer = await fetch(url, { method: "OPTIONS", headers: asked })
+  const answer = await fetch(url, { method: "OPTIONS", headers: preflight })
   const allowed = (what: string) =>
     (answer.headers.get(`access-control-allow-${what}`) ?? "").split(",").map((one) => one.trim().toLowerCase())
   const covers = (what: string, wanted: string) => allowed(what).some((one) => one === "*" || one === wanted)

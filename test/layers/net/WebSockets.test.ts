@@ -145,9 +145,9 @@ describe("the server's WebSocket", () => {
     assert.strictEqual(await one.closed, 1009)
     for (let n = 0; n < 9; n++) several.client.send("x".repeat(8 * 1024), { fin: n === 8 })
     assert.strictEqual(await several.closed, 1009)
-    const heard = new Promise((done) => fits.ours.once("message", done))
+    const received = new Promise((done) => fits.ours.once("message", done))
     fits.client.send(new Uint8Array(64 * 1024))
-    await heard
+    await received
     assert.strictEqual(fits.client.readyState, fits.client.OPEN)
   })
 

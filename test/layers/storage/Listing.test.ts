@@ -163,7 +163,7 @@ describe("LocalStore listings", { timeout: 30_000 }, () => {
     })
   )
 
-  it.live("are as fast in a large bucket", () =>
+  it.live("are equally fast in a large bucket", () =>
     Effect.gen(function* () {
       const directory = yield* temporaryDirectory
       yield* Effect.scoped(Effect.flatMap(makeLocalStore(directory, undefined), (store) => store.createBucket("b")))

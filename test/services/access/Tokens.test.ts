@@ -9,7 +9,7 @@ import { base64url, code, hs256, noSecret, now, secret, tokens, verify } from ".
 const at = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.andThen(TestClock.setTime(now * 1000), effect)
 
 /** Whether a token is verified synchronously. */
-const known = (service: Tokens["Service"], token: string) =>
+const isVerified = (service: Tokens["Service"], token: string) =>
   Effect.runSyncExit(service.verify(token))._tag === "Success"
 
 describe("Tokens", () => {
@@ -80,9 +80,9 @@ describe("Tokens", () => {
     Effect.gen(function* () {
       const service = yield* Tokens
       const token = hs256(`{"sub":"1"}`)
-      assert.isFalse(known(service, token))
+      assert.isFalse(isVerified(service, token))
       yield* verify(token)
-      assert.isTrue(known(service, token))
+      assert.isTrue(isVerified(service, token))
     }).pipe(Effect.provide(tokens({})))
   )
 
@@ -95,10 +95,10 @@ describe("Tokens", () => {
       yield* verify(unused)
       for (let n = 0; n < 11_000; n++) {
         yield* verify(hs256(`{"sub":"${n}"}`))
-        if (n % 1000 === 0) assert.isTrue(known(service, used))
+        if (n % 1000 === 0) assert.isTrue(isVerified(service, used))
       }
-      assert.isTrue(known(service, used))
-      assert.isFalse(known(service, unused))
+      assert.isTrue(isVerified(service, used))
+      assert.isFalse(isVerified(service, unused))
     }).pipe(Effect.provide(tokens({})))
   )
 

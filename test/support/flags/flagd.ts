@@ -18,9 +18,9 @@ export const withFlagd = <A, E>(
   it.live(name, () => putSynced("production", { on: onOff() }).pipe(Effect.andThen(test(about)), Effect.provide(layer)))
 }
 
-export const failWith = (meddled: Failure | undefined) =>
-  Effect.map(FlagdProcess, ({ running }) => void (running().failWith = () => meddled))
-export const asked = Effect.map(FlagdProcess, ({ running }) => running().asked.length)
+export const failWith = (failure: Failure | undefined) =>
+  Effect.map(FlagdProcess, ({ running }) => void (running().failWith = () => failure))
+export const callCount = Effect.map(FlagdProcess, ({ running }) => running().requests.length)
 export const stop = Effect.flatMap(FlagdProcess, ({ stop }) => stop)
 export const start = Effect.flatMap(FlagdProcess, ({ start }) => start)
 export const status = Effect.flatMap(FlagEngine, ({ status }) => status)

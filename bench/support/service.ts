@@ -12,7 +12,7 @@ export interface Service {
   readonly url: string
   readonly pid: number
   readonly credentials: Credentials
-  /** For the bare drivers: the same database with its own login. */
+  /** The same database with a separate login, for the bare drivers. */
   readonly databaseUrl: string
   /** The same through the Unix socket, if there is one, as the service connects. */
   readonly socketUrl: string
@@ -25,7 +25,7 @@ export interface Service {
   readonly stop: () => Promise<void>
 }
 
-/** The service must not inherit the settings of this shell. */
+/** Variables that the service must not inherit from this shell. */
 const ours = /^(SVC_|DATABASE_URL|DASHBOARD_URL|PUBLIC_URL|OAUTH2_|IDP_|S3_|FLAGS_|OTEL_|PG)/
 
 export interface ServiceOptions {
@@ -52,7 +52,7 @@ const startService = async ({ entry, env, profileDir, setup }: ServiceOptions): 
     entry,
     [],
     [
-      // as in npm start
+      // As in npm start.
       "--max-semi-space-size=12",
       "--no-allocation-site-pretenuring",
       ...(profileDir === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profileDir}`])
@@ -167,5 +167,5 @@ export const sample = async (service: Service, scenario: Scenario) => {
     last = `${response.status} ${body.slice(0, 500)}`
     await sleep(100)
   }
-  throw new Error(`Scenario ${scenario.id} does not answer as it should: ${last}`)
+  throw new Error(`Scenario ${scenario.id} returned an unexpected response: ${last}`)
 }

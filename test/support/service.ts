@@ -118,7 +118,7 @@ const readyAt = async (child: ChildProcess, output: () => string) => {
   throw new Error(`The service was not ready in time:\n${output()}`)
 }
 
-/** The API keys: from keys.json with the embedded PostgreSQL, otherwise from the output of the first start, else empty. */
+/** The API keys from keys.json of the embedded PostgreSQL, or from the output of the first start, or empty. */
 const keysOf = async (dataDir: string, output: string): Promise<Pick<Address, "anon" | "service_role">> => {
   const kept = await readFile(join(dataDir, "keys.json"), "utf8").catch(() => undefined)
   if (kept !== undefined) return JSON.parse(kept) as Pick<Address, "anon" | "service_role">

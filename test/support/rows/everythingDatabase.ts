@@ -6,8 +6,8 @@ const roles = everythingRoles
   .join("\n")
 
 /**
- * A script that creates one of every kind of object that a dump must contain, run by a superuser in an empty database as
- * one transaction. `databaseContent` compares copies of it.
+ * A script that creates one of every kind of object that a dump must contain, run by a superuser in an empty database
+ * as one transaction. `databaseContent` compares copies of it.
  */
 export const everythingSql = `
 do $do$ begin

@@ -71,7 +71,7 @@ export const load = (options: LoadOptions) => measured("rows/load.ts", options)
 
 export const driver = (options: DriverOptions) => measured("rows/drivers.ts", options)
 
-/** Starts a server that always returns this response; gives its address, and a function that ends it. */
+/** Starts a server that always returns this response; returns its address, and a function that stops it. */
 export const baseline = async (answer: Answer) => {
   const child = start(file("rows/baseline.ts"), [JSON.stringify(answer)])
   const [port] = await once(child.stdout, "data")

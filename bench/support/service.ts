@@ -26,7 +26,7 @@ export interface Service {
 }
 
 /** Variables that the service must not inherit from this shell. */
-const ours = /^(SVC_|DATABASE_URL|DASHBOARD_URL|PUBLIC_URL|OAUTH2_|IDP_|S3_|FLAGS_|OTEL_|PG)/
+const settings = /^(SVC_|DATABASE_URL|DASHBOARD_URL|PUBLIC_URL|OAUTH2_|IDP_|S3_|FLAGS_|OTEL_|PG)/
 
 export interface ServiceOptions {
   /** The service's program. */
@@ -47,7 +47,7 @@ const startService = async ({ entry, env, profileDir, setup }: ServiceOptions): 
   const secret = randomBytes(32).toString("base64url")
   const [port, pgPort, s3Port] = [await freePort(), await freePort(), await freePort()]
   const flagPorts = { evaluation: await freePort(), ofrep: await freePort(), sync: await freePort() }
-  const inherited = Object.entries(process.env).filter(([name]) => !ours.test(name))
+  const inherited = Object.entries(process.env).filter(([name]) => !settings.test(name))
   const child = start(
     entry,
     [],
@@ -72,8 +72,8 @@ const startService = async ({ entry, env, profileDir, setup }: ServiceOptions): 
       ...env
     }
   )
-  let said = ""
-  child.stdout.setEncoding("utf8").on("data", (text: string) => (said = (said + text).slice(-4000)))
+  let output = ""
+  child.stdout.setEncoding("utf8").on("data", (text: string) => (output = (output + text).slice(-4000)))
   const end = async () => {
     await stop(child)
     await rm(dataDir, { recursive: true, force: true })
@@ -96,7 +96,7 @@ const startService = async ({ entry, env, profileDir, setup }: ServiceOptions): 
     return { url, pid: child.pid ?? 0, credentials, databaseUrl, socketUrl, s3Url, flagPorts, dataDir, stop: end }
   } catch (error) {
     await end()
-    console.error(said)
+    console.error(output)
     throw error
   }
 }
@@ -120,7 +120,7 @@ export const ready = async (url: string, exitCode: () => number | null) => {
   throw new Error("The service was not ready within a minute")
 }
 
-/** POSTs JSON with the service key; gives the response. */
+/** POSTs JSON with the service key; returns the response. */
 export const ask = async (url: string, key: string, path: string, body: object): Promise<unknown> => {
   const answer = await fetch(url + path, {
     method: "POST",

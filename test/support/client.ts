@@ -49,7 +49,7 @@ const parsed = (text: string): unknown => {
   }
 }
 
-/** Runs one statement as the service role; gives its rows. */
+/** Runs one statement as the service role; returns its rows. */
 export const sql = async (
   service: Pick<Address, "url" | "service_role">,
   text: string,
@@ -74,7 +74,7 @@ export const assertRefused = (reply: Reply, status: number, code?: string) => {
   return body
 }
 
-/** Sends bytes on a new socket; gives everything received until the other side closes. */
+/** Sends bytes on a new socket; returns everything received until the other side closes. */
 export const talk = ({ url }: Pick<Address, "url">, ...pieces: ReadonlyArray<string | Uint8Array>): Promise<string> =>
   new Promise((done, failed) => {
     const { hostname, port } = new URL(url)

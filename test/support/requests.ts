@@ -91,7 +91,7 @@ const callOf = (name: string, request: Effect.Effect<RowRequest, never, Db>, bod
     })
   })
 
-/** Calls a function by POST, or by GET or HEAD as in `as`: `"add?a=1"`. Gives the response. */
+/** Calls a function by POST, or by GET or HEAD as in `as`: `"add?a=1"`. Returns the response. */
 export const rawRpc = (line: string, body: CallBody = { _tag: "None" }, as: As = {}) => {
   const request = requestOf(line, { method: "POST", ...as })
   return Effect.flatMap(request, ({ table }) => callOf(table, request, body, as))

@@ -40,14 +40,14 @@ const check = (text: string) =>
     return yield* check(url.success)
   })
 
-/** A server on loopback that runs `say` on each socket. */
-const listener = (say: (socket: Socket) => void = () => undefined) =>
+/** A server on loopback that runs `respond` on each socket. */
+const listener = (respond: (socket: Socket) => void = () => undefined) =>
   Effect.acquireRelease(
     Effect.promise(async () => {
       const sockets: Array<Socket> = []
       const server = createServer((socket) => {
         sockets.push(socket.on("error", () => undefined).resume())
-        say(socket)
+        respond(socket)
       })
       await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening))
       return { server, sockets, port: (server.address() as { readonly port: number }).port }

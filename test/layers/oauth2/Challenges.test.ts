@@ -15,7 +15,7 @@ const port = layerOAuth2Hydra({ adminUrl: fake.adminUrl, token: undefined })
 
 beforeEach(() => {
   fake.requests.length = 0
-  fake.meddle = () => undefined
+  fake.intercept = () => undefined
   fake.behaviour.usedChallengesAreGone = false
 })
 
@@ -39,9 +39,9 @@ layer(port, { excludeTestServices: true })("a challenge", (it) => {
     })
   )
 
-  it.effect("that is gone only redirects to web URLs", () =>
+  it.effect("that has expired only redirects to web URLs", () =>
     Effect.gen(function* () {
-      fake.meddle = () => json(410, { redirect_to: "javascript:alert(1)" })
+      fake.intercept = () => json(410, { redirect_to: "javascript:alert(1)" })
       const gone = yield* Effect.flip(Effect.flatMap(OAuth2, ({ login }) => login("c")))
       assert.strictEqual(gone._tag === "Gone" && gone.redirect_to, null)
     })
@@ -50,7 +50,7 @@ layer(port, { excludeTestServices: true })("a challenge", (it) => {
   it.effect("is sent unchanged with any content", () =>
     Effect.gen(function* () {
       const seen: Array<string> = []
-      fake.meddle = ({ query }: FakeRequest) => {
+      fake.intercept = ({ query }: FakeRequest) => {
         seen.push(query.get("login_challenge") ?? "")
         return undefined
       }
@@ -85,7 +85,7 @@ layer(port, { excludeTestServices: true })("metadata", (it) => {
       const port = yield* OAuth2
       let concurrent = true
       const found = { ...client, metadata: { a: 1, b: 2, c: 3, gone: true } }
-      fake.meddle = ({ method }: FakeRequest) => {
+      fake.intercept = ({ method }: FakeRequest) => {
         if (method !== "GET" || !concurrent) return undefined
         concurrent = false
         return json(200, found)

@@ -95,7 +95,7 @@ const cases = fc.record({
 
 describe("LocalStore listings", { timeout: 30_000 }, () => {
   it.live(
-    "say what a sorted list of all keys says",
+    "match those computed from a sorted list of all keys",
     () =>
       Effect.gen(function* () {
         const { store } = yield* newStore

@@ -48,7 +48,7 @@ describe("evaluating a policy", () => {
     assert.isUndefined(verdict(question, "s3:GetObject", "arn:aws:s3:::b/ab.txt"))
   })
 
-  it("gives Deny precedence in any order, also over the owner", () => {
+  it("gives Deny precedence in any order, even for the owner", () => {
     const allow = { Action: "s3:*", Resource: anything }
     const deny = { Effect: "Deny", Action: "s3:DeleteObject", Resource: anything }
     for (const text of [policy(allow, deny), policy(deny, allow)]) {

@@ -32,7 +32,7 @@ const session = (more: Partial<IdentitySession> = {}): IdentitySession => ({
 const credential = (_tag: Credential["_tag"], value: string): Credential => ({ _tag, value: Redacted.make(value) })
 const browser = (...credentials: ReadonlyArray<Credential>): Browser => ({ credentials, returnTo: undefined })
 const [token, cookie] = [credential("Token", "t"), credential("Cookie", "c")]
-const stale = new Unauthorized({ error: "It has ended", code: "UNAUTHENTICATED" })
+const stale = new Unauthorized({ error: "The session has expired", code: "UNAUTHENTICATED" })
 
 /** A fake identity provider that records its calls. */
 const idp = (

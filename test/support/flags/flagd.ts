@@ -32,7 +32,7 @@ export const one = Effect.map(evaluate("production", "on"), (result) =>
 )
 export const outcome = refusal(evaluate("production", "on"))
 
-/** The first answer that passes, or the last one after 10 s. */
+/** The first result that is `good`, or the last one after 10 s. */
 export const eventually = <A, E, R>(ask: Effect.Effect<A, E, R>, good: (answer: A) => boolean) =>
   Effect.gen(function* () {
     for (const deadline = Date.now() + 10_000; ; yield* Effect.sleep(20)) {

@@ -113,7 +113,7 @@ export const signedIn = (subject: string) => ({
   rememberFor: 3600
 })
 
-/** Goes on to the consent challenge. */
+/** Follows redirects to the consent challenge. */
 export const signIn = (server: TestServer, of: Party, { browser = startBrowsing(), more = {}, subject }: Journey) =>
   Effect.gen(function* () {
     const { acceptLogin } = yield* OAuth2

@@ -21,7 +21,7 @@ const layerOf = (adminUrl: string, token = adminToken) =>
 
 beforeEach(() => {
   fake.requests.length = 0
-  fake.meddle = () => undefined
+  fake.intercept = () => undefined
 })
 
 /** The lines that were logged. */
@@ -35,7 +35,7 @@ const run = <A>(effect: Effect.Effect<A, ClientError, OAuth2>, other: Layer.Laye
   Effect.provide(effect, Layer.mergeAll(other, layerLines))
 
 const answerAll = (reply: Reply | "hang") => {
-  fake.meddle = () => reply
+  fake.intercept = () => reply
 }
 const text = (status: number, body: string, headers: Readonly<Record<string, string>> = {}): Reply => ({
   status,
@@ -159,7 +159,7 @@ layer(asUsual, { excludeTestServices: true })("a server that fails", (it) => {
     Effect.gen(function* () {
       const { client } = yield* party()
       let left = 2
-      fake.meddle = () => (left-- > 0 ? json(502, {}) : undefined)
+      fake.intercept = () => (left-- > 0 ? json(502, {}) : undefined)
       const found = yield* Effect.flatMap(OAuth2, (port) => port.client(client.client_id))
       assert.strictEqual(found.client_id, client.client_id)
     })

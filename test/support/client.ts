@@ -70,7 +70,7 @@ export const assertRefused = (reply: Reply, status: number, code?: string) => {
   for (const name of ["details", "hint"]) assert.property(body, name, about)
   assert.strictEqual(body["message"], body["error"])
   if (code !== undefined) assert.strictEqual(body["code"], code, about)
-  assert.notMatch(reply.text, /node_modules|\.ts:\d+|\bat [\w.]+ \(/, "a stack trace")
+  assert.notMatch(reply.text, /node_modules|\.ts:\d+|\bat [\w.]+ \(/, "contains a stack trace")
   return body
 }
 

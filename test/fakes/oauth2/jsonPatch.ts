@@ -27,7 +27,8 @@ const change = (
   [step = "", ...rest]: ReadonlyArray<string>,
   to: { readonly value: unknown } | undefined
 ): unknown => {
-  if (typeof document !== "object" || document === null || Array.isArray(document)) throw new Error("No object there")
+  if (typeof document !== "object" || document === null || Array.isArray(document))
+    throw new Error("The path is not in an object")
   // Uses entries, since a name may be `__proto__`.
   const entries = new Map(Object.entries(document))
   if (rest.length > 0) entries.set(step, change(entries.get(step) ?? {}, rest, to))

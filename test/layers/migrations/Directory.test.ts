@@ -131,7 +131,7 @@ describe("a file", () => {
   )
 
   it.effect.each([
-    ["UTF-8", new Uint8Array([0xff, 0xfe, 0x41, 0x00]), /not UTF-8/],
+    ["its encoding", new Uint8Array([0xff, 0xfe, 0x41, 0x00]), /not UTF-8/],
     ["a NUL", "select 1;\0drop table x", /NUL/],
     ["its size", new Uint8Array(16 * 1024 * 1024 + 1).fill(32), /larger than 16 MiB/]
   ] as const)("that can't be run because of %s is listed with the problem, and not returned", ([, content, problem]) =>

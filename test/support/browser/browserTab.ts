@@ -25,7 +25,7 @@ export const makeTab = (send: Send, close: () => Promise<unknown>): Tab => {
       }).catch(() => ({ result: {} as { value?: unknown } })) // The tab is between two pages.
       if (typeof result.value === "string" && result.value !== "") return result.value
     }
-    throw new Error(`The page never had: ${expression}`)
+    throw new Error(`Timed out waiting for: ${expression}`)
   }
   return {
     send,

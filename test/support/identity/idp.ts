@@ -54,7 +54,7 @@ const call = async (url: string, init: RequestInit & { readonly json?: unknown }
 /** `also` is another accepted status. */
 const good = (answer: Answer, also = 200) => {
   if (answer.status >= 300 && answer.status !== also)
-    throw new Error(`The idp answered ${answer.status} ${JSON.stringify(answer.body)}`)
+    throw new Error(`The identity provider returned ${answer.status} ${JSON.stringify(answer.body)}`)
   return answer
 }
 

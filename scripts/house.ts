@@ -1,16 +1,17 @@
 /**
- * `npm run house`: the size of every folder, and the files that may hold two nouns or belong to another file. Exit code 1
- * when a folder has become a hallway; what imports what is held by the linter, which runs after this.
+ * `npm run house`: prints the size of every folder, the files that may be about two nouns, and those that should
+ * perhaps be part of another file. Exit code 1 if a folder has too many files. The linter, which runs after this, checks
+ * the imports.
  */
 import { readdirSync, readFileSync } from "node:fs"
 import { basename, dirname, join, relative, resolve } from "node:path"
 
 const root = resolve(import.meta.dirname, "..")
-const mostFiles = 16
-const mostLines = 250
-const fewestLines = 40
+const maxFiles = 16
+const maxLines = 250
+const minLines = 40
 
-/** Lists with one file for each noun of the API, and generated code. */
+/** Folders with one file for each noun of the API, and generated code. */
 const exempt = /^(src\/http\/(api|handlers)|src\/layers\/flags\/gen.*|src\/layers\/install\/migrations)$/
 
 const read = (folder: string) =>
@@ -34,24 +35,24 @@ for (const top of ["src", "test", "bench"]) {
   print(`\n${top}: ${files.length} files, ${sum(files.map(({ lines }) => lines))} lines`)
   const folders = Map.groupBy(files, ({ path }) => dirname(path))
   for (const [folder, inside] of [...folders].sort(([a], [b]) => (a < b ? -1 : 1))) {
-    const large = top === "src" && inside.length > mostFiles && !exempt.test(folder)
+    const large = top === "src" && inside.length > maxFiles && !exempt.test(folder)
     if (large) tooLarge++
     const lines = sum(inside.map((file) => file.lines))
     print(`${large ? "!" : " "} ${String(inside.length).padStart(3)} ${String(lines).padStart(6)}  ${folder}`)
   }
   if (top !== "src") continue
   const own = files.filter(({ path }) => !exempt.test(dirname(path)))
-  print(`\nOver ${mostLines} lines (is there a second noun?):`)
-  for (const { lines, path } of own) if (lines > mostLines) print(`  ${lines} ${path}`)
-  print(`\nUnder ${fewestLines} lines with one importer (is it a paragraph of that one?):`)
+  print(`\nOver ${maxLines} lines (is there a second noun?):`)
+  for (const { lines, path } of own) if (lines > maxLines) print(`  ${lines} ${path}`)
+  print(`\nUnder ${minLines} lines with one importer (should it be part of that one?):`)
   for (const { lines, path } of own) {
     const [importer, ...others] = files.filter(({ imports }) => imports.includes(path))
-    if (lines >= fewestLines || importer === undefined || others.length > 0 || basename(path) === "layer.ts") continue
+    if (lines >= minLines || importer === undefined || others.length > 0 || basename(path) === "layer.ts") continue
     print(`  ${String(lines).padStart(3)} ${path} <- ${importer.path}`)
   }
 }
 
 if (tooLarge > 0) {
-  print(`\n${tooLarge} folders have over ${mostFiles} files: give their nouns folders of their own`)
+  print(`\n${tooLarge} folders have over ${maxFiles} files: give each noun its own folder`)
   process.exitCode = 1
 }

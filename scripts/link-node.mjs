@@ -1,6 +1,6 @@
-// After an installation: node_modules/.bin/node, the Node that npm's scripts run on. npm makes this link itself, but
-// npm 10 takes it away again with the packages of the other platforms, whose programs have the same name. Runs on the
-// machine's own Node, which may be an old one.
+// Runs after an installation: links node_modules/.bin/node, the Node that runs npm's scripts. npm creates this link
+// itself, but npm 10 removes it again with the packages of other platforms, whose programs have the same name. This
+// script runs on the machine's own Node, which may be an old version.
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs"
 
 const packages = {

@@ -70,7 +70,7 @@ const note = (turns: Turns, title: string, turn: Turn) => turns.set(title, [...(
 
 const serviceTitles = { dump: "POST /api/backups", restore: "POST /api/backups/{id}/restore" }
 
-/** Options by hand: the defaults, and faster ones. */
+/** Options for the runs by hand: the defaults, and faster ones. */
 const variants = ({ zstd }: Programs) => ({
   dump: [[], [zstd ? "--compress=zstd" : "--compress=3"]],
   restore: [[], [`--jobs=${Math.max(2, Math.min(4, availableParallelism()))}`]]
@@ -158,7 +158,7 @@ export const measureBackups = (part: string) => async (bench: DatabaseBench) => 
   console.log(
     `by hand: ${programs?.version ?? "no programs found"}; MB/s of the database's size; ratios within a round\n`
   )
-  const head = ["", "seconds", "MB/s", "to defaults", "to quicker", "file MB"]
+  const head = ["", "seconds", "MB/s", "to defaults", "to faster", "file MB"]
   printTable(head, rowsOf(turns, bytes, programs), 1)
   console.log(
     `\nresident MiB of the service: before ${whole(idle)}, median ${whole(median(memory))}, max ${whole(Math.max(...memory))}`

@@ -26,7 +26,7 @@ export interface Streamed {
   readonly each: Percentiles
 }
 
-const questionsOf = ({ body, headers, method, origin, paths }: Stream): ReadonlyArray<Question> => {
+const requestsOf = ({ body, headers, method, origin, paths }: Stream): ReadonlyArray<Question> => {
   const bytes = body === undefined ? undefined : Buffer.from(body)
   const all = { host: new URL(origin).host, ...headers, ...(bytes && { "content-length": String(bytes.length) }) }
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
@@ -35,9 +35,9 @@ const questionsOf = ({ body, headers, method, origin, paths }: Stream): Readonly
 
 /** Sends requests until it is stopped; then waits for the last responses. */
 const startStream = async (stream: Stream) => {
-  const questions = questionsOf(stream)
-  const first = questions[0]
-  if (first === undefined) throw new Error("Nothing to ask")
+  const requests = requestsOf(stream)
+  const first = requests[0]
+  if (first === undefined) throw new Error("No requests")
   const wires = Array.from({ length: stream.connections }, () => new Wire(stream.origin))
   const took: Array<number> = []
   const stopping = new AbortController()
@@ -50,7 +50,7 @@ const startStream = async (stream: Stream) => {
     while (!stopping.signal.aborted) {
       const started = performance.now()
       try {
-        const { body, status } = await (wires[index] as Wire).ask(questions[next++ % questions.length] ?? first)
+        const { body, status } = await (wires[index] as Wire).ask(requests[next++ % requests.length] ?? first)
         if (status >= 200 && status < 300) took.push(performance.now() - started)
         else failed(`${status} ${body.toString("utf8")}`)
       } catch (error) {

@@ -43,17 +43,19 @@ export const measureCopy = async (bench: DatabaseBench) => {
 
   const all: Array<Measured> = []
   for (let round = 0; round < (quick ? 1 : 3); round++) {
-    all.push((await during("nothing", () => sleep(3_000))).measured)
+    all.push((await during("no branch", () => sleep(3_000))).measured)
     const made = await during("make a branch", () => makeBranch(service, "of a large database"))
     const dropped = await during("drop it", () => dropBranch(service, made.value))
     all.push(made.measured, dropped.measured)
   }
 
-  const told = all.reduce((sum, { streams }) => sum + (streams[1]?.count ?? 0), 0)
+  const confirmed = all.reduce((sum, { streams }) => sum + (streams[1]?.count ?? 0), 0)
   const there = Number((await firstRow(service, countSql)).n) - before
-  console.log(`\nc: a database of ${whole(bytes / 1024 / 1024)} MiB, with ${connections} clients at /v1/db meanwhile\n`)
+  console.log(
+    `\nc: a database of ${whole(bytes / 1024 / 1024)} MiB, with ${connections} concurrent clients at /v1/db\n`
+  )
   printTable(
-    ["", "seconds", "MB/s", "read p99 ms", "longest", "write p99", "longest", "answers", "failed"],
+    ["", "seconds", "MB/s", "read p99 ms", "longest", "write p99", "longest", "responses", "failed"],
     all.map(({ seconds, streams, title }) => [
       title,
       seconds.toFixed(2),
@@ -64,8 +66,8 @@ export const measureCopy = async (bench: DatabaseBench) => {
     ]),
     1
   )
-  console.log(`\nrows whose insert was answered: ${whole(told)}, in the table: ${whole(there)}`)
+  console.log(`\nrows whose insert was confirmed: ${whole(confirmed)}, in the table: ${whole(there)}`)
   const failed = all.flatMap(({ streams }) => streams).find(({ failures }) => failures > 0)
   if (failed !== undefined) console.error(`A request failed: ${failed.failure}`)
-  return failed === undefined && told === there
+  return failed === undefined && confirmed === there
 }

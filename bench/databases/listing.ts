@@ -1,4 +1,4 @@
-/** A hundred branches: making them, listing them, dropping them. */
+/** Creates, lists and drops a hundred branches. */
 import { type Branch, type DatabaseBench, dropBranch, makeBranch, manage } from "./bench.ts"
 import { median, millis, printTable } from "../rows/table.ts"
 
@@ -33,9 +33,9 @@ export const measureListing = async ({ quick, service }: DatabaseBench) => {
     listed.push(took)
   }
   for (const branch of branches) dropped.push((await timed(() => dropBranch(service, branch))).took)
-  console.log(`\nb: ${count} branches; aim 50 ms for a list of 100\n`)
+  console.log(`\nb: ${count} branches; target 50 ms for a list of 100\n`)
   const rows = [row("make one of an almost empty database", made), row("list all", listed), row("drop one", dropped)]
   printTable(["", "times", "first ms", "median", "max"], rows, 1)
-  if (!complete) console.error("A list was not complete")
+  if (!complete) console.error("A list was incomplete")
   return complete
 }

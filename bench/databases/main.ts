@@ -1,7 +1,7 @@
 /**
  * `npm run bench:databases`: the cost of requests on a branch, the effect of creating one on other clients, and backups and
  * restores compared with the programs of PostgreSQL. Everything runs on loopback, on a new embedded PostgreSQL in the
- * temporary directory. Exit code 1 when a request failed or restored content differs.
+ * temporary directory. Exit code 1 if a request fails or restored content differs.
  */
 import { cpus, loadavg } from "node:os"
 import { parseArgs } from "node:util"
@@ -20,7 +20,7 @@ const help = `npm run bench:databases -- [options]
   --only a,b      run only these parts: a b c d e
   --size N        MiB of the database that is copied and dumped (default 1024)
   --quick         shorter measurements
-  --cpu-prof      the service writes a CPU profile at its end
+  --cpu-prof      the service writes a CPU profile when it ends
   --entry FILE    the service's program (default src/main.ts)
 
   a  /v1 on a branch relative to the main database
@@ -70,8 +70,8 @@ const main = async () => {
   const values = parseArgs({ options }).values
   const chosen = values.only.split(",")
   const size = Number(values.size)
-  const known = new Set(services.flatMap(({ parts }) => Object.keys(parts)))
-  if (values.help || !(size >= 1) || chosen.some((part) => !known.has(part))) {
+  const ids = new Set(services.flatMap(({ parts }) => Object.keys(parts)))
+  if (values.help || !(size >= 1) || chosen.some((part) => !ids.has(part))) {
     console.log(help)
     return values.help ? 0 : 1
   }

@@ -88,8 +88,8 @@ export const measureRelative = async (bench: DatabaseBench) => {
   }
   const { n } = await firstRow(service, "select count(*)::int as n from bench_inserted", branch)
   await dropBranch(service, branch)
-  console.log(`\na: /v1 on a branch and on main in turns, ${connections} connections; aim 0.9 of main`)
-  console.log("ratio: median and quartiles of those of the rounds; µs: processor time of the service for each\n")
+  console.log(`\na: /v1 on a branch and on main in turns, ${connections} connections; target 0.9 of main`)
+  console.log("ratio: median and quartiles over the rounds; µs: processor time of the service per request\n")
   const head = [
     "",
     "",

@@ -26,7 +26,7 @@ const cost = (set: FlagSet, count: number) => {
   return median(turns)
 }
 
-const aims: Readonly<Record<string, string>> = { static: "2", targeting: "5", fractional: "5" }
+const targets: Readonly<Record<string, string>> = { static: "2", targeting: "5", fractional: "5" }
 const wanted = { a: 0.1, b: 0.2, c: 0.7 }
 
 /** The shares of 100,000 keys, each of which is evaluated twice. */
@@ -47,14 +47,14 @@ export const measureEngine = async (_: Service, quick: boolean) => {
   const rows = Object.entries(rules).map(([name, rule]) => [
     name,
     cost(setOf(rule), quick ? 50_000 : 500_000).toFixed(2),
-    aims[name] ?? ""
+    targets[name] ?? ""
   ])
   console.log("\na: one evaluation in the engine\n")
-  printTable(["rule", "µs", "aim under"], rows, 1)
+  printTable(["rule", "µs", "target under"], rows, 1)
   const { same, shares } = spread()
   const parts = shares.map(([name, share]) => `${name} ${(100 * share).toFixed(2)} %`)
   console.log(
-    `\n${whole(100_000)} keys over 10/20/70: ${parts.join(", ")}; the same again for each: ${same ? "yes" : "NO"}`
+    `\n${whole(100_000)} keys over 10/20/70: ${parts.join(", ")}; same result when repeated: ${same ? "yes" : "NO"}`
   )
   return same && shares.every(([name, share]) => Math.abs(share - wanted[name as keyof typeof wanted]) < 0.01)
 }

@@ -14,13 +14,13 @@ import { type Service } from "../support/service.ts"
 const help = `npm run bench:flags -- [options]
   --only a,b      only these parts: a b c d
   --quick         shorter measurements, for a first look
-  --cpu-prof      the service writes a CPU profile at its end
+  --cpu-prof      the service writes a CPU profile when it ends
   --entry FILE    the service's program (default src/main.ts)
 
-  a  one evaluation in the engine; how 100,000 keys are spread over 10/20/70
+  a  one evaluation in the engine; the distribution of 100,000 keys over 10/20/70
   b  snapshots of 1,000 and 10,000 flags
   c  evaluations over HTTP, OFREP and Connect
-  d  from a toggle to SDKs, here and at another replica`
+  d  from a toggle to SDKs, at the same replica and at another one`
 
 const parts = { a: measureEngine, b: measureSnapshots, c: measureWire, d: measureToggles }
 

@@ -50,7 +50,7 @@ const built = (count: number) => {
   const one = Array.from({ length: 7 }, (_, n) => build(snapshot, { ...rowsOf(1, n + 2) }))
   const first = timed(() => snapshot.sets.production.configuration)
   const all = () => timed(() => snapshot.sets.production.evaluateAll({ targetingKey: "somebody" }, 0))
-  all() // rules are compiled once
+  all() // Warm-up: compiles the rules.
   const evaluated = median(Array.from({ length: 7 }, all))
   const again = timed(() => build(snapshot, rowsOf(1, 9)).snapshot.sets.production.configuration)
   return [
@@ -115,13 +115,13 @@ const read = async (service: Service, count: number) => {
 }
 
 export const measureSnapshots = async (service: Service) => {
-  console.log("\nb: snapshots, in ms; aims: 1,000 flags under 20, 10,000 under 250, no step over 50\n")
+  console.log("\nb: snapshots, in ms; targets: 1,000 flags under 20, 10,000 under 250, no step over 50\n")
   const head = ["flags", "built", "longest step", "one changed", "document", "again", "all evaluated"]
   printTable(head, [1_000, 10_000].map(built), 0)
   console.log(
-    "\n   read by the service after they were committed; the slowest answer to a pinger meanwhile, and before\n"
+    "\n   read by the service after the commit; the slowest response to concurrent pings, during it and before\n"
   )
   const rows = [await read(service, 1_000), await read(service, 10_000)]
-  printTable(["flags", "read", "slowest answer", "before"], rows, 0)
+  printTable(["flags", "read", "slowest response", "before"], rows, 0)
   return true
 }

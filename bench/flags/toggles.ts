@@ -98,7 +98,9 @@ export const measureToggles = async (service: Service, quick: boolean) => {
       const { max, p50, p95 } = percentiles(of)
       return [name, millis(p50), millis(p95), millis(max)]
     }
-    console.log(`\nd: from the request of a change, ${count} times; aims: p95 under 50 here, under 200 at a replica\n`)
+    console.log(
+      `\nd: from the request of a change, ${count} times; targets: p95 under 50 here, under 200 at a replica\n`
+    )
     const rows = [row("answered", answers), ...Array.from(times, ([name, of]) => row(name, of))]
     printTable(["seen by", "p50 ms", "p95", "max"], rows, 1)
     return true

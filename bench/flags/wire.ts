@@ -70,7 +70,7 @@ export const measureWire = async (service: Service, quick: boolean) => {
     console.error(`${way.id} …`)
     rows.push(await measure(service, way, quick ? 1 : 3))
   }
-  console.log("\nc: evaluations over the wire, 32 connections; aim 0.35 of node:http\n")
+  console.log("\nc: evaluations over the wire, 32 connections; target 0.35 of node:http\n")
   const cells = rows.map(({ cells }) => cells)
   printTable(["", "", "a second", "ratio", "p50 ms", "p99", "node:http"], cells, 2)
   return rows.every(({ failures }) => failures === 0)

@@ -1,4 +1,4 @@
-/** The part of autocannon that bench/load.ts uses; the package has no types. */
+/** The part of autocannon that bench/rows/load.ts uses; the package has no types. */
 declare module "autocannon" {
   interface Options {
     readonly url: string

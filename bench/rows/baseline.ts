@@ -1,6 +1,6 @@
 /**
- * What node:http can do at best on this machine now: a bare server that gives one fixed answer to everything.
- * `node bench/baseline.ts <JSON of Answer>` prints its port and runs until it is killed.
+ * The baseline of node:http on this machine: a bare server that returns one fixed response to every request.
+ * `node bench/rows/baseline.ts <JSON of Answer>` prints its port and runs until it is killed.
  */
 import { createServer } from "node:http"
 import { type AddressInfo } from "node:net"

@@ -13,7 +13,7 @@ const tables = 2_000
 const columns =
   "id int primary key, a text, b int default 3, c jsonb, d timestamptz default now(), e text[], f numeric, g uuid"
 
-/** Every table but the first refers to another one, every eighth is shown by a view. */
+/** Every table except the first has a foreign key, and every eighth has a view. */
 const large = (from: number, to: number) => `do $$ begin
   for n in ${from}..${to} loop
     execute format('create table bench_large_%s (${columns})', n);
@@ -29,7 +29,7 @@ const fill = async ({ credentials, url }: Service) => {
   await ask(url, credentials.service, "/v1/sql", { sql: "analyze pg_catalog.pg_class" })
 }
 
-/** A client of its own that reads as the service does: median ms of each step. */
+/** Reads the catalogue over a separate connection as the service does; returns the median ms of each step. */
 const read = (url: string) =>
   withClient(url, async (client) => {
     const steps: Array<readonly [number, number, number]> = []
@@ -37,11 +37,11 @@ const read = (url: string) =>
     for (let turn = -1; turn < 5; turn++) {
       const began = now()
       const text = await readCatalogueText(client)
-      const answered = now()
+      const received = now()
       const rows = decodeCatalogue(text)
       const decoded = now()
       makeCatalogue(rows)
-      if (turn >= 0) steps.push([answered - began, decoded - answered, now() - decoded])
+      if (turn >= 0) steps.push([received - began, decoded - received, now() - decoded])
       size = Buffer.byteLength(text) / 1024 / 1024
     }
     const [sql, decode, index] = [0, 1, 2].map((n) => median(steps.map((step) => step[n] ?? 0)))
@@ -49,7 +49,7 @@ const read = (url: string) =>
     return [size.toFixed(1), ...[sql, decode, index, all].map((took) => millis(took ?? Number.NaN))]
   })
 
-/** Asks for a table until it is there; ms since `began`. */
+/** Requests a table until it exists; returns the ms since `began`. */
 const seen = async ({ credentials, url }: Service, table: string, began: number) => {
   for (;;) {
     const answer = await fetch(`${url}/v1/db/${table}?limit=1`, { headers: { apikey: credentials.service } })
@@ -68,7 +68,7 @@ const row = (name: string, { count, failures, max, p50, p99 }: LoadResult) => [
   String(failures)
 ]
 
-const noticed = async (service: Service, quick: boolean) => {
+const measureNotices = async (service: Service, quick: boolean) => {
   const generator = remote<LoadGenerator>("rows/loadGenerator.ts")
   const [byKey] = scenarios
   const paths = byKey?.paths ?? []
@@ -88,7 +88,7 @@ const noticed = async (service: Service, quick: boolean) => {
   }
   const delays: Array<number> = []
   try {
-    await during(() => sleep(1000)) // connections are opened, code is compiled
+    await during(() => sleep(1000)) // Warm-up: opens connections, compiles code.
     const calm = await during(() => sleep(quick ? 2000 : 5000))
     const apart = await during(async () => {
       for (let n = 0; n < (quick ? 3 : 10); n++) {
@@ -108,20 +108,22 @@ const noticed = async (service: Service, quick: boolean) => {
   }
 }
 
-/** Leaves its tables behind: nothing can be measured on a small database afterwards. Gives the failures. */
+/** Keeps its tables, so no small database can be measured afterwards. Returns the number of failures. */
 export const measureCatalogue = async (service: Service, quick: boolean) => {
   await fill(service)
   console.log(`\ncatalogue: ${whole(tables)} tables, ${whole(tables - 1)} foreign keys, ${tables / 8} views\n`)
-  const head = ["MiB", "query ms", "decode", "index", "all", "aim"]
+  const head = ["MiB", "query ms", "decode", "index", "all", "target"]
   printTable(head, [[...(await read(service.socketUrl)), "1,000"]], 0)
-  const { apart, calm, delays, made, storm } = await noticed(service, quick)
-  console.log("\n   one client that asks for a row by key all the time, in ms\n")
+  const { apart, calm, delays, made, storm } = await measureNotices(service, quick)
+  console.log("\n   one client that continuously requests a row by key, in ms\n")
   const rows = [
-    row("nothing else", calm),
-    row(`${delays.length} new tables, each waited for`, apart),
+    row("no changes", calm),
+    row(`${delays.length} new tables, waiting for each`, apart),
     row(`${made - delays.length} new tables, one after the other`, storm)
   ]
-  printTable(["meanwhile", "answers", "p50", "p99", "longest", "failed"], rows, 1)
-  console.log(`\n   a new table answers after ${millis(median(delays))} ms, at most ${millis(Math.max(...delays))}`)
+  printTable(["concurrently", "responses", "p50", "p99", "longest", "failed"], rows, 1)
+  console.log(
+    `\n   a new table is available after ${millis(median(delays))} ms, at most ${millis(Math.max(...delays))}`
+  )
   return calm.failures + apart.failures + storm.failures
 }

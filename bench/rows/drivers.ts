@@ -1,6 +1,6 @@
 /**
- * The SQL of a scenario on a bare driver, without HTTP: `node bench/drivers.ts <JSON of DriverOptions>` prints the JSON
- * of a LoadResult. 32 loops on a pool of 10 connections, as the service has.
+ * The SQL of a scenario on a bare driver, without HTTP: `node bench/rows/drivers.ts <JSON of DriverOptions>` prints the
+ * JSON of a LoadResult. 32 loops on a pool of 10 connections, as in the service.
  */
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Redacted } from "effect"
@@ -13,13 +13,13 @@ import { newReads, readCatalogue, statementOf } from "./statements.ts"
 
 export interface DriverOptions {
   readonly driver: "pg" | "sql-pg"
-  /** Of a scenario that is a GET of rows. */
+  /** The id of a scenario that is a GET of rows. */
   readonly scenario: string
   readonly url: string
   readonly seconds: number
 }
 
-/** A statement's first value: the body of the answer. */
+/** Returns the first value of a statement, which is the response body. */
 type Run = (statement: RowSql) => Promise<string>
 
 const poolSize = 10
@@ -27,17 +27,17 @@ const poolSize = 10
 /** The statements of a scenario, in turn. */
 const statementsOf = async ({ scenario, url }: DriverOptions) => {
   const found = scenarios.find(({ id }) => id === scenario)
-  if (found === undefined) throw new Error(`There is no scenario ${scenario}`)
+  if (found === undefined) throw new Error(`Unknown scenario: ${scenario}`)
   const catalogue = await readCatalogue(url)
   const reads = newReads()
   return { right: found.right, all: found.paths.map((path) => statementOf(catalogue, reads, path)) }
 }
 
-/** Keeps 32 queries going; a second of warming up is not counted. */
+/** Keeps 32 queries running; the first second is a warm-up and not counted. */
 const measure = async (run: Run, options: DriverOptions): Promise<LoadResult> => {
   const { all, right } = await statementsOf(options)
   for (const statement of all) {
-    if (!right(await run(statement))) throw new Error(`Not the right answer to ${statement.text}`)
+    if (!right(await run(statement))) throw new Error(`Wrong result of ${statement.text}`)
   }
   const started = performance.now() + 1000
   const end = started + options.seconds * 1000

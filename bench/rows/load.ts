@@ -1,5 +1,6 @@
 /**
- * The load generator, a process of its own: `node bench/load.ts <JSON of LoadOptions>` prints the JSON of a LoadResult.
+ * The load generator, in a separate process: `node bench/rows/load.ts <JSON of LoadOptions>` prints the JSON of a
+ * LoadResult.
  */
 import autocannon from "autocannon"
 import { connections } from "./scenarios.ts"
@@ -15,12 +16,12 @@ export interface LoadOptions {
 }
 
 export interface LoadResult {
-  /** Good answers a second. */
+  /** Successful responses per second. */
   readonly rate: number
   /** Milliseconds. */
   readonly p50: number
   readonly p99: number
-  /** Answers other than 2xx, broken connections and time-outs. */
+  /** Responses other than 2xx, connection errors and timeouts. */
   readonly failures: number
 }
 

@@ -40,7 +40,7 @@ const run = async ({ headers, paths, url }: Load, { signal }: AbortController): 
 
 let running: { readonly stop: AbortController; readonly result: Promise<LoadResult> } | undefined
 
-/** Starts the requests, until `end`. */
+/** Sends requests until `end`. */
 const begin = (load: Load) => {
   const stop = new AbortController()
   running = { stop, result: run(load, stop) }

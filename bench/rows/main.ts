@@ -1,7 +1,7 @@
 /**
- * `npm run bench`: what the service costs over a bare node:http server that gives the same answers, measured in the
- * same run by the same load generator, and over the same SQL on a bare driver. Everything runs on loopback, on a new
- * embedded PostgreSQL under the temporary directory. Exit code 1 when any request or check failed.
+ * `npm run bench`: the service compared with a bare node:http server that returns the same responses, measured in the
+ * same run by the same load generator, and with the same SQL on a bare driver. Everything runs on loopback, on a new
+ * embedded PostgreSQL in the temporary directory. Exit code 1 if a request or check fails.
  */
 import { cpus } from "node:os"
 import { setTimeout as sleep } from "node:timers/promises"
@@ -15,13 +15,13 @@ import { connections, drivers, type Scenario, scenarios, setup } from "./scenari
 import { defaultEntry, sample, type Service, withService } from "../support/service.ts"
 import { printTable, whole } from "./table.ts"
 
-const known: ReadonlyArray<string> = [...scenarios, ...drivers, { id: "plan" }, { id: "catalogue" }].map(({ id }) => id)
+const ids: ReadonlyArray<string> = [...scenarios, ...drivers, { id: "plan" }, { id: "catalogue" }].map(({ id }) => id)
 
 const help = `npm run bench -- [options]
-  --only a,b      only these rows or parts: ${known.join(" ")}
+  --only a,b      only these rows or parts: ${ids.join(" ")}
   --seconds N     length of each measurement (default 5); under 5, the parts are short too
-  --memory        instead of the table: resident memory during 60 s of row a
-  --cpu-prof      the service writes a CPU profile at its end
+  --memory        resident memory during 60 s of row a, instead of the table
+  --cpu-prof      the service writes a CPU profile when it ends
   --entry FILE    the service's program (default src/main.ts)`
 
 interface Row {
@@ -30,7 +30,7 @@ interface Row {
   readonly result: LoadResult
   /** Undefined for rows without HTTP. */
   readonly versus: { readonly baseline: number; readonly ratio: number; readonly drift: number } | undefined
-  /** To the same SQL on a bare driver, where that is measured. */
+  /** Ratio to the same SQL on a bare driver, where that is measured. */
   readonly bySql?: number
 }
 
@@ -46,7 +46,7 @@ const summed = (results: ReadonlyArray<LoadResult>): LoadResult => ({
   failures: results.reduce((sum, { failures }) => sum + failures, 0)
 })
 
-/** Each slice to the mean of what was measured before and after it. */
+/** The mean ratio of each slice to the measurements before and after it. */
 const ratio = (results: ReadonlyArray<LoadResult>, others: ReadonlyArray<LoadResult>) =>
   mean(results.map(({ rate }, n) => rate / mean(others.slice(n, n + 2).map((other) => other.rate))))
 
@@ -63,7 +63,7 @@ const measure = async (service: Service, scenario: Scenario, seconds: number): P
   try {
     await against(bare.url, 1)
     await against(service.url, 4)
-    // The machine is never the same for long: short slices, each between two of the baseline and of the bare driver.
+    // The machine's speed varies, so each short slice is between two of the baseline and two of the bare driver.
     const slice = seconds / slices
     const bySql = async () =>
       besideSql ? [await driver({ driver: "pg", scenario: id, url: service.socketUrl, seconds: slice })] : []
@@ -150,13 +150,13 @@ const table = async (service: Service, chosen: (id: string) => boolean, seconds:
   console.log(
     `\nNode ${process.version}, ${cpus().length} cores, ${connections} connections, ${seconds} s a measurement`
   )
-  console.log("ratio: to a bare node:http server giving the same answer; to SQL: to the same SQL on a bare pg pool;")
-  console.log("drift: how far the measurements of node:http differ\n")
+  console.log("ratio: to a bare node:http server with the same response; to SQL: to the same SQL on a bare pg pool;")
+  console.log("drift: difference between the measurements of node:http\n")
   print(rows)
   return rows.reduce((sum, { result }) => sum + result.failures, 0)
 }
 
-/** The large catalogue comes last: it stays in the database. */
+/** The large catalogue is measured last, because its tables stay in the database. */
 const measureAll = async (service: Service, chosen: (id: string) => boolean, seconds: number) => {
   const failures = await table(service, chosen, seconds)
   const planned = !chosen("plan") || (await measurePlans(service, seconds < 5))
@@ -185,7 +185,7 @@ const main = async () => {
   const values = parseOptions()
   const only = values?.only?.split(",")
   const seconds = Number(values?.seconds)
-  if (values === undefined || values.help || !(seconds >= 1) || only?.some((id) => !known.includes(id))) {
+  if (values === undefined || values.help || !(seconds >= 1) || only?.some((id) => !ids.includes(id))) {
     console.log(help)
     return values?.help ? 0 : 1
   }

@@ -1,4 +1,4 @@
-/** From a query string to SQL, without a database: microseconds. */
+/** The time from a query string to SQL, without a database. */
 import { Result } from "effect"
 import { type Catalogue } from "../../src/domain/catalogue/Catalogue.ts"
 import { parseRows } from "../../src/domain/rows/parse/Parser.ts"
@@ -12,9 +12,9 @@ import { median, printTable } from "./table.ts"
 
 interface Query {
   readonly title: string
-  /** µs of parsing, planning and writing together. */
-  readonly aim?: number
-  /** The same with other literals, or with another name in it. */
+  /** Target for parsing, planning and writing together, in µs. */
+  readonly target?: number
+  /** The path with the literals `n`, and optionally another name. */
   readonly path: (n: number, name?: string) => string
 }
 
@@ -27,7 +27,7 @@ const queries: ReadonlyArray<Query> = [
   { title: "one row by primary key", path: (n, name = "id") => `/v1/db/bench?id=eq.${n}&select=${name}:id,title,done` },
   {
     title: "embed of two levels with filters",
-    aim: 30,
+    target: 30,
     path: (n, name = "id") => `/v1/db/bench_lists?${embed(name)}&${filters(n)}&${rest}`
   },
   {
@@ -37,19 +37,19 @@ const queries: ReadonlyArray<Query> = [
   }
 ]
 
-/** Queries in turn, more than shapes are kept: one that is a shape of its own is new again when its turn comes. */
+/** Number of different queries, more than the cache has shapes: a query with its own shape is never in the cache. */
 const different = 1_500
 
-/** Calls in one turn: a fraction of a millisecond, so that hardly any turn is interrupted on a busy machine. */
+/** Calls per turn, which takes a fraction of a millisecond, so that few turns are interrupted on a busy machine. */
 const each = 10
 
-/** µs for one call, the median of many turns. */
+/** µs per call, the median of many turns. */
 const cost = (turns: number, call: (n: number) => unknown) => {
   const took: Array<number> = []
   for (let turn = 0; turn < turns; turn++) {
     const began = now()
     for (let n = 0; n < each; n++) call(turn * each + n)
-    // The first half is for the compiler.
+    // The first half is a warm-up for the compiler.
     if (turn > turns / 2) took.push(((now() - began) * 1000) / each)
   }
   return median(took)
@@ -64,7 +64,7 @@ const planOf = (catalogue: Catalogue, { query, schema, table }: RowRead, parsed 
 
 const parse = (query: RowRead["query"]) => Result.getOrThrow(parseRows(query))
 
-const measured = (catalogue: Catalogue, { aim, path, title }: Query, turns: number) => {
+const measured = (catalogue: Catalogue, { path, target, title }: Query, turns: number) => {
   const reads = Array.from({ length: different }, (_, n) => readOf(path(n + 1)))
   const [first] = reads
   if (first === undefined) throw new Error("No queries")
@@ -78,8 +78,8 @@ const measured = (catalogue: Catalogue, { aim, path, title }: Query, turns: numb
   const forgotten = newReads()
   // The statement made from a cached shape must equal the one planned for the query itself.
   const same = reads.every((one) => {
-    const [known, made] = [kept, newReads()].map((by) => Result.getOrThrow(by.prepare(catalogue, one)).sql)
-    return JSON.stringify(known) === JSON.stringify(made)
+    const [cached, planned] = [kept, newReads()].map((by) => Result.getOrThrow(by.prepare(catalogue, one)).sql)
+    return JSON.stringify(cached) === JSON.stringify(planned)
   })
   const costs = [
     cost(turns, (n) => parse(read(n).query)),
@@ -89,21 +89,21 @@ const measured = (catalogue: Catalogue, { aim, path, title }: Query, turns: numb
     cost(turns, (n) => forgotten.prepare(catalogue, renamed[n % different] ?? first)),
     cost(turns, (n) => kept.prepare(catalogue, read(n)))
   ]
-  return { same, cells: [title, ...costs.map((one) => one.toFixed(1)), aim === undefined ? "" : String(aim)] }
+  return { same, cells: [title, ...costs.map((one) => one.toFixed(1)), target === undefined ? "" : String(target)] }
 }
 
-/** Prints the table; whether known shapes gave the right SQL. */
+/** Prints the table; returns whether cached shapes gave the correct SQL. */
 export const measurePlans = async ({ socketUrl }: Service, quick: boolean) => {
   const catalogue = await readCatalogue(socketUrl)
   const rows = queries.map((query) => measured(catalogue, query, quick ? 3_000 : 10_000))
   console.log("\nplan: µs from the decoded query to SQL, without a database\n")
-  const head = ["", "parse", "plan", "write", "all three", "first of its shape", "other literals", "aim, all three"]
+  const head = ["", "parse", "plan", "write", "all three", "first of its shape", "other literals", "target, all three"]
   printTable(
     head,
     rows.map(({ cells }) => cells),
     1
   )
   const same = rows.every((row) => row.same)
-  if (!same) console.error("\nA known shape gave other SQL than the query itself")
+  if (!same) console.error("\nA cached shape gave different SQL than the query itself")
   return same
 }

@@ -1,4 +1,4 @@
-/** Requests as the SQL that the service makes of them: its own catalogue, planner and writer, in this process. */
+/** The SQL that the service generates for requests, with its catalogue, planner and writer in this process. */
 import { Result, Schema } from "effect"
 import { Client } from "pg"
 import { type Catalogue, CatalogueRows, makeCatalogue } from "../../src/domain/catalogue/Catalogue.ts"
@@ -7,7 +7,7 @@ import { type RowRead, RowReads } from "../../src/domain/rows/Reads.ts"
 import { type RowSql } from "../../src/domain/rows/sql/Statement.ts"
 import { queryPairs } from "../../src/domain/rows/parse/Parser.ts"
 
-/** The service's own defaults. */
+/** The service's defaults. */
 const options = { maxRows: 10_000, aggregates: false }
 
 export const newReads = () => new RowReads(options)

@@ -1,4 +1,4 @@
-/** Numbers as they are printed. */
+/** Formats numbers and tables. */
 
 export const whole = (n: number) => Math.round(n).toLocaleString("en")
 
@@ -11,7 +11,7 @@ export const median = (values: ReadonlyArray<number>) => {
   return ((sorted[Math.floor(half)] ?? Number.NaN) + (sorted[Math.ceil(half)] ?? Number.NaN)) / 2
 }
 
-/** `left`: how many columns are text. */
+/** `left`: number of left-aligned columns. */
 export const printTable = (head: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>, left: number) => {
   const width = head.map((title, n) => Math.max(title.length, ...rows.map((row) => row[n]?.length ?? 0)))
   for (const row of [head, ...rows]) {
@@ -27,7 +27,7 @@ export interface Percentiles {
   readonly max: number
 }
 
-/** Sorts its argument. All NaN when there is nothing. */
+/** Sorts its argument. All are NaN if it is empty. */
 export const percentiles = (values: Float32Array): Percentiles => {
   values.sort()
   const at = (share: number) => values[Math.min(values.length - 1, Math.floor(values.length * share))] ?? Number.NaN

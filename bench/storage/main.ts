@@ -18,7 +18,7 @@ import { measureSmall } from "./small.ts"
 const help = `npm run bench:storage -- [options]
   --only a,b      only these parts: a b c
   --quick         shorter measurements, for a first look
-  --cpu-prof      the service writes a CPU profile at its end
+  --cpu-prof      the service writes a CPU profile when it ends
   --entry FILE    the service's program (default src/main.ts)
 
   a  objects of 100 MiB, one and four at once

@@ -79,7 +79,7 @@ export class Wire {
     this.early = empty
     current.head = all.toString("latin1", 0, end)
     const announced = /\r\ncontent-length: *(\d+)/i.exec(current.head)?.[1]
-    if (announced === undefined) return this.socket.destroy(new Error(`No length: ${current.head}`))
+    if (announced === undefined) return this.socket.destroy(new Error(`No Content-Length: ${current.head}`))
     current.length = Number(announced)
     return this.take(current, all.subarray(end + 4))
   }

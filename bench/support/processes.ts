@@ -1,4 +1,4 @@
-/** Processes of a run: the service, what it is compared with, load generators. All are ended with this one. */
+/** The processes of a run: the service, its baselines and the load generators. All are terminated with this one. */
 import { type ChildProcess, fork, spawn } from "node:child_process"
 import { once } from "node:events"
 import { type AddressInfo, createServer } from "node:net"
@@ -12,7 +12,7 @@ process.on("exit", () => {
   for (const child of running) child.kill("SIGKILL")
 })
 
-const known = <Child extends ChildProcess>(child: Child) => {
+const tracked = <Child extends ChildProcess>(child: Child) => {
   running.add(child)
   child.on("exit", () => running.delete(child))
   return child
@@ -21,7 +21,7 @@ const known = <Child extends ChildProcess>(child: Child) => {
 // Ctrl-C at the terminal reaches only this process, which then ends the others in order.
 const detached = process.platform !== "win32"
 
-/** Starts a TypeScript file with this Node. Its errors are printed, its output is for the caller. */
+/** Runs a TypeScript file with this Node. Prints its stderr; the caller reads its stdout. */
 export const start = (
   file: string,
   options: ReadonlyArray<string>,
@@ -29,7 +29,7 @@ export const start = (
   env = process.env
 ) => {
   const stdio: ["ignore", "pipe", "inherit"] = ["ignore", "pipe", "inherit"]
-  return known(spawn(process.execPath, [...nodeOptions, file, ...options], { env, stdio, detached }))
+  return tracked(spawn(process.execPath, [...nodeOptions, file, ...options], { env, stdio, detached }))
 }
 
 /** Ends a process gracefully, within 20 seconds. */
@@ -55,7 +55,7 @@ const file = (name: string) => join(import.meta.dirname, "..", name)
 
 /** Starts a program of bench/ that answers calls (remote.ts). Its output is printed. */
 export const startRemote = (name: string) =>
-  known(fork(file(name), { stdio: ["ignore", "inherit", "inherit", "ipc"], detached }))
+  tracked(fork(file(name), { stdio: ["ignore", "inherit", "inherit", "ipc"], detached }))
 
 /** Runs a program that prints one line of JSON. */
 const measured = async (name: string, options: object): Promise<LoadResult> => {
@@ -71,7 +71,7 @@ export const load = (options: LoadOptions) => measured("rows/load.ts", options)
 
 export const driver = (options: DriverOptions) => measured("rows/drivers.ts", options)
 
-/** Starts a server that always returns this response; gives its address, and a function that ends it. */
+/** Starts a server that always returns this response; returns its address, and a function that stops it. */
 export const baseline = async (answer: Answer) => {
   const child = start(file("rows/baseline.ts"), [JSON.stringify(answer)])
   const [port] = await once(child.stdout, "data")

@@ -6,7 +6,7 @@ export interface Program {
   /** The letters of `--only`, one per part. */
   readonly parts: string
   readonly service: Pick<ServiceOptions, "setup" | "env">
-  /** Measures the parts that `wants` selects; gives the exit code. */
+  /** Measures the parts that `wants` selects; returns the exit code. */
   readonly run: (service: Service, wants: (part: string) => boolean, quick: boolean) => Promise<number>
 }
 

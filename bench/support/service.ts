@@ -12,7 +12,7 @@ export interface Service {
   readonly url: string
   readonly pid: number
   readonly credentials: Credentials
-  /** For the bare drivers: the same database with its own login. */
+  /** The same database with a separate login, for the bare drivers. */
   readonly databaseUrl: string
   /** The same through the Unix socket, if there is one, as the service connects. */
   readonly socketUrl: string
@@ -25,8 +25,8 @@ export interface Service {
   readonly stop: () => Promise<void>
 }
 
-/** The service must not inherit the settings of this shell. */
-const ours = /^(SVC_|DATABASE_URL|DASHBOARD_URL|PUBLIC_URL|OAUTH2_|IDP_|S3_|FLAGS_|OTEL_|PG)/
+/** Variables that the service must not inherit from this shell. */
+const settings = /^(SVC_|DATABASE_URL|DASHBOARD_URL|PUBLIC_URL|OAUTH2_|IDP_|S3_|FLAGS_|OTEL_|PG)/
 
 export interface ServiceOptions {
   /** The service's program. */
@@ -47,12 +47,12 @@ const startService = async ({ entry, env, profileDir, setup }: ServiceOptions): 
   const secret = randomBytes(32).toString("base64url")
   const [port, pgPort, s3Port] = [await freePort(), await freePort(), await freePort()]
   const flagPorts = { evaluation: await freePort(), ofrep: await freePort(), sync: await freePort() }
-  const inherited = Object.entries(process.env).filter(([name]) => !ours.test(name))
+  const inherited = Object.entries(process.env).filter(([name]) => !settings.test(name))
   const child = start(
     entry,
     [],
     [
-      // as in npm start
+      // As in npm start.
       "--max-semi-space-size=12",
       "--no-allocation-site-pretenuring",
       ...(profileDir === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profileDir}`])
@@ -72,8 +72,8 @@ const startService = async ({ entry, env, profileDir, setup }: ServiceOptions): 
       ...env
     }
   )
-  let said = ""
-  child.stdout.setEncoding("utf8").on("data", (text: string) => (said = (said + text).slice(-4000)))
+  let output = ""
+  child.stdout.setEncoding("utf8").on("data", (text: string) => (output = (output + text).slice(-4000)))
   const end = async () => {
     await stop(child)
     await rm(dataDir, { recursive: true, force: true })
@@ -96,7 +96,7 @@ const startService = async ({ entry, env, profileDir, setup }: ServiceOptions): 
     return { url, pid: child.pid ?? 0, credentials, databaseUrl, socketUrl, s3Url, flagPorts, dataDir, stop: end }
   } catch (error) {
     await end()
-    console.error(said)
+    console.error(output)
     throw error
   }
 }
@@ -120,7 +120,7 @@ export const ready = async (url: string, exitCode: () => number | null) => {
   throw new Error("The service was not ready within a minute")
 }
 
-/** POSTs JSON with the service key; gives the response. */
+/** POSTs JSON with the service key; returns the response. */
 export const ask = async (url: string, key: string, path: string, body: object): Promise<unknown> => {
   const answer = await fetch(url + path, {
     method: "POST",
@@ -167,5 +167,5 @@ export const sample = async (service: Service, scenario: Scenario) => {
     last = `${response.status} ${body.slice(0, 500)}`
     await sleep(100)
   }
-  throw new Error(`Scenario ${scenario.id} does not answer as it should: ${last}`)
+  throw new Error(`Scenario ${scenario.id} returned an unexpected response: ${last}`)
 }

@@ -19,11 +19,11 @@ import { makeWriter, type Writer, type Written } from "../events/writer.ts"
 const help = `npm run bench:webhooks -- [options]
   --only a,b      only these parts: a b c
   --quick         shorter measurements, for a first look
-  --cpu-prof      the service writes a CPU profile at its end
+  --cpu-prof      the service writes a CPU profile when it ends
   --entry FILE    the service's program (default src/main.ts)
 
   a  10,000 rows written at once, then 200 rows per second
-  b  a backlog of 50,000 behind a receiver that does not answer, then does
+  b  a backlog of 50,000 for a receiver that does not respond at first
   c  rows inserted per second, without a trigger and with each kind`
 
 const tables = ["bench_hook", "bench_plain", "bench_hooked", "bench_realtime"]

@@ -48,7 +48,7 @@ const fixture = Effect.fnUntraced(function* (key?: (payload: string) => string) 
 })
 
 describe("a cache invalidated by notifications", () => {
-  it.effect("keeps nothing until it is connected, and nothing from before a connection is lost or restored", () =>
+  it.effect("is empty until it is connected, and is cleared when a connection is lost or restored", () =>
     Effect.gen(function* () {
       const { cache, send } = yield* fixture()
       assert.strictEqual(yield* cache.load("a"), 1)
@@ -108,7 +108,7 @@ describe("a cache invalidated by notifications", () => {
 })
 
 describe("the generation of a channel", () => {
-  it.effect("is known while connected, and never comes back, not with another watch either", () =>
+  it.effect("is defined while connected, and never repeats, even with another watch", () =>
     Effect.gen(function* () {
       const seen = new Set<number>()
       for (let watch = 0; watch < 2; watch++) {

@@ -49,7 +49,7 @@ const parsed = (text: string): unknown => {
   }
 }
 
-/** Runs one statement as the service role; gives its rows. */
+/** Runs one statement as the service role; returns its rows. */
 export const sql = async (
   service: Pick<Address, "url" | "service_role">,
   text: string,
@@ -70,11 +70,11 @@ export const assertRefused = (reply: Reply, status: number, code?: string) => {
   for (const name of ["details", "hint"]) assert.property(body, name, about)
   assert.strictEqual(body["message"], body["error"])
   if (code !== undefined) assert.strictEqual(body["code"], code, about)
-  assert.notMatch(reply.text, /node_modules|\.ts:\d+|\bat [\w.]+ \(/, "a stack trace")
+  assert.notMatch(reply.text, /node_modules|\.ts:\d+|\bat [\w.]+ \(/, "contains a stack trace")
   return body
 }
 
-/** Sends bytes on a new socket; gives everything received until the other side closes. */
+/** Sends bytes on a new socket; returns everything received until the other side closes. */
 export const talk = ({ url }: Pick<Address, "url">, ...pieces: ReadonlyArray<string | Uint8Array>): Promise<string> =>
   new Promise((done, failed) => {
     const { hostname, port } = new URL(url)
@@ -91,7 +91,7 @@ export const talk = ({ url }: Pick<Address, "url">, ...pieces: ReadonlyArray<str
     })
   })
 
-/** A raw response in the form that `ask` gives. */
+/** A raw response, parsed to the form that `ask` returns. */
 export const replyOf = (raw: string): Reply => {
   const [head = "", text = ""] = raw.split(/\r\n\r\n/, 2)
   const [status = "", ...fields] = head.split("\r\n")

@@ -28,17 +28,17 @@ import * as schema from "../../src/services/schema/layer.ts"
 
 type Row = Readonly<Record<string, unknown>>
 
-/** A superuser's connection beside the service: makes what a test needs, and sees what really happened. */
+/** A superuser connection separate from the service, to set up tests and check their effects. */
 export class Outside extends Context.Service<
   Outside,
   {
     readonly login: Login
-    /** Any SQL; without parameters also several statements at once. */
+    /** Runs any SQL; without parameters, also several statements at once. */
     readonly sql: (text: string, params?: ReadonlyArray<unknown>) => Effect.Effect<ReadonlyArray<Row>>
   }
 >()("test/support/Outside") {}
 
-/** Everything that works on one database, without HTTP. */
+/** All services of one database, without HTTP. */
 export type Database =
   | Outside
   | Db
@@ -88,8 +88,8 @@ const asking =
 const template = "svc_test_template"
 
 /**
- * A database with the service installed, that all others are copied from: it is quicker, and the password of
- * svc_authenticator, a role of the whole server, is set once and not anew by every test file.
+ * Creates a database with the service installed, as the template of all others. Copying is faster, and the password of
+ * svc_authenticator, a role shared by the whole server, is set only once instead of by every test file.
  */
 const makeTemplate = (root: Login, ask: ReturnType<typeof asking>) =>
   Effect.gen(function* () {
@@ -125,7 +125,7 @@ const made = (name: string, before: string | undefined) =>
     return Context.make(Outside, { login, sql })
   })
 
-/** The service's own layers on a database of the test's own in the run's server. */
+/** The service's layers on a new database, which is on the PostgreSQL server shared by the run. */
 export const layerDatabase = (options: DatabaseOptions): Layer.Layer<Database> => {
   const settings = ConfigProvider.layer(ConfigProvider.fromEnvRecord({ ...options.settings }))
   const outside = Layer.effectContext(made(options.name, options.before))
@@ -144,5 +144,5 @@ export const layerDatabase = (options: DatabaseOptions): Layer.Layer<Database> =
   )
 }
 
-/** For `layer`: with the real clock, which the listener's and the pools' waiting needs. */
+/** Options of `layer` for the real clock, which the listener and the pools need for their timeouts. */
 export const live = { excludeTestServices: true } as const

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import * as fc from "fast-check"
 
 /**
- * Checks a property for generated values, for this many ms but at least this many times. A failing value is shrunk, and
+ * Checks a property for generated values, for `millis` ms and at least `runs` times. A failing value is shrunk, and
  * reported with the seed that reproduces it (`{ seed, path }`).
  */
 export const holds = <A, R>(
@@ -26,5 +26,5 @@ export const holds = <A, R>(
     )
   })
 
-/** As one literal of SQL. */
+/** A text as an SQL literal. */
 export const sqlText = (text: string) => `'${text.replaceAll("'", "''")}'`

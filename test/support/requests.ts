@@ -82,16 +82,16 @@ export const remove = (line: string, as?: As) => Effect.map(raw.remove(line, as)
 const callOf = (name: string, request: Effect.Effect<RowRequest, never, Db>, body: CallBody, { method }: As) =>
   Effect.gen(function* () {
     const functions = yield* Functions
-    const { table: _, ...asked } = yield* request
+    const { table: _, ...rest } = yield* request
     return yield* functions.call({
-      ...asked,
+      ...rest,
       name,
       method: method === "GET" || method === "HEAD" ? method : "POST",
       body
     })
   })
 
-/** Calls a function by POST, or by GET or HEAD as in `as`: `"add?a=1"`. Gives the response. */
+/** Calls a function by POST, or by GET or HEAD as in `as`: `"add?a=1"`. Returns the response. */
 export const rawRpc = (line: string, body: CallBody = { _tag: "None" }, as: As = {}) => {
   const request = requestOf(line, { method: "POST", ...as })
   return Effect.flatMap(request, ({ table }) => callOf(table, request, body, as))

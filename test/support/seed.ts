@@ -1,5 +1,5 @@
 import * as fc from "fast-check"
 
-// Whether a change can be taken must not depend on chance: there, properties are tried with the same values each time.
-// At the desk they look further with every run.
+// In CI, properties are checked with the same values in each run, so that the result does not depend on chance.
+// Elsewhere each run uses new values.
 if (process.env["CI"] === "true") fc.configureGlobal({ ...fc.readConfigureGlobal(), seed: 20_261_121 })

@@ -9,7 +9,7 @@ import { copyDataDir, makeDataDir, removeDataDir } from "./dataDir.ts"
 
 export const root = resolve(import.meta.dirname, "../..")
 
-/** What a test needs to talk to a running service; can be handed between processes. */
+/** The address and credentials of a running service; can be passed between processes. */
 export interface Address {
   readonly url: string
   readonly anon: string
@@ -23,32 +23,32 @@ export interface Address {
 export interface End {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
-  /** Everything it wrote to both streams. */
+  /** Everything written to stdout and stderr. */
   readonly output: string
 }
 
 export interface Service extends Address {
   readonly output: () => string
-  /** Sends the signal (SIGTERM unless told) and waits for the end. The data directory stays. */
+  /** Sends a signal (default SIGTERM) and waits for the process to exit. Keeps the data directory. */
   readonly stop: (signal?: NodeJS.Signals) => Promise<End>
-  /** Ends it if it still runs, and removes the data directory that was made for it. */
+  /** Stops the process if it is still running, and removes its data directory unless `dataDir` was given. */
   readonly [Symbol.asyncDispose]: () => Promise<void>
 }
 
 export interface ServiceOptions {
   readonly env?: Readonly<Record<string, string>>
-  /** Of a service before it; without one, the run's prepared directory is copied. */
+  /** The data directory of an earlier service; default: a copy of the run's prepared directory. */
   readonly dataDir?: string
   readonly jwtSecret?: string
-  /** Done between the launch and the wait for readiness. */
+  /** Runs between the launch and the wait for readiness. */
   readonly meanwhile?: (output: () => string) => Promise<unknown>
 }
 
-/** A program of ours in a process of its own, with no setting of whoever runs the tests. */
+/** Starts a program of this project as a process that does not inherit the environment of the test run. */
 const launch = (program: ReadonlyArray<string>, env: Readonly<Record<string, string>>) => {
   const child = spawn(process.execPath, program, {
     cwd: root,
-    // Half of a start is reading and compiling modules, and it is made a hundred times.
+    // Reading and compiling modules takes half of a start, and a run has about a hundred starts.
     env: { PATH: process.env["PATH"] ?? "", NODE_COMPILE_CACHE: join(tmpdir(), "svc-compile-cache"), ...env },
     stdio: ["ignore", "pipe", "pipe"]
   })
@@ -67,7 +67,7 @@ const launch = (program: ReadonlyArray<string>, env: Readonly<Record<string, str
   return { child, ended, output: () => output }
 }
 
-/** Whatever listens takes a port that is free. */
+/** Lets every listener choose a free port. */
 export const freePorts = {
   PORT: "0",
   S3_EMBEDDED_PORT: "0",
@@ -76,7 +76,7 @@ export const freePorts = {
   FLAGS_SYNC_PORT: "0"
 }
 
-/** `node src/main.ts`, to its end; for starts that are expected to fail. In an empty directory unless told. */
+/** Runs `node src/main.ts` until it exits; for starts that are expected to fail. Default: an empty data directory. */
 export const runToEnd = async (env: Readonly<Record<string, string>>, program = ["src/main.ts"]): Promise<End> => {
   const dataDir = await makeDataDir()
   const { child, ended } = launch(program, { ...freePorts, SVC_DATA_DIR: dataDir, ...env })
@@ -87,7 +87,7 @@ export const runToEnd = async (env: Readonly<Record<string, string>>, program = 
   })
 }
 
-/** Starts the real thing, `node src/main.ts`, and waits until /readyz says so. */
+/** Starts the service as `node src/main.ts`, and waits until /readyz returns 200. */
 export const startService = async (options: ServiceOptions = {}): Promise<Service> => {
   const embedded = options.env?.["DATABASE_URL"] === undefined
   const dataDir = options.dataDir ?? (await (embedded ? copyDataDir(inject("preparedDataDir")) : makeDataDir()))
@@ -127,7 +127,7 @@ const readyAt = async (child: ChildProcess, output: () => string) => {
   throw new Error(`The service was not ready in time:\n${output()}`)
 }
 
-/** From keys.json of an embedded PostgreSQL, else from what the first start printed, else none. */
+/** The API keys from keys.json of the embedded PostgreSQL, or from the output of the first start, or empty. */
 const keysOf = async (dataDir: string, output: string): Promise<Pick<Address, "anon" | "service_role">> => {
   const kept = await readFile(join(dataDir, "keys.json"), "utf8").catch(() => undefined)
   if (kept !== undefined) return JSON.parse(kept) as Pick<Address, "anon" | "service_role">
@@ -140,11 +140,11 @@ export const keysIn = (output: string): Pick<Address, "anon" | "service_role"> =
   return { anon: printed("anon"), service_role: printed("service_role") }
 }
 
-/** The process id of a data directory's PostgreSQL. */
+/** The process id of the PostgreSQL server in a data directory. */
 export const postmasterOf = async ({ dataDir }: Pick<Address, "dataDir">): Promise<number> =>
   Number((await readFile(join(dataDir, "postgres/postmaster.pid"), "utf8")).split("\n")[0])
 
-/** Asks again until the answer is a good one, at most so many ms; gives the last one anyway. */
+/** Retries until `good`, for at most `millis` ms; returns the last result in either case. */
 export const until = async <A>(ask: () => Promise<A>, good: (answer: A) => boolean, millis = 10_000): Promise<A> => {
   for (const deadline = Date.now() + millis; ; await sleep(25)) {
     const answer = await ask()

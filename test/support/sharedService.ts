@@ -5,17 +5,17 @@ import { type Address, startService } from "./service.ts"
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** The run's one service; every test file makes tables and keys of its own in it. */
+    /** The service shared by the run; every test file creates its own tables and keys in it. */
     readonly service: Address
-    /** The data directory of a service that was started once: to be copied, never to be used. */
+    /** The data directory of a service that was started once, which tests copy but never use directly. */
     readonly preparedDataDir: string
   }
 }
 
-/** Where the shared service believes its dashboard to be. */
+/** The DASHBOARD_URL of the shared service. */
 export const dashboard = "https://dashboard.example.com"
 
-/** One service for all files of a run, and a data directory for those that start their own. */
+/** Starts a service for all files of a run, and prepares a data directory for those that start their own. */
 export default async function setup(project: TestProject) {
   const prepared = await makeDataDir()
   await (await startService({ dataDir: prepared })).stop()

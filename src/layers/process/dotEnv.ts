@@ -3,8 +3,8 @@ import { resolve } from "node:path"
 import { parseEnv } from "node:util"
 import { isMainThread } from "node:worker_threads"
 
-// Loads variables from a file `.env` in the working directory; npm's scripts run it by `node --import` before a program.
-// Variables of the environment take precedence. Unlike Node's --env-file-if-exists, it prints nothing without a file.
+// Loads variables from the file `.env` in the working directory; npm's scripts preload it with `node --import`.
+// Existing environment variables take precedence. Unlike Node's --env-file-if-exists, it prints nothing without a file.
 
 const path = resolve(".env")
 

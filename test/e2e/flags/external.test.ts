@@ -44,7 +44,7 @@ describe("FLAGS_HOST", () => {
   let service: Service
   let flagd: Flagd | undefined
   let env: Awaited<ReturnType<typeof settings>>
-  const calls = () => flagd?.asked.length ?? Number.NaN
+  const calls = () => flagd?.requests.length ?? Number.NaN
 
   beforeAll(async () => {
     env = await settings()
@@ -200,8 +200,8 @@ describe.skipIf(isReal)("SVC_FLAGS_FALLBACK", () => {
       ([, back]) => back === 1
     )
     assert.deepStrictEqual(outages(service), [1, 1])
-    const before = flagd.asked.length
+    const before = flagd.requests.length
     assert.deepInclude(await evaluate(service, "safe", { n: 1 }), { variant: "off", reason: "TARGETING_MATCH" })
-    assert.strictEqual(flagd.asked.length - before, 1)
+    assert.strictEqual(flagd.requests.length - before, 1)
   })
 })

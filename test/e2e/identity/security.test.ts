@@ -480,11 +480,11 @@ it("no secrets are logged", async () => {
   )
   await as(service, token, "GET /api/auth/session")
   // Failures are logged: cause one that involves all secrets.
-  parts.oauth2.meddle = () => ({ status: 500, headers: {}, body: "boom" })
+  parts.oauth2.intercept = () => ({ status: 500, headers: {}, body: "boom" })
   await ask(service, "GET /api/oauth2/bridge/login?login_challenge=SECRETCHALLENGE", {
     headers: { cookie: cookieHeader(who) }
   })
-  parts.oauth2.meddle = () => undefined
+  parts.oauth2.intercept = () => undefined
   const log = service.output()
   for (const secret of [
     Redacted.value(who.value),

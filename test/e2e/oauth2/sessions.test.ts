@@ -225,7 +225,7 @@ describe("the bridge", () => {
         [json(500, { error: "error", error_description: "hidden cause" }), "OAUTH2_UNAVAILABLE"],
         [json(403, { error: "hidden cause" }), "OAUTH2_CREDENTIALS_REFUSED"]
       ] as const) {
-        fake.meddle = () => reply
+        fake.intercept = () => reply
         const answer = await fromDashboard(stage, browser.browser, "POST", "/bridge/consent/accept", body)
         assert.deepStrictEqual([answer.status, answer.body["code"]], [502, code])
         assert.notInclude(JSON.stringify(answer.body), "hidden")
@@ -236,7 +236,7 @@ describe("the bridge", () => {
       )
       assert.deepInclude(down.body, { oauth2_configured: true, bridge_ready: false })
     } finally {
-      fake.meddle = () => undefined
+      fake.intercept = () => undefined
     }
     await allow(stage, browser, challenge)
   })

@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { Client } from "pg"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { ask, assertRefused, sql } from "../../support/client.ts"
-import { asked, type FeedEvent, openFeed, refusedFeed, statusOf, subscribe } from "../../support/realtime/feed.ts"
+import { getRealtime, type FeedEvent, openFeed, refusedFeed, statusOf, subscribe } from "../../support/realtime/feed.ts"
 import { makeDataDir, removeDataDir } from "../../support/dataDir.ts"
 import { postmasterOf, type Service, startService, until } from "../../support/service.ts"
 
@@ -84,7 +84,7 @@ describe("PostgreSQL killed", () => {
     const { id = 0 } =
       (
         (await until(
-          () => asked(service, "events"),
+          () => getRealtime(service, "events"),
           (all) => (all as Array<unknown>).length > 0
         )) as ReadonlyArray<FeedEvent>
       )[0] ?? {}
@@ -124,7 +124,7 @@ describe("the shutdown of the service", () => {
     const feeds = await Promise.all(Array.from({ length: 20 }, () => openFeed(service, { key: service.service_role })))
     const end = await mute()
     feeds[1]?.socket.pause()
-    const [{ id = 0 } = {}] = (await asked(service, "events")) as ReadonlyArray<FeedEvent>
+    const [{ id = 0 } = {}] = (await getRealtime(service, "events")) as ReadonlyArray<FeedEvent>
     const from = Date.now()
     const ended = await service.stop()
     assert.deepStrictEqual([ended.code, ended.signal], [0, null], ended.output)
@@ -134,7 +134,7 @@ describe("the shutdown of the service", () => {
     for (const { closed } of feeds) assert.match(await closed, /^1001 /)
 
     await restart()
-    const [subscription] = (await asked(service, "subscriptions")) as ReadonlyArray<Record<string, unknown>>
+    const [subscription] = (await getRealtime(service, "subscriptions")) as ReadonlyArray<Record<string, unknown>>
     assert.deepInclude(subscription, { table: "notes", status: "active" })
     const feed = await openFeed(service, { key: service.service_role, since: id })
     assert.deepInclude((await feed.upTo(({ gap }) => gap === true))[0], { since: id })

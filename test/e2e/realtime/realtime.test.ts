@@ -1,7 +1,7 @@
 import { afterAll, afterEach, assert, beforeAll, describe, inject, it } from "vitest"
 import { ask, assertRefused, replyOf, sql, talk } from "../../support/client.ts"
 import {
-  asked,
+  getRealtime,
   endFeeds,
   type FeedEvent,
   openFeed,
@@ -156,7 +156,7 @@ describe("events by role", () => {
   })
 })
 
-const events = async (query = "") => (await asked(service, `events${query}`)) as ReadonlyArray<FeedEvent>
+const events = async (query = "") => (await getRealtime(service, `events${query}`)) as ReadonlyArray<FeedEvent>
 const newest = async () => (await events())[0]?.id
 
 describe("replay", () => {

@@ -1,7 +1,7 @@
 import { Client } from "pg"
 import { afterAll, assert, beforeAll, describe, inject, it } from "vitest"
 import { ask, assertRefused, sql } from "../../support/client.ts"
-import { asked, type FeedEvent, openFeed, statusOf, subscribe } from "../../support/realtime/feed.ts"
+import { getRealtime, type FeedEvent, openFeed, statusOf, subscribe } from "../../support/realtime/feed.ts"
 import { type Service, startService, until } from "../../support/service.ts"
 
 const server = new URL(inject("databaseUrl"))
@@ -83,7 +83,7 @@ describe("two services on one database", () => {
     const known = ours[60]?.id ?? 0
     const moved = await openFeed(second, { key, since: known })
     assert.deepStrictEqual(await moved.upTo(({ row }) => row?.["v"] === "last"), ours.slice(61))
-    const [a, b] = (await Promise.all([first, second].map((service) => asked(service, "events")))) as [
+    const [a, b] = (await Promise.all([first, second].map((service) => getRealtime(service, "events")))) as [
       ReadonlyArray<FeedEvent>,
       ReadonlyArray<FeedEvent>
     ]
@@ -92,7 +92,7 @@ describe("two services on one database", () => {
 
     await ask(second, "POST /api/realtime/clear-log", { key })
     const cleared = await until(
-      () => asked(first, "events") as Promise<ReadonlyArray<FeedEvent>>,
+      () => getRealtime(first, "events") as Promise<ReadonlyArray<FeedEvent>>,
       (all) => all.length === 0
     )
     assert.deepStrictEqual(cleared, [])
@@ -116,7 +116,7 @@ describe("a login that is not a superuser", () => {
     const ask_ = (table: string) => ask(service, "POST /api/realtime/subscribe", { key, body: { table } })
     const body = assertRefused(await ask_("theirs"), 403, "TABLE_NOT_OWNED")
     assert.isString(body["hint"])
-    assert.deepStrictEqual(await asked(service, "subscriptions"), [])
+    assert.deepStrictEqual(await getRealtime(service, "subscriptions"), [])
 
     await run(as(owner), "create table mine (id int)")
     assert.strictEqual((await ask_("mine")).status, 201)

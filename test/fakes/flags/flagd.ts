@@ -19,7 +19,7 @@ export interface Flagd extends AsyncDisposable {
   /** The port of OFREP on 127.0.0.1. */
   readonly port: number
   /** Requested paths, in order. */
-  readonly asked: Array<string>
+  readonly requests: Array<string>
   /** The failure for a path; undefined for a normal response. */
   failWith: (path: string) => Failure | undefined
   /** Whether it ignores new flags. */
@@ -53,10 +53,10 @@ export const startFlagd = async ({ port = 0, reconnectMillis = 50, syncPort }: F
 
   const server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
     const path = request.url ?? ""
-    flagd.asked.push(path)
-    const meddled = flagd.failWith(path)
-    if (meddled === undefined) void answer(sets, request, response)
-    else failWith(meddled, request, response)
+    flagd.requests.push(path)
+    const failure = flagd.failWith(path)
+    if (failure === undefined) void answer(sets, request, response)
+    else failWith(failure, request, response)
   })
   await new Promise<void>((done, failed) => {
     server.once("error", failed)
@@ -65,7 +65,7 @@ export const startFlagd = async ({ port = 0, reconnectMillis = 50, syncPort }: F
 
   const flagd: Flagd = {
     port: (server.address() as AddressInfo).port,
-    asked: [],
+    requests: [],
     failWith: () => undefined,
     get ignoresSync() {
       return ignoresSync
@@ -170,11 +170,11 @@ const wire = (result: FlagResult, selected: object) => {
   return { status: 400, body: { key, errorCode, errorDetails, metadata } }
 }
 
-const failWith = (meddled: Failure, request: IncomingMessage, response: ServerResponse) => {
+const failWith = (failure: Failure, request: IncomingMessage, response: ServerResponse) => {
   request.resume()
-  if (meddled === "hang") return
-  if (meddled === "reset") return void request.socket.destroy()
-  const { body, length, status, type } = meddled
+  if (failure === "hang") return
+  if (failure === "reset") return void request.socket.destroy()
+  const { body, length, status, type } = failure
   response.writeHead(status, { "content-type": type, ...(length === undefined ? {} : { "content-length": length }) })
   // The connection closes before the announced body is sent.
   if (length === undefined) response.end(body)

@@ -93,7 +93,7 @@ const credentialsJson = (person: Person, declassified: ReadonlyArray<string>) =>
   )
 }
 
-const known = new Set(["password", "totp", "webauthn", "passkey", "lookup_secret", "oidc", "code"])
+const credentialTypes = new Set(["password", "totp", "webauthn", "passkey", "lookup_secret", "oidc", "code"])
 
 const adminJson = (person: Person, declassified: ReadonlyArray<string>) => ({
   ...identityJson(person),
@@ -104,7 +104,7 @@ const adminJson = (person: Person, declassified: ReadonlyArray<string>) => ({
 /** GET /admin/identities/{id} */
 export const getIdentity = (state: State, call: Call, id: string): Reply => {
   const wanted = call.url.searchParams.getAll("include_credential")
-  const wrong = wanted.find((type) => !known.has(type))
+  const wrong = wanted.find((type) => !credentialTypes.has(type))
   if (wrong !== undefined) throw failure({ status: 400, reason: `Invalid value ${wrong} for include_credential.` })
   return { status: 200, body: adminJson(find(state, id), wanted) }
 }

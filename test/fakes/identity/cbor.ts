@@ -15,7 +15,7 @@ export class CborReader {
   }
 
   read(depth = 0): Cbor {
-    if (depth > 8) throw new Error("CBOR: too deep")
+    if (depth > 8) throw new Error("CBOR: nested too deeply")
     const first = this.#take(1)[0]!
     const major = first >> 5
     const value = this.#argument(first & 0x1f)
@@ -36,7 +36,7 @@ export class CborReader {
         if (value === 20 || value === 21) return value === 21
         if (value === 22) return null
     }
-    throw new Error("CBOR: not of a kind that is read")
+    throw new Error("CBOR: unsupported type")
   }
 
   #argument(info: number) {
@@ -44,7 +44,7 @@ export class CborReader {
     if (info === 24) return this.#take(1)[0]!
     if (info === 25) return this.#take(2).readUInt16BE()
     if (info === 26) return this.#take(4).readUInt32BE()
-    throw new Error("CBOR: a length that is not read")
+    throw new Error("CBOR: unsupported length")
   }
 
   /** Every element takes at least one byte. */

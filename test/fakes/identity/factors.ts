@@ -41,13 +41,13 @@ const totp: Submit = (state, body, flow, session) => {
 }
 
 /** The new key of a form; 400 when there is none, 500 when it can't be verified. */
-const newKey = (state: State, flow: Flow, sent: unknown, asked: string | undefined): SecurityKey => {
+const newKey = (state: State, flow: Flow, sent: unknown, challenge: string | undefined): SecurityKey => {
   const { id, origins } = state.settings.rp
-  if (asked === undefined)
+  if (challenge === undefined)
     throw failure({ status: 500, reason: "Expected WebAuthN in internal context to be an object." })
   const text = typeof sent === "string" ? sent : JSON.stringify(sent)
   try {
-    const key = verifyAttestation(text, { rpId: id, origins, challenge: asked })
+    const key = verifyAttestation(text, { rpId: id, origins, challenge })
     return { ...key, displayName: "", addedAt: new Date().toISOString() }
   } catch (cause) {
     if (cause instanceof Unparsable)

@@ -3,7 +3,7 @@ import { CborReader } from "./cbor.ts"
 import { type SecurityKey } from "./state.ts"
 
 /** The relying party, and the challenge that it issued (base64url). */
-interface Asked {
+interface Expected {
   readonly rpId: string
   readonly origins: ReadonlyArray<string>
   readonly challenge: string
@@ -46,7 +46,7 @@ const parse = (text: string, needed: ReadonlyArray<string>) => {
 
 const field = ({ response }: Credential, name: string) => bytes(String(response[name]))
 
-const checkClientData = (credential: Credential, type: string, { challenge, origins }: Asked) => {
+const checkClientData = (credential: Credential, type: string, { challenge, origins }: Expected) => {
   const data = JSON.parse(field(credential, "clientDataJSON").toString("utf8")) as Readonly<Record<string, unknown>>
   check(data["type"] === type, "Error validating type")
   check(data["challenge"] === challenge, "Error validating challenge")
@@ -54,7 +54,7 @@ const checkClientData = (credential: Credential, type: string, { challenge, orig
 }
 
 /** Checks the relying party and the user-present flag of authenticator data. */
-const checkData = (data: Buffer, { rpId }: Asked) => {
+const checkData = (data: Buffer, { rpId }: Expected) => {
   check(data.length >= 37 && data.subarray(0, 32).equals(sha256(rpId)), "Error validating the RP ID")
   const flags = data[32]!
   check((flags & 0x01) !== 0, "User presence flag not set")
@@ -62,13 +62,13 @@ const checkData = (data: Buffer, { rpId }: Asked) => {
 }
 
 /** Reads a new key. Only supports attestation format "none" and ES256. Throws when it can't be verified. */
-export const verifyAttestation = (text: string, asked: Asked): Pick<SecurityKey, "id" | "publicKey"> => {
+export const verifyAttestation = (text: string, expected: Expected): Pick<SecurityKey, "id" | "publicKey"> => {
   const credential = parse(text, ["attestationObject", "clientDataJSON"])
   const object = new CborReader(field(credential, "attestationObject")).read()
   check(object instanceof Map && object.get("fmt") === "none", "Unknown attestation format")
   const data = (object as ReadonlyMap<unknown, unknown>).get("authData") as Buffer
-  checkClientData(credential, "webauthn.create", asked)
-  check((checkData(data, asked) & 0x40) !== 0, "No attested credential data")
+  checkClientData(credential, "webauthn.create", expected)
+  check((checkData(data, expected) & 0x40) !== 0, "No attested credential data")
   const length = data.readUInt16BE(53)
   const id = Buffer.from(data.subarray(55, 55 + length))
   check(id.length === length && id.equals(bytes(credential.rawId)), "The ids differ")
@@ -86,13 +86,13 @@ export const handleOf = (text: string) => {
 }
 
 /** The key that signed. Throws when none did. Ignores counters. */
-export const verifyAssertion = (text: string, asked: Asked, keys: ReadonlyArray<SecurityKey>): SecurityKey => {
+export const verifyAssertion = (text: string, expected: Expected, keys: ReadonlyArray<SecurityKey>): SecurityKey => {
   const credential = parse(text, ["authenticatorData", "clientDataJSON", "signature"])
   const key = keys.find(({ id }) => id.equals(bytes(credential.rawId)))
   if (key === undefined) throw new Error("Unable to find the credential")
-  checkClientData(credential, "webauthn.get", asked)
+  checkClientData(credential, "webauthn.get", expected)
   const data = field(credential, "authenticatorData")
-  checkData(data, asked)
+  checkData(data, expected)
   const signed = Buffer.concat([data, sha256(field(credential, "clientDataJSON"))])
   check(verify("sha256", signed, key.publicKey, field(credential, "signature")), "Error validating the signature")
   return key

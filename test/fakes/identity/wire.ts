@@ -121,10 +121,10 @@ export const setSession = (state: State, session: Session) => {
   return `${sessionCookie}=${state.cookieOf(session)}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Lax`
 }
 
-/** Kratos nevertheless gives it a value. */
+/** Kratos assigns it a value nevertheless. */
 export const dropSession = `${sessionCookie}=none; Path=/; Max-Age=0; HttpOnly; SameSite=Lax`
 
-/** In Kratos's order: token, cookie, Bearer. A token with an unreadable cookie is an error of its own. */
+/** In Kratos's order: token, cookie, Bearer. A token with an unreadable cookie is a separate error. */
 export const sessionOf = (state: State, call: Call): Session | undefined => {
   const cookie = call.cookies.get(sessionCookie)
   const id = cookie === undefined ? undefined : state.readCookie(cookie)

@@ -27,7 +27,7 @@ export const authorize = (state: State, request: FakeRequest): Reply => {
     redirectUri = redirectUriOf(client, query)
   } catch (cause) {
     // There is no URL to redirect the browser to.
-    return redirect(withQuery(state.urls.error, told(cause)))
+    return redirect(withQuery(state.urls.error, errorOf(cause)))
   }
   const back = (added: Readonly<Record<string, string>>) =>
     redirect(withQuery(redirectUri, { ...added, state: query["state"] ?? "" }), [], 303)
@@ -39,11 +39,11 @@ export const authorize = (state: State, request: FakeRequest): Reply => {
     if (loginVerifier !== undefined) return askConsent(state, request, client, loginVerifier, redirectUri)
     return askLogin(state, request, client, query)
   } catch (cause) {
-    return back(told(cause))
+    return back(errorOf(cause))
   }
 }
 
-const told = (cause: unknown) =>
+const errorOf = (cause: unknown) =>
   cause instanceof OAuth2Error
     ? { error: cause.code, error_description: cause.message }
     : { error: "server_error", error_description: String(cause) }
@@ -60,7 +60,7 @@ const redirectUriOf = (client: Client, query: Readonly<Record<string, string>>) 
   const only = mayLeaveOut ? client.redirect_uris[0] : undefined
   const uri = query["redirect_uri"] ?? only
   if (uri === undefined || !client.redirect_uris.includes(uri)) {
-    throw new OAuth2Error(400, "invalid_request", "The redirect URI is none of the client's")
+    throw new OAuth2Error(400, "invalid_request", "The redirect URI is not registered for the client")
   }
   return uri
 }
@@ -70,26 +70,27 @@ const bad = (code: string, what: string) => new OAuth2Error(400, code, what)
 const check = (client: Client, query: Readonly<Record<string, string>>) => {
   const types = client.response_types.length === 0 ? ["code"] : client.response_types
   if (query["response_type"] !== "code" || !types.includes("code")) {
-    throw bad("unsupported_response_type", "Only code is answered")
+    throw bad("unsupported_response_type", "Only the response type code is supported")
   }
   if ((query["state"] ?? "").length < 8) throw bad("invalid_state", "The state is missing or too short")
   const allowed = words(client.scope)
-  if (!words(query["scope"]).every((scope) => allowed.includes(scope))) throw bad("invalid_scope", "Not the client's")
+  if (!words(query["scope"]).every((scope) => allowed.includes(scope)))
+    throw bad("invalid_scope", "The client may not request this scope")
   if (!words(query["audience"]).every((one) => client.audience.includes(one))) {
-    throw bad("invalid_request", "The audience is not the client's")
+    throw bad("invalid_request", "The client may not request this audience")
   }
 }
 
 /** Checks that are only made after the sign-in. */
 const checkPrompt = (prompt: ReadonlyArray<string>) => {
-  if (prompt.includes("none") && prompt.length > 1) throw bad("invalid_request", "prompt=none goes alone")
-  if (!prompt.every((one) => ["none", "login", "consent"].includes(one))) throw bad("invalid_request", "No such prompt")
+  if (prompt.includes("none") && prompt.length > 1) throw bad("invalid_request", "prompt=none must be the only value")
+  if (!prompt.every((one) => ["none", "login", "consent"].includes(one))) throw bad("invalid_request", "Unknown prompt")
 }
 
 /** Checks that are only made when the code is issued. */
 const checkPkce = ({ behaviour }: State, client: Client, query: Readonly<Record<string, string>>) => {
   if (!["S256", "plain"].includes(query["code_challenge_method"] ?? "plain")) {
-    throw bad("invalid_request", "No such code_challenge_method")
+    throw bad("invalid_request", "Unknown code_challenge_method")
   }
   const open = client.token_endpoint_auth_method === "none"
   if (open && behaviour.pkceForPublicClients && (query["code_challenge"] ?? "") === "") {
@@ -99,7 +100,7 @@ const checkPkce = ({ behaviour }: State, client: Client, query: Readonly<Record<
 
 /** The flow of the verifier that a browser returns with. */
 const verified = (state: State, flows: ReadonlyMap<string, Flow>, verifier: string) => {
-  if (!flows.has(verifier)) throw new OAuth2Error(403, "access_denied", "No such verifier")
+  if (!flows.has(verifier)) throw new OAuth2Error(403, "access_denied", "Unknown verifier")
   return flowOf(state, flows, verifier)
 }
 
@@ -115,7 +116,7 @@ const askLogin = (
   const maxAge = query["max_age"] === undefined ? Infinity : Number(query["max_age"])
   const fresh = session !== undefined && session.authenticatedAt + maxAge >= Date.now() / 1000 ? session : undefined
   if (prompt.includes("none") && fresh === undefined) {
-    throw new OAuth2Error(400, "login_required", "Nobody is signed in")
+    throw new OAuth2Error(400, "login_required", "The user is not signed in")
   }
   const flow: Flow = {
     id: uuid(),
@@ -163,17 +164,18 @@ const askConsent = (
   const flow = verified(state, state.loginVerifiers, verifier)
   if (flow.denied !== null) throw new OAuth2Error(400, flow.denied.error, flow.denied.description)
   if (cookieOf(request, csrfCookie("login", flow.client.client_id)) !== flow.loginCsrf) {
-    throw forbidden("The sign-in was begun in another browser")
+    throw forbidden("The sign-in was started in another browser")
   }
   const prompt = words(flow.query["prompt"])
   checkPrompt(prompt)
   if (prompt.includes("login") && flow.authenticatedAt < flow.requestedAt) {
-    throw new OAuth2Error(400, "login_required", "Nobody has signed in again")
+    throw new OAuth2Error(400, "login_required", "The user has not signed in again")
   }
-  if (flow.client.client_id !== client.client_id) throw new OAuth2Error(401, "invalid_client", "Another client's")
+  if (flow.client.client_id !== client.client_id)
+    throw new OAuth2Error(401, "invalid_client", "This belongs to another client")
   const cookies = remember(state, flow)
   const skip = !prompt.includes("consent") && maySkip(state, flow, redirectUri)
-  if (prompt.includes("none") && !skip) throw new OAuth2Error(400, "consent_required", "Consent is needed")
+  if (prompt.includes("none") && !skip) throw new OAuth2Error(400, "consent_required", "Consent is required")
   const next: Flow = { ...flow, consentId: uuid(), consentSkip: skip, consentCsrf: token("csrf") }
   const challenge = longToken(next)
   state.consents.set(challenge, next)
@@ -201,11 +203,11 @@ const maySkip = (state: State, { client, scopes, subject }: Flow, redirectUri: s
   const { hostname, protocol } = new URL(redirectUri)
   const local = protocol === "http:" && /^(localhost|127\.\d+\.\d+\.\d+|\[::1\]|.+\.localhost)$/.test(hostname)
   if (client.token_endpoint_auth_method === "none" && protocol !== "https:" && !local) return false
-  const known = [...state.granted.values()]
+  const remembered = [...state.granted.values()]
     .filter((one) => one.client.client_id === client.client_id && one.subject === subject)
     .filter((one) => one.consentRemember && !one.consentSkip && isGood(one))
     .toSorted((a, b) => b.requestedAt - a.requestedAt)
-  return known[0] !== undefined && scopes.every((scope) => known[0]?.grantedScopes.includes(scope))
+  return remembered[0] !== undefined && scopes.every((scope) => remembered[0]?.grantedScopes.includes(scope))
 }
 
 /** Whether a grant has not expired. */
@@ -214,9 +216,11 @@ export const isGood = ({ consentRemember, consentRememberFor, handledAt }: Flow)
 
 const granted = (state: State, request: FakeRequest, client: Client, verifier: string, redirectUri: string) => {
   const flow = verified(state, state.consentVerifiers, verifier)
-  if (flow.client.client_id !== client.client_id) throw new OAuth2Error(401, "invalid_client", "Another client's")
+  if (flow.client.client_id !== client.client_id)
+    throw new OAuth2Error(401, "invalid_client", "This belongs to another client")
   if (flow.denied !== null) throw new OAuth2Error(400, flow.denied.error, flow.denied.description)
-  if (state.granted.has(flow.consentId)) throw new OAuth2Error(403, "access_denied", "The consent was used already")
+  if (state.granted.has(flow.consentId))
+    throw new OAuth2Error(403, "access_denied", "The consent has already been used")
   state.granted.set(flow.consentId, flow)
   if (cookieOf(request, csrfCookie("consent", client.client_id)) !== flow.consentCsrf) {
     throw forbidden("The consent was given in another browser")

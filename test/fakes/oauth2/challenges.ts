@@ -28,7 +28,7 @@ export const loginRequests = (state: State, request: FakeRequest, step: string):
   const flow = flowOf(state, state.logins, challenge)
   if (request.method === "GET") {
     return (
-      gone(state, challenge, flow.requestUrl) ??
+      goneReply(state, challenge, flow.requestUrl) ??
       json(200, {
         ...shownOf(flow),
         challenge,
@@ -67,7 +67,7 @@ export const consentRequests = (state: State, request: FakeRequest, step: string
   const flow = flowOf(state, state.consents, challenge)
   if (request.method === "GET") {
     return (
-      gone(state, challenge, flow.requestUrl) ??
+      goneReply(state, challenge, flow.requestUrl) ??
       json(200, {
         ...shownOf(flow),
         challenge,
@@ -135,13 +135,13 @@ const shownOf = (flow: Flow) => ({
   oidc_context: {}
 })
 
-const gone = ({ answered, behaviour }: State, challenge: string, requestUrl: string) =>
+const goneReply = ({ answered, behaviour }: State, challenge: string, requestUrl: string) =>
   behaviour.usedChallengesAreGone && answered.has(challenge) ? json(410, { redirect_to: requestUrl }) : undefined
 
 /** Servers that do not store challenges can't detect that one was answered. */
 const once = ({ answered, behaviour }: State, challenge: string) => {
   if (behaviour.usedChallengesAreGone && answered.has(challenge)) {
-    throw new OAuth2Error(409, "conflict", "The challenge was answered already")
+    throw new OAuth2Error(409, "conflict", "The challenge has already been answered")
   }
   answered.add(challenge)
 }

@@ -8,13 +8,14 @@ const bad = (description: string, code = "invalid_client_metadata") => new OAuth
 
 const textOf = (fields: Readonly<Record<string, unknown>>, name: string, otherwise = "") => {
   const value = fields[name] ?? otherwise
-  if (typeof value !== "string") throw bad(`${name} is no text`)
+  if (typeof value !== "string") throw bad(`${name} must be a string`)
   return value
 }
 
 const textsOf = (fields: Readonly<Record<string, unknown>>, name: string): ReadonlyArray<string> => {
   const value = fields[name] ?? []
-  if (!Array.isArray(value) || !value.every((one) => typeof one === "string")) throw bad(`${name} is no list of texts`)
+  if (!Array.isArray(value) || !value.every((one) => typeof one === "string"))
+    throw bad(`${name} must be an array of strings`)
   return value
 }
 
@@ -25,26 +26,27 @@ const emptyJwks = (jwks: unknown) =>
 const validated = (fields: Readonly<Record<string, unknown>>, before: Client | undefined): Client => {
   const redirects = textsOf(fields, "redirect_uris")
   for (const uri of redirects) {
-    if (uri.includes("#")) throw bad("A redirect URI has a fragment", "invalid_redirect_uri")
-    if (!URL.canParse(uri)) throw bad("A redirect URI is none", "invalid_redirect_uri")
+    if (uri.includes("#")) throw bad("Redirect URIs must not have a fragment", "invalid_redirect_uri")
+    if (!URL.canParse(uri)) throw bad("Invalid redirect URI", "invalid_redirect_uri")
   }
   for (const name of ["logo_uri", "tos_uri", "policy_uri", "client_uri"]) {
     if (textOf(fields, name) !== "" && !/^https?:\/\//.test(textOf(fields, name)))
-      throw bad(`${name} is no http address`)
+      throw bad(`${name} must be an HTTP URL`)
   }
   const after = textsOf(fields, "post_logout_redirect_uris")
   const origins = new Set(redirects.map((uri) => new URL(uri).host))
   for (const uri of after) {
     if (!URL.canParse(uri) || !origins.has(new URL(uri).host))
-      throw bad("A logout address is of no redirect URI's host")
+      throw bad("A logout URI must have the host of a redirect URI")
   }
   const jwksUri = textOf(fields, "jwks_uri")
-  if (jwksUri !== "" && !emptyJwks(fields["jwks"])) throw bad("There are both jwks and jwks_uri")
+  if (jwksUri !== "" && !emptyJwks(fields["jwks"])) throw bad("jwks and jwks_uri must not both be set")
   const method = textOf(fields, "token_endpoint_auth_method") || "client_secret_basic"
-  if (method === "private_key_jwt" && jwksUri === "" && emptyJwks(fields["jwks"])) throw bad("There are no keys")
+  if (method === "private_key_jwt" && jwksUri === "" && emptyJwks(fields["jwks"]))
+    throw bad("jwks or jwks_uri is required")
   const secret = textOf(fields, "client_secret")
   if (secret !== "" && secret.length < 6) throw bad("The secret is too short")
-  // Without and with a fraction, as real servers return it.
+  // Created without and updated with fractional seconds, as real servers return them.
   const now = new Date().toISOString()
   const { client_secret: _, ...kept } = fields
   return {

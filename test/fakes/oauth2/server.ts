@@ -16,7 +16,7 @@ export interface OAuth2Server extends AsyncDisposable {
   /** Requests to the admin API: method, path, and the Authorization header. */
   readonly requests: Array<{ readonly call: string; readonly authorization: string | undefined }>
   /** Replaces responses of the admin API; undefined lets a request through. `hang` never responds. */
-  meddle: (request: FakeRequest) => Reply | "hang" | undefined
+  intercept: (request: FakeRequest) => Reply | "hang" | undefined
 }
 
 export interface OAuth2ServerOptions {
@@ -68,7 +68,7 @@ export const startOAuth2Server = async (options: OAuth2ServerOptions = {}): Prom
   const admin = adminHandler(state)
   const adminSide = await listen(options.adminPort ?? 0, (request) => {
     requests.push({ call: `${request.method} ${request.path}`, authorization: request.headers.authorization })
-    const other = server.meddle(request)
+    const other = server.intercept(request)
     if (other === "hang") return new Promise<Reply>(() => undefined)
     return other ?? admin(request)
   })
@@ -78,7 +78,7 @@ export const startOAuth2Server = async (options: OAuth2ServerOptions = {}): Prom
     urls: state.urls,
     behaviour: state.behaviour,
     requests,
-    meddle: () => undefined,
+    intercept: () => undefined,
     [Symbol.asyncDispose]: async () => {
       await Promise.all([publicSide.close(), adminSide.close()])
     }
@@ -87,7 +87,7 @@ export const startOAuth2Server = async (options: OAuth2ServerOptions = {}): Prom
 }
 
 const ready = json(200, { status: "ok" })
-const nowhere = () => ({ status: 404, headers: { "content-type": "text/plain" }, body: "Nothing is here" })
+const nowhere = () => ({ status: 404, headers: { "content-type": "text/plain" }, body: "Not found" })
 
 const publicHandler =
   (state: State): Handler =>

@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from "node:crypto"
 import { type Client, type Flow, type Grant, seconds, type State, token, uuid } from "./state.ts"
 import { type FakeRequest, empty, formOf, json, OAuth2Error, type Reply } from "./wire.ts"
 
-/** Claims that only the server sets, whatever a consent contains. */
+/** Claims that only the server sets; those in a consent are ignored. */
 const own = new Set(["iss", "sub", "aud", "exp", "iat", "rat", "auth_time", "nonce", "at_hash", "c_hash"])
 for (const name of ["acr", "amr", "jti", "sid"]) own.add(name)
 
@@ -37,7 +37,7 @@ export const tokens = async (state: State, request: FakeRequest): Promise<Reply>
   const client = clientOf(state, request)
   const form = formOf(request)
   const kind = form.get("grant_type") ?? ""
-  if (kind !== "authorization_code" && kind !== "refresh_token") throw bad("invalid_request", "No such grant")
+  if (kind !== "authorization_code" && kind !== "refresh_token") throw bad("invalid_request", "Unknown grant type")
   const kinds = client.grant_types.length === 0 ? ["authorization_code"] : client.grant_types
   if (!kinds.includes(kind)) throw bad("unauthorized_client", "The client may not use this grant")
   const flow = kind === "refresh_token" ? refreshed(state, client, form) : exchanged(state, client, form)
@@ -47,10 +47,10 @@ export const tokens = async (state: State, request: FakeRequest): Promise<Reply>
 /** A code or refresh token that is used twice may be stolen: all tokens of its grant are revoked. */
 const takeOnce = (state: State, grants: ReadonlyMap<string, Grant>, key: string, client: Client): Flow => {
   const grant = grants.get(key)
-  if (grant === undefined || grant.flow.client.client_id !== client.client_id) throw noGrant("Not known")
+  if (grant === undefined || grant.flow.client.client_id !== client.client_id) throw noGrant("Unknown")
   if (grant.used) {
     endTokens(state, (flow) => flow.consentId === grant.flow.consentId)
-    throw noGrant("Used already")
+    throw noGrant("Already used")
   }
   if (grant.expiresAt < seconds()) throw noGrant("Expired")
   grant.used = true
@@ -62,12 +62,12 @@ const exchanged = (state: State, client: Client, form: URLSearchParams) => {
   const query = state.codes.get(key)?.flow.query ?? {}
   const verifier = form.get("code_verifier") ?? ""
   const challenge = query["code_challenge"] ?? ""
-  if ((challenge === "") !== (verifier === "")) throw noGrant("code_verifier is missing or too much")
+  if ((challenge === "") !== (verifier === "")) throw noGrant("code_verifier is missing or unexpected")
   const hashed =
     query["code_challenge_method"] === "S256" ? createHash("sha256").update(verifier).digest("base64url") : verifier
-  if (challenge !== "" && !isSame(hashed, challenge)) throw noGrant("code_verifier is not the one")
+  if (challenge !== "" && !isSame(hashed, challenge)) throw noGrant("code_verifier does not match")
   const flow = takeOnce(state, state.codes, key, client)
-  if (form.get("redirect_uri") !== query["redirect_uri"]) throw noGrant("redirect_uri is another one")
+  if (form.get("redirect_uri") !== query["redirect_uri"]) throw noGrant("redirect_uri does not match")
   return flow
 }
 
@@ -137,7 +137,10 @@ export const userinfo = (state: State, request: FakeRequest): Reply => {
   const key = /^Bearer (.+)$/i.exec(request.headers.authorization ?? "")?.[1] ?? ""
   const flow = goodAccess(state, key)?.flow
   if (flow === undefined || !flow.grantedScopes.includes("openid")) {
-    const body = { error: "request_unauthorized", error_description: "The access token is not good for this" }
+    const body = {
+      error: "request_unauthorized",
+      error_description: "The access token is invalid or lacks the scope openid"
+    }
     return json(401, body, { "www-authenticate": 'Bearer error="invalid_token"' })
   }
   return json(200, {

@@ -17,7 +17,7 @@ export interface Reply {
   readonly body?: string
 }
 
-export type Handler = (asked: FakeRequest) => Reply | Promise<Reply>
+export type Handler = (request: FakeRequest) => Reply | Promise<Reply>
 
 /** Thrown by handlers: an error in the format of OAuth 2.0 (RFC 6749 5.2), which this server uses everywhere. */
 export class OAuth2Error extends Error {
@@ -90,7 +90,7 @@ const readText = async (request: IncomingMessage) => {
 const answer = async (request: IncomingMessage, response: ServerResponse, handler: Handler) => {
   const url = new URL(request.url ?? "/", "http://_")
   const text = await readText(request)
-  const asked = {
+  const received = {
     method: request.method ?? "GET",
     path: url.pathname,
     query: url.searchParams,
@@ -99,7 +99,7 @@ const answer = async (request: IncomingMessage, response: ServerResponse, handle
   }
   let reply: Reply
   try {
-    reply = await handler(asked)
+    reply = await handler(received)
   } catch (cause) {
     reply = refusal(cause)
   }

@@ -18,7 +18,7 @@ describe("baseUrlOf and isSecure", () => {
     assert.strictEqual(own({ host: "evil.example" }, settings as typeof none), "https://api.example/svc")
   })
   it.each(["", "a/b", "a b", "evil.example/?x=", "user@evil.example", "a#b", "a\r\nb", "-a", "a:99999999"])(
-    "is not %j",
+    "rejects the host %j",
     (host) => assert.strictEqual(own({ host }), 400)
   )
   it("is secure only with https", () => {
@@ -61,14 +61,19 @@ describe("refuseCrossSite", () => {
     ["a session, the dashboard", "DELETE", { cookie, origin: "https://dash.example" }, true],
     ["a session, the Referer of the service", "POST", { ...json, cookie, referer: "http://a.example/x?y" }, true],
     ["a session, another Referer", "POST", { ...json, cookie, referer: "http://evil.example/a.example" }, false],
-    ["origin before referrer", "PUT", { cookie, origin: "https://evil.example", referer: "http://a.example/" }, false],
+    [
+      "Origin takes precedence over Referer",
+      "PUT",
+      { cookie, origin: "https://evil.example", referer: "http://a.example/" },
+      false
+    ],
     [
       "a form",
       "POST",
       { cookie, origin: "http://a.example", "content-type": "text/plain", "content-length": "2" },
       false
     ],
-    ["bytes of no type", "POST", { cookie, origin: "http://a.example", "transfer-encoding": "chunked" }, false],
+    ["bytes without a type", "POST", { cookie, origin: "http://a.example", "transfer-encoding": "chunked" }, false],
     ["an empty body", "POST", { cookie, origin: "http://a.example", "content-length": "0" }, true]
   ])("%s", (_, method, headers, passes) => {
     const exit = Effect.runSyncExit(refuseCrossSite(request(method, { host: "a.example", ...headers }), none))

@@ -48,7 +48,7 @@ describe("RealtimeGate", () => {
 
   it.effect.each([
     ["ends", new Unauthorized({ error: "over", code: "UNAUTHENTICATED" })],
-    ["is no administrator's any more", { admin: false }]
+    ["loses the administrator role", { admin: false }]
   ] as const)("ends the connection within 30 s when the session %s", ([, later]) => {
     let now: { readonly admin: boolean } | SessionError = { admin: true }
     return Effect.gen(function* () {
@@ -57,7 +57,7 @@ describe("RealtimeGate", () => {
       const listening = yield* Effect.forkChild(Effect.flip(until), { startImmediately: true })
       now = new BadGateway({ error: "down", code: "IDP_UNAVAILABLE" })
       yield* TestClock.adjust("2 minutes")
-      assert.isUndefined(listening.pollUnsafe(), "continues while the session can not be verified")
+      assert.isUndefined(listening.pollUnsafe(), "continues while the session can't be verified")
       now = later
       yield* TestClock.adjust("30 seconds")
       assert.strictEqual((yield* Fiber.join(listening)).code, "UNAUTHENTICATED")

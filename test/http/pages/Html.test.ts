@@ -8,7 +8,7 @@ describe("html", () => {
     assert.strictEqual(piece.html, '<b title="&quot;&#39;&lt;&amp;&gt;">&lt;/b&gt;</b>')
     assert.isTrue(html`${"\ud800"}`.html.isWellFormed())
   })
-  it("gives names in one line without formatting characters", () => {
+  it("reduces names to one line without formatting characters", () => {
     assert.strictEqual(nameText(" a\u202eb\u0000\n\u200bc "), "a b c")
     assert.strictEqual(nameText("x".repeat(100)), `${"x".repeat(80)}…`)
     assert.strictEqual(nameText("\u2066\ufeff"), "")

@@ -26,7 +26,7 @@ describe("Accept", () => {
     [`${object} ; Nulls = stripped`, `${object};nulls=stripped; charset=utf-8`],
     ["application/vnd.pgrst.array+json", "application/json; charset=utf-8"],
     ["application/vnd.pgrst.array;nulls=stripped", "application/vnd.pgrst.array+json;nulls=stripped; charset=utf-8"],
-    // The heavier first, then what says more, then what stands first.
+    // By weight, then the more specific type, then the order in the header.
     ["application/json;q=0.5, text/csv;q=0.9", "text/csv; charset=utf-8"],
     ["text/csv, application/json", "text/csv; charset=utf-8"],
     ["*/*, text/csv", "text/csv; charset=utf-8"],
@@ -40,7 +40,7 @@ describe("Accept", () => {
     assert.strictEqual(chosen(header), contentType)
   })
 
-  it("says what was not available", () => {
+  it("reports the unavailable media types", () => {
     const none = "None of these media types are available: "
     assert.strictEqual(chosen("image/png"), `${none}image/png`)
     assert.strictEqual(
@@ -76,13 +76,13 @@ describe("Accept", () => {
     assert.deepStrictEqual(result, { form, contentType } as typeof result)
   })
 
-  it("knows no plan of a plan, nor of what it does not know", () => {
+  it("rejects plans of plans and of unknown media types", () => {
     for (const of of ["image/png", "application/vnd.pgrst.plan"]) {
       assert.match(chosen(`application/vnd.pgrst.plan;for="${of}"`, true), /^None of these/)
     }
   })
 
-  it("takes any text", () => {
+  it("accepts or rejects any text without throwing", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), fc.boolean(), (text, plans) => {
         const result = accepted(text, plans)

@@ -9,11 +9,11 @@ const only = (header: string) =>
   Object.fromEntries(Object.entries(parsed(header)).filter(([, value]) => value !== undefined))
 const refusal = (header: string) => {
   const result = parsePreferences(header)
-  return Result.isFailure(result) ? [result.failure.status, result.failure.code, result.failure.details] : "taken"
+  return Result.isFailure(result) ? [result.failure.status, result.failure.code, result.failure.details] : "accepted"
 }
 
 describe("Prefer", () => {
-  it("costs nothing when it is not there", () => {
+  it("returns a constant without the header", () => {
     assert.strictEqual(Result.getOrThrow(parsePreferences(undefined)), noPreferences)
   })
 
@@ -29,11 +29,11 @@ describe("Prefer", () => {
     ["timezone=05:30", { timezone: "05:30" }],
     ["max-affected=many, max-affected=2", { maxAffected: 2 }],
     ["max-affected=-1", { maxAffected: -1 }],
-    // The first good one of a kind counts.
+    // The first valid preference of each kind applies.
     ["return=minimal, return=representation", { return: "minimal" }],
     ["return=all, return=minimal", { return: "minimal" }],
     ["count=exact, tx=rollback, count=planned", { count: "exact", tx: "rollback" }],
-    // RFC 7240 lets names be in any case, values in quotes, and parameters follow.
+    // RFC 7240 allows names in any case, quoted values, and parameters.
     ['Return="minimal"; foo=bar, respond-async', { return: "minimal" }],
     ["return = minimal", { return: "minimal" }],
     ["", {}],
@@ -43,7 +43,7 @@ describe("Prefer", () => {
     assert.deepStrictEqual(only(header), preferences)
   })
 
-  it("refuses with handling=strict what it does not know, all of it, wherever it stands", () => {
+  it("with handling=strict rejects all unknown preferences, in any position", () => {
     assert.deepStrictEqual(refusal("anything, handling=strict, return=all, count=exact, max-affected=x"), [
       400,
       "PGRST122",
@@ -51,12 +51,12 @@ describe("Prefer", () => {
     ])
     assert.strictEqual(
       refusal("handling=strict, return=minimal, tx=commit, timezone=Mars/Base, max-affected=x,"),
-      "taken"
+      "accepted"
     )
-    assert.strictEqual(refusal("anything, handling=lenient, handling=strict"), "taken")
+    assert.strictEqual(refusal("anything, handling=lenient, handling=strict"), "accepted")
   })
 
-  it("takes any text without failing unless it is strict", () => {
+  it("accepts any text unless it is strict", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), (text) => {
         if (Result.isFailure(parsePreferences(text))) assert.match(text, /handling/i)
@@ -79,8 +79,8 @@ describe("Preference-Applied", () => {
     ["update", "missing=null, return=minimal, count=exact, tx=rollback, handling=strict, timezone=UTC, max-affected=3"],
     ["remove", "return=minimal, count=exact, tx=rollback, handling=strict, timezone=UTC, max-affected=3"],
     ["call", "count=exact, tx=rollback, handling=strict, timezone=UTC, max-affected=3"]
-  ])("of a %s names in one order what meant something", (operation, said) => {
-    assert.strictEqual(preferenceApplied(parsed(all), operation), said)
+  ])("of a %s lists the preferences that applied, in a fixed order", (operation, expected) => {
+    assert.strictEqual(preferenceApplied(parsed(all), operation), expected)
   })
 
   it("is absent if no preference applied", () => {

@@ -28,7 +28,7 @@ describe("Range", () => {
   })
 })
 
-it.each<[offset: number, count: number, total: number | undefined, said: string, status: number]>([
+it.each<[offset: number, count: number, total: number | undefined, expected: string, status: number]>([
   [0, 25, undefined, "0-24/*", 200],
   [0, 25, 573, "0-24/573", 206],
   [50, 25, 75, "50-74/75", 206],
@@ -40,7 +40,7 @@ it.each<[offset: number, count: number, total: number | undefined, said: string,
   [1, 0, 0, "*/0", 416],
   // An estimate may be lower than the number of rows.
   [0, 10, 4, "0-9/4", 200]
-])("rows from %i on, %i of them, %s in all: %s, %i", (offset, count, total, said, status) => {
-  assert.strictEqual(contentRange(offset, count, total), said)
+])("offset %i, %i rows of %s: %s, %i", (offset, count, total, expected, status) => {
+  assert.strictEqual(contentRange(offset, count, total), expected)
   assert.strictEqual(rangeStatus(offset, count, total), status)
 })

@@ -1,7 +1,7 @@
 import { Agent, request } from "node:http"
 import * as fc from "fast-check"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { anyRowRequest, anything, type Asked, bytes } from "../../support/rows/anyRequest.ts"
+import { anyRowRequest, anything, type RowRequest, bytes } from "../../support/rows/anyRequest.ts"
 import { replyOf, sql, talk } from "../../support/client.ts"
 import { type InProcessService } from "../../support/inProcess.ts"
 import { clientOf, resetVessels, startVessels } from "../../support/rows/relatedTables.ts"
@@ -27,7 +27,7 @@ afterAll(async () => {
   await service[Symbol.asyncDispose]()
 })
 
-const send = ({ method, path, headers, body }: Asked) =>
+const send = ({ method, path, headers, body }: RowRequest) =>
   new Promise<{ status: number; text: string }>((done, failed) => {
     const { hostname, port } = new URL(service.url)
     const length = body === undefined ? {} : { "content-length": body.length }

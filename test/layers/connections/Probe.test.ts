@@ -40,14 +40,14 @@ const check = (text: string) =>
     return yield* check(url.success)
   })
 
-/** A server on loopback that runs `say` on each socket. */
-const listener = (say: (socket: Socket) => void = () => undefined) =>
+/** A server on loopback that runs `respond` on each socket. */
+const listener = (respond: (socket: Socket) => void = () => undefined) =>
   Effect.acquireRelease(
     Effect.promise(async () => {
       const sockets: Array<Socket> = []
       const server = createServer((socket) => {
         sockets.push(socket.on("error", () => undefined).resume())
-        say(socket)
+        respond(socket)
       })
       await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening))
       return { server, sockets, port: (server.address() as { readonly port: number }).port }
@@ -85,7 +85,7 @@ layer(probe({ SVC_CONNECTIONS_ALLOW_PRIVATE: "true" }), live)("with private addr
     })
   )
 
-  it.effect("completes the TLS handshake, and says why it fails", () =>
+  it.effect("completes the TLS handshake, or reports why it fails", () =>
     Effect.gen(function* () {
       const { port } = yield* listener((socket) => socket.end("no TLS here, really none at all"))
       const found = yield* check(`rediss://:pw@127.0.0.1:${port}`)
@@ -165,8 +165,8 @@ layer(probe({ SVC_CONNECTIONS_ALLOW_PRIVATE: "true" }), live)("with private addr
             assert.isBelow(found.latency_ms, 5_500)
           })
         // Some keep the driver's parser busy until its thread is terminated.
-        const asked = replies.flatMap((reply) => [ask(reply, "disable"), ask(reply, "prefer")])
-        yield* Effect.all(asked, { concurrency: 13, discard: true })
+        const checks = replies.flatMap((reply) => [ask(reply, "disable"), ask(reply, "prefer")])
+        yield* Effect.all(checks, { concurrency: 13, discard: true })
       }),
     60_000
   )

@@ -59,7 +59,7 @@ const failure = async (call: Promise<unknown>) => {
     const { code, rawMessage } = ConnectError.from(cause)
     return [code, rawMessage] as const
   }
-  throw new Error("It did not fail")
+  throw new Error("The call did not fail")
 }
 
 const metadata = { flagSetId: "production", version: "1" }

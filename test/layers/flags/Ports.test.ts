@@ -37,14 +37,14 @@ describe("the port of HTTP/1.1 and HTTP/2", () => {
   it("detects the protocol however the first bytes arrive", async () => {
     const socket = connect(Number(servers.evaluation.split(":")[1]), "127.0.0.1")
     socket.setNoDelay(true)
-    let heard = ""
-    socket.setEncoding("latin1").on("data", (text: string) => (heard += text))
+    let received = ""
+    socket.setEncoding("latin1").on("data", (text: string) => (received += text))
     for (const letter of post("host: x", `{"flagKey":"on"}`)) {
       socket.write(letter)
       await sleep(1)
     }
     await once(socket, "close")
-    assert.match(heard, /^HTTP\/1\.1 200 [^]*"value":true/)
+    assert.match(received, /^HTTP\/1\.1 200 [^]*"value":true/)
 
     const two = connect(Number(servers.evaluation.split(":")[1]), "127.0.0.1")
     const frames: Array<Buffer> = []
@@ -60,7 +60,7 @@ describe("the port of HTTP/1.1 and HTTP/2", () => {
   it.each([
     ["P", "PR", "PRI", "PRI * HTTP/2.0\r\n\r\nXX", "\u0016\u0003\u0001", "\r\n\r\n", "\u0000\u0000\u0000"],
     ["PUT / HTTP/1.1\r\n\r\n", "POST", "CONNECT x:1 HTTP/1.1\r\nhost: x\r\n\r\n", "GET /\r\n\r\n"]
-  ])("outlives bytes that are no request", async (...openings) => {
+  ])("survives bytes that are not a request", async (...openings) => {
     await Promise.all(
       openings.map(async (opening) => {
         const socket = connect(Number(servers.evaluation.split(":")[1]), "127.0.0.1")
@@ -73,7 +73,7 @@ describe("the port of HTTP/1.1 and HTTP/2", () => {
     await works()
   })
 
-  it("answers whatever the Host header is", async () => {
+  it("answers with any Host header", async () => {
     for (const host of ["host: [", "host: a b", "host: ", "host: x:99999", `host: ${"x".repeat(10_000)}`]) {
       const answer = await raw(servers.evaluation, post(host, `{"flagKey":"on"}`))
       assert.match(answer, /^HTTP\/1\.1 (200|400) /, host)

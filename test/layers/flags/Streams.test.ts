@@ -85,7 +85,7 @@ describe("EventStream", () => {
       const service = {
         feed,
         now: () => 0,
-        current: () => assert.fail("nothing is evaluated"),
+        current: () => assert.fail("evaluated unexpectedly"),
         environment: "production"
       } as const
       const stream = eventStream(service, new Headers(), listening.signal)
@@ -110,9 +110,9 @@ describe("EventStream", () => {
     const { messages } = grpcClient(servers.evaluation).open(ServiceV2.method.eventStream, {})
     await count(messages, 1)
     for (let n = 0; n < 100; n++) await servers.put("production", { [`n${n}`]: onOff() })
-    const told = () =>
+    const changed = () =>
       Promise.resolve(new Set(messages.flatMap(({ data }) => Object.keys((data?.["flags"] ?? {}) as object))).size)
-    assert.strictEqual(await until(told, (size) => size === 100, 3_000), 100)
+    assert.strictEqual(await until(changed, (size) => size === 100, 3_000), 100)
     assert.isBelow(messages.length, 40)
   })
 })
@@ -138,20 +138,20 @@ describe("at the end", () => {
     )
   })
 
-  it.each(["gRPC-Web", "Connect"] as const)("%s clients are told UNAVAILABLE too", async (name) => {
+  it.each(["gRPC-Web", "Connect"] as const)("%s clients also receive UNAVAILABLE", async (name) => {
     const options = { baseUrl: `http://${servers.evaluation}`, httpVersion: "1.1" } as const
     const transport = name === "Connect" ? createConnectTransport(options) : createGrpcWebTransport(options)
-    const heard: Array<string> = []
+    const received: Array<string> = []
     const ended = (async () => {
-      for await (const { type } of createClient(ServiceV1, transport).eventStream({})) heard.push(type)
+      for await (const { type } of createClient(ServiceV1, transport).eventStream({})) received.push(type)
     })().then(
       () => undefined,
       (cause: unknown) => ConnectError.from(cause).code
     )
-    await count(heard, 1)
+    await count(received, 1)
     await stop()
     assert.strictEqual(await ended, Code.Unavailable)
-    assert.deepEqual(heard, ["provider_ready", "provider_shutdown"])
+    assert.deepEqual(received, ["provider_ready", "provider_shutdown"])
   })
 
   it("does not wait for clients that don't read", async () => {

@@ -52,7 +52,7 @@ describe("IdPNone", () => {
       assert.isFalse(port.configured)
       assert.isFalse(yield* port.ready)
       const me = { _tag: "Token", value: Redacted.make("x") } as const
-      const asked: Readonly<Record<string, Effect.Effect<unknown, ClientError>>> = {
+      const methods: Readonly<Record<string, Effect.Effect<unknown, ClientError>>> = {
         session: port.session(me),
         sessions: port.sessions(me),
         revokeSession: port.revokeSession(me, ""),
@@ -77,9 +77,9 @@ describe("IdPNone", () => {
       }
       assert.sameMembers(
         Object.keys(port).filter((name) => name !== "configured" && name !== "ready"),
-        Object.keys(asked)
+        Object.keys(methods)
       )
-      for (const [name, effect] of Object.entries(asked)) {
+      for (const [name, effect] of Object.entries(methods)) {
         assert.strictEqual(yield* refusal(effect), "503 NOT_CONFIGURED", name)
       }
     }).pipe(Effect.provide(layerIdPNone))

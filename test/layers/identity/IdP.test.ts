@@ -6,7 +6,7 @@ import { startFakeIdP } from "../../fakes/identity/server.ts"
 import { type IdPUnderTest } from "../../support/identity/idp.ts"
 import { afterAll } from "vitest"
 
-/** The identity provider that `IDP_TEST_…_URL` name, for tests on a real one. */
+/** The identity provider at the URLs `IDP_TEST_…_URL`, to test a real one. */
 const named = (kind: string): IdPUnderTest | undefined => {
   const publicUrl = process.env[`IDP_TEST_${kind}PUBLIC_URL`]
   const adminUrl = process.env[`IDP_TEST_${kind}ADMIN_URL`]

@@ -61,7 +61,7 @@ describe("a directory", () => {
     })
   )
 
-  it.effect("of plain files has those that end in .sql, folders with a migration.sql, and nothing else", () =>
+  it.effect("of plain files has only those that end in .sql and folders with a migration.sql", () =>
     Effect.gen(function* () {
       const found = yield* folderOf({
         "10.sql": "",
@@ -131,10 +131,10 @@ describe("a file", () => {
   )
 
   it.effect.each([
-    ["UTF-8", new Uint8Array([0xff, 0xfe, 0x41, 0x00]), /not UTF-8/],
+    ["its encoding", new Uint8Array([0xff, 0xfe, 0x41, 0x00]), /not UTF-8/],
     ["a NUL", "select 1;\0drop table x", /NUL/],
     ["its size", new Uint8Array(16 * 1024 * 1024 + 1).fill(32), /larger than 16 MiB/]
-  ] as const)("that can't be run because of %s is listed with that, and not given", ([, content, problem]) =>
+  ] as const)("that can't be run because of %s is listed with the problem, and not returned", ([, content, problem]) =>
     Effect.gen(function* () {
       const directory = yield* filesDirectory({ "a.sql": content })
       const { files } = yield* folder(directory)
@@ -155,7 +155,7 @@ describe("a file", () => {
     })
   )
 
-  it.effect("is never outside the directory, and always a regular file", () =>
+  it.effect("must be a regular file inside the directory", () =>
     Effect.gen(function* () {
       const outside = yield* filesDirectory({ "secret.sql": "secret", "folder/migration.sql": "secret" })
       const directory = yield* filesDirectory({ "real.sql": "real" })
@@ -166,7 +166,7 @@ describe("a file", () => {
         await symlink(join(directory, "nowhere"), join(directory, "dangling.sql"))
         await mkdir(join(directory, "folder.sql"))
       })
-      // Nothing to read from: who opened it would hang, or fail.
+      // Opening a socket or FIFO would fail or hang.
       yield* Effect.acquireRelease(
         Effect.promise(
           () =>

@@ -23,27 +23,27 @@ const pair = async (options: { readonly autoPong?: boolean } = {}) => {
   const client = new WebSocket(`ws://127.0.0.1:${(server.address() as AddressInfo).port}`, options)
   const closed = new Promise<number>((done) => client.once("close", done))
   client.on("error", () => undefined)
-  const [ours] = await Promise.all([accepted, new Promise((open) => client.once("open", open))])
-  ours.on("error", () => undefined)
-  const gone = new Promise<number>((done) => ours.once("close", done))
-  return { client, ours, closed, gone }
+  const [socket] = await Promise.all([accepted, new Promise((open) => client.once("open", open))])
+  socket.on("error", () => undefined)
+  const serverClosed = new Promise<number>((done) => socket.once("close", done))
+  return { client, socket, closed, serverClosed }
 }
 const seconds = (n: number) => vi.advanceTimersByTime(n * 1000)
 
 describe("the server's WebSocket", () => {
   it("pings every 30 s and keeps clients that respond, even if they miss one", async () => {
-    const { client, ours } = await pair()
+    const { client, socket } = await pair()
     let pings = 0
     client.on("ping", () => pings++)
     seconds(29.9)
     for (let n = 1; n <= 5; n++) {
-      const answered = new Promise((pong) => ours.once("pong", pong))
+      const answered = new Promise((pong) => socket.once("pong", pong))
       seconds(30)
       await answered
       assert.strictEqual(pings, n)
     }
     // The second ping is sent before the first is answered.
-    const answered = new Promise((pong) => ours.once("pong", pong))
+    const answered = new Promise((pong) => socket.once("pong", pong))
     seconds(60)
     await answered
     seconds(30)
@@ -51,7 +51,7 @@ describe("the server's WebSocket", () => {
   })
 
   it("terminates after two missed pings, and leaves no timer behind", async () => {
-    const { client, closed, gone } = await pair({ autoPong: false })
+    const { client, closed, serverClosed } = await pair({ autoPong: false })
     seconds(60)
     await until(
       async () => client.readyState,
@@ -60,12 +60,12 @@ describe("the server's WebSocket", () => {
     )
     assert.strictEqual(client.readyState, client.OPEN)
     seconds(30)
-    assert.deepStrictEqual(await Promise.all([closed, gone]), [1006, 1006])
+    assert.deepStrictEqual(await Promise.all([closed, serverClosed]), [1006, 1006])
     assert.strictEqual(vi.getTimerCount(), 0)
   })
 
   it("sends a burst as the socket drains, without losing messages or closing", async () => {
-    const { client, ours } = await pair()
+    const { client, socket } = await pair()
     let next = 0
     const last = new Promise<void>((done) => {
       client.on("message", (data: Buffer) => {
@@ -75,12 +75,12 @@ describe("the server's WebSocket", () => {
     })
     let most = 0
     for (let n = 0; n < 1500; n++) {
-      ours.send(`${n} ${"x".repeat(8000)}`)
-      most = Math.max(most, ours.bufferedAmount)
+      socket.send(`${n} ${"x".repeat(8000)}`)
+      most = Math.max(most, socket.bufferedAmount)
     }
     assert.isBelow(most, 1024 * 1024 + 20_000)
     await last
-    ours.send("1500")
+    socket.send("1500")
     await until(
       async () => next,
       (n) => n === 1501
@@ -89,50 +89,50 @@ describe("the server's WebSocket", () => {
   })
 
   it("closes with 1013 when more than 16 MiB are pending, and soon terminates a client that does not read", async () => {
-    const { client, gone, ours } = await pair()
+    const { client, serverClosed, socket } = await pair()
     client.pause()
     const message = "x".repeat(100_000)
     let most = 0
-    for (let sent = 0; ours.readyState === ours.OPEN && sent < 1000; sent++) {
-      ours.send(message)
-      most = Math.max(most, ours.bufferedAmount)
+    for (let sent = 0; socket.readyState === socket.OPEN && sent < 1000; sent++) {
+      socket.send(message)
+      most = Math.max(most, socket.bufferedAmount)
       await new Promise((next) => setImmediate(next))
     }
-    assert.strictEqual(ours.readyState, ours.CLOSING)
+    assert.strictEqual(socket.readyState, socket.CLOSING)
     assert.isBelow(most, 1024 * 1024 + 2 * message.length)
     // Later messages are dropped, not queued.
-    const before = ours.bufferedAmount
-    for (let n = 0; n < 100; n++) ours.send(message)
-    assert.isAtMost(ours.bufferedAmount, before)
+    const before = socket.bufferedAmount
+    for (let n = 0; n < 100; n++) socket.send(message)
+    assert.isAtMost(socket.bufferedAmount, before)
     const from = Date.now()
-    await gone
+    await serverClosed
     assert.isBelow(Date.now() - from, 3_500)
   })
 
   it("closes with 1013 when more than 1 MiB is pending for 2 s", async () => {
-    const { client, closed, ours } = await pair()
+    const { client, closed, socket } = await pair()
     client.pause()
-    for (let n = 0; n < 200 && ours.bufferedAmount <= 1024 * 1024; n++) {
-      ours.send("x".repeat(100_000))
+    for (let n = 0; n < 200 && socket.bufferedAmount <= 1024 * 1024; n++) {
+      socket.send("x".repeat(100_000))
       await new Promise((next) => setImmediate(next))
     }
-    ours.send("one more")
-    assert.strictEqual(ours.readyState, ours.OPEN)
+    socket.send("one more")
+    assert.strictEqual(socket.readyState, socket.OPEN)
     await until(
-      async () => ours.readyState,
-      (state) => state !== ours.OPEN,
+      async () => socket.readyState,
+      (state) => state !== socket.OPEN,
       4_000
     )
-    assert.strictEqual(ours.readyState, ours.CLOSING)
+    assert.strictEqual(socket.readyState, socket.CLOSING)
     client.resume()
     assert.strictEqual(await closed, 1013)
   })
 
   it("sends the reason to a slow client once it reads again", async () => {
-    const { client, closed, ours } = await pair()
+    const { client, closed, socket } = await pair()
     client.pause()
-    for (let n = 0; n < 1000 && ours.readyState === ours.OPEN; n++) {
-      ours.send("x".repeat(100_000))
+    for (let n = 0; n < 1000 && socket.readyState === socket.OPEN; n++) {
+      socket.send("x".repeat(100_000))
       await new Promise((next) => setImmediate(next))
     }
     client.resume()
@@ -145,22 +145,22 @@ describe("the server's WebSocket", () => {
     assert.strictEqual(await one.closed, 1009)
     for (let n = 0; n < 9; n++) several.client.send("x".repeat(8 * 1024), { fin: n === 8 })
     assert.strictEqual(await several.closed, 1009)
-    const heard = new Promise((done) => fits.ours.once("message", done))
+    const received = new Promise((done) => fits.socket.once("message", done))
     fits.client.send(new Uint8Array(64 * 1024))
-    await heard
+    await received
     assert.strictEqual(fits.client.readyState, fits.client.OPEN)
   })
 
   it("queues no unbounded pongs for a client that pings and does not read", async () => {
-    const { client, gone, ours } = await pair()
+    const { client, serverClosed, socket } = await pair()
     client.pause()
     let most = 0
-    for (let n = 0; n < 40_000 && ours.readyState === ours.OPEN && client.readyState === client.OPEN; n++) {
+    for (let n = 0; n < 40_000 && socket.readyState === socket.OPEN && client.readyState === client.OPEN; n++) {
       for (let m = 0; m < 200; m++) client.ping("p".repeat(125))
-      most = Math.max(most, ours.bufferedAmount)
+      most = Math.max(most, socket.bufferedAmount)
       await new Promise((next) => setImmediate(next))
     }
-    await gone
+    await serverClosed
     assert.isBelow(most, 2 * 1024 * 1024)
   })
 })

@@ -15,12 +15,12 @@ const port = layerOAuth2Hydra({ adminUrl: fake.adminUrl, token: undefined })
 
 beforeEach(() => {
   fake.requests.length = 0
-  fake.meddle = () => undefined
+  fake.intercept = () => undefined
   fake.behaviour.usedChallengesAreGone = false
 })
 
 layer(port, { excludeTestServices: true })("a challenge", (it) => {
-  it.effect("that was answered returns where to start again, if the server does", () =>
+  it.effect("that was answered returns the URL to restart from, if the server does", () =>
     Effect.gen(function* () {
       fake.behaviour.usedChallengesAreGone = true
       const port = yield* OAuth2
@@ -39,18 +39,18 @@ layer(port, { excludeTestServices: true })("a challenge", (it) => {
     })
   )
 
-  it.effect("that is gone only leads to web URLs", () =>
+  it.effect("that has expired only redirects to web URLs", () =>
     Effect.gen(function* () {
-      fake.meddle = () => json(410, { redirect_to: "javascript:alert(1)" })
+      fake.intercept = () => json(410, { redirect_to: "javascript:alert(1)" })
       const gone = yield* Effect.flip(Effect.flatMap(OAuth2, ({ login }) => login("c")))
       assert.strictEqual(gone._tag === "Gone" && gone.redirect_to, null)
     })
   )
 
-  it.effect("is sent unchanged, whatever it contains", () =>
+  it.effect("is sent unchanged with any content", () =>
     Effect.gen(function* () {
       const seen: Array<string> = []
-      fake.meddle = ({ query }: FakeRequest) => {
+      fake.intercept = ({ query }: FakeRequest) => {
         seen.push(query.get("login_challenge") ?? "")
         return undefined
       }
@@ -83,11 +83,11 @@ layer(port, { excludeTestServices: true })("metadata", (it) => {
     Effect.gen(function* () {
       const { client } = yield* party({ metadata: { a: 1, b: 2, c: 3 } })
       const port = yield* OAuth2
-      let meanwhile = true
+      let concurrent = true
       const found = { ...client, metadata: { a: 1, b: 2, c: 3, gone: true } }
-      fake.meddle = ({ method }: FakeRequest) => {
-        if (method !== "GET" || !meanwhile) return undefined
-        meanwhile = false
+      fake.intercept = ({ method }: FakeRequest) => {
+        if (method !== "GET" || !concurrent) return undefined
+        concurrent = false
         return json(200, found)
       }
       const { metadata } = yield* port.mergeClientMetadata(client.client_id, { a: null, gone: null, d: 4 })

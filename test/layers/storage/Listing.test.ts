@@ -95,7 +95,7 @@ const cases = fc.record({
 
 describe("LocalStore listings", { timeout: 30_000 }, () => {
   it.live(
-    "say what a sorted list of all keys says",
+    "match those computed from a sorted list of all keys",
     () =>
       Effect.gen(function* () {
         const { store } = yield* newStore
@@ -163,7 +163,7 @@ describe("LocalStore listings", { timeout: 30_000 }, () => {
     })
   )
 
-  it.live("are as fast in a large bucket", () =>
+  it.live("are equally fast in a large bucket", () =>
     Effect.gen(function* () {
       const directory = yield* temporaryDirectory
       yield* Effect.scoped(Effect.flatMap(makeLocalStore(directory, undefined), (store) => store.createBucket("b")))

@@ -18,7 +18,7 @@ const header = (value: string) =>
     false
   )["x-amz-meta-value"] ?? ""
 
-it("sends ASCII metadata unchanged, also if it looks encoded", () => {
+it("sends ASCII metadata unchanged, even if it looks encoded", () => {
   for (const value of ["plain", " a  b ", "tab\tbed", "=?UTF-8?B?w6k=?="]) assert.strictEqual(header(value), value)
 })
 

@@ -105,7 +105,7 @@ describe("LocalStore objects", { timeout: 30_000 }, () => {
     })
   )
 
-  it.live.skipIf(process.getuid?.() !== 0)("gives them to the owner of the data directory", () =>
+  it.live.skipIf(process.getuid?.() !== 0)("creates them for the owner of the data directory", () =>
     Effect.gen(function* () {
       const directory = yield* temporaryDirectory
       const store = yield* makeLocalStore(directory, { uid: 4321, gid: 4321 })

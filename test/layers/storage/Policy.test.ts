@@ -48,7 +48,7 @@ describe("evaluating a policy", () => {
     assert.isUndefined(verdict(question, "s3:GetObject", "arn:aws:s3:::b/ab.txt"))
   })
 
-  it("gives Deny precedence in any order, also over the owner", () => {
+  it("gives Deny precedence in any order, even for the owner", () => {
     const allow = { Action: "s3:*", Resource: anything }
     const deny = { Effect: "Deny", Action: "s3:DeleteObject", Resource: anything }
     for (const text of [policy(allow, deny), policy(deny, allow)]) {
@@ -111,7 +111,7 @@ describe("evaluating a policy", () => {
 describe("an invalid policy", () => {
   const good = { Action: "s3:GetObject", Resource: anything }
   it.each<[string, string | ReadonlyArray<Statement>, RegExp]>([
-    ["no JSON", "{", /valid JSON/],
+    ["invalid JSON", "{", /valid JSON/],
     ["a list", "[]", /valid JSON/],
     ["no statement", "{}", /Statement/],
     ["no statements", '{"Statement":[]}', /Statement/],
@@ -123,7 +123,7 @@ describe("an invalid policy", () => {
     ["an unknown action", [{ ...good, Action: "s3:GetObjects" }], /invalid action: s3:getobjects/],
     ["another service's action", [{ ...good, Action: "ec2:Start" }], /invalid action/],
     ["another bucket", [{ ...good, Resource: "arn:aws:s3:::c/*" }], /invalid resource/],
-    ["a bucket where an object is meant", [{ ...good, Resource: "arn:aws:s3:::b" }], /does not apply/],
+    ["a bucket instead of an object", [{ ...good, Resource: "arn:aws:s3:::b" }], /does not apply/],
     [
       "an object where a bucket is meant",
       [{ ...good, Action: "s3:ListBucket", Resource: "arn:aws:s3:::b/k" }],

@@ -24,21 +24,21 @@ import {
 
 const writer = fileURLToPath(new URL("../../support/storage/writer.ts", import.meta.url))
 
-/** Runs the writer until it has confirmed so many puts, then kills it; returns the last confirmed version of each key. */
-const killAfter = async (directory: string, first: number, answers: number) => {
+/** Kills the writer once it has confirmed `puts` puts; returns the last confirmed version of each key. */
+const killAfter = async (directory: string, first: number, puts: number) => {
   const child = spawn(process.execPath, [writer, directory, String(first)], { stdio: ["ignore", "pipe", "pipe"] })
   const ended = once(child, "exit")
-  let complaints = ""
-  child.stderr.on("data", (chunk) => (complaints += String(chunk)))
+  let errors = ""
+  child.stderr.on("data", (chunk) => (errors += String(chunk)))
   const last = new Map<string, number>()
   let count = 0
   for await (const line of createInterface(child.stdout)) {
     const [, key = "", version = ""] = /^(.*) (\d+)$/.exec(line) ?? []
     last.set(key, Number(version))
-    if (++count === answers) child.kill("SIGKILL")
+    if (++count === puts) child.kill("SIGKILL")
   }
   await ended
-  assert.strictEqual(complaints, "")
+  assert.strictEqual(errors, "")
   return last
 }
 
@@ -102,7 +102,7 @@ describe("LocalStore restarts", { timeout: 30_000 }, () => {
     })
   )
 
-  it.live("deletes leftovers of earlier starts, and nothing else", () =>
+  it.live("deletes only the leftovers of earlier starts", () =>
     Effect.gen(function* () {
       const directory = yield* temporaryDirectory
       const start = Effect.flatMap(makeLocalStore(directory, undefined), (store) =>

@@ -92,7 +92,7 @@ describe("LocalStore uploads", { timeout: 30_000 }, () => {
     })
   )
 
-  it.live("answers concurrent completions alike, and leaves nothing of an ended upload", () =>
+  it.live("returns the same response to concurrent completions, and deletes all files of a completed upload", () =>
     Effect.gen(function* () {
       const { store, directory } = yield* newStore
       const id = yield* store.createUpload("b", "k", meta)

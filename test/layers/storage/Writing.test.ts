@@ -43,7 +43,7 @@ const probe = tinyDisk()
 if (probe !== undefined) unmount(probe)
 
 describe("LocalStore writing", { timeout: 30_000 }, () => {
-  it.live("leaves nothing of a body that fails at any byte", () =>
+  it.live("leaves no files of a body that fails at any byte", () =>
     Effect.gen(function* () {
       const { store, directory } = yield* newStore
       const refusal = s3Error("BadDigest")
@@ -61,7 +61,7 @@ describe("LocalStore writing", { timeout: 30_000 }, () => {
     })
   )
 
-  it.live("leaves nothing of a blob that is never put, and accepts none twice", () =>
+  it.live("deletes blobs that are never put, and accepts each only once", () =>
     Effect.gen(function* () {
       const { store, directory } = yield* newStore
       const blob = yield* Effect.scoped(
@@ -78,7 +78,7 @@ describe("LocalStore writing", { timeout: 30_000 }, () => {
     })
   )
 
-  it.live("leaves nothing when interrupted, even while the body stalls", () =>
+  it.live("leaves no files when interrupted, even while the body stalls", () =>
     Effect.gen(function* () {
       const { store, directory } = yield* newStore
       for (const size of [10, 300_000, 1_000_000]) {
@@ -146,7 +146,7 @@ describe("LocalStore writing", { timeout: 30_000 }, () => {
   )
 
   // Needs root and mount(8).
-  it.live.skipIf(probe === undefined)("says when the disk is full, and leaves nothing of what did not fit", () =>
+  it.live.skipIf(probe === undefined)("reports a full disk, and leaves no partial files", () =>
     Effect.gen(function* () {
       const path = yield* Effect.acquireRelease(
         Effect.sync(() => tinyDisk() ?? ""),

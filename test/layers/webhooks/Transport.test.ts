@@ -78,8 +78,8 @@ layer(
       const sink = yield* receiver()
       sink.answer = () => ({ reset: true })
       assert.match((yield* post(sink.url)).error ?? "", /^Connection closed/)
-      const gone = yield* Effect.scoped(Effect.map(receiver(), ({ url }) => url))
-      assert.deepInclude(yield* post(gone), { status: null, error: "Connection refused" })
+      const closed = yield* Effect.scoped(Effect.map(receiver(), ({ url }) => url))
+      assert.deepInclude(yield* post(closed), { status: null, error: "Connection refused" })
       assert.strictEqual((yield* post("http://no.such.host.invalid/")).status, null)
       assert.isString((yield* post(sink.url.replace("http:", "https:"))).error)
     })
@@ -171,16 +171,16 @@ describe("names", () => {
   const answering =
     (...rounds: ReadonlyArray<ReadonlyArray<string>>): Resolve =>
     (_hostname, _options, done) => {
-      const addresses = rounds[Math.min(asked++, rounds.length - 1)] ?? []
+      const addresses = rounds[Math.min(lookups++, rounds.length - 1)] ?? []
       done(
         null,
         addresses.map((address): LookupAddress => ({ address, family: address.includes(":") ? 6 : 4 }))
       )
     }
-  let asked = 0
+  let lookups = 0
 
   it.live.each(["127.0.0.1", "10.1.2.3,127.0.0.1", "::1", "::ffff:7f00:1"])(
-    "one that stands for %s is refused",
+    "that resolve to %s are refused",
     (addresses) =>
       Effect.gen(function* () {
         const sink = yield* receiver()
@@ -195,7 +195,7 @@ describe("names", () => {
   it.live("that resolve to a public address first and a private one later are not connected to", () =>
     Effect.gen(function* () {
       const sink = yield* receiver()
-      asked = 0
+      lookups = 0
       // Unlike 192.0.2.1 or 100::/64, this address is public, and does not respond here.
       const layer = through(answering(["2001:4860:4860::8888"], ["127.0.0.1"], ["::1"]))
       const replies = yield* Effect.forEach([1, 2, 3], () => post(`http://rebind.example:${portOf(sink)}/`)).pipe(
@@ -205,7 +205,7 @@ describe("names", () => {
       assert.notMatch(replies[0]?.error ?? "", /^Refused/)
       assert.match(replies[1]?.error ?? "", /^Refused/)
       assert.match(replies[2]?.error ?? "", /^Refused/)
-      assert.strictEqual(asked, 3, "each connection goes to the address that was checked")
+      assert.strictEqual(lookups, 3, "each connection goes to the address that was checked")
     })
   )
 

@@ -85,7 +85,7 @@ it.live("a connection that delivers a few bytes at a time gives the same dump", 
       "insert into crumbs select 0, repeat('long', 20000)"
     )
     const { port } = yield* Effect.acquireDisposable(
-      Effect.promise(() => startNarrowServer(serverLogin().port, { crumbs: true }))
+      Effect.promise(() => startNarrowServer(serverLogin().port, { smallChunks: true }))
     )
     const script = yield* dumped(database, { ...serverLogin(), host: "127.0.0.1", port })
     yield* assertRows(database, script, "public.crumbs", "n, text")

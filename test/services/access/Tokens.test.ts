@@ -9,7 +9,7 @@ import { base64url, code, hs256, noSecret, now, secret, tokens, verify } from ".
 const at = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.andThen(TestClock.setTime(now * 1000), effect)
 
 /** Whether a token is verified synchronously. */
-const known = (service: Tokens["Service"], token: string) =>
+const isVerified = (service: Tokens["Service"], token: string) =>
   Effect.runSyncExit(service.verify(token))._tag === "Success"
 
 describe("Tokens", () => {
@@ -28,7 +28,7 @@ describe("Tokens", () => {
     ["alg None, signed", hs256(`{"sub":"1"}`, { alg: "None" }), "JWT_INVALID"],
     ["no alg", hs256(`{"sub":"1"}`, { typ: "JWT" }), "JWT_INVALID"],
     ["an asymmetric alg without a key set", hs256(`{"sub":"1"}`, { alg: "RS256" }), "JWT_INVALID"],
-    ["a key of its own", hs256("{}", { alg: "HS256", jwk: { kty: "oct", k: "AAAA" } }, "\0\0\0"), "JWT_INVALID"],
+    ["a key in its own header", hs256("{}", { alg: "HS256", jwk: { kty: "oct", k: "AAAA" } }, "\0\0\0"), "JWT_INVALID"],
     ["a critical extension", hs256("{}", { alg: "HS256", crit: ["exp"], exp: 1 }), "JWT_INVALID"],
     ["an unencoded payload", hs256("{}", { alg: "HS256", crit: ["b64"], b64: false }), "JWT_INVALID"],
     ["not a JWT", "hello", "JWT_INVALID"],
@@ -41,11 +41,11 @@ describe("Tokens", () => {
     ["a sub that is null", hs256(`{"sub":null}`), "JWT_INVALID"],
     ["half a surrogate pair", hs256(String.raw`{"sub":"\ud800"}`), "JWT_INVALID"],
     ["a NUL", hs256(String.raw`{"sub":"a\u0000"}`), "JWT_INVALID"],
-    ["a NUL behind a backslash", hs256(String.raw`{"a":"\\\u0000"}`), "JWT_INVALID"],
+    ["a NUL after a backslash", hs256(String.raw`{"a":"\\\u0000"}`), "JWT_INVALID"],
     ["exp that is text", hs256(`{"exp":"${now + 60}"}`), "JWT_INVALID"],
     ["over 8 KiB", hs256(JSON.stringify({ sub: "1", pad: "x".repeat(8000) })), "JWT_INVALID"],
     ["expired", hs256(`{"exp":${now - 30}}`), "JWT_EXPIRED"],
-    ["not valid yet", hs256(`{"nbf":${now + 31}}`), "JWT_NOT_YET_VALID"]
+    ["not yet valid", hs256(`{"nbf":${now + 31}}`), "JWT_NOT_YET_VALID"]
   ])("refuses: %s", ([, token, expected]) =>
     at(
       Effect.gen(function* () {
@@ -80,9 +80,9 @@ describe("Tokens", () => {
     Effect.gen(function* () {
       const service = yield* Tokens
       const token = hs256(`{"sub":"1"}`)
-      assert.isFalse(known(service, token))
+      assert.isFalse(isVerified(service, token))
       yield* verify(token)
-      assert.isTrue(known(service, token))
+      assert.isTrue(isVerified(service, token))
     }).pipe(Effect.provide(tokens({})))
   )
 
@@ -95,10 +95,10 @@ describe("Tokens", () => {
       yield* verify(unused)
       for (let n = 0; n < 11_000; n++) {
         yield* verify(hs256(`{"sub":"${n}"}`))
-        if (n % 1000 === 0) assert.isTrue(known(service, used))
+        if (n % 1000 === 0) assert.isTrue(isVerified(service, used))
       }
-      assert.isTrue(known(service, used))
-      assert.isFalse(known(service, unused))
+      assert.isTrue(isVerified(service, used))
+      assert.isFalse(isVerified(service, unused))
     }).pipe(Effect.provide(tokens({})))
   )
 

@@ -10,7 +10,7 @@ type Start = Parameters<typeof runBackupSchedule>[1]["start"]
 const done = (complete: boolean): ReturnType<Start> =>
   Effect.succeed({ id: 1 as BackupId, done: Effect.succeed(complete) })
 
-/** The schedule on a clock that stands at noon; gives what it asked for. */
+/** Runs the schedule with the clock set to noon; returns the backups that it started and missed. */
 const scheduled = (expression: string, start: (count: number) => ReturnType<Start> = () => done(true)) =>
   Effect.gen(function* () {
     yield* TestClock.setTime(Date.UTC(2026, 10, 21, 12))

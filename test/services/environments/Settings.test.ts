@@ -36,11 +36,11 @@ describe("settings of environments", () => {
     ["SVC_PROJECT_SCHEMA", "My-App", "lower-case letters, digits and `_`"],
     ["SVC_PROJECT_BUCKET", "my_app", "S3 bucket name"],
     ["SVC_MAX_ENVIRONMENTS", "0", "a whole number from 1 to 1000"]
-  ] as const)("%s=%s is refused", ([name, value, says]) =>
+  ] as const)("%s=%s is refused", ([name, value, allowed]) =>
     Effect.gen(function* () {
       const { message } = yield* Effect.flip(read({ [name]: value }))
       assert.match(message, new RegExp(`^${name} must be `))
-      assert.include(message, says)
+      assert.include(message, allowed)
       assert.include(message, `"${value}"`)
     })
   )

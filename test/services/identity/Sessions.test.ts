@@ -32,21 +32,21 @@ const session = (more: Partial<IdentitySession> = {}): IdentitySession => ({
 const credential = (_tag: Credential["_tag"], value: string): Credential => ({ _tag, value: Redacted.make(value) })
 const browser = (...credentials: ReadonlyArray<Credential>): Browser => ({ credentials, returnTo: undefined })
 const [token, cookie] = [credential("Token", "t"), credential("Cookie", "c")]
-const stale = new Unauthorized({ error: "It has ended", code: "UNAUTHENTICATED" })
+const stale = new Unauthorized({ error: "The session has expired", code: "UNAUTHENTICATED" })
 
 /** A fake identity provider that records its calls. */
 const idp = (
   answer: (value: string) => Effect.Effect<IdentitySession, SessionError>,
   settings: Record<string, string> = {}
 ) => {
-  const asked: Array<string> = []
+  const calls: Array<string> = []
   const layer = Sessions.layer.pipe(
     Layer.provide([
       Layer.mock(IdP, {
         configured: true,
         session: ({ _tag, value }) =>
           Effect.suspend(() => {
-            asked.push(`${_tag} ${Redacted.value(value)}`)
+            calls.push(`${_tag} ${Redacted.value(value)}`)
             return Effect.map(answer(Redacted.value(value)), (session) => ({ session, cookies: ["idp_session=new"] }))
           }),
         loginUrl: (options) => Effect.succeed(`https://id.example/login?${JSON.stringify(options)}`)
@@ -55,12 +55,12 @@ const idp = (
     ]),
     Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnvRecord({ SVC_ADMIN_IDENTITIES: id, ...settings })))
   )
-  return { asked, layer }
+  return { calls, layer }
 }
 
 describe("Sessions", () => {
   it.effect("caches a session for 5 s by its credential, and returns its cookies once", () => {
-    const { asked, layer } = idp(() => Effect.succeed(session()))
+    const { calls, layer } = idp(() => Effect.succeed(session()))
     return Effect.gen(function* () {
       const { current } = yield* Sessions
       const first = yield* current(browser(token))
@@ -68,15 +68,15 @@ describe("Sessions", () => {
       assert.deepStrictEqual(first.cookies, ["idp_session=new"])
       assert.deepStrictEqual((yield* current(browser(token))).cookies, [])
       yield* current(browser(credential("Cookie", "t")))
-      assert.deepStrictEqual(asked, ["Token t", "Cookie t"])
+      assert.deepStrictEqual(calls, ["Token t", "Cookie t"])
       yield* TestClock.adjust("5 seconds")
       yield* current(browser(token))
-      assert.lengthOf(asked, 3)
+      assert.lengthOf(calls, 3)
     }).pipe(Effect.provide(layer))
   })
 
   it.effect("caches it no longer than it is valid, nor after an invalidation", () => {
-    const { asked, layer } = idp((value) =>
+    const { calls, layer } = idp((value) =>
       Effect.succeed(session(value === "t" ? { expires_at: "1970-01-01T00:00:02Z" } : {}))
     )
     return Effect.gen(function* () {
@@ -84,18 +84,18 @@ describe("Sessions", () => {
       yield* current(browser(token))
       yield* TestClock.adjust("2 seconds")
       yield* current(browser(token))
-      assert.lengthOf(asked, 2)
+      assert.lengthOf(calls, 2)
       // All sessions of the same identity: they may have changed.
       yield* current(browser(cookie))
       yield* current(browser(credential("Cookie", "other")))
       yield* invalidate(cookie)
       yield* current(browser(credential("Cookie", "other")))
-      assert.lengthOf(asked, 5)
+      assert.lengthOf(calls, 5)
     }).pipe(Effect.provide(layer))
   })
 
   it.effect("does not cache a look-up that began before an invalidation", () => {
-    const { asked, layer } = idp(() => Effect.as(Effect.sleep("1 second"), session()))
+    const { calls, layer } = idp(() => Effect.as(Effect.sleep("1 second"), session()))
     return Effect.gen(function* () {
       const { current, invalidate } = yield* Sessions
       const waiting = yield* Effect.forkChild(current(browser(token)), { startImmediately: true })
@@ -106,12 +106,12 @@ describe("Sessions", () => {
       const again = yield* Effect.forkChild(current(browser(token)), { startImmediately: true })
       yield* TestClock.adjust("1 second")
       yield* Fiber.join(again)
-      assert.lengthOf(asked, 2)
+      assert.lengthOf(calls, 2)
     }).pipe(Effect.provide(layer))
   })
 
   it.effect("shares one look-up among waiting requests, even if the first is interrupted", () => {
-    const { asked, layer } = idp(() => Effect.as(Effect.sleep("1 second"), session()))
+    const { calls, layer } = idp(() => Effect.as(Effect.sleep("1 second"), session()))
     return Effect.gen(function* () {
       const { current } = yield* Sessions
       const all = yield* Effect.forEach(Array.from({ length: 20 }), () =>
@@ -121,27 +121,27 @@ describe("Sessions", () => {
       yield* Fiber.interrupt(all[0]!)
       yield* TestClock.adjust("1 second")
       const got = yield* Effect.forEach(all.slice(1), Fiber.join)
-      assert.lengthOf(asked, 1)
+      assert.lengthOf(calls, 1)
       assert.isTrue(got.every(({ id }) => id === "s1"))
     }).pipe(Effect.provide(layer))
   })
 
   it.effect("tries the cookie after a stale token, but not after any other failure", () => {
     const down = new BadGateway({ error: "down", code: "IDP_UNAVAILABLE" })
-    const { asked, layer } = idp((value) =>
+    const { calls, layer } = idp((value) =>
       value === "t" ? Effect.fail(stale) : value === "down" ? Effect.fail(down) : Effect.succeed(session())
     )
     return Effect.gen(function* () {
       const { current, optional } = yield* Sessions
       assert.strictEqual((yield* current(browser(token, cookie))).credential, cookie)
-      assert.deepStrictEqual(asked, ["Token t", "Cookie c"])
+      assert.deepStrictEqual(calls, ["Token t", "Cookie c"])
       assert.strictEqual(yield* Effect.flip(current(browser(credential("Token", "down"), cookie))), down)
       assert.strictEqual(yield* Effect.flip(current(browser(token))), stale)
       assert.isUndefined(yield* optional(browser(token)))
-      asked.length = 0
+      calls.length = 0
       assert.strictEqual((yield* Effect.flip(current(browser()))).code, "UNAUTHENTICATED")
       assert.isUndefined(yield* optional(browser()))
-      assert.deepStrictEqual(asked, [])
+      assert.deepStrictEqual(calls, [])
     }).pipe(Effect.provide(layer))
   })
 
@@ -149,7 +149,7 @@ describe("Sessions", () => {
     ["true", ["Token t"]],
     ["false", []]
   ] as const)("SVC_AUTH_REQUIRED %s: verifies the session before a call", ([required, expected]) => {
-    const { asked, layer } = idp(() => Effect.succeed(session()), { SVC_AUTH_REQUIRED: required })
+    const { calls, layer } = idp(() => Effect.succeed(session()), { SVC_AUTH_REQUIRED: required })
     return Effect.gen(function* () {
       const { withCredential } = yield* Sessions
       const used: Array<string> = []
@@ -160,7 +160,7 @@ describe("Sessions", () => {
       const { value } = yield* Effect.result(withCredential(browser(token, cookie), use)).pipe(
         Effect.map((result) => ({ value: result._tag === "Success" ? result.success.value : result.failure.code }))
       )
-      assert.deepStrictEqual(asked, [...expected])
+      assert.deepStrictEqual(calls, [...expected])
       assert.deepStrictEqual(used, required === "true" ? ["Token"] : ["Token", "Cookie"])
       assert.strictEqual(value, required === "true" ? "UNAUTHENTICATED" : "done")
     }).pipe(Effect.provide(layer))

@@ -67,14 +67,14 @@ export const startChromium = async (program: string): Promise<Chromium> => {
 /** The DevTools URL, from stderr. */
 const debuggerOf = (child: ChildProcess) =>
   new Promise<string>((done, failed) => {
-    let said = ""
+    let output = ""
     child.stderr?.setEncoding("utf8").on("data", (text: string) => {
-      said += text
-      const address = /DevTools listening on (ws:\S+)/.exec(said)?.[1]
+      output += text
+      const address = /DevTools listening on (ws:\S+)/.exec(output)?.[1]
       if (address !== undefined) done(address)
     })
     child.once("error", failed)
-    child.once("close", () => failed(new Error(`Chromium ended:\n${said}`)))
+    child.once("close", () => failed(new Error(`Chromium exited:\n${output}`)))
   })
 
 interface Message {
@@ -93,12 +93,12 @@ const connectTo = async (address: string) => {
     if (message.id !== undefined) waiting.get(message.id)?.(message)
   })
   socket.on("close", () => {
-    for (const [id, answer] of waiting) answer({ id, error: { message: "Chromium is gone" } })
+    for (const [id, answer] of waiting) answer({ id, error: { message: "Chromium has exited" } })
   })
   await once(socket, "open")
-  let asked = 0
+  let lastId = 0
   const ask: Ask = async <A>(method: string, params: object, sessionId?: string) => {
-    const id = ++asked
+    const id = ++lastId
     const { error, result } = await new Promise<Message>((done) => {
       waiting.set(id, done)
       socket.send(JSON.stringify({ id, method, params, sessionId }))
@@ -126,22 +126,22 @@ const chooseIn = async (ask: Ask, page: string, file: string) => {
   const { targetId } = await ask<{ targetId: string }>("Target.createTarget", { url: page })
   const { sessionId } = await ask<{ sessionId: string }>("Target.attachToTarget", { targetId, flatten: true })
   /** Waits until an expression has a value. */
-  const soon = async (expression: string) => {
+  const valueOf = async (expression: string) => {
     for (const deadline = Date.now() + 20_000; Date.now() < deadline; await sleep(25)) {
       const params = { expression, returnByValue: true }
       const { result } = await ask<{ result: { value?: unknown } }>("Runtime.evaluate", params, sessionId)
       if (typeof result.value === "string" && result.value !== "") return result.value
     }
-    throw new Error(`The page never had: ${expression}`)
+    throw new Error(`Timed out waiting for: ${expression}`)
   }
-  await soon("document.readyState === 'complete' && document.querySelector('input') ? 'ready' : ''")
-  const before = await soon("document.getElementById('result').textContent")
+  await valueOf("document.readyState === 'complete' && document.querySelector('input') ? 'ready' : ''")
+  const before = await valueOf("document.getElementById('result').textContent")
   const { root } = await ask<{ root: { nodeId: number } }>("DOM.getDocument", {}, sessionId)
   const input = { nodeId: root.nodeId, selector: "input[type=file]" }
   const { nodeId } = await ask<{ nodeId: number }>("DOM.querySelector", input, sessionId)
   await ask("DOM.setFileInputFiles", { nodeId, files: [file] }, sessionId)
-  const said = `document.getElementById('result').textContent.replace(${JSON.stringify(before)}, '')`
-  const answer = await soon(said)
+  const changed = `document.getElementById('result').textContent.replace(${JSON.stringify(before)}, '')`
+  const answer = await valueOf(changed)
   await ask("Target.closeTarget", { targetId })
   return answer
 }
@@ -169,12 +169,12 @@ const namesOrigin = ({ headers }: Response, origin: string) =>
 /** Sends the preflight request that browsers send for a PUT to another origin. */
 const mayPut = async (url: string, origin: string, headers: ReadonlyArray<string>) => {
   const names = headers.map((name) => name.toLowerCase()).toSorted()
-  const asked = {
+  const preflight = {
     origin,
     "access-control-request-method": "PUT",
     "access-control-request-headers": names.join(",")
   }
-  const answer = await fetch(url, { method: "OPTIONS", headers: asked })
+  const answer = await fetch(url, { method: "OPTIONS", headers: preflight })
   const allowed = (what: string) =>
     (answer.headers.get(`access-control-allow-${what}`) ?? "").split(",").map((one) => one.trim().toLowerCase())
   const covers = (what: string, wanted: string) => allowed(what).some((one) => one === "*" || one === wanted)

@@ -22,10 +22,10 @@ export const makeTab = (send: Send, close: () => Promise<unknown>): Tab => {
       const { result } = await send<{ result: { value?: unknown } }>("Runtime.evaluate", {
         expression,
         returnByValue: true
-      }).catch(() => ({ result: {} as { value?: unknown } })) // between two pages
+      }).catch(() => ({ result: {} as { value?: unknown } })) // The tab is between two pages.
       if (typeof result.value === "string" && result.value !== "") return result.value
     }
-    throw new Error(`The page never had: ${expression}`)
+    throw new Error(`Timed out waiting for: ${expression}`)
   }
   return {
     send,

@@ -61,7 +61,7 @@ export const startBrowsing = (known?: ReadonlyMap<string, ReadonlyMap<string, st
       if (stop(url)) return { url, status: 0, headers: new Headers(), text: "" }
       page = await once(url)
     }
-    throw new Error(`Sent on and on, at last to ${page.url.origin}${page.url.pathname}`)
+    throw new Error(`Too many redirects, last to ${page.url.origin}${page.url.pathname}`)
   }
 
   return {

@@ -5,26 +5,26 @@ import { assert } from "vitest"
 import { filesOf, type Step, stepsOf } from "./readme.ts"
 import { root } from "../service.ts"
 
-/** One bash for all commands; each gives what it prints. */
+/** One bash process that runs all commands; `run` returns the output of a command. */
 const shell = (cwd: string, env: Readonly<Record<string, string>>) => {
   const bash = spawn("bash", [], { cwd, env: { PATH: process.env["PATH"] ?? "", ...env }, stdio: "pipe" })
   bash.stderr.pipe(process.stderr)
   let output = ""
-  let heard = () => {}
+  let onOutput = () => {}
   bash.stdout.setEncoding("utf8").on("data", (text: string) => {
     output += text
-    heard()
+    onOutput()
   })
   const run = (command: string) =>
     new Promise<string>((done) => {
       output = ""
-      heard = () => {
+      onOutput = () => {
         const end = output.indexOf("\n--end of command--\n")
         if (end >= 0) done(output.slice(0, end))
       }
       bash.stdin.write(`${command}\necho; echo '--end of command--'\n`)
     })
-  /** Takes what still runs in the background along. */
+  /** Also kills background jobs. */
   const end = () => bash.stdin.end("kill $(jobs -p) 2> /dev/null\n")
   return { run, end }
 }
@@ -37,8 +37,8 @@ const parsed = (text: string): unknown => {
   }
 }
 
-/** Whether a text is as wanted, where `…` stands for anything. */
-const isAs = (wanted: string, given: string) => {
+/** Whether a text matches the expected one, in which `…` matches any text. */
+const matches = (wanted: string, given: string) => {
   const [first = "", ...others] = wanted.split("…")
   const last = others.pop()
   if (last === undefined) return given === wanted
@@ -52,10 +52,10 @@ const isAs = (wanted: string, given: string) => {
   return given.endsWith(last) && given.length >= at + last.length
 }
 
-/** What was given, but as it was wanted wherever that allows it. */
+/** The actual value, with the expected value in place of every part that a `…` matches. */
 const wild = (wanted: unknown, given: unknown): unknown => {
   if (wanted === "…") return given === undefined ? "nothing" : wanted
-  if (typeof wanted === "string" && typeof given === "string") return isAs(wanted, given) ? wanted : given
+  if (typeof wanted === "string" && typeof given === "string") return matches(wanted, given) ? wanted : given
   if (typeof wanted !== "object" || typeof given !== "object" || wanted === null || given === null) return given
   if (Array.isArray(given)) return given.map((one, i) => wild((wanted as Array<unknown>)[i], one))
   return Object.fromEntries(
@@ -63,25 +63,25 @@ const wild = (wanted: unknown, given: unknown): unknown => {
   )
 }
 
-/** JSON is compared as JSON, everything else as text; `…` stands for anything, also within a text. */
+/** Compares JSON as JSON, and everything else as text; `…` matches anything, also within a text. */
 const assertAnswer = (answer: string, { command, expected }: Step) => {
   const wanted = parsed(expected)
   assert.deepStrictEqual(wild(wanted, parsed(answer)), wanted, command)
 }
 
 export interface GuidedTour {
-  /** Markdown: its `console` blocks are done, its files written before. */
+  /** Markdown. Its files are written first, then its `console` blocks are run. */
   readonly guide: string
-  /** Where; programs find this project's packages there. */
+  /** The working directory, in which programs can import this project's packages. */
   readonly directory: string
-  /** The same text on this test's addresses. */
+  /** Replaces the addresses in a text with those of the test. */
   readonly here: (text: string) => string
   readonly env?: Readonly<Record<string, string>>
-  /** What a person does after a step: its command, as it stands in the guide, and what it printed. */
+  /** Called after each step with the command as written in the guide and its output, for the reader's manual steps. */
   readonly after?: (command: string, answer: string) => Promise<void>
 }
 
-/** Does what a guide says, and compares what comes of it. */
+/** Runs the commands of a guide, and compares their output with the guide's. */
 export const followGuide = async ({ after, directory, env = {}, guide, here }: GuidedTour) => {
   await symlink(join(root, "node_modules"), join(directory, "node_modules"), "dir")
   for (const { name, text } of filesOf(guide)) await writeFile(join(directory, name), here(text))

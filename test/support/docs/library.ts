@@ -1,4 +1,4 @@
-/** Tables with every kind of relationship: books, who wrote and published them, and what is said of them. */
+/** Tables with every kind of relationship: books with their authors, publishers and reviews. */
 export const library = `
 create table publishers (id int primary key, name text not null);
 create table authors (id int primary key, name text not null, born int);

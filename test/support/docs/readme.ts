@@ -8,16 +8,16 @@ export interface Step {
   readonly expected: string
 }
 
-/** A file that the reader is asked to make. */
+/** A file that the guide has the reader create. */
 interface ReadmeFile {
   readonly name: string
   readonly text: string
 }
 
-/** Markdown, by its path in the project. */
+/** The Markdown text of a file, by its path in the project. */
 export const readGuide = (path: string) => readFile(join(root, path), "utf8")
 
-/** A guide's `console` blocks: `$ ` begins a command, `> ` goes on with it, other lines are what it answers. */
+/** A guide's `console` blocks: `$ ` starts a command, `> ` continues it, other lines are its output. */
 export const stepsOf = (guide: string): ReadonlyArray<Step> => {
   const steps: Array<Step> = []
   for (const [, block = ""] of guide.matchAll(/```console\n([^]*?)```/g)) {
@@ -33,13 +33,13 @@ export const stepsOf = (guide: string): ReadonlyArray<Step> => {
   return steps
 }
 
-/** Its `js` and `html` blocks, by the file name in their first line. */
+/** A guide's `js` and `html` blocks, named by their first line. */
 export const filesOf = (guide: string): ReadonlyArray<ReadmeFile> =>
   [...guide.matchAll(/```(?:js\n\/\/ (\S+)|html\n<!-- (\S+) -->)\n([^]*?)```/g)].map(
     ([, program, page, text = ""]) => ({ name: program ?? page ?? "", text })
   )
 
-/** Instead of one that a guide names. */
+/** A free port, in place of one that a guide uses. */
 export const freePort = () =>
   new Promise<number>((done) => {
     const server = createServer().listen(0, "127.0.0.1", () => {

@@ -10,7 +10,7 @@ export interface NarrowServer extends AsyncDisposable {
 
 export interface Narrowing {
   /** Delivers responses in chunks of 1–8 bytes. */
-  readonly crumbs?: boolean
+  readonly smallChunks?: boolean
   /** Passes on this many bytes of responses over all connections, and holds back the rest. */
   readonly holdAfter?: number
   /** Changes responses. */
@@ -21,7 +21,7 @@ const soon = () => new Promise((resolve) => setImmediate(resolve))
 
 /** A proxy that slows down, holds back or changes the responses of a server. */
 export const startNarrowServer = async (to: number, narrowing: Narrowing): Promise<NarrowServer> => {
-  const { crumbs = false, holdAfter = Infinity, rewrite = (bytes) => bytes } = narrowing
+  const { smallChunks = false, holdAfter = Infinity, rewrite = (bytes) => bytes } = narrowing
   const sockets = new Set<Socket>()
   const opened = Promise.withResolvers<void>()
   const held = Promise.withResolvers<void>()
@@ -35,10 +35,10 @@ export const startNarrowServer = async (to: number, narrowing: Narrowing): Promi
       }
       const whole = rewrite(bytes)
       for (let from = 0; from < whole.length;) {
-        const n = crumbs ? 1 + Math.floor(Math.random() * 8) : whole.length
+        const n = smallChunks ? 1 + Math.floor(Math.random() * 8) : whole.length
         const isRoom = near.write(whole.subarray(from, from + n))
         from += n
-        if (crumbs) await soon()
+        if (smallChunks) await soon()
         else if (!isRoom) await Promise.race([new Promise((done) => near.once("drain", done)), soon()])
       }
     }

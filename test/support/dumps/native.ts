@@ -49,7 +49,7 @@ export const processes = (text: string) =>
       try {
         return readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ")
       } catch {
-        return "" // it has ended
+        return "" // The process has exited.
       }
     })
     .filter((line) => line.includes(text))

@@ -23,7 +23,7 @@ export const flagOf = async (service: Service, line: string, body?: unknown): Pr
   return reply.json as Flag
 }
 
-/** Creates a boolean flag that is on where `targeting` says so, by default nowhere. */
+/** Creates a boolean flag, which is off unless `given` has a rule. */
 export const makeFlag = (service: Service, key: string, given: object = {}) =>
   flagOf(service, "POST ", {
     key,

@@ -18,9 +18,9 @@ export const withFlagd = <A, E>(
   it.live(name, () => putSynced("production", { on: onOff() }).pipe(Effect.andThen(test(about)), Effect.provide(layer)))
 }
 
-export const failWith = (meddled: Failure | undefined) =>
-  Effect.map(FlagdProcess, ({ running }) => void (running().failWith = () => meddled))
-export const asked = Effect.map(FlagdProcess, ({ running }) => running().asked.length)
+export const failWith = (failure: Failure | undefined) =>
+  Effect.map(FlagdProcess, ({ running }) => void (running().failWith = () => failure))
+export const callCount = Effect.map(FlagdProcess, ({ running }) => running().requests.length)
 export const stop = Effect.flatMap(FlagdProcess, ({ stop }) => stop)
 export const start = Effect.flatMap(FlagdProcess, ({ start }) => start)
 export const status = Effect.flatMap(FlagEngine, ({ status }) => status)
@@ -32,7 +32,7 @@ export const one = Effect.map(evaluate("production", "on"), (result) =>
 )
 export const outcome = refusal(evaluate("production", "on"))
 
-/** The first answer that passes, or the last one after 10 s. */
+/** The first result that is `good`, or the last one after 10 s. */
 export const eventually = <A, E, R>(ask: Effect.Effect<A, E, R>, good: (answer: A) => boolean) =>
   Effect.gen(function* () {
     for (const deadline = Date.now() + 10_000; ; yield* Effect.sleep(20)) {

@@ -30,7 +30,7 @@ export const replica = Layer.build(Layer.fresh(parts).pipe(Layer.provide(Layer.f
 
 export const author: Author = { type: "key", id: 7, label: "test" }
 
-/** Creates a boolean flag that is on where `targeting` says so, by default nowhere. */
+/** Creates a boolean flag, which is off unless `given` has a rule. */
 export const flag = (key: string, given: Partial<NewFlag> = {}) =>
   Effect.flatMap(Flags, (flags) =>
     flags.create(

@@ -4,8 +4,10 @@ import { type Service } from "../service.ts"
 
 /** The flag ports that a service has logged. */
 export const flagPorts = (service: Pick<Service, "output">) => {
-  const said = /Flags: evaluation on ([\d.]+):(\d+), OFREP on [\d.]+:(\d+), sync on [\d.]+:(\d+)/.exec(service.output())
-  const [, host = "", evaluation, ofrep, sync] = said ?? []
+  const match = /Flags: evaluation on ([\d.]+):(\d+), OFREP on [\d.]+:(\d+), sync on [\d.]+:(\d+)/.exec(
+    service.output()
+  )
+  const [, host = "", evaluation, ofrep, sync] = match ?? []
   return { host, evaluation: Number(evaluation), ofrep: Number(ofrep), sync: Number(sync) }
 }
 

@@ -55,7 +55,7 @@ export const deafStream = (address: string) => {
           if (good(configurationOf(message))) return message
         }
       }
-      throw new Error("It ended before")
+      throw new Error("The stream ended too early")
     },
     close: () => session.destroy()
   }

@@ -65,7 +65,7 @@ export class Authenticator {
   /** The result of `navigator.credentials.create` as JSON text. Throws when its key is excluded. */
   create(options: unknown): string {
     const { challenge, excludeCredentials, pubKeyCredParams, rp, user } = options as CreationOptions
-    if (!pubKeyCredParams.some(({ alg }) => alg === -7)) throw new Error("ES256 is not wanted")
+    if (!pubKeyCredParams.some(({ alg }) => alg === -7)) throw new Error("ES256 is not among the requested algorithms")
     if (excludeCredentials?.some(({ id }) => this.#find(id) !== undefined)) throw new Error("InvalidStateError")
     const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" })
     const { x, y } = publicKey.export({ format: "jwk" })

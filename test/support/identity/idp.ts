@@ -54,7 +54,7 @@ const call = async (url: string, init: RequestInit & { readonly json?: unknown }
 /** `also` is another accepted status. */
 const good = (answer: Answer, also = 200) => {
   if (answer.status >= 300 && answer.status !== also)
-    throw new Error(`The idp answered ${answer.status} ${JSON.stringify(answer.body)}`)
+    throw new Error(`The identity provider returned ${answer.status} ${JSON.stringify(answer.body)}`)
   return answer
 }
 
@@ -72,12 +72,12 @@ const headersOf = (credential: Credential | undefined, csrf?: string): Record<st
 export const unknownId = "5b1f6a3e-0000-4000-8000-000000000000"
 
 /** The cookie is only returned to clients that sent it. */
-export const checkCookies = (credential: Credential, cookies: ReadonlyArray<string>, told: string) => {
+export const checkCookies = (credential: Credential, cookies: ReadonlyArray<string>, message: string) => {
   assert.isTrue(
     cookies.every((line) => line.startsWith("idp_session=")),
-    told
+    message
   )
-  assert.strictEqual(cookies.length > 0, credential._tag === "Cookie", told)
+  assert.strictEqual(cookies.length > 0, credential._tag === "Cookie", message)
 }
 
 /** Uses a new e-mail address every time, so that the store may contain other identities. */

@@ -8,7 +8,7 @@ import { MigrationSettings } from "../../../src/services/migrations/Settings.ts"
 
 type Contents = Readonly<Record<string, string | Uint8Array>>
 
-/** Writes files below a directory, and the folders they stand in. */
+/** Writes files under a directory, and creates their folders. */
 export const writeFiles = async (directory: string, files: Contents): Promise<void> => {
   for (const [path, content] of Object.entries(files)) {
     await mkdir(dirname(join(directory, path)), { recursive: true })
@@ -16,7 +16,7 @@ export const writeFiles = async (directory: string, files: Contents): Promise<vo
   }
 }
 
-/** A directory with these files, gone with the scope. */
+/** A directory with these files, until the scope closes. */
 export const filesDirectory = (files: Contents) =>
   Effect.acquireRelease(
     Effect.promise(async () => {
@@ -33,7 +33,7 @@ interface Options {
   readonly timeout?: number
 }
 
-/** The migrations of a directory, on whatever database there is. */
+/** The migrations of a directory, on the database in the context. */
 export const layerMigrations = (directory: string, { timeout = 20_000, tool = "auto" }: Options = {}) =>
   Migrations.layer.pipe(
     Layer.provide(layerMigrationDirectory),

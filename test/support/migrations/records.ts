@@ -1,15 +1,15 @@
 /**
- * Histories as the tools themselves made them on PostgreSQL 18: files, tables and rows are recorded, not thought up.
+ * Migration histories recorded from the tools themselves on PostgreSQL 18: files, tables and rows.
  * Drizzle: drizzle-kit 0.31.11 and drizzle-orm 0.45.4; drizzle-kit and drizzle-orm 1.0.0-rc.5-ab785fc. Prisma 6.19.3.
  */
 export interface MigrationRecord {
   /** Paths and contents. */
   readonly files: Readonly<Record<string, string>>
-  /** What the tool runs before its first migration, and the rows it left; `$n` is what a migration changed. */
+  /** The statements that the tool runs before its first migration. */
   readonly table: ReadonlyArray<string>
-  /** A row for each file, in order. */
+  /** The inserted rows, one for each file, in order. */
   readonly rows: ReadonlyArray<string>
-  /** Of the table: name, type, not null, default. */
+  /** The columns of the table: name, type, not null, default. */
   readonly columns: string
 }
 
@@ -66,7 +66,7 @@ export const drizzle: MigrationRecord = {
 
 export const drizzle1: MigrationRecord = {
   files: {
-    // The snapshots that stand beside each file are long, and nobody but drizzle-kit looks into them.
+    // Shortened: the real snapshots are long, and only drizzle-kit reads them.
     "20261121171549_init/snapshot.json": `{"version":"8","dialect":"postgres"}`,
     "20261121171549_init/migration.sql": books(
       "",
@@ -99,7 +99,7 @@ CREATE TABLE "Author" (
     CONSTRAINT "Author_pkey" PRIMARY KEY ("id")
 );
 `,
-    // With CR LF, as git on Windows hands files out.
+    // With CR LF, as git checks files out on Windows.
     "20261122000000_born/migration.sql": `-- AlterTable\r\nALTER TABLE "Author" ADD COLUMN     "born" INTEGER;\r\n`
   },
   table: [
@@ -122,6 +122,6 @@ CREATE TABLE "Author" (
     "id character varying(36) not null, checksum character varying(64) not null, finished_at timestamp with time zone, migration_name character varying(255) not null, logs text, rolled_back_at timestamp with time zone, started_at timestamp with time zone not null default now(), applied_steps_count integer not null default 0"
 }
 
-/** What Prisma leaves when a migration fails: begun, with logs, neither finished nor rolled back. */
+/** The row of a failed migration in Prisma: started, with logs, neither finished nor rolled back. */
 export const prismaUnfinished = (name: string) =>
   `insert into _prisma_migrations values ('f84c5e56-5b9c-4906-bfc9-17f50fcce310', '1e3519d9646589eba26ebd36939de6b811d7e15d56db9310a7d4d6250b50b879', null, '${name}', 'external connector error', null, '2026-11-21T17:18:08.368Z', 0)`

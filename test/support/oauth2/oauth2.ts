@@ -101,7 +101,7 @@ export const arrive = (browser: Browsing, url: string) =>
 export const challengeAt = (browser: Browsing, url: string, kind: "login" | "consent" | "logout") =>
   Effect.map(arrive(browser, url), ({ query, url }) => {
     const challenge = query[`${kind}_challenge`]
-    assert.isDefined(challenge, `No ${kind} challenge but ${url.href.slice(0, 300)}`)
+    assert.isDefined(challenge, `No ${kind} challenge in ${url.href.slice(0, 300)}`)
     return challenge ?? ""
   })
 
@@ -113,7 +113,7 @@ export const signedIn = (subject: string) => ({
   rememberFor: 3600
 })
 
-/** Goes on to the consent challenge. */
+/** Follows redirects to the consent challenge. */
 export const signIn = (server: TestServer, of: Party, { browser = startBrowsing(), more = {}, subject }: Journey) =>
   Effect.gen(function* () {
     const { acceptLogin } = yield* OAuth2

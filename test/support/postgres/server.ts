@@ -9,7 +9,7 @@ import { makeDataDir, removeDataDir } from "../dataDir.ts"
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** `postgres://…` of the run's one server, as its superuser; every test file makes what it needs in it. */
+    /** `postgres://…` of the run's one server, as its superuser; every test file creates its own databases in it. */
     readonly databaseUrl: string
   }
 }

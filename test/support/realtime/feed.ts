@@ -78,7 +78,7 @@ export const openFeed = async (service: Pick<Address, "url">, options: FeedOptio
       (at) => at >= 0,
       millis
     )
-    assert.isAtLeast(at, 0, `not received, but: ${JSON.stringify(messages.slice(-5)).slice(0, 1000)}`)
+    assert.isAtLeast(at, 0, `not received; last messages: ${JSON.stringify(messages.slice(-5)).slice(0, 1000)}`)
     return messages.splice(0, at + 1)
   }
   return { socket, messages, upTo, closed }
@@ -114,13 +114,13 @@ export const subscribe = async (service: Pick<Address, "url" | "service_role">, 
 }
 
 /** GET `/api/realtime/…` as the service role. */
-export const asked = async (service: Pick<Address, "url" | "service_role">, path: string) => {
+export const getRealtime = async (service: Pick<Address, "url" | "service_role">, path: string) => {
   const reply = await ask(service, `GET /api/realtime/${path}`, { key: service.service_role })
   assert.strictEqual(reply.status, 200, reply.text)
   return reply.json
 }
 export const statusOf = async (service: Pick<Address, "url" | "service_role">) =>
-  (await asked(service, "status")) as {
+  (await getRealtime(service, "status")) as {
     readonly listener_connected: boolean
     readonly listener_since: string
     readonly active_channels: ReadonlyArray<string>

@@ -2,7 +2,7 @@ import * as fc from "fast-check"
 import { type Condition, type Field, type RowQuery, type Selected } from "../../../src/domain/rows/parse/Query.ts"
 
 const anything = fc.string({ unit: "binary", maxLength: 8 })
-const telling = fc.constantFrom(
+const keywords = fc.constantFrom(
   "and",
   "or",
   "not",
@@ -18,7 +18,7 @@ const telling = fc.constantFrom(
 )
 const name = fc.oneof(
   anything.filter((text) => text !== "" && !text.includes("\0")),
-  telling,
+  keywords,
   fc.string({ unit: fc.constantFrom(...'ab-_$ é.,:()"\\>*!'), minLength: 1, maxLength: 6 })
 )
 const value = fc.oneof(
@@ -131,7 +131,7 @@ const term = fc.record({
 })
 const names = option(fc.uniqueArray(name, { minLength: 1, maxLength: 3 }))
 const rows = fc.nat().map(String)
-/** Any query that the grammar can say. */
+/** Any query that the grammar can express. */
 export const anyRowQuery: fc.Arbitrary<RowQuery> = fc.record({
   select: fc.array(selected, { maxLength: 3 }),
   filters: fc.array(fc.record({ path, value: condition }), { maxLength: 3 }),

@@ -1,7 +1,7 @@
 import * as fc from "fast-check"
 
-/** A request on `/v1/db`, of the tables in vessels.ts. */
-export interface Asked {
+/** A request on `/v1/db`, for the tables in relatedTables.ts. */
+export interface RowRequest {
   readonly method: string
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
@@ -12,14 +12,14 @@ const oneOf = (texts: string) => fc.constantFrom(...texts.split(" "))
 const joined = (...parts: ReadonlyArray<fc.Arbitrary<string> | string>) =>
   fc.tuple(...parts.map((part) => (typeof part === "string" ? fc.constant(part) : part))).map((all) => all.join(""))
 export const bytes = (maxLength: number) => fc.uint8Array({ maxLength }).map((all) => Buffer.from(all))
-/** Texts that no grammar expects. */
+/** Texts that match no grammar. */
 export const anything = fc.oneof(
   fc.string({ unit: "binary", maxLength: 12 }),
   fc.string({ unit: fc.constantFrom(..."\"'\\(),.:;->%$ \0\n{}[]*=!&+#?ab1é😀\ud800"), maxLength: 12 })
 )
 const some = (arbitrary: fc.Arbitrary<string>) =>
   fc.oneof({ weight: 3, arbitrary: fc.constant("") }, { weight: 1, arbitrary })
-/** Mostly the first, which may well be good; seldom the other. */
+/** Mostly a valid value, rarely the other one. */
 const mostly = <A>(good: fc.Arbitrary<A>, other: fc.Arbitrary<A>, weight = 12) =>
   fc.oneof({ weight, arbitrary: good, depthSize: "max" }, { weight: 1, arbitrary: other })
 const listOf = (items: fc.Arbitrary<string>, maxLength = 4) =>
@@ -164,7 +164,7 @@ const partsOf = ({ columns, conditions, embeds }: Table) => {
 const encode = (text: string) => encodeURIComponent(text.toWellFormed())
 const queryOf = (pairs: ReadonlyArray<Pair>) => pairs.map(([key, of]) => `${encode(key)}=${encode(of)}`).join("&")
 const rawQuery = fc.oneof(
-  // As bytes: whatever a client may put there, whole or not.
+  // Any percent-encoded bytes, valid UTF-8 or not.
   bytes(20).map((all) => [...all].map((byte) => `%${byte.toString(16).padStart(2, "0")}`).join("")),
   bytes(20).map((all) => all.toString("latin1").replaceAll(/[^\u0021-\u007e]/g, ""))
 )
@@ -214,7 +214,7 @@ const header: fc.Arbitrary<Pair> = mostly<Pair>(
 )
 const headers = fc.array(header, { maxLength: 2 }).map((all) => Object.fromEntries(all))
 
-/** A body of rows, and its type. */
+/** A body of rows, and its content type. */
 const bodyOf = ({ columns }: Table): fc.Arbitrary<readonly [Buffer, string]> => {
   const column = mostly(
     oneOf(columns).filter((name) => !name.includes("->")),
@@ -272,8 +272,8 @@ const onTable = fc.constantFrom(...tables).chain((table) =>
       headers,
       body: bodyOf(table)
     })
-    .map(({ method, pairs, raw, name, filter, headers, body: [body, type] }): Asked => {
-      // Without one, changes would go no further.
+    .map(({ method, pairs, raw, name, filter, headers, body: [body, type] }): RowRequest => {
+      // Changes without a filter are rejected immediately.
       const filters = method === "PATCH" || method === "DELETE" ? [split(filter, "=")] : []
       const query = raw ?? queryOf([...filters, ...pairs])
       const writes = /^P[^R]/.test(method)
@@ -294,7 +294,7 @@ const onFunction = fc.constantFrom(...calls).chain(([name, query, given, of]) =>
       headers,
       body: mostly(fc.constant([Buffer.from(given), "application/json"] as const), bodyOf(table), 5)
     })
-    .map(({ method, pairs, headers, body: [body, type] }): Asked => {
+    .map(({ method, pairs, headers, body: [body, type] }): RowRequest => {
       const post = method === "POST"
       const all = [...(post || query === "" ? [] : [query]), ...(pairs.length === 0 ? [] : [queryOf(pairs)])].join("&")
       return {
@@ -305,8 +305,8 @@ const onFunction = fc.constantFrom(...calls).chain(([name, query, given, of]) =>
       }
     })
 })
-/** Requests that mostly mean something, with a mistake here and there. */
-export const anyRowRequest: fc.Arbitrary<Asked> = fc.oneof(
+/** Mostly valid requests, with occasional mistakes. */
+export const anyRowRequest: fc.Arbitrary<RowRequest> = fc.oneof(
   { weight: 3, arbitrary: onTable },
   { weight: 1, arbitrary: onFunction }
 )

@@ -9,7 +9,7 @@ interface Column {
   readonly kind?: "json" | "other"
 }
 
-/** A catalogue of tables in schema `s`, by name and columns, with what their rows lead to. */
+/** A catalogue of tables in schema `s`, by name and columns, with their relationships. */
 export const catalogueOf = (
   tables: Readonly<Record<string, ReadonlyArray<string | Column>>>,
   relationships: Readonly<Record<string, ReadonlyArray<Relationship>>> = {}
@@ -43,7 +43,7 @@ export const catalogueOf = (
 export const relationOf = (...columns: ReadonlyArray<string | Column>) =>
   catalogueOf({ t: columns }).relation("s", "t") as Relation
 
-/** A key of one column from a table of schema `s` to another. */
+/** A single-column foreign key from one table of schema `s` to another. */
 export const keyOf = (
   from: string,
   column: string,

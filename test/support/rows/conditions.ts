@@ -1,18 +1,18 @@
 import * as fc from "fast-check"
 import { sqlText } from "../properties.ts"
 
-/** A condition as the query grammar says it, and as SQL does: the second is written here on its own, to compare with. */
+/** A condition in the query grammar and in SQL; the SQL is written here independently, to compare results. */
 export type Condition = Leaf | Tree
 
 interface Leaf {
   readonly field: string
-  /** With its value outside of a tree: `eq.a,b`. */
+  /** The test outside of a logic tree: `eq.a,b`. */
   readonly test: string
-  /** And inside: `eq."a,b"`. */
+  /** The test inside of one: `eq."a,b"`. */
   readonly inside: string
   readonly negated: boolean
   readonly sql: string
-  /** It is neither true nor false exactly where its field is null; else never. */
+  /** Whether the condition is unknown where its field is null; otherwise it is never unknown. */
   readonly strict: boolean
 }
 
@@ -24,13 +24,13 @@ interface Tree {
 
 const not = (negated: boolean) => (negated ? "not." : "")
 
-/** As it stands inside of a tree. */
+/** The condition as part of a logic tree. */
 export const inside = (condition: Condition): string =>
   "logic" in condition
     ? `${not(condition.negated)}${condition.logic}(${condition.parts.map(inside).join()})`
     : `${condition.field}.${not(condition.negated)}${condition.inside}`
 
-/** As a pair of the query string; every other filter is ANDed with it. */
+/** The condition as a pair of the query string, which is ANDed with the other filters. */
 export const asPair = (condition: Condition): readonly [string, string] =>
   "logic" in condition
     ? [`${not(condition.negated)}${condition.logic}`, `(${condition.parts.map(inside).join()})`]
@@ -53,17 +53,17 @@ const isNull = (field: string, negated: boolean): Leaf => {
   return { field, test, inside: test, negated, sql: `false`, strict: false }
 }
 
-const nothing: Leaf = { field: "id", test: "is.null", inside: "is.null", negated: false, sql: "false", strict: false }
+const never: Leaf = { field: "id", test: "is.null", inside: "is.null", negated: false, sql: "false", strict: false }
 
-/** Where the condition is neither true nor false, said in the grammar: it is a condition that is always one of both. */
+/** A condition that is true where the given one is unknown, and false elsewhere. */
 export const unknown = (condition: Condition): Condition => {
-  if (!("logic" in condition)) return condition.strict ? isNull(condition.field, false) : nothing
-  // Some part is unknown, and no part decides alone.
+  if (!("logic" in condition)) return condition.strict ? isNull(condition.field, false) : never
+  // Some part is unknown, and no part alone determines the result.
   const decides = condition.parts.map((part) => certainly(part, condition.logic === "or"))
   return tree("and", tree("or", ...condition.parts.map(unknown)), ...decides.map(negation))
 }
 
-/** Where the condition is true, or false: always one of both, so that it can be negated. */
+/** A condition that is true where the given one has the value, and false elsewhere, so that it can be negated. */
 const certainly = (condition: Condition, value: boolean): Condition => {
   const holds = condition.negated !== value
   if (!("logic" in condition)) {
@@ -100,7 +100,7 @@ const array = (values: ReadonlyArray<string>) =>
 const quoted = (value: string) => `"${value.replaceAll(/["\\]/g, "\\$&")}"`
 const plain = /^[\w -]*[\w-]$/
 
-/** A test `operator.value` in both places; `sql` has the value as its literal. */
+/** A test `operator.value`, outside and inside of a tree; `sql` contains the value as a literal. */
 const test = (field: string, operator: string, value: string, sql: string, strict = true): fc.Arbitrary<Leaf> =>
   fc.tuple(fc.boolean(), fc.boolean()).map(([negated, bare]) => ({
     field,
@@ -115,7 +115,7 @@ const ordered: Readonly<Record<string, string>> = { eq: "=", neq: "<>", gt: ">",
 const patterns: Readonly<Record<string, string>> = { like: "like", ilike: "ilike", match: "~", imatch: "~*" }
 const operatorsOf = (names: Readonly<Record<string, string>>) => fc.constantFrom(...Object.entries(names))
 
-/** What may be asked of anything that has an order. `column` is the field in SQL, `values` are of its type. */
+/** Any comparison of an ordered type. `column` is the field in SQL, `values` are of its type. */
 const compared = (field: string, column: string, values: ReadonlyArray<string>, type = "text"): fc.Arbitrary<Leaf> => {
   const value = fc.constantFrom(...values)
   const some = fc.uniqueArray(value, { minLength: 1, maxLength: 3 })
@@ -215,7 +215,7 @@ const texts = ["x", "xy", "a,b", '"q"', "", "a b", "(x)", "null", "Ä*é", "back
 const odd = '"odd \\"name\\", (x)"'
 const oddSql = '"odd ""name"", (x)"'
 
-/** One condition on a column of `conditionTable`, or on what is in it. */
+/** A condition on a column of `conditionTable`, or on a JSON path in one. */
 const anyLeaf: fc.Arbitrary<Leaf> = fc.oneof(
   compared("n", "n", ["1", "3", "-5"], "int"),
   compared("x", "x", ["0.5", "1.5", "-1.00", "1e20", "NaN"], "numeric"),

@@ -1,4 +1,4 @@
-/** Roles that the database refers to; they belong to the whole server and stay. */
+/** Roles that the database refers to. They belong to the whole server and are not removed. */
 const everythingRoles: ReadonlyArray<string> = ["every_reader", 'every "Writer"', "every_owner"]
 
 const roles = everythingRoles
@@ -6,8 +6,8 @@ const roles = everythingRoles
   .join("\n")
 
 /**
- * Makes, in an empty database and as a superuser, one of everything that a dump has to carry. A script of several
- * statements in one transaction; `databaseContent` then says whether a copy is the same.
+ * A script that creates one of every kind of object that a dump must contain, run by a superuser in an empty database
+ * as one transaction. `databaseContent` compares copies of it.
  */
 export const everythingSql = `
 do $do$ begin

@@ -4,13 +4,13 @@ import { parseRows } from "../../../src/domain/rows/parse/Parser.ts"
 import { type Field } from "../../../src/domain/rows/parse/Query.ts"
 
 export type Pairs = ReadonlyArray<readonly [string, string]>
-/** The query of `key=value` pairs, or the error that refuses them. */
+/** The query of `key=value` pairs; `refused` returns their error. */
 export const parsed = (...pairs: Pairs) => Result.getOrThrow(parseRows(pairs))
 export const refused = (...pairs: Pairs) => {
   const result = parseRows(pairs)
-  return Result.isFailure(result) ? result.failure : assert.fail(`read: ${JSON.stringify(pairs)}`)
+  return Result.isFailure(result) ? result.failure : assert.fail(`accepted: ${JSON.stringify(pairs)}`)
 }
-/** Parts of queries as the parser gives them, with what a test says of them. */
+/** Parts of parsed queries, with defaults that `more` overrides. */
 export const column = (name: string, ...json: Field["json"]): Field => ({ name, json })
 export const shown = (name: string, more = {}) => ({
   _tag: "Field",

@@ -8,7 +8,7 @@ import {
   type Test
 } from "../../../src/domain/rows/parse/Query.ts"
 
-/** Query trees as `key=value` pairs; `bare` says whether a text that needs no quotes goes without. */
+/** Query trees as `key=value` pairs; `bare` decides whether to omit optional quotes. */
 export const rowQueryPairs = (query: RowQuery, bare: () => boolean): Array<readonly [string, string]> => {
   const { selected, key, path, order, name, test } = printer(bare)
   const clauses = <A>(clause: string, list: ReadonlyArray<AtPath<A>>, print: (value: A) => string) =>

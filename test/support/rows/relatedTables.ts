@@ -4,7 +4,7 @@ import { sql } from "../client.ts"
 import { type InProcessService, serveInProcess } from "../inProcess.ts"
 import { type Address } from "../service.ts"
 
-/** Tables, views and functions with every kind of relationship, for clients that come from PostgREST. */
+/** Tables, views and functions with every kind of relationship, for clients of PostgREST. */
 const schema = [
   "create schema crew",
   "grant usage on schema crew to anon, authenticated",
@@ -32,17 +32,17 @@ const schema = [
   "create table berths (port int references ports, no int, depth int, primary key (port, no))",
   `create table stays (id int primary key, port int, berth int, ship int references ships,
      foreign key (port, berth) references berths (port, no))`,
-  // Seen through views, with other names.
+  // Views, with other names.
   "create view active_ships as select id, name, home from ships where active",
   "create view registry as select s.id as ship_id, s.name as ship_name, p.number, s.home as port_id from ships s join papers p on p.ship = s.id",
   // Another schema.
   "create table crew.ranks (id int primary key, title text)",
   "create table crew.holders (id int primary key, rank int references crew.ranks, sailor int references sailors)",
-  // Functions of a row.
+  // Computed columns and relationships.
   "create function full_name(sailors) returns text language sql stable as $$ select $1.first || ' ' || $1.last $$",
   "create function home_port(ships) returns setof ports rows 1 language sql stable as $$ select * from ports where id = $1.home $$",
   "create function visitors(ports) returns setof ships language sql stable as $$ select s.* from ships s join voyages v on v.ship = s.id where v.target = $1.id $$",
-  // Functions of their own.
+  // Functions to call.
   "create function add(a int, b int default 10) returns int language sql immutable as $$ select a + b $$",
   "create function ships_over(floor numeric) returns setof ships language sql stable as $$ select * from ships where tonnage > ships_over.floor $$",
   "create function ship_named(called text) returns ships language sql stable as $$ select * from ships where name = called $$",
@@ -80,7 +80,7 @@ const rows = [
   "insert into crew.holders values (1, 1, 1), (2, 2, 2), (3, 2, 3)"
 ]
 
-/** The service with these settings, and the tables above with their rows. */
+/** Starts the service with these settings, and creates the tables and rows above. */
 export const startVessels = async (env: Readonly<Record<string, string>> = {}): Promise<InProcessService> => {
   const service = await serveInProcess({ SVC_DB_SCHEMAS: "public,crew", ...env })
   try {
@@ -93,12 +93,12 @@ export const startVessels = async (env: Readonly<Record<string, string>> = {}): 
   }
 }
 
-/** The rows of the start, nothing else. */
+/** Restores the initial rows. */
 export const resetVessels = async (service: Pick<Address, "url" | "service_role">) => {
   for (const text of rows) await sql(service, text)
 }
 
-/** As its documentation says; without types of a database. A failure is an answer here, not tried again. */
+/** A client as its documentation describes, without database types. It does not retry failures, which tests check. */
 export const clientOf = (
   { url, service_role }: Pick<Address, "url" | "service_role">,
   { key = service_role, ...headers }: Readonly<Record<string, string>> = {}
@@ -112,11 +112,11 @@ interface Answer {
   readonly statusText: string
 }
 
-/** Its types know `maxAffected` only of a database that says which version it is. */
+/** The client's types have `maxAffected` only if the database type names its PostgREST version. */
 export const atMost = (rows: number, request: { readonly maxAffected: (rows: number) => unknown }) =>
   request.maxAffected(rows) as PromiseLike<Answer>
 
-/** Asserts a good answer: its data and status, and its count (null unless told). */
+/** Asserts a successful response: its data, status (default 200) and count (default null). */
 export const answers = async (
   request: PromiseLike<Answer>,
   data: unknown,
@@ -127,7 +127,7 @@ export const answers = async (
   assert.deepStrictEqual({ data: answer.data, status: answer.status, count: answer.count }, { data, status, count })
 }
 
-/** Asserts a refusal, with what is told of its error. */
+/** Asserts a failed response: its status, and fields of its error. */
 export const refuses = async (
   request: PromiseLike<Answer>,
   status: number,

@@ -72,7 +72,7 @@ export const untilFiles = Effect.fnUntraced(function* (directory: string, count:
     if ((yield* filesIn(directory)).length === count) return
     yield* Effect.sleep("5 millis")
   }
-  return yield* Effect.die(new Error(`Not ${count} files: ${(yield* filesIn(directory)).join(" ")}`))
+  return yield* Effect.die(new Error(`Expected ${count} files: ${(yield* filesIn(directory)).join(" ")}`))
 })
 
 /** The code of the S3Error that an effect fails with. */

@@ -13,30 +13,30 @@ describe("unexpected responses", () => {
   const flag = (over: object) => ({ ...good, ...over })
   const nonsense: Readonly<Record<string, Failure>> = {
     HTML: { status: 200, type: "text/html", body: "<html><body>secret-of-flagd</body></html>" },
-    "JSON that says it is HTML": { status: 200, type: "text/html", body: JSON.stringify(good) },
-    nothing: { status: 200, type: "application/json", body: "" },
+    "JSON labelled as HTML": { status: 200, type: "text/html", body: JSON.stringify(good) },
+    "an empty body": { status: 200, type: "application/json", body: "" },
     "no content": { status: 204, type: "application/json", body: "" },
     "truncated JSON": json(JSON.stringify(good).slice(0, -3)),
-    "an answer that ends early": { status: 200, type: "application/json", body: `{"key":"on"`, length: 5_000 },
+    "a truncated response": { status: 200, type: "application/json", body: `{"key":"on"`, length: 5_000 },
     "20 MB": json({ ...good, value: "x".repeat(20_000_000) }),
     "a million levels": json(
       `{"key":"on","reason":"STATIC","variant":"on","value":${"[".repeat(1e6)}${"]".repeat(1e6)},"metadata":${JSON.stringify(metadata)}}`
     ),
-    "no UTF-8": { status: 200, type: "application/json", body: Buffer.from([0x7b, 0xff, 0xfe, 0x7d]) },
+    "invalid UTF-8": { status: 200, type: "application/json", body: Buffer.from([0x7b, 0xff, 0xfe, 0x7d]) },
     null: json("null"),
     "an array": json([good]),
     "another flag": json(flag({ key: "off" })),
     "another environment": json(flag({ metadata: { ...metadata, flagSetId: "dev" } })),
-    "flags of somebody else": json(flag({ metadata: { flagSetId: "production" } })),
+    "flags of another source": json(flag({ metadata: { flagSetId: "production" } })),
     "no metadata": json(flag({ metadata: undefined })),
     "a version in words": json(flag({ metadata: { ...metadata, version: "newest" } })),
-    "a reason unheard of": json(flag({ reason: "BECAUSE" })),
+    "an unknown reason": json(flag({ reason: "BECAUSE" })),
     "a reason that is a number": json(flag({ reason: 1 })),
-    "a reason of JavaScript's": json(flag({ reason: "constructor" })),
+    "a reason that is a property of Object": json(flag({ reason: "constructor" })),
     "a variant that is a list": json(flag({ variant: ["on"] })),
     "a variant without value": json(flag({ value: undefined })),
     "a value without variant": json(flag({ variant: undefined })),
-    "an error code unheard of": json({ key: "on", errorCode: "TEAPOT", errorDetails: "x", metadata }, 400),
+    "an unknown error code": json({ key: "on", errorCode: "TEAPOT", errorDetails: "x", metadata }, 400),
     "an error with status 200": json({ key: "on", errorCode: "GENERAL", errorDetails: "x", metadata }),
     "a success with status 400": json(good, 400),
     "a redirect": { status: 302, type: "text/plain", body: "" },
@@ -48,8 +48,8 @@ describe("unexpected responses", () => {
 
   withFlagd("are 502 FLAGS_UNAVAILABLE, without their content", (lines) =>
     Effect.gen(function* () {
-      for (const [name, meddled] of Object.entries(nonsense)) {
-        yield* failWith(meddled)
+      for (const [name, response] of Object.entries(nonsense)) {
+        yield* failWith(response)
         assert.strictEqual(yield* outcome, "502 FLAGS_UNAVAILABLE", name)
         assert.strictEqual(yield* refusal(evaluateAll("production")), "502 FLAGS_UNAVAILABLE", name)
         const error = yield* Effect.flip(evaluate("production", "on"))

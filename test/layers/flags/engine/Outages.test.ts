@@ -4,7 +4,7 @@ import { vi } from "vitest"
 import { flagEnvironments } from "../../../../src/domain/flags/Environment.ts"
 import { FlagSets } from "../../../../src/services/flags/Sets.ts"
 import {
-  asked,
+  callCount,
   eventually,
   good,
   json,
@@ -170,11 +170,11 @@ describe("SVC_FLAGS_FALLBACK", () => {
         const first = yield* timed(one)
         assert.strictEqual(first.answer, "STATIC on")
         assert.isAtLeast(first.millis, 4_900)
-        const calls = yield* asked
+        const calls = yield* callCount
         const more = yield* timed(Effect.forEach(Array.from({ length: 100 }), () => one, { concurrency: 10 }))
         assert.deepStrictEqual([...new Set(more.answer)], ["STATIC on"])
         assert.isBelow(more.millis, 500)
-        assert.isAtMost((yield* asked) - calls, flagEnvironments.length)
+        assert.isAtMost((yield* callCount) - calls, flagEnvironments.length)
         assert.deepInclude(yield* status, {
           connected: false,
           error: "flagd did not respond in time; this process evaluates in the meantime"
@@ -195,9 +195,9 @@ describe("SVC_FLAGS_FALLBACK", () => {
         yield* start
         yield* eventually(Effect.sync(lines), ({ length }) => length === 2)
         assert.match(lines()[1] ?? "", /recovered after \d+ s$/)
-        const before = yield* asked
+        const before = yield* callCount
         assert.strictEqual(yield* one, "STATIC off")
-        assert.strictEqual((yield* asked) - before, 1)
+        assert.strictEqual((yield* callCount) - before, 1)
         assert.deepInclude(yield* status, { connected: true, error: null })
       }),
     fallback

@@ -8,7 +8,7 @@ import { cookie, token } from "../../../support/identity/idp.ts"
 import { type Receiver, startReceiver } from "../../../support/webhooks/receiver.ts"
 import { refusal } from "../../../support/refusals.ts"
 
-/** A receiver that plays the identity provider as far as one test needs, until the scope closes. */
+/** A receiver that stands in for the identity provider in a test, until the scope closes. */
 const receiver = Effect.acquireDisposable(Effect.promise(() => startReceiver()))
 
 type Service = IdP["Service"]
@@ -43,7 +43,7 @@ describe("IdPKratos", () => {
       const idp = yield* receiver
       const answers = {
         html: { status: 200, headers: { "content-type": "text/html" }, body: "<html>" },
-        "no JSON": { status: 200, headers: json, body: "{" },
+        "invalid JSON": { status: 200, headers: json, body: "{" },
         empty: { status: 200, headers: json, body: "" },
         "another form": { status: 200, headers: json, body: `{"id":1}` },
         "no identity": { status: 200, headers: json, body: JSON.stringify({ ...JSON.parse(session), identity: null }) },
@@ -59,13 +59,13 @@ describe("IdPKratos", () => {
         idp.received.length = 0
         assert.strictEqual(yield* outcome(idp.url, (port) => port.session(mine)), "502 IDP_UNAVAILABLE", name)
         assert.deepStrictEqual(paths(idp), ["/sessions/whoami"], name)
-        const asked: ReadonlyArray<(port: Service) => Effect.Effect<unknown, ClientError>> = [
+        const calls: ReadonlyArray<(port: Service) => Effect.Effect<unknown, ClientError>> = [
           (port) => port.beginTotp(mine),
           (port) => port.beginPasskeyLogin,
           (port) => port.identities({ pageSize: 1 }),
           (port) => port.logout(cookie("abc"))
         ]
-        for (const ask of asked) assert.strictEqual(yield* outcome(idp.url, ask), "502 IDP_UNAVAILABLE", name)
+        for (const ask of calls) assert.strictEqual(yield* outcome(idp.url, ask), "502 IDP_UNAVAILABLE", name)
       }
     })
   )
@@ -101,7 +101,7 @@ describe("IdPKratos", () => {
     })
   )
 
-  it.live("retries reads, and nothing else", () =>
+  it.live("retries only reads", () =>
     Effect.gen(function* () {
       const idp = yield* receiver
       const good = { status: 200, headers: json, body: session }
@@ -233,7 +233,7 @@ describe("IdPKratos", () => {
         { status: 200, headers: json, body: secrets.join(" ") },
         { reset: true }
       ]
-      const asked: ReadonlyArray<(port: Service) => Effect.Effect<unknown, ClientError>> = [
+      const calls: ReadonlyArray<(port: Service) => Effect.Effect<unknown, ClientError>> = [
         (port) => port.session(mine),
         (port) => port.session(cookie("hiddenCookie")),
         (port) => port.logout(mine),
@@ -243,9 +243,9 @@ describe("IdPKratos", () => {
       ]
       for (const answer of answers) {
         idp.answer = () => answer
-        for (const ask of asked) yield* Effect.provide(outcome(idp.url, ask), logs)
+        for (const ask of calls) yield* Effect.provide(outcome(idp.url, ask), logs)
       }
-      assert.isAtLeast(lines.length, answers.length * asked.length)
+      assert.isAtLeast(lines.length, answers.length * calls.length)
       for (const line of lines) {
         assert.match(line, /^The identity provider failed: (GET|POST|DELETE) \/[\w/-]+: [^\n]+$/)
         assert.isFalse(

@@ -21,7 +21,7 @@ const layerOf = (adminUrl: string, token = adminToken) =>
 
 beforeEach(() => {
   fake.requests.length = 0
-  fake.meddle = () => undefined
+  fake.intercept = () => undefined
 })
 
 /** The lines that were logged. */
@@ -30,12 +30,12 @@ const layerLines = Logger.layer([Logger.make(({ message }) => void lines.push(St
 const asUsual = Layer.mergeAll(layerOf(fake.adminUrl), layerLines)
 const isReady = Effect.flatMap(OAuth2, ({ ready }) => ready)
 
-/** Runs with another layer than the tests'. */
+/** Runs with a layer other than that of the tests. */
 const run = <A>(effect: Effect.Effect<A, ClientError, OAuth2>, other: Layer.Layer<OAuth2>) =>
   Effect.provide(effect, Layer.mergeAll(other, layerLines))
 
 const answerAll = (reply: Reply | "hang") => {
-  fake.meddle = () => reply
+  fake.intercept = () => reply
 }
 const text = (status: number, body: string, headers: Readonly<Record<string, string>> = {}): Reply => ({
   status,
@@ -92,15 +92,15 @@ layer(asUsual, { excludeTestServices: true })("a server that fails", (it) => {
     { name: "500", reply: json(500, { error: "error", error_description: "secret thing" }) },
     { name: "a redirect", reply: text(302, "", { location: "http://127.0.0.1:1/elsewhere" }) },
     { name: "a page", reply: text(200, "<p>Welcome</p>") },
-    { name: "a page that is not there", reply: text(404, "404 page not found") },
+    { name: "a missing page", reply: text(404, "404 page not found") },
     { name: "broken JSON", reply: { status: 200, headers: { "content-type": "application/json" }, body: '{"a":' } },
     { name: "other JSON", reply: json(200, { hello: "world" }) },
-    { name: "other texts", reply: json(200, [{ client_id: 5 }]) }
+    { name: "other types", reply: json(200, [{ client_id: 5 }]) }
   ])("with $name is a 502", ({ reply }) =>
     Effect.gen(function* () {
       lines.length = 0
       answerAll(reply)
-      // For these only the status counts.
+      // For these calls only the status matters.
       const expected = reply.status === 200 ? "ok" : "502 OAUTH2_UNAVAILABLE"
       const but = Object.fromEntries(
         ["rejectLogout", "revokeConsents", "revokeLogins", "removeClient"].map((name) => [name, expected])
@@ -113,7 +113,7 @@ layer(asUsual, { excludeTestServices: true })("a server that fails", (it) => {
     })
   )
 
-  it.effect("by redirecting to another scheme than http is a 502", () =>
+  it.effect("by redirecting to a scheme other than http is a 502", () =>
     Effect.gen(function* () {
       answerAll(json(200, { redirect_to: "javascript:alert(1)" }))
       const { acceptConsent, acceptLogin, acceptLogout } = yield* all
@@ -159,7 +159,7 @@ layer(asUsual, { excludeTestServices: true })("a server that fails", (it) => {
     Effect.gen(function* () {
       const { client } = yield* party()
       let left = 2
-      fake.meddle = () => (left-- > 0 ? json(502, {}) : undefined)
+      fake.intercept = () => (left-- > 0 ? json(502, {}) : undefined)
       const found = yield* Effect.flatMap(OAuth2, (port) => port.client(client.client_id))
       assert.strictEqual(found.client_id, client.client_id)
     })

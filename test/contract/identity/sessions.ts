@@ -52,11 +52,11 @@ export const idpSessions = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) =
       const values = ["", "x", "ory_st_0123456789abcdef0123456789abcdef", "a b", "a;b=c", "a\nb", "é", "x".repeat(4097)]
       for (const value of values) {
         for (const credential of [token(value), cookie(value)]) {
-          const told = `${credential._tag} ${JSON.stringify(value.slice(0, 50))}`
-          assert.strictEqual(yield* refusal(port.session(credential)), "401 UNAUTHENTICATED", told)
-          assert.strictEqual(yield* refusal(port.sessions(credential)), "401 UNAUTHENTICATED", told)
-          assert.strictEqual(yield* refusal(port.logout(credential)), "401 UNAUTHENTICATED", told)
-          assert.strictEqual(yield* refusal(port.beginTotp(credential)), "401 UNAUTHENTICATED", told)
+          const label = `${credential._tag} ${JSON.stringify(value.slice(0, 50))}`
+          assert.strictEqual(yield* refusal(port.session(credential)), "401 UNAUTHENTICATED", label)
+          assert.strictEqual(yield* refusal(port.sessions(credential)), "401 UNAUTHENTICATED", label)
+          assert.strictEqual(yield* refusal(port.logout(credential)), "401 UNAUTHENTICATED", label)
+          assert.strictEqual(yield* refusal(port.beginTotp(credential)), "401 UNAUTHENTICATED", label)
         }
       }
       // A valid value of the other kind is invalid.
@@ -161,8 +161,8 @@ export const idpSessions = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) =
           port.beginRecoveryCodes(half),
           port.removeRecoveryCodes(half)
         ]
-        for (const [index, asked] of owing.entries()) {
-          assert.strictEqual(yield* refusal<unknown, never>(asked), "403 aal2_required", String(index))
+        for (const [index, call] of owing.entries()) {
+          assert.strictEqual(yield* refusal<unknown, never>(call), "403 aal2_required", String(index))
         }
         yield* Effect.promise(() => showFactor(idp, half, { method: "totp", totp_code: app() }))
         const { session } = yield* port.session(half)

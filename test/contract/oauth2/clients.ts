@@ -45,7 +45,7 @@ export const oauth2Clients = (it: Vitest.MethodsNonLive<OAuth2>, server: TestSer
     })
   )
 
-  it.effect("gives a secret to confidential clients", () =>
+  it.effect("issues a secret to confidential clients", () =>
     Effect.gen(function* () {
       const { createClient } = yield* OAuth2
       const open = yield* createClient({ redirect_uris: [callback], token_endpoint_auth_method: "none" })
@@ -196,8 +196,8 @@ const hasNone = (id: string) =>
   Effect.gen(function* () {
     const port = yield* OAuth2
     const all = [port.client(id), port.removeClient(id), port.mergeClientMetadata(id, { a: 1 }), port.rotateSecret(id)]
-    for (const [index, asked] of all.entries()) {
-      assert.strictEqual(yield* refusal<unknown, never>(asked), "404 CLIENT_NOT_FOUND", String(index))
+    for (const [index, call] of all.entries()) {
+      assert.strictEqual(yield* refusal<unknown, never>(call), "404 CLIENT_NOT_FOUND", String(index))
     }
   })
 

@@ -117,7 +117,7 @@ describe("permissions", () => {
     }
   )
 
-  it("accepts x-api-key for apikey, and refuses two that differ", async () => {
+  it("accepts x-api-key for apikey, and rejects two that differ", async () => {
     for (const path of managed) {
       const get = (headers: { [name: string]: string }) => ask(service, `GET ${path}`, { headers })
       assert.strictEqual((await get({ "x-api-key": key })).status, 200)

@@ -32,7 +32,7 @@ const download = async (id: number, headers: Record<string, string> = {}, method
 }
 
 describe("backups over HTTP", () => {
-  it("are made, listed, downloaded, restored and deleted", async () => {
+  it("are created, listed, downloaded, restored and deleted", async () => {
     const begun = await backUp(service, "before the change")
     assert.deepInclude(begun, { status: "in_progress", label: "before the change", size_bytes: 0 })
     await sql(service, "insert into notes (text) values ('too late, maybe')")
@@ -112,7 +112,7 @@ describe("backups over HTTP", () => {
     const [restore] = (await backupOver(service, whole.id)).restores
     assert.deepInclude(restore, { branch_id: branch.id, status: "completed", progress: 100, error: null })
 
-    // Without waiting; then from the bucket, because the file is lost.
+    // Asynchronously, and from the bucket, because the local file is deleted.
     await rm(join(service.dataDir, "backups", file))
     const again = await call(
       `POST /api/backups/${whole.id}/restore`,
@@ -173,7 +173,7 @@ describe("backups over HTTP", () => {
     }
   })
 
-  it("to a point in time are not configured", async () => {
+  it("reject a point in time if WAL archiving is not configured", async () => {
     const label = "x"
     const target_time = "2026-11-21T12:00:00Z"
     const refused = await call("POST /api/backups/pitr", { label, target_time })

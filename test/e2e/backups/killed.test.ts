@@ -16,7 +16,7 @@ const files = (dataDir: string) =>
     () => []
   )
 
-/** Holds the table, so that whoever dumps it waits; gives what lets go of it. */
+/** Locks the table, so that dumps of it wait; returns a function that releases the lock. */
 const hold = async (service: Service) => {
   const holding = new AbortController()
   const held = ask(service, "POST /v1/sql", {
@@ -56,7 +56,7 @@ for (const [name, tools] of Object.entries(dumpKinds)) {
   const env = { ...tools, SVC_SQL_TIMEOUT: "1m" }
 
   describe(`a backup by ${name}`, () => {
-    it("is one of at most two, and is stopped by cancelling or deleting it", async () => {
+    it("runs beside at most one other, and stops when cancelled or deleted", async () => {
       await using service = await startService({ env })
       const call = (line: string, body?: unknown) =>
         ask(service, line, { key: service.service_role, ...(body === undefined ? {} : { body }) })
@@ -66,7 +66,7 @@ for (const [name, tools] of Object.entries(dumpKinds)) {
       const third = await call("POST /api/backups", { label: "third" })
       assertRefused(third, 409, "BACKUP_LIMIT")
       assert.match(third.headers.get("retry-after") ?? "", /^\d+$/)
-      // A copy would end their sessions.
+      // Copying the database would terminate the sessions of the backups.
       assertRefused(await call("POST /api/branches", { label: "never" }), 503, "BRANCH_SOURCE_BUSY")
 
       const cancelled = await call(`POST /api/backups/${first.id}/cancel`)
@@ -76,7 +76,7 @@ for (const [name, tools] of Object.entries(dumpKinds)) {
       assertRefused(await call(`POST /api/backups/${first.id}/restore`), 409, "BACKUP_NOT_COMPLETED")
       assert.deepStrictEqual((await call(`DELETE /api/backups/${second.id}`)).json, { success: true })
       assert.deepStrictEqual(await files(service.dataDir), [])
-      // Nobody of theirs waits any longer.
+      // No session of the backups waits for the lock any longer.
       const left = await until(
         () => sql(service, "select from pg_locks where relation = 'notes'::regclass and not granted"),
         ({ length }) => length === 0
@@ -90,7 +90,7 @@ for (const [name, tools] of Object.entries(dumpKinds)) {
         const service = await startService({ env })
         const { dataDir } = service
         try {
-          // Bytes that can't be made fewer take their time.
+          // Incompressible data makes the backup slow.
           await sql(
             service,
             `create table notes as select n as id, (select string_agg(md5(random()::text || m), '')
@@ -126,7 +126,7 @@ for (const [name, tools] of Object.entries(dumpKinds)) {
   })
 
   describe(`a restore by ${name}`, () => {
-    /** A service with a backup whose restore takes a minute, which has begun. */
+    /** A service that is restoring a backup, which takes a minute. */
     const restoring = async () => {
       const service = await startService({ env })
       await sql(
@@ -192,7 +192,7 @@ for (const [name, tools] of Object.entries(dumpKinds)) {
       })
     }
 
-    it("is cancelled by dropping its branch, and continues when its caller leaves", async () => {
+    it("is cancelled by dropping its branch, and continues when its client disconnects", async () => {
       const { branch, id, service } = await restoring()
       try {
         const call = (line: string) => ask(service, line, { key: service.service_role })

@@ -5,9 +5,9 @@ import { asLogin, makeBranch, onBranch, toDatabase } from "../../support/branche
 import { ask, assertRefused, sql } from "../../support/client.ts"
 import { type Service, startService, until } from "../../support/service.ts"
 
-/** A service on a server of its own that can prepare transactions. */
+/** A service whose own server allows prepared transactions. */
 let service: Service
-/** Into that server as a superuser. */
+/** Connection URL of a superuser of that server. */
 let boss: string
 beforeAll(async () => {
   const first = await startService()
@@ -55,7 +55,7 @@ describe("a branch", () => {
     const before = await asBoss("postgres", "select count(*)::int as n from pg_database")
     const [place] = await asBoss("postgres", "select oid::text as oid from pg_database where datname = 'postgres'")
     const postgres = join(service.dataDir, "postgres")
-    // A file with a hole: the database is larger than the disk and yet takes no room on it.
+    // A sparse file: the database is larger than the disk, but takes no space on it.
     const hole = join(postgres, "base", String(place?.["oid"]), "987654321")
     const { bavail, bsize } = await statfs(postgres)
     const file = await open(hole, "wx")
@@ -82,8 +82,8 @@ describe("a branch", () => {
     assert.deepStrictEqual(await asBoss("postgres", "select from pg_prepared_xacts"), [])
   })
 
-  it("is deleted at once even if its database can't be dropped yet, which is retried", async () => {
-    // A login that may not end what a superuser prepared.
+  it("is deleted immediately, even if dropping its database must be retried", async () => {
+    // A login that can't roll back the prepared transactions of a superuser.
     await asBoss("postgres", "create role keeper login createrole createdb password 'secret'")
     await asBoss("postgres", "grant anon, authenticated to keeper with admin option")
     await asBoss("postgres", "create database kept owner keeper")

@@ -72,7 +72,7 @@ describe("/api/fdw", () => {
     assertRefused(await ask(shared, "GET /v1/db/e2e_foreign", { key }), 404, "PGRST205")
   })
 
-  it("needs a service_role key", async () => {
+  it("requires a service_role key", async () => {
     for (const line of [
       "GET /api/sql/fdw",
       "POST /api/fdw/server",
@@ -116,7 +116,7 @@ describe("/api/fdw", () => {
     assert.notInclude(reply.text, "s3")
   })
 
-  it("does not repeat an invalid body", async () => {
+  it("does not echo an invalid body", async () => {
     const reply = await run("POST /api/fdw/user-mapping", '{"remote_password": "s3cret" oops')
     assertRefused(reply, 400)
     assert.notInclude(reply.text, "s3cret")

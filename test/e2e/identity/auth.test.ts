@@ -210,7 +210,7 @@ describe("step-ups", () => {
     }
   })
 
-  it("a sign-in that is too long ago must be repeated", async () => {
+  it("an old sign-in must be repeated", async () => {
     const { call } = await newUser()
     const setup = good(await call("POST /api/auth/mfa/totp/setup"))
     const privileged = parts.idp.settings.privilegedSeconds
@@ -230,7 +230,7 @@ describe("flows", () => {
   const verify = (call: Call, flow_id: unknown) =>
     call("POST /api/auth/mfa/totp/verify", { flow_id, totp_code: "123456" })
 
-  it("that are unknown, of another user, or expired", async () => {
+  it("are rejected if unknown, of another user, or expired", async () => {
     const [one, other] = [await newUser(), await newUser()]
     assertRefused(await verify(one.call, "0b8c7a1e-5e0e-4c3b-9a55-6f3a4a1d2c11"), 404, "FLOW_NOT_FOUND")
     const theirs = good(await other.call("POST /api/auth/mfa/totp/setup"))
@@ -241,7 +241,7 @@ describe("flows", () => {
     assertRefused(await verify(one.call, old["flow_id"]), 410, "FLOW_EXPIRED")
   })
 
-  it("that are completed twice concurrently count once", async () => {
+  it("count once if completed twice concurrently", async () => {
     const { call } = await newUser()
     const setup = good(await call("POST /api/auth/mfa/totp/setup"))
     const body = { flow_id: setup["flow_id"], totp_code: totpCode(String(setup["totp_secret"])) }
@@ -256,7 +256,7 @@ describe("flows", () => {
     for (const reply of made) good(reply)
   })
 
-  it("with invalid bodies", async () => {
+  it("are rejected with invalid bodies", async () => {
     const { call } = await newUser()
     const flow_id = "0b8c7a1e-5e0e-4c3b-9a55-6f3a4a1d2c11"
     for (const body of [
@@ -318,7 +318,7 @@ describe("passkeys", () => {
     assertRefused(await ask(parts.service, "POST /api/auth/login/passkey", { body }), 410, "FLOW_EXPIRED")
   })
 
-  it("that are unknown, or of another page, do not", async () => {
+  it("are rejected if unknown, or of another page", async () => {
     const { who } = await newUser("cookie")
     const key = new Authenticator(parts.idp.origin)
     await enrolPasskey(parts.idp, who, key)
@@ -336,7 +336,7 @@ describe("passkeys", () => {
     }
   })
 
-  it("of a user with a second factor set the cookie, and require the factor", async () => {
+  it("set the cookie for a user with a second factor, and require the factor", async () => {
     const { call, who } = await newUser("cookie")
     const key = new Authenticator(parts.idp.origin)
     await enrolPasskey(parts.idp, who, key)
@@ -401,7 +401,7 @@ describe("sessions", () => {
     for (const other of others) assertRefused(await as(parts.service, other, "GET /api/auth/session"), 401)
   })
 
-  it("of another user can't be ended", async () => {
+  it("can't be ended by another user", async () => {
     const [one, other] = [await newUser(), await newUser()]
     const theirs = good(await other.call("GET /api/auth/session"))
     assertRefused(await one.call(`DELETE /api/auth/sessions/${String(theirs["id"])}`), 404, "SESSION_NOT_FOUND")

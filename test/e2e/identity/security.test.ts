@@ -270,7 +270,7 @@ describe("cookies", () => {
     assert.notStrictEqual(planted.cookie("127.0.0.1", "idp_session"), Redacted.value(victim.who.value))
   })
 
-  it("that are malformed are refused without a call", async () => {
+  it("are rejected without a call if malformed", async () => {
     for (const value of ["a b", "é", '"x"', "x".repeat(5000), "a,b", "a\\b"]) {
       const raw = `GET /api/auth/session HTTP/1.1\r\nHost: x\r\nConnection: close\r\nCookie: svc_session=${value}\r\n\r\n`
       assert.match(await talk(service, Buffer.from(raw, "latin1")), /^HTTP\/1.1 401 /, value.slice(0, 10))
@@ -279,7 +279,7 @@ describe("cookies", () => {
 })
 
 describe("challenges of another user", () => {
-  it("are refused, in every step", async () => {
+  it("are rejected in every step", async () => {
     const clientId = await makeClient(parts)
     const [owner, other] = [await newUser(), await newUser()]
     const challenge = await consentChallenge(parts, browserOf(owner.who), clientId)
@@ -384,7 +384,7 @@ describe("hostile text", () => {
 })
 
 describe("the servers", () => {
-  it("not configured: 503, and bridge/status reports it", async () => {
+  it("return 503 if not configured, and bridge/status reports it", async () => {
     await using bare = await startService()
     assert.deepInclude(good(await ask(bare, "GET /api/oauth2/bridge/status")), {
       oauth2_configured: false,
@@ -417,7 +417,7 @@ describe("the servers", () => {
     assertRefused(await ask(bare, "GET /api/keys", { headers }), 401, "INVALID_API_KEY")
   })
 
-  it("down: 502; the rest keeps working", async () => {
+  it("return 502 when down, while everything else keeps working", async () => {
     await using dead = await startIdentityService()
     const who = await tokenOf(dead.idp, await makePerson(dead.idp))
     good(await as(dead.service, who, "GET /api/auth/session"))

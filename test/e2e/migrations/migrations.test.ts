@@ -112,7 +112,7 @@ describe("/api/migrations", () => {
     assertRefused(await call("GET /api/migrations/preview/1_notes"), 404, "MIGRATION_NOT_FOUND")
   })
 
-  it("does not leave the directory through a name", async () => {
+  it("rejects names and links that lead outside the directory", async () => {
     await symlink("/etc/hostname", join(directory, "z_link.sql"))
     assertRefused(await call("GET /api/migrations/preview/z_link"), 422, "MIGRATION_UNREADABLE")
     assertRefused(await call("POST /api/migrations/idempotent/run"), 422, "MIGRATION_UNREADABLE")
@@ -158,7 +158,7 @@ describe("/api/migrations", () => {
     }
   })
 
-  it("finishes a run whose caller leaves", async () => {
+  it("finishes a run when the client disconnects", async () => {
     await writeFiles(directory, { "4_slow.sql": "create table mig_slow (); select pg_sleep(1)" })
     const leaving = new AbortController()
     const gone = ask(service, "POST /api/migrations/idempotent/run", {

@@ -70,7 +70,7 @@ describe("the consent page", () => {
       ["another session of the same person", 403, send(await tokenOf(parts.idp, owner.person), form)],
       ["no challenge", 400, send(owner.who, { ...form, consent_challenge: "" })],
       ["no decision", 400, send(owner.who, { ...form, decision: "maybe" })],
-      ["more than was asked for", 400, send(owner.who, { ...form, grant_scope: "admin" })],
+      ["more than was requested", 400, send(owner.who, { ...form, grant_scope: "admin" })],
       ["JSON", 415, send(owner.who, form, { "content-type": "application/json" })],
       ["too much", 413, send(owner.who, { ...form, filler: "x".repeat(300_000) })]
     ]
@@ -135,7 +135,7 @@ describe.skipIf(chromium === undefined)(`the consent page in ${chromium ?? "a br
     const answer = await arrived(tab)
     assert.isNotNull(answer.get("code"))
     assert.strictEqual(answer.get("scope"), "openid offline")
-    // That consent was not remembered, so the user is asked again.
+    // That consent was not remembered, so it is requested again.
     await tab.go(urlOf(id))
     assert.strictEqual(await tab.soon("location.pathname"), "/oauth2/consent")
     await tab.click("input[name=remember]")

@@ -85,7 +85,7 @@ describe("a sign-out without a client's ID token", () => {
     assert.strictEqual(await isKnown(browser), "login_required")
   })
 
-  it("ends nothing when it is rejected", async () => {
+  it("ends no session when it is rejected", async () => {
     const { browser, who } = await newUser(tokenOf)
     const { challenge, url } = await toPage(browser)
     const token = tokenIn(await openPage(browser, url))
@@ -95,7 +95,7 @@ describe("a sign-out without a client's ID token", () => {
     assert.deepStrictEqual(page.headers.getSetCookie(), [])
     assert.isTrue(await isSignedIn(who))
     assert.strictEqual(await isKnown(browser), "consent_required")
-    // The request has already been answered.
+    // The request is already completed.
     assert.strictEqual((await send(browser, { logout_challenge: challenge, token, decision: "leave" })).status, 404)
   })
 
@@ -125,17 +125,13 @@ describe("a sign-out without a client's ID token", () => {
     const refusals: ReadonlyArray<readonly [string, number, ReturnType<typeof send>]> = [
       ["another site", 403, send(owner.browser, form, { origin: "https://evil.example" })],
       ["a sandbox", 403, send(owner.browser, form, { origin: "null" })],
-      [
-        "another site that says so by Referer only",
-        403,
-        send(owner.browser, form, { referer: "https://evil.example" })
-      ],
+      ["another site, by Referer only", 403, send(owner.browser, form, { referer: "https://evil.example" })],
       ["no token", 403, send(owner.browser, { ...form, token: "" })],
       ["a made up token", 403, send(owner.browser, { ...form, token: "A".repeat(43) })],
       ["a token of another challenge", 403, send(owner.browser, { ...form, logout_challenge: another.challenge })],
       ["another user", 403, send(other.browser, form)],
       ["another session of the same person", 403, send(browserOf(await tokenOf(parts.idp, owner.person)), form)],
-      ["nobody", 403, send(browserOf(), form)],
+      ["no session", 403, send(browserOf(), form)],
       ["no challenge", 400, send(owner.browser, { ...form, logout_challenge: "" })],
       ["an unknown challenge", 404, send(owner.browser, { ...form, logout_challenge: "x" })],
       ["too long a challenge", 400, send(owner.browser, { ...form, logout_challenge: "x".repeat(14_001) })],
@@ -184,7 +180,7 @@ describe("a sign-out without a client's ID token", () => {
     assert.strictEqual((await openPage(browser, url)).status, 200)
   })
 
-  it("refuses challenges that are unknown to the server", async () => {
+  it("rejects challenges that are unknown to the server", async () => {
     for (const [query, status, code] of [
       ["", 400, "INVALID_REQUEST"],
       ["?logout_challenge=", 400, "INVALID_REQUEST"],
@@ -197,7 +193,7 @@ describe("a sign-out without a client's ID token", () => {
   })
 })
 
-it("a client's sign-out with an ID token needs no confirmation", async () => {
+it("a client's sign-out with an ID token requires no confirmation", async () => {
   const issuer = parts.oauth2.publicUrl
   const made = await ask(parts.service, "POST /api/oauth2/clients", {
     key: parts.service.service_role,
@@ -265,7 +261,7 @@ describe.skipIf(chromium === undefined)(`the logout page in ${chromium ?? "a bro
     assert.isFalse(await isSignedIn(who))
   })
 
-  it("stays", async () => {
+  it("keeps the user signed in", async () => {
     const { tab, who } = await open()
     await using _ = tab
     await tab.click("button[value=stay]")

@@ -113,9 +113,9 @@ describe("bridge/login", () => {
     const { browser, person, who } = await newUser()
     await new Promise((done) => setTimeout(done, 6_500)) // longer than clocks are let differ
     for (const more of [{ prompt: "login" }, { max_age: "3" }] as ReadonlyArray<Record<string, string>>) {
-      const asked = await authorize(browser, more)
-      assert.strictEqual(asked.url.searchParams.get("refresh"), "true", JSON.stringify(more))
-      const back = asked.url.searchParams.get("return_to") ?? ""
+      const redirected = await authorize(browser, more)
+      assert.strictEqual(redirected.url.searchParams.get("refresh"), "true", JSON.stringify(more))
+      const back = redirected.url.searchParams.get("return_to") ?? ""
       const undone = await goOn(parts, browser.copy(), back)
       assert.strictEqual(undone.url.searchParams.get("error"), "login_required")
 
@@ -169,7 +169,7 @@ describe("bridge/login", () => {
 describe("challenges", () => {
   const paths = ["login?login", "consent?consent", "logout?logout", "consent/info?consent"]
 
-  it("that are invalid", async () => {
+  it("are rejected if invalid", async () => {
     for (const path of paths) {
       for (const challenge of ["nonsense", "é", "a b", "../x", "x".repeat(14_000)]) {
         const reply = await bridge(path, challenge)
@@ -191,7 +191,7 @@ describe("challenges", () => {
     assertRefused(rejected, 404, "CHALLENGE_NOT_FOUND")
   })
 
-  it("that have expired lead back to where the request started", async () => {
+  it("redirect to the start of the request if expired", async () => {
     const { browser } = await newUser()
     const begin = authorizationUrl(parts, clientId)
     const login = (await goOn(parts, browserOf(), begin)).url.searchParams.get("return_to") ?? ""
@@ -260,7 +260,7 @@ describe("consent", () => {
     const scope = ["openid", "offline", "email"]
     const { redirect_to } = good(await accept(challenge, { grant_scope: scope, remember: true }))
     assert.isNotNull((await goOn(parts, browser, String(redirect_to))).url.searchParams.get("code"))
-    assert.isNotNull((await authorize(browser)).url.searchParams.get("code"), "not asked again")
+    assert.isNotNull((await authorize(browser)).url.searchParams.get("code"), "consent is not requested again")
 
     const own = `/api/oauth2/consent/${person.id}`
     const listed = await as(parts.service, who, `GET ${own}`)
@@ -435,7 +435,7 @@ describe("clients", () => {
     assertRefused(await manage(`POST ${at}/rotate-secret`), 404, "CLIENT_NOT_FOUND")
   })
 
-  it("without a secret have none", async () => {
+  it("have no secret if they are public", async () => {
     const made = good(
       await manage("POST /api/oauth2/clients", {
         redirect_uris: ["com.example.app:/cb"],
@@ -446,7 +446,7 @@ describe("clients", () => {
     assert.isNull(made["client_secret"])
   })
 
-  it("that are invalid", async () => {
+  it("are rejected if invalid", async () => {
     for (const body of [
       [],
       "x",

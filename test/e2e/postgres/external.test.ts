@@ -96,10 +96,10 @@ describe("DATABASE_URL", () => {
     await admin("create role owner login password 'secret'", "create database theirs")
     const start = (env: Readonly<Record<string, string>> = {}) =>
       runToEnd({ DATABASE_URL: as("owner", "theirs"), ...env })
-    const refused = async (says: RegExp, env?: Readonly<Record<string, string>>) => {
+    const refused = async (message: RegExp, env?: Readonly<Record<string, string>>) => {
       const end = await start(env)
       assert.strictEqual(end.code, 1, end.output)
-      assert.match(end.output, says)
+      assert.match(end.output, message)
       assert.notMatch(end.output, /\n {4}at |"secret"|:secret@/)
     }
     await refused(/^svc: The database login lacks a privilege: CREATE on the database\..*create schema svc;\n$/)

@@ -37,7 +37,7 @@ describe("a client that disconnects", () => {
     ["a function", "POST /v1/db/rpc/nap", { s: 15 }],
     ["a statement", "POST /v1/sql", { sql: "select pg_sleep(15)" }],
     ["a transaction", "POST /v1/sql/transaction", { statements: [{ sql: "select pg_sleep(15)" }] }]
-  ])("takes its query along: %s", async (_name, line, body) => {
+  ])("cancels its query: %s", async (_name, line, body) => {
     const hangUp = new AbortController()
     const gone = ask(service, line, { key: service.service_role, body, signal: hangUp.signal }).then(
       () => "answered",
@@ -52,7 +52,7 @@ describe("a client that disconnects", () => {
 })
 
 describe("when all connections are in use", () => {
-  it("further requests fail with Retry-After within 5 s, and none hangs", async () => {
+  it("further requests fail with Retry-After within 5 s, without hanging", async () => {
     const hangUp = new AbortController()
     const napping = Array.from({ length: 2 }, () => nap(18, service.anon, hangUp.signal).catch(() => undefined))
     assert.strictEqual(await until(sleepers, (count) => count === 2), 2)

@@ -5,21 +5,21 @@ import { ask, assertRefused, replyOf, type Request, sql, talk } from "../../supp
 const service = inject("service")
 const key = service.service_role
 
-/** Sends a request head byte by byte; gives the response and after how many ms the connection was closed. */
+/** Sends a request head byte by byte; returns the response, and the ms until the connection was closed. */
 const slowLoris = () =>
-  new Promise<{ heard: string; millis: number }>((done) => {
+  new Promise<{ received: string; millis: number }>((done) => {
     const from = Date.now()
-    let heard = ""
+    let received = ""
     const { hostname, port } = new URL(service.url)
     const socket = connect(Number(port), hostname)
     socket.write("GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ")
     const drip = setInterval(() => socket.write("a"), 500)
-    socket.setEncoding("latin1").on("data", (text: string) => (heard += text))
+    socket.setEncoding("latin1").on("data", (text: string) => (received += text))
     socket
       .on("error", () => undefined)
       .once("close", () => {
         clearInterval(drip)
-        done({ heard, millis: Date.now() - from })
+        done({ received, millis: Date.now() - from })
       })
   })
 let slow: ReturnType<typeof slowLoris>
@@ -110,14 +110,14 @@ describe("bodies", () => {
 })
 
 describe("URLs", () => {
-  it("over 16 KiB are 414 on every path", async () => {
+  it("over 16 KiB return 414 on every path", async () => {
     const long = "a".repeat(17 * 1024)
     for (const path of [`/v1/db/e2e_bad?t=eq.${long}`, `/v1/db/${long}`, `/${long}`, `/api/keys?${long}`]) {
       assertRefused(await ask(service, `GET ${path}`, { key }), 414, "URI_TOO_LONG")
     }
   })
 
-  it("with 5,000 parameters are read", async () => {
+  it("are accepted with 5,000 parameters", async () => {
     const junk = Array.from({ length: 5_000 }, () => "a=").join("&")
     assertRefused(await ask(service, `GET /v1/db/e2e_bad?${junk}`, { key }), 400, "PGRST100")
     const filters = Array.from({ length: 1_600 }, (_, i) => `id=gt.${i % 10}`).join("&")
@@ -185,9 +185,9 @@ describe("invalid requests", () => {
     assertRefused(replyOf(await talk(service, Buffer.from(bytes, "latin1"))), status)
   })
 
-  it("are ended if they never complete", async () => {
-    const { heard, millis } = await slow
-    assertRefused(replyOf(heard), 408, "REQUEST_TIMEOUT")
+  it("are closed if they never complete", async () => {
+    const { received, millis } = await slow
+    assertRefused(replyOf(received), 408, "REQUEST_TIMEOUT")
     assert.isBelow(millis, 15_000)
   })
 })

@@ -20,7 +20,7 @@ afterAll(() => service[Symbol.asyncDispose]())
 const all = (table: string) => db.from(table).select("id").order("id")
 type Filters = ReturnType<typeof all>
 type Found = PromiseLike<{ data: unknown; error: unknown }>
-/** Ids of the ships that are left. */
+/** Ids of the ships that match. */
 const ids = async (filter: (all: Filters) => Found, table = "ships") => {
   const { data, error } = await filter(all(table))
   assert.isNull(error, JSON.stringify(error))
@@ -111,7 +111,7 @@ describe("filters", () => {
     assert.deepStrictEqual(await ids(filter), found)
   })
 
-  it("of a date and a time", async () => {
+  it("compare dates and times", async () => {
     const since = await db
       .from("voyages")
       .select("id")
@@ -121,7 +121,7 @@ describe("filters", () => {
     assert.deepStrictEqual(await ids((all) => all.lt("opened", "1100-01-01"), "ports"), [1])
   })
 
-  it("of columns with names that have to be quoted, and texts with every sign", async () => {
+  it("accept column names that must be quoted, and texts with any character", async () => {
     assert.deepStrictEqual(await ids((all) => all.eq("a b", "x"), "odd"), [1])
     assert.deepStrictEqual(await ids((all) => all.eq('"q\\"uote"', "y"), "odd"), [1])
     assert.deepStrictEqual(await ids((all) => all.eq('"é(x),.y"', "z"), "odd"), [1])
@@ -135,7 +135,7 @@ describe("filters", () => {
     assert.deepStrictEqual(row.data as unknown, [{ "é(x),.y": "z", other: "x" }])
   })
 
-  it("with bad values, operators and columns are refused", async () => {
+  it("reject invalid values, operators and columns", async () => {
     const ships = () => db.from("ships").select("id")
     await refuses(ships().eq("id", "x"), 400, {
       code: "22P02",

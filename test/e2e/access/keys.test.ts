@@ -87,7 +87,7 @@ describe("managing keys", () => {
     [{ keyType: "anon", rate_limit: 0 }, "rate_limit"],
     [{ keyType: "anon", rate_limit: 1.5 }, "rate_limit"],
     [{ keyType: "anon", rate_limit: 2 ** 31 }, "rate_limit"]
-  ])("refuses %o and names the field", async (body, field) => {
+  ])("rejects %o and names the field", async (body, field) => {
     const { details } = assertRefused(await ask(service, "POST /api/keys", { key, body }), 400, "INVALID_REQUEST")
     assert.match(String(details), new RegExp(`^${field}: `))
   })

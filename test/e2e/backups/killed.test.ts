@@ -19,7 +19,7 @@ const files = (dataDir: string) =>
 /** Locks the table, so that dumps of it wait; returns a function that releases the lock. */
 const hold = async (service: Service) => {
   const holding = new AbortController()
-  const held = ask(service, "POST /v1/sql", {
+  const lock = ask(service, "POST /v1/sql", {
     key: service.service_role,
     body: { sql: "do $$ begin lock table notes; perform pg_sleep(50); end $$" },
     signal: holding.signal
@@ -34,7 +34,7 @@ const hold = async (service: Service) => {
   )
   return async () => {
     holding.abort()
-    await held
+    await lock
   }
 }
 
@@ -154,7 +154,7 @@ for (const [name, tools] of Object.entries(dumpKinds)) {
       )
       return { service, id, branch }
     }
-    const gone = (service: Service) =>
+    const branchesLeft = (service: Service) =>
       until(
         () => sql(service, branchesSql),
         ({ length }) => length === 0,
@@ -166,7 +166,7 @@ for (const [name, tools] of Object.entries(dumpKinds)) {
         const { branch, id, service } = await restoring()
         const { dataDir } = service
         try {
-          const there = await files(dataDir)
+          const before = await files(dataDir)
           assert.deepInclude((await showBackup(service, id)).restores[0], {
             branch_id: branch.id,
             status: "in_progress",
@@ -174,7 +174,7 @@ for (const [name, tools] of Object.entries(dumpKinds)) {
           })
           await kill(service)
           await using again = await startService({ dataDir, env })
-          assert.deepStrictEqual(await gone(again), [])
+          assert.deepStrictEqual(await branchesLeft(again), [])
           const { restores } = await until(
             () => showBackup(again, id),
             ({ restores }) => restores[0]?.status !== "in_progress",
@@ -185,7 +185,7 @@ for (const [name, tools] of Object.entries(dumpKinds)) {
             status: "failed",
             error: "The service ended while the backup was being restored"
           })
-          assert.deepStrictEqual(await files(dataDir), there)
+          assert.deepStrictEqual(await files(dataDir), before)
         } finally {
           await service[Symbol.asyncDispose]()
         }
@@ -204,7 +204,7 @@ for (const [name, tools] of Object.entries(dumpKinds)) {
         )
         assert.deepInclude(restores[0], { branch_id: null, status: "failed" })
         assert.match(restores[0]?.error ?? "", /Cancelled/)
-        assert.deepStrictEqual(await gone(service), [])
+        assert.deepStrictEqual(await branchesLeft(service), [])
 
         const leaving = new AbortController()
         const left = ask(service, `POST /api/backups/${id}/restore`, {
@@ -221,7 +221,7 @@ for (const [name, tools] of Object.entries(dumpKinds)) {
         const [going] = (await showBackup(service, id)).restores
         assert.strictEqual(going?.status, "in_progress")
         assert.deepStrictEqual((await call(`DELETE /api/branches/${going?.branch_id}`)).json, { success: true })
-        assert.deepStrictEqual(await gone(service), [])
+        assert.deepStrictEqual(await branchesLeft(service), [])
       } finally {
         await service[Symbol.asyncDispose]()
       }

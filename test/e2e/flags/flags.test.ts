@@ -370,8 +370,8 @@ describe("evaluation", () => {
       await refused("POST /evaluate/bulk", body, 400)
     }
     await refused("POST /evaluate?environment=dev", { flagKey: "x", environment: "staging" }, 400)
-    const most = await flags(service, "POST /evaluate/bulk", { flagKeys: Array.from({ length: 1000 }, String) })
-    assert.lengthOf((most.json as { readonly flags: ReadonlyArray<unknown> }).flags, 1000)
+    const largest = await flags(service, "POST /evaluate/bulk", { flagKeys: Array.from({ length: 1000 }, String) })
+    assert.lengthOf((largest.json as { readonly flags: ReadonlyArray<unknown> }).flags, 1000)
     const type = { "content-type": "text/plain" }
     assertRefused(await flags(service, "POST /evaluate", "{}", type), 415)
     for (const line of ["GET /evaluate", "PUT /evaluate", "DELETE /evaluate/bulk", "GET /evaluate/bulk"]) {

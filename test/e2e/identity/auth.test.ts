@@ -30,9 +30,9 @@ afterAll(() => parts[Symbol.asyncDispose]())
 /** A new identity, signed in by a token or by the identity provider's cookie. */
 const newUser = async (by: "token" | "cookie" = "token") => {
   const person = await makePerson(parts.idp, { name: "Ada" })
-  const who = await (by === "token" ? tokenOf : cookieOf)(parts.idp, person)
-  const call = (line: string, body?: unknown) => as(parts.service, who, line, body === undefined ? {} : { body })
-  return { person, who, call }
+  const credential = await (by === "token" ? tokenOf : cookieOf)(parts.idp, person)
+  const call = (line: string, body?: unknown) => as(parts.service, credential, line, body === undefined ? {} : { body })
+  return { person, credential, call }
 }
 type Call = Awaited<ReturnType<typeof newUser>>["call"]
 
@@ -300,9 +300,9 @@ describe("passkeys", () => {
     )
 
   it("sign a user in, with the identity provider's cookie", async () => {
-    const { person, who } = await newUser("cookie")
+    const { person, credential } = await newUser("cookie")
     const key = new Authenticator(parts.idp.origin)
-    await enrolPasskey(parts.idp, who, key)
+    await enrolPasskey(parts.idp, credential, key)
     const { flow_id, passkey_options } = await begin()
     const body = { flow_id, passkey_login: key.get(passkey_options.publicKey) }
     const reply = await ask(parts.service, "POST /api/auth/login/passkey", { body })
@@ -319,9 +319,9 @@ describe("passkeys", () => {
   })
 
   it("are rejected if unknown, or of another page", async () => {
-    const { who } = await newUser("cookie")
+    const { credential } = await newUser("cookie")
     const key = new Authenticator(parts.idp.origin)
-    await enrolPasskey(parts.idp, who, key)
+    await enrolPasskey(parts.idp, credential, key)
     const { flow_id, passkey_options } = await begin()
     const assertion = JSON.parse(key.get(passkey_options.publicKey)) as { response: Record<string, string> }
     const forged = { ...assertion, response: { ...assertion.response, signature: "MEUCIQDx" } }
@@ -337,9 +337,9 @@ describe("passkeys", () => {
   })
 
   it("set the cookie for a user with a second factor, and require the factor", async () => {
-    const { call, who } = await newUser("cookie")
+    const { call, credential } = await newUser("cookie")
     const key = new Authenticator(parts.idp.origin)
-    await enrolPasskey(parts.idp, who, key)
+    await enrolPasskey(parts.idp, credential, key)
     await enrolTotp(call)
     const { flow_id, passkey_options } = await begin()
     const reply = await ask(parts.service, "POST /api/auth/login/passkey", {
@@ -371,7 +371,7 @@ describe("recovery", () => {
     [{ email: ["a@b.example"] }],
     [{ method: "code" }],
     [{ flowId: 1 }]
-  ])("refuses %j", async (wrong) => {
+  ])("rejects %j", async (wrong) => {
     const flow = good(await ask(parts.service, "GET /api/auth/recovery"))
     const body = { flowId: flow["id"], email: freshEmail(), method: "link", ...wrong }
     assertRefused(await ask(parts.service, "POST /api/auth/recovery", { body }), 400, "INVALID_REQUEST")
@@ -410,7 +410,7 @@ describe("sessions", () => {
 
   it("end with a logout, immediately, and their cookies are cleared", async () => {
     for (const by of ["token", "cookie"] as const) {
-      const { call, who } = await newUser(by)
+      const { call, credential } = await newUser(by)
       good(await call("GET /api/auth/session"))
       const reply = await call("POST /api/auth/logout")
       assert.deepStrictEqual(good(reply), { success: true })
@@ -418,14 +418,17 @@ describe("sessions", () => {
       for (const name of ["svc_session", "idp_session"]) {
         assert.isTrue(cleared.some((line) => line.startsWith(`${name}=;`) && /max-age=0/i.test(line)))
       }
-      assertRefused(await as(parts.service, who, "GET /api/auth/session"), 401, "UNAUTHENTICATED")
+      assertRefused(await as(parts.service, credential, "GET /api/auth/session"), 401, "UNAUTHENTICATED")
       good(await call("POST /api/auth/logout"))
     }
   })
 
   it("both end when a browser has two", async () => {
     const [one, other] = [await newUser("token"), await newUser("cookie")]
-    const headers = { cookie: `${cookieHeader(one.who)}; ${cookieHeader(other.who)}`, origin: parts.service.url }
+    const headers = {
+      cookie: `${cookieHeader(one.credential)}; ${cookieHeader(other.credential)}`,
+      origin: parts.service.url
+    }
     good(await ask(parts.service, "POST /api/auth/logout", { headers }))
     for (const { call } of [one, other]) assertRefused(await call("GET /api/auth/session"), 401)
   })
@@ -449,8 +452,8 @@ describe("sessions", () => {
   })
 
   it("are found by the cookie when the token is stale", async () => {
-    const { person, who } = await newUser("cookie")
-    const cookie = `svc_session=ory_st_gone; ${cookieHeader(who)}`
+    const { person, credential } = await newUser("cookie")
+    const cookie = `svc_session=ory_st_gone; ${cookieHeader(credential)}`
     const me = goodAs<{ identity: object }>(await ask(parts.service, "GET /api/auth/session", { headers: { cookie } }))
     assert.deepInclude(me.identity, { id: person.id })
   })

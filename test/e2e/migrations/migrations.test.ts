@@ -161,13 +161,13 @@ describe("/api/migrations", () => {
   it("finishes a run when the client disconnects", async () => {
     await writeFiles(directory, { "4_slow.sql": "create table mig_slow (); select pg_sleep(1)" })
     const leaving = new AbortController()
-    const gone = ask(service, "POST /api/migrations/idempotent/run", {
+    const run = ask(service, "POST /api/migrations/idempotent/run", {
       key: service.service_role,
       signal: leaving.signal
     }).catch(() => "gone")
     await sleep(300)
     leaving.abort()
-    assert.strictEqual(await gone, "gone")
+    assert.strictEqual(await run, "gone")
     const after = await until(status, ({ summary }) => summary["pending"] === 0)
     assert.include(
       after.migrations.map((each) => `${each.name} ${each.status}`),

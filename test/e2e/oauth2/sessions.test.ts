@@ -170,7 +170,7 @@ describe("the bridge", () => {
     })
   })
 
-  it.each(["login", "consent", "logout"])("refuses unknown %s challenges", async (kind) => {
+  it.each(["login", "consent", "logout"])("rejects unknown %s challenges", async (kind) => {
     const ask = (query: string) => fromDashboard(stage, startBrowsing(), "GET", `/bridge/${kind}${query}`)
     assert.strictEqual((await ask("")).status, 400)
     for (const challenge of ["x", "..%2F..%2Fclients", "%C3%A9%20%26"]) {

@@ -56,7 +56,7 @@ describe("DATABASE_URL", () => {
     await using first = await startService({ env })
     assert.match(first.service_role, /^svc_sk_/)
     await using second = await startService({ env })
-    assert.strictEqual(second.service_role, "", "keys were made a second time")
+    assert.strictEqual(second.service_role, "", "keys were created a second time")
     assert.deepStrictEqual(await readOwnRows(first), [{ id: 1, owner: "" }])
 
     const body = { keyType: "service_role" }

@@ -65,13 +65,13 @@ describe("bodies", () => {
   })
 
   it.each(everywhere)("%s: too large a body is 413, with and without Content-Length", async (line) => {
-    const most = line.includes("/v1/db/") ? 10 : 1
-    const known = await ask(service, line, { key, body: new Uint8Array(mebibytes(most) + 1).fill(32) })
+    const limit = line.includes("/v1/db/") ? 10 : 1
+    const known = await ask(service, line, { key, body: new Uint8Array(mebibytes(limit) + 1).fill(32) })
     assertRefused(known, 413, "PAYLOAD_TOO_LARGE")
     const unknown = await fetch(service.url + line.split(" ")[1], {
       method: line.split(" ")[0] ?? "",
       headers: { apikey: key, "content-type": "application/json" },
-      body: chunked(mebibytes(most) + 65_536),
+      body: chunked(mebibytes(limit) + 65_536),
       duplex: "half"
     })
     const text = await unknown.text()
@@ -88,20 +88,24 @@ describe("bodies", () => {
     ["NUL in a row", "POST /v1/db/e2e_bad", '{"t":"\\u0000"}'],
     ["NUL in a document", "POST /v1/db/e2e_bad", '{"j":{"a":"\\u0000"}}'],
     ["NUL in a column's name", "POST /v1/db/e2e_bad", '{"\\u0000":1}'],
-    ["half a pair in a row", "POST /v1/db/e2e_bad", '{"t":"\\ud800"}'],
-    ["half a pair in a document", "POST /v1/db/e2e_bad", '{"j":{"\\udc00":1}}'],
-    ["depth in a document", "POST /v1/db/e2e_bad", `{"j":${deep}}`],
-    ["depth in a text", "PATCH /v1/db/e2e_bad?id=eq.1", `{"t":${deep}}`],
+    ["an unpaired surrogate in a row", "POST /v1/db/e2e_bad", '{"t":"\\ud800"}'],
+    ["an unpaired surrogate in a document", "POST /v1/db/e2e_bad", '{"j":{"\\udc00":1}}'],
+    ["deep nesting in a document", "POST /v1/db/e2e_bad", `{"j":${deep}}`],
+    ["deep nesting in a text", "PATCH /v1/db/e2e_bad?id=eq.1", `{"t":${deep}}`],
     ["NUL in SQL", "POST /v1/sql", '{"sql":"select \'\\u0000\'"}'],
-    ["half a pair in SQL", "POST /v1/sql", '{"sql":"select \'\\ud800\'"}'],
+    ["an unpaired surrogate in SQL", "POST /v1/sql", '{"sql":"select \'\\ud800\'"}'],
     ["NUL in a parameter", "POST /v1/sql", '{"sql":"select $1::text","params":["\\u0000"]}'],
-    ["half a pair in a parameter", "POST /v1/sql", '{"sql":"select $1::text","params":["\\ud800"]}'],
-    ["half a pair in a JSON parameter", "POST /v1/sql", '{"sql":"select $1::jsonb","params":[{"a":"\\ud800"}]}'],
-    ["depth in a parameter", "POST /v1/sql", `{"sql":"select $1::jsonb","params":[${deep}]}`],
+    ["an unpaired surrogate in a parameter", "POST /v1/sql", '{"sql":"select $1::text","params":["\\ud800"]}'],
+    [
+      "an unpaired surrogate in a JSON parameter",
+      "POST /v1/sql",
+      '{"sql":"select $1::jsonb","params":[{"a":"\\ud800"}]}'
+    ],
+    ["deep nesting in a parameter", "POST /v1/sql", `{"sql":"select $1::jsonb","params":[${deep}]}`],
     ["NUL in a label", "POST /api/keys", '{"keyType":"anon","label":"\\u0000"}'],
-    ["half a pair in a label", "POST /api/keys", '{"keyType":"anon","label":"\\ud800"}'],
-    ["an array for an object", "POST /v1/db/e2e_bad", "[[]]"],
-    ["a text for an object", "POST /v1/db/e2e_bad", '"{}"'],
+    ["an unpaired surrogate in a label", "POST /api/keys", '{"keyType":"anon","label":"\\ud800"}'],
+    ["an array instead of an object", "POST /v1/db/e2e_bad", "[[]]"],
+    ["a text instead of an object", "POST /v1/db/e2e_bad", '"{}"'],
     ["__proto__", "POST /v1/db/e2e_bad", '{"__proto__":{"t":"x"}}']
   ]
   it.each(texts)("%s is 400", async (_name, line, body) => {

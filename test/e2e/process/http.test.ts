@@ -28,7 +28,7 @@ describe("methods", () => {
     ["/api/keys", "OPTIONS, GET, HEAD, POST"],
     ["/api/keys/1", "OPTIONS, PATCH, DELETE"],
     ["/docs", "OPTIONS, GET, HEAD"]
-  ])("OPTIONS and a wrong method on %s say what is allowed", async (path, allow) => {
+  ])("OPTIONS and a wrong method on %s return the allowed methods", async (path, allow) => {
     const options = await ask(service, `OPTIONS ${path}`, { key })
     assert.strictEqual(options.status, 204)
     assert.strictEqual(options.headers.get("allow"), allow)

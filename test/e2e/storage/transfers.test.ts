@@ -161,8 +161,8 @@ describe("metadata", () => {
   it("has at most 2 KB, and names that are valid in headers", async () => {
     const bucket = await bucketOf()
     await upload(bucket, "k")
-    const most = { a: "x".repeat(2047) }
-    assert.deepInclude((await patch(bucket, { key: "k", metadata: most })).json, { metadata: most })
+    const largest = { a: "x".repeat(2047) }
+    assert.deepInclude((await patch(bucket, { key: "k", metadata: largest })).json, { metadata: largest })
     assertRefused(await patch(bucket, { key: "k", metadata: { b: "" } }), 400, "METADATA_TOO_LARGE")
     assertRefused(await patch(bucket, { key: "k", metadata: { a: "é".repeat(1024) } }), 400, "METADATA_TOO_LARGE")
     assert.strictEqual((await patch(bucket, { key: "k", metadata: { a: null, b: "" } })).status, 200)
@@ -230,11 +230,11 @@ describe("multipart uploads", () => {
     const query = `key=${encodeURIComponent(upload.key)}&uploadId=${encodeURIComponent(upload.uploadId)}`
     const listed = await inBucket(bucket, `GET multipart/parts?${query}`)
     assert.deepInclude(listed.json, { bucket, ...upload })
-    const there = (
+    const storedParts = (
       listed.json as { parts: ReadonlyArray<{ partNumber: number; etag: string; size: number; last_modified: string }> }
     ).parts
     assert.deepStrictEqual(
-      there.map(({ etag, partNumber, size }) => ({ partNumber, etag, size })),
+      storedParts.map(({ etag, partNumber, size }) => ({ partNumber, etag, size })),
       parts.map((part, index) => ({ ...part, size: pieces[index]?.length ?? 0 }))
     )
     const complete = (parts: unknown) => inBucket(bucket, "POST multipart/complete", { ...upload, parts })

@@ -228,7 +228,7 @@ describe("a delivery", () => {
       "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD",
       (secret: string) => new Verifier(secret)
     ]
-  ])("is signed with %s, as its library and openssl verify", async (_name, secret, verifier) => {
+  ])("is signed with %s, verified by its library and openssl", async (_name, secret, verifier) => {
     const hook = await create({ secret, events: ["INSERT", "UPDATE", "DELETE"], url: `${sink.url}/signed?a=b` })
     const from = sink.at("/signed?a=b").length
     const id = await insert('é🎉 "quoted" \u2028')

@@ -76,7 +76,7 @@ export const idpSignIn = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) => 
     })
   )
 
-  it.effect("refuses passkeys that can't be verified", () =>
+  it.effect("rejects passkeys that can't be verified", () =>
     Effect.gen(function* () {
       const port = yield* IdP
       const { key, person } = yield* withPasskey(idp)

@@ -86,7 +86,7 @@ export const idpWebAuthn = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) =
       })
   )
 
-  it.effect("refuses keys that can't be verified", () =>
+  it.effect("rejects keys that can't be verified", () =>
     Effect.gen(function* () {
       const port = yield* IdP
       const person = yield* Effect.promise(() => makePerson(idp))

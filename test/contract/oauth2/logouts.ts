@@ -45,7 +45,7 @@ export const oauth2Logouts = (it: Vitest.MethodsNonLive<OAuth2>, server: TestSer
       assert.strictEqual(yield* refusal(logoutRequest(challenge)), "410 CHALLENGE_EXPIRED")
       const next = yield* challengeAt(browser, authorizationUrl(server, of), "login")
       assert.isFalse((yield* login(next)).skip)
-      // The user is already signed out: the browser returns to the client at once.
+      // The user is already signed out: the browser returns to the client immediately.
       assert.isTrue((yield* arrive(browser, byClient)).url.href.startsWith(afterLogout))
     })
   )

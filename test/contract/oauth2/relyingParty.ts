@@ -66,7 +66,7 @@ export const oauth2RelyingParty = (it: Vitest.MethodsNonLive<OAuth2>, server: Te
     })
   )
 
-  it.effect("refuses an intercepted code", () =>
+  it.effect("rejects an intercepted code", () =>
     Effect.gen(function* () {
       const { acceptLogin } = yield* OAuth2
       const { client, secret } = yield* party()

@@ -39,8 +39,8 @@ const hold = async (service: Service) => {
 }
 
 const kills: Readonly<Record<string, (service: Service) => Promise<unknown>>> = {
-  "it is killed": (service) => service.stop("SIGKILL"),
-  "it is killed, and PostgreSQL with it": async (service) => {
+  "the service is killed": (service) => service.stop("SIGKILL"),
+  "the service and PostgreSQL are killed": async (service) => {
     const postmaster = await postmasterOf(service)
     const ended = service.stop("SIGKILL")
     process.kill(postmaster, "SIGKILL")

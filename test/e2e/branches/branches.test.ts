@@ -191,7 +191,7 @@ describe("the login of a branch", () => {
     assert.strictEqual((await onBranch(service, id, "POST /v1/sql", { sql: "select * from svc.api_keys" })).status, 404)
   })
 
-  it("is terminated when the branch is dropped, and its roles are gone", async () => {
+  it("is terminated when the branch is dropped, and its roles are dropped", async () => {
     const { connection, database_name, id } = await makeBranch(service)
     const client = new Client({ connectionString: connection })
     const ended = new Promise<string>((done) => client.on("error", (cause) => done(cause.message)))
@@ -231,7 +231,7 @@ describe("creating branches", () => {
     await sql(service, "drop table load")
   })
 
-  it("is refused, without failing requests, when a statement runs for too long", async () => {
+  it("is rejected, without failing requests, when a statement runs for too long", async () => {
     const clients = hammer([service], 4)
     const long = ask(service, "POST /v1/sql", { key: service.service_role, body: { sql: "select pg_sleep(14)" } })
     await sleep(200)
@@ -261,7 +261,7 @@ describe("creating branches", () => {
     assert.strictEqual(sink.received.length, 1)
   })
 
-  it("drops expired branches, which disappear at once", async () => {
+  it("drops expired branches, which disappear immediately", async () => {
     const { connection, database_name, id } = await makeBranch(service, "short", 1)
     assert.strictEqual((await onBranch(service, id, "GET /v1/db/notes?limit=1")).status, 200)
     await sql(service, "update svc.branches set expires_at = now() + interval '1 second' where id = $1", [id])

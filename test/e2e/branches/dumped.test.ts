@@ -127,7 +127,7 @@ describe("branches by dump", () => {
     assert.deepStrictEqual(await readdir(join(service.dataDir, "backups")), [])
   })
 
-  it("leave nothing when the service is killed during a dump", async () => {
+  it("leave nothing behind when the service is killed during a dump", async () => {
     const first = await start("dump")
     await using other = await enter()
     try {

@@ -152,7 +152,7 @@ describe("branches on DATABASE_URL", () => {
     assert.deepStrictEqual(await admin(leftovers), [])
   })
 
-  it("are refused while there are other sessions that may not be terminated", async () => {
+  it("are rejected while there are other sessions that must not be terminated", async () => {
     await admin(`create database ${quoted}`)
     const env = { DATABASE_URL: as("postgres"), SVC_BRANCH_END_SESSIONS: "false" }
     await using service = await startService({ env })
@@ -170,7 +170,7 @@ describe("branches on DATABASE_URL", () => {
     assert.deepStrictEqual(await sql(service, "select count(*)::int as n from svc.branches"), [{ n: 1 }])
   })
 
-  it("leave nothing when only the service is killed during a copy", async () => {
+  it("leave nothing behind when only the service is killed during a copy", async () => {
     await admin(`create database ${quoted}`)
     const env = { DATABASE_URL: as("postgres") }
     const first = await startService({ env })

@@ -30,7 +30,7 @@ const copies = async (dataDir: string) => {
 }
 
 describe("an interrupted creation of a branch", () => {
-  it("leaves nothing when the copy takes too long", async () => {
+  it("leaves nothing behind when the copy times out", async () => {
     await using hasty = await startService({ env: { SVC_BRANCH_TIMEOUT: "1ms" } })
     const body = { label: "never" }
     const refused = await ask(hasty, "POST /api/branches", { key: hasty.service_role, body })
@@ -39,15 +39,15 @@ describe("an interrupted creation of a branch", () => {
   })
 
   for (const [how, kill] of Object.entries({
-    "it is killed": (service: Service) => service.stop("SIGKILL"),
-    "it is killed, and PostgreSQL with it": async (service: Service) => {
+    "the service is killed": (service: Service) => service.stop("SIGKILL"),
+    "the service and PostgreSQL are killed": async (service: Service) => {
       const postmaster = await postmasterOf(service)
       const ended = service.stop("SIGKILL")
       process.kill(postmaster, "SIGKILL")
       return ended
     }
   })) {
-    it(`leaves nothing when ${how} in the middle`, async () => {
+    it(`leaves nothing behind when ${how} during the copy`, async () => {
       const { creation, slow } = await startCopying()
       const { dataDir } = slow
       try {

@@ -41,7 +41,7 @@ const leftOf = (name: string) =>
   )
 
 describe("a branch", () => {
-  it("is refused while transactions are prepared in the source, without making clients wait", async () => {
+  it("is rejected while the source has prepared transactions, without making clients wait", async () => {
     await asSuperuser("postgres", "begin", "insert into notes values (1)", "prepare transaction 'two phases'")
     const from = performance.now()
     const refused = assertRefused(await create(service), 503, "BRANCH_SOURCE_BUSY")
@@ -51,7 +51,7 @@ describe("a branch", () => {
     assert.strictEqual((await create(service)).status, 201)
   })
 
-  it("is refused when the disk is too full, and leaves nothing", async () => {
+  it("is rejected when the disk is too full, and leaves nothing behind", async () => {
     const before = await asSuperuser("postgres", "select count(*)::int as n from pg_database")
     const [place] = await asSuperuser("postgres", "select oid::text as oid from pg_database where datname = 'postgres'")
     const postgres = join(service.dataDir, "postgres")

@@ -146,7 +146,7 @@ describe("a service with prefixes for its environments", () => {
   })
 })
 
-describe("a store that", () => {
+describe("when the store", () => {
   let s3: S3
   let gate: Awaited<ReturnType<typeof startTcpGate>>
   let dataDir: string
@@ -181,21 +181,21 @@ describe("a store that", () => {
     assert.deepStrictEqual(await drafts(service), [])
   }
 
-  it("is down: 502, and nothing is created", async () => {
+  it("is down, returns 502 and creates nothing", async () => {
     gate.refusing = true
     assertRefused(await make(service, "dev"), 502, "STORE_UNAVAILABLE")
     gate.refusing = false
     await nothing()
   })
 
-  it("creates the bucket without a response: 504, and it is removed again", async () => {
+  it("creates the bucket without responding, returns 504 and removes the bucket", async () => {
     gate.holding = "PUT /project-dev"
     assertRefused(await make(service, "dev"), 504, "STORE_TIMEOUT")
     gate.holding = undefined
     await nothing()
   })
 
-  it("has created the bucket when the service is killed: the next start removes it", async () => {
+  it("has created the bucket before the service is killed, removes it at the next start", async () => {
     const held = new Promise<void>((done) => (gate.whenHeld = done))
     gate.holding = "PUT /project-dev"
     const lost = make(service, "dev").then(
@@ -221,7 +221,7 @@ describe("a store that", () => {
     assert.deepStrictEqual(await buckets(service), ["project-dev"])
   })
 
-  it("is down when the service starts: the service starts nevertheless", async () => {
+  it("is down at the start, starts the service nevertheless", async () => {
     await sql(service, "insert into svc.environment_drafts (bucket_name) values ('project-x')")
     await service.stop()
     gate.refusing = true

@@ -55,7 +55,7 @@ describe("a flag is rejected for", () => {
     assertRefused(await flags(service, "GET /bad"), 404)
   })
 
-  it("missing fields, all reported at once", async () => {
+  it("missing fields, reported together", async () => {
     const body = assertRefused(await flags(service, "POST ", {}), 400)
     const text = (body["details"] as ReadonlyArray<string>).join("\n")
     for (const name of ["key", "type", "variants", "defaultVariant"]) assert.include(text, name)

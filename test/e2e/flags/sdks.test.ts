@@ -121,7 +121,7 @@ describe("every way to evaluate returns the same result", () => {
     60_000
   )
 
-  it("all of them report a missing flag, and one of another type", async () => {
+  it("all clients report a missing flag, and a flag of another type", async () => {
     await makeFlag(service, "typed")
     for (const name of providerNames) {
       const client = await clientOf(service, name)

@@ -154,7 +154,7 @@ describe("administrators", () => {
       assert.strictEqual((await as(service, administrator.credential, line)).status, 200, line)
       assertRefused(await as(service, other.credential, line), 403, "FORBIDDEN")
       assertRefused(await ask(service, line, { headers: { cookie: "svc_session=nonsense" } }), 401, "UNAUTHENTICATED")
-      // If there is a key, only the key counts.
+      // A key takes precedence over the session.
       assertRefused(await as(service, administrator.credential, line, { key: service.anon }), 403)
       assertRefused(await as(service, administrator.credential, line, { key: "svc_sk_nonsense" }), 401)
       assert.strictEqual((await as(service, other.credential, line, { key: service.service_role })).status, 200)
@@ -357,7 +357,7 @@ describe("recovery", () => {
 })
 
 describe("hostile text", () => {
-  it("in names becomes neither headers nor markup", async () => {
+  it("in names does not reach headers, and is escaped in markup", async () => {
     const { credential } = await newUser({ name: "a\r\nSet-Cookie: evil=1 <script>" })
     const reply = await as(service, credential, "GET /api/auth/session")
     good(reply)
@@ -382,7 +382,7 @@ describe("hostile text", () => {
     assert.strictEqual(page.headers.get("x-frame-options"), "DENY")
   })
 
-  it("in a Host header becomes no URL", async () => {
+  it("in a Host header is rejected", async () => {
     for (const host of ["evil.example/x?", "a b", "user@evil.example"]) {
       const raw = `GET /api/oauth2/bridge/status HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`
       assert.match(await talk(service, raw), /^HTTP\/1.1 400 /)

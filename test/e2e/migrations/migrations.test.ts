@@ -79,7 +79,7 @@ describe("/api/migrations", () => {
     assert.deepStrictEqual((await call("GET /v1/db/mig_notes")).json, [{ id: 1, text: null, done: false }])
   })
 
-  it("reports where a file fails, and a modified file", async () => {
+  it("reports the position of an error in a file, and modified files", async () => {
     await writeFiles(directory, { "3_bad.sql": "create table mig_half ();\nselect\n  nope;\n" })
     const body = assertRefused(await call("POST /api/migrations/idempotent/run"), 422, "MIGRATION_FAILED")
     assert.deepInclude(body["details"], {

@@ -64,7 +64,7 @@ describe("the consent page", () => {
       ["another site", 403, send(owner.credential, form, { origin: "https://evil.example" })],
       ["a sandbox", 403, send(owner.credential, form, { origin: "null" })],
       ["no token", 403, send(owner.credential, { ...form, token: "" })],
-      ["a made up token", 403, send(owner.credential, { ...form, token: "A".repeat(43) })],
+      ["a forged token", 403, send(owner.credential, { ...form, token: "A".repeat(43) })],
       ["a token of another challenge", 403, send(owner.credential, { ...form, consent_challenge: another })],
       ["a token of another session", 403, send(other.credential, form)],
       ["another session of the same person", 403, send(await tokenOf(parts.idp, owner.person), form)],

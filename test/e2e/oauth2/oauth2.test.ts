@@ -111,7 +111,7 @@ describe("bridge/login", () => {
 
   it("requires a new sign-in when the client requests one, once", async () => {
     const { browser, person, credential } = await newUser()
-    await new Promise((done) => setTimeout(done, 6_500)) // longer than clocks are let differ
+    await new Promise((done) => setTimeout(done, 6_500)) // longer than the allowed clock skew
     for (const more of [{ prompt: "login" }, { max_age: "3" }] as ReadonlyArray<Record<string, string>>) {
       const redirected = await authorize(browser, more)
       assert.strictEqual(redirected.url.searchParams.get("refresh"), "true", JSON.stringify(more))
@@ -254,7 +254,7 @@ describe("consent", () => {
     assert.strictEqual(url.searchParams.get("scope"), "openid email")
   })
 
-  it("is remembered, listed, revoked, requested again", async () => {
+  it("is remembered, listed, revoked, and requested again after that", async () => {
     const { browser, person, credential } = await newUser()
     const challenge = await consentChallenge(parts, browser, clientId)
     const scope = ["openid", "offline", "email"]

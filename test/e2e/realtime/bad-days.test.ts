@@ -77,7 +77,7 @@ describe("a client that does not read", () => {
 })
 
 describe("PostgreSQL killed", () => {
-  it("is listened to again, and clients with since get a gap", async () => {
+  it("is reconnected to, and clients with since get a gap", async () => {
     const key = service.service_role
     await write("before")
     const plain = await openFeed(service, { key })

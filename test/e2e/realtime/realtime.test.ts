@@ -144,7 +144,7 @@ describe("events by role", () => {
     const [gone, stays, expires] = await Promise.all([
       openFeed(service, { key: secret }),
       openFeed(service, { key: service.anon, token: token(60) }),
-      openFeed(service, { key: service.anon, token: token(-28) }) // valid for 30 s more than it says
+      openFeed(service, { key: service.anon, token: token(-28) }) // accepted for 30 s after it expires
     ])
     const from = Date.now()
     await revoke()
@@ -227,7 +227,7 @@ describe("replay", () => {
 })
 
 describe("many clients", () => {
-  it("receive events and nothing else, all 500 of them", async () => {
+  it("receive all events and nothing else, with 500 clients", async () => {
     const noneLeft = () =>
       until(
         () => statusOf(service),

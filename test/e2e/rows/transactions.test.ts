@@ -181,7 +181,7 @@ describe("methods on functions", () => {
 })
 
 describe("SVC_DB_TX_END=rollback", () => {
-  it("undoes everything, whatever the caller prefers", async () => {
+  it("rolls back every request, regardless of Prefer", async () => {
     await using dry = await startService({ env: { SVC_DB_TX_END: "rollback" } })
     await sql(dry, "create table kept (id int primary key)")
     const headers = { prefer: "tx=commit" }

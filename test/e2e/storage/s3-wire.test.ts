@@ -112,7 +112,7 @@ describe("cross-origin", () => {
   const preflight = (origin: string, headers: Readonly<Record<string, string>> = {}) =>
     raw(s3, "OPTIONS", "/wire/any", { origin, "access-control-request-method": "PUT", ...headers })
 
-  it("is answered by the bucket's rules, up to a hundred", async () => {
+  it("follows the bucket's rules, up to a hundred", async () => {
     assert.strictEqual((await preflight("https://a.r1.example")).code, "AccessForbidden")
     const rules = Array.from({ length: 101 }, (_, index) => rule(index))
     assert.strictEqual((await configure(rules.join(""))).code, "MalformedXML")

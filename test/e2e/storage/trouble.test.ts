@@ -88,7 +88,7 @@ it("passes on the store's errors about the request", async () => {
   assert.strictEqual(busy.headers.get("retry-after"), "2")
 })
 
-it("reports which keys of a bulk delete the store keeps", async () => {
+it("reports the keys that the store did not delete in a bulk delete", async () => {
   answer = (response) =>
     response.end(
       `<DeleteResult><Error><Key>b</Key><Code>AccessDenied</Code><Message>Locked</Message></Error></DeleteResult>`

@@ -395,7 +395,7 @@ describe("a delivery", () => {
   })
 })
 
-it("receivers on this machine are refused by default", async () => {
+it("receivers on loopback addresses are rejected by default", async () => {
   const other = inject("service")
   await sql(other, "create table webhook_private (id int)")
   const made = await ask(other, "POST /api/webhooks", {

@@ -96,7 +96,7 @@ describe("insert", () => {
     await answers(db.from("lines").insert({}).select("text"), [{ text: "d" }], { status: 201 })
   })
 
-  it("is refused with the database's words", async () => {
+  it("returns the database's error", async () => {
     await refuses(db.from("ports").insert({ id: 1, name: "Two" }), 409, {
       code: "23505",
       message: 'duplicate key value violates unique constraint "ports_pkey"',
@@ -281,7 +281,7 @@ describe("update", () => {
     assert.deepStrictEqual(await ports(), start)
   })
 
-  it("is refused with the database's words", async () => {
+  it("returns the database's error", async () => {
     await refuses(db.from("ports").update({ name: "Oslo" }).eq("id", 1), 409, { code: "23505" })
     await refuses(db.from("ports").update({ nme: "x" }).eq("id", 1), 400, { code: "PGRST204" })
     await refuses(db.from("registry").update({ number: "x" }).eq("ship_id", 1), 400, { code: "55000" }).catch(

@@ -88,11 +88,11 @@ export const idpSessions = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) =
       const off = yield* Effect.promise(() => makePerson(idp))
       const gone = yield* Effect.promise(() => makePerson(idp))
       const ofOff = yield* Effect.promise(() => tokenOf(idp, off))
-      const ofGone = yield* Effect.promise(() => tokenOf(idp, gone))
+      const ofDeleted = yield* Effect.promise(() => tokenOf(idp, gone))
       yield* Effect.promise(() => setState(idp, off, "inactive"))
       yield* Effect.promise(() => deletePerson(idp, gone))
       assert.strictEqual(yield* refusal(port.session(ofOff)), "401 UNAUTHENTICATED")
-      assert.strictEqual(yield* refusal(port.session(ofGone)), "401 UNAUTHENTICATED")
+      assert.strictEqual(yield* refusal(port.session(ofDeleted)), "401 UNAUTHENTICATED")
       assert.strictEqual((yield* port.identity(off.id)).state, "inactive")
     })
   )
@@ -146,12 +146,12 @@ export const idpSessions = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) =
       assert.strictEqual((yield* port.session(enrolling)).session.aal, "aal2")
       for (const signIn of [tokenOf, cookieOf]) {
         const half = yield* Effect.promise(() => signIn(idp, person))
-        const owed = yield* Effect.flip(port.session(half))
-        assert.strictEqual(owed._tag === "StepUpRequired" && owed.code, "aal2_required")
-        const url = new URL((owed._tag === "StepUpRequired" && owed.redirect_to) || "")
+        const missingFactor = yield* Effect.flip(port.session(half))
+        assert.strictEqual(missingFactor._tag === "StepUpRequired" && missingFactor.code, "aal2_required")
+        const url = new URL((missingFactor._tag === "StepUpRequired" && missingFactor.redirect_to) || "")
         assert.strictEqual(`${url.origin}${url.pathname}`, `${idp.publicUrl}/self-service/login/browser`)
         assert.strictEqual(url.search, "?aal=aal2")
-        const owing = [
+        const calls = [
           port.sessions(half),
           port.revokeSession(half, unknownId),
           port.beginTotp(half),
@@ -161,7 +161,7 @@ export const idpSessions = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) =
           port.beginRecoveryCodes(half),
           port.removeRecoveryCodes(half)
         ]
-        for (const [index, call] of owing.entries()) {
+        for (const [index, call] of calls.entries()) {
           assert.strictEqual(yield* refusal<unknown, never>(call), "403 aal2_required", String(index))
         }
         yield* Effect.promise(() => showFactor(idp, half, { method: "totp", totp_code: app() }))

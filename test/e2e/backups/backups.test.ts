@@ -24,11 +24,11 @@ const call = (line: string, body?: unknown, headers: Record<string, string> = {}
   ask(service, line, { key: service.service_role, headers, ...(body === undefined ? {} : { body }) })
 const files = async () => (await readdir(join(service.dataDir, "backups"))).sort()
 const download = async (id: number, headers: Record<string, string> = {}, method = "GET") => {
-  const answer = await fetch(`${service.url}/api/backups/${id}/file`, {
+  const response = await fetch(`${service.url}/api/backups/${id}/file`, {
     method,
     headers: { apikey: service.service_role, ...headers }
   })
-  return { answer, bytes: Buffer.from(await answer.arrayBuffer()) }
+  return { response, bytes: Buffer.from(await response.arrayBuffer()) }
 }
 
 describe("backups over HTTP", () => {
@@ -57,18 +57,18 @@ describe("backups over HTTP", () => {
       [{ id: whole.id, label: "before the change", size_bytes: size, status: "completed" }]
     )
 
-    const { answer, bytes } = await download(whole.id)
-    assert.strictEqual(answer.status, 200)
-    assert.strictEqual(answer.headers.get("content-length"), String(size))
-    assert.strictEqual(answer.headers.get("content-disposition"), `attachment; filename="${file}"`)
-    assert.strictEqual(answer.headers.get("accept-ranges"), "bytes")
+    const { response, bytes } = await download(whole.id)
+    assert.strictEqual(response.status, 200)
+    assert.strictEqual(response.headers.get("content-length"), String(size))
+    assert.strictEqual(response.headers.get("content-disposition"), `attachment; filename="${file}"`)
+    assert.strictEqual(response.headers.get("accept-ranges"), "bytes")
     assert.strictEqual(bytes.length, size)
     const part = await download(whole.id, { range: "bytes=100-299" })
-    assert.strictEqual(part.answer.status, 206)
-    assert.strictEqual(part.answer.headers.get("content-range"), `bytes 100-299/${size}`)
+    assert.strictEqual(part.response.status, 206)
+    assert.strictEqual(part.response.headers.get("content-range"), `bytes 100-299/${size}`)
     assert.isTrue(bytes.subarray(100, 300).equals(part.bytes))
     const head = await download(whole.id, {}, "HEAD")
-    assert.deepStrictEqual([head.answer.status, head.answer.headers.get("content-length")], [200, String(size)])
+    assert.deepStrictEqual([head.response.status, head.response.headers.get("content-length")], [200, String(size)])
     const refused = await call(`GET /api/backups/${whole.id}/file`, undefined, { range: `bytes=${size}-` })
     assertRefused(refused, 416, "RANGE_NOT_SATISFIABLE")
     assert.strictEqual(refused.headers.get("content-range"), `bytes */${size}`)

@@ -48,14 +48,14 @@ afterAll(async () => {
 })
 
 /** A client of the other owner, which stays connected throughout. */
-const enter = async () => {
+const connectOther = async () => {
   const client = new Client({ connectionString: url, application_name: "payroll" })
   client.on("error", () => undefined)
   await client.connect()
   const query = (text: string) => client.query(text)
   return { query, [Symbol.asyncDispose]: () => client.end() }
 }
-type Other = Awaited<ReturnType<typeof enter>>
+type Other = Awaited<ReturnType<typeof connectOther>>
 
 const leftOf = (names: ReadonlyArray<unknown>) =>
   admin(`select datname as name from pg_database where datname in ('${names.join("','")}')
@@ -82,7 +82,7 @@ const startFilling = async (service: Service, client: Other) => {
 describe("branches by dump", () => {
   it("are created under load, without affecting other sessions", async () => {
     await using service = await start("auto")
-    await using other = await enter()
+    await using other = await connectOther()
     await other.query("begin; insert into held values (1)")
     const clients = hammer([service])
     await until(
@@ -109,7 +109,7 @@ describe("branches by dump", () => {
 
   it("are shown but unusable until they are filled, and are cancelled if dropped before", async () => {
     await using service = await start("dump")
-    await using other = await enter()
+    await using other = await connectOther()
     const { creation, id, name } = await startFilling(service, other)
     const call = (line: string) => ask(service, line, { key: service.service_role })
     const shown = await call(`GET /api/branches/${id}`)
@@ -129,7 +129,7 @@ describe("branches by dump", () => {
 
   it("leave nothing behind when the service is killed during a dump", async () => {
     const first = await start("dump")
-    await using other = await enter()
+    await using other = await connectOther()
     try {
       const { creation, name } = await startFilling(first, other)
       await first.stop("SIGKILL")

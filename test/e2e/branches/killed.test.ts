@@ -82,10 +82,10 @@ describe("an interrupted creation of a branch", () => {
       const { database_name } = await makeBranch(first)
       const before = await copies(dataDir)
       await first.stop()
-      const forgotten = `${dataDir}/postgres/base/987654`
-      await mkdir(forgotten)
-      await writeFile(`${forgotten}/1259`, "a table")
-      await utimes(forgotten, 1, 1)
+      const orphaned = `${dataDir}/postgres/base/987654`
+      await mkdir(orphaned)
+      await writeFile(`${orphaned}/1259`, "a table")
+      await utimes(orphaned, 1, 1)
       await using again = await startService({ dataDir })
       assert.strictEqual(
         await until(

@@ -56,9 +56,9 @@ describe("a branch", () => {
     const [place] = await asSuperuser("postgres", "select oid::text as oid from pg_database where datname = 'postgres'")
     const postgres = join(service.dataDir, "postgres")
     // A sparse file: the database is larger than the disk, but takes no space on it.
-    const hole = join(postgres, "base", String(place?.["oid"]), "987654321")
+    const sparseFile = join(postgres, "base", String(place?.["oid"]), "987654321")
     const { bavail, bsize } = await statfs(postgres)
-    const file = await open(hole, "wx")
+    const file = await open(sparseFile, "wx")
     try {
       await file.truncate(bavail * bsize + 1024 ** 3)
       const refused = assertRefused(await create(service), 503, "BRANCH_NO_SPACE")
@@ -67,7 +67,7 @@ describe("a branch", () => {
       assert.deepStrictEqual(await sql(service, "select from svc.branches where status <> 'active'"), [])
     } finally {
       await file.close()
-      await rm(hole)
+      await rm(sparseFile)
     }
     assert.strictEqual((await create(service)).status, 201)
   })

@@ -162,8 +162,8 @@ describe("consent", () => {
     const attempt = await application.begin()
     const challenge = await toConsent(stage, visitor, attempt.url)
     const body = { challenge, error: "access_denied", error_description: "Not today" }
-    const answer = await fromDashboard(stage, visitor.browser, "POST", "/bridge/consent/reject", body)
-    const there = await goOn(stage, visitor.browser, String(answer.body["redirect_to"]))
+    const response = await fromDashboard(stage, visitor.browser, "POST", "/bridge/consent/reject", body)
+    const there = await goOn(stage, visitor.browser, String(response.body["redirect_to"]))
     assert.strictEqual(there.at, "application")
     assert.strictEqual(await refused(application.finish(attempt, there.url)), "access_denied")
   })
@@ -208,8 +208,8 @@ describe("consent", () => {
     await deletePerson(stage.idp, visitor.person)
     const signedOut = { person: visitor.person, browser: startBrowsing() }
     const body = { challenge, grant_scope: ["openid"] }
-    const answer = await fromDashboard(stage, signedOut.browser, "POST", "/bridge/consent/accept", body)
-    const there = await goOn(stage, visitor.browser, String(answer.body["redirect_to"]))
+    const response = await fromDashboard(stage, signedOut.browser, "POST", "/bridge/consent/accept", body)
+    const there = await goOn(stage, visitor.browser, String(response.body["redirect_to"]))
     assert.strictEqual(await refused(application.finish(attempt, there.url)), "access_denied")
   })
 })

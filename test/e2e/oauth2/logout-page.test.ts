@@ -78,8 +78,8 @@ describe("a sign-out without a client's ID token", () => {
       done.headers.getSetCookie().filter((line) => /_session=;.*Max-Age=0/i.test(line)),
       2
     )
-    const bye = await goOn(parts, browser, onwardIn(done))
-    assert.strictEqual(bye.url.href, `${clientAddress}/bye`)
+    const finished = await goOn(parts, browser, onwardIn(done))
+    assert.strictEqual(finished.url.href, `${clientAddress}/bye`)
     assert.isFalse(await isSignedIn(credential))
     assert.strictEqual(await isKnown(browserOf(credential)), "login_required")
     assert.strictEqual(await isKnown(browser), "login_required")

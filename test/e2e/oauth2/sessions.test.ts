@@ -226,9 +226,9 @@ describe("the bridge", () => {
         [json(403, { error: "hidden cause" }), "OAUTH2_CREDENTIALS_REFUSED"]
       ] as const) {
         fake.meddle = () => reply
-        const answer = await fromDashboard(stage, browser.browser, "POST", "/bridge/consent/accept", body)
-        assert.deepStrictEqual([answer.status, answer.body["code"]], [502, code])
-        assert.notInclude(JSON.stringify(answer.body), "hidden")
+        const response = await fromDashboard(stage, browser.browser, "POST", "/bridge/consent/accept", body)
+        assert.deepStrictEqual([response.status, response.body["code"]], [502, code])
+        assert.notInclude(JSON.stringify(response.body), "hidden")
       }
       const down = await until(
         () => fromDashboard(stage, startBrowsing(), "GET", "/bridge/status"),

@@ -123,7 +123,7 @@ describe("DATABASE_URL", () => {
 
 describe("a database that starts later", () => {
   const sockets = new Set<Socket>()
-  const door = createServer((socket) => {
+  const proxy = createServer((socket) => {
     const through = connect(Number(server.port), server.hostname)
     for (const end of [socket, through]) sockets.add(end.on("error", () => undefined))
     socket.pipe(through)
@@ -131,13 +131,13 @@ describe("a database that starts later", () => {
   })
   let port = 0
   beforeAll(async () => {
-    await new Promise<void>((listening) => door.listen(0, "127.0.0.1", listening))
-    port = (door.address() as { port: number }).port
-    await new Promise((closed) => door.close(closed))
+    await new Promise<void>((listening) => proxy.listen(0, "127.0.0.1", listening))
+    port = (proxy.address() as { port: number }).port
+    await new Promise((closed) => proxy.close(closed))
   })
   afterAll(() => {
     for (const socket of sockets) socket.destroy()
-    door.close()
+    proxy.close()
   })
 
   it("is waited for", async () => {
@@ -149,7 +149,7 @@ describe("a database that starts later", () => {
       meanwhile: async (output) => {
         const waits = (text: string) => text.includes("is not reachable yet")
         assert.include(await until(async () => output(), waits, 20_000), "is not reachable yet")
-        await new Promise<void>((listening) => door.listen(port, "127.0.0.1", listening))
+        await new Promise<void>((listening) => proxy.listen(port, "127.0.0.1", listening))
       }
     })
     assert.notInclude(service.output(), url.password)

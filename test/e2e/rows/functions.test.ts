@@ -83,9 +83,9 @@ describe("a function", () => {
     assert.deepStrictEqual([moved.status, moved.headers.get("location")], [303, "/elsewhere"])
     const empty = await raise({ status: 204, headers: {} })
     assert.deepStrictEqual([empty.status, await empty.text()], [204, ""])
-    const lying = await raise({ status: 200, headers: { "Content-Length": "1", "Transfer-Encoding": "chunked" } })
-    assert.strictEqual(lying.status, 200)
-    assert.include((await lying.json()) as object, { code: "123" })
+    const framed = await raise({ status: 200, headers: { "Content-Length": "1", "Transfer-Encoding": "chunked" } })
+    assert.strictEqual(framed.status, 200)
+    assert.include((await framed.json()) as object, { code: "123" })
     const pays = await fetch(`${service.url}/v1/db/rpc/pays`, {
       method: "POST",
       headers: { apikey: service.service_role }

@@ -31,8 +31,8 @@ const Bucket = "first"
 const put = (Key: string, Body: string | Uint8Array, rest: object = {}) =>
   s3.client.send(new PutObjectCommand({ Bucket, Key, Body, ...rest }))
 const get = async (Key: string, rest: object = {}) => {
-  const answer = await s3.client.send(new GetObjectCommand({ Bucket, Key, ...rest }))
-  return { ...answer, bytes: Buffer.from((await answer.Body?.transformToByteArray()) ?? []) }
+  const response = await s3.client.send(new GetObjectCommand({ Bucket, Key, ...rest }))
+  return { ...response, bytes: Buffer.from((await response.Body?.transformToByteArray()) ?? []) }
 }
 const odd = [
   "a//b",
@@ -71,8 +71,8 @@ describe("buckets", () => {
   it.each(["ab", "Upper", "a..b", "1.2.3.4", "-a-", "xn--abc", "a".repeat(64), "a_b"])(
     "%s is no name",
     async (name) => {
-      const answer = await call(s3, { method: "PUT", path: `/${name}` })
-      assert.deepStrictEqual([answer.status, answer.code], [400, "InvalidBucketName"])
+      const response = await call(s3, { method: "PUT", path: `/${name}` })
+      assert.deepStrictEqual([response.status, response.code], [400, "InvalidBucketName"])
     }
   )
 })

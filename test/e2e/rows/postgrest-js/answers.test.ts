@@ -165,9 +165,9 @@ describe("a client", () => {
     const controller = new AbortController()
     const waiting = db.rpc("wait", { seconds: 6 }).abortSignal(controller.signal)
     setTimeout(() => controller.abort(), 300)
-    const answer = await waiting
-    assert.strictEqual(answer.status, 0)
-    assert.match(String(answer.error?.message), /AbortError/)
+    const response = await waiting
+    assert.strictEqual(response.status, 0)
+    assert.match(String(response.error?.message), /AbortError/)
     const running = () =>
       sql(
         service,

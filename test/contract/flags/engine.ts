@@ -165,7 +165,7 @@ export const flagEngineContract = (name: string, engine: FlagEngineUnderTest) =>
       })
     )
 
-    it.effect("has a status", () =>
+    it.effect("reports its status", () =>
       Effect.gen(function* () {
         assert.deepInclude(yield* (yield* FlagEngine).status, { connected: true, error: null })
       })

@@ -10,8 +10,8 @@ import { idpTotp } from "./totp.ts"
 import { idpWebAuthn } from "./webAuthn.ts"
 
 /**
- * What the port promises, whichever idp is behind it. It must want the highest assurance there is of sessions and
- * settings, have all methods on (`webauthn` for second factors), and flows and sign-ins that stay good for minutes.
+ * The contract of the port, for every identity provider. It must require the highest assurance available of sessions
+ * and settings, enable all methods (`webauthn` for second factors), and keep flows and sign-ins valid for minutes.
  */
 export const idpContract = (name: string, idp: IdPUnderTest, port: Layer.Layer<IdP>) =>
   layer(port, { excludeTestServices: true, timeout: 60_000 })(name, (it) => {

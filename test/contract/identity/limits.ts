@@ -38,14 +38,14 @@ export const idpShortContract = (name: string, idp: IdPUnderTest, port: Layer.La
           port.passkeyLogin(passkey.flowId, assertion),
           port.recover(recovery.id, person.email)
         ]
-        for (const [index, asked] of over.entries()) {
-          assert.strictEqual(yield* refusal<unknown, never>(asked), "410 FLOW_EXPIRED", String(index))
+        for (const [index, call] of over.entries()) {
+          assert.strictEqual(yield* refusal<unknown, never>(call), "410 FLOW_EXPIRED", String(index))
         }
       })
     )
 
     it.effect.each([tokenOf, cookieOf].map((signIn) => [signIn.name, signIn] as const))(
-      "wants a fresh sign-in for changes (%s)",
+      "requires a recent sign-in for changes (%s)",
       ([, signIn]) =>
         Effect.gen(function* () {
           const port = yield* IdP
@@ -62,8 +62,8 @@ export const idpShortContract = (name: string, idp: IdPUnderTest, port: Layer.La
           )
           const webauthn = yield* port.beginWebAuthn(credential)
           const attestation = new Authenticator(idp.origin).create(webauthn.options.publicKey)
-          const asked = port.confirmWebAuthn(credential, webauthn.flowId, attestation, "Key")
-          assert.strictEqual(yield* refusal(asked), "403 reauthentication_required")
+          const call = port.confirmWebAuthn(credential, webauthn.flowId, attestation, "Key")
+          assert.strictEqual(yield* refusal(call), "403 reauthentication_required")
           assert.strictEqual(yield* refusal(port.beginRecoveryCodes(credential)), "403 reauthentication_required")
           yield* port.session(credential)
           yield* Effect.promise(() => signInAgain(idp, credential, person))
@@ -94,8 +94,8 @@ export const idpBareContract = (name: string, idp: IdPUnderTest, port: Layer.Lay
           port.beginPasskeyLogin,
           port.beginRecovery
         ]
-        for (const [index, asked] of off.entries()) {
-          assert.strictEqual(yield* refusal<unknown, never>(asked), "503 METHOD_DISABLED", String(index))
+        for (const [index, call] of off.entries()) {
+          assert.strictEqual(yield* refusal<unknown, never>(call), "503 METHOD_DISABLED", String(index))
         }
         yield* port.removeRecoveryCodes(credential)
         assert.deepStrictEqual(yield* port.factors(person.id), {

@@ -25,7 +25,7 @@ interface Sent {
 
 interface Got {
   readonly status: number
-  /** Without its query. */
+  /** The redirect's URL, without its query. */
   readonly location: string
   readonly query: URLSearchParams
   readonly setCookies: ReadonlyArray<string>
@@ -34,8 +34,8 @@ interface Got {
 }
 
 /**
- * What the fake and a real idp answer alike on the wire, where the port does not look: what browsers see, CSRF, and
- * forms without a browser. For the tests that use the fake as the idp of the whole service.
+ * The HTTP responses that the port does not use, but that the fake and a real identity provider share: pages for
+ * browsers, CSRF, and forms without a browser. Needed by tests that run the whole service with the fake.
  */
 export const idpPagesContract = (name: string, idp: IdPUnderTest, port: Layer.Layer<IdP>) =>
   layer(port, { excludeTestServices: true, timeout: 60_000 })(name, (it) => {
@@ -71,8 +71,8 @@ export const idpPagesContract = (name: string, idp: IdPUnderTest, port: Layer.La
     const brief = ({ body, location, status }: Got) => {
       const error = body["error"] as { readonly id?: string } | undefined
       const ui = body["ui"] as { readonly messages?: ReadonlyArray<{ readonly id: number }> } | undefined
-      const told = ui === undefined ? error?.id : `form ${ui.messages?.[0]?.id ?? ""}`
-      return `${status} ${location}${told ?? ""}`.trim()
+      const message = ui === undefined ? error?.id : `form ${ui.messages?.[0]?.id ?? ""}`
+      return `${status} ${location}${message ?? ""}`.trim()
     }
     const cookies = (all: Readonly<Record<string, string>>) => ({
       cookie: Object.entries(all)
@@ -132,7 +132,7 @@ export const idpPagesContract = (name: string, idp: IdPUnderTest, port: Layer.La
       })
     )
 
-    it.effect("asks browsers for the second factor, and loops when it is not requested", () =>
+    it.effect("requires the second factor of browsers, and redirects back if it is not requested", () =>
       Effect.gen(function* () {
         const one = yield* person
         const totp = yield* enrolTotp(yield* Effect.promise(() => tokenOf(idp, one)))
@@ -143,11 +143,11 @@ export const idpPagesContract = (name: string, idp: IdPUnderTest, port: Layer.La
           brief(yield* call(`/self-service/login/browser?return_to=${back}`, { headers })),
           `303 ${app}/x`
         )
-        const asked = yield* call(`/self-service/login/browser?aal=aal2&return_to=${back}`, { headers })
-        assert.strictEqual(brief(asked), `303 ${app}/login`)
-        const form = { method: "totp", totp_code: totp(), csrf_token: csrfOf(asked) }
-        const done = yield* call(`/self-service/login?flow=${asked.query.get("flow")}`, {
-          headers: cookies({ idp_session, ...asked.cookies }),
+        const started = yield* call(`/self-service/login/browser?aal=aal2&return_to=${back}`, { headers })
+        assert.strictEqual(brief(started), `303 ${app}/login`)
+        const form = { method: "totp", totp_code: totp(), csrf_token: csrfOf(started) }
+        const done = yield* call(`/self-service/login?flow=${started.query.get("flow")}`, {
+          headers: cookies({ idp_session, ...started.cookies }),
           form
         })
         assert.strictEqual(brief(done), `303 ${app}/x`)

@@ -16,7 +16,7 @@ import { enrolTotp } from "./totp.ts"
 /** Recovery codes. */
 export const idpRecoveryCodes = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) => {
   it.effect.each([tokenOf, cookieOf].map((signIn) => [signIn.name, signIn] as const))(
-    "makes recovery codes, which are good once confirmed and each once (%s)",
+    "generates recovery codes, valid once each after confirmation (%s)",
     ([, signIn]) =>
       Effect.gen(function* () {
         const port = yield* IdP

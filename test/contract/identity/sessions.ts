@@ -52,11 +52,11 @@ export const idpSessions = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) =
       const values = ["", "x", "ory_st_0123456789abcdef0123456789abcdef", "a b", "a;b=c", "a\nb", "é", "x".repeat(4097)]
       for (const value of values) {
         for (const credential of [token(value), cookie(value)]) {
-          const told = `${credential._tag} ${JSON.stringify(value.slice(0, 50))}`
-          assert.strictEqual(yield* refusal(port.session(credential)), "401 UNAUTHENTICATED", told)
-          assert.strictEqual(yield* refusal(port.sessions(credential)), "401 UNAUTHENTICATED", told)
-          assert.strictEqual(yield* refusal(port.logout(credential)), "401 UNAUTHENTICATED", told)
-          assert.strictEqual(yield* refusal(port.beginTotp(credential)), "401 UNAUTHENTICATED", told)
+          const label = `${credential._tag} ${JSON.stringify(value.slice(0, 50))}`
+          assert.strictEqual(yield* refusal(port.session(credential)), "401 UNAUTHENTICATED", label)
+          assert.strictEqual(yield* refusal(port.sessions(credential)), "401 UNAUTHENTICATED", label)
+          assert.strictEqual(yield* refusal(port.logout(credential)), "401 UNAUTHENTICATED", label)
+          assert.strictEqual(yield* refusal(port.beginTotp(credential)), "401 UNAUTHENTICATED", label)
         }
       }
       // A valid value of the other kind is invalid.
@@ -88,11 +88,11 @@ export const idpSessions = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) =
       const off = yield* Effect.promise(() => makePerson(idp))
       const gone = yield* Effect.promise(() => makePerson(idp))
       const ofOff = yield* Effect.promise(() => tokenOf(idp, off))
-      const ofGone = yield* Effect.promise(() => tokenOf(idp, gone))
+      const ofDeleted = yield* Effect.promise(() => tokenOf(idp, gone))
       yield* Effect.promise(() => setState(idp, off, "inactive"))
       yield* Effect.promise(() => deletePerson(idp, gone))
       assert.strictEqual(yield* refusal(port.session(ofOff)), "401 UNAUTHENTICATED")
-      assert.strictEqual(yield* refusal(port.session(ofGone)), "401 UNAUTHENTICATED")
+      assert.strictEqual(yield* refusal(port.session(ofDeleted)), "401 UNAUTHENTICATED")
       assert.strictEqual((yield* port.identity(off.id)).state, "inactive")
     })
   )
@@ -146,12 +146,12 @@ export const idpSessions = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) =
       assert.strictEqual((yield* port.session(enrolling)).session.aal, "aal2")
       for (const signIn of [tokenOf, cookieOf]) {
         const half = yield* Effect.promise(() => signIn(idp, person))
-        const owed = yield* Effect.flip(port.session(half))
-        assert.strictEqual(owed._tag === "StepUpRequired" && owed.code, "aal2_required")
-        const url = new URL((owed._tag === "StepUpRequired" && owed.redirect_to) || "")
+        const missingFactor = yield* Effect.flip(port.session(half))
+        assert.strictEqual(missingFactor._tag === "StepUpRequired" && missingFactor.code, "aal2_required")
+        const url = new URL((missingFactor._tag === "StepUpRequired" && missingFactor.redirect_to) || "")
         assert.strictEqual(`${url.origin}${url.pathname}`, `${idp.publicUrl}/self-service/login/browser`)
         assert.strictEqual(url.search, "?aal=aal2")
-        const owing = [
+        const calls = [
           port.sessions(half),
           port.revokeSession(half, unknownId),
           port.beginTotp(half),
@@ -161,8 +161,8 @@ export const idpSessions = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) =
           port.beginRecoveryCodes(half),
           port.removeRecoveryCodes(half)
         ]
-        for (const [index, asked] of owing.entries()) {
-          assert.strictEqual(yield* refusal<unknown, never>(asked), "403 aal2_required", String(index))
+        for (const [index, call] of calls.entries()) {
+          assert.strictEqual(yield* refusal<unknown, never>(call), "403 aal2_required", String(index))
         }
         yield* Effect.promise(() => showFactor(idp, half, { method: "totp", totp_code: app() }))
         const { session } = yield* port.session(half)

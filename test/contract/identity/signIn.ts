@@ -76,7 +76,7 @@ export const idpSignIn = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) => 
     })
   )
 
-  it.effect("refuses passkeys that can't be verified", () =>
+  it.effect("rejects passkeys that can't be verified", () =>
     Effect.gen(function* () {
       const port = yield* IdP
       const { key, person } = yield* withPasskey(idp)
@@ -161,7 +161,7 @@ export const idpSignIn = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) => 
     })
   )
 
-  it.effect("sends a link to a known address, and gives the same response for an unknown one", () =>
+  it.effect("sends a link to a known address, and returns the same response for an unknown one", () =>
     Effect.gen(function* () {
       const port = yield* IdP
       const person = yield* Effect.promise(() => makePerson(idp))

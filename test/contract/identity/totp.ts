@@ -26,7 +26,7 @@ export const enrolTotp = (credential: Credential) =>
 /** Authenticator apps. */
 export const idpTotp = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) => {
   it.effect.each([tokenOf, cookieOf].map((signIn) => [signIn.name, signIn] as const))(
-    "sets an authenticator app up and takes it away (%s)",
+    "sets up and removes an authenticator app (%s)",
     ([, signIn]) =>
       Effect.gen(function* () {
         const port = yield* IdP

@@ -25,7 +25,7 @@ const bytes = (id: string) => new Uint8Array(Buffer.from(id, "base64url"))
 /** Security keys. */
 export const idpWebAuthn = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) => {
   it.effect.each([tokenOf, cookieOf].map((signIn) => [signIn.name, signIn] as const))(
-    "registers security keys and takes them away (%s)",
+    "registers and removes security keys (%s)",
     ([, signIn]) =>
       Effect.gen(function* () {
         const port = yield* IdP
@@ -86,7 +86,7 @@ export const idpWebAuthn = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) =
       })
   )
 
-  it.effect("refuses keys that can't be verified", () =>
+  it.effect("rejects keys that can't be verified", () =>
     Effect.gen(function* () {
       const port = yield* IdP
       const person = yield* Effect.promise(() => makePerson(idp))
@@ -114,12 +114,12 @@ export const idpWebAuthn = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) =
         null: "null"
       }
       for (const [name, attestation] of Object.entries(bad)) {
-        const asked = port.confirmWebAuthn(credential, flowId, attestation, "Key")
-        assert.strictEqual(yield* refusal(asked), "400 INVALID_WEBAUTHN", name)
+        const call = port.confirmWebAuthn(credential, flowId, attestation, "Key")
+        assert.strictEqual(yield* refusal(call), "400 INVALID_WEBAUTHN", name)
       }
       for (const name of ["a\u0000b", "a\nb", "x".repeat(201)]) {
-        const asked = port.confirmWebAuthn(credential, flowId, good, name)
-        assert.strictEqual(yield* refusal(asked), "400 INVALID_REQUEST", JSON.stringify(name))
+        const call = port.confirmWebAuthn(credential, flowId, good, name)
+        assert.strictEqual(yield* refusal(call), "400 INVALID_REQUEST", JSON.stringify(name))
       }
       assert.deepStrictEqual((yield* port.factors(person.id)).webauthn, [])
       // The flow is still usable after these refusals.

@@ -32,7 +32,7 @@ export const oauth2Challenges = (it: Vitest.MethodsNonLive<OAuth2>, server: Test
     { name: "lines", challenge: "é\r\nX: y" },
     { name: "nothing", challenge: "" },
     { name: "40,000 letters", challenge: "y".repeat(40_000) }
-  ])("does not know the challenge: $name", ({ challenge }) =>
+  ])("rejects the unknown challenge: $name", ({ challenge }) =>
     Effect.gen(function* () {
       const port = yield* OAuth2
       const why = { error: "access_denied" }
@@ -47,8 +47,8 @@ export const oauth2Challenges = (it: Vitest.MethodsNonLive<OAuth2>, server: Test
         port.acceptLogout(challenge),
         port.rejectLogout(challenge)
       ]
-      for (const [index, asked] of all.entries()) {
-        assert.strictEqual(yield* refusal<unknown, never>(asked), "404 CHALLENGE_NOT_FOUND", String(index))
+      for (const [index, call] of all.entries()) {
+        assert.strictEqual(yield* refusal<unknown, never>(call), "404 CHALLENGE_NOT_FOUND", String(index))
       }
     })
   )
@@ -82,10 +82,10 @@ export const oauth2Challenges = (it: Vitest.MethodsNonLive<OAuth2>, server: Test
         port.acceptConsent(consent, nothing),
         port.rejectConsent(consent, why)
       ]
-      const answers = yield* Effect.forEach(all, (asked) => refusal<unknown, never>(asked))
+      const refusals = yield* Effect.forEach(all, (call) => refusal<unknown, never>(call))
       undo?.()
       assert.deepStrictEqual(
-        answers,
+        refusals,
         all.map(() => "410 CHALLENGE_EXPIRED")
       )
     })

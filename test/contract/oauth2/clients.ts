@@ -45,7 +45,7 @@ export const oauth2Clients = (it: Vitest.MethodsNonLive<OAuth2>, server: TestSer
     })
   )
 
-  it.effect("gives a secret to confidential clients", () =>
+  it.effect("issues a secret to confidential clients", () =>
     Effect.gen(function* () {
       const { createClient } = yield* OAuth2
       const open = yield* createClient({ redirect_uris: [callback], token_endpoint_auth_method: "none" })
@@ -106,18 +106,16 @@ export const oauth2Clients = (it: Vitest.MethodsNonLive<OAuth2>, server: TestSer
   )
   it.effect("has no client of 3,000 letters", () => hasNone("z".repeat(3_000)))
 
-  it.effect.each(["a/b", "with space", "é~1%2F", "x?y=z#a", "a\\b", ":;@&=+$,"])(
-    "keeps a client of the id %j",
-    (tail) =>
-      Effect.gen(function* () {
-        const port = yield* OAuth2
-        const client_id = fresh(tail)
-        yield* port.createClient({ client_id, redirect_uris: [callback] })
-        assert.strictEqual((yield* port.client(client_id)).client_id, client_id)
-        assert.deepStrictEqual((yield* port.mergeClientMetadata(client_id, { a: 1 })).metadata, { a: 1 })
-        yield* port.removeClient(client_id)
-        assert.strictEqual(yield* refusal(port.client(client_id)), "404 CLIENT_NOT_FOUND")
-      })
+  it.effect.each(["a/b", "with space", "é~1%2F", "x?y=z#a", "a\\b", ":;@&=+$,"])("preserves the client id %j", (tail) =>
+    Effect.gen(function* () {
+      const port = yield* OAuth2
+      const client_id = fresh(tail)
+      yield* port.createClient({ client_id, redirect_uris: [callback] })
+      assert.strictEqual((yield* port.client(client_id)).client_id, client_id)
+      assert.deepStrictEqual((yield* port.mergeClientMetadata(client_id, { a: 1 })).metadata, { a: 1 })
+      yield* port.removeClient(client_id)
+      assert.strictEqual(yield* refusal(port.client(client_id)), "404 CLIENT_NOT_FOUND")
+    })
   )
 
   it.effect("merges metadata", () =>
@@ -196,8 +194,8 @@ const hasNone = (id: string) =>
   Effect.gen(function* () {
     const port = yield* OAuth2
     const all = [port.client(id), port.removeClient(id), port.mergeClientMetadata(id, { a: 1 }), port.rotateSecret(id)]
-    for (const [index, asked] of all.entries()) {
-      assert.strictEqual(yield* refusal<unknown, never>(asked), "404 CLIENT_NOT_FOUND", String(index))
+    for (const [index, call] of all.entries()) {
+      assert.strictEqual(yield* refusal<unknown, never>(call), "404 CLIENT_NOT_FOUND", String(index))
     }
   })
 

@@ -61,7 +61,7 @@ export const oauth2Consents = (it: Vitest.MethodsNonLive<OAuth2>, server: TestSe
     })
   )
 
-  it.effect("skips for public clients on this machine", () =>
+  it.effect("skips consent for public clients with a loopback redirect URI", () =>
     Effect.gen(function* () {
       const of = yield* party({ token_endpoint_auth_method: "none" })
       const how = { browser: startBrowsing(), subject: fresh("ada") }
@@ -101,7 +101,7 @@ export const oauth2Consents = (it: Vitest.MethodsNonLive<OAuth2>, server: TestSe
   )
 
   it.effect(
-    `lists ${many} consents of somebody`,
+    `lists ${many} consents of a subject`,
     () =>
       Effect.gen(function* () {
         const { consents, revokeConsents } = yield* OAuth2

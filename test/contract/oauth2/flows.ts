@@ -39,17 +39,17 @@ export const oauth2Flows = (it: Vitest.MethodsNonLive<OAuth2>, server: TestServe
       const subject = fresh("ada")
       const url = authorizationUrl(server, of, { audience: "https://api.example.com", prompt: "consent" })
       const first = yield* challengeAt(browser, url, "login")
-      const asked = yield* login(first)
-      assert.strictEqual(asked.challenge, first)
-      assert.isFalse(asked.skip)
-      assert.strictEqual(asked.subject, "")
-      assert.strictEqual(new URL(asked.requestUrl).searchParams.get("prompt"), "consent")
+      const loginRequest = yield* login(first)
+      assert.strictEqual(loginRequest.challenge, first)
+      assert.isFalse(loginRequest.skip)
+      assert.strictEqual(loginRequest.subject, "")
+      assert.strictEqual(new URL(loginRequest.requestUrl).searchParams.get("prompt"), "consent")
       assert.deepStrictEqual(
-        { ...asked.client, created_at: "", updated_at: "" },
+        { ...loginRequest.client, created_at: "", updated_at: "" },
         { ...of.client, created_at: "", updated_at: "" }
       )
-      assert.isTrue(asked.client.skip_consent)
-      assert.deepStrictEqual(asked.client.metadata, { skip_consent: true, plan: { size: 3 } })
+      assert.isTrue(loginRequest.client.skip_consent)
+      assert.deepStrictEqual(loginRequest.client.metadata, { skip_consent: true, plan: { size: 3 } })
       const second = yield* challengeAt(browser, (yield* acceptLogin(first, signedIn(subject))).redirectTo, "consent")
       const toAllow = yield* consent(second)
       assert.deepStrictEqual(
@@ -146,7 +146,7 @@ export const oauth2Flows = (it: Vitest.MethodsNonLive<OAuth2>, server: TestServe
     })
   )
 
-  it.effect("asks for a sign-in again after max_age", () =>
+  it.effect("requires a new sign-in after max_age", () =>
     Effect.gen(function* () {
       const { login } = yield* OAuth2
       const of = yield* party()
@@ -160,7 +160,7 @@ export const oauth2Flows = (it: Vitest.MethodsNonLive<OAuth2>, server: TestServe
     })
   )
 
-  it.effect("accepts an answer twice, but its consent only once", () =>
+  it.effect("accepts a login twice, but its consent only once", () =>
     Effect.gen(function* () {
       const { acceptLogin } = yield* OAuth2
       const of = yield* party()

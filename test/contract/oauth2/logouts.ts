@@ -33,9 +33,9 @@ export const oauth2Logouts = (it: Vitest.MethodsNonLive<OAuth2>, server: TestSer
       const { acceptLogout, login, logoutRequest } = yield* OAuth2
       const { browser, byClient, of, subject } = yield* start
       const challenge = yield* challengeAt(browser, byClient, "logout")
-      const asked = yield* logoutRequest(challenge)
+      const request = yield* logoutRequest(challenge)
       assert.deepStrictEqual(
-        { ...asked, client: asked.client?.client_id },
+        { ...request, client: request.client?.client_id },
         { challenge, subject, rpInitiated: true, client: of.client.client_id }
       )
       const { redirectTo } = yield* acceptLogout(challenge)
@@ -45,7 +45,7 @@ export const oauth2Logouts = (it: Vitest.MethodsNonLive<OAuth2>, server: TestSer
       assert.strictEqual(yield* refusal(logoutRequest(challenge)), "410 CHALLENGE_EXPIRED")
       const next = yield* challengeAt(browser, authorizationUrl(server, of), "login")
       assert.isFalse((yield* login(next)).skip)
-      // The user is already signed out: the browser returns to the client at once.
+      // The user is already signed out: the browser returns to the client immediately.
       assert.isTrue((yield* arrive(browser, byClient)).url.href.startsWith(afterLogout))
     })
   )
@@ -63,7 +63,7 @@ export const oauth2Logouts = (it: Vitest.MethodsNonLive<OAuth2>, server: TestSer
     })
   )
 
-  it.effect("keeps a user signed in who rejects the sign-out", () =>
+  it.effect("keeps a user signed in when the sign-out is rejected", () =>
     Effect.gen(function* () {
       const { acceptLogout, login, logoutRequest, rejectLogout } = yield* OAuth2
       const { browser, byClient, of } = yield* start

@@ -58,15 +58,19 @@ export const oauth2RelyingParty = (it: Vitest.MethodsNonLive<OAuth2>, server: Te
       yield* Effect.promise(() => application.revoke(renewed.access_token))
       yield* failed(() => application.userinfo(renewed.access_token, subject))
 
-      const bye = { post_logout_redirect_uri: afterLogout, state: "bye-12345", id_token_hint: renewed.id_token ?? "" }
-      const logout = yield* challengeAt(browser, application.logoutUrl(bye).href, "logout")
+      const logoutParameters = {
+        post_logout_redirect_uri: afterLogout,
+        state: "bye-12345",
+        id_token_hint: renewed.id_token ?? ""
+      }
+      const logout = yield* challengeAt(browser, application.logoutUrl(logoutParameters).href, "logout")
       const gone = yield* arrive(browser, (yield* port.acceptLogout(logout)).redirectTo)
       assert.strictEqual(`${gone.url.origin}${gone.url.pathname}`, afterLogout)
       assert.strictEqual(gone.query["state"], "bye-12345")
     })
   )
 
-  it.effect("refuses an intercepted code", () =>
+  it.effect("rejects an intercepted code", () =>
     Effect.gen(function* () {
       const { acceptLogin } = yield* OAuth2
       const { client, secret } = yield* party()

@@ -94,7 +94,7 @@ export const storedTransfers = (it: Vitest.MethodsNonLive<ObjectStore>, whole: n
     })
   )
 
-  it.effect("leaves nothing of a stream that fails", () =>
+  it.effect("leaves nothing behind when a stream fails", () =>
     Effect.gen(function* () {
       const store = yield* ObjectStore
       const bucket = yield* bucketOf

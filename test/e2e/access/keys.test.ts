@@ -87,7 +87,7 @@ describe("managing keys", () => {
     [{ keyType: "anon", rate_limit: 0 }, "rate_limit"],
     [{ keyType: "anon", rate_limit: 1.5 }, "rate_limit"],
     [{ keyType: "anon", rate_limit: 2 ** 31 }, "rate_limit"]
-  ])("refuses %o and names the field", async (body, field) => {
+  ])("rejects %o and names the field", async (body, field) => {
     const { details } = assertRefused(await ask(service, "POST /api/keys", { key, body }), 400, "INVALID_REQUEST")
     assert.match(String(details), new RegExp(`^${field}: `))
   })
@@ -117,7 +117,7 @@ describe("permissions", () => {
     }
   )
 
-  it("accepts x-api-key for apikey, and refuses two that differ", async () => {
+  it("accepts x-api-key for apikey, and rejects two that differ", async () => {
     for (const path of managed) {
       const get = (headers: { [name: string]: string }) => ask(service, `GET ${path}`, { headers })
       assert.strictEqual((await get({ "x-api-key": key })).status, 200)

@@ -36,7 +36,7 @@ describe("an unlimited key's headers", () => {
   })
 })
 
-it("counts every call of a limited key, except refused ones", async () => {
+it("counts every call of a limited key, except rate-limited ones", async () => {
   const { id, secret } = await limitedKey(3)
   const call = (line = "GET /v1/status") => ask(service, line, { key: secret })
   assert.deepStrictEqual(limits(await call()), ["3", "2"])
@@ -53,7 +53,7 @@ it("counts every call of a limited key, except refused ones", async () => {
     assert.isTrue(wait >= 1 && wait <= 60, `${wait} seconds`)
     assert.strictEqual(refused.headers.get("x-ratelimit-reset"), String(wait))
   }
-  // If refused calls counted, a limit of 5 would also be exhausted.
+  // If rate-limited calls counted, a limit of 5 would also be exhausted.
   await ask(service, `PATCH /api/keys/${id}`, { key: service.service_role, body: { rate_limit: 5 } })
   assert.deepStrictEqual(limits(await call()), ["5", "1"])
   await ask(service, `PATCH /api/keys/${id}`, { key: service.service_role, body: { rate_limit: null } })

@@ -24,15 +24,15 @@ const call = (line: string, body?: unknown, headers: Record<string, string> = {}
   ask(service, line, { key: service.service_role, headers, ...(body === undefined ? {} : { body }) })
 const files = async () => (await readdir(join(service.dataDir, "backups"))).sort()
 const download = async (id: number, headers: Record<string, string> = {}, method = "GET") => {
-  const answer = await fetch(`${service.url}/api/backups/${id}/file`, {
+  const response = await fetch(`${service.url}/api/backups/${id}/file`, {
     method,
     headers: { apikey: service.service_role, ...headers }
   })
-  return { answer, bytes: Buffer.from(await answer.arrayBuffer()) }
+  return { response, bytes: Buffer.from(await response.arrayBuffer()) }
 }
 
 describe("backups over HTTP", () => {
-  it("are made, listed, downloaded, restored and deleted", async () => {
+  it("are created, listed, downloaded, restored and deleted", async () => {
     const begun = await backUp(service, "before the change")
     assert.deepInclude(begun, { status: "in_progress", label: "before the change", size_bytes: 0 })
     await sql(service, "insert into notes (text) values ('too late, maybe')")
@@ -57,18 +57,18 @@ describe("backups over HTTP", () => {
       [{ id: whole.id, label: "before the change", size_bytes: size, status: "completed" }]
     )
 
-    const { answer, bytes } = await download(whole.id)
-    assert.strictEqual(answer.status, 200)
-    assert.strictEqual(answer.headers.get("content-length"), String(size))
-    assert.strictEqual(answer.headers.get("content-disposition"), `attachment; filename="${file}"`)
-    assert.strictEqual(answer.headers.get("accept-ranges"), "bytes")
+    const { response, bytes } = await download(whole.id)
+    assert.strictEqual(response.status, 200)
+    assert.strictEqual(response.headers.get("content-length"), String(size))
+    assert.strictEqual(response.headers.get("content-disposition"), `attachment; filename="${file}"`)
+    assert.strictEqual(response.headers.get("accept-ranges"), "bytes")
     assert.strictEqual(bytes.length, size)
     const part = await download(whole.id, { range: "bytes=100-299" })
-    assert.strictEqual(part.answer.status, 206)
-    assert.strictEqual(part.answer.headers.get("content-range"), `bytes 100-299/${size}`)
+    assert.strictEqual(part.response.status, 206)
+    assert.strictEqual(part.response.headers.get("content-range"), `bytes 100-299/${size}`)
     assert.isTrue(bytes.subarray(100, 300).equals(part.bytes))
     const head = await download(whole.id, {}, "HEAD")
-    assert.deepStrictEqual([head.answer.status, head.answer.headers.get("content-length")], [200, String(size)])
+    assert.deepStrictEqual([head.response.status, head.response.headers.get("content-length")], [200, String(size)])
     const refused = await call(`GET /api/backups/${whole.id}/file`, undefined, { range: `bytes=${size}-` })
     assertRefused(refused, 416, "RANGE_NOT_SATISFIABLE")
     assert.strictEqual(refused.headers.get("content-range"), `bytes */${size}`)
@@ -112,7 +112,7 @@ describe("backups over HTTP", () => {
     const [restore] = (await backupOver(service, whole.id)).restores
     assert.deepInclude(restore, { branch_id: branch.id, status: "completed", progress: 100, error: null })
 
-    // Without waiting; then from the bucket, because the file is lost.
+    // Asynchronously, and from the bucket, because the local file is deleted.
     await rm(join(service.dataDir, "backups", file))
     const again = await call(
       `POST /api/backups/${whole.id}/restore`,
@@ -173,7 +173,7 @@ describe("backups over HTTP", () => {
     }
   })
 
-  it("to a point in time are not configured", async () => {
+  it("reject a point in time if WAL archiving is not configured", async () => {
     const label = "x"
     const target_time = "2026-11-21T12:00:00Z"
     const refused = await call("POST /api/backups/pitr", { label, target_time })

@@ -21,12 +21,12 @@ const admin = async (url: string, ...statements: ReadonlyArray<string>) => {
 }
 const loginOf = (database: string): Login => ({ ...(parseLogin(server) as Login), database })
 
-/** Shown by the first start only. */
+/** Printed by the first start only. */
 let key = ""
 
 beforeAll(async () => {
   await admin(server, `create database ${quoteName(main)}`)
-  // Installed first: what is made then tells of every change that is made to it.
+  // Installs the service first, so that its event triggers fire for the DDL below.
   await using installed = await startService({ env: { DATABASE_URL: toDatabase(server, main) } })
   await installed.stop()
   key = installed.service_role
@@ -34,7 +34,7 @@ beforeAll(async () => {
 })
 afterAll(() => admin(server, `drop database ${quoteName(main)} with (force)`))
 
-it.each(Object.entries(dumpKinds))("a restore equals what was backed up, by %s", async (_, tools) => {
+it.each(Object.entries(dumpKinds))("a restore by %s equals the database that was backed up", async (_, tools) => {
   await using started = await startService({ env: { DATABASE_URL: toDatabase(server, main), ...tools } })
   const service = { url: started.url, service_role: key }
   const call = (line: string) => ask(service, line, { key })
@@ -47,7 +47,7 @@ it.each(Object.entries(dumpKinds))("a restore equals what was backed up, by %s",
   const reply = await call(`POST /api/backups/${id}/restore`)
   assert.strictEqual(reply.status, 201, reply.text)
   const restored = reply.json as Branch
-  // Where a branch is to differ from its source, a restored one does as a copied one.
+  // A restored branch differs from its source only where a copied branch does too.
   const expected = await databaseContent(loginOf(copy.database_name), without)
   assert.deepStrictEqual(await databaseContent(loginOf(restored.database_name), without), expected)
   assert.deepStrictEqual(expected["rows"], before["rows"])

@@ -16,10 +16,10 @@ const files = (dataDir: string) =>
     () => []
   )
 
-/** Holds the table, so that whoever dumps it waits; gives what lets go of it. */
+/** Locks the table, so that dumps of it wait; returns a function that releases the lock. */
 const hold = async (service: Service) => {
   const holding = new AbortController()
-  const held = ask(service, "POST /v1/sql", {
+  const lock = ask(service, "POST /v1/sql", {
     key: service.service_role,
     body: { sql: "do $$ begin lock table notes; perform pg_sleep(50); end $$" },
     signal: holding.signal
@@ -34,13 +34,13 @@ const hold = async (service: Service) => {
   )
   return async () => {
     holding.abort()
-    await held
+    await lock
   }
 }
 
 const kills: Readonly<Record<string, (service: Service) => Promise<unknown>>> = {
-  "it is killed": (service) => service.stop("SIGKILL"),
-  "it is killed, and PostgreSQL with it": async (service) => {
+  "the service is killed": (service) => service.stop("SIGKILL"),
+  "the service and PostgreSQL are killed": async (service) => {
     const postmaster = await postmasterOf(service)
     const ended = service.stop("SIGKILL")
     process.kill(postmaster, "SIGKILL")
@@ -56,7 +56,7 @@ for (const [name, tools] of Object.entries(dumpKinds)) {
   const env = { ...tools, SVC_SQL_TIMEOUT: "1m" }
 
   describe(`a backup by ${name}`, () => {
-    it("is one of at most two, and is stopped by cancelling or deleting it", async () => {
+    it("runs beside at most one other, and stops when cancelled or deleted", async () => {
       await using service = await startService({ env })
       const call = (line: string, body?: unknown) =>
         ask(service, line, { key: service.service_role, ...(body === undefined ? {} : { body }) })
@@ -66,7 +66,7 @@ for (const [name, tools] of Object.entries(dumpKinds)) {
       const third = await call("POST /api/backups", { label: "third" })
       assertRefused(third, 409, "BACKUP_LIMIT")
       assert.match(third.headers.get("retry-after") ?? "", /^\d+$/)
-      // A copy would end their sessions.
+      // Copying the database would terminate the sessions of the backups.
       assertRefused(await call("POST /api/branches", { label: "never" }), 503, "BRANCH_SOURCE_BUSY")
 
       const cancelled = await call(`POST /api/backups/${first.id}/cancel`)
@@ -76,7 +76,7 @@ for (const [name, tools] of Object.entries(dumpKinds)) {
       assertRefused(await call(`POST /api/backups/${first.id}/restore`), 409, "BACKUP_NOT_COMPLETED")
       assert.deepStrictEqual((await call(`DELETE /api/backups/${second.id}`)).json, { success: true })
       assert.deepStrictEqual(await files(service.dataDir), [])
-      // Nobody of theirs waits any longer.
+      // No session of the backups waits for the lock any longer.
       const left = await until(
         () => sql(service, "select from pg_locks where relation = 'notes'::regclass and not granted"),
         ({ length }) => length === 0
@@ -90,7 +90,7 @@ for (const [name, tools] of Object.entries(dumpKinds)) {
         const service = await startService({ env })
         const { dataDir } = service
         try {
-          // Bytes that can't be made fewer take their time.
+          // Incompressible data makes the backup slow.
           await sql(
             service,
             `create table notes as select n as id, (select string_agg(md5(random()::text || m), '')
@@ -126,7 +126,7 @@ for (const [name, tools] of Object.entries(dumpKinds)) {
   })
 
   describe(`a restore by ${name}`, () => {
-    /** A service with a backup whose restore takes a minute, which has begun. */
+    /** A service that is restoring a backup, which takes a minute. */
     const restoring = async () => {
       const service = await startService({ env })
       await sql(
@@ -154,7 +154,7 @@ for (const [name, tools] of Object.entries(dumpKinds)) {
       )
       return { service, id, branch }
     }
-    const gone = (service: Service) =>
+    const branchesLeft = (service: Service) =>
       until(
         () => sql(service, branchesSql),
         ({ length }) => length === 0,
@@ -166,7 +166,7 @@ for (const [name, tools] of Object.entries(dumpKinds)) {
         const { branch, id, service } = await restoring()
         const { dataDir } = service
         try {
-          const there = await files(dataDir)
+          const before = await files(dataDir)
           assert.deepInclude((await showBackup(service, id)).restores[0], {
             branch_id: branch.id,
             status: "in_progress",
@@ -174,7 +174,7 @@ for (const [name, tools] of Object.entries(dumpKinds)) {
           })
           await kill(service)
           await using again = await startService({ dataDir, env })
-          assert.deepStrictEqual(await gone(again), [])
+          assert.deepStrictEqual(await branchesLeft(again), [])
           const { restores } = await until(
             () => showBackup(again, id),
             ({ restores }) => restores[0]?.status !== "in_progress",
@@ -185,14 +185,14 @@ for (const [name, tools] of Object.entries(dumpKinds)) {
             status: "failed",
             error: "The service ended while the backup was being restored"
           })
-          assert.deepStrictEqual(await files(dataDir), there)
+          assert.deepStrictEqual(await files(dataDir), before)
         } finally {
           await service[Symbol.asyncDispose]()
         }
       })
     }
 
-    it("is cancelled by dropping its branch, and continues when its caller leaves", async () => {
+    it("is cancelled by dropping its branch, and continues when its client disconnects", async () => {
       const { branch, id, service } = await restoring()
       try {
         const call = (line: string) => ask(service, line, { key: service.service_role })
@@ -204,7 +204,7 @@ for (const [name, tools] of Object.entries(dumpKinds)) {
         )
         assert.deepInclude(restores[0], { branch_id: null, status: "failed" })
         assert.match(restores[0]?.error ?? "", /Cancelled/)
-        assert.deepStrictEqual(await gone(service), [])
+        assert.deepStrictEqual(await branchesLeft(service), [])
 
         const leaving = new AbortController()
         const left = ask(service, `POST /api/backups/${id}/restore`, {
@@ -221,7 +221,7 @@ for (const [name, tools] of Object.entries(dumpKinds)) {
         const [going] = (await showBackup(service, id)).restores
         assert.strictEqual(going?.status, "in_progress")
         assert.deepStrictEqual((await call(`DELETE /api/branches/${going?.branch_id}`)).json, { success: true })
-        assert.deepStrictEqual(await gone(service), [])
+        assert.deepStrictEqual(await branchesLeft(service), [])
       } finally {
         await service[Symbol.asyncDispose]()
       }

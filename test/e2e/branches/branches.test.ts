@@ -53,7 +53,7 @@ describe("a branch", () => {
     assert.isNull((await makeBranch(service, "with a life")).expires_at, "labels may be the same; 0 is for ever")
   })
 
-  it("is used on every route of /v1 for the database, with the same keys", async () => {
+  it("serves every database route of /v1 with the same keys", async () => {
     const { database_name, id } = await makeBranch(service)
     const written = await onBranch(service, id, "POST /v1/db/notes", { text: "in the branch" })
     assert.strictEqual(written.status, 201, written.text)
@@ -82,7 +82,7 @@ describe("a branch", () => {
     assert.notInclude((await call("GET /v1/database/schema")).text, "only_here")
   })
 
-  it("sees DDL of any client at once", async () => {
+  it("reflects DDL by any client immediately", async () => {
     const { connection, id } = await makeBranch(service)
     assert.strictEqual((await onBranch(service, id, "GET /v1/db/notes?limit=1")).status, 200)
     await asLogin(connection, "alter table notes add column more int default 7")
@@ -95,7 +95,7 @@ describe("a branch", () => {
     assert.include((await onBranch(service, id, "GET /v1/db/notes?limit=1")).text, "less")
   })
 
-  it("is refused for an invalid or unknown id", async () => {
+  it("is rejected for an invalid or unknown id", async () => {
     for (const body of [
       {},
       { label: "" },
@@ -172,7 +172,7 @@ describe("the login of a branch", () => {
     }
   })
 
-  it("gains nothing from code that service keys run, nor from objects of the service in the copy", async () => {
+  it("gains no privileges from code that service keys run, nor from the service's objects in the copy", async () => {
     const { connection, id, database_name } = await makeBranch(service)
     await asLogin(
       connection,
@@ -191,7 +191,7 @@ describe("the login of a branch", () => {
     assert.strictEqual((await onBranch(service, id, "POST /v1/sql", { sql: "select * from svc.api_keys" })).status, 404)
   })
 
-  it("is terminated when the branch is dropped, and its roles are gone", async () => {
+  it("is terminated when the branch is dropped, and its roles are dropped", async () => {
     const { connection, database_name, id } = await makeBranch(service)
     const client = new Client({ connectionString: connection })
     const ended = new Promise<string>((done) => client.on("error", (cause) => done(cause.message)))
@@ -208,7 +208,7 @@ describe("the login of a branch", () => {
 })
 
 describe("creating branches", () => {
-  it("fails no request under load, with two at a time", async () => {
+  it("makes no request fail under load, two at a time", async () => {
     await sql(service, "create table load (id int, text text)")
     await sql(service, "insert into load select n, repeat('x', 500) from generate_series(1, 200000) n")
     const clients = hammer([service])
@@ -231,7 +231,7 @@ describe("creating branches", () => {
     await sql(service, "drop table load")
   })
 
-  it("is refused, without failing requests, when a statement runs for too long", async () => {
+  it("is rejected, without failing requests, when a statement runs for too long", async () => {
     const clients = hammer([service], 4)
     const long = ask(service, "POST /v1/sql", { key: service.service_role, body: { sql: "select pg_sleep(14)" } })
     await sleep(200)
@@ -261,7 +261,7 @@ describe("creating branches", () => {
     assert.strictEqual(sink.received.length, 1)
   })
 
-  it("drops expired branches, which disappear at once", async () => {
+  it("drops expired branches, which disappear immediately", async () => {
     const { connection, database_name, id } = await makeBranch(service, "short", 1)
     assert.strictEqual((await onBranch(service, id, "GET /v1/db/notes?limit=1")).status, 200)
     await sql(service, "update svc.branches set expires_at = now() + interval '1 second' where id = $1", [id])
@@ -272,7 +272,7 @@ describe("creating branches", () => {
     const left = await until(databases, (names) => !names.includes(database_name), 30_000)
     assert.notInclude(left, database_name)
     assert.match(String(await asLogin(connection, "select 1")), /^(28P01|28000|3D000)/)
-    // Its record goes last.
+    // Its record is deleted last.
     const rows = await until(
       () => sql(service, "select from svc.branches where id = $1", [id]),
       ({ length }) => length === 0

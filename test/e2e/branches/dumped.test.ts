@@ -6,7 +6,7 @@ import { asLogin, branchSql, hammer, makeBranch, onBranch, toDatabase } from "..
 import { ask, assertRefused, sql } from "../../support/client.ts"
 import { type Service, startService, until } from "../../support/service.ts"
 
-// A database of somebody else, whose clients nobody may end.
+// A database of another owner, whose sessions must not be terminated.
 const server = inject("databaseUrl")
 const main = `dumped_${process.pid}`
 const url = toDatabase(server, main)
@@ -20,7 +20,7 @@ const admin = async (...statements: ReadonlyArray<string>) => {
 const env = { DATABASE_URL: url, SVC_BRANCH_END_SESSIONS: "false", SVC_BRANCH_STRATEGY: "auto" }
 let keys: Pick<Service, "anon" | "service_role">
 
-/** A service on it; the keys were shown at the first start only. */
+/** A service on that database; the keys are printed at the first start only. */
 const start = async (strategy: "auto" | "dump", dataDir?: string): Promise<Service> => {
   const service = await startService({
     env: { ...env, SVC_BRANCH_STRATEGY: strategy },
@@ -47,15 +47,15 @@ afterAll(async () => {
   }
 })
 
-/** Whose client stays connected through all of it. */
-const enter = async () => {
+/** A client of the other owner, which stays connected throughout. */
+const connectOther = async () => {
   const client = new Client({ connectionString: url, application_name: "payroll" })
   client.on("error", () => undefined)
   await client.connect()
   const query = (text: string) => client.query(text)
   return { query, [Symbol.asyncDispose]: () => client.end() }
 }
-type Other = Awaited<ReturnType<typeof enter>>
+type Other = Awaited<ReturnType<typeof connectOther>>
 
 const leftOf = (names: ReadonlyArray<unknown>) =>
   admin(`select datname as name from pg_database where datname in ('${names.join("','")}')
@@ -63,11 +63,11 @@ const leftOf = (names: ReadonlyArray<unknown>) =>
 
 const branchesOf = (service: Service) => sql(service, "select id, database_name as name, status from svc.branches")
 
-/** A branch that is being filled, from a dump that waits for a table that `client` holds. */
+/** Starts filling a branch from a dump, which waits for a table that `client` has locked. */
 const startFilling = async (service: Service, client: Other) => {
   await client.query("begin; lock table held in access exclusive mode")
   const body = { label: "slow" }
-  const asked = ask(service, "POST /api/branches", { key: service.service_role, body }).catch(() => undefined)
+  const creation = ask(service, "POST /api/branches", { key: service.service_role, body }).catch(() => undefined)
   const [branch] = await until(
     async () => (await branchesOf(service)).filter(({ status }) => status === "restoring"),
     ({ length }) => length > 0
@@ -76,13 +76,13 @@ const startFilling = async (service: Service, client: Other) => {
     () => asLogin(url, "select from pg_locks where relation = 'held'::regclass and not granted"),
     ({ length }) => length > 0
   )
-  return { asked, id: Number(branch?.["id"]), name: String(branch?.["name"]) }
+  return { creation, id: Number(branch?.["id"]), name: String(branch?.["name"]) }
 }
 
 describe("branches by dump", () => {
   it("are created under load, without affecting other sessions", async () => {
     await using service = await start("auto")
-    await using other = await enter()
+    await using other = await connectOther()
     await other.query("begin; insert into held values (1)")
     const clients = hammer([service])
     await until(
@@ -93,7 +93,7 @@ describe("branches by dump", () => {
     assert.isNull(source_backup_id)
     const { failures, longest } = await clients.stop()
     assert.deepStrictEqual(failures, [])
-    assert.isBelow(longest, 3_000, "nobody is made to wait")
+    assert.isBelow(longest, 3_000, "no client waits")
     assert.strictEqual((await other.query("commit")).command, "COMMIT")
 
     assert.deepStrictEqual(
@@ -107,10 +107,10 @@ describe("branches by dump", () => {
     assert.strictEqual((await onBranch(service, id, "POST /v1/db/notes", { text: "in the branch" })).status, 201)
   })
 
-  it("are shown, and can't be used, until they are filled; dropped before, they are cancelled", async () => {
+  it("are shown but unusable until they are filled, and are cancelled if dropped before", async () => {
     await using service = await start("dump")
-    await using other = await enter()
-    const { asked, id, name } = await startFilling(service, other)
+    await using other = await connectOther()
+    const { creation, id, name } = await startFilling(service, other)
     const call = (line: string) => ask(service, line, { key: service.service_role })
     const shown = await call(`GET /api/branches/${id}`)
     assert.deepInclude(shown.json, { id, database_name: name, status: "restoring", expires_at: null })
@@ -120,20 +120,20 @@ describe("branches by dump", () => {
       assertRefused(await onBranch(service, id, line, body), 409, "BRANCH_RESTORING")
     }
     assert.deepStrictEqual((await call(`DELETE /api/branches/${id}`)).json, { success: true })
-    const refused = await asked
+    const refused = await creation
     if (refused === undefined) throw new Error("The request was cut off")
     assert.match(String(assertRefused(refused, 503, "BRANCH_DUMP_FAILED")["details"]), /Cancelled/)
     assert.deepStrictEqual(await leftOf([name]), [])
     assert.deepStrictEqual(await readdir(join(service.dataDir, "backups")), [])
   })
 
-  it("leave nothing when the service is killed during a dump", async () => {
+  it("leave nothing behind when the service is killed during a dump", async () => {
     const first = await start("dump")
-    await using other = await enter()
+    await using other = await connectOther()
     try {
-      const { asked, name } = await startFilling(first, other)
+      const { creation, name } = await startFilling(first, other)
       await first.stop("SIGKILL")
-      await asked
+      await creation
       await other.query("rollback")
       await using second = await start("auto", first.dataDir)
       const left = await until(

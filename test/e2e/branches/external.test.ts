@@ -5,7 +5,7 @@ import { ask, assertRefused, sql } from "../../support/client.ts"
 import { startOtherPostgres } from "../../support/postgres/external.ts"
 import { type Service, startService, until } from "../../support/service.ts"
 
-// A server like that of somebody else; each test has a database of its own in it.
+// An external server; each test has its own database there.
 const postgres = await startOtherPostgres()
 const server = postgres.url
 const main = `branched "main's" ü`
@@ -82,7 +82,7 @@ describe("branches on DATABASE_URL", () => {
     assert.deepStrictEqual(failures, [])
     assert.match(await ended, /terminat/)
 
-    // The one session of somebody else: those of both services were given up by themselves.
+    // Only the other client's session was terminated: both services closed theirs.
     const [killed] = await until(
       () => sql(first, "select sessions_killed::int as n from pg_stat_database where datname = current_database()"),
       ([row]) => Number(row?.["n"]) > 0
@@ -99,18 +99,18 @@ describe("branches on DATABASE_URL", () => {
         assert.deepStrictEqual(found, [{ n: 100_000, s: `yes, it's "here"` }])
       }
     }
-    // Dropped by one, it is gone from the other too.
+    // A branch dropped by one service is unknown to the other too.
     await ask(first, `DELETE /api/branches/${two.id}`, { key: first.service_role })
     const gone = await until(
       () => onBranch(second, two.id, "GET /v1/db/notes"),
       ({ status }) => status === 404
     )
     assertRefused(gone, 404, "BRANCH_NOT_FOUND")
-    // Whoever was there before may still come into the main database, the branch's login may not.
+    // Existing logins keep access to the main database; the branch's login has none.
     assert.match(String(await asLogin(toDatabase(one.connection, main), "select 1")), /^42501/)
   })
 
-  it("are created by a login that is not a superuser, once it has the rights", async () => {
+  it("are created by a login that is not a superuser, once it has the privileges", async () => {
     await admin(
       "create role keeper login createrole password 'secret'",
       "create role guest login password 'secret'",
@@ -146,7 +146,7 @@ describe("branches on DATABASE_URL", () => {
     await admin("grant pg_signal_backend to keeper")
     const { id: next } = await makeBranch(service)
     assert.strictEqual((await ask(service, `DELETE /api/branches/${next}`, { key: service.service_role })).status, 200)
-    // A session in it is ended with it.
+    // Dropping the branch terminates its sessions.
     const inside = new Client({ connectionString: connection })
     inside.on("error", () => undefined)
     await inside.connect()
@@ -155,7 +155,7 @@ describe("branches on DATABASE_URL", () => {
     assert.deepStrictEqual(await admin(leftovers), [])
   })
 
-  it("are refused while there are other sessions that may not be terminated", async () => {
+  it("are rejected while there are other sessions that must not be terminated", async () => {
     await admin(`create database ${quoted}`)
     const env = { DATABASE_URL: as("postgres"), SVC_BRANCH_END_SESSIONS: "false" }
     await using service = await startService({ env })
@@ -166,14 +166,14 @@ describe("branches on DATABASE_URL", () => {
     await other.connect()
     const from = performance.now()
     assert.match(String(assertRefused(await create(), 503, "BRANCH_SOURCE_BUSY")["details"]), /payroll/)
-    assert.isBelow(performance.now() - from, 3_000, "nobody is made to wait for it")
+    assert.isBelow(performance.now() - from, 3_000, "no client waits for it")
     assert.strictEqual((await other.query("select 1")).rowCount, 1)
     await other.end()
     assert.strictEqual((await create()).status, 201)
     assert.deepStrictEqual(await sql(service, "select count(*)::int as n from svc.branches"), [{ n: 1 }])
   })
 
-  it("leave nothing when only the service is killed during a copy", async () => {
+  it("leave nothing behind when only the service is killed during a copy", async () => {
     await admin(`create database ${quoted}`)
     const env = { DATABASE_URL: as("postgres") }
     const first = await startService({ env })
@@ -185,7 +185,7 @@ describe("branches on DATABASE_URL", () => {
           `${i === 0 ? "create table load as" : "insert into load"} select n, repeat('x', 1000) as text from generate_series(1, 100000) n`
         )
       }
-      const asked = ask(first, "POST /api/branches", { key: first.service_role, body: { label: "a" } }).catch(
+      const creation = ask(first, "POST /api/branches", { key: first.service_role, body: { label: "a" } }).catch(
         () => undefined
       )
       await until(
@@ -194,7 +194,7 @@ describe("branches on DATABASE_URL", () => {
         ({ length }) => length > 0
       )
       await first.stop("SIGKILL")
-      await asked
+      await creation
     } finally {
       await first[Symbol.asyncDispose]()
     }

@@ -7,7 +7,7 @@ import { postmasterOf, type Service, startService, until } from "../../support/s
 const leftovers = `select datname::text from pg_database where datname like 'svc\\_branch%'
   union all select rolname::text from pg_roles where rolname like 'svc\\_branch%'`
 
-/** A service on a database that takes a while to copy, which is being copied. */
+/** A service that is copying a large database. */
 const startCopying = async () => {
   const slow = await startService()
   await sql(slow, "create table load (id int, text text)")
@@ -15,22 +15,22 @@ const startCopying = async () => {
     await sql(slow, "insert into load select n, repeat('x', 1000) from generate_series(1, 100000) n")
   }
   const body = { label: "never" }
-  const asked = ask(slow, "POST /api/branches", { key: slow.service_role, body }).catch(() => undefined)
-  // Of the server's files, because nobody gets into the database now.
+  const creation = ask(slow, "POST /api/branches", { key: slow.service_role, body }).catch(() => undefined)
+  // Counts the server's files, because the database accepts no connections now.
   await until(
     () => copies(slow.dataDir),
     (begun) => begun > 0
   )
-  return { slow, asked }
+  return { slow, creation }
 }
 
-/** Directories of databases beside the four that every server has. */
+/** The number of database directories, except those that every server has. */
 const copies = async (dataDir: string) => {
   return (await readdir(`${dataDir}/postgres/base`)).filter((name) => Number(name) >= 16_384).length
 }
 
 describe("an interrupted creation of a branch", () => {
-  it("leaves nothing when the copy takes too long", async () => {
+  it("leaves nothing behind when the copy times out", async () => {
     await using hasty = await startService({ env: { SVC_BRANCH_TIMEOUT: "1ms" } })
     const body = { label: "never" }
     const refused = await ask(hasty, "POST /api/branches", { key: hasty.service_role, body })
@@ -39,20 +39,20 @@ describe("an interrupted creation of a branch", () => {
   })
 
   for (const [how, kill] of Object.entries({
-    "it is killed": (service: Service) => service.stop("SIGKILL"),
-    "it is killed, and PostgreSQL with it": async (service: Service) => {
+    "the service is killed": (service: Service) => service.stop("SIGKILL"),
+    "the service and PostgreSQL are killed": async (service: Service) => {
       const postmaster = await postmasterOf(service)
       const ended = service.stop("SIGKILL")
       process.kill(postmaster, "SIGKILL")
       return ended
     }
   })) {
-    it(`leaves nothing when ${how} in the middle`, async () => {
-      const { asked, slow } = await startCopying()
+    it(`leaves nothing behind when ${how} during the copy`, async () => {
+      const { creation, slow } = await startCopying()
       const { dataDir } = slow
       try {
         await kill(slow)
-        await asked
+        await creation
         await using again = await startService({ dataDir })
         assert.deepStrictEqual(await sql(again, "select count(*)::int as n from load"), [{ n: 600_000 }])
         const gone = await until(
@@ -75,17 +75,17 @@ describe("an interrupted creation of a branch", () => {
     })
   }
 
-  it("removes the files that PostgreSQL leaves of a database when killed, and nothing else", async () => {
+  it("removes the files of a database that a killed PostgreSQL leaves behind, and nothing else", async () => {
     const first = await startService()
     const { dataDir } = first
     try {
       const { database_name } = await makeBranch(first)
       const before = await copies(dataDir)
       await first.stop()
-      const forgotten = `${dataDir}/postgres/base/987654`
-      await mkdir(forgotten)
-      await writeFile(`${forgotten}/1259`, "a table")
-      await utimes(forgotten, 1, 1)
+      const orphaned = `${dataDir}/postgres/base/987654`
+      await mkdir(orphaned)
+      await writeFile(`${orphaned}/1259`, "a table")
+      await utimes(orphaned, 1, 1)
       await using again = await startService({ dataDir })
       assert.strictEqual(
         await until(
@@ -101,11 +101,11 @@ describe("an interrupted creation of a branch", () => {
     }
   })
 
-  it("is completed before the service ends", async () => {
-    const { asked, slow } = await startCopying()
+  it("is completed before the service shuts down", async () => {
+    const { creation, slow } = await startCopying()
     try {
       assert.strictEqual((await slow.stop("SIGTERM")).code, 0)
-      const made = await asked
+      const made = await creation
       if (made === undefined) throw new Error("The request was cut off")
       assert.strictEqual(made.status, 201, made.text)
       await using again = await startService({ dataDir: slow.dataDir })

@@ -32,7 +32,7 @@ describe("/api/connections", () => {
       name: "e2e shop",
       connection_url: "postgres://reader:****@127.0.0.1:1/shop?password=****"
     })
-    const answers = [
+    const replies = [
       made,
       await run("GET /api/connections"),
       await run(`GET /api/connections/${id}`),
@@ -43,16 +43,16 @@ describe("/api/connections", () => {
       await run(`GET /api/connections/${id}`)
     ]
     assert.deepStrictEqual(
-      answers.map(({ status }) => status),
+      replies.map(({ status }) => status),
       [201, 200, 200, 200, 200, 409, 200, 404]
     )
-    assert.deepInclude(answers[4]?.json, { ok: false, checked: "query" })
-    assert.match(answers[4]?.text ?? "", /Refused: 127\.0\.0\.1 is not on the public Internet/)
-    assert.deepStrictEqual(answers[6]?.json, { success: true })
-    for (const { text } of answers) assert.notInclude(text, "s3cret")
+    assert.deepInclude(replies[4]?.json, { ok: false, checked: "query" })
+    assert.match(replies[4]?.text ?? "", /Refused: 127\.0\.0\.1 is not on the public Internet/)
+    assert.deepStrictEqual(replies[6]?.json, { success: true })
+    for (const { text } of replies) assert.notInclude(text, "s3cret")
   })
 
-  it("needs a service_role key", async () => {
+  it("requires a service_role key", async () => {
     assertRefused(await ask(shared, "GET /api/connections"), 401)
     assertRefused(await ask(shared, "GET /api/connections", { key: shared.anon }), 403)
   })
@@ -73,15 +73,15 @@ describe("/api/connections", () => {
     ],
     [{ name: "x", connection_url: "postgres://u:s3\u0000cret@h/db" }, /^connection_url: /],
     [{ name: "x", connection_url: `postgres://u:s3cret@h/${"x".repeat(4096)}` }, /^connection_url: /]
-  ])("rejects %j without repeating it", async (body, says) => {
+  ])("rejects %j without echoing it", async (body, message) => {
     const reply = await run("POST /api/connections", body)
     const [first = ""] = assertRefused(reply, 400, "INVALID_REQUEST")["details"] as ReadonlyArray<string>
-    if (typeof says === "string") assert.strictEqual(first, says)
-    else assert.match(first, says)
+    if (typeof message === "string") assert.strictEqual(first, message)
+    else assert.match(first, message)
     assert.notMatch(reply.text, /s3/)
   })
 
-  it("rejects invalid JSON and invalid ids, without repeating them", async () => {
+  it("rejects invalid JSON and invalid ids, without echoing them", async () => {
     const broken = await run("POST /api/connections", '{"name": "x", "connection_url": "postgres://u:s3cret@h/db" oops')
     assertRefused(broken, 400)
     assert.notInclude(broken.text, "s3cret")

@@ -9,13 +9,13 @@ import { startService } from "../../support/service.ts"
 it.each([
   ["README.md", 9],
   ["docs/tour.md", 60]
-])("every command of %s does what the page says", async (path, steps) => {
+])("every command of %s works as documented", async (path, steps) => {
   const guide = await readGuide(path)
   assert.isAtLeast(stepsOf(guide).length, steps)
   const directory = await makeDataDir()
   await mkdir(join(directory, ".svc"), { mode: 0o711 })
   const dataDir = join(directory, ".svc")
-  // As `npm start` would have it, but for the port: the secret is made and kept in the data directory.
+  // Like `npm start`, except for the port: the secret is generated and stored in the data directory.
   const ports = { "4000": await freePort(), "4001": await freePort(), "8013": await freePort() }
   const env = { SVC_JWT_SECRET: "", WEBHOOK_ALLOW_PRIVATE: "true", FLAGS_PORT: String(ports["8013"]) }
   const service = await startService({ dataDir, env })

@@ -94,7 +94,7 @@ describe("a service with prefixes for its environments", () => {
   })
 
   it("rejects invalid values, for each field", async () => {
-    const cases: ReadonlyArray<readonly [body: unknown, says: RegExp]> = [
+    const cases: ReadonlyArray<readonly [body: unknown, message: RegExp]> = [
       [{}, /name.*slug/s],
       [{ name: "", slug: "A" }, /name: .*slug: Expected lower-case/s],
       [{ name: "a", slug: "s".repeat(55) }, /slug: Expected at most 54 characters/],
@@ -104,10 +104,10 @@ describe("a service with prefixes for its environments", () => {
       ["{", /./],
       [[], /./]
     ]
-    for (const [body, says] of cases) {
+    for (const [body, message] of cases) {
       const reply = await call(service, `POST ${ofProject}`, body)
       assertRefused(reply, 400)
-      assert.match(reply.text, says)
+      assert.match(reply.text, message)
     }
     const deep = `{"name":"a","slug":"a","config":{"a":${"[".repeat(200_000)}${"]".repeat(200_000)}}}`
     assertRefused(await call(service, `POST ${ofProject}`, deep), 400, "INVALID_REQUEST")
@@ -146,7 +146,7 @@ describe("a service with prefixes for its environments", () => {
   })
 })
 
-describe("a store that", () => {
+describe("when the store", () => {
   let s3: S3
   let gate: Awaited<ReturnType<typeof startTcpGate>>
   let dataDir: string
@@ -181,21 +181,21 @@ describe("a store that", () => {
     assert.deepStrictEqual(await drafts(service), [])
   }
 
-  it("is down: 502, and nothing is created", async () => {
+  it("is down, returns 502 and creates nothing", async () => {
     gate.refusing = true
     assertRefused(await make(service, "dev"), 502, "STORE_UNAVAILABLE")
     gate.refusing = false
     await nothing()
   })
 
-  it("creates the bucket without a response: 504, and it is removed again", async () => {
+  it("creates the bucket without responding, returns 504 and removes the bucket", async () => {
     gate.holding = "PUT /project-dev"
     assertRefused(await make(service, "dev"), 504, "STORE_TIMEOUT")
     gate.holding = undefined
     await nothing()
   })
 
-  it("has created the bucket when the service is killed: the next start removes it", async () => {
+  it("has created the bucket before the service is killed, removes it at the next start", async () => {
     const held = new Promise<void>((done) => (gate.whenHeld = done))
     gate.holding = "PUT /project-dev"
     const lost = make(service, "dev").then(
@@ -215,13 +215,13 @@ describe("a store that", () => {
       []
     )
     await nothing()
-    // And the next call finds nothing in its way.
+    // The next call succeeds.
     assert.strictEqual((await make(service, "dev")).status, 201)
     assertRefused(await make(service, "second"), 403, "ENVIRONMENT_LIMIT")
     assert.deepStrictEqual(await buckets(service), ["project-dev"])
   })
 
-  it("is down when the service starts: it starts nevertheless", async () => {
+  it("is down at the start, starts the service nevertheless", async () => {
     await sql(service, "insert into svc.environment_drafts (bucket_name) values ('project-x')")
     await service.stop()
     gate.refusing = true

@@ -19,13 +19,13 @@ const bad: ReadonlyArray<readonly [why: string, given: object, line: string]> = 
   ["two operators in one object", { targeting: { and: [true], or: [true] } }, "targeting"],
   ["a rule that is an array", { targeting: [] }, "targeting"],
   ["a rule that is text", { targeting: "on" }, "targeting"],
-  ["an outcome that is no variant", { targeting: { if: [true, "yes", "off"] } }, "targeting"],
+  ["an outcome that is not a variant", { targeting: { if: [true, "yes", "off"] } }, "targeting"],
   ["weights of 99", { targeting: weights(["on", 49], ["off", 50]) }, "targeting.fractional"],
   ["weights of 101", { targeting: weights(["on", 51], ["off", 50]) }, "targeting.fractional"],
   ["a negative weight", { targeting: weights(["on", -10], ["off", 110]) }, "targeting.fractional"],
   ["a weight with a fraction", { targeting: weights(["on", 49.5], ["off", 50.5]) }, "targeting.fractional"],
   ["a weight that is text", { targeting: weights(["on", "50"], ["off", 50]) }, "targeting.fractional"],
-  ["a weight of no variant", { targeting: weights(["on", 50], ["none", 50]) }, "targeting.fractional"],
+  ["a weight of an unknown variant", { targeting: weights(["on", 50], ["none", 50]) }, "targeting.fractional"],
   ["too few arguments", { targeting: { if: [{ sem_ver: [{ var: "v" }] }, "on"] } }, "targeting.if.0.sem_ver"],
   ["variants of several types", { variants: { on: true, off: "false" } }, "variants"],
   ["variants of another type than the flag's", { type: "string" }, "variants"],
@@ -38,9 +38,9 @@ const bad: ReadonlyArray<readonly [why: string, given: object, line: string]> = 
   ["an odd variant name", { variants: { "a b": true, off: false } }, "variants"],
   ["a variant with NUL in it", { type: "string", variants: { off: "\0" } }, "variants"],
   ["a number beyond 2^53", { type: "number", variants: { off: 2 ** 53 } }, "variants"],
-  ["a default variant that is not there", { defaultVariant: "none" }, "defaultVariant"],
-  ["a state that is none", { state: "ON" }, "state"],
-  ["a type that is none", { type: "json" }, "type"],
+  ["an unknown default variant", { defaultVariant: "none" }, "defaultVariant"],
+  ["an invalid state", { state: "ON" }, "state"],
+  ["an invalid type", { type: "json" }, "type"],
   ["a description that is a number", { description: 1 }, "description"]
 ]
 
@@ -55,7 +55,7 @@ describe("a flag is rejected for", () => {
     assertRefused(await flags(service, "GET /bad"), 404)
   })
 
-  it("missing fields, all reported at once", async () => {
+  it("missing fields, reported together", async () => {
     const body = assertRefused(await flags(service, "POST ", {}), 400)
     const text = (body["details"] as ReadonlyArray<string>).join("\n")
     for (const name of ["key", "type", "variants", "defaultVariant"]) assert.include(text, name)
@@ -97,7 +97,7 @@ describe("a flag is rejected for", () => {
   })
 })
 
-it("a change is rejected as a new flag is, and the flag stays", async () => {
+it("an invalid change is rejected like an invalid new flag, and the flag stays the same", async () => {
   const before = await makeFlag(service, "bad.change", { targeting: { if: [true, "on", "off"] } })
   for (const change of [
     { variants: { off: false } },

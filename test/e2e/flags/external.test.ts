@@ -107,7 +107,7 @@ describe("FLAGS_HOST", () => {
     assert.isString((await until(used, ({ last_evaluated_at: at }) => at !== null, 20_000)).last_evaluated_at)
   })
 
-  it("evaluates a change once it is answered, in its environment only", async () => {
+  it("evaluates a change once its request has completed, in its environment only", async () => {
     const before = service.output().length
     await makeFlag(service, "switched")
     const only: Record<string, string> = { dev: "a", staging: "b", production: "c" }
@@ -135,7 +135,7 @@ describe("FLAGS_HOST", () => {
     assert.notInclude(service.output().slice(before), "The flag engine has not loaded revision")
   })
 
-  it.skipIf(isReal)("is 502 while flagd is stopped; changes are kept and there when it is back", async () => {
+  it.skipIf(isReal)("returns 502 while flagd is stopped, and applies stored changes when it is back", async () => {
     await makeFlag(service, "kept")
     await flagd?.[Symbol.asyncDispose]()
     for (let call = 0; call < 5; call++) {
@@ -161,7 +161,7 @@ describe("FLAGS_HOST", () => {
     )
   })
 
-  it.skipIf(isReal)("syncs flagd again when the service was restarted; what flagd has goes on meanwhile", async () => {
+  it.skipIf(isReal)("syncs flagd again after a restart of the service; flagd keeps its flags meanwhile", async () => {
     await service.stop()
     const direct = await fetch(`http://127.0.0.1:${env.FLAGS_HTTP_PORT}/ofrep/v1/evaluate/flags/kept`, {
       method: "POST",

@@ -370,8 +370,8 @@ describe("evaluation", () => {
       await refused("POST /evaluate/bulk", body, 400)
     }
     await refused("POST /evaluate?environment=dev", { flagKey: "x", environment: "staging" }, 400)
-    const most = await flags(service, "POST /evaluate/bulk", { flagKeys: Array.from({ length: 1000 }, String) })
-    assert.lengthOf((most.json as { readonly flags: ReadonlyArray<unknown> }).flags, 1000)
+    const largest = await flags(service, "POST /evaluate/bulk", { flagKeys: Array.from({ length: 1000 }, String) })
+    assert.lengthOf((largest.json as { readonly flags: ReadonlyArray<unknown> }).flags, 1000)
     const type = { "content-type": "text/plain" }
     assertRefused(await flags(service, "POST /evaluate", "{}", type), 415)
     for (const line of ["GET /evaluate", "PUT /evaluate", "DELETE /evaluate/bulk", "GET /evaluate/bulk"]) {
@@ -403,7 +403,7 @@ describe("access", () => {
     "PUT /segments/w",
     "DELETE /segments/w"
   ]
-  it("reading and evaluating: any valid key; writing: a service_role key", async () => {
+  it("requires any valid key to read and evaluate, and a service_role key to write", async () => {
     await makeFlag(service, "w.flag")
     await makeSegment(service, "w", pro)
     const { secret, key: made } = (await ask(service, "POST /api/keys", { key, body: { keyType: "anon" } })).json as {
@@ -436,7 +436,7 @@ describe("paths", () => {
     await refused("PUT /segments", {}, 404, "FLAG_NOT_FOUND")
   })
 
-  it("with odd keys are answered with 404", async () => {
+  it("return 404 for unusual keys", async () => {
     const odd = ["a%2Fb", "%00", "%20", "..%2f", "%F0%9F%8E%89", "a%25b", "x".repeat(4_000), "__proto__", "constructor"]
     for (const one of odd) {
       for (const line of [`GET /${one}`, `GET /${one}/history`, `DELETE /${one}`, `PATCH /${one}/toggle`]) {

@@ -17,7 +17,7 @@ const flag = async () => {
 const toggle = (name: string) => flagOf(service, `PATCH /${name}/toggle`)
 
 describe("/ofrep on the API's own port", () => {
-  it("answers one flag", async () => {
+  it("evaluates one flag", async () => {
     const name = await flag()
     const pro = await evaluate(`/${name}`, { body: { context: { targetingKey: "u", plan: "pro" } } })
     assert.strictEqual(pro.status, 200, pro.text)
@@ -37,7 +37,7 @@ describe("/ofrep on the API's own port", () => {
     })
   })
 
-  it("answers all flags with an ETag, and 304 until something changes", async () => {
+  it("evaluates all flags with an ETag, and returns 304 until something changes", async () => {
     const name = await flag()
     const all = await evaluate("", { body: { context: { plan: "pro" } } })
     assert.strictEqual(all.status, 200)
@@ -116,12 +116,12 @@ describe("/ofrep on the API's own port", () => {
 
   it("is open to pages of every origin, without credentials", async () => {
     const origin = "https://anywhere.example.com"
-    const asked = await ask(service, `OPTIONS ${path}`, {
+    const preflight = await ask(service, `OPTIONS ${path}`, {
       headers: { origin, "access-control-request-method": "POST", "access-control-request-headers": "apikey" }
     })
-    assert.strictEqual(asked.status, 204)
+    assert.strictEqual(preflight.status, 204)
     const reply = await evaluate("", { headers: { origin } })
-    for (const { headers } of [asked, reply]) {
+    for (const { headers } of [preflight, reply]) {
       assert.strictEqual(headers.get("access-control-allow-origin"), "*")
       assert.isNull(headers.get("access-control-allow-credentials"))
     }

@@ -29,7 +29,7 @@ const run = async (on: string, ...statements: ReadonlyArray<string>) => {
   }
 }
 
-/** Waits until the service, which may not have been notified yet, evaluates the flag so. Returns the ms. */
+/** Waits until the service, which may not have been notified yet, returns this variant. Returns the ms. */
 const settle = async (service: Service, flagKey: string, wanted: Partial<FlagEvaluation>) => {
   const began = Date.now()
   const [name = "", value] = Object.entries(wanted)[0] ?? []
@@ -83,7 +83,11 @@ describe("services on one database", () => {
     ] as const) {
       await flags(on, "PUT /segments/r.seg", { rules: plan(name) })
       const variant = name === "pro" ? "on" : "off"
-      assert.strictEqual((await evaluate(on, "r.flag", { plan: "pro" })).variant, variant, "who wrote knows at once")
+      assert.strictEqual(
+        (await evaluate(on, "r.flag", { plan: "pro" })).variant,
+        variant,
+        "the writer applies its change immediately"
+      )
       assert.isBelow(await settle(other, "r.flag", { variant }), 1_000)
     }
     await flags(second, "DELETE /r.flag")
@@ -218,7 +222,7 @@ describe("services on one database", () => {
   })
 })
 
-it("a wrong setting stops the start with one line, before there is a database", async () => {
+it("an invalid setting fails the start with one line, before a database is created", async () => {
   const { code, output } = await runToEnd({ FLAGS_ENVIRONMENT: "prod" })
   assert.strictEqual(code, 1, output)
   assert.match(output, /^svc: FLAGS_ENVIRONMENT must be one of dev, staging, production, but it is "prod"\n$/)

@@ -73,7 +73,7 @@ describe("a change", () => {
       const [dev, production] = [await clientOf(service, `${name}, of dev`), await clientOf(service, name)]
       const state = (await flagOf(service, "GET /elsewhere?environment=dev")).defaultVariant
       const next = state === "on" ? "off" : "on"
-      // The caching provider keeps its answer.
+      // The caching provider keeps its result.
       assert.strictEqual(await dev.getBooleanValue("elsewhere", true), state === "on")
       await flagOf(service, "PUT /elsewhere?environment=dev", { defaultVariant: next })
       const now = () => dev.getBooleanValue("elsewhere", state === "on")
@@ -84,12 +84,12 @@ describe("a change", () => {
 })
 
 describe("the service restarted on the same ports", () => {
-  it("makes providers stale, then ready, and none serves old values silently", async () => {
+  it("makes providers stale, then ready, and no provider serves old values silently", async () => {
     await makeFlag(service, "restarted", { defaultVariant: "on" })
     const clients = await Promise.all(
       (["flagd by RPC, with its cache", "flagd in process"] as const).map((name) => clientOf(service, name))
     )
-    const heard = clients.map((client) => {
+    const received = clients.map((client) => {
       const events: Array<string> = []
       for (const event of [ProviderEvents.Stale, ProviderEvents.Ready, ProviderEvents.Error]) {
         client.addHandler(event, () => events.push(event))
@@ -97,13 +97,13 @@ describe("the service restarted on the same ports", () => {
       return events
     })
     for (const client of clients) assert.isTrue(await client.getBooleanValue("restarted", false))
-    for (const events of heard) events.length = 0
+    for (const events of received) events.length = 0
 
     const { evaluation, ofrep, sync } = flagPorts(service)
     const { dataDir } = service
     const end = await service.stop()
     assert.strictEqual(end.code, 0, end.output)
-    const stale = async () => heard.every((events) => events.includes(ProviderEvents.Stale))
+    const stale = async () => received.every((events) => events.includes(ProviderEvents.Stale))
     assert.isTrue(await until(stale, Boolean, 2_000), "STALE at once")
     for (const client of clients) assert.notStrictEqual(client.providerStatus, ProviderStatus.READY)
 
@@ -113,8 +113,8 @@ describe("the service restarted on the same ports", () => {
     })
     await flagOf(service, "PUT /restarted", { defaultVariant: "off" })
     // The providers wait 5 s before they reconnect.
-    const ready = async () => heard.every((events) => events.at(-1) === ProviderEvents.Ready)
-    assert.isTrue(await until(ready, Boolean, 20_000), JSON.stringify(heard))
+    const ready = async () => received.every((events) => events.at(-1) === ProviderEvents.Ready)
+    assert.isTrue(await until(ready, Boolean, 20_000), JSON.stringify(received))
     for (const client of clients) {
       assert.strictEqual(client.providerStatus, ProviderStatus.READY)
       assert.isFalse(await client.getBooleanValue("restarted", true))

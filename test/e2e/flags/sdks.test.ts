@@ -39,20 +39,20 @@ const details = (
   type: FlagCase["type"],
   context?: ContextCase
 ): Promise<Details> | Details => {
-  const asked = client as Client
-  if (type === "boolean") return asked.getBooleanDetails(key, true, context)
-  if (type === "string") return asked.getStringDetails(key, defaults.string as string, context)
-  if (type === "number") return asked.getNumberDetails(key, defaults.number as number, context)
-  return asked.getObjectDetails(key, defaults.object, context)
+  const serverClient = client as Client
+  if (type === "boolean") return serverClient.getBooleanDetails(key, true, context)
+  if (type === "string") return serverClient.getStringDetails(key, defaults.string as string, context)
+  if (type === "number") return serverClient.getNumberDetails(key, defaults.number as number, context)
+  return serverClient.getObjectDetails(key, defaults.object, context)
 }
 
-describe("every way to evaluate gives the same answer", () => {
+describe("every way to evaluate returns the same result", () => {
   const [flags, contexts] = [
     fc.sample(flagCase, { numRuns: 60, seed: 20_260_821 }),
     fc.sample(contextCase, { numRuns: 25, seed: 20_260_822 })
   ]
   const keyOf = (n: number) => `case-${n}`
-  /** The answers of /api/flags/evaluate, by flag and context. */
+  /** The results of /api/flags/evaluate, by flag and context. */
   const expected: Array<ReadonlyArray<Details>> = []
 
   beforeAll(async () => {
@@ -92,9 +92,9 @@ describe("every way to evaluate gives the same answer", () => {
         for (const [m, context] of contexts.entries()) {
           const got = await details(client, keyOf(n), type, context)
           const reason = expected[n]?.[m]?.reason ?? ""
-          // The reason for a cached answer.
+          // The reason for a cached result.
           const kept = got.reason === "CACHED" && reason === "STATIC" ? { reason: "CACHED" } : {}
-          // npm's ofrep-provider 0.1.3 reports a type mismatch for an answer without a value; the value is right.
+          // npm's ofrep-provider 0.1.3 reports a type mismatch for a response without a value; the value is correct.
           const typed = name.startsWith("OFREP") && reason === "DISABLED" ? { reason: "ERROR" } : {}
           compare(name, n, m, got, { ...kept, ...typed })
         }
@@ -121,7 +121,7 @@ describe("every way to evaluate gives the same answer", () => {
     60_000
   )
 
-  it("all of them report a missing flag, and one of another type", async () => {
+  it("all clients report a missing flag, and a flag of another type", async () => {
     await makeFlag(service, "typed")
     for (const name of providerNames) {
       const client = await clientOf(service, name)

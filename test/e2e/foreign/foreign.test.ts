@@ -72,7 +72,7 @@ describe("/api/fdw", () => {
     assertRefused(await ask(shared, "GET /v1/db/e2e_foreign", { key }), 404, "PGRST205")
   })
 
-  it("needs a service_role key", async () => {
+  it("requires a service_role key", async () => {
     for (const line of [
       "GET /api/sql/fdw",
       "POST /api/fdw/server",
@@ -116,7 +116,7 @@ describe("/api/fdw", () => {
     assert.notInclude(reply.text, "s3")
   })
 
-  it("does not repeat an invalid body", async () => {
+  it("does not echo an invalid body", async () => {
     const reply = await run("POST /api/fdw/user-mapping", '{"remote_password": "s3cret" oops')
     assertRefused(reply, 400)
     assert.notInclude(reply.text, "s3cret")
@@ -160,10 +160,10 @@ describe("the password of a user mapping is in no response and no log", () => {
       await sql(service, `alter system set ${setting}`)
     }
     await sql(service, "select pg_reload_conf()")
-    const said = await leave(service, password)
+    const replies = await leave(service, password)
     const log = await readFile(join(service.dataDir, "postgres.log"), "utf8")
     assert.include(log, naive, "statements are not logged")
-    assert.notInclude(said + log, password)
+    assert.notInclude(replies + log, password)
   })
 
   it("of a server with default settings, with service keys as an ordinary role", async () => {
@@ -186,10 +186,10 @@ describe("the password of a user mapping is in no response and no log", () => {
     await admin.connect()
     await admin.query("create extension postgres_fdw; grant usage on foreign data wrapper postgres_fdw to owner")
     await admin.end()
-    const said = await leave(service, password)
+    const replies = await leave(service, password)
     const log = await other.log()
     assert.include(log, naive, "failed statements are not logged")
-    assert.notInclude(said + log, password)
+    assert.notInclude(replies + log, password)
   })
 
   it("a database without SVC_ENCRYPTION_KEY stores no connections", async () => {

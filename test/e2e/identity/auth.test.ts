@@ -30,9 +30,9 @@ afterAll(() => parts[Symbol.asyncDispose]())
 /** A new identity, signed in by a token or by the identity provider's cookie. */
 const newUser = async (by: "token" | "cookie" = "token") => {
   const person = await makePerson(parts.idp, { name: "Ada" })
-  const who = await (by === "token" ? tokenOf : cookieOf)(parts.idp, person)
-  const call = (line: string, body?: unknown) => as(parts.service, who, line, body === undefined ? {} : { body })
-  return { person, who, call }
+  const credential = await (by === "token" ? tokenOf : cookieOf)(parts.idp, person)
+  const call = (line: string, body?: unknown) => as(parts.service, credential, line, body === undefined ? {} : { body })
+  return { person, credential, call }
 }
 type Call = Awaited<ReturnType<typeof newUser>>["call"]
 
@@ -210,7 +210,7 @@ describe("step-ups", () => {
     }
   })
 
-  it("a sign-in that is too long ago must be repeated", async () => {
+  it("an old sign-in must be repeated", async () => {
     const { call } = await newUser()
     const setup = good(await call("POST /api/auth/mfa/totp/setup"))
     const privileged = parts.idp.settings.privilegedSeconds
@@ -230,7 +230,7 @@ describe("flows", () => {
   const verify = (call: Call, flow_id: unknown) =>
     call("POST /api/auth/mfa/totp/verify", { flow_id, totp_code: "123456" })
 
-  it("that are unknown, of another user, or expired", async () => {
+  it("are rejected if unknown, of another user, or expired", async () => {
     const [one, other] = [await newUser(), await newUser()]
     assertRefused(await verify(one.call, "0b8c7a1e-5e0e-4c3b-9a55-6f3a4a1d2c11"), 404, "FLOW_NOT_FOUND")
     const theirs = good(await other.call("POST /api/auth/mfa/totp/setup"))
@@ -241,7 +241,7 @@ describe("flows", () => {
     assertRefused(await verify(one.call, old["flow_id"]), 410, "FLOW_EXPIRED")
   })
 
-  it("that are completed twice concurrently count once", async () => {
+  it("count once if completed twice concurrently", async () => {
     const { call } = await newUser()
     const setup = good(await call("POST /api/auth/mfa/totp/setup"))
     const body = { flow_id: setup["flow_id"], totp_code: totpCode(String(setup["totp_secret"])) }
@@ -256,7 +256,7 @@ describe("flows", () => {
     for (const reply of made) good(reply)
   })
 
-  it("with invalid bodies", async () => {
+  it("are rejected with invalid bodies", async () => {
     const { call } = await newUser()
     const flow_id = "0b8c7a1e-5e0e-4c3b-9a55-6f3a4a1d2c11"
     for (const body of [
@@ -300,9 +300,9 @@ describe("passkeys", () => {
     )
 
   it("sign a user in, with the identity provider's cookie", async () => {
-    const { person, who } = await newUser("cookie")
+    const { person, credential } = await newUser("cookie")
     const key = new Authenticator(parts.idp.origin)
-    await enrolPasskey(parts.idp, who, key)
+    await enrolPasskey(parts.idp, credential, key)
     const { flow_id, passkey_options } = await begin()
     const body = { flow_id, passkey_login: key.get(passkey_options.publicKey) }
     const reply = await ask(parts.service, "POST /api/auth/login/passkey", { body })
@@ -318,10 +318,10 @@ describe("passkeys", () => {
     assertRefused(await ask(parts.service, "POST /api/auth/login/passkey", { body }), 410, "FLOW_EXPIRED")
   })
 
-  it("that are unknown, or of another page, do not", async () => {
-    const { who } = await newUser("cookie")
+  it("are rejected if unknown, or of another page", async () => {
+    const { credential } = await newUser("cookie")
     const key = new Authenticator(parts.idp.origin)
-    await enrolPasskey(parts.idp, who, key)
+    await enrolPasskey(parts.idp, credential, key)
     const { flow_id, passkey_options } = await begin()
     const assertion = JSON.parse(key.get(passkey_options.publicKey)) as { response: Record<string, string> }
     const forged = { ...assertion, response: { ...assertion.response, signature: "MEUCIQDx" } }
@@ -336,10 +336,10 @@ describe("passkeys", () => {
     }
   })
 
-  it("of a user with a second factor set the cookie, and require the factor", async () => {
-    const { call, who } = await newUser("cookie")
+  it("set the cookie for a user with a second factor, and require the factor", async () => {
+    const { call, credential } = await newUser("cookie")
     const key = new Authenticator(parts.idp.origin)
-    await enrolPasskey(parts.idp, who, key)
+    await enrolPasskey(parts.idp, credential, key)
     await enrolTotp(call)
     const { flow_id, passkey_options } = await begin()
     const reply = await ask(parts.service, "POST /api/auth/login/passkey", {
@@ -371,7 +371,7 @@ describe("recovery", () => {
     [{ email: ["a@b.example"] }],
     [{ method: "code" }],
     [{ flowId: 1 }]
-  ])("refuses %j", async (wrong) => {
+  ])("rejects %j", async (wrong) => {
     const flow = good(await ask(parts.service, "GET /api/auth/recovery"))
     const body = { flowId: flow["id"], email: freshEmail(), method: "link", ...wrong }
     assertRefused(await ask(parts.service, "POST /api/auth/recovery", { body }), 400, "INVALID_REQUEST")
@@ -401,7 +401,7 @@ describe("sessions", () => {
     for (const other of others) assertRefused(await as(parts.service, other, "GET /api/auth/session"), 401)
   })
 
-  it("of another user can't be ended", async () => {
+  it("can't be ended by another user", async () => {
     const [one, other] = [await newUser(), await newUser()]
     const theirs = good(await other.call("GET /api/auth/session"))
     assertRefused(await one.call(`DELETE /api/auth/sessions/${String(theirs["id"])}`), 404, "SESSION_NOT_FOUND")
@@ -410,7 +410,7 @@ describe("sessions", () => {
 
   it("end with a logout, immediately, and their cookies are cleared", async () => {
     for (const by of ["token", "cookie"] as const) {
-      const { call, who } = await newUser(by)
+      const { call, credential } = await newUser(by)
       good(await call("GET /api/auth/session"))
       const reply = await call("POST /api/auth/logout")
       assert.deepStrictEqual(good(reply), { success: true })
@@ -418,14 +418,17 @@ describe("sessions", () => {
       for (const name of ["svc_session", "idp_session"]) {
         assert.isTrue(cleared.some((line) => line.startsWith(`${name}=;`) && /max-age=0/i.test(line)))
       }
-      assertRefused(await as(parts.service, who, "GET /api/auth/session"), 401, "UNAUTHENTICATED")
+      assertRefused(await as(parts.service, credential, "GET /api/auth/session"), 401, "UNAUTHENTICATED")
       good(await call("POST /api/auth/logout"))
     }
   })
 
   it("both end when a browser has two", async () => {
     const [one, other] = [await newUser("token"), await newUser("cookie")]
-    const headers = { cookie: `${cookieHeader(one.who)}; ${cookieHeader(other.who)}`, origin: parts.service.url }
+    const headers = {
+      cookie: `${cookieHeader(one.credential)}; ${cookieHeader(other.credential)}`,
+      origin: parts.service.url
+    }
     good(await ask(parts.service, "POST /api/auth/logout", { headers }))
     for (const { call } of [one, other]) assertRefused(await call("GET /api/auth/session"), 401)
   })
@@ -449,8 +452,8 @@ describe("sessions", () => {
   })
 
   it("are found by the cookie when the token is stale", async () => {
-    const { person, who } = await newUser("cookie")
-    const cookie = `svc_session=ory_st_gone; ${cookieHeader(who)}`
+    const { person, credential } = await newUser("cookie")
+    const cookie = `svc_session=ory_st_gone; ${cookieHeader(credential)}`
     const me = goodAs<{ identity: object }>(await ask(parts.service, "GET /api/auth/session", { headers: { cookie } }))
     assert.deepInclude(me.identity, { id: person.id })
   })

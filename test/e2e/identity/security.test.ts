@@ -27,7 +27,7 @@ afterAll(() => parts[Symbol.asyncDispose]())
 
 const newUser = async (more: Parameters<typeof makePerson>[1] = {}) => {
   const person = await makePerson(parts.idp, more)
-  return { person, who: await cookieOf(parts.idp, person) }
+  return { person, credential: await cookieOf(parts.idp, person) }
 }
 const admin = () => newUser({ metadata_public: { svc_role: "admin" } })
 const good = (reply: Reply, status = 200) => {
@@ -86,8 +86,8 @@ describe("another site can't use a session", () => {
   })
 
   it.each(writes)("%s", async (line, body) => {
-    const { who } = await admin()
-    const cookie = cookieHeader(who)
+    const { credential } = await admin()
+    const cookie = cookieHeader(credential)
     const json = body === undefined ? {} : { body }
     for (const headers of [
       { cookie },
@@ -105,7 +105,7 @@ describe("another site can't use a session", () => {
         assertRefused(await ask(service, line, { ...json, headers }), 403, "CSRF")
       }
     }
-    good(await as(service, who, "GET /api/auth/session"))
+    good(await as(service, credential, "GET /api/auth/session"))
     for (const origin of [service.url, dashboard]) {
       const reply = await ask(service, line, { ...json, headers: { cookie, origin } })
       assert.notInclude(reply.text, '"CSRF"', origin)
@@ -121,7 +121,7 @@ describe("another site can't use a session", () => {
   })
 
   it("to receive realtime events", async () => {
-    const { who } = await admin()
+    const { credential } = await admin()
     const status = (headers: Record<string, string>) =>
       new Promise<number>((done) => {
         const socket = new WebSocket(`${service.url.replace("http", "ws")}/realtime`, { headers })
@@ -132,7 +132,7 @@ describe("another site can't use a session", () => {
         socket.on("unexpected-response", (_, { statusCode }) => done(statusCode ?? 0))
         socket.on("error", () => done(0))
       })
-    const cookie = cookieHeader(who)
+    const cookie = cookieHeader(credential)
     assert.strictEqual(await status({ cookie, origin: "https://evil.example" }), 403)
     assert.strictEqual(await status({ cookie, origin: dashboard }), 101)
     assert.strictEqual(await status({ cookie }), 101)
@@ -143,7 +143,7 @@ describe("another site can't use a session", () => {
 
 describe("administrators", () => {
   it("use the management API with a session, other users do not", async () => {
-    const [boss, other] = [await admin(), await newUser()]
+    const [administrator, other] = [await admin(), await newUser()]
     for (const line of [
       "GET /api/keys",
       "GET /api/webhooks",
@@ -151,22 +151,24 @@ describe("administrators", () => {
       "GET /api/realtime/tables",
       "GET /api/oauth2/clients"
     ]) {
-      assert.strictEqual((await as(service, boss.who, line)).status, 200, line)
-      assertRefused(await as(service, other.who, line), 403, "FORBIDDEN")
+      assert.strictEqual((await as(service, administrator.credential, line)).status, 200, line)
+      assertRefused(await as(service, other.credential, line), 403, "FORBIDDEN")
       assertRefused(await ask(service, line, { headers: { cookie: "svc_session=nonsense" } }), 401, "UNAUTHENTICATED")
-      // If there is a key, only the key counts.
-      assertRefused(await as(service, boss.who, line, { key: service.anon }), 403)
-      assertRefused(await as(service, boss.who, line, { key: "svc_sk_nonsense" }), 401)
-      assert.strictEqual((await as(service, other.who, line, { key: service.service_role })).status, 200)
+      // A key takes precedence over the session.
+      assertRefused(await as(service, administrator.credential, line, { key: service.anon }), 403)
+      assertRefused(await as(service, administrator.credential, line, { key: "svc_sk_nonsense" }), 401)
+      assert.strictEqual((await as(service, other.credential, line, { key: service.service_role })).status, 200)
     }
     const made = good(
-      await as(service, boss.who, "POST /api/keys", { body: { keyType: "anon", label: "by a session" } }),
+      await as(service, administrator.credential, "POST /api/keys", {
+        body: { keyType: "anon", label: "by a session" }
+      }),
       201
     )
-    good(await as(service, boss.who, `DELETE /api/keys/${(made["key"] as { id: number }).id}`))
-    assert.deepInclude(good(await as(service, boss.who, "GET /api/auth/session")), { admin: true })
-    assert.deepInclude(good(await as(service, other.who, "GET /api/auth/session")), { admin: false })
-    assertRefused(await as(service, boss.who, "GET /v1/keys"), 401)
+    good(await as(service, administrator.credential, `DELETE /api/keys/${(made["key"] as { id: number }).id}`))
+    assert.deepInclude(good(await as(service, administrator.credential, "GET /api/auth/session")), { admin: true })
+    assert.deepInclude(good(await as(service, other.credential, "GET /api/auth/session")), { admin: false })
+    assertRefused(await as(service, administrator.credential, "GET /v1/keys"), 401)
   })
 
   it("must have verified their address", async () => {
@@ -182,8 +184,8 @@ describe("administrators", () => {
     })
     const { id } = (await response.json()) as { id: string }
     const person: Person = { id, email: "boss@example.com", password: "correct horse 1" }
-    const who = await tokenOf(parts.idp, person)
-    assertRefused(await as(service, who, "GET /api/keys"), 403, "FORBIDDEN")
+    const credential = await tokenOf(parts.idp, person)
+    assertRefused(await as(service, credential, "GET /api/keys"), 403, "FORBIDDEN")
     assert.match(
       service.output(),
       new RegExp(`${id} is not an administrator: its e-mail address in SVC_ADMIN_IDENTITIES is not verified`)
@@ -192,24 +194,24 @@ describe("administrators", () => {
   })
 
   it("are recorded in the history of flags; any session reads and evaluates flags", async () => {
-    const [boss, other] = [await admin(), await newUser()]
+    const [administrator, other] = [await admin(), await newUser()]
     const body = { key: "by-session", type: "boolean", variants: { on: true, off: false }, defaultVariant: "on" }
-    good(await as(service, boss.who, "POST /api/flags", { body }), 201)
-    const history = good(await as(service, other.who, "GET /api/flags/by-session/history"))
+    good(await as(service, administrator.credential, "POST /api/flags", { body }), 201)
+    const history = good(await as(service, other.credential, "GET /api/flags/by-session/history"))
     assert.deepStrictEqual((history as unknown as ReadonlyArray<{ actor: object }>)[0]?.actor, {
       type: "identity",
-      id: boss.person.id,
-      label: boss.person.email
+      id: administrator.person.id,
+      label: administrator.person.email
     })
     const context = { flagKey: "by-session", context: { targetingKey: "u1" } }
-    assert.deepInclude(good(await as(service, other.who, "POST /api/flags/evaluate", { body: context })), {
+    assert.deepInclude(good(await as(service, other.credential, "POST /api/flags/evaluate", { body: context })), {
       value: true
     })
     const remote = { body: { context: { targetingKey: "u1" } } }
     const at = "POST /ofrep/v1/evaluate/flags/by-session"
-    assert.deepInclude(good(await as(service, other.who, at, remote)), { value: true })
+    assert.deepInclude(good(await as(service, other.credential, at, remote)), { value: true })
     assert.strictEqual((await ask(service, at, remote)).status, 401)
-    assertRefused(await as(service, other.who, "DELETE /api/flags/by-session"), 403, "FORBIDDEN")
+    assertRefused(await as(service, other.credential, "DELETE /api/flags/by-session"), 403, "FORBIDDEN")
   })
 })
 
@@ -221,9 +223,9 @@ describe("cookies", () => {
       ["http", false],
       ["https", true]
     ] as const) {
-      const { who } = await newUser()
+      const { credential } = await newUser()
       const headers = { "x-forwarded-proto": proto, origin: dashboard }
-      const set = lines(await as(service, who, "POST /api/auth/logout", { headers }))
+      const set = lines(await as(service, credential, "POST /api/auth/logout", { headers }))
       assert.lengthOf(set, 2)
       for (const line of set) {
         assert.match(line, /; HttpOnly/i)
@@ -239,10 +241,10 @@ describe("cookies", () => {
       [cookieOf, 1],
       [tokenOf, 0]
     ] as const) {
-      const who = await of(parts.idp, await makePerson(parts.idp))
-      const setup = good(await as(service, who, "POST /api/auth/mfa/totp/setup"))
+      const credential = await of(parts.idp, await makePerson(parts.idp))
+      const setup = good(await as(service, credential, "POST /api/auth/mfa/totp/setup"))
       const body = { flow_id: setup["flow_id"], totp_code: totpCode(String(setup["totp_secret"])) }
-      const set = lines(await as(service, who, "POST /api/auth/mfa/totp/verify", { body }))
+      const set = lines(await as(service, credential, "POST /api/auth/mfa/totp/verify", { body }))
       assert.lengthOf(set, count)
       for (const line of set) assert.match(line, /^idp_session=[^;]+;.*HttpOnly.*SameSite/i)
     }
@@ -251,7 +253,7 @@ describe("cookies", () => {
   it("of another user are removed by a sign-in", async () => {
     const [victim, attacker] = [await newUser(), await tokenOf(parts.idp, await makePerson(parts.idp))]
     const key = new Authenticator(parts.idp.origin)
-    await enrolPasskey(parts.idp, victim.who, key)
+    await enrolPasskey(parts.idp, victim.credential, key)
     const begun = good(await ask(service, "GET /api/auth/login/passkey")) as {
       flow_id: string
       passkey_options: { publicKey: unknown }
@@ -267,10 +269,10 @@ describe("cookies", () => {
     assert.isUndefined(planted.cookie("127.0.0.1", "svc_session"))
     const me = await planted.once(`${service.url}/api/auth/session`)
     assert.strictEqual((JSON.parse(me.text) as { identity: { id: string } }).identity.id, victim.person.id)
-    assert.notStrictEqual(planted.cookie("127.0.0.1", "idp_session"), Redacted.value(victim.who.value))
+    assert.notStrictEqual(planted.cookie("127.0.0.1", "idp_session"), Redacted.value(victim.credential.value))
   })
 
-  it("that are malformed are refused without a call", async () => {
+  it("are rejected without a call if malformed", async () => {
     for (const value of ["a b", "é", '"x"', "x".repeat(5000), "a,b", "a\\b"]) {
       const raw = `GET /api/auth/session HTTP/1.1\r\nHost: x\r\nConnection: close\r\nCookie: svc_session=${value}\r\n\r\n`
       assert.match(await talk(service, Buffer.from(raw, "latin1")), /^HTTP\/1.1 401 /, value.slice(0, 10))
@@ -279,10 +281,10 @@ describe("cookies", () => {
 })
 
 describe("challenges of another user", () => {
-  it("are refused, in every step", async () => {
+  it("are rejected in every step", async () => {
     const clientId = await makeClient(parts)
     const [owner, other] = [await newUser(), await newUser()]
-    const challenge = await consentChallenge(parts, browserOf(owner.who), clientId)
+    const challenge = await consentChallenge(parts, browserOf(owner.credential), clientId)
     const query = `consent_challenge=${encodeURIComponent(challenge)}`
     for (const [line, body] of [
       [`GET /api/oauth2/bridge/consent?${query}`, undefined],
@@ -290,26 +292,26 @@ describe("challenges of another user", () => {
       ["POST /api/oauth2/bridge/consent/accept", { challenge, grant_scope: ["openid"] }],
       ["POST /api/oauth2/bridge/consent/reject", { challenge }]
     ] as const) {
-      const reply = await as(service, other.who, line, body === undefined ? {} : { body })
+      const reply = await as(service, other.credential, line, body === undefined ? {} : { body })
       assertRefused(reply, 403, "CHALLENGE_FORBIDDEN")
     }
-    good(await as(service, owner.who, `GET /api/oauth2/bridge/consent/info?${query}`))
+    good(await as(service, owner.credential, `GET /api/oauth2/bridge/consent/info?${query}`))
   })
 })
 
 describe("attempts", () => {
   it("at codes are limited to ten a minute for each session", async () => {
     const [one, other] = [await newUser(), await newUser()]
-    const guess = async (who: Credential, flow_id: unknown) =>
-      as(service, who, "POST /api/auth/mfa/totp/verify", { body: { flow_id, totp_code: "000000" } })
-    const setup = good(await as(service, one.who, "POST /api/auth/mfa/totp/setup"))
-    for (let i = 0; i < 10; i++) assert.notStrictEqual((await guess(one.who, setup["flow_id"])).status, 429)
-    const refused = await guess(one.who, setup["flow_id"])
+    const guess = async (credential: Credential, flow_id: unknown) =>
+      as(service, credential, "POST /api/auth/mfa/totp/verify", { body: { flow_id, totp_code: "000000" } })
+    const setup = good(await as(service, one.credential, "POST /api/auth/mfa/totp/setup"))
+    for (let i = 0; i < 10; i++) assert.notStrictEqual((await guess(one.credential, setup["flow_id"])).status, 429)
+    const refused = await guess(one.credential, setup["flow_id"])
     assertRefused(refused, 429, "TOO_MANY_GUESSES")
     assert.match(refused.headers.get("retry-after") ?? "", /^([1-9]|[1-5]\d|60)$/)
     const right = { flow_id: setup["flow_id"], totp_code: totpCode(String(setup["totp_secret"])) }
-    assertRefused(await as(service, one.who, "POST /api/auth/mfa/totp/verify", { body: right }), 429)
-    assert.notStrictEqual((await guess(other.who, flow)).status, 429)
+    assertRefused(await as(service, one.credential, "POST /api/auth/mfa/totp/verify", { body: right }), 429)
+    assert.notStrictEqual((await guess(other.credential, flow)).status, 429)
   })
 
   it("at passkeys and addresses are limited to ten a minute for each client", async () => {
@@ -355,19 +357,24 @@ describe("recovery", () => {
 })
 
 describe("hostile text", () => {
-  it("in names becomes neither headers nor markup", async () => {
-    const { who } = await newUser({ name: "a\r\nSet-Cookie: evil=1 <script>" })
-    const reply = await as(service, who, "GET /api/auth/session")
+  it("in names does not reach headers, and is escaped in markup", async () => {
+    const { credential } = await newUser({ name: "a\r\nSet-Cookie: evil=1 <script>" })
+    const reply = await as(service, credential, "GET /api/auth/session")
     good(reply)
     assert.notInclude([...reply.headers].join(), "evil")
     const clientId = await makeClient(parts, {
       client_name: `"><script>alert(1)</script>`,
       logo_uri: `https://x.example/"onerror="x`
     })
-    const challenge = await consentChallenge(parts, browserOf(who), clientId)
-    const page = await as(service, who, `GET /oauth2/consent?consent_challenge=${encodeURIComponent(challenge)}`, {
-      headers: { accept: "text/html" }
-    })
+    const challenge = await consentChallenge(parts, browserOf(credential), clientId)
+    const page = await as(
+      service,
+      credential,
+      `GET /oauth2/consent?consent_challenge=${encodeURIComponent(challenge)}`,
+      {
+        headers: { accept: "text/html" }
+      }
+    )
     assert.strictEqual(page.status, 200)
     assert.notMatch(page.text, /<script/i)
     assert.notInclude(page.text, `"onerror="`)
@@ -375,7 +382,7 @@ describe("hostile text", () => {
     assert.strictEqual(page.headers.get("x-frame-options"), "DENY")
   })
 
-  it("in a Host header becomes no URL", async () => {
+  it("in a Host header is rejected", async () => {
     for (const host of ["evil.example/x?", "a b", "user@evil.example"]) {
       const raw = `GET /api/oauth2/bridge/status HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`
       assert.match(await talk(service, raw), /^HTTP\/1.1 400 /)
@@ -384,7 +391,7 @@ describe("hostile text", () => {
 })
 
 describe("the servers", () => {
-  it("not configured: 503, and bridge/status reports it", async () => {
+  it("return 503 if not configured, and bridge/status reports it", async () => {
     await using bare = await startService()
     assert.deepInclude(good(await ask(bare, "GET /api/oauth2/bridge/status")), {
       oauth2_configured: false,
@@ -417,16 +424,16 @@ describe("the servers", () => {
     assertRefused(await ask(bare, "GET /api/keys", { headers }), 401, "INVALID_API_KEY")
   })
 
-  it("down: 502; the rest keeps working", async () => {
+  it("return 502 when down, while everything else keeps working", async () => {
     await using dead = await startIdentityService()
-    const who = await tokenOf(dead.idp, await makePerson(dead.idp))
-    good(await as(dead.service, who, "GET /api/auth/session"))
+    const credential = await tokenOf(dead.idp, await makePerson(dead.idp))
+    good(await as(dead.service, credential, "GET /api/auth/session"))
     await dead.idp.close()
     await dead.oauth2[Symbol.asyncDispose]()
     await sleep(5_100)
     const key = dead.service.service_role
-    assertRefused(await as(dead.service, who, "GET /api/auth/session"), 502, "IDP_UNAVAILABLE")
-    assertRefused(await as(dead.service, who, "GET /api/keys"), 502, "IDP_UNAVAILABLE")
+    assertRefused(await as(dead.service, credential, "GET /api/auth/session"), 502, "IDP_UNAVAILABLE")
+    assertRefused(await as(dead.service, credential, "GET /api/keys"), 502, "IDP_UNAVAILABLE")
     assertRefused(await ask(dead.service, "GET /api/auth/recovery"), 502, "IDP_UNAVAILABLE")
     assertRefused(await ask(dead.service, "GET /v1/auth/identities", { key }), 502, "IDP_UNAVAILABLE")
     assertRefused(await ask(dead.service, "GET /api/oauth2/clients", { key }), 502, "OAUTH2_UNAVAILABLE")
@@ -447,7 +454,7 @@ it.each([
   ["DASHBOARD_URL", "javascript:alert(1)"],
   ["SVC_AUTH_REQUIRED", "yes"],
   ["SVC_ADMIN_IDENTITIES", "a@b.example,,c@d.example"]
-])("%s %s stops the start", async (name, value) => {
+])("%s %s fails the start", async (name, value) => {
   const { code, output } = await runToEnd({ [name]: value })
   assert.strictEqual(code, 1)
   assert.match(output, new RegExp(`${name} must be `))
@@ -465,12 +472,16 @@ it("PUBLIC_URL is the service's URL, whatever the Host header", async () => {
 
 it("no secrets are logged", async () => {
   const person = await makePerson(parts.idp)
-  const who = await cookieOf(parts.idp, person)
+  const credential = await cookieOf(parts.idp, person)
   const token = await tokenOf(parts.idp, person)
-  const setup = good(await as(service, who, "POST /api/auth/mfa/totp/setup"))
+  const setup = good(await as(service, credential, "POST /api/auth/mfa/totp/setup"))
   const code = totpCode(String(setup["totp_secret"]))
-  await as(service, who, "POST /api/auth/mfa/totp/verify", { body: { flow_id: setup["flow_id"], totp_code: code } })
-  const codes = good(await as(service, who, "POST /api/auth/mfa/recovery-codes/generate"))["codes"] as Array<string>
+  await as(service, credential, "POST /api/auth/mfa/totp/verify", {
+    body: { flow_id: setup["flow_id"], totp_code: code }
+  })
+  const codes = good(await as(service, credential, "POST /api/auth/mfa/recovery-codes/generate"))[
+    "codes"
+  ] as Array<string>
   const made = good(
     await ask(service, "POST /api/oauth2/clients", {
       key: service.service_role,
@@ -482,12 +493,12 @@ it("no secrets are logged", async () => {
   // Failures are logged: cause one that involves all secrets.
   parts.oauth2.intercept = () => ({ status: 500, headers: {}, body: "boom" })
   await ask(service, "GET /api/oauth2/bridge/login?login_challenge=SECRETCHALLENGE", {
-    headers: { cookie: cookieHeader(who) }
+    headers: { cookie: cookieHeader(credential) }
   })
   parts.oauth2.intercept = () => undefined
   const log = service.output()
   for (const secret of [
-    Redacted.value(who.value),
+    Redacted.value(credential.value),
     Redacted.value(token.value),
     String(setup["totp_secret"]),
     ...codes,

@@ -79,7 +79,7 @@ describe("/api/migrations", () => {
     assert.deepStrictEqual((await call("GET /v1/db/mig_notes")).json, [{ id: 1, text: null, done: false }])
   })
 
-  it("reports where a file fails, and a modified file", async () => {
+  it("reports the position of an error in a file, and modified files", async () => {
     await writeFiles(directory, { "3_bad.sql": "create table mig_half ();\nselect\n  nope;\n" })
     const body = assertRefused(await call("POST /api/migrations/idempotent/run"), 422, "MIGRATION_FAILED")
     assert.deepInclude(body["details"], {
@@ -112,7 +112,7 @@ describe("/api/migrations", () => {
     assertRefused(await call("GET /api/migrations/preview/1_notes"), 404, "MIGRATION_NOT_FOUND")
   })
 
-  it("does not leave the directory through a name", async () => {
+  it("rejects names and links that lead outside the directory", async () => {
     await symlink("/etc/hostname", join(directory, "z_link.sql"))
     assertRefused(await call("GET /api/migrations/preview/z_link"), 422, "MIGRATION_UNREADABLE")
     assertRefused(await call("POST /api/migrations/idempotent/run"), 422, "MIGRATION_UNREADABLE")
@@ -158,16 +158,16 @@ describe("/api/migrations", () => {
     }
   })
 
-  it("finishes a run whose caller leaves", async () => {
+  it("finishes a run when the client disconnects", async () => {
     await writeFiles(directory, { "4_slow.sql": "create table mig_slow (); select pg_sleep(1)" })
     const leaving = new AbortController()
-    const gone = ask(service, "POST /api/migrations/idempotent/run", {
+    const run = ask(service, "POST /api/migrations/idempotent/run", {
       key: service.service_role,
       signal: leaving.signal
     }).catch(() => "gone")
     await sleep(300)
     leaving.abort()
-    assert.strictEqual(await gone, "gone")
+    assert.strictEqual(await run, "gone")
     const after = await until(status, ({ summary }) => summary["pending"] === 0)
     assert.include(
       after.migrations.map((each) => `${each.name} ${each.status}`),

@@ -33,59 +33,59 @@ afterAll(async () => {
 
 const newUser = async () => {
   const person = await makePerson(parts.idp)
-  return { person, who: await cookieOf(parts.idp, person) }
+  return { person, credential: await cookieOf(parts.idp, person) }
 }
 const clientOf = (fields: Record<string, unknown> = {}) => makeClient(parts, { redirect_uris: [callback], ...fields })
 const urlOf = (clientId: string) => authorizationUrl(parts, clientId, { redirect_uri: callback })
 
 describe("the consent page", () => {
-  const show = async (who: Credential, challenge: string) => {
+  const show = async (credential: Credential, challenge: string) => {
     const url = `${parts.service.url}/oauth2/consent?consent_challenge=${encodeURIComponent(challenge)}`
-    const page = await openPage(browserOf(who), url)
+    const page = await openPage(browserOf(credential), url)
     return { ...page, token: tokenIn(page) }
   }
   const send = (
-    who: Credential | undefined,
+    credential: Credential | undefined,
     form: Readonly<Record<string, string>>,
     headers: Readonly<Record<string, string>> = {}
-  ) => sendForm(browserOf(who), `${parts.service.url}/oauth2/consent`, form, headers)
+  ) => sendForm(browserOf(credential), `${parts.service.url}/oauth2/consent`, form, headers)
 
   it("only accepts its own form, of the same session and challenge", async () => {
     const [owner, other] = [await newUser(), await newUser()]
     const id = await clientOf()
-    const challenge = await consentChallenge(parts, browserOf(owner.who), id, { redirect_uri: callback })
-    const another = await consentChallenge(parts, browserOf(owner.who), id, { redirect_uri: callback })
-    const { status, token } = await show(owner.who, challenge)
+    const challenge = await consentChallenge(parts, browserOf(owner.credential), id, { redirect_uri: callback })
+    const another = await consentChallenge(parts, browserOf(owner.credential), id, { redirect_uri: callback })
+    const { status, token } = await show(owner.credential, challenge)
     assert.strictEqual(status, 200)
-    assert.strictEqual((await show(other.who, challenge)).status, 403)
+    assert.strictEqual((await show(other.credential, challenge)).status, 403)
 
     const form = { consent_challenge: challenge, token, decision: "allow", grant_scope: "openid" }
     const refusals: ReadonlyArray<readonly [string, number, ReturnType<typeof send>]> = [
-      ["another site", 403, send(owner.who, form, { origin: "https://evil.example" })],
-      ["a sandbox", 403, send(owner.who, form, { origin: "null" })],
-      ["no token", 403, send(owner.who, { ...form, token: "" })],
-      ["a made up token", 403, send(owner.who, { ...form, token: "A".repeat(43) })],
-      ["a token of another challenge", 403, send(owner.who, { ...form, consent_challenge: another })],
-      ["a token of another session", 403, send(other.who, form)],
+      ["another site", 403, send(owner.credential, form, { origin: "https://evil.example" })],
+      ["a sandbox", 403, send(owner.credential, form, { origin: "null" })],
+      ["no token", 403, send(owner.credential, { ...form, token: "" })],
+      ["a forged token", 403, send(owner.credential, { ...form, token: "A".repeat(43) })],
+      ["a token of another challenge", 403, send(owner.credential, { ...form, consent_challenge: another })],
+      ["a token of another session", 403, send(other.credential, form)],
       ["another session of the same person", 403, send(await tokenOf(parts.idp, owner.person), form)],
-      ["no challenge", 400, send(owner.who, { ...form, consent_challenge: "" })],
-      ["no decision", 400, send(owner.who, { ...form, decision: "maybe" })],
-      ["more than was asked for", 400, send(owner.who, { ...form, grant_scope: "admin" })],
-      ["JSON", 415, send(owner.who, form, { "content-type": "application/json" })],
-      ["too much", 413, send(owner.who, { ...form, filler: "x".repeat(300_000) })]
+      ["no challenge", 400, send(owner.credential, { ...form, consent_challenge: "" })],
+      ["no decision", 400, send(owner.credential, { ...form, decision: "maybe" })],
+      ["more than was requested", 400, send(owner.credential, { ...form, grant_scope: "admin" })],
+      ["JSON", 415, send(owner.credential, form, { "content-type": "application/json" })],
+      ["too much", 413, send(owner.credential, { ...form, filler: "x".repeat(300_000) })]
     ]
     for (const [what, wanted, reply] of refusals) {
       const { status, text } = await reply
       assert.strictEqual(status, wanted, `${what}: ${text.slice(0, 300)}`)
     }
-    const done = await send(owner.who, form, { origin: parts.service.url })
+    const done = await send(owner.credential, form, { origin: parts.service.url })
     assert.strictEqual(done.status, 200)
     assert.match(done.text, /http-equiv="refresh" content="0;url=http/)
   })
 
   it("redirects to the sign-in without a session, and back through the bridge", async () => {
-    const { who } = await newUser()
-    const challenge = await consentChallenge(parts, browserOf(who), await clientOf(), { redirect_uri: callback })
+    const { credential } = await newUser()
+    const challenge = await consentChallenge(parts, browserOf(credential), await clientOf(), { redirect_uri: callback })
     for (const page of [
       await browserOf().once(`${parts.service.url}/oauth2/consent?consent_challenge=${encodeURIComponent(challenge)}`),
       await send(undefined, { consent_challenge: challenge, decision: "allow" })
@@ -106,9 +106,9 @@ describe.skipIf(chromium === undefined)(`the consent page in ${chromium ?? "a br
   afterAll(() => browser[Symbol.asyncDispose]())
 
   const open = async (): Promise<Tab> => {
-    const { who } = await newUser()
+    const { credential } = await newUser()
     const tab = await browser.open()
-    const value = Redacted.value(who.value)
+    const value = Redacted.value(credential.value)
     await tab.send("Network.setCookie", { name: "idp_session", value, url: parts.service.url, httpOnly: true })
     return tab
   }
@@ -121,7 +121,7 @@ describe.skipIf(chromium === undefined)(`the consent page in ${chromium ?? "a br
     return new URL(came, callback).searchParams
   }
 
-  it.each([true, false])("grants what stays selected, and remembers (JavaScript: %s)", async (scripts) => {
+  it.each([true, false])("grants the selected scopes, and remembers them (JavaScript: %s)", async (scripts) => {
     await using tab = await open()
     await tab.send("Emulation.setScriptExecutionDisabled", { value: !scripts })
     const id = await clientOf()
@@ -135,7 +135,7 @@ describe.skipIf(chromium === undefined)(`the consent page in ${chromium ?? "a br
     const answer = await arrived(tab)
     assert.isNotNull(answer.get("code"))
     assert.strictEqual(answer.get("scope"), "openid offline")
-    // That consent was not remembered, so the user is asked again.
+    // That consent was not remembered, so it is requested again.
     await tab.go(urlOf(id))
     assert.strictEqual(await tab.soon("location.pathname"), "/oauth2/consent")
     await tab.click("input[name=remember]")

@@ -115,7 +115,7 @@ describe("an application signs a user in through the bridge", () => {
 })
 
 describe("consent", () => {
-  it("that is remembered is not requested again until it is revoked", async () => {
+  it("is not requested again until revoked, if remembered", async () => {
     const visitor = await makeVisitor(stage)
     const { browser, person } = visitor
     const application = await makeApplication(stage)
@@ -156,14 +156,14 @@ describe("consent", () => {
     assert.strictEqual((await goOn(stage, browser, (await application.begin()).url)).at, "dashboard")
   })
 
-  it("that is denied is reported to the application", async () => {
+  it("is reported to the application if denied", async () => {
     const visitor = await makeVisitor(stage)
     const application = await makeApplication(stage)
     const attempt = await application.begin()
     const challenge = await toConsent(stage, visitor, attempt.url)
     const body = { challenge, error: "access_denied", error_description: "Not today" }
-    const answer = await fromDashboard(stage, visitor.browser, "POST", "/bridge/consent/reject", body)
-    const there = await goOn(stage, visitor.browser, String(answer.body["redirect_to"]))
+    const response = await fromDashboard(stage, visitor.browser, "POST", "/bridge/consent/reject", body)
+    const there = await goOn(stage, visitor.browser, String(response.body["redirect_to"]))
     assert.strictEqual(there.at, "application")
     assert.strictEqual(await refused(application.finish(attempt, there.url)), "access_denied")
   })
@@ -174,12 +174,12 @@ describe("consent", () => {
     await signIn(stage, stranger, application)
     const challenge = await toConsent(stage, visitor, (await application.begin()).url)
     const query = `consent_challenge=${encodeURIComponent(challenge)}`
-    const answers = [
+    const replies = [
       await fromDashboard(stage, stranger.browser, "GET", `/bridge/consent/info?${query}`),
       await fromDashboard(stage, stranger.browser, "POST", "/bridge/consent/accept", { challenge, grant_scope: [] }),
       await fromDashboard(stage, stranger.browser, "POST", "/bridge/consent/reject", { challenge })
     ]
-    for (const { body, status } of answers) {
+    for (const { body, status } of replies) {
       assert.deepStrictEqual([status, body["code"]], [403, "CHALLENGE_FORBIDDEN"])
     }
   })
@@ -206,10 +206,10 @@ describe("consent", () => {
     const attempt = await application.begin()
     const challenge = await toConsent(stage, visitor, attempt.url)
     await deletePerson(stage.idp, visitor.person)
-    const nobody = { person: visitor.person, browser: startBrowsing() }
+    const signedOut = { person: visitor.person, browser: startBrowsing() }
     const body = { challenge, grant_scope: ["openid"] }
-    const answer = await fromDashboard(stage, nobody.browser, "POST", "/bridge/consent/accept", body)
-    const there = await goOn(stage, visitor.browser, String(answer.body["redirect_to"]))
+    const response = await fromDashboard(stage, signedOut.browser, "POST", "/bridge/consent/accept", body)
+    const there = await goOn(stage, visitor.browser, String(response.body["redirect_to"]))
     assert.strictEqual(await refused(application.finish(attempt, there.url)), "access_denied")
   })
 })

@@ -34,11 +34,11 @@ afterAll(() => parts[Symbol.asyncDispose]())
 /** A user who is signed in at a client, so also at the OAuth 2.0 server. */
 const newUser = async (credentialOf: typeof cookieOf = cookieOf) => {
   const person = await makePerson(parts.idp)
-  const who = await credentialOf(parts.idp, person)
-  const browser = browserOf(who)
+  const credential = await credentialOf(parts.idp, person)
+  const browser = browserOf(credential)
   const { url } = await goOn(parts, browser, authorizationUrl(parts, clientId))
   assert.isNotNull(url.searchParams.get("code"), url.href)
-  return { person, who, browser }
+  return { person, credential, browser }
 }
 const endSession = () => `${parts.oauth2.publicUrl}/oauth2/sessions/logout`
 /** The page that a browser reaches when any other page redirects it to the server's logout. */
@@ -49,8 +49,8 @@ const toPage = async (browser: Browsing) => {
 }
 const send = (browser: Browsing, form: Readonly<Record<string, string>>, headers?: Readonly<Record<string, string>>) =>
   sendForm(browser, `${parts.service.url}/oauth2/logout`, form, headers)
-const isSignedIn = async (who: Credential) => {
-  const { status } = await as(parts.service, who, "GET /api/auth/session")
+const isSignedIn = async (credential: Credential) => {
+  const { status } = await as(parts.service, credential, "GET /api/auth/session")
   return status === 200
 }
 /** Whether the OAuth 2.0 server recognises the browser: it then requests consent without a sign-in. */
@@ -61,14 +61,14 @@ const isKnown = async (browser: Browsing) => {
 
 describe("a sign-out without a client's ID token", () => {
   it("must be confirmed, and then ends both sessions", async () => {
-    const { browser, person, who } = await newUser()
+    const { browser, person, credential } = await newUser()
     const { challenge, url } = await toPage(browser)
     const page = await openPage(browser, url)
     assert.strictEqual(page.status, 200)
     assert.include(page.text, person.email)
     assert.match(page.headers.get("content-security-policy") ?? "", /default-src 'none'.*frame-ancestors 'none'/)
     assert.strictEqual(page.headers.get("cache-control"), "no-store")
-    assert.isTrue(await isSignedIn(who))
+    assert.isTrue(await isSignedIn(credential))
     assert.strictEqual(await isKnown(browser), "consent_required")
 
     const form = { logout_challenge: challenge, token: tokenIn(page), decision: "leave" }
@@ -78,24 +78,24 @@ describe("a sign-out without a client's ID token", () => {
       done.headers.getSetCookie().filter((line) => /_session=;.*Max-Age=0/i.test(line)),
       2
     )
-    const bye = await goOn(parts, browser, onwardIn(done))
-    assert.strictEqual(bye.url.href, `${clientAddress}/bye`)
-    assert.isFalse(await isSignedIn(who))
-    assert.strictEqual(await isKnown(browserOf(who)), "login_required")
+    const finished = await goOn(parts, browser, onwardIn(done))
+    assert.strictEqual(finished.url.href, `${clientAddress}/bye`)
+    assert.isFalse(await isSignedIn(credential))
+    assert.strictEqual(await isKnown(browserOf(credential)), "login_required")
     assert.strictEqual(await isKnown(browser), "login_required")
   })
 
-  it("ends nothing when it is rejected", async () => {
-    const { browser, who } = await newUser(tokenOf)
+  it("ends no session when it is rejected", async () => {
+    const { browser, credential } = await newUser(tokenOf)
     const { challenge, url } = await toPage(browser)
     const token = tokenIn(await openPage(browser, url))
     const page = await send(browser, { logout_challenge: challenge, token, decision: "stay" })
     assert.deepStrictEqual([page.status, onwardIn(page)], [200, ""])
     assert.include(page.text, "still signed in")
     assert.deepStrictEqual(page.headers.getSetCookie(), [])
-    assert.isTrue(await isSignedIn(who))
+    assert.isTrue(await isSignedIn(credential))
     assert.strictEqual(await isKnown(browser), "consent_required")
-    // The request has already been answered.
+    // The request is already completed.
     assert.strictEqual((await send(browser, { logout_challenge: challenge, token, decision: "leave" })).status, 404)
   })
 
@@ -125,20 +125,16 @@ describe("a sign-out without a client's ID token", () => {
     const refusals: ReadonlyArray<readonly [string, number, ReturnType<typeof send>]> = [
       ["another site", 403, send(owner.browser, form, { origin: "https://evil.example" })],
       ["a sandbox", 403, send(owner.browser, form, { origin: "null" })],
-      [
-        "another site that says so by Referer only",
-        403,
-        send(owner.browser, form, { referer: "https://evil.example" })
-      ],
+      ["another site, by Referer only", 403, send(owner.browser, form, { referer: "https://evil.example" })],
       ["no token", 403, send(owner.browser, { ...form, token: "" })],
-      ["a made up token", 403, send(owner.browser, { ...form, token: "A".repeat(43) })],
+      ["a forged token", 403, send(owner.browser, { ...form, token: "A".repeat(43) })],
       ["a token of another challenge", 403, send(owner.browser, { ...form, logout_challenge: another.challenge })],
       ["another user", 403, send(other.browser, form)],
       ["another session of the same person", 403, send(browserOf(await tokenOf(parts.idp, owner.person)), form)],
-      ["nobody", 403, send(browserOf(), form)],
+      ["no session", 403, send(browserOf(), form)],
       ["no challenge", 400, send(owner.browser, { ...form, logout_challenge: "" })],
       ["an unknown challenge", 404, send(owner.browser, { ...form, logout_challenge: "x" })],
-      ["too long a challenge", 400, send(owner.browser, { ...form, logout_challenge: "x".repeat(14_001) })],
+      ["a challenge that is too long", 400, send(owner.browser, { ...form, logout_challenge: "x".repeat(14_001) })],
       ["no decision", 400, send(owner.browser, { ...form, decision: "" })],
       ["JSON", 415, send(owner.browser, form, { "content-type": "application/json" })],
       ["too much", 413, send(owner.browser, { ...form, filler: "x".repeat(300_000) })]
@@ -147,15 +143,15 @@ describe("a sign-out without a client's ID token", () => {
       const { status, text } = await reply
       assert.strictEqual(status, wanted, `${what}: ${text.slice(0, 300)}`)
     }
-    for (const { browser, who } of [owner, other]) {
-      assert.isTrue(await isSignedIn(who))
+    for (const { browser, credential } of [owner, other]) {
+      assert.isTrue(await isSignedIn(credential))
       assert.strictEqual(await isKnown(browser), "consent_required")
     }
   })
 
   it("must be confirmed when only the OAuth 2.0 server has a session", async () => {
-    const { browser, person, who } = await newUser()
-    await as(parts.service, who, "POST /api/auth/logout")
+    const { browser, person, credential } = await newUser()
+    await as(parts.service, credential, "POST /api/auth/logout")
     const { challenge, url } = await toPage(browser)
     const page = await openPage(browser, url)
     assert.strictEqual(page.status, 200)
@@ -166,12 +162,12 @@ describe("a sign-out without a client's ID token", () => {
   })
 
   it("redirects to a missing second factor", async () => {
-    const { browser, person, who } = await newUser()
-    const setup = await as(parts.service, who, "POST /api/auth/mfa/totp/setup")
+    const { browser, person, credential } = await newUser()
+    const setup = await as(parts.service, credential, "POST /api/auth/mfa/totp/setup")
     const { flow_id, totp_secret } = setup.json as Record<string, string>
     const totp_code = totpCode(totp_secret ?? "")
     const body = { flow_id, totp_code }
-    assert.strictEqual((await as(parts.service, who, "POST /api/auth/mfa/totp/verify", { body })).status, 200)
+    assert.strictEqual((await as(parts.service, credential, "POST /api/auth/mfa/totp/verify", { body })).status, 200)
     const lesser = await cookieOf(parts.idp, person)
     browser.setCookie("127.0.0.1", "idp_session", Redacted.value(lesser.value))
     const { url } = await toPage(browser)
@@ -184,7 +180,7 @@ describe("a sign-out without a client's ID token", () => {
     assert.strictEqual((await openPage(browser, url)).status, 200)
   })
 
-  it("refuses challenges that are unknown to the server", async () => {
+  it("rejects challenges that are unknown to the server", async () => {
     for (const [query, status, code] of [
       ["", 400, "INVALID_REQUEST"],
       ["?logout_challenge=", 400, "INVALID_REQUEST"],
@@ -197,7 +193,7 @@ describe("a sign-out without a client's ID token", () => {
   })
 })
 
-it("a client's sign-out with an ID token needs no confirmation", async () => {
+it("a client's sign-out with an ID token requires no confirmation", async () => {
   const issuer = parts.oauth2.publicUrl
   const made = await ask(parts.service, "POST /api/oauth2/clients", {
     key: parts.service.service_role,
@@ -206,12 +202,12 @@ it("a client's sign-out with an ID token needs no confirmation", async () => {
   const { client_id: clientId = "", client_secret: secret = "" } = made.json as Record<string, string>
   const client = { clientId, secret, method: "client_secret_basic" as const, redirectUri: callback }
   const application = await startRelyingParty(issuer, client)
-  const { browser, who } = await newUser()
+  const { browser, credential } = await newUser()
   const attempt = await application.begin({ scope: "openid" })
   const tokens = await application.finish(attempt, (await goOn(parts, browser, attempt.url)).url)
   const there = await goOn(parts, browser, application.logoutUrl({ id_token_hint: tokens.id_token ?? "" }))
   assert.strictEqual(there.url.href, `${clientAddress}/bye`)
-  assert.isFalse(await isSignedIn(who))
+  assert.isFalse(await isSignedIn(credential))
 })
 
 describe.skipIf(chromium === undefined)(`the logout page in ${chromium ?? "a browser"}`, () => {
@@ -223,10 +219,10 @@ describe.skipIf(chromium === undefined)(`the logout page in ${chromium ?? "a bro
 
   /** A tab of a user who has signed in at the client, redirected to the server's logout by another page. */
   const open = async () => {
-    const { browser: cookies, person, who } = await newUser()
+    const { browser: cookies, person, credential } = await newUser()
     const tab = await browser.open()
     for (const [name, value] of [
-      ["idp_session", Redacted.value(who.value)],
+      ["idp_session", Redacted.value(credential.value)],
       ["oauth2_session", cookies.cookie("127.0.0.1", "oauth2_session") ?? ""]
     ] as const) {
       await tab.send("Network.setCookie", { name, value, url: parts.service.url, httpOnly: true })
@@ -234,7 +230,7 @@ describe.skipIf(chromium === undefined)(`the logout page in ${chromium ?? "a bro
     parts.oauth2.urls.postLogout = `${parts.service.url}/healthz`
     await tab.go(endSession())
     assert.strictEqual(await tab.soon("document.querySelector('h1').textContent"), "Sign out?")
-    return { tab, person, who }
+    return { tab, person, credential }
   }
   const looks = (tab: Tab) =>
     tab.soon(`JSON.stringify([
@@ -245,7 +241,7 @@ describe.skipIf(chromium === undefined)(`the logout page in ${chromium ?? "a bro
     ])`)
 
   it.each([true, false])("signs out (JavaScript: %s)", async (scripts) => {
-    const { person, tab, who } = await open()
+    const { person, tab, credential } = await open()
     await using _ = tab
     await tab.send("Emulation.setScriptExecutionDisabled", { value: !scripts })
     assert.include(await tab.soon("document.body.textContent"), person.email)
@@ -262,17 +258,17 @@ describe.skipIf(chromium === undefined)(`the logout page in ${chromium ?? "a bro
     assert.isAbove((await tab.picture()).length, 3_000)
     await tab.click("button[value=leave]")
     assert.strictEqual(await tab.soon("location.pathname === '/healthz' ? 'there' : ''"), "there")
-    assert.isFalse(await isSignedIn(who))
+    assert.isFalse(await isSignedIn(credential))
   })
 
-  it("stays", async () => {
-    const { tab, who } = await open()
+  it("keeps the user signed in", async () => {
+    const { tab, credential } = await open()
     await using _ = tab
     await tab.click("button[value=stay]")
     assert.strictEqual(
       await tab.soon("/still/.test(document.querySelector('h1')?.textContent) ? 'stays' : ''"),
       "stays"
     )
-    assert.isTrue(await isSignedIn(who))
+    assert.isTrue(await isSignedIn(credential))
   })
 })

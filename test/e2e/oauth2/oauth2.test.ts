@@ -33,8 +33,8 @@ const good = (reply: Reply, status = 200) => {
 }
 const newUser = async () => {
   const person = await makePerson(parts.idp, { name: "Ada", metadata_public: { plan: "pro", level: 3 } })
-  const who = await cookieOf(parts.idp, person)
-  return { person, who, browser: browserOf(who) }
+  const credential = await cookieOf(parts.idp, person)
+  return { person, credential, browser: browserOf(credential) }
 }
 const authorize = (browser: Browsing, more: Record<string, string> = {}, client = clientId) =>
   goOn(parts, browser, authorizationUrl(parts, client, more))
@@ -51,10 +51,10 @@ const bridge = (step: string, challenge: string, headers: Record<string, string>
 /** Goes through the identity provider and the consent page to a code; returns the consent challenge. */
 const signsIn = async (client: string) => {
   const browser = browserOf()
-  const { who } = await newUser()
+  const { credential } = await newUser()
   const { url } = await authorize(browser, {}, client)
   assert.strictEqual(url.origin, parts.idp.publicUrl)
-  browser.setCookie("127.0.0.1", "idp_session", Redacted.value(who.value))
+  browser.setCookie("127.0.0.1", "idp_session", Redacted.value(credential.value))
   const there = await goOn(parts, browser, url.searchParams.get("return_to") ?? "")
   assert.strictEqual(there.url.pathname, "/oauth2/consent", there.text.slice(0, 300))
   const page = await openPage(browser, there.url)
@@ -99,23 +99,23 @@ describe("bridge/login", () => {
   })
 
   it("redirects to a missing second factor", async () => {
-    const { person, who } = await newUser()
-    const setup = good(await as(parts.service, who, "POST /api/auth/mfa/totp/setup"))
+    const { person, credential } = await newUser()
+    const setup = good(await as(parts.service, credential, "POST /api/auth/mfa/totp/setup"))
     const body = { flow_id: setup["flow_id"], totp_code: totpCode(String(setup["totp_secret"])) }
-    good(await as(parts.service, who, "POST /api/auth/mfa/totp/verify", { body }))
+    good(await as(parts.service, credential, "POST /api/auth/mfa/totp/verify", { body }))
     const { url } = await authorize(browserOf(await cookieOf(parts.idp, person)))
     assert.strictEqual(url.searchParams.get("aal"), "aal2")
     assert.match(url.searchParams.get("return_to") ?? "", /\/api\/oauth2\/bridge\/login\?login_challenge=/)
-    assert.strictEqual((await authorize(browserOf(who))).url.pathname, "/oauth2/consent")
+    assert.strictEqual((await authorize(browserOf(credential))).url.pathname, "/oauth2/consent")
   })
 
   it("requires a new sign-in when the client requests one, once", async () => {
-    const { browser, person, who } = await newUser()
-    await new Promise((done) => setTimeout(done, 6_500)) // longer than clocks are let differ
+    const { browser, person, credential } = await newUser()
+    await new Promise((done) => setTimeout(done, 6_500)) // longer than the allowed clock skew
     for (const more of [{ prompt: "login" }, { max_age: "3" }] as ReadonlyArray<Record<string, string>>) {
-      const asked = await authorize(browser, more)
-      assert.strictEqual(asked.url.searchParams.get("refresh"), "true", JSON.stringify(more))
-      const back = asked.url.searchParams.get("return_to") ?? ""
+      const redirected = await authorize(browser, more)
+      assert.strictEqual(redirected.url.searchParams.get("refresh"), "true", JSON.stringify(more))
+      const back = redirected.url.searchParams.get("return_to") ?? ""
       const undone = await goOn(parts, browser.copy(), back)
       assert.strictEqual(undone.url.searchParams.get("error"), "login_required")
 
@@ -131,7 +131,7 @@ describe("bridge/login", () => {
         forged.searchParams.set("since", since)
         assert.strictEqual((await goOn(parts, browser.copy(), forged)).url.searchParams.get("refresh"), "true")
       }
-      await signInAgain(parts.idp, who, person)
+      await signInAgain(parts.idp, credential, person)
       assert.strictEqual((await goOn(parts, browser, url)).url.pathname, "/oauth2/consent")
       await new Promise((done) => setTimeout(done, 6_500))
     }
@@ -142,13 +142,13 @@ describe("bridge/login", () => {
     const [one, other] = [await newUser(), await newUser()]
     const challenge = await consentChallenge(parts, one.browser, clientId)
     await goOn(parts, one.browser, String(good(await accept(challenge))["redirect_to"]))
-    one.browser.setCookie("127.0.0.1", "idp_session", Redacted.value(other.who.value))
+    one.browser.setCookie("127.0.0.1", "idp_session", Redacted.value(other.credential.value))
     const there = await authorize(one.browser)
     const shown = there.url.searchParams.get("consent_challenge")
     if (shown === null) {
       // The user must sign in again.
       assert.strictEqual(there.url.searchParams.get("refresh"), "true")
-      await signInAgain(parts.idp, other.who, other.person)
+      await signInAgain(parts.idp, other.credential, other.person)
     }
     const next =
       shown ??
@@ -169,7 +169,7 @@ describe("bridge/login", () => {
 describe("challenges", () => {
   const paths = ["login?login", "consent?consent", "logout?logout", "consent/info?consent"]
 
-  it("that are invalid", async () => {
+  it("are rejected if invalid", async () => {
     for (const path of paths) {
       for (const challenge of ["nonsense", "é", "a b", "../x", "x".repeat(14_000)]) {
         const reply = await bridge(path, challenge)
@@ -191,7 +191,7 @@ describe("challenges", () => {
     assertRefused(rejected, 404, "CHALLENGE_NOT_FOUND")
   })
 
-  it("that have expired lead back to where the request started", async () => {
+  it("redirect to the start of the request if expired", async () => {
     const { browser } = await newUser()
     const begin = authorizationUrl(parts, clientId)
     const login = (await goOn(parts, browserOf(), begin)).url.searchParams.get("return_to") ?? ""
@@ -254,30 +254,30 @@ describe("consent", () => {
     assert.strictEqual(url.searchParams.get("scope"), "openid email")
   })
 
-  it("is remembered, listed, revoked, requested again", async () => {
-    const { browser, person, who } = await newUser()
+  it("is remembered, listed, revoked, and requested again after that", async () => {
+    const { browser, person, credential } = await newUser()
     const challenge = await consentChallenge(parts, browser, clientId)
     const scope = ["openid", "offline", "email"]
     const { redirect_to } = good(await accept(challenge, { grant_scope: scope, remember: true }))
     assert.isNotNull((await goOn(parts, browser, String(redirect_to))).url.searchParams.get("code"))
-    assert.isNotNull((await authorize(browser)).url.searchParams.get("code"), "not asked again")
+    assert.isNotNull((await authorize(browser)).url.searchParams.get("code"), "consent is not requested again")
 
     const own = `/api/oauth2/consent/${person.id}`
-    const listed = await as(parts.service, who, `GET ${own}`)
+    const listed = await as(parts.service, credential, `GET ${own}`)
     assert.deepInclude((good(listed) as unknown as ReadonlyArray<object>)[0], {
       consent_request: { client: { client_id: clientId, client_name: "Shop" }, requested_scope: scope },
       grant_scope: scope,
       remember: true
     })
     assert.deepStrictEqual((await manage(`GET ${own}`)).json, listed.json)
-    good(await as(parts.service, who, `DELETE ${own}?client=another`))
+    good(await as(parts.service, credential, `DELETE ${own}?client=another`))
     assert.isNotNull((await authorize(browser)).url.searchParams.get("code"))
-    good(await as(parts.service, who, `DELETE ${own}?client=${clientId}`))
+    good(await as(parts.service, credential, `DELETE ${own}?client=${clientId}`))
     assert.strictEqual((await authorize(browser)).url.pathname, "/oauth2/consent")
 
     const other = await newUser()
     for (const line of [`GET ${own}`, `DELETE ${own}`]) {
-      assertRefused(await as(parts.service, other.who, line), 403, "FORBIDDEN")
+      assertRefused(await as(parts.service, other.credential, line), 403, "FORBIDDEN")
       assertRefused(await ask(parts.service, line, { key: parts.service.anon }), 403, "FORBIDDEN")
       assertRefused(await ask(parts.service, line), 401)
     }
@@ -377,7 +377,7 @@ describe("claims-config", () => {
       /a: a template must be a string.*b: .*c: /
     ],
     [{ id_token_claims: {}, access_token_claims: {}, other: {} }, /other/]
-  ])("refuses %j", async (body, details) => {
+  ])("rejects %j", async (body, details) => {
     const before = (await manage("GET /api/oauth2/claims-config")).text
     assert.match(JSON.stringify(assertRefused(await put(body), 400)["details"]), details)
     assert.strictEqual((await manage("GET /api/oauth2/claims-config")).text, before)
@@ -435,7 +435,7 @@ describe("clients", () => {
     assertRefused(await manage(`POST ${at}/rotate-secret`), 404, "CLIENT_NOT_FOUND")
   })
 
-  it("without a secret have none", async () => {
+  it("have no secret if they are public", async () => {
     const made = good(
       await manage("POST /api/oauth2/clients", {
         redirect_uris: ["com.example.app:/cb"],
@@ -446,7 +446,7 @@ describe("clients", () => {
     assert.isNull(made["client_secret"])
   })
 
-  it("that are invalid", async () => {
+  it("are rejected if invalid", async () => {
     for (const body of [
       [],
       "x",
@@ -515,7 +515,7 @@ describe("clients", () => {
 })
 
 it("only administrators manage clients and claims", async () => {
-  const { who } = await newUser()
+  const { credential } = await newUser()
   for (const line of [
     "GET /api/oauth2/claims-config",
     "PUT /api/oauth2/claims-config",
@@ -529,7 +529,7 @@ it("only administrators manage clients and claims", async () => {
   ]) {
     assertRefused(await ask(parts.service, line), 401)
     assertRefused(await ask(parts.service, line, { key: parts.service.anon }), 403)
-    assertRefused(await as(parts.service, who, line), 403, "FORBIDDEN")
+    assertRefused(await as(parts.service, credential, line), 403, "FORBIDDEN")
   }
   assert.isTrue(callback.startsWith(clientAddress))
 })

@@ -53,7 +53,7 @@ describe("an application that requests a sign-in", () => {
     assert.closeTo(Number(tokens.claims()?.auth_time), Date.now() / 1000, 60)
   })
 
-  it("with prompt=login is told when the user did not sign in again", async () => {
+  it("with prompt=login gets an error if the user did not sign in again", async () => {
     const browser = await makeVisitor(stage)
     const application = await makeApplication(stage)
     await signIn(stage, browser, application)
@@ -64,7 +64,7 @@ describe("an application that requests a sign-in", () => {
     const there = await goOn(stage, browser.browser, idp.url.searchParams.get("return_to") ?? "")
     assert.strictEqual(there.at, "application")
     assert.strictEqual(await refused(application.finish(attempt, there.url)), "login_required")
-    // Without the signed time, or with a forged one, the bridge asks again.
+    // Without the signed time, or with a forged one, the bridge requests a sign-in again.
     const bare = new URL(idp.url.searchParams.get("return_to") ?? "")
     bare.searchParams.set("since", `1.${"A".repeat(43)}`)
     assert.strictEqual((await goOn(stage, browser.browser, bare)).at, "idp")
@@ -82,7 +82,7 @@ describe("an application that requests a sign-in", () => {
     assert.strictEqual((await goOn(stage, browser.browser, relaxed.url)).at, "dashboard")
   })
 
-  it("with prompt=none gets one, or the reason why not", async () => {
+  it("with prompt=none gets one, or an error", async () => {
     const browser = await makeVisitor(stage)
     const application = await makeApplication(stage)
     const silently = async () => {
@@ -136,7 +136,7 @@ describe("signing out", () => {
 })
 
 describe("a client", () => {
-  it("with a new secret can't use the old one", async () => {
+  it("can't use its old secret after a rotation", async () => {
     const browser = await makeVisitor(stage)
     const application = await makeApplication(stage)
     const { refresh_token = "" } = await signIn(stage, browser, application)
@@ -145,7 +145,7 @@ describe("a client", () => {
     assert.strictEqual(await refused(application.refresh(refresh_token)), "invalid_client")
   })
 
-  it("that is deleted can't sign users in any more", async () => {
+  it("can't sign users in once it is deleted", async () => {
     const browser = await makeVisitor(stage)
     const application = await makeApplication(stage)
     await signIn(stage, browser, application)
@@ -170,7 +170,7 @@ describe("the bridge", () => {
     })
   })
 
-  it.each(["login", "consent", "logout"])("refuses unknown %s challenges", async (kind) => {
+  it.each(["login", "consent", "logout"])("rejects unknown %s challenges", async (kind) => {
     const ask = (query: string) => fromDashboard(stage, startBrowsing(), "GET", `/bridge/${kind}${query}`)
     assert.strictEqual((await ask("")).status, 400)
     for (const challenge of ["x", "..%2F..%2Fclients", "%C3%A9%20%26"]) {
@@ -180,7 +180,7 @@ describe("the bridge", () => {
   })
 
   it.runIf(otherOAuth2Server === undefined)(
-    "restarts requests that took too long or were already answered",
+    "restarts requests that took too long or were already completed",
     async () => {
       const { behaviour } = stage.fake!
       const browser = await makeVisitor(stage)
@@ -226,9 +226,9 @@ describe("the bridge", () => {
         [json(403, { error: "hidden cause" }), "OAUTH2_CREDENTIALS_REFUSED"]
       ] as const) {
         fake.intercept = () => reply
-        const answer = await fromDashboard(stage, browser.browser, "POST", "/bridge/consent/accept", body)
-        assert.deepStrictEqual([answer.status, answer.body["code"]], [502, code])
-        assert.notInclude(JSON.stringify(answer.body), "hidden")
+        const response = await fromDashboard(stage, browser.browser, "POST", "/bridge/consent/accept", body)
+        assert.deepStrictEqual([response.status, response.body["code"]], [502, code])
+        assert.notInclude(JSON.stringify(response.body), "hidden")
       }
       const down = await until(
         () => fromDashboard(stage, startBrowsing(), "GET", "/bridge/status"),

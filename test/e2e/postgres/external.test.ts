@@ -58,7 +58,7 @@ describe("DATABASE_URL", () => {
     await using first = await startService({ env })
     assert.match(first.service_role, /^svc_sk_/)
     await using second = await startService({ env })
-    assert.strictEqual(second.service_role, "", "keys were made a second time")
+    assert.strictEqual(second.service_role, "", "keys were created a second time")
     assert.deepStrictEqual(await readOwnRows(first), [{ id: 1, owner: "" }])
 
     const body = { keyType: "service_role" }
@@ -98,10 +98,10 @@ describe("DATABASE_URL", () => {
     await admin("create role owner login password 'secret'", "create database theirs")
     const start = (env: Readonly<Record<string, string>> = {}) =>
       runToEnd({ DATABASE_URL: as("owner", "theirs"), ...env })
-    const refused = async (says: RegExp, env?: Readonly<Record<string, string>>) => {
+    const refused = async (message: RegExp, env?: Readonly<Record<string, string>>) => {
       const end = await start(env)
       assert.strictEqual(end.code, 1, end.output)
-      assert.match(end.output, says)
+      assert.match(end.output, message)
       assert.notMatch(end.output, /\n {4}at |"secret"|:secret@/)
     }
     await refused(/^svc: The database login lacks a privilege: CREATE on the database\..*create schema svc;\n$/)
@@ -125,7 +125,7 @@ describe("DATABASE_URL", () => {
 
 describe("a database that starts later", () => {
   const sockets = new Set<Socket>()
-  const door = createServer((socket) => {
+  const proxy = createServer((socket) => {
     const through = connect(Number(server.port), server.hostname)
     for (const end of [socket, through]) sockets.add(end.on("error", () => undefined))
     socket.pipe(through)
@@ -133,13 +133,13 @@ describe("a database that starts later", () => {
   })
   let port = 0
   beforeAll(async () => {
-    await new Promise<void>((listening) => door.listen(0, "127.0.0.1", listening))
-    port = (door.address() as { port: number }).port
-    await new Promise((closed) => door.close(closed))
+    await new Promise<void>((listening) => proxy.listen(0, "127.0.0.1", listening))
+    port = (proxy.address() as { port: number }).port
+    await new Promise((closed) => proxy.close(closed))
   })
   afterAll(() => {
     for (const socket of sockets) socket.destroy()
-    door.close()
+    proxy.close()
   })
 
   it("is waited for", async () => {
@@ -151,7 +151,7 @@ describe("a database that starts later", () => {
       meanwhile: async (output) => {
         const waits = (text: string) => text.includes("is not reachable yet")
         assert.include(await until(async () => output(), waits, 20_000), "is not reachable yet")
-        await new Promise<void>((listening) => door.listen(port, "127.0.0.1", listening))
+        await new Promise<void>((listening) => proxy.listen(port, "127.0.0.1", listening))
       }
     })
     assert.notInclude(service.output(), url.password)

@@ -37,24 +37,24 @@ describe("a client that disconnects", () => {
     ["a function", "POST /v1/db/rpc/nap", { s: 15 }],
     ["a statement", "POST /v1/sql", { sql: "select pg_sleep(15)" }],
     ["a transaction", "POST /v1/sql/transaction", { statements: [{ sql: "select pg_sleep(15)" }] }]
-  ])("takes its query along: %s", async (_name, line, body) => {
-    const hangUp = new AbortController()
-    const gone = ask(service, line, { key: service.service_role, body, signal: hangUp.signal }).then(
+  ])("cancels its query: %s", async (_name, line, body) => {
+    const disconnect = new AbortController()
+    const call = ask(service, line, { key: service.service_role, body, signal: disconnect.signal }).then(
       () => "answered",
       () => "hung up"
     )
     assert.strictEqual(await until(sleepers, (count) => count === 1), 1)
-    hangUp.abort()
-    assert.strictEqual(await gone, "hung up")
+    disconnect.abort()
+    assert.strictEqual(await call, "hung up")
     assert.strictEqual(await until(sleepers, (count) => count === 0), 0)
     assert.strictEqual((await ask(service, "GET /v1/db/kept", { key: service.service_role })).status, 200)
   })
 })
 
 describe("when all connections are in use", () => {
-  it("further requests fail with Retry-After within 5 s, and none hangs", async () => {
-    const hangUp = new AbortController()
-    const napping = Array.from({ length: 2 }, () => nap(18, service.anon, hangUp.signal).catch(() => undefined))
+  it("further requests fail with Retry-After within 5 s, without hanging", async () => {
+    const disconnect = new AbortController()
+    const napping = Array.from({ length: 2 }, () => nap(18, service.anon, disconnect.signal).catch(() => undefined))
     assert.strictEqual(await until(sleepers, (count) => count === 2), 2)
     const from = Date.now()
     const replies = await Promise.all(Array.from({ length: 20 }, () => insert("late")))
@@ -66,7 +66,7 @@ describe("when all connections are in use", () => {
     // Other roles have other connections, and so has the health check.
     assert.strictEqual((await ask(service, "GET /v1/db/kept", { key: service.service_role })).status, 200)
     assert.strictEqual((await ask(service, "GET /readyz")).status, 200)
-    hangUp.abort()
+    disconnect.abort()
     await Promise.all(napping)
     assert.isTrue(good(await until(() => insert("after"), good)))
   })

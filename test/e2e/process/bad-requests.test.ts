@@ -5,21 +5,21 @@ import { ask, assertRefused, replyOf, type Request, sql, talk } from "../../supp
 const service = inject("service")
 const key = service.service_role
 
-/** Sends a request head byte by byte; gives the response and after how many ms the connection was closed. */
+/** Sends a request head byte by byte; returns the response, and the ms until the connection was closed. */
 const slowLoris = () =>
-  new Promise<{ heard: string; millis: number }>((done) => {
+  new Promise<{ received: string; millis: number }>((done) => {
     const from = Date.now()
-    let heard = ""
+    let received = ""
     const { hostname, port } = new URL(service.url)
     const socket = connect(Number(port), hostname)
     socket.write("GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ")
     const drip = setInterval(() => socket.write("a"), 500)
-    socket.setEncoding("latin1").on("data", (text: string) => (heard += text))
+    socket.setEncoding("latin1").on("data", (text: string) => (received += text))
     socket
       .on("error", () => undefined)
       .once("close", () => {
         clearInterval(drip)
-        done({ heard, millis: Date.now() - from })
+        done({ received, millis: Date.now() - from })
       })
   })
 let slow: ReturnType<typeof slowLoris>
@@ -65,13 +65,13 @@ describe("bodies", () => {
   })
 
   it.each(everywhere)("%s: too large a body is 413, with and without Content-Length", async (line) => {
-    const most = line.includes("/v1/db/") ? 10 : 1
-    const known = await ask(service, line, { key, body: new Uint8Array(mebibytes(most) + 1).fill(32) })
+    const limit = line.includes("/v1/db/") ? 10 : 1
+    const known = await ask(service, line, { key, body: new Uint8Array(mebibytes(limit) + 1).fill(32) })
     assertRefused(known, 413, "PAYLOAD_TOO_LARGE")
     const unknown = await fetch(service.url + line.split(" ")[1], {
       method: line.split(" ")[0] ?? "",
       headers: { apikey: key, "content-type": "application/json" },
-      body: chunked(mebibytes(most) + 65_536),
+      body: chunked(mebibytes(limit) + 65_536),
       duplex: "half"
     })
     const text = await unknown.text()
@@ -88,20 +88,24 @@ describe("bodies", () => {
     ["NUL in a row", "POST /v1/db/e2e_bad", '{"t":"\\u0000"}'],
     ["NUL in a document", "POST /v1/db/e2e_bad", '{"j":{"a":"\\u0000"}}'],
     ["NUL in a column's name", "POST /v1/db/e2e_bad", '{"\\u0000":1}'],
-    ["half a pair in a row", "POST /v1/db/e2e_bad", '{"t":"\\ud800"}'],
-    ["half a pair in a document", "POST /v1/db/e2e_bad", '{"j":{"\\udc00":1}}'],
-    ["depth in a document", "POST /v1/db/e2e_bad", `{"j":${deep}}`],
-    ["depth in a text", "PATCH /v1/db/e2e_bad?id=eq.1", `{"t":${deep}}`],
+    ["an unpaired surrogate in a row", "POST /v1/db/e2e_bad", '{"t":"\\ud800"}'],
+    ["an unpaired surrogate in a document", "POST /v1/db/e2e_bad", '{"j":{"\\udc00":1}}'],
+    ["deep nesting in a document", "POST /v1/db/e2e_bad", `{"j":${deep}}`],
+    ["deep nesting in a text", "PATCH /v1/db/e2e_bad?id=eq.1", `{"t":${deep}}`],
     ["NUL in SQL", "POST /v1/sql", '{"sql":"select \'\\u0000\'"}'],
-    ["half a pair in SQL", "POST /v1/sql", '{"sql":"select \'\\ud800\'"}'],
+    ["an unpaired surrogate in SQL", "POST /v1/sql", '{"sql":"select \'\\ud800\'"}'],
     ["NUL in a parameter", "POST /v1/sql", '{"sql":"select $1::text","params":["\\u0000"]}'],
-    ["half a pair in a parameter", "POST /v1/sql", '{"sql":"select $1::text","params":["\\ud800"]}'],
-    ["half a pair in a JSON parameter", "POST /v1/sql", '{"sql":"select $1::jsonb","params":[{"a":"\\ud800"}]}'],
-    ["depth in a parameter", "POST /v1/sql", `{"sql":"select $1::jsonb","params":[${deep}]}`],
+    ["an unpaired surrogate in a parameter", "POST /v1/sql", '{"sql":"select $1::text","params":["\\ud800"]}'],
+    [
+      "an unpaired surrogate in a JSON parameter",
+      "POST /v1/sql",
+      '{"sql":"select $1::jsonb","params":[{"a":"\\ud800"}]}'
+    ],
+    ["deep nesting in a parameter", "POST /v1/sql", `{"sql":"select $1::jsonb","params":[${deep}]}`],
     ["NUL in a label", "POST /api/keys", '{"keyType":"anon","label":"\\u0000"}'],
-    ["half a pair in a label", "POST /api/keys", '{"keyType":"anon","label":"\\ud800"}'],
-    ["an array for an object", "POST /v1/db/e2e_bad", "[[]]"],
-    ["a text for an object", "POST /v1/db/e2e_bad", '"{}"'],
+    ["an unpaired surrogate in a label", "POST /api/keys", '{"keyType":"anon","label":"\\ud800"}'],
+    ["an array instead of an object", "POST /v1/db/e2e_bad", "[[]]"],
+    ["a text instead of an object", "POST /v1/db/e2e_bad", '"{}"'],
     ["__proto__", "POST /v1/db/e2e_bad", '{"__proto__":{"t":"x"}}']
   ]
   it.each(texts)("%s is 400", async (_name, line, body) => {
@@ -110,14 +114,14 @@ describe("bodies", () => {
 })
 
 describe("URLs", () => {
-  it("over 16 KiB are 414 on every path", async () => {
+  it("over 16 KiB return 414 on every path", async () => {
     const long = "a".repeat(17 * 1024)
     for (const path of [`/v1/db/e2e_bad?t=eq.${long}`, `/v1/db/${long}`, `/${long}`, `/api/keys?${long}`]) {
       assertRefused(await ask(service, `GET ${path}`, { key }), 414, "URI_TOO_LONG")
     }
   })
 
-  it("with 5,000 parameters are read", async () => {
+  it("are accepted with 5,000 parameters", async () => {
     const junk = Array.from({ length: 5_000 }, () => "a=").join("&")
     assertRefused(await ask(service, `GET /v1/db/e2e_bad?${junk}`, { key }), 400, "PGRST100")
     const filters = Array.from({ length: 1_600 }, (_, i) => `id=gt.${i % 10}`).join("&")
@@ -185,9 +189,9 @@ describe("invalid requests", () => {
     assertRefused(replyOf(await talk(service, Buffer.from(bytes, "latin1"))), status)
   })
 
-  it("are ended if they never complete", async () => {
-    const { heard, millis } = await slow
-    assertRefused(replyOf(heard), 408, "REQUEST_TIMEOUT")
+  it("are closed if they never complete", async () => {
+    const { received, millis } = await slow
+    assertRefused(replyOf(received), 408, "REQUEST_TIMEOUT")
     assert.isBelow(millis, 15_000)
   })
 })

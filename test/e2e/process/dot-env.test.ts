@@ -25,7 +25,7 @@ const run = (file?: string | Uint8Array) => {
 }
 
 describe("a file .env", () => {
-  it("sets variables that the environment does not", () => {
+  it("sets variables that are missing in the environment", () => {
     const { status, stdout, stderr } = run('A="two words" # and a comment\nB=file\nC=file\n')
     assert.deepStrictEqual(
       { status, stdout, stderr },
@@ -37,7 +37,7 @@ describe("a file .env", () => {
     assert.deepStrictEqual(run(), { status: 0, stdout: '[null,"environment",""]', stderr: "" })
   })
 
-  it("that is not text ends the start with one line", () => {
+  it("fails the start with one line if it is not text", () => {
     const { status, stdout, stderr } = run(Buffer.from("\uFEFFA=1\n", "utf16le"))
     assert.deepStrictEqual({ status, stdout }, { status: 1, stdout: "" })
     assert.match(stderr, /^svc: Failed to read \/.*\/\.env: [^\n]*utf-8\n$/)

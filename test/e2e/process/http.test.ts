@@ -28,7 +28,7 @@ describe("methods", () => {
     ["/api/keys", "OPTIONS, GET, HEAD, POST"],
     ["/api/keys/1", "OPTIONS, PATCH, DELETE"],
     ["/docs", "OPTIONS, GET, HEAD"]
-  ])("OPTIONS and a wrong method on %s say what is allowed", async (path, allow) => {
+  ])("OPTIONS and a wrong method on %s return the allowed methods", async (path, allow) => {
     const options = await ask(service, `OPTIONS ${path}`, { key })
     assert.strictEqual(options.status, 204)
     assert.strictEqual(options.headers.get("allow"), allow)
@@ -41,7 +41,7 @@ describe("methods", () => {
     assertRefused(await ask(service, `GET ${path}`, { key }), 404, "NOT_FOUND")
   })
 
-  it("under /v1/db, unknown paths and methods are answered as by PostgREST", async () => {
+  it("under /v1/db, unknown paths and methods get PostgREST's responses", async () => {
     for (const path of ["/v1/db/a/b/c", "/v1/db/e2e_items/", "/v1/db/rpc/f/g"]) {
       assertRefused(await ask(service, `GET ${path}`, { key }), 404, "PGRST125")
     }
@@ -69,12 +69,12 @@ describe("cross-origin", () => {
         assert.include(reply.headers.get("access-control-expose-headers") ?? "", name)
       }
     }
-    const asked = await ask(service, "OPTIONS /v1/db/e2e_items", { headers: from("https://any.example", "PATCH") })
-    assert.strictEqual(asked.status, 204)
-    assert.strictEqual(allowed(asked), "*")
-    assert.include(asked.headers.get("access-control-allow-methods") ?? "", "PATCH")
-    assert.strictEqual(asked.headers.get("access-control-allow-headers"), "apikey,content-type")
-    assert.isNotNull(asked.headers.get("x-request-id"))
+    const preflight = await ask(service, "OPTIONS /v1/db/e2e_items", { headers: from("https://any.example", "PATCH") })
+    assert.strictEqual(preflight.status, 204)
+    assert.strictEqual(allowed(preflight), "*")
+    assert.include(preflight.headers.get("access-control-allow-methods") ?? "", "PATCH")
+    assert.strictEqual(preflight.headers.get("access-control-allow-headers"), "apikey,content-type")
+    assert.isNotNull(preflight.headers.get("x-request-id"))
   })
 
   it("allows only the dashboard's origin on /api, with credentials", async () => {
@@ -112,9 +112,9 @@ describe("preferences and profiles", () => {
     const made = await ask(service, "POST /v1/db/e2e_items", { key, body: { name: "four" } })
     assert.strictEqual(made.status, 201)
     assert.deepInclude((made.json as Array<object>)[0], { name: "four" })
-    const gone = await ask(service, "DELETE /v1/db/e2e_items?name=eq.four&select=name", { key })
-    assert.deepStrictEqual(gone.json, [{ name: "four" }])
-    assert.strictEqual(gone.headers.get("content-range"), "*/*")
+    const deleted = await ask(service, "DELETE /v1/db/e2e_items?name=eq.four&select=name", { key })
+    assert.deepStrictEqual(deleted.json, [{ name: "four" }])
+    assert.strictEqual(deleted.headers.get("content-range"), "*/*")
     const counted = { key, headers: { prefer: "count=exact" } }
     const none = await ask(service, "DELETE /v1/db/e2e_items?name=eq.four", counted)
     assert.strictEqual(none.headers.get("content-range"), "*/0")
@@ -155,7 +155,7 @@ describe("management reads and health", () => {
     }
   })
 
-  it("gives every response a request id, the caller's own if it is valid", async () => {
+  it("sets a request id on every response, the caller's own if it is valid", async () => {
     const idOf = async (given: string, line = "GET /healthz") =>
       (await ask(service, line, { headers: { "x-request-id": given } })).headers.get("x-request-id")
     assert.strictEqual(await idOf("trace-1.a_B"), "trace-1.a_B")

@@ -20,13 +20,13 @@ describe("one data directory", () => {
   })
   afterAll(() => removeDataDir(dataDir))
 
-  it("ends on SIGTERM with code 0, despite idle keep-alive connections", async () => {
+  it("exits on SIGTERM with code 0, despite idle keep-alive connections", async () => {
     const service = await startService({ dataDir })
     await sql(service, "create table kept (n int)")
     const agent = new Agent({ keepAlive: true })
-    await new Promise<void>((answered, failed) => {
-      const asked = request(`${service.url}/healthz`, { agent }, (response) => response.resume().once("end", answered))
-      asked.once("error", failed).end()
+    await new Promise<void>((resolve, reject) => {
+      const call = request(`${service.url}/healthz`, { agent }, (response) => response.resume().once("end", resolve))
+      call.once("error", reject).end()
     })
     const postmaster = await postmasterOf(service)
     const from = Date.now()
@@ -37,7 +37,7 @@ describe("one data directory", () => {
     assert.isFalse(isAlive(postmaster), "PostgreSQL outlived the service")
   })
 
-  it("finishes requests in progress, then ends on SIGINT with code 0", async () => {
+  it("finishes requests in progress, then exits on SIGINT with code 0", async () => {
     const service = await startService({ dataDir })
     const slow = ask(service, "POST /v1/sql", {
       key: service.service_role,
@@ -53,7 +53,7 @@ describe("one data directory", () => {
     assert.strictEqual((await slow).status, 200)
   })
 
-  it("survives kill -9, and rejects a second process on its directory while keys can be created", async () => {
+  it("survives kill -9, and rejects a second process on its directory, although keys can be created", async () => {
     const first = await startService({ dataDir })
     const second = await runToEnd({ SVC_DATA_DIR: dataDir })
     assert.notStrictEqual(second.code, 0)
@@ -74,23 +74,23 @@ describe("one data directory", () => {
   })
 })
 
-describe("a start that fails ends with one line", () => {
+describe("a start that fails exits with one line", () => {
   const nowhere = "postgres://nobody:secret@127.0.0.1:1/none"
   it.concurrent.each([
     ["PORT", "http", /a whole number from 0 to 65535/],
     ["SVC_DB_POOL_SIZE", "0", /a whole number from 1 to 1000/],
     ["DATABASE_URL", "mysql://nobody:secret@h/db", /postgres:\/\/user:password@host/]
-  ])("%s=%s", async (name, value, says) => {
+  ])("%s=%s", async (name, value, message) => {
     const end = await runToEnd({ DATABASE_URL: nowhere, [name]: value })
     assert.strictEqual(end.code, 1, end.output)
     const lines = end.output.trimEnd().split("\n")
     assert.strictEqual(lines.length, 1, end.output)
     assert.match(lines[0] ?? "", new RegExp(`^svc: ${name} `))
-    assert.match(lines[0] ?? "", says)
+    assert.match(lines[0] ?? "", message)
     assert.notInclude(end.output, "secret")
   })
 
-  it("requires the identity provider's public URL with an admin URL", async () => {
+  it("requires the identity provider's public URL if its admin URL is set", async () => {
     const end = await runToEnd({ DATABASE_URL: nowhere, IDP_ADMIN_URL: "http://127.0.0.1:4434" })
     assert.strictEqual(end.code, 1)
     assert.strictEqual(end.output, "svc: IDP_PUBLIC_URL must be set, because IDP_ADMIN_URL is\n")

@@ -31,7 +31,7 @@ const restart = async (env: Readonly<Record<string, string>> = {}) => {
 }
 
 /** A client that completes the handshake and then never responds, not even to a close. */
-const mute = () =>
+const unresponsiveClient = () =>
   new Promise<() => void>((done) => {
     const { hostname, port } = new URL(service.url)
     const socket = connect(Number(port), hostname)
@@ -77,7 +77,7 @@ describe("a client that does not read", () => {
 })
 
 describe("PostgreSQL killed", () => {
-  it("is listened to again, and clients with since get a gap", async () => {
+  it("is reconnected to, and clients with since get a gap", async () => {
     const key = service.service_role
     await write("before")
     const plain = await openFeed(service, { key })
@@ -88,10 +88,10 @@ describe("PostgreSQL killed", () => {
           (all) => (all as Array<unknown>).length > 0
         )) as ReadonlyArray<FeedEvent>
       )[0] ?? {}
-    const knowing = await openFeed(service, { key, since: id })
+    const resumed = await openFeed(service, { key, since: id })
     const { listener_since } = await statusOf(service)
     process.kill(await postmasterOf(service), "SIGKILL")
-    const gap = (await knowing.upTo(({ gap }) => gap === true, 20_000)).at(-1)
+    const gap = (await resumed.upTo(({ gap }) => gap === true, 20_000)).at(-1)
     assert.deepInclude(gap, { gap: true, since: id })
     await until(
       () => ask(service, "POST /v1/sql", { key, body: { sql: "insert into notes (v) values ('after')" } }),
@@ -101,7 +101,7 @@ describe("PostgreSQL killed", () => {
     const back = await statusOf(service)
     assert.isTrue(back.listener_connected)
     assert.isAbove(Date.parse(back.listener_since), Date.parse(listener_since))
-    for (const feed of [plain, knowing]) {
+    for (const feed of [plain, resumed]) {
       const [event, ...more] = await feed.upTo(isRow("after"))
       assert.deepStrictEqual([event?.operation, more], ["INSERT", []])
       assert.isAtLeast(event?.id ?? 0, gap?.oldest ?? Number.NaN)
@@ -113,16 +113,16 @@ describe("PostgreSQL killed", () => {
       (await late.upTo(isRow("after"))).map(({ gap }) => gap),
       [true, undefined]
     )
-    const wise = await openFeed(service, { key, since: gap?.oldest ?? 0 })
-    assert.strictEqual((await wise.upTo(isRow("after"))).length, 1)
-    for (const { socket } of [late, wise]) socket.terminate()
+    const current = await openFeed(service, { key, since: gap?.oldest ?? 0 })
+    assert.strictEqual((await current.upTo(isRow("after"))).length, 1)
+    for (const { socket } of [late, current]) socket.terminate()
   })
 })
 
 describe("the shutdown of the service", () => {
   it("closes all clients, waits for none of them, and keeps subscriptions", async () => {
     const feeds = await Promise.all(Array.from({ length: 20 }, () => openFeed(service, { key: service.service_role })))
-    const end = await mute()
+    const end = await unresponsiveClient()
     feeds[1]?.socket.pause()
     const [{ id = 0 } = {}] = (await getRealtime(service, "events")) as ReadonlyArray<FeedEvent>
     const from = Date.now()

@@ -94,8 +94,8 @@ describe("connecting to /realtime", () => {
     const tooLarge = Buffer.from([0x82, 0xff, 0, 0, 0, 0, 0, 1, 0, 1, 1, 2, 3, 4])
     const close = Buffer.from([0x88, 0x80, 1, 2, 3, 4])
     for (const frame of [tooLarge, Buffer.from([0x82, 0x01, 0x00]), Buffer.from("GET / HTTP/1.1\r\n\r\n"), close]) {
-      const said = await talk(service, Buffer.concat([Buffer.from(head(path, ...good)), frame]))
-      assert.match(said, /^HTTP\/1\.1 101 /)
+      const reply = await talk(service, Buffer.concat([Buffer.from(head(path, ...good)), frame]))
+      assert.match(reply, /^HTTP\/1\.1 101 /)
     }
     const { connected_clients } = await until(
       () => statusOf(service),
@@ -144,7 +144,7 @@ describe("events by role", () => {
     const [gone, stays, expires] = await Promise.all([
       openFeed(service, { key: secret }),
       openFeed(service, { key: service.anon, token: token(60) }),
-      openFeed(service, { key: service.anon, token: token(-28) }) // valid for 30 s more than it says
+      openFeed(service, { key: service.anon, token: token(-28) }) // accepted for 30 s after it expires
     ])
     const from = Date.now()
     await revoke()
@@ -227,7 +227,7 @@ describe("replay", () => {
 })
 
 describe("many clients", () => {
-  it("receive events and nothing else, all 500 of them", async () => {
+  it("receive all events and nothing else, with 500 clients", async () => {
     const noneLeft = () =>
       until(
         () => statusOf(service),

@@ -38,7 +38,7 @@ describe("ranges", () => {
     const reply = await get(query, headers)
     assert.deepStrictEqual([reply.status, reply.headers.get("content-range")], [status, range], reply.text)
     assert.deepStrictEqual(idsOf(reply.json), ids)
-    // For HEAD there is no Range (RFC 9110 14.2).
+    // Range applies to GET only (RFC 9110 14.2).
     const head = await get(query, headers, "HEAD")
     assert.strictEqual(head.text, "")
     if (headers["range"] !== undefined) return
@@ -48,14 +48,14 @@ describe("ranges", () => {
     assert.strictEqual(head.status, reply.status)
   })
 
-  it("planned counts are PostgreSQL's guess", async () => {
+  it("planned counts are PostgreSQL's estimate", async () => {
     const { headers, status } = await get("?limit=1", { prefer: "count=planned" })
     assert.match(headers.get("content-range") ?? "", /^0-0\/\d+$/)
     assert.oneOf(status, [200, 206])
     assert.strictEqual(headers.get("preference-applied"), "count=planned")
   })
 
-  it("beyond the last row is 416 with the total; so is an invalid range", async () => {
+  it("beyond the last row, or invalid, are 416 with the total", async () => {
     const behind = await get("?offset=100", { prefer: "count=exact" })
     const { details } = assertRefused(behind, 416, "PGRST103")
     assert.strictEqual(details, "An offset of 100 was requested, but there are only 5 rows.")
@@ -66,11 +66,11 @@ describe("ranges", () => {
   })
 })
 
-describe("forms", () => {
+describe("formats", () => {
   const accept = (type: string) => ({ accept: type })
   const object = "application/vnd.pgrst.object+json"
 
-  it("one row is an object, none and several are 406", async () => {
+  it("a single row is an object; none or several are 406", async () => {
     const one = await get("?id=eq.1", accept(object))
     assert.strictEqual(one.text, '{"id":1,"name":"one","note":null}')
     assert.strictEqual(one.headers.get("content-type"), `${object}; charset=utf-8`)
@@ -95,13 +95,13 @@ describe("forms", () => {
     )
   })
 
-  it("CSV has a header, quotes where they are needed, nothing for null", async () => {
+  it("CSV has a header, quotes where needed, and empty fields for null", async () => {
     const reply = await get("?id=lt.3&order=id", accept("text/csv;q=0.9, application/json;q=0.1"))
     assert.strictEqual(reply.text, 'id,name,note\n1,one,\n2,"two, ""2""",b')
     assert.strictEqual(reply.headers.get("content-type"), "text/csv; charset=utf-8")
   })
 
-  it("what there is not is 406, and so are plans while they are not turned on", async () => {
+  it("unsupported media types are 406, and so are plans unless enabled", async () => {
     const { error } = assertRefused(await get("", accept("image/png")), 406, "PGRST107")
     assert.strictEqual(error, "None of these media types are available: image/png")
     assertRefused(await get("", accept("application/vnd.pgrst.plan+json")), 406, "PGRST107")
@@ -121,7 +121,7 @@ describe("preferences", () => {
     assert.isNull((await get("?id=eq.1")).headers.get("preference-applied"))
   })
 
-  it("refuses unknown ones only when it is strict", async () => {
+  it("rejects unknown preferences only with handling=strict", async () => {
     const strict = await get("", { prefer: "handling=strict, count=all, x" })
     const { details, error } = assertRefused(strict, 400, "PGRST122")
     assert.strictEqual(error, "Invalid preferences given with handling=strict")
@@ -129,7 +129,7 @@ describe("preferences", () => {
     assert.strictEqual((await get("", { prefer: "count=all, x" })).status, 200)
   })
 
-  it("takes several headers for one", async () => {
+  it("merges several Prefer headers", async () => {
     const headers: Array<[string, string]> = [
       ["apikey", key],
       ["prefer", "count=exact"],
@@ -153,7 +153,7 @@ describe("preferences", () => {
   })
 })
 
-describe("addresses", () => {
+describe("URLs", () => {
   it.each([
     ["", "/e2e_read"],
     ["?id=eq.1", "/e2e_read?id=eq.1"],
@@ -179,7 +179,7 @@ describe("OPTIONS", () => {
     assert.deepStrictEqual([reply.status, reply.headers.get("allow"), reply.text], [200, allow, ""])
   })
 
-  it("on a table without a key allows no PUT, on one that is not there nothing", async () => {
+  it("allows no PUT on a table without a key, and returns 404 for a missing table", async () => {
     await sql(service, "create table e2e_read_keyless (a int)")
     const reply = await ask(service, "OPTIONS /v1/db/e2e_read_keyless", { key })
     assert.strictEqual(reply.headers.get("allow"), "OPTIONS,GET,HEAD,POST,PATCH,DELETE")

@@ -18,7 +18,7 @@ const on = (line: string, body?: unknown, headers: Request["headers"] = {}) => {
   return ask(service, `${method} /v1/db/e2e_write${query}`, { key, headers, body })
 }
 const prefer = (...preferences: ReadonlyArray<string>) => ({ prefer: preferences.join(", ") })
-const told = ({ headers, status, text }: Reply) => [
+const summaryOf = ({ headers, status, text }: Reply) => [
   status,
   headers.get("content-range"),
   headers.get("preference-applied"),
@@ -27,30 +27,30 @@ const told = ({ headers, status, text }: Reply) => [
 const rows = () => sql(service, "select id, name, note from e2e_write order by id")
 
 describe("POST", () => {
-  it("answers the rows, or nothing, or where the row is", async () => {
-    assert.deepStrictEqual(told(await on("POST ?select=id", { id: 4 })), [201, "*/*", null, '[{"id":4}]'])
-    assert.deepStrictEqual(told(await on("POST ", { id: 5 }, prefer("return=minimal"))), [
+  it("returns the rows, nothing, or the row's location", async () => {
+    assert.deepStrictEqual(summaryOf(await on("POST ?select=id", { id: 4 })), [201, "*/*", null, '[{"id":4}]'])
+    assert.deepStrictEqual(summaryOf(await on("POST ", { id: 5 }, prefer("return=minimal"))), [
       201,
       "*/*",
       "return=minimal",
       ""
     ])
     const located = await on("POST ", { id: 6 }, prefer("return=headers-only", "count=exact"))
-    assert.deepStrictEqual(told(located), [201, "*/1", "return=headers-only, count=exact", ""])
+    assert.deepStrictEqual(summaryOf(located), [201, "*/1", "return=headers-only, count=exact", ""])
     assert.strictEqual(located.headers.get("location"), "/e2e_write?id=eq.6")
     assert.isNull(located.headers.get("content-type"))
   })
 
-  it("merging is 200 if nothing was inserted, ignoring 201, and both are in Preference-Applied", async () => {
+  it("returns 200 for a merge without inserts, 201 when ignoring duplicates, and Preference-Applied for both", async () => {
     const merge = prefer("resolution=merge-duplicates")
     const old = await on("POST ?select=id,name", { id: 1, name: "eins" }, merge)
-    assert.deepStrictEqual(told(old), [200, "*/*", "resolution=merge-duplicates", '[{"id":1,"name":"eins"}]'])
+    assert.deepStrictEqual(summaryOf(old), [200, "*/*", "resolution=merge-duplicates", '[{"id":1,"name":"eins"}]'])
     assert.strictEqual((await on("POST ", [{ id: 1 }, { id: 9 }], merge)).status, 201)
     const ignored = await on("POST ", { id: 1, name: "uno" }, prefer("resolution=ignore-duplicates"))
-    assert.deepStrictEqual(told(ignored), [201, "*/*", "resolution=ignore-duplicates", "[]"])
+    assert.deepStrictEqual(summaryOf(ignored), [201, "*/*", "resolution=ignore-duplicates", "[]"])
   })
 
-  it("does not list a resolution if there are no columns to find duplicates by", async () => {
+  it("does not apply a resolution on a table without unique columns", async () => {
     const line = "POST /v1/db/e2e_write_keyless"
     const headers = prefer("resolution=merge-duplicates", "return=minimal")
     const reply = await ask(service, line, { key, headers, body: { a: 1 } })
@@ -58,24 +58,24 @@ describe("POST", () => {
   })
 })
 
-it("commits whatever `Prefer: tx` says, unless the service was set up otherwise", async () => {
+it("ignores `Prefer: tx` by default, and commits", async () => {
   const made = await on("POST ?select=id", { id: 8 }, prefer("tx=rollback", "return=representation"))
-  assert.deepStrictEqual(told(made), [201, "*/*", "return=representation", '[{"id":8}]'])
+  assert.deepStrictEqual(summaryOf(made), [201, "*/*", "return=representation", '[{"id":8}]'])
   assert.deepInclude((await rows()).at(-1), { id: 8 })
 })
 
 describe("PUT", () => {
-  it("is 201 for a new row, 200 for one that was there, 204 without the row", async () => {
+  it("returns 201 for a new row, 200 for an existing one, and 204 with return=minimal", async () => {
     const made = await on("PUT ?id=eq.7", { id: 7, name: "seven" })
     assert.deepStrictEqual([made.status, made.json], [201, [{ id: 7, name: "seven", note: "none" }]])
     const replaced = await on("PUT ?id=eq.7&select=name", { id: 7, name: "sept" }, prefer("return=representation"))
-    assert.deepStrictEqual(told(replaced), [200, null, "return=representation", '[{"name":"sept"}]'])
+    assert.deepStrictEqual(summaryOf(replaced), [200, null, "return=representation", '[{"name":"sept"}]'])
     const silent = await on("PUT ?id=eq.7", { id: 7, name: "sieben" }, prefer("return=minimal"))
-    assert.deepStrictEqual(told(silent), [204, null, "return=minimal", ""])
+    assert.deepStrictEqual(summaryOf(silent), [204, null, "return=minimal", ""])
     assert.deepInclude((await rows()).at(-1), { id: 7, name: "sieben" })
   })
 
-  it("names one row by its key and nothing else", async () => {
+  it("requires a filter on exactly the primary key", async () => {
     assertRefused(await on("PUT ?name=eq.one", { id: 1 }), 405, "PGRST105")
     assertRefused(await on("PUT ?id=eq.1&limit=1", { id: 1 }), 400, "PGRST114")
     assertRefused(await on("PUT ?id=eq.1", { id: 2 }), 400, "PGRST115")
@@ -86,13 +86,13 @@ describe("PUT", () => {
 describe("PATCH and DELETE", () => {
   it("return the number of changed rows", async () => {
     const changed = await on("PATCH ?id=lt.3&select=id", { note: "x" })
-    assert.deepStrictEqual(told(changed), [200, "0-1/*", null, '[{"id":1},{"id":2}]'])
+    assert.deepStrictEqual(summaryOf(changed), [200, "0-1/*", null, '[{"id":1},{"id":2}]'])
     const counted = await on("PATCH ?id=lt.3", { note: "y" }, prefer("return=minimal", "count=exact"))
-    assert.deepStrictEqual(told(counted), [204, "0-1/2", "return=minimal, count=exact", ""])
-    assert.deepStrictEqual(told(await on("PATCH ?id=gt.9", { note: "y" })), [200, "*/*", null, "[]"])
-    const gone = await on("DELETE ?id=lt.3&select=id", undefined, prefer("count=exact"))
-    assert.deepStrictEqual(told(gone), [200, "*/2", "count=exact", '[{"id":1},{"id":2}]'])
-    assert.deepStrictEqual(told(await on("DELETE ?id=eq.3", undefined, prefer("return=headers-only"))), [
+    assert.deepStrictEqual(summaryOf(counted), [204, "0-1/2", "return=minimal, count=exact", ""])
+    assert.deepStrictEqual(summaryOf(await on("PATCH ?id=gt.9", { note: "y" })), [200, "*/*", null, "[]"])
+    const deleted = await on("DELETE ?id=lt.3&select=id", undefined, prefer("count=exact"))
+    assert.deepStrictEqual(summaryOf(deleted), [200, "*/2", "count=exact", '[{"id":1},{"id":2}]'])
+    assert.deepStrictEqual(summaryOf(await on("DELETE ?id=eq.3", undefined, prefer("return=headers-only"))), [
       204,
       "*/*",
       "return=headers-only",
@@ -100,11 +100,11 @@ describe("PATCH and DELETE", () => {
     ])
   })
 
-  it("touch no more rows than they may", async () => {
-    const most = prefer("handling=strict", "max-affected=1")
+  it("change no more rows than max-affected", async () => {
+    const atMostOne = prefer("handling=strict", "max-affected=1")
     for (const reply of [
-      await on("PATCH ?id=lt.3", { note: "x" }, most),
-      await on("DELETE ?id=lt.3", undefined, most)
+      await on("PATCH ?id=lt.3", { note: "x" }, atMostOne),
+      await on("DELETE ?id=lt.3", undefined, atMostOne)
     ]) {
       const { details } = assertRefused(reply, 400, "PGRST124")
       assert.strictEqual(details, "The query affects 2 rows")
@@ -113,7 +113,7 @@ describe("PATCH and DELETE", () => {
       (await rows()).map(({ note }) => note),
       ["none", "none", "none"]
     )
-    const one = await on("DELETE ?id=eq.3", undefined, most)
+    const one = await on("DELETE ?id=eq.3", undefined, atMostOne)
     assert.strictEqual(one.headers.get("preference-applied"), "handling=strict, max-affected=1")
     const lenient = await on("DELETE ?id=lt.3", undefined, prefer("max-affected=1"))
     assert.deepStrictEqual([lenient.status, lenient.headers.get("preference-applied")], [200, null])
@@ -130,7 +130,7 @@ describe("PATCH and DELETE", () => {
     assert.strictEqual((await rows()).length, 3)
   })
 
-  it("need a filter", async () => {
+  it("require a filter", async () => {
     assertRefused(await on("PATCH ", { note: "x" }), 400, "FILTER_REQUIRED")
     assertRefused(await on("DELETE "), 400, "FILTER_REQUIRED")
   })
@@ -140,7 +140,7 @@ describe("bodies", () => {
   const csv = { "content-type": "text/csv" }
   const form = { "content-type": "application/x-www-form-urlencoded" }
 
-  it("in CSV are rows; an unadorned NULL is null", async () => {
+  it("in CSV are rows; an unquoted NULL is null", async () => {
     const made = await on("POST ?select=id,name,note", 'id,name,note\r\n11,"a, ""b""",NULL\r\n12,,x\r\n', csv)
     assert.deepStrictEqual(
       [made.status, made.json],
@@ -157,7 +157,7 @@ describe("bodies", () => {
     assert.deepStrictEqual((await on("POST ", "id,name\n", csv)).json, [])
   })
 
-  it("come back as they went in", async () => {
+  it("in CSV are read back as they were written", async () => {
     const out = await on("GET ?order=id", undefined, { accept: "text/csv" })
     await sql(service, "truncate e2e_write")
     assert.strictEqual((await on("POST ", out.text, csv)).status, 201)
@@ -174,7 +174,7 @@ describe("bodies", () => {
     assert.strictEqual(assertRefused(await on("POST ", body, csv), 400, "PGRST102")["error"], error)
   })
 
-  it("of an HTML form are one row", async () => {
+  it("from an HTML form are one row", async () => {
     const made = await on("POST ", "id=21&name=a+b%26c%3D%C3%A9&note=", form)
     assert.deepStrictEqual(made.json, [{ id: 21, name: "a b&c=é", note: "" }])
     assert.deepStrictEqual((await on("PATCH ?id=eq.21&select=name", "name=x", form)).json, [{ name: "x" }])
@@ -182,7 +182,7 @@ describe("bodies", () => {
     assertRefused(await on("POST ", "nothing=1", form), 400, "PGRST204")
   })
 
-  it("of other types are refused", async () => {
+  it("of other media types are rejected", async () => {
     for (const type of ["text/plain", "multipart/form-data; boundary=x", "a"]) {
       const reply = await on("POST ", '{"id":31}', { "content-type": type })
       assert.strictEqual(assertRefused(reply, 400, "PGRST102")["error"], `Content-Type not acceptable: ${type}`)

@@ -66,7 +66,7 @@ describe("/v1/db/", () => {
     assertRefused(await ask(service, "GET /v1/db/", { key: service.service_role, headers }), 406, "PGRST106")
   })
 
-  it("describes what a role has privileges for, immediately", async () => {
+  it("describes the tables and functions that a role has privileges for, immediately", async () => {
     const paths = async () => ((await ask(service, "GET /v1/db/", { key: service.anon })).json as Document).paths
     assert.notProperty(await paths(), "/described")
     await sql(service, "grant select on described to anon")

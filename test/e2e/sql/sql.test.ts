@@ -48,7 +48,7 @@ describe("/v1/sql", () => {
     assert.match(String(assertRefused(await run({ sql: "select 1", params: 1 }), 400)["details"]), /^params: /)
   })
 
-  it("creates and changes tables, which /v1/db knows immediately", async () => {
+  it("creates and changes tables, which /v1/db serves immediately", async () => {
     const read = async () => (await ask(service, "GET /v1/db/e2e_fresh", { key })).json
     await sql(service, "create table e2e_fresh (id int primary key)")
     assert.deepStrictEqual(await read(), [])

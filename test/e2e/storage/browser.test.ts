@@ -37,7 +37,7 @@ const startAlbum = async (bucket: string) => {
       ({ ok }) => ok,
       () => false
     )
-  assert.isTrue(await until(reachable, (there) => there))
+  assert.isTrue(await until(reachable, (isReachable) => isReachable))
   return {
     origin,
     [Symbol.asyncDispose]: async () => {
@@ -53,7 +53,7 @@ const name = "Zoë's cat & dog.png"
 const bytes = Buffer.from(Array.from({ length: 300_000 }, (_, i) => (i * 31) % 251))
 
 describe.each([
-  ["an HTTP client that does what browsers do", async () => imitatedBrowser],
+  ["an HTTP client that imitates browsers", async () => imitatedBrowser],
   ...(chromium === undefined ? [] : [[chromium, () => startChromium(chromium)] as const])
 ] as const)("the tour's page in %s", (_, start) => {
   let browser: Browser

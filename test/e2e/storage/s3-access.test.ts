@@ -84,8 +84,8 @@ describe("signatures in the header", () => {
   ])("are rejected with %s", async (_, change, code) => {
     const headers = { ...(await signed(s3, put)) }
     change(headers)
-    const answer = await raw(s3, "PUT", "/mine/p", headers, "hello")
-    if (code !== "SignatureDoesNotMatch" || answer.status !== 200) assert.strictEqual(answer.code, code)
+    const response = await raw(s3, "PUT", "/mine/p", headers, "hello")
+    if (code !== "SignatureDoesNotMatch" || response.status !== 200) assert.strictEqual(response.code, code)
   })
 })
 
@@ -267,7 +267,7 @@ describe("policies", () => {
   })
 
   it("are rejected with a reason if invalid", async () => {
-    const answer = await call(s3, { method: "PUT", path: "/open", query: { policy: "" }, body: '{"Statement":[{}]}' })
-    assert.deepStrictEqual([answer.status, answer.code], [400, "MalformedPolicy"])
+    const response = await call(s3, { method: "PUT", path: "/open", query: { policy: "" }, body: '{"Statement":[{}]}' })
+    assert.deepStrictEqual([response.status, response.code], [400, "MalformedPolicy"])
   })
 })

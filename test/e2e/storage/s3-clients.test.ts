@@ -8,10 +8,11 @@ import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { type S3, startS3 } from "../../support/storage/s3.ts"
 
 // Common S3 clients, where installed: aws, rclone, s3cmd.
-const isThere = (name: string) => {
-  const there = spawnSync(name, ["--version"]).status === 0
-  if (!there) process.stderr.write(`SKIPPED: no ${name} on this machine, its test of the S3 endpoint does not run\n`)
-  return there
+const isInstalled = (name: string) => {
+  const installed = spawnSync(name, ["--version"]).status === 0
+  if (!installed)
+    process.stderr.write(`SKIPPED: ${name} is not installed, so its test of the S3 endpoint does not run\n`)
+  return installed
 }
 
 let s3: S3
@@ -50,7 +51,7 @@ const same = async (name: string) => {
 }
 
 describe("clients", () => {
-  it.skipIf(!isThere("aws"))("aws", { timeout: 120_000 }, async () => {
+  it.skipIf(!isInstalled("aws"))("aws", { timeout: 120_000 }, async () => {
     const aws = (...args: ReadonlyArray<string>) => run("aws", ["--endpoint-url", s3.endpoint, ...args])
     await aws("s3", "mb", "s3://aws")
     await aws("s3", "sync", "tree", "s3://aws/tree", "--no-progress")
@@ -62,7 +63,7 @@ describe("clients", () => {
     await aws("s3", "rb", "--force", "s3://aws")
   })
 
-  it.skipIf(!isThere("rclone"))("rclone", { timeout: 120_000 }, async () => {
+  it.skipIf(!isInstalled("rclone"))("rclone", { timeout: 120_000 }, async () => {
     const config = [
       "type = s3",
       "provider = Other",
@@ -83,7 +84,7 @@ describe("clients", () => {
     await rclone("purge", "t:rclone")
   })
 
-  it.skipIf(!isThere("s3cmd"))("s3cmd", { timeout: 120_000 }, async () => {
+  it.skipIf(!isInstalled("s3cmd"))("s3cmd", { timeout: 120_000 }, async () => {
     const { host } = new URL(s3.endpoint)
     const config = [`host_base = ${host}`, `host_bucket = ${host}`, "use_https = False", "bucket_location = us-east-1"]
     await writeFile(join(directory, "s3cfg"), `[default]\n${config.join("\n")}\n`)

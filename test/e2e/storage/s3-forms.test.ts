@@ -53,9 +53,9 @@ const post = async (form: Form) => {
   for (const [name, value] of Object.entries(fields)) body.append(name, value)
   body.append("file", new Blob([form.file ?? "content"]), "näme.txt")
   body.append("submit", "after the file nothing counts")
-  const answer = await fetch(`${s3.endpoint}/forms`, { method: "POST", body, redirect: "manual" })
-  const text = await answer.text()
-  return { status: answer.status, headers: answer.headers, text, code: /<Code>(\w+)/.exec(text)?.[1] }
+  const response = await fetch(`${s3.endpoint}/forms`, { method: "POST", body, redirect: "manual" })
+  const text = await response.text()
+  return { status: response.status, headers: response.headers, text, code: /<Code>(\w+)/.exec(text)?.[1] }
 }
 
 const content = async (key: string) => (await call(s3, { path: `/forms/${encodeURI(key)}` })).text
@@ -63,9 +63,9 @@ const content = async (key: string) => (await call(s3, { path: `/forms/${encodeU
 describe("forms", () => {
   it("upload their file with the metadata in their fields", async () => {
     const fields = { "Content-Type": "text/form", "x-amz-meta-who": "grüße", success_action_status: "201" }
-    const answer = await post({ fields })
-    assert.strictEqual(answer.status, 201)
-    assert.match(answer.text, /<PostResponse .*<Key>up\/näme.txt<\/Key>/s)
+    const response = await post({ fields })
+    assert.strictEqual(response.status, 201)
+    assert.match(response.text, /<PostResponse .*<Key>up\/näme.txt<\/Key>/s)
     const found = await call(s3, { path: "/forms/up/n%C3%A4me.txt" })
     assert.strictEqual(found.text, "content")
     assert.strictEqual(found.headers["content-type"], "text/form")
@@ -74,9 +74,9 @@ describe("forms", () => {
 
   it("redirect to success_action_redirect", async () => {
     const fields = { success_action_redirect: "https://app.example/done?a=1" }
-    const answer = await post({ fields })
-    assert.strictEqual(answer.status, 303)
-    assert.match(answer.headers.get("location") ?? "", /^https:\/\/app.example\/done\?a=1&bucket=forms&key=up%2F/)
+    const response = await post({ fields })
+    assert.strictEqual(response.status, 303)
+    assert.match(response.headers.get("location") ?? "", /^https:\/\/app.example\/done\?a=1&bucket=forms&key=up%2F/)
   })
 
   it("upload a large file", async () => {
@@ -103,14 +103,14 @@ describe("forms", () => {
       "MaxMessageLengthExceeded"
     ]
   ])("are rejected when %s", async (_, form, status, code) => {
-    const answer = await post(form)
-    assert.deepStrictEqual([answer.status, answer.code], [status, code])
+    const response = await post(form)
+    assert.deepStrictEqual([response.status, response.code], [status, code])
   })
 
   it("are rejected if malformed", async () => {
     const send = async (type: string, body: string) => {
-      const answer = await fetch(`${s3.endpoint}/forms`, { method: "POST", headers: { "content-type": type }, body })
-      return /<Code>(\w+)/.exec(await answer.text())?.[1]
+      const response = await fetch(`${s3.endpoint}/forms`, { method: "POST", headers: { "content-type": type }, body })
+      return /<Code>(\w+)/.exec(await response.text())?.[1]
     }
     assert.strictEqual(await send("multipart/form-data", "x"), "MalformedPOSTRequest")
     const type = "multipart/form-data; boundary=b"

@@ -32,8 +32,8 @@ const Bucket = "first"
 const put = (Key: string, Body: string | Uint8Array, rest: object = {}) =>
   s3.client.send(new PutObjectCommand({ Bucket, Key, Body, ...rest }))
 const get = async (Key: string, rest: object = {}) => {
-  const answer = await s3.client.send(new GetObjectCommand({ Bucket, Key, ...rest }))
-  return { ...answer, bytes: Buffer.from((await answer.Body?.transformToByteArray()) ?? []) }
+  const response = await s3.client.send(new GetObjectCommand({ Bucket, Key, ...rest }))
+  return { ...response, bytes: Buffer.from((await response.Body?.transformToByteArray()) ?? []) }
 }
 const mebibyte = 1024 * 1024
 describe("multipart uploads", () => {

@@ -112,7 +112,7 @@ describe("cross-origin", () => {
   const preflight = (origin: string, headers: Readonly<Record<string, string>> = {}) =>
     raw(s3, "OPTIONS", "/wire/any", { origin, "access-control-request-method": "PUT", ...headers })
 
-  it("is answered by the bucket's rules, up to a hundred", async () => {
+  it("follows the bucket's rules, up to a hundred", async () => {
     assert.strictEqual((await preflight("https://a.r1.example")).code, "AccessForbidden")
     const rules = Array.from({ length: 101 }, (_, index) => rule(index))
     assert.strictEqual((await configure(rules.join(""))).code, "MalformedXML")
@@ -205,7 +205,7 @@ describe("bad input", () => {
     assert.match(String(answer.headers["x-amz-request-id"]), /^[0-9A-F]{16}$/)
   })
 
-  it("that is not HTTP gets an S3 error", async () => {
+  it("gets an S3 error if it is not HTTP", async () => {
     for (const bytes of ["nonsense\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "GET /\0 HTTP/1.1\r\n\r\n", randomBytes(200)]) {
       assert.match(await talk(bytes), /^HTTP\/1.1 400 .*<Error><Code>BadRequest<\/Code>/s)
     }
@@ -259,7 +259,7 @@ describe("uploads", () => {
     assert.match(denied, /^HTTP\/1.1 403 .*SignatureDoesNotMatch/s)
   })
 
-  it("that are interrupted leave nothing", async () => {
+  it("leave nothing behind if interrupted", async () => {
     const before = await files()
     const begun = await head(put, 10_000_000)
     await Promise.all(
@@ -280,7 +280,7 @@ describe("uploads", () => {
     assert.strictEqual((await call(s3, { path: "/wire/up" })).code, "NoSuchKey")
   })
 
-  it("that are rejected get a response, however large", async () => {
+  it("get a response if rejected, however large", async () => {
     const answer = await raw(s3, "PUT", "/wire/denied", {}, Buffer.alloc(3_000_000))
     assert.strictEqual(answer.code, "AccessDenied")
     const large = await raw(s3, "PUT", "/wire/large", {

@@ -31,8 +31,8 @@ const Bucket = "first"
 const put = (Key: string, Body: string | Uint8Array, rest: object = {}) =>
   s3.client.send(new PutObjectCommand({ Bucket, Key, Body, ...rest }))
 const get = async (Key: string, rest: object = {}) => {
-  const answer = await s3.client.send(new GetObjectCommand({ Bucket, Key, ...rest }))
-  return { ...answer, bytes: Buffer.from((await answer.Body?.transformToByteArray()) ?? []) }
+  const response = await s3.client.send(new GetObjectCommand({ Bucket, Key, ...rest }))
+  return { ...response, bytes: Buffer.from((await response.Body?.transformToByteArray()) ?? []) }
 }
 const odd = [
   "a//b",
@@ -71,8 +71,8 @@ describe("buckets", () => {
   it.each(["ab", "Upper", "a..b", "1.2.3.4", "-a-", "xn--abc", "a".repeat(64), "a_b"])(
     "%s is no name",
     async (name) => {
-      const answer = await call(s3, { method: "PUT", path: `/${name}` })
-      assert.deepStrictEqual([answer.status, answer.code], [400, "InvalidBucketName"])
+      const response = await call(s3, { method: "PUT", path: `/${name}` })
+      assert.deepStrictEqual([response.status, response.code], [400, "InvalidBucketName"])
     }
   )
 })
@@ -80,7 +80,7 @@ describe("buckets", () => {
 describe("objects", () => {
   it("are returned unchanged, with their metadata", async () => {
     const body = randomBytes(100_000)
-    const said = {
+    const options = {
       ContentType: "image/x-test",
       CacheControl: "max-age=5",
       ContentDisposition: 'attachment; filename="a b.txt"',
@@ -88,18 +88,18 @@ describe("objects", () => {
       ContentLanguage: "de",
       Metadata: { who: "me", empty: "" }
     }
-    const { ETag } = await put("a/b", body, said)
+    const { ETag } = await put("a/b", body, options)
     assert.strictEqual(ETag, `"${md5(body)}"`)
     const found = await get("a/b", { ChecksumMode: "ENABLED" })
     assert.deepStrictEqual(found.bytes, body)
     const { CacheControl, ContentDisposition, ContentEncoding, ContentLanguage, ContentType, Metadata } = found
     assert.deepStrictEqual(
       { CacheControl, ContentDisposition, ContentEncoding, ContentLanguage, ContentType, Metadata },
-      said
+      options
     )
     assert.isString(found.ChecksumCRC32)
     const head = await s3.client.send(new HeadObjectCommand({ Bucket, Key: "a/b" }))
-    assert.deepStrictEqual([head.ContentLength, head.ETag, head.Metadata], [body.length, ETag, said.Metadata])
+    assert.deepStrictEqual([head.ContentLength, head.ETag, head.Metadata], [body.length, ETag, options.Metadata])
     await s3.client.send(new DeleteObjectCommand({ Bucket, Key: "a/b" }))
     await s3.client.send(new DeleteObjectCommand({ Bucket, Key: "a/b" }))
     assert.strictEqual(await refused(get("a/b")), "404 NoSuchKey")

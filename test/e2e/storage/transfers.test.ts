@@ -31,9 +31,9 @@ describe("presigned URLs", () => {
     assert.closeTo(Date.parse(expires_at), Date.now() + 900_000, 5000)
     assert.strictEqual((await put(url, key, headers)).status, 200)
     const download = await sign(bucket, "presign-download", { key })
-    const answer = await fetch(download.url)
-    assert.strictEqual(answer.headers.get("content-type"), "text/x-test")
-    assert.strictEqual(await answer.text(), key)
+    const response = await fetch(download.url)
+    assert.strictEqual(response.headers.get("content-type"), "text/x-test")
+    assert.strictEqual(await response.text(), key)
     const part = await fetch(download.url, { headers: { range: "bytes=0-0" } })
     assert.strictEqual(part.status, 206)
   })
@@ -161,8 +161,8 @@ describe("metadata", () => {
   it("has at most 2 KB, and names that are valid in headers", async () => {
     const bucket = await bucketOf()
     await upload(bucket, "k")
-    const most = { a: "x".repeat(2047) }
-    assert.deepInclude((await patch(bucket, { key: "k", metadata: most })).json, { metadata: most })
+    const largest = { a: "x".repeat(2047) }
+    assert.deepInclude((await patch(bucket, { key: "k", metadata: largest })).json, { metadata: largest })
     assertRefused(await patch(bucket, { key: "k", metadata: { b: "" } }), 400, "METADATA_TOO_LARGE")
     assertRefused(await patch(bucket, { key: "k", metadata: { a: "é".repeat(1024) } }), 400, "METADATA_TOO_LARGE")
     assert.strictEqual((await patch(bucket, { key: "k", metadata: { a: null, b: "" } })).status, 200)
@@ -214,9 +214,9 @@ describe("multipart uploads", () => {
   }
   const putPart = async (bucket: string, upload: object, partNumber: number, bytes: Uint8Array) => {
     const { url } = await sign(bucket, "multipart/presign-part", { ...upload, partNumber })
-    const answer = await put(url, bytes)
-    assert.strictEqual(answer.status, 200, await answer.text())
-    return { partNumber, etag: answer.headers.get("etag") ?? "" }
+    const response = await put(url, bytes)
+    assert.strictEqual(response.status, 200, await response.text())
+    return { partNumber, etag: response.headers.get("etag") ?? "" }
   }
 
   it("create one object", async () => {
@@ -230,11 +230,11 @@ describe("multipart uploads", () => {
     const query = `key=${encodeURIComponent(upload.key)}&uploadId=${encodeURIComponent(upload.uploadId)}`
     const listed = await inBucket(bucket, `GET multipart/parts?${query}`)
     assert.deepInclude(listed.json, { bucket, ...upload })
-    const there = (
+    const storedParts = (
       listed.json as { parts: ReadonlyArray<{ partNumber: number; etag: string; size: number; last_modified: string }> }
     ).parts
     assert.deepStrictEqual(
-      there.map(({ etag, partNumber, size }) => ({ partNumber, etag, size })),
+      storedParts.map(({ etag, partNumber, size }) => ({ partNumber, etag, size })),
       parts.map((part, index) => ({ ...part, size: pieces[index]?.length ?? 0 }))
     )
     const complete = (parts: unknown) => inBucket(bucket, "POST multipart/complete", { ...upload, parts })
@@ -256,9 +256,9 @@ describe("multipart uploads", () => {
     assert.match(etag, /^"[0-9a-f]{32}-2"$/)
     const { url } = await sign(bucket, "presign-download", { key: upload.key })
     assert.strictEqual(location, url.split("?")[0])
-    const answer = await fetch(url)
-    assert.strictEqual(answer.headers.get("content-type"), "video/mp4")
-    assert.isTrue(Buffer.concat(pieces).equals(new Uint8Array(await answer.arrayBuffer())))
+    const response = await fetch(url)
+    assert.strictEqual(response.headers.get("content-type"), "video/mp4")
+    assert.isTrue(Buffer.concat(pieces).equals(new Uint8Array(await response.arrayBuffer())))
     for (const line of ["POST multipart/presign-part", "POST multipart/abort"]) {
       assertRefused(await inBucket(bucket, line, { ...upload, partNumber: 1 }), 404, "UPLOAD_NOT_FOUND")
     }

@@ -13,7 +13,7 @@ const refusing =
     response.end(`<?xml version="1.0"?><Error><Code>${code}</Code><Message>of the store</Message></Error>`)
   }
 
-/** A server in place of the store; each test sets its answer. */
+/** A server in place of the store; each test sets its response. */
 let answer: Answer = (response) => response.end()
 let requests = 0
 let store: Server
@@ -47,7 +47,7 @@ const get = (path = "/api/storage/buckets/abc/objects") => ask(service, `GET ${p
 const post = (path: string, body: object) =>
   ask(service, `POST /api/storage/buckets/abc/objects/${path}`, { key: service.service_role, body })
 
-it("answers 504 when the store is slow", async () => {
+it("returns 504 when the store is slow", async () => {
   answer = () => undefined
   const began = Date.now()
   const both = await Promise.all([get(), get("/v1/storage/buckets")])
@@ -55,7 +55,7 @@ it("answers 504 when the store is slow", async () => {
   assert.isBelow(Date.now() - began, 5000)
 })
 
-it("answers 502 without details when the store closes the connection, is not a store, or rejects the credentials", async () => {
+it("returns 502 without details when the store closes the connection, is not a store, or rejects the credentials", async () => {
   answer = (response) => response.destroy()
   requests = 0
   assertRefused(await get(), 502, "STORE_UNAVAILABLE")
@@ -88,7 +88,7 @@ it("passes on the store's errors about the request", async () => {
   assert.strictEqual(busy.headers.get("retry-after"), "2")
 })
 
-it("reports which keys of a bulk delete the store keeps", async () => {
+it("reports the keys that the store did not delete in a bulk delete", async () => {
   answer = (response) =>
     response.end(
       `<DeleteResult><Error><Key>b</Key><Code>AccessDenied</Code><Message>Locked</Message></Error></DeleteResult>`

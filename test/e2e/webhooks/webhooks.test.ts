@@ -154,7 +154,7 @@ describe("managing webhooks", () => {
     [{ ...good, name: null }, /^name: /],
     [{ ...good, active: "yes" }, /^active: /]
   ]
-  it.each(cases)("refuses %o and names the field", async (body, field) => {
+  it.each(cases)("rejects %o and names the field", async (body, field) => {
     const { details } = assertRefused(await call("POST /api/webhooks", body), 400, "INVALID_REQUEST")
     assert.isTrue(
       (details as Array<string>).some((line) => field.test(line)),
@@ -228,7 +228,7 @@ describe("a delivery", () => {
       "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD",
       (secret: string) => new Verifier(secret)
     ]
-  ])("is signed with %s, as its library and openssl verify", async (_name, secret, verifier) => {
+  ])("is signed with %s, verified by its library and openssl", async (_name, secret, verifier) => {
     const hook = await create({ secret, events: ["INSERT", "UPDATE", "DELETE"], url: `${sink.url}/signed?a=b` })
     const from = sink.at("/signed?a=b").length
     const id = await insert('é🎉 "quoted" \u2028')
@@ -261,7 +261,7 @@ describe("a delivery", () => {
     await remove(hook)
   })
 
-  it("without a secret has no signature, but id and time", async () => {
+  it("has id and time but no signature without a secret", async () => {
     const hook = await create({ url: `${sink.url}/plain` })
     await insert()
     const [one] = await sink.count("/plain", 1)
@@ -365,7 +365,7 @@ describe("a delivery", () => {
     await remove(hook)
   })
 
-  it("goes to the current URL of the webhook", async () => {
+  it("is sent to the current URL of the webhook", async () => {
     sink.answer = ({ path }) => ({ status: path === "/old" ? 500 : 200 })
     const hook = await create({ url: `${sink.url}/old` })
     await insert()
@@ -395,7 +395,7 @@ describe("a delivery", () => {
   })
 })
 
-it("receivers on this machine are refused by default", async () => {
+it("receivers on loopback addresses are rejected by default", async () => {
   const other = inject("service")
   await sql(other, "create table webhook_private (id int)")
   const made = await ask(other, "POST /api/webhooks", {

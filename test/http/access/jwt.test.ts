@@ -90,9 +90,9 @@ describe("an invalid token is 401 and never `authenticated`", () => {
       "JWT_INVALID",
       () => hs256(JSON.stringify(claims()), { alg: "HS256", kid: "k1" }, trusted.jwk.n)
     ],
-    "RS256 in name, HMAC in truth": ["JWT_INVALID", () => withSecret(claims(), { alg: "RS256", kid: "k1" })],
-    "a stranger's key of the same id": ["JWT_INVALID", async () => (await issuer("RS256", "k1")).sign(claims())],
-    "a key it brings along": [
+    "RS256 in the header, signed with HMAC": ["JWT_INVALID", () => withSecret(claims(), { alg: "RS256", kid: "k1" })],
+    "another issuer's key with the same id": ["JWT_INVALID", async () => (await issuer("RS256", "k1")).sign(claims())],
+    "a key in its own header": [
       "JWT_INVALID",
       async () => {
         const stranger = await issuer("RS256", "k2")
@@ -106,7 +106,7 @@ describe("an invalid token is 401 and never `authenticated`", () => {
         return `${header}.${base64url(JSON.stringify({ ...claims(), sub: "mallory" }))}.${signature}`
       }
     ],
-    "no token at all": ["JWT_INVALID", () => "undefined"]
+    "not a token": ["JWT_INVALID", () => "undefined"]
   }
   it.each(Object.entries(cases))("%s", async (_name, [code, token]) => {
     assertRefused(await whoami(await token()), 401, code)

@@ -28,7 +28,7 @@ const on = (line: string, request: Request = {}) =>
   ask(service, line.replace(" ", " /v1/db/rpc"), { key: service.service_role, ...request })
 
 describe("a function", () => {
-  it("answers GET with a page of its rows", async () => {
+  it("returns a page of its rows for GET", async () => {
     const reply = await on("GET /everyone?select=name&id=gt.1&limit=1", { headers: { prefer: "count=exact" } })
     assert.deepStrictEqual([reply.status, reply.text], [206, '[{"name":"Bob"}]'])
     assert.strictEqual(reply.headers.get("content-range"), "0-0/2")
@@ -36,7 +36,7 @@ describe("a function", () => {
     assert.deepStrictEqual([head.status, head.text, head.headers.get("content-range")], [200, "", "0-2/3"])
   })
 
-  it("takes arguments of the query, of a form, and the body as it is", async () => {
+  it("takes arguments from the query or a form, or the raw body", async () => {
     assert.strictEqual((await on("GET /add?a=1&b=2")).text, "3")
     assert.strictEqual((await on("GET /together?v=x&v=y%20z")).text, '"x+y z"')
     const send = (line: string, type: string, body: string | Uint8Array) =>
@@ -50,14 +50,14 @@ describe("a function", () => {
     assert.strictEqual(await send("size_of", "application/octet-stream", new Uint8Array([0, 255])), "2")
   })
 
-  it("that writes is 405 for GET", async () => {
+  it("is 405 for GET if it writes", async () => {
     const reply = await on("GET /forget?wanted=3")
     assert.deepStrictEqual([reply.status, (reply.json as { code: string }).code], [405, "25006"])
     assert.strictEqual((await on("POST /forget", { body: { wanted: 3 } })).status, 204)
     assert.strictEqual((await on("GET /everyone?select=id")).text.replaceAll(/\s/g, ""), '[{"id":1},{"id":2}]')
   })
 
-  it("may raise any answer", async () => {
+  it("can raise any response", async () => {
     const raise = (detail: object) =>
       fetch(`${service.url}/v1/db/rpc/raises`, {
         method: "POST",
@@ -83,9 +83,9 @@ describe("a function", () => {
     assert.deepStrictEqual([moved.status, moved.headers.get("location")], [303, "/elsewhere"])
     const empty = await raise({ status: 204, headers: {} })
     assert.deepStrictEqual([empty.status, await empty.text()], [204, ""])
-    const lying = await raise({ status: 200, headers: { "Content-Length": "1", "Transfer-Encoding": "chunked" } })
-    assert.strictEqual(lying.status, 200)
-    assert.include((await lying.json()) as object, { code: "123" })
+    const framed = await raise({ status: 200, headers: { "Content-Length": "1", "Transfer-Encoding": "chunked" } })
+    assert.strictEqual(framed.status, 200)
+    assert.include((await framed.json()) as object, { code: "123" })
     const pays = await fetch(`${service.url}/v1/db/rpc/pays`, {
       method: "POST",
       headers: { apikey: service.service_role }

@@ -44,9 +44,9 @@ const send = ({ method, path, headers, body }: RowRequest) =>
     sent.end(body)
   })
 
-/** An answer, or a refusal that blames the request, and not SQL of ours. */
-const assertSane = ({ status, text }: { readonly status: number; readonly text: string }, asked: unknown) => {
-  const about = `${JSON.stringify(asked)}\n${status} ${text.slice(0, 600)}`
+/** Asserts a success, or an error caused by the request and not by generated SQL. */
+const assertSane = ({ status, text }: { readonly status: number; readonly text: string }, call: unknown) => {
+  const about = `${JSON.stringify(call)}\n${status} ${text.slice(0, 600)}`
   assert.isBelow(status, status === 504 && text.includes("57014") ? 505 : 500, about)
   assert.notMatch(text, /node_modules|\.ts:\d+|\bat [\w.]+ \(/, about)
   if (status < 300 || text === "") return
@@ -70,7 +70,7 @@ const within = async <A>(arbitrary: fc.Arbitrary<A>, millis: number, check: (val
 }
 
 describe("any request", () => {
-  it("the answer is rows or a refusal, never a failure of ours", { timeout: 120_000 }, async () => {
+  it("gets rows or a client error, never a server error", { timeout: 120_000 }, async () => {
     await within(anyRowRequest, 8_000, async (one) => {
       assertSane(await send(one), { ...one, body: one.body?.toString() })
     })
@@ -79,7 +79,7 @@ describe("any request", () => {
     assert.strictEqual((await send(count)).text, '[{"count":5}]')
   })
 
-  it("bytes that are not an HTTP request are rejected", { timeout: 120_000 }, async () => {
+  it("is rejected if it is not HTTP", { timeout: 120_000 }, async () => {
     const head = `apikey: ${service.service_role}\r\nhost: x\r\nconnection: close\r\n`
     const line = fc.oneof(
       bytes(40).map((all) =>
@@ -101,7 +101,7 @@ describe("any request", () => {
     })
   })
 
-  it("a client's values come back as they went", { timeout: 120_000 }, async () => {
+  it("reads values back as they were written", { timeout: 120_000 }, async () => {
     const db = clientOf(service, { Prefer: "tx=commit" })
     const text = anything.map((any) => any.replaceAll("\0", "").toWellFormed())
     await within(text, 4_000, async (value) => {

@@ -43,7 +43,7 @@ const counted = async (table: string) => (await sql(service, `select count(*)::i
 describe("Prefer: tx", () => {
   const headers = { prefer: "tx=rollback" }
 
-  it("rollback answers as if it had happened, and nothing has", async () => {
+  it("rollback returns the response of a commit, and changes nothing", async () => {
     const made = await on("POST /notes", { headers, body: { id: 1, text: "gone" } })
     assert.deepStrictEqual([made.status, made.json], [201, [{ id: 1, text: "gone" }]])
     assert.strictEqual(made.headers.get("preference-applied"), "tx=rollback")
@@ -61,15 +61,15 @@ describe("Prefer: tx", () => {
     assert.deepStrictEqual(await sql(service, "select id, text from notes"), [{ id: 1, text: null }])
   })
 
-  it("finds what only a COMMIT would have found", async () => {
+  it("reports violations of deferred constraints", async () => {
     assertRefused(await on("POST /marks", { headers, body: { id: 1, note: 404 } }), 409, "23503")
   })
 })
 
-describe("what a function sees of a request", () => {
+describe("the request that a function sees", () => {
   const cookie = "theme=dark; svc_session=secret; idp_session=secret; name=%C3%A9=1; empty="
 
-  it("is its method, path, headers and cookies, but no key and no session", async () => {
+  it("has its method, path, headers and cookies, but no key and no session", async () => {
     const headers = { "x-hello": "World", cookie, prefer: "count=exact" }
     for (const [line, method, path] of [
       ["GET /rpc/told", "GET", "/rpc/told"],
@@ -77,25 +77,25 @@ describe("what a function sees of a request", () => {
       ["GET /context?select=told", "GET", "/context"]
     ] as const) {
       const reply = await on(line, { headers, token: service.service_role, ...(method === "POST" ? { body: {} } : {}) })
-      const told = (line.includes("context") ? (reply.json as [{ told: unknown }])[0].told : reply.json) as {
+      const seen = (line.includes("context") ? (reply.json as [{ told: unknown }])[0].told : reply.json) as {
         readonly headers: Readonly<Record<string, string>>
         readonly [name: string]: unknown
       }
-      assert.deepInclude(told, { method, path, cookies: { theme: "dark", name: "%C3%A9=1", empty: "" } }, reply.text)
-      assert.deepInclude(told.headers, { "x-hello": "World", prefer: "count=exact" })
+      assert.deepInclude(seen, { method, path, cookies: { theme: "dark", name: "%C3%A9=1", empty: "" } }, reply.text)
+      assert.deepInclude(seen.headers, { "x-hello": "World", prefer: "count=exact" })
       assert.notInclude(reply.text, service.service_role)
       assert.notInclude(reply.text, "secret")
     }
   })
 
-  it("is gone with the next one", async () => {
+  it("does not leak into the next request", async () => {
     await on("GET /rpc/told", { headers: { "x-hello": "World" } })
     const { text } = await on("GET /rpc/told")
     assert.notInclude(text, "World")
   })
 })
 
-describe("what a function chooses of the response", () => {
+describe("the response that a function sets", () => {
   const call = (status: string, headers: ReadonlyArray<Record<string, string>>) =>
     on("POST /rpc/chosen", { body: { status, headers: headers.length === 0 ? "" : JSON.stringify(headers) } })
   const seen = ({ headers, status, text }: Reply, name: string) => [status, text, headers.get(name)]
@@ -112,7 +112,7 @@ describe("what a function chooses of the response", () => {
     assert.strictEqual(Buffer.from(made.headers.get("x-made") ?? "", "latin1").toString("utf8"), "éa")
   })
 
-  it("is a failure with the function's own body", async () => {
+  it("can be an error with the function's own body", async () => {
     assert.deepStrictEqual(seen(await call("418", []), "content-type"), [
       418,
       '{"a": 1}',
@@ -120,14 +120,14 @@ describe("what a function chooses of the response", () => {
     ])
   })
 
-  it("has as many cookies as it likes, as it wrote them", async () => {
+  it("can have several cookies, unchanged", async () => {
     const one = "a=b; HttpOnly; Path=/"
     assert.deepStrictEqual((await call("", [{ "Set-Cookie": one }])).headers.getSetCookie(), [one])
     const two = (await call("", [{ "Set-Cookie": "a=1; Path=/" }, { "set-cookie": "b=2; Secure" }])).headers
     assert.deepStrictEqual(two.getSetCookie(), ["a=1; Path=/", "b=2; Secure"])
   })
 
-  it("is the function's mistake when it can't be", async () => {
+  it("is 500 if it is invalid", async () => {
     assertRefused(await on("POST /rpc/chosen", { body: { status: "", headers: "{}" } }), 500, "PGRST111")
     assertRefused(await on("POST /rpc/chosen", { body: { status: "x", headers: "" } }), 500, "PGRST112")
     assert.strictEqual((await on("GET /notes?limit=0")).status, 200)
@@ -143,7 +143,7 @@ describe("reads", () => {
 })
 
 describe("plans", () => {
-  it("are what PostgreSQL says", async () => {
+  it("are returned as PostgreSQL writes them", async () => {
     const json = await on("GET /notes?id=eq.1", { headers: { accept: "application/vnd.pgrst.plan+json" } })
     assert.strictEqual(
       json.headers.get("content-type"),
@@ -160,7 +160,7 @@ describe("plans", () => {
 })
 
 describe("several schemas", () => {
-  it("the answer says which one it was", async () => {
+  it("the response names the schema in Content-Profile", async () => {
     assert.strictEqual((await on("GET /notes")).headers.get("content-profile"), "public")
     const other = { "accept-profile": "other", "content-profile": "other" }
     assert.strictEqual((await on("GET /things", { headers: other })).headers.get("content-profile"), "other")
@@ -171,7 +171,7 @@ describe("several schemas", () => {
 })
 
 describe("methods on functions", () => {
-  it("OPTIONS says which there are, others are refused", async () => {
+  it("OPTIONS lists the allowed ones, and others are rejected", async () => {
     assert.strictEqual((await on("OPTIONS /rpc/told")).headers.get("allow"), "OPTIONS,GET,HEAD,POST")
     assert.strictEqual((await on("OPTIONS /rpc/leaves")).headers.get("allow"), "OPTIONS,POST")
     assertRefused(await on("OPTIONS /rpc/nothing"), 404, "PGRST202")
@@ -183,7 +183,7 @@ describe("methods on functions", () => {
 })
 
 describe("SVC_DB_TX_END=rollback", () => {
-  it("undoes everything, whatever the caller prefers", async () => {
+  it("rolls back every request, regardless of Prefer", async () => {
     await using dry = await serveInProcess({ SVC_DB_TX_END: "rollback" })
     await sql(dry, "create table kept (id int primary key)")
     const headers = { prefer: "tx=commit" }

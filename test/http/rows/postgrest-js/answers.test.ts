@@ -26,20 +26,20 @@ describe("one row", () => {
     hint: null
   })
 
-  it("is returned as an object by single, or rejected", async () => {
+  it("is returned as an object by single, which rejects any other number", async () => {
     await answers(ships().eq("id", 2).single(), { id: 2, name: "Borealis" })
     await refuses(ships().eq("id", 99).single(), 406, many(0))
     await refuses(ships().single(), 406, many(5))
     await answers(ships().limit(1).order("id").single(), { id: 1, name: "Aurora" })
   })
 
-  it("or none by maybeSingle", async () => {
+  it("is returned as an object or null by maybeSingle", async () => {
     await answers(ships().eq("id", 2).maybeSingle(), { id: 2, name: "Borealis" })
     await answers(ships().eq("id", 99).maybeSingle(), null)
     await refuses(ships().maybeSingle(), 406, { code: "PGRST116" })
   })
 
-  it("written, or nothing is", async () => {
+  it("is written, or the write is rolled back", async () => {
     await refuses(db.from("ships").update({ note: "x" }).gt("id", 0).select().single(), 406, many(5))
     await refuses(db.from("ships").delete().eq("id", 99).select().single(), 406, many(0))
     await refuses(
@@ -66,8 +66,8 @@ describe("one row", () => {
   })
 })
 
-describe("forms", () => {
-  it("CSV", async () => {
+describe("formats", () => {
+  it("returns CSV", async () => {
     await answers(
       db.from("ships").select("id, name, active").gt("id", 3).order("id").csv(),
       'id,name,active\n4,Dorado,\n5,"Eos, ""the (old)""",t'
@@ -77,18 +77,18 @@ describe("forms", () => {
     })
   })
 
-  it("without nulls", async () => {
+  it("omits nulls", async () => {
     await answers(db.from("ports").select("id, country, ships(id, note)").eq("id", 2).stripNulls(), [
       { id: 2, country: "NO", ships: [{ id: 3 }] }
     ])
     await answers(db.from("ports").select("id, country").eq("id", 4).stripNulls().single(), { id: 4 })
   })
 
-  it("GeoJSON is not supported", async () => {
+  it("rejects GeoJSON", async () => {
     await refuses(db.from("ports").select().geojson(), 406, { code: "PGRST107" })
   })
 
-  it("plans, as text and JSON", async () => {
+  it("returns plans as text and JSON", async () => {
     const text = await ships().eq("id", 1).explain()
     assert.isNull(text.error)
     assert.include(String(text.data), "cost=")
@@ -110,8 +110,8 @@ describe("forms", () => {
   })
 })
 
-describe("what is done", () => {
-  it("is taken back by rollback", async () => {
+describe("a write", () => {
+  it("is undone by rollback", async () => {
     await answers(db.from("ships").delete().eq("id", 5).select("id").rollback(), [{ id: 5 }])
     await answers(db.from("ports").insert({ id: 5, name: "Cork" }).rollback().select("id"), [{ id: 5 }], {
       status: 201
@@ -120,17 +120,17 @@ describe("what is done", () => {
     assert.deepStrictEqual(await numbers(), [1, 2, 3, 4, 5])
   })
 
-  it("is refused beyond maxAffected", async () => {
-    const most = (rows: number) =>
+  it("is rejected beyond maxAffected", async () => {
+    const updateAtMost = (rows: number) =>
       atMost(rows, db.from("ships").update({ note: "x" }).lt("id", 4).select("id").order("id"))
-    await refuses(most(2), 400, {
+    await refuses(updateAtMost(2), 400, {
       code: "PGRST124",
       message: "Query result exceeds max-affected preference constraint",
       details: "The query affects 3 rows",
       hint: null
     })
     assert.deepStrictEqual(await sql(service, "select id from ships where note = 'x'"), [])
-    await answers(most(3), [{ id: 1 }, { id: 2 }, { id: 3 }])
+    await answers(updateAtMost(3), [{ id: 1 }, { id: 2 }, { id: 3 }])
     await refuses(atMost(4, db.from("ships").delete().gt("id", 0)), 400, { code: "PGRST124" })
     assert.deepStrictEqual(await numbers(), [1, 2, 3, 4, 5])
   })
@@ -156,18 +156,18 @@ describe("a client", () => {
     assert.deepStrictEqual(data as unknown, [{ id: 1, name: "Aurora" }])
   })
 
-  it("keeps its types to itself", async () => {
+  it("does not send its types", async () => {
     await answers(ships().eq("id", 1).returns<Array<{ id: number }>>(), [{ id: 1, name: "Aurora" }])
     await answers(ships().eq("id", 1).overrideTypes<Array<{ id: number }>>(), [{ id: 1, name: "Aurora" }])
   })
 
-  it("that disconnects cancels its statement", async () => {
+  it("cancels its statement by disconnecting", async () => {
     const controller = new AbortController()
     const waiting = db.rpc("wait", { seconds: 6 }).abortSignal(controller.signal)
     setTimeout(() => controller.abort(), 300)
-    const answer = await waiting
-    assert.strictEqual(answer.status, 0)
-    assert.match(String(answer.error?.message), /AbortError/)
+    const response = await waiting
+    assert.strictEqual(response.status, 0)
+    assert.match(String(response.error?.message), /AbortError/)
     const running = () =>
       sql(
         service,
@@ -187,7 +187,7 @@ describe("a client", () => {
     await answers(db.from("own").select("id").order("id"), [{ id: 1 }, { id: 2 }])
     const anon = clientOf(service, { key: service.anon })
     await answers(anon.from("own").select("id"), [])
-    // As supabase-js does while no user is signed in.
+    // As supabase-js does without a signed-in user.
     await answers(
       clientOf(service, { key: service.anon, Authorization: `Bearer ${service.anon}` })
         .from("own")
@@ -205,7 +205,7 @@ describe("a client", () => {
     await refuses(clientOf(service, { key: "svc_pk_wrong" }).from("own").select(), 401, { code: "INVALID_API_KEY" })
   })
 
-  it("may ask what there is", async () => {
+  it("can read the schema's description", async () => {
     const { data, error, status } = await db.getOpenApiSpec()
     assert.isNull(error, JSON.stringify(error))
     assert.strictEqual(status, 200)

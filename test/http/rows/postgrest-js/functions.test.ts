@@ -17,7 +17,7 @@ const one = { called: "Carina" }
 const how = [{}, { get: true }]
 
 describe("rpc", () => {
-  it.each(how)("of a function that gives one value %j", async (options) => {
+  it.each(how)("returns a function's single value %j", async (options) => {
     await answers(db.rpc("add", { a: 1, b: 2 }, options), 3)
     await answers(db.rpc("add", { a: 1 }, options), 11)
     await answers(db.rpc("add", { a: 1, b: undefined }, options), 11)
@@ -25,20 +25,20 @@ describe("rpc", () => {
     await answers(db.rpc("nothing", {}), null, { status: 204 })
   })
 
-  it("of one that takes any number of values", async () => {
+  it("calls a variadic function", async () => {
     await answers(db.rpc("total", { numbers: [1, 2, 3] }), 6)
     await answers(db.rpc("total", { numbers: [] }), null)
-    // By GET each value is a pair of its own, which the client can't say; one it can.
+    // With GET each value is a parameter of its own; the client can only send one.
     await answers(db.rpc("total", { numbers: 4 }, { get: true }), 4)
   })
 
-  it("of one that takes an object", async () => {
+  it("calls a function that takes an object", async () => {
     await answers(db.rpc("describe", { thing: { name: "x" } }), "x")
     await answers(db.rpc("echo", { any: [1, { thing: null }] }), { any: [1, { thing: null }] })
     await answers(db.rpc("describe", { thing: '{"name": "y"}' }, { get: true }), "y")
   })
 
-  it.each(how)("of one that gives rows takes all that tables take %j", async (options) => {
+  it.each(how)("filters, sorts and embeds the rows of a function like a table's %j", async (options) => {
     const over = (floor: number, more = {}) => db.rpc("ships_over", { floor }, { ...options, ...more })
     await answers(over(50).select("id").order("id"), [{ id: 1 }, { id: 2 }, { id: 3 }])
     await answers(
@@ -64,7 +64,7 @@ describe("rpc", () => {
     await answers(over(0).select("id,name").eq("id", 5).csv(), 'id,name\n5,"Eos, ""the (old)"""')
   })
 
-  it.each(how)("of one that gives a row, or columns of its own %j", async (options) => {
+  it.each(how)("returns a row, or a function's own columns %j", async (options) => {
     await answers(db.rpc("ship_named", one, options).select("id, ports(name)"), { id: 3, ports: { name: "Oslo" } })
     await answers(db.rpc("tallies", {}, options).order("ships", { ascending: false }).limit(1), [
       { flag: "red", ships: 2 }
@@ -73,13 +73,13 @@ describe("rpc", () => {
     await answers(db.rpc("names", {}, options).limit(2), ["Aurora", "Borealis"])
   })
 
-  it("counts, with and without rows", async () => {
+  it("returns counts, with and without rows", async () => {
     await answers(db.rpc("ships_over", { floor: 50 }, { head: true, count: "exact" }), null, { count: 3 })
     await answers(db.rpc("ships_over", { floor: 50 }, { count: "exact" }).select("id").limit(0), [], {
       status: 206,
       count: 3
     }).catch(async () => {
-      // No rows of some are a part of them.
+      // An empty page of a non-empty result is partial content.
       await answers(db.rpc("ships_over", { floor: 50 }, { count: "exact" }).select("id").limit(0), [], { count: 3 })
     })
     await answers(db.rpc("describe", { thing: { name: "x" } }, { head: true, count: "exact" }), "x", {
@@ -93,7 +93,7 @@ describe("rpc", () => {
     )
   })
 
-  it("writes; not by GET", async () => {
+  it("writes with POST, but not with GET", async () => {
     await answers(db.rpc("launch", { called: "Fortuna" }).select("id, name, note"), {
       id: 6,
       name: "Fortuna",
@@ -104,7 +104,7 @@ describe("rpc", () => {
     await answers(db.rpc("scrap", { under: 50 }).select("id"), [{ id: 5 }])
   })
 
-  it("that writes more rows than it may takes them back", async () => {
+  it("rolls back a function that writes more rows than allowed", async () => {
     await sql(service, "delete from stays")
     await sql(service, "update ships set consort = null")
     await refuses(atMost(2, db.rpc("scrap", { under: 150 }).select("id")), 400, {
@@ -135,7 +135,7 @@ describe("rpc", () => {
     await refuses(db.schema("crew").rpc("add", { a: 1 }), 404, { code: "PGRST202" })
   })
 
-  it("returns the error that a function raises, as it specifies it", async () => {
+  it("returns the error that a function raises, as specified by the function", async () => {
     await refuses(db.rpc("refuse", { status: "P0001" }), 400, {
       code: "P0001",
       message: "refused",

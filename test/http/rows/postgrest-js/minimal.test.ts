@@ -3,7 +3,7 @@ import { sql } from "../../../support/client.ts"
 import { type InProcessService } from "../../../support/inProcess.ts"
 import { answers, atMost, clientOf, refuses, resetVessels, startVessels } from "../../../support/rows/relatedTables.ts"
 
-// SVC_DB_DEFAULT_RETURN=minimal: what a client of PostgREST expects that asks for no rows.
+// SVC_DB_DEFAULT_RETURN=minimal: the default of PostgREST, which returns no rows of writes.
 let service: InProcessService
 let db: ReturnType<typeof clientOf>
 
@@ -16,8 +16,8 @@ afterAll(() => service[Symbol.asyncDispose]())
 
 const names = async () => (await sql(service, "select name from ports order by id")).map(({ name }) => name)
 
-describe("with nothing wanted back", () => {
-  it("insert", async () => {
+describe("with SVC_DB_DEFAULT_RETURN=minimal", () => {
+  it("insert returns rows only if requested", async () => {
     await answers(db.from("ports").insert({ id: 5, name: "Cork" }), null, { status: 201 })
     await answers(
       db.from("ports").insert(
@@ -35,7 +35,7 @@ describe("with nothing wanted back", () => {
     assert.deepStrictEqual(await names(), ["Bergen", "Oslo", "Genoa", "Atlantis", "Cork", "Lima", "Riga", "Nice"])
   })
 
-  it("upsert", async () => {
+  it("upsert returns rows only if requested", async () => {
     await answers(
       db.from("ports").upsert([
         { id: 1, name: "Bjørgvin" },
@@ -49,7 +49,7 @@ describe("with nothing wanted back", () => {
     assert.deepStrictEqual(await names(), ["Bergen", "Oslo", "Genoa", "Atlantis", "Cork"])
   })
 
-  it("update", async () => {
+  it("update returns rows only if requested", async () => {
     await answers(db.from("ports").update({ name: "Kristiania" }).eq("id", 2), null, { status: 204 })
     await answers(db.from("ports").update({ country: "x" }, { count: "exact" }).gt("id", 2), null, {
       status: 204,
@@ -60,27 +60,27 @@ describe("with nothing wanted back", () => {
     assert.deepStrictEqual(await names(), ["Bergen", "Kristiania", "Genoa", "Atlantis"])
   })
 
-  it("delete", async () => {
+  it("delete returns rows only if requested", async () => {
     await answers(db.from("ports").delete().eq("id", 4), null, { status: 204 })
     await answers(db.from("papers").delete({ count: "exact" }).gt("ship", 0), null, { status: 204, count: 2 })
     await answers(db.from("voyages").delete().eq("id", 1).select("id"), [{ id: 1 }])
     assert.deepStrictEqual(await names(), ["Bergen", "Oslo", "Genoa"])
   })
 
-  it("a function still gives what it gives", async () => {
+  it("functions still return their results", async () => {
     await answers(db.rpc("add", { a: 1 }), 11)
     await answers(db.rpc("nothing"), null, { status: 204 })
     await answers(db.rpc("ships_over", { floor: 200 }).select("id"), [{ id: 2 }])
   })
 
-  it("a filter is required all the same; one that all rows meet is one", async () => {
+  it("a filter is still required, even one that matches every row", async () => {
     await refuses(db.from("ports").update({ country: "x" }), 400, { code: "FILTER_REQUIRED" })
     await refuses(db.from("ports").delete(), 400, { code: "FILTER_REQUIRED" })
     await answers(db.from("ports").update({ country: "x" }).not("id", "is", null), null, { status: 204 })
     assert.deepStrictEqual(await sql(service, "select distinct country from ports"), [{ country: "x" }])
   })
 
-  it("errors are what they were", async () => {
+  it("errors stay the same", async () => {
     await refuses(db.from("ports").insert({ id: 1, name: "Two" }), 409, { code: "23505" })
     await refuses(db.from("ports").insert({ nme: "x" }), 400, { code: "PGRST204" })
     await refuses(atMost(1, db.from("ports").delete().gt("id", 0)), 400, { code: "PGRST124" })

@@ -20,7 +20,7 @@ const start = [aPort(1, "Bergen", "NO"), aPort(2, "Oslo", "NO"), aPort(3, "Genoa
 const whole = (id: number, name: string, more = {}) => ({ id, name, country: null, opened: null, codes: [], ...more })
 
 describe("insert", () => {
-  it("of one row and of several answers them, with what the database has put in", async () => {
+  it("returns one row or several, with the values that the database generated", async () => {
     await answers(db.from("ports").insert({ id: 5, name: "Cork" }), [whole(5, "Cork")], { status: 201 })
     await answers(
       db.from("ports").insert([aPort(6, "Lima", "PE"), aPort(7, "Riga")]),
@@ -47,7 +47,7 @@ describe("insert", () => {
     )
   })
 
-  it("counts", async () => {
+  it("returns the count", async () => {
     await answers(
       db
         .from("ports")
@@ -58,7 +58,7 @@ describe("insert", () => {
     )
   })
 
-  it("of rows with different keys uses the default for absent ones; null only if requested", async () => {
+  it("uses column defaults for absent keys, and null only if requested", async () => {
     const rows = [{ name: "Fortuna" }, { name: "Gloria", note: "n", active: false }]
     const select = "name, note, active"
     await answers(
@@ -70,7 +70,7 @@ describe("insert", () => {
       { status: 201 }
     )
     await resetVessels(service)
-    // The client sends no preference for null, so the contract's default applies.
+    // The client sends no preference for null, so the service's default applies.
     await answers(
       db.from("ships").insert(rows).select(select),
       [
@@ -90,13 +90,13 @@ describe("insert", () => {
     )
   })
 
-  it("of nothing makes nothing, of an empty row one of defaults", async () => {
+  it("creates nothing from no rows, and a row of defaults from an empty row", async () => {
     await answers(db.from("ports").insert([]), [], { status: 201 })
     await sql(service, "create table if not exists lines (id int generated always as identity, text text default 'd')")
     await answers(db.from("lines").insert({}).select("text"), [{ text: "d" }], { status: 201 })
   })
 
-  it("is refused with the database's words", async () => {
+  it("returns the database's error", async () => {
     await refuses(db.from("ports").insert({ id: 1, name: "Two" }), 409, {
       code: "23505",
       message: 'duplicate key value violates unique constraint "ports_pkey"',
@@ -118,7 +118,7 @@ describe("insert", () => {
     assert.deepStrictEqual(await ports(), start)
   })
 
-  it("through a view, and in another schema", async () => {
+  it("works through a view and in another schema", async () => {
     await answers(
       db.from("active_ships").insert({ name: "Kora", home: 2 }).select("name, ports(name)"),
       [{ name: "Kora", ports: { name: "Oslo" } }],
@@ -131,7 +131,7 @@ describe("insert", () => {
 })
 
 describe("upsert", () => {
-  it("merges by the primary key: 201 when a row is new, 200 when none is", async () => {
+  it("merges by the primary key: 201 if a row is new, otherwise 200", async () => {
     await answers(
       db
         .from("ports")
@@ -197,7 +197,7 @@ describe("upsert", () => {
     assert.deepStrictEqual(await ports(), [...start, aPort(5, "Cork")])
   })
 
-  it("puts defaults where keys are absent", async () => {
+  it("uses column defaults for absent keys", async () => {
     await answers(
       db
         .from("ships")
@@ -252,7 +252,7 @@ describe("update", () => {
     assert.deepStrictEqual(await ports(), [aPort(1, "Bergen", "no"), aPort(2, "Oslo", "no"), ...start.slice(2)])
   })
 
-  it("takes every filter, of trees and of JSON", async () => {
+  it("accepts every filter, including nested and JSON filters", async () => {
     await answers(
       db
         .from("ships")
@@ -273,7 +273,7 @@ describe("update", () => {
     )
   })
 
-  it("without a filter is refused", async () => {
+  it("is rejected without a filter", async () => {
     await refuses(db.from("ports").update({ country: "x" }), 400, { code: "FILTER_REQUIRED" })
     await refuses(db.from("ports").update({ country: "x" }).select("id").order("id").limit(1), 400, {
       code: "FILTER_REQUIRED"
@@ -281,7 +281,7 @@ describe("update", () => {
     assert.deepStrictEqual(await ports(), start)
   })
 
-  it("is refused with the database's words", async () => {
+  it("returns the database's error", async () => {
     await refuses(db.from("ports").update({ name: "Oslo" }).eq("id", 1), 409, { code: "23505" })
     await refuses(db.from("ports").update({ nme: "x" }).eq("id", 1), 400, { code: "PGRST204" })
     await refuses(db.from("registry").update({ number: "x" }).eq("ship_id", 1), 400, { code: "55000" }).catch(
@@ -308,7 +308,7 @@ describe("delete", () => {
     assert.deepStrictEqual(await ports(), start.slice(0, 3))
   })
 
-  it("without a filter is refused, and what others refer to stays", async () => {
+  it("is rejected without a filter, and for referenced rows", async () => {
     await refuses(db.from("papers").delete(), 400, { code: "FILTER_REQUIRED" })
     await refuses(db.from("ports").delete().eq("id", 1), 409, { code: "23503" })
     assert.deepStrictEqual(await ports(), start)

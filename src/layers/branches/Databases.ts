@@ -67,7 +67,7 @@ export const layerBranchDatabases = Layer.effect(
     const connect = connectDirectly(address, {}, timeout + 10_000)
 
     /**
-     * A connection that holds the lock for which `attempt` queries `acquired`. Without the lock it is closed: nobody may be
+     * A connection that holds the lock for which `attempt` queries `acquired`. Without the lock it is closed: no session may be
      * connected to a database that is copied.
      */
     const locked = (attempt: string) =>

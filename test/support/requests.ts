@@ -35,6 +35,7 @@ const requestOf = (line: string, as: As) =>
       database: main,
       actor: as.actor ?? service,
       schema: as.schema ?? "public",
+      searchPath: `"${as.schema ?? "public"}", "public"`,
       table: decodeURIComponent(path),
       query: queryPairs(mark < 0 ? "" : line.slice(mark + 1)) ?? [],
       preferences: { ...noPreferences, return: as.returning, ...as.prefer },

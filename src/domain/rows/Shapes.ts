@@ -77,6 +77,7 @@ export const rowShape = (pairs: Pairs): RowShape => {
 export interface RowTemplate {
   readonly text: string
   readonly params: ReadonlyArray<string | null | number>
+  readonly bounded: boolean
 }
 
 /** Undefined unless the texts are equal and all marks became parameters. */
@@ -86,11 +87,14 @@ export const rowTemplate = (real: RowSql, marked: RowSql, marks: ReadonlyArray<s
     const at = param === null ? -1 : marks.indexOf(param)
     return at < 0 ? param : at
   })
-  return marks.every((_, at) => params.includes(at)) ? { text: real.text, params } : undefined
+  return marks.every((_, at) => params.includes(at)) 
+    ? { text: real.text, params, bounded: real.bounded === true }
+    : undefined
 }
 
-export const filled = ({ text, params }: RowTemplate, literals: ReadonlyArray<string>): RowSql => ({
+export const filled = ({ text, params, bounded }: RowTemplate, literals: ReadonlyArray<string>): RowSql => ({
   text,
   params: params.map((param) => (typeof param === "number" ? (literals[param] ?? null) : param)),
-  prepare: true
+  prepare: true,
+  bounded
 })

@@ -67,6 +67,7 @@ export const requestDecoder = ({ branches, db, settings }: RequestDependencies) 
         database,
         actor: caller.actor,
         schema: schema.success,
+        searchPath: settings.searchPath(schema.success),
         table,
         query,
         preferences: withEnd(stated),

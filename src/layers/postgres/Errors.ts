@@ -1,4 +1,3 @@
-import { type SqlError } from "effect/sql/SqlError"
 import { DatabaseError, Unavailable } from "../../domain/errors.ts"
 import { raisedAnswer, statusText } from "../../domain/rows/ResponseSettings.ts"
 import { statusOf } from "../../domain/sql/States.ts"
@@ -29,7 +28,7 @@ export const poolExhausted = () =>
   })
 
 /** A driver's error as an API error. `anonymous`: the caller sent no JWT, so a missing privilege is a 401. */
-const fromServerError = (cause: unknown, anonymous: boolean): DatabaseError | Unavailable => {
+export const fromServerError = (cause: unknown, anonymous: boolean): DatabaseError | Unavailable => {
   const error = (typeof cause === "object" && cause !== null ? cause : {}) as ServerError
   // Node's own errors have a `code` too, but no severity.
   const sqlState = typeof error.severity === "string" && typeof error.code === "string" ? error.code : undefined
@@ -49,16 +48,10 @@ const fromServerError = (cause: unknown, anonymous: boolean): DatabaseError | Un
   })
 }
 
-const tooLarge = new DatabaseError({
-  error: "The result exceeds the size that this server returns in one response",
-  code: "RESULT_TOO_LARGE",
-  status: 400,
-  hint: "Select fewer columns or rows"
-})
-
-/** For sql-pg, whose errors have the server's error in `reason.cause`. */
-export const fromSqlError = (error: SqlError, anonymous: boolean): DatabaseError | Unavailable => {
-  const cause: unknown = error.reason.cause
-  if (cause instanceof Error && cause.message.includes("exceeds maxMessageSize")) return tooLarge
-  return fromServerError(cause, anonymous)
-}
+export const resultTooLarge = () =>
+  new DatabaseError({
+    error: "The result exceeds the size that this server returns in one response",
+    code: "RESULT_TOO_LARGE",
+    status: 400,
+    hint: "Select fewer columns or rows"
+  })

@@ -1,6 +1,7 @@
 import { Context, Effect, Fiber, Layer, Schema } from "effect"
 import { type Catalogue, CatalogueRows, makeCatalogue } from "../../domain/catalogue/Catalogue.ts"
 import { catalogueSql, stampsSql } from "../../domain/catalogue/CatalogueSql.ts"
+import { epochSql } from "../../domain/catalogue/EpochSql.ts"
 import { type DatabaseError, Unavailable } from "../../domain/errors.ts"
 import { arrayLiteral } from "../../domain/sql/Names.ts"
 import { type Database, serviceActor } from "../ports/Db.ts"
@@ -15,6 +16,8 @@ interface Known {
   /** The generation of DDL that `current` belongs to. */
   ddl: number | undefined
   current: Catalogue | undefined
+  /** The epoch of `current`; undefined if none can be told. */
+  epoch: number | undefined
   /** The catalogue before the last change, while the new one is being read. */
   former: Catalogue | undefined
   /** A read in progress, shared by all callers that wait for it. */
@@ -44,7 +47,7 @@ export class Catalogues extends Context.Service<
     readonly get: (database: Database) => Reading
     /**
      * Picks by name. If `pick` finds nothing and the name's definition has changed, picks again from a new catalogue.
-     * While a new catalogue is read after a change elsewhere, picks from the former one, which is not `trusted`. With
+     * While a new catalogue is read after a change elsewhere, picks from the former one, which has no `epoch`. With
      * `exact`, the pick must be current: where DDL is not reported, the definition is compared first.
      */
     readonly find: <A>(
@@ -56,8 +59,11 @@ export class Catalogues extends Context.Service<
     ) => Effect.Effect<A | undefined, DatabaseError | Unavailable>
     /** Reports that something was created, altered or dropped. */
     readonly changed: (database: Database) => Effect.Effect<void>
-    /** Whether DDL is reported as it happens: only then is it certain that a statement runs no user code. */
-    readonly trusted: (database: Database, catalogue: Catalogue) => boolean
+    /**
+     * The epoch of the current catalogue, by which it is known that a statement runs no user code. Undefined for a former
+     * catalogue, and where DDL is not reported as it happens.
+     */
+    readonly epoch: (database: Database, catalogue: Catalogue) => number | undefined
   }
 >()("svc/services/Catalogues") {
   static readonly layer = Layer.effect(
@@ -72,6 +78,7 @@ export class Catalogues extends Context.Service<
         const known = all.get(database.name) ?? {
           ddl: undefined,
           current: undefined,
+          epoch: undefined,
           former: undefined,
           reading: undefined,
           changes: 0
@@ -90,22 +97,38 @@ export class Catalogues extends Context.Service<
       const read = (database: Database, known: Known): Reading =>
         Effect.suspend(() => {
           const before = knownOf(database).changes
-          return database
-            .run(serviceActor, { text: catalogueSql, params: [arrayLiteral(schemas)], clean: true, access: "read" })
-            .pipe(
-              // The statement is the service's own, so its errors are not the caller's.
-              Effect.catchTag("DatabaseError", (error) => (error.status === 504 ? busy : Effect.die(error))),
-              Effect.flatMap(([text]) => Effect.orDie(decode(text))),
-              Effect.map(makeCatalogue),
-              Effect.flatMap((catalogue): Reading => {
-                // Changed during the read, so the result may mix old and new.
-                if (before !== knownOf(database).changes) return read(database, known)
-                known.current = catalogue
-                known.former = undefined
-                return Effect.succeed(catalogue)
-              })
-            )
+          return Effect.gen(function* () {
+            const epoch = yield* readEpoch(database)
+            const [text] = yield* database.run(serviceActor, {
+              text: catalogueSql,
+              params: [arrayLiteral(schemas)],
+              access: "read",
+              searchPath: "pg_catalog"
+            })
+            const catalogue = makeCatalogue(yield* Effect.orDie(decode(text)))
+            // Changed during the read, so the result may mix old and new.
+            if (epoch !== (yield* readEpoch(database)) || before !== knownOf(database).changes) {
+              return yield* read(database, known)
+            }
+            known.current = catalogue
+            known.epoch = epoch
+            known.former = undefined
+            return catalogue
+          }).pipe(
+            // The statements are the service's own, so their errors are not the caller's.
+            Effect.catchTag("DatabaseError", (error) => (error.status === 504 ? busy : Effect.die(error)))
+          )
         })
+
+      const readEpoch = (database: Database) =>
+        database.run(serviceActor, { text: `select ${epochSql}::text`, params: [], access: "read", searchPath: "pg_catalog" }).pipe(
+          Effect.map(([epoch]) => Number(epoch)),
+          // A branch without the table.
+          Effect.catchIf(
+            (error) => error._tag === "DatabaseError" && error.code === "42P01",
+            () => Effect.undefined
+          )
+        )
 
       const get = (database: Database): Reading =>
         Effect.suspend(() => {
@@ -122,12 +145,16 @@ export class Catalogues extends Context.Service<
           })
         })
 
-      const trusted = (database: Database, catalogue: Catalogue) =>
-        catalogue.watched && catalogue === knownOf(database).current && ddlOf(database) !== undefined
+      const epochOf = (database: Database, catalogue: Catalogue) => {
+        const known = knownOf(database)
+        return catalogue.watched && catalogue === known.current && ddlOf(database) !== undefined
+          ? known.epoch
+          : undefined
+      }
 
       const stamps = (database: Database, schema: string, name: string) =>
         Effect.map(
-          database.run(serviceActor, { text: stampsSql, params: [schema, name], clean: true, access: "read" }),
+          database.run(serviceActor, { text: stampsSql, params: [schema, name], access: "read", searchPath: "pg_catalog" }),
           ([text]) => String(text)
         )
 
@@ -146,7 +173,7 @@ export class Catalogues extends Context.Service<
       ) {
         const catalogue = yield* get(database)
         const picked = pick(catalogue)
-        if (picked !== undefined && (!exact || trusted(database, catalogue))) return picked
+        if (picked !== undefined && (!exact || epochOf(database, catalogue) !== undefined)) return picked
         if (name.includes("\0")) return undefined // no name contains it
         if ((yield* stamps(database, schema, name)) === stampsKnown(catalogue, schema, name)) return picked
         if (knownOf(database).current === catalogue) invalidate(database)
@@ -161,7 +188,7 @@ export class Catalogues extends Context.Service<
         exact = false
       ) => {
         const { current, former } = knownOf(database)
-        const picked = current && (!exact || trusted(database, current)) ? pick(current) : undefined
+        const picked = current && (!exact || epochOf(database, current) !== undefined) ? pick(current) : undefined
         if (picked !== undefined) return Effect.succeed(picked)
         // Most changes do not affect this name, so the request does not wait; if they do, PostgreSQL reports it.
         const before = former && !exact ? pick(former) : undefined
@@ -180,7 +207,7 @@ export class Catalogues extends Context.Service<
             // A caller that changed something must see it with its next request.
             known.former = undefined
           }),
-        trusted
+        epoch: epochOf
       })
     })
   )

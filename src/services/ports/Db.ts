@@ -19,8 +19,13 @@ export const serviceActor: Actor = { role: "service_role", claims: "", sub: "" }
 export interface Statement {
   readonly text: string
   readonly params: ReadonlyArray<string | null>
-  /** Runs no user code (functions, triggers, policies that call functions), so it leaves nothing in the session. */
-  readonly clean: boolean
+  /**
+   * The epoch of the catalogue by which the statement runs no user code (functions, triggers, policies that call
+   * functions), so that it leaves nothing in the session. Undefined if it may run user code.
+   */
+  readonly clean?: number | undefined
+  /** A clean read of bounded cost (no embeds, counts, aggregates or patterns), which may share a connection. */
+  readonly bounded?: boolean
   readonly access: "read" | "write"
   /** Kept prepared under its text; `false` for texts that are unlikely to recur. Default true. */
   readonly prepare?: boolean
@@ -30,6 +35,8 @@ export interface Statement {
   readonly context?: RequestContext | undefined
   /** Time zone of timestamps in the answer; PostgreSQL fails with 22023 for an unknown one. */
   readonly timezone?: string | undefined
+  /** The schemas, in order, in which user code finds its neighbours; not used with `clean`. */
+  readonly searchPath?: string | undefined
   /** Rolls back instead of committing. */
   readonly rollback?: boolean | undefined
 }

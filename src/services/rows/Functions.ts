@@ -7,7 +7,7 @@ import { prepareCall } from "../../domain/rows/functions/Planner.ts"
 import { checkedRefusal } from "../../domain/rows/Refusals.ts"
 import { Catalogues } from "../catalogue/Catalogues.ts"
 import { lookUp } from "./Lookup.ts"
-import { keepsSession, type RowRequest, type RowsAnswer, runExplain, runSql } from "./Rows.ts"
+import { type RowRequest, type RowsAnswer, runExplain, runSql } from "./Rows.ts"
 import { RowSettings } from "./Settings.ts"
 
 /** A call of a stored function. For GET and HEAD the arguments are in `query`. */
@@ -49,13 +49,13 @@ export class Functions extends Context.Service<
         }
         // Exact: an argument's type or the result's form may have changed under the same name.
         const place = { database, schema, table: name, query: query.filter(([key]) => key === "select"), exact: true }
-        const { value, trusted } = yield* lookUp(catalogues, place, (catalogue) =>
+        const { value, epoch } = yield* lookUp(catalogues, place, (catalogue) =>
           prepareCall(catalogue, callRequest, options)
         )
         const { sql, fn, offset } = value
         const access = !reads && fn.volatile ? "write" : "read"
         if (explains) return { ...bare, body: yield* runExplain(request, sql, access) }
-        const answered = runSql(request, sql, access, trusted && value.clean && keepsSession(preferences))
+        const answered = runSql(request, sql, access, value.clean ? epoch : undefined)
         const answer = yield* value.checked ? Effect.mapError(answered, checkedRefusal) : answered
         const [result, count, total] = answer
         return {

@@ -33,8 +33,8 @@ export interface Lookup {
 
 export interface LookedUp<A> {
   readonly value: A
-  /** The catalogue is known to be current. */
-  readonly trusted: boolean
+  /** The epoch of the catalogue, if it is known to be current. */
+  readonly epoch: number | undefined
 }
 
 /**
@@ -53,7 +53,7 @@ export const lookUp = <A>(
       last = planned.failure
       return undefined
     }
-    return Result.map(planned, (value) => ({ value, trusted: catalogues.trusted(database, catalogue) }))
+    return Result.map(planned, (value) => ({ value, epoch: catalogues.epoch(database, catalogue) }))
   }
   const find = (name: string, others: () => ReadonlyArray<string>): Effect.Effect<LookedUp<A>, ClientError> =>
     Effect.flatMap(catalogues.find(database, schema, name, pick, exact && name === table), (found) => {

@@ -45,8 +45,8 @@ export class RowMethods extends Context.Service<
         const [bits] = yield* database.run(serviceActor, {
           text: writableSql,
           params: [schema, table],
-          clean: true,
-          access: "read"
+          access: "read",
+          searchPath: "pg_catalog"
         })
         const may = (all: number) => (Number(bits) & all) === all
         return [

@@ -34,6 +34,8 @@ export interface RowRequest {
   readonly database: Database
   readonly actor: Actor
   readonly schema: string
+  /** Where user code finds unqualified names: `RowSettings.searchPath` of the schema. */
+  readonly searchPath: string
   readonly table: string
   /** The decoded pairs of the query string, in order. */
   readonly query: ReadonlyArray<readonly [string, string]>
@@ -86,19 +88,18 @@ export class Rows extends Context.Service<
         request: RowRequest,
         sql: RowSql,
         access: "read" | "write",
-        mayShare: boolean
+        clean: number | undefined
       ): Effect.Effect<Answer, ClientError> => {
-        const clean = mayShare && keepsSession(request.preferences)
         const answer = runSql(request, sql, access, clean)
         // A prepared statement may have parameter types from before an ALTER that was not yet notified.
-        return clean && sql.prepare && sql.params.length > 0
-          ? Effect.catchIf(answer, mayBeStale, () => runSql(request, { ...sql, prepare: false }, access, false))
+        return clean !== undefined && sql.prepare && sql.params.length > 0
+          ? Effect.catchIf(answer, mayBeStale, () => runSql(request, { ...sql, prepare: false }, access, undefined))
           : answer
       }
 
       /** PostgreSQL's estimate of the total. */
       const estimate = (request: RowRequest, rows: RowPlan) =>
-        Effect.map(run(request, estimateSql(rows), "read", false), ([plan]) => {
+        Effect.map(run(request, estimateSql(rows), "read", undefined), ([plan]) => {
           const [{ Plan }] = plan as readonly [{ readonly Plan: { readonly "Plan Rows": number } }]
           return Plan["Plan Rows"]
         })
@@ -118,9 +119,9 @@ export class Rows extends Context.Service<
         const { schema, table, query, range, form, context } = request
         const { count } = request.preferences
         const rowRead = { schema, table, query, range, count, form: bodyForm(form, context.method !== "HEAD") }
-        const { value, trusted } = yield* lookUp(catalogues, request, (catalogue) => reads.prepare(catalogue, rowRead))
+        const { value, epoch } = yield* lookUp(catalogues, request, (catalogue) => reads.prepare(catalogue, rowRead))
         if (isExplain(form)) return yield* explain(request, value.sql, "read")
-        const answer = yield* run(request, value.sql, "read", trusted && value.clean)
+        const answer = yield* run(request, value.sql, "read", value.clean ? epoch : undefined)
         const [body, rows, total] = answer
         if (form.media === "object" && Number(rows) !== 1) return yield* notSingle(Number(rows))
         const counted = count === "exact" || count === "estimated" ? Number(total) : undefined
@@ -147,7 +148,7 @@ export class Rows extends Context.Service<
         const answer = (preferences.return ?? defaultReturn) === "representation"
         const query = yield* Effect.fromResult(parseRows(request.query))
         const writeRequest = { query, preferences, form, answer, aggregates }
-        const { value, trusted } = yield* lookUp(catalogues, request, (catalogue) => {
+        const { value, epoch } = yield* lookUp(catalogues, request, (catalogue) => {
           const relation = catalogue.relation(schema, table)
           if (relation !== undefined) return plan(catalogue, relation, writeRequest)
           return Result.fail(noTable(catalogue.names(schema), schema, table))
@@ -158,7 +159,7 @@ export class Rows extends Context.Service<
         if (isExplain(form)) return yield* explain(request, writeSql(value.plan), "write")
         const checked =
           value.plan.exactlyOne !== undefined || value.plan.maxAffected !== undefined || value.plan.limit !== undefined
-        const answered = run(request, writeSql(value.plan), "write", trusted && value.clean)
+        const answered = run(request, writeSql(value.plan), "write", value.clean ? epoch : undefined)
         const written = yield* checked ? Effect.mapError(answered, checkedRefusal) : answered
         const [body, count, inserted, location] = written
         const { change } = value.plan
@@ -185,25 +186,22 @@ export class Rows extends Context.Service<
   )
 }
 
-type Run = Pick<RowRequest, "database" | "actor" | "preferences" | "context" | "form">
+type Run = Pick<RowRequest, "database" | "actor" | "searchPath" | "preferences" | "context" | "form">
 
-/** Nothing in the preferences changes the session that a statement runs in. */
-export const keepsSession = ({ timezone, tx }: Preferences) => tx !== "rollback" && timezone === undefined
-
-/** Runs a statement as the request's caller. */
+/** Runs a statement as the request's caller. `clean`: the epoch by which it runs no user code. */
 export const runSql = (
-  { database, actor, preferences, context }: Run,
+  { database, actor, searchPath, preferences, context }: Run,
   sql: RowSql,
   access: "read" | "write",
-  clean: boolean
+  clean: number | undefined
 ) => {
   const { timezone, tx } = preferences
-  return database.run(actor, { ...sql, access, clean, context, rollback: tx === "rollback", timezone })
+  return database.run(actor, { ...sql, access, clean, context, searchPath, rollback: tx === "rollback", timezone })
 }
 
 /** The plan of a statement as PostgreSQL writes it. */
 export const runExplain = (request: Run, sql: RowSql, access: "read" | "write") =>
-  Effect.map(runSql(request, explainSql(sql, request.form), access, false), ([plan]) =>
+  Effect.map(runSql(request, explainSql(sql, request.form), access, undefined), ([plan]) =>
     typeof plan === "string" ? plan : JSON.stringify(plan)
   )
 

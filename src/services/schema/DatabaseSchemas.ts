@@ -32,7 +32,6 @@ export class DatabaseSchemas extends Context.Service<
           database.run(serviceActor, {
             text: databaseSchemaSql,
             params: [arrayLiteral(schemas)],
-            clean: true,
             access: "read"
           }),
           ([body]) => String(body)

@@ -38,7 +38,7 @@ export const writeOutline = Effect.fn("schema.writeOutline")(function* (
   before?: Written
 ) {
   const params = [arrayLiteral(schemas), String(whole), before?.stamp ?? null]
-  const statement = { text: schemaOutlineSql, params, clean: true, access: "read" } as const
+  const statement = { text: schemaOutlineSql, params, access: "read" } as const
   const [stamp, outline] = yield* Effect.catch(database.run(actor, statement), asUnavailable)
   if (typeof outline !== "string" && before !== undefined) return before
   const pause = yield* yieldEvery()

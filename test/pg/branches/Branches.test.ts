@@ -168,7 +168,7 @@ it.live(
         const id = made[1].id as BranchId
         const { run } = yield* branches.database(id)
         const text = "select count(*)::text from load"
-        assert.deepStrictEqual(yield* run(service, { text, params: [], access: "read", clean: true }), ["60000"])
+        assert.deepStrictEqual(yield* run(service, { text, params: [], access: "read" }), ["60000"])
         yield* branches.remove(id)
         const refused = yield* Effect.flip(branches.database(id))
         assert.strictEqual(refused.code, "BRANCH_NOT_FOUND")

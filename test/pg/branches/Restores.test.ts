@@ -126,7 +126,7 @@ it.live(
         )
         const { run } = yield* branches.database(id)
         const text = "select count(*)::text from app.notes"
-        assert.deepStrictEqual(yield* run(service, { text, params: [], access: "read", clean: true }), ["2"])
+        assert.deepStrictEqual(yield* run(service, { text, params: [], access: "read" }), ["2"])
 
         for (const query of [
           "select from pg_user_mapping",

@@ -328,12 +328,12 @@ suite("clean statements", (it) => {
       const found = (name: string) =>
         catalogues.find(main, "public", name, (now) => now.relation("public", name) && now)
       const before = yield* catalogue
-      assert.isTrue(catalogues.trusted(main, before))
+      assert.isDefined(catalogues.epoch(main, before))
       yield* sql("create table made_now (id int)")
-      while (catalogues.trusted(main, before)) yield* Effect.sleep("1 millis")
+      while (catalogues.epoch(main, before) !== undefined) yield* Effect.sleep("1 millis")
       const meanwhile = yield* found("plain")
       assert.strictEqual(meanwhile, before)
-      assert.isFalse(catalogues.trusted(main, before))
+      assert.isUndefined(catalogues.epoch(main, before))
       const after = yield* found("made_now")
       assert.notStrictEqual(after, before)
       assert.isDefined(after)

@@ -228,6 +228,7 @@ const request = (
     database: main,
     actor: service,
     schema: "public",
+    searchPath: "public",
     table,
     query,
     preferences: { ...noPreferences, return: "representation" as const, ...preferences },

@@ -77,6 +77,7 @@ const idsOf = (pairs: Pairs) =>
       database: main,
       actor: service,
       schema: "public",
+      searchPath: "public",
       table: "things",
       // If a parameter is repeated, the first one applies.
       query: [...pairs, ["select", "id"], ["order", "id"]],

@@ -100,7 +100,7 @@ export const valueSql = (call: PlannedCall): RowSql => {
     }
     return `select coalesce(to_json(_svc_row.v), 'null')::text, '1'::text${inFrom(calling, "_svc_row(v)")}`
   })()
-  return { text, params: scope.params, prepare: true }
+  return { text, params: scope.params, prepare: true, bounded: true }
 }
 
 /** Values and single rows are returned without an array. */

@@ -65,6 +65,9 @@ export const operatorOf = (name: string) => byName.get(name)
 
 export const operatorSql = (name: Comparison | FullText) => table[name].sql
 
+/** Whether the cost of a comparison depends on its value, as that of a regular expression. */
+export const isPattern = (name: Comparison) => ["like", "ilike", "match", "imatch"].includes(name)
+
 /** The value that a comparison sends to PostgreSQL. */
 export const comparedValue = (name: Comparison, value: string) =>
   table[name].pattern ? value.replaceAll("*", "%") : value

@@ -1,5 +1,6 @@
 import { type AnswerForm, type BodyForm } from "../Preferences.ts"
-import { type ReadPlan, type RowPlan, type WritePlan } from "../plan/Plan.ts"
+import { isPattern } from "../parse/Operators.ts"
+import { type PlannedCondition, type ReadPlan, type RowPlan, type WritePlan } from "../plan/Plan.ts"
 import { checkText } from "../Refusals.ts"
 import { RowScope } from "./Scope.ts"
 import { countSql, everyRowSql, selectSql } from "./Select.ts"
@@ -16,6 +17,8 @@ export interface RowSql {
   readonly params: ReadonlyArray<string | null>
   /** False for statements that are unlikely to be repeated. */
   readonly prepare: boolean
+  /** A read without embeds, total and patterns: the cost of a value cannot be out of proportion to others'. */
+  readonly bounded?: boolean
   /** Returns any number of rows of one column, the lines of a text. */
   readonly lines?: boolean
 }
@@ -62,7 +65,16 @@ export const readSql = (plan: ReadPlan, common?: (scope: RowScope) => string): R
   // The parameter of the rows' OFFSET, the last one that they add.
   const total = totalSql(plan, scope, offset === undefined ? undefined : `$${scope.params.length}`)
   const text = `${before}select ${bodySql(plan.form)}, count(*)::text${total} from (${rows}) ${row}`
-  return { text: scope.finish(text), params: scope.params, prepare: true }
+  return { text: scope.finish(text), params: scope.params, prepare: true, bounded: isBounded(plan) }
+}
+
+const isBounded = ({ rows, total }: ReadPlan) =>
+  rows.joins.length === 0 && total._tag === "None" && !rows.where.some(hasPattern)
+
+const hasPattern = (condition: PlannedCondition): boolean => {
+  if (condition._tag !== "Test") return condition._tag !== "Exists" && condition.conditions.some(hasPattern)
+  const { test } = condition
+  return test._tag === "FullText" || (test._tag === "Compare" && isPattern(test.operator))
 }
 
 /** The plan for all rows, with PostgreSQL's estimate of their number. Returns one row, a JSON array. */

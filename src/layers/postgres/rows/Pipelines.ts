@@ -1,26 +1,28 @@
-import { type PgConnection } from "@effect/sql-pg"
-import { Effect, Exit, Scope } from "effect"
+import { Effect } from "effect"
 import { LRUCache } from "lru-cache"
-import { type SqlError } from "effect/sql/SqlError"
-import { type Unavailable } from "../../../domain/errors.ts"
-import { type Answer } from "../../../services/ports/Db.ts"
+import { type Command, isLost, type Outcome, type RowConnection } from "./Connection.ts"
+import { isProven, proof } from "./Epoch.ts"
 
-/** A connection and the scope that closes it. */
-export interface PooledConnection {
-  readonly connection: PgConnection.PgConnection
-  readonly scope: Scope.Closeable
-  dead: boolean
+/** A clean statement's outcome; undefined if it is not proven that it ran under the epoch it was planned with. */
+export type Proven = Outcome | undefined
+
+interface Request {
+  readonly commands: ReadonlyArray<Command>
+  readonly text: string
+  readonly done: (outcome: Proven) => void
 }
 
-/** Writes everything of one request to a connection, with nothing else in between. */
-export type Send = (connection: PgConnection.PgConnection) => Effect.Effect<Answer, SqlError | Unavailable>
-
 interface Pipeline {
-  pooled: PooledConnection | undefined
+  /** Undefined while it is not open. */
+  connection: RowConnection | undefined
   opening: boolean
+  /** The epoch of all statements on the connection. */
+  epoch: number
   inFlight: number
   /** When the oldest request in flight began to run, in ms. */
   headSince: number
+  /** Requests that are not sent yet. */
+  waiting: Array<Request>
 }
 
 /** A statement that takes longer on average is not pipelined, and none is sent behind a head that has run for longer. */
@@ -34,76 +36,62 @@ const slowerWeight = 0.05
 const maxInFlight = 64
 /** Requests in flight on one pipeline before the next one is used. */
 const preferredInFlight = 16
+/** Requests that share one proof: their answers wait for the last of them. */
+const maxProven = 8
 const maxAverages = 1000
+/** How long a text that ran into the timeout is not pipelined, in ms. */
+const barredMillis = 60_000
+/** SQLSTATEs of a statement that was cancelled, or that waited for a lock, for longer than a pipeline allows. */
+const isTimeout = (code: string | undefined) => code === "57014" || code === "55P03"
 
 /**
  * Connections in pipeline mode: several requests share one, each sent without waiting for the previous response, and
  * PostgreSQL answers in order. Most of the cost of a small statement is waking the server process; requests that arrive
- * together are written together.
+ * together are written together, and proven together by one read of the epoch behind them.
  */
 export class Pipelines {
-  private readonly pipelines: ReadonlyArray<Pipeline>
-  private readonly connect: Effect.Effect<PooledConnection, SqlError>
+  private pipelines: ReadonlyArray<Pipeline>
+  private readonly open: (onClose: () => void) => Effect.Effect<RowConnection, unknown>
   /** Average ms of recent statements, by their text. */
   private readonly averages = new LRUCache<string, number>({ max: maxAverages })
-  private batch: Array<(effect: Effect.Effect<void>) => void> = []
+  private readonly barred = new LRUCache<string, true>({ max: maxAverages, ttl: barredMillis })
+  private scheduled = false
   private closed = false
   private paused = false
   private whenEmpty: Array<() => void> = []
 
-  constructor(size: number, connect: Effect.Effect<PooledConnection, SqlError>) {
-    this.pipelines = Array.from({ length: size }, () => ({
-      pooled: undefined,
-      opening: false,
-      inFlight: 0,
-      headSince: 0
-    }))
-    this.connect = connect
+  constructor(size: number, open: (onClose: () => void) => Effect.Effect<RowConnection, unknown>) {
+    this.open = open
+    this.pipelines = Array.from({ length: size }, newPipeline)
   }
 
-  /** A pipeline whose head is not slow; undefined for a statement that is new, or slow on average. */
-  find(text: string): Pipeline | undefined {
-    if (this.paused || (this.averages.peek(text) ?? Number.POSITIVE_INFINITY) > slowMillis) return undefined
-    const now = performance.now()
-    let best: Pipeline | undefined
-    for (const pipeline of this.pipelines) {
-      if (pipeline.pooled === undefined || pipeline.pooled.dead) this.open(pipeline)
-      else if (pipeline.inFlight < maxInFlight && (pipeline.inFlight === 0 || now - pipeline.headSince <= slowMillis)) {
-        // Fills one before the next: requests on one pipeline share packets.
-        if (pipeline.inFlight < preferredInFlight) return pipeline
-        if (best === undefined || pipeline.inFlight < best.inFlight) best = pipeline
+  /**
+   * Runs a request on a pipeline of its epoch whose head is not slow. Undefined if there is none, and for a statement
+   * that is new, or slow: it must run on a connection of its own.
+   */
+  run(text: string, commands: ReadonlyArray<Command>, epoch: number): Effect.Effect<Proven | "late"> | undefined {
+    const pipeline = this.find(text, epoch)
+    if (pipeline === undefined) return undefined
+    return Effect.callback((resume) => {
+      if (pipeline.inFlight++ === 0) pipeline.headSince = performance.now()
+      const done = (outcome: Proven) => {
+        if (outcome !== undefined && isTimeout(outcome.failure?.error?.code)) {
+          this.barred.set(text, true)
+          resume(Effect.succeed("late"))
+        } else resume(Effect.succeed(outcome))
       }
-    }
-    return best
+      pipeline.waiting.push({ text, commands, done })
+      this.schedule()
+    })
   }
 
-  /** Runs a request on a pipeline that `find` returned. */
-  run(pipeline: Pipeline, text: string, send: Send): Effect.Effect<Answer, SqlError | Unavailable> {
-    const { connection } = pipeline.pooled as PooledConnection
-    if (pipeline.inFlight++ === 0) pipeline.headSince = performance.now()
-    return Effect.onExit(
-      Effect.andThen(
-        this.nextBatch,
-        Effect.suspend(() => send(connection))
-      ),
-      () =>
-        Effect.sync(() => {
-          const now = performance.now()
-          this.record(text, now - pipeline.headSince)
-          pipeline.headSince = now
-          pipeline.inFlight--
-          if (this.paused) this.closeIdle()
-        })
-    )
+  /** Records how long a statement took on an exclusive connection, in ms. */
+  record(text: string, millis: number): void {
+    const before = this.averages.peek(text) ?? millis
+    this.averages.set(text, before + (millis - before) * (millis < before ? quickerWeight : slowerWeight))
   }
 
-  /** Runs a request on an exclusive connection, and records its duration for `find`. */
-  readonly timed = (text: string, send: Send) => (connection: PgConnection.PgConnection) => {
-    const started = performance.now()
-    return Effect.tap(send(connection), () => Effect.sync(() => this.record(text, performance.now() - started)))
-  }
-
-  /** Makes `find` return undefined until `resume`. Completes when nothing is in flight and all connections are closed. */
+  /** Makes `run` return undefined until `resume`. Completes when nothing is in flight and all connections are closed. */
   readonly pause: Effect.Effect<void> = Effect.callback<void>((resume) => {
     this.paused = true
     const empty = () => resume(Effect.void)
@@ -118,51 +106,116 @@ export class Pipelines {
     this.paused = false
   })
 
-  readonly close = Effect.suspend(() => {
+  readonly close: Effect.Effect<void> = Effect.sync(() => {
     this.closed = true
-    const open = this.pipelines.flatMap((pipeline) => (pipeline.pooled ? [pipeline.pooled] : []))
-    for (const pipeline of this.pipelines) pipeline.pooled = undefined
-    return Effect.forEach(open, ({ scope }) => Scope.close(scope, Exit.void), { discard: true })
+    for (const { connection } of this.pipelines) connection?.close()
   })
+
+  private find(text: string, epoch: number): Pipeline | undefined {
+    if (this.paused || this.barred.has(text)) return undefined
+    if ((this.averages.peek(text) ?? Number.POSITIVE_INFINITY) > slowMillis) return undefined
+    const now = performance.now()
+    let best: Pipeline | undefined
+    for (const pipeline of this.pipelines) {
+      if (pipeline.connection === undefined || pipeline.connection.dead) this.connect(pipeline, epoch)
+      else if (pipeline.epoch < epoch) this.retire(pipeline)
+      else if (
+        pipeline.epoch === epoch &&
+        pipeline.inFlight < maxInFlight &&
+        (pipeline.inFlight === 0 || now - pipeline.headSince <= slowMillis)
+      ) {
+        // Fills one before the next: requests on one pipeline share packets.
+        if (pipeline.inFlight < preferredInFlight) return pipeline
+        if (best === undefined || pipeline.inFlight < best.inFlight) best = pipeline
+      }
+    }
+    return best
+  }
+
+  /** Sends what waits once all requests that arrived in the same turn of the event loop have been read. */
+  private schedule() {
+    if (this.scheduled) return
+    this.scheduled = true
+    setImmediate(() => {
+      this.scheduled = false
+      for (const pipeline of this.pipelines) this.flush(pipeline)
+    })
+  }
+
+  private flush(pipeline: Pipeline) {
+    const { connection, epoch } = pipeline
+    if (pipeline.waiting.length === 0 || connection === undefined) return
+    const all = pipeline.waiting
+    pipeline.waiting = []
+    for (let first = 0; first < all.length; first += maxProven) {
+      const requests = all.slice(first, first + maxProven)
+      const outcomes: Array<Outcome> = []
+      for (const { commands, text } of requests) {
+        connection.send(commands, (outcome) => {
+          const now = performance.now()
+          this.record(text, now - pipeline.headSince)
+          pipeline.headSince = now
+          pipeline.inFlight--
+          outcomes.push(outcome)
+        })
+      }
+      connection.send([proof], (outcome) => {
+        const proven = isProven(outcome, epoch)
+        if (!proven) this.retire(pipeline, connection)
+        for (const [index, { done }] of requests.entries()) {
+          const answer = outcomes[index]
+          done(proven || (answer !== undefined && isLost(answer)) ? answer : undefined)
+        }
+        if (this.paused) this.closeIdle()
+      })
+    }
+    connection.flush()
+  }
+
+  /** Stops using a connection: it ends when what was sent has been answered. */
+  private retire(pipeline: Pipeline, connection = pipeline.connection) {
+    if (pipeline.connection !== connection || pipeline.waiting.length > 0) return
+    pipeline.connection = undefined
+    // What is in flight belongs to the retired connection alone.
+    this.pipelines = this.pipelines.map((other) => (other === pipeline ? newPipeline() : other))
+    connection?.close()
+  }
 
   /** While paused: closes connections on which nothing is in flight. */
   private closeIdle() {
     for (const pipeline of this.pipelines) {
-      if (pipeline.inFlight > 0 || pipeline.pooled === undefined) continue
-      const { scope } = pipeline.pooled
-      pipeline.pooled = undefined
-      Effect.runFork(Scope.close(scope, Exit.void))
+      if (pipeline.inFlight > 0 || pipeline.connection === undefined) continue
+      pipeline.connection.close()
+      pipeline.connection = undefined
     }
-    if (this.pipelines.some((pipeline) => pipeline.pooled !== undefined || pipeline.opening)) return
+    if (this.pipelines.some(({ connection, opening }) => connection !== undefined || opening)) return
     for (const empty of this.whenEmpty.splice(0)) empty()
   }
 
-  private record(text: string, millis: number) {
-    const before = this.averages.peek(text) ?? millis
-    this.averages.set(text, before + (millis - before) * (millis < before ? quickerWeight : slowerWeight))
-  }
-
-  private open(pipeline: Pipeline) {
+  private connect(pipeline: Pipeline, epoch: number) {
     if (pipeline.opening || this.closed) return
     pipeline.opening = true
-    pipeline.pooled = undefined
-    Effect.runFork(this.connect).addObserver((exit) => {
-      pipeline.opening = false
-      if (Exit.isSuccess(exit)) {
-        pipeline.inFlight = 0
-        pipeline.pooled = exit.value
+    pipeline.connection = undefined
+    Effect.runCallback(this.open(() => undefined), {
+      onExit: (exit) => {
+        pipeline.opening = false
+        if (exit._tag === "Success") {
+          pipeline.inFlight = 0
+          pipeline.epoch = epoch
+          pipeline.connection = exit.value
+          if (this.closed) exit.value.close()
+        }
+        if (this.paused) this.closeIdle()
       }
-      if (this.paused) this.closeIdle()
     })
   }
-
-  /** Waits until all requests that arrived in the same turn of the event loop have been read. */
-  private readonly nextBatch = Effect.callback<void>((resume) => {
-    if (this.batch.push(resume) > 1) return
-    setImmediate(() => {
-      const batch = this.batch
-      this.batch = []
-      for (const resume of batch) resume(Effect.void)
-    })
-  })
 }
+
+const newPipeline = (): Pipeline => ({
+  connection: undefined,
+  opening: false,
+  epoch: 0,
+  inFlight: 0,
+  headSince: 0,
+  waiting: []
+})

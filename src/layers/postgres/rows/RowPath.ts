@@ -1,13 +1,12 @@
-import { PgConnection } from "@effect/sql-pg"
-import { Effect, Exit } from "effect"
-import { type SqlError } from "effect/sql/SqlError"
-import { connect as connectSocket } from "node:net"
-import { type Unavailable } from "../../../domain/errors.ts"
+import { Effect } from "effect"
+import { type DatabaseError, Unavailable } from "../../../domain/errors.ts"
 import { type Actor, type Answer, type Database, type Statement } from "../../../services/ports/Db.ts"
-import { clientConfig, type Login, socketAddress } from "../Login.ts"
+import { fromServerError, resultTooLarge } from "../Errors.ts"
+import { type Login } from "../Login.ts"
 import { type Pausable } from "../MainSessions.ts"
-import { databaseUnreachable } from "../../../services/OwnTables.ts"
-import { asApiError, RowPool } from "./Pool.ts"
+import { CleanPool } from "./CleanPool.ts"
+import { type Command, isOversized, isStale, type Outcome, RowConnection } from "./Connection.ts"
+import { UserCodePool } from "./UserCodePool.ts"
 
 export interface RowPathOptions {
   /** Login for anon and authenticated callers: `svc_authenticator`, or a branch's equivalent. */
@@ -21,222 +20,160 @@ export interface RowPathOptions {
   readonly timeout: number
 }
 
-/** Larger messages from PostgreSQL are rejected: a result is kept in memory as a whole. */
-const maxMessageSize = 128 * 1024 * 1024
+/** Statement timeout on a pipeline in ms; what takes longer is run again on a connection of its own. */
+const pipelineTimeout = 250
 
-const connect = (login: Login, role: string, timeout: number) => (onClose: () => void) =>
-  PgConnection.make({
-    ...clientConfig(login),
-    stream: () => connectSocket({ ...socketAddress(login), noDelay: true, keepAlive: true }).once("close", onClose),
-    applicationName: "svc rows",
-    multiplex: true,
-    preparedStatementCacheSize: 500,
-    maxMessageSize,
-    startupParameters: {
-      role,
-      statement_timeout: String(timeout),
-      idle_in_transaction_session_timeout: String(timeout),
-      timezone: "UTC",
-      datestyle: "ISO, YMD",
-      // JIT compilation pays off after seconds of execution, and itself takes seconds for large statements.
-      jit: "off",
-      // Set but empty, so that policies read the same on a new connection as after a reset.
-      "request.jwt.claims": "",
-      "request.jwt.sub": ""
-    }
-  })
+/** What `request.jwt.claims` is without a JWT. */
+const withoutJwt = (role: Actor["role"]) => JSON.stringify({ role })
 
-/** Cancels over another connection of the same login, which needs no superuser for that. */
-const cancel = (login: Login) => (connection: PgConnection.PgConnection) =>
-  Effect.scoped(
-    Effect.flatMap(PgConnection.make(clientConfig(login)), (side) =>
-      side.query("select pg_cancel_backend($1)", [connection.processId])
-    )
-  )
+const settingsOf = (actorRole: Actor["role"], role: string, timeout: number) => ({
+  role,
+  statement_timeout: String(timeout),
+  idle_in_transaction_session_timeout: String(timeout),
+  timezone: "UTC",
+  datestyle: "ISO, YMD",
+  // JIT compilation pays off after seconds of execution, and itself takes seconds for large statements.
+  jit: "off",
+  // Else the planner evaluates CHECK constraints, which may call user code, for reads too.
+  constraint_exclusion: "partition",
+  "request.jwt.claims": withoutJwt(actorRole),
+  "request.jwt.sub": ""
+})
 
-const setClaims = "select set_config('request.jwt.claims', $1, false), set_config('request.jwt.sub', $2, false)"
-
-/** Unprepared: user code may have deallocated all prepared statements. */
-const plain = (connection: PgConnection.PgConnection, text: string, params: ReadonlyArray<string> = []) =>
-  connection.queryValues(text, params, false)
-
-/** Resets everything that user code can leave in a session, except prepared statements, which it counts. */
-const resets = [
-  "reset session authorization",
-  "reset role",
-  "reset all",
-  "close all",
-  "unlisten *",
-  "discard temp",
-  "select pg_advisory_unlock_all(), (select count(*) from pg_prepared_statements where from_sql)::text"
-]
-
-/** Fails if the connection can't be cleaned; the pool then drops it. */
-const reset = (connection: PgConnection.PgConnection) =>
-  Effect.flatMap(together(resets.map((text) => plain(connection, text))), (results) =>
-    rowOf(results.at(-1))[1] === "0" ? Effect.void : Effect.fail("prepared statements remain")
-  )
+/** The pools of one database role. */
+interface Pools {
+  readonly clean: CleanPool
+  readonly userCode: UserCodePool
+}
 
 /**
- * Sends all statements in one flush, in order, and waits for all; fails with the first failure. Running each effect
- * writes it to the connection synchronously, which is what makes it one flush.
- */
-const together = <A>(all: ReadonlyArray<Effect.Effect<A, SqlError>>): Effect.Effect<ReadonlyArray<A>, SqlError> =>
-  Effect.callback((resume) => {
-    const values: Array<A> = []
-    let failure: Effect.Effect<never, SqlError> | undefined
-    let left = all.length
-    for (const [index, one] of all.entries()) {
-      Effect.runFork(one).addObserver((exit) => {
-        if (Exit.isSuccess(exit)) values[index] = exit.value
-        else failure ??= Effect.failCause(exit.cause)
-        if (--left === 0) resume(failure ?? Effect.succeed(values))
-      })
-    }
-  })
-
-/**
- * The row path of one database: three pools, one per role, each connection pinned to its role at startup, so that no
- * request can change the role of the next.
+ * The row path of one database. Each connection is pinned to its role at startup, so that no request can change the role
+ * of the next. A request is one exchange, and so one transaction (see `RowConnection`):
  *
- * | request | sent in one flush | connection |
+ * | statement | the exchange | connection |
  * |---|---|---|
- * | clean read, no claims | the statement | pipelined if quick |
- * | clean write, no claims | the statement | exclusive |
- * | clean read with claims | session claims, the statement; the result names the claims it ran under | pipelined if quick |
- * | clean write with claims | claims, BEGIN, claims, the statement, COMMIT | exclusive |
- * | any other: user code may run, or a time zone or rollback is requested, or a service key has claims | DISCARD SEQUENCES, claims, BEGIN (READ ONLY for reads), claims, the request's settings, the statement, the response settings it chose, COMMIT or ROLLBACK | exclusive; reset afterwards |
+ * | clean read | claims if there are any, the statement; behind it the epoch | shared if it is known to be quick, else exclusive; both never run user code |
+ * | clean write | the same, and the epoch is checked within it | exclusive |
+ * | any other | claims, request settings and search_path; the statement; the response settings that it chose | exclusive, for user code; reset afterwards |
  *
- * "Clean" statements run no user code; see `Statement`.
+ * "Clean" statements run no user code, judging by a catalogue; see `Statement`. If the epoch read behind a clean statement
+ * is not that of the catalogue, its answer is discarded, and it runs again as any other.
  */
 export const makeRowPath = (
   options: RowPathOptions
 ): Pausable & { readonly run: Database["run"]; readonly close: Effect.Effect<void> } => {
-  const pool = (login: Login, role: string) =>
-    new RowPool({
-      connect: connect(login, role, options.timeout),
-      cancel: cancel(login),
-      size: options.poolSize
-    })
+  const poolsOf = (login: Login, actorRole: Actor["role"], role: string): Pools => {
+    const open = (settings: Readonly<Record<string, string>>, onClose: (connection: RowConnection) => void) =>
+      RowConnection.open(login, { ...settingsOf(actorRole, role, options.timeout), ...settings }, onClose)
+    return {
+      clean: new CleanPool({
+        size: options.poolSize,
+        // Names in the service's SQL must not find a user's objects.
+        open: (pipelined, onClose) =>
+          open(
+            { search_path: "pg_catalog", ...(pipelined && { statement_timeout: String(pipelineTimeout) }) },
+            onClose
+          )
+      }),
+      userCode: new UserCodePool({ size: options.poolSize, open: (onClose) => open({}, onClose) })
+    }
+  }
   const pools = {
-    anon: pool(options.authenticator, "anon"),
-    authenticated: pool(options.authenticator, "authenticated"),
-    service_role: pool(options.owner, options.serviceRole)
+    anon: poolsOf(options.authenticator, "anon", "anon"),
+    authenticated: poolsOf(options.authenticator, "authenticated", "authenticated"),
+    service_role: poolsOf(options.owner, "service_role", options.serviceRole)
+  }
+  const all = Object.values(pools).flatMap(({ clean, userCode }) => [clean, userCode])
+
+  const run = (actor: Actor, statement: Statement): Effect.Effect<Answer, unknown> => {
+    const { clean, userCode } = pools[actor.role]
+    const slow = runUserCode(userCode, actor, statement)
+    if (statement.clean === undefined || statement.timezone !== undefined || statement.rollback === true) return slow
+    const claims = actor.claims === "" ? [] : [claimsOf(actor)]
+    const main = { text: statement.text, params: statement.params, prepare: statement.prepare ?? true }
+    const request = {
+      text: statement.text,
+      commands: [...claims, main],
+      epoch: statement.clean,
+      shared: statement.access === "read" && statement.bounded === true,
+      access: statement.access
+    }
+    return Effect.flatMap(clean.run(request), (outcome) => {
+      if (outcome === undefined || isStale(outcome.failure?.error)) return slow
+      return outcome.failure === undefined
+        ? Effect.succeed<Answer>(outcome.results[claims.length]?.[0] ?? [])
+        : Effect.fail(outcome.failure.error)
+    })
   }
 
-  const run = (actor: Actor, statement: Statement): Effect.Effect<Answer, SqlError | Unavailable> => {
-    const pool = pools[actor.role]
-    const claimed = actor.claims !== "" || actor.role === "authenticated"
-    const plain = statement.clean && statement.timezone === undefined && statement.rollback !== true
-    if (!claimed && plain) {
-      const send = (connection: PgConnection.PgConnection) => alone(connection, statement)
-      return statement.access === "read" ? pool.share(statement.text, send) : pool.use(send)
-    }
-    // Other requests with service keys have no claims and don't set them, so claims must not outlive the statement.
-    const clean = plain && actor.role !== "service_role"
-    if (clean && statement.access === "read") {
-      return pool.share(statement.text, (connection) => claimedRead(connection, actor, statement))
-    }
-    return pool.use((connection) => transaction(connection, actor, statement, clean), clean ? undefined : reset)
-  }
-
-  const all = Object.values(pools)
-  const anonError = asApiError(true)
-  const signedInError = asApiError(false)
   return {
-    run: (actor, statement) =>
-      Effect.mapError(run(actor, statement), actor.role === "anon" ? anonError : signedInError),
+    run: (actor, statement) => Effect.mapError(run(actor, statement), asApiError(actor.role === "anon")),
     close: Effect.forEach(all, (pool) => pool.close, { discard: true }),
     pause: Effect.forEach(all, ({ pause }) => pause, { discard: true, concurrency: "unbounded" }),
     resume: Effect.forEach(all, ({ resume }) => resume, { discard: true })
   }
 }
 
-const rowOf = (rows: ReadonlyArray<ReadonlyArray<unknown>> | undefined): Answer => rows?.[0] ?? []
+/** `anonymous` as in `fromServerError`. */
+const asApiError =
+  (anonymous: boolean) =>
+  (error: unknown): DatabaseError | Unavailable => {
+    if (error instanceof Unavailable) return error
+    return isOversized(error) ? resultTooLarge() : fromServerError(error, anonymous)
+  }
 
-const alone = (connection: PgConnection.PgConnection, statement: Statement) =>
-  Effect.map(connection.queryValues(statement.text, statement.params, statement.prepare), rowOf)
+const claimsOf = (actor: Actor): Command => ({
+  text: "select pg_catalog.set_config('request.jwt.claims', $1, true), pg_catalog.set_config('request.jwt.sub', $2, true)",
+  params: [actor.claims, actor.sub],
+  prepare: true
+})
 
-const setTurn = `${setClaims}, set_config('svc.turn', $3, false)`
-let turns = 0
+/** The settings of one transaction that runs user code. */
+const transactionSettings = (actor: Actor, { access, context, searchPath, timezone }: Statement): Command => {
+  const settings: ReadonlyArray<readonly [string, string | undefined]> = [
+    ["request.jwt.claims", actor.claims === "" ? withoutJwt(actor.role) : actor.claims],
+    ["request.jwt.sub", actor.sub],
+    ["request.method", context?.method],
+    ["request.path", context?.path],
+    ["request.headers", context?.headers],
+    ["request.cookies", context?.cookies],
+    ["search_path", searchPath],
+    ["timezone", timezone],
+    ["transaction_read_only", access === "read" ? "on" : undefined]
+  ]
+  const set = settings.filter((setting): setting is readonly [string, string] => setting[1] !== undefined)
+  const calls = set.map(([name], at) => `pg_catalog.set_config('${name}', $${at + 1}, true)`)
+  return { text: `select ${calls.join(", ")}`, params: set.map(([, value]) => value), prepare: true }
+}
 
-/**
- * Claims, then the statement, on a connection where other requests' pairs may come directly before and after. The result
- * contains the turn it ran under (a turn's settings are set all or none); one of another turn is never returned.
- *
- * The turns differ if user code deallocated the prepared claims statement: the driver notices and sends it again, but
- * the statement has run by then. On the second try it is prepared.
- */
-const claimedRead = (
-  connection: PgConnection.PgConnection,
-  actor: Actor,
-  statement: Statement,
-  tries = 2
-): Effect.Effect<Answer, SqlError | Unavailable> => {
-  const turn = String(turns++)
-  const text = `select *, current_setting('svc.turn', true) from (${statement.text}) _svc_answer`
-  return Effect.flatMap(
-    together([
-      connection.queryValues(setTurn, [actor.claims, actor.sub, turn]),
-      connection.queryValues(text, statement.params, statement.prepare)
-    ]),
-    (results) => {
-      const row = rowOf(results[1])
-      if (row.at(-1) === turn) return Effect.succeed(row)
-      return tries > 1 ? claimedRead(connection, actor, statement, tries - 1) : Effect.fail(databaseUnreachable())
-    }
+const responseSettings: Command = {
+  text: "select pg_catalog.current_setting('response.status', true), pg_catalog.current_setting('response.headers', true)",
+  params: [],
+  prepare: true
+}
+
+const plain = (text: string): Command => ({ text, params: [], prepare: false })
+
+const runUserCode = (pool: UserCodePool, actor: Actor, statement: Statement): Effect.Effect<Answer, unknown> => {
+  const rollback = statement.rollback === true
+  const settings = transactionSettings(actor, statement)
+  const main: Command = { text: statement.text, params: statement.params, prepare: statement.prepare ?? true }
+  const before = rollback ? [plain("begin"), settings] : [settings]
+  // Deferred constraints, which otherwise only a commit would check.
+  const checks = rollback ? [plain("set constraints all immediate")] : []
+  const commands = [...before, main, ...checks, responseSettings]
+  const answered = (outcome: Outcome): Effect.Effect<Answer, unknown> => {
+    if (outcome.failure !== undefined) return Effect.fail(outcome.failure.error)
+    const rows = outcome.results[before.length] ?? []
+    const answer: Answer = statement.lines === true ? [rows.map(([line]) => String(line)).join("\n")] : (rows[0] ?? [])
+    const [status, headers] = outcome.results[commands.length - 1]?.[0] ?? []
+    return Effect.succeed(withResponse(answer, status ?? "", headers ?? ""))
+  }
+  const unprepared = commands.map((command) => ({ ...command, prepare: false }))
+  return Effect.flatMap(pool.run(commands, rollback), (outcome) =>
+    isStale(outcome.failure?.error) ? Effect.flatMap(pool.run(unprepared, rollback), answered) : answered(outcome)
   )
 }
 
-/** Names and values of the settings for this transaction. */
-const settingsOf = ({ context, timezone }: Statement): ReadonlyArray<string> => {
-  const settings: Array<string> = []
-  if (timezone !== undefined) settings.push("timezone", timezone)
-  if (context !== undefined) {
-    settings.push("request.method", context.method, "request.path", context.path)
-    settings.push("request.headers", context.headers, "request.cookies", context.cookies)
-  }
-  return settings
-}
-
-const setLocal = (count: number) =>
-  `select ${Array.from({ length: count }, (_, at) => `set_config($${2 * at + 1}, $${2 * at + 2}, true)`).join(", ")}`
-
-const responseSettings =
-  "select coalesce(current_setting('response.status', true), ''), coalesce(current_setting('response.headers', true), '')"
-
-const withResponse = (answer: Answer, [status, headers]: Answer): Answer =>
-  status === "" && headers === ""
-    ? answer
-    : Object.assign([...answer], { response: { status: String(status), headers: String(headers) } })
-
-const transaction = (connection: PgConnection.PgConnection, actor: Actor, statement: Statement, clean: boolean) => {
-  const reading = statement.access === "read"
-  const send = (text: string, params: ReadonlyArray<string> = []) => connection.queryValues(text, params, clean)
-  const claims = send(setClaims, [actor.claims, actor.sub])
-  const settings = clean ? [] : settingsOf(statement)
-  const rollback = statement.rollback === true
-  const before = [
-    // User code must not see the last sequence values of earlier clean statements (lastval).
-    ...(clean ? [] : [send("discard sequences")]),
-    // Also before the transaction: if the driver finds the statement no longer prepared, it sends it again after the
-    // COMMIT, where it must run under these claims and not those of the previous request.
-    claims,
-    send(reading ? "begin read only" : "begin"),
-    // Inside the transaction, so that the statement fails if the claims could not be set.
-    claims,
-    ...(settings.length === 0 ? [] : [send(setLocal(settings.length / 2), settings)])
-  ]
-  const after = [
-    // Checks deferred constraints, which otherwise only a COMMIT would.
-    ...(rollback && !reading ? [send("set constraints all immediate")] : []),
-    ...(clean ? [] : [send(responseSettings)]),
-    send(reading || rollback ? "rollback" : "commit")
-  ]
-  const main = connection.queryValues(statement.text, statement.params, clean ? statement.prepare : false)
-  return Effect.map(together([...before, main, ...after]), (results) => {
-    const rows = results[before.length]
-    const answer = statement.lines === true ? [rows?.map(([line]) => String(line)).join("\n")] : rowOf(rows)
-    return clean ? answer : withResponse(answer, rowOf(results.at(-2)))
-  })
-}
+const withResponse = (answer: Answer, status: string, headers: string): Answer =>
+  status === "" && headers === "" ? answer : Object.assign([...answer], { response: { status, headers } })

@@ -1,0 +1,292 @@
+import { LRUCache } from "lru-cache"
+import { Effect } from "effect"
+import { type Socket } from "node:net"
+import { Client } from "pg"
+import { cancelRequest } from "../CancelRequest.ts"
+import { type Login, pgConfig } from "../Login.ts"
+import { MessageReader, MessageWriter, type ServerError, type TextRow } from "./Messages.ts"
+
+/** One statement of an exchange. */
+export interface Command {
+  readonly text: string
+  readonly params: TextRow
+  /** Kept prepared under its text. */
+  readonly prepare: boolean
+}
+
+/** Why an exchange failed: PostgreSQL's error, or undefined if the connection was lost. */
+export interface Failure {
+  readonly error: ServerError | undefined
+  /** Index of the command that failed; the number of commands if the commit did. */
+  readonly at: number
+}
+
+/** Rows of each command, in order. After a failure nothing of the exchange has had an effect. */
+export interface Outcome {
+  readonly results: ReadonlyArray<ReadonlyArray<TextRow>>
+  readonly failure: Failure | undefined
+  /** Transaction status after the exchange: I idle, T in a transaction, E in a failed transaction; "" unknown. */
+  readonly status: string
+}
+
+interface Prepared {
+  readonly name: string
+  confirmed: boolean
+  closed: boolean
+}
+
+/** An exchange whose ReadyForQuery has not arrived. */
+interface InFlight {
+  readonly results: Array<Array<TextRow>>
+  /** Statements whose ParseComplete has not arrived, in order; undefined for the unnamed one. */
+  readonly parsing: Array<Prepared | undefined>
+  readonly commands: ReadonlyArray<Command>
+  failure: Failure | undefined
+  readonly done: (outcome: Outcome) => void
+}
+
+/** Members of the driver's client that its types do not list. */
+interface ClientInternals {
+  readonly processID: number
+  readonly secretKey: number
+  readonly connection: { readonly stream: Socket }
+}
+
+const connectTimeout = 4_000
+/** Larger rows are rejected: a response is kept in memory as a whole. */
+const maxRowSize = 128 * 1024 * 1024
+/** Prepared statements of one connection, and the characters of all their texts. */
+const maxPrepared = 100
+const maxPreparedSize = 512 * 1024
+
+/** A longer text is not kept prepared. */
+const maxPreparedText = 32 * 1024
+const prepares = ({ prepare, text }: Command) => prepare && text.length <= maxPreparedText
+
+const oversized: ServerError = {
+  severity: "ERROR",
+  code: "svc_too_large",
+  message: "The result exceeds the size that this server returns in one response",
+  detail: undefined,
+  hint: undefined
+}
+
+/**
+ * Failures of prepared statements that are gone (26000, 34000: user code has dropped them) or whose result has changed
+ * (0A000). The transaction is rolled back; the statements can be run again.
+ */
+export const isStale = (error: ServerError | undefined) => /^(26000|34000|0A000)$/.test(error?.code ?? "")
+
+const nulInText: ServerError = {
+  severity: "ERROR",
+  code: "22021",
+  message: "invalid byte sequence for encoding \"UTF8\": 0x00",
+  detail: undefined,
+  hint: undefined
+}
+
+/** Whether the connection was lost before the exchange was answered. */
+export const isLost = ({ failure }: Outcome) => failure !== undefined && failure.error === undefined
+
+/** Whether a failure is a result that exceeds the size of a response. */
+export const isOversized = (error: unknown) => error === oversized
+
+/**
+ * A session in which all commands of an exchange are sent before one Sync. PostgreSQL runs them as one transaction, and
+ * after an error skips everything up to the Sync (PostgreSQL documentation, "Extended Query" and "Pipelining"): a
+ * statement cannot run unless the commands before it did, and what they set with `set_config(…, true)` ends with the Sync.
+ */
+export class RowConnection {
+  /** The connection is lost, or its state does not allow further use. */
+  dead = false
+  private readonly login: Login
+  private readonly socket: Socket
+  private readonly processId: number
+  private readonly secretKey: number
+  private readonly onClose: () => void
+  private readonly writer = new MessageWriter()
+  private readonly reader: MessageReader
+  private readonly inFlight: Array<InFlight> = []
+  /** Number of prepared statements that the server has confirmed, and that were not closed. */
+  private confirmed = 0
+  private names = 0
+  private readonly prepared = new LRUCache<string, Prepared>({
+    max: maxPrepared,
+    maxSize: maxPreparedSize,
+    sizeCalculation: (_, text) => text.length,
+    dispose: (prepared) => this.closeStatement(prepared)
+  })
+
+  private constructor(login: Login, client: Client, onClose: () => void) {
+    const { connection, processID, secretKey } = client as unknown as ClientInternals
+    this.login = login
+    this.socket = connection.stream
+    this.processId = processID
+    this.secretKey = secretKey
+    this.onClose = onClose
+    this.reader = new MessageReader(
+      {
+        parseComplete: () => this.parseComplete(),
+        row: (row) => this.inFlight[0]?.results.at(-1)?.push(row),
+        oversizedRow: () => this.failed(oversized),
+        commandComplete: () => this.inFlight[0]?.results.push([]),
+        error: (error) => this.failed(error),
+        ready: (status) => this.ready(status),
+        unusable: () => this.abandon()
+      },
+      maxRowSize
+    )
+    // The driver has opened the session: encryption, authentication, startup. From here on its parser is not used.
+    this.socket.removeAllListeners("data")
+    this.socket.on("data", (chunk: Buffer) => this.reader.push(chunk))
+    client.on("error", () => this.lost())
+    client.on("end", () => this.lost())
+  }
+
+  /** Opens a session with these settings. Fails with the driver's error. `onClose` is called once, when it is lost. */
+  static open(
+    login: Login,
+    settings: Readonly<Record<string, string>>,
+    onClose: (connection: RowConnection) => void
+  ): Effect.Effect<RowConnection, unknown> {
+    return Effect.callback((resume) => {
+      const client = new Client({
+        ...pgConfig(login, settings),
+        application_name: "svc rows",
+        client_encoding: "UTF8",
+        connectionTimeoutMillis: connectTimeout,
+        keepAlive: true,
+        keepAliveInitialDelayMillis: 10_000
+      })
+      const failed = (error: unknown) => resume(Effect.fail(error))
+      client.once("error", failed)
+      client.connect((error: Error | null) => {
+        client.off("error", failed)
+        if (error) {
+          failed(error)
+          return
+        }
+        const connection: RowConnection = new RowConnection(login, client, () => onClose(connection))
+        resume(Effect.succeed(connection))
+      })
+      return Effect.sync(() => {
+        client.on("error", () => undefined)
+        void client.end().catch(() => undefined)
+      })
+    })
+  }
+
+  /** Adds an exchange to the next flush. `done` is called when the server is ready again, or the connection is lost. */
+  send(commands: ReadonlyArray<Command>, done: (outcome: Outcome) => void): void {
+    if (this.dead) {
+      done({ results: [], failure: { error: undefined, at: 0 }, status: "" })
+      return
+    }
+    if (commands.some(({ text }) => text.includes("\0"))) {
+      done({ results: [], failure: { error: nulInText, at: 0 }, status: "I" })
+      return
+    }
+    const parsing: Array<Prepared | undefined> = []
+    // Evictions send their messages before the first command, where they cannot be skipped.
+    const found = commands.map((command) => (prepares(command) ? this.statement(command.text) : undefined))
+    for (const [index, { params, text }] of commands.entries()) {
+      const statement = found[index]
+      if (statement === undefined) {
+        this.writer.parse("", text)
+        parsing.push(undefined)
+      } else if (statement.fresh) {
+        this.writer.parse(statement.prepared.name, text)
+        parsing.push(statement.prepared)
+      }
+      this.writer.run(statement?.prepared.name ?? "", params)
+    }
+    this.writer.sync()
+    this.inFlight.push({ results: [[]], parsing, commands, failure: undefined, done })
+  }
+
+  /** Adds a call of a function by its oid, as a transaction of its own, to the next flush; `done` as in `send`. */
+  call(oid: number, params: TextRow, done: (outcome: Outcome) => void): void {
+    if (this.dead) {
+      done({ results: [], failure: { error: undefined, at: 0 }, status: "" })
+      return
+    }
+    this.writer.call(oid, params)
+    this.inFlight.push({ results: [[]], parsing: [], commands: [], failure: undefined, done })
+  }
+
+  /** Writes everything that was added to the socket. */
+  flush(): void {
+    if (!this.writer.empty) this.socket.write(this.writer.take())
+  }
+
+  /** The number of prepared statements that the session should have, while nothing is in flight. */
+  get preparedCount(): number {
+    return this.confirmed
+  }
+
+  /** Asks PostgreSQL to cancel the running statement. Calls back when the request was received, or after a timeout. */
+  cancel(done: () => void): void {
+    cancelRequest(this.login, this.processId, this.secretKey, done)
+  }
+
+  /** Ends the session after what was sent. */
+  close(): void {
+    this.dead = true
+    if (this.socket.writable) this.socket.end(terminate)
+  }
+
+  /** Closes the socket. PostgreSQL notices when it next sends something. */
+  abandon(): void {
+    this.dead = true
+    this.socket.destroy()
+  }
+
+  private statement(text: string) {
+    const known = this.prepared.get(text)
+    if (known !== undefined) return { prepared: known, fresh: false }
+    const prepared: Prepared = { name: `s${this.names++}`, confirmed: false, closed: false }
+    this.prepared.set(text, prepared)
+    return { prepared, fresh: true }
+  }
+
+  private closeStatement(prepared: Prepared) {
+    prepared.closed = true
+    if (prepared.confirmed) this.confirmed--
+    this.writer.closeStatement(prepared.name)
+  }
+
+  private parseComplete() {
+    const prepared = this.inFlight[0]?.parsing.shift()
+    if (prepared === undefined) return
+    prepared.confirmed = true
+    if (!prepared.closed) this.confirmed++
+  }
+
+  private failed(error: ServerError) {
+    const current = this.inFlight[0]
+    if (current !== undefined) current.failure ??= { error, at: current.results.length - 1 }
+  }
+
+  private ready(status: string) {
+    const current = this.inFlight.shift()
+    if (current === undefined) return
+    if (current.parsing.length > 0) {
+      // Their Parse failed or was skipped.
+      for (const [text, prepared] of this.prepared.entries()) {
+        if (current.parsing.includes(prepared)) this.prepared.delete(text)
+      }
+    }
+    if (isStale(current.failure?.error)) for (const { text } of current.commands) this.prepared.delete(text)
+    current.done({ results: current.results, failure: current.failure, status })
+  }
+
+  private lost() {
+    this.dead = true
+    this.onClose()
+    for (const { done, failure, results } of this.inFlight.splice(0)) {
+      done({ results, failure: failure ?? { error: undefined, at: results.length - 1 }, status: "" })
+    }
+  }
+}
+
+const terminate = Uint8Array.of(0x58, 0, 0, 0, 4)

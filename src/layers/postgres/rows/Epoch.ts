@@ -1,0 +1,20 @@
+import { epochSql } from "../../../domain/catalogue/EpochSql.ts"
+import { type Command, type Outcome } from "./Connection.ts"
+
+/**
+ * Reads the catalogue's epoch, which every transaction with DDL raises. A command sees everything committed before it
+ * began, so an unchanged epoch behind a statement proves that the statement saw no newer catalogue. Not prepared: should
+ * the statement have run user code after all, that cannot have replaced this text.
+ */
+export const proof: Command = { text: `select ${epochSql}::text`, params: [], prepare: false }
+
+/** Whether the outcome of `proof` is this epoch. */
+export const isProven = ({ failure, results, status }: Outcome, epoch: number): boolean =>
+  failure === undefined && status === "I" && Number(results[0]?.[0]?.[0]) === epoch
+
+/** Fails with a division by zero unless the epoch is this one, which rolls back the statements before it. */
+export const assertion = (planned: number): Command => ({
+  text: `select 1 / (${epochSql} = $1::pg_catalog.numeric)::pg_catalog.int4`,
+  params: [String(planned)],
+  prepare: false
+})

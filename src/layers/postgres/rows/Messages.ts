@@ -1,0 +1,296 @@
+/**
+ * The messages of PostgreSQL's frontend/backend protocol 3.0 that the row path exchanges (PostgreSQL documentation,
+ * chapter "Message Formats"). Values are in text format in both directions.
+ */
+
+/** Result of a statement in text format: each value is text or null. */
+export type TextRow = ReadonlyArray<string | null>
+
+/** The fields of an ErrorResponse, named as `pg` names them. */
+export interface ServerError {
+  readonly severity: string
+  readonly code: string
+  readonly message: string
+  readonly detail: string | undefined
+  readonly hint: string | undefined
+}
+
+const initialSize = 16 * 1024
+/** A larger buffer is not kept after it was sent. */
+const keptSize = 1024 * 1024
+/** A longer text is measured before it is written; a shorter one reserves three bytes for each UTF-16 unit. */
+const measuredLength = 4096
+
+/** Collects messages, and gives them as the bytes of one write. */
+export class MessageWriter {
+  private buffer = Buffer.allocUnsafeSlow(initialSize)
+  private end = 0
+
+  get empty(): boolean {
+    return this.end === 0
+  }
+
+  /** Parse: prepares a statement under a name; PostgreSQL infers the types of its parameters. */
+  parse(name: string, text: string): void {
+    const start = this.begin(0x50)
+    this.cString(name)
+    this.cString(text)
+    this.reserve(2)
+    this.end = this.buffer.writeInt16BE(0, this.end)
+    this.finish(start)
+  }
+
+  /** Bind of the unnamed portal, and Execute of it to the end. */
+  run(name: string, params: TextRow): void {
+    const start = this.begin(0x42)
+    this.reserve(1)
+    this.buffer[this.end++] = 0
+    this.cString(name)
+    this.values(params)
+    this.reserve(2 + execute.length)
+    this.end = this.buffer.writeInt16BE(0, this.end)
+    this.finish(start)
+    this.buffer.set(execute, this.end)
+    this.end += execute.length
+  }
+
+  /** Close of a prepared statement. */
+  closeStatement(name: string): void {
+    const start = this.begin(0x43)
+    this.reserve(1)
+    this.buffer[this.end++] = 0x53
+    this.cString(name)
+    this.finish(start)
+  }
+
+  sync(): void {
+    this.reserve(sync.length)
+    this.buffer.set(sync, this.end)
+    this.end += sync.length
+  }
+
+  /** FunctionCall: a function by its oid, as a transaction of its own. */
+  call(oid: number, params: TextRow): void {
+    const start = this.begin(0x46)
+    this.reserve(4)
+    this.end = this.buffer.writeUInt32BE(oid, this.end)
+    this.values(params)
+    this.reserve(2)
+    this.end = this.buffer.writeInt16BE(0, this.end)
+    this.finish(start)
+  }
+
+  /** All messages since the last call. */
+  take(): Buffer {
+    // Copied, because the socket may keep it until it is writable again.
+    const bytes = Buffer.from(this.buffer.subarray(0, this.end))
+    this.end = 0
+    if (this.buffer.length > keptSize) this.buffer = Buffer.allocUnsafeSlow(initialSize)
+    return bytes
+  }
+
+  private begin(type: number) {
+    this.reserve(5)
+    this.buffer[this.end] = type
+    this.end += 5
+    return this.end - 4
+  }
+
+  /** Fills in the length of the message whose length field is at `start`. */
+  private finish(start: number) {
+    this.buffer.writeInt32BE(this.end - start, start)
+  }
+
+  /** Parameter values, all in text format. */
+  private values(params: TextRow) {
+    this.reserve(4)
+    this.end = this.buffer.writeInt32BE(params.length, this.end)
+    for (const param of params) {
+      this.reserve(4)
+      const at = this.end
+      this.end += 4
+      if (param === null) this.buffer.writeInt32BE(-1, at)
+      else {
+        this.text(param)
+        this.buffer.writeInt32BE(this.end - at - 4, at)
+      }
+    }
+  }
+
+  private text(value: string) {
+    this.reserve(value.length > measuredLength ? Buffer.byteLength(value) : value.length * 3)
+    this.end += this.buffer.write(value, this.end)
+  }
+
+  private cString(value: string) {
+    this.text(value)
+    this.reserve(1)
+    this.buffer[this.end++] = 0
+  }
+
+  private reserve(bytes: number) {
+    const needed = this.end + bytes
+    if (needed <= this.buffer.length) return
+    const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.buffer.length * 2))
+    this.buffer.copy(larger, 0, 0, this.end)
+    this.buffer = larger
+  }
+}
+
+/** Execute of the unnamed portal without a row limit. */
+const execute = Uint8Array.of(0x45, 0, 0, 0, 9, 0, 0, 0, 0, 0)
+const sync = Uint8Array.of(0x53, 0, 0, 0, 4)
+
+/** What a reader does with each message. Other kinds need no action. */
+export interface MessageHandler {
+  readonly parseComplete: () => void
+  readonly row: (row: TextRow) => void
+  /** A row that exceeds the largest size; its values are skipped. */
+  readonly oversizedRow: () => void
+  /** CommandComplete or EmptyQueryResponse. */
+  readonly commandComplete: () => void
+  readonly error: (error: ServerError) => void
+  /** `status`: I idle, T in a transaction, E in a failed transaction. */
+  readonly ready: (status: string) => void
+  /** A message that the row path cannot handle, such as the start of COPY: the session cannot be used any more. */
+  readonly unusable: () => void
+}
+
+/** Splits the bytes of a connection into messages. Rows larger than `maxRowSize` are skipped without keeping them. */
+export class MessageReader {
+  private readonly handler: MessageHandler
+  private readonly maxRowSize: number
+  /** The start of a message whose end has not arrived, and how much of it is filled. */
+  private pending: Buffer | undefined
+  private filled = 0
+  /** Bytes of an oversized row that are still to be skipped. */
+  private skipping = 0
+
+  constructor(handler: MessageHandler, maxRowSize: number) {
+    this.handler = handler
+    this.maxRowSize = maxRowSize
+  }
+
+  push(chunk: Buffer): void {
+    let bytes = chunk
+    if (this.skipping > 0) {
+      const skipped = Math.min(this.skipping, bytes.length)
+      this.skipping -= skipped
+      bytes = bytes.subarray(skipped)
+    }
+    if (this.pending !== undefined) bytes = this.joined(this.pending, bytes)
+    let at = 0
+    while (bytes.length - at >= 5) {
+      const length = 1 + bytes.readInt32BE(at + 1)
+      if (length > this.maxRowSize) {
+        if (bytes[at] !== 0x44) {
+          this.handler.unusable()
+          return
+        }
+        this.handler.oversizedRow()
+        const here = Math.min(length, bytes.length - at)
+        this.skipping = length - here
+        at += here
+        continue
+      }
+      if (bytes.length - at < length) {
+        this.keep(bytes, at, length)
+        return
+      }
+      this.message(bytes, at, at + length)
+      at += length
+    }
+    if (at < bytes.length) this.keep(bytes, at, 5)
+    else this.pending = undefined
+  }
+
+  /** The incomplete message with what has arrived. */
+  private joined(pending: Buffer, chunk: Buffer): Buffer {
+    const needed = this.filled + chunk.length
+    let buffer = pending
+    if (needed > buffer.length) {
+      buffer = Buffer.allocUnsafeSlow(needed)
+      pending.copy(buffer, 0, 0, this.filled)
+    }
+    chunk.copy(buffer, this.filled)
+    this.pending = buffer
+    return buffer.subarray(0, needed)
+  }
+
+  /** Keeps the bytes from `at` until the message is complete; `length` is known to be the least that it has. */
+  private keep(bytes: Buffer, at: number, length: number) {
+    this.filled = bytes.length - at
+    // A large message is copied into place once, not once for each chunk.
+    if (at === 0 && this.pending !== undefined && this.pending.buffer === bytes.buffer && this.pending.length >= length) {
+      return
+    }
+    const rest = bytes.subarray(at)
+    this.pending = Buffer.allocUnsafeSlow(Math.max(length, rest.length))
+    rest.copy(this.pending)
+  }
+
+  private message(bytes: Buffer, at: number, end: number) {
+    switch (bytes[at]) {
+      case 0x31: // ParseComplete
+        this.handler.parseComplete()
+        break
+      case 0x44: // DataRow
+        this.handler.row(rowOf(bytes, at + 5))
+        break
+      case 0x56: // FunctionCallResponse
+        this.handler.row([valueAt(bytes, at + 5)])
+        break
+      case 0x43: // CommandComplete
+      case 0x49: // EmptyQueryResponse
+        this.handler.commandComplete()
+        break
+      case 0x45: // ErrorResponse
+        this.handler.error(errorOf(bytes, at + 5, end))
+        break
+      case 0x5a: // ReadyForQuery
+        this.handler.ready(String.fromCharCode(bytes[at + 5] ?? 0))
+        break
+      case 0x47: // CopyInResponse
+      case 0x48: // CopyOutResponse
+      case 0x57: // CopyBothResponse
+        this.handler.unusable()
+        break
+      default: // BindComplete, CloseComplete, NoData, notices, notifications, changed parameters
+        break
+    }
+  }
+}
+
+const rowOf = (bytes: Buffer, start: number): TextRow => {
+  const count = bytes.readInt16BE(start)
+  const row: Array<string | null> = []
+  let at = start + 2
+  for (let column = 0; column < count; column++) {
+    const value = valueAt(bytes, at)
+    row.push(value)
+    at += 4 + Math.max(bytes.readInt32BE(at), 0)
+  }
+  return row
+}
+
+const valueAt = (bytes: Buffer, at: number): string | null => {
+  const length = bytes.readInt32BE(at)
+  return length < 0 ? null : bytes.toString("utf8", at + 4, at + 4 + length)
+}
+
+const errorOf = (bytes: Buffer, start: number, end: number): ServerError => {
+  const fields = new Map<string, string>()
+  let at = start
+  while (at < end && bytes[at] !== 0) {
+    const stop = bytes.indexOf(0, at + 1)
+    fields.set(String.fromCharCode(bytes[at] ?? 0), bytes.toString("utf8", at + 1, stop))
+    at = stop + 1
+  }
+  return {
+    severity: fields.get("V") ?? fields.get("S") ?? "ERROR",
+    code: fields.get("C") ?? "XX000",
+    message: fields.get("M") ?? "",
+    detail: fields.get("D"),
+    hint: fields.get("H")
+  }
+}

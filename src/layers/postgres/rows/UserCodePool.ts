@@ -1,0 +1,90 @@
+import { Effect } from "effect"
+import { BoundedPool } from "../BoundedPool.ts"
+import { type Command, type Outcome, type RowConnection } from "./Connection.ts"
+import { useConnection } from "./useConnection.ts"
+
+/**
+ * Returns a session to what it was at its start. Its result is the number of prepared statements made by SQL, and of all.
+ * A function, because a call by its oid is neither looked up nor parsed: nothing that user code has left in the session
+ * can change what it does, and it takes a third of the time of its statements.
+ */
+const resetFunction = "svc_ddl.reset_session(double precision)"
+
+export interface UserCodePoolOptions {
+  readonly size: number
+  readonly open: (onClose: (connection: RowConnection) => void) => Effect.Effect<RowConnection, unknown>
+}
+
+interface UserCodeConnection {
+  readonly connection: RowConnection
+  /** Oid of the reset function. */
+  readonly reset: number
+}
+
+/**
+ * Connections of one database role for statements that may run user code: one request at a time, and a reset behind each.
+ * What user code leaves in a session (settings, temporary tables, advisory locks, LISTEN, cursors, prepared statements
+ * made or dropped) never meets another request; a connection whose reset fails is closed.
+ */
+export class UserCodePool {
+  private readonly pool: BoundedPool<UserCodeConnection, unknown>
+
+  constructor({ open, size }: UserCodePoolOptions) {
+    this.pool = new BoundedPool<UserCodeConnection, unknown>({
+      size,
+      open: Effect.suspend(() => {
+        let opened: UserCodeConnection | undefined
+        return open(() => opened && this.pool.lost(opened)).pipe(
+          Effect.flatMap((connection) =>
+            Effect.map(resetOf(connection), (reset) => (opened = { connection, reset }))
+          )
+        )
+      }),
+      close: ({ connection }) => connection.close(),
+      isDead: ({ connection }) => connection.dead
+    })
+  }
+
+  /**
+   * Runs the commands as one transaction. `explicit`: the commands begin a transaction, which is rolled back in any case.
+   */
+  run(commands: ReadonlyArray<Command>, explicit: boolean): Effect.Effect<Outcome, unknown> {
+    return useConnection(this.pool, ({ connection: { connection, reset }, drop, give }) =>
+      Effect.callback<Outcome>((resume) => {
+        connection.send(commands, (outcome) => resume(Effect.succeed(outcome)))
+        if (explicit) connection.send([rollback], () => undefined)
+        // Random numbers of the next request must not follow from a seed that user code has chosen.
+        connection.call(reset, [String(2 * Math.random() - 1)], ({ failure, results, status }) => {
+          const asNew = results[0]?.[0]?.[0] === `0,${connection.preparedCount}`
+          if (failure === undefined && status === "I" && asNew) give()
+          else drop()
+        })
+        connection.flush()
+      })
+    )
+  }
+
+  get close() {
+    return this.pool.close
+  }
+
+  get pause() {
+    return this.pool.pause
+  }
+
+  get resume() {
+    return this.pool.resume
+  }
+}
+
+const rollback: Command = { text: "rollback", params: [], prepare: false }
+
+/** The oid of the reset function. Without it no connection can be reused. */
+const resetOf = (connection: RowConnection): Effect.Effect<number> =>
+  Effect.callback((resume) => {
+    const text = "select coalesce(pg_catalog.to_regprocedure($1)::pg_catalog.oid, 0)::text"
+    connection.send([{ text, params: [resetFunction], prepare: false }], ({ results }) =>
+      resume(Effect.succeed(Number(results[0]?.[0]?.[0] ?? 0)))
+    )
+    connection.flush()
+  })

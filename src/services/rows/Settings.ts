@@ -1,7 +1,7 @@
 import { Context, Effect, Layer } from "effect"
 import { flag, integer, list, oneOf, SettingError } from "../../domain/Settings.ts"
 
-const neverExposed = new Set(["svc", "pg_catalog", "information_schema", "pg_toast"])
+const neverExposed = new Set(["svc", "svc_ddl", "pg_catalog", "information_schema", "pg_toast"])
 
 const txEnds = ["commit", "commit-allow-override", "rollback", "rollback-allow-override"] as const
 

@@ -44,8 +44,8 @@ end $do$`
  * so that a branch can't reach other databases with their passwords.
  */
 export const strippingSql: ReadonlyArray<string> = [
-  "drop event trigger if exists svc_ddl",
-  "drop schema if exists svc cascade",
+  "drop event trigger if exists svc_ddl, svc_ddl_drop",
+  "drop schema if exists svc, svc_ddl cascade",
   unsubscribeSql,
   `do $do$
 declare
@@ -56,17 +56,6 @@ begin
     execute format('drop user mapping for %s server %I', mapping.who, mapping.srvname);
   end loop;
 end $do$`
-]
-
-/** In the copy, for a superuser: reports DDL, as in the main database. */
-export const reportingSql: ReadonlyArray<string> = [
-  "create schema if not exists svc_branch",
-  `create or replace function svc_branch.notify_ddl() returns event_trigger language plpgsql set search_path = pg_catalog as $$
-   begin
-     perform pg_notify('svc_ddl', tg_tag);
-   end $$`,
-  "create event trigger svc_ddl on ddl_command_end execute function svc_branch.notify_ddl()",
-  "alter event trigger svc_ddl enable always"
 ]
 
 /** Takes over the main database's settings for all roles, which a copy does not have. */

@@ -1,3 +1,4 @@
+import { ddlWatchedSql } from "./DdlSql.ts"
 import { computedRelationshipsSql, keyedSql, keysSql, viewsSql } from "./RelationshipSql.ts"
 
 /** Stamp of a relation `c`; includes columns and keys, whose changes may leave the relation's own entry unchanged. */
@@ -224,7 +225,7 @@ functions as (
   where p.prokind = 'f' and p.prorettype not in ('trigger'::regtype, 'event_trigger'::regtype, 'internal'::regtype)
 )
 select json_build_object(
-  'watched', exists (select from pg_event_trigger where evtname = 'svc_ddl' and evtenabled in ('O', 'A')),
+  'watched', ${ddlWatchedSql},
   'relations', coalesce((
     select json_agg(json_build_object(
       'schema', r.nspname, 'name', r.relname, 'stamp', r.stamp,

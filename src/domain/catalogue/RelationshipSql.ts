@@ -21,7 +21,7 @@ from pg_class c
   join pg_namespace n on n.oid = c.relnamespace
   join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
 where c.relkind in ('r', 'p', 'v', 'm', 'f') and c.relpersistence <> 't'
-  and n.nspname not in ('pg_catalog', 'information_schema', 'svc') and n.nspname !~ '^pg_'
+  and n.nspname not in ('pg_catalog', 'information_schema', 'svc', 'svc_ddl') and n.nspname !~ '^pg_'
   and (c.relkind in ('v', 'm') or c.oid in (
     select conrelid from pg_constraint where contype in ('f', 'p') union all
     select confrelid from pg_constraint where contype = 'f'))

@@ -30,7 +30,7 @@ const webhookTables = `select c.oid::int8::float8 as oid, n.nspname::text as sch
     ${wanted} as wanted,
     array(select t.tgname::text from pg_trigger t where t.tgrelid = c.oid and ${ours}) as triggers
   from pg_class c join pg_namespace n on n.oid = c.relnamespace
-  where c.relkind in ('r', 'p') and c.relpersistence <> 't' and n.nspname <> 'svc'`
+  where c.relkind in ('r', 'p') and c.relpersistence <> 't' and n.nspname not in ('svc', 'svc_ddl')`
 
 /** One table, by its oid ($1). */
 export const webhookTableSql = `${webhookTables} and c.oid = $1::text::oid`

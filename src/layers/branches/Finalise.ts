@@ -4,11 +4,11 @@ import {
   bypassSql,
   defaultRightsSql,
   reownSql,
-  reportingSql,
   rolesSql,
   settingsSql,
   strippingSql
 } from "../../domain/branches/BranchSql.ts"
+import { ddlSql, ddlTriggersSql } from "../../domain/catalogue/DdlSql.ts"
 import { quoteName } from "../../domain/sql/Names.ts"
 import { type BranchPasswords } from "../../services/ports/BranchDatabases.ts"
 import { copyFailure } from "./Source.ts"
@@ -32,11 +32,15 @@ export const explained = (error: QueryFailed) => {
 export const finaliseBranch = Effect.fnUntraced(
   function* (address: Login, serviceRole: string, names: BranchNames, { given, own }: BranchPasswords) {
     const branch = yield* connectDirectly({ ...address, database: names.database }, { search_path: "pg_catalog" })
-    yield* all(branch, strippingSql)
-    yield* all(branch, rolesSql(names, given, own))
     const [me] = yield* branch.query(
       "select current_user::text as name, rolsuper as super from pg_roles where rolname = current_user"
     )
+    // The database's own event triggers must not fire. PostgreSQL has the setting since version 17.
+    if (me?.["super"] === true) {
+      yield* branch.query("select set_config(name, 'off', false) from pg_settings where name = 'event_triggers'")
+    }
+    yield* all(branch, strippingSql)
+    yield* all(branch, rolesSql(names, given, own))
     if (me?.["super"] !== true) {
       // The creator of a role may manage it, but needs membership to act as it, or to end its sessions.
       const member = quoteName(String(me?.["name"]))
@@ -46,7 +50,7 @@ export const finaliseBranch = Effect.fnUntraced(
     yield* branch.query(settingsSql(address.database, names.database))
     yield* branch.query(reownSql(names))
     yield* branch.query(defaultRightsSql(names, serviceRole))
-    if (me?.["super"] === true) yield* all(branch, reportingSql)
+    yield* all(branch, me?.["super"] === true ? [...ddlSql, ...ddlTriggersSql] : ddlSql)
     return undefined
   },
   Effect.scoped,

@@ -3,6 +3,7 @@ import { Data, Effect, Redacted, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { randomBytes } from "node:crypto"
 import { installLock } from "../../domain/sql/AdvisoryLocks.ts"
+import { ddlTriggersSql } from "../../domain/catalogue/DdlSql.ts"
 import { quoteName } from "../../domain/sql/Names.ts"
 import { sqlStateOf } from "../../services/OwnTables.ts"
 import { migrations } from "./OwnMigrations.ts"
@@ -25,7 +26,7 @@ interface Installed {
 
 /**
  * Installs what is missing, at every start: schema `svc` and its tables, the roles `anon`, `authenticated` and
- * `svc_authenticator`, their grants, and, if the login is a superuser, the event trigger that reports DDL.
+ * `svc_authenticator`, their grants, and, if the login is a superuser, the event triggers that report DDL.
  */
 export const install = (options: InstallOptions) =>
   Effect.gen(function* () {
@@ -35,14 +36,16 @@ export const install = (options: InstallOptions) =>
         yield* sql`select pg_advisory_xact_lock(${installLock}::text::bigint)`
         yield* version(sql)
         const there = yield* sql`select from pg_namespace where nspname = 'svc'`
-        if (there.length === 0) yield* needs(sql, "create schema svc", "CREATE on the database")
-        yield* sql.unsafe("revoke all on schema svc from public")
+        if (there.length === 0) {
+          yield* needs(sql, "create schema svc", "CREATE on the database")
+          yield* sql.unsafe("revoke all on schema svc from public")
+        }
         yield* migrate(sql)
         yield* roles(sql, options.serviceRole)
         yield* eventsRole(sql)
         const login = yield* authenticator(sql)
         for (const schema of options.schemas) yield* grants(sql, schema, options.serviceRole)
-        yield* eventTrigger(sql)
+        yield* eventTriggers(sql)
         return login satisfies Installed
       })
     )
@@ -246,13 +249,14 @@ const grants = (sql: SqlClient.SqlClient, schema: string, serviceRole: string) =
     yield* sql`insert into svc.settings (name, value) values (${`grants:${schema}`}, 'done')`
   })
 
-/** Notifies all replicas of DDL. Without it, an unknown table is looked up again. */
-const eventTrigger = (sql: SqlClient.SqlClient) =>
+/** Records DDL and notifies all replicas of it. Without it, an unknown table is looked up again. */
+const eventTriggers = (sql: SqlClient.SqlClient) =>
   Effect.gen(function* () {
     const [state] = yield* sql<{ superuser: boolean; there: boolean }>`
       select coalesce((select rolsuper from pg_roles where rolname = current_user), false) as superuser,
-             exists (select from pg_event_trigger where evtname = 'svc_ddl') as there`
+             (select count(*) = 2 from pg_event_trigger
+              where evtname in ('svc_ddl', 'svc_ddl_drop') and evtfoid = 'svc_ddl.record()'::regprocedure) as there`
     if (!state?.superuser || state.there) return
-    yield* sql.unsafe("create event trigger svc_ddl on ddl_command_end execute function svc.notify_ddl()")
-    yield* sql.unsafe("alter event trigger svc_ddl enable always") // replicated and restored DDL is DDL too
+    for (const text of ddlTriggersSql) yield* sql.unsafe(text)
+    yield* sql.unsafe("drop function if exists svc.notify_ddl()")
   })

@@ -8,6 +8,7 @@ import { connections } from "./migrations/0007_connections.ts"
 import { appliedMigrations } from "./migrations/0008_applied_migrations.ts"
 import { branches } from "./migrations/0009_branches.ts"
 import { backups } from "./migrations/0010_backups.ts"
+import { ddl } from "./migrations/0011_ddl.ts"
 
 /**
  * The service's own tables, in schema `svc`. Numbers only grow. The SQL of a released migration must never change,
@@ -23,5 +24,6 @@ export const migrations = {
   "0007_connections": connections,
   "0008_applied_migrations": appliedMigrations,
   "0009_branches": branches,
-  "0010_backups": backups
+  "0010_backups": backups,
+  "0011_ddl": ddl
 }

@@ -13,7 +13,7 @@ const WatchedTable = Schema.Struct({
 export type WatchedTable = typeof WatchedTable.Type
 
 /** Schemas that can't be watched: PostgreSQL's and the service's own. `n` is a row of pg_namespace. */
-const systemSchema = `(n.nspname ~ '^pg_' or n.nspname in ('information_schema', 'svc'))`
+const systemSchema = `(n.nspname ~ '^pg_' or n.nspname in ('information_schema', 'svc', 'svc_ddl'))`
 
 const columns = `c.oid::int8::float8 as oid, n.nspname::text as schema, c.relname::text as name,
   c.relkind = 'p' as partitioned`

@@ -18,7 +18,7 @@ const tablesSql = `select n.nspname::text as schema, c.relname::text as name,
     (select json_agg(attname order by attnum) from pg_attribute
      where attrelid = c.oid and attnum > 0 and not attisdropped) as columns
   from pg_class c join pg_namespace n on n.oid = c.relnamespace
-  where c.relkind in ('r', 'p') and c.relpersistence <> 't' and n.nspname <> 'svc' and n.nspname !~ '^pg_'
+  where c.relkind in ('r', 'p') and c.relpersistence <> 't' and n.nspname not in ('svc', 'svc_ddl') and n.nspname !~ '^pg_'
     and (c.relname::text in (select json_array_elements_text($1::text::json))
       or c.relname = 'ar_internal_metadata'
       or exists (select from pg_attribute where attrelid = c.oid and attname = 'hash' and not attisdropped)

@@ -15,7 +15,7 @@ import { eventually } from "../../support/webhooks/webhooks.ts"
 /** The content that a branch must share with its source. */
 const contentOf = (login: Login, database: string) =>
   Effect.promise(async () => {
-    const { userMappings, ...content } = await databaseContent({ ...login, database }, ["svc", "svc_branch"])
+    const { userMappings, ...content } = await databaseContent({ ...login, database }, ["svc", "svc_ddl"])
     return {
       userMappings,
       content: {

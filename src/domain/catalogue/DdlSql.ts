@@ -66,6 +66,9 @@ export const ddlSql: ReadonlyArray<string> = [
   "revoke all on function svc_ddl.record() from public"
 ]
 
+/** The count as a scalar subquery: the epoch of the catalogue. */
+export const ddlEpochSql = "(select coalesce(pg_catalog.sum(n), 0) from svc_ddl.changes)"
+
 /** For a superuser, after `ddlSql`. Always enabled, because replicated and restored DDL is DDL too. */
 export const ddlTriggersSql: ReadonlyArray<string> = ["ddl_command_end", "sql_drop"].flatMap((event) => {
   const name = event === "sql_drop" ? "svc_ddl_drop" : "svc_ddl"

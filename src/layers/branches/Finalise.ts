@@ -9,6 +9,7 @@ import {
   strippingSql
 } from "../../domain/branches/BranchSql.ts"
 import { ddlSql, ddlTriggersSql } from "../../domain/catalogue/DdlSql.ts"
+import { resetSessionSql } from "../../domain/sql/ResetSession.ts"
 import { quoteName } from "../../domain/sql/Names.ts"
 import { type BranchPasswords } from "../../services/ports/BranchDatabases.ts"
 import { copyFailure } from "./Source.ts"
@@ -51,6 +52,7 @@ export const finaliseBranch = Effect.fnUntraced(
     yield* branch.query(reownSql(names))
     yield* branch.query(defaultRightsSql(names, serviceRole))
     yield* all(branch, me?.["super"] === true ? [...ddlSql, ...ddlTriggersSql] : ddlSql)
+    yield* branch.query(resetSessionSql)
     return undefined
   },
   Effect.scoped,

@@ -1,7 +1,7 @@
 import { Context, Effect, Fiber, Layer, Schema } from "effect"
 import { type Catalogue, CatalogueRows, makeCatalogue } from "../../domain/catalogue/Catalogue.ts"
 import { catalogueSql, stampsSql } from "../../domain/catalogue/CatalogueSql.ts"
-import { epochSql } from "../../domain/catalogue/EpochSql.ts"
+import { ddlEpochSql } from "../../domain/catalogue/DdlSql.ts"
 import { type DatabaseError, Unavailable } from "../../domain/errors.ts"
 import { arrayLiteral } from "../../domain/sql/Names.ts"
 import { type Database, serviceActor } from "../ports/Db.ts"
@@ -121,7 +121,7 @@ export class Catalogues extends Context.Service<
         })
 
       const readEpoch = (database: Database) =>
-        database.run(serviceActor, { text: `select ${epochSql}::text`, params: [], access: "read", searchPath: "pg_catalog" }).pipe(
+        database.run(serviceActor, { text: `select ${ddlEpochSql}::text`, params: [], access: "read", searchPath: "pg_catalog" }).pipe(
           Effect.map(([epoch]) => Number(epoch)),
           // A branch without the table.
           Effect.catchIf(

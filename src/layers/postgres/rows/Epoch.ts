@@ -1,4 +1,4 @@
-import { epochSql } from "../../../domain/catalogue/EpochSql.ts"
+import { ddlEpochSql } from "../../../domain/catalogue/DdlSql.ts"
 import { type Command, type Outcome } from "./Connection.ts"
 
 /**
@@ -6,7 +6,7 @@ import { type Command, type Outcome } from "./Connection.ts"
  * began, so an unchanged epoch behind a statement proves that the statement saw no newer catalogue. Not prepared: should
  * the statement have run user code after all, that cannot have replaced this text.
  */
-export const proof: Command = { text: `select ${epochSql}::text`, params: [], prepare: false }
+export const proof: Command = { text: `select ${ddlEpochSql}::text`, params: [], prepare: false }
 
 /** Whether the outcome of `proof` is this epoch. */
 export const isProven = ({ failure, results, status }: Outcome, epoch: number): boolean =>
@@ -14,7 +14,7 @@ export const isProven = ({ failure, results, status }: Outcome, epoch: number): 
 
 /** Fails with a division by zero unless the epoch is this one, which rolls back the statements before it. */
 export const assertion = (planned: number): Command => ({
-  text: `select 1 / (${epochSql} = $1::pg_catalog.numeric)::pg_catalog.int4`,
+  text: `select 1 / (${ddlEpochSql} = $1::pg_catalog.numeric)::pg_catalog.int4`,
   params: [String(planned)],
   prepare: false
 })

@@ -82,7 +82,7 @@ export const measureRelative = async (bench: DatabaseBench) => {
   const { service } = bench
   const branch = await makeBranch(service, "relative to main")
   const rows = []
-  for (const scenario of scenarios) {
+  for (const scenario of scenarios.filter(({ connections }) => connections === undefined)) {
     console.error(`a ${scenario.id} …`)
     rows.push(await measure(bench, scenario, branch))
   }

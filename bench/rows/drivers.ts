@@ -59,7 +59,7 @@ const measure = async (run: Run, options: DriverOptions): Promise<LoadResult> =>
   await Promise.all(Array.from({ length: connections }, (_, seed) => loop(seed)))
   took.sort((a, b) => a - b)
   const at = (share: number) => Math.round((took[Math.floor(took.length * share)] ?? 0) * 10) / 10
-  return { rate: took.length / options.seconds, p50: at(0.5), p99: at(0.99), failures }
+  return { rate: took.length / options.seconds, count: took.length, p50: at(0.5), p99: at(0.99), failures }
 }
 
 const byPg = async (options: DriverOptions) => {

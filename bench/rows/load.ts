@@ -3,11 +3,13 @@
  * LoadResult.
  */
 import autocannon from "autocannon"
-import { connections } from "./scenarios.ts"
+import { connections as usual } from "./scenarios.ts"
 
 export interface LoadOptions {
   readonly url: string
   readonly seconds: number
+  /** 32 if undefined. */
+  readonly connections?: number | undefined
   readonly method: string
   /** Sent in turn. */
   readonly paths: ReadonlyArray<string>
@@ -18,6 +20,8 @@ export interface LoadOptions {
 export interface LoadResult {
   /** Successful responses per second. */
   readonly rate: number
+  /** Successful responses. */
+  readonly count: number
   /** Milliseconds. */
   readonly p50: number
   readonly p99: number
@@ -26,12 +30,21 @@ export interface LoadResult {
 }
 
 if (import.meta.main) {
-  const { body, headers, method, paths, seconds, url }: LoadOptions = JSON.parse(process.argv[2] ?? "{}")
+  const {
+    body,
+    connections = usual,
+    headers,
+    method,
+    paths,
+    seconds,
+    url
+  }: LoadOptions = JSON.parse(process.argv[2] ?? "{}")
   const request = { method, headers, ...(body === undefined ? {} : { body }) }
   const requests = paths.map((path) => Object.assign({ path }, request))
   const result = await autocannon({ url, connections, duration: seconds, requests })
   const measured: LoadResult = {
     rate: result["2xx"] / result.duration,
+    count: result["2xx"],
     p50: result.latency.p50,
     p99: result.latency.p99,
     failures: result.non2xx + result.errors + result.timeouts

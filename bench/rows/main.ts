@@ -10,7 +10,7 @@ import { measureCatalogue } from "./catalogue.ts"
 import { type LoadResult } from "./load.ts"
 import { measurePlans } from "./plans.ts"
 import { baseline, driver, load } from "../support/processes.ts"
-import { resident } from "../support/resources.ts"
+import { processorTimes, type ProcessorTimes, resident } from "../support/resources.ts"
 import { connections, drivers, type Scenario, scenarios, setup } from "./scenarios.ts"
 import { defaultEntry, sample, type Service, withService } from "../support/service.ts"
 import { printTable, whole } from "./table.ts"
@@ -20,6 +20,7 @@ const ids: ReadonlyArray<string> = [...scenarios, ...drivers, { id: "plan" }, { 
 const help = `npm run bench -- [options]
   --only a,b      only these rows or parts: ${ids.join(" ")}
   --seconds N     length of each measurement (default 5); under 5, the parts are short too
+  --fsync off     PostgreSQL does not wait for the disk
   --memory        resident memory during 60 s of row a, instead of the table
   --cpu-prof      the service writes a CPU profile when it ends
   --entry FILE    the service's program (default src/main.ts)`
@@ -28,6 +29,8 @@ interface Row {
   readonly id: string
   readonly title: string
   readonly result: LoadResult
+  /** Processor time in µs for each successful response. Undefined for rows without HTTP. */
+  readonly costs?: ProcessorTimes
   /** Undefined for rows without HTTP. */
   readonly versus: { readonly baseline: number; readonly ratio: number; readonly drift: number } | undefined
   /** Ratio to the same SQL on a bare driver, where that is measured. */
@@ -42,6 +45,7 @@ const tenths = (n: number) => Math.round(n * 10) / 10
 const summed = (results: ReadonlyArray<LoadResult>): LoadResult => ({
   rate: mean(results.map(({ rate }) => rate)),
   p50: mean(results.map(({ p50 }) => p50)),
+  count: results.reduce((sum, { count }) => sum + count, 0),
   p99: Math.max(...results.map(({ p99 }) => p99)),
   failures: results.reduce((sum, { failures }) => sum + failures, 0)
 })
@@ -52,10 +56,11 @@ const ratio = (results: ReadonlyArray<LoadResult>, others: ReadonlyArray<LoadRes
 
 const measure = async (service: Service, scenario: Scenario, seconds: number): Promise<ReadonlyArray<Row>> => {
   const bare = await baseline(await sample(service, scenario))
-  const { besideSql = false, body, id, method, paths, title } = scenario
+  const { besideSql = false, body, connections, id, method, paths, title } = scenario
   const request = {
     method,
     paths,
+    connections,
     headers: scenario.headers(service.credentials),
     ...(body === undefined ? {} : { body })
   }
@@ -70,8 +75,13 @@ const measure = async (service: Service, scenario: Scenario, seconds: number): P
     const bases = [await against(bare.url, slice)]
     const drivers = await bySql()
     const results: Array<LoadResult> = []
+    const spent = { service: 0, postgres: 0 }
     for (let n = 0; n < slices; n++) {
+      const before = await processorTimes(service.pid)
       results.push(await against(service.url, slice))
+      const after = await processorTimes(service.pid)
+      spent.service += after.service - before.service
+      spent.postgres += after.postgres - before.postgres
       drivers.push(...(await bySql()))
       bases.push(await against(bare.url, slice))
     }
@@ -82,6 +92,7 @@ const measure = async (service: Service, scenario: Scenario, seconds: number): P
       id,
       title,
       result: { ...all, failures: all.failures + summed(bases).failures },
+      costs: { service: (1e6 * spent.service) / all.count, postgres: (1e6 * spent.postgres) / all.count },
       versus: {
         baseline: mean(rates),
         ratio: ratio(results, bases),
@@ -97,19 +108,34 @@ const measure = async (service: Service, scenario: Scenario, seconds: number): P
 }
 
 const print = (rows: ReadonlyArray<Row>) => {
-  const cells = rows.map(({ bySql, id, result, title, versus }) => [
+  const cells = rows.map(({ bySql, costs, id, result, title, versus }) => [
     id,
     title,
     whole(result.rate),
     versus === undefined ? "" : whole(versus.baseline),
     versus === undefined ? "" : versus.ratio.toFixed(3),
+    costs === undefined ? "" : whole(costs.service),
+    costs === undefined ? "" : whole(costs.postgres),
     bySql === undefined ? "" : bySql.toFixed(2),
     versus === undefined ? "" : `${Math.round(100 * versus.drift)} %`,
     String(tenths(result.p50)),
     String(tenths(result.p99)),
     String(result.failures)
   ])
-  const head = ["", "", "per second", "node:http", "ratio", "to SQL", "drift", "p50 ms", "p99 ms", "failed"]
+  const head = [
+    "",
+    "",
+    "per second",
+    "node:http",
+    "ratio",
+    "our µs",
+    "pg µs",
+    "to SQL",
+    "drift",
+    "p50 ms",
+    "p99 ms",
+    "failed"
+  ]
   printTable(head, cells, 2)
 }
 
@@ -151,6 +177,7 @@ const table = async (service: Service, chosen: (id: string) => boolean, seconds:
     `\nNode ${process.version}, ${cpus().length} cores, ${connections} connections, ${seconds} s a measurement`
   )
   console.log("ratio: to a bare node:http server with the same response; to SQL: to the same SQL on a bare pg pool;")
+  console.log("our and pg µs: processor time of the service and of PostgreSQL for one response;")
   console.log("drift: difference between the measurements of node:http\n")
   print(rows)
   return rows.reduce((sum, { result }) => sum + result.failures, 0)
@@ -166,6 +193,7 @@ const measureAll = async (service: Service, chosen: (id: string) => boolean, sec
 const options = {
   only: { type: "string" },
   seconds: { type: "string", default: "5" },
+  fsync: { type: "string", default: "on" },
   memory: { type: "boolean", default: false },
   "cpu-prof": { type: "boolean", default: false },
   entry: { type: "string", default: defaultEntry },
@@ -185,11 +213,19 @@ const main = async () => {
   const values = parseOptions()
   const only = values?.only?.split(",")
   const seconds = Number(values?.seconds)
-  if (values === undefined || values.help || !(seconds >= 1) || only?.some((id) => !ids.includes(id))) {
+  if (
+    values === undefined ||
+    values.help ||
+    !(seconds >= 1) ||
+    !["on", "off"].includes(values.fsync) ||
+    only?.some((id) => !ids.includes(id))
+  ) {
     console.log(help)
     return values?.help ? 0 : 1
   }
-  return withService({ entry: values.entry, profile: values["cpu-prof"], setup }, async (service) => {
+  const fsync = [`alter system set fsync = ${values.fsync}`, "select pg_reload_conf()"]
+  const prepare = (password: string) => [...(values.fsync === "off" ? fsync : []), ...setup(password)]
+  return withService({ entry: values.entry, profile: values["cpu-prof"], setup: prepare }, async (service) => {
     const failures = values.memory
       ? await memory(service)
       : await measureAll(service, (id) => only?.includes(id) ?? true, seconds)

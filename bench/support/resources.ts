@@ -1,5 +1,5 @@
 /** Resources that a process uses, from /proc on Linux. */
-import { readFile } from "node:fs/promises"
+import { readdir, readFile } from "node:fs/promises"
 
 /** Resident memory in MiB. */
 export const resident = async (pid: number) => {
@@ -10,12 +10,48 @@ export const resident = async (pid: number) => {
 /** Kernel ticks per second; 100 on every Linux that Node supports. */
 const ticks = 100
 
-/** Processor time of all threads so far, in seconds. */
-export const processorTime = async (pid: number) => {
+const statOf = async (pid: string | number) => {
   const stat = await readFile(`/proc/${pid}/stat`, "utf8")
-  // After the name, which may contain anything and ends with the last bracket, utime is field 12 and stime field 13.
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
-  return (Number(fields[11]) + Number(fields[12])) / ticks
+  // The name may contain anything and ends with the last bracket. After it, the parent is field 1; utime, stime and the
+  // same of children that have ended are fields 11 to 14.
+  const end = stat.lastIndexOf(")")
+  const fields = stat
+    .slice(end + 2)
+    .split(" ")
+    .map(Number)
+  const [user = 0, system = 0, ofChildren = 0, systemOfChildren = 0] = fields.slice(11, 15)
+  return {
+    pid: Number(pid),
+    name: stat.slice(stat.indexOf("(") + 1, end),
+    parent: fields[1],
+    seconds: (user + system) / ticks,
+    ended: (ofChildren + systemOfChildren) / ticks
+  }
+}
+
+/** Processor time of all threads so far, in seconds. */
+export const processorTime = async (pid: number) => (await statOf(pid)).seconds
+
+export interface ProcessorTimes {
+  readonly service: number
+  readonly postgres: number
+}
+
+/** Processor time in seconds of the service's own processes, and of the PostgreSQL that it started. */
+export const processorTimes = async (pid: number): Promise<ProcessorTimes> => {
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name))
+  const stats = (await Promise.allSettled(pids.map(statOf))).flatMap((read) =>
+    read.status === "fulfilled" ? [read.value] : []
+  )
+  const times = { service: 0, postgres: 0 }
+  const add = (stat: Awaited<ReturnType<typeof statOf>>) => {
+    // Backends that have ended are counted with their server.
+    if (stat.name === "postgres") times.postgres += stat.seconds + stat.ended
+    else times.service += stat.seconds
+    for (const child of stats) if (child.parent === stat.pid) add(child)
+  }
+  for (const stat of stats) if (stat.pid === pid) add(stat)
+  return times
 }
 
 /** Resident memory every 250 ms while `use` runs, in MiB. */

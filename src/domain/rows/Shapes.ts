@@ -87,7 +87,7 @@ export const rowTemplate = (real: RowSql, marked: RowSql, marks: ReadonlyArray<s
     const at = param === null ? -1 : marks.indexOf(param)
     return at < 0 ? param : at
   })
-  return marks.every((_, at) => params.includes(at)) 
+  return marks.every((_, at) => params.includes(at))
     ? { text: real.text, params, bounded: real.bounded === true }
     : undefined
 }

@@ -121,14 +121,21 @@ export class Catalogues extends Context.Service<
         })
 
       const readEpoch = (database: Database) =>
-        database.run(serviceActor, { text: `select ${ddlEpochSql}::text`, params: [], access: "read", searchPath: "pg_catalog" }).pipe(
-          Effect.map(([epoch]) => Number(epoch)),
-          // A branch without the table.
-          Effect.catchIf(
-            (error) => error._tag === "DatabaseError" && error.code === "42P01",
-            () => Effect.undefined
+        database
+          .run(serviceActor, {
+            text: `select ${ddlEpochSql}::text`,
+            params: [],
+            access: "read",
+            searchPath: "pg_catalog"
+          })
+          .pipe(
+            Effect.map(([epoch]) => Number(epoch)),
+            // A branch without the table.
+            Effect.catchIf(
+              (error) => error._tag === "DatabaseError" && error.code === "42P01",
+              () => Effect.undefined
+            )
           )
-        )
 
       const get = (database: Database): Reading =>
         Effect.suspend(() => {
@@ -154,7 +161,12 @@ export class Catalogues extends Context.Service<
 
       const stamps = (database: Database, schema: string, name: string) =>
         Effect.map(
-          database.run(serviceActor, { text: stampsSql, params: [schema, name], access: "read", searchPath: "pg_catalog" }),
+          database.run(serviceActor, {
+            text: stampsSql,
+            params: [schema, name],
+            access: "read",
+            searchPath: "pg_catalog"
+          }),
           ([text]) => String(text)
         )
 

@@ -1,6 +1,6 @@
 import { Context, Effect, Layer, Result } from "effect"
 import { type Catalogue, type Relation } from "../../domain/catalogue/Catalogue.ts"
-import { type ClientError, type DatabaseError, type Unavailable } from "../../domain/errors.ts"
+import { type ClientError } from "../../domain/errors.ts"
 import {
   type AnswerForm,
   bodyForm,
@@ -84,23 +84,10 @@ export class Rows extends Context.Service<
       const { maxRows, defaultReturn, aggregates } = yield* RowSettings
       const reads = new RowReads({ maxRows, aggregates })
 
-      const run = (
-        request: RowRequest,
-        sql: RowSql,
-        access: "read" | "write",
-        clean: number | undefined
-      ): Effect.Effect<Answer, ClientError> => {
-        const answer = runSql(request, sql, access, clean)
-        // A prepared statement may have parameter types from before an ALTER that was not yet notified.
-        return clean !== undefined && sql.prepare && sql.params.length > 0
-          ? Effect.catchIf(answer, mayBeStale, () => runSql(request, { ...sql, prepare: false }, access, undefined))
-          : answer
-      }
-
       /** PostgreSQL's estimate of the total. */
       const estimate = (request: RowRequest, rows: RowPlan) =>
-        Effect.map(run(request, estimateSql(rows), "read", undefined), ([plan]) => {
-          const [{ Plan }] = plan as readonly [{ readonly Plan: { readonly "Plan Rows": number } }]
+        Effect.map(runSql(request, estimateSql(rows), "read", undefined), ([plan]) => {
+          const [{ Plan }] = JSON.parse(String(plan)) as readonly [{ readonly Plan: { readonly "Plan Rows": number } }]
           return Plan["Plan Rows"]
         })
 
@@ -121,7 +108,7 @@ export class Rows extends Context.Service<
         const rowRead = { schema, table, query, range, count, form: bodyForm(form, context.method !== "HEAD") }
         const { value, epoch } = yield* lookUp(catalogues, request, (catalogue) => reads.prepare(catalogue, rowRead))
         if (isExplain(form)) return yield* explain(request, value.sql, "read")
-        const answer = yield* run(request, value.sql, "read", value.clean ? epoch : undefined)
+        const answer = yield* runSql(request, value.sql, "read", value.clean ? epoch : undefined)
         const [body, rows, total] = answer
         if (form.media === "object" && Number(rows) !== 1) return yield* notSingle(Number(rows))
         const counted = count === "exact" || count === "estimated" ? Number(total) : undefined
@@ -159,7 +146,7 @@ export class Rows extends Context.Service<
         if (isExplain(form)) return yield* explain(request, writeSql(value.plan), "write")
         const checked =
           value.plan.exactlyOne !== undefined || value.plan.maxAffected !== undefined || value.plan.limit !== undefined
-        const answered = run(request, writeSql(value.plan), "write", value.clean ? epoch : undefined)
+        const answered = runSql(request, writeSql(value.plan), "write", value.clean ? epoch : undefined)
         const written = yield* checked ? Effect.mapError(answered, checkedRefusal) : answered
         const [body, count, inserted, location] = written
         const { change } = value.plan
@@ -201,13 +188,7 @@ export const runSql = (
 
 /** The plan of a statement as PostgreSQL writes it. */
 export const runExplain = (request: Run, sql: RowSql, access: "read" | "write") =>
-  Effect.map(runSql(request, explainSql(sql, request.form), access, undefined), ([plan]) =>
-    typeof plan === "string" ? plan : JSON.stringify(plan)
-  )
-
-/** Invalid literals, missing operators and dropped types, but not the failure of a row-count check. */
-const mayBeStale = (error: DatabaseError | Unavailable) =>
-  error._tag === "DatabaseError" && /^(22|42(?!501)|XX)/.test(error.code) && checkedRefusal(error) === error
+  Effect.map(runSql(request, explainSql(sql, request.form), access, undefined), ([plan]) => String(plan))
 
 /** The parts of the response that user code has set. */
 const chosen = ({ response }: Answer) =>

@@ -8,7 +8,10 @@ import { type Used, useConnection } from "./useConnection.ts"
 export interface CleanPoolOptions {
   readonly size: number
   /** Opens a connection for exclusive use, or for a pipeline, whose statements have a short timeout. */
-  readonly open: (pipelined: boolean, onClose: (connection: RowConnection) => void) => Effect.Effect<RowConnection, unknown>
+  readonly open: (
+    pipelined: boolean,
+    onClose: (connection: RowConnection) => void
+  ) => Effect.Effect<RowConnection, unknown>
 }
 
 export interface CleanRequest {
@@ -59,7 +62,9 @@ export class CleanPool {
     const { commands, epoch, shared, text } = request
     const pipelined = shared ? this.pipelines.run(text, commands, epoch) : undefined
     if (pipelined === undefined) return this.exclusive(request)
-    return Effect.flatMap(pipelined, (outcome) => (outcome === "late" ? this.exclusive(request) : Effect.succeed(outcome)))
+    return Effect.flatMap(pipelined, (outcome) =>
+      outcome === "late" ? this.exclusive(request) : Effect.succeed(outcome)
+    )
   }
 
   readonly close: Effect.Effect<void> = Effect.suspend(() => Effect.andThen(this.pool.close, this.pipelines.close))

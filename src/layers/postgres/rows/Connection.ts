@@ -19,6 +19,8 @@ export interface Failure {
   readonly error: ServerError | undefined
   /** Index of the command that failed; the number of commands if the commit did. */
   readonly at: number
+  /** The command's statement was prepared by an earlier exchange, perhaps for other definitions of what it names. */
+  readonly reused: boolean
 }
 
 /** Rows of each command, in order. After a failure nothing of the exchange has had an effect. */
@@ -41,6 +43,7 @@ interface InFlight {
   /** Statements whose ParseComplete has not arrived, in order; undefined for the unnamed one. */
   readonly parsing: Array<Prepared | undefined>
   readonly commands: ReadonlyArray<Command>
+  readonly reused: ReadonlyArray<boolean>
   failure: Failure | undefined
   readonly done: (outcome: Outcome) => void
 }
@@ -71,16 +74,28 @@ const oversized: ServerError = {
   hint: undefined
 }
 
+const unsent = (error: ServerError | undefined): Outcome => ({
+  results: [],
+  failure: { error, at: 0, reused: false },
+  status: error === undefined ? "" : "I"
+})
+
+/** Whether a prepared statement is gone (26000, 34000: user code has dropped it), or its result has changed (0A000). */
+export const isGone = ({ failure }: Outcome) => /^(26000|34000|0A000)$/.test(failure?.error?.code ?? "")
+
 /**
- * Failures of prepared statements that are gone (26000, 34000: user code has dropped them) or whose result has changed
- * (0A000). The transaction is rolled back; the statements can be run again.
+ * Whether it may be to blame that a statement was prepared earlier: it is gone, or was prepared for other types (classes
+ * 22, 42, XX). The transaction is rolled back, so that the statements can be run again.
  */
-export const isStale = (error: ServerError | undefined) => /^(26000|34000|0A000)$/.test(error?.code ?? "")
+export const isStale = (outcome: Outcome) =>
+  isGone(outcome) || (outcome.failure?.reused === true && /^(22|42(?!501)|XX)/.test(outcome.failure.error?.code ?? ""))
+
+const characterNotInRepertoire = "22021"
 
 const nulInText: ServerError = {
   severity: "ERROR",
-  code: "22021",
-  message: "invalid byte sequence for encoding \"UTF8\": 0x00",
+  code: characterNotInRepertoire,
+  message: 'invalid byte sequence for encoding "UTF8": 0x00',
   detail: undefined,
   hint: undefined
 }
@@ -179,11 +194,11 @@ export class RowConnection {
   /** Adds an exchange to the next flush. `done` is called when the server is ready again, or the connection is lost. */
   send(commands: ReadonlyArray<Command>, done: (outcome: Outcome) => void): void {
     if (this.dead) {
-      done({ results: [], failure: { error: undefined, at: 0 }, status: "" })
+      done(unsent(undefined))
       return
     }
     if (commands.some(({ text }) => text.includes("\0"))) {
-      done({ results: [], failure: { error: nulInText, at: 0 }, status: "I" })
+      done(unsent(nulInText))
       return
     }
     const parsing: Array<Prepared | undefined> = []
@@ -200,18 +215,19 @@ export class RowConnection {
       }
       this.writer.run(statement?.prepared.name ?? "", params)
     }
+    const reused = found.map((statement) => statement !== undefined && !statement.fresh)
     this.writer.sync()
-    this.inFlight.push({ results: [[]], parsing, commands, failure: undefined, done })
+    this.inFlight.push({ results: [[]], parsing, commands, reused, failure: undefined, done })
   }
 
   /** Adds a call of a function by its oid, as a transaction of its own, to the next flush; `done` as in `send`. */
   call(oid: number, params: TextRow, done: (outcome: Outcome) => void): void {
     if (this.dead) {
-      done({ results: [], failure: { error: undefined, at: 0 }, status: "" })
+      done(unsent(undefined))
       return
     }
     this.writer.call(oid, params)
-    this.inFlight.push({ results: [[]], parsing: [], commands: [], failure: undefined, done })
+    this.inFlight.push({ results: [[]], parsing: [], commands: [], reused: [], failure: undefined, done })
   }
 
   /** Writes everything that was added to the socket. */
@@ -264,7 +280,9 @@ export class RowConnection {
 
   private failed(error: ServerError) {
     const current = this.inFlight[0]
-    if (current !== undefined) current.failure ??= { error, at: current.results.length - 1 }
+    if (current === undefined) return
+    const at = current.results.length - 1
+    current.failure ??= { error, at, reused: current.reused[at] === true }
   }
 
   private ready(status: string) {
@@ -276,15 +294,16 @@ export class RowConnection {
         if (current.parsing.includes(prepared)) this.prepared.delete(text)
       }
     }
-    if (isStale(current.failure?.error)) for (const { text } of current.commands) this.prepared.delete(text)
-    current.done({ results: current.results, failure: current.failure, status })
+    const outcome: Outcome = { results: current.results, failure: current.failure, status }
+    if (isStale(outcome)) for (const { text } of current.commands) this.prepared.delete(text)
+    current.done(outcome)
   }
 
   private lost() {
     this.dead = true
     this.onClose()
     for (const { done, failure, results } of this.inFlight.splice(0)) {
-      done({ results, failure: failure ?? { error: undefined, at: results.length - 1 }, status: "" })
+      done({ results, failure: failure ?? { error: undefined, at: results.length - 1, reused: false }, status: "" })
     }
   }
 }

@@ -3,10 +3,9 @@ import { type Command, type Outcome } from "./Connection.ts"
 
 /**
  * Reads the catalogue's epoch, which every transaction with DDL raises. A command sees everything committed before it
- * began, so an unchanged epoch behind a statement proves that the statement saw no newer catalogue. Not prepared: should
- * the statement have run user code after all, that cannot have replaced this text.
+ * began, so an unchanged epoch behind a statement proves that the statement saw no newer catalogue.
  */
-export const proof: Command = { text: `select ${ddlEpochSql}::text`, params: [], prepare: false }
+export const proof: Command = { text: `select ${ddlEpochSql}::text`, params: [], prepare: true }
 
 /** Whether the outcome of `proof` is this epoch. */
 export const isProven = ({ failure, results, status }: Outcome, epoch: number): boolean =>
@@ -16,5 +15,5 @@ export const isProven = ({ failure, results, status }: Outcome, epoch: number): 
 export const assertion = (planned: number): Command => ({
   text: `select 1 / (${ddlEpochSql} = $1::pg_catalog.numeric)::pg_catalog.int4`,
   params: [String(planned)],
-  prepare: false
+  prepare: true
 })

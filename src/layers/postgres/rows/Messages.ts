@@ -221,7 +221,12 @@ export class MessageReader {
   private keep(bytes: Buffer, at: number, length: number) {
     this.filled = bytes.length - at
     // A large message is copied into place once, not once for each chunk.
-    if (at === 0 && this.pending !== undefined && this.pending.buffer === bytes.buffer && this.pending.length >= length) {
+    if (
+      at === 0 &&
+      this.pending !== undefined &&
+      this.pending.buffer === bytes.buffer &&
+      this.pending.length >= length
+    ) {
       return
     }
     const rest = bytes.subarray(at)

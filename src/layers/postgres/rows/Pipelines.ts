@@ -196,18 +196,21 @@ export class Pipelines {
     if (pipeline.opening || this.closed) return
     pipeline.opening = true
     pipeline.connection = undefined
-    Effect.runCallback(this.open(() => undefined), {
-      onExit: (exit) => {
-        pipeline.opening = false
-        if (exit._tag === "Success") {
-          pipeline.inFlight = 0
-          pipeline.epoch = epoch
-          pipeline.connection = exit.value
-          if (this.closed) exit.value.close()
+    Effect.runCallback(
+      this.open(() => undefined),
+      {
+        onExit: (exit) => {
+          pipeline.opening = false
+          if (exit._tag === "Success") {
+            pipeline.inFlight = 0
+            pipeline.epoch = epoch
+            pipeline.connection = exit.value
+            if (this.closed) exit.value.close()
+          }
+          if (this.paused) this.closeIdle()
         }
-        if (this.paused) this.closeIdle()
       }
-    })
+    )
   }
 }
 

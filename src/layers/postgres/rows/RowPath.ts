@@ -5,7 +5,7 @@ import { fromServerError, resultTooLarge } from "../Errors.ts"
 import { type Login } from "../Login.ts"
 import { type Pausable } from "../MainSessions.ts"
 import { CleanPool } from "./CleanPool.ts"
-import { type Command, isOversized, isStale, type Outcome, RowConnection } from "./Connection.ts"
+import { type Command, isGone, isOversized, isStale, type Outcome, RowConnection } from "./Connection.ts"
 import { UserCodePool } from "./UserCodePool.ts"
 
 export interface RowPathOptions {
@@ -70,10 +70,7 @@ export const makeRowPath = (
         size: options.poolSize,
         // Names in the service's SQL must not find a user's objects.
         open: (pipelined, onClose) =>
-          open(
-            { search_path: "pg_catalog", ...(pipelined && { statement_timeout: String(pipelineTimeout) }) },
-            onClose
-          )
+          open({ search_path: "pg_catalog", ...(pipelined && { statement_timeout: String(pipelineTimeout) }) }, onClose)
       }),
       userCode: new UserCodePool({ size: options.poolSize, open: (onClose) => open({}, onClose) })
     }
@@ -99,7 +96,7 @@ export const makeRowPath = (
       access: statement.access
     }
     return Effect.flatMap(clean.run(request), (outcome) => {
-      if (outcome === undefined || isStale(outcome.failure?.error)) return slow
+      if (outcome === undefined || isGone(outcome)) return slow
       return outcome.failure === undefined
         ? Effect.succeed<Answer>(outcome.results[claims.length]?.[0] ?? [])
         : Effect.fail(outcome.failure.error)
@@ -171,7 +168,7 @@ const runUserCode = (pool: UserCodePool, actor: Actor, statement: Statement): Ef
   }
   const unprepared = commands.map((command) => ({ ...command, prepare: false }))
   return Effect.flatMap(pool.run(commands, rollback), (outcome) =>
-    isStale(outcome.failure?.error) ? Effect.flatMap(pool.run(unprepared, rollback), answered) : answered(outcome)
+    isStale(outcome) ? Effect.flatMap(pool.run(unprepared, rollback), answered) : answered(outcome)
   )
 }
 

@@ -35,9 +35,7 @@ export class UserCodePool {
       open: Effect.suspend(() => {
         let opened: UserCodeConnection | undefined
         return open(() => opened && this.pool.lost(opened)).pipe(
-          Effect.flatMap((connection) =>
-            Effect.map(resetOf(connection), (reset) => (opened = { connection, reset }))
-          )
+          Effect.flatMap((connection) => Effect.map(resetOf(connection), (reset) => (opened = { connection, reset })))
         )
       }),
       close: ({ connection }) => connection.close(),

@@ -92,7 +92,7 @@ const relations: ReadonlyArray<Case> = [
   [
     "selecting_policies",
     "create table selecting_policies (v int); alter table selecting_policies enable row level security; create policy p on selecting_policies using (v in (select one from a_view))",
-    ""
+    "ric"
   ],
   [
     "operator_policies",
@@ -139,7 +139,7 @@ const relations: ReadonlyArray<Case> = [
     ""
   ],
   ["partition_1", "", "r"],
-  ["a_view", "", ""],
+  ["a_view", "", "r"],
   [
     "foreign_one",
     "create foreign data wrapper none; create server none foreign data wrapper none; create foreign table foreign_one (v int) server none",
@@ -171,10 +171,10 @@ const functions: ReadonlyArray<readonly [name: string, make: string, clean: bool
   ["f_plpgsql", "create function f_plpgsql(a int) returns int language plpgsql as 'begin return a; end'", false],
   ["f_calls", "create function f_calls(a int) returns bool return spy(a)", false],
   ["f_sets", "create function f_sets() returns text return set_config('a.b', 'x', false)", false],
-  ["f_reads", "create function f_reads() returns int begin atomic select id from plain; end", false],
-  ["f_from", "create function f_from() returns int begin atomic select x from generate_series(1, 2) x; end", false],
+  ["f_reads", "create function f_reads() returns int begin atomic select id from plain; end", true],
+  ["f_from", "create function f_from() returns int begin atomic select x from generate_series(1, 2) x; end", true],
   ["f_writes", "create function f_writes() returns void begin atomic insert into plain values (1); end", false],
-  ["f_sub", "create function f_sub() returns int return (select id from plain)", false],
+  ["f_sub", "create function f_sub() returns int return (select id from plain)", true],
   ["f_operator", "create function f_operator(a int) returns bool return a ### 1", false],
   ["f_default", "create function f_default(a bool default spy(1)) returns bool return a", false],
   ["f_domain", "create function f_domain(a spied) returns int return 1", false],

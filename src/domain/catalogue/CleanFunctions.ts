@@ -56,7 +56,9 @@ export const cleanFunctions: ReadonlyArray<string> = [
     querytree setweight strip to_tsquery to_tsvector ts_delete ts_filter ts_headline ts_rank ts_rank_cd tsquery_phrase
     tsvector_to_array websearch_to_tsquery`),
   ...words(`gen_random_uuid uuid_extract_timestamp uuid_extract_version uuidv4 uuidv7`),
-  ...words(`enum_first enum_last enum_range num_nonnulls num_nulls pg_column_size pg_size_bytes pg_size_pretty pg_typeof`),
+  ...words(
+    `enum_first enum_last enum_range num_nonnulls num_nulls pg_column_size pg_size_bytes pg_size_pretty pg_typeof`
+  ),
   ...words(`
     current_database current_setting current_user nextval pg_current_xact_id pg_has_role session_user txid_current
     version`),

@@ -3,14 +3,14 @@ import { computedRelationshipsSql, keyedSql, keysSql, viewsSql } from "./Relatio
 
 /** Stamp of a relation `c`; includes columns and keys, whose changes may leave the relation's own entry unchanged. */
 const relationStamp = `c.oid || ':' || c.xmin || ':' || coalesce((
-  select hashtextextended(string_agg(a.xmin::text, ',' order by a.attnum), 0) from pg_attribute a
+  select pg_catalog.hashtextextended(pg_catalog.string_agg(a.xmin::text, ',' order by a.attnum), 0) from pg_attribute a
   where a.attrelid = c.oid and a.attnum > 0), 0) || ':' || coalesce((
-  select hashtextextended(string_agg(k.oid || '.' || k.xmin, ',' order by k.oid), 0) from pg_constraint k
+  select pg_catalog.hashtextextended(pg_catalog.string_agg(k.oid || '.' || k.xmin, ',' order by k.oid), 0) from pg_constraint k
   where k.conrelid = c.oid), 0)`
 
 /** Current stamps of the relations and functions of a name ($1 schema, $2 name): cheap enough for each unknown name. */
 export const stampsSql = `
-select coalesce(string_agg(stamp, ',' order by stamp), '') from (
+select coalesce(pg_catalog.string_agg(stamp, ',' order by stamp), '') from (
   select ${relationStamp} as stamp from pg_class c
     where c.relname = $2 and c.relnamespace = (select oid from pg_namespace where nspname = $1)
       and c.relkind in ('r', 'p', 'v', 'm', 'f')
@@ -34,7 +34,7 @@ with exposed as (
 ),
 -- Names of types that are valid with any search path.
 type_names as (
-  select t.oid, format('%I.%I', n.nspname, e.typname) || case when e.oid = t.oid then '' else '[]' end as name
+  select t.oid, pg_catalog.format('%I.%I', n.nspname, e.typname) || case when e.oid = t.oid then '' else '[]' end as name
   from pg_type t
     join pg_type e on e.oid = case when t.typcategory = 'A' and t.typlen = -1 and t.typelem <> 0 then t.typelem else t.oid end
     join pg_namespace n on n.oid = e.typnamespace
@@ -91,8 +91,8 @@ relations as (
 ),
 -- Grouped once for all relations: a lookup for each of thousands would take seconds.
 columns as (
-  select a.attrelid as of, json_agg(json_build_object(
-      'name', a.attname, 'type', coalesce(tn.name, format_type(a.atttypid, a.atttypmod)), 'type_oid', a.atttypid::int8,
+  select a.attrelid as of, pg_catalog.json_agg(pg_catalog.json_build_object(
+      'name', a.attname, 'type', coalesce(tn.name, pg_catalog.format_type(a.atttypid, a.atttypmod)), 'type_oid', a.atttypid::int8,
       'generated', a.attgenerated <> '' or a.attidentity = 'a', 'domain', t.typtype = 'd', 'kind', b.kind)
     order by a.attnum) as columns
   from relations r
@@ -104,8 +104,8 @@ columns as (
 ),
 -- Computed columns: functions of a row that return one value.
 computed as (
-  select p.proargtypes[0] as of, json_agg(json_build_object(
-      'name', p.proname, 'schema', n.nspname, 'type', coalesce(tn.name, format_type(p.prorettype, -1)),
+  select p.proargtypes[0] as of, pg_catalog.json_agg(pg_catalog.json_build_object(
+      'name', p.proname, 'schema', n.nspname, 'type', coalesce(tn.name, pg_catalog.format_type(p.prorettype, -1)),
       'type_oid', p.prorettype::int8, 'kind', b.kind) order by n.nspname, p.proname) as columns
   from pg_proc p
     join exposed n on n.oid = p.pronamespace
@@ -119,11 +119,11 @@ computed as (
 ),
 functions as (
   select p.oid, n.nspname, p.proname, p.oid || ':' || p.xmin as stamp, p.proretset, p.provolatile = 'v' as volatile,
-    (select json_build_object('schema', rn.nspname, 'name', rc.relname) from pg_class rc join exposed rn on rn.oid = rc.relnamespace
+    (select pg_catalog.json_build_object('schema', rn.nspname, 'name', rc.relname) from pg_class rc join exposed rn on rn.oid = rc.relnamespace
      where rc.oid = t.typrelid and rc.relkind <> 'c') as returns,
     case when p.pronargs = 1 and coalesce(p.proargnames[1], '') = '' and not coalesce(p.proargmodes && '{o,b,v}'::"char"[], false)
         and p.proargtypes[0] in ('json'::regtype, 'jsonb'::regtype, 'text'::regtype, 'bytea'::regtype, 'xml'::regtype)
-      then format_type(p.proargtypes[0], -1) end as body,
+      then pg_catalog.format_type(p.proargtypes[0], -1) end as body,
     case
       when p.prorettype = 'void'::regtype then 'void'
       when p.prorettype = 'record'::regtype and p.proallargtypes is null then 'record'
@@ -132,19 +132,19 @@ functions as (
       else 'scalar'
     end as result,
     not own.some and p.oid in (select oid from callable) and ('f', p.oid) not in (select kind, oid from not_clean)
-      and not exists (select from unnest(coalesce(p.proallargtypes, p.proargtypes::oid[])) a
+      and not exists (select from pg_catalog.unnest(coalesce(p.proallargtypes, p.proargtypes::oid[])) a
                        where a not in (select oid from plain_types)) as clean,
     coalesce((
-      select json_agg(coalesce(p.proargnames[u.n], '') order by u.n)
-      from unnest(p.proargmodes) with ordinality u(mode, n) where u.mode in ('t', 'b', 'o')), '[]') as outputs,
+      select pg_catalog.json_agg(coalesce(p.proargnames[u.n], '') order by u.n)
+      from pg_catalog.unnest(p.proargmodes) with ordinality u(mode, n) where u.mode in ('t', 'b', 'o')), '[]') as outputs,
     coalesce((
-      select json_agg(json_build_object(
-               'name', coalesce(p.proargnames[a.n], ''), 'type', coalesce((select name from type_names where oid = a.type), format_type(a.type, -1)),
+      select pg_catalog.json_agg(pg_catalog.json_build_object(
+               'name', coalesce(p.proargnames[a.n], ''), 'type', coalesce((select name from type_names where oid = a.type), pg_catalog.format_type(a.type, -1)),
                'optional', a.k > p.pronargs - p.pronargdefaults, 'variadic', a.mode = 'v') order by a.n)
       from (
         select u.n, u.type, coalesce(p.proargmodes[u.n], 'i') as mode,
-               row_number() over (order by u.n) as k
-        from unnest(coalesce(p.proallargtypes, p.proargtypes::oid[])) with ordinality u(type, n)
+               pg_catalog.row_number() over (order by u.n) as k
+        from pg_catalog.unnest(coalesce(p.proallargtypes, p.proargtypes::oid[])) with ordinality u(type, n)
         where coalesce(p.proargmodes[u.n], 'i') in ('i', 'b', 'v')
       ) a), '[]') as arguments
   from pg_proc p
@@ -153,10 +153,10 @@ functions as (
     cross join own
   where p.prokind = 'f' and p.prorettype not in ('trigger'::regtype, 'event_trigger'::regtype, 'internal'::regtype)
 )
-select json_build_object(
+select pg_catalog.json_build_object(
   'watched', exists (select from pg_event_trigger where evtname = 'svc_ddl' and evtenabled in ('O', 'A')),
   'relations', coalesce((
-    select json_agg(json_build_object(
+    select pg_catalog.json_agg(pg_catalog.json_build_object(
       'schema', r.nspname, 'name', r.relname, 'stamp', r.stamp,
       'kind', r.kind,
       'computed', coalesce(cc.columns, '[]'),
@@ -166,12 +166,12 @@ select json_build_object(
       'columns', coalesce(a.columns, '[]')
     )) from relations r left join columns a on a.of = r.oid left join computed cc on cc.of = r.reltype), '[]'),
   'functions', coalesce((
-    select json_agg(json_build_object(
+    select pg_catalog.json_agg(pg_catalog.json_build_object(
       'schema', r.nspname, 'name', r.proname, 'stamp', r.stamp, 'arguments', r.arguments, 'outputs', r.outputs, 'set', r.proretset,
       'result', r.result, 'volatile', r.volatile, 'returns', r.returns, 'body', r.body, 'clean', r.clean)) from functions r), '[]'),
-  'relationships', json_build_object(
-    'keys', (select coalesce(json_agg(k), '[]') from (${keysSql}) k),
-    'keyed', (select coalesce(json_agg(k), '[]') from (${keyedSql}) k),
-    'views', (select coalesce(json_agg(v), '[]') from (${viewsSql}) v),
-    'computed', (select coalesce(json_agg(c), '[]') from (${computedRelationshipsSql}) c))
+  'relationships', pg_catalog.json_build_object(
+    'keys', (select coalesce(pg_catalog.json_agg(k), '[]') from (${keysSql}) k),
+    'keyed', (select coalesce(pg_catalog.json_agg(k), '[]') from (${keyedSql}) k),
+    'views', (select coalesce(pg_catalog.json_agg(v), '[]') from (${viewsSql}) v),
+    'computed', (select coalesce(pg_catalog.json_agg(c), '[]') from (${computedRelationshipsSql}) c))
 )::text`

@@ -149,13 +149,13 @@ callable as materialized (
     and not p.prosecdef and p.proconfig is null
     and (p.oid >= ${firstOid} or p.proname = any (array[${list(cleanFunctions)}]) or p.oid in (select code from clean_operators where called))
     -- PostgreSQL casts the result to the declared type, which the body does not show.
-    and not exists (select from unnest(coalesce(p.proallargtypes, p.proargtypes::oid[])) a where a not in (select oid from tree_types))
+    and not exists (select from pg_catalog.unnest(coalesce(p.proallargtypes, p.proargtypes::oid[])) a where a not in (select oid from tree_types))
     and (p.prorettype in (select oid from tree_types) and (p.prorettype <> 'record'::regtype or p.proallargtypes is not null)
          or t.typrelid in (select oid from readable))
 ),
 -- Whether the planner looks at CHECK and partition constraints when a table is read.
 excluding as (
-  select current_setting('constraint_exclusion') = 'on'
+  select pg_catalog.current_setting('constraint_exclusion') = 'on'
     or exists (select from pg_db_role_setting where setconfig::text ~* 'constraint_exclusion') as checks
 ),
 trees as (
@@ -176,9 +176,9 @@ trees as (
 ),
 -- In a tree, names begin with a brace or a colon, and spaces within a word are escaped.
 words as materialized (
-  select kind, oid, ltrim(word, '(') as word, rtrim(value, ')}') as value
+  select kind, oid, pg_catalog.ltrim(word, '(') as word, pg_catalog.rtrim(value, ')}') as value
   from trees cross join lateral (
-    select word, lead(word) over () as value from string_to_table(tree, ' ') word
+    select word, pg_catalog.lead(word) over () as value from pg_catalog.string_to_table(tree, ' ') word
   ) w where word ~ '^(:|[(]*[{])'
 ),
 facts as materialized (
@@ -213,7 +213,7 @@ not_clean(kind, oid) as (
     union select kind, oid from uses u where used = 'f' and by not in (select oid from callable)
     union select kind, oid from uses u where used = 'r' and by not in (select oid from readable)
     union select kind, oid from trees where tree ~ ':funcid (2077|3294) '
-      and regexp_replace(tree, ${quoteLiteral(readsSetting)}, '', 'g') ~ ':funcid (2077|3294) '
+      and pg_catalog.regexp_replace(tree, ${quoteLiteral(readsSetting)}, '', 'g') ~ ':funcid (2077|3294) '
     -- CURRENT_SCHEMA is another one on the clean path, and so are the names of relations and functions.
     union select kind, oid from words where word = '{SQLVALUEFUNCTION' and (kind, oid) in (select kind, oid from words where word = ':op' and value = '14')
     union select kind, oid from words where word = '{COERCEVIAIO'

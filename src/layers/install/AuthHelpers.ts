@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { SqlClient } from "effect/sql"
+import { type SqlClient } from "effect/sql"
 import { quoteName } from "../../domain/sql/Names.ts"
 
 const claims = "pg_catalog.current_setting('request.jwt.claims', true)"

@@ -16,7 +16,7 @@ where k.contype in ('f', 'p') and (k.conparentid = 0 or k.contype = 'p') and c.r
 
 /** Names and columns of views and of tables with keys, in all schemas. */
 export const keyedSql = `
-select c.oid::int8 as oid, n.nspname as schema, c.relname as name, json_object_agg(a.attnum, a.attname) as columns
+select c.oid::int8 as oid, n.nspname as schema, c.relname as name, pg_catalog.json_object_agg(a.attnum, a.attname) as columns
 from pg_class c
   join pg_namespace n on n.oid = c.relnamespace
   join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
@@ -37,8 +37,8 @@ where c.relkind in ('v', 'm') and r.rulename = '_RETURN' and c.relpersistence <>
 /** Computed relationships: functions that take a row of a relation and return rows of one. */
 export const computedRelationshipsSql = `
 select f.nspname as schema, p.proname as name, not p.proretset or p.prorows = 1 as single,
-  json_build_object('schema', fn.nspname, 'name', fc.relname) as "from",
-  json_build_object('schema', tn.nspname, 'name', tc.relname) as "to"
+  pg_catalog.json_build_object('schema', fn.nspname, 'name', fc.relname) as "from",
+  pg_catalog.json_build_object('schema', tn.nspname, 'name', tc.relname) as "to"
 from pg_proc p
   join exposed f on f.oid = p.pronamespace
   join pg_type ft on ft.oid = p.proargtypes[0] and ft.typtype = 'c'

@@ -6,6 +6,7 @@ import { installLock } from "../../domain/sql/AdvisoryLocks.ts"
 import { ddlTriggersSql } from "../../domain/catalogue/DdlSql.ts"
 import { quoteName } from "../../domain/sql/Names.ts"
 import { sqlStateOf } from "../../services/OwnTables.ts"
+import { installAuthHelpers } from "./AuthHelpers.ts"
 import { migrations } from "./OwnMigrations.ts"
 
 /** The database lacks something that only its administrator can provide; the message names it. */
@@ -45,6 +46,7 @@ export const install = (options: InstallOptions) =>
         yield* eventsRole(sql)
         const login = yield* authenticator(sql)
         for (const schema of options.schemas) yield* grants(sql, schema, options.serviceRole)
+        yield* installAuthHelpers(sql, options.serviceRole)
         yield* eventTriggers(sql)
         return login satisfies Installed
       })

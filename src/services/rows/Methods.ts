@@ -14,11 +14,11 @@ const reading = ["OPTIONS", "GET", "HEAD"]
  */
 const writableSql = `
 select coalesce((
-  select case when c.relkind in ('r', 'p') then 28 when c.relkind = 'm' then 0 else pg_relation_is_updatable(c.oid, true) end
+  select case when c.relkind in ('r', 'p') then 28 when c.relkind = 'm' then 0 else pg_catalog.pg_relation_is_updatable(c.oid, true) end
   from pg_class c where c.relname = $2 and c.relnamespace = (select oid from pg_namespace where nspname = $1)
     and c.relkind in ('r', 'p', 'v', 'm', 'f')), 0)::text`
 
-/** Bits of pg_relation_is_updatable(): 1 shifted by the statement's CmdType. */
+/** Bits of pg_catalog.pg_relation_is_updatable(): 1 shifted by the statement's CmdType. */
 const updates = 1 << 2
 const inserts = 1 << 3
 const deletes = 1 << 4

@@ -12,6 +12,9 @@ const user = (name: string, args: string, returns: string, more = "immutable") =
   `create function ${name}(${args}) returns ${returns} language plpgsql ${more} as
      $$ begin perform set_config('leak.x', 'x', false); return null; end $$;`
 
+const policy = (name: string, test: string, columns = "v text") =>
+  `create table ${name} (${columns}); alter table ${name} enable row level security; create policy p on ${name} using (${test})`
+
 const relations: ReadonlyArray<Case> = [
   [
     "plain",
@@ -92,7 +95,7 @@ const relations: ReadonlyArray<Case> = [
   [
     "selecting_policies",
     "create table selecting_policies (v int); alter table selecting_policies enable row level security; create policy p on selecting_policies using (v in (select one from a_view))",
-    ""
+    "ric"
   ],
   [
     "operator_policies",
@@ -139,7 +142,7 @@ const relations: ReadonlyArray<Case> = [
     ""
   ],
   ["partition_1", "", "r"],
-  ["a_view", "", ""],
+  ["a_view", "", "r"],
   [
     "foreign_one",
     "create foreign data wrapper none; create server none foreign data wrapper none; create foreign table foreign_one (v int) server none",
@@ -159,6 +162,90 @@ const relations: ReadonlyArray<Case> = [
     "restricted",
     "create table restricted (id int primary key); create table restricting (id int references restricted on delete restrict)",
     "ric"
+  ],
+
+  // What superusers can make in pg_catalog is not built in.
+  ["native_functions", policy("native_functions", "pg_catalog.native_spy(v)", "v int"), ""],
+  ["native_operators", policy("native_operators", "v operator(pg_catalog.###) 1", "v int"), ""],
+  ["native_types", "create table native_types (v pg_catalog.native_domain)", ""],
+
+  // A type may be named by a text, or by a node that is not a cast.
+  ["valid_policies", policy("valid_policies", "pg_input_is_valid(v, 'public.spied')"), ""],
+  ["info_policies", policy("info_policies", "(pg_input_error_info(v, 'public.spied')).message is null"), ""],
+  ["value_policies", policy("value_policies", "json_value(to_jsonb(v), '$' returning spied) is not null"), ""],
+  ["query_policies", policy("query_policies", "json_query(to_jsonb(v), '$' returning spied) is not null"), ""],
+  [
+    "table_policies",
+    policy("table_policies", "exists (select from json_table(to_jsonb(v), '$' columns (a spied path '$')))"),
+    ""
+  ],
+  ["element_policies", policy("element_policies", "array[v]::spied[] is not null", "v int"), ""],
+  ["field_policies", policy("field_policies", "(row(v, v)::pair).b > 0", "v int"), ""],
+  ["recordset_policies", policy("recordset_policies", "exists (select from json_to_record(v::json) x(a spied))"), ""],
+  ["xml_policies", policy("xml_policies", "query_to_xml(v, true, true, '') is not null"), ""],
+  ["cursor_policies", policy("cursor_policies", "cursor_to_xml(v::refcursor, 1, true, true, '') is not null"), ""],
+  ["statistics_policies", policy("statistics_policies", "exists (select from ts_stat(v))"), ""],
+  ["sleeping_policies", policy("sleeping_policies", "pg_sleep(0) is null"), ""],
+  ["seeding_policies", policy("seeding_policies", "setseed(0) is null"), ""],
+  ["path_policies", policy("path_policies", "v = current_schema"), ""],
+  ["path_calls", policy("path_calls", "v = current_schema()"), ""],
+  ["path_names", policy("path_names", "v = 'plain'::regclass::text"), ""],
+  ["path_columns", "create table path_columns (v regclass)", ""],
+  ["locking_reads", policy("locking_reads", "exists (select from plain for share)"), ""],
+  ["comparing_policies", policy("comparing_policies", "row(v, v) < row('a', 'b')"), ""],
+
+  // What reads relations and calls functions is as clean as they are.
+  ["sql_functions", policy("sql_functions", "v = shout(shout('x'))"), "ric"],
+  ["sql_defaults", "create table sql_defaults (v text default shout('x'), w text check (shout(w) > 'a'))", "ric"],
+  ["deep_functions", policy("deep_functions", "deep(1) is null"), ""],
+  ["string_functions", policy("string_functions", "string_body() = v", "v int"), ""],
+  ["defining_functions", policy("defining_functions", "defining() = v", "v int"), ""],
+  ["setting_functions", policy("setting_functions", "setting() = v", "v int"), ""],
+  ["domain_functions", policy("domain_functions", "to_spied() is null", "v int"), ""],
+  ["domain_columns", policy("domain_columns", "exists (select from to_spied_columns())", "v int"), ""],
+  ["domain_arguments", policy("domain_arguments", "of_domain(v) = 1", "v int"), ""],
+  ["recursive_functions", policy("recursive_functions", "calls_itself(v) = 1", "v int"), "ric"],
+  [
+    "members",
+    policy("members", "exists (select from plain p where p.v = members.v and p.id = (select max(id) from serials))"),
+    "ric"
+  ],
+  ["unclean_members", policy("unclean_members", "exists (select from policies p where p.v > 1)"), ""],
+  ["system_members", policy("system_members", "exists (select from pg_class)"), ""],
+  ["unclean_view", "create view unclean_view as select spy(1) as v", ""],
+  ["view_of_table", "create view view_of_table as select v, count(*) as n from claims_rls, plain group by 1", "r"],
+  ["view_of_view", "create view view_of_view as select one + 1 as two from a_view order by 1", "r"],
+  ["view_of_policy", "create view view_of_policy with (security_invoker) as select * from policies", ""],
+  ["view_of_unclean", "create view view_of_unclean as select * from unclean_view", ""],
+  ["builtin_in_sql", policy("builtin_in_sql", "lpad(v, 3) = 'a' || 1 and round(1.5) = 2 and v like 'x%'"), "ric"],
+  [
+    "json_nodes",
+    policy("json_nodes", "json_value(to_jsonb(v), '$' returning int) > 1 and json_object('a': v) is json"),
+    "ric"
+  ],
+
+  // A foreign key is checked as the other table's owner.
+  [
+    "forced",
+    "create table forced (id int primary key); alter table forced force row level security, enable row level security; create policy p on forced using (spy(id))",
+    ""
+  ],
+  ["to_forced", "create table to_forced (id int references forced)", "r"],
+  ["from_forced", "create table from_forced (id int primary key)", "ri"],
+  [
+    "forced_too",
+    "create table forced_too (id int references from_forced); alter table forced_too force row level security, enable row level security",
+    "ric"
+  ],
+  [
+    "to_indexed",
+    "create table indexed_key (id int primary key); create index on indexed_key (id) where spy(1); create table to_indexed (id int references indexed_key)",
+    "r"
+  ],
+  [
+    "to_domain",
+    "create table domain_key (id spied primary key); create table to_domain (id int references domain_key)",
+    "r"
   ]
 ]
 
@@ -171,16 +258,23 @@ const functions: ReadonlyArray<readonly [name: string, make: string, clean: bool
   ["f_plpgsql", "create function f_plpgsql(a int) returns int language plpgsql as 'begin return a; end'", false],
   ["f_calls", "create function f_calls(a int) returns bool return spy(a)", false],
   ["f_sets", "create function f_sets() returns text return set_config('a.b', 'x', false)", false],
-  ["f_reads", "create function f_reads() returns int begin atomic select id from plain; end", false],
-  ["f_from", "create function f_from() returns int begin atomic select x from generate_series(1, 2) x; end", false],
+  ["f_reads", "create function f_reads() returns int begin atomic select id from plain; end", true],
+  ["f_from", "create function f_from() returns int begin atomic select x from generate_series(1, 2) x; end", true],
   ["f_writes", "create function f_writes() returns void begin atomic insert into plain values (1); end", false],
-  ["f_sub", "create function f_sub() returns int return (select id from plain)", false],
+  ["f_sub", "create function f_sub() returns int return (select id from plain)", true],
   ["f_operator", "create function f_operator(a int) returns bool return a ### 1", false],
   ["f_default", "create function f_default(a bool default spy(1)) returns bool return a", false],
   ["f_domain", "create function f_domain(a spied) returns int return 1", false],
   ["f_to_domain", "create function f_to_domain(a int) returns bool return a::spied > 0", false],
   ["f_row", "create function f_row() returns plain begin atomic select null::plain; end", false],
   ["f_json", "create function f_json(a json) returns text return json_populate_record(null::pair, a)::text", false],
+  ["f_table", "create function f_table(a int) returns table (x int, y text) begin atomic select a, 'y'; end", true],
+  ["f_domains", "create function f_domains() returns table (x spied) begin atomic select 1; end", false],
+  ["f_rows", "create function f_rows() returns setof plain begin atomic select * from plain; end", true],
+  ["f_policies", "create function f_policies() returns setof policies begin atomic select * from policies; end", false],
+  ["f_definer", "create function f_definer() returns int security definer return 1", false],
+  ["f_path", "create function f_path() returns int set search_path = public return 1", false],
+  ["f_defaulted", "create function f_defaulted(a text default upper('x')) returns text return a", true],
   ["f_c", "create function f_c(a int) returns int language internal as 'int4abs'", false]
 ]
 
@@ -198,7 +292,21 @@ const before = `
   create cast (cast_mood as json) with function mood_to_json (cast_mood);
   ${user("spy_two", "a int, b int", "boolean")}
   create operator ### (leftarg = int, rightarg = int, function = spy_two);
-  create view a_view as select 1 as one;`
+  create view a_view as select 1 as one;
+  ${user("pg_catalog.native_spy", "a int", "boolean")}
+  create operator pg_catalog.### (leftarg = int, rightarg = int, function = spy_two);
+  create domain pg_catalog.native_domain as int check (spy(value));
+  create function shout(a text) returns text return upper(a) || '!';
+  create function deep(a int) returns bool return spy(a);
+  create or replace function deep(a bigint) returns bool return deep(a::int);
+  create function string_body() returns int language sql as 'select 1';
+  create function defining() returns int security definer return 1;
+  create function setting() returns int set work_mem = '1MB' return 1;
+  create function to_spied() returns spied return 1;
+  create function to_spied_columns() returns table (a spied, b int) begin atomic select 1, 2; end;
+  create function of_domain(a spied) returns int return 1;
+  create function calls_itself(a int) returns int return a;
+  create or replace function calls_itself(a int) returns int return case when a < 1 then 1 else calls_itself(a - 1) end;`
 
 /** Objects that affect the code that statements on any table may run. */
 const everywhere: ReadonlyArray<readonly [string, make: string, unmake: string]> = [
@@ -227,6 +335,26 @@ const everywhere: ReadonlyArray<readonly [string, make: string, unmake: string]>
     "an implicit cast between built-in types",
     "create cast (point as json) with function spy_point (point) as assignment",
     "drop cast (point as json)"
+  ],
+  [
+    "an explicit cast between built-in types",
+    "create cast (point as json) with function spy_point (point)",
+    "drop cast (point as json)"
+  ],
+  [
+    "an operator in pg_catalog",
+    "create operator pg_catalog.= (leftarg = int, rightarg = text, function = spy_text)",
+    "drop operator pg_catalog.= (int, text)"
+  ],
+  [
+    "an overload in pg_catalog",
+    "create function pg_catalog.row_to_json(a json) returns json language plpgsql as 'begin return null; end'",
+    "drop function pg_catalog.row_to_json(json)"
+  ],
+  [
+    "an aggregate in pg_catalog",
+    "create aggregate pg_catalog.json_agg(text) (sfunc = textcat, stype = text)",
+    "drop aggregate pg_catalog.json_agg(text)"
   ]
 ]
 
@@ -242,6 +370,7 @@ const suite = layer(
       user("spy_mood", "a mood, b text", "boolean"),
       user("spy_json", "a json, b json", "boolean"),
       user("order_json", "a json, b json", "int"),
+      user("spy_text", "a int, b text", "boolean"),
       user("spy_point", "a point", "json")
     ].join("\n")
   }),

@@ -59,7 +59,7 @@ const callingSql = ({ fn, values }: PlannedCall, scope: RowScope) => {
   )
   const types = given.map((argument) => `${quoteName(argument.name)} ${argument.type}`)
   return {
-    from: json === "" ? "" : `json_to_record(${json}) as _svc_args(${types.join(", ")})`,
+    from: json === "" ? "" : `pg_catalog.json_to_record(${json}) as _svc_args(${types.join(", ")})`,
     call: `${name}(${args.join(", ")})`
   }
 }
@@ -93,12 +93,12 @@ export const valueSql = (call: PlannedCall): RowSql => {
   const calling = callingSql(call, scope)
   const { result } = call.fn
   const text = (() => {
-    if (result === "void") return `select ''::text, count(*)::text${inFrom(calling, "_svc_row")}`
+    if (result === "void") return `select ''::text, pg_catalog.count(*)::text${inFrom(calling, "_svc_row")}`
     // FROM would need the columns of a record.
     if (result === "record") {
-      return `select coalesce(to_json(${calling.call}), 'null')::text, '1'::text${calling.from && ` from ${calling.from}`}`
+      return `select coalesce(pg_catalog.to_json(${calling.call}), 'null')::text, '1'::text${calling.from && ` from ${calling.from}`}`
     }
-    return `select coalesce(to_json(_svc_row.v), 'null')::text, '1'::text${inFrom(calling, "_svc_row(v)")}`
+    return `select coalesce(pg_catalog.to_json(_svc_row.v), 'null')::text, '1'::text${inFrom(calling, "_svc_row(v)")}`
   })()
   return { text, params: scope.params, prepare: true, bounded: true }
 }
@@ -108,8 +108,8 @@ const callBodySql = ({ form, call: { fn } }: CallPlan) => {
   const { media, stripNulls } = form
   const bare = media === "json" || media === "object"
   if (!bare || (fn.set && (media === "object" || !givesValues(fn)))) return bodySql(form)
-  const rows = `json_agg(_svc_row.${givesValues(fn) ? valueColumn : "*"})`
-  const array = stripNulls ? `json_strip_nulls(${rows})` : rows
+  const rows = `pg_catalog.json_agg(_svc_row.${givesValues(fn) ? valueColumn : "*"})`
+  const array = stripNulls ? `pg_catalog.json_strip_nulls(${rows})` : rows
   return fn.set ? `coalesce(${array}, '[]')::text` : `coalesce(${array} -> 0, 'null')::text`
 }
 

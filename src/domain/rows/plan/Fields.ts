@@ -40,6 +40,15 @@ export const planField = (relation: Relation | undefined, { name, json }: Field,
   }
 }
 
+/** The text search configurations that PostgreSQL brings. */
+const languages: ReadonlySet<string> = new Set(
+  (
+    "simple arabic armenian basque catalan danish dutch english estonian finnish french german greek hindi hungarian " +
+    "indonesian irish italian lithuanian nepali norwegian portuguese romanian russian serbian spanish swedish tamil " +
+    "turkish yiddish"
+  ).split(" ")
+)
+
 /**
  * Plans a condition on the rows of a relation. `joinOf`: index of the embed with a name; testing an embed for null tests
  * whether it has rows.
@@ -62,6 +71,8 @@ export const planCondition = (
     const join = joinOf(field.name)
     if (join >= 0) return { _tag: "Exists", join, negated: negated !== (test.value === "null") }
   }
+  // The name of a user-defined configuration is found by the search path.
+  if (test._tag === "FullText" && test.language !== undefined && !languages.has(test.language)) findings.clean = false
   return { _tag: "Test", negated, field: planField(relation, field, findings), test }
 }
 

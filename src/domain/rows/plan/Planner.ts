@@ -158,8 +158,8 @@ class Planner {
         return [{ _tag: "Count", as: item.alias ?? "count", aggregateCast: item.cast }]
       case "Field": {
         const { field, alias, cast, aggregate, aggregateCast } = item
-        // PostgreSQL resolves their functions by name and type, and may find user-defined ones.
-        if (cast ?? aggregateCast ?? (aggregate === "count" ? undefined : aggregate)) this.findings.clean = false
+        // PostgreSQL finds a cast's type and function by name.
+        if (cast ?? aggregateCast) this.findings.clean = false
         const as = alias ?? aggregate ?? fieldName(field)
         return [{ _tag: "Field", field: planField(relation, field, this.findings), as, cast, aggregate, aggregateCast }]
       }

@@ -60,11 +60,11 @@ const existsOf = (plan: RowPlan, index: number, row: RowName, scope: RowScope, a
 /** Counts the rows without limit and offset. */
 export const countSql = (plan: RowPlan, scope: RowScope, upTo?: number) => {
   const cut = upTo === undefined ? "" : ` limit ${upTo}`
-  if (!plan.grouped && upTo === undefined) return `select count(*)${sourceSql(plan, scope, undefined).text}`
+  if (!plan.grouped && upTo === undefined) return `select pg_catalog.count(*)${sourceSql(plan, scope, undefined).text}`
   const rows = plan.grouped
     ? selectSql({ ...plan, order: [], limit: undefined, offset: undefined }, scope)
     : `select 1${sourceSql(plan, scope, undefined).text}`
-  return `select count(*) from (${rows}${cut}) _svc_all`
+  return `select pg_catalog.count(*) from (${rows}${cut}) _svc_all`
 }
 
 /** One row for each matching row, for EXPLAIN. */
@@ -72,7 +72,7 @@ export const everyRowSql = (plan: RowPlan, scope: RowScope) => `select 1${source
 
 const aggregated = (value: string, { aggregate, aggregateCast }: Pick<Aggregated, "aggregate" | "aggregateCast">) => {
   if (aggregate === undefined) return value
-  const made = `${aggregate === "count" ? "pg_catalog.count" : aggregate}(${value})`
+  const made = `pg_catalog.${aggregate}(${value})`
   return aggregateCast === undefined ? made : `cast(${made} as ${typeSql(aggregateCast)})`
 }
 
@@ -101,11 +101,13 @@ const joinedSql = (join: Join, scope: RowScope, around: Around, grouped: boolean
     const extra = join.orderedBy.map((field, at) => `${fieldSql(field, parts.row, scope)} as "o${at + 1}"`)
     const object = extra.length > 0 && !spread && !hidden
     const own = hidden ? [] : parts.columns
-    const shown = object ? [`(select row_to_json(_svc_o.*) from (select ${own.join(", ")}) _svc_o) as "v"`] : own
+    const shown = object
+      ? [`(select pg_catalog.row_to_json(_svc_o.*) from (select ${own.join(", ")}) _svc_o) as "v"`]
+      : own
     return {
       join: ` ${inner ? "inner" : "left"} join lateral (select ${[...shown, ...extra].join(", ")}${parts.rest}) ${alias} on true`,
       condition: undefined,
-      value: object ? `${alias}."v"` : `row_to_json(${alias}.*)`,
+      value: object ? `${alias}."v"` : `pg_catalog.row_to_json(${alias}.*)`,
       column: (item) => `${alias}."c${item + 1}"`,
       ordered
     }
@@ -114,7 +116,7 @@ const joinedSql = (join: Join, scope: RowScope, around: Around, grouped: boolean
   const inside = `(select ${parts.columns.join(", ")}${parts.rest}) ${alias}`
   if (spread) {
     const outside = scope.alias(`${around.name}_${join.name}_${around.depth}_all`)
-    const arrays = rows.items.map((_, at) => `json_agg(${alias}."c${at + 1}") as "c${at + 1}"`)
+    const arrays = rows.items.map((_, at) => `pg_catalog.json_agg(${alias}."c${at + 1}") as "c${at + 1}"`)
     return {
       ...nothing,
       join: ` left join lateral (select ${arrays.join(", ")} from ${inside}) ${outside} on true`,
@@ -122,7 +124,7 @@ const joinedSql = (join: Join, scope: RowScope, around: Around, grouped: boolean
       column: (item) => `coalesce(${outside}."c${item + 1}", '[]')`
     }
   }
-  const array = `select json_agg(${alias}.*) as "v" from ${inside}`
+  const array = `select pg_catalog.json_agg(${alias}.*) as "v" from ${inside}`
   if (!grouped) return { ...nothing, condition, value: `coalesce((${array}), '[]')` }
   const outside = scope.alias(`${around.name}_${join.name}_${around.depth}_all`)
   return {

@@ -28,15 +28,17 @@ const row = "_svc_row"
 
 /** The response body, built from all rows of `_svc_row`. */
 export const bodySql = ({ media, stripNulls }: BodyForm) => {
-  const array = stripNulls ? `json_strip_nulls(json_agg(${row}.*))` : `json_agg(${row}.*)`
+  const array = stripNulls
+    ? `pg_catalog.json_strip_nulls(pg_catalog.json_agg(${row}.*))`
+    : `pg_catalog.json_agg(${row}.*)`
   switch (media) {
     case "json":
       return `coalesce(${array}, '[]')::text`
     case "object":
-      return `case when count(*) = 1 then (${array} -> 0)::text end`
+      return `case when pg_catalog.count(*) = 1 then (${array} -> 0)::text end`
     case "csv":
       // PostgreSQL's text of each row without its parentheses; the header has the names in the first row.
-      return `coalesce((select string_agg(k, ',') from json_object_keys(json_agg(${row}.*) -> 0) k), '') || E'\\n' || coalesce(string_agg(substring((${row}.*)::text, 2, length((${row}.*)::text) - 2), E'\\n'), '')`
+      return `coalesce((select pg_catalog.string_agg(k, ',') from pg_catalog.json_object_keys(pg_catalog.json_agg(${row}.*) -> 0) k), '') || E'\\n' || coalesce(pg_catalog.string_agg(pg_catalog.substring((${row}.*)::text, 2, pg_catalog.length((${row}.*)::text) - 2), E'\\n'), '')`
     case "none":
       return "''::text"
   }
@@ -47,10 +49,10 @@ export const totalSql = ({ rows, total }: ReadPlan, scope: RowScope, offset: str
   if (total._tag === "None") return ""
   const counted = `(${countSql(rows, scope, total._tag === "UpTo" ? total.rows : undefined)})`
   const cut = [
-    ...(rows.limit === undefined ? [] : [`count(*) >= ${rows.limit}`]),
-    ...(offset === undefined ? [] : ["count(*) = 0"])
+    ...(rows.limit === undefined ? [] : [`pg_catalog.count(*) >= ${rows.limit}`]),
+    ...(offset === undefined ? [] : ["pg_catalog.count(*) = 0"])
   ]
-  const seen = offset === undefined ? "count(*)" : `${offset}::bigint + count(*)`
+  const seen = offset === undefined ? "pg_catalog.count(*)" : `${offset}::bigint + pg_catalog.count(*)`
   return cut.length === 0
     ? `, (${seen})::text`
     : `, (case when ${cut.join(" or ")} then ${counted} else ${seen} end)::text`
@@ -64,7 +66,7 @@ export const readSql = (plan: ReadPlan, common?: (scope: RowScope) => string): R
   const { offset } = plan.rows
   // The parameter of the rows' OFFSET, the last one that they add.
   const total = totalSql(plan, scope, offset === undefined ? undefined : `$${scope.params.length}`)
-  const text = `${before}select ${bodySql(plan.form)}, count(*)::text${total} from (${rows}) ${row}`
+  const text = `${before}select ${bodySql(plan.form)}, pg_catalog.count(*)::text${total} from (${rows}) ${row}`
   return { text: scope.finish(text), params: scope.params, prepare: true, bounded: isBounded(plan) }
 }
 
@@ -98,22 +100,26 @@ export const explainSql = ({ text, params }: RowSql, { media, options }: AnswerF
 /** The number of rows; the statement fails if it is not allowed. `written`: the number of rows changed. */
 export const countedSql = (
   { maxAffected, exactlyOne, limit }: Pick<WritePlan, "maxAffected" | "exactlyOne" | "limit">,
-  written = "count(*)"
+  written = "pg_catalog.count(*)"
 ) => {
   const failing = (code: Parameters<typeof checkText>[0], rows: string) =>
-    `('${checkText(code)}' || ${rows})::int::text`
+    `('${checkText(code)}' || (${rows})::text)::int::text`
   const checks = [
-    ...(exactlyOne === undefined ? [] : [`when count(*) <> 1 then ${failing(exactlyOne, "count(*)")}`]),
+    ...(exactlyOne === undefined
+      ? []
+      : [`when pg_catalog.count(*) <> 1 then ${failing(exactlyOne, "pg_catalog.count(*)")}`]),
     ...(maxAffected === undefined ? [] : [`when ${written} > ${maxAffected} then ${failing("PGRST124", written)}`]),
     ...(limit === undefined ? [] : [`when ${written} > ${limit} then ${failing("LIMIT_NOT_ALLOWED", written)}`])
   ]
-  return checks.length === 0 ? "count(*)::text" : `case ${checks.join(" ")} else count(*)::text end`
+  return checks.length === 0
+    ? "pg_catalog.count(*)::text"
+    : `case ${checks.join(" ")} else pg_catalog.count(*)::text end`
 }
 
 const locationSql = (columns: ReadonlyArray<string>, scope: RowScope) => {
   if (columns.length === 0) return "null::text"
   const keys = columns.map((column) => scope.param(column)).join(", ")
-  return `case when (select count(*) from _svc_w) = 1 then (select json_agg(json_build_array(k, v))::text from json_each_text((select row_to_json(_svc_l.*) from _svc_w _svc_l)) as _svc_k(k, v) where k in (${keys})) end`
+  return `case when (select pg_catalog.count(*) from _svc_w) = 1 then (select pg_catalog.json_agg(pg_catalog.json_build_array(k, v))::text from pg_catalog.json_each_text((select pg_catalog.row_to_json(_svc_l.*) from _svc_w _svc_l)) as _svc_k(k, v) where k in (${keys})) end`
 }
 
 export const writeSql = (plan: WritePlan): RowSql => {
@@ -128,7 +134,7 @@ export const writeSql = (plan: WritePlan): RowSql => {
   const more =
     merging || location.length > 0 ? `, ${merging ? insertedSql : "null::text"}, ${locationSql(location, scope)}` : ""
   // An inner embed drops rows from the response, but they are written.
-  const counted = countedSql(plan, "(select count(*) from _svc_w)")
+  const counted = countedSql(plan, "(select pg_catalog.count(*) from _svc_w)")
   const from = bare ? "_svc_w" : `(${rows}) ${row}`
   const text = `with _svc_w as (${written}${returning}) select ${bodySql(form)}, ${counted}${more} from ${from}`
   const mixed = change._tag === "Insert" && change.payload._tag === "Mixed" && change.payload.keys.length > 0

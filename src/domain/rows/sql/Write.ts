@@ -17,10 +17,10 @@ import { quoteName } from "../../sql/Names.ts"
 export const wholeColumn = "_svc_whole"
 /** Transaction-local setting that counts the existing rows an upsert has updated. */
 const merged = "svc.merged"
-const mergedNow = `coalesce(nullif(current_setting('${merged}', true), ''), '0')::int`
+const mergedNow = `coalesce(nullif(pg_catalog.current_setting('${merged}', true), ''), '0')::int`
 
 /** The number of rows that an upsert has inserted. */
-export const insertedSql = `((select count(*) from _svc_w) - ${mergedNow})::text`
+export const insertedSql = `((select pg_catalog.count(*) from _svc_w) - ${mergedNow})::text`
 
 /**
  * The row of a JSON object, or (`set`) the rows of an array. json_populate_record fills every column of the table, but a
@@ -28,9 +28,9 @@ export const insertedSql = `((select count(*) from _svc_w) - ${mergedNow})::text
  */
 const rowsOf = (relation: Relation, keys: ReadonlyArray<string>, param: string, set: "" | "set") => {
   if (!refusesAbsent(relation, new Set(keys)))
-    return `json_populate_record${set}(null::${relationSql(relation)}, ${param}) _svc_new`
+    return `pg_catalog.json_populate_record${set}(null::${relationSql(relation)}, ${param}) _svc_new`
   const columns = keys.map((key) => `${quoteName(key)} ${relation.byName.get(key)?.type ?? "text"}`)
-  return `json_to_record${set}(${param}) _svc_new(${columns.join(", ")})`
+  return `pg_catalog.json_to_record${set}(${param}) _svc_new(${columns.join(", ")})`
 }
 
 const refusesAbsent = (relation: Relation, given: ReadonlySet<string>) =>
@@ -50,7 +50,7 @@ const conflictSql = (conflict: Conflict | undefined, keys: ReadonlyArray<string>
   const on = ` on conflict (${names(conflict.columns)}) do`
   if (conflict.resolution === "ignore" || keys.length === 0) return `${on} nothing`
   const set = keys.map((key) => `${quoteName(key)} = excluded.${quoteName(key)}`)
-  return `${on} update set ${set.join(", ")} where set_config('${merged}', (${mergedNow} + 1)::text, true) <> ''`
+  return `${on} update set ${set.join(", ")} where pg_catalog.set_config('${merged}', (${mergedNow} + 1)::text, true) <> ''`
 }
 
 const valuesSql = (relation: Relation, payload: Extract<Payload, { readonly _tag: "Mixed" }>, scope: RowScope) => {
@@ -65,7 +65,7 @@ const valuesSql = (relation: Relation, payload: Extract<Payload, { readonly _tag
     const param = keys.some((key) => has.has(key)) ? scope.param(json) : ""
     const cell = refusesAbsent(relation, has)
       ? (name: string) => `(select ${name} from ${rowsOf(relation, [...has], param, "")})`
-      : (name: string) => `(json_populate_record(null::${table}, ${param})).${name}`
+      : (name: string) => `(pg_catalog.json_populate_record(null::${table}, ${param})).${name}`
     const cells = keys.map((key) => (has.has(key) ? cell(quoteName(key)) : "default"))
     return `(${cells.join(", ")})`
   })

@@ -60,6 +60,8 @@ describe("plans", () => {
       "select=a,v(*),u(name)&v.id=gt.1",
       "select=j->k&j->>k=eq.1",
       "select=count()",
+      "select=a.sum(),b.count()",
+      "a=fts(english).x",
       "select=a,v(count)"
     ]) {
       assert.isTrue(plan(query).clean, query)
@@ -70,7 +72,8 @@ describe("plans", () => {
       "order=f",
       "select=ctid",
       "select=a::text",
-      "select=a.sum()",
+      "select=a.sum()::text",
+      "a=fts(own).x",
       "select=v(f)"
     ]) {
       assert.isFalse(plan(query).clean, query)

@@ -1,0 +1,224 @@
+import { cleanFunctions } from "./CleanFunctions.ts"
+import { quoteLiteral } from "../sql/Names.ts"
+
+/**
+ * WITH parts of the catalogue query that prove which statements run no user code. They read the stored expression trees
+ * (pg_node_tree), and know nodes, fields, functions and settings by lists of what is allowed: whatever is not on a list
+ * is not clean. "Built in" is what initdb made and nobody replaced.
+ */
+
+const words = (text: string) => text.trim().split(/\s+/)
+const list = (all: ReadonlyArray<string>) => all.map(quoteLiteral).join(", ")
+
+/** The first oid of objects made after initdb (FirstNormalObjectId). */
+export const firstOid = 16384
+
+/**
+ * Nodes of expressions and of queries that only read. Not here: COERCETODOMAIN, FIELDSELECT and CONVERTROWTYPEEXPR, which
+ * need types that have code; ROWCOMPAREEXPR, XMLEXPR and TABLEFUNC; ROWMARKCLAUSE, which locks.
+ */
+const nodes = words(`
+  AGGREF ALIAS ARRAYCOERCEEXPR ARRAYEXPR BOOLEANTEST BOOLEXPR CASEEXPR CASETESTEXPR CASEWHEN COALESCEEXPR COERCEVIAIO
+  COLLATEEXPR COMMONTABLEEXPR CONST DISTINCTEXPR FROMEXPR FUNCEXPR JOINEXPR JSONBEHAVIOR JSONCONSTRUCTOREXPR JSONEXPR
+  JSONFORMAT JSONISPREDICATE JSONRETURNING JSONVALUEEXPR MINMAXEXPR NAMEDARGEXPR NULLIFEXPR NULLTEST OPEXPR PARAM QUERY
+  RANGETBLENTRY RANGETBLFUNCTION RANGETBLREF RELABELTYPE ROWEXPR RTEPERMISSIONINFO SCALARARRAYOPEXPR SETOPERATIONSTMT
+  SORTGROUPCLAUSE SQLVALUEFUNCTION SUBLINK SUBSCRIPTINGREF TARGETENTRY VAR WINDOWCLAUSE WINDOWFUNC`)
+
+/** Fields of these nodes with numbers that name no type, function, operator or relation. Lists begin with a letter. */
+const numbers = words(`
+  aggargtypes(o aggcollid agglevelsup aggno aggsplit aggtransno argnumber array_collid btype casecollid checkAsUser
+  coalescecollid coerceformat coercionformat colCollations(o colTypes(o colTypmods(i colcollations(o coltypes(o
+  coltypmods(i coll collOid collation constcollid constlen consttypmod constvalue ctelevelsup ctematerialized cterefcount
+  ctecolcollations(o ctecoltypes(o ctecoltypmods(i encoding extraUpdatedCols(b format_type frameOptions funccolcollations(o
+  funccolcount funccoltypmods(i funccollid funcformat funcparams(b hashfuncid insertedCols(b inputcollid item_type
+  joinleftcols(i joinmergedcols joinrightcols(i jointype limitOption list_end list_start location minmaxcollid negfuncid
+  nulltesttype booltesttype on_behavior op opcollid opfuncid override paramcollid paramid paramkind paramtypmod
+  perminfoindex querySource refcollid reftypmod relabelformat rellockmode requiredPerms resno resorigcol resorigtbl
+  ressortgroupref resultcollid resulttypmod row_format rtekind rtindex selectedCols(b stmt_len stmt_location subLinkId
+  subLinkType tleSortGroupRef typeMod typmod updatedCols(b varattno varattnosyn varcollid varlevelsup varno varnosyn
+  varnullingrels(b vartypmod wincollid winref`).map((field) => `:${field}`)
+
+const typeFields = words(`
+  aggtranstype aggtype array_typeid casetype coalescetype consttype element_typeid funcresulttype minmaxtype opresulttype
+  paramtype refcontainertype refelemtype refrestype resulttype row_typeid type typeId typid vartype wintype`)
+
+const fields = (names: ReadonlyArray<string>) => list(names.map((name) => `:${name}`))
+
+/** The settings that the clean path sets as any other does. */
+const settings = ["request.jwt.claims", "request.jwt.sub", "role"]
+
+/** A constant text in a tree, as a little-endian server writes it: its length, then its bytes. */
+const bytesOf = (text: string) => {
+  const length = text.length + 4
+  const header = [(length << 2) & 255, (length << 2) >> 8, 0, 0]
+  return `${length} \\[ ${[...header, ...Buffer.from(text)].join(" ")} \\]`
+}
+
+/** Calls of current_setting (oids 2077 and 3294) up to the name of an allowed setting. */
+const readsSetting = `[{]FUNCEXPR :funcid (?:2077|3294) :funcresulttype 25 :funcretset false :funcvariadic false :funcformat [0-9] :funccollid 100 :inputcollid 100 :args \\([{]CONST :consttype 25 :consttypmod -1 :constcollid 100 :constlen -1 :constbyval false :constisnull false :location -?[0-9]+ :constvalue (?:${settings.map(bytesOf).join("|")})`
+
+/**
+ * `plain_types`: built-in types whose values read the same under any search path, and enums without casts. `not_clean`:
+ * what may run user code, by kind and oid: `r` reading a relation, `i` planning a statement on it (also by a foreign key),
+ * `w` writing its values (without what `r` says), `f` calling a function. `own`: `some` is true if objects exist that any
+ * statement might run.
+ */
+export const cleanSql = `
+-- The functions of PostgreSQL itself. CREATE OR REPLACE would keep the oid: then initdb did not write the entry (its
+-- transaction is 1), unless it did so twice; or it still calls the C function of its own name.
+native as materialized (
+  select p.oid, p.proname, p.provolatile from pg_proc p
+    join pg_language l on l.oid = p.prolang and (l.lanname = 'internal' or l.lanname = 'sql' and p.prosqlbody is null)
+  where p.oid < ${firstOid} and p.pronamespace = 'pg_catalog'::regnamespace
+    and (p.xmin::text = '1' or p.prosrc = p.proname)
+    and (p.proargdefaults is null or p.proargdefaults::text !~ '[{](?!CONST )')
+),
+clean_functions as materialized (
+  select oid from native where proname = any (array[${list(cleanFunctions)}])
+),
+-- Of an operator, its function.
+clean_operators as materialized (
+  select o.oid, n.oid is null as called, o.oprcode::oid as code
+  from pg_operator o left join native n on n.oid = o.oprcode and n.provolatile <> 'v' where o.oid < ${firstOid}
+),
+-- The text of these types depends on the search path.
+named_types as (
+  select oid from pg_type where oid in (
+    'regclass'::regtype, 'regcollation'::regtype, 'regconfig'::regtype, 'regdictionary'::regtype, 'regoper'::regtype,
+    'regoperator'::regtype, 'regproc'::regtype, 'regprocedure'::regtype, 'regtype'::regtype)
+),
+plain_types as materialized (
+  select t.oid from pg_type t left join pg_type e on e.oid = t.typelem and t.typlen = -1
+  where (t.oid < ${firstOid} and coalesce(e.oid, t.oid) not in (select oid from named_types)
+         or coalesce(e.typtype, t.typtype) = 'e'
+            and not exists (select from pg_cast c where c.castsource in (t.oid, e.oid)))
+    and t.typtype in ('b', 'e', 'r', 'm') and coalesce(e.typtype, 'b') in ('b', 'e', 'r', 'm')
+),
+-- In a tree, a polymorphic type or a record stands for types that are named beside it.
+tree_types as materialized (
+  select oid from plain_types union all
+  select oid from pg_type where oid < ${firstOid} and typtype = 'p' and typname not in ('cstring', 'internal')
+),
+-- Functions in C belong to extensions, which administrators install: they count as PostgreSQL's.
+own_functions as materialized (
+  select p.oid from pg_proc p join pg_language l on l.oid = p.prolang
+  where l.lanname not in ('internal', 'c') and (p.oid >= ${firstOid} or l.lanname <> 'sql')
+     or l.lanname = 'internal' and p.oid >= ${firstOid}
+),
+-- What PostgreSQL could choose for a comparison, a sort order, a cast or a call that we write: then nothing is clean.
+own as materialized (
+  select exists (
+    select from pg_operator o
+    where o.oid >= ${firstOid} and o.oprcode::oid in (select oid from own_functions)
+      and o.oprname in ('=', '<>', '<', '>', '<=', '>=', '~~', '~~*', '!~~', '!~~*', '~', '~*', '@>', '<@', '&&', '<<',
+        '>>', '&<', '&>', '-|-', '@@', '->', '->>', '||', '+', '-')
+      and (o.oprleft in (select oid from plain_types) or o.oprleft < ${firstOid})
+  ) or exists (
+    select from pg_opclass c
+    where (c.opcintype in (select oid from plain_types) or c.opcintype < ${firstOid})
+      and (exists (select from pg_amproc a where a.amprocfamily = c.opcfamily and a.amproc::oid in (select oid from own_functions))
+           or exists (select from pg_amop a join pg_operator o on o.oid = a.amopopr
+                      where a.amopfamily = c.opcfamily and o.oprcode::oid in (select oid from own_functions)))
+  ) or exists (
+    select from pg_cast k
+    where k.castfunc in (select oid from own_functions)
+      and (k.castsource in (select oid from plain_types) or k.castsource < ${firstOid})
+      and (k.casttarget in (select oid from plain_types) or k.casttarget < ${firstOid})
+  ) or exists (
+    select from pg_proc p
+    where p.pronamespace = 'pg_catalog'::regnamespace and p.oid in (select oid from own_functions)
+      and p.proname in (select proname from native)
+  ) or exists (
+    select from pg_aggregate a join pg_proc p on p.oid = a.aggfnoid
+    where p.pronamespace = 'pg_catalog'::regnamespace
+      and (p.oid >= ${firstOid} or greatest(a.aggtransfn::oid, a.aggfinalfn::oid, a.aggmtransfn::oid, a.aggmfinalfn::oid) >= ${firstOid})
+  ) as some
+),
+-- Relations whose rows can be read without user code if their trees say so.
+readable as materialized (
+  select c.oid, c.reltype, c.relrowsecurity from pg_class c
+  where c.oid >= ${firstOid} and c.relkind in ('r', 'm', 'v') and c.relpersistence <> 't'
+    and not exists (select from pg_inherits i where i.inhparent = c.oid)
+    and not exists (select from pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+                      and a.atttypid not in (select oid from plain_types))
+),
+-- Functions whose body PostgreSQL keeps as a tree, and may inline.
+callable as materialized (
+  select p.oid, t.typrelid from pg_proc p join pg_type t on t.oid = p.prorettype
+  where p.prolang = (select oid from pg_language where lanname = 'sql') and p.prosqlbody is not null and p.prokind = 'f'
+    and not p.prosecdef and p.proconfig is null
+    and (p.oid >= ${firstOid} or p.proname = any (array[${list(cleanFunctions)}]) or p.oid in (select code from clean_operators where called))
+    -- PostgreSQL casts the result to the declared type, which the body does not show.
+    and not exists (select from pg_catalog.unnest(coalesce(p.proallargtypes, p.proargtypes::oid[])) a where a not in (select oid from tree_types))
+    and (p.prorettype in (select oid from tree_types) and (p.prorettype <> 'record'::regtype or p.proallargtypes is not null)
+         or t.typrelid in (select oid from readable))
+),
+-- Whether the planner looks at CHECK and partition constraints when a table is read.
+excluding as (
+  select pg_catalog.current_setting('constraint_exclusion') = 'on'
+    or exists (select from pg_db_role_setting where setconfig::text ~* 'constraint_exclusion') as checks
+),
+trees as (
+  select 'r' as kind, p.polrelid as oid, t.tree from pg_policy p join readable r on r.oid = p.polrelid and r.relrowsecurity
+    cross join lateral (values (p.polqual::text), (p.polwithcheck::text)) t(tree) where t.tree is not null
+  union all select 'r', ev_class, ev_action::text from pg_rewrite where rulename = '_RETURN' and ev_class >= ${firstOid}
+    and ev_class in (select oid from pg_class where relkind = 'v')
+  union all select case a.attgenerated when 'v' then 'r' else 'w' end, d.adrelid, d.adbin::text
+    from pg_attrdef d join pg_attribute a on a.attrelid = d.adrelid and a.attnum = d.adnum
+  union all select case when x.checks then 'r' else 'w' end, conrelid, conbin::text
+    from pg_constraint cross join excluding x where conbin is not null and conrelid >= ${firstOid}
+  -- The planner reads these for every statement, and evaluates their constant parts.
+  union all select 'i', indrelid, indexprs::text from pg_index where indexprs is not null
+  union all select 'i', indrelid, indpred::text from pg_index where indpred is not null
+  union all select 'i', stxrelid, stxexprs::text from pg_statistic_ext where stxexprs is not null
+  union all select 'f', p.oid, t.tree from pg_proc p join callable c on c.oid = p.oid
+    cross join lateral (values (p.prosqlbody::text), (p.proargdefaults::text)) t(tree) where t.tree is not null
+),
+-- In a tree, names begin with a brace or a colon, and spaces within a word are escaped.
+words as materialized (
+  select kind, oid, pg_catalog.ltrim(word, '(') as word, pg_catalog.rtrim(value, ')}') as value
+  from trees cross join lateral (
+    select word, pg_catalog.lead(word) over () as value from pg_catalog.string_to_table(tree, ' ') word
+  ) w where word ~ '^(:|[(]*[{])'
+),
+facts as materialized (
+  select distinct kind, oid, word, value from words
+  where (word like '{%' or value ~ '^(-?[0-9]|[(][a-z]$)' and value <> '0')
+    and word not in (${list(nodes.map((node) => `{${node}`))}, ${list(numbers.filter((field) => !field.includes("(")))})
+    and (value !~ '^[(]' or word || value not in (${list(numbers.filter((field) => field.includes("(")))}))
+),
+uses as (
+  select kind, oid, 'f' as used, value::oid as by from facts
+    where word in (':funcid', ':aggfnoid', ':winfnoid') and value::oid not in (select oid from clean_functions)
+  union select f.kind, f.oid, 'f', o.code from facts f join clean_operators o on o.oid = f.value::oid and o.called
+    where f.word in (':opno', ':eqop', ':sortop')
+  union select kind, oid, 'r', value::oid from facts where word = ':relid'
+  union select 'r', oid, 'i', oid from readable
+  union select 'f', oid, 'r', typrelid from callable where typrelid <> 0
+),
+not_clean(kind, oid) as (
+  with recursive wrong as (
+    select kind, oid from facts where not case
+      when word like '{%' then false
+      when value !~ '^[0-9]+$' then false
+      when word in (${fields(typeFields)}) then
+        value::oid in (select oid from tree_types)
+        or word = ':consttype' and value::oid in (select oid from named_types)
+        -- Not a type, but what a JSON constructor makes.
+        or word = ':type' and value::oid < 16
+      when word in (':opno', ':eqop', ':sortop') then value::oid in (select oid from clean_operators)
+      when word = ':commandType' then value = '1'
+      when word in (':funcid', ':aggfnoid', ':winfnoid', ':relid') then true
+      else false end
+    union select kind, oid from uses u where used = 'f' and by not in (select oid from callable)
+    union select kind, oid from uses u where used = 'r' and by not in (select oid from readable)
+    union select kind, oid from trees where tree ~ ':funcid (2077|3294) '
+      and pg_catalog.regexp_replace(tree, ${quoteLiteral(readsSetting)}, '', 'g') ~ ':funcid (2077|3294) '
+    -- CURRENT_SCHEMA is another one on the clean path, and so are the names of relations and functions.
+    union select kind, oid from words where word = '{SQLVALUEFUNCTION' and (kind, oid) in (select kind, oid from words where word = ':op' and value = '14')
+    union select kind, oid from words where word = '{COERCEVIAIO'
+      and (kind, oid) in (select kind, oid from words where word = ':consttype' and value in (select oid::text from named_types))
+    union select u.kind, u.oid from uses u join wrong w on w.kind = u.used and w.oid = u.by
+  )
+  select kind, oid from wrong
+)`

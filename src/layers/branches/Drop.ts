@@ -18,7 +18,7 @@ const isInUse = ({ code }: QueryFailed) => code === "55006"
 /** Ends what prevents DROP DATABASE beside sessions: logical decoding, subscriptions, prepared transactions. */
 const releaseDatabase = Effect.fnUntraced(function* (main: DirectConnection, address: Login, database: string) {
   yield* main.query("select pg_terminate_backend(active_pid) from pg_replication_slots where database = $1", [database])
-  const inside = yield* connectDirectly({ ...address, database }, { search_path: "pg_catalog" })
+  const inside = yield* connectDirectly({ ...address, database })
   yield* inside.query(unsubscribeSql)
   const prepared = yield* inside.query(
     "select quote_literal(gid) as gid, quote_ident(owner) as owner from pg_prepared_xacts where database = current_database()"

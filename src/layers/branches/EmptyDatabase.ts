@@ -53,7 +53,7 @@ const lost = new DumpFailed({ reason: "The connection that locked the branch whi
  */
 export const lockBranch = (address: Login, database: string) =>
   Effect.map(
-    Effect.tap(connectDirectly({ ...address, database }, { search_path: "pg_catalog" }), (connection) =>
+    Effect.tap(connectDirectly({ ...address, database }), (connection) =>
       connection.query(`select pg_advisory_lock(${branchFillLock})`)
     ),
     (connection) =>

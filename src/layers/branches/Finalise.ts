@@ -32,7 +32,7 @@ export const explained = (error: QueryFailed) => {
  */
 export const finaliseBranch = Effect.fnUntraced(
   function* (address: Login, serviceRole: string, names: BranchNames, { given, own }: BranchPasswords) {
-    const branch = yield* connectDirectly({ ...address, database: names.database }, { search_path: "pg_catalog" })
+    const branch = yield* connectDirectly({ ...address, database: names.database })
     const [me] = yield* branch.query(
       "select current_user::text as name, rolsuper as super from pg_roles where rolname = current_user"
     )

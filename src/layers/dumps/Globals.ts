@@ -146,7 +146,7 @@ const write = Effect.fnUntraced(function* (side: DirectConnection) {
 
 /** The script that creates what a dump of a database refers to but does not contain. */
 export const globalsScript = (login: Login) => (database: string) =>
-  connectDirectly({ ...login, database }, { search_path: "pg_catalog" }).pipe(
+  connectDirectly({ ...login, database }).pipe(
     Effect.flatMap(write),
     Effect.scoped,
     Effect.catchTag("QueryFailed", outageOrDie)

@@ -6,7 +6,7 @@ import { Db } from "../../services/ports/Db.ts"
 import { RowSettings } from "../../services/rows/Settings.ts"
 import { install } from "../install/Install.ts"
 import { makeBranchPools } from "./BranchPools.ts"
-import { type Login } from "./Login.ts"
+import { type Login, ownSearchPath } from "./Login.ts"
 import { MainSessions } from "./MainSessions.ts"
 import { makeOwnTables } from "./OwnTablesClient.ts"
 import { PostgresAddress } from "./Address.ts"
@@ -21,7 +21,7 @@ export const layerOwnTables = Layer.effectContext(
     const { client, pausable } = yield* makeOwnTables(yield* PostgresAddress, {
       applicationName: "svc",
       maxConnections: 8,
-      startupParameters: { timezone: "UTC", statement_timeout: "30000" }
+      startupParameters: { search_path: ownSearchPath, timezone: "UTC", statement_timeout: "30000" }
     })
     yield* sessions.add(pausable)
     return Context.make(SqlClient.SqlClient, client)

@@ -2,7 +2,7 @@ import { Data, Effect, type Scope } from "effect"
 import { Client } from "pg"
 import { type Unavailable } from "../../domain/errors.ts"
 import { databaseUnreachable } from "../../services/OwnTables.ts"
-import { type Login, pgConfig } from "./Login.ts"
+import { type Login, ownSearchPath, pgConfig } from "./Login.ts"
 
 /** PostgreSQL rejected a statement (`code` is its SQLSTATE), or the connection broke (`code` is ""). */
 export class QueryFailed extends Data.TaggedError("QueryFailed")<{ readonly code: string; readonly message: string }> {}
@@ -36,7 +36,7 @@ export const connectDirectly = (
       Effect.tryPromise({
         try: async () => {
           const client = new Client({
-            ...pgConfig(login, { statement_timeout: "0", lock_timeout: "0", ...settings }),
+            ...pgConfig(login, { search_path: ownSearchPath, statement_timeout: "0", lock_timeout: "0", ...settings }),
             application_name: "svc branches",
             connectionTimeoutMillis: timeout
           })

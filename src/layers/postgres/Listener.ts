@@ -1,8 +1,8 @@
-import { Data, DateTime, Effect, Latch, Layer, Queue, Redacted, Schedule, Semaphore, Stream } from "effect"
+import { Data, DateTime, Effect, Latch, Layer, Queue, Schedule, Semaphore, Stream } from "effect"
 import { Client } from "pg"
 import { quoteName } from "../../domain/sql/Names.ts"
 import { Listener, type ListenerMessage, type ListenerSubscription } from "../../services/ports/Listener.ts"
-import { type Login } from "./Login.ts"
+import { type Login, ownSearchPath, pgConfig } from "./Login.ts"
 import { MainSessions, type Pausable } from "./MainSessions.ts"
 import { PostgresAddress } from "./Address.ts"
 
@@ -176,17 +176,12 @@ export const layerListener = Layer.effect(
   })
 ).pipe(Layer.provide(MainSessions.layer))
 
-const connected = ({ database, host, password, port, ssl, user }: Login) =>
+const connected = (login: Login) =>
   Effect.acquireRelease(
     Effect.tryPromise({
       try: async () => {
         const client = new Client({
-          host,
-          port,
-          user,
-          database,
-          ssl,
-          password: Redacted.value(password),
+          ...pgConfig(login, { search_path: ownSearchPath }),
           application_name: "svc listener",
           keepAlive: true,
           keepAliveInitialDelayMillis: 10_000,

@@ -15,6 +15,12 @@ export interface Login {
   readonly ssl: false | ConnectionOptions
 }
 
+/**
+ * search_path of the service's own connections, whose login may be a superuser: they must not resolve a name to an object
+ * that somebody else created.
+ */
+export const ownSearchPath = "pg_catalog"
+
 /** A login as sql-pg's configuration. */
 export const clientConfig = (login: Login): PgConnection.Config => ({
   host: login.host,

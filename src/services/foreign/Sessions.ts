@@ -20,6 +20,7 @@ export const makeForeignSessions = Effect.gen(function* () {
       Effect.gen(function* () {
         const session = yield* main.session(serviceActor)
         yield* session.query("begin", [], 1)
+        yield* session.query("set local search_path = pg_catalog", [], 1)
         const result = yield* body(session)
         // Uninterruptible, because it must be known whether the transaction has committed.
         const { command } = yield* Effect.uninterruptible(session.query("commit", [], 1))

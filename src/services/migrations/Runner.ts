@@ -25,8 +25,16 @@ const settingsSql = `select pg_catalog.set_config('statement_timeout', $1, $3::b
 /** SQLSTATE. */
 const invalidTransactionState = "25000"
 const transactionSql = "select pg_catalog.pg_current_xact_id()::text"
-/** The history is written as the service's login, whatever role the file has set. */
-const asLogin = ["set session authorization default", "set role none"]
+/**
+ * The history is written as the service's login, whatever the file has set. Deferred triggers run before that, as the
+ * file's role.
+ */
+const asLogin = [
+  "set constraints all immediate",
+  "set session authorization default",
+  "set role none",
+  "set search_path = pg_catalog"
+]
 
 /** Runs migration files, each recorded in the same transaction. */
 export const makeMigrationRunner = Effect.gen(function* () {

@@ -74,7 +74,6 @@ export const makeDumpProgress = (login: Login, session: string, onProgress: OnPr
   const follow = makeFollow(onProgress)
   const watch = Effect.gen(function* () {
     const side = yield* connectDirectly(login, {
-      search_path: "pg_catalog",
       lock_timeout: "2s",
       statement_timeout: "10s"
     })

@@ -59,8 +59,8 @@ export class ClientGate extends Context.Service<
       }
 
       const enter = (headers: Headers, quota: Quota) =>
-        Effect.flatMap(apiKeyOf(headers), (given) =>
-          Effect.flatMap(keys.verify(given), (key): Effect.Effect<Caller, ClientError> => {
+        Effect.flatMapEager(apiKeyOf(headers), (given) =>
+          Effect.flatMapEager(keys.verify(given), (key): Effect.Effect<Caller, ClientError> => {
             const refused = limited(key, quota)
             return refused === undefined ? callerOf(key, given, bearerOf(headers)) : Effect.fail(refused)
           })

@@ -1,7 +1,13 @@
 import { Effect } from "effect"
+import { type HttpServerRequest } from "effect/http"
+import { IncomingMessage } from "node:http"
 import { InvalidRequest } from "../../domain/errors.ts"
 
 export type Headers = Readonly<Record<string, string | undefined>>
+
+/** The headers as Node has parsed them; the request's own are a copy, made when they are first read. */
+export const headersOf = (request: HttpServerRequest.HttpServerRequest): Headers =>
+  request.source instanceof IncomingMessage ? (request.source.headers as Headers) : request.headers
 
 /** The API key of a request: header `apikey`, or `x-api-key`, its alias. "" when there is none. */
 export const apiKeyOf = (headers: Headers): Effect.Effect<string, InvalidRequest> => {

@@ -2,6 +2,7 @@ import { type Cause, Schema } from "effect"
 import { HttpBody, HttpServerError, HttpServerResponse } from "effect/http"
 import { type ClientError, clientErrors } from "../../domain/errors.ts"
 import { asLatin1 } from "../../domain/text/HeaderText.ts"
+import { textResponse } from "../wire/OwnedResponse.ts"
 
 /** The body of every error response (docs/errors.md). */
 export const ErrorBody = Schema.Struct({
@@ -23,8 +24,8 @@ const withBody = (
   headers: Record<string, string>,
   statusText?: string
 ) =>
-  HttpServerResponse.jsonUnsafe(
-    {
+  textResponse(
+    JSON.stringify({
       error: body["error"],
       code: body["code"],
       message: body["error"],
@@ -34,8 +35,8 @@ const withBody = (
       ...(body["position"] === undefined ? {} : { position: body["position"] }),
       ...(body["statement_index"] === undefined ? {} : { statement_index: body["statement_index"] }),
       ...(body["redirect_to"] === undefined ? {} : { redirect_to: body["redirect_to"] })
-    },
-    { status, headers, ...(statusText !== undefined && { statusText }) }
+    }),
+    { status, statusText, headers, contentType: headers["content-type"] ?? "application/json" }
   )
 
 const withoutBody: ReadonlySet<number> = new Set([204, 304])
@@ -45,7 +46,7 @@ export const errorResponse = (error: ClientError, requestId: string): HttpServer
   const retry = "retry_after" in error ? error.retry_after : undefined
   const raised = error._tag === "DatabaseError" ? error : undefined
   const headers = {
-    ...Object.fromEntries((raised?.headers ?? []).map(([name, value]) => [name, asLatin1(value)])),
+    ...Object.fromEntries((raised?.headers ?? []).map(([name, value]) => [name.toLowerCase(), asLatin1(value)])),
     ...(retry !== undefined && { "retry-after": String(retry) })
   }
   const answer = withBody(

@@ -5,10 +5,11 @@ import { type IncomingMessage } from "node:http"
 import { type ClientError, InvalidRequest, NotFound, PayloadTooLarge } from "../../domain/errors.ts"
 import { url } from "../../domain/Settings.ts"
 import { type Caller, CurrentCaller } from "../access/Caller.ts"
-import { withBearerKey } from "../access/Credentials.ts"
+import { headersOf, withBearerKey } from "../access/Credentials.ts"
 import { ApiGate } from "../access/ApiGate.ts"
 import { hasSessionCookie } from "../access/SessionCookies.ts"
 import { ClientGate, type Quota } from "../access/ClientGate.ts"
+import { withHeaders } from "../wire/OwnedResponse.ts"
 import { corsHeaders, preflight } from "./Cors.ts"
 import {
   completed,
@@ -84,22 +85,22 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
       return (app: Effect.Effect<Response, unknown, HttpServerRequest.HttpServerRequest>) =>
         Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
           const path = pathOf(request.url)
-          const requestId = requestIdOf(request.headers["x-request-id"])
-          const cors = corsHeaders(path, request.headers["origin"], dashboard)
+          const given = headersOf(request)
+          const requestId = requestIdOf(given["x-request-id"])
+          const cors = corsHeaders(path, given["origin"], dashboard)
           const remote = path.startsWith("/ofrep/")
           const client = remote || path === "/v1" || path.startsWith("/v1/")
           const quota: Quota = { limit: -1, remaining: -1, reset: 0 }
           const run = client
-            ? Effect.flatMap(remote ? enterRemote(request, quota) : gate.enter(request.headers, quota), (caller) =>
+            ? Effect.flatMapEager(remote ? enterRemote(request, quota) : gate.enter(given, quota), (caller) =>
                 Effect.provideService(app, CurrentCaller, caller)
               )
             : app
-          const headers = (response: Response) =>
-            HttpServerResponse.setHeaders(response, {
-              "x-request-id": requestId,
-              ...cors,
-              ...(client ? quotaHeaders(quota) : undefined)
-            })
+          const headers = (response: Response) => {
+            const added: Record<string, string> = { "x-request-id": requestId, ...cors }
+            if (client) addQuota(added, quota)
+            return withHeaders(response, added)
+          }
 
           const preflighted = preflight(request, cors)
           if (preflighted !== undefined) return Effect.succeed(headers(preflighted))
@@ -126,18 +127,15 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
     { global: true }
   )
 
-const quotaHeaders = (quota: Quota): Record<string, string> => {
-  const headers: Record<string, string> = {
-    "x-ratelimit-limit": String(quota.limit),
-    "x-ratelimit-remaining": String(quota.remaining)
-  }
+const addQuota = (headers: Record<string, string>, quota: Quota) => {
+  headers["x-ratelimit-limit"] = String(quota.limit)
+  headers["x-ratelimit-remaining"] = String(quota.remaining)
   if (quota.reset > 0) headers["x-ratelimit-reset"] = String(quota.reset)
-  return headers
 }
 
 /** RFC 9112 3.2: HTTP/1.1 requires a Host header. */
 const lacksHost = (request: HttpServerRequest.HttpServerRequest) =>
-  request.headers["host"] === undefined && (request.source as Partial<IncomingMessage>).httpVersion === "1.1"
+  headersOf(request)["host"] === undefined && (request.source as Partial<IncomingMessage>).httpVersion === "1.1"
 
 const noHost = (requestId: string) =>
   errorResponse(new InvalidRequest({ error: "The request has no Host header", code: "INVALID_HTTP" }), requestId)

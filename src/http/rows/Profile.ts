@@ -1,25 +1,29 @@
 import { Result } from "effect"
-import { type HttpServerRequest } from "effect/http"
 import { NotAcceptable } from "../../domain/errors.ts"
 import { fromLatin1 } from "../../domain/text/HeaderText.ts"
+import { type Headers } from "../access/Credentials.ts"
+
+interface Asked {
+  readonly method: string
+  readonly headers: Headers
+}
 
 const writing: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH", "DELETE"])
 
-const wantedOf = ({ headers, method }: HttpServerRequest.HttpServerRequest) => {
+const wantedOf = ({ headers, method }: Asked) => {
   const text = headers[writing.has(method) ? "content-profile" : "accept-profile"]
   return text && fromLatin1(text)
 }
 
 /** Whether the client chose a schema; the response then has `Content-Profile`. */
-export const choosesProfile = (request: HttpServerRequest.HttpServerRequest) =>
-  wantedOf(request) !== undefined && wantedOf(request) !== ""
+export const choosesProfile = (request: Asked) => wantedOf(request) !== undefined && wantedOf(request) !== ""
 
 /**
  * The schema of a request: `Accept-Profile` for reads, `Content-Profile` for writes and calls, by default the first
  * exposed one. A schema that is not exposed is 406.
  */
 export const profileOf = (
-  request: HttpServerRequest.HttpServerRequest,
+  request: Asked,
   schemas: readonly [string, ...ReadonlyArray<string>]
 ): Result.Result<string, NotAcceptable> => {
   const wanted = wantedOf(request)

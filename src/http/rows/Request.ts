@@ -10,6 +10,7 @@ import { type RowSettings } from "../../services/rows/Settings.ts"
 import { accepted } from "./Accept.ts"
 import { branchHeader, branchOf } from "../wire/BranchHeader.ts"
 import { CurrentCaller, noGate } from "../access/Caller.ts"
+import { headersOf } from "../access/Credentials.ts"
 import { lastSegment, queryOf } from "../wire/Paths.ts"
 import { noPreferences, parsePreferences } from "./Prefer.ts"
 import { choosesProfile, profileOf } from "./Profile.ts"
@@ -51,11 +52,13 @@ export const requestDecoder = ({ branches, db, settings }: RequestDependencies) 
     Effect.withFiber<DecodedRequest, ClientError>((fiber) => {
       const caller = fiber.getRef(CurrentCaller)
       if (caller === undefined) return Effect.fail(noGate)
-      const { headers, method, url } = request
+      const { method, url } = request
+      const headers = headersOf(request)
+      const asked = { method, headers }
       const query = queryPairs(queryOf(url))
       const table = lastSegment(url)
       if (query === undefined || table === undefined) return Effect.fail(broken())
-      const schema = profileOf(request, schemas)
+      const schema = profileOf(asked, schemas)
       if (Result.isFailure(schema)) return Effect.fail(schema.failure)
       const preferences = parsePreferences(headers["prefer"])
       if (Result.isFailure(preferences)) return Effect.fail(preferences.failure)
@@ -76,7 +79,7 @@ export const requestDecoder = ({ branches, db, settings }: RequestDependencies) 
         context: contextOf(request),
         stated,
         contentType: form.success.contentType,
-        profile: several || choosesProfile(request) ? schema.success : undefined
+        profile: several || choosesProfile(asked) ? schema.success : undefined
       })
       const branch = headers[branchHeader]
       return branch === undefined ? Effect.succeed(on(db.main)) : Effect.map(branchOf(branch, branches), on)

@@ -7,6 +7,7 @@ import { type FunctionAnswer } from "../../services/rows/Functions.ts"
 import { type RowsAnswer } from "../../services/rows/Rows.ts"
 import { type RowSettings } from "../../services/rows/Settings.ts"
 import { withChosenStatus } from "../front/ErrorBodies.ts"
+import { textResponse } from "../wire/OwnedResponse.ts"
 import { type Operation, preferenceApplied } from "./Prefer.ts"
 import { contentRange, rangeStatus } from "./Range.ts"
 import { type DecodedRequest } from "./Request.ts"
@@ -24,7 +25,7 @@ interface Draft {
 
 const draftResponse = ({ body, contentType, headers, status }: Draft): Response => {
   if (body !== undefined && contentType !== undefined) {
-    return HttpServerResponse.text(body, { status, headers, contentType })
+    return textResponse(body, { status, headers, contentType })
   }
   if (contentType !== undefined) headers["content-type"] = contentType
   return HttpServerResponse.empty({ status, headers })

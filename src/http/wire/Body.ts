@@ -1,7 +1,8 @@
 import { ByteSize, Effect, Layer, Schema } from "effect"
-import { HttpIncomingMessage, type HttpServerError, type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpIncomingMessage, type HttpServerError, type HttpServerRequest } from "effect/http"
 import { isUtf8 } from "node:buffer"
 import { InvalidRequest, PayloadTooLarge, UnsupportedMediaType } from "../../domain/errors.ts"
+import { textResponse } from "./OwnedResponse.ts"
 
 /** Body limits in bytes. */
 export const rowBodyLimit = 10 * 1024 * 1024
@@ -79,7 +80,7 @@ const invalid = (error: string) => new InvalidRequest({ error, code: "PGRST102" 
 export const jsonAnswer = (
   text: string,
   options?: { readonly status?: number; readonly headers?: Record<string, string> }
-) => HttpServerResponse.text(text, { ...options, contentType: "application/json; charset=utf-8" })
+) => textResponse(text, { ...options, contentType: "application/json; charset=utf-8" })
 
 /** The response body of operations without a result. */
 export const Success = Schema.Struct({ success: Schema.Literal(true) })

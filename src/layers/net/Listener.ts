@@ -4,6 +4,7 @@ import { randomUUID } from "node:crypto"
 import { createServer, type Server } from "node:http"
 import { type Socket } from "node:net"
 import { type Duplex } from "node:stream"
+import { BatchedResponse } from "./BatchedResponse.ts"
 import { endIdleOnClose, listenError } from "./Server.ts"
 import { webSocketOptions } from "./WebSockets.ts"
 import { integer, text, url } from "../../domain/Settings.ts"
@@ -31,6 +32,7 @@ export const layerHttpListener = Layer.unwrap(
 const makeServer = (): Server =>
   endIdleOnClose(
     createServer({
+      ServerResponse: BatchedResponse,
       // Above the URL limit of 16 KiB, so that Front answers requests with a longer URL.
       maxHeaderSize: 64 * 1024,
       // Front checks it and responds with the common error body.

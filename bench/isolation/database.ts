@@ -61,7 +61,8 @@ const state = `
       'claims', current_setting('request.jwt.claims', true), 'sub', current_setting('request.jwt.sub', true),
       'settings', (select jsonb_object_agg(name, setting) from pg_settings
         where settings and context in ('user', 'superuser') and name not in ('search_path', 'application_name')),
-      'path', current_schemas(true),
+      -- An empty pg_temp stays until the end of the session.
+      'path', (select jsonb_agg(s) from unnest(current_schemas(true)) s where s not like 'pg_temp%'),
       'tenant', coalesce(current_setting('app.tenant', true), ''),
       'mark', coalesce(current_setting('leak.mark', true), ''),
       'temporary', (select coalesce(jsonb_agg(relname), '[]') from pg_class where relnamespace = pg_my_temp_schema()),

@@ -135,7 +135,7 @@ export const poisons = {
   /** The end of other callers' statements and sessions. */
   others: ["cancel", "terminate"].map(
     (how) => `set role none; select pg_${how}_backend(pid) from pg_stat_activity
-      where datname = current_database() and pid <> pg_backend_pid()`
+      where datname = current_database() and usename = session_user and pid <> pg_backend_pid()`
   )
 }
 

@@ -115,16 +115,16 @@ export const underLoad = async (
 ) => {
   const faults: Array<string> = []
   let answers = 0
-  let running = true
+  const load = { running: true }
   const loop = async (at: number) => {
-    for (let n = at; running; n += loops) {
+    for (let n = at; load.running; n += loops) {
       const fault = await request(userOf(n + Math.floor(n / 20)), n)
       answers += 1
       if (fault !== undefined) faults.push(fault)
     }
   }
   const loaded = Promise.all(Array.from({ length: loops }, (_, at) => loop(at)))
-  await during().finally(() => (running = false))
+  await during().finally(() => (load.running = false))
   await loaded
   return { answers, faults }
 }

@@ -1,0 +1,272 @@
+import { setTimeout as sleep } from "node:timers/promises"
+import { Client } from "pg"
+import { type Caller, makeCallers, type Target } from "./callers.ts"
+import { type Answer, makeClient } from "./client.ts"
+import { ddl, setupSql, writtenTables } from "./database.ts"
+import { type PoisonGroup, poisonGroups } from "./poisons.ts"
+import { Random } from "./random.ts"
+import { type Finding, type FindingKind, numberedPoisons, type Request, Requests } from "./requests.ts"
+
+export interface Options {
+  readonly seed: number
+  /** Answers to check; those to poisons and hung up requests are not counted. */
+  readonly answers: number
+  readonly users: number
+  /** Requests at once. */
+  readonly concurrency: number
+  readonly groups: ReadonlyArray<PoisonGroup>
+  /** ms between DDL statements; 0: none. */
+  readonly ddlEvery: number
+  /** ms between the end of a session or a statement from outside; 0: none. */
+  readonly killEvery: number
+  /** Share of the requests that may be hung up, and are. */
+  readonly hangUps: number
+  /** Stops at the first findings of this number. */
+  readonly maxFindings: number
+  /** Called about once a second. */
+  readonly progress?: (report: Report) => void
+}
+
+export const defaults: Options = {
+  seed: 1,
+  answers: 20_000,
+  users: 200,
+  concurrency: 48,
+  groups: poisonGroups,
+  ddlEvery: 150,
+  killEvery: 1000,
+  hangUps: 0.02,
+  maxFindings: Infinity
+}
+
+export interface Report {
+  readonly seed: number
+  answers: number
+  poisons: number
+  hungUp: number
+  ddl: number
+  ddlFailures: number
+  kills: number
+  /** Failures of requests during which a session was ended or a statement cancelled from outside. */
+  excused: number
+  /** Rows of written tables that were audited. */
+  audited: number
+  seconds: number
+  /** Checked answers by kind of request. */
+  readonly requests: Record<string, number>
+  readonly findings: Record<FindingKind, number>
+  /** The first ones of each kind. */
+  readonly examples: Array<string>
+}
+
+export const findingsOf = ({ findings }: Report) => Object.values(findings).reduce((total, count) => total + count, 0)
+
+const connected = async (url: string) => {
+  const client = new Client({ connectionString: url })
+  // The server's end would else end this process.
+  client.on("error", () => undefined)
+  await client.connect()
+  return client
+}
+
+/** Statuses of requests whose session or statement was ended. */
+const ended = new Set([503, 504, 500])
+const excuseMillis = 500
+
+/**
+ * Hundreds of callers at once, some of which poison their sessions in every way that PostgreSQL offers, while tables and
+ * functions change, clients hang up and sessions are ended. Every answer is checked, and the tables in the end.
+ */
+export const runIsolation = async (target: Target, options: Options): Promise<Report> => {
+  const random = new Random(options.seed)
+  const requests = new Requests(random, options.users, options.groups)
+  const callers = makeCallers(target, options.users)
+  const report: Report = {
+    seed: options.seed,
+    answers: 0,
+    poisons: 0,
+    hungUp: 0,
+    ddl: 0,
+    ddlFailures: 0,
+    kills: 0,
+    excused: 0,
+    audited: 0,
+    seconds: 0,
+    requests: {},
+    findings: { foreign: 0, missing: 0, leftover: 0, error: 0, lost: 0, duplicate: 0 },
+    examples: []
+  }
+  const record = ({ kind, text }: Finding, about: string) => {
+    report.findings[kind] += 1
+    if (report.findings[kind] <= 10) report.examples.push(`${kind}: ${text} (${about})`)
+  }
+  const outside = await connected(target.databaseUrl)
+  const client = makeClient(target.url)
+  const kills: Array<number> = []
+  const started = performance.now()
+  let running = true
+  const done = () => !running || report.answers >= options.answers || findingsOf(report) >= options.maxFindings
+
+  /** Sends a request of a caller; returns the answer if it was counted. */
+  const send = async (caller: Caller, request: Request, hangUpAfter?: number) => {
+    const began = performance.now()
+    const headers = { ...caller.headers, ...request.headers }
+    const about = `${request.name}: ${caller.kind} ${caller.sub}, ${request.method} ${decodeURIComponent(request.path)}`
+    let answer: Answer | undefined
+    try {
+      answer = await client.send({ ...request, headers, hangUpAfter })
+    } catch (error) {
+      request.uncertain?.()
+      record({ kind: "error", text: String(error) }, about)
+      return
+    }
+    if (answer === undefined) {
+      report.hungUp += 1
+      request.uncertain?.()
+      return
+    }
+    if (request.poison === true) {
+      report.poisons += 1
+      return
+    }
+    report.answers += 1
+    report.requests[request.name] = (report.requests[request.name] ?? 0) + 1
+    if (answer.status < 300) {
+      const finding = checked(request, answer)
+      if (finding !== undefined) record(finding, about)
+      return
+    }
+    request.uncertain?.()
+    const killed = ended.has(answer.status) && kills.some((at) => at > began - excuseMillis && at < performance.now())
+    if (killed) report.excused += 1
+    else record({ kind: "error", text: `${answer.status} ${answer.text.slice(0, 300)}` }, about)
+  }
+
+  const loop = async () => {
+    while (!done()) {
+      const caller = random.of(callers)
+      if (caller.busy) {
+        await sleep(0)
+        continue
+      }
+      caller.busy = true
+      const request = requests.next(caller)
+      const hangUp = request.mayHangUp && random.chance(options.hangUps)
+      await send(caller, request, hangUp ? random.below(12) : undefined)
+      caller.busy = false
+    }
+  }
+
+  /** Repeats until the run is done. */
+  const every = async (millis: number, act: (turn: number) => Promise<void>) => {
+    if (millis === 0) return
+    for (let turn = 0; !done(); turn++) {
+      await sleep(millis)
+      await act(turn)
+    }
+  }
+
+  const turns = ddl.map(() => false)
+  const change = async () => {
+    const at = random.below(ddl.length)
+    const turn = !turns[at]
+    try {
+      await outside.query(`begin; set local lock_timeout = '2s'; ${ddl[at]?.(turn, options.users)}; commit`)
+      turns[at] = turn
+      report.ddl += 1
+    } catch {
+      await outside.query("rollback")
+      report.ddlFailures += 1
+    }
+  }
+
+  const killer = await connected(target.databaseUrl)
+  const kill = async (turn: number) => {
+    const how = turn % 2 === 0 ? "terminate" : "cancel"
+    const { rows } = await killer.query(
+      `select pg_${how}_backend(pid) from (select pid from pg_stat_activity where datname = current_database()
+         and application_name like 'svc rows%' order by random() limit 1) one`
+    )
+    if (rows.length === 0) return
+    kills.push(performance.now())
+    report.kills += 1
+  }
+
+  try {
+    for (const caller of new Map(callers.map((caller) => [caller.kind, caller])).values()) {
+      for (const schema of ["public", "other"]) await send(caller, requests.stateOf(caller, schema))
+    }
+    const ticker = setInterval(() => {
+      report.seconds = (performance.now() - started) / 1000
+      options.progress?.(report)
+    }, 1000)
+    await Promise.all([
+      ...Array.from({ length: options.concurrency }, loop),
+      every(options.ddlEvery, change),
+      every(options.killEvery, kill)
+    ]).finally(() => {
+      running = false
+      clearInterval(ticker)
+    })
+    await sleep(300)
+    await audit(outside, callers, report, record)
+  } finally {
+    running = false
+    client.close()
+    await Promise.all([outside.end(), killer.end()])
+  }
+  report.seconds = (performance.now() - started) / 1000
+  return report
+}
+
+const checked = (request: Request, answer: Answer): Finding | undefined => {
+  try {
+    if (answer.headers["x-poison"] !== undefined)
+      return { kind: "leftover", text: "response.headers of another caller" }
+    return request.check(answer)
+  } catch (error) {
+    return { kind: "error", text: `${String(error)} in ${answer.status} ${answer.text.slice(0, 200)}` }
+  }
+}
+
+/** Compares the written tables with what the callers know. */
+const audit = async (
+  outside: Client,
+  callers: ReadonlyArray<Caller>,
+  report: Report,
+  record: (finding: Finding, about: string) => void
+) => {
+  for (const table of writtenTables) {
+    const { rows } = await outside.query(`select id, owner, writer, last_writer, note from ${table}`)
+    report.audited += rows.length
+    const ids = new Set(rows.map(({ id }) => Number(id)))
+    const notes = new Set<string>()
+    for (const row of rows) {
+      const { last_writer: last, note, owner, writer } = row
+      const text = JSON.stringify(row)
+      if (owner !== writer) record({ kind: "foreign", text: `written for another: ${text}` }, table)
+      if (last !== null && last !== owner) record({ kind: "foreign", text: `changed by another: ${text}` }, table)
+      if (notes.has(note)) record({ kind: "duplicate", text }, table)
+      notes.add(note)
+    }
+    for (const caller of callers) {
+      const lost = [...(caller.kept.get(table) ?? [])].filter((id) => !ids.has(id))
+      if (lost.length > 0) record({ kind: "lost", text: `rows ${lost.join()} of ${caller.sub}` }, table)
+    }
+  }
+}
+
+/** Creates the tables and functions of the run, once, in an empty database. */
+export const setUp = async ({ databaseUrl }: Pick<Target, "databaseUrl">, users: number) => {
+  const outside = await connected(databaseUrl)
+  try {
+    await outside.query(setupSql(users))
+    await outside.query(
+      "insert into poisons select n, statement from json_to_recordset($1) as _(n int, statement text)",
+      [JSON.stringify(numberedPoisons)]
+    )
+    await outside.query("analyze")
+  } finally {
+    await outside.end()
+  }
+}

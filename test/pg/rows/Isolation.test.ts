@@ -1,0 +1,37 @@
+import { afterAll, assert, beforeAll, inject, it } from "vitest"
+import { defaults, type Report, runIsolation, setUp } from "../../../bench/isolation/run.ts"
+import { sql } from "../../support/client.ts"
+import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
+
+let service: InProcessService
+let databaseUrl: string
+const seed = Date.now() % 1_000_000
+
+beforeAll(async () => {
+  service = await serveInProcess({ SVC_DB_SCHEMAS: "public,other", SVC_DB_TIMEOUT: "5s" })
+  const address = new URL(inject("databaseUrl"))
+  address.pathname = String((await sql(service, "select current_database() as name"))[0]?.["name"])
+  databaseUrl = address.href
+  await setUp({ databaseUrl }, defaults.users)
+})
+afterAll(() => service[Symbol.asyncDispose]())
+
+const summaryOf = (report: Report) => {
+  const { examples, ...counts } = report
+  return `${JSON.stringify({ ...counts, requests: undefined })}\n${examples.join("\n")}`
+}
+
+it("no caller gets, changes or loses rows because of another", { timeout: 180_000 }, async () => {
+  const report = await runIsolation({ ...service, databaseUrl }, { ...defaults, seed, ddlEvery: 250 })
+  process.stdout.write(`Isolation: ${summaryOf(report)}\n`)
+  for (const happened of ["poisons", "hungUp", "ddl", "kills", "audited"] as const) {
+    assert.isAbove(report[happened], 0, happened)
+  }
+  // A session that ends may have 64 requests in flight.
+  assert.isAtMost(report.excused, 64 * report.kills)
+  assert.deepStrictEqual(
+    report.findings,
+    { foreign: 0, missing: 0, leftover: 0, error: 0, lost: 0, duplicate: 0 },
+    summaryOf(report)
+  )
+})

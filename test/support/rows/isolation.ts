@@ -1,0 +1,155 @@
+import { setTimeout as sleep } from "node:timers/promises"
+import { Client } from "pg"
+import { assert, inject } from "vitest"
+import { signedToken } from "../../../bench/isolation/callers.ts"
+import { type Answer, makeClient } from "../../../bench/isolation/client.ts"
+import { sql } from "../client.ts"
+import { type InProcessService, serveInProcess } from "../inProcess.ts"
+import { until } from "../service.ts"
+
+/** A caller's name: the `sub` of a JWT with the anon key; or the anon or the service key alone. */
+export type CallerName = `u${number}` | "anon" | "service"
+
+export interface IsolationService extends AsyncDisposable {
+  readonly service: InProcessService
+  readonly databaseUrl: string
+  /** Runs SQL as a superuser, outside of the service. */
+  readonly outside: (text: string) => Promise<ReadonlyArray<Record<string, unknown>>>
+  /** Ends all sessions of `/v1/db`, so that nothing of earlier requests is left. */
+  readonly renew: () => Promise<void>
+  /** `"GET /v1/db/notes"`; the body as JSON. */
+  readonly ask: (
+    caller: CallerName,
+    line: string,
+    body?: unknown,
+    headers?: Readonly<Record<string, string>>
+  ) => Promise<Answer>
+}
+
+/** The whole service on a new database with these tables, and callers of it. */
+export const serveIsolated = async (setup: string, env: Readonly<Record<string, string>> = {}) => {
+  await using started = new AsyncDisposableStack()
+  const service = started.use(await serveInProcess(env))
+  const address = new URL(inject("databaseUrl"))
+  address.pathname = String((await sql(service, "select current_database() as name"))[0]?.["name"])
+  const client = new Client({ connectionString: address.href })
+  await client.connect()
+  started.defer(() => client.end())
+  const outside = async (text: string) => (await client.query<Record<string, unknown>>(text)).rows
+  const http = makeClient(service.url)
+  started.defer(() => http.close())
+  const tokens = new Map<string, string>()
+  const credentials = (caller: CallerName): Readonly<Record<string, string>> => {
+    if (caller === "anon") return { apikey: service.anon }
+    if (caller === "service") return { apikey: service.service_role }
+    const token = tokens.get(caller) ?? signedToken(service.jwtSecret, caller)
+    tokens.set(caller, token)
+    return { apikey: service.anon, authorization: `Bearer ${token}` }
+  }
+  const ask: IsolationService["ask"] = async (caller, line, body, headers) => {
+    const [method = "", path = ""] = line.split(" ", 2)
+    const content = body === undefined ? {} : { body: JSON.stringify(body) }
+    return (await http.send({ method, path, headers: { ...credentials(caller), ...headers }, ...content })) as Answer
+  }
+  const renew = async () => {
+    await outside(
+      `select pg_terminate_backend(pid) from pg_stat_activity
+         where datname = current_database() and application_name like 'svc rows%'`
+    )
+    await sleep(100)
+  }
+  await outside(`${setup}; create table setup_done (a int); grant all on setup_done to anon`)
+  await until(
+    () => ask("anon", "GET /v1/db/setup_done"),
+    ({ status }) => status === 200
+  )
+  const parts = started.move()
+  const served: IsolationService = {
+    service,
+    databaseUrl: address.href,
+    outside,
+    renew,
+    ask,
+    [Symbol.asyncDispose]: () => parts.disposeAsync()
+  }
+  return served
+}
+
+/** Ten rows of each of the users u0 to u19. */
+export const tenRowsEach = (table: string) =>
+  `insert into ${table} (owner) select 'u' || n % 20 from generate_series(0, 199) n`
+
+/** A function that keeps the first caller in the session, as applications do that trust in a session of their own. */
+export const tenant = `
+  create function tenant() returns text language plpgsql as $$ begin
+    if coalesce(current_setting('app.tenant', true), '') = '' then
+      perform set_config('app.tenant', current_setting('request.jwt.sub', true), false);
+    end if;
+    return current_setting('app.tenant', true);
+  end $$;`
+
+export const builtIn = "owner = current_setting('request.jwt.sub', true)"
+export const cached = "owner = tenant()"
+
+/** An owned table with its rows, which everyone may use within the policy. */
+export const ownedTable = (name: string, policy: string, columns = "") => `
+  create table ${name} (id int generated always as identity primary key,
+    owner text not null default current_setting('request.jwt.sub', true), body text not null default 'none' ${columns});
+  ${tenRowsEach(name)};
+  alter table ${name} enable row level security;
+  create policy own on ${name} using (${policy}) with check (true);
+  grant all on ${name} to anon, authenticated;
+  grant all on all sequences in schema public to anon, authenticated;`
+
+const userOf = (n: number): CallerName => `u${n % 20}`
+
+/** What was wrong with an answer; undefined if it was right. */
+export type Fault = string | undefined
+
+/** Whether an answer has rows, and all are of one owner. */
+export const ownRows =
+  (column = "owner") =>
+  (caller: string, { status, text }: Answer): Fault => {
+    if (status >= 300) return `${caller}: ${status} ${text.slice(0, 200)}`
+    const rows = JSON.parse(text) as ReadonlyArray<Readonly<Record<string, unknown>>>
+    const foreign = rows.find((row) => row[column] !== caller)
+    if (foreign !== undefined) return `${caller} got ${JSON.stringify(foreign)}`
+    return rows.length === 0 ? `${caller} got no row` : undefined
+  }
+
+export interface Load {
+  readonly answers: number
+  readonly faults: ReadonlyArray<string>
+}
+
+/** Lets users repeat a request, `loops` at once, until `during` ends. */
+export const underLoad = async (
+  request: (caller: CallerName, n: number) => Promise<Fault>,
+  during: () => Promise<unknown>,
+  loops = 30
+): Promise<Load> => {
+  const faults: Array<string> = []
+  let answers = 0
+  const load = { running: true }
+  const loop = async (at: number) => {
+    for (let n = at; load.running; n += loops) {
+      const fault = await request(userOf(n + Math.floor(n / 20)), n)
+      answers += 1
+      if (fault !== undefined) faults.push(fault)
+    }
+  }
+  const loaded = Promise.all(Array.from({ length: loops }, (_, at) => loop(at)))
+  await during().finally(() => (load.running = false))
+  await loaded
+  return { answers, faults }
+}
+
+/** Fails with the number of faults and some of them, first those that are no errors. */
+export const assertNone = ({ answers, faults }: Load) => {
+  assert.isAbove(answers, 100, "there was too little load")
+  const isError = (fault: string) => Number(/: [45]\d\d /.test(fault))
+  const shown = faults.toSorted((one, other) => isError(one) - isError(other)).slice(0, 5)
+  assert.strictEqual(faults.length, 0, `${faults.length} of ${answers} answers, such as:\n${shown.join("\n")}`)
+}
+
+export const pause = sleep

@@ -74,7 +74,7 @@ native as materialized (
     and (p.proargdefaults is null or p.proargdefaults::text !~ '[{](?!CONST )')
 ),
 clean_functions as materialized (
-  select oid from native where proname = any (array[${list(cleanFunctions)}])
+  select oid from native where proname = any (array[${list(cleanFunctions)}]::name[])
 ),
 -- Of an operator, its function.
 clean_operators as materialized (
@@ -147,7 +147,7 @@ callable as materialized (
   select p.oid, t.typrelid from pg_proc p join pg_type t on t.oid = p.prorettype
   where p.prolang = (select oid from pg_language where lanname = 'sql') and p.prosqlbody is not null and p.prokind = 'f'
     and not p.prosecdef and p.proconfig is null
-    and (p.oid >= ${firstOid} or p.proname = any (array[${list(cleanFunctions)}]) or p.oid in (select code from clean_operators where called))
+    and (p.oid >= ${firstOid} or p.proname = any (array[${list(cleanFunctions)}]::name[]) or p.oid in (select code from clean_operators where called))
     -- PostgreSQL casts the result to the declared type, which the body does not show.
     and not exists (select from pg_catalog.unnest(coalesce(p.proallargtypes, p.proargtypes::oid[])) a where a not in (select oid from tree_types))
     and (p.prorettype in (select oid from tree_types) and (p.prorettype <> 'record'::regtype or p.proallargtypes is not null)

@@ -20,14 +20,19 @@ export interface Statement {
   readonly text: string
   readonly params: ReadonlyArray<string | null>
   /**
-   * The epoch of the catalogue by which the statement runs no user code (functions, triggers, policies that call
-   * functions), so that it leaves nothing in the session. Undefined if it may run user code.
+   * The epoch of the catalogue that the statement was planned with, if that is known to be current. It may be kept prepared
+   * within an epoch only.
    */
-  readonly clean?: number | undefined
+  readonly epoch?: number | undefined
+  /**
+   * Runs no user code (functions, triggers, policies that call functions) in that epoch, so that it leaves nothing in the
+   * session. Not without `epoch`.
+   */
+  readonly clean?: boolean
   /** A clean read of bounded cost (no embeds, counts, aggregates or patterns), which may share a connection. */
   readonly bounded?: boolean
   readonly access: "read" | "write"
-  /** Kept prepared under its text; `false` for texts that are unlikely to recur. Default true. */
+  /** Kept prepared under its text, within an epoch; `false` for texts that are unlikely to recur. Default true. */
   readonly prepare?: boolean
   /** Returns any number of rows of one column; the answer is one text with a line per row. Not with `clean`. */
   readonly lines?: boolean | undefined

@@ -55,7 +55,7 @@ export class Functions extends Context.Service<
         const { sql, fn, offset } = value
         const access = !reads && fn.volatile ? "write" : "read"
         if (explains) return { ...bare, body: yield* runExplain(request, sql, access) }
-        const answered = runSql(request, sql, access, value.clean ? epoch : undefined)
+        const answered = runSql(request, sql, access, { epoch, clean: value.clean })
         const answer = yield* value.checked ? Effect.mapError(answered, checkedRefusal) : answered
         const [result, count, total] = answer
         return {

@@ -86,7 +86,7 @@ export class Rows extends Context.Service<
 
       /** PostgreSQL's estimate of the total. */
       const estimate = (request: RowRequest, rows: RowPlan) =>
-        Effect.map(runSql(request, estimateSql(rows), "read", undefined), ([plan]) => {
+        Effect.map(runSql(request, estimateSql(rows), "read", unknown), ([plan]) => {
           const [{ Plan }] = JSON.parse(String(plan)) as readonly [{ readonly Plan: { readonly "Plan Rows": number } }]
           return Plan["Plan Rows"]
         })
@@ -108,7 +108,7 @@ export class Rows extends Context.Service<
         const rowRead = { schema, table, query, range, count, form: bodyForm(form, context.method !== "HEAD") }
         const { value, epoch } = yield* lookUp(catalogues, request, (catalogue) => reads.prepare(catalogue, rowRead))
         if (isExplain(form)) return yield* explain(request, value.sql, "read")
-        const answer = yield* runSql(request, value.sql, "read", value.clean ? epoch : undefined)
+        const answer = yield* runSql(request, value.sql, "read", { epoch, clean: value.clean })
         const [body, rows, total] = answer
         if (form.media === "object" && Number(rows) !== 1) return yield* notSingle(Number(rows))
         const counted = count === "exact" || count === "estimated" ? Number(total) : undefined
@@ -146,7 +146,7 @@ export class Rows extends Context.Service<
         if (isExplain(form)) return yield* explain(request, writeSql(value.plan), "write")
         const checked =
           value.plan.exactlyOne !== undefined || value.plan.maxAffected !== undefined || value.plan.limit !== undefined
-        const answered = runSql(request, writeSql(value.plan), "write", value.clean ? epoch : undefined)
+        const answered = runSql(request, writeSql(value.plan), "write", { epoch, clean: value.clean })
         const written = yield* checked ? Effect.mapError(answered, checkedRefusal) : answered
         const [body, count, inserted, location] = written
         const { change } = value.plan
@@ -175,20 +175,37 @@ export class Rows extends Context.Service<
 
 type Run = Pick<RowRequest, "database" | "actor" | "searchPath" | "preferences" | "context" | "form">
 
-/** Runs a statement as the request's caller. `clean`: the epoch by which it runs no user code. */
+/** What is known about a statement from the catalogue; see `Statement`. */
+export interface Known {
+  readonly epoch: number | undefined
+  readonly clean: boolean
+}
+
+const unknown: Known = { epoch: undefined, clean: false }
+
+/** Runs a statement as the request's caller. */
 export const runSql = (
   { database, actor, searchPath, preferences, context }: Run,
   sql: RowSql,
   access: "read" | "write",
-  clean: number | undefined
+  { epoch, clean }: Known
 ) => {
   const { timezone, tx } = preferences
-  return database.run(actor, { ...sql, access, clean, context, searchPath, rollback: tx === "rollback", timezone })
+  return database.run(actor, {
+    ...sql,
+    access,
+    epoch,
+    clean,
+    context,
+    searchPath,
+    rollback: tx === "rollback",
+    timezone
+  })
 }
 
 /** The plan of a statement as PostgreSQL writes it. */
 export const runExplain = (request: Run, sql: RowSql, access: "read" | "write") =>
-  Effect.map(runSql(request, explainSql(sql, request.form), access, undefined), ([plan]) => String(plan))
+  Effect.map(runSql(request, explainSql(sql, request.form), access, unknown), ([plan]) => String(plan))
 
 /** The parts of the response that user code has set. */
 const chosen = ({ response }: Answer) =>

@@ -101,7 +101,8 @@ export class CleanPool {
       const finish = (outcome: Outcome, proven: boolean) => {
         if (proven) give()
         else drop()
-        resume(Effect.succeed(proven || isLost(outcome) ? outcome : undefined))
+        // A read whose connection was lost can run again; of a write it is not known whether it has committed.
+        resume(Effect.succeed(proven || (access === "write" && isLost(outcome)) ? outcome : undefined))
       }
       if (access === "read") {
         let answer: Outcome | undefined

@@ -125,6 +125,7 @@ export class RowConnection {
   /** Number of prepared statements that the server has confirmed, and that were not closed. */
   private confirmed = 0
   private names = 0
+  private epoch: number | undefined
   private readonly prepared = new LRUCache<string, Prepared>({
     max: maxPrepared,
     maxSize: maxPreparedSize,
@@ -218,6 +219,12 @@ export class RowConnection {
     const reused = found.map((statement) => statement !== undefined && !statement.fresh)
     this.writer.sync()
     this.inFlight.push({ results: [[]], parsing, commands, reused, failure: undefined, done })
+  }
+
+  /** Forgets what was prepared in another epoch of the catalogue, for other definitions of what it names. */
+  enter(epoch: number): void {
+    if (this.epoch !== epoch) this.prepared.clear()
+    this.epoch = epoch
   }
 
   /** Adds a call of a function by its oid, as a transaction of its own, to the next flush; `done` as in `send`. */

@@ -11,9 +11,12 @@ export const proof: Command = { text: `select ${ddlEpochSql}::text`, params: [],
 export const isProven = ({ failure, results, status }: Outcome, epoch: number): boolean =>
   failure === undefined && status === "I" && Number(results[0]?.[0]?.[0]) === epoch
 
-/** Fails with a division by zero unless the epoch is this one, which rolls back the statements before it. */
+/** An expression that fails with a division by zero unless the epoch is `$1`, which rolls the transaction back. */
+export const unchanged = `1 operator(pg_catalog./) (${ddlEpochSql} operator(pg_catalog.=) $1::pg_catalog.numeric)::pg_catalog.int4`
+
+/** Fails unless the epoch is this one. */
 export const assertion = (planned: number): Command => ({
-  text: `select 1 / (${ddlEpochSql} = $1::pg_catalog.numeric)::pg_catalog.int4`,
+  text: `select ${unchanged}`,
   params: [String(planned)],
   prepare: true
 })

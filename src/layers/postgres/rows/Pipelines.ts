@@ -1,9 +1,12 @@
 import { Effect } from "effect"
 import { LRUCache } from "lru-cache"
-import { type Command, isLost, type Outcome, type RowConnection } from "./Connection.ts"
+import { type Command, type Outcome, type RowConnection } from "./Connection.ts"
 import { isProven, proof } from "./Epoch.ts"
 
-/** A clean statement's outcome; undefined if it is not proven that it ran under the epoch it was planned with. */
+/**
+ * A clean statement's outcome. Undefined if it is not proven that it ran under the epoch it was planned with, or if the
+ * connection was lost: it has to be run again, and has had no effect.
+ */
 export type Proven = Outcome | undefined
 
 interface Request {
@@ -164,7 +167,7 @@ export class Pipelines {
         if (!proven) this.retire(pipeline, connection)
         for (const [index, { done }] of requests.entries()) {
           const answer = outcomes[index]
-          done(proven || (answer !== undefined && isLost(answer)) ? answer : undefined)
+          done(proven ? answer : undefined)
         }
         if (this.paused) this.closeIdle()
       })

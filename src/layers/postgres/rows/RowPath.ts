@@ -6,6 +6,7 @@ import { type Login } from "../Login.ts"
 import { type Pausable } from "../MainSessions.ts"
 import { CleanPool } from "./CleanPool.ts"
 import { type Command, isGone, isOversized, isStale, type Outcome, RowConnection } from "./Connection.ts"
+import { unchanged } from "./Epoch.ts"
 import { UserCodePool } from "./UserCodePool.ts"
 
 export interface RowPathOptions {
@@ -85,13 +86,15 @@ export const makeRowPath = (
   const run = (actor: Actor, statement: Statement): Effect.Effect<Answer, unknown> => {
     const { clean, userCode } = pools[actor.role]
     const slow = runUserCode(userCode, actor, statement)
-    if (statement.clean === undefined || statement.timezone !== undefined || statement.rollback === true) return slow
+    const { epoch } = statement
+    if (epoch === undefined || statement.clean !== true) return slow
+    if (statement.timezone !== undefined || statement.rollback === true) return slow
     const claims = actor.claims === "" ? [] : [claimsOf(actor)]
     const main = { text: statement.text, params: statement.params, prepare: statement.prepare ?? true }
     const request = {
       text: statement.text,
       commands: [...claims, main],
-      epoch: statement.clean,
+      epoch,
       shared: statement.access === "read" && statement.bounded === true,
       access: statement.access
     }
@@ -151,24 +154,35 @@ const responseSettings: Command = {
 
 const plain = (text: string): Command => ({ text, params: [], prepare: false })
 
+/** The settings, and with an epoch a check that it is still that one: what was prepared earlier may not fit otherwise. */
+const ending = (epoch: number | undefined): Command =>
+  epoch === undefined
+    ? responseSettings
+    : { ...responseSettings, text: `${responseSettings.text}, ${unchanged}`, params: [String(epoch)] }
+
 const runUserCode = (pool: UserCodePool, actor: Actor, statement: Statement): Effect.Effect<Answer, unknown> => {
   const rollback = statement.rollback === true
   const settings = transactionSettings(actor, statement)
-  const main: Command = { text: statement.text, params: statement.params, prepare: statement.prepare ?? true }
+  const { epoch, params, prepare = true, text } = statement
+  const main: Command = { text, params, prepare: prepare && epoch !== undefined }
   const before = rollback ? [plain("begin"), settings] : [settings]
   // Deferred constraints, which otherwise only a commit would check.
   const checks = rollback ? [plain("set constraints all immediate")] : []
-  const commands = [...before, main, ...checks, responseSettings]
+  const commandsOf = (main: Command, last: Command) => [...before, main, ...checks, last]
+  const commands = commandsOf(main, ending(main.prepare ? epoch : undefined))
+  const last = commands.length - 1
   const answered = (outcome: Outcome): Effect.Effect<Answer, unknown> => {
     if (outcome.failure !== undefined) return Effect.fail(outcome.failure.error)
     const rows = outcome.results[before.length] ?? []
     const answer: Answer = statement.lines === true ? [rows.map(([line]) => String(line)).join("\n")] : (rows[0] ?? [])
-    const [status, headers] = outcome.results[commands.length - 1]?.[0] ?? []
+    const [status, headers] = outcome.results[last]?.[0] ?? []
     return Effect.succeed(withResponse(answer, status ?? "", headers ?? ""))
   }
-  const unprepared = commands.map((command) => ({ ...command, prepare: false }))
-  return Effect.flatMap(pool.run(commands, rollback), (outcome) =>
-    isStale(outcome) ? Effect.flatMap(pool.run(unprepared, rollback), answered) : answered(outcome)
+  const unprepared = commandsOf(main, responseSettings).map((command) => ({ ...command, prepare: false }))
+  return Effect.flatMap(pool.run(commands, rollback, epoch), (outcome) =>
+    isStale(outcome) || outcome.failure?.at === last
+      ? Effect.flatMap(pool.run(unprepared, rollback, undefined), answered)
+      : answered(outcome)
   )
 }
 

@@ -10,6 +10,7 @@ import {
 } from "../../domain/branches/BranchSql.ts"
 import { ddlSql, ddlTriggersSql } from "../../domain/catalogue/DdlSql.ts"
 import { quoteName } from "../../domain/sql/Names.ts"
+import { signalsSql } from "../../domain/sql/Signals.ts"
 import { type BranchPasswords } from "../../services/ports/BranchDatabases.ts"
 import { copyFailure } from "./Source.ts"
 import { type Login } from "../postgres/Login.ts"
@@ -50,7 +51,7 @@ export const finaliseBranch = Effect.fnUntraced(
     yield* branch.query(settingsSql(address.database, names.database))
     yield* branch.query(reownSql(names))
     yield* branch.query(defaultRightsSql(names, serviceRole))
-    yield* all(branch, me?.["super"] === true ? [...ddlSql, ...ddlTriggersSql] : ddlSql)
+    yield* all(branch, me?.["super"] === true ? [...ddlSql, ...ddlTriggersSql, ...signalsSql([names.role])] : ddlSql)
     return undefined
   },
   Effect.scoped,

@@ -7,6 +7,7 @@ import { ddlTriggersSql } from "../../domain/catalogue/DdlSql.ts"
 import { quoteName } from "../../domain/sql/Names.ts"
 import { sqlStateOf } from "../../services/OwnTables.ts"
 import { migrations } from "./OwnMigrations.ts"
+import { restrictSignals } from "./Signals.ts"
 
 /** The database lacks something that only its administrator can provide; the message names it. */
 class InstallError extends Data.TaggedError("InstallError")<{ readonly message: string }> {}
@@ -46,6 +47,7 @@ export const install = (options: InstallOptions) =>
         const login = yield* authenticator(sql)
         for (const schema of options.schemas) yield* grants(sql, schema, options.serviceRole)
         yield* eventTriggers(sql)
+        yield* restrictSignals(sql, options.serviceRole)
         return login satisfies Installed
       })
     )

@@ -46,13 +46,9 @@ const connect = (login: Login, role: string, timeout: number) => (onClose: () =>
     }
   })
 
-/** Cancels over another connection of the same login, which needs no superuser for that. */
-const cancel = (login: Login) => (connection: PgConnection.PgConnection) =>
-  Effect.scoped(
-    Effect.flatMap(PgConnection.make(clientConfig(login)), (side) =>
-      side.query("select pg_cancel_backend($1)", [connection.processId])
-    )
-  )
+/** By the protocol's cancel request, which needs no privilege; the driver's types do not list it. */
+const cancel = (connection: PgConnection.PgConnection) =>
+  (connection as unknown as { readonly cancel: Effect.Effect<void> }).cancel
 
 const setClaims = "select set_config('request.jwt.claims', $1, false), set_config('request.jwt.sub', $2, false)"
 
@@ -115,7 +111,7 @@ export const makeRowPath = (
   const pool = (login: Login, role: string) =>
     new RowPool({
       connect: connect(login, role, options.timeout),
-      cancel: cancel(login),
+      cancel,
       size: options.poolSize
     })
   const pools = {

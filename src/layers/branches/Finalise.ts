@@ -11,6 +11,7 @@ import {
 import { ddlSql, ddlTriggersSql } from "../../domain/catalogue/DdlSql.ts"
 import { resetSessionSql } from "../../domain/sql/ResetSession.ts"
 import { quoteName } from "../../domain/sql/Names.ts"
+import { signalsSql } from "../../domain/sql/Signals.ts"
 import { type BranchPasswords } from "../../services/ports/BranchDatabases.ts"
 import { copyFailure } from "./Source.ts"
 import { type Login } from "../postgres/Login.ts"
@@ -51,7 +52,7 @@ export const finaliseBranch = Effect.fnUntraced(
     yield* branch.query(settingsSql(address.database, names.database))
     yield* branch.query(reownSql(names))
     yield* branch.query(defaultRightsSql(names, serviceRole))
-    yield* all(branch, me?.["super"] === true ? [...ddlSql, ...ddlTriggersSql] : ddlSql)
+    yield* all(branch, me?.["super"] === true ? [...ddlSql, ...ddlTriggersSql, ...signalsSql([names.role])] : ddlSql)
     yield* branch.query(resetSessionSql)
     return undefined
   },

@@ -8,6 +8,7 @@ import { quoteName } from "../../domain/sql/Names.ts"
 import { sqlStateOf } from "../../services/OwnTables.ts"
 import { installAuthHelpers } from "./AuthHelpers.ts"
 import { migrations } from "./OwnMigrations.ts"
+import { restrictSignals } from "./Signals.ts"
 
 /** The database lacks something that only its administrator can provide; the message names it. */
 class InstallError extends Data.TaggedError("InstallError")<{ readonly message: string }> {}
@@ -48,6 +49,7 @@ export const install = (options: InstallOptions) =>
         for (const schema of options.schemas) yield* grants(sql, schema, options.serviceRole)
         yield* installAuthHelpers(sql, options.serviceRole)
         yield* eventTriggers(sql)
+        yield* restrictSignals(sql, options.serviceRole)
         return login satisfies Installed
       })
     )

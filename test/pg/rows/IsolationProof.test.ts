@@ -41,13 +41,25 @@ beforeAll(async () => {
     create function valid_sub() returns text language sql stable
       return case when pg_input_is_valid(current_setting('request.jwt.sub', true), 'public.checked')
         then current_setting('request.jwt.sub', true) end;
+    create function keeps_tenant(text) returns boolean language plpgsql immutable as
+      $$ begin return tenant() is not null; end $$;
+    ${ownedTable("by_check", builtIn)}
+    alter table by_check add check (keeps_tenant('constant'));
+    do $$ begin execute format('alter database %I set constraint_exclusion = on', current_database()); end $$;
     create function my_tenant() returns text language plpgsql as $$ begin return tenant(); end $$;
     grant execute on all functions in schema public to anon, authenticated;`)
 })
 afterAll(() => isolated[Symbol.asyncDispose]())
 
+let aliases = 0
 const read = (table: string) => async (caller: CallerName) =>
   ownRows()(caller, await isolated.ask(caller, `GET /v1/db/${table}?select=id,owner`))
+
+/** A statement that is planned anew each time. */
+const planned = (table: string) => async (caller: CallerName) => {
+  const alias = `o${++aliases}`
+  return ownRows(alias)(caller, await isolated.ask(caller, `GET /v1/db/${table}?select=${alias}:owner`))
+}
 
 const call = (name: string) => async (caller: CallerName) => {
   const { status, text } = await isolated.ask(caller, `POST /v1/db/rpc/${name}`, {})
@@ -63,6 +75,7 @@ describe("no caller is taken for another by", () => {
     { what: "pg_input_error_info of a domain", request: read("by_error") },
     { what: "JSON_VALUE that returns a domain", request: read("by_json_value") },
     { what: "JSON_QUERY that returns a domain", request: read("by_json_query") },
+    { what: "a check that the planner evaluates", request: planned("by_check") },
     { what: "pg_input_is_valid in a function that is called", request: call("valid_sub") }
   ])("$what", async ({ request }) => {
     await isolated.renew()

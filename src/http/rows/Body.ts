@@ -5,6 +5,7 @@ import { parseCsv } from "../../domain/text/Csv.ts"
 import { InvalidRequest, type PayloadTooLarge, type UnsupportedMediaType } from "../../domain/errors.ts"
 import { queryPairs } from "../../domain/rows/parse/Parser.ts"
 import { type CallBody } from "../../domain/rows/functions/Call.ts"
+import { headersOf } from "../access/Credentials.ts"
 import { bodyBytes, type JsonBody, jsonBody, rowBodyLimit, uncoded } from "../wire/Body.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -51,11 +52,11 @@ const asJson = (value: unknown): JsonBody => ({ text: JSON.stringify(value), val
 
 /** The media type in lower case without parameters; "" if there is none. */
 const mediaOf = (request: Request) =>
-  (request.headers["content-type"] ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? ""
+  (headersOf(request)["content-type"] ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? ""
 
 const isJson = /^application\/(?:[\w.+-]+\+)?json$/
 const notAcceptable = (request: Request) =>
-  Effect.fail(invalid(`Content-Type not acceptable: ${(request.headers["content-type"] ?? "").slice(0, 200)}`))
+  Effect.fail(invalid(`Content-Type not acceptable: ${(headersOf(request)["content-type"] ?? "").slice(0, 200)}`))
 
 /**
  * Rows to write as JSON, from a body in JSON or CSV or from an HTML form. CSV with one row becomes an object, not an

@@ -1,7 +1,9 @@
 import { ByteSize, Effect, Layer, Schema } from "effect"
 import { HttpIncomingMessage, type HttpServerError, type HttpServerRequest } from "effect/http"
 import { isUtf8 } from "node:buffer"
+import { IncomingMessage } from "node:http"
 import { InvalidRequest, PayloadTooLarge, UnsupportedMediaType } from "../../domain/errors.ts"
+import { headersOf } from "../access/Credentials.ts"
 import { textResponse } from "./OwnedResponse.ts"
 
 /** Body limits in bytes. */
@@ -31,7 +33,7 @@ export const jsonBody = (
   JsonBody,
   InvalidRequest | PayloadTooLarge | UnsupportedMediaType | HttpServerError.HttpServerError
 > => {
-  const type = request.headers["content-type"]
+  const type = headersOf(request)["content-type"]
   if (type !== undefined && type !== "" && !jsonType.test(type)) {
     return Effect.fail(
       new UnsupportedMediaType({ error: `The body must be application/json, not ${type.slice(0, 100)}` })
@@ -53,7 +55,7 @@ export const jsonBody = (
 
 /** 415 for a body with a Content-Encoding. */
 export const uncoded = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<void, UnsupportedMediaType> => {
-  const encoding = request.headers["content-encoding"]
+  const encoding = headersOf(request)["content-encoding"]
   return encoding === undefined || encoding === "identity"
     ? Effect.void
     : Effect.fail(new UnsupportedMediaType({ error: "The body must not have a Content-Encoding" }))
@@ -65,14 +67,37 @@ export const bodyBytes = (
   limit: number
 ): Effect.Effect<Buffer, PayloadTooLarge | HttpServerError.HttpServerError> => {
   const tooLarge = () => new PayloadTooLarge({ error: `The body exceeds ${limit / 1024 / 1024} MiB` })
-  if (Number(request.headers["content-length"] ?? 0) > limit) return Effect.fail(tooLarge())
-  return Effect.provideService(request.arrayBuffer, HttpIncomingMessage.MaxBodySize, ByteSize.bytes(limit)).pipe(
+  const headers = headersOf(request)
+  const length = Number(headers["content-length"] ?? 0)
+  if (length > limit) return Effect.fail(tooLarge())
+  const bytes = Effect.provideService(request.arrayBuffer, HttpIncomingMessage.MaxBodySize, ByteSize.bytes(limit)).pipe(
     Effect.mapError((error) =>
       error.reason._tag === "RequestParseError" && error.reason.reason === "BodyTooLarge" ? tooLarge() : error
     ),
     Effect.map((bytes) => Buffer.from(bytes))
   )
+  const { source } = request
+  const plain = source instanceof IncomingMessage && source.readableFlowing === null && headers["expect"] === undefined
+  return plain && length > 0 ? wholeBody(source, bytes) : bytes
 }
+
+/** A body whose length is known to be within the limit. `otherwise` is how it is read if it ends early. */
+const wholeBody = <E>(source: IncomingMessage, otherwise: Effect.Effect<Buffer, E>) =>
+  Effect.callback<Buffer, E>((resume) => {
+    const chunks: Array<Buffer> = []
+    const add = (chunk: Buffer) => void chunks.push(chunk)
+    const end = () => settle(Effect.succeed(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)))
+    const close = () => settle(otherwise)
+    const stop = () => source.off("data", add).off("end", end).off("close", close)
+    const settle = (result: Effect.Effect<Buffer, E>) => {
+      stop()
+      resume(result)
+    }
+    source.on("data", add).on("end", end).on("close", close)
+    return Effect.sync(() => {
+      stop().destroy()
+    })
+  })
 
 const invalid = (error: string) => new InvalidRequest({ error, code: "PGRST102" })
 

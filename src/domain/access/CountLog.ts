@@ -9,7 +9,13 @@ export const recordBytes = 32
 
 /** One event of the log. `writer` and `sequence` identify it, so that a process recognises its own. */
 export type CountRecord = { readonly writer: number; readonly sequence: number } & (
-  | { readonly kind: "take"; readonly window: WindowName; readonly key: number; readonly limit: number; readonly now: number }
+  | {
+      readonly kind: "take"
+      readonly window: WindowName
+      readonly key: number
+      readonly limit: number
+      readonly now: number
+    }
   | { readonly kind: "enter"; readonly limit: number }
   /** `of`: the writer whose place, or with `gone` whose places, are given back. */
   | { readonly kind: "leave" }

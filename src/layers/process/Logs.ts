@@ -14,7 +14,9 @@ export const layerLogs = Layer.unwrap(
     return Layer.mergeAll(
       Logger.layer([logger]),
       Layer.succeed(References.MinimumLogLevel, level),
-      workerNumber === undefined ? Layer.empty : Layer.succeed(References.CurrentLogAnnotations, { worker: workerNumber })
+      workerNumber === undefined
+        ? Layer.empty
+        : Layer.succeed(References.CurrentLogAnnotations, { worker: workerNumber })
     )
   })
 )

@@ -83,9 +83,7 @@ export const layerPrimary = Layer.effectContext(
         const { id, topic } = message
         const told = Effect.sync(() => send(worker, { svc: "told", id }))
         const all = [tellWorkers(topic, message.message, worker), handlers.run(topic, message.message)]
-        Effect.runForkWith(context)(
-          Effect.andThen(Effect.all(all, { concurrency: "unbounded", discard: true }), told)
-        )
+        Effect.runForkWith(context)(Effect.andThen(Effect.all(all, { concurrency: "unbounded", discard: true }), told))
       } else return false
       return true
     }

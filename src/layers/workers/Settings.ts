@@ -7,7 +7,8 @@ const maxWorkers = 256
 
 /** SVC_WORKERS: the number of worker processes; 1: this process alone. */
 export const workerCount = Effect.flatMap(text("SVC_WORKERS", "1"), (given) => {
-  const count = given === "auto" ? Math.min(availableParallelism(), maxWorkers) : /^\d+$/.test(given) ? Number(given) : 0
+  const count =
+    given === "auto" ? Math.min(availableParallelism(), maxWorkers) : /^\d+$/.test(given) ? Number(given) : 0
   return count >= 1 && count <= maxWorkers
     ? Effect.succeed(count)
     : Effect.fail(

@@ -1,4 +1,5 @@
 import { Context, Effect, Layer } from "effect"
+import { flushCompileCache } from "node:module"
 import { Counts } from "../../services/ports/Counts.ts"
 import { Peers } from "../../services/ports/Peers.ts"
 import { CountLogFile, type LogPosition } from "./CountLogFile.ts"
@@ -66,8 +67,13 @@ export const layerWorker = Layer.effectContext(
   })
 )
 
-/** Reports that this worker serves. */
-export const layerReady = Layer.effectDiscard(Effect.sync(() => send({ svc: "ready" })))
+/** Reports that this worker serves. Writes the compiled modules now, for the worker that replaces a killed one. */
+export const layerReady = Layer.effectDiscard(
+  Effect.sync(() => {
+    send({ svc: "ready" })
+    flushCompileCache()
+  })
+)
 
 /** Reports why this worker could not start, or failed later. */
 export const reportFailure = (line: string) => Effect.sync(() => send({ svc: "failed", line }))

@@ -100,7 +100,7 @@ export const layerWorkers = Layer.effectDiscard(
     /** Replaces a worker whenever it ends: at once if it had served, else after a pause. */
     const keep = Effect.fnUntraced(function* (number: number, first: Started) {
       let started = first
-      for (let pause = 0; ; ) {
+      for (let pause = 0; ;) {
         const how = yield* Deferred.await(started.ended)
         if (stopping) return
         const { pid } = started.worker.process

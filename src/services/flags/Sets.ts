@@ -187,7 +187,8 @@ export class FlagSets extends Context.Service<
 
       const peers = yield* Peers
       yield* peers.on("flags", (revision) => loaded(Number(revision)))
-      const awaitRevision = (revision: number) => Effect.andThen(loaded(revision), peers.tell("flags", String(revision)))
+      const awaitRevision = (revision: number) =>
+        Effect.andThen(loaded(revision), peers.tell("flags", String(revision)))
 
       return FlagSets.of({
         current: (environment) => snapshot.sets[environment],

@@ -125,11 +125,10 @@ describe("two workers", () => {
     await Promise.all(loops)
     assert.isBelow(millis, 2_000)
     assert.isBelow(lastFailure - killedAt, 500)
-    assert.deepStrictEqual(
-      [...new Set(failures)].toSorted(),
-      [0, 1],
-      "no connection fails more than once, and some never"
-    )
+    assert.isTrue(failures.includes(0), "connections to the other worker fail as well")
+    // A client may connect once more while the operating system takes the sockets of the process apart.
+    assert.isTrue(failures.every((count) => count <= 2) && failures.some((count) => count > 0), failures.join())
+    assert.include(service.output(), '"annotations":{"worker":"2"}')
     assert.match(service.output(), /Worker 2 \(process \d+\) ended unexpectedly \(SIGKILL\); starting another/)
   })
 

@@ -1,4 +1,4 @@
-import { Layer } from "effect"
+import { Effect, Layer } from "effect"
 import * as http from "./http/layer.ts"
 import { layerBranchDatabases } from "./layers/branches/Databases.ts"
 import { layerConnectionProbe } from "./layers/connections/Probe.ts"
@@ -15,6 +15,10 @@ import { layerLogs, layerTelemetry } from "./layers/process/Logs.ts"
 import { run } from "./layers/process/run.ts"
 import * as objectStore from "./layers/storage/layer.ts"
 import { layerWebhookTransport } from "./layers/webhooks/Transport.ts"
+import { layerPrimary } from "./layers/workers/Primary.ts"
+import { workerCount, workerNumber } from "./layers/workers/Settings.ts"
+import { layerReady, layerWorker, reportFailure } from "./layers/workers/Worker.ts"
+import { layerWorkers } from "./layers/workers/Workers.ts"
 import * as access from "./services/access/layer.ts"
 import { Tokens } from "./services/access/Tokens.ts"
 import { layerAllSettings } from "./services/AllSettings.ts"
@@ -36,8 +40,8 @@ import { Status } from "./services/Status.ts"
 import * as storage from "./services/storage/layer.ts"
 import * as webhooks from "./services/webhooks/layer.ts"
 
-// What the service runs on. Each part chooses by its settings: embedded, or a server of yours.
-const Outside = Layer.mergeAll(flagEngine.layer, layerBranchDatabases, layerConnectionProbe).pipe(
+// What the service runs on, below a flag engine. Each part chooses by its settings: embedded, or a server of yours.
+const Base = Layer.mergeAll(layerBranchDatabases, layerConnectionProbe).pipe(
   Layer.provideMerge(Layer.mergeAll(dumps.layer, layerMigrationDirectory, layerWebhookTransport)),
   Layer.provideMerge(layerFirstKeys),
   Layer.provideMerge(postgres.layer),
@@ -47,6 +51,9 @@ const Outside = Layer.mergeAll(flagEngine.layer, layerBranchDatabases, layerConn
   // Last in this list and so first: an invalid setting is reported before anything is started.
   Layer.provideMerge(Layer.mergeAll(identityProvider.layer, oauth2Server.layer, layerAllSettings, layerHttpSettings))
 )
+
+const Outside = flagEngine.layer.pipe(Layer.provideMerge(Base))
+const OutsideOfWorker = flagEngine.layerEngine.pipe(Layer.provideMerge(Base))
 
 // What it can do, in the order of the README.
 const Capabilities = Layer.mergeAll(
@@ -69,13 +76,32 @@ const Capabilities = Layer.mergeAll(
   Layer.provideMerge(Layer.mergeAll(access.layer, catalogue.layer, identity.layer, branches.layer))
 )
 
-/** The whole service, from the last to be built, which is the first to end, to the first. */
-export const Service = realtime.layerShutdown.pipe(
+/** The API, from the last to be built, which is the first to end, to the first. */
+const Api = realtime.layerShutdown.pipe(
   Layer.provide(http.layer),
   Layer.provide(layerHttpListener),
-  Layer.provide(Capabilities),
+  Layer.provide(Capabilities)
+)
+
+/** The whole service in one process. */
+export const Service = Api.pipe(Layer.provide(Outside), Layer.provide([layerLogs, layerTelemetry]))
+
+/** With SVC_WORKERS, the process that owns the embedded parts and the flag ports, and starts the workers. */
+const Parent = layerWorkers.pipe(
   Layer.provide(Outside),
+  Layer.provide(layerPrimary),
   Layer.provide([layerLogs, layerTelemetry])
 )
 
-if (import.meta.main) run(Service)
+/** A worker serves the API. Its environment describes the parts of its parent, as it would a replica's servers. */
+const Worker = layerReady.pipe(
+  Layer.provide(Api),
+  Layer.provide(OutsideOfWorker),
+  Layer.provide(layerWorker),
+  Layer.provide([layerLogs, layerTelemetry])
+)
+
+if (import.meta.main) {
+  if (workerNumber !== undefined) run(Worker, reportFailure)
+  else run(Layer.unwrap(Effect.map(workerCount, (count) => (count === 1 ? Service : Parent))))
+}

@@ -25,18 +25,18 @@ class Calls {
   /** Time of the latest call, in milliseconds. */
   latest = Number.NEGATIVE_INFINITY
 
-  add(now: number): void {
+  add(now: number, calls = 1): void {
     const last = this.at(this.size - 1)
     if (this.size > 0 && this.times[last] === now) {
-      this.counts[last] = (this.counts[last] ?? 0) + 1
+      this.counts[last] = (this.counts[last] ?? 0) + calls
     } else {
       if (this.size === this.times.length) this.resize(this.size * 2)
       const next = this.at(this.size)
       this.times[next] = now
-      this.counts[next] = 1
+      this.counts[next] = calls
       this.size += 1
     }
-    this.total += 1
+    this.total += calls
     this.latest = now
   }
 
@@ -60,6 +60,13 @@ class Calls {
       index += 1
     }
     return (this.times[this.at(index)] ?? 0) + windowMillis
+  }
+
+  pairs(): ReadonlyArray<readonly [time: number, calls: number]> {
+    return Array.from({ length: this.size }, (_, index) => {
+      const at = this.at(index)
+      return [this.times[at] ?? 0, this.counts[at] ?? 0]
+    })
   }
 
   /** Capacities are powers of two, so that a mask wraps the index. */
@@ -113,6 +120,23 @@ export class SlidingWindow<Key = number> {
       remaining: Math.max(0, limit - calls.total),
       resetSeconds: Math.max(1, Math.ceil((freed - this.now) / 1000))
     }
+  }
+
+  /** All calls as plain values, from which `of` makes an equal window. */
+  snapshot() {
+    return { now: this.now, keys: Array.from(this.keys, ([key, calls]) => [key, calls.pairs()] as const) }
+  }
+
+  static of<Key>(snapshot?: ReturnType<SlidingWindow<Key>["snapshot"]>): SlidingWindow<Key> {
+    const window = new SlidingWindow<Key>()
+    if (snapshot === undefined) return window
+    window.now = snapshot.now
+    for (const [key, pairs] of snapshot.keys) {
+      const calls = new Calls()
+      for (const [time, count] of pairs) calls.add(time, count)
+      window.keys.set(key, calls)
+    }
+    return window
   }
 
   /** The number of keys in memory. */

@@ -7,24 +7,30 @@ import { type Duplex } from "node:stream"
 import { BatchedResponse } from "./BatchedResponse.ts"
 import { endIdleOnClose, listenError } from "./Server.ts"
 import { webSocketOptions } from "./WebSockets.ts"
+import { sharesPort, workerNumber } from "../workers/Settings.ts"
 import { integer, text, url } from "../../domain/Settings.ts"
 
-const address = Effect.all({ port: integer("PORT", 3000, 0, 65_535), host: text("HOST", "127.0.0.1") })
+/** Address of the API. */
+export const httpAddress = Effect.all({ port: integer("PORT", 3000, 0, 65_535), host: text("HOST", "127.0.0.1") })
+
+/** The address as an error names it. */
+export const apiAt = (host: string, port: number) => ({ name: "The API", host, port, setting: "PORT" })
 
 /** Validates the settings of the listener before anything starts. */
-export const layerHttpSettings = Layer.effectDiscard(Effect.all([address, url("DASHBOARD_URL")]))
+export const layerHttpSettings = Layer.effectDiscard(Effect.all([httpAddress, url("DASHBOARD_URL")]))
 
 /** The HTTP server of the API, with the limits that Node enforces before a request reaches the routes. */
 export const layerHttpListener = Layer.unwrap(
-  Effect.map(address, ({ host, port }) =>
+  Effect.map(httpAddress, ({ host, port }) =>
     NodeHttpServer.layer(makeServer, {
       port,
       host,
+      reusePort: workerNumber !== undefined && sharesPort,
       gracefulShutdownTimeout: "10 seconds",
       websocket: webSocketOptions
     }).pipe(
       // The error of the tap replaces the original one.
-      Layer.tapError(({ cause }) => listenError({ name: "The API", host, port, setting: "PORT" }, cause))
+      Layer.tapError(({ cause }) => listenError(apiAt(host, port), cause))
     )
   )
 )

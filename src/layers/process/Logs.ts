@@ -2,6 +2,7 @@ import { Effect, Layer, Logger, References } from "effect"
 import { FetchHttpClient, Headers, UrlParams } from "effect/http"
 import { Otlp } from "effect/observability"
 import { oneOf, url } from "../../domain/Settings.ts"
+import { workerNumber } from "../workers/Settings.ts"
 
 const levels = ["All", "Trace", "Debug", "Info", "Warn", "Error", "Fatal", "None"] as const
 
@@ -10,7 +11,13 @@ export const layerLogs = Layer.unwrap(
   Effect.gen(function* () {
     const level = yield* oneOf("LOG_LEVEL", "Info", levels)
     const logger = process.stdout.isTTY ? Logger.consolePretty() : Logger.consoleJson
-    return Layer.mergeAll(Logger.layer([logger]), Layer.succeed(References.MinimumLogLevel, level))
+    return Layer.mergeAll(
+      Logger.layer([logger]),
+      Layer.succeed(References.MinimumLogLevel, level),
+      workerNumber === undefined
+        ? Layer.empty
+        : Layer.succeed(References.CurrentLogAnnotations, { worker: workerNumber })
+    )
   })
 )
 
@@ -20,12 +27,14 @@ const layerRedacted = Layer.mergeAll(
   Layer.succeed(UrlParams.CurrentRedactedNames, ["apikey", /^x-amz-/i, /signature/i, /token/i])
 )
 
+const worker = workerNumber === undefined ? {} : { attributes: { "service.instance.id": `worker-${workerNumber}` } }
+
 /** Exports traces, metrics and logs to OTEL_EXPORTER_OTLP_ENDPOINT if it is set. */
 export const layerTelemetry = Layer.unwrap(
   Effect.gen(function* () {
     const endpoint = yield* url("OTEL_EXPORTER_OTLP_ENDPOINT")
     if (endpoint === undefined) return Layer.empty
-    return Otlp.layerJson({ baseUrl: endpoint.href, resource: { serviceName: "svc" } }).pipe(
+    return Otlp.layerJson({ baseUrl: endpoint.href, resource: { serviceName: "svc", ...worker } }).pipe(
       Layer.provide(FetchHttpClient.layer),
       Layer.merge(layerRedacted)
     )

@@ -7,7 +7,7 @@ import { layerEmbeddedS3 } from "./Embedded.ts"
 
 /** The object store of S3_ENDPOINT, or an embedded S3 endpoint. */
 export const layer = layerObjectStore.pipe(
-  Layer.provide(
+  Layer.provideMerge(
     Layer.unwrap(
       Effect.map(text("S3_ENDPOINT", undefined), (endpoint) =>
         endpoint === undefined ? layerEmbeddedS3.pipe(Layer.provide(DataDir.layer)) : layerExternalS3

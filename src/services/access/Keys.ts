@@ -12,6 +12,7 @@ import {
 import { NotFound, Unauthorized, type Unavailable } from "../../domain/errors.ts"
 import { makeNotifiedCache } from "../NotifiedCache.ts"
 import { onOwnTables } from "../OwnTables.ts"
+import { Peers } from "../ports/Peers.ts"
 
 export interface KeyChange {
   readonly label?: string | undefined
@@ -99,10 +100,13 @@ export class Keys extends Context.Service<
         load: lookUp,
         onInvalidated: () => Effect.sync(() => PubSub.publishUnsafe(changes, undefined))
       })
-      const invalidate = () => {
+      const forget = Effect.sync(() => {
         cache.invalidateAll()
         PubSub.publishUnsafe(changes, undefined)
-      }
+      })
+      const peers = yield* Peers
+      yield* peers.on("api-keys", () => forget)
+      const invalidate = Effect.andThen(forget, peers.tell("api-keys", ""))
 
       const update = Effect.fn("Keys.update")(function* (id: KeyId, change: KeyChange) {
         const key = yield* one(
@@ -111,7 +115,7 @@ export class Keys extends Context.Service<
            where id = $1 returning ${columns}`,
           [id, change.label ?? null, change.rate_limit !== undefined, change.rate_limit ?? null]
         )
-        invalidate()
+        yield* invalidate
         return yield* found(id, key)
       })
 
@@ -120,7 +124,7 @@ export class Keys extends Context.Service<
           `update svc.api_keys set revoked_at = coalesce(revoked_at, now()) where id = $1 returning ${columns}`,
           [id]
         )
-        invalidate()
+        yield* invalidate
         return yield* found(id, key)
       })
 

@@ -1,8 +1,9 @@
 import { Clock, Context, Effect, Layer } from "effect"
-import { SlidingWindow, type WindowResult } from "../../domain/access/SlidingWindow.ts"
+import { type WindowResult } from "../../domain/access/SlidingWindow.ts"
+import { Counts } from "../ports/Counts.ts"
 
 /**
- * Limits the calls per API key in any 60 seconds. Counted in this process's memory: a restart resets the counts, and
+ * Limits the calls per API key in any 60 seconds. Counted in memory, over all workers: a restart resets the counts, and
  * each replica counts separately.
  */
 export class RateLimits extends Context.Service<
@@ -16,8 +17,8 @@ export class RateLimits extends Context.Service<
 >()("svc/services/RateLimits") {
   static readonly layer = Layer.effect(
     RateLimits,
-    Effect.sync(() => {
-      const windows = new SlidingWindow()
+    Effect.map(Counts, (counts) => {
+      const windows = counts.windows("api-keys")
       const takeAt = (keyId: number, limit: number, now: number) => windows.take(keyId, limit, now)
       return RateLimits.of({
         take: (keyId, limit) =>

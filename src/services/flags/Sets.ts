@@ -6,6 +6,7 @@ import { type FlagSet } from "../../domain/flags/sets/Set.ts"
 import { Unavailable } from "../../domain/errors.ts"
 import { yieldEvery } from "../YieldEvery.ts"
 import { FlagSettings } from "./Settings.ts"
+import { Peers } from "../ports/Peers.ts"
 import { Listener } from "../ports/Listener.ts"
 import { onOwnTables } from "../OwnTables.ts"
 
@@ -83,7 +84,7 @@ export class FlagSets extends Context.Service<
     /** The sets that change from now on. Each run of the stream is a subscription of its own. */
     readonly changes: Stream.Stream<FlagSetChange>
     /**
-     * Waits until this process has loaded that revision; 503 `FLAGS_BEHIND` after 5 s. A writer's own change is read from
+     * Waits until all workers have loaded that revision; 503 `FLAGS_BEHIND` after 5 s. A writer's own change is read from
      * the database a second time for this, which is the price of one path for own and foreign changes.
      */
     readonly awaitRevision: (revision: number) => Effect.Effect<void, Unavailable>
@@ -172,7 +173,7 @@ export class FlagSets extends Context.Service<
       })
       yield* Effect.forkScoped(Effect.forever(round))
 
-      const awaitRevision = (revision: number) =>
+      const loaded = (revision: number) =>
         Effect.suspend(() => {
           if (snapshot.revision >= revision) return Effect.void
           const waiter = { revision, done: Deferred.makeUnsafe<void>() }
@@ -183,6 +184,11 @@ export class FlagSets extends Context.Service<
             Effect.ensuring(Effect.sync(() => waiters.delete(waiter)))
           )
         })
+
+      const peers = yield* Peers
+      yield* peers.on("flags", (revision) => loaded(Number(revision)))
+      const awaitRevision = (revision: number) =>
+        Effect.andThen(loaded(revision), peers.tell("flags", String(revision)))
 
       return FlagSets.of({
         current: (environment) => snapshot.sets[environment],

@@ -1,7 +1,7 @@
 import { Clock, Effect } from "effect"
-import { SlidingWindow } from "../../domain/access/SlidingWindow.ts"
 import { TooManyRequests } from "../../domain/errors.ts"
 import { monotonicMillis } from "../access/RateLimits.ts"
+import { type Windows } from "../ports/Counts.ts"
 
 /** Attempts in any 60 seconds. */
 const limit = 10
@@ -10,11 +10,11 @@ export type AttemptLimit = (client: string) => Effect.Effect<void, TooManyReques
 
 /**
  * Limits how often a client, a session or an IP address, may try a code, passkey or address: `TOO_MANY_GUESSES` above
- * the limit. Counted in this process's memory, like the rate limits of API keys.
+ * the limit. Counted in memory, like the rate limits of API keys.
  */
-export const makeAttemptLimit = (): AttemptLimit => {
-  const windows = new SlidingWindow<string>()
-  return (client) =>
+export const makeAttemptLimit =
+  (windows: Windows): AttemptLimit =>
+  (client) =>
     Effect.gen(function* () {
       const { allowed, resetSeconds } = windows.take(client, limit, monotonicMillis(yield* Clock.Clock))
       if (allowed) return
@@ -24,4 +24,3 @@ export const makeAttemptLimit = (): AttemptLimit => {
         retry_after: resetSeconds
       })
     })
-}

@@ -5,6 +5,7 @@ import { type MfaStatus, otpauthUri, webAuthnIds } from "../../domain/identity/S
 import { isoTime } from "../../domain/text/IsoTime.ts"
 import { type FlowError, IdP, type RelayedCookies, type SessionError } from "../ports/IdP.ts"
 import { makeAttemptLimit } from "./AttemptLimits.ts"
+import { Counts } from "../ports/Counts.ts"
 import { type Session, Sessions } from "./Sessions.ts"
 
 /** The result of a call made with a credential, and the cookies that the identity provider set. */
@@ -53,7 +54,7 @@ export class Mfa extends Context.Service<
     Effect.gen(function* () {
       const idp = yield* IdP
       const sessions = yield* Sessions
-      const limitAttempts = makeAttemptLimit()
+      const limitAttempts = makeAttemptLimit((yield* Counts).windows("second-factors"))
 
       /** Looks up the session first, for calls that need the identity. */
       const withSession = <A, E>(browser: Browser, use: (session: Session) => Effect.Effect<A, E>) =>

@@ -5,6 +5,7 @@ import { StepUpRequired, Unauthorized } from "../../domain/errors.ts"
 import { adminVerdict, type Browser, type Credential, type IdentitySession } from "../../domain/identity/Identity.ts"
 import { IdP, type IdPError, notConfigured, type RelayedCookies, type SessionError } from "../ports/IdP.ts"
 import { IdentitySettings } from "./Settings.ts"
+import { Peers } from "../ports/Peers.ts"
 
 /** A signed-in user. */
 export interface Session extends IdentitySession {
@@ -59,6 +60,7 @@ export class Sessions extends Context.Service<
       const { admins, authRequired } = yield* IdentitySettings
       const clock = yield* Clock.Clock
       const scope = yield* Effect.scope
+      const peers = yield* Peers
       const cache = new LRUCache<string, Cached>({ max: 10_000 })
       const lookUps = new Map<string, Fiber.Fiber<Session, SessionError>>()
       /** Grows with every `invalidate`, so that a look-up that began before it is not cached. */
@@ -140,6 +142,22 @@ export class Sessions extends Context.Service<
       /** Without an identity provider the answer is 503, not a request to sign in. */
       const isConfigured = idp.configured ? Effect.void : Effect.fail(notConfigured("IDP_PUBLIC_URL"))
 
+      const forget = (hash: string, id: string | undefined) => {
+        generation++
+        lookUps.clear()
+        const identity = id ?? cache.peek(hash)?.identity.id
+        cache.delete(hash)
+        for (const [other, cached] of Array.from(cache.entries())) {
+          if (cached.identity.id === identity) cache.delete(other)
+        }
+      }
+      yield* peers.on("sessions", (message) =>
+        Effect.sync(() => {
+          const [hash, id] = JSON.parse(message) as [string, string | null]
+          forget(hash, id ?? undefined)
+        })
+      )
+
       return Sessions.of({
         current: (browser) => Effect.andThen(isConfigured, signedIn(browser)),
         optional: (browser) => Effect.catchTag(signedIn(browser), "Unauthorized", () => Effect.undefined),
@@ -159,15 +177,11 @@ export class Sessions extends Context.Service<
         withReturnUrl,
         stepUpsReturning,
         invalidate: (credential) =>
-          Effect.sync(() => {
-            generation++
-            lookUps.clear()
+          Effect.suspend(() => {
             const hash = hashOf(credential)
             const id = cache.peek(hash)?.identity.id
-            cache.delete(hash)
-            for (const [other, { identity }] of Array.from(cache.entries())) {
-              if (identity.id === id) cache.delete(other)
-            }
+            forget(hash, id)
+            return peers.tell("sessions", JSON.stringify([hash, id]))
           })
       })
     })

@@ -15,6 +15,7 @@ import {
 import { monotonicMillis } from "../access/RateLimits.ts"
 import { type FlowError, IdP, type IdPError, type RelayedCookies, type SessionError } from "../ports/IdP.ts"
 import { makeAttemptLimit } from "./AttemptLimits.ts"
+import { Counts } from "../ports/Counts.ts"
 import { Sessions } from "./Sessions.ts"
 
 /**
@@ -63,8 +64,9 @@ export class SignIn extends Context.Service<
     Effect.gen(function* () {
       const idp = yield* IdP
       const sessions = yield* Sessions
-      const limitPasskeys = makeAttemptLimit()
-      const limitRecovery = makeAttemptLimit()
+      const counts = yield* Counts
+      const limitPasskeys = makeAttemptLimit(counts.windows("passkeys"))
+      const limitRecovery = makeAttemptLimit(counts.windows("recovery-codes"))
 
       const paced = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
         Effect.gen(function* () {

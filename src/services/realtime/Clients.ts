@@ -26,10 +26,6 @@ export class RealtimeClients {
     this.open = open
   }
 
-  get size() {
-    return this.all.size
-  }
-
   /** Whether some client may not receive every event. */
   get limited() {
     return this.limitedCount > 0

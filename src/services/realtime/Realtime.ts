@@ -7,6 +7,8 @@ import { type RealtimeStatus } from "../../domain/realtime/Subscription.ts"
 import { channelOf } from "../../domain/realtime/Trigger.ts"
 import { onOwnTables } from "../OwnTables.ts"
 import { Listener, type ListenerMessage } from "../ports/Listener.ts"
+import { Counts } from "../ports/Counts.ts"
+import { Peers } from "../ports/Peers.ts"
 import { makeRealtimeAccess } from "./Access.ts"
 import { type RealtimeClient, RealtimeClients } from "./Clients.ts"
 import { RealtimeSettings } from "./Settings.ts"
@@ -32,7 +34,7 @@ export class Realtime extends Context.Service<
     readonly recent: (since?: number) => Effect.Effect<ReadonlyArray<string>>
     /** Empties the log, in every replica. */
     readonly clear: Effect.Effect<void, Unavailable>
-    /** Joins the channels of the current subscriptions and leaves all others. */
+    /** Joins the channels of the current subscriptions and leaves all others, in every worker. */
     readonly follow: Effect.Effect<void, Unavailable>
     readonly status: Effect.Effect<RealtimeStatus>
     /** Makes `closed` complete: clients disconnect because the service is shutting down. */
@@ -49,6 +51,8 @@ export class Realtime extends Context.Service<
       const { maxClients, open } = yield* RealtimeSettings
       const clock = yield* Clock.Clock
       const clients = new RealtimeClients(open)
+      const places = (yield* Counts).realtimeClients()
+      const peers = yield* Peers
       const closing = yield* Latch.make(false)
       const log = new RealtimeLog()
       const joined = new Set<string>()
@@ -56,7 +60,7 @@ export class Realtime extends Context.Service<
       const channels = yield* listener.listen(ownChannel, "svc_ddl")
 
       const following = yield* Semaphore.make(1)
-      const follow = Effect.gen(function* () {
+      const followHere = Effect.gen(function* () {
         const rows = yield* onOwnTables(
           sql<{ s: string; t: string }>`select table_schema as s, table_name as t from svc.realtime_subscriptions`
         )
@@ -66,6 +70,8 @@ export class Realtime extends Context.Service<
         joined.clear()
         for (const channel of wanted) joined.add(channel)
       }).pipe(following.withPermit)
+      yield* peers.on("realtime-channels", () => followHere)
+      const follow = Effect.andThen(followHere, peers.tell("realtime-channels", ""))
 
       /** The database's clock in µs, or this machine's if the database does not respond. */
       const micros = sql<{ now: string }>`
@@ -101,13 +107,13 @@ export class Realtime extends Context.Service<
         if (message._tag === "Lost") return
         if (message._tag === "Connected") {
           yield* access.forget
-          yield* Effect.retry(follow, Schedule.spaced("500 millis"))
+          yield* Effect.retry(followHere, Schedule.spaced("500 millis"))
           yield* missed(yield* micros)
         } else if (message.channel === "svc_ddl") {
           yield* access.forget
         } else if (message.channel === ownChannel) {
           if (message.payload === "clear-log") log.clear()
-          else yield* follow
+          else yield* followHere
         } else {
           yield* notified(message.payload)
         }
@@ -133,11 +139,15 @@ export class Realtime extends Context.Service<
         // In one step: earlier events are in the log, later ones are sent to this client.
         const replay = yield* Effect.acquireRelease(
           Effect.suspend(() => {
-            if (clients.size >= maxClients) return Effect.fail(tooMany(maxClients))
+            if (!places.enter(maxClients)) return Effect.fail(tooMany(maxClients))
             clients.add(client)
             return Effect.succeed(since === undefined ? undefined : log.since(since))
           }),
-          () => Effect.sync(() => clients.remove(client))
+          () =>
+            Effect.sync(() => {
+              clients.remove(client)
+              places.leave()
+            })
         )
         if (since === undefined || replay === undefined) return []
         const events = yield* Effect.filter(replay.events, (event) => mayReceive(client, event))
@@ -162,7 +172,7 @@ export class Realtime extends Context.Service<
         listener_connected: connected,
         listener_since: DateTime.formatIso(since),
         active_channels: [...joined].sort(),
-        connected_clients: clients.size,
+        connected_clients: places.taken(),
         event_log_size: log.size
       }))
 

@@ -7,7 +7,7 @@ export class RealtimeSettings extends Context.Service<
   {
     /** Clients need no key and receive all events. */
     readonly open: boolean
-    /** Maximum number of clients of one process. */
+    /** Maximum number of clients of all workers. */
     readonly maxClients: number
   }
 >()("svc/services/RealtimeSettings") {

@@ -4,6 +4,7 @@ import { TestClock } from "effect/testing"
 import { BadGateway, StepUpRequired, TooManyRequests, Unauthorized } from "../../../src/domain/errors.ts"
 import { type Credential, type IdentitySession, type Browser } from "../../../src/domain/identity/Identity.ts"
 import { makeAttemptLimit } from "../../../src/services/identity/AttemptLimits.ts"
+import { SlidingWindow } from "../../../src/domain/access/SlidingWindow.ts"
 import { IdentitySettings } from "../../../src/services/identity/Settings.ts"
 import { IdP, type SessionError } from "../../../src/services/ports/IdP.ts"
 import { Sessions } from "../../../src/services/identity/Sessions.ts"
@@ -196,13 +197,13 @@ describe("Sessions", () => {
 describe("makeAttemptLimit", () => {
   it.effect("allows ten attempts a minute, for each client", () =>
     Effect.gen(function* () {
-      const limitAttempts = makeAttemptLimit()
+      const limitAttempts = makeAttemptLimit(new SlidingWindow())
       for (let i = 0; i < 10; i++) yield* limitAttempts("s1")
       const refused = yield* Effect.flip(limitAttempts("s1"))
       assert.instanceOf(refused, TooManyRequests)
       assert.deepInclude(refused, { code: "TOO_MANY_GUESSES", retry_after: 60 })
       yield* limitAttempts("s2")
-      yield* makeAttemptLimit()("s1")
+      yield* makeAttemptLimit(new SlidingWindow())("s1")
       yield* TestClock.adjust("1 minute")
       yield* limitAttempts("s1")
     })

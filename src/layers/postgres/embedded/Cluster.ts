@@ -89,6 +89,13 @@ export const checkCluster = Effect.fnUntraced(function* (
   })
 })
 
+/** The setting `max_connections` of a cluster, of which operators may edit the files. */
+export const maxConnections = (cluster: string, binaries: PostgresBinaries, user: PostgresUser) =>
+  attempt(`Failed to read the settings of ${cluster}`, async () => {
+    const { stdout } = await run(binaries.postgres, ["-D", cluster, "-C", "max_connections"], asUser(user))
+    return Number(stdout)
+  })
+
 /**
  * Creates the cluster atomically: under another name, which is renamed at the end.
  *

@@ -7,7 +7,15 @@ import { DataDir } from "../../process/DataDir.ts"
 import { type Login } from "../Login.ts"
 import { PostgresAddress } from "../Address.ts"
 import { type PostgresBinaries, postgresBinaries, postgresPackage } from "./Binaries.ts"
-import { checkCluster, clusterLink, createCluster, findCluster, resetPassword, systemDirectory } from "./Cluster.ts"
+import {
+  checkCluster,
+  clusterLink,
+  createCluster,
+  findCluster,
+  maxConnections,
+  resetPassword,
+  systemDirectory
+} from "./Cluster.ts"
 import { endBackends, processKind, readPidFile, stopServer } from "./Process.ts"
 import {
   boundLog,
@@ -21,8 +29,9 @@ import {
   stop,
   whenReady
 } from "./Server.ts"
-import { postgresUser } from "./User.ts"
 import { StartError } from "../../process/StartError.ts"
+import { workerCount } from "../../workers/Settings.ts"
+import { type PostgresUser, postgresUser } from "./User.ts"
 
 type Dir = DataDir["Service"]
 
@@ -70,6 +79,18 @@ const endLast = Effect.fnUntraced(function* (cluster: string, binaries: Postgres
   yield* endBackends(cluster, binaries)
 })
 
+/** With several workers, more connections than configured if their pools could open more; else undefined. */
+const neededConnections = Effect.fnUntraced(
+  function* (cluster: string, binaries: PostgresBinaries, user: PostgresUser) {
+    const workers = yield* workerCount
+    if (workers === 1) return undefined
+    const poolSize = yield* integer("SVC_DB_POOL_SIZE", 10, 1, 1000)
+    const needed = (workers + 1) * (5 * poolSize + 20)
+    return (yield* maxConnections(cluster, binaries, user)) < needed ? needed : undefined
+  },
+  Effect.mapError(({ message }) => new StartError({ message }))
+)
+
 /** Starts a server on the locked data directory and keeps it running until the scope closes. */
 const start = Effect.fnUntraced(function* (dir: Dir) {
   const fixed = yield* Effect.mapError(
@@ -77,6 +98,7 @@ const start = Effect.fnUntraced(function* (dir: Dir) {
     ({ message }) => new StartError({ message })
   )
   const { password, ...rest } = yield* prepare(dir)
+  const connections = yield* neededConnections(rest.cluster, rest.binaries, rest.user)
   const log = join(dir.path, "postgres.log")
   yield* rotateLog(log)
 
@@ -101,7 +123,7 @@ const start = Effect.fnUntraced(function* (dir: Dir) {
   })
   // Another program may take the port between finding and using it.
   const { first, server } = yield* Effect.gen(function* () {
-    const server: PostgresServer = { ...rest, log, port: fixed === 0 ? yield* freePort : fixed }
+    const server: PostgresServer = { ...rest, connections, log, port: fixed === 0 ? yield* freePort : fixed }
     return { server, first: yield* run(server) }
   }).pipe(
     Effect.retry({ times: 3, while: (error) => fixed === 0 && isPortTaken(error) }),

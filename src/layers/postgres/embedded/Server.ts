@@ -16,6 +16,8 @@ export interface PostgresServer {
   /** Log file. */
   readonly log: string
   readonly port: number
+  /** Connections that the service may need; undefined: as the cluster is configured. */
+  readonly connections: number | undefined
 }
 
 /** A server process started here. */
@@ -35,7 +37,7 @@ const readyTimeout = 600_000
 export const socketDirectory = (cluster: string): string | undefined =>
   process.platform !== "win32" && /^\/[\w./@-]+$/.test(cluster) && cluster.length <= 85 ? cluster : undefined
 
-const options = ({ cluster, port }: PostgresServer) => [
+const options = ({ cluster, connections, port }: PostgresServer) => [
   ["-D", cluster, "-p", String(port)],
   [
     "-c",
@@ -45,7 +47,8 @@ const options = ({ cluster, port }: PostgresServer) => [
     "-c",
     "cluster_name=svc"
   ],
-  ["-c", "logging_collector=off", "-c", "log_destination=stderr"]
+  ["-c", "logging_collector=off", "-c", "log_destination=stderr"],
+  connections === undefined ? [] : ["-c", `max_connections=${connections}`]
 ]
 
 /**

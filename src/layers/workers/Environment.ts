@@ -1,0 +1,61 @@
+import { Effect, Redacted } from "effect"
+import { lstatSync, mkdirSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { type EncryptionKey } from "../../domain/connections/SealedText.ts"
+import { secret, text } from "../../domain/Settings.ts"
+import { JwtSecret } from "../../services/access/Tokens.ts"
+import { EncryptionKeys } from "../../services/ports/EncryptionKeys.ts"
+import { PostgresAddress } from "../postgres/Address.ts"
+import { type Login } from "../postgres/Login.ts"
+import { ObjectStoreAddress } from "../storage/Address.ts"
+
+const uriOf = ({ database, host, password, port, user }: Login) => {
+  const part = encodeURIComponent
+  const at = host.startsWith("/")
+    ? `localhost:${port}/${part(database)}?host=${part(host)}`
+    : `${host}:${port}/${part(database)}`
+  return `postgres://${part(user)}:${part(Redacted.value(password))}@${at}`
+}
+
+const textOf = ({ key }: EncryptionKey) => key.export().toString("base64")
+
+/** Where Node keeps compiled modules, which halves the start of a worker; undefined if others could write there. */
+const compileCache = () => {
+  const path = join(tmpdir(), `svc-compile-cache-${process.getuid?.() ?? "user"}`)
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 })
+    const { mode, uid } = lstatSync(path)
+    return process.getuid === undefined || (uid === process.getuid() && (mode & 0o777) === 0o700) ? path : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * The settings by which a worker uses the embedded parts of this process as a replica uses servers elsewhere. They are
+ * variables of its environment, which other users of the machine cannot read.
+ */
+export const workerEnvironment = Effect.gen(function* () {
+  const env: Record<string, string> = {}
+  const cache = process.env["NODE_COMPILE_CACHE"] ?? compileCache()
+  if (cache !== undefined) env["NODE_COMPILE_CACHE"] = cache
+  if ((yield* secret("DATABASE_URL")) === undefined) {
+    env["DATABASE_URL"] = uriOf(yield* PostgresAddress)
+    const jwt = (yield* JwtSecret).secret
+    if (jwt !== undefined) env["SVC_JWT_SECRET"] = Redacted.value(jwt)
+    const { current, old } = yield* EncryptionKeys
+    if (current !== undefined) env["SVC_ENCRYPTION_KEY"] = textOf(current)
+    env["SVC_ENCRYPTION_KEYS_OLD"] = old.map(textOf).join(",")
+  }
+  if ((yield* text("S3_ENDPOINT", undefined)) === undefined) {
+    const store = yield* ObjectStoreAddress
+    env["S3_ENDPOINT"] = store.endpoint
+    env["S3_PUBLIC_ENDPOINT"] = store.publicEndpoint
+    env["S3_REGION"] = store.region
+    env["S3_ACCESS_KEY"] = store.accessKey
+    env["S3_SECRET_KEY"] = Redacted.value(store.secretKey)
+    env["S3_FORCE_PATH_STYLE"] = String(store.forcePathStyle)
+  }
+  return env
+})

@@ -1,0 +1,98 @@
+import { Context, Effect, Layer } from "effect"
+import { type Worker } from "node:cluster"
+import { closeSync } from "node:fs"
+import { Peers, type PeerTopic } from "../../services/ports/Peers.ts"
+import { CountLogFile, type LogFiles, openLogFiles } from "./CountLogFile.ts"
+import { type FromWorker, PeerHandlers, tellTimeout, type ToWorker } from "./Messages.ts"
+
+/** Size at which the log of counts changes its file, in bytes. */
+const maxLogBytes = 4 * 1024 * 1024
+const catchUpMillis = 1_000
+
+interface Told {
+  /** Workers that have not handled the message yet. */
+  readonly by: Set<Worker>
+  readonly done: () => void
+}
+
+/** The process that starts the workers: it relays their messages, and owns the files of their counts. */
+export class Primary extends Context.Service<
+  Primary,
+  {
+    readonly logFiles: LogFiles
+    /** Handles a message of a worker; false if it is of another kind. */
+    readonly receive: (worker: Worker, message: FromWorker) => boolean
+    /** The worker's process has ended. */
+    readonly remove: (worker: Worker, pid: number) => void
+  }
+>()("svc/layers/Primary") {}
+
+export const send = (worker: Worker, message: ToWorker) => {
+  // A channel that is closed means that the worker is ending.
+  if (worker.isConnected()) worker.send(message, () => undefined)
+}
+
+/** Provides also the messages between this process's own services and the workers. */
+export const layerPrimary = Layer.effectContext(
+  Effect.gen(function* () {
+    const context = yield* Effect.context()
+    const logFiles = yield* Effect.acquireRelease(Effect.sync(openLogFiles), (files) =>
+      Effect.sync(() => files.forEach((file) => closeSync(file)))
+    )
+    const log = new CountLogFile(logFiles, process.pid, undefined, () => undefined)
+    /** The workers that read the log, with the generation of the file that each uses. */
+    const members = new Map<Worker, number>()
+    const upkeep = () => {
+      log.catchUp()
+      const together = Array.from(members.values()).every((generation) => generation === log.generation)
+      if (log.size > maxLogBytes && together) log.rotate()
+    }
+    yield* Effect.acquireRelease(
+      Effect.sync(() => setInterval(upkeep, catchUpMillis)),
+      (timer) => Effect.sync(() => clearInterval(timer))
+    )
+
+    const handlers = new PeerHandlers()
+    const told = new Map<number, Told>()
+    let last = 0
+    const handled = (id: number, worker: Worker) => {
+      const one = told.get(id)
+      if (one === undefined || !one.by.delete(worker) || one.by.size > 0) return
+      told.delete(id)
+      one.done()
+    }
+    const tellWorkers = (topic: PeerTopic, message: string, except?: Worker) =>
+      Effect.callback<void>((resume) => {
+        const by = new Set(members.keys())
+        if (except !== undefined) by.delete(except)
+        if (by.size === 0) return resume(Effect.void)
+        const id = ++last
+        told.set(id, { by, done: () => resume(Effect.void) })
+        for (const worker of by) send(worker, { svc: "do", id, topic, message })
+        return Effect.sync(() => told.delete(id))
+      }).pipe(Effect.timeoutOption(tellTimeout), Effect.asVoid)
+
+    const receive = (worker: Worker, message: FromWorker) => {
+      if (message.svc === "join") {
+        const position = log.position()
+        members.set(worker, position.generation)
+        send(worker, { svc: "joined", position })
+      } else if (message.svc === "generation") members.set(worker, message.generation)
+      else if (message.svc === "done") handled(message.id, worker)
+      else if (message.svc === "tell") {
+        const { id, topic } = message
+        const told = Effect.sync(() => send(worker, { svc: "told", id }))
+        const all = [tellWorkers(topic, message.message, worker), handlers.run(topic, message.message)]
+        Effect.runForkWith(context)(Effect.andThen(Effect.all(all, { concurrency: "unbounded", discard: true }), told))
+      } else return false
+      return true
+    }
+    const remove = (worker: Worker, pid: number) => {
+      members.delete(worker)
+      log.append({ kind: "gone", of: pid })
+      for (const id of Array.from(told.keys())) handled(id, worker)
+    }
+    const peers = Peers.of({ on: handlers.on, tell: (topic, message) => tellWorkers(topic, message) })
+    return Context.make(Primary, { logFiles, receive, remove }).pipe(Context.add(Peers, peers))
+  })
+)

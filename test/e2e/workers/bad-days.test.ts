@@ -1,0 +1,208 @@
+import { createServer } from "node:net"
+import { setTimeout as sleep } from "node:timers/promises"
+import { afterAll, assert, beforeAll, describe, inject, it } from "vitest"
+import { ask, sql } from "../../support/client.ts"
+import { copyDataDir, removeDataDir } from "../../support/dataDir.ts"
+import { flagOf, makeFlag } from "../../support/flags/api.ts"
+import { endFeeds, openFeed, refusedFeed, statusOf, subscribe } from "../../support/realtime/feed.ts"
+import { runToEnd, type Service, startService, until } from "../../support/service.ts"
+import { call, connection, killWorker, type Outcome, startWorkers, workersOf } from "../../support/workers.ts"
+
+const isAlive = (pid: number) => {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+const times = <A>(count: number, make: (index: number) => A) => Array.from({ length: count }, (_, index) => make(index))
+
+describe("two workers", () => {
+  let dataDir: string
+  let service: Service
+  beforeAll(async () => {
+    dataDir = await copyDataDir(inject("preparedDataDir"))
+    service = await startWorkers(dataDir, { SVC_REALTIME_MAX_CLIENTS: "8" })
+    await sql(service, "create table kept (n int)")
+  })
+  afterAll(async () => {
+    endFeeds()
+    await service[Symbol.asyncDispose]()
+    await removeDataDir(dataDir)
+  })
+
+  const limitedKey = async (rate_limit: number | null) => {
+    const body = { keyType: "service_role", rate_limit }
+    const reply = await ask(service, "POST /api/keys", { key: service.service_role, body })
+    const { key, secret } = reply.json as { readonly key: { readonly id: number }; readonly secret: string }
+    return { id: key.id, headers: { apikey: secret } }
+  }
+
+  it("admit together exactly as many calls as a key's limit allows, and count them down", async () => {
+    const { headers } = await limitedKey(60)
+    for (let left = 59; left >= 40; left--) {
+      assert.strictEqual((await call(service, "/v1/status", { headers })).remaining, left)
+    }
+    const outcomes = await Promise.all(times(200, () => call(service, "/v1/status", { headers })))
+    const admitted = outcomes.filter(({ status }) => status === 200)
+    assert.deepStrictEqual(
+      admitted.map(({ remaining }) => remaining).toSorted((a, b) => b - a),
+      times(40, (index) => 39 - index)
+    )
+    assert.strictEqual(outcomes.filter(({ status }) => status === 429).length, 160)
+  })
+
+  it("answer by what the other one has just changed", async () => {
+    for (let round = 0; round < 5; round++) {
+      const { headers, id } = await limitedKey(null)
+      const all = (path: string, body?: unknown) =>
+        Promise.all(
+          times(12, () => call(service, path, { headers, body, method: body === undefined ? "GET" : "POST" }))
+        )
+      const flagKey = `w.${round}`
+      let { state } = await makeFlag(service, flagKey)
+      for (let toggles = 0; toggles < 3; toggles++) {
+        for (const { text } of await all("/api/flags/evaluate", { flagKey })) {
+          assert.strictEqual(text.includes('"DISABLED"'), state === "DISABLED", text)
+        }
+        state = (await flagOf(service, `PATCH /${flagKey}/toggle`)).state
+      }
+      await ask(service, `DELETE /api/keys/${id}`, { key: service.service_role })
+      for (const { status } of await all("/v1/status")) assert.strictEqual(status, 401)
+    }
+  })
+
+  it("send every event to the clients of both, and limit their number together", async () => {
+    const key = service.service_role
+    const feeds = await Promise.all(times(8, () => openFeed(service, { key })))
+    assert.strictEqual((await refusedFeed(service, { key })).status, 503)
+    await sql(service, "create table events (n int)")
+    await subscribe(service, "events")
+    await Promise.all(
+      times(40, (n) => call(service, "/v1/db/events", { method: "POST", headers: { apikey: key }, body: { n } }))
+    )
+    await sql(service, "insert into events values (-1)")
+    const received = await Promise.all(feeds.map((feed) => feed.upTo(({ row }) => row?.["n"] === -1)))
+    for (const events of received) assert.deepStrictEqual(events, received[0])
+    assert.strictEqual(received[0]?.length, 41)
+
+    // The clients of a killed worker no longer count.
+    await killWorker(service, 1)
+    const open = () => feeds.filter(({ socket }) => socket.readyState === socket.OPEN).length
+    const { connected_clients } = await until(
+      () => statusOf(service),
+      (status) => status.connected_clients < 8
+    )
+    assert.strictEqual(connected_clients, open())
+    assert.isBelow(open(), 8)
+    for (let free = 8 - open(); free > 0; free--) await openFeed(service, { key })
+    assert.strictEqual((await refusedFeed(service, { key })).status, 503)
+    endFeeds()
+  })
+
+  it("lose one of them with its requests alone, and replace it within 2 s", async () => {
+    const headers = { apikey: service.service_role }
+    const failures = times(24, () => 0)
+    let killedAt = Number.POSITIVE_INFINITY
+    let lastFailure = 0
+    const load = { ended: false }
+    const loops = failures.map(async (_, index) => {
+      const agent = connection()
+      while (!load.ended) {
+        const { status } = await call(service, "/v1/status", { headers, agent })
+        if (status === 200) continue
+        failures[index] = (failures[index] ?? 0) + 1
+        lastFailure = Date.now()
+      }
+      agent.destroy()
+    })
+    await sleep(300)
+    killedAt = Date.now()
+    const millis = await killWorker(service, 2)
+    await sleep(300)
+    load.ended = true
+    await Promise.all(loops)
+    assert.isBelow(millis, 2_000)
+    assert.isBelow(lastFailure - killedAt, 500)
+    assert.isTrue(failures.includes(0), "connections to the other worker fail as well")
+    // A client may connect once more while the operating system takes the sockets of the process apart.
+    assert.isTrue(failures.every((count) => count <= 2) && failures.some((count) => count > 0), failures.join())
+    assert.include(service.output(), '"annotations":{"worker":"2"}')
+    assert.match(service.output(), /Worker 2 \(process \d+\) ended unexpectedly \(SIGKILL\); starting another/)
+  })
+
+  it("end with their parent, even if it is killed", async () => {
+    const workers = Array.from(workersOf(service).values())
+    assert.deepStrictEqual(workers.map(isAlive), [true, true])
+    await service.stop("SIGKILL")
+    const alive = await until(
+      async () => workers.filter(isAlive),
+      (pids) => pids.length === 0,
+      2_000
+    )
+    assert.deepStrictEqual(alive, [])
+  })
+
+  it("finish on SIGTERM what has begun, under load", async () => {
+    const ending = await startWorkers(dataDir)
+    const headers = { apikey: ending.service_role }
+    const slow = times(6, () =>
+      call(ending, "/v1/sql", {
+        method: "POST",
+        headers,
+        body: { sql: "insert into kept select 0 from pg_sleep(0.6)" }
+      })
+    )
+    const outcomes: Array<Outcome> = []
+    const load = { ended: false }
+    const loops = times(12, async (n) => {
+      while (!load.ended) {
+        const outcome = await call(ending, "/v1/db/kept", { method: "POST", headers, body: { n } })
+        outcomes.push(outcome)
+        if (outcome.status === undefined) return
+      }
+    })
+    await sleep(400)
+    const end = await ending.stop("SIGTERM")
+    load.ended = true
+    await Promise.all(loops)
+    assert.deepStrictEqual([end.code, end.signal], [0, null], end.output)
+    assert.notMatch(end.output, /"level":"ERROR"/)
+    assert.deepStrictEqual(
+      (await Promise.all(slow)).map(({ status }) => status),
+      times(6, () => 200)
+    )
+    const answered = outcomes.filter(({ status }) => status !== undefined)
+    assert.deepStrictEqual([...new Set(answered.map(({ status }) => status))], [201])
+    for (const { error } of outcomes) assert.oneOf(error, [undefined, "ECONNREFUSED", "ECONNRESET"])
+
+    await using again = await startService({ dataDir })
+    const [row] = await sql(again, "select count(*)::int as stored from kept")
+    assert.strictEqual(row?.["stored"], answered.length + 6)
+  })
+})
+
+describe("a start of workers that fails exits with one line", () => {
+  it("for an invalid number", async () => {
+    const end = await runToEnd({ SVC_WORKERS: "0" })
+    assert.strictEqual(end.code, 1)
+    assert.strictEqual(end.output, 'svc: SVC_WORKERS must be a whole number from 1 to 256, or auto, but it is "0"\n')
+  })
+
+  it("for a port in use", async () => {
+    const other = createServer()
+    const port = await new Promise<number>((listening) =>
+      other.listen(0, "127.0.0.1", () => listening((other.address() as { port: number }).port))
+    )
+    const dataDir = await copyDataDir(inject("preparedDataDir"))
+    try {
+      const end = await runToEnd({ SVC_DATA_DIR: dataDir, SVC_WORKERS: "2", PORT: String(port) })
+      assert.strictEqual(end.code, 1, end.output)
+      assert.match(end.output, new RegExp(`^svc: .*127\\.0\\.0\\.1:${port}.*PORT.*\n$`, "m"))
+    } finally {
+      other.close()
+      await removeDataDir(dataDir)
+    }
+  })
+})

@@ -7,6 +7,7 @@ import * as flagEngine from "./layers/flags/layer.ts"
 import * as identityProvider from "./layers/identity/layer.ts"
 import { layerFirstKeys } from "./layers/install/FirstKeys.ts"
 import * as installation from "./layers/install/layer.ts"
+import { layerUpkeep } from "./layers/install/Upkeep.ts"
 import { layerMigrationDirectory } from "./layers/migrations/Directory.ts"
 import { layerHttpListener, layerHttpSettings } from "./layers/net/Listener.ts"
 import * as oauth2Server from "./layers/oauth2/layer.ts"
@@ -43,7 +44,7 @@ import * as webhooks from "./services/webhooks/layer.ts"
 // What the service runs on, below a flag engine. Each part chooses by its settings: embedded, or a server of yours.
 const Base = Layer.mergeAll(layerBranchDatabases, layerConnectionProbe).pipe(
   Layer.provideMerge(Layer.mergeAll(dumps.layer, layerMigrationDirectory, layerWebhookTransport)),
-  Layer.provideMerge(layerFirstKeys),
+  Layer.provideMerge(Layer.mergeAll(layerFirstKeys, layerUpkeep)),
   Layer.provideMerge(postgres.layer),
   Layer.provideMerge(objectStore.layer),
   Layer.provideMerge(Tokens.layer),

@@ -17,6 +17,9 @@ export const ddlSql: ReadonlyArray<string> = [
   "create table if not exists svc_ddl.changes (n bigint not null, xact xid8 not null default pg_catalog.pg_current_xact_id())",
   "revoke all on svc_ddl.changes from public",
   "grant select on svc_ddl.changes to public",
+  "create table if not exists svc_ddl.fingerprint (value text not null)",
+  "revoke all on svc_ddl.fingerprint from public",
+  "insert into svc_ddl.fingerprint select '' where not exists (select from svc_ddl.fingerprint)",
   `create or replace function svc_ddl.record() returns event_trigger language plpgsql security definer
      set search_path = pg_catalog, pg_temp as $$
    declare

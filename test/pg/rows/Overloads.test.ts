@@ -40,7 +40,7 @@ const overloads = `
           into args from unnest(f.types) with ordinality u(t, n);
         begin
           if f.prokind = 'a' and args is not null then
-            execute format('create function public.fails(json, %s) returns json language plpgsql as $$ begin raise exception ''an overload was called''; end $$', args);
+            execute format('create or replace function public.fails(json, %s) returns json language plpgsql as $$ begin raise exception ''an overload was called''; end $$', replace(args, 'record', 'anyelement'));
             execute format('create aggregate public.%I(%s) (sfunc = public.fails, stype = json)', f.proname, args);
           else
             execute format('create function public.%I(%s) returns %s %s language plpgsql as $$ begin raise exception ''an overload was called''; end $$',

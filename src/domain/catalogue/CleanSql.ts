@@ -32,17 +32,15 @@ const numbers = words(`
   ctecolcollations(o ctecoltypes(o ctecoltypmods(i encoding extraUpdatedCols(b format_type frameOptions funccolcollations(o
   funccolcount funccoltypmods(i funccollid funcformat funcparams(b hashfuncid insertedCols(b inputcollid item_type
   joinleftcols(i joinmergedcols joinrightcols(i jointype limitOption list_end list_start location minmaxcollid negfuncid
-  nulltesttype booltesttype on_behavior op opcollid opfuncid override paramcollid paramid paramkind paramtypmod
+  nulltesttype booltesttype on_behavior opcollid opfuncid override paramcollid paramid paramkind paramtypmod
   perminfoindex querySource refcollid reftypmod relabelformat rellockmode requiredPerms resno resorigcol resorigtbl
   ressortgroupref resultcollid resulttypmod row_format rtekind rtindex selectedCols(b stmt_len stmt_location subLinkId
   subLinkType tleSortGroupRef typeMod typmod updatedCols(b varattno varattnosyn varcollid varlevelsup varno varnosyn
-  varnullingrels(b vartypmod wincollid winref`).map((field) => `:${field}`)
+  varnullingrels(b vartypmod wincollid winref`)
 
 const typeFields = words(`
   aggtranstype aggtype array_typeid casetype coalescetype consttype element_typeid funcresulttype minmaxtype opresulttype
   paramtype refcontainertype refelemtype refrestype resulttype row_typeid type typeId typid vartype wintype`)
-
-const fields = (names: ReadonlyArray<string>) => list(names.map((name) => `:${name}`))
 
 /** The settings that the clean path sets as any other does. */
 const settings = ["request.jwt.claims", "request.jwt.sub", "role"]
@@ -174,50 +172,53 @@ trees as (
   union all select 'f', p.oid, t.tree from pg_proc p join callable c on c.oid = p.oid
     cross join lateral (values (p.prosqlbody::text), (p.proargdefaults::text)) t(tree) where t.tree is not null
 ),
--- In a tree, names begin with a brace or a colon, and spaces within a word are escaped.
-words as materialized (
-  select kind, oid, pg_catalog.ltrim(word, '(') as word, pg_catalog.rtrim(value, ')}') as value
-  from trees cross join lateral (
-    select word, pg_catalog.lead(word) over () as value from pg_catalog.string_to_table(tree, ' ') word
-  ) w where word ~ '^(:|[(]*[{])'
+-- A tree cut before its fields: each piece is a name and a value, which may end with the name of the next node. Within
+-- strings, braces and spaces are escaped; pieces of strings can only add to what is not clean.
+pieces as materialized (
+  select kind, oid, pg_catalog.split_part(piece, ' ', 1) as field,
+    pg_catalog.rtrim(pg_catalog.split_part(piece, ' ', 2), ')}') as value,
+    case when piece ~ '[{]' then coalesce(pg_catalog.substring(piece, '^[^{]*[{]([A-Z_]+)$'), '?') end as node
+  from trees cross join lateral pg_catalog.string_to_table(tree, ' :') piece
+  where pg_catalog.split_part(piece, ' ', 1) not in (${list(numbers.filter((field) => !field.includes("(")))})
+    or piece ~ '[{]'
 ),
 facts as materialized (
-  select distinct kind, oid, word, value from words
-  where (word like '{%' or value ~ '^(-?[0-9]|[(][a-z]$)' and value <> '0')
-    and word not in (${list(nodes.map((node) => `{${node}`))}, ${list(numbers.filter((field) => !field.includes("(")))})
-    and (value !~ '^[(]' or word || value not in (${list(numbers.filter((field) => field.includes("(")))}))
+  select kind, oid, field, value from pieces
+  where value ~ '^(-?[0-9]|[(][a-z]$)' and value <> '0' and field not in (${list(numbers)})
+    and (value !~ '^[(]' or field || value not in (${list(numbers)}))
+  group by kind, oid, field, value
 ),
 uses as (
   select kind, oid, 'f' as used, value::oid as by from facts
-    where word in (':funcid', ':aggfnoid', ':winfnoid') and value::oid not in (select oid from clean_functions)
+    where field in ('funcid', 'aggfnoid', 'winfnoid') and value::oid not in (select oid from clean_functions)
   union select f.kind, f.oid, 'f', o.code from facts f join clean_operators o on o.oid = f.value::oid and o.called
-    where f.word in (':opno', ':eqop', ':sortop')
-  union select kind, oid, 'r', value::oid from facts where word = ':relid'
+    where f.field in ('opno', 'eqop', 'sortop')
+  union select kind, oid, 'r', value::oid from facts where field = 'relid'
   union select 'r', oid, 'i', oid from readable
   union select 'f', oid, 'r', typrelid from callable where typrelid <> 0
 ),
 not_clean(kind, oid) as (
   with recursive wrong as (
-    select kind, oid from facts where not case
-      when word like '{%' then false
+    select kind, oid from pieces where node is not null and node not in (${list(nodes)})
+    union select kind, oid from facts where not case
       when value !~ '^[0-9]+$' then false
-      when word in (${fields(typeFields)}) then
+      when field in (${list(typeFields)}) then
         value::oid in (select oid from tree_types)
-        or word = ':consttype' and value::oid in (select oid from named_types)
+        or field = 'consttype' and value::oid in (select oid from named_types)
         -- Not a type, but what a JSON constructor makes.
-        or word = ':type' and value::oid < 16
-      when word in (':opno', ':eqop', ':sortop') then value::oid in (select oid from clean_operators)
-      when word = ':commandType' then value = '1'
-      when word in (':funcid', ':aggfnoid', ':winfnoid', ':relid') then true
-      else false end
+        or field = 'type' and value::oid < 16
+      when field in ('opno', 'eqop', 'sortop') then value::oid in (select oid from clean_operators)
+      when field = 'commandType' then value = '1'
+      -- CURRENT_SCHEMA is another one on the clean path.
+      when field = 'op' then value <> '14'
+      else field in ('funcid', 'aggfnoid', 'winfnoid', 'relid') end
     union select kind, oid from uses u where used = 'f' and by not in (select oid from callable)
     union select kind, oid from uses u where used = 'r' and by not in (select oid from readable)
     union select kind, oid from trees where tree ~ ':funcid (2077|3294) '
       and pg_catalog.regexp_replace(tree, ${quoteLiteral(readsSetting)}, '', 'g') ~ ':funcid (2077|3294) '
-    -- CURRENT_SCHEMA is another one on the clean path, and so are the names of relations and functions.
-    union select kind, oid from words where word = '{SQLVALUEFUNCTION' and (kind, oid) in (select kind, oid from words where word = ':op' and value = '14')
-    union select kind, oid from words where word = '{COERCEVIAIO'
-      and (kind, oid) in (select kind, oid from words where word = ':consttype' and value in (select oid::text from named_types))
+    -- The name of a relation or function is another one on the clean path.
+    union select kind, oid from pieces where node = 'COERCEVIAIO'
+      and (kind, oid) in (select kind, oid from facts where field = 'consttype' and value in (select oid::text from named_types))
     union select u.kind, u.oid from uses u join wrong w on w.kind = u.used and w.oid = u.by
   )
   select kind, oid from wrong

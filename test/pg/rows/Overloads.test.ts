@@ -15,8 +15,8 @@ const called = `avg count current_setting json_agg json_build_array json_each_te
   websearch_to_tsquery`.split(/\s+/)
 
 /** Functions that only the queries of the catalogue call. */
-const cataloguing = `format format_type hashtextextended json_build_object json_object_agg lead ltrim regexp_replace
-  row_number rtrim string_to_table unnest`.split(/\s+/)
+const cataloguing = `format format_type hashtextextended json_build_object json_object_agg regexp_replace
+  row_number rtrim split_part string_to_table substring unnest`.split(/\s+/)
 
 /**
  * Overloads in `public` of every function above: each of PostgreSQL's signatures with a concrete type in place
@@ -40,7 +40,7 @@ const overloads = `
           into args from unnest(f.types) with ordinality u(t, n);
         begin
           if f.prokind = 'a' and args is not null then
-            execute format('create function public.fails(json, %s) returns json language plpgsql as $$ begin raise exception ''an overload was called''; end $$', args);
+            execute format('create or replace function public.fails(json, %s) returns json language plpgsql as $$ begin raise exception ''an overload was called''; end $$', replace(args, 'record', 'anyelement'));
             execute format('create aggregate public.%I(%s) (sfunc = public.fails, stype = json)', f.proname, args);
           else
             execute format('create function public.%I(%s) returns %s %s language plpgsql as $$ begin raise exception ''an overload was called''; end $$',

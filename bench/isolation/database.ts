@@ -173,7 +173,7 @@ export const setupSql = (users: number) => `
       insert into clean_write (note, writer) values (note, writer) returning owner into made; return made;
     end $$;
   create function keeps_always(value text) returns text language plpgsql immutable as
-    $$ begin perform tenant(); return value; end $$;
+    $$ begin perform public.tenant(); return value; end $$;
   create function keep_statement() returns trigger language plpgsql as $$ begin perform tenant(); return null; end $$;
   ${allWrittenTables.map(writtenTable).join("")}
   create table hot_write (id int primary key, writer text not null, stamp text not null);

@@ -175,9 +175,10 @@ export const runIsolation = async (target: Target, options: Options): Promise<Re
       await outside.query(`begin; set local lock_timeout = '2s'; ${changes[at]?.(turn, options.users)}; commit`)
       turns[at] = turn
       report.ddl += 1
-    } catch {
+    } catch (error) {
       await outside.query("rollback")
       report.ddlFailures += 1
+      if (report.ddlFailures <= 5) report.examples.push(`DDL failed: ${String(error)} (${at}, ${turn})`)
     }
   }
 

@@ -24,8 +24,8 @@ export interface Caller {
   /** Owner of the rows that it inserts and, unless a service key bypasses policies, sees; empty without a JWT. */
   readonly sub: string
   readonly headers: Readonly<Record<string, string>>
-  /** Ids of the rows that it has inserted for sure and has not tried to delete, by table. */
-  readonly kept: Map<string, Set<number>>
+  /** Ids and versions of the rows that it has inserted for sure, and whose last change is confirmed, by table. */
+  readonly kept: Map<string, Map<number, number>>
   /** Whether one of its requests is under way. */
   busy: boolean
 }

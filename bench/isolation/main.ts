@@ -16,6 +16,7 @@ const help = `npm run check:isolation -- [options]
   --users N         users with a JWT (default ${defaults.users}); a tenth as many of each other kind of caller
   --concurrency N   requests at once (default ${defaults.concurrency})
   --poisons a,b     groups of poisons: ${poisonGroups.join(", ")}; or none (default: all)
+  --mix all|writes  what the callers do (default ${defaults.mix})
   --ddl MS          between changes of tables, policies and functions; 0: none (default ${defaults.ddlEvery})
   --kills MS        between ends of a session or statement from outside; 0: none (default ${defaults.killEvery})
   --hang-ups SHARE  of requests whose client hangs up (default ${defaults.hangUps})
@@ -29,6 +30,7 @@ const { values } = parseArgs({
     users: { type: "string", default: String(defaults.users) },
     concurrency: { type: "string", default: String(defaults.concurrency) },
     poisons: { type: "string", default: poisonGroups.join(",") },
+    mix: { type: "string", default: defaults.mix },
     ddl: { type: "string", default: String(defaults.ddlEvery) },
     kills: { type: "string", default: String(defaults.killEvery) },
     "hang-ups": { type: "string", default: String(defaults.hangUps) },
@@ -48,6 +50,7 @@ const options = {
   killEvery: Number(values.kills),
   hangUps: Number(values["hang-ups"]),
   maxFindings: Number(values["stop-after"]),
+  mix: values.mix === "writes" ? ("writes" as const) : ("all" as const),
   groups
 }
 

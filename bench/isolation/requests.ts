@@ -1,6 +1,6 @@
 import { type Caller } from "./callers.ts"
 import { type Answer } from "./client.ts"
-import { changingTables, rowsPerOwner, steadyTables, writtenTables } from "./database.ts"
+import { allWrittenTables, changingTables, hotRows, rowsPerOwner, steadyTables, writtenTables } from "./database.ts"
 import { onlyForUsers, type PoisonGroup, poisons } from "./poisons.ts"
 import { type Random } from "./random.ts"
 
@@ -34,8 +34,6 @@ export interface Request {
   readonly poison?: boolean
   /** Examines a successful answer. */
   readonly check: (answer: Answer) => Finding | undefined
-  /** Runs after every end of the request that is not a success. */
-  readonly uncertain?: () => void
 }
 
 type Row = Readonly<Record<string, unknown>>
@@ -60,18 +58,28 @@ const differences = (seen: unknown, expected: unknown, at = ""): ReadonlyArray<s
 
 const json = (body: object) => JSON.stringify(body)
 
+/** What the callers do: everything, or mostly writes. */
+export type Mix = "all" | "writes"
+
 export class Requests {
   private readonly random: Random
   private readonly users: number
+  private readonly mix: Mix
+  private readonly tables: ReadonlyArray<string>
   private readonly groups: ReadonlyArray<readonly [number, PoisonGroup]>
   private readonly userGroups: typeof this.groups
   readonly baselines: Baselines = new Map()
   /** Notes of inserts, each used once. */
   private notes = 0
 
-  constructor(random: Random, users: number, groups: ReadonlyArray<PoisonGroup>) {
+  /** Who wrote which stamp into `hot_write`. */
+  readonly stamps = new Map<string, string>()
+
+  constructor(random: Random, users: number, groups: ReadonlyArray<PoisonGroup>, mix: Mix) {
     this.random = random
     this.users = users
+    this.mix = mix
+    this.tables = mix === "writes" ? allWrittenTables : writtenTables
     // Those that end sessions make every other request rarer.
     const weight = (group: PoisonGroup) => (group === "others" || group === "ends" ? 0.3 : 1)
     this.userGroups = groups.map((group) => [weight(group), group] as const)
@@ -79,16 +87,21 @@ export class Requests {
   }
 
   readonly next = (caller: Caller): Request => {
+    const writes = this.mix === "writes" ? 2 : 1
+    const reads = this.mix === "writes" ? 0.1 : 1
     const make = this.random.weighted<(caller: Caller) => Request>([
-      [40, this.read],
-      [4, this.embed],
-      [5, this.functionRows],
+      [40 * reads, this.read],
+      [4 * reads, this.embed],
+      [5 * reads, this.functionRows],
       [4, this.tenantOf],
       [3, this.stateOf],
-      [1, this.slowSub],
-      [12, this.insert],
-      [8, this.update],
-      [5, this.remove],
+      [1 * reads, this.slowSub],
+      [12 * writes, this.insert],
+      [5 * writes, this.update],
+      [5 * writes, this.nextVersion],
+      [2 * writes, this.upsert],
+      [2 * writes, this.hot],
+      [5 * writes, this.remove],
       [2, this.addNote],
       [this.groups.length === 0 ? 0 : 8, this.poison]
     ])
@@ -233,7 +246,7 @@ export class Requests {
   }
 
   private readonly keptOf = ({ kept }: Caller, table: string) => {
-    const ids = kept.get(table) ?? new Set<number>()
+    const ids = kept.get(table) ?? new Map<number, number>()
     kept.set(table, ids)
     return ids
   }
@@ -244,7 +257,7 @@ export class Requests {
   }
 
   private readonly insert = (caller: Caller): Request => {
-    const table = this.random.of(writtenTables)
+    const table = this.random.of(this.tables)
     const count = this.random.chance(0.2) ? 3 : 1
     const made = Array.from({ length: count }, () => ({ writer: caller.sub, note: `n${++this.notes}` }))
     return {
@@ -258,7 +271,7 @@ export class Requests {
         const finding = this.written(caller, rows)
         if (finding !== undefined) return finding
         if (rows.length !== count) return found("lost", `${rows.length} of ${count} rows were inserted`)
-        for (const { id } of rows) this.keptOf(caller, table).add(Number(id))
+        for (const { id } of rows) this.keptOf(caller, table).set(Number(id), 0)
         return undefined
       }
     }
@@ -276,7 +289,7 @@ export class Requests {
 
   /** Changes all rows that the caller sees, which must be its own. */
   private readonly update = (caller: Caller): Request => {
-    const table = this.random.of(writtenTables)
+    const table = this.random.of(this.tables)
     const filter = this.restricted(caller) ? "id=gt.0" : `owner=eq.${caller.sub}`
     const alias = this.random.chance(0.3) ? `a${this.random.below(2000)}:id` : "id"
     return {
@@ -296,12 +309,86 @@ export class Requests {
     }
   }
 
+  /** Changes a row if it has the version that the caller knows: a second time would change none. */
+  private readonly nextVersion = (caller: Caller): Request => {
+    const table = this.random.of(this.tables)
+    const kept = this.keptOf(caller, table)
+    const [[id, version] = [0, 0]] = kept
+    kept.delete(id)
+    return {
+      name: `next version ${table}`,
+      method: "PATCH",
+      path: `/v1/db/${table}?id=eq.${id}&version=eq.${version}&select=id,owner,writer,version`,
+      body: json({ version: version + 1, last_writer: caller.sub }),
+      mayHangUp: true,
+      check: ({ text }) => {
+        const rows = JSON.parse(text) as ReadonlyArray<Row>
+        const finding = this.written(caller, rows)
+        if (finding !== undefined || id === 0) return finding
+        if (rows.length !== 1 || rows[0]?.["version"] !== version + 1) {
+          return found("lost", `version ${version} of row ${id} became ${text}`)
+        }
+        kept.set(id, version + 1)
+        return undefined
+      }
+    }
+  }
+
+  /** Replaces a row of the caller by its primary key, or inserts one. */
+  private readonly upsert = (caller: Caller): Request => {
+    // Views have no primary key.
+    const table = this.random.of(this.tables.filter((name) => name !== "viewed_write"))
+    const kept = this.keptOf(caller, table)
+    const [[id, version] = [undefined, 0]] = kept
+    if (id !== undefined) kept.delete(id)
+    const row = { writer: caller.sub, note: `n${++this.notes}`, version, last_writer: caller.sub }
+    return {
+      name: `upsert ${table}`,
+      method: "POST",
+      path: `/v1/db/${table}?select=id,owner,writer,note`,
+      headers: { prefer: "resolution=merge-duplicates" },
+      body: json(id === undefined ? row : { id, ...row }),
+      mayHangUp: true,
+      check: ({ text }) => {
+        const rows = JSON.parse(text) as ReadonlyArray<Row>
+        const finding = this.written(caller, rows)
+        if (finding !== undefined) return finding
+        if (rows.length !== 1) return found("lost", `${rows.length} rows of 1`)
+        kept.set(Number(rows[0]?.["id"]), version)
+        return undefined
+      }
+    }
+  }
+
+  /** Writes one of the rows that everyone writes: callers wait for each other. */
+  private readonly hot = (caller: Caller): Request => {
+    const id = this.random.below(hotRows)
+    const stamp = `s${++this.notes}`
+    const row = { writer: caller.sub, stamp }
+    this.stamps.set(stamp, caller.sub)
+    const change = this.random.chance(0.7)
+    return {
+      name: `hot ${change ? "update" : "upsert"}`,
+      method: change ? "PATCH" : "POST",
+      path: `/v1/db/hot_write?${change ? `id=eq.${id}&` : ""}select=writer,stamp`,
+      ...(change ? {} : { headers: { prefer: "resolution=merge-duplicates" } }),
+      body: json(change ? row : { id, ...row }),
+      mayHangUp: true,
+      check: ({ text }) => {
+        const rows = JSON.parse(text) as ReadonlyArray<Row>
+        if (rows.length !== 1) return found("lost", `${rows.length} rows of 1`)
+        const same = rows[0]?.["writer"] === caller.sub && rows[0]?.["stamp"] === stamp
+        return same ? undefined : found("foreign", `${caller.sub} wrote ${stamp} and got ${text}`)
+      }
+    }
+  }
+
   /** Deletes all rows that the caller sees, or some by their ids. */
   private readonly remove = (caller: Caller): Request => {
-    const table = this.random.of(writtenTables)
+    const table = this.random.of(this.tables)
     const kept = this.keptOf(caller, table)
     const all = caller.kind === "user" && this.random.chance(0.5)
-    const ids = [...kept].slice(0, all ? Infinity : 2)
+    const ids = [...kept.keys()].slice(0, all ? Infinity : 2)
     for (const id of ids) kept.delete(id)
     return {
       name: `delete ${table}`,

@@ -2,10 +2,10 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { Client } from "pg"
 import { type Caller, makeCallers, type Target } from "./callers.ts"
 import { type Answer, makeClient } from "./client.ts"
-import { ddl, setupSql, writtenTables } from "./database.ts"
+import { allWrittenTables, ddl, hotRows, moreDdl, setupSql } from "./database.ts"
 import { type PoisonGroup, poisonGroups } from "./poisons.ts"
 import { Random } from "./random.ts"
-import { type Finding, type FindingKind, numberedPoisons, type Request, Requests } from "./requests.ts"
+import { type Finding, type FindingKind, type Mix, numberedPoisons, type Request, Requests } from "./requests.ts"
 
 export interface Options {
   readonly seed: number
@@ -15,6 +15,7 @@ export interface Options {
   /** Requests at once. */
   readonly concurrency: number
   readonly groups: ReadonlyArray<PoisonGroup>
+  readonly mix: Mix
   /** ms between DDL statements; 0: none. */
   readonly ddlEvery: number
   /** ms between the end of a session or a statement from outside; 0: none. */
@@ -33,6 +34,7 @@ export const defaults: Options = {
   users: 200,
   concurrency: 48,
   groups: poisonGroups,
+  mix: "all",
   ddlEvery: 150,
   killEvery: 1000,
   hangUps: 0.02,
@@ -79,7 +81,7 @@ const excuseMillis = 500
  */
 export const runIsolation = async (target: Target, options: Options): Promise<Report> => {
   const random = new Random(options.seed)
-  const requests = new Requests(random, options.users, options.groups)
+  const requests = new Requests(random, options.users, options.groups, options.mix)
   const callers = makeCallers(target, options.users)
   const report: Report = {
     seed: options.seed,
@@ -116,13 +118,11 @@ export const runIsolation = async (target: Target, options: Options): Promise<Re
     try {
       answer = await client.send({ ...request, headers, hangUpAfter })
     } catch (error) {
-      request.uncertain?.()
       record({ kind: "error", text: String(error) }, about)
       return
     }
     if (answer === undefined) {
       report.hungUp += 1
-      request.uncertain?.()
       return
     }
     if (request.poison === true) {
@@ -136,7 +136,6 @@ export const runIsolation = async (target: Target, options: Options): Promise<Re
       if (finding !== undefined) record(finding, about)
       return
     }
-    request.uncertain?.()
     const killed = ended.has(answer.status) && kills.some((at) => at > began - excuseMillis && at < performance.now())
     if (killed) report.excused += 1
     else record({ kind: "error", text: `${answer.status} ${answer.text.slice(0, 300)}` }, about)
@@ -166,20 +165,30 @@ export const runIsolation = async (target: Target, options: Options): Promise<Re
     }
   }
 
-  const turns = ddl.map(() => false)
+  const changes =
+    options.mix === "writes" ? [...ddl.filter((make) => make(true, 0).includes("changing_write")), ...moreDdl] : ddl
+  const turns = changes.map(() => false)
   const change = async () => {
-    const at = random.below(ddl.length)
+    const at = random.below(changes.length)
     const turn = !turns[at]
     try {
-      await outside.query(`begin; set local lock_timeout = '2s'; ${ddl[at]?.(turn, options.users)}; commit`)
+      await outside.query(`begin; set local lock_timeout = '2s'; ${changes[at]?.(turn, options.users)}; commit`)
       turns[at] = turn
       report.ddl += 1
-    } catch {
+    } catch (error) {
       await outside.query("rollback")
       report.ddlFailures += 1
+      if (report.ddlFailures <= 5) report.examples.push(`DDL failed: ${String(error)} (${at}, ${turn})`)
     }
   }
 
+  /** Makes writers wait for a row. */
+  const hold = async () => {
+    const row = `select 1 from hot_write where id = ${random.below(hotRows)} for update`
+    await holder.query(`begin; ${row}; select pg_sleep(${random.next() / 10}); commit`)
+  }
+
+  const holder = await connected(target.databaseUrl)
   const killer = await connected(target.databaseUrl)
   const kill = async (turn: number) => {
     const how = turn % 2 === 0 ? "terminate" : "cancel"
@@ -203,17 +212,18 @@ export const runIsolation = async (target: Target, options: Options): Promise<Re
     await Promise.all([
       ...Array.from({ length: options.concurrency }, loop),
       every(options.ddlEvery, change),
+      every(200, hold),
       every(options.killEvery, kill)
     ]).finally(() => {
       running = false
       clearInterval(ticker)
     })
     await sleep(300)
-    await audit(outside, callers, report, record)
+    await audit(outside, callers, requests.stamps, report, record)
   } finally {
     running = false
     client.close()
-    await Promise.all([outside.end(), killer.end()])
+    await Promise.all([outside, holder, killer].map((client) => client.end()))
   }
   report.seconds = (performance.now() - started) / 1000
   return report
@@ -233,13 +243,20 @@ const checked = (request: Request, answer: Answer): Finding | undefined => {
 const audit = async (
   outside: Client,
   callers: ReadonlyArray<Caller>,
+  stamps: ReadonlyMap<string, string>,
   report: Report,
   record: (finding: Finding, about: string) => void
 ) => {
-  for (const table of writtenTables) {
-    const { rows } = await outside.query(`select id, owner, writer, last_writer, note from ${table}`)
+  const { rows: hot } = await outside.query("select * from hot_write where stamp <> 's0'")
+  for (const row of hot) {
+    if (stamps.get(row.stamp) !== row.writer) record({ kind: "foreign", text: JSON.stringify(row) }, "hot_write")
+  }
+  const { rows: views } = await outside.query("select from pg_views where viewname = 'viewed_write'")
+  for (const table of allWrittenTables) {
+    const stored = table === "viewed_write" && views.length > 0 ? "viewed_write_table" : table
+    const { rows } = await outside.query(`select * from ${stored}`)
     report.audited += rows.length
-    const ids = new Set(rows.map(({ id }) => Number(id)))
+    const versions = new Map(rows.map(({ id, version }) => [Number(id), Number(version)]))
     const notes = new Set<string>()
     for (const row of rows) {
       const { last_writer: last, note, owner, writer } = row
@@ -250,7 +267,7 @@ const audit = async (
       notes.add(note)
     }
     for (const caller of callers) {
-      const lost = [...(caller.kept.get(table) ?? [])].filter((id) => !ids.has(id))
+      const lost = [...(caller.kept.get(table) ?? [])].filter(([id, version]) => versions.get(id) !== version)
       if (lost.length > 0) record({ kind: "lost", text: `rows ${lost.join()} of ${caller.sub}` }, table)
     }
   }
@@ -265,6 +282,7 @@ export const setUp = async ({ databaseUrl }: Pick<Target, "databaseUrl">, users:
       "insert into poisons select n, statement from json_to_recordset($1) as _(n int, statement text)",
       [JSON.stringify(numberedPoisons)]
     )
+    await outside.query(`insert into hot_write select n, '', 's0' from generate_series(0, ${hotRows - 1}) n`)
     await outside.query("analyze")
   } finally {
     await outside.end()

@@ -83,7 +83,9 @@ export const layerWorkers = Layer.effectDiscard(
 
     const stop = ({ ended, worker }: Started) =>
       Effect.gen(function* () {
-        send(worker, { svc: "stop" })
+        // Windows has no signal that a process could handle.
+        if (process.platform === "win32") send(worker, { svc: "stop" })
+        else worker.process.kill("SIGTERM")
         const late = yield* Effect.timeoutOption(Deferred.await(ended), graceMillis)
         if (late._tag === "Some") return
         yield* Effect.logWarning(`Terminating a worker (process ${worker.process.pid}) that did not end in time`)

@@ -63,7 +63,13 @@ export const layerWorkers = Layer.effectDiscard(
         Deferred.doneUnsafe(ended, Exit.succeed(how))
       }
       worker
-        .on("error", () => undefined) // the channel broke; the process ends as well
+        .on("error", ({ message }) => {
+          // Otherwise the channel broke, and the process ends as well.
+          if (worker.process.pid !== undefined) return
+          how = message
+          open = 1
+          closed()
+        })
         .on("message", (message: FromWorker) => {
           if (primary.receive(worker, message)) return
           if (message.svc === "ready") Deferred.doneUnsafe(ready, Exit.void)

@@ -14,6 +14,7 @@ declare module "autocannon" {
   }
   interface Result {
     readonly "2xx": number
+    readonly "4xx": number
     readonly non2xx: number
     readonly errors: number
     readonly timeouts: number

@@ -1,10 +1,11 @@
 import { Context, Effect, Layer } from "effect"
 import { flushCompileCache } from "node:module"
+import { keyNumber } from "../../domain/access/CountLog.ts"
+import { type WindowResult } from "../../domain/access/SlidingWindow.ts"
 import { Counts } from "../../services/ports/Counts.ts"
 import { Peers } from "../../services/ports/Peers.ts"
 import { CountLogFile, type LogPosition } from "./CountLogFile.ts"
 import { type FromWorker, PeerHandlers, tellTimeout, type ToWorker } from "./Messages.ts"
-import { sharedCounts } from "./SharedCounts.ts"
 
 /** Descriptors that the parent passes: after stdin, stdout, stderr and the channel. */
 const logFiles = [4, 5] as const
@@ -15,9 +16,24 @@ const catchUpMillis = 1_000
 /** A channel that is closed means that the parent has ended; node:cluster then ends this process. */
 const send = (message: FromWorker) => void process.send?.(message, undefined, {}, () => undefined)
 
+/** The counts of a log that this process and others write. */
+const sharedCounts = (log: CountLogFile): (typeof Counts)["Service"] => ({
+  windows: (window) => ({
+    take: (key, limit, now) => log.append({ kind: "take", window, key: keyNumber(key), limit, now }) as WindowResult
+  }),
+  realtimeClients: () => ({
+    enter: (limit) => log.append({ kind: "enter", limit }) === true,
+    leave: () => void log.append({ kind: "leave" }),
+    taken: () => {
+      log.catchUp()
+      return log.taken
+    }
+  })
+})
+
 /**
- * In a worker: what it shares with the others. Without such a process, counts are in memory and there is nobody to tell.
- * SIGTERM and the parent's `stop` end it in the same way.
+ * In a worker: the counts that it shares with the others, and the messages between them. The parent's `stop` ends it as
+ * SIGTERM does.
  */
 export const layerWorker = Layer.effectContext(
   Effect.gen(function* () {

@@ -63,7 +63,13 @@ export const layerWorkers = Layer.effectDiscard(
         Deferred.doneUnsafe(ended, Exit.succeed(how))
       }
       worker
-        .on("error", () => undefined) // the channel broke; the process ends as well
+        .on("error", ({ message }) => {
+          // Otherwise the channel broke, and the process ends as well.
+          if (worker.process.pid !== undefined) return
+          how = message
+          open = 1
+          closed()
+        })
         .on("message", (message: FromWorker) => {
           if (primary.receive(worker, message)) return
           if (message.svc === "ready") Deferred.doneUnsafe(ready, Exit.void)
@@ -83,7 +89,9 @@ export const layerWorkers = Layer.effectDiscard(
 
     const stop = ({ ended, worker }: Started) =>
       Effect.gen(function* () {
-        send(worker, { svc: "stop" })
+        // Windows has no signal that a process could handle.
+        if (process.platform === "win32") send(worker, { svc: "stop" })
+        else worker.process.kill("SIGTERM")
         const late = yield* Effect.timeoutOption(Deferred.await(ended), graceMillis)
         if (late._tag === "Some") return
         yield* Effect.logWarning(`Terminating a worker (process ${worker.process.pid}) that did not end in time`)

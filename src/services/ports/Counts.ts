@@ -23,7 +23,7 @@ const places = (): Places => {
 
 /**
  * Port: counts that all workers of this service share, exactly and synchronously. Without workers, they are in this
- * process's memory. Layer: layers/workers/SharedCounts.ts.
+ * process's memory. Layer: layers/workers/Worker.ts.
  */
 export const Counts = Context.Reference<{
   readonly windows: (name: WindowName) => Windows

@@ -6,7 +6,7 @@ export type PeerTopic = "api-keys" | "flags" | "realtime-channels" | "sessions"
 /**
  * Port: the other processes of this service, if it has several workers. Replicas elsewhere hear of changes through
  * PostgreSQL, milliseconds later; a client of this service must not notice that another worker answers its next request.
- * Layer: layers/workers/Channel.ts.
+ * Layer: layers/workers/Worker.ts.
  */
 export const Peers = Context.Reference<{
   /** Completes when all other processes have handled the message, or after two seconds. */

@@ -138,5 +138,5 @@ export const writeSql = (plan: WritePlan): RowSql => {
   const from = bare ? "_svc_w" : `(${rows}) ${row}`
   const text = `with _svc_w as (${written}${returning}) select ${bodySql(form)}, ${counted}${more} from ${from}`
   const mixed = change._tag === "Insert" && change.payload._tag === "Mixed" && change.payload.keys.length > 0
-  return { text: scope.finish(text), params: scope.params, prepare: !mixed }
+  return { text: scope.finish(text), params: scope.params, prepare: !mixed, bounded: change._tag === "Insert" }
 }

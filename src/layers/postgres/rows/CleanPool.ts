@@ -1,29 +1,23 @@
 import { Effect } from "effect"
 import { BoundedPool } from "../BoundedPool.ts"
-import { type Command, isLost, type Outcome, type RowConnection } from "./Connection.ts"
-import { assertion, isProven, proof } from "./Epoch.ts"
-import { Pipelines, type Proven } from "./Pipelines.ts"
+import { type Outcome, type RowConnection } from "./Connection.ts"
+import { isProven, judge, type Proven, proof } from "./Epoch.ts"
+import { type CleanRequest, Pipelines } from "./Pipelines.ts"
 import { type Used, useConnection } from "./useConnection.ts"
 
 export interface CleanPoolOptions {
   readonly size: number
-  /** Opens a connection for exclusive use, or for a pipeline, whose statements have a short timeout. */
+  /** Opens a connection with settings in addition to those of the role. */
   readonly open: (
-    pipelined: boolean,
+    settings: Readonly<Record<string, string>>,
     onClose: (connection: RowConnection) => void
   ) => Effect.Effect<RowConnection, unknown>
 }
 
-export interface CleanRequest {
-  /** The statement, which identifies what is known about its duration. */
-  readonly text: string
-  readonly commands: ReadonlyArray<Command>
-  /** The epoch of the catalogue that the statement was planned with. */
-  readonly epoch: number
-  /** A read of bounded cost, which may be pipelined. */
-  readonly shared: boolean
-  readonly access: "read" | "write"
-}
+/** On a pipeline, what takes longer (ms) is cancelled, and runs again on a connection of its own. */
+const readSettings = { statement_timeout: "250" }
+/** A write must not make others wait for a lock that it waits for. */
+const writeSettings = { ...readSettings, lock_timeout: "20" }
 
 /** A connection that runs clean statements of one epoch only. */
 interface CleanConnection {
@@ -38,17 +32,20 @@ interface CleanConnection {
  */
 export class CleanPool {
   private readonly pool: BoundedPool<CleanConnection, unknown>
-  private readonly pipelines: Pipelines
+  private readonly reads: Pipelines
+  private readonly writes: Pipelines
 
   constructor({ open, size }: CleanPoolOptions) {
     // In addition to `size`: the more writes run at once, the more commits PostgreSQL syncs together.
-    this.pipelines = new Pipelines(size >= 4 ? 3 : 0, (onClose) => open(true, onClose))
+    const [reading, writing] = size >= 4 ? [3, Number(process.env["W"] ?? 6)] : [0, 0]
+    this.reads = new Pipelines(reading, 16, (onClose) => open(readSettings, onClose))
+    this.writes = new Pipelines(writing, 1, (onClose) => open(writeSettings, onClose))
     this.pool = new BoundedPool<CleanConnection, unknown>({
       size,
       open: Effect.suspend(() => {
         let opened: CleanConnection | undefined
         return Effect.map(
-          open(false, () => opened && this.pool.lost(opened)),
+          open({}, () => opened && this.pool.lost(opened)),
           (connection) => (opened = { connection, epoch: undefined })
         )
       }),
@@ -58,23 +55,32 @@ export class CleanPool {
   }
 
   /** Runs a clean statement; undefined if it has to be run again where user code may run. It has had no effect then. */
-  run(request: CleanRequest): Effect.Effect<Proven, unknown> {
-    const { commands, epoch, shared, text } = request
-    const pipelined = shared ? this.pipelines.run(text, commands, epoch) : undefined
-    if (pipelined === undefined) return this.exclusive(request)
-    return Effect.flatMap(pipelined, (outcome) =>
-      outcome === "late" ? this.exclusive(request) : Effect.succeed(outcome)
-    )
+  run(request: CleanRequest, bounded: boolean): Effect.Effect<Proven, unknown> {
+    if (!bounded) return this.exclusive(request)
+    return Effect.callback((resume) => {
+      const sent = this.pipelinesOf(request).run(request, (outcome) =>
+        resume(outcome === "late" ? this.exclusive(request) : Effect.succeed(outcome))
+      )
+      if (!sent) resume(this.exclusive(request))
+    })
   }
 
-  readonly close: Effect.Effect<void> = Effect.suspend(() => Effect.andThen(this.pool.close, this.pipelines.close))
+  private pipelinesOf({ access }: CleanRequest) {
+    return access === "read" ? this.reads : this.writes
+  }
+
+  readonly close: Effect.Effect<void> = Effect.suspend(() =>
+    Effect.all([this.pool.close, this.reads.close, this.writes.close], { discard: true })
+  )
 
   /** Makes requests wait until `resume`; completes when no connection is left. */
   readonly pause: Effect.Effect<void> = Effect.suspend(() =>
-    Effect.asVoid(Effect.all([this.pool.pause, this.pipelines.pause], { concurrency: "unbounded" }))
+    Effect.all([this.pool.pause, this.reads.pause, this.writes.pause], { concurrency: "unbounded", discard: true })
   )
 
-  readonly resume: Effect.Effect<void> = Effect.suspend(() => Effect.andThen(this.pipelines.resume, this.pool.resume))
+  readonly resume: Effect.Effect<void> = Effect.suspend(() =>
+    Effect.all([this.reads.resume, this.writes.resume, this.pool.resume], { discard: true })
+  )
 
   private exclusive(request: CleanRequest): Effect.Effect<Proven, unknown> {
     const { epoch } = request
@@ -94,36 +100,30 @@ export class CleanPool {
 
   private exchange(
     { connection: { connection }, drop, give }: Used<CleanConnection>,
-    { access, commands, epoch, text }: CleanRequest
+    request: CleanRequest
   ): Effect.Effect<Proven> {
+    const { access, commands, epoch, text } = request
     return Effect.callback((resume) => {
       const started = performance.now()
       const finish = (outcome: Outcome, proven: boolean) => {
         if (proven) give()
         else drop()
-        // A read whose connection was lost can run again; of a write it is not known whether it has committed.
-        resume(Effect.succeed(proven || (access === "write" && isLost(outcome)) ? outcome : undefined))
+        resume(Effect.succeed(judge(request, outcome, proven)))
       }
-      if (access === "read") {
-        let answer: Outcome | undefined
-        connection.send(commands, (outcome) => {
-          answer = outcome
-          this.pipelines.record(text, performance.now() - started)
-        })
-        connection.send([proof], (outcome) => finish(answer ?? outcome, isProven(outcome, epoch)))
-      } else {
-        connection.send([...commands, assertion(epoch)], (outcome) => {
-          const { failure, status } = outcome
-          if (failure === undefined) finish(outcome, status === "I")
-          // The assertion itself failed, and has rolled everything back.
-          else if (failure.at === commands.length) finish(outcome, false)
-          else {
-            // The statement or its commit failed, perhaps in user code.
-            connection.send([proof], (proof) => finish(outcome, isProven(proof, epoch)))
-            connection.flush()
-          }
-        })
-      }
+      let answer: Outcome | undefined
+      const prove = () => connection.send([proof], (outcome) => finish(answer ?? outcome, isProven(outcome, epoch)))
+      connection.send(commands, (outcome) => {
+        answer = outcome
+        this.pipelinesOf(request).record(text, performance.now() - started)
+        if (access === "read") return
+        // A write has proven itself, unless it failed, perhaps in user code.
+        if (outcome.failure === undefined) finish(outcome, outcome.status === "I")
+        else {
+          prove()
+          connection.flush()
+        }
+      })
+      if (access === "read") prove()
       connection.flush()
     })
   }

@@ -33,6 +33,8 @@ export interface Outcome {
 
 interface Prepared {
   readonly name: string
+  /** Its Parse was sent. */
+  sent: boolean
   confirmed: boolean
   closed: boolean
 }
@@ -194,29 +196,25 @@ export class RowConnection {
 
   /** Adds an exchange to the next flush. `done` is called when the server is ready again, or the connection is lost. */
   send(commands: ReadonlyArray<Command>, done: (outcome: Outcome) => void): void {
-    if (this.dead) {
-      done(unsent(undefined))
+    if (this.dead || commands.some(({ text }) => text.includes("\0"))) {
+      done(unsent(this.dead ? undefined : nulInText))
       return
     }
-    if (commands.some(({ text }) => text.includes("\0"))) {
-      done(unsent(nulInText))
-      return
-    }
-    const parsing: Array<Prepared | undefined> = []
     // Evictions send their messages before the first command, where they cannot be skipped.
-    const found = commands.map((command) => (prepares(command) ? this.statement(command.text) : undefined))
+    const statements = commands.map((command) => (prepares(command) ? this.statement(command.text) : undefined))
+    const parsing: Array<Prepared | undefined> = []
+    const reused: Array<boolean> = []
     for (const [index, { params, text }] of commands.entries()) {
-      const statement = found[index]
-      if (statement === undefined) {
-        this.writer.parse("", text)
-        parsing.push(undefined)
-      } else if (statement.fresh) {
-        this.writer.parse(statement.prepared.name, text)
-        parsing.push(statement.prepared)
+      const prepared = statements[index]
+      const parse = prepared === undefined || !prepared.sent
+      if (parse) {
+        parsing.push(prepared)
+        this.writer.parse(prepared?.name ?? "", text)
+        if (prepared !== undefined) prepared.sent = true
       }
-      this.writer.run(statement?.prepared.name ?? "", params)
+      reused.push(!parse)
+      this.writer.run(prepared?.name ?? "", params)
     }
-    const reused = found.map((statement) => statement !== undefined && !statement.fresh)
     this.writer.sync()
     this.inFlight.push({ results: [[]], parsing, commands, reused, failure: undefined, done })
   }
@@ -266,10 +264,10 @@ export class RowConnection {
 
   private statement(text: string) {
     const known = this.prepared.get(text)
-    if (known !== undefined) return { prepared: known, fresh: false }
-    const prepared: Prepared = { name: `s${this.names++}`, confirmed: false, closed: false }
+    if (known !== undefined) return known
+    const prepared: Prepared = { name: `s${this.names++}`, sent: false, confirmed: false, closed: false }
     this.prepared.set(text, prepared)
-    return { prepared, fresh: true }
+    return prepared
   }
 
   private closeStatement(prepared: Prepared) {

@@ -1,5 +1,5 @@
 import { ddlEpochSql } from "../../../domain/catalogue/DdlSql.ts"
-import { type Command, type Outcome } from "./Connection.ts"
+import { type Command, isLost, type Outcome } from "./Connection.ts"
 
 /**
  * Reads the catalogue's epoch, which every transaction with DDL raises. A command sees everything committed before it
@@ -20,3 +20,26 @@ export const assertion = (planned: number): Command => ({
   params: [String(planned)],
   prepare: true
 })
+
+/**
+ * The outcome of a clean statement. Undefined if it is not proven that it ran in the epoch that it was planned with, or if
+ * the connection of a read was lost: it has had no effect then, and has to be run again where user code may run.
+ */
+export type Proven = Outcome | undefined
+
+/** A clean statement: its commands, of a write with `assertion` behind them. */
+export interface CleanCommands {
+  readonly access: "read" | "write"
+  readonly commands: ReadonlyArray<Command>
+}
+
+/** `proven`: whether the epoch read behind the exchange is that of the plan. */
+export const judge = ({ access, commands }: CleanCommands, outcome: Outcome, proven: boolean): Proven => {
+  const { failure } = outcome
+  if (access === "write") {
+    // Committed in its epoch; or it is not known whether it has committed, and must not run again.
+    if (failure === undefined || isLost(outcome)) return outcome
+    if (failure.at === commands.length - 1) return undefined
+  }
+  return proven ? outcome : undefined
+}

@@ -1,18 +1,18 @@
 import { Effect } from "effect"
 import { LRUCache } from "lru-cache"
-import { type Command, type Outcome, type RowConnection } from "./Connection.ts"
-import { isProven, proof } from "./Epoch.ts"
+import { type Outcome, type RowConnection } from "./Connection.ts"
+import { type CleanCommands, isProven, judge, type Proven, proof } from "./Epoch.ts"
 
-/**
- * A clean statement's outcome. Undefined if it is not proven that it ran under the epoch it was planned with, or if the
- * connection was lost: it has to be run again, and has had no effect.
- */
-export type Proven = Outcome | undefined
-
-interface Request {
-  readonly commands: ReadonlyArray<Command>
+export interface CleanRequest extends CleanCommands {
+  /** The statement, which identifies what is known about its duration. */
   readonly text: string
-  readonly done: (outcome: Proven) => void
+  /** The epoch of the catalogue that the statement was planned with. */
+  readonly epoch: number
+}
+
+interface Waiting {
+  readonly request: CleanRequest
+  readonly done: (outcome: Proven | "late") => void
 }
 
 interface Pipeline {
@@ -25,7 +25,7 @@ interface Pipeline {
   /** When the oldest request in flight began to run, in ms. */
   headSince: number
   /** Requests that are not sent yet. */
-  waiting: Array<Request>
+  waiting: Array<Waiting>
 }
 
 /** A statement that takes longer on average is not pipelined, and none is sent behind a head that has run for longer. */
@@ -37,8 +37,6 @@ const slowMillis = 20
 const quickerWeight = 0.5
 const slowerWeight = 0.05
 const maxInFlight = 64
-/** Requests in flight on one pipeline before the next one is used. */
-const preferredInFlight = 16
 /** Requests that share one proof: their answers wait for the last of them. */
 const maxProven = 8
 const maxAverages = 1000
@@ -58,34 +56,34 @@ export class Pipelines {
   /** Average ms of recent statements, by their text. */
   private readonly averages = new LRUCache<string, number>({ max: maxAverages })
   private readonly barred = new LRUCache<string, true>({ max: maxAverages, ttl: barredMillis })
+  private readonly preferredInFlight: number
   private scheduled = false
   private closed = false
   private paused = false
   private whenEmpty: Array<() => void> = []
 
-  constructor(size: number, open: (onClose: () => void) => Effect.Effect<RowConnection, unknown>) {
+  /** `preferredInFlight`: requests in flight on one pipeline before the next one is used. Those on one share packets. */
+  constructor(
+    size: number,
+    preferredInFlight: number,
+    open: (onClose: () => void) => Effect.Effect<RowConnection, unknown>
+  ) {
+    this.preferredInFlight = preferredInFlight
     this.open = open
     this.pipelines = Array.from({ length: size }, newPipeline)
   }
 
   /**
-   * Runs a request on a pipeline of its epoch whose head is not slow. Undefined if there is none, and for a statement
-   * that is new, or slow: it must run on a connection of its own.
+   * Runs a request on a pipeline of its epoch whose head is not slow. False if there is none, and for a statement that is
+   * new, or slow: it must run on a connection of its own, as must one whose outcome is "late".
    */
-  run(text: string, commands: ReadonlyArray<Command>, epoch: number): Effect.Effect<Proven | "late"> | undefined {
-    const pipeline = this.find(text, epoch)
-    if (pipeline === undefined) return undefined
-    return Effect.callback((resume) => {
-      if (pipeline.inFlight++ === 0) pipeline.headSince = performance.now()
-      const done = (outcome: Proven) => {
-        if (outcome !== undefined && isTimeout(outcome.failure?.error?.code)) {
-          this.barred.set(text, true)
-          resume(Effect.succeed("late"))
-        } else resume(Effect.succeed(outcome))
-      }
-      pipeline.waiting.push({ text, commands, done })
-      this.schedule()
-    })
+  run(request: CleanRequest, done: (outcome: Proven | "late") => void): boolean {
+    const pipeline = this.find(request)
+    if (pipeline === undefined) return false
+    if (pipeline.inFlight++ === 0) pipeline.headSince = performance.now()
+    pipeline.waiting.push({ request, done })
+    this.schedule()
+    return true
   }
 
   /** Records how long a statement took on an exclusive connection, in ms. */
@@ -114,7 +112,7 @@ export class Pipelines {
     for (const { connection } of this.pipelines) connection?.close()
   })
 
-  private find(text: string, epoch: number): Pipeline | undefined {
+  private find({ epoch, text }: CleanRequest): Pipeline | undefined {
     if (this.paused || this.barred.has(text)) return undefined
     if ((this.averages.peek(text) ?? Number.POSITIVE_INFINITY) > slowMillis) return undefined
     const now = performance.now()
@@ -127,8 +125,7 @@ export class Pipelines {
         pipeline.inFlight < maxInFlight &&
         (pipeline.inFlight === 0 || now - pipeline.headSince <= slowMillis)
       ) {
-        // Fills one before the next: requests on one pipeline share packets.
-        if (pipeline.inFlight < preferredInFlight) return pipeline
+        if (pipeline.inFlight < this.preferredInFlight) return pipeline
         if (best === undefined || pipeline.inFlight < best.inFlight) best = pipeline
       }
     }
@@ -147,16 +144,22 @@ export class Pipelines {
 
   private flush(pipeline: Pipeline) {
     const { connection, epoch } = pipeline
-    if (pipeline.waiting.length === 0 || connection === undefined) return
+    if (pipeline.waiting.length === 0) return
     const all = pipeline.waiting
     pipeline.waiting = []
+    if (connection === undefined) {
+      // It was lost since.
+      pipeline.inFlight -= all.length
+      for (const { done } of all) done(undefined)
+      return
+    }
     for (let first = 0; first < all.length; first += maxProven) {
-      const requests = all.slice(first, first + maxProven)
+      const together = all.slice(first, first + maxProven)
       const outcomes: Array<Outcome> = []
-      for (const { commands, text } of requests) {
-        connection.send(commands, (outcome) => {
+      for (const { request } of together) {
+        connection.send(request.commands, (outcome) => {
           const now = performance.now()
-          this.record(text, now - pipeline.headSince)
+          this.record(request.text, now - pipeline.headSince)
           pipeline.headSince = now
           pipeline.inFlight--
           outcomes.push(outcome)
@@ -165,9 +168,11 @@ export class Pipelines {
       connection.send([proof], (outcome) => {
         const proven = isProven(outcome, epoch)
         if (!proven) this.retire(pipeline, connection)
-        for (const [index, { done }] of requests.entries()) {
-          const answer = outcomes[index]
-          done(proven ? answer : undefined)
+        for (const [index, { done, request }] of together.entries()) {
+          const answer = judge(request, outcomes[index] ?? outcome, proven)
+          const late = isTimeout(answer?.failure?.error?.code)
+          if (late) this.barred.set(request.text, true)
+          done(late ? "late" : answer)
         }
         if (this.paused) this.closeIdle()
       })

@@ -6,7 +6,7 @@ import { type Login } from "../Login.ts"
 import { type Pausable } from "../MainSessions.ts"
 import { CleanPool } from "./CleanPool.ts"
 import { type Command, isGone, isOversized, isStale, type Outcome, RowConnection } from "./Connection.ts"
-import { unchanged } from "./Epoch.ts"
+import { assertion, unchanged } from "./Epoch.ts"
 import { UserCodePool } from "./UserCodePool.ts"
 
 export interface RowPathOptions {
@@ -20,9 +20,6 @@ export interface RowPathOptions {
   /** Statement timeout in ms. */
   readonly timeout: number
 }
-
-/** Statement timeout on a pipeline in ms; what takes longer is run again on a connection of its own. */
-const pipelineTimeout = 250
 
 /** What `request.jwt.claims` is without a JWT. */
 const withoutJwt = (role: Actor["role"]) => JSON.stringify({ role })
@@ -70,8 +67,7 @@ export const makeRowPath = (
       clean: new CleanPool({
         size: options.poolSize,
         // Names in the service's SQL must not find a user's objects.
-        open: (pipelined, onClose) =>
-          open({ search_path: "pg_catalog", ...(pipelined && { statement_timeout: String(pipelineTimeout) }) }, onClose)
+        open: (settings, onClose) => open({ search_path: "pg_catalog", ...settings }, onClose)
       }),
       userCode: new UserCodePool({ size: options.poolSize, open: (onClose) => open({}, onClose) })
     }
@@ -91,14 +87,9 @@ export const makeRowPath = (
     if (statement.timezone !== undefined || statement.rollback === true) return slow
     const claims = actor.claims === "" ? [] : [claimsOf(actor)]
     const main = { text: statement.text, params: statement.params, prepare: statement.prepare ?? true }
-    const request = {
-      text: statement.text,
-      commands: [...claims, main],
-      epoch,
-      shared: statement.access === "read" && statement.bounded === true,
-      access: statement.access
-    }
-    return Effect.flatMap(clean.run(request), (outcome) => {
+    const { access, bounded = false, text } = statement
+    const commands = access === "read" ? [...claims, main] : [...claims, main, assertion(epoch)]
+    return Effect.flatMap(clean.run({ text, access, epoch, commands }, bounded), (outcome) => {
       if (outcome === undefined || isGone(outcome)) return slow
       return outcome.failure === undefined
         ? Effect.succeed<Answer>(outcome.results[claims.length]?.[0] ?? [])

@@ -49,7 +49,8 @@ export const ddlSql: ReadonlyArray<string> = [
        relevant := true;
      end;
      if not relevant then return; end if;
-     perform pg_notify('svc_ddl', tg_tag);
+     -- A transaction that has notified can't be prepared. Where that is possible, the service finds the change by itself.
+     if current_setting('max_prepared_transactions') = '0' then perform pg_notify('svc_ddl', tg_tag); end if;
      if isolation <> 'serializable' and exists (
        select from svc_ddl.changes c
        where c.xact = pg_current_xact_id() and age(c.xmin) <= age(pg_current_xact_id()::xid)

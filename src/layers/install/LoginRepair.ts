@@ -6,7 +6,7 @@ import { quoteName } from "../../domain/sql/Names.ts"
 const scram = /^SCRAM-SHA-256\$(\d+):([^$]+)\$([^:]+):/
 
 /** Whether a password fits the verifier that PostgreSQL stores; true for MD5, which is not checked. */
-export const fitsVerifier = (password: string, verifier: string) => {
+const fitsVerifier = (password: string, verifier: string) => {
   const [, rounds = "", salt = "", stored = ""] = scram.exec(verifier) ?? []
   if (stored === "") return verifier.startsWith("md5")
   const salted = pbkdf2Sync(password, Buffer.from(salt, "base64"), Number(rounds), 32, "sha256")

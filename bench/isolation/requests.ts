@@ -69,7 +69,8 @@ export class Requests {
   private readonly groups: ReadonlyArray<readonly [number, PoisonGroup]>
   private readonly userGroups: typeof this.groups
   readonly baselines: Baselines = new Map()
-  /** Notes of inserts, each used once. */
+  /** Distinguishes what this run writes from what earlier runs in the same tables did. */
+  private readonly run = Date.now().toString(36)
   private notes = 0
 
   /** Who wrote which stamp into `hot_write`. */
@@ -107,6 +108,9 @@ export class Requests {
     ])
     return make(caller)
   }
+
+  /** A text that no other write has. */
+  private readonly newNote = () => `${this.run}-${++this.notes}`
 
   private readonly someUser = () => `u${this.random.below(this.users)}`
 
@@ -259,7 +263,7 @@ export class Requests {
   private readonly insert = (caller: Caller): Request => {
     const table = this.random.of(this.tables)
     const count = this.random.chance(0.2) ? 3 : 1
-    const made = Array.from({ length: count }, () => ({ writer: caller.sub, note: `n${++this.notes}` }))
+    const made = Array.from({ length: count }, () => ({ writer: caller.sub, note: this.newNote() }))
     return {
       name: `insert ${table}`,
       method: "POST",
@@ -281,7 +285,7 @@ export class Requests {
     name: "call add_note",
     method: "POST",
     path: "/v1/db/rpc/add_note",
-    body: json({ note: `n${++this.notes}`, writer: caller.sub }),
+    body: json({ note: this.newNote(), writer: caller.sub }),
     mayHangUp: true,
     check: ({ text }) =>
       text === JSON.stringify(caller.sub) ? undefined : found("foreign", `${caller.sub} added a note of ${text}`)
@@ -341,7 +345,7 @@ export class Requests {
     const kept = this.keptOf(caller, table)
     const [[id, version] = [undefined, 0]] = kept
     if (id !== undefined) kept.delete(id)
-    const row = { writer: caller.sub, note: `n${++this.notes}`, version, last_writer: caller.sub }
+    const row = { writer: caller.sub, note: this.newNote(), version, last_writer: caller.sub }
     return {
       name: `upsert ${table}`,
       method: "POST",
@@ -363,7 +367,7 @@ export class Requests {
   /** Writes one of the rows that everyone writes: callers wait for each other. */
   private readonly hot = (caller: Caller): Request => {
     const id = this.random.below(hotRows)
-    const stamp = `s${++this.notes}`
+    const stamp = this.newNote()
     const row = { writer: caller.sub, stamp }
     this.stamps.set(stamp, caller.sub)
     const change = this.random.chance(0.7)

@@ -201,7 +201,15 @@ export const runIsolation = async (target: Target, options: Options): Promise<Re
     report.kills += 1
   }
 
+  /** Undoes the DDL of this run, so that the next one finds the tables as they were. */
+  const restore = async () => {
+    for (const [at, turn] of turns.entries()) {
+      if (turn) await outside.query(`begin; ${changes[at]?.(false, options.users)}; commit`)
+    }
+  }
+
   try {
+    await outside.query("update hot_write set writer = '', stamp = ''")
     for (const caller of new Map(callers.map((caller) => [caller.kind, caller])).values()) {
       for (const schema of ["public", "other"]) await send(caller, requests.stateOf(caller, schema))
     }
@@ -219,6 +227,7 @@ export const runIsolation = async (target: Target, options: Options): Promise<Re
       clearInterval(ticker)
     })
     await sleep(300)
+    await restore()
     await audit(outside, callers, requests.stamps, report, record)
   } finally {
     running = false
@@ -247,14 +256,12 @@ const audit = async (
   report: Report,
   record: (finding: Finding, about: string) => void
 ) => {
-  const { rows: hot } = await outside.query("select * from hot_write where stamp <> 's0'")
+  const { rows: hot } = await outside.query("select * from hot_write where stamp <> ''")
   for (const row of hot) {
     if (stamps.get(row.stamp) !== row.writer) record({ kind: "foreign", text: JSON.stringify(row) }, "hot_write")
   }
-  const { rows: views } = await outside.query("select from pg_views where viewname = 'viewed_write'")
   for (const table of allWrittenTables) {
-    const stored = table === "viewed_write" && views.length > 0 ? "viewed_write_table" : table
-    const { rows } = await outside.query(`select * from ${stored}`)
+    const { rows } = await outside.query(`select * from ${table}`)
     report.audited += rows.length
     const versions = new Map(rows.map(({ id, version }) => [Number(id), Number(version)]))
     const notes = new Set<string>()
@@ -282,7 +289,7 @@ export const setUp = async ({ databaseUrl }: Pick<Target, "databaseUrl">, users:
       "insert into poisons select n, statement from json_to_recordset($1) as _(n int, statement text)",
       [JSON.stringify(numberedPoisons)]
     )
-    await outside.query(`insert into hot_write select n, '', 's0' from generate_series(0, ${hotRows - 1}) n`)
+    await outside.query(`insert into hot_write select n, '', '' from generate_series(0, ${hotRows - 1}) n`)
     await outside.query("analyze")
   } finally {
     await outside.end()

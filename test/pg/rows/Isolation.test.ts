@@ -1,5 +1,5 @@
 import { afterAll, assert, beforeAll, inject, it } from "vitest"
-import { defaults, type Report, runIsolation, setUp } from "../../../bench/isolation/run.ts"
+import { defaults, type Options, type Report, runIsolation, setUp } from "../../../bench/isolation/run.ts"
 import { sql } from "../../support/client.ts"
 import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
 
@@ -21,8 +21,8 @@ const summaryOf = (report: Report) => {
   return `${JSON.stringify({ ...counts, requests: undefined })}\n${examples.join("\n")}`
 }
 
-it("no caller gets, changes or loses rows because of another", { timeout: 180_000 }, async () => {
-  const report = await runIsolation({ ...service, databaseUrl }, { ...defaults, seed, ddlEvery: 250 })
+const assertIsolated = async (options: Partial<Options>) => {
+  const report = await runIsolation({ ...service, databaseUrl }, { ...defaults, seed, ddlEvery: 250, ...options })
   process.stdout.write(`Isolation: ${summaryOf(report)}\n`)
   for (const happened of ["poisons", "hungUp", "ddl", "kills", "audited"] as const) {
     assert.isAbove(report[happened], 0, happened)
@@ -34,4 +34,10 @@ it("no caller gets, changes or loses rows because of another", { timeout: 180_00
     { foreign: 0, missing: 0, leftover: 0, error: 0, lost: 0, duplicate: 0 },
     summaryOf(report)
   )
-})
+}
+
+it("no caller gets, changes or loses rows because of another", { timeout: 180_000 }, () => assertIsolated({}))
+
+it("every write is made once, by its caller, while the tables change", { timeout: 120_000 }, () =>
+  assertIsolated({ mix: "writes", answers: 5000 })
+)

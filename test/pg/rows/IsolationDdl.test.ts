@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, it } from "vitest"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import {
   assertNone,
   builtIn,
@@ -192,4 +192,23 @@ describe("no caller gets another's rows or is taken for another during", () => {
     })
     assertNone(result)
   })
+})
+
+it("requests are answered while DDL comes faster than the catalogue can be read", async () => {
+  let slowest = 0
+  const ask = async (caller: CallerName, n: number) => {
+    const started = performance.now()
+    const fault = await (n % 3 === 0 ? insert("defaulted") : n % 3 === 1 ? read("altered") : called("my_tenant"))(
+      caller
+    )
+    slowest = Math.max(slowest, performance.now() - started)
+    return fault
+  }
+  const result = await underLoad(ask, async () => {
+    for (const end = performance.now() + 4000; performance.now() < end; await pause(10)) {
+      await isolated.outside("create table passing (id int); drop table passing")
+    }
+  })
+  assertNone(result)
+  assert.isBelow(slowest, 3000, "ms that a request waited")
 })

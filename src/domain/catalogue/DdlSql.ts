@@ -84,7 +84,7 @@ export const ddlTriggersSql: ReadonlyArray<string> = ["ddl_command_end", "sql_dr
 })
 
 /** Whether PostgreSQL reports all DDL of this database, except that of a superuser who switches that off. */
-export const ddlWatchedSql = `(select count(*) = 2 from pg_catalog.pg_event_trigger t
+export const ddlWatchedSql = `(select pg_catalog.count(*) = 2 from pg_catalog.pg_event_trigger t
     where t.evtname in ('svc_ddl', 'svc_ddl_drop') and t.evtenabled = 'A'
       and t.evtfoid = pg_catalog.to_regprocedure('svc_ddl.record()'))
   and pg_catalog.current_setting('event_triggers', true) is distinct from 'off'`

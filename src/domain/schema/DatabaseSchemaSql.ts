@@ -4,14 +4,14 @@ with exposed as (
   select oid, nspname::text from pg_namespace where nspname = any ($1::text[])
 ),
 columns as (
-  select a.attrelid, json_agg(json_build_object(
+  select a.attrelid, pg_catalog.json_agg(pg_catalog.json_build_object(
     'name', a.attname,
-    'type', format_type(a.atttypid, a.atttypmod),
+    'type', pg_catalog.format_type(a.atttypid, a.atttypmod),
     'nullable', not (a.attnotnull or t.typtype = 'd' and t.typnotnull),
-    'default', case when a.attgenerated = '' then pg_get_expr(d.adbin, d.adrelid) end,
+    'default', case when a.attgenerated = '' then pg_catalog.pg_get_expr(d.adbin, d.adrelid) end,
     'identity', case a.attidentity when 'a' then 'always' when 'd' then 'by default' end,
-    'generated', case when a.attgenerated <> '' then pg_get_expr(d.adbin, d.adrelid) end,
-    'comment', col_description(a.attrelid, a.attnum)) order by a.attnum) as list
+    'generated', case when a.attgenerated <> '' then pg_catalog.pg_get_expr(d.adbin, d.adrelid) end,
+    'comment', pg_catalog.col_description(a.attrelid, a.attnum)) order by a.attnum) as list
   from pg_attribute a
     join pg_type t on t.oid = a.atttypid
     join pg_class c on c.oid = a.attrelid
@@ -21,63 +21,63 @@ columns as (
 ),
 keys as (
   select k.oid, k.conrelid, k.conname, k.contype, k.confrelid, k.confupdtype, k.confdeltype,
-    (select json_agg(a.attname order by u.n) from unnest(k.conkey) with ordinality u(num, n)
+    (select pg_catalog.json_agg(a.attname order by u.n) from pg_catalog.unnest(k.conkey) with ordinality u(num, n)
        join pg_attribute a on a.attrelid = k.conrelid and a.attnum = u.num) as columns,
-    (select json_agg(a.attname order by u.n) from unnest(k.confkey) with ordinality u(num, n)
+    (select pg_catalog.json_agg(a.attname order by u.n) from pg_catalog.unnest(k.confkey) with ordinality u(num, n)
        join pg_attribute a on a.attrelid = k.confrelid and a.attnum = u.num) as referenced
   from pg_constraint k where k.contype in ('p', 'u', 'f') and k.connamespace in (select oid from exposed)
 ),
 actions(code, name) as (
   values ('a', 'NO ACTION'), ('r', 'RESTRICT'), ('c', 'CASCADE'), ('n', 'SET NULL'), ('d', 'SET DEFAULT')
 )
-select json_build_object(
-  'schemas', (select coalesce(json_agg(nspname order by nspname), '[]') from exposed),
+select pg_catalog.json_build_object(
+  'schemas', (select coalesce(pg_catalog.json_agg(nspname order by nspname), '[]') from exposed),
   'tables', (
-    select coalesce(json_agg(json_build_object(
+    select coalesce(pg_catalog.json_agg(pg_catalog.json_build_object(
       'schema', n.nspname, 'name', c.relname,
       'type', case c.relkind when 'r' then 'table' when 'p' then 'partitioned table' else 'foreign table' end,
-      'comment', obj_description(c.oid, 'pg_class'),
+      'comment', pg_catalog.obj_description(c.oid, 'pg_class'),
       'columns', coalesce((select list from columns where attrelid = c.oid), '[]'),
       'primary_key', coalesce((select columns from keys where conrelid = c.oid and contype = 'p'), '[]'),
       'unique_keys', (
-        select coalesce(json_agg(json_build_object('name', conname, 'columns', columns) order by conname), '[]')
+        select coalesce(pg_catalog.json_agg(pg_catalog.json_build_object('name', conname, 'columns', columns) order by conname), '[]')
         from keys where conrelid = c.oid and contype = 'u'),
       'foreign_keys', (
-        select coalesce(json_agg(json_build_object(
+        select coalesce(pg_catalog.json_agg(pg_catalog.json_build_object(
           'name', k.conname, 'columns', k.columns,
-          'references', json_build_object('schema', rn.nspname, 'table', r.relname, 'columns', k.referenced),
+          'references', pg_catalog.json_build_object('schema', rn.nspname, 'table', r.relname, 'columns', k.referenced),
           'on_update', (select name from actions where code = k.confupdtype::text),
           'on_delete', (select name from actions where code = k.confdeltype::text)) order by k.conname), '[]')
         from keys k join pg_class r on r.oid = k.confrelid join pg_namespace rn on rn.oid = r.relnamespace
         where k.conrelid = c.oid and k.contype = 'f'),
-      'row_level_security', json_build_object('enabled', c.relrowsecurity, 'forced', c.relforcerowsecurity),
+      'row_level_security', pg_catalog.json_build_object('enabled', c.relrowsecurity, 'forced', c.relforcerowsecurity),
       'policies', (
-        select coalesce(json_agg(json_build_object(
+        select coalesce(pg_catalog.json_agg(pg_catalog.json_build_object(
           'name', p.polname,
           'command', case p.polcmd when '*' then 'ALL' when 'r' then 'SELECT' when 'a' then 'INSERT' when 'w' then 'UPDATE' else 'DELETE' end,
           'permissive', p.polpermissive,
-          'roles', (select json_agg(case when r = 0 then 'public' else pg_get_userbyid(r) end order by r) from unnest(p.polroles) r),
-          'using', pg_get_expr(p.polqual, p.polrelid),
-          'check', pg_get_expr(p.polwithcheck, p.polrelid)) order by p.polname), '[]')
+          'roles', (select pg_catalog.json_agg(case when r = 0 then 'public' else pg_catalog.pg_get_userbyid(r) end order by r) from pg_catalog.unnest(p.polroles) r),
+          'using', pg_catalog.pg_get_expr(p.polqual, p.polrelid),
+          'check', pg_catalog.pg_get_expr(p.polwithcheck, p.polrelid)) order by p.polname), '[]')
         from pg_policy p where p.polrelid = c.oid)
     ) order by n.nspname, c.relname), '[]')
     from pg_class c join exposed n on n.oid = c.relnamespace where c.relkind in ('r', 'p', 'f')),
   'views', (
-    select coalesce(json_agg(json_build_object(
+    select coalesce(pg_catalog.json_agg(pg_catalog.json_build_object(
       'schema', n.nspname, 'name', c.relname,
       'type', case c.relkind when 'v' then 'view' else 'materialized view' end,
-      'comment', obj_description(c.oid, 'pg_class'),
+      'comment', pg_catalog.obj_description(c.oid, 'pg_class'),
       'columns', coalesce((select list from columns where attrelid = c.oid), '[]'),
-      'definition', pg_get_viewdef(c.oid)) order by n.nspname, c.relname), '[]')
+      'definition', pg_catalog.pg_get_viewdef(c.oid)) order by n.nspname, c.relname), '[]')
     from pg_class c join exposed n on n.oid = c.relnamespace where c.relkind in ('v', 'm')),
   'functions', (
-    select coalesce(json_agg(json_build_object(
+    select coalesce(pg_catalog.json_agg(pg_catalog.json_build_object(
       'schema', n.nspname, 'name', p.proname,
-      'arguments', pg_get_function_arguments(p.oid), 'returns', pg_get_function_result(p.oid),
+      'arguments', pg_catalog.pg_get_function_arguments(p.oid), 'returns', pg_catalog.pg_get_function_result(p.oid),
       'language', l.lanname,
       'volatility', case p.provolatile when 'i' then 'immutable' when 's' then 'stable' else 'volatile' end,
       'security_definer', p.prosecdef,
-      'comment', obj_description(p.oid, 'pg_proc')) order by n.nspname, p.proname, pg_get_function_arguments(p.oid)), '[]')
+      'comment', pg_catalog.obj_description(p.oid, 'pg_proc')) order by n.nspname, p.proname, pg_catalog.pg_get_function_arguments(p.oid)), '[]')
     from pg_proc p join exposed n on n.oid = p.pronamespace join pg_language l on l.oid = p.prolang
     where p.prokind in ('f', 'p', 'w'))
 )::text`

@@ -2,9 +2,9 @@ import { computedRelationshipsSql, keyedSql, keysSql, viewsSql } from "../catalo
 
 /** A checksum of the user-defined rows of a system catalogue, which changes with any of them. */
 const rowsOf = (catalogue: string, where = "oid >= 16384") =>
-  `(select count(*) || ':' || coalesce(sum(hashtextextended(xmin::text || ctid::text, 0)), 0) from ${catalogue} where ${where})`
+  `(select pg_catalog.count(*) || ':' || coalesce(pg_catalog.sum(pg_catalog.hashtextextended(xmin::text || ctid::text, 0)), 0) from ${catalogue} where ${where})`
 
-const stampSql = `concat_ws(' ',
+const stampSql = `pg_catalog.concat_ws(' ',
   (select rolsuper || ':' || rolinherit from pg_roles where rolname = current_user),
   ${rowsOf("pg_auth_members", "true")}, ${rowsOf("pg_namespace", "true")}, ${rowsOf("pg_class")},
   ${rowsOf("pg_attribute", "attrelid >= 16384 and attnum > 0")}, ${rowsOf("pg_attrdef")}, ${rowsOf("pg_constraint")},
@@ -21,8 +21,8 @@ const isArray = "t.typsubscript = 'array_subscript_handler'::regproc and t.typel
  */
 export const schemaOutlineSql = `
 with exposed as (
-  select n.oid, n.nspname, obj_description(n.oid, 'pg_namespace') as comment from pg_namespace n
-  where n.nspname = any ($1::text[]) and ($2::boolean or has_schema_privilege(n.oid, 'USAGE'))
+  select n.oid, n.nspname, pg_catalog.obj_description(n.oid, 'pg_namespace') as comment from pg_namespace n
+  where n.nspname = any ($1::text[]) and ($2::boolean or pg_catalog.has_schema_privilege(n.oid, 'USAGE'))
 ),
 -- Foreign tables of a wrapper without a handler, and views on them: pg_relation_is_updatable fails for these.
 unanswered as (
@@ -42,23 +42,23 @@ relations as materialized (
     case c.relkind when 'r' then 'table' when 'p' then 'partitioned' when 'v' then 'view' when 'm' then 'materialized'
       else 'foreign' end as kind,
     case when c.relkind in ('r', 'p') then 28 when c.relkind = 'm' or c.oid in (select oid from unanswered) then 0
-      else pg_relation_is_updatable(c.oid, true) end as writable
+      else pg_catalog.pg_relation_is_updatable(c.oid, true) end as writable
   from pg_class c join exposed n on n.oid = c.relnamespace
   where c.relkind in ('r', 'p', 'v', 'm', 'f') and c.relpersistence <> 't'
-    and ($2::boolean or has_any_column_privilege(c.oid, 'SELECT, INSERT, UPDATE') or has_table_privilege(c.oid, 'DELETE'))
+    and ($2::boolean or pg_catalog.has_any_column_privilege(c.oid, 'SELECT, INSERT, UPDATE') or pg_catalog.has_table_privilege(c.oid, 'DELETE'))
 ),
 columns as materialized (
   select r.oid as of, a.attnum, a.attname, a.atttypid as type,
-    format_type(a.atttypid, a.atttypmod) as sql,
+    pg_catalog.format_type(a.atttypid, a.atttypmod) as sql,
     case when a.atttypid in ('varchar'::regtype, 'bpchar'::regtype) and a.atttypmod > 4 then a.atttypmod - 4 end as length,
     a.attnotnull or t.typtype = 'd' and t.typnotnull as not_null,
-    case when a.attgenerated = '' then coalesce(pg_get_expr(d.adbin, d.adrelid), t.typdefault) end as default,
+    case when a.attgenerated = '' then coalesce(pg_catalog.pg_get_expr(d.adbin, d.adrelid), t.typdefault) end as default,
     case when a.attgenerated <> '' or a.attidentity = 'a' then 'always' when a.attidentity = 'd' then 'default' end as generated,
-    r.kind <> 'view' or r.writable & 12 <> 0 and pg_column_is_updatable(r.oid, a.attnum, true) as writable,
+    r.kind <> 'view' or r.writable & 12 <> 0 and pg_catalog.pg_column_is_updatable(r.oid, a.attnum, true) as writable,
     o.description as comment,
-    has_column_privilege(r.oid, a.attnum, 'SELECT') as select,
-    has_column_privilege(r.oid, a.attnum, 'INSERT') as insert,
-    has_column_privilege(r.oid, a.attnum, 'UPDATE') as update
+    pg_catalog.has_column_privilege(r.oid, a.attnum, 'SELECT') as select,
+    pg_catalog.has_column_privilege(r.oid, a.attnum, 'INSERT') as insert,
+    pg_catalog.has_column_privilege(r.oid, a.attnum, 'UPDATE') as update
   from relations r
     join pg_attribute a on a.attrelid = r.oid and a.attnum > 0 and not a.attisdropped
     join pg_type t on t.oid = a.atttypid
@@ -67,7 +67,7 @@ columns as materialized (
 ),
 -- Grouped once for all relations: a lookup for each of thousands would take seconds.
 column_lists as (
-  select of, json_agg(json_build_object('name', attname, 'type', type::int8, 'sql', sql, 'length', length,
+  select of, pg_catalog.json_agg(pg_catalog.json_build_object('name', attname, 'type', type::int8, 'sql', sql, 'length', length,
       'not_null', not_null, 'default', "default", 'generated', generated, 'writable', writable, 'comment', comment,
       'select', "select", 'insert', "insert", 'update', "update") order by attnum) as list
   from columns where $2::boolean or "select" or "insert" or "update" group by of
@@ -77,19 +77,19 @@ functions as materialized (
     p.pronargs, p.pronargdefaults, p.proargnames, p.proargmodes, coalesce(p.proallargtypes, p.proargtypes::oid[]) as types
   from pg_proc p join exposed n on n.oid = p.pronamespace
   where p.prokind = 'f' and p.prorettype not in ('trigger'::regtype, 'event_trigger'::regtype, 'internal'::regtype)
-    and ($2::boolean or has_function_privilege(p.oid, 'EXECUTE'))
+    and ($2::boolean or pg_catalog.has_function_privilege(p.oid, 'EXECUTE'))
 ),
 parts as (
   select r.oid, u.n, u.type, coalesce(r.proargnames[u.n], '') as name, coalesce(r.proargmodes[u.n], 'i') as mode,
-    row_number() over (partition by r.oid, coalesce(r.proargmodes[u.n], 'i') in ('i', 'b', 'v') order by u.n)
+    pg_catalog.row_number() over (partition by r.oid, coalesce(r.proargmodes[u.n], 'i') in ('i', 'b', 'v') order by u.n)
       > r.pronargs - r.pronargdefaults as optional
-  from functions r cross join unnest(r.types) with ordinality u(type, n)
+  from functions r cross join pg_catalog.unnest(r.types) with ordinality u(type, n)
 ),
 part_lists as (
   select oid,
-    json_agg(json_build_object('name', name, 'type', type::int8, 'optional', optional, 'variadic', mode = 'v') order by n)
+    pg_catalog.json_agg(pg_catalog.json_build_object('name', name, 'type', type::int8, 'optional', optional, 'variadic', mode = 'v') order by n)
       filter (where mode in ('i', 'b', 'v')) as arguments,
-    json_agg(json_build_object('name', name, 'type', type::int8) order by n) filter (where mode in ('t', 'b', 'o')) as outputs
+    pg_catalog.json_agg(pg_catalog.json_build_object('name', name, 'type', type::int8) order by n) filter (where mode in ('t', 'b', 'o')) as outputs
   from parts group by oid
 ),
 types as (
@@ -107,7 +107,7 @@ types as (
       union all select a.atttypid from pg_attribute a join pg_class k on k.oid = a.attrelid and k.relkind = 'c'
         where a.attrelid = t.typrelid and a.attnum > 0 and not a.attisdropped) x(oid)
   )
-  select t.oid, n.nspname, t.typname, format_type(t.oid, null) as sql, has_schema_privilege(n.oid, 'USAGE') as usable,
+  select t.oid, n.nspname, t.typname, pg_catalog.format_type(t.oid, null) as sql, pg_catalog.has_schema_privilege(n.oid, 'USAGE') as usable,
     case
       when t.oid = 'bool'::regtype then 'boolean'
       when t.oid in ('int2'::regtype, 'int4'::regtype, 'int8'::regtype, 'float4'::regtype, 'float8'::regtype, 'numeric'::regtype)
@@ -125,39 +125,39 @@ types as (
       else 'string'
     end as kind,
     case when ${isArray} then t.typelem when t.typtype = 'd' then t.typbasetype end as of,
-    case when t.typtype = 'e' then (select json_agg(e.enumlabel order by e.enumsortorder) from pg_enum e where e.enumtypid = t.oid)
+    case when t.typtype = 'e' then (select pg_catalog.json_agg(e.enumlabel order by e.enumsortorder) from pg_enum e where e.enumtypid = t.oid)
       end as values,
     case when k.relkind = 'c' then (
-      select json_agg(json_build_object('name', a.attname, 'type', a.atttypid::int8) order by a.attnum)
+      select pg_catalog.json_agg(pg_catalog.json_build_object('name', a.attname, 'type', a.atttypid::int8) order by a.attnum)
       from pg_attribute a where a.attrelid = k.oid and a.attnum > 0 and not a.attisdropped) end as attributes,
-    case when k.relkind <> 'c' then json_build_object('schema', n.nspname, 'name', k.relname) end as relation
+    case when k.relkind <> 'c' then pg_catalog.json_build_object('schema', n.nspname, 'name', k.relname) end as relation
   from reached r join pg_type t on t.oid = r.oid
     join pg_namespace n on n.oid = t.typnamespace
     left join pg_class k on k.oid = t.typrelid
 ),
 stamp as materialized (select ${stampSql} as now)
-select stamp.now, case when stamp.now is distinct from $3 then json_build_object(
-  'schemas', (select coalesce(json_agg(json_build_object('name', nspname, 'comment', comment)
+select stamp.now, case when stamp.now is distinct from $3 then pg_catalog.json_build_object(
+  'schemas', (select coalesce(pg_catalog.json_agg(pg_catalog.json_build_object('name', nspname, 'comment', comment)
       order by nspname collate "C"), '[]') from exposed),
-  'relations', (select coalesce(json_agg(json_build_object(
-      'schema', r.nspname, 'name', r.relname, 'kind', r.kind, 'comment', obj_description(r.oid, 'pg_class'),
-      'writable', r.writable, 'delete', has_table_privilege(r.oid, 'DELETE'), 'columns', coalesce(l.list, '[]'))
+  'relations', (select coalesce(pg_catalog.json_agg(pg_catalog.json_build_object(
+      'schema', r.nspname, 'name', r.relname, 'kind', r.kind, 'comment', pg_catalog.obj_description(r.oid, 'pg_class'),
+      'writable', r.writable, 'delete', pg_catalog.has_table_privilege(r.oid, 'DELETE'), 'columns', coalesce(l.list, '[]'))
       order by r.nspname collate "C", r.relname collate "C"), '[]')
     from relations r left join column_lists l on l.of = r.oid),
-  'functions', (select coalesce(json_agg(json_build_object(
-      'schema', r.nspname, 'name', r.proname, 'comment', obj_description(r.oid, 'pg_proc'),
+  'functions', (select coalesce(pg_catalog.json_agg(pg_catalog.json_build_object(
+      'schema', r.nspname, 'name', r.proname, 'comment', pg_catalog.obj_description(r.oid, 'pg_proc'),
       'arguments', coalesce(l.arguments, '[]'), 'outputs', coalesce(l.outputs, '[]'), 'returns', r.prorettype::int8,
       'set', r.proretset, 'single', not r.proretset or r.prorows = 1, 'volatile', r.provolatile = 'v')
-      order by r.nspname collate "C", r.proname collate "C", pg_get_function_identity_arguments(r.oid) collate "C"), '[]')
+      order by r.nspname collate "C", r.proname collate "C", pg_catalog.pg_get_function_identity_arguments(r.oid) collate "C"), '[]')
     from functions r left join part_lists l on l.oid = r.oid),
-  'types', (select coalesce(json_agg(json_build_object(
+  'types', (select coalesce(pg_catalog.json_agg(pg_catalog.json_build_object(
       'oid', t.oid::int8, 'schema', t.nspname, 'name', t.typname, 'sql', t.sql, 'usable', t.usable, 'kind', t.kind, 'of', t.of::int8,
       'values', t.values, 'attributes', t.attributes, 'relation', t.relation)
       order by t.nspname collate "C", t.typname collate "C"), '[]') from types t),
-  'relationships', json_build_object(
-    'keys', (select coalesce(json_agg(k), '[]') from (${keysSql}) k),
-    'keyed', (select coalesce(json_agg(k), '[]') from (${keyedSql}) k),
-    'views', (select coalesce(json_agg(v), '[]') from (${viewsSql}) v),
-    'computed', (select coalesce(json_agg(c), '[]') from (${computedRelationshipsSql}) c))
+  'relationships', pg_catalog.json_build_object(
+    'keys', (select coalesce(pg_catalog.json_agg(k), '[]') from (${keysSql}) k),
+    'keyed', (select coalesce(pg_catalog.json_agg(k), '[]') from (${keyedSql}) k),
+    'views', (select coalesce(pg_catalog.json_agg(v), '[]') from (${viewsSql}) v),
+    'computed', (select coalesce(pg_catalog.json_agg(c), '[]') from (${computedRelationshipsSql}) c))
 )::text end
 from stamp`

@@ -94,7 +94,7 @@ export class Catalogues extends Context.Service<
 
       const invalidate = (database: Database) => outdate(knownOf(database))
 
-      const read = (database: Database, known: Known): Reading =>
+      const read = (database: Database, known: Known, tries = 2): Reading =>
         Effect.suspend(() => {
           const before = knownOf(database).changes
           return Effect.gen(function* () {
@@ -108,7 +108,10 @@ export class Catalogues extends Context.Service<
             const catalogue = makeCatalogue(yield* Effect.orDie(decode(text)))
             // Changed during the read, so the result may mix old and new.
             if (epoch !== (yield* readEpoch(database)) || before !== knownOf(database).changes) {
-              return yield* read(database, known)
+              if (tries > 1) return yield* read(database, known, tries - 1)
+              // DDL comes faster than the catalogue can be read, and requests must not wait for it to end.
+              known.former = catalogue
+              return catalogue
             }
             known.current = catalogue
             known.epoch = epoch

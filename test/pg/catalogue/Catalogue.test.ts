@@ -353,8 +353,8 @@ const everywhere: ReadonlyArray<readonly [string, make: string, unmake: string]>
   ],
   [
     "an aggregate in pg_catalog",
-    "create aggregate pg_catalog.json_agg(text) (sfunc = textcat, stype = text)",
-    "drop aggregate pg_catalog.json_agg(text)"
+    "create aggregate pg_catalog.json_agg(date) (sfunc = date_larger, stype = date)",
+    "drop aggregate pg_catalog.json_agg(date)"
   ]
 ]
 

@@ -15,7 +15,8 @@ const called = `avg count current_setting json_agg json_build_array json_each_te
   websearch_to_tsquery`.split(/\s+/)
 
 /** Functions that only the queries of the catalogue call. */
-const cataloguing = `format format_type hashtextextended json_build_object json_object_agg regexp_replace
+const cataloguing =
+  `format format_type hashtextextended json_build_object json_object_agg regexp_replace to_regprocedure
   row_number rtrim split_part string_to_table substring unnest`.split(/\s+/)
 
 /**

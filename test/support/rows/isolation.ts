@@ -146,7 +146,7 @@ export const underLoad = async (
 
 /** Fails with the number of faults and some of them, first those that are no errors. */
 export const assertNone = ({ answers, faults }: Load) => {
-  assert.isAbove(answers, 100, "there was too little load")
+  assert.isAbove(answers, 20, "there was too little load")
   const isError = (fault: string) => Number(/: [45]\d\d /.test(fault))
   const shown = faults.toSorted((one, other) => isError(one) - isError(other)).slice(0, 5)
   assert.strictEqual(faults.length, 0, `${faults.length} of ${answers} answers, such as:\n${shown.join("\n")}`)

@@ -35,7 +35,13 @@ const settingsOf = (actorRole: Actor["role"], role: string, timeout: number) => 
   // Else the planner evaluates CHECK constraints, which may call user code, for reads too.
   constraint_exclusion: "partition",
   "request.jwt.claims": withoutJwt(actorRole),
-  "request.jwt.sub": ""
+  "request.jwt.sub": "",
+  // The login may have settings of its own, which a function can change.
+  row_security: "on",
+  default_transaction_isolation: "read committed",
+  default_transaction_read_only: "off",
+  lock_timeout: "0",
+  transform_null_equals: "off"
 })
 
 /** The pools of one database role. */

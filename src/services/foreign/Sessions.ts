@@ -10,7 +10,9 @@ export const makeForeignSessions = Effect.gen(function* () {
 
   /** Reads one JSON text. */
   const read = (text: string) =>
-    Effect.map(main.run(serviceActor, { text, params: [], access: "read", searchPath: "pg_catalog" }), ([json]) => String(json))
+    Effect.map(main.run(serviceActor, { text, params: [], access: "read", searchPath: "pg_catalog" }), ([json]) =>
+      String(json)
+    )
 
   /** Runs a transaction on the main database. The row API sees its changes once it has committed. */
   const change = <A, E>(

@@ -37,7 +37,7 @@ export class CleanPool {
 
   constructor({ open, size }: CleanPoolOptions) {
     // In addition to `size`: the more writes run at once, the more commits PostgreSQL syncs together.
-    const [reading, writing] = size >= 4 ? [3, Number(process.env["W"] ?? 6)] : [0, 0]
+    const [reading, writing] = size >= 4 ? [3, 6] : [0, 0]
     this.reads = new Pipelines(reading, 16, (onClose) => open(readSettings, onClose))
     this.writes = new Pipelines(writing, 1, (onClose) => open(writeSettings, onClose))
     this.pool = new BoundedPool<CleanConnection, unknown>({

@@ -15,7 +15,7 @@ export interface Command {
 }
 
 /** Why an exchange failed: PostgreSQL's error, or undefined if the connection was lost. */
-export interface Failure {
+interface Failure {
   readonly error: ServerError | undefined
   /** Index of the command that failed; the number of commands if the commit did. */
   readonly at: number

@@ -149,6 +149,8 @@ const responseSettings: Command = {
   prepare: true
 }
 
+const unprepared = ({ text, params }: Command): Command => ({ text, params, prepare: false })
+
 const plain = (text: string): Command => ({ text, params: [], prepare: false })
 
 /** The settings, and with an epoch a check that it is still that one: what was prepared earlier may not fit otherwise. */
@@ -175,11 +177,9 @@ const runUserCode = (pool: UserCodePool, actor: Actor, statement: Statement): Ef
     const [status, headers] = outcome.results[last]?.[0] ?? []
     return Effect.succeed(withResponse(answer, status ?? "", headers ?? ""))
   }
-  const unprepared = commandsOf(main, responseSettings).map((command) => ({ ...command, prepare: false }))
+  const again = () => pool.run(commandsOf(main, responseSettings).map(unprepared), rollback, undefined)
   return Effect.flatMap(pool.run(commands, rollback, epoch), (outcome) =>
-    isStale(outcome) || outcome.failure?.at === last
-      ? Effect.flatMap(pool.run(unprepared, rollback, undefined), answered)
-      : answered(outcome)
+    isStale(outcome) || outcome.failure?.at === last ? Effect.flatMap(again(), answered) : answered(outcome)
   )
 }
 

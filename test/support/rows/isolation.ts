@@ -76,7 +76,7 @@ export const serveIsolated = async (setup: string, env: Readonly<Record<string, 
 }
 
 /** Ten rows of each of the users u0 to u19. */
-export const tenRowsEach = (table: string) =>
+const tenRowsEach = (table: string) =>
   `insert into ${table} (owner) select 'u' || n % 20 from generate_series(0, 199) n`
 
 /** A function that keeps the first caller in the session, as applications do that trust in a session of their own. */

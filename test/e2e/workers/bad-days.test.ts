@@ -21,9 +21,13 @@ const times = <A>(count: number, make: (index: number) => A) => Array.from({ len
 describe("two workers", () => {
   let dataDir: string
   let service: Service
+  /** How long the whole start took, in ms. */
+  let startMillis = 0
   beforeAll(async () => {
     dataDir = await copyDataDir(inject("preparedDataDir"))
+    const from = Date.now()
     service = await startWorkers(dataDir, { SVC_REALTIME_MAX_CLIENTS: "8" })
+    startMillis = Date.now() - from
     await sql(service, "create table kept (n int)")
   })
   afterAll(async () => {
@@ -123,7 +127,8 @@ describe("two workers", () => {
     await sleep(300)
     load.ended = true
     await Promise.all(loops)
-    assert.isBelow(millis, 2_000)
+    // On a busy machine every start takes longer.
+    assert.isBelow(millis, Math.max(2_000, 2 * startMillis))
     assert.isBelow(lastFailure - killedAt, 500)
     assert.isTrue(failures.includes(0), "connections to the other worker fail as well")
     // A client may connect once more while the operating system takes the sockets of the process apart.

@@ -3,7 +3,7 @@ import { type DatabaseError, type Unavailable } from "../../domain/errors.ts"
 import { type RequestContext } from "../../domain/rows/Preferences.ts"
 import { type ResponseSettings } from "../../domain/rows/ResponseSettings.ts"
 
-/** The role and claims that a statement runs with. `claims` and `sub` become `request.jwt.claims` and `request.jwt.sub`. */
+/** The role and claims that a statement runs with. `sub` becomes `request.jwt.sub`; for the claims see `claimsSetting`. */
 export interface Actor {
   readonly role: "anon" | "authenticated" | "service_role"
   /** The verified JWT payload as JSON text; "" without a JWT. */
@@ -14,6 +14,9 @@ export interface Actor {
 
 /** The service itself, for statements of its own: the role of service keys, without claims. */
 export const serviceActor: Actor = { role: "service_role", claims: "", sub: "" }
+
+/** The setting `request.jwt.claims`: without a JWT it names the role, so that policies can always read it as JSON. */
+export const claimsSetting = ({ claims, role }: Actor) => (claims === "" ? JSON.stringify({ role }) : claims)
 
 /** One SQL statement with `$n` parameters, given as text; PostgreSQL infers their types. */
 export interface Statement {

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { type DatabaseError, Unavailable } from "../../../domain/errors.ts"
-import { type Actor, type Answer, type Database, type Statement } from "../../../services/ports/Db.ts"
+import { type Actor, type Answer, claimsSetting, type Database, type Statement } from "../../../services/ports/Db.ts"
 import { fromServerError, resultTooLarge } from "../Errors.ts"
 import { type Login } from "../Login.ts"
 import { type Pausable } from "../MainSessions.ts"
@@ -21,9 +21,6 @@ export interface RowPathOptions {
   readonly timeout: number
 }
 
-/** What `request.jwt.claims` is without a JWT. */
-const withoutJwt = (role: Actor["role"]) => JSON.stringify({ role })
-
 const settingsOf = (actorRole: Actor["role"], role: string, timeout: number) => ({
   role,
   statement_timeout: String(timeout),
@@ -34,7 +31,7 @@ const settingsOf = (actorRole: Actor["role"], role: string, timeout: number) => 
   jit: "off",
   // Else the planner evaluates CHECK constraints, which may call user code, for reads too.
   constraint_exclusion: "partition",
-  "request.jwt.claims": withoutJwt(actorRole),
+  "request.jwt.claims": claimsSetting({ role: actorRole, claims: "", sub: "" }),
   "request.jwt.sub": "",
   // The login may have settings of its own, which a function can change.
   row_security: "on",
@@ -128,7 +125,7 @@ const claimsOf = (actor: Actor): Command => ({
 /** The settings of one transaction that runs user code. */
 const transactionSettings = (actor: Actor, { access, context, searchPath, timezone }: Statement): Command => {
   const settings: ReadonlyArray<readonly [string, string | undefined]> = [
-    ["request.jwt.claims", actor.claims === "" ? withoutJwt(actor.role) : actor.claims],
+    ["request.jwt.claims", claimsSetting(actor)],
     ["request.jwt.sub", actor.sub],
     ["request.method", context?.method],
     ["request.path", context?.path],

@@ -3,6 +3,7 @@ import { type EventEmitter } from "node:events"
 import { Client, type Submittable } from "pg"
 import { maxResultSize } from "../../../domain/sql/Result.ts"
 import { cancelRequest } from "../CancelRequest.ts"
+import { claimsSetting, serviceActor } from "../../../services/ports/Db.ts"
 import { type Login, pgConfig } from "../Login.ts"
 import { ResetQuery, type RowsQuery } from "./Queries.ts"
 import { type Follower } from "./InFlightQuery.ts"
@@ -49,8 +50,7 @@ const startupOptions = ({ role, sqlTimeout }: SqlConnectionOptions) => ({
   statement_timeout: String(sqlTimeout),
   // Ends the transaction, and so frees its locks, if this process stops in the middle of it.
   idle_in_transaction_session_timeout: String(Math.max(sqlTimeout, 10_000)),
-  // Set but empty, so that policies read the same with and without a JWT.
-  "request.jwt.claims": "",
+  "request.jwt.claims": claimsSetting(serviceActor),
   "request.jwt.sub": ""
 })
 

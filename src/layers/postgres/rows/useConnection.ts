@@ -28,7 +28,10 @@ export const useConnection = <C extends { readonly connection: RowConnection }, 
       const drop = once(pool.drop)
       return Effect.onExit(restore(Effect.suspend(() => body({ connection, give: once(pool.give), drop }))), (exit) =>
         Effect.sync(() => {
-          if (Exit.isFailure(exit) && Exit.hasInterrupts(exit) && !over) connection.connection.cancel(drop)
+          if (!Exit.isFailure(exit) || !Exit.hasInterrupts(exit) || over) return
+          // The cancellation may arrive after the statement's end, so the connection must not be given back meanwhile.
+          over = true
+          connection.connection.cancel(() => pool.drop(connection))
         })
       )
     })

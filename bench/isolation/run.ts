@@ -37,7 +37,7 @@ export const defaults: Options = {
   mix: "all",
   ddlEvery: 150,
   killEvery: 1000,
-  hangUps: 0.02,
+  hangUps: 0.05,
   maxFindings: Infinity
 }
 

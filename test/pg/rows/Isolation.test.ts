@@ -22,7 +22,7 @@ const summaryOf = (report: Report) => {
 }
 
 const assertIsolated = async (options: Partial<Options>) => {
-  const report = await runIsolation({ ...service, databaseUrl }, { ...defaults, seed, ddlEvery: 250, ...options })
+  const report = await runIsolation({ ...service, databaseUrl }, { ...defaults, seed, ddlEvery: 500, ...options })
   process.stdout.write(`Isolation: ${summaryOf(report)}\n`)
   for (const happened of ["poisons", "hungUp", "ddl", "kills", "audited"] as const) {
     assert.isAbove(report[happened], 0, happened)
@@ -39,5 +39,5 @@ const assertIsolated = async (options: Partial<Options>) => {
 it("no caller gets, changes or loses rows because of another", { timeout: 180_000 }, () => assertIsolated({}))
 
 it("every write is made once, by its caller, while the tables change", { timeout: 120_000 }, () =>
-  assertIsolated({ mix: "writes", answers: 5000 })
+  assertIsolated({ mix: "writes", answers: 5000, ddlEvery: 250 })
 )

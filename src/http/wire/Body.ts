@@ -77,7 +77,12 @@ export const bodyBytes = (
     Effect.map((bytes) => Buffer.from(bytes))
   )
   const { source } = request
-  const plain = source instanceof IncomingMessage && source.readableFlowing === null && headers["expect"] === undefined
+  const plain =
+    source instanceof IncomingMessage &&
+    source.readableFlowing === null &&
+    headers["expect"] === undefined &&
+    // Node does not parse the body of a request that offers an upgrade.
+    headers["upgrade"] === undefined
   return plain && length > 0 ? wholeBody(source, bytes) : bytes
 }
 

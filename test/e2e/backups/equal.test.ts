@@ -38,7 +38,7 @@ it.each(Object.entries(dumpKinds))("a restore by %s equals the database that was
   await using started = await startService({ env: { DATABASE_URL: toDatabase(server, main), ...tools } })
   const service = { url: started.url, service_role: key }
   const call = (line: string) => ask(service, line, { key })
-  const without = ["svc"]
+  const without = ["svc", "svc_ddl"]
   const copy = await makeBranch(service)
   const before = await databaseContent(loginOf(main), without)
   const { id } = await backUp(service)

@@ -45,8 +45,8 @@ suite("the helpers of schema auth", (it) => {
     Effect.gen(function* () {
       const who = (actor: Actor) => rpc("who", {}, { actor })
       const nobody = { uid: null, sub: null, jwt: {}, email: null }
-      assert.deepStrictEqual(yield* who(anon), { ...nobody, role: "anon" })
-      assert.deepStrictEqual(yield* who(service), { ...nobody, role: "service_role" })
+      assert.deepStrictEqual(yield* who(anon), { ...nobody, jwt: { role: "anon" }, role: "anon" })
+      assert.deepStrictEqual(yield* who(service), { ...nobody, jwt: { role: "service_role" }, role: "service_role" })
       const claims = { sub: ann, email: "ann@example.com", role: "postgres" }
       const known = { uid: ann.toLowerCase(), sub: ann, jwt: claims, email: "ann@example.com" }
       assert.deepStrictEqual(yield* who(claimed(claims)), { ...known, role: "authenticated" })

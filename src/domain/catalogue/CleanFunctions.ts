@@ -1,3 +1,6 @@
+/** The first oid of objects made after initdb (FirstNormalObjectId). */
+export const firstOid = 16384
+
 const words = (text: string) => text.trim().split(/\s+/)
 
 /**
@@ -49,7 +52,7 @@ export const cleanFunctions: ReadonlyArray<string> = [
     set_masklen`),
   ...words(`
     area box center circle diagonal diameter height isclosed ishorizontal isopen isparallel isperp isvertical line lseg
-    npoints path pclose point polygon popen radius slope width`),
+    npoints on_ppath path pclose point polygon popen radius slope width`),
   // Dictionaries and parsers of text search are written in C and made by administrators.
   ...words(`
     array_to_tsvector get_current_ts_config json_to_tsvector jsonb_to_tsvector numnode phraseto_tsquery plainto_tsquery

@@ -1,17 +1,16 @@
-import { cleanFunctions } from "./CleanFunctions.ts"
+import { bodiesPart, bodyUses, wrongBodies } from "./bodies/BodiesSql.ts"
+import { cleanSettings } from "./bodies/SqlNames.ts"
+import { cleanFunctions, firstOid } from "./CleanFunctions.ts"
 import { quoteLiteral } from "../sql/Names.ts"
 
 /**
  * WITH parts of the catalogue query that prove which statements run no user code. They read the stored expression trees
  * (pg_node_tree), and know nodes, fields, functions and settings by lists of what is allowed: whatever is not on a list
- * is not clean. "Built in" is what initdb made and nobody replaced.
+ * is not clean. "Built in" is what initdb made and has not been replaced since.
  */
 
 const words = (text: string) => text.trim().split(/\s+/)
 const list = (all: ReadonlyArray<string>) => all.map(quoteLiteral).join(", ")
-
-/** The first oid of objects made after initdb (FirstNormalObjectId). */
-export const firstOid = 16384
 
 /**
  * Nodes of expressions and of queries that only read. Not here: COERCETODOMAIN, FIELDSELECT and CONVERTROWTYPEEXPR, which
@@ -42,9 +41,6 @@ const typeFields = words(`
   aggtranstype aggtype array_typeid casetype coalescetype consttype element_typeid funcresulttype minmaxtype opresulttype
   paramtype refcontainertype refelemtype refrestype resulttype row_typeid type typeId typid vartype wintype`)
 
-/** The settings that the clean path sets as any other does. */
-const settings = ["request.jwt.claims", "request.jwt.sub", "role"]
-
 /** A constant text in a tree, as a little-endian server writes it: its length, then its bytes. */
 const bytesOf = (text: string) => {
   const length = text.length + 4
@@ -53,13 +49,13 @@ const bytesOf = (text: string) => {
 }
 
 /** Calls of current_setting (oids 2077 and 3294) up to the name of an allowed setting. */
-const readsSetting = `[{]FUNCEXPR :funcid (?:2077|3294) :funcresulttype 25 :funcretset false :funcvariadic false :funcformat [0-9] :funccollid 100 :inputcollid 100 :args \\([{]CONST :consttype 25 :consttypmod -1 :constcollid 100 :constlen -1 :constbyval false :constisnull false :location -?[0-9]+ :constvalue (?:${settings.map(bytesOf).join("|")})`
+const readsSetting = `[{]FUNCEXPR :funcid (?:2077|3294) :funcresulttype 25 :funcretset false :funcvariadic false :funcformat [0-9] :funccollid 100 :inputcollid 100 :args \\([{]CONST :consttype 25 :consttypmod -1 :constcollid 100 :constlen -1 :constbyval false :constisnull false :location -?[0-9]+ :constvalue (?:${cleanSettings.map(bytesOf).join("|")})`
 
 /**
  * `plain_types`: built-in types whose values read the same under any search path, and enums without casts. `not_clean`:
  * what may run user code, by kind and oid: `r` reading a relation, `i` planning a statement on it (also by a foreign key),
- * `w` writing its values (without what `r` says), `f` calling a function. `own`: `some` is true if objects exist that any
- * statement might run.
+ * `w` writing its values (without what `r` says), `c` evaluating CHECK constraints, its own and those of what it reads, `f`
+ * calling a function. `own`: `some` is true if objects exist that any statement might run.
  */
 export const cleanSql = `
 -- The functions of PostgreSQL itself. CREATE OR REPLACE would keep the oid: then initdb did not write the entry (its
@@ -103,35 +99,6 @@ own_functions as materialized (
   where l.lanname not in ('internal', 'c') and (p.oid >= ${firstOid} or l.lanname <> 'sql')
      or l.lanname = 'internal' and p.oid >= ${firstOid}
 ),
--- What PostgreSQL could choose for a comparison, a sort order, a cast or a call that we write: then nothing is clean.
-own as materialized (
-  select exists (
-    select from pg_operator o
-    where o.oid >= ${firstOid} and o.oprcode::oid in (select oid from own_functions)
-      and o.oprname in ('=', '<>', '<', '>', '<=', '>=', '~~', '~~*', '!~~', '!~~*', '~', '~*', '@>', '<@', '&&', '<<',
-        '>>', '&<', '&>', '-|-', '@@', '->', '->>', '||', '+', '-')
-      and (o.oprleft in (select oid from plain_types) or o.oprleft < ${firstOid})
-  ) or exists (
-    select from pg_opclass c
-    where (c.opcintype in (select oid from plain_types) or c.opcintype < ${firstOid})
-      and (exists (select from pg_amproc a where a.amprocfamily = c.opcfamily and a.amproc::oid in (select oid from own_functions))
-           or exists (select from pg_amop a join pg_operator o on o.oid = a.amopopr
-                      where a.amopfamily = c.opcfamily and o.oprcode::oid in (select oid from own_functions)))
-  ) or exists (
-    select from pg_cast k
-    where k.castfunc in (select oid from own_functions)
-      and (k.castsource in (select oid from plain_types) or k.castsource < ${firstOid})
-      and (k.casttarget in (select oid from plain_types) or k.casttarget < ${firstOid})
-  ) or exists (
-    select from pg_proc p
-    where p.pronamespace = 'pg_catalog'::regnamespace and p.oid in (select oid from own_functions)
-      and p.proname in (select proname from native)
-  ) or exists (
-    select from pg_aggregate a join pg_proc p on p.oid = a.aggfnoid
-    where p.pronamespace = 'pg_catalog'::regnamespace
-      and (p.oid >= ${firstOid} or greatest(a.aggtransfn::oid, a.aggfinalfn::oid, a.aggmtransfn::oid, a.aggmfinalfn::oid) >= ${firstOid})
-  ) as some
-),
 -- Relations whose rows can be read without user code if their trees say so.
 readable as materialized (
   select c.oid, c.reltype, c.relrowsecurity from pg_class c
@@ -139,9 +106,12 @@ readable as materialized (
     and not exists (select from pg_inherits i where i.inhparent = c.oid)
     and not exists (select from pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
                       and a.atttypid not in (select oid from plain_types))
+    and not exists (select from pg_cast k join pg_type t on t.oid = k.castsource
+                    where c.reltype in (t.oid, t.typelem) and k.castfunc in (select oid from own_functions))
 ),
+${bodiesPart},
 -- Functions whose body PostgreSQL keeps as a tree, and may inline.
-callable as materialized (
+planned as materialized (
   select p.oid, t.typrelid from pg_proc p join pg_type t on t.oid = p.prorettype
   where p.prolang = (select oid from pg_language where lanname = 'sql') and p.prosqlbody is not null and p.prokind = 'f'
     and not p.prosecdef and p.proconfig is null
@@ -150,6 +120,9 @@ callable as materialized (
     and not exists (select from pg_catalog.unnest(coalesce(p.proallargtypes, p.proargtypes::oid[])) a where a not in (select oid from tree_types))
     and (p.prorettype in (select oid from tree_types) and (p.prorettype <> 'record'::regtype or p.proallargtypes is not null)
          or t.typrelid in (select oid from readable))
+),
+callable as materialized (
+  select oid, typrelid from planned union all select oid, typrelid from bodies
 ),
 -- Whether the planner looks at CHECK and partition constraints when a table is read.
 excluding as (
@@ -163,8 +136,7 @@ trees as (
     and ev_class in (select oid from pg_class where relkind = 'v')
   union all select case a.attgenerated when 'v' then 'r' else 'w' end, d.adrelid, d.adbin::text
     from pg_attrdef d join pg_attribute a on a.attrelid = d.adrelid and a.attnum = d.adnum
-  union all select case when x.checks then 'r' else 'w' end, conrelid, conbin::text
-    from pg_constraint cross join excluding x where conbin is not null and conrelid >= ${firstOid}
+  union all select 'c', conrelid, conbin::text from pg_constraint where conbin is not null and conrelid >= ${firstOid}
   -- The planner reads these for every statement, and evaluates their constant parts.
   union all select 'i', indrelid, indexprs::text from pg_index where indexprs is not null
   union all select 'i', indrelid, indpred::text from pg_index where indpred is not null
@@ -195,7 +167,14 @@ uses as (
     where f.field in ('opno', 'eqop', 'sortop')
   union select kind, oid, 'r', value::oid from facts where field = 'relid'
   union select 'r', oid, 'i', oid from readable
-  union select 'f', oid, 'r', typrelid from callable where typrelid <> 0
+  union select case when x.checks then 'r' else 'w' end, conrelid, 'c', conrelid from pg_constraint cross join excluding x
+    where conbin is not null and conrelid >= ${firstOid}
+  -- The planner also looks at the CHECK constraints of tables under UNION ALL, and views and functions may be between.
+  union select kind, oid, 'c', value::oid from facts
+    where field in ('relid', 'funcid') and (kind, oid) in (select kind, oid from pieces where node = 'SETOPERATIONSTMT')
+  union select 'c', oid, 'c', value::oid from facts where field in ('relid', 'funcid') and kind in ('r', 'f')
+  union select 'f', oid, 'r', typrelid from planned where typrelid <> 0
+  union ${bodyUses}
 ),
 not_clean(kind, oid) as (
   with recursive wrong as (
@@ -212,6 +191,7 @@ not_clean(kind, oid) as (
       -- CURRENT_SCHEMA is another one on the clean path.
       when field = 'op' then value <> '14'
       else field in ('funcid', 'aggfnoid', 'winfnoid', 'relid') end
+    union ${wrongBodies}
     union select kind, oid from uses u where used = 'f' and by not in (select oid from callable)
     union select kind, oid from uses u where used = 'r' and by not in (select oid from readable)
     union select kind, oid from trees where tree ~ ':funcid (2077|3294) '
@@ -222,4 +202,42 @@ not_clean(kind, oid) as (
     union select u.kind, u.oid from uses u join wrong w on w.kind = u.used and w.oid = u.by
   )
   select kind, oid from wrong
+),
+-- What PostgreSQL could choose for a comparison, a sort order, a cast or a call that we write: then nothing is clean.
+own as materialized (
+  select exists (
+    select from pg_operator o
+    where o.oid >= ${firstOid} and o.oprcode::oid in (select oid from own_functions)
+      and o.oprname in ('=', '<>', '<', '>', '<=', '>=', '~~', '~~*', '!~~', '!~~*', '~', '~*', '@>', '<@', '&&', '<<',
+        '>>', '&<', '&>', '-|-', '@@', '->', '->>', '||', '+', '-')
+      and (o.oprleft in (select oid from plain_types) or o.oprleft < ${firstOid})
+  ) or exists (
+    select from pg_opclass c
+    where (c.opcintype in (select oid from plain_types) or c.opcintype < ${firstOid})
+      and (exists (select from pg_amproc a where a.amprocfamily = c.opcfamily and a.amproc::oid in (select oid from own_functions))
+           or exists (select from pg_amop a join pg_operator o on o.oid = a.amopopr
+                      where a.amopfamily = c.opcfamily and o.oprcode::oid in (select oid from own_functions)))
+  ) or exists (
+    select from pg_cast k
+    where k.castfunc in (select oid from own_functions)
+      and (k.castsource in (select oid from plain_types) or k.castsource < ${firstOid})
+      and (k.casttarget in (select oid from plain_types) or k.casttarget < ${firstOid})
+  ) or exists (
+    select from pg_proc p
+    where p.pronamespace = 'pg_catalog'::regnamespace and p.oid in (select oid from own_functions)
+      and p.proname in (select proname from native)
+  ) or exists (
+    select from pg_aggregate a join pg_proc p on p.oid = a.aggfnoid
+    where p.pronamespace = 'pg_catalog'::regnamespace
+      and (p.oid >= ${firstOid} or greatest(a.aggtransfn::oid, a.aggfinalfn::oid, a.aggmtransfn::oid, a.aggmfinalfn::oid) >= ${firstOid})
+  ) or exists (
+    -- The planner replaces NOT (a op b) by the negator, which a superuser may add.
+    select from pg_operator o join pg_operator l on l.oid in (o.oprnegate, o.oprcom)
+    where o.oid < ${firstOid} and l.oprcode::oid in (select oid from own_functions)
+  ) or exists (
+    -- The planner inlines an operator's function that a superuser has replaced.
+    select from clean_operators o join pg_proc p on p.oid = o.code
+    where o.called and p.oid not in (select oid from native)
+      and (p.prosqlbody is null or ('f', p.oid) in (select kind, oid from not_clean))
+  ) as some
 )`

@@ -68,7 +68,9 @@ class Providers {
       if (columns === undefined) continue
       const tables = new Map<number, Map<number, Array<number>>>()
       for (const [number, one] of columns) {
-        const { column, of } = root(direct, one)
+        const source = root(direct, one)
+        if (source === undefined) continue
+        const { column, of } = source
         const at = tables.get(of) ?? new Map<number, Array<number>>()
         tables.set(of, at)
         at.set(column, [...(at.get(column) ?? []), number])
@@ -95,14 +97,17 @@ class Providers {
   }
 }
 
-/** Follows a column through views of views to its table. */
-const root = (direct: ReadonlyMap<number, ReadonlyMap<number, ColumnOf>>, start: ColumnOf): ColumnOf => {
+/** Follows a column through views of views to its table. Undefined if the views select from each other in a cycle. */
+const root = (direct: ReadonlyMap<number, ReadonlyMap<number, ColumnOf>>, start: ColumnOf): ColumnOf | undefined => {
+  const seen = new Set<ColumnOf>()
   let one = start
-  for (;;) {
+  while (!seen.has(one)) {
+    seen.add(one)
     const next = direct.get(one.of)?.get(one.column)
     if (next === undefined) return one
     one = next
   }
+  return undefined
 }
 
 const combinations = (choices: ReadonlyArray<ReadonlyArray<number>>): ReadonlyArray<ReadonlyArray<number>> =>
@@ -124,7 +129,7 @@ const named = ({ name, schema }: RelationName): RelationName => ({ schema, name 
 
 const compare = (one: string, other: string) => (one < other ? -1 : one > other ? 1 : 0)
 
-/** `exposed`: whether relations of a schema can be embedded; junctions may be anywhere. */
+/** `exposed`: whether relations of a schema can be embedded, or be the junction of an embed. */
 export const makeRelationships = (rows: RelationshipRows, exposed: (schema: string) => boolean): Relationships => {
   const providers = new Providers(rows)
   const primary = new Map(rows.keys.flatMap((key) => (key.kind === "p" ? [[key.of, key.columns] as const] : [])))
@@ -181,6 +186,8 @@ export const makeRelationships = (rows: RelationshipRows, exposed: (schema: stri
     for (const near of keys) {
       for (const far of keys) {
         if (near.constraint === far.constraint || !near.inPrimary || !far.inPrimary) continue
+        // Errors name junctions, so those of other schemas stay unknown to callers.
+        if (!exposed(near.from.schema)) continue
         add({
           _tag: "Key",
           from: near.to,

@@ -7,6 +7,7 @@ import { arrayLiteral } from "../../domain/sql/Names.ts"
 import { type Database, serviceActor } from "../ports/Db.ts"
 import { Listener } from "../ports/Listener.ts"
 import { watchChannel } from "../NotifiedCache.ts"
+import { makeFunctionBodies } from "./FunctionBodies.ts"
 import { RowSettings } from "../rows/Settings.ts"
 
 type Reading = Effect.Effect<Catalogue, DatabaseError | Unavailable>
@@ -16,7 +17,7 @@ interface Known {
   /** The generation of DDL that `current` belongs to. */
   ddl: number | undefined
   current: Catalogue | undefined
-  /** The epoch of `current`; undefined if none can be told. */
+  /** The epoch of `current`; undefined if it is unknown. */
   epoch: number | undefined
   /** The catalogue before the last change, while the new one is being read. */
   former: Catalogue | undefined
@@ -70,6 +71,7 @@ export class Catalogues extends Context.Service<
     Catalogues,
     Effect.gen(function* () {
       const { schemas } = yield* RowSettings
+      const readBodies = yield* makeFunctionBodies
       const all = new Map<string, Known>()
       const ddlOfMain = yield* watchChannel(yield* Listener, "svc_ddl")
       const ddlOf = (database: Database) => (database.ddlGeneration ?? ddlOfMain)()
@@ -101,7 +103,7 @@ export class Catalogues extends Context.Service<
             const epoch = yield* readEpoch(database)
             const [text] = yield* database.run(serviceActor, {
               text: catalogueSql,
-              params: [arrayLiteral(schemas)],
+              params: [arrayLiteral(schemas), yield* readBodies(database)],
               access: "read",
               searchPath: "pg_catalog"
             })

@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { describe } from "vitest"
 import { Catalogues } from "../../../src/services/catalogue/Catalogues.ts"
 import { Db } from "../../../src/services/ports/Db.ts"
+import { catalogue, changed } from "../../support/catalogue/current.ts"
 import { layerDatabase, live, Outside } from "../../support/database.ts"
 
 /** SQL that creates a relation, and which of (r)ead, (i)nsert and (c)hange run no user code. */
@@ -198,7 +199,7 @@ const relations: ReadonlyArray<Case> = [
   ["sql_functions", policy("sql_functions", "v = shout(shout('x'))"), "ric"],
   ["sql_defaults", "create table sql_defaults (v text default shout('x'), w text check (shout(w) > 'a'))", "ric"],
   ["deep_functions", policy("deep_functions", "deep(1) is null"), ""],
-  ["string_functions", policy("string_functions", "string_body() = v", "v int"), ""],
+  ["string_functions", policy("string_functions", "string_body() = v", "v int"), "ric"],
   ["defining_functions", policy("defining_functions", "defining() = v", "v int"), ""],
   ["setting_functions", policy("setting_functions", "setting() = v", "v int"), ""],
   ["domain_functions", policy("domain_functions", "to_spied() is null", "v int"), ""],
@@ -216,6 +217,22 @@ const relations: ReadonlyArray<Case> = [
   ["view_of_table", "create view view_of_table as select v, count(*) as n from claims_rls, plain group by 1", "r"],
   ["view_of_view", "create view view_of_view as select one + 1 as two from a_view order by 1", "r"],
   ["view_of_policy", "create view view_of_policy with (security_invoker) as select * from policies", ""],
+  // The planner reads the CHECK constraints of tables under UNION ALL.
+  [
+    "view_of_union",
+    "create view view_of_union as select v from own_checks union all select v from own_generated where v > 0",
+    ""
+  ],
+  [
+    "view_under_union",
+    "create view checks_view as select v from own_checks; create view view_under_union as select v from checks_view union all select 1",
+    ""
+  ],
+  [
+    "view_of_clean_union",
+    "create view view_of_clean_union as select n from checks union all select n from generateds",
+    "r"
+  ],
   ["view_of_unclean", "create view view_of_unclean as select * from unclean_view", ""],
   ["builtin_in_sql", policy("builtin_in_sql", "lpad(v, 3) = 'a' || 1 and round(1.5) = 2 and v like 'x%'"), "ric"],
   [
@@ -254,8 +271,8 @@ const functions: ReadonlyArray<readonly [name: string, make: string, clean: bool
   ["f_enum", "create function f_enum(a mood) returns bool return a = 'sad'", true],
   ["f_atomic", "create function f_atomic(a text) returns text begin atomic select upper(a) || 'x'; end", true],
   ["f_void", "create function f_void() returns void begin atomic select 1; end", true],
-  ["f_text", "create function f_text(a int) returns int language sql as 'select a * 2'", false],
-  ["f_plpgsql", "create function f_plpgsql(a int) returns int language plpgsql as 'begin return a; end'", false],
+  ["f_text", "create function f_text(a int) returns int language sql as 'select a * 2'", true],
+  ["f_plpgsql", "create function f_plpgsql(a int) returns int language plpgsql as 'begin return a; end'", true],
   ["f_calls", "create function f_calls(a int) returns bool return spy(a)", false],
   ["f_sets", "create function f_sets() returns text return set_config('a.b', 'x', false)", false],
   ["f_reads", "create function f_reads() returns int begin atomic select id from plain; end", true],
@@ -347,6 +364,16 @@ const everywhere: ReadonlyArray<readonly [string, make: string, unmake: string]>
     "drop operator pg_catalog.= (int, text)"
   ],
   [
+    "a negator of PostgreSQL's operator",
+    "create operator #@> (leftarg = anyarray, rightarg = anyarray, function = spy_arrays, negator = operator(pg_catalog.@>))",
+    "drop operator #@> (anyarray, anyarray)"
+  ],
+  [
+    "a body in SQL of PostgreSQL's function of an operator",
+    "create or replace function pg_catalog.textlike(text, text) returns bool immutable return public.spy(1)",
+    "create or replace function pg_catalog.textlike(text, text) returns bool language internal immutable strict leakproof as 'textlike'"
+  ],
+  [
     "an overload in pg_catalog",
     "create function pg_catalog.row_to_json(a json) returns json language plpgsql as 'begin return null; end'",
     "drop function pg_catalog.row_to_json(json)"
@@ -367,6 +394,7 @@ const suite = layer(
       ...functions.map(([, make]) => `${make};`),
       user("spy_var", "a varchar, b varchar", "boolean"),
       user("spy_pair", "a int, b pair", "boolean"),
+      user("spy_arrays", "a anyarray, b anyarray", "boolean"),
       user("spy_mood", "a mood, b text", "boolean"),
       user("spy_json", "a json, b json", "boolean"),
       user("order_json", "a json, b json", "int"),
@@ -376,15 +404,6 @@ const suite = layer(
   }),
   live
 )
-
-const catalogue = Effect.gen(function* () {
-  return yield* (yield* Catalogues).get((yield* Db).main)
-})
-
-/** Reads a new catalogue, without waiting for a notification. */
-const changed = Effect.gen(function* () {
-  yield* (yield* Catalogues).changed((yield* Db).main)
-})
 
 const cleanliness = (name: string) =>
   Effect.map(catalogue, (now) => {

@@ -1,10 +1,9 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber, Redacted, Schedule, Stream } from "effect"
-import { Client } from "pg"
 import { Catalogues } from "../../../src/services/catalogue/Catalogues.ts"
 import { Db } from "../../../src/services/ports/Db.ts"
 import { Listener } from "../../../src/services/ports/Listener.ts"
-import { layerDatabase, live, Outside } from "../../support/database.ts"
+import { layerDatabase, live, Outside, session } from "../../support/database.ts"
 import { anon, rpc } from "../../support/requests.ts"
 
 const epochSql = "select coalesce(sum(n), 0)::int as n, count(*)::int as rows from svc_ddl.changes"
@@ -15,20 +14,6 @@ const state = Effect.gen(function* () {
   return row as { readonly n: number; readonly rows: number }
 })
 const epoch = Effect.map(state, ({ n }) => n)
-
-/** A further session, whose statements fail as promises. */
-const session = Effect.gen(function* () {
-  const { login } = yield* Outside
-  const client = yield* Effect.acquireRelease(
-    Effect.promise(async () => {
-      const client = new Client({ ...login, password: Redacted.value(login.password) })
-      await client.connect()
-      return client
-    }),
-    (client) => Effect.promise(() => client.end())
-  )
-  return (text: string) => Effect.promise(() => client.query<Record<string, unknown>>(text).then(({ rows }) => rows))
-})
 
 /** Statements in order; each must be recorded. */
 const recorded = `
@@ -216,26 +201,26 @@ layer(layerDatabase({ name: "ddl" }), live)("DDL", (it) => {
     })
   )
 
-  it.effect("of temporary objects, and what changes no definition, is not recorded and notifies nobody", () =>
+  it.effect("of temporary objects, and what changes no definition, is neither recorded nor notified", () =>
     Effect.gen(function* () {
       const run = yield* session
       yield* run("create table kept (id int); create materialized view kept_view as select 1 as one")
       const { messages } = yield* (yield* Listener).listen("svc_ddl")
-      const heard: Array<string> = []
+      const received: Array<string> = []
       yield* Effect.forkScoped(
         Stream.runForEach(messages, (message) =>
-          Effect.sync(() => void (message._tag === "Notification" && heard.push(message.payload)))
+          Effect.sync(() => void (message._tag === "Notification" && received.push(message.payload)))
         )
       )
-      const told = Effect.gen(function* () {
-        yield* run("comment on table kept is 'told'")
+      const notified = Effect.gen(function* () {
+        yield* run("comment on table kept is 'notified'")
         yield* Effect.repeat(
-          Effect.sync(() => heard.at(-1)),
+          Effect.sync(() => received.at(-1)),
           { until: (last) => last === "COMMENT", schedule: Schedule.spaced("10 millis"), times: 200 }
         )
-        return heard.splice(0)
+        return received.splice(0)
       })
-      yield* told
+      yield* notified
       const counted: Array<string> = []
       for (const line of lines(unrecorded)) {
         const before = yield* epoch
@@ -243,7 +228,7 @@ layer(layerDatabase({ name: "ddl" }), live)("DDL", (it) => {
         if ((yield* epoch) !== before) counted.push(line)
       }
       assert.deepStrictEqual(counted, [])
-      assert.deepStrictEqual(yield* told, ["COMMENT"])
+      assert.deepStrictEqual(yield* notified, ["COMMENT"])
     })
   )
 
@@ -352,7 +337,7 @@ layer(layerDatabase({ name: "ddl" }), live)("DDL", (it) => {
     })
   )
 
-  it.effect("is recorded in a place that nobody else can write or call", () =>
+  it.effect("is recorded in a place that no other role can write or call", () =>
     Effect.gen(function* () {
       const run = yield* session
       yield* run("create role ddl_nobody; set role ddl_nobody")

@@ -1,10 +1,10 @@
 import { assert, layer } from "@effect/vitest"
-import { Effect, Redacted } from "effect"
-import { Client } from "pg"
+import { Effect } from "effect"
 import { recordUnreportedSql } from "../../../src/domain/catalogue/FingerprintSql.ts"
 import { Catalogues } from "../../../src/services/catalogue/Catalogues.ts"
 import { Db } from "../../../src/services/ports/Db.ts"
-import { layerDatabase, live, Outside } from "../../support/database.ts"
+import { layerDatabase, live, Outside, session } from "../../support/database.ts"
+import { eventually } from "../../support/eventually.ts"
 
 /** Whether the fingerprint had changed. */
 const unreported = Effect.gen(function* () {
@@ -14,19 +14,6 @@ const unreported = Effect.gen(function* () {
   const after = yield* sql("select sum(n)::int as n from svc_ddl.changes")
   assert.strictEqual(Number(after[0]?.["n"]) > Number(before[0]?.["n"]), recorded)
   return recorded
-})
-
-const session = Effect.gen(function* () {
-  const { login } = yield* Outside
-  const client = yield* Effect.acquireRelease(
-    Effect.promise(async () => {
-      const client = new Client({ ...login, password: Redacted.value(login.password) })
-      await client.connect()
-      return client
-    }),
-    (client) => Effect.promise(() => client.end())
-  )
-  return (text: string) => Effect.promise(() => client.query(text))
 })
 
 /** Each changes what statements do, in a session without event triggers. */
@@ -118,10 +105,7 @@ layer(layerDatabase({ name: "unreported" }), live)("a change that no event trigg
       for (let i = 0; i < 10; i++) {
         yield* sql(`set event_triggers = off; create table once_${i} ()`)
         const found = yield* Effect.forEach(runs, (run) => run(recordUnreportedSql), { concurrency: "unbounded" })
-        assert.strictEqual(
-          found.filter(({ rows }) => (rows as ReadonlyArray<{ recorded: boolean }>)[0]?.recorded).length,
-          1
-        )
+        assert.strictEqual(found.filter(([row]) => row?.["recorded"] === true).length, 1)
       }
     })
   )
@@ -133,21 +117,14 @@ layer(layerDatabase({ name: "unreported" }), live)("a change that no event trigg
       const { get } = yield* Catalogues
       yield* sql("reset event_triggers; create table seen (id int)")
       yield* sql(recordUnreportedSql)
-      const until = (good: (now: Effect.Success<ReturnType<typeof get>>) => boolean) =>
-        Effect.gen(function* () {
-          for (let i = 0; i < 200; i++) {
-            if (good(yield* get(main))) return true
-            yield* Effect.sleep("10 millis")
-          }
-          return false
-        })
-      assert.isTrue(yield* until((now) => now.watched && now.relation("public", "seen") !== undefined))
+      const current = get(main)
+      yield* eventually(current, (now) => now.watched && now.relation("public", "seen") !== undefined)
       yield* sql("set event_triggers = off; alter table seen add later int; reset event_triggers")
       yield* sql(recordUnreportedSql)
-      assert.isTrue(yield* until((now) => JSON.stringify(now.relation("public", "seen")).includes("later")))
+      yield* eventually(current, (now) => JSON.stringify(now.relation("public", "seen")).includes("later"))
       yield* sql("alter event trigger svc_ddl_drop disable")
       yield* sql(recordUnreportedSql)
-      assert.isTrue(yield* until((now) => !now.watched))
+      yield* eventually(current, (now) => !now.watched)
     })
   )
 })

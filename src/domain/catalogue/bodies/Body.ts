@@ -1,0 +1,57 @@
+import { Option, Schema } from "effect"
+import { type BodyParser, type Names, noNames } from "./Names.ts"
+import { addPlpgsqlNames } from "./PlpgsqlNames.ts"
+import { addSqlNames } from "./SqlNames.ts"
+
+/** A function whose body is text that PostgreSQL parses when the function runs. */
+export const Body = Schema.Struct({
+  /** Oid and version of its catalogue entry. */
+  oid: Schema.String,
+  xmin: Schema.String,
+  language: Schema.Literals(["sql", "plpgsql"]),
+  /** The body in SQL; a CREATE FUNCTION statement with it in PL/pgSQL. */
+  source: Schema.String,
+  /** It has a search path of its own. */
+  pathed: Schema.Boolean
+})
+export type Body = typeof Body.Type
+
+/** The result of `bodiesSql`. */
+export const Bodies = Schema.fromJsonString(Schema.Array(Body))
+
+const attempt = (read: () => boolean) => Option.getOrElse(Option.liftThrowable(read)(), () => false)
+
+/** What a body names; undefined if more than reading and calling may happen in it. */
+export const namesOf = (parser: BodyParser, { language, source }: Body): Names | undefined => {
+  const names = noNames()
+  const isClean = attempt(() =>
+    language === "sql" ? addSqlNames(names, parser.sql(source)) : addPlpgsqlNames(names, parser, source)
+  )
+  return isClean ? names : undefined
+}
+
+const none: ReadonlyArray<string> = []
+
+/**
+ * A body's row in the parameter of the catalogue query; undefined if its meaning depends on the search path of the caller
+ * as far as this can be seen from the body alone. The query checks the other bare names.
+ */
+export const bodyRow = (
+  { oid, pathed, xmin }: Body,
+  { bare, columns, functions, operators, relations, types }: Names
+) =>
+  !pathed && bare.relations.size > 0
+    ? undefined
+    : {
+        oid,
+        xmin,
+        functions: [...functions, ...columns],
+        calls: [...functions],
+        operators: [...operators],
+        relations: [...relations],
+        types: [...types],
+        bare_functions: pathed ? none : [...bare.functions, ...columns],
+        bare_operators: pathed ? none : [...bare.operators],
+        // A call may be a cast.
+        bare_types: pathed ? none : [...bare.types, ...bare.functions]
+      }

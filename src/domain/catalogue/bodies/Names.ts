@@ -1,0 +1,38 @@
+import { type Tree } from "./Tree.ts"
+
+/**
+ * What a function's body names, each by its last part. Which object a name means depends on types and on the search path,
+ * so the proof takes it for all objects of that name.
+ */
+export interface Names {
+  readonly functions: Set<string>
+  /** Of a row, of which PostgreSQL calls a function if it has no such column. */
+  readonly columns: Set<string>
+  readonly operators: Set<string>
+  readonly relations: Set<string>
+  readonly types: Set<string>
+  /** Those that have no schema, so that the search path decides what they mean. */
+  readonly bare: {
+    readonly functions: Set<string>
+    readonly operators: Set<string>
+    readonly relations: Set<string>
+    readonly types: Set<string>
+  }
+}
+
+export const noNames = (): Names => ({
+  functions: new Set(),
+  columns: new Set(),
+  operators: new Set(),
+  relations: new Set(),
+  types: new Set(),
+  bare: { functions: new Set(), operators: new Set(), relations: new Set(), types: new Set() }
+})
+
+/** PostgreSQL's own parser; both methods throw for what it rejects. */
+export interface BodyParser {
+  /** Statements as libpg_query's JSON: `{"stmts": [{"stmt": {…}}]}`. */
+  readonly sql: (text: string) => Tree
+  /** A CREATE FUNCTION statement in PL/pgSQL as libpg_query's JSON: `{"plpgsql_funcs": [{…}]}`. */
+  readonly plpgsql: (definition: string) => Tree
+}

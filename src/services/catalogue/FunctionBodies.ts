@@ -1,0 +1,48 @@
+import { Effect, Schema } from "effect"
+import { LRUCache } from "lru-cache"
+import { Bodies, type Body, bodyRow, namesOf } from "../../domain/catalogue/bodies/Body.ts"
+import { bodiesSql } from "../../domain/catalogue/bodies/BodiesSql.ts"
+import { type BodyParser } from "../../domain/catalogue/bodies/Names.ts"
+import { type Tree } from "../../domain/catalogue/bodies/Tree.ts"
+import { type Database, serviceActor } from "../ports/Db.ts"
+import { yieldEvery } from "../YieldEvery.ts"
+
+/** PostgreSQL's parser as WebAssembly: loaded by the first database that has functions to read. */
+const loadParser: Effect.Effect<BodyParser> = Effect.promise(async () => {
+  const { loadModule, parsePlPgSQLSync, parseSync } = await import("libpg-query")
+  await loadModule()
+  return { sql: (text) => parseSync(text) as Tree, plpgsql: (text) => parsePlPgSQLSync(text) as Tree }
+})
+
+/** Results kept by a body's text; one takes 60 to 90 µs to make. */
+const maxResults = 2000
+
+const decode = Schema.decodeUnknownEffect(Bodies)
+
+/** Reads the functions of a database whose bodies are text, for the second parameter of `catalogueSql`. */
+export const makeFunctionBodies = Effect.gen(function* () {
+  const parser = yield* Effect.cached(loadParser)
+  const results = new LRUCache<string, { readonly names: ReturnType<typeof namesOf> }>({ max: maxResults })
+
+  const read = (parser: BodyParser, body: Body) => {
+    const key = `${body.language}:${body.source}`
+    const known = results.get(key) ?? { names: namesOf(parser, body) }
+    results.set(key, known)
+    return known.names === undefined ? undefined : bodyRow(body, known.names)
+  }
+
+  return Effect.fnUntraced(function* (database: Database) {
+    const [text] = yield* database.run(serviceActor, {
+      text: bodiesSql,
+      params: [],
+      access: "read",
+      searchPath: "pg_catalog"
+    })
+    const bodies = yield* Effect.orDie(decode(text))
+    if (bodies.length === 0) return "[]"
+    const loaded = yield* parser
+    const pause = yield* yieldEvery()
+    const rows = yield* Effect.forEach(bodies, (body) => Effect.as(pause, read(loaded, body)))
+    return JSON.stringify(rows.filter((row) => row !== undefined))
+  })
+})

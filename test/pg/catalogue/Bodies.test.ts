@@ -1,0 +1,233 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { describe } from "vitest"
+import { catalogue, changed } from "../../support/catalogue/current.ts"
+import { layerDatabase, live, Outside } from "../../support/database.ts"
+
+const before = `
+  set check_function_bodies = off;
+  create schema own;
+  create table members (id int primary key, owner uuid, title text, mood text);
+  create table hidden (id int);
+  alter table hidden enable row level security;
+  create function spy() returns boolean language plpgsql as $$ begin perform set_config('leak.x', 'x', false); return true; end $$;
+  create policy p on hidden using (spy());
+  create view spying as select spy() as v;
+  create function spy_on(int) returns boolean immutable language plpgsql as 'begin return spy(); end';
+  create table checked_table (id int check (spy_on(1)));
+  create view both_tables as select id from members union all select id from checked_table;
+  create view checked_view as select id from checked_table;
+  create table parted (id int) partition by range (id);
+  create domain checked as int check (spy());
+  create type pair as (a checked, b int);
+  create type mood as enum ('sad');
+  create type public.size as enum ('s', 'm');
+  create function spy_two(int, int) returns boolean language plpgsql as 'begin return spy(); end';
+  create operator own.### (leftarg = int, rightarg = int, function = spy_two);
+  create function spy_pair(pair, pair) returns boolean language plpgsql as 'begin return spy(); end';
+  create operator own.-|- (leftarg = pair, rightarg = pair, function = spy_pair);
+  create operator own.@@@ (leftarg = int, rightarg = int, function = int4eq);
+  create operator own.#-# (leftarg = int, rightarg = int, function = int4eq);
+  create function computed(members) returns boolean language plpgsql as 'begin return spy(); end';
+  create function own.helper(a int) returns int language sql as 'select a + 1';
+  create function own.lower(a int) returns int language sql as 'select a';
+  create function own.title(text) returns int language sql as 'select 1';
+  create function own.mood(members) returns int language sql as 'select 1';
+  create aggregate own.collected(int) (sfunc = int4pl, stype = int);`
+
+/** Arguments and more of a function, its language and body, and whether it is clean. */
+type Case = readonly [language: "sql" | "plpgsql", head: string, body: string, clean: boolean]
+
+const cases: ReadonlyArray<Case> = [
+  ["sql", "(a int, b int) returns int", "select a + b", true],
+  ["sql", "(int) returns int", "select $1", true],
+  ["sql", "() returns void", "select 1", true],
+  ["sql", "() returns setof members", "select * from public.members", true],
+  ["sql", "() returns table (x int, y text)", "select id, title from public.members", true],
+  ["sql", "(out x int, out y text)", "select 1, 'a'", true],
+  ["sql", "(a int default 1 + 1) returns int", "select a", true],
+  ["sql", "() returns uuid security definer", "select owner from public.members limit 1", true],
+  ["sql", "() returns uuid set search_path = public", "select owner from members limit 1", true],
+  ["sql", "() returns uuid set search_path = ''", "select owner from public.members limit 1", true],
+  ["sql", "() returns int", "select own.helper(1)", true],
+  ["sql", "() returns text", "select current_setting('request.jwt.claims', true)::json ->> 'sub'", true],
+  [
+    "sql",
+    "() returns bool",
+    "select exists (select from public.members m where m.owner = auth.uid() and m.title like 'a%')",
+    true
+  ],
+  ["sql", "() returns text", "select m.title from public.members m", true],
+  ["sql", "(a public.size) returns bool", "select a = 's'", true],
+  ["sql", "() returns int", "select count(*)::int from (values (1), (2)) v(x) where x between 1 and 2", true],
+  ["sql", "() returns int", "with m as (select id from public.members) select id from m", true],
+  ["sql", "() returns int set search_path = own", "select helper(1) from public.members where id @@@ 1", true],
+  ["plpgsql", "() returns uuid", "begin return current_setting('request.jwt.claims', true)::json ->> 'sub'; end", true],
+  [
+    "plpgsql",
+    "(a int) returns int",
+    "declare x int := a; begin if x > 1 then x = own.helper(x); end if; return x; end",
+    true
+  ],
+  [
+    "plpgsql",
+    "() returns text",
+    "declare r record; begin select * into r from public.members; return r.title; end",
+    true
+  ],
+  ["plpgsql", "() returns setof members", "begin return query select * from public.members; end", true],
+  [
+    "plpgsql",
+    "(a int) returns int",
+    "begin if a is null then raise exception 'none' using errcode = 'PT404'; end if; return a; end",
+    true
+  ],
+  [
+    "plpgsql",
+    "() returns bool security definer set search_path = ''",
+    "begin return exists (select 1 from public.members); end",
+    true
+  ],
+  ["plpgsql", "() returns void", "declare x public.size = 's'; begin perform x; end", true],
+  [
+    "plpgsql",
+    "(a int, out x int, inout y text, variadic \"the List\" int[] default '{}')",
+    "begin x = a + \"the List\"[1]; y = y || '\\'; end",
+    true
+  ],
+  ["plpgsql", "() returns table (x int, y text)", "begin x = 1; y = 'a'; return next; end", true],
+  // What depends on the search path.
+  ["sql", "() returns uuid", "select owner from members limit 1", false],
+  ["sql", "() returns int", "select helper(1)", false],
+  ["sql", "() returns text", "select lower('A')", false],
+  ["sql", "() returns bool", "select 1 #-# 1", false],
+  ["sql", "() returns bool", "select 's'::size = 's'", false],
+  ["sql", "() returns bool", "select size('s') = 's'", false],
+  ["sql", "() returns text", "select m.mood from public.members m", false],
+  ["plpgsql", "() returns void", "declare x size; begin x = 's'; end", false],
+  // What runs user code.
+  ["sql", "() returns bool", "select public.spy()", false],
+  ["sql", "() returns bool set search_path = public", "select spy()", false],
+  ["sql", "() returns bool set search_path = public", "select x from spy() x", false],
+  ["sql", "() returns bool", "select m.computed from public.members m", false],
+  ["sql", "() returns bool", "select (m).computed from public.members m", false],
+  ["sql", "() returns bool set search_path = own", "select 1 ### 2", false],
+  ["sql", "() returns bool", "select 1 operator(own.###) 2", false],
+  ["sql", "() returns bool set search_path = own", "select int4range(1, 2) -|- int4range(2, 3)", false],
+  ["sql", "() returns int", "select 1::public.checked", false],
+  ["sql", "() returns int set search_path = public", "select checked(1)", false],
+  ["sql", "() returns int", "select (row(1, 2)::public.pair).b", false],
+  ["sql", "() returns int", "select id from public.hidden", false],
+  ["sql", "() returns bool", "select v from public.spying", false],
+  ["sql", "() returns int", "select id from public.both_tables where id > 0", false],
+  ["sql", "() returns setof int", "select id from public.members union all select id from public.checked_view", false],
+  ["sql", "() returns int", "select id from public.parted", false],
+  ["sql", "() returns setof hidden", "select * from public.hidden", false],
+  ["sql", "() returns int", "select own.collected(id) from public.members", false],
+  ["sql", "() returns checked", "select 1", false],
+  ["sql", "(a checked) returns int", "select 1", false],
+  ["sql", "() returns pair", "select 1, 2", false],
+  ["sql", "() returns table (x checked)", "select 1", false],
+  ["sql", "(a bool default spy()) returns bool", "select a", false],
+  ["sql", "(a anyelement) returns anyelement", "select a", false],
+  ["sql", "() returns record", "select 1, 2", false],
+  ["plpgsql", "() returns int", "declare x public.checked = 1; begin return x; end", false],
+  ["plpgsql", "() returns int", "declare x public.pair; begin return 1; end", false],
+  ["plpgsql", "() returns bool", "begin return public.spy(); end", false],
+  // What changes the session or the server, or may.
+  ["sql", "() returns text", "select set_config('a.b', 'c', false)", false],
+  ["sql", "() returns text", "select current_setting('request.headers')", false],
+  ["sql", "() returns void", "select pg_advisory_lock(1)", false],
+  ["sql", "() returns bool", "select pg_cancel_backend(1)", false],
+  ["sql", "() returns text", "select query_to_xml('select spy()', true, true, '')::text", false],
+  ["sql", "() returns text", "select 'members'::regclass::text", false],
+  ["sql", "() returns text", "select current_schema()::text", false],
+  ["sql", "() returns text", "select rolname from pg_catalog.pg_roles", false],
+  ["sql", "() returns text", "select table_name from information_schema.tables", false],
+  ["sql", "() returns void", "insert into public.members values (1)", false],
+  ["sql", "() returns int set work_mem = '1MB'", "select 1", false],
+  ["sql", "() returns int set search_path = public set work_mem = '1MB'", "select 1", false],
+  ["plpgsql", "() returns int", "begin execute 'select 1'; return 1; end", false],
+  ["plpgsql", "() returns void", "begin perform pg_notify('a', 'b'); end", false]
+]
+
+const suite = layer(
+  layerDatabase({
+    name: "bodies",
+    before: [
+      before,
+      ...cases.map(
+        ([language, head, body], n) => `create function f${n}${head} language ${language} as $body$${body}$body$;`
+      ),
+      "reset check_function_bodies;",
+      "create table judged (id int, owner text); alter table judged enable row level security;",
+      "create function current_owner() returns text language plpgsql stable as $$ begin return current_setting('request.jwt.sub', true); end $$;",
+      "create policy own on judged using (owner = current_owner());"
+    ].join("\n")
+  }),
+  live
+)
+
+const isClean = (name: string) =>
+  Effect.map(catalogue, (now) => now.functions("public", name).map(({ clean }) => clean))
+
+suite("a function whose body is text", (it) => {
+  describe.each([true, false])("is clean: %s", (expected) => {
+    const chosen = cases.flatMap(([language, head, body, clean], n) =>
+      clean === expected ? [{ n, language, head, body }] : []
+    )
+    it.effect.each(chosen)("$language $head $body", ({ n }) =>
+      Effect.map(isClean(`f${n}`), (found) => assert.deepStrictEqual(found, [expected]))
+    )
+  })
+
+  it.effect("decides for the policies that call it", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Outside
+      const isRead = Effect.map(catalogue, (now) => now.relation("public", "judged")?.clean_read)
+      assert.isTrue(yield* isRead)
+      const body = (text: string) =>
+        Effect.andThen(
+          sql(
+            `create or replace function current_owner() returns text language plpgsql stable as $$ begin ${text} end $$`
+          ),
+          changed
+        )
+      yield* body("perform set_config('a.b', 'c', false); return 'x';")
+      assert.isFalse(yield* isRead)
+      yield* body("return current_setting('request.jwt.sub', true);")
+      assert.isTrue(yield* isRead)
+    })
+  )
+
+  it.effect("is not clean once a name in it may mean something else", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Outside
+      const isSumClean = isClean("summed")
+      yield* sql("create function summed() returns bigint language sql as 'select sum(id + 1) from public.members'")
+      yield* changed
+      assert.deepStrictEqual(yield* isSumClean, [true])
+      yield* sql("create function spy_text(int, text) returns int language plpgsql as 'begin return 1; end'")
+      yield* sql("create function int_text(int, text) returns int language sql return 1")
+      yield* sql("create function spy_row(members) returns int language plpgsql as 'begin return 1; end'")
+      for (const [make, unmake] of [
+        [
+          "create operator own.+ (leftarg = int, rightarg = text, function = spy_text)",
+          "drop operator own.+ (int, text)"
+        ],
+        [
+          "create operator own.+ (leftarg = int, rightarg = text, function = int_text)",
+          "drop operator own.+ (int, text)"
+        ],
+        ["create cast (members as int) with function spy_row (members) as implicit", "drop cast (members as int)"]
+      ] as const) {
+        yield* sql(make)
+        yield* changed
+        assert.deepStrictEqual(yield* isSumClean, [false])
+        yield* sql(unmake)
+        yield* changed
+        assert.deepStrictEqual(yield* isSumClean, [true])
+      }
+    })
+  )
+})

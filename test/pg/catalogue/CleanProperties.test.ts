@@ -1,0 +1,153 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import * as fc from "fast-check"
+import { type ClientError, Unavailable } from "../../../src/domain/errors.ts"
+import { type Functions } from "../../../src/services/rows/Functions.ts"
+import { type Rows } from "../../../src/services/rows/Rows.ts"
+import { Catalogues } from "../../../src/services/catalogue/Catalogues.ts"
+import { Db, type Statement } from "../../../src/services/ports/Db.ts"
+import { type Linked, linked, linkedQueries, linkedTable } from "../../support/catalogue/linked.ts"
+import { anyCase, type Case, everyCase, madeBy, requestsOn } from "../../support/catalogue/places.ts"
+import { spiesSql } from "../../support/catalogue/spies.ts"
+import { catalogue } from "../../support/catalogue/current.ts"
+import { layerDatabase, live, Outside } from "../../support/database.ts"
+import { holds } from "../../support/properties.ts"
+import { anon, raw, refusal } from "../../support/requests.ts"
+
+const suite = layer(
+  layerDatabase({ name: "clean_properties", settings: { SVC_DB_AGGREGATES: "true" }, before: spiesSql }),
+  live
+)
+
+/** Makes a new schema `public` of these parts. Returns the names of those that PostgreSQL does not accept. */
+const makeAll = (parts: ReadonlyArray<readonly [name: string, text: string]>) =>
+  Effect.gen(function* () {
+    const { sql } = yield* Outside
+    const catalogues = yield* Catalogues
+    const { main } = yield* Db
+    const before = yield* catalogue
+    const each = parts.map(
+      ([name, text]) => `do $each$ begin execute $part$${text}$part$;
+        exception when others then insert into refused values ('${name}'); end $each$;`
+    )
+    yield* sql(`drop schema public cascade; create schema public; grant usage on schema public to anon;
+      create table refused (name text); ${each.join("\n")}
+      grant all on all tables in schema public to anon; grant all on all functions in schema public to anon;`)
+    // Both wait for the notification of this change; with an earlier catalogue nothing is clean.
+    while (catalogues.epoch(main, before) !== undefined) yield* Effect.sleep("1 millis")
+    while (catalogues.epoch(main, yield* catalogue) === undefined) yield* Effect.sleep("1 millis")
+    const refused = yield* sql("select name from refused")
+    return new Set(refused.map(({ name }) => String(name)))
+  })
+
+/** How often user code has run; also counts statements that were rolled back. */
+const runs = Effect.gen(function* () {
+  const { sql } = yield* Outside
+  return Number((yield* sql("select case when is_called then last_value else 0 end as runs from spy.ran"))[0]?.["runs"])
+})
+
+/** Returns of a request which SQL ran as anon, whether all of it counted as clean, and whether user code ran. */
+const ask = (request: Effect.Effect<unknown, ClientError, Db | Rows | Functions>, onlyClean = false) =>
+  Effect.gen(function* () {
+    const db = yield* Db
+    const statements: Array<Statement> = []
+    const isClean = ({ clean, epoch }: Statement) => clean === true && epoch !== undefined
+    const main: typeof db.main = {
+      ...db.main,
+      run: (actor, statement) => {
+        if (actor.role !== "anon") return db.main.run(actor, statement)
+        statements.push(statement)
+        const skipped = new Unavailable({ error: "The statement is not clean", code: "UNCLEAN" })
+        return onlyClean && !isClean(statement) ? Effect.fail(skipped) : db.main.run(actor, statement)
+      }
+    }
+    const before = yield* runs
+    const found = yield* refusal(Effect.provideService(request, Db, { ...db, main }))
+    return {
+      text: statements.map(({ text }) => text).join("\n"),
+      clean: statements.length > 0 && statements.every(isClean),
+      // A transaction that only reads refuses nextval.
+      ran: (yield* runs) !== before || found.endsWith(" 25006"),
+      found
+    }
+  })
+
+suite("statements that count as free of user code", (it) => {
+  it.effect("run none, wherever an expression hides it", () =>
+    Effect.gen(function* () {
+      const seen = { cases: 0, reached: 0, refused: 0, clean: 0, harmless: 0, harmlessClean: 0 }
+      const check = (cases: ReadonlyArray<Case>) =>
+        Effect.gen(function* () {
+          const refused = yield* makeAll(
+            cases.flatMap((one, n) => [
+              [`spied_${n}`, madeBy(one, "spied", `spied_${n}`)] as const,
+              [`plain_${n}`, madeBy(one, "plain", `plain_${n}`)] as const
+            ])
+          )
+          const now = yield* catalogue
+          seen.refused += refused.size
+          for (const [n, one] of cases.entries()) {
+            const plain = `plain_${n}`
+            if (!refused.has(plain)) {
+              seen.harmless += 1
+              const clean = now.relation("public", plain)?.clean_read ?? now.functions("public", plain)[0]?.clean
+              if (clean === true) seen.harmlessClean += 1
+            }
+            if (refused.has(`spied_${n}`)) continue
+            seen.cases += 1
+            let reached = false
+            const isCalled = now.relation("public", `spied_${n}`) === undefined
+            for (const [what, request] of requestsOn(`spied_${n}`)) {
+              if (what.startsWith("call") !== isCalled) continue
+              const { clean, ran, text } = yield* ask(request)
+              reached ||= ran
+              if (clean) seen.clean += 1
+              if (clean && ran) {
+                assert.fail(`A ${what} ran user code in ${one.place}:\n${madeBy(one, "spied", `spied_${n}`)}\n${text}`)
+              }
+            }
+            if (reached) seen.reached += 1
+          }
+        })
+      yield* check(everyCase)
+      yield* holds(fc.array(anyCase, { minLength: 1, maxLength: 40, size: "max" }), check, { runs: 4, millis: 4_000 })
+      // Else the property would hold for nothing.
+      const counts = JSON.stringify(seen)
+      assert.isAbove(seen.cases, 50, counts)
+      assert.isAbove(seen.clean, seen.cases * 0.25, counts)
+      assert.isAbove(seen.reached, seen.cases * 0.5, counts)
+      assert.isBelow(seen.refused, seen.cases * 0.5, counts)
+      assert.isAbove(seen.harmlessClean, seen.harmless * 0.6, counts)
+    })
+  )
+
+  it.effect("run none that PostgreSQL could choose for them", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Outside
+      const isClean = Effect.map(catalogue, (now) => now.relation("public", "linked")?.clean_read)
+      const askAll = Effect.gen(function* () {
+        let clean = 0
+        for (const line of linkedQueries) {
+          const answer = yield* ask(raw.get(line, { actor: anon }), true)
+          if (answer.clean && answer.found === "200") clean += 1
+          if (answer.clean && answer.ran) assert.fail(`${line} ran user code: ${answer.text}`)
+        }
+        return clean
+      })
+      yield* makeAll([["table", linkedTable]])
+      assert.isTrue(yield* isClean)
+      assert.isAbove(yield* askAll, linkedQueries.length / 3)
+      const check = ({ make, unmake }: Linked) =>
+        Effect.gen(function* () {
+          const refused = yield* makeAll([
+            ["table", linkedTable],
+            ["linked", make]
+          ])
+          if (refused.size > 0) return
+          const asked = Effect.flatMap(isClean, (clean) => (clean === true ? askAll : Effect.void))
+          yield* unmake === undefined ? asked : Effect.ensuring(asked, sql(unmake))
+        })
+      yield* holds(linked, check, { runs: 30, millis: 4_000 })
+    })
+  )
+})

@@ -7,6 +7,7 @@ import { rowPage, type RowRange, withPage } from "./plan/Page.ts"
 import { parseRows } from "./parse/Parser.ts"
 import { type RowPlan, type Total } from "./plan/Plan.ts"
 import { planRows } from "./plan/Planner.ts"
+import { type SelectLimits } from "./plan/Related.ts"
 import { type RowQuery } from "./parse/Query.ts"
 import { noTable } from "./Refusals.ts"
 import { filled, type RowShape, rowShape, type RowTemplate, rowTemplate } from "./Shapes.ts"
@@ -32,10 +33,9 @@ export interface PreparedRead {
   readonly rows: RowPlan
 }
 
-export interface RowReadOptions {
+export interface RowReadOptions extends SelectLimits {
   /** The most rows that one read returns; 0: no limit. */
   readonly maxRows: number
-  readonly aggregates: boolean
 }
 
 interface CachedRead {

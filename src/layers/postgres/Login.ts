@@ -17,7 +17,7 @@ export interface Login {
 
 /**
  * search_path of the service's own connections, whose login may be a superuser: they must not resolve a name to an object
- * that somebody else created.
+ * that another role created.
  */
 export const ownSearchPath = "pg_catalog"
 

@@ -29,7 +29,8 @@ export class Functions extends Context.Service<
     Functions,
     Effect.gen(function* () {
       const catalogues = yield* Catalogues
-      const options = yield* RowSettings
+      const { limits, maxRows } = yield* RowSettings
+      const options = { maxRows, ...limits }
 
       const call = Effect.fnUntraced(function* (request: FunctionCall) {
         const { database, schema, name, query, method, body, form, range, preferences } = request

@@ -81,8 +81,8 @@ export class Rows extends Context.Service<
     Rows,
     Effect.gen(function* () {
       const catalogues = yield* Catalogues
-      const { maxRows, defaultReturn, aggregates } = yield* RowSettings
-      const reads = new RowReads({ maxRows, aggregates })
+      const { maxRows, defaultReturn, limits } = yield* RowSettings
+      const reads = new RowReads({ maxRows, ...limits })
 
       /** PostgreSQL's estimate of the total. */
       const estimate = (request: RowRequest, rows: RowPlan) =>
@@ -134,7 +134,7 @@ export class Rows extends Context.Service<
         const { schema, table, form, preferences } = request
         const answer = (preferences.return ?? defaultReturn) === "representation"
         const query = yield* Effect.fromResult(parseRows(request.query))
-        const writeRequest = { query, preferences, form, answer, aggregates }
+        const writeRequest = { query, preferences, form, answer, limits }
         const { value, epoch } = yield* lookUp(catalogues, request, (catalogue) => {
           const relation = catalogue.relation(schema, table)
           if (relation !== undefined) return plan(catalogue, relation, writeRequest)

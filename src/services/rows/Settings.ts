@@ -1,4 +1,5 @@
 import { Context, Effect, Layer } from "effect"
+import { type SelectLimits } from "../../domain/rows/plan/Related.ts"
 import { quoteName } from "../../domain/sql/Names.ts"
 import { flag, integer, list, oneOf, SettingError } from "../../domain/Settings.ts"
 
@@ -18,8 +19,7 @@ export class RowSettings extends Context.Service<
     readonly maxRows: number
     /** What writes return by default. */
     readonly defaultReturn: "representation" | "minimal"
-    /** Whether `select` may contain aggregates such as `sum()`. */
-    readonly aggregates: boolean
+    readonly limits: SelectLimits
     /** Whether clients may request PostgreSQL's plan of a statement. */
     readonly plans: boolean
     /** How a request's transaction ends, and whether `Prefer: tx=` may override it. */
@@ -42,7 +42,11 @@ export class RowSettings extends Context.Service<
         searchPath: (schema) => searchPaths.get(schema) ?? searchPath(schema),
         maxRows: yield* integer("SVC_DB_MAX_ROWS", 10_000, 0, 2_147_483_647),
         defaultReturn: yield* oneOf("SVC_DB_DEFAULT_RETURN", "representation", ["representation", "minimal"]),
-        aggregates: yield* flag("SVC_DB_AGGREGATES", false),
+        limits: {
+          aggregates: yield* flag("SVC_DB_AGGREGATES", false),
+          maxEmbeds: yield* integer("SVC_DB_MAX_EMBEDS", 50, 1, 1000),
+          maxEmbedDepth: yield* integer("SVC_DB_MAX_EMBED_DEPTH", 10, 1, 40)
+        },
         plans: yield* flag("SVC_DB_PLAN_ENABLED", false),
         txEnd: yield* oneOf("SVC_DB_TX_END", "commit", txEnds)
       })

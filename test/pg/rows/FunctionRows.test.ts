@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { describe } from "vitest"
 import { type CallBody } from "../../../src/domain/rows/functions/Call.ts"
 import { layerDatabase, live, Outside } from "../../support/database.ts"
-import { eventually } from "../../support/webhooks/webhooks.ts"
+import { eventually } from "../../support/eventually.ts"
 import { anon, type As, get as read, rawRpc, refusal, user } from "../../support/requests.ts"
 
 const f = (name: string, rest: string, body: string, language = "sql") =>

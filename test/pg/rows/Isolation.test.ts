@@ -1,18 +1,13 @@
-import { afterAll, assert, beforeAll, inject, it } from "vitest"
+import { afterAll, assert, beforeAll, it } from "vitest"
 import { defaults, type Options, type Report, runIsolation, setUp } from "../../../bench/isolation/run.ts"
-import { sql } from "../../support/client.ts"
 import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
 
 let service: InProcessService
-let databaseUrl: string
 const seed = Date.now() % 1_000_000
 
 beforeAll(async () => {
   service = await serveInProcess({ SVC_DB_SCHEMAS: "public,other", SVC_DB_TIMEOUT: "5s" })
-  const address = new URL(inject("databaseUrl"))
-  address.pathname = String((await sql(service, "select current_database() as name"))[0]?.["name"])
-  databaseUrl = address.href
-  await setUp({ databaseUrl }, defaults.users)
+  await setUp(service, defaults.users)
 })
 afterAll(() => service[Symbol.asyncDispose]())
 
@@ -22,7 +17,7 @@ const summaryOf = (report: Report) => {
 }
 
 const assertIsolated = async (options: Partial<Options>) => {
-  const report = await runIsolation({ ...service, databaseUrl }, { ...defaults, seed, ddlEvery: 500, ...options })
+  const report = await runIsolation(service, { ...defaults, seed, ddlEvery: 500, ...options })
   process.stdout.write(`Isolation: ${summaryOf(report)}\n`)
   for (const happened of ["poisons", "hungUp", "ddl", "kills", "audited"] as const) {
     assert.isAbove(report[happened], 0, happened)

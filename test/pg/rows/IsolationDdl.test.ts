@@ -1,16 +1,19 @@
-import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { assert, describe, it } from "vitest"
 import {
-  assertNone,
   builtIn,
   cached,
+  replaceWithViewSql,
+  restoreTableSql,
+  tenantFunction
+} from "../../../bench/isolation/database.ts"
+import {
+  assertNone,
   type CallerName,
   type Fault,
-  type IsolationService,
   ownedTable,
   ownRows,
   pause,
   serveIsolated,
-  tenant,
   underLoad
 } from "../../support/rows/isolation.ts"
 
@@ -18,38 +21,30 @@ const std = "language sql stable return current_setting('request.jwt.sub', true)
 const caching = "language plpgsql stable as $$ begin return tenant(); end $$"
 const swap = `alter table renamed rename to renamed_third; alter table renamed_other rename to renamed;
   alter table renamed_third rename to renamed_other`
-const view = (condition: string) =>
-  `alter table viewed rename to viewed_table;
-   create view viewed with (security_invoker) as select * from viewed_table where ${condition};
-   grant all on viewed to anon, authenticated`
 
-let isolated: IsolationService
-
-beforeAll(async () => {
-  isolated = await serveIsolated(`
-    ${tenant}
-    create function keeps(value text) returns boolean language plpgsql as
-      $$ begin return tenant() = current_setting('request.jwt.sub', true); end $$;
-    create function owned_by_tenant() returns trigger language plpgsql as
-      $$ begin new.owner = tenant(); return new; end $$;
-    create domain kept_text as text;
-    alter domain kept_text add check (keeps(value)) not valid;
-    create function policy_sub() returns text ${std};
-    ${["altered", "repoliced", "recreated", "renamed", "viewed", "unwatched", "disabled"].map((name) => ownedTable(name, builtIn)).join("")}
-    ${ownedTable("renamed_other", cached)}
-    ${ownedTable("replaced", "owner = policy_sub()")}
-    ${["defaulted", "triggered", "checked", "retyped"].map((name) => ownedTable(name, "true")).join("")}
-    ${ownedTable("operated", builtIn, ", code varchar not null default 'a'")}
-    create type mood as enum ('calm', 'glad');
-    create function mood_json(mood) returns json language plpgsql as $$ begin return to_json(tenant()); end $$;
-    create function code_equal(varchar, varchar) returns boolean language plpgsql as
-      $$ begin return tenant() = current_setting('request.jwt.sub', true); end $$;
-    ${ownedTable("casted", builtIn, ", mood mood not null default 'glad'")}
-    create function called() returns text ${std};
-    create function my_tenant() returns text language plpgsql as $$ begin return tenant(); end $$;
-    grant execute on all functions in schema public to anon, authenticated;`)
-})
-afterAll(() => isolated[Symbol.asyncDispose]())
+const isolated = serveIsolated(`
+  ${tenantFunction("volatile")}
+  create function keeps(value text) returns boolean language plpgsql as
+    $$ begin return tenant() = current_setting('request.jwt.sub', true); end $$;
+  create function owned_by_tenant() returns trigger language plpgsql as
+    $$ begin new.owner = tenant(); return new; end $$;
+  create domain kept_text as text;
+  alter domain kept_text add check (keeps(value)) not valid;
+  create function policy_sub() returns text ${std};
+  ${["altered", "repoliced", "recreated", "renamed", "viewed", "unwatched", "disabled"].map((name) => ownedTable(name, builtIn)).join("")}
+  ${ownedTable("renamed_other", cached)}
+  ${ownedTable("replaced", "owner = policy_sub()")}
+  ${["defaulted", "triggered", "checked", "retyped"].map((name) => ownedTable(name, "true")).join("")}
+  ${ownedTable("operated", builtIn, ", code varchar not null default 'a'")}
+  create type mood as enum ('calm', 'glad');
+  create function mood_json(mood) returns json language plpgsql as $$ begin return to_json(tenant()); end $$;
+  create function code_equal(varchar, varchar) returns boolean language plpgsql as
+    $$ begin return tenant() = current_setting('request.jwt.sub', true); end $$;
+  ${ownedTable("casted", builtIn, ", mood mood not null default 'glad'")}
+  create function called() returns text ${std};
+  create function my_tenant() returns text language plpgsql as $$ begin return tenant(); end $$;
+  grant execute on all functions in schema public to anon, authenticated;`)
+const { call, read, readPlanned } = isolated
 
 interface Change {
   readonly what: string
@@ -61,25 +56,10 @@ interface Change {
   readonly request?: (caller: CallerName) => Promise<Fault>
 }
 
-const read = (table: string, query = "") => {
-  const check = ownRows()
-  return async (caller: CallerName) =>
-    check(caller, await isolated.ask(caller, `GET /v1/db/${table}?select=id,owner${query}`))
-}
+/** Inserts a row; the response contains its owner. */
+const insert = (table: string) => async (caller: CallerName) =>
+  ownRows()(caller, await isolated.ask(caller, `POST /v1/db/${table}?select=owner`, { body: "new" }))
 
-/** Inserts a row; the response tells its owner. */
-const insert = (table: string) => {
-  const check = ownRows()
-  return async (caller: CallerName) =>
-    check(caller, await isolated.ask(caller, `POST /v1/db/${table}?select=owner`, { body: "new" }))
-}
-
-const called = (name: string) => async (caller: CallerName) => {
-  const { text } = await isolated.ask(caller, `POST /v1/db/rpc/${name}`, {})
-  return text === JSON.stringify(caller) ? undefined : `${caller} got ${text}`
-}
-
-let aliases = 0
 const changes: ReadonlyArray<Change> = [
   {
     what: "ALTER POLICY",
@@ -103,8 +83,8 @@ const changes: ReadonlyArray<Change> = [
   {
     what: "a table replaced by a view",
     table: "viewed",
-    to: view(cached),
-    back: "drop view viewed; alter table viewed_table rename to viewed"
+    to: replaceWithViewSql("viewed", cached),
+    back: restoreTableSql("viewed")
   },
   {
     what: "CREATE OR REPLACE FUNCTION of a policy",
@@ -114,42 +94,38 @@ const changes: ReadonlyArray<Change> = [
   },
   {
     what: "CREATE OR REPLACE FUNCTION that is called",
-    request: (caller) => called("called")(caller),
+    request: call("called"),
     to: `create or replace function called() returns text ${caching}`,
     back: `create or replace function called() returns text ${std}`
   },
   {
     what: "a changed default",
-    request: (caller) => insert("defaulted")(caller),
+    request: insert("defaulted"),
     to: "alter table defaulted alter column owner set default tenant()",
     back: "alter table defaulted alter column owner set default current_setting('request.jwt.sub', true)"
   },
   {
     what: "a new trigger",
-    request: (caller) => insert("triggered")(caller),
+    request: insert("triggered"),
     to: "create trigger owned before insert on triggered for each row execute function owned_by_tenant()",
     back: "drop trigger owned on triggered"
   },
   {
     what: "a replaced check",
-    request: (caller) => insert("checked")(caller),
+    request: insert("checked"),
     to: "alter table checked drop constraint if exists kept, add constraint kept check (keeps(owner)) not valid",
     back: "alter table checked drop constraint kept, add constraint kept check (owner <> '')"
   },
   {
     what: "a column of another type",
-    request: (caller) => insert("retyped")(caller),
+    request: insert("retyped"),
     to: "truncate retyped; alter table retyped alter column body drop default, alter column body type kept_text",
     back: "alter table retyped alter column body type text"
   },
   {
     what: "a new operator",
-    // Each alias makes a new statement: one that is prepared keeps the type of its parameter, and so its operator.
-    request: async (caller) => {
-      const alias = `o${++aliases}`
-      const line = `GET /v1/db/operated?select=${alias}:owner&code=eq.a`
-      return ownRows(alias)(caller, await isolated.ask(caller, line))
-    },
+    // A statement that is prepared keeps the type of its parameter, and so its operator.
+    request: readPlanned("operated", "&code=eq.a"),
     to: "create operator public.= (leftarg = varchar, rightarg = varchar, function = code_equal)",
     back: "drop operator public.= (varchar, varchar)"
   },
@@ -170,7 +146,7 @@ describe("no caller gets another's rows or is taken for another during", () => {
   it.each(changes)("$what", async ({ back, request, table = "", to }) => {
     const ask = request ?? read(table)
     // The function that a request calls afterwards shows what the session was left with.
-    const asked = (caller: CallerName, n: number) => (n % 5 === 4 ? called("my_tenant")(caller) : ask(caller))
+    const asked = (caller: CallerName, n: number) => (n % 5 === 4 ? call("my_tenant")(caller) : ask(caller))
     const result = await underLoad(asked, async () => {
       await pause(200)
       for (let turn = 0; turn < 12; turn++) {
@@ -219,9 +195,7 @@ it("requests are answered while DDL comes faster than the catalogue can be read"
   let slowest = 0
   const ask = async (caller: CallerName, n: number) => {
     const started = performance.now()
-    const fault = await (n % 3 === 0 ? insert("defaulted") : n % 3 === 1 ? read("altered") : called("my_tenant"))(
-      caller
-    )
+    const fault = await (n % 3 === 0 ? insert("defaulted") : n % 3 === 1 ? read("altered") : call("my_tenant"))(caller)
     slowest = Math.max(slowest, performance.now() - started)
     return fault
   }

@@ -1,5 +1,5 @@
-import { afterAll, afterEach, assert, beforeAll, describe, it } from "vitest"
-import { type CallerName, type IsolationService, serveIsolated } from "../../support/rows/isolation.ts"
+import { afterEach, assert, describe, it } from "vitest"
+import { type CallerName, serveIsolated } from "../../support/rows/isolation.ts"
 import { endFeeds, openFeed, subscribe } from "../../support/realtime/feed.ts"
 
 /** Overloads in `public` which match better than PostgreSQL's own functions, and record their use. */
@@ -64,11 +64,8 @@ const overloads = (named: (signature: string) => boolean) => `
     })
     .join("\n")}`
 
-let isolated: IsolationService
-
-beforeAll(async () => {
-  isolated = await serveIsolated(
-    `
+const isolated = serveIsolated(
+  `
     create table lists (id int primary key, name text);
     create table tasks (id int primary key, list int references lists, tags text[] default '{a}');
     insert into lists values (1, 'one'), (2, 'two');
@@ -99,14 +96,9 @@ beforeAll(async () => {
     create trigger log after insert or update on other.things for each row execute function other.log();
     grant usage on schema other to anon, authenticated;
     grant all on all tables in schema public, other to anon, authenticated;
-    grant execute on all functions in schema public, other to anon, authenticated`.replace(
-      "create function other.label(things)",
-      "create function other.label(other.things)"
-    ),
-    { SVC_DB_SCHEMAS: "public,other", SVC_DB_AGGREGATES: "true" }
-  )
-})
-afterAll(() => isolated[Symbol.asyncDispose]())
+    grant execute on all functions in schema public, other to anon, authenticated`,
+  { SVC_DB_SCHEMAS: "public,other", SVC_DB_AGGREGATES: "true" }
+)
 afterEach(endFeeds)
 
 describe("functions and types find their neighbours in the schema of the request", () => {
@@ -179,8 +171,8 @@ describe("functions in public that match better than PostgreSQL's own", () => {
   it("are never called by the service itself", async () => {
     await isolated.outside(`${recording}; ${overloads((name) => name.includes("privilege"))}`)
     await assertAnswered(own)
-    await subscribe(isolated.service, "lists")
-    const feed = await openFeed(isolated.service, { key: isolated.service.anon })
+    await subscribe(isolated.service(), "lists")
+    const feed = await openFeed(isolated.service(), { key: isolated.service().anon })
     await isolated.outside("insert into lists values (7, 'seven')")
     await feed.upTo(({ row }) => row?.["name"] === "seven")
     await assertUnused()

@@ -1,17 +1,15 @@
-import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { assert, describe, it } from "vitest"
+import { builtIn } from "../../../bench/isolation/database.ts"
 import {
   assertNone,
-  builtIn,
   type CallerName,
+  errorIn,
   type Fault,
-  type IsolationService,
   ownedTable,
   pause,
   serveIsolated,
   underLoad
 } from "../../support/rows/isolation.ts"
-
-let isolated: IsolationService
 
 /** Throws away prepared statements of the session that match a pattern; `instead` takes the place of each. */
 const thrower = `
@@ -32,23 +30,18 @@ const thrower = `
   create view thrown_by_view as select throw_all() as n;
   grant all on thrown, thrown_by_view to anon, authenticated;`
 
-beforeAll(async () => {
-  isolated = await serveIsolated(`
-    ${thrower}
-    ${ownedTable("items", builtIn)}
-    alter table items add changed_by text;
-    create table notes (id int generated always as identity, owner text default current_setting('request.jwt.sub', true), note text);
-    alter table notes enable row level security;
-    create policy own on notes using (${builtIn}) with check (${builtIn});
-    grant all on notes to anon, authenticated;
-    grant all on all sequences in schema public to anon, authenticated;
-    grant execute on all functions in schema public to anon, authenticated;`)
-})
-afterAll(() => isolated[Symbol.asyncDispose]())
+const isolated = serveIsolated(`
+  ${thrower}
+  ${ownedTable("items", builtIn)}
+  alter table items add changed_by text;
+  create table notes (id int generated always as identity, owner text default current_setting('request.jwt.sub', true), note text);
+  alter table notes enable row level security;
+  create policy own on notes using (${builtIn}) with check (${builtIn});
+  grant all on notes to anon, authenticated;
+  grant all on all sequences in schema public to anon, authenticated;
+  grant execute on all functions in schema public to anon, authenticated;`)
 
 let shapes = 0
-const faultOf = (caller: string, { status, text }: { readonly status: number; readonly text: string }): Fault =>
-  status < 300 ? undefined : `${caller}: ${status} ${text.slice(0, 160)}`
 
 /** u0, who owns rows like everyone, changes all rows that it sees, in ever new statements. */
 const change = async (caller: CallerName): Promise<Fault> => {
@@ -56,7 +49,7 @@ const change = async (caller: CallerName): Promise<Fault> => {
   const answer = await isolated.ask(caller, line, { changed_by: caller })
   const foreign =
     answer.status < 300 && (JSON.parse(answer.text) as Array<{ owner: string }>).find(({ owner }) => owner !== caller)
-  return foreign ? `${caller} changed ${JSON.stringify(foreign)}` : faultOf(caller, answer)
+  return foreign ? `${caller} changed ${JSON.stringify(foreign)}` : errorIn(caller, answer)
 }
 
 const read = async (caller: CallerName): Promise<Fault> => {
@@ -64,7 +57,7 @@ const read = async (caller: CallerName): Promise<Fault> => {
   const right = JSON.stringify(Array.from({ length: 10 }, () => ({ owner: caller })))
   return answer.status < 300 && answer.text.replaceAll(/\s/g, "") !== right
     ? `${caller} got ${answer.text.slice(0, 100)}`
-    : faultOf(caller, answer)
+    : errorIn(caller, answer)
 }
 
 const confirmed = new Map<number, string>()
@@ -72,7 +65,7 @@ const confirmed = new Map<number, string>()
 const insert = async (caller: CallerName, n: number): Promise<Fault> => {
   const note = `${caller} ${n}`
   const answer = await isolated.ask(caller, "POST /v1/db/notes?select=id,owner", { note })
-  if (answer.status !== 201) return faultOf(caller, answer)
+  if (answer.status !== 201) return errorIn(caller, answer)
   const [{ id, owner }] = JSON.parse(answer.text) as [{ id: number; owner: string }]
   confirmed.set(id, note)
   return owner === caller ? undefined : `${caller} inserted for ${owner}`

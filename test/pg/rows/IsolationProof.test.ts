@@ -1,70 +1,47 @@
-import { afterAll, beforeAll, describe, it } from "vitest"
+import { describe, it } from "vitest"
+import { builtIn, tenantFunction } from "../../../bench/isolation/database.ts"
 import {
   assertNone,
-  builtIn,
   type CallerName,
-  type IsolationService,
   ownedTable,
-  ownRows,
   pause,
   serveIsolated,
-  tenant,
   underLoad
 } from "../../support/rows/isolation.ts"
-
-let isolated: IsolationService
 
 const isTenant =
   "language plpgsql stable as $$ begin return tenant() = current_setting('request.jwt.sub', true); end $$"
 
-beforeAll(async () => {
-  isolated = await serveIsolated(`
-    ${tenant}
-    create function is_tenant(value text) returns boolean ${isTenant};
-    create domain checked as text check (is_tenant(value));
-    create function pg_catalog.isolation_tenant() returns text language plpgsql stable as
-      $$ begin return public.tenant(); end $$;
-    create function pg_catalog.isolation_equal(text, text) returns boolean ${isTenant.replace("tenant()", "public.tenant()")};
-    create operator pg_catalog.=== (leftarg = text, rightarg = text, function = isolation_equal);
-    create function pg_catalog.isolation_step(text, text) returns text language plpgsql as
-      $$ begin return public.tenant(); end $$;
-    create aggregate pg_catalog.isolation_last(text) (sfunc = isolation_step, stype = text);
-    grant execute on all functions in schema pg_catalog, public to public;
-    ${ownedTable("by_function", "owner = isolation_tenant()")}
-    ${ownedTable("by_operator", `${builtIn} and owner === owner`)}
-    ${ownedTable("by_validity", `${builtIn} and pg_input_is_valid(owner, 'public.checked')`)}
-    ${ownedTable("by_error", `${builtIn} and (pg_input_error_info(owner, 'public.checked')).message is null`)}
-    ${ownedTable("by_json_value", `${builtIn} and json_value(to_jsonb(owner), '$' returning public.checked) is not null`)}
-    ${ownedTable("by_json_query", `${builtIn} and json_query(to_jsonb(owner), '$' returning public.checked omit quotes) is not null`)}
-    create function last_owner() returns text language sql stable
-      return isolation_last(current_setting('request.jwt.sub', true));
-    create function valid_sub() returns text language sql stable
-      return case when pg_input_is_valid(current_setting('request.jwt.sub', true), 'public.checked')
-        then current_setting('request.jwt.sub', true) end;
-    create function keeps_tenant(text) returns boolean language plpgsql immutable as
-      $$ begin return tenant() is not null; end $$;
-    ${ownedTable("by_check", builtIn)}
-    alter table by_check add check (keeps_tenant('constant'));
-    do $$ begin execute format('alter database %I set constraint_exclusion = on', current_database()); end $$;
-    create function my_tenant() returns text language plpgsql as $$ begin return tenant(); end $$;
-    grant execute on all functions in schema public to anon, authenticated;`)
-})
-afterAll(() => isolated[Symbol.asyncDispose]())
-
-let aliases = 0
-const read = (table: string) => async (caller: CallerName) =>
-  ownRows()(caller, await isolated.ask(caller, `GET /v1/db/${table}?select=id,owner`))
-
-/** A statement that is planned anew each time. */
-const planned = (table: string) => async (caller: CallerName) => {
-  const alias = `o${++aliases}`
-  return ownRows(alias)(caller, await isolated.ask(caller, `GET /v1/db/${table}?select=${alias}:owner`))
-}
-
-const call = (name: string) => async (caller: CallerName) => {
-  const { status, text } = await isolated.ask(caller, `POST /v1/db/rpc/${name}`, {})
-  return text === JSON.stringify(caller) ? undefined : `${caller} got ${status} ${text.slice(0, 160)}`
-}
+const { call, read, readPlanned, renew } = serveIsolated(`
+  ${tenantFunction("volatile")}
+  create function is_tenant(value text) returns boolean ${isTenant};
+  create domain checked as text check (is_tenant(value));
+  create function pg_catalog.isolation_tenant() returns text language plpgsql stable as
+    $$ begin return public.tenant(); end $$;
+  create function pg_catalog.isolation_equal(text, text) returns boolean ${isTenant.replace("tenant()", "public.tenant()")};
+  create operator pg_catalog.=== (leftarg = text, rightarg = text, function = isolation_equal);
+  create function pg_catalog.isolation_step(text, text) returns text language plpgsql as
+    $$ begin return public.tenant(); end $$;
+  create aggregate pg_catalog.isolation_last(text) (sfunc = isolation_step, stype = text);
+  grant execute on all functions in schema pg_catalog, public to public;
+  ${ownedTable("by_function", "owner = isolation_tenant()")}
+  ${ownedTable("by_operator", `${builtIn} and owner === owner`)}
+  ${ownedTable("by_validity", `${builtIn} and pg_input_is_valid(owner, 'public.checked')`)}
+  ${ownedTable("by_error", `${builtIn} and (pg_input_error_info(owner, 'public.checked')).message is null`)}
+  ${ownedTable("by_json_value", `${builtIn} and json_value(to_jsonb(owner), '$' returning public.checked) is not null`)}
+  ${ownedTable("by_json_query", `${builtIn} and json_query(to_jsonb(owner), '$' returning public.checked omit quotes) is not null`)}
+  create function last_owner() returns text language sql stable
+    return isolation_last(current_setting('request.jwt.sub', true));
+  create function valid_sub() returns text language sql stable
+    return case when pg_input_is_valid(current_setting('request.jwt.sub', true), 'public.checked')
+      then current_setting('request.jwt.sub', true) end;
+  create function keeps_tenant(text) returns boolean language plpgsql immutable as
+    $$ begin return tenant() is not null; end $$;
+  ${ownedTable("by_check", builtIn)}
+  alter table by_check add check (keeps_tenant('constant'));
+  do $$ begin execute format('alter database %I set constraint_exclusion = on', current_database()); end $$;
+  create function my_tenant() returns text language plpgsql as $$ begin return tenant(); end $$;
+  grant execute on all functions in schema public to anon, authenticated;`)
 
 describe("no caller is taken for another by", () => {
   it.each([
@@ -75,10 +52,10 @@ describe("no caller is taken for another by", () => {
     { what: "pg_input_error_info of a domain", request: read("by_error") },
     { what: "JSON_VALUE that returns a domain", request: read("by_json_value") },
     { what: "JSON_QUERY that returns a domain", request: read("by_json_query") },
-    { what: "a check that the planner evaluates", request: planned("by_check") },
+    { what: "a check that the planner evaluates", request: readPlanned("by_check") },
     { what: "pg_input_is_valid in a function that is called", request: call("valid_sub") }
   ])("$what", async ({ request }) => {
-    await isolated.renew()
+    await renew()
     const asked = (caller: CallerName, n: number) => (n % 5 === 4 ? call("my_tenant")(caller) : request(caller))
     assertNone(await underLoad(asked, () => pause(700)))
   })

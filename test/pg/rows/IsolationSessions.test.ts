@@ -1,18 +1,13 @@
-import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { assert, describe, it } from "vitest"
+import { builtIn } from "../../../bench/isolation/database.ts"
 import {
   assertNone,
-  builtIn,
   type CallerName,
-  type Fault,
-  type IsolationService,
   ownedTable,
-  ownRows,
   pause,
   serveIsolated,
   underLoad
 } from "../../support/rows/isolation.ts"
-
-let isolated: IsolationService
 
 /** Cancels or ends every session of its login but its own; returns how many PostgreSQL let it. */
 const ender = (how: string) => `
@@ -26,29 +21,22 @@ const ender = (how: string) => `
     return ended;
   end $$;`
 
-beforeAll(async () => {
-  isolated = await serveIsolated(`
-    ${["cancel", "terminate"].map(ender).join("")}
-    ${ownedTable("items", builtIn)}
-    create function slow_sub() returns text language plpgsql as
-      $$ begin perform pg_sleep(0.01); return current_setting('request.jwt.sub', true); end $$;
-    grant execute on all functions in schema public to anon, authenticated;`)
-})
-afterAll(() => isolated[Symbol.asyncDispose]())
+const { ask, call, read } = serveIsolated(`
+  ${["cancel", "terminate"].map(ender).join("")}
+  ${ownedTable("items", builtIn)}
+  create function slow_sub() returns text language plpgsql as
+    $$ begin perform pg_sleep(0.01); return current_setting('request.jwt.sub', true); end $$;
+  grant execute on all functions in schema public to anon, authenticated;`)
 
-const ask = async (caller: CallerName, n: number): Promise<Fault> => {
-  if (n % 2 === 0) return ownRows()(caller, await isolated.ask(caller, "GET /v1/db/items?select=id,owner"))
-  const { status, text } = await isolated.ask(caller, "POST /v1/db/rpc/slow_sub", {})
-  return text === JSON.stringify(caller) ? undefined : `${caller}: ${status} ${text.slice(0, 200)}`
-}
+const own = (caller: CallerName, n: number) => (n % 2 === 0 ? read("items") : call("slow_sub"))(caller)
 
 describe("no function of a caller without a service key can", () => {
   for (const how of ["cancel", "terminate"]) {
     it.each(["none", "anon", "authenticated", ""])(`${how} the sessions of others as role "%s"`, async (role) => {
       const ended: Array<string> = []
-      const result = await underLoad(ask, async () => {
+      const result = await underLoad(own, async () => {
         for (let n = 0; n < 12; n++) {
-          const answer = await isolated.ask(n % 2 === 0 ? "anon" : "u1", `POST /v1/db/rpc/${how}_others`, { role })
+          const answer = await ask(n % 2 === 0 ? "anon" : "u1", `POST /v1/db/rpc/${how}_others`, { role })
           if (answer.status < 300 && answer.text !== "0") ended.push(answer.text)
           await pause(100)
         }

@@ -46,7 +46,8 @@ suite("select", (it) => {
       ["books?select=nope", "400 42703"],
       ["books?select=nope->a", "400 42703"],
       ["books?select=*,nope:id::text::int", "400 PGRST100"],
-      [`books?select=${"reviews(books(".repeat(30)}id${"))".repeat(30)}`, "400 EMBEDS_TOO_DEEP"]
+      [`books?select=${"reviews(books(".repeat(5)}reviews(id)${"))".repeat(5)}`, "400 EMBEDS_TOO_DEEP"],
+      [`books?select=${Array.from({ length: 51 }, (_, n) => `e${n}:reviews(id)`).join()}`, "400 TOO_MANY_EMBEDS"]
     ] as const)("%s", ([line, expected]) =>
       Effect.map(refusal(get(line)), (found) => assert.strictEqual(found, expected))
     )

@@ -1,18 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { Client } from "pg"
-import { assert, inject } from "vitest"
+import { afterAll, assert, beforeAll } from "vitest"
 import { signedToken } from "../../../bench/isolation/callers.ts"
 import { type Answer, makeClient } from "../../../bench/isolation/client.ts"
-import { sql } from "../client.ts"
 import { type InProcessService, serveInProcess } from "../inProcess.ts"
 import { until } from "../service.ts"
 
 /** A caller's name: the `sub` of a JWT with the anon key; or the anon or the service key alone. */
 export type CallerName = `u${number}` | "anon" | "service"
 
-export interface IsolationService extends AsyncDisposable {
+interface Served extends AsyncDisposable {
   readonly service: InProcessService
-  readonly databaseUrl: string
   /** Runs SQL as a superuser, outside of the service. */
   readonly outside: (text: string) => Promise<ReadonlyArray<Record<string, unknown>>>
   /** Ends all sessions of `/v1/db`, so that nothing of earlier requests is left. */
@@ -27,12 +25,10 @@ export interface IsolationService extends AsyncDisposable {
 }
 
 /** The whole service on a new database with these tables, and callers of it. */
-export const serveIsolated = async (setup: string, env: Readonly<Record<string, string>> = {}) => {
+const serve = async (setup: string, env: Readonly<Record<string, string>>) => {
   await using started = new AsyncDisposableStack()
   const service = started.use(await serveInProcess(env))
-  const address = new URL(inject("databaseUrl"))
-  address.pathname = String((await sql(service, "select current_database() as name"))[0]?.["name"])
-  const client = new Client({ connectionString: address.href })
+  const client = new Client({ connectionString: service.databaseUrl })
   await client.connect()
   started.defer(() => client.end())
   const outside = async (text: string) => (await client.query<Record<string, unknown>>(text)).rows
@@ -46,7 +42,7 @@ export const serveIsolated = async (setup: string, env: Readonly<Record<string, 
     tokens.set(caller, token)
     return { apikey: service.anon, authorization: `Bearer ${token}` }
   }
-  const ask: IsolationService["ask"] = async (caller, line, body, headers) => {
+  const ask: Served["ask"] = async (caller, line, body, headers) => {
     const [method = "", path = ""] = line.split(" ", 2)
     const content = body === undefined ? {} : { body: JSON.stringify(body) }
     return (await http.send({ method, path, headers: { ...credentials(caller), ...headers }, ...content })) as Answer
@@ -64,32 +60,12 @@ export const serveIsolated = async (setup: string, env: Readonly<Record<string, 
     ({ status }) => status === 200
   )
   const parts = started.move()
-  const served: IsolationService = {
-    service,
-    databaseUrl: address.href,
-    outside,
-    renew,
-    ask,
-    [Symbol.asyncDispose]: () => parts.disposeAsync()
-  }
-  return served
+  return { service, outside, renew, ask, [Symbol.asyncDispose]: () => parts.disposeAsync() } satisfies Served
 }
 
 /** Ten rows of each of the users u0 to u19. */
 const tenRowsEach = (table: string) =>
   `insert into ${table} (owner) select 'u' || n % 20 from generate_series(0, 199) n`
-
-/** A function that keeps the first caller in the session, as applications do that trust in a session of their own. */
-export const tenant = `
-  create function tenant() returns text language plpgsql as $$ begin
-    if coalesce(current_setting('app.tenant', true), '') = '' then
-      perform set_config('app.tenant', current_setting('request.jwt.sub', true), false);
-    end if;
-    return current_setting('app.tenant', true);
-  end $$;`
-
-export const builtIn = "owner = current_setting('request.jwt.sub', true)"
-export const cached = "owner = tenant()"
 
 /** An owned table with its rows, which everyone may use within the policy. */
 export const ownedTable = (name: string, policy: string, columns = "") => `
@@ -105,17 +81,60 @@ const userOf = (n: number): CallerName => `u${n % 20}`
 
 /** What was wrong with an answer; undefined if it was right. */
 export type Fault = string | undefined
+type Check = (caller: CallerName, answer: Answer) => Fault
+
+/** The fault of an answer that is an error. */
+export const errorIn: Check = (caller, { status, text }) =>
+  status >= 300 ? `${caller}: ${status} ${text.slice(0, 200)}` : undefined
 
 /** Whether an answer has rows, and all are of one owner. */
 export const ownRows =
-  (column = "owner") =>
-  (caller: string, { status, text }: Answer): Fault => {
-    if (status >= 300) return `${caller}: ${status} ${text.slice(0, 200)}`
-    const rows = JSON.parse(text) as ReadonlyArray<Readonly<Record<string, unknown>>>
+  (column = "owner"): Check =>
+  (caller, answer) => {
+    const error = errorIn(caller, answer)
+    if (error !== undefined) return error
+    const rows = JSON.parse(answer.text) as ReadonlyArray<Readonly<Record<string, unknown>>>
     const foreign = rows.find((row) => row[column] !== caller)
     if (foreign !== undefined) return `${caller} got ${JSON.stringify(foreign)}`
     return rows.length === 0 ? `${caller} got no row` : undefined
   }
+
+/** Whether an answer is the caller's own `sub`. */
+const ownSub: Check = (caller, answer) =>
+  answer.text === JSON.stringify(caller)
+    ? undefined
+    : (errorIn(caller, answer) ?? `${caller} got ${answer.text.slice(0, 200)}`)
+
+/** Serves for the tests of a file: the whole service on a new database with these tables, and checked requests to it. */
+export const serveIsolated = (setup: string, env: Readonly<Record<string, string>> = {}) => {
+  let served: Served
+  beforeAll(async () => void (served = await serve(setup, env)))
+  afterAll(() => served[Symbol.asyncDispose]())
+  const ask: Served["ask"] = (...request) => served.ask(...request)
+  let aliases = 0
+  return {
+    /** The service, once tests run. */
+    service: () => served.service,
+    outside: (text: string) => served.outside(text),
+    renew: () => served.renew(),
+    ask,
+    /** Reads the caller's rows of a table. */
+    read:
+      (table: string, query = "") =>
+      async (caller: CallerName) =>
+        ownRows()(caller, await ask(caller, `GET /v1/db/${table}?select=id,owner${query}`)),
+    /** The same in a statement of its own, which is planned in every request: one that is prepared keeps its operators. */
+    readPlanned:
+      (table: string, query = "") =>
+      async (caller: CallerName) => {
+        const alias = `o${++aliases}`
+        return ownRows(alias)(caller, await ask(caller, `GET /v1/db/${table}?select=${alias}:owner${query}`))
+      },
+    /** Calls a function that returns the caller's `sub`. */
+    call: (name: string) => async (caller: CallerName) =>
+      ownSub(caller, await ask(caller, `POST /v1/db/rpc/${name}`, {}))
+  }
+}
 
 export interface Load {
   readonly answers: number

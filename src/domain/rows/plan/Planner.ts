@@ -15,13 +15,13 @@ import {
   type RowSource
 } from "./Plan.ts"
 import { type RowQuery } from "../parse/Query.ts"
-import { aggregates, isSingle, refuse, Refused, type Related, Relating } from "./Related.ts"
+import { aggregates, isSingle, refuse, Refused, type Related, Relating, type SelectLimits } from "./Related.ts"
 import { notEmbedded, type RowTree, rowTree } from "./Tree.ts"
 
 type Planned<A> = Result.Result<A, InvalidRequest | DatabaseError>
 
 /** What the planner needs beside the query. */
-export interface PlanContext {
+export interface PlanContext extends SelectLimits {
   readonly catalogue: Catalogue
   /** Where the rows come from, and the relation that embeds start from. `schema` is the request's. */
   readonly source: RowSource
@@ -29,8 +29,6 @@ export interface PlanContext {
   readonly relation: Relation | undefined
   /** The most rows of the result and of each to-many embed; 0: no limit. */
   readonly maxRows: number
-  /** Whether aggregates may be used. */
-  readonly aggregates: boolean
   /** False for the rows that a write returns: its filters have already been applied, and all rows are returned. */
   readonly filtered: boolean
 }
@@ -46,9 +44,9 @@ export const planRows = (query: RowQuery, context: PlanContext): Planned<Planned
   if (Result.isFailure(tree)) return Result.fail(tree.failure)
   const findings: Findings = { clean: true }
   try {
-    const relating = new Relating(context.catalogue, context.from, context.relation)
+    const relating = new Relating(context.catalogue, context.from, context.relation, context)
     const related = relating.relate(tree.success, context.from)
-    relating.check(related, context.aggregates)
+    relating.check(related)
     const planner = new Planner(context, relating, findings)
     const { rows } = planner.plan(related, context.source, context.relation, context.maxRows)
     return Result.succeed({

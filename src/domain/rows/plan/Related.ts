@@ -36,27 +36,48 @@ export const isSingle = (relationship: Relationship | undefined) => {
 export const aggregates = (item: Selected) =>
   item._tag === "Count" || (item._tag === "Field" && item.aggregate !== undefined)
 
-/** SQL grows with the depth: a condition on an inner embed is repeated for each outer level. */
-const maxDepth = 40
+/** What a `select` may contain. */
+export interface SelectLimits {
+  /** Whether aggregates may be used. */
+  readonly aggregates: boolean
+  /** The most embeds: PostgreSQL's planner takes quadratic time, and results multiply with each level. */
+  readonly maxEmbeds: number
+  readonly maxEmbedDepth: number
+}
+
+const tooDeep = (levels: number) =>
+  new InvalidRequest({
+    error: `Embeds are nested more than ${levels} levels deep`,
+    code: "EMBEDS_TOO_DEEP",
+    hint: "Use several requests, or a view or function. SVC_DB_MAX_EMBED_DEPTH sets the limit"
+  })
+
+const tooManyEmbeds = (embeds: number) =>
+  new InvalidRequest({
+    error: `The request has more than ${embeds} embeds`,
+    code: "TOO_MANY_EMBEDS",
+    hint: "Use several requests, or a view or function. SVC_DB_MAX_EMBEDS sets the limit"
+  })
 
 /** Resolves embeds, and rejects what PostgREST rejects. */
 export class Relating {
   private readonly catalogue: Catalogue
   private readonly from: RelationName
   private readonly relation: Relation | undefined
+  private readonly limits: SelectLimits
+  private embeds = 0
   /** `relation`: that of the rows that embeds start from, named `from`. */
-  constructor(catalogue: Catalogue, from: RelationName, relation: Relation | undefined) {
+  constructor(catalogue: Catalogue, from: RelationName, relation: Relation | undefined, limits: SelectLimits) {
+    this.limits = limits
     this.catalogue = catalogue
     this.from = from
     this.relation = relation
   }
 
   relate(tree: RowTree, from: RelationName, relationship?: Relationship, depth = 0): Related {
-    if (depth > maxDepth) {
-      refuse(
-        new InvalidRequest({ error: `Embeds can be nested at most ${maxDepth} levels deep`, code: "EMBEDS_TOO_DEEP" })
-      )
-    }
+    const { maxEmbedDepth, maxEmbeds } = this.limits
+    if (depth > maxEmbedDepth) refuse(tooDeep(maxEmbedDepth))
+    if (this.embeds++ > maxEmbeds) refuse(tooManyEmbeds(maxEmbeds))
     const children = tree.children.map((child) => {
       const { embed } = child
       if (embed === undefined) return refuse(notEmbedded(child.name))
@@ -68,10 +89,10 @@ export class Relating {
   }
 
   /** PostgREST's checks of a tree, in its order. */
-  check(root: Related, aggregatesAllowed: boolean) {
+  check(root: Related) {
     this.checkOrders(root)
     this.checkFilters(root)
-    if (!aggregatesAllowed && anywhere(root, ({ tree }) => tree.select.some(aggregates))) {
+    if (!this.limits.aggregates && anywhere(root, ({ tree }) => tree.select.some(aggregates))) {
       refuse(new InvalidRequest({ error: "Use of aggregate functions is not allowed", code: "PGRST123" }))
     }
   }

@@ -7,6 +7,7 @@ import { planPayload } from "./Payload.ts"
 import { type Change, type Conflict, type WritePlan } from "./Plan.ts"
 import { planRows } from "./Planner.ts"
 import { type Condition, type RowQuery } from "../parse/Query.ts"
+import { type SelectLimits } from "./Related.ts"
 import { notMatching } from "../Refusals.ts"
 import { wholeColumn } from "../sql/Write.ts"
 
@@ -17,8 +18,7 @@ export interface WriteRequest {
   readonly form: AnswerForm
   /** Whether the rows written are returned. */
   readonly answer: boolean
-  /** Whether aggregates may be used. */
-  readonly aggregates: boolean
+  readonly limits: SelectLimits
 }
 
 export interface WriteBody {
@@ -60,14 +60,14 @@ class WritePlanner {
 
   finish(change: Change, clean: boolean, exactlyOne?: WritePlan["exactlyOne"]): Planned {
     const { relation } = this
-    const { query, preferences, form, answer, aggregates } = this.request
+    const { query, preferences, form, answer, limits } = this.request
     const rows = planRows(query, {
       catalogue: this.catalogue,
       source: { _tag: "With", name: "_svc_w", called: relation.name, whole: wholeColumn },
       from: { schema: relation.schema, name: relation.name },
       relation,
       maxRows: 0,
-      aggregates,
+      ...limits,
       filtered: false
     })
     if (Result.isFailure(rows)) return Result.fail(rows.failure)

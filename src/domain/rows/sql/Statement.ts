@@ -47,15 +47,15 @@ export const bodySql = ({ media, stripNulls }: BodyForm) => {
 /** The total: the rows of the page and before it, unless the page may be incomplete. */
 export const totalSql = ({ rows, total }: ReadPlan, scope: RowScope, offset: string | undefined) => {
   if (total._tag === "None") return ""
-  const counted = `(${countSql(rows, scope, total._tag === "UpTo" ? total.rows : undefined)})`
   const cut = [
     ...(rows.limit === undefined ? [] : [`pg_catalog.count(*) >= ${rows.limit}`]),
     ...(offset === undefined ? [] : ["pg_catalog.count(*) = 0"])
   ]
   const seen = offset === undefined ? "pg_catalog.count(*)" : `${offset}::bigint + pg_catalog.count(*)`
-  return cut.length === 0
-    ? `, (${seen})::text`
-    : `, (case when ${cut.join(" or ")} then ${counted} else ${seen} end)::text`
+  if (cut.length === 0) return `, (${seen})::text`
+  // Only here, because it adds parameters to the statement.
+  const counted = `(${countSql(rows, scope, total._tag === "UpTo" ? total.rows : undefined)})`
+  return `, (case when ${cut.join(" or ")} then ${counted} else ${seen} end)::text`
 }
 
 /** `common`: the WITH query that the plan's source names, if it is `With`. */

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { BoundedPool } from "../BoundedPool.ts"
-import { type Outcome, type RowConnection } from "./Connection.ts"
+import { type RowConnection } from "./Connection.ts"
+import { type Outcome } from "./Outcome.ts"
 import { isProven, judge, type Proven, proof } from "./Epoch.ts"
 import { type CleanRequest, Pipelines } from "./Pipelines.ts"
 import { type Used, useConnection } from "./useConnection.ts"

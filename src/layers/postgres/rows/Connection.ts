@@ -1,10 +1,12 @@
-import { LRUCache } from "lru-cache"
 import { Effect } from "effect"
 import { type Socket } from "node:net"
 import { Client } from "pg"
 import { cancelRequest } from "../CancelRequest.ts"
 import { type Login, pgConfig } from "../Login.ts"
-import { MessageReader, MessageWriter, type ServerError, type TextRow } from "./Messages.ts"
+import { MessageReader, type ServerError, type TextRow } from "./MessageReader.ts"
+import { MessageWriter } from "./MessageWriter.ts"
+import { type Failure, isStale, nulInText, type Outcome, oversized } from "./Outcome.ts"
+import { type Prepared, PreparedStatements } from "./PreparedStatements.ts"
 
 /** One statement of an exchange. */
 export interface Command {
@@ -12,31 +14,6 @@ export interface Command {
   readonly params: TextRow
   /** Kept prepared under its text. */
   readonly prepare: boolean
-}
-
-/** Why an exchange failed: PostgreSQL's error, or undefined if the connection was lost. */
-interface Failure {
-  readonly error: ServerError | undefined
-  /** Index of the command that failed; the number of commands if the commit did. */
-  readonly at: number
-  /** The command's statement was prepared by an earlier exchange, perhaps for other definitions of what it names. */
-  readonly reused: boolean
-}
-
-/** Rows of each command, in order. After a failure nothing of the exchange has had an effect. */
-export interface Outcome {
-  readonly results: ReadonlyArray<ReadonlyArray<TextRow>>
-  readonly failure: Failure | undefined
-  /** Transaction status after the exchange: I idle, T in a transaction, E in a failed transaction; "" unknown. */
-  readonly status: string
-}
-
-interface Prepared {
-  readonly name: string
-  /** Its Parse was sent. */
-  sent: boolean
-  confirmed: boolean
-  closed: boolean
 }
 
 /** An exchange whose ReadyForQuery has not arrived. */
@@ -60,53 +37,15 @@ interface ClientInternals {
 const connectTimeout = 4_000
 /** Larger rows are rejected: a response is kept in memory as a whole. */
 const maxRowSize = 128 * 1024 * 1024
-/** Prepared statements of one connection, and the characters of all their texts. */
-const maxPrepared = 100
-const maxPreparedSize = 512 * 1024
-
 /** A longer text is not kept prepared. */
-const maxPreparedText = 32 * 1024
+const maxPreparedText = 8 * 1024
 const prepares = ({ prepare, text }: Command) => prepare && text.length <= maxPreparedText
-
-const oversized: ServerError = {
-  severity: "ERROR",
-  code: "svc_too_large",
-  message: "The result exceeds the size that this server returns in one response",
-  detail: undefined,
-  hint: undefined
-}
 
 const unsent = (error: ServerError | undefined): Outcome => ({
   results: [],
   failure: { error, at: 0, reused: false },
   status: error === undefined ? "" : "I"
 })
-
-/** Whether a prepared statement is gone (26000, 34000: user code has dropped it), or its result has changed (0A000). */
-export const isGone = ({ failure }: Outcome) => /^(26000|34000|0A000)$/.test(failure?.error?.code ?? "")
-
-/**
- * Whether it may be to blame that a statement was prepared earlier: it is gone, or was prepared for other types (classes
- * 22, 42, XX). The transaction is rolled back, so that the statements can be run again.
- */
-export const isStale = (outcome: Outcome) =>
-  isGone(outcome) || (outcome.failure?.reused === true && /^(22|42(?!501)|XX)/.test(outcome.failure.error?.code ?? ""))
-
-const characterNotInRepertoire = "22021"
-
-const nulInText: ServerError = {
-  severity: "ERROR",
-  code: characterNotInRepertoire,
-  message: 'invalid byte sequence for encoding "UTF8": 0x00',
-  detail: undefined,
-  hint: undefined
-}
-
-/** Whether the connection was lost before the exchange was answered. */
-export const isLost = ({ failure }: Outcome) => failure !== undefined && failure.error === undefined
-
-/** Whether a failure is a result that exceeds the size of a response. */
-export const isOversized = (error: unknown) => error === oversized
 
 /**
  * A session in which all commands of an exchange are sent before one Sync. PostgreSQL runs them as one transaction, and
@@ -124,16 +63,7 @@ export class RowConnection {
   private readonly writer = new MessageWriter()
   private readonly reader: MessageReader
   private readonly inFlight: Array<InFlight> = []
-  /** Number of prepared statements that the server has confirmed, and that were not closed. */
-  private confirmed = 0
-  private names = 0
-  private epoch: number | undefined
-  private readonly prepared = new LRUCache<string, Prepared>({
-    max: maxPrepared,
-    maxSize: maxPreparedSize,
-    sizeCalculation: (_, text) => text.length,
-    dispose: (prepared) => this.closeStatement(prepared)
-  })
+  private readonly prepared = new PreparedStatements((name) => this.writer.closeStatement(name))
 
   private constructor(login: Login, client: Client, onClose: () => void) {
     const { connection, processID, secretKey } = client as unknown as ClientInternals
@@ -201,7 +131,7 @@ export class RowConnection {
       return
     }
     // Evictions send their messages before the first command, where they cannot be skipped.
-    const statements = commands.map((command) => (prepares(command) ? this.statement(command.text) : undefined))
+    const statements = commands.map((command) => (prepares(command) ? this.prepared.of(command.text) : undefined))
     const parsing: Array<Prepared | undefined> = []
     const reused: Array<boolean> = []
     for (const [index, { params, text }] of commands.entries()) {
@@ -221,8 +151,7 @@ export class RowConnection {
 
   /** Forgets what was prepared in another epoch of the catalogue, for other definitions of what it names. */
   enter(epoch: number): void {
-    if (this.epoch !== epoch) this.prepared.clear()
-    this.epoch = epoch
+    this.prepared.enter(epoch)
   }
 
   /** Adds a call of a function by its oid, as a transaction of its own, to the next flush; `done` as in `send`. */
@@ -242,7 +171,7 @@ export class RowConnection {
 
   /** The number of prepared statements that the session should have, while nothing is in flight. */
   get preparedCount(): number {
-    return this.confirmed
+    return this.prepared.count
   }
 
   /** Asks PostgreSQL to cancel the running statement. Calls back when the request was received, or after a timeout. */
@@ -262,25 +191,9 @@ export class RowConnection {
     this.socket.destroy()
   }
 
-  private statement(text: string) {
-    const known = this.prepared.get(text)
-    if (known !== undefined) return known
-    const prepared: Prepared = { name: `s${this.names++}`, sent: false, confirmed: false, closed: false }
-    this.prepared.set(text, prepared)
-    return prepared
-  }
-
-  private closeStatement(prepared: Prepared) {
-    prepared.closed = true
-    if (prepared.confirmed) this.confirmed--
-    this.writer.closeStatement(prepared.name)
-  }
-
   private parseComplete() {
     const prepared = this.inFlight[0]?.parsing.shift()
-    if (prepared === undefined) return
-    prepared.confirmed = true
-    if (!prepared.closed) this.confirmed++
+    if (prepared !== undefined) this.prepared.confirm(prepared)
   }
 
   private failed(error: ServerError) {
@@ -293,14 +206,9 @@ export class RowConnection {
   private ready(status: string) {
     const current = this.inFlight.shift()
     if (current === undefined) return
-    if (current.parsing.length > 0) {
-      // Their Parse failed or was skipped.
-      for (const [text, prepared] of this.prepared.entries()) {
-        if (current.parsing.includes(prepared)) this.prepared.delete(text)
-      }
-    }
+    this.prepared.closeUnparsed(current.parsing)
     const outcome: Outcome = { results: current.results, failure: current.failure, status }
-    if (isStale(outcome)) for (const { text } of current.commands) this.prepared.delete(text)
+    if (isStale(outcome)) for (const { text } of current.commands) this.prepared.close(text)
     current.done(outcome)
   }
 

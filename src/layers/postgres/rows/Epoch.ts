@@ -1,5 +1,6 @@
 import { ddlEpochSql } from "../../../domain/catalogue/DdlSql.ts"
-import { type Command, isLost, type Outcome } from "./Connection.ts"
+import { type Command } from "./Connection.ts"
+import { isLost, type Outcome } from "./Outcome.ts"
 
 /**
  * Reads the catalogue's epoch, which every transaction with DDL raises. A command sees everything committed before it

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { LRUCache } from "lru-cache"
-import { type Outcome, type RowConnection } from "./Connection.ts"
+import { type RowConnection } from "./Connection.ts"
+import { type Outcome } from "./Outcome.ts"
 import { type CleanCommands, isProven, judge, type Proven, proof } from "./Epoch.ts"
 
 export interface CleanRequest extends CleanCommands {
@@ -92,7 +93,7 @@ export class Pipelines {
     this.averages.set(text, before + (millis - before) * (millis < before ? quickerWeight : slowerWeight))
   }
 
-  /** Makes `run` return undefined until `resume`. Completes when nothing is in flight and all connections are closed. */
+  /** Makes `run` return false until `resume`. Completes when nothing is in flight and all connections are closed. */
   readonly pause: Effect.Effect<void> = Effect.callback<void>((resume) => {
     this.paused = true
     const empty = () => resume(Effect.void)
@@ -147,8 +148,8 @@ export class Pipelines {
     if (pipeline.waiting.length === 0) return
     const all = pipeline.waiting
     pipeline.waiting = []
-    if (connection === undefined) {
-      // It was lost since.
+    if (connection === undefined || connection.dead) {
+      // It was lost since, so nothing of these requests was sent.
       pipeline.inFlight -= all.length
       for (const { done } of all) done(undefined)
       return

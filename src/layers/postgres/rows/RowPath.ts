@@ -1,11 +1,13 @@
 import { Effect } from "effect"
+import { LRUCache } from "lru-cache"
 import { type DatabaseError, Unavailable } from "../../../domain/errors.ts"
 import { type Actor, type Answer, claimsSetting, type Database, type Statement } from "../../../services/ports/Db.ts"
 import { fromServerError, resultTooLarge } from "../Errors.ts"
 import { type Login } from "../Login.ts"
 import { type Pausable } from "../MainSessions.ts"
 import { CleanPool } from "./CleanPool.ts"
-import { type Command, isGone, isOversized, isStale, type Outcome, RowConnection } from "./Connection.ts"
+import { type Command, RowConnection } from "./Connection.ts"
+import { isGone, isOversized, isStale, type Outcome } from "./Outcome.ts"
 import { assertion, unchanged } from "./Epoch.ts"
 import { UserCodePool } from "./UserCodePool.ts"
 
@@ -29,6 +31,8 @@ const settingsOf = (actorRole: Actor["role"], role: string, timeout: number) => 
   datestyle: "ISO, YMD",
   // JIT compilation pays off after seconds of execution, and itself takes seconds for large statements.
   jit: "off",
+  // A body's literals are read as the service has read them.
+  standard_conforming_strings: "on",
   // Else the planner evaluates CHECK constraints, which may call user code, for reads too.
   constraint_exclusion: "partition",
   "request.jwt.claims": claimsSetting({ role: actorRole, claims: "", sub: "" }),
@@ -40,6 +44,10 @@ const settingsOf = (actorRole: Actor["role"], role: string, timeout: number) => 
   lock_timeout: "0",
   transform_null_equals: "off"
 })
+
+/** Texts that are remembered to see whether they recur, and their characters. */
+const maxTexts = 2000
+const maxTextsSize = 4 * 1024 * 1024
 
 /** The pools of one database role. */
 interface Pools {
@@ -54,7 +62,7 @@ interface Pools {
  * | statement | the exchange | connection |
  * |---|---|---|
  * | clean read | claims if there are any, the statement; behind it the epoch | shared if it is known to be quick, else exclusive; both never run user code |
- * | clean write | the same, and the epoch is checked within it | exclusive |
+ * | clean write | the same, and the epoch is checked within it | as for a clean read |
  * | any other | claims, request settings and search_path; the statement; the response settings that it chose | exclusive, for user code; reset afterwards |
  *
  * "Clean" statements run no user code, judging by a catalogue; see `Statement`. If the epoch read behind a clean statement
@@ -80,20 +88,34 @@ export const makeRowPath = (
     authenticated: poolsOf(options.authenticator, "authenticated", "authenticated"),
     service_role: poolsOf(options.owner, "service_role", options.serviceRole)
   }
+  const texts = new LRUCache<string, true>({
+    max: maxTexts,
+    maxSize: maxTextsSize,
+    sizeCalculation: (_, text) => text.length
+  })
+
+  /** Whether to keep a statement prepared: one that is new may never come again, and would fill PostgreSQL's memory. */
+  const prepares = ({ prepare = true, text }: Statement): boolean => {
+    if (!prepare || texts.get(text) === true) return prepare
+    texts.set(text, true)
+    return false
+  }
+
   const all = Object.values(pools).flatMap(({ clean, userCode }) => [clean, userCode])
 
   const run = (actor: Actor, statement: Statement): Effect.Effect<Answer, unknown> => {
-    const { clean, userCode } = pools[actor.role]
-    const slow = runUserCode(userCode, actor, statement)
+    const { clean: cleanPool, userCode } = pools[actor.role]
     const { epoch } = statement
-    if (epoch === undefined || statement.clean !== true) return slow
-    if (statement.timezone !== undefined || statement.rollback === true) return slow
+    const clean = statement.clean === true && statement.timezone === undefined && statement.rollback !== true
+    const prepare = prepares(statement)
+    const asUserCode = () => runUserCode(userCode, actor, statement, prepare)
+    if (epoch === undefined || !clean) return asUserCode()
     const claims = actor.claims === "" ? [] : [claimsOf(actor)]
-    const main = { text: statement.text, params: statement.params, prepare: statement.prepare ?? true }
+    const main = { text: statement.text, params: statement.params, prepare }
     const { access, bounded = false, text } = statement
     const commands = access === "read" ? [...claims, main] : [...claims, main, assertion(epoch)]
-    return Effect.flatMap(clean.run({ text, access, epoch, commands }, bounded), (outcome) => {
-      if (outcome === undefined || isGone(outcome)) return slow
+    return Effect.flatMap(cleanPool.run({ text, access, epoch, commands }, bounded), (outcome) => {
+      if (outcome === undefined || isGone(outcome) || isUnresolved(outcome)) return asUserCode()
       return outcome.failure === undefined
         ? Effect.succeed<Answer>(outcome.results[claims.length]?.[0] ?? [])
         : Effect.fail(outcome.failure.error)
@@ -121,6 +143,9 @@ const claimsOf = (actor: Actor): Command => ({
   params: [actor.claims, actor.sub],
   prepare: true
 })
+
+/** Whether a name was not found, which it may be under the search path of user code. */
+const isUnresolved = ({ failure }: Outcome) => /^42(883|P01|703|704)$/.test(failure?.error?.code ?? "")
 
 /** The settings of one transaction that runs user code. */
 const transactionSettings = (actor: Actor, { access, context, searchPath, timezone }: Statement): Command => {
@@ -156,10 +181,15 @@ const ending = (epoch: number | undefined): Command =>
     ? responseSettings
     : { ...responseSettings, text: `${responseSettings.text}, ${unchanged}`, params: [String(epoch)] }
 
-const runUserCode = (pool: UserCodePool, actor: Actor, statement: Statement): Effect.Effect<Answer, unknown> => {
+const runUserCode = (
+  pool: UserCodePool,
+  actor: Actor,
+  statement: Statement,
+  prepare: boolean
+): Effect.Effect<Answer, unknown> => {
   const rollback = statement.rollback === true
   const settings = transactionSettings(actor, statement)
-  const { epoch, params, prepare = true, text } = statement
+  const { epoch, params, text } = statement
   const main: Command = { text, params, prepare: prepare && epoch !== undefined }
   const before = rollback ? [plain("begin"), settings] : [settings]
   // Deferred constraints, which otherwise only a commit would check.
@@ -176,9 +206,13 @@ const runUserCode = (pool: UserCodePool, actor: Actor, statement: Statement): Ef
   }
   const again = () => pool.run(commandsOf(main, responseSettings).map(unprepared), rollback, undefined)
   return Effect.flatMap(pool.run(commands, rollback, epoch), (outcome) =>
-    isStale(outcome) || outcome.failure?.at === last ? Effect.flatMap(again(), answered) : answered(outcome)
+    isStale(outcome) || isRefuted(outcome, last) ? Effect.flatMap(again(), answered) : answered(outcome)
   )
 }
+
+/** Whether PostgreSQL rolled back at the check of the epoch. After a lost connection it may have committed. */
+const isRefuted = ({ failure }: Outcome, last: number) =>
+  failure?.at === last && failure.error !== undefined && !isOversized(failure.error)
 
 const withResponse = (answer: Answer, status: string, headers: string): Answer =>
   status === "" && headers === "" ? answer : Object.assign([...answer], { response: { status, headers } })

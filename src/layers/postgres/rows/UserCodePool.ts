@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { BoundedPool } from "../BoundedPool.ts"
-import { type Command, type Outcome, type RowConnection } from "./Connection.ts"
+import { type Command, type RowConnection } from "./Connection.ts"
+import { type Outcome } from "./Outcome.ts"
 import { useConnection } from "./useConnection.ts"
 
 /**

@@ -32,6 +32,8 @@ const plan = (query: string | Pairs, maxRows = 0, known: Catalogue = catalogue) 
       relation: known.relation("s", "t"),
       maxRows,
       aggregates: true,
+      maxEmbeds: 50,
+      maxEmbedDepth: 10,
       filtered: true
     })
   )
@@ -132,7 +134,7 @@ describe("plans", () => {
 })
 
 describe("shapes", () => {
-  const reads = () => new RowReads({ maxRows: 100, aggregates: true })
+  const reads = () => new RowReads({ maxRows: 100, aggregates: true, maxEmbeds: 50, maxEmbedDepth: 10 })
   const read = (query: Pairs) => ({ schema: "s", table: "t", query, range: undefined, count: undefined, form: json })
   const sqlOf = (prepared: Result.Result<PreparedRead, unknown>) =>
     Result.isSuccess(prepared) ? { ...prepared.success.sql, offset: prepared.success.offset } : prepared.failure

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { MessageReader, MessageWriter, type TextRow } from "../../../../src/layers/postgres/rows/Messages.ts"
+import { MessageReader, type TextRow } from "../../../../src/layers/postgres/rows/MessageReader.ts"
+import { MessageWriter } from "../../../../src/layers/postgres/rows/MessageWriter.ts"
 
 const message = (type: string, body: Uint8Array) => {
   const head = Buffer.alloc(5)

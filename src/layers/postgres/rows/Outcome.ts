@@ -1,0 +1,55 @@
+import { type ServerError, type TextRow } from "./MessageReader.ts"
+
+/** Why an exchange failed: PostgreSQL's error, or undefined if the connection was lost. */
+export interface Failure {
+  readonly error: ServerError | undefined
+  /** Index of the command that failed; the number of commands if the commit did. */
+  readonly at: number
+  /** The command's statement was prepared by an earlier exchange, perhaps for other definitions of what it names. */
+  readonly reused: boolean
+}
+
+/**
+ * Rows of each command, in order. An error of PostgreSQL's rolls the whole exchange back. If the connection was lost, or
+ * rows were too large to be kept, it may have been committed.
+ */
+export interface Outcome {
+  readonly results: ReadonlyArray<ReadonlyArray<TextRow>>
+  readonly failure: Failure | undefined
+  /** Transaction status after the exchange: I idle, T in a transaction, E in a failed transaction; "" unknown. */
+  readonly status: string
+}
+
+export const oversized: ServerError = {
+  severity: "ERROR",
+  code: "svc_too_large",
+  message: "The result exceeds the size that this server returns in one response",
+  detail: undefined,
+  hint: undefined
+}
+
+const characterNotInRepertoire = "22021"
+
+export const nulInText: ServerError = {
+  severity: "ERROR",
+  code: characterNotInRepertoire,
+  message: 'invalid byte sequence for encoding "UTF8": 0x00',
+  detail: undefined,
+  hint: undefined
+}
+
+/** Whether a prepared statement is gone (26000, 34000: user code has dropped it), or its result has changed (0A000). */
+export const isGone = ({ failure }: Outcome) => /^(26000|34000|0A000)$/.test(failure?.error?.code ?? "")
+
+/**
+ * Whether it may be to blame that a statement was prepared earlier: it is gone, or was prepared for other types (classes
+ * 22, 42, XX). The transaction is rolled back, so that the statements can be run again.
+ */
+export const isStale = (outcome: Outcome) =>
+  isGone(outcome) || (outcome.failure?.reused === true && /^(22|42(?!501)|XX)/.test(outcome.failure.error?.code ?? ""))
+
+/** Whether the connection was lost before the exchange was answered. */
+export const isLost = ({ failure }: Outcome) => failure !== undefined && failure.error === undefined
+
+/** Whether a failure is a result that exceeds the size of a response. */
+export const isOversized = (error: unknown) => error === oversized

@@ -86,7 +86,7 @@ const enqueue = `create function svc.enqueue_webhooks() returns trigger language
    end $$`
 
 /**
- * Webhooks: who wants to hear of which table, what is to be sent and was sent, and the log of all attempts.
+ * Webhooks: which of them is notified of which table, what is to be sent and was sent, and the log of all attempts.
  *
  * `svc.webhook_messages` is outbox and archive in one. It has no foreign key to `svc.webhooks`, so that a user's write
  * neither waits for a webhook's row nor makes others wait.

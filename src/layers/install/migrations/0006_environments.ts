@@ -22,9 +22,10 @@ const keepDefault = `create function svc.keep_default_environment() returns trig
    end $$`
 
 /**
- * Environments. A schema can be made in one transaction with its record, a bucket can't: before one is asked for, its
- * name is noted in `svc.environment_drafts`, by a transaction of its own; the record's takes the note away. A note that
- * is left is of an attempt that failed or was cut off, whose bucket is nobody's.
+ * Environments. A schema can be made in one transaction with its record, a bucket can't: before one is created, its
+ * name is recorded in `svc.environment_drafts`, by a transaction of its own; the one that records the environment
+ * deletes that draft. A draft that is left is of an attempt that failed or was interrupted, whose bucket belongs to no
+ * environment.
  */
 export const environments = statements(
   `create table svc.environments (

@@ -63,7 +63,8 @@ export interface DatabaseOptions {
   readonly before?: string
 }
 
-const connect = (login: Login) =>
+/** A connection, until the scope closes. */
+export const connect = (login: Login) =>
   Effect.acquireRelease(
     Effect.promise(async () => {
       const client = new Client({ ...login, password: Redacted.value(login.password) })
@@ -73,7 +74,8 @@ const connect = (login: Login) =>
     (client) => Effect.promise(() => client.end())
   )
 
-const asking =
+/** Runs SQL on a connection; an error is a defect that names the place in the SQL. */
+export const asking =
   (client: Client) =>
   (text: string, params: ReadonlyArray<unknown> = []) =>
     Effect.promise(async () => {
@@ -84,6 +86,9 @@ const asking =
         throw new Error(`${message}: ${text.slice(Number(position ?? 1) - 1).slice(0, 80)}`, { cause })
       }
     })
+
+/** A further superuser session, such as for open transactions and settings. Returns the rows of one statement. */
+export const session = Effect.flatMap(Outside, ({ login }) => Effect.map(connect(login), asking))
 
 const template = "svc_test_template"
 

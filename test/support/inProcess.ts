@@ -16,7 +16,9 @@ const admin = async (statement: string) => {
   await client.end()
 }
 
-export interface InProcessService extends Address, AsyncDisposable {}
+export interface InProcessService extends Address, AsyncDisposable {
+  readonly databaseUrl: string
+}
 
 /**
  * The whole service as `main.ts` composes it, in this process and on a new database of the run's server, over sockets. For
@@ -56,5 +58,13 @@ export const serveInProcess = async (env: Readonly<Record<string, string>> = {})
     await dispose()
     throw new Error(`The service did not start:\n${Exit.isFailure(exit) ? startFailure(exit.cause) : output}`)
   }
-  return { url, ...keysIn(output), jwtSecret, pid: process.pid, dataDir, [Symbol.asyncDispose]: dispose }
+  return {
+    url,
+    ...keysIn(output),
+    jwtSecret,
+    pid: process.pid,
+    dataDir,
+    databaseUrl: address.href,
+    [Symbol.asyncDispose]: dispose
+  }
 }

@@ -3,8 +3,8 @@ import { Cause, Console, Effect, Exit, Layer } from "effect"
 import { startFailure } from "./StartError.ts"
 
 /**
- * Runs the service until SIGTERM or SIGINT, and exits with 0 then; with 1 if it fails to start or fails later, which
- * `report` is told in one line.
+ * Runs the service until SIGTERM or SIGINT, and exits with 0 then; with 1 if it fails to start or fails later; `report`
+ * gets the reason in one line.
  */
 export const run = <E>(
   service: Layer.Layer<never, E>,

@@ -9,14 +9,14 @@ export type FromWorker =
   | { readonly svc: "ready" }
   /** The start has failed; the line is for the operator. */
   | { readonly svc: "failed"; readonly line: string }
-  | { readonly svc: "tell"; readonly id: number; readonly topic: PeerTopic; readonly message: string }
+  | { readonly svc: "notify"; readonly id: number; readonly topic: PeerTopic; readonly message: string }
   | { readonly svc: "done"; readonly id: number }
 
 /** What it receives. */
 export type ToWorker =
   | { readonly svc: "joined"; readonly position: LogPosition }
   | { readonly svc: "do"; readonly id: number; readonly topic: PeerTopic; readonly message: string }
-  | { readonly svc: "told"; readonly id: number }
+  | { readonly svc: "acknowledged"; readonly id: number }
   | { readonly svc: "stop" }
 
 type Handle = (message: string) => Effect.Effect<unknown, unknown>
@@ -45,4 +45,4 @@ export class PeerHandlers {
 }
 
 /** How long a process waits until others have handled its message. */
-export const tellTimeout = "2 seconds"
+export const notifyTimeout = "2 seconds"

@@ -3,14 +3,15 @@ import { type Worker } from "node:cluster"
 import { closeSync } from "node:fs"
 import { Peers, type PeerTopic } from "../../services/ports/Peers.ts"
 import { CountLogFile, type LogFiles, openLogFiles } from "./CountLogFile.ts"
-import { type FromWorker, PeerHandlers, tellTimeout, type ToWorker } from "./Messages.ts"
+import { type FromWorker, notifyTimeout, PeerHandlers, type ToWorker } from "./Messages.ts"
 
 /** Size at which the log of counts changes its file, in bytes. */
 const maxLogBytes = 4 * 1024 * 1024
 const catchUpMillis = 1_000
 
-interface Told {
-  /** Workers that have not handled the message yet. */
+/** A message that not all workers have acknowledged. */
+interface Unacknowledged {
+  /** Workers that have not handled it yet. */
   readonly by: Set<Worker>
   readonly done: () => void
 }
@@ -53,24 +54,24 @@ export const layerPrimary = Layer.effectContext(
     )
 
     const handlers = new PeerHandlers()
-    const told = new Map<number, Told>()
+    const unacknowledged = new Map<number, Unacknowledged>()
     let last = 0
     const handled = (id: number, worker: Worker) => {
-      const one = told.get(id)
+      const one = unacknowledged.get(id)
       if (one === undefined || !one.by.delete(worker) || one.by.size > 0) return
-      told.delete(id)
+      unacknowledged.delete(id)
       one.done()
     }
-    const tellWorkers = (topic: PeerTopic, message: string, except?: Worker) =>
+    const notifyWorkers = (topic: PeerTopic, message: string, except?: Worker) =>
       Effect.callback<void>((resume) => {
         const by = new Set(members.keys())
         if (except !== undefined) by.delete(except)
         if (by.size === 0) return resume(Effect.void)
         const id = ++last
-        told.set(id, { by, done: () => resume(Effect.void) })
+        unacknowledged.set(id, { by, done: () => resume(Effect.void) })
         for (const worker of by) send(worker, { svc: "do", id, topic, message })
-        return Effect.sync(() => told.delete(id))
-      }).pipe(Effect.timeoutOption(tellTimeout), Effect.asVoid)
+        return Effect.sync(() => unacknowledged.delete(id))
+      }).pipe(Effect.timeoutOption(notifyTimeout), Effect.asVoid)
 
     const receive = (worker: Worker, message: FromWorker) => {
       if (message.svc === "join") {
@@ -79,20 +80,22 @@ export const layerPrimary = Layer.effectContext(
         send(worker, { svc: "joined", position })
       } else if (message.svc === "generation") members.set(worker, message.generation)
       else if (message.svc === "done") handled(message.id, worker)
-      else if (message.svc === "tell") {
+      else if (message.svc === "notify") {
         const { id, topic } = message
-        const told = Effect.sync(() => send(worker, { svc: "told", id }))
-        const all = [tellWorkers(topic, message.message, worker), handlers.run(topic, message.message)]
-        Effect.runForkWith(context)(Effect.andThen(Effect.all(all, { concurrency: "unbounded", discard: true }), told))
+        const acknowledge = Effect.sync(() => send(worker, { svc: "acknowledged", id }))
+        const all = [notifyWorkers(topic, message.message, worker), handlers.run(topic, message.message)]
+        Effect.runForkWith(context)(
+          Effect.andThen(Effect.all(all, { concurrency: "unbounded", discard: true }), acknowledge)
+        )
       } else return false
       return true
     }
     const remove = (worker: Worker, pid: number) => {
       members.delete(worker)
       log.append({ kind: "gone", of: pid })
-      for (const id of Array.from(told.keys())) handled(id, worker)
+      for (const id of Array.from(unacknowledged.keys())) handled(id, worker)
     }
-    const peers = Peers.of({ on: handlers.on, tell: (topic, message) => tellWorkers(topic, message) })
+    const peers = Peers.of({ on: handlers.on, notify: (topic, message) => notifyWorkers(topic, message) })
     return Context.make(Primary, { logFiles, receive, remove }).pipe(Context.add(Peers, peers))
   })
 )

@@ -5,7 +5,7 @@ import { type WindowResult } from "../../domain/access/SlidingWindow.ts"
 import { Counts } from "../../services/ports/Counts.ts"
 import { Peers } from "../../services/ports/Peers.ts"
 import { CountLogFile, type LogPosition } from "./CountLogFile.ts"
-import { type FromWorker, PeerHandlers, tellTimeout, type ToWorker } from "./Messages.ts"
+import { type FromWorker, notifyTimeout, PeerHandlers, type ToWorker } from "./Messages.ts"
 
 /** Descriptors that the parent passes: after stdin, stdout, stderr and the channel. */
 const logFiles = [4, 5] as const
@@ -44,7 +44,7 @@ export const layerWorker = Layer.effectContext(
     let joined: (position: LogPosition) => void = () => undefined
     const receive = (message: ToWorker) => {
       if (message.svc === "joined") joined(message.position)
-      else if (message.svc === "told") waiting.get(message.id)?.()
+      else if (message.svc === "acknowledged") waiting.get(message.id)?.()
       else if (message.svc === "stop") process.emit("SIGTERM")
       else if (message.svc === "do") {
         const { id, topic } = message
@@ -68,16 +68,16 @@ export const layerWorker = Layer.effectContext(
 
     const peers = Peers.of({
       on: handlers.on,
-      tell: (topic, message) =>
+      notify: (topic, message) =>
         Effect.callback<void>((resume) => {
           const id = ++last
           waiting.set(id, () => {
             waiting.delete(id)
             resume(Effect.void)
           })
-          send({ svc: "tell", id, topic, message })
+          send({ svc: "notify", id, topic, message })
           return Effect.sync(() => waiting.delete(id))
-        }).pipe(Effect.timeoutOption(tellTimeout), Effect.asVoid)
+        }).pipe(Effect.timeoutOption(notifyTimeout), Effect.asVoid)
     })
     return Context.make(Peers, peers).pipe(Context.add(Counts, sharedCounts(log)))
   })

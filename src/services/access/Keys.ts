@@ -106,7 +106,7 @@ export class Keys extends Context.Service<
       })
       const peers = yield* Peers
       yield* peers.on("api-keys", () => forget)
-      const invalidate = Effect.andThen(forget, peers.tell("api-keys", ""))
+      const invalidate = Effect.andThen(forget, peers.notify("api-keys", ""))
 
       const update = Effect.fn("Keys.update")(function* (id: KeyId, change: KeyChange) {
         const key = yield* one(

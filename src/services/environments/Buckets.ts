@@ -42,7 +42,7 @@ export const makeEnvironmentBuckets = Effect.gen(function* () {
       token
     ])
 
-  /** Records a draft, then creates the bucket. Returns the draft's token. 409 `BUCKET_EXISTS`, whoever owns that bucket. */
+  /** Records a draft, then creates the bucket. Returns the draft's token. 409 `BUCKET_EXISTS`, also for another account's. */
   const make = Effect.fn("EnvironmentBuckets.make")(function* (bucket: string) {
     const there = yield* Effect.matchEffect(store.findBucket(bucket), {
       onSuccess: () => Effect.succeed(true),

@@ -188,7 +188,7 @@ export class FlagSets extends Context.Service<
       const peers = yield* Peers
       yield* peers.on("flags", (revision) => loaded(Number(revision)))
       const awaitRevision = (revision: number) =>
-        Effect.andThen(loaded(revision), peers.tell("flags", String(revision)))
+        Effect.andThen(loaded(revision), peers.notify("flags", String(revision)))
 
       return FlagSets.of({
         current: (environment) => snapshot.sets[environment],

@@ -181,7 +181,7 @@ export class Sessions extends Context.Service<
             const hash = hashOf(credential)
             const id = cache.peek(hash)?.identity.id
             forget(hash, id)
-            return peers.tell("sessions", JSON.stringify([hash, id]))
+            return peers.notify("sessions", JSON.stringify([hash, id]))
           })
       })
     })

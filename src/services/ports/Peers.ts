@@ -1,19 +1,19 @@
 import { Context, Effect, type Scope } from "effect"
 
-/** What other processes are told: that something has changed, of which they may have an older copy. */
+/** What a message is about: something that has changed, and of which other processes may have an older copy. */
 export type PeerTopic = "api-keys" | "flags" | "realtime-channels" | "sessions"
 
 /**
- * Port: the other processes of this service, if it has several workers. Replicas elsewhere hear of changes through
+ * Port: the other processes of this service, if it has several workers. Replicas elsewhere are notified of changes by
  * PostgreSQL, milliseconds later; a client of this service must not notice that another worker answers its next request.
  * Layer: layers/workers/Worker.ts.
  */
 export const Peers = Context.Reference<{
   /** Completes when all other processes have handled the message, or after two seconds. */
-  readonly tell: (topic: PeerTopic, message: string) => Effect.Effect<void>
+  readonly notify: (topic: PeerTopic, message: string) => Effect.Effect<void>
   /** Handles a topic until the scope closes. */
   readonly on: (
     topic: PeerTopic,
     handle: (message: string) => Effect.Effect<unknown, unknown>
   ) => Effect.Effect<void, never, Scope.Scope>
-}>("svc/services/Peers", { defaultValue: () => ({ tell: () => Effect.void, on: () => Effect.void }) })
+}>("svc/services/Peers", { defaultValue: () => ({ notify: () => Effect.void, on: () => Effect.void }) })

@@ -71,7 +71,7 @@ export class Realtime extends Context.Service<
         for (const channel of wanted) joined.add(channel)
       }).pipe(following.withPermit)
       yield* peers.on("realtime-channels", () => followHere)
-      const follow = Effect.andThen(followHere, peers.tell("realtime-channels", ""))
+      const follow = Effect.andThen(followHere, peers.notify("realtime-channels", ""))
 
       /** The database's clock in µs, or this machine's if the database does not respond. */
       const micros = sql<{ now: string }>`

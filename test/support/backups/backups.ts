@@ -10,7 +10,7 @@ import { BackupSettings } from "../../../src/services/backups/Settings.ts"
 import { Branches } from "../../../src/services/branches/Branches.ts"
 import { makeBucketsFake } from "../../fakes/storage/buckets.ts"
 import { makeDumpTools } from "../dumps/tools.ts"
-import { eventually } from "../webhooks/webhooks.ts"
+import { eventually } from "../eventually.ts"
 
 /** An empty directory, until the scope closes. */
 export const backupDirectory = Effect.acquireRelease(

@@ -7,7 +7,7 @@ import { Client, type QueryResultRow } from "pg"
 import { inject } from "vitest"
 import { quoteName } from "../../../src/domain/sql/Names.ts"
 import { type Login, parseLogin } from "../../../src/layers/postgres/Login.ts"
-import { eventually } from "../webhooks/webhooks.ts"
+import { eventually } from "../eventually.ts"
 
 /** Superuser login of the test server. */
 export const serverLogin = () => parseLogin(inject("databaseUrl")) as Login

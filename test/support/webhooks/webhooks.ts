@@ -1,4 +1,4 @@
-import { ConfigProvider, Effect, Layer, Schedule } from "effect"
+import { ConfigProvider, Effect, Layer } from "effect"
 import { layerWebhookTransport } from "../../../src/layers/webhooks/Transport.ts"
 import { type NewWebhook } from "../../../src/domain/webhooks/Webhook.ts"
 import { WatchedTables } from "../../../src/services/catalogue/WatchedTables.ts"
@@ -70,11 +70,3 @@ export const triggersOf = (table: string) =>
     )
     return rows.map(({ tgname }) => String(tgname).replace(/\d+$/, "N"))
   })
-
-/** Retries until `good`; dies after `millis`. */
-export const eventually = <A, E, R>(ask: Effect.Effect<A, E, R>, good: (answer: A) => boolean, millis = 10_000) =>
-  ask.pipe(
-    Effect.filterOrFail(good, (answer) => answer),
-    Effect.retry(Schedule.max([Schedule.spaced("25 millis"), Schedule.recurs(Math.ceil(millis / 25))])),
-    Effect.orDie
-  )

@@ -3,8 +3,23 @@ export const rowsPerOwner = 3
 
 export const builtIn = "owner = current_setting('request.jwt.sub', true)"
 
-/** Keeps the first caller in the session, as applications do that trust in a session of their own. */
 export const cached = "owner = tenant()"
+
+/** A function that keeps the first caller in the session, as applications do that trust in a session of their own. */
+export const tenantFunction = (volatility: "stable" | "volatile") => `
+  create function tenant() returns text language plpgsql ${volatility} as $$ begin
+    if coalesce(current_setting('app.tenant', true), '') = '' then
+      perform set_config('app.tenant', current_setting('request.jwt.sub', true), false);
+    end if;
+    return current_setting('app.tenant', true);
+  end $$;`
+
+/** Replaces a table with a view of it, which has its name. */
+export const replaceWithViewSql = (table: string, condition: string) => `alter table ${table} rename to ${table}_table;
+  create view ${table} with (security_invoker) as select * from ${table}_table where ${condition};
+  grant all on ${table} to anon, authenticated`
+/** Undoes `replaceWithViewSql`. */
+export const restoreTableSql = (table: string) => `drop view ${table}; alter table ${table}_table rename to ${table}`
 
 /** The tables that are only read, and their policies. DDL changes those of `changing` while they are read. */
 const steady = {
@@ -137,12 +152,7 @@ export const setupSql = (users: number) => `
   create function sql_sub() returns text language sql stable as $$ select current_setting('request.jwt.sub', true) $$;
   create function standard_sub() returns text language sql stable return current_setting('request.jwt.sub', true);
   create function replaced_sub() returns text language sql stable return current_setting('request.jwt.sub', true);
-  create function tenant() returns text language plpgsql stable as $$ begin
-    if coalesce(current_setting('app.tenant', true), '') = '' then
-      perform set_config('app.tenant', current_setting('request.jwt.sub', true), false);
-    end if;
-    return current_setting('app.tenant', true);
-  end $$;
+  ${tenantFunction("stable")}
   create function keeps(value text) returns boolean language plpgsql as $$ begin perform tenant(); return true; end $$;
   create domain kept_text as text check (keeps(value));
   create function keep_row() returns trigger language plpgsql as $$ begin perform tenant(); return new; end $$;
@@ -205,12 +215,7 @@ export const ddl: ReadonlyArray<(turn: boolean, users: number) => string> = [
   () => `alter table renamed rename to renamed_third;
     alter table renamed_other rename to renamed; alter table renamed_third rename to renamed_other`,
   (turn, users) => `drop table recreated; ${ownedTable("recreated", turn ? cached : builtIn, users)}`,
-  (turn) =>
-    turn
-      ? `alter table viewed rename to viewed_table;
-         create view viewed with (security_invoker) as select * from viewed_table where ${cached};
-         grant all on viewed to anon, authenticated`
-      : "drop view viewed; alter table viewed_table rename to viewed",
+  (turn) => (turn ? replaceWithViewSql("viewed", cached) : restoreTableSql("viewed")),
   (turn) => `alter table retyped alter column body type ${turn ? "kept_text" : "text"}`,
   (turn) => `alter table widened ${turn ? "add column extra text default 'none'" : "drop column extra"}`,
   (turn) =>
@@ -237,12 +242,7 @@ export const moreDdl: typeof ddl = [
     ${protectWritten("rebuilt_write")}`,
   (turn) =>
     `alter policy own on rebuilt_write using (${turn ? cached : builtIn}) with check (${turn ? cached : builtIn})`,
-  (turn) =>
-    turn
-      ? `alter table viewed_write rename to viewed_write_table;
-         create view viewed_write with (security_invoker) as select * from viewed_write_table where ${cached};
-         grant all on viewed_write to anon, authenticated`
-      : "drop view viewed_write; alter table viewed_write_table rename to viewed_write",
+  (turn) => (turn ? replaceWithViewSql("viewed_write", cached) : restoreTableSql("viewed_write")),
   (turn) => `alter table typed_write alter column note type ${turn ? "kept_text" : "text"}`,
   (turn) => `alter table widened_write ${turn ? "add column extra text default tenant()" : "drop column extra"}`,
   (turn) =>

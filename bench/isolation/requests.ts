@@ -40,7 +40,7 @@ type Row = Readonly<Record<string, unknown>>
 
 const found = (kind: FindingKind, text: string): Finding => ({ kind, text })
 
-/** Sessions' state on connections that nobody has used before, by kind of caller and schema. */
+/** Sessions' state on connections that no request has used before, by kind of caller and schema. */
 export type Baselines = Map<string, Row>
 
 export const baselineOf = (caller: Caller, schema: string) => `${caller.kind} ${schema}`

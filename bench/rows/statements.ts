@@ -8,13 +8,13 @@ import { type RowSql } from "../../src/domain/rows/sql/Statement.ts"
 import { queryPairs } from "../../src/domain/rows/parse/Parser.ts"
 
 /** The service's defaults. */
-const options = { maxRows: 10_000, aggregates: false }
+const options = { maxRows: 10_000, aggregates: false, maxEmbeds: 50, maxEmbedDepth: 10 }
 
 export const newReads = () => new RowReads(options)
 export const planOptions = options
 
 export const readCatalogueText = async (client: Client): Promise<string> => {
-  const { rows } = await client.query<[string]>({ text: catalogueSql, values: [["public"]], rowMode: "array" })
+  const { rows } = await client.query<[string]>({ text: catalogueSql, values: [["public"], "[]"], rowMode: "array" })
   return rows[0]?.[0] ?? ""
 }
 

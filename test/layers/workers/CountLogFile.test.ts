@@ -61,7 +61,7 @@ describe("processes that share a log", () => {
               writerOf[which] = ++writers
               logs[which] = open(writers, parent)
             } else {
-              // Nobody may still read the file that becomes empty.
+              // No process may still read the file that becomes empty.
               for (const one of logs) one.catchUp()
               parent.catchUp()
               parent.rotate()

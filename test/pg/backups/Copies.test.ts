@@ -9,7 +9,7 @@ import { makeBucketsFake } from "../../fakes/storage/buckets.ts"
 import { backupDirectory, filesIn, replica } from "../../support/backups/backups.ts"
 import { layerDatabase, live, Outside } from "../../support/database.ts"
 import { refusal } from "../../support/requests.ts"
-import { eventually } from "../../support/webhooks/webhooks.ts"
+import { eventually } from "../../support/eventually.ts"
 
 const settings = { SVC_BACKUP_BUCKET: "dumps" }
 const settled = ({ bucket, copy_error }: Backup) => bucket !== null || copy_error !== null

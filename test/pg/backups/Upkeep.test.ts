@@ -8,7 +8,7 @@ import { backupDirectory, filesIn, replica } from "../../support/backups/backups
 import { layerDatabase, live, Outside } from "../../support/database.ts"
 import { dumping } from "../../support/dumps/tools.ts"
 import { refusal } from "../../support/requests.ts"
-import { eventually } from "../../support/webhooks/webhooks.ts"
+import { eventually } from "../../support/eventually.ts"
 
 const name = (n: number, ending = "dump") => `20260101T00000${n}Z-0123456789ab.${ending}`
 

@@ -7,7 +7,7 @@ import { Branches } from "../../../src/services/branches/Branches.ts"
 import { layerOn, on, onServer, withDatabase } from "../../support/branches/database.ts"
 import { asLogin } from "../../support/branches/branches.ts"
 import { service } from "../../support/requests.ts"
-import { eventually } from "../../support/webhooks/webhooks.ts"
+import { eventually } from "../../support/eventually.ts"
 
 const everything = [
   "create schema app",

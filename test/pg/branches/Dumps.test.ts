@@ -10,7 +10,7 @@ import { layerOn, on, onServer, withDatabase } from "../../support/branches/data
 import { databaseContent } from "../../support/dumps/content.ts"
 import { clientOn, directory, filesIn, lockTable } from "../../support/dumps/databases.ts"
 import { everythingSql } from "../../support/rows/everythingDatabase.ts"
-import { eventually } from "../../support/webhooks/webhooks.ts"
+import { eventually } from "../../support/eventually.ts"
 
 /** The content that a branch must share with its source. */
 const contentOf = (login: Login, database: string) =>

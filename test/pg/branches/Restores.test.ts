@@ -7,7 +7,7 @@ import { DumpFailed } from "../../../src/services/ports/DumpTools.ts"
 import { layerOn, on, onServer, withDatabase } from "../../support/branches/database.ts"
 import { asLogin, toDatabase } from "../../support/branches/branches.ts"
 import { service } from "../../support/requests.ts"
-import { eventually } from "../../support/webhooks/webhooks.ts"
+import { eventually } from "../../support/eventually.ts"
 
 const given = { label: "from a backup", sourceBackupId: 7 }
 

@@ -6,9 +6,17 @@ import { describe } from "vitest"
 import { dumpNative } from "../../../src/layers/dumps/native/Native.ts"
 import { layerProcesses } from "../../../src/layers/dumps/native/Process.ts"
 import { type Programs } from "../../../src/layers/dumps/native/Programs.ts"
-import { directory, filesIn, makeDatabase, on, serverLogin, wideTable } from "../../support/dumps/databases.ts"
+import {
+  directory,
+  filesIn,
+  lockTable,
+  makeDatabase,
+  on,
+  serverLogin,
+  wideTable
+} from "../../support/dumps/databases.ts"
 import { dump, options, place, processes, restore, sessions } from "../../support/dumps/native.ts"
-import { eventually } from "../../support/webhooks/webhooks.ts"
+import { eventually } from "../../support/eventually.ts"
 
 describe.skipIf(place === undefined)("with the programs of SVC_TEST_PG_BIN", () => {
   it.live("a dump that is interrupted or times out ends at once, with its session and its file", () =>
@@ -60,9 +68,15 @@ describe.skipIf(place === undefined)("with the programs of SVC_TEST_PG_BIN", () 
             `select pg_terminate_backend(pid) from pg_stat_activity where application_name ~ '^svc (dump|restore)' and datname = '${database}'`
           )
 
-        const dumping = yield* Effect.forkChild(Effect.flip(dump(source, other)))
-        yield* eventually(end(source), (rows) => rows.length > 0)
-        assert.match((yield* Fiber.join(dumping)).reason, /terminat|closed the connection|SSL|fail/i)
+        const { reason } = yield* Effect.scoped(
+          Effect.gen(function* () {
+            yield* lockTable(source, "wide")
+            const dumping = yield* Effect.forkChild(Effect.flip(dump(source, other)))
+            yield* eventually(end(source), (rows) => rows.length > 0)
+            return yield* Fiber.join(dumping)
+          })
+        )
+        assert.match(reason, /terminat|closed the connection|SSL|fail/i)
         assert.deepStrictEqual(yield* filesIn(path), ["it.dump"])
 
         // A slow index, so that the restore can be interrupted.

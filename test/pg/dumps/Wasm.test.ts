@@ -14,7 +14,7 @@ import {
   wideTable
 } from "../../support/dumps/databases.ts"
 import { startNarrowServer } from "../../support/dumps/narrowServer.ts"
-import { eventually } from "../../support/webhooks/webhooks.ts"
+import { eventually } from "../../support/eventually.ts"
 
 const options = { timeout: 60_000 }
 

@@ -7,7 +7,7 @@ import { FlagSets } from "../../../src/services/flags/Sets.ts"
 import { Listener } from "../../../src/services/ports/Listener.ts"
 import { live } from "../../support/database.ts"
 import { author, evaluated, flag, layerFlags, replica, segment, sql } from "../../support/flags/flags.ts"
-import { eventually } from "../../support/webhooks/webhooks.ts"
+import { eventually } from "../../support/eventually.ts"
 
 const pro = { "==": [{ var: "plan" }, "pro"] }
 const onFor = (rule: object) => ({ if: [rule, "on", null] })

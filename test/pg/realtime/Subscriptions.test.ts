@@ -1,10 +1,10 @@
 import { assert, layer } from "@effect/vitest"
-import { Effect, Fiber, Redacted, Schedule } from "effect"
-import { Client } from "pg"
+import { Effect, Fiber } from "effect"
 import { describe } from "vitest"
 import { Realtime } from "../../../src/services/realtime/Realtime.ts"
 import { RealtimeSubscriptions } from "../../../src/services/realtime/Subscriptions.ts"
-import { layerDatabase, live, Outside } from "../../support/database.ts"
+import { layerDatabase, live, Outside, session } from "../../support/database.ts"
+import { eventually } from "../../support/eventually.ts"
 import { brief, watching } from "../../support/realtime/notifications.ts"
 import { refusal } from "../../support/requests.ts"
 
@@ -33,9 +33,6 @@ const unsubscribe = (table: string, schema = "public") =>
   Effect.flatMap(RealtimeSubscriptions, ({ unsubscribe }) => unsubscribe(schema, table))
 const find = (table: string) =>
   Effect.flatMap(RealtimeSubscriptions, ({ list }) => Effect.map(list, (all) => all.find((one) => one.table === table)))
-/** Retries until it is true, for at most 5 s. */
-const eventually = <A, E, R>(ask: Effect.Effect<A, E, R>, good: (answer: A) => boolean) =>
-  Effect.repeat(ask, { until: good, schedule: Schedule.spaced("20 millis"), times: 250 }) as Effect.Effect<A, E, R>
 const becomes = (table: string, status: string) => eventually(find(table), (one) => one?.status === status)
 /** `table:trigger` of every trigger of the service that is not inherited by a partition. */
 const triggers = Effect.gen(function* () {
@@ -43,19 +40,6 @@ const triggers = Effect.gen(function* () {
   const rows = yield* sql(`select tgrelid::regclass || ':' || tgname as name from pg_trigger
     where tgfoid = 'svc.notify_row_change'::regproc and tgparentid = 0 order by 1`)
   return rows.map(({ name }) => String(name))
-})
-/** A separate session, for open transactions. */
-const session = Effect.gen(function* () {
-  const { login } = yield* Outside
-  const client = yield* Effect.acquireRelease(
-    Effect.promise(async () => {
-      const client = new Client({ ...login, password: Redacted.value(login.password) })
-      await client.connect()
-      return client
-    }),
-    (client) => Effect.promise(() => client.end())
-  )
-  return (text: string) => Effect.promise(() => client.query(text))
 })
 
 suite("subscriptions", (it) => {

@@ -167,7 +167,7 @@ export const writes = async () => {
   await client.from("prices").update({ price: 1 }).eq("id", 1)
   // @ts-expect-error an expression
   await client.from("prices").update({ loud: "A" }).eq("id", 1)
-  // @ts-expect-error nobody writes there
+  // @ts-expect-error a view that is not updatable
   await client.from("sums").insert({ author: 1 })
   await client.from("books").delete().eq("id", 1).select("title").maxAffected(1)
   const row: TablesInsert<"tags"> = { id: 1, label: "a" }
@@ -196,7 +196,7 @@ export const calls = async () => {
   // @ts-expect-error no mood
   await client.rpc("any_mood", { m: "glad" })
   is<Same<Exclude<Json, null>, Awaited<ReturnType<typeof taken>>>>(true)
-  // @ts-expect-error nobody can call it by names
+  // @ts-expect-error its arguments have no names
   await client.rpc("unnamed", {})
 }
 const sum = async () => (await client.rpc("add", { a: 1 })).data

@@ -1,11 +1,11 @@
 import { assert, layer } from "@effect/vitest"
-import { Context, Effect, Fiber, Layer, Redacted } from "effect"
-import { Client } from "pg"
+import { Context, Effect, Fiber, Layer } from "effect"
 import { inject } from "vitest"
 import { type Login, parseLogin } from "../../../src/layers/postgres/Login.ts"
 import { makeSqlSessions } from "../../../src/layers/postgres/sql/Sessions.ts"
 import { type Actor, type Database } from "../../../src/services/ports/Db.ts"
 import { SqlRunner, type SqlStatement } from "../../../src/services/sql/SqlRunner.ts"
+import { asking, connect } from "../../support/database.ts"
 
 const service: Actor = { role: "service_role", claims: "", sub: "" }
 const role = "sql_runner_service"
@@ -24,29 +24,16 @@ class Bench extends Context.Service<
     Bench,
     Effect.gen(function* () {
       const root = parseLogin(inject("databaseUrl")) as Login
-      const connect = (login: Login) =>
-        Effect.acquireRelease(
-          Effect.promise(async () => {
-            const client = new Client({ ...login, password: Redacted.value(login.password) })
-            await client.connect()
-            return client
-          }),
-          (client) => Effect.promise(() => client.end())
-        )
-      const outside = yield* connect(root)
-      const ask =
-        (client: Client) =>
-        (sql: string, params: ReadonlyArray<unknown> = []) =>
-          Effect.promise(async () => (await client.query<Row>(sql, [...params])).rows)
+      const outside = asking(yield* connect(root))
       yield* Effect.acquireRelease(
         Effect.gen(function* () {
-          yield* ask(outside)(`create database ${name}`)
-          yield* ask(outside)(`do $$ begin create role ${role}; exception when duplicate_object then null; end $$`)
+          yield* outside(`create database ${name}`)
+          yield* outside(`do $$ begin create role ${role}; exception when duplicate_object then null; end $$`)
         }),
-        () => ask(outside)(`drop database ${name} with (force)`)
+        () => outside(`drop database ${name} with (force)`)
       )
       const login = { ...root, database: name }
-      const admin = ask(yield* connect(login))
+      const admin = asking(yield* connect(login))
       yield* admin(`grant all on schema public to ${role}`)
       const session = yield* makeSqlSessions(login, { role, poolSize: 2, sqlTimeout: 20_000 })
       return { login, admin, database: { name, run: () => Effect.die("not here"), session } }

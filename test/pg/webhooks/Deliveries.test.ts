@@ -1,10 +1,10 @@
 import { assert, layer } from "@effect/vitest"
-import { Effect, Exit, Redacted, Scope } from "effect"
-import { Client } from "pg"
+import { Effect, Exit, Scope } from "effect"
 import { wakeUpLock } from "../../../src/domain/sql/AdvisoryLocks.ts"
 import { Webhooks } from "../../../src/services/webhooks/Webhooks.ts"
-import { live, Outside } from "../../support/database.ts"
-import { eventually, hook, layerWebhooks, receiver, worker } from "../../support/webhooks/webhooks.ts"
+import { connect, live, Outside } from "../../support/database.ts"
+import { eventually } from "../../support/eventually.ts"
+import { hook, layerWebhooks, receiver, worker } from "../../support/webhooks/webhooks.ts"
 
 const sql = (text: string, params?: ReadonlyArray<unknown>) =>
   Effect.flatMap(Outside, (outside) => outside.sql(text, params))
@@ -322,6 +322,7 @@ layer(layerWebhooks({ name: "webhook_deliveries" }), live)("deliveries", (it) =>
         [id]
       )
       const other = yield* Scope.make()
+      yield* Effect.addFinalizer(() => Scope.close(other, Exit.void))
       yield* Scope.provide(worker(), other)
       yield* eventually(logs(id), (rows) => rows.length === 2)
       assert.deepStrictEqual((yield* logs(id)).map(({ attempt, status }) => [attempt, status]).sort(), [
@@ -330,7 +331,6 @@ layer(layerWebhooks({ name: "webhook_deliveries" }), live)("deliveries", (it) =>
       ])
       yield* Effect.sleep("500 millis")
       assert.strictEqual(yield* waiting(id), 0)
-      yield* Scope.close(other, Exit.void)
     })
   )
 
@@ -364,15 +364,7 @@ layer(layerWebhooks({ name: "webhook_deliveries" }), live)("deliveries", (it) =>
       const name = yield* table
       const { id } = yield* hook(name, { url: `${sink.url}/x` })
       const { login } = yield* Outside
-      const connect = Effect.acquireRelease(
-        Effect.promise(async () => {
-          const client = new Client({ ...login, password: Redacted.value(login.password) })
-          await client.connect()
-          return client
-        }),
-        (client) => Effect.promise(() => client.end())
-      )
-      const listener = yield* connect
+      const listener = yield* connect(login)
       let notifications = 0
       listener.on("notification", () => notifications++)
       yield* Effect.promise(() => listener.query("listen svc_webhooks"))
@@ -380,7 +372,7 @@ layer(layerWebhooks({ name: "webhook_deliveries" }), live)("deliveries", (it) =>
       yield* Effect.sleep("200 millis")
       assert.strictEqual(notifications, 0, "no worker listens")
       yield* worker()
-      const clients = yield* Effect.all(Array.from({ length: 8 }, () => connect))
+      const clients = yield* Effect.all(Array.from({ length: 8 }, () => connect(login)))
       const open = (text: string) => Effect.promise(async () => void (await clients[0]?.query(text)))
       let written = 0
       const write = (until: number) =>

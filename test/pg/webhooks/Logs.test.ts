@@ -4,7 +4,8 @@ import { WebhookAttempts } from "../../../src/services/webhooks/Attempts.ts"
 import { layerWebhookRetention } from "../../../src/services/webhooks/Retention.ts"
 import { Webhooks } from "../../../src/services/webhooks/Webhooks.ts"
 import { live, Outside } from "../../support/database.ts"
-import { eventually, hook, layerWebhooks } from "../../support/webhooks/webhooks.ts"
+import { eventually } from "../../support/eventually.ts"
+import { hook, layerWebhooks } from "../../support/webhooks/webhooks.ts"
 
 const sql = (text: string, params?: ReadonlyArray<unknown>) =>
   Effect.flatMap(Outside, (outside) => outside.sql(text, params))

@@ -1,7 +1,6 @@
 import { assert, layer } from "@effect/vitest"
-import { Effect, Redacted } from "effect"
-import { Client } from "pg"
-import { live, Outside } from "../../support/database.ts"
+import { Effect } from "effect"
+import { connect, live, Outside } from "../../support/database.ts"
 import { anon, post } from "../../support/requests.ts"
 import { hook, layerWebhooks, outbox } from "../../support/webhooks/webhooks.ts"
 
@@ -10,15 +9,7 @@ const sql = (text: string, params?: ReadonlyArray<unknown>) =>
 const fresh = sql("delete from svc.webhook_messages")
 
 /** A separate connection, for session settings. */
-const session = Effect.acquireRelease(
-  Effect.gen(function* () {
-    const { login } = yield* Outside
-    const client = new Client({ ...login, password: Redacted.value(login.password) })
-    yield* Effect.promise(() => client.connect())
-    return client
-  }),
-  (client) => Effect.promise(() => client.end())
-)
+const session = Effect.flatMap(Outside, ({ login }) => connect(login))
 
 layer(layerWebhooks({ name: "webhook_outbox" }), live)("the outbox", (it) => {
   it.effect("has a message for each row of an INSERT, UPDATE and DELETE", () =>

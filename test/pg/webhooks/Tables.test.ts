@@ -4,7 +4,8 @@ import { WebhookId } from "../../../src/domain/webhooks/Webhook.ts"
 import { Webhooks } from "../../../src/services/webhooks/Webhooks.ts"
 import { live, Outside } from "../../support/database.ts"
 import { anon, post } from "../../support/requests.ts"
-import { eventually, hook, layerWebhooks, outbox, triggersOf } from "../../support/webhooks/webhooks.ts"
+import { eventually } from "../../support/eventually.ts"
+import { hook, layerWebhooks, outbox, triggersOf } from "../../support/webhooks/webhooks.ts"
 
 const sql = (text: string, params?: ReadonlyArray<unknown>) =>
   Effect.flatMap(Outside, (outside) => outside.sql(text, params))

@@ -64,6 +64,9 @@ export class NotFound extends problem<NotFound>()("NotFound", 404, "NOT_FOUND") 
 /** The requested representation (media type, schema) is not available. */
 export class NotAcceptable extends problem<NotAcceptable>()("NotAcceptable", 406, "NOT_ACCEPTABLE") {}
 
+/** The request's body takes too long to arrive. */
+export class RequestTimeout extends problem<RequestTimeout>()("RequestTimeout", 408, "REQUEST_TIMEOUT") {}
+
 /** The request conflicts with the current state. `retry_after` is set where waiting helps. */
 export class Conflict extends problem<Conflict>()("Conflict", 409, "CONFLICT", {
   retry_after: Schema.optionalKey(retryAfter)
@@ -136,6 +139,7 @@ export const clientErrors = [
   StepUpRequired,
   NotFound,
   NotAcceptable,
+  RequestTimeout,
   Conflict,
   Gone,
   PreconditionFailed,

@@ -1,12 +1,11 @@
-import { Context, Effect, Layer, Option } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { HttpEffect, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiMiddleware } from "effect/http-api"
-import ipaddr from "ipaddr.js"
 import { Forbidden, InvalidRequest } from "../../domain/errors.ts"
 import { type Browser } from "../../domain/identity/Identity.ts"
-import { isPublicAddress } from "../../domain/PublicAddress.ts"
 import { IdentitySettings } from "../../services/identity/Settings.ts"
 import { queryOf } from "../wire/Paths.ts"
+import { clientAddress } from "./ClientAddress.ts"
 import { baseUrlOf, isOurs, isSecure, refuseCrossSite } from "./Origins.ts"
 import { credentialsOf } from "./SessionCookies.ts"
 
@@ -37,23 +36,6 @@ export const browserOf = (request: Request, settings: Settings): Browser => ({
   credentials: credentialsOf(request.headers["cookie"]),
   returnTo: returnToOf(request, settings)
 })
-
-/** Groups the addresses that one client can easily have: an IPv6 /64 counts as one. */
-const groupOf = (address: string) => {
-  if (!ipaddr.isValid(address)) return "unknown"
-  const parsed = ipaddr.process(address)
-  return parsed.kind() === "ipv4" ? parsed.toString() : (parsed as ipaddr.IPv6).parts.slice(0, 4).join(":")
-}
-
-/**
- * The address that attempts are counted for. A peer on the public Internet is the client itself; a peer on this machine
- * or a private network is probably a proxy, and the last hop that it names is the client.
- */
-const clientAddress = (request: Request): string => {
-  const peer = Option.getOrElse(request.remoteAddress, () => "")
-  const forwarded = request.headers["x-forwarded-for"]?.split(",").at(-1)?.trim()
-  return groupOf(forwarded !== undefined && !isPublicAddress(peer) && ipaddr.isValid(forwarded) ? forwarded : peer)
-}
 
 export const browserRequestOf = (request: Request, settings: Settings): Effect.Effect<BrowserRequest, InvalidRequest> =>
   Effect.map(baseUrlOf(request, settings), (baseUrl) => ({

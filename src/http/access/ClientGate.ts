@@ -5,7 +5,6 @@ import { monotonicMillis, RateLimits } from "../../services/access/RateLimits.ts
 import { Tokens } from "../../services/access/Tokens.ts"
 import { type Caller } from "./Caller.ts"
 import { apiKeyOf, bearerOf, type Headers } from "./Credentials.ts"
-import { serviceActor } from "../../services/ports/Db.ts"
 
 /** The values of the rate limit headers; -1 for unlimited and for unknown callers. */
 export interface Quota {
@@ -19,8 +18,8 @@ export interface Quota {
 export class ClientGate extends Context.Service<
   ClientGate,
   {
-    /** Fills in `quota` as far as it is known, whether the caller is admitted or not. */
-    readonly enter: (headers: Headers, quota: Quota) => Effect.Effect<Caller, ClientError>
+    /** Fills in `quota` as far as it is known, whether the caller is admitted or not. `address`: see `clientAddress`. */
+    readonly enter: (headers: Headers, address: string, quota: Quota) => Effect.Effect<Caller, ClientError>
   }
 >()("svc/http/ClientGate") {
   static readonly layer = Layer.effect(
@@ -44,25 +43,28 @@ export class ClientGate extends Context.Service<
         })
       }
 
-      const anonymous: Record<LiveKey["type"], Caller> = {
-        anon: { keyType: "anon", actor: { role: "anon", claims: "", sub: "" } },
-        service_role: { keyType: "service_role", actor: serviceActor }
-      }
-
-      const callerOf = (key: LiveKey, rawKey: string, token: string | undefined) => {
+      const callerOf = (key: LiveKey, rawKey: string, token: string | undefined, address: string) => {
+        const client = `${key.id} ${address}`
         // supabase-js sends the key as the token while no user is signed in.
-        if (token === undefined || token === rawKey) return Effect.succeed(anonymous[key.type])
+        if (token === undefined || token === rawKey) {
+          return Effect.succeed<Caller>({ keyType: key.type, actor: { role: key.type, claims: "", sub: "", client } })
+        }
         return Effect.map(tokens.verify(token), ({ claims, sub }): Caller => ({
           keyType: key.type,
-          actor: { role: key.type === "anon" ? "authenticated" : "service_role", claims, sub }
+          actor: {
+            role: key.type === "anon" ? "authenticated" : "service_role",
+            claims,
+            sub,
+            client: sub === "" ? client : `${key.id} user ${sub}`
+          }
         }))
       }
 
-      const enter = (headers: Headers, quota: Quota) =>
+      const enter = (headers: Headers, address: string, quota: Quota) =>
         Effect.flatMapEager(apiKeyOf(headers), (given) =>
           Effect.flatMapEager(keys.verify(given), (key): Effect.Effect<Caller, ClientError> => {
             const refused = limited(key, quota)
-            return refused === undefined ? callerOf(key, given, bearerOf(headers)) : Effect.fail(refused)
+            return refused === undefined ? callerOf(key, given, bearerOf(headers), address) : Effect.fail(refused)
           })
         )
 

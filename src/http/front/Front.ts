@@ -5,10 +5,12 @@ import { type IncomingMessage } from "node:http"
 import { type ClientError, InvalidRequest, NotFound, PayloadTooLarge } from "../../domain/errors.ts"
 import { url } from "../../domain/Settings.ts"
 import { type Caller, CurrentCaller } from "../access/Caller.ts"
+import { clientAddress } from "../access/ClientAddress.ts"
 import { headersOf, withBearerKey } from "../access/Credentials.ts"
 import { ApiGate } from "../access/ApiGate.ts"
 import { hasSessionCookie } from "../access/SessionCookies.ts"
 import { ClientGate, type Quota } from "../access/ClientGate.ts"
+import { Turns } from "../../services/access/Turns.ts"
 import { withHeaders } from "../wire/OwnedResponse.ts"
 import { corsHeaders, preflight } from "./Cors.ts"
 import {
@@ -19,6 +21,7 @@ import {
   knownFailure,
   withErrorDetails
 } from "./ErrorBodies.ts"
+import { inTurnIfLarge } from "./LargeBodies.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
 
@@ -47,15 +50,16 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
     Effect.gen(function* () {
       const gate = yield* ClientGate
       const apiGate = yield* ApiGate
+      const turns = yield* Turns
       const dashboard = (yield* url("DASHBOARD_URL"))?.origin
 
       /** Sessions may evaluate flags too. */
-      const enterRemote = (request: HttpServerRequest.HttpServerRequest, quota: Quota) => {
+      const enterRemote = (request: HttpServerRequest.HttpServerRequest, address: string, quota: Quota) => {
         const headers = withBearerKey(request.headers)
         return headers["apikey"] !== undefined ||
           headers["x-api-key"] !== undefined ||
           !hasSessionCookie(headers["cookie"])
-          ? gate.enter(headers, quota)
+          ? gate.enter(headers, address, quota)
           : Effect.as(apiGate.keyOrSession(request), bySession)
       }
 
@@ -87,15 +91,23 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
           const path = pathOf(request.url)
           const given = headersOf(request)
           const requestId = requestIdOf(given["x-request-id"])
+          const address = clientAddress(request)
           const cors = corsHeaders(path, given["origin"], dashboard)
           const remote = path.startsWith("/ofrep/")
           const client = remote || path === "/v1" || path.startsWith("/v1/")
           const quota: Quota = { limit: -1, remaining: -1, reset: 0 }
           const run = client
-            ? Effect.flatMapEager(remote ? enterRemote(request, quota) : gate.enter(given, quota), (caller) =>
-                Effect.provideService(app, CurrentCaller, caller)
+            ? Effect.flatMapEager(
+                remote ? enterRemote(request, address, quota) : gate.enter(given, address, quota),
+                (caller) =>
+                  inTurnIfLarge(
+                    turns,
+                    caller.actor.client ?? address,
+                    request,
+                    Effect.provideService(app, CurrentCaller, caller)
+                  )
               )
-            : app
+            : inTurnIfLarge(turns, address, request, app)
           const headers = (response: Response) => {
             const added: Record<string, string> = { "x-request-id": requestId, ...cors }
             if (client) addQuota(added, quota)

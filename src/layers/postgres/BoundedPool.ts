@@ -1,5 +1,6 @@
 import { Effect, Exit } from "effect"
 import { type Unavailable } from "../../domain/errors.ts"
+import { FairQueue, Shares } from "../../domain/FairQueue.ts"
 import { poolExhausted } from "./Errors.ts"
 
 export interface BoundedPoolOptions<C, E> {
@@ -13,17 +14,26 @@ export interface BoundedPoolOptions<C, E> {
 
 /** ms that a request waits for a connection before it fails with 503. */
 const waitMillis = 4_000
+/** What one client can have of a pool: the rest is left for others, however long its statements take. */
+const maxShare = 0.8
 
-/** Called with a connection, or with undefined when there is room to open one. */
-type Waiter<C> = (connection: C | undefined) => void
+interface Waiter<C> {
+  readonly client: string
+  /** Called with a connection, or with undefined when there is room to open one. */
+  readonly resume: (connection: C | undefined) => void
+}
 
 /**
- * A bounded number of connections, opened on demand, each with one user at a time. Requests beyond that wait in order.
- * A connection that is returned dead makes room for a new one.
+ * A bounded number of connections, opened on demand, each with one user at a time. Requests beyond that wait: clients take
+ * turns, and one client never has more than its share. A connection that is returned dead makes room for a new one.
  */
 export class BoundedPool<C, E> {
   private readonly idle: Array<C> = []
-  private readonly waiters: Array<Waiter<C>> = []
+  private readonly waiters = new FairQueue<Waiter<C>>()
+  private readonly shares = new Shares()
+  /** The clients of the connections in use. */
+  private readonly clients = new Map<C, string>()
+  private readonly share: number
   private open = 0
   private closed = false
   private paused = false
@@ -32,38 +42,42 @@ export class BoundedPool<C, E> {
 
   constructor(options: BoundedPoolOptions<C, E>) {
     this.options = options
+    this.share = Math.ceil(options.size * maxShare)
   }
 
   /**
    * A connection for exclusive use, which must be passed to `give` or `drop` afterwards. Run it uninterruptibly, so that
-   * no connection is lost; waiting and opening stay interruptible.
+   * no connection is lost; waiting and opening stay interruptible. `client`: see `Actor`.
    */
-  readonly take: Effect.Effect<C, E | Unavailable> = Effect.suspend(() => {
-    if (this.paused) return Effect.flatten(this.queued)
-    const connection = this.idle.pop()
-    if (connection !== undefined) return Effect.succeed(connection)
-    if (this.open < this.options.size && !this.closed) {
-      this.open++
-      return this.opened
-    }
-    return Effect.flatten(this.queued)
-  })
+  readonly take = (client: string): Effect.Effect<C, E | Unavailable> =>
+    Effect.suspend(() => {
+      if (this.paused || !this.mayTake(client)) return this.queued(client)
+      const connection = this.idle.pop()
+      if (connection !== undefined) {
+        this.use(client, connection)
+        return Effect.succeed(connection)
+      }
+      if (this.open >= this.options.size || this.closed) return this.queued(client)
+      this.takeSlot(client)
+      return this.opened(client)
+    })
 
-  /** Returns a connection, which passes to the longest waiter. */
+  /** Returns a connection, which passes to the next waiter. */
   readonly give = (connection: C): void => {
     if (this.closed || this.paused || this.options.isDead(connection)) {
       this.drop(connection)
       return
     }
-    const waiter = this.waiters.shift()
-    if (waiter) waiter(connection)
-    else this.idle.push(connection)
+    this.release(connection)
+    this.idle.push(connection)
+    this.serve()
   }
 
   /** Closes a connection that was taken. */
   readonly drop = (connection: C): void => {
+    this.release(connection)
     this.options.close(connection)
-    this.freeSlot()
+    this.closedOne()
   }
 
   /** Reports that a connection's socket closed. One that is in use is dropped when it is returned. */
@@ -101,35 +115,77 @@ export class BoundedPool<C, E> {
   /** Serves the waiters, in order. */
   readonly resume: Effect.Effect<void> = Effect.sync(() => {
     this.paused = false
-    while (this.open < this.options.size && this.waiters.length > 0) {
-      this.open++
-      this.waiters.shift()?.(undefined)
-    }
+    this.serve()
   })
 
+  private readonly mayTake = (client: string) => client === "" || this.shares.of(client) < this.share
+
+  private use(client: string, connection: C) {
+    this.shares.add(client, 1)
+    this.clients.set(connection, client)
+  }
+
+  private release(connection: C) {
+    const client = this.clients.get(connection)
+    if (client === undefined) return
+    this.clients.delete(connection)
+    this.shares.add(client, -1)
+  }
+
   /** Opens a connection in a slot that is already counted, and frees the slot on failure. */
-  private readonly opened: Effect.Effect<C, E> = Effect.suspend(() =>
-    Effect.onExit(Effect.interruptible(this.options.open), (exit) =>
+  private opened(client: string): Effect.Effect<C, E> {
+    return Effect.onExit(Effect.interruptible(this.options.open), (exit) =>
       Effect.sync(() => {
-        if (Exit.isFailure(exit)) this.freeSlot()
+        if (Exit.isFailure(exit)) this.freeSlot(client)
+        else this.clients.set(exit.value, client)
       })
     )
-  )
+  }
 
-  /** Waits for a connection, or for a free slot and then gives the effect that opens one. */
-  private readonly queued: Effect.Effect<Effect.Effect<C, E>, Unavailable> = Effect.suspend(() => {
+  private takeSlot(client: string) {
+    this.open++
+    this.shares.add(client, 1)
+  }
+
+  private freeSlot(client: string) {
+    this.shares.add(client, -1)
+    this.closedOne()
+  }
+
+  private closedOne() {
+    this.open--
+    if (this.paused && this.open === 0) for (const empty of this.whenEmpty.splice(0)) empty()
+    this.serve()
+  }
+
+  /** Hands idle connections and free slots to waiters. */
+  private serve() {
+    while (!this.paused && (this.idle.length > 0 || this.open < this.options.size)) {
+      const waiter = this.waiters.shift(this.mayTake)
+      if (waiter === undefined) return
+      const connection = this.idle.pop()
+      if (connection === undefined) this.takeSlot(waiter.client)
+      else this.use(waiter.client, connection)
+      waiter.resume(connection)
+    }
+  }
+
+  /** Waits for a connection, or for a free slot in which it then opens one. */
+  private queued(client: string): Effect.Effect<C, E | Unavailable> {
     // Assigned to this waiter, whose fiber has not resumed yet.
     let given: { readonly connection: C | undefined } | undefined
     const wait = Effect.callback<Effect.Effect<C, E>, Unavailable>((resume) => {
-      const waiter: Waiter<C> = (connection) => {
-        clearTimeout(timer)
-        given = { connection }
-        resume(Effect.succeed(connection === undefined ? this.opened : Effect.succeed(connection)))
+      const waiter: Waiter<C> = {
+        client,
+        resume: (connection) => {
+          clearTimeout(timer)
+          given = { connection }
+          resume(Effect.succeed(connection === undefined ? this.opened(client) : Effect.succeed(connection)))
+        }
       }
       const forget = () => {
         clearTimeout(timer)
-        const at = this.waiters.indexOf(waiter)
-        if (at >= 0) this.waiters.splice(at, 1)
+        this.waiters.remove(client, waiter)
       }
       const late = () => {
         if (this.paused) {
@@ -140,24 +196,15 @@ export class BoundedPool<C, E> {
         resume(Effect.fail(poolExhausted()))
       }
       let timer = setTimeout(late, waitMillis)
-      this.waiters.push(waiter)
+      this.waiters.push(client, waiter)
       return Effect.sync(forget)
     })
-    return Effect.onInterrupt(Effect.interruptible(wait), () =>
+    const waited = Effect.onInterrupt(Effect.interruptible(wait), () =>
       Effect.sync(() => {
         if (given?.connection !== undefined) this.give(given.connection)
-        else if (given) this.freeSlot()
+        else if (given) this.freeSlot(client)
       })
     )
-  })
-
-  private freeSlot() {
-    const waiter = this.paused ? undefined : this.waiters.shift()
-    if (waiter) {
-      waiter(undefined)
-      return
-    }
-    this.open--
-    if (this.paused && this.open === 0) for (const empty of this.whenEmpty.splice(0)) empty()
+    return Effect.flatten(waited)
   }
 }

@@ -10,6 +10,8 @@ export interface Actor {
   readonly claims: string
   /** The JWT's subject; "" without a JWT. */
   readonly sub: string
+  /** Who takes turns with others of the same role: a user, or an API key at an address. Undefined for the service itself. */
+  readonly client?: string
 }
 
 /** The service itself, for statements of its own: the role of service keys, without claims. */

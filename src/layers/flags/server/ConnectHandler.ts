@@ -4,7 +4,8 @@ import {
   universalRequestFromNodeRequest,
   universalResponseToNodeResponse
 } from "@connectrpc/connect-node"
-import { abort, type NodeRequest, type NodeResponse } from "./Port.ts"
+import { largeBody, loopTurn } from "../../../services/LoopTurn.ts"
+import { abort, addressOf, type NodeRequest, type NodeResponse } from "./Port.ts"
 
 /** Maximum size of a message from a client in bytes, as in flagd. */
 const messageLimit = 1_000_000
@@ -62,9 +63,20 @@ const universalRequestOf = (request: NodeRequest, response: NodeResponse) => {
   try {
     const made = universalRequestFromNodeRequest(request, response, undefined, undefined)
     // Keeps the connection when a request is rejected before its end, so that the response can be sent.
-    return { ...made, body: request.iterator({ destroyOnReturn: false }) as AsyncIterableIterator<Uint8Array> }
+    const body = request.iterator({ destroyOnReturn: false }) as AsyncIterableIterator<Uint8Array>
+    return { ...made, body: inTurn(body, addressOf(request)) }
   } catch {
     return undefined
+  }
+}
+
+/** Gives each further part of a large message in a turn of its own: the router parses the message when it has all. */
+async function* inTurn(body: AsyncIterable<Uint8Array>, client: string) {
+  let size = 0
+  for await (const part of body) {
+    size += part.length
+    if (size > largeBody) await loopTurn(client)
+    yield part
   }
 }
 

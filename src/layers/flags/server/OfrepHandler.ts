@@ -6,8 +6,9 @@ import {
   plainReply,
   singleReply
 } from "../../../domain/flags/Ofrep.ts"
+import { largeBody, loopTurn } from "../../../services/LoopTurn.ts"
 import { allFlags } from "./AllFlags.ts"
-import { type NodeRequest, type NodeResponse } from "./Port.ts"
+import { addressOf, type NodeRequest, type NodeResponse } from "./Port.ts"
 import { type FlagService } from "./Service.ts"
 
 const base = "/ofrep/v1/evaluate/flags"
@@ -41,7 +42,11 @@ export const ofrepHandler = (service: FlagService, report: (cause: unknown) => v
       )
     }
     read(request)
-      .then((body) => (body === undefined ? plainReply(413, tooLarge) : answer(request, key, body)))
+      .then(async (body) => {
+        if (body === undefined) return plainReply(413, tooLarge)
+        if (body.length > largeBody) await loopTurn(addressOf(request))
+        return await answer(request, key, body)
+      })
       .catch((cause: unknown) => {
         report(cause)
         return plainReply(500, "Internal error")

@@ -43,6 +43,8 @@ export const serveFlagPort = Effect.fnUntraced(function* (options: FlagPortOptio
   return { port, close } satisfies FlagPort
 })
 
+export const addressOf = (request: NodeRequest) => request.socket.remoteAddress ?? ""
+
 /** Ends the exchange without a response. */
 export const abort = (response: NodeResponse, code: number = constants.NGHTTP2_CANCEL) => {
   if ("stream" in response) response.stream?.close(code)

@@ -85,7 +85,7 @@ export class CleanPool {
 
   private exclusive(request: CleanRequest): Effect.Effect<Proven, unknown> {
     const { epoch } = request
-    const once = useConnection(this.pool, (used): Effect.Effect<Proven | "again"> => {
+    const once = useConnection(this.pool, request.client, (used): Effect.Effect<Proven | "again"> => {
       const { connection } = used
       connection.epoch ??= epoch
       if (connection.epoch === epoch) return this.exchange(used, request)

@@ -9,6 +9,8 @@ export interface CleanRequest extends CleanCommands {
   readonly text: string
   /** The epoch of the catalogue that the statement was planned with. */
   readonly epoch: number
+  /** See `Actor`. */
+  readonly client: string
 }
 
 interface Waiting {

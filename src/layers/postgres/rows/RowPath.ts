@@ -114,12 +114,15 @@ export const makeRowPath = (
     const main = { text: statement.text, params: statement.params, prepare }
     const { access, bounded = false, text } = statement
     const commands = access === "read" ? [...claims, main] : [...claims, main, assertion(epoch)]
-    return Effect.flatMap(cleanPool.run({ text, access, epoch, commands }, bounded), (outcome) => {
-      if (outcome === undefined || isGone(outcome) || isUnresolved(outcome)) return asUserCode()
-      return outcome.failure === undefined
-        ? Effect.succeed<Answer>(outcome.results[claims.length]?.[0] ?? [])
-        : Effect.fail(outcome.failure.error)
-    })
+    return Effect.flatMap(
+      cleanPool.run({ text, access, epoch, client: clientOf(actor), commands }, bounded),
+      (outcome) => {
+        if (outcome === undefined || isGone(outcome) || isUnresolved(outcome)) return asUserCode()
+        return outcome.failure === undefined
+          ? Effect.succeed<Answer>(outcome.results[claims.length]?.[0] ?? [])
+          : Effect.fail(outcome.failure.error)
+      }
+    )
   }
 
   return {
@@ -137,6 +140,8 @@ const asApiError =
     if (error instanceof Unavailable) return error
     return isOversized(error) ? resultTooLarge() : fromServerError(error, anonymous)
   }
+
+const clientOf = ({ client = "" }: Actor) => client
 
 const claimsOf = (actor: Actor): Command => ({
   text: "select pg_catalog.set_config('request.jwt.claims', $1, true), pg_catalog.set_config('request.jwt.sub', $2, true)",
@@ -204,8 +209,9 @@ const runUserCode = (
     const [status, headers] = outcome.results[last]?.[0] ?? []
     return Effect.succeed(withResponse(answer, status ?? "", headers ?? ""))
   }
-  const again = () => pool.run(commandsOf(main, responseSettings).map(unprepared), rollback, undefined)
-  return Effect.flatMap(pool.run(commands, rollback, epoch), (outcome) =>
+  const client = clientOf(actor)
+  const again = () => pool.run(client, commandsOf(main, responseSettings).map(unprepared), rollback, undefined)
+  return Effect.flatMap(pool.run(client, commands, rollback, epoch), (outcome) =>
     isStale(outcome) || isRefuted(outcome, last) ? Effect.flatMap(again(), answered) : answered(outcome)
   )
 }

@@ -48,8 +48,13 @@ export class UserCodePool {
    * Runs the commands as one transaction. `explicit`: the commands begin a transaction, which is rolled back in any case.
    * What was prepared in another epoch is not used.
    */
-  run(commands: ReadonlyArray<Command>, explicit: boolean, epoch: number | undefined): Effect.Effect<Outcome, unknown> {
-    return useConnection(this.pool, ({ connection: { connection, reset }, drop, give }) =>
+  run(
+    client: string,
+    commands: ReadonlyArray<Command>,
+    explicit: boolean,
+    epoch: number | undefined
+  ): Effect.Effect<Outcome, unknown> {
+    return useConnection(this.pool, client, ({ connection: { connection, reset }, drop, give }) =>
       Effect.callback<Outcome>((resume) => {
         if (epoch !== undefined) connection.enter(epoch)
         connection.send(commands, (outcome) => resume(Effect.succeed(outcome)))

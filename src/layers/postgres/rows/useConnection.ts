@@ -10,15 +10,16 @@ export interface Used<C> {
 }
 
 /**
- * Uses a pool's connection exclusively. `body` must end the use, and may do so after its effect has completed. If it is
+ * Uses a pool's connection exclusively, as one of the `client`'s. `body` must end the use, and may do so after its effect has completed. If it is
  * interrupted, the statement is cancelled and the connection closed, because statements may still be queued on it.
  */
 export const useConnection = <C extends { readonly connection: RowConnection }, A, E>(
   pool: BoundedPool<C, unknown>,
+  client: string,
   body: (used: Used<C>) => Effect.Effect<A, E>
 ): Effect.Effect<A, unknown> =>
   Effect.uninterruptibleMask((restore) =>
-    Effect.flatMap(pool.take, (connection) => {
+    Effect.flatMap(pool.take(client), (connection) => {
       let over = false
       const once = (end: (connection: C) => void) => () => {
         if (over) return

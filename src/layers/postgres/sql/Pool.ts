@@ -28,7 +28,7 @@ export class SqlPool {
 
   /** A clean connection for exclusive use, which must be passed to `release` afterwards; see `BoundedPool.take`. */
   get take() {
-    return this.pool.take
+    return this.pool.take("")
   }
 
   /** Takes a connection back, cleans it in the background and makes it available again. */

@@ -22,7 +22,6 @@ import { layerReady, layerWorker, reportFailure } from "./layers/workers/Worker.
 import { layerWorkers } from "./layers/workers/Workers.ts"
 import * as access from "./services/access/layer.ts"
 import { Tokens } from "./services/access/Tokens.ts"
-import { Turns } from "./services/access/Turns.ts"
 import { layerAllSettings } from "./services/AllSettings.ts"
 import * as backups from "./services/backups/layer.ts"
 import * as branches from "./services/branches/layer.ts"
@@ -48,7 +47,7 @@ const Base = Layer.mergeAll(layerBranchDatabases, layerConnectionProbe).pipe(
   Layer.provideMerge(Layer.mergeAll(layerFirstKeys, layerUpkeep)),
   Layer.provideMerge(postgres.layer),
   Layer.provideMerge(objectStore.layer),
-  Layer.provideMerge(Layer.mergeAll(Tokens.layer, Turns.layer)),
+  Layer.provideMerge(Tokens.layer),
   Layer.provideMerge(installation.layer),
   // Last in this list and so first: an invalid setting is reported before anything is started.
   Layer.provideMerge(Layer.mergeAll(identityProvider.layer, oauth2Server.layer, layerAllSettings, layerHttpSettings))

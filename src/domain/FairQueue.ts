@@ -47,7 +47,7 @@ export class Shares {
     return this.used.get(client) ?? 0
   }
 
-  add(client: string, count: 1 | -1): void {
+  add(client: string, count: number): void {
     const now = this.of(client) + count
     if (now === 0) this.used.delete(client)
     else this.used.set(client, now)

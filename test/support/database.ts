@@ -7,6 +7,7 @@ import { type Login, parseLogin } from "../../src/layers/postgres/Login.ts"
 import * as postgres from "../../src/layers/postgres/layer.ts"
 import { layerOwnTables } from "../../src/layers/postgres/Db.ts"
 import { PostgresAddress } from "../../src/layers/postgres/Address.ts"
+import { type AnswerBudget } from "../../src/services/access/AnswerBudget.ts"
 import { type ApiDescriptions } from "../../src/services/schema/ApiDescriptions.ts"
 import { type Catalogues } from "../../src/services/catalogue/Catalogues.ts"
 import { type Db } from "../../src/services/ports/Db.ts"
@@ -41,6 +42,7 @@ export class Outside extends Context.Service<
 /** All services of one database, without HTTP. */
 export type Database =
   | Outside
+  | AnswerBudget
   | Db
   | Listener
   | SqlClient.SqlClient

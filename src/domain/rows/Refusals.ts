@@ -36,21 +36,38 @@ const limitExceeded = (rows: string) =>
     hint: "PATCH and DELETE affect every matching row. Select the rows in the filter, for example ?id=in.(1,2)"
   })
 
+/** The answer is larger than `SVC_DB_MAX_RESPONSE_MIB` (128 MiB for service keys). */
+export const resultTooLarge = () =>
+  new DatabaseError({
+    error: "The result exceeds the size that this server returns in one response",
+    code: "RESULT_TOO_LARGE",
+    status: 400,
+    hint: "Select fewer columns or rows"
+  })
+
 /** The row of a PUT is not the one that the URL identifies. */
 export const notMatching = () =>
   new InvalidRequest({ error: "Payload values do not match URL in primary key column(s)", code: "PGRST115" })
 
 /**
- * A failing statement undoes its write. A check on the number of rows is therefore a cast of this text to a number,
- * and the error message contains the code of the check and the number of rows.
+ * A failing statement undoes its write. A check on a number, of rows or bytes, is therefore a cast of this text to a
+ * number, and the error message contains the code of the check and that number.
  */
-export const checkText = (code: "PGRST115" | "PGRST116" | "PGRST124" | "LIMIT_NOT_ALLOWED") => `svc:${code}:`
+export const checkText = (code: "PGRST115" | "PGRST116" | "PGRST124" | "LIMIT_NOT_ALLOWED" | "RESULT_TOO_LARGE") =>
+  `svc:${code}:`
 
-const failed = /\bsvc:(PGRST115|PGRST116|PGRST124|LIMIT_NOT_ALLOWED):(\d+)/
+const failed = /\bsvc:(PGRST115|PGRST116|PGRST124|LIMIT_NOT_ALLOWED|RESULT_TOO_LARGE):(\d+)/
 
-/** The error that the failure of such a check stands for; any other error unchanged. */
+const failureOf = (error: unknown) =>
+  error instanceof DatabaseError && error.code === "22P02" ? failed.exec(error.error) : null
+
+/** The error that the failure of a check of size stands for; any other error unchanged. */
+export const sizeRefusal = <E>(error: E): E | DatabaseError =>
+  failureOf(error)?.[1] === "RESULT_TOO_LARGE" ? resultTooLarge() : error
+
+/** The error that the failure of a check of rows stands for; any other error unchanged. */
 export const checkedRefusal = <E>(error: E): E | InvalidRequest | NotAcceptable => {
-  const found = error instanceof DatabaseError && error.code === "22P02" ? failed.exec(error.error) : null
+  const found = failureOf(error)
   if (found === null) return error
   const [, code, rows = ""] = found
   if (code === "PGRST124") return tooMany(rows)

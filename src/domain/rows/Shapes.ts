@@ -78,6 +78,7 @@ export interface RowTemplate {
   readonly text: string
   readonly params: ReadonlyArray<string | null | number>
   readonly bounded: boolean
+  readonly costly: boolean
 }
 
 /** Undefined unless the texts are equal and all marks became parameters. */
@@ -88,13 +89,14 @@ export const rowTemplate = (real: RowSql, marked: RowSql, marks: ReadonlyArray<s
     return at < 0 ? param : at
   })
   return marks.every((_, at) => params.includes(at))
-    ? { text: real.text, params, bounded: real.bounded === true }
+    ? { text: real.text, params, bounded: real.bounded === true, costly: real.costly === true }
     : undefined
 }
 
-export const filled = ({ text, params, bounded }: RowTemplate, literals: ReadonlyArray<string>): RowSql => ({
+export const filled = ({ text, params, bounded, costly }: RowTemplate, literals: ReadonlyArray<string>): RowSql => ({
   text,
   params: params.map((param) => (typeof param === "number" ? (literals[param] ?? null) : param)),
   prepare: true,
-  bounded
+  bounded,
+  costly
 })

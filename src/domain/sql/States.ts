@@ -59,12 +59,16 @@ const chosenByFunction = /^PT([2-5]\d\d)$/
 /** 21000 caused by the request: a change without a filter where that is prevented, and duplicate rows to merge. */
 const callersRows = /requires a WHERE clause|^ON CONFLICT DO UPDATE command cannot affect row a second time/
 
+/** XX000 caused by a value that PostgreSQL cannot work on, such as a regular expression with nested repetitions. */
+const tooMuchMemory = /^invalid memory alloc request size/
+
 /** `anonymous`: the caller sent no JWT, so that a missing privilege is 401 instead of 403. */
 export const statusOf = (sqlState: string, message: string, anonymous: boolean): number => {
   const chosen = chosenByFunction.exec(sqlState)
   if (chosen) return Number(chosen[1])
   if (sqlState === "42501" && anonymous) return 401
   if (sqlState === "21000" && callersRows.test(message)) return 400
+  if (sqlState === "XX000" && tooMuchMemory.test(message)) return 400
   if (sqlState === "42883" && missingOperator.test(message)) return 400
   return exact[sqlState] ?? byClass[sqlState.slice(0, 2)] ?? 400
 }

@@ -1,7 +1,7 @@
 import { type Cause, Effect, Exit } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { randomUUID } from "node:crypto"
-import { type IncomingMessage } from "node:http"
+import { IncomingMessage } from "node:http"
 import { type ClientError, InvalidRequest, NotFound, PayloadTooLarge } from "../../domain/errors.ts"
 import { url } from "../../domain/Settings.ts"
 import { type Caller, CurrentCaller } from "../access/Caller.ts"
@@ -10,6 +10,7 @@ import { headersOf, withBearerKey } from "../access/Credentials.ts"
 import { ApiGate } from "../access/ApiGate.ts"
 import { hasSessionCookie } from "../access/SessionCookies.ts"
 import { ClientGate, type Quota } from "../access/ClientGate.ts"
+import { AnswerBudget, largeAnswer } from "../../services/access/AnswerBudget.ts"
 import { Turns } from "../../services/access/Turns.ts"
 import { withHeaders } from "../wire/OwnedResponse.ts"
 import { corsHeaders, preflight } from "./Cors.ts"
@@ -51,6 +52,7 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
       const gate = yield* ClientGate
       const apiGate = yield* ApiGate
       const turns = yield* Turns
+      const memory = yield* AnswerBudget
       const dashboard = (yield* url("DASHBOARD_URL"))?.origin
 
       /** Sessions may evaluate flags too. */
@@ -96,19 +98,20 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
           const remote = path.startsWith("/ofrep/")
           const client = remote || path === "/v1" || path.startsWith("/v1/")
           const quota: Quota = { limit: -1, remaining: -1, reset: 0 }
+          let owner = address
           const run = client
             ? Effect.flatMapEager(
                 remote ? enterRemote(request, address, quota) : gate.enter(given, address, quota),
-                (caller) =>
-                  inTurnIfLarge(
-                    turns,
-                    caller.actor.client ?? address,
-                    request,
-                    Effect.provideService(app, CurrentCaller, caller)
-                  )
+                (caller) => {
+                  owner = caller.actor.client ?? address
+                  return inTurnIfLarge(turns, owner, request, Effect.provideService(app, CurrentCaller, caller))
+                }
               )
             : inTurnIfLarge(turns, address, request, app)
           const headers = (response: Response) => {
+            if ((contentLengthOf(response) ?? 0) >= largeAnswer && request.source instanceof IncomingMessage) {
+              memory.belongs(request.source, owner)
+            }
             const added: Record<string, string> = { "x-request-id": requestId, ...cors }
             if (client) addQuota(added, quota)
             return withHeaders(response, added)
@@ -138,6 +141,8 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
     }),
     { global: true }
   )
+
+const contentLengthOf = ({ body }: Response) => ("contentLength" in body ? body.contentLength : undefined)
 
 const addQuota = (headers: Record<string, string>, quota: Quota) => {
   headers["x-ratelimit-limit"] = String(quota.limit)

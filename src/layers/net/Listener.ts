@@ -4,25 +4,30 @@ import { randomUUID } from "node:crypto"
 import { createServer, type Server } from "node:http"
 import { type Socket } from "node:net"
 import { type Duplex } from "node:stream"
-import { BatchedResponse } from "./BatchedResponse.ts"
+import { batchedResponses } from "./BatchedResponse.ts"
 import { endIdleOnClose, listenError } from "./Server.ts"
+import { UnreadResponses } from "./Unread.ts"
 import { webSocketOptions } from "./WebSockets.ts"
 import { sharesPort, workerNumber } from "../workers/Settings.ts"
-import { integer, text, url } from "../../domain/Settings.ts"
+import { duration, integer, text, url } from "../../domain/Settings.ts"
+import { AnswerBudget } from "../../services/access/AnswerBudget.ts"
 
 /** Address of the API. */
 export const httpAddress = Effect.all({ port: integer("PORT", 3000, 0, 65_535), host: text("HOST", "127.0.0.1") })
+
+/** Time after which a client that reads nothing of a response is disconnected, in ms. */
+const stallMillis = duration("SVC_RESPONSE_STALL_TIMEOUT", 30_000)
 
 /** The address as an error names it. */
 export const apiAt = (host: string, port: number) => ({ name: "The API", host, port, setting: "PORT" })
 
 /** Validates the settings of the listener before anything starts. */
-export const layerHttpSettings = Layer.effectDiscard(Effect.all([httpAddress, url("DASHBOARD_URL")]))
+export const layerHttpSettings = Layer.effectDiscard(Effect.all([httpAddress, stallMillis, url("DASHBOARD_URL")]))
 
 /** The HTTP server of the API, with the limits that Node enforces before a request reaches the routes. */
 export const layerHttpListener = Layer.unwrap(
-  Effect.map(httpAddress, ({ host, port }) =>
-    NodeHttpServer.layer(makeServer, {
+  Effect.map(Effect.all({ at: httpAddress, stallMillis, memory: AnswerBudget }), ({ at: { host, port }, ...answers }) =>
+    NodeHttpServer.layer(() => makeServer(new UnreadResponses(answers.stallMillis, answers.memory)), {
       port,
       host,
       reusePort: workerNumber !== undefined && sharesPort,
@@ -35,10 +40,10 @@ export const layerHttpListener = Layer.unwrap(
   )
 )
 
-const makeServer = (): Server =>
-  endIdleOnClose(
+const makeServer = (unread: UnreadResponses): Server => {
+  const server = endIdleOnClose(
     createServer({
-      ServerResponse: BatchedResponse,
+      ServerResponse: batchedResponses(unread),
       // Above the URL limit of 16 KiB, so that Front answers requests with a longer URL.
       maxHeaderSize: 64 * 1024,
       // Front checks it and responds with the common error body.
@@ -55,6 +60,9 @@ const makeServer = (): Server =>
       .on("connect", (_request, socket: Duplex) => refuse(socket, noTunnel))
       .on("checkExpectation", ({ socket }) => refuse(socket, noExpectation))
   )
+  unread.watch(server)
+  return server
+}
 
 type Refusal = readonly [status: string, code: string, text: string]
 

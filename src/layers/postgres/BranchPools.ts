@@ -3,10 +3,10 @@ import { watchChannel } from "../../services/NotifiedCache.ts"
 import { type BranchPlace, type Database, type Db } from "../../services/ports/Db.ts"
 import { makeListener } from "./Listener.ts"
 import { type Login } from "./Login.ts"
-import { makeRowPath } from "./rows/RowPath.ts"
+import { makeRowPath, type RowPathOptions } from "./rows/RowPath.ts"
 import { makeSqlSessions } from "./sql/Sessions.ts"
 
-interface BranchPoolsOptions {
+interface BranchPoolsOptions extends Pick<RowPathOptions, "maxPublicAnswer" | "memory"> {
   /** Connections of each kind in one branch. */
   readonly poolSize: number
   /** Statement timeouts in ms: of rows and calls, of any SQL. */
@@ -27,7 +27,7 @@ const idleMillis = 60_000
 /** Connections to branches: row path, SQL sessions and DDL notifications, as for the main database, while in use. */
 export const makeBranchPools = Effect.fnUntraced(function* (
   address: Login,
-  { poolSize, sqlTimeout, timeout }: BranchPoolsOptions
+  { poolSize, sqlTimeout, timeout, ...answers }: BranchPoolsOptions
 ) {
   const known = new Map<string, { readonly place: BranchPlace; readonly database: Database }>()
   /**
@@ -44,7 +44,8 @@ export const makeBranchPools = Effect.fnUntraced(function* (
       owner: login(place.keysLogin),
       serviceRole: place.role,
       poolSize,
-      timeout
+      timeout,
+      ...answers
     })
     yield* Effect.addFinalizer(() => rows.close)
     const session = yield* makeSqlSessions(login(place.keysLogin), { role: place.role, poolSize, sqlTimeout })

@@ -1,6 +1,7 @@
 import { Context, Effect, Layer, Schedule } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { duration, integer, text } from "../../domain/Settings.ts"
+import { AnswerBudget } from "../../services/access/AnswerBudget.ts"
 import { sqlStateOf } from "../../services/OwnTables.ts"
 import { Db } from "../../services/ports/Db.ts"
 import { RowSettings } from "../../services/rows/Settings.ts"
@@ -38,6 +39,8 @@ export const layerDb = Layer.effect(
     const poolSize = yield* integer("SVC_DB_POOL_SIZE", 10, 1, 1000)
     const branchPoolSize = yield* integer("SVC_BRANCH_POOL_SIZE", 8, 1, 1000)
     const timeout = yield* duration("SVC_DB_TIMEOUT", 8_000)
+    const maxPublicAnswer = (yield* integer("SVC_DB_MAX_RESPONSE_MIB", 16, 1, 128)) * 1024 * 1024
+    const answers = { maxPublicAnswer, memory: yield* AnswerBudget }
     const sqlTimeout = yield* duration("SVC_SQL_TIMEOUT", 30_000)
 
     const { authenticator, authenticatorPassword } = yield* whenUp(address, install({ serviceRole, schemas }))
@@ -46,17 +49,18 @@ export const layerDb = Layer.effect(
       authenticator: { ...address, user: authenticator, password: authenticatorPassword },
       serviceRole,
       poolSize,
-      timeout
+      timeout,
+      ...answers
     })
     yield* Effect.addFinalizer(() => rows.close)
     const session = yield* makeSqlSessions(address, { role: serviceRole, poolSize, sqlTimeout })
     const sessions = yield* MainSessions
     yield* sessions.add(rows)
     yield* sessions.add(session)
-    const branches = yield* makeBranchPools(address, { poolSize: branchPoolSize, timeout, sqlTimeout })
+    const branches = yield* makeBranchPools(address, { poolSize: branchPoolSize, timeout, sqlTimeout, ...answers })
     return Db.of({ main: { name: address.database, run: rows.run, session }, ...branches })
   })
-).pipe(Layer.provide(MainSessions.layer))
+).pipe(Layer.provide(MainSessions.layer), Layer.provideMerge(AnswerBudget.layer))
 
 const wait = Schedule.max([Schedule.spaced("500 millis"), Schedule.recurs(120)])
 

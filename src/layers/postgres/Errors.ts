@@ -47,11 +47,3 @@ export const fromServerError = (cause: unknown, anonymous: boolean): DatabaseErr
     ...(sqlState.startsWith("PT") && statusText(message))
   })
 }
-
-export const resultTooLarge = () =>
-  new DatabaseError({
-    error: "The result exceeds the size that this server returns in one response",
-    code: "RESULT_TOO_LARGE",
-    status: 400,
-    hint: "Select fewer columns or rows"
-  })

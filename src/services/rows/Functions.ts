@@ -5,6 +5,7 @@ import { nothingChosen, readResponseSettings } from "../../domain/rows/ResponseS
 import { type CallBody } from "../../domain/rows/functions/Call.ts"
 import { prepareCall } from "../../domain/rows/functions/Planner.ts"
 import { checkedRefusal } from "../../domain/rows/Refusals.ts"
+import { Turns } from "../access/Turns.ts"
 import { Catalogues } from "../catalogue/Catalogues.ts"
 import { lookUp } from "./Lookup.ts"
 import { type RowRequest, type RowsAnswer, runExplain, runSql } from "./Rows.ts"
@@ -29,6 +30,7 @@ export class Functions extends Context.Service<
     Functions,
     Effect.gen(function* () {
       const catalogues = yield* Catalogues
+      const turns = yield* Turns
       const { limits, maxRows } = yield* RowSettings
       const options = { maxRows, ...limits }
 
@@ -55,8 +57,8 @@ export class Functions extends Context.Service<
         )
         const { sql, fn, offset } = value
         const access = !reads && fn.volatile ? "write" : "read"
-        if (explains) return { ...bare, body: yield* runExplain(request, sql, access) }
-        const answered = runSql(request, sql, access, { epoch, clean: value.clean })
+        if (explains) return { ...bare, body: yield* runExplain(turns, request, sql, access) }
+        const answered = runSql(turns, request, sql, access, { epoch, clean: value.clean })
         const answer = yield* value.checked ? Effect.mapError(answered, checkedRefusal) : answered
         const [result, count, total] = answer
         return {

@@ -13,7 +13,7 @@ import { type RowRange } from "../../domain/rows/plan/Page.ts"
 import { parseRows } from "../../domain/rows/parse/Parser.ts"
 import { type RowPlan } from "../../domain/rows/plan/Plan.ts"
 import { RowReads } from "../../domain/rows/Reads.ts"
-import { checkedRefusal, noTable, notSingle } from "../../domain/rows/Refusals.ts"
+import { checkedRefusal, noTable, notSingle, sizeRefusal } from "../../domain/rows/Refusals.ts"
 import { estimateSql, explainSql, type RowSql, writeSql } from "../../domain/rows/sql/Statement.ts"
 import {
   planDelete,
@@ -24,6 +24,7 @@ import {
   type WriteBody,
   type WriteRequest
 } from "../../domain/rows/plan/WritePlanner.ts"
+import { Turns } from "../access/Turns.ts"
 import { Catalogues } from "../catalogue/Catalogues.ts"
 import { type Actor, type Answer, type Database } from "../ports/Db.ts"
 import { lookUp } from "./Lookup.ts"
@@ -81,12 +82,13 @@ export class Rows extends Context.Service<
     Rows,
     Effect.gen(function* () {
       const catalogues = yield* Catalogues
+      const turns = yield* Turns
       const { maxRows, defaultReturn, limits } = yield* RowSettings
       const reads = new RowReads({ maxRows, ...limits })
 
       /** PostgreSQL's estimate of the total. */
       const estimate = (request: RowRequest, rows: RowPlan) =>
-        Effect.map(runSql(request, estimateSql(rows), "read", unknown), ([plan]) => {
+        Effect.map(runSql(turns, request, estimateSql(rows), "read", unknown), ([plan]) => {
           const [{ Plan }] = JSON.parse(String(plan)) as readonly [{ readonly Plan: { readonly "Plan Rows": number } }]
           return Plan["Plan Rows"]
         })
@@ -100,7 +102,7 @@ export class Rows extends Context.Service<
 
       /** The statement's plan; with `analyze` the statement is executed too. */
       const explain = (request: RowRequest, sql: RowSql, access: "read" | "write"): Response =>
-        Effect.map(runExplain(request, sql, access), (body) => ({ ...nothing(request, false), body }))
+        Effect.map(runExplain(turns, request, sql, access), (body) => ({ ...nothing(request, false), body }))
 
       const read = Effect.fnUntraced(function* (request: RowRequest) {
         const { schema, table, query, range, form, context } = request
@@ -108,7 +110,7 @@ export class Rows extends Context.Service<
         const rowRead = { schema, table, query, range, count, form: bodyForm(form, context.method !== "HEAD") }
         const { value, epoch } = yield* lookUp(catalogues, request, (catalogue) => reads.prepare(catalogue, rowRead))
         if (isExplain(form)) return yield* explain(request, value.sql, "read")
-        const answer = yield* runSql(request, value.sql, "read", { epoch, clean: value.clean })
+        const answer = yield* runSql(turns, request, value.sql, "read", { epoch, clean: value.clean })
         const [body, rows, total] = answer
         if (form.media === "object" && Number(rows) !== 1) return yield* notSingle(Number(rows))
         const counted = count === "exact" || count === "estimated" ? Number(total) : undefined
@@ -146,7 +148,7 @@ export class Rows extends Context.Service<
         if (isExplain(form)) return yield* explain(request, writeSql(value.plan), "write")
         const checked =
           value.plan.exactlyOne !== undefined || value.plan.maxAffected !== undefined || value.plan.limit !== undefined
-        const answered = runSql(request, writeSql(value.plan), "write", { epoch, clean: value.clean })
+        const answered = runSql(turns, request, writeSql(value.plan), "write", { epoch, clean: value.clean })
         const written = yield* checked ? Effect.mapError(answered, checkedRefusal) : answered
         const [body, count, inserted, location] = written
         const { change } = value.plan
@@ -183,15 +185,16 @@ export interface Known {
 
 const unknown: Known = { epoch: undefined, clean: false }
 
-/** Runs a statement as the request's caller. */
+/** Runs a statement as the request's caller; costly ones of a client take turns. */
 export const runSql = (
+  turns: Turns["Service"],
   { database, actor, searchPath, preferences, context }: Run,
   sql: RowSql,
   access: "read" | "write",
   { epoch, clean }: Known
 ) => {
   const { timezone, tx } = preferences
-  return database.run(actor, {
+  const ran = database.run(actor, {
     ...sql,
     access,
     epoch,
@@ -201,11 +204,13 @@ export const runSql = (
     rollback: tx === "rollback",
     timezone
   })
+  const refused = Effect.mapError(ran, sizeRefusal)
+  return sql.costly === true && actor.client !== undefined ? turns.take(actor.client, refused) : refused
 }
 
 /** The plan of a statement as PostgreSQL writes it. */
-export const runExplain = (request: Run, sql: RowSql, access: "read" | "write") =>
-  Effect.map(runSql(request, explainSql(sql, request.form), access, unknown), ([plan]) => String(plan))
+export const runExplain = (turns: Turns["Service"], request: Run, sql: RowSql, access: "read" | "write") =>
+  Effect.map(runSql(turns, request, explainSql(sql, request.form), access, unknown), ([plan]) => String(plan))
 
 /** The parts of the response that user code has set. */
 const chosen = ({ response }: Answer) =>

@@ -2,7 +2,11 @@ import { createServer, get, type IncomingMessage, request, type Server, type Ser
 import { type AddressInfo, connect } from "node:net"
 import { text } from "node:stream/consumers"
 import { afterEach, assert, describe, it } from "vitest"
-import { BatchedResponse } from "../../../src/layers/net/BatchedResponse.ts"
+import { batchedResponses } from "../../../src/layers/net/BatchedResponse.ts"
+import { UnreadResponses } from "../../../src/layers/net/Unread.ts"
+import { AnswerMemory } from "../../../src/services/access/AnswerBudget.ts"
+
+const ServerResponses = batchedResponses(new UnreadResponses(30_000, new AnswerMemory(1024 * 1024)))
 
 let server: Server | undefined
 afterEach(() => server?.closeAllConnections())
@@ -11,7 +15,7 @@ afterEach(() => server?.close())
 /** The port of a server that passes requests on with their responses, in groups of `size`. */
 const serve = async (size: number, answer: (responses: ReadonlyArray<ServerResponse>) => void) => {
   let waiting: Array<ServerResponse> = []
-  server = createServer({ ServerResponse: BatchedResponse }, (_request: IncomingMessage, response: ServerResponse) => {
+  server = createServer({ ServerResponse: ServerResponses }, (_request: IncomingMessage, response: ServerResponse) => {
     if (waiting.push(response) === size) answer(waiting.splice(0))
   }).listen(0, "127.0.0.1")
   await new Promise((listening) => server?.once("listening", listening))

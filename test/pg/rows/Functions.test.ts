@@ -13,7 +13,7 @@ const spaceless = (text: string | undefined) => text?.replaceAll(/\s/g, "")
 const suite = layer(
   layerDatabase({
     name: "functions",
-    settings: { SVC_DB_TIMEOUT: "300ms", SVC_DB_MAX_ROWS: "100" },
+    settings: { SVC_DB_TIMEOUT: "1500ms", SVC_DB_MAX_ROWS: "100" },
     before: `
       create type mood as enum ('sad', 'glad');
       create type place as (name text, at point);

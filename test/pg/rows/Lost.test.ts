@@ -5,6 +5,7 @@ import { ddlEpochSql } from "../../../src/domain/catalogue/DdlSql.ts"
 import { type Login, socketAddress } from "../../../src/layers/postgres/Login.ts"
 import { makeRowPath } from "../../../src/layers/postgres/rows/RowPath.ts"
 import { serviceActor, type Statement } from "../../../src/services/ports/Db.ts"
+import { AnswerMemory } from "../../../src/services/access/AnswerBudget.ts"
 import { layerDatabase, live, Outside } from "../../support/database.ts"
 
 const marker = "the answer of the write"
@@ -53,7 +54,9 @@ layer(layerDatabase({ name: "lost" }), live)("a write whose connection is lost",
           owner: through,
           serviceRole: login.user,
           poolSize: 2,
-          timeout: 5000
+          timeout: 5000,
+          maxPublicAnswer: 1024 * 1024,
+          memory: new AnswerMemory(1024 * 1024)
         })
         const statement: Statement = {
           text: `insert into public.${table} default values returning '${marker}'`,

@@ -10,7 +10,7 @@ import { anon, type As, raw, rawRpc, refusal, service, user } from "../../suppor
 
 /** The functions that the statements of `/v1/db` call; the first test shows that there are no others. */
 const called = `avg count current_setting json_agg json_build_array json_each_text json_object_keys json_populate_record
-  json_populate_recordset json_strip_nulls json_to_record json_to_recordset length max min phraseto_tsquery
+  json_populate_recordset json_strip_nulls json_to_record json_to_recordset length max min octet_length pg_column_size phraseto_tsquery
   plainto_tsquery row_to_json set_config string_agg substring sum to_json to_jsonb to_tsquery to_tsvector
   websearch_to_tsquery`.split(/\s+/)
 

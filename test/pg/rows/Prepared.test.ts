@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { ddlEpochSql } from "../../../src/domain/catalogue/DdlSql.ts"
 import { makeRowPath } from "../../../src/layers/postgres/rows/RowPath.ts"
 import { serviceActor, type Statement } from "../../../src/services/ports/Db.ts"
+import { AnswerMemory } from "../../../src/services/access/AnswerBudget.ts"
 import { layerDatabase, live, Outside } from "../../support/database.ts"
 
 const path = Effect.gen(function* () {
@@ -10,7 +11,15 @@ const path = Effect.gen(function* () {
   const [{ epoch } = {}] = yield* sql(`select ${ddlEpochSql}::text as epoch`)
   const { close, run } = yield* Effect.acquireRelease(
     Effect.sync(() =>
-      makeRowPath({ authenticator: login, owner: login, serviceRole: login.user, poolSize: 1, timeout: 5000 })
+      makeRowPath({
+        authenticator: login,
+        owner: login,
+        serviceRole: login.user,
+        poolSize: 1,
+        timeout: 5000,
+        maxPublicAnswer: 1024 * 1024,
+        memory: new AnswerMemory(1024 * 1024)
+      })
     ),
     ({ close }) => close
   )

@@ -2,8 +2,7 @@ import { type StoredFunction } from "../../catalogue/Catalogue.ts"
 import { type PlannedCall } from "./Call.ts"
 import { type ReadPlan, type RowSource, type WritePlan } from "../plan/Plan.ts"
 import { RowScope } from "../sql/Scope.ts"
-import { bodySql, countedSql, type RowSql, totalSql } from "../sql/Statement.ts"
-import { selectSql } from "../sql/Select.ts"
+import { answerSql, bodySql, countedSql, limitedAnswerSql, type RowSql, rowsSql, totalSql } from "../sql/Statement.ts"
 import { quoteName } from "../../sql/Names.ts"
 
 /**
@@ -64,9 +63,9 @@ const callingSql = ({ fn, values }: PlannedCall, scope: RowScope) => {
   }
 }
 
-/** FROM with the arguments and the call. */
+/** The arguments and the call, for FROM. */
 const inFrom = ({ from, call }: ReturnType<typeof callingSql>, alias: string) =>
-  ` from ${from === "" ? "" : `${from}, lateral `}${call} ${alias}`
+  `${from === "" ? "" : `${from}, lateral `}${call} ${alias}`
 
 /** The rows that a function returns, with the column names that queries use. */
 const calledSql = (call: PlannedCall, scope: RowScope) => {
@@ -79,7 +78,7 @@ const calledSql = (call: PlannedCall, scope: RowScope) => {
   if (only !== undefined && fn.outputs.length === 1) {
     return `select ${calling.call} as ${quoteName(only || fn.name)}${from}`
   }
-  if (fn.set) return `select _svc_f.*${inFrom(calling, "_svc_f")}`
+  if (fn.set) return `select _svc_f.* from ${inFrom(calling, "_svc_f")}`
   // NULL is no row, rather than a row of NULLs.
   return `select (_svc_f.v).* from (select ${calling.call} as v${from} offset 0) _svc_f where _svc_f.v is distinct from null`
 }
@@ -91,24 +90,24 @@ export const isValue = (fn: StoredFunction) => fn.result === "void" || (!fn.set 
 export const valueSql = (call: PlannedCall): RowSql => {
   const scope = new RowScope()
   const calling = callingSql(call, scope)
-  const { result } = call.fn
+  const { result, volatile } = call.fn
   const text = (() => {
-    if (result === "void") return `select ''::text, pg_catalog.count(*)::text${inFrom(calling, "_svc_row")}`
+    if (result === "void") return answerSql(["''::text", "pg_catalog.count(*)::text"], inFrom(calling, "_svc_row"))
     // FROM would need the columns of a record.
-    if (result === "record") {
-      return `select coalesce(pg_catalog.to_json(${calling.call}), 'null')::text, '1'::text${calling.from && ` from ${calling.from}`}`
-    }
-    return `select coalesce(pg_catalog.to_json(_svc_row.v), 'null')::text, '1'::text${inFrom(calling, "_svc_row(v)")}`
+    const [value, from] =
+      result === "record" ? [calling.call, calling.from] : ["_svc_row.v", inFrom(calling, "_svc_row(v)")]
+    const columns = [`coalesce(pg_catalog.to_json(${value}), 'null')::text`, "'1'::text"] as const
+    return (volatile ? limitedAnswerSql : answerSql)(columns, from)
   })()
   return { text, params: scope.params, prepare: true, bounded: true }
 }
 
-/** Values and single rows are returned without an array. */
-const callBodySql = ({ form, call: { fn } }: CallPlan) => {
+/** Values and single rows are returned without an array. `row`: what a row adds to the array. */
+const callBodySql = ({ form, call: { fn } }: CallPlan, row: string) => {
   const { media, stripNulls } = form
   const bare = media === "json" || media === "object"
-  if (!bare || (fn.set && (media === "object" || !givesValues(fn)))) return bodySql(form)
-  const rows = `pg_catalog.json_agg(_svc_row.${givesValues(fn) ? valueColumn : "*"})`
+  if (!bare || (fn.set && (media === "object" || !givesValues(fn)))) return bodySql(form, row)
+  const rows = `pg_catalog.json_agg(${givesValues(fn) ? `_svc_row.${valueColumn}` : row})`
   const array = stripNulls ? `pg_catalog.json_strip_nulls(${rows})` : rows
   return fn.set ? `coalesce(${array}, '[]')::text` : `coalesce(${array} -> 0, 'null')::text`
 }
@@ -116,12 +115,10 @@ const callBodySql = ({ form, call: { fn } }: CallPlan) => {
 /** A call and its rows, planned and written like the rows of a table. */
 export const callSql = (plan: CallPlan): RowSql => {
   const scope = new RowScope()
+  const { fn } = plan.call
   const called = calledSql(plan.call, scope)
-  const rows = selectSql(plan.rows, scope)
-  const { offset } = plan.rows
-  // The parameter of the rows' OFFSET, the last one that they add.
-  const total = totalSql(plan, scope, offset === undefined ? undefined : `$${scope.params.length}`)
-  const count = plan.call.fn.set ? countedSql(plan) : "'1'::text"
-  const text = `with ${part} as (${called}) select ${callBodySql(plan)}, ${count}${total} from (${rows}) _svc_row`
-  return { text: scope.finish(text), params: scope.params, prepare: true }
+  const { from, value } = rowsSql(plan.rows, plan.form, scope)
+  const columns = [callBodySql(plan, value), fn.set ? countedSql(plan) : "'1'::text", ...totalSql(plan, scope)] as const
+  const text = `with ${part} as (${called}) ${(fn.volatile ? limitedAnswerSql : answerSql)(columns, from)}`
+  return { text: scope.finish(text), params: scope.params, prepare: true, costly: scope.costly }
 }

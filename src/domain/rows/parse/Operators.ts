@@ -68,6 +68,9 @@ export const operatorSql = (name: Comparison | FullText) => table[name].sql
 /** Whether the cost of a comparison depends on its value, as that of a regular expression. */
 export const isPattern = (name: Comparison) => ["like", "ilike", "match", "imatch"].includes(name)
 
+/** PostgreSQL may take 100 MiB to compile one. */
+export const isRegex = (name: Comparison) => name === "match" || name === "imatch"
+
 /** The value that a comparison sends to PostgreSQL. */
 export const comparedValue = (name: Comparison, value: string) =>
   table[name].pattern ? value.replaceAll("*", "%") : value

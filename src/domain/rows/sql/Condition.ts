@@ -1,5 +1,5 @@
 import { type PlannedCondition, type PlannedField } from "../plan/Plan.ts"
-import { comparedValue, isWords, operatorSql } from "../parse/Operators.ts"
+import { comparedValue, isRegex, isWords, operatorSql } from "../parse/Operators.ts"
 import { type Test } from "../parse/Query.ts"
 import { type RowScope } from "./Scope.ts"
 import { arrayLiteral, quoteName } from "../../sql/Names.ts"
@@ -27,6 +27,7 @@ const testSql = (field: PlannedField, test: Test, row: RowName, scope: RowScope)
   const left = fieldSql(field, row, scope)
   switch (test._tag) {
     case "Compare": {
+      scope.costly ||= isRegex(test.operator)
       const value = scope.typed(comparedValue(test.operator, test.value), field.type)
       return `${left} ${operatorSql(test.operator)} ${test.quantifier === undefined ? value : `${test.quantifier} (${value})`}`
     }

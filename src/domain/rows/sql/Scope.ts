@@ -3,6 +3,8 @@ import { quoteName } from "../../sql/Names.ts"
 /** State shared by the parts of one statement: its parameters and the aliases of its relations. */
 export class RowScope {
   readonly params: Array<string | null> = []
+  /** A value decides how much memory and time the statement takes, as a regular expression does. */
+  costly = false
   private readonly keys = new Map<string, string>()
   private readonly types: Array<number> = []
   private readonly names = new Set<string>()

@@ -2,6 +2,7 @@ import { conditionSql, fieldSql, type RowName } from "./Condition.ts"
 import { type Around, fromSql } from "./From.ts"
 import { type Aggregated, type Item, type Join, type PlannedOrder, type RowPlan } from "../plan/Plan.ts"
 import { type RowScope } from "./Scope.ts"
+import { limitedRows } from "./Size.ts"
 import { quoteName } from "../../sql/Names.ts"
 import { typeSql } from "./Type.ts"
 
@@ -113,18 +114,24 @@ const joinedSql = (join: Join, scope: RowScope, around: Around, grouped: boolean
     }
   }
   const condition = inner ? existsSql(join, scope, around) : undefined
-  const inside = `(select ${parts.columns.join(", ")}${parts.rest}) ${alias}`
+  const inside = `${selectedSql(parts)} ${alias}`
   if (spread) {
     const outside = scope.alias(`${around.name}_${join.name}_${around.depth}_all`)
-    const arrays = rows.items.map((_, at) => `pg_catalog.json_agg(${alias}."c${at + 1}") as "c${at + 1}"`)
+    const arrays = (value: (name: string) => string) =>
+      rows.items.map((_, at) => `pg_catalog.json_agg(${value(`c${at + 1}`)}) as "c${at + 1}"`).join(", ")
+    const all = multiplies(rows)
+      ? `select ${arrays((name) => `${alias}.j -> '${name}'`)} from ${limitedRows(selectedSql(parts), scope)} ${alias}`
+      : `select ${arrays((name) => `${alias}."${name}"`)} from ${inside}`
     return {
       ...nothing,
-      join: ` left join lateral (select ${arrays.join(", ")} from ${inside}) ${outside} on true`,
+      join: ` left join lateral (${all}) ${outside} on true`,
       condition,
       column: (item) => `coalesce(${outside}."c${item + 1}", '[]')`
     }
   }
-  const array = `select pg_catalog.json_agg(${alias}.*) as "v" from ${inside}`
+  const array = multiplies(rows)
+    ? `select pg_catalog.json_agg(${alias}.j) as "v" from ${limitedRows(selectedSql(parts), scope)} ${alias}`
+    : `select pg_catalog.json_agg(${alias}.*) as "v" from ${inside}`
   if (!grouped) return { ...nothing, condition, value: `coalesce((${array}), '[]')` }
   const outside = scope.alias(`${around.name}_${join.name}_${around.depth}_all`)
   return {
@@ -134,6 +141,13 @@ const joinedSql = (join: Join, scope: RowScope, around: Around, grouped: boolean
     value: `coalesce(${outside}."v", '[]')`
   }
 }
+
+/** Whether arrays are nested in each row: then the sizes of arrays of these rows multiply. */
+export const multiplies = ({ joins }: RowPlan): boolean =>
+  joins.some(({ hidden, rows, single }) => !hidden && (!single || multiplies(rows)))
+
+const selectedSql = ({ columns, rest }: Pick<ReturnType<typeof partsSql>, "columns" | "rest">) =>
+  `(select ${columns.join(", ")}${rest})`
 
 /** The parts of a SELECT: its output columns (numbered `c1`… for a spread), and the rest, starting with FROM. */
 const partsSql = (plan: RowPlan, scope: RowScope, around: Around | undefined, numbered: boolean) => {

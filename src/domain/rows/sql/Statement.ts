@@ -3,7 +3,8 @@ import { isPattern } from "../parse/Operators.ts"
 import { type PlannedCondition, type ReadPlan, type RowPlan, type WritePlan } from "../plan/Plan.ts"
 import { checkText } from "../Refusals.ts"
 import { RowScope } from "./Scope.ts"
-import { countSql, everyRowSql, selectSql } from "./Select.ts"
+import { countSql, everyRowSql, multiplies, selectSql } from "./Select.ts"
+import { limitedRows, limitedText } from "./Size.ts"
 import { changeSql, insertedSql, returningSql } from "./Write.ts"
 
 /**
@@ -19,6 +20,8 @@ export interface RowSql {
   readonly prepare: boolean
   /** A read without embeds, total and patterns: the cost of a value cannot be out of proportion to others'. */
   readonly bounded?: boolean
+  /** See `RowScope`. */
+  readonly costly?: boolean
   /** Returns any number of rows of one column, the lines of a text. */
   readonly lines?: boolean
 }
@@ -26,11 +29,10 @@ export interface RowSql {
 /** Alias of the result's rows. `_svc_row.*` is the row, whatever its columns are named. */
 const row = "_svc_row"
 
-/** The response body, built from all rows of `_svc_row`. */
-export const bodySql = ({ media, stripNulls }: BodyForm) => {
-  const array = stripNulls
-    ? `pg_catalog.json_strip_nulls(pg_catalog.json_agg(${row}.*))`
-    : `pg_catalog.json_agg(${row}.*)`
+/** The response body, built from all rows of `_svc_row`; for JSON, `value` is what each adds. */
+export const bodySql = ({ media, stripNulls }: BodyForm, value = `${row}.*`) => {
+  const rows = `pg_catalog.json_agg(${value})`
+  const array = stripNulls ? `pg_catalog.json_strip_nulls(${rows})` : rows
   switch (media) {
     case "json":
       return `coalesce(${array}, '[]')::text`
@@ -44,30 +46,56 @@ export const bodySql = ({ media, stripNulls }: BodyForm) => {
   }
 }
 
-/** The total: the rows of the page and before it, unless the page may be incomplete. */
-export const totalSql = ({ rows, total }: ReadPlan, scope: RowScope, offset: string | undefined) => {
-  if (total._tag === "None") return ""
+/** The total, if it was requested: the rows of the page and before it, unless the page may be incomplete. */
+export const totalSql = ({ rows, total }: ReadPlan, scope: RowScope): ReadonlyArray<string> => {
+  if (total._tag === "None") return []
+  // The parameter of the rows' OFFSET, the last one that they add.
+  const offset = rows.offset === undefined ? undefined : `$${scope.params.length}`
   const cut = [
     ...(rows.limit === undefined ? [] : [`pg_catalog.count(*) >= ${rows.limit}`]),
     ...(offset === undefined ? [] : ["pg_catalog.count(*) = 0"])
   ]
   const seen = offset === undefined ? "pg_catalog.count(*)" : `${offset}::bigint + pg_catalog.count(*)`
-  if (cut.length === 0) return `, (${seen})::text`
+  if (cut.length === 0) return [`(${seen})::text`]
   // Only here, because it adds parameters to the statement.
   const counted = `(${countSql(rows, scope, total._tag === "UpTo" ? total.rows : undefined)})`
-  return `, (case when ${cut.join(" or ")} then ${counted} else ${seen} end)::text`
+  return [`(case when ${cut.join(" or ")} then ${counted} else ${seen} end)::text`]
+}
+
+/** FROM of a plan's rows, and what each adds to a JSON body. */
+export const rowsSql = (plan: RowPlan, { media }: BodyForm, scope: RowScope) => {
+  const rows = `(${selectSql(plan, scope)})`
+  return multiplies(plan) && (media === "json" || media === "object")
+    ? { from: `${limitedRows(rows, scope)} ${row}`, value: `${row}.j` }
+    : { from: `${rows} ${row}`, value: `${row}.*` }
+}
+
+type Columns = readonly [body: string, ...others: ReadonlyArray<string>]
+
+export const answerSql = (columns: Columns, from: string) =>
+  `select ${columns.join(", ")}${from === "" ? "" : ` from ${from}`}`
+
+/** An answer whose body must not be too large, or else what was written is undone. */
+export const limitedAnswerSql = ([body, ...others]: Columns, from: string) => {
+  const names = others.map((_, at) => `n${at + 1}`)
+  const inner = answerSql([`${body} as b`, ...others.map((other, at) => `${other} as ${names[at]}`)], from)
+  return answerSql([limitedText("_svc_answer.b"), ...names], `(${inner}) _svc_answer`)
 }
 
 /** `common`: the WITH query that the plan's source names, if it is `With`. */
 export const readSql = (plan: ReadPlan, common?: (scope: RowScope) => string): RowSql => {
   const scope = new RowScope()
   const before = common === undefined ? "" : `${common(scope)} `
-  const rows = selectSql(plan.rows, scope)
-  const { offset } = plan.rows
-  // The parameter of the rows' OFFSET, the last one that they add.
-  const total = totalSql(plan, scope, offset === undefined ? undefined : `$${scope.params.length}`)
-  const text = `${before}select ${bodySql(plan.form)}, pg_catalog.count(*)::text${total} from (${rows}) ${row}`
-  return { text: scope.finish(text), params: scope.params, prepare: true, bounded: isBounded(plan) }
+  const { from, value } = rowsSql(plan.rows, plan.form, scope)
+  const body = bodySql(plan.form, value)
+  const text = `${before}${answerSql([body, "pg_catalog.count(*)::text", ...totalSql(plan, scope)], from)}`
+  return {
+    text: scope.finish(text),
+    params: scope.params,
+    prepare: true,
+    bounded: isBounded(plan),
+    costly: scope.costly
+  }
 }
 
 const isBounded = ({ rows, total }: ReadPlan) =>
@@ -130,13 +158,18 @@ export const writeSql = (plan: WritePlan): RowSql => {
   const returning = returningSql(relation, bare ? undefined : plan.rows, location)
   const merging =
     change._tag === "Insert" && change.conflict?.resolution === "merge" && change.conflict.columns.length > 0
-  const rows = bare ? "" : selectSql(plan.rows, scope)
+  const { from, value } = bare ? { from: "_svc_w", value: undefined } : rowsSql(plan.rows, form, scope)
   const more =
-    merging || location.length > 0 ? `, ${merging ? insertedSql : "null::text"}, ${locationSql(location, scope)}` : ""
+    merging || location.length > 0 ? [merging ? insertedSql : "null::text", locationSql(location, scope)] : []
   // An inner embed drops rows from the response, but they are written.
   const counted = countedSql(plan, "(select pg_catalog.count(*) from _svc_w)")
-  const from = bare ? "_svc_w" : `(${rows}) ${row}`
-  const text = `with _svc_w as (${written}${returning}) select ${bodySql(form)}, ${counted}${more} from ${from}`
+  const text = `with _svc_w as (${written}${returning}) ${(bare ? answerSql : limitedAnswerSql)([bodySql(form, value), counted, ...more], from)}`
   const mixed = change._tag === "Insert" && change.payload._tag === "Mixed" && change.payload.keys.length > 0
-  return { text: scope.finish(text), params: scope.params, prepare: !mixed, bounded: change._tag === "Insert" }
+  return {
+    text: scope.finish(text),
+    params: scope.params,
+    prepare: !mixed,
+    bounded: change._tag === "Insert",
+    costly: scope.costly
+  }
 }

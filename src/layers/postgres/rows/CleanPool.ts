@@ -1,17 +1,19 @@
 import { Effect } from "effect"
 import { BoundedPool } from "../BoundedPool.ts"
-import { type RowConnection } from "./Connection.ts"
-import { type Outcome } from "./Outcome.ts"
+import { largeAnswer } from "../../../services/access/AnswerBudget.ts"
+import { type AnswerLimits, type RowConnection } from "./Connection.ts"
+import { isBloated, type Outcome } from "./Outcome.ts"
 import { isProven, judge, type Proven, proof } from "./Epoch.ts"
 import { type CleanRequest, Pipelines } from "./Pipelines.ts"
 import { type Used, useConnection } from "./useConnection.ts"
 
 export interface CleanPoolOptions {
   readonly size: number
-  /** Opens a connection with settings in addition to those of the role. */
+  /** Opens a connection with settings in addition to those of the role, and limits other than its own. */
   readonly open: (
     settings: Readonly<Record<string, string>>,
-    onClose: (connection: RowConnection) => void
+    onClose: (connection: RowConnection) => void,
+    limits?: Partial<AnswerLimits>
   ) => Effect.Effect<RowConnection, unknown>
 }
 
@@ -19,6 +21,11 @@ export interface CleanPoolOptions {
 const readSettings = { statement_timeout: "250" }
 /** A write must not make others wait for a lock that it waits for. */
 const writeSettings = { ...readSettings, lock_timeout: "20" }
+
+/** A larger answer is read again on a connection of its own, where it can wait without making others wait. */
+const readLimits: AnswerLimits = { maxRowSize: largeAnswer, memory: undefined }
+/** A write is not done again. What it returns is hardly larger than what it was given. */
+const writeLimits: Partial<AnswerLimits> = { memory: undefined }
 
 /** A connection that runs clean statements of one epoch only. */
 interface CleanConnection {
@@ -39,8 +46,8 @@ export class CleanPool {
   constructor({ open, size }: CleanPoolOptions) {
     // In addition to `size`: the more writes run at once, the more commits PostgreSQL syncs together.
     const [reading, writing] = size >= 4 ? [3, 6] : [0, 0]
-    this.reads = new Pipelines(reading, 16, (onClose) => open(readSettings, onClose))
-    this.writes = new Pipelines(writing, 1, (onClose) => open(writeSettings, onClose))
+    this.reads = new Pipelines(reading, 16, (onClose) => open(readSettings, onClose, readLimits))
+    this.writes = new Pipelines(writing, 1, (onClose) => open(writeSettings, onClose, writeLimits))
     this.pool = new BoundedPool<CleanConnection, unknown>({
       size,
       open: Effect.suspend(() => {
@@ -103,27 +110,31 @@ export class CleanPool {
     { connection: { connection }, drop, give }: Used<CleanConnection>,
     request: CleanRequest
   ): Effect.Effect<Proven> {
-    const { access, commands, epoch, text } = request
+    const { access, client, commands, epoch, text } = request
     return Effect.callback((resume) => {
       const started = performance.now()
       const finish = (outcome: Outcome, proven: boolean) => {
-        if (proven) give()
+        if (proven && !isBloated(answer ?? outcome)) give()
         else drop()
         resume(Effect.succeed(judge(request, outcome, proven)))
       }
       let answer: Outcome | undefined
       const prove = () => connection.send([proof], (outcome) => finish(answer ?? outcome, isProven(outcome, epoch)))
-      connection.send(commands, (outcome) => {
-        answer = outcome
-        this.pipelinesOf(request).record(text, performance.now() - started)
-        if (access === "read") return
-        // A write has proven itself, unless it failed, perhaps in user code.
-        if (outcome.failure === undefined) finish(outcome, outcome.status === "I")
-        else {
-          prove()
-          connection.flush()
-        }
-      })
+      connection.send(
+        commands,
+        (outcome) => {
+          answer = outcome
+          this.pipelinesOf(request).record(text, performance.now() - started)
+          if (access === "read") return
+          // A write has proven itself, unless it failed, perhaps in user code.
+          if (outcome.failure === undefined) finish(outcome, outcome.status === "I")
+          else {
+            prove()
+            connection.flush()
+          }
+        },
+        client
+      )
       if (access === "read") prove()
       connection.flush()
     })

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { type Socket } from "node:net"
 import { Client } from "pg"
+import { type AnswerMemory } from "../../../services/access/AnswerBudget.ts"
 import { cancelRequest } from "../CancelRequest.ts"
 import { type Login, pgConfig } from "../Login.ts"
 import { MessageReader, type ServerError, type TextRow } from "./MessageReader.ts"
@@ -24,7 +25,17 @@ interface InFlight {
   readonly commands: ReadonlyArray<Command>
   readonly reused: ReadonlyArray<boolean>
   failure: Failure | undefined
+  /** See `Actor`. */
+  readonly client: string
   readonly done: (outcome: Outcome) => void
+}
+
+/** How answers are limited. */
+export interface AnswerLimits {
+  /** Larger rows, in bytes, are rejected: an answer is kept in memory as a whole. */
+  readonly maxRowSize: number
+  /** Where large answers are counted. Undefined on connections that several requests share, which none may hold up. */
+  readonly memory?: AnswerMemory | undefined
 }
 
 /** Members of the driver's client that its types do not list. */
@@ -35,8 +46,6 @@ interface ClientInternals {
 }
 
 const connectTimeout = 4_000
-/** Larger rows are rejected: a response is kept in memory as a whole. */
-const maxRowSize = 128 * 1024 * 1024
 /** A longer text is not kept prepared. */
 const maxPreparedText = 8 * 1024
 const prepares = ({ prepare, text }: Command) => prepare && text.length <= maxPreparedText
@@ -63,26 +72,31 @@ export class RowConnection {
   private readonly writer = new MessageWriter()
   private readonly reader: MessageReader
   private readonly inFlight: Array<InFlight> = []
+  private readonly memory: AnswerMemory | undefined
+  /** Ends the counting of the large row that is arriving. */
+  private received: () => void = nothing
   private readonly prepared = new PreparedStatements((name) => this.writer.closeStatement(name))
 
-  private constructor(login: Login, client: Client, onClose: () => void) {
+  private constructor(login: Login, client: Client, limits: AnswerLimits, onClose: () => void) {
     const { connection, processID, secretKey } = client as unknown as ClientInternals
     this.login = login
     this.socket = connection.stream
     this.processId = processID
     this.secretKey = secretKey
     this.onClose = onClose
+    this.memory = limits.memory
     this.reader = new MessageReader(
       {
         parseComplete: () => this.parseComplete(),
-        row: (row) => this.inFlight[0]?.results.at(-1)?.push(row),
+        row: (row) => this.row(row),
+        largeRow: (bytes) => this.largeRow(bytes),
         oversizedRow: () => this.failed(oversized),
         commandComplete: () => this.inFlight[0]?.results.push([]),
         error: (error) => this.failed(error),
         ready: (status) => this.ready(status),
         unusable: () => this.abandon()
       },
-      maxRowSize
+      limits.maxRowSize
     )
     // The driver has opened the session: encryption, authentication, startup. From here on its parser is not used.
     this.socket.removeAllListeners("data")
@@ -95,6 +109,7 @@ export class RowConnection {
   static open(
     login: Login,
     settings: Readonly<Record<string, string>>,
+    limits: AnswerLimits,
     onClose: (connection: RowConnection) => void
   ): Effect.Effect<RowConnection, unknown> {
     return Effect.callback((resume) => {
@@ -114,7 +129,7 @@ export class RowConnection {
           failed(error)
           return
         }
-        const connection: RowConnection = new RowConnection(login, client, () => onClose(connection))
+        const connection: RowConnection = new RowConnection(login, client, limits, () => onClose(connection))
         resume(Effect.succeed(connection))
       })
       return Effect.sync(() => {
@@ -125,7 +140,7 @@ export class RowConnection {
   }
 
   /** Adds an exchange to the next flush. `done` is called when the server is ready again, or the connection is lost. */
-  send(commands: ReadonlyArray<Command>, done: (outcome: Outcome) => void): void {
+  send(commands: ReadonlyArray<Command>, done: (outcome: Outcome) => void, client = ""): void {
     if (this.dead || commands.some(({ text }) => text.includes("\0"))) {
       done(unsent(this.dead ? undefined : nulInText))
       return
@@ -146,7 +161,7 @@ export class RowConnection {
       this.writer.run(prepared?.name ?? "", params)
     }
     this.writer.sync()
-    this.inFlight.push({ results: [[]], parsing, commands, reused, failure: undefined, done })
+    this.inFlight.push({ results: [[]], parsing, commands, reused, failure: undefined, client, done })
   }
 
   /** Forgets what was prepared in another epoch of the catalogue, for other definitions of what it names. */
@@ -161,7 +176,7 @@ export class RowConnection {
       return
     }
     this.writer.call(oid, params)
-    this.inFlight.push({ results: [[]], parsing: [], commands: [], reused: [], failure: undefined, done })
+    this.inFlight.push({ results: [[]], parsing: [], commands: [], reused: [], failure: undefined, client: "", done })
   }
 
   /** Writes everything that was added to the socket. */
@@ -182,13 +197,38 @@ export class RowConnection {
   /** Ends the session after what was sent. */
   close(): void {
     this.dead = true
-    if (this.socket.writable) this.socket.end(terminate)
+    if (this.socket.isPaused()) this.socket.destroy()
+    else if (this.socket.writable) this.socket.end(terminate)
   }
 
   /** Closes the socket. PostgreSQL notices when it next sends something. */
   abandon(): void {
     this.dead = true
     this.socket.destroy()
+  }
+
+  private row(row: TextRow) {
+    this.inFlight[0]?.results.at(-1)?.push(row)
+    this.received()
+  }
+
+  /** Waits for memory before a large row is received: PostgreSQL keeps it until then. */
+  private largeRow(bytes: number): boolean {
+    const { memory } = this
+    if (memory === undefined) return true
+    const { client = "" } = this.inFlight[0] ?? {}
+    const ends = () => {
+      this.received = nothing
+      memory.release(client, bytes)
+    }
+    const { forget, now } = memory.receive(client, bytes, () => {
+      this.received = ends
+      this.reader.resume()
+      this.socket.resume()
+    })
+    this.received = now ? ends : forget
+    if (!now) this.socket.pause()
+    return now
   }
 
   private parseComplete() {
@@ -214,11 +254,14 @@ export class RowConnection {
 
   private lost() {
     this.dead = true
+    this.received()
     this.onClose()
     for (const { done, failure, results } of this.inFlight.splice(0)) {
       done({ results, failure: failure ?? { error: undefined, at: results.length - 1, reused: false }, status: "" })
     }
   }
 }
+
+const nothing = () => undefined
 
 const terminate = Uint8Array.of(0x58, 0, 0, 0, 4)

@@ -1,3 +1,9 @@
+import { largeAnswer } from "../../../services/access/AnswerBudget.ts"
+
+const dataRow = 0x44
+/** A longer message that is no row, such as an error, ends the connection. */
+const maxMessageSize = 128 * 1024 * 1024
+
 /** Result of a statement in text format: each value is text or null. */
 export type TextRow = ReadonlyArray<string | null>
 
@@ -16,6 +22,8 @@ export interface MessageHandler {
   readonly row: (row: TextRow) => void
   /** A row that exceeds the largest size; its values are skipped. */
   readonly oversizedRow: () => void
+  /** The start of a row of this many bytes has arrived. False: the rest is read after `resume`. */
+  readonly largeRow: (bytes: number) => boolean
   /** CommandComplete or EmptyQueryResponse. */
   readonly commandComplete: () => void
   readonly error: (error: ServerError) => void
@@ -37,6 +45,10 @@ export class MessageReader {
   private filled = 0
   /** Bytes of an oversized row that are still to be skipped. */
   private skipping = 0
+  /** What has arrived while a large row has to wait; undefined if none does. */
+  private waiting: Array<Buffer> | undefined
+  /** The row that has begun to arrive was reported as large. */
+  private reported = false
 
   constructor(handler: MessageHandler, maxRowSize: number) {
     this.handler = handler
@@ -44,6 +56,10 @@ export class MessageReader {
   }
 
   push(chunk: Buffer): void {
+    if (this.waiting !== undefined) {
+      this.waiting.push(chunk)
+      return
+    }
     let bytes = chunk
     if (this.skipping > 0) {
       const skipped = Math.min(this.skipping, bytes.length)
@@ -54,26 +70,43 @@ export class MessageReader {
     let at = 0
     while (bytes.length - at >= 5) {
       const length = 1 + bytes.readInt32BE(at + 1)
-      if (length > this.maxRowSize) {
-        if (bytes[at] !== 0x44) {
-          this.handler.unusable()
-          return
-        }
+      const isRow = bytes[at] === dataRow
+      if (!isRow && length > maxMessageSize) {
+        this.handler.unusable()
+        return
+      }
+      if (isRow && length > this.maxRowSize) {
         this.handler.oversizedRow()
         const here = Math.min(length, bytes.length - at)
         this.skipping = length - here
         at += here
         continue
       }
+      if (isRow && length >= largeAnswer && !this.reported) {
+        this.reported = true
+        if (!this.handler.largeRow(length)) {
+          this.waiting = [Buffer.from(bytes.subarray(at))]
+          this.pending = undefined
+          return
+        }
+      }
       if (bytes.length - at < length) {
         this.keep(bytes, at, length)
         return
       }
+      this.reported = false
       this.message(bytes, at, at + length)
       at += length
     }
     if (at < bytes.length) this.keep(bytes, at, 5)
     else this.pending = undefined
+  }
+
+  /** Goes on after `largeRow` was false. */
+  resume(): void {
+    const waiting = this.waiting ?? []
+    this.waiting = undefined
+    for (const chunk of waiting) this.push(chunk)
   }
 
   /** The incomplete message with what has arrived. */
@@ -111,7 +144,7 @@ export class MessageReader {
       case 0x31: // ParseComplete
         this.handler.parseComplete()
         break
-      case 0x44: // DataRow
+      case dataRow:
         this.handler.row(rowOf(bytes, at + 5))
         break
       case 0x56: // FunctionCallResponse

@@ -48,6 +48,12 @@ export const isGone = ({ failure }: Outcome) => /^(26000|34000|0A000)$/.test(fai
 export const isStale = (outcome: Outcome) =>
   isGone(outcome) || (outcome.failure?.reused === true && /^(22|42(?!501)|XX)/.test(outcome.failure.error?.code ?? ""))
 
+/**
+ * Whether a statement failed for want of memory, or by a regular expression that is too complex (2201B, 53200, 54000,
+ * XX000): the server process may keep what it has allocated, so that it should end.
+ */
+export const isBloated = ({ failure }: Outcome) => /^(2201B|53200|540|XX000)/.test(failure?.error?.code ?? "")
+
 /** Whether the connection was lost before the exchange was answered. */
 export const isLost = ({ failure }: Outcome) => failure !== undefined && failure.error === undefined
 

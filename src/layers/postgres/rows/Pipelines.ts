@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { LRUCache } from "lru-cache"
 import { type RowConnection } from "./Connection.ts"
-import { type Outcome } from "./Outcome.ts"
+import { isOversized, type Outcome } from "./Outcome.ts"
 import { type CleanCommands, isProven, judge, type Proven, proof } from "./Epoch.ts"
 
 export interface CleanRequest extends CleanCommands {
@@ -173,7 +173,8 @@ export class Pipelines {
         if (!proven) this.retire(pipeline, connection)
         for (const [index, { done, request }] of together.entries()) {
           const answer = judge(request, outcomes[index] ?? outcome, proven)
-          const late = isTimeout(answer?.failure?.error?.code)
+          const error = answer?.failure?.error
+          const late = isTimeout(error?.code) || (isOversized(error) && request.access === "read")
           if (late) this.barred.set(request.text, true)
           done(late ? "late" : answer)
         }

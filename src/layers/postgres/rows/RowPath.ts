@@ -1,12 +1,15 @@
 import { Effect } from "effect"
 import { LRUCache } from "lru-cache"
+import { resultTooLarge } from "../../../domain/rows/Refusals.ts"
+import { maxAnswerSetting } from "../../../domain/rows/sql/Size.ts"
 import { type DatabaseError, Unavailable } from "../../../domain/errors.ts"
+import { type AnswerMemory } from "../../../services/access/AnswerBudget.ts"
 import { type Actor, type Answer, claimsSetting, type Database, type Statement } from "../../../services/ports/Db.ts"
-import { fromServerError, resultTooLarge } from "../Errors.ts"
+import { fromServerError } from "../Errors.ts"
 import { type Login } from "../Login.ts"
 import { type Pausable } from "../MainSessions.ts"
-import { CleanPool } from "./CleanPool.ts"
-import { type Command, RowConnection } from "./Connection.ts"
+import { CleanPool, type CleanPoolOptions } from "./CleanPool.ts"
+import { type AnswerLimits, type Command, RowConnection } from "./Connection.ts"
 import { isGone, isOversized, isStale, type Outcome } from "./Outcome.ts"
 import { assertion, unchanged } from "./Epoch.ts"
 import { UserCodePool } from "./UserCodePool.ts"
@@ -21,7 +24,12 @@ export interface RowPathOptions {
   readonly poolSize: number
   /** Statement timeout in ms. */
   readonly timeout: number
+  /** The largest answer to anon and authenticated callers, in bytes; 128 MiB for service keys. */
+  readonly maxPublicAnswer: number
+  readonly memory: AnswerMemory
 }
+
+const maxAnswer = 128 * 1024 * 1024
 
 const settingsOf = (actorRole: Actor["role"], role: string, timeout: number) => ({
   role,
@@ -72,13 +80,26 @@ export const makeRowPath = (
   options: RowPathOptions
 ): Pausable & { readonly run: Database["run"]; readonly close: Effect.Effect<void> } => {
   const poolsOf = (login: Login, actorRole: Actor["role"], role: string): Pools => {
-    const open = (settings: Readonly<Record<string, string>>, onClose: (connection: RowConnection) => void) =>
-      RowConnection.open(login, { ...settingsOf(actorRole, role, options.timeout), ...settings }, onClose)
+    const limits: AnswerLimits = {
+      maxRowSize: actorRole === "service_role" ? maxAnswer : options.maxPublicAnswer,
+      memory: options.memory
+    }
+    const open: CleanPoolOptions["open"] = (settings, onClose, shared) =>
+      RowConnection.open(
+        login,
+        {
+          ...settingsOf(actorRole, role, options.timeout),
+          [maxAnswerSetting]: String(limits.maxRowSize),
+          ...settings
+        },
+        { ...limits, ...shared },
+        onClose
+      )
     return {
       clean: new CleanPool({
         size: options.poolSize,
         // Names in the service's SQL must not find a user's objects.
-        open: (settings, onClose) => open({ search_path: "pg_catalog", ...settings }, onClose)
+        open: (settings, onClose, shared) => open({ search_path: "pg_catalog", ...settings }, onClose, shared)
       }),
       userCode: new UserCodePool({ size: options.poolSize, open: (onClose) => open({}, onClose) })
     }

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { BoundedPool } from "../BoundedPool.ts"
 import { type Command, type RowConnection } from "./Connection.ts"
-import { type Outcome } from "./Outcome.ts"
+import { isBloated, type Outcome } from "./Outcome.ts"
 import { useConnection } from "./useConnection.ts"
 
 /**
@@ -57,12 +57,17 @@ export class UserCodePool {
     return useConnection(this.pool, client, ({ connection: { connection, reset }, drop, give }) =>
       Effect.callback<Outcome>((resume) => {
         if (epoch !== undefined) connection.enter(epoch)
-        connection.send(commands, (outcome) => resume(Effect.succeed(outcome)))
+        let bloated = false
+        const answered = (outcome: Outcome) => {
+          bloated = isBloated(outcome)
+          resume(Effect.succeed(outcome))
+        }
+        connection.send(commands, answered, client)
         if (explicit) connection.send([rollback], () => undefined)
         // Random numbers of the next request must not follow from a seed that user code has chosen.
         connection.call(reset, [String(2 * Math.random() - 1)], ({ failure, results, status }) => {
           const asNew = results[0]?.[0]?.[0] === `0,${connection.preparedCount}`
-          if (failure === undefined && status === "I" && asNew) give()
+          if (failure === undefined && status === "I" && asNew && !bloated) give()
           else drop()
         })
         connection.flush()

@@ -36,13 +36,17 @@ const bindComplete = message("2", Buffer.alloc(0))
 const complete = message("C", Buffer.from("SELECT 1\0"))
 
 /** What a reader reports for these chunks, with rows of up to 1 MiB. */
-const read = (chunks: ReadonlyArray<Buffer>) => {
+const read = (chunks: ReadonlyArray<Buffer>, waits = false) => {
   const seen: Array<unknown> = []
   const reader = new MessageReader(
     {
       parseComplete: () => seen.push("parsed"),
       row: (values) => seen.push(values),
       oversizedRow: () => seen.push("oversized"),
+      largeRow: () => {
+        if (waits) seen.push("waits")
+        return !waits
+      },
       commandComplete: () => seen.push("complete"),
       error: (failure) => seen.push(failure),
       ready: (status) => seen.push(status),
@@ -51,6 +55,7 @@ const read = (chunks: ReadonlyArray<Buffer>) => {
     1024 * 1024
   )
   for (const chunk of chunks) reader.push(chunk)
+  while (seen.at(-1) === "waits") reader.resume()
   return seen
 }
 
@@ -89,6 +94,27 @@ describe("the reader", () => {
         bytes.subarray(n * size, (n + 1) * size)
       )
       assert.deepStrictEqual(read(chunks), [["before"], "oversized", "complete", "I"], `chunks of ${size}`)
+    }
+  })
+
+  it("stops before a large row until it is resumed", () => {
+    const large = row(["x".repeat(600_000)])
+    const bytes = Buffer.concat([row(["before"]), large, large, row(["after"]), complete, ready("I")])
+    const rows = [
+      ["before"],
+      "waits",
+      ["x".repeat(600_000)],
+      "waits",
+      ["x".repeat(600_000)],
+      ["after"],
+      "complete",
+      "I"
+    ]
+    for (const size of [bytes.length, 65_536, 1000]) {
+      const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, n) =>
+        bytes.subarray(n * size, (n + 1) * size)
+      )
+      assert.deepStrictEqual(read(chunks, true), rows, `chunks of ${size}`)
     }
   })
 

@@ -361,6 +361,9 @@ describe("claims-config", () => {
     }
     assert.deepStrictEqual(good(await put(config)), config)
     assert.strictEqual((await manage("GET /api/oauth2/claims-config")).text, JSON.stringify(config))
+    const scoped = { ...config, claim_scopes: { z: "names" } }
+    assert.deepStrictEqual(good(await put(scoped)), scoped)
+    assert.strictEqual((await manage("GET /api/oauth2/claims-config")).text, JSON.stringify(scoped))
   })
 
   it.each<[unknown, RegExp]>([
@@ -376,7 +379,9 @@ describe("claims-config", () => {
       { id_token_claims: { a: 1, b: null, c: {} }, access_token_claims: {} },
       /a: a template must be a string.*b: .*c: /
     ],
-    [{ id_token_claims: {}, access_token_claims: {}, other: {} }, /other/]
+    [{ id_token_claims: {}, access_token_claims: {}, other: {} }, /other/],
+    [{ id_token_claims: {}, access_token_claims: {}, claim_scopes: { a: "s" } }, /claim_scopes\.a: not a claim/],
+    [{ id_token_claims: {}, access_token_claims: {}, claim_scopes: null }, /claim_scopes/]
   ])("rejects %j", async (body, details) => {
     const before = (await manage("GET /api/oauth2/claims-config")).text
     assert.match(JSON.stringify(assertRefused(await put(body), 400)["details"]), details)

@@ -57,7 +57,7 @@ export class OAuth2BridgeApi extends HttpApiGroup.make("oauth2Bridge")
       error: challengeErrors
     }).annotateMerge(summary("Sign a user in for a client: the OAuth 2.0 server's login URL")),
     HttpApiEndpoint.get("consent", "/bridge/consent", {
-      query: { consent_challenge: Schema.optionalKey(Challenge) },
+      query: { consent_challenge: Schema.optionalKey(Challenge), since: Schema.optionalKey(Schema.String) },
       success: HttpApiSchema.Empty(302),
       error: challengeErrors
     }).annotateMerge(summary("Ask a user for consent, or skip it: the OAuth 2.0 server's consent URL")),

@@ -69,7 +69,8 @@ export class Tokens extends Context.Service<
           })
         )
         const failure = keys.takeFailure()
-        if (failure !== undefined) yield* Effect.logWarning(`Failed to fetch JWT keys from ${address?.url.href}`, failure)
+        if (failure !== undefined)
+          yield* Effect.logWarning(`Failed to fetch JWT keys from ${address?.url.href}`, failure)
         return { ...(yield* Effect.fromResult(verified)), rules: byKeys }
       })
 

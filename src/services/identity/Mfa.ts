@@ -56,16 +56,10 @@ export class Mfa extends Context.Service<
       const sessions = yield* Sessions
       const limitAttempts = makeAttemptLimit((yield* Counts).windows("second-factors"))
 
-      /** Looks up the session first, for calls that need the identity. */
-      const withSession = <A, E>(browser: Browser, use: (session: Session) => Effect.Effect<A, E>) =>
-        Effect.flatMap(sessions.current(browser), (session) =>
-          Effect.map(sessions.stepUpsReturning(browser, use(session)), (value) => ({ value, session }))
-        )
-
       const changeWithSession = (
         browser: Browser,
         use: (session: Session) => Effect.Effect<RelayedCookies, FlowError>
-      ) => Effect.tap(withSession(browser, use), ({ session }) => sessions.invalidate(session.credential))
+      ) => Effect.tap(sessions.withSession(browser, use), ({ session }) => sessions.invalidate(session.credential))
 
       const change = (browser: Browser, use: (credential: Credential) => Effect.Effect<RelayedCookies, FlowError>) =>
         sessions.withCredential(browser, use).pipe(
@@ -140,7 +134,7 @@ export class Mfa extends Context.Service<
         }),
 
         beginTotp: Effect.fn("Mfa.beginTotp")(function* (browser) {
-          const { session, value } = yield* withSession(browser, ({ credential }) => idp.beginTotp(credential))
+          const { session, value } = yield* sessions.withSession(browser, ({ credential }) => idp.beginTotp(credential))
           const secret = Redacted.value(value.secret)
           const account = accountOf(session.identity)
           return {

@@ -85,6 +85,20 @@ describe("a sign-out without a client's ID token", () => {
     assert.strictEqual(await isKnown(browser), "login_required")
   })
 
+  it("shows the page again when the session has ended in the meantime", async () => {
+    const { browser, person } = await newUser()
+    const { challenge, url } = await toPage(browser)
+    const token = tokenIn(await openPage(browser, url))
+    browser.setCookie("127.0.0.1", "idp_session", "ended")
+    const again = await send(browser, { logout_challenge: challenge, token, decision: "leave" })
+    assert.deepStrictEqual([again.status, onwardIn(again)], [200, url.href])
+    const page = await openPage(browser, url)
+    assert.notInclude(page.text, person.email)
+    const done = await send(browser, { logout_challenge: challenge, token: tokenIn(page), decision: "leave" })
+    assert.strictEqual((await goOn(parts, browser, onwardIn(done))).url.href, `${clientAddress}/bye`)
+    assert.strictEqual(await isKnown(browser), "login_required")
+  })
+
   it("ends no session when it is rejected", async () => {
     const { browser, credential } = await newUser(tokenOf)
     const { challenge, url } = await toPage(browser)
@@ -131,7 +145,7 @@ describe("a sign-out without a client's ID token", () => {
       ["a token of another challenge", 403, send(owner.browser, { ...form, logout_challenge: another.challenge })],
       ["another user", 403, send(other.browser, form)],
       ["another session of the same person", 403, send(browserOf(await tokenOf(parts.idp, owner.person)), form)],
-      ["no session", 403, send(browserOf(), form)],
+      ["no session: the page again", 200, send(browserOf(), form)],
       ["no challenge", 400, send(owner.browser, { ...form, logout_challenge: "" })],
       ["an unknown challenge", 404, send(owner.browser, { ...form, logout_challenge: "x" })],
       ["a challenge that is too long", 400, send(owner.browser, { ...form, logout_challenge: "x".repeat(14_001) })],

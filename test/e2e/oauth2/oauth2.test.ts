@@ -89,7 +89,7 @@ describe("bridge/login", () => {
     assert.strictEqual(`${url.origin}${url.pathname}`, `${parts.idp.publicUrl}/self-service/login/browser`)
     const back = new URL(url.searchParams.get("return_to") ?? "")
     assert.strictEqual(`${back.origin}${back.pathname}`, `${parts.service.url}/api/oauth2/bridge/login`)
-    assert.deepStrictEqual([...back.searchParams.keys()], ["login_challenge"])
+    assert.deepStrictEqual([...back.searchParams.keys()], ["login_challenge", "since"])
   })
 
   it("accepts a session token as well as the identity provider's cookie", async () => {

@@ -19,7 +19,9 @@ const idToken = {
 const accessToken = { iss: "http://127.0.0.1:4444", sub: "ada", aud: [], client_id: "shop", scp: [], exp: now + 60 }
 
 const served = <A, E>(
-  test: (sign: (payload: JWTPayload, header?: Parameters<Issuer["sign"]>[1]) => Effect.Effect<string>) => Effect.Effect<A, E, Tokens>,
+  test: (
+    sign: (payload: JWTPayload, header?: Parameters<Issuer["sign"]>[1]) => Effect.Effect<string>
+  ) => Effect.Effect<A, E, Tokens>,
   env: Record<string, string> | ((url: string) => Record<string, string>) = {}
 ) =>
   Effect.gen(function* () {

@@ -147,7 +147,8 @@ export class Sessions extends Context.Service<
           }
           if (weak === undefined) return yield* Effect.fail(refusal)
           const { credential, stepUp } = weak
-          const how = credential._tag === "Cookie" ? howOf(stepUp) : {}
+          // A browser without that cookie can't show a second factor alone.
+          const how = credential._tag === "Token" && stepUp.code === "aal2_required" ? {} : howOf(stepUp)
           const redirect_to = yield* idp.loginUrl({ returnTo, ...how })
           return yield* new StepUpRequired({ error: stepUp.error, code: stepUp.code, redirect_to })
         })

@@ -3,7 +3,7 @@ import { ConfigProvider, Effect, Fiber, Layer, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { BadGateway, StepUpRequired, TooManyRequests, Unauthorized } from "../../../src/domain/errors.ts"
 import { type Credential, type IdentitySession, type Browser } from "../../../src/domain/identity/Identity.ts"
-import { makeAttemptLimit } from "../../../src/services/identity/AttemptLimits.ts"
+import { makeAttemptLimit, makeFailureLimit } from "../../../src/services/identity/AttemptLimits.ts"
 import { SlidingWindow } from "../../../src/domain/access/SlidingWindow.ts"
 import { IdentitySettings } from "../../../src/services/identity/Settings.ts"
 import { IdP, type SessionError } from "../../../src/services/ports/IdP.ts"
@@ -223,8 +223,10 @@ describe("Sessions", () => {
         assert.strictEqual((yield* withCredential(browser(token, strong), oldToken)).value, "done")
         // Of another user.
         const two = browser(token, credential("Cookie", "other"))
-        assert.deepStrictEqual(yield* redirect(withSession(two, ({ credential }) => oldToken(credential))), {})
-        assert.deepStrictEqual(yield* redirect(withCredential(two, oldToken)), {})
+        assert.deepStrictEqual(yield* redirect(withSession(two, ({ credential }) => oldToken(credential))), {
+          refresh: true
+        })
+        assert.deepStrictEqual(yield* redirect(withCredential(two, oldToken)), { refresh: true })
       }).pipe(Effect.provide(idp(sessions).layer))
     )
   })
@@ -242,6 +244,28 @@ describe("makeAttemptLimit", () => {
       yield* makeAttemptLimit(new SlidingWindow())("s1")
       yield* TestClock.adjust("1 minute")
       yield* limitAttempts("s1")
+    })
+  )
+})
+
+describe("makeFailureLimit", () => {
+  it.effect("counts failures only, and refuses further attempts after ten in a minute", () =>
+    Effect.gen(function* () {
+      const limit = makeFailureLimit(new SlidingWindow())
+      const down = new BadGateway({ error: "down" })
+      for (let i = 0; i < 30; i++) {
+        assert.strictEqual(yield* limit("a", Effect.succeed("in")), "in")
+        assert.strictEqual(yield* Effect.flip(limit("a", Effect.fail(down))), down)
+      }
+      for (let i = 0; i < 10; i++) {
+        assert.strictEqual(yield* Effect.flip(limit("a", Effect.fail(stale))), stale)
+        yield* TestClock.adjust("1 second")
+      }
+      const refused = yield* Effect.flip(limit("a", Effect.succeed("in")))
+      assert.deepInclude(refused, { code: "TOO_MANY_GUESSES", retry_after: 50 })
+      assert.strictEqual(yield* limit("b", Effect.succeed("in")), "in")
+      yield* TestClock.adjust("50 seconds")
+      assert.strictEqual(yield* limit("a", Effect.succeed("in")), "in")
     })
   )
 })

@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { type ClientError, Forbidden } from "../../domain/errors.ts"
 import { accountOf } from "../../domain/identity/Identity.ts"
+import { Tokens } from "../../services/access/Tokens.ts"
 import { type Session, Sessions } from "../../services/identity/Sessions.ts"
 import { IdentitySettings } from "../../services/identity/Settings.ts"
 import { IdentitySignatures } from "../../services/identity/Signatures.ts"
@@ -23,6 +24,7 @@ export const ConsentPageRoutes = HttpRouter.use(
     const signatures = yield* IdentitySignatures
     const settings = yield* IdentitySettings
     const idp = yield* IdP
+    const { scopes: dataScopes } = yield* Tokens
 
     const signed = (challenge: string, { id }: Session) => `${id} ${challenge}`
 
@@ -56,6 +58,7 @@ export const ConsentPageRoutes = HttpRouter.use(
           return consentPage({
             request: yield* consents.find(challenge, browserOf(session)),
             account: accountOf(session.identity),
+            dataScopes,
             token: yield* signatures.sign("consent", signed(challenge, session))
           })
         })

@@ -38,6 +38,8 @@ export class Tokens extends Context.Service<
      * A `role` claim has no effect: every valid token is `authenticated`.
      */
     readonly verify: (token: string) => Effect.Effect<JwtClaims, Unauthorized | Unavailable>
+    /** SVC_JWT_SCOPE: the scopes with which an access token gives access to a user's rows. */
+    readonly scopes: ReadonlyArray<string>
   }
 >()("svc/services/Tokens") {
   static readonly layer: Layer.Layer<Tokens, SettingError, JwtSecret> = Layer.effect(
@@ -122,7 +124,7 @@ export class Tokens extends Context.Service<
             ? Effect.succeed(before.claims)
             : verifyNew(token)
         })
-      return Tokens.of({ verify })
+      return Tokens.of({ verify, scopes: byKeys.scopes })
     })
   )
 }

@@ -3,6 +3,7 @@ import { InvalidRequest, NotFound, type TooManyRequests } from "../../domain/err
 import { accountOf, type Browser, type Credential } from "../../domain/identity/Identity.ts"
 import { type MfaStatus, otpauthUri, webAuthnIds } from "../../domain/identity/SecondFactors.ts"
 import { isoTime } from "../../domain/text/IsoTime.ts"
+import { isJsonObject } from "../../domain/text/JsonObject.ts"
 import { type FlowError, IdP, type RelayedCookies, type SessionError } from "../ports/IdP.ts"
 import { makeAttemptLimit } from "./AttemptLimits.ts"
 import { Counts } from "../ports/Counts.ts"
@@ -160,11 +161,17 @@ export class Mfa extends Context.Service<
         }),
 
         beginWebAuthn: Effect.fn("Mfa.beginWebAuthn")(function* (browser) {
-          const { credential, value } = yield* sessions.withCredential(browser, idp.beginWebAuthn)
+          const { session, value } = yield* sessions.withSession(browser, ({ credential }) =>
+            idp.beginWebAuthn(credential)
+          )
+          const { credential, identity } = session
           return {
-            value: { flow_id: value.flowId, webauthn_options: value.options },
+            value: {
+              flow_id: value.flowId,
+              webauthn_options: { publicKey: withAccount(value.options.publicKey, accountOf(identity)) }
+            },
             credential,
-            cookies: value.cookies
+            cookies: [...session.cookies, ...value.cookies]
           }
         }),
         confirmWebAuthn: (browser, flowId, attestation, displayName) =>
@@ -191,4 +198,10 @@ export class Mfa extends Context.Service<
       })
     })
   )
+}
+
+/** Names the account in the options of a new key: browsers show that name, and providers leave it out. */
+const withAccount = (publicKey: unknown, account: string): unknown => {
+  if (!isJsonObject(publicKey) || !isJsonObject(publicKey["user"])) return publicKey
+  return { ...publicKey, user: { ...publicKey["user"], name: account, displayName: account } }
 }

@@ -1,7 +1,7 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import { type Unavailable } from "../../domain/errors.ts"
 import { type Browser, type IdentitySession } from "../../domain/identity/Identity.ts"
-import { signInParameters, type SignInParameters } from "../../domain/oauth2/OAuth2.ts"
+import { asSwitched, signInParameters, type SignInParameters } from "../../domain/oauth2/OAuth2.ts"
 import { Sessions } from "../identity/Sessions.ts"
 import { IdentitySettings } from "../identity/Settings.ts"
 import { IdentitySignatures } from "../identity/Signatures.ts"
@@ -113,7 +113,11 @@ export class OAuth2Bridge extends Context.Service<
           if (sentAt !== undefined) return yield* refused("The sign-in was not renewed")
           return yield* signIn(yield* idp.loginUrl({ returnTo, refresh: true }))
         }
-        return yield* requests.withRestart(
+        const isSwitch = request.skip && request.subject !== session.identity.id && !parameters.reauthenticate
+        // The server would start the request again, without prompt=none.
+        if (isSwitch && parameters.silent)
+          return yield* refused("prompt=none was requested, but another user is signed in")
+        const accepted = yield* requests.withRestart(
           challenge,
           oauth2.acceptLogin(challenge, {
             subject: session.identity.id,
@@ -124,6 +128,7 @@ export class OAuth2Bridge extends Context.Service<
             rememberFor: Math.max(1, Math.floor((Date.parse(session.expires_at) - now) / 1000))
           })
         )
+        return isSwitch ? { redirectTo: asSwitched(accepted.redirectTo) } : accepted
       })
 
       const returnToConsent = (baseUrl: string, challenge: string) =>

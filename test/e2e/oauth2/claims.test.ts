@@ -1,4 +1,5 @@
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { ask, assertRefused } from "../../support/client.ts"
 import { startBrowsing } from "../../support/browser/cookieClient.ts"
 import { makePerson } from "../../support/identity/idp.ts"
 import { type Application, makeApplication, manage, signIn } from "../../support/identity/signIn.ts"
@@ -26,7 +27,7 @@ const claimsOf = async (scope: ReadonlyArray<string>, { requested = asked, verif
   const idToken: Readonly<Record<string, unknown>> = tokens.idClaims ?? {}
   const userinfo: Readonly<Record<string, unknown>> = await application.userinfo(tokens.access_token, person.id)
   const { ext } = await stage.introspect(tokens.access_token)
-  return { person, idToken, userinfo, ext }
+  return { person, idToken, userinfo, ext, tokens }
 }
 
 const about = new Set(["email", "email_verified", "name", "updated_at", "plan", "level", "tier"])
@@ -78,4 +79,16 @@ describe("claims follow the granted scopes", () => {
     })
     assert.deepStrictEqual(ext, { tier: "pro", email: person.email })
   })
+})
+
+it("only the access token gives access to the user's rows", async () => {
+  const { person, tokens } = await claimsOf(["openid"])
+  const who = (token = "") =>
+    ask(stage.service, "POST /v1/sql", {
+      key: stage.service.service_role,
+      token,
+      body: { sql: "select current_setting('request.jwt.sub', true) as sub" }
+    })
+  assertRefused(await who(tokens.id_token), 401, "JWT_NOT_ACCESS_TOKEN")
+  assert.deepInclude((await who(tokens.access_token)).json, { rows: [{ sub: person.id }] })
 })

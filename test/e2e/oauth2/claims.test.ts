@@ -68,7 +68,8 @@ describe("claims follow the granted scopes", () => {
     assert.deepStrictEqual(await manage(stage, "PUT", "/claims-config", config), { status: 200, body: config })
     const few = await claimsOf(["openid"])
     assert.deepStrictEqual(only(few.idToken), { level: 3 })
-    assert.deepStrictEqual(few.ext, {})
+    // Servers may leave out what is empty.
+    assert.deepStrictEqual(few.ext ?? {}, {})
     const { ext, idToken, person } = await claimsOf(["openid", "billing", "profile", "email"], { verified: true })
     assert.deepInclude(only(idToken), {
       plan: "pro",

@@ -7,6 +7,7 @@ import { FlagEvaluationApi } from "./api/FlagEvaluation.ts"
 import { ConsentPageApi } from "./api/ConsentPage.ts"
 import { FunctionsApi } from "./api/Functions.ts"
 import { LogoutPageApi } from "./api/LogoutPage.ts"
+import { NoticePagesApi } from "./api/NoticePages.ts"
 import { OfrepApi } from "./api/Ofrep.ts"
 import { RealtimeSocketApi } from "./api/Realtime.ts"
 import { RowsApi } from "./api/Rows.ts"
@@ -112,6 +113,7 @@ class Contract extends HttpApi.make("svc")
   .add(RealtimeSocketApi)
   .add(ConsentPageApi)
   .add(LogoutPageApi)
+  .add(NoticePagesApi)
   .add(FlagEvaluationApi)
   .annotateMerge(
     OpenApi.annotations({

@@ -18,6 +18,7 @@ import { HealthHandlers } from "./handlers/Health.ts"
 import { IdentitiesHandlers } from "./handlers/Identities.ts"
 import { ClientKeysHandlers, KeysHandlers } from "./handlers/Keys.ts"
 import { LogoutPageRoutes } from "./handlers/LogoutPage.ts"
+import { NoticePagesRoutes } from "./handlers/NoticePages.ts"
 import { MigrationsHandlers } from "./handlers/Migrations.ts"
 import { OAuth2AdminHandlers, OAuth2BridgeHandlers, OAuth2ConsentsHandlers } from "./handlers/OAuth2.ts"
 import { OfrepRoutes } from "./handlers/Ofrep.ts"
@@ -93,6 +94,7 @@ export const Routes = Layer.mergeAll(
   FlagEvaluationRoutes,
   ConsentPageRoutes,
   LogoutPageRoutes,
+  NoticePagesRoutes,
   DocsRoutes,
   Front(methodsOf)
 ).pipe(Layer.provide([ClientGate.layer, RealtimeGate.layer]), Layer.provide(ApiGate.layer))

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto"
 import { SlidingWindow, type WindowResult } from "./SlidingWindow.ts"
 
 /** The windows in which calls are counted; the position is the number in a record. */
-const windowNames = ["api-keys", "second-factors", "passkeys", "recovery-codes"] as const
+const windowNames = ["api-keys", "second-factors", "passkeys", "recoveries", "recovery-addresses"] as const
 export type WindowName = (typeof windowNames)[number]
 
 export const recordBytes = 32
@@ -80,6 +80,10 @@ export class CountState {
     let all = 0
     for (const count of this.places.values()) all += count
     return all
+  }
+
+  blockedSeconds(window: WindowName, key: number, limit: number, now: number): number {
+    return (this.windows[windowNames.indexOf(window)] as SlidingWindow).blockedSeconds(key, limit, now)
   }
 
   /** The outcome of a call, or whether a place was taken; true for any other record. */

@@ -1,5 +1,6 @@
 import { Result } from "effect"
 import { Unauthorized } from "../errors.ts"
+import { isAccessToken, scopesOf } from "./AccessToken.ts"
 
 /** The claims of a verified JWT. */
 export interface JwtClaims {
@@ -21,14 +22,25 @@ const escapedNul = /(?<!\\)(?:\\\\)*\\u0000/
 
 const refuse = (error: string, code = "JWT_INVALID") => Result.fail(new Unauthorized({ error, code }))
 
+/** What a token must be, beyond its signature and times. */
+export interface TokenRules {
+  /** One of these must be in `aud`; empty: any. */
+  readonly audiences: ReadonlyArray<string>
+  /** The token must have one of these scopes; empty: any. */
+  readonly scopes: ReadonlyArray<string>
+  /** Whether only access tokens are accepted. */
+  readonly accessTokensOnly: boolean
+}
+
 /**
- * Reads a JWT payload and checks its times and audience. `now` in milliseconds since 1970; `audiences` empty: any.
+ * Reads a JWT payload and checks its times and the rules. `now` in milliseconds since 1970; `typ` from the header.
  * Does not verify the signature.
  */
 export const readClaims = (
   payload: Uint8Array,
+  typ: unknown,
   now: number,
-  audiences: ReadonlyArray<string>
+  { accessTokensOnly, audiences, scopes }: TokenRules
 ): Result.Result<JwtClaims, Unauthorized> => {
   let claims: string
   let parsed: unknown
@@ -42,7 +54,8 @@ export const readClaims = (
     return refuse("The JWT's payload is not a JSON object")
   }
   if (escapedNul.test(claims)) return refuse("The JWT's payload contains a NUL character, which PostgreSQL can't store")
-  const { aud, exp, nbf, sub = "" } = parsed as Readonly<Record<string, unknown>>
+  const all = parsed as Readonly<Record<string, unknown>>
+  const { aud, exp, nbf, sub = "" } = all
   // An unpaired surrogate would reach PostgreSQL as U+FFFD, and so could match another user's sub.
   if (typeof sub !== "string" || !sub.isWellFormed()) return refuse("The JWT's sub claim is not a valid string")
   if (exp !== undefined && typeof exp !== "number") return refuse("The JWT's exp claim is not a number")
@@ -50,6 +63,15 @@ export const readClaims = (
   const seconds = Math.floor(now / 1000)
   if (exp !== undefined && exp <= seconds - leewaySeconds) return refuse("The JWT has expired", "JWT_EXPIRED")
   if (nbf !== undefined && nbf > seconds + leewaySeconds) return refuse("The JWT is not valid yet", "JWT_NOT_YET_VALID")
+  if (accessTokensOnly && !isAccessToken(typ, all)) {
+    return refuse(
+      "The JWT is of the OAuth 2.0 server, but not an access token; send the access token instead",
+      "JWT_NOT_ACCESS_TOKEN"
+    )
+  }
+  if (scopes.length > 0 && !scopesOf(all)?.some((scope) => scopes.includes(scope as string))) {
+    return refuse(`The JWT has none of the required scopes; request ${scopes.join(" or ")}`, "JWT_SCOPE")
+  }
   if (audiences.length > 0) {
     const given: ReadonlyArray<unknown> = Array.isArray(aud) ? aud : [aud]
     if (!audiences.some((audience) => given.includes(audience))) {

@@ -122,6 +122,16 @@ export class SlidingWindow<Key = number> {
     }
   }
 
+  /** Whole seconds until a key at its limit is below it; 0 when a call would be allowed now. Counts nothing. */
+  blockedSeconds(key: Key, limit: number, now: number): number {
+    const calls = this.keys.get(key)
+    if (calls === undefined) return 0
+    this.now = Math.max(this.now, Math.floor(now))
+    calls.expire(this.now)
+    if (calls.total < limit) return 0
+    return Math.max(1, Math.ceil((calls.leavesAt(calls.total - limit + 1) - this.now) / 1000))
+  }
+
   /** All calls as plain values, from which `of` makes an equal window. */
   snapshot() {
     return { now: this.now, keys: Array.from(this.keys, ([key, calls]) => [key, calls.pairs()] as const) }

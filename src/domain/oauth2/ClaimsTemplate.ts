@@ -5,12 +5,6 @@ import { isPlainText } from "../text/StorableText.ts"
 /** Claim name to template, as an administrator writes it (spec: Claims config). */
 export type ClaimTemplates = Readonly<Record<string, string>>
 
-/** The claims that tokens get beside the server's own. */
-export interface ClaimsConfig {
-  readonly id_token_claims: ClaimTemplates
-  readonly access_token_claims: ClaimTemplates
-}
-
 /** The values that templates can refer to. */
 export type ClaimSource = Pick<Identity, "id" | "traits" | "metadata_public">
 
@@ -19,11 +13,12 @@ const maxTemplateLength = 1000
 const maxClaims = 100
 
 /**
- * Claims with a meaning of their own: those of RFC 7519 and OpenID Connect Core that the server sets itself, and `nbf`
- * and `azp`, which the server would accept but clients would misinterpret.
+ * Claims with a meaning of their own: those of RFC 7519 and OpenID Connect Core that the server sets itself; `nbf` and
+ * `azp`, which the server would accept but clients would misinterpret; and `scope`, `scp` and `client_id`, which
+ * distinguish access tokens.
  */
 const reserved = new Set(
-  "iss sub aud exp iat nbf jti rat auth_time nonce at_hash c_hash acr amr azp sid scope client_id ext".split(" ")
+  "iss sub aud exp iat nbf jti rat auth_time nonce at_hash c_hash acr amr azp sid scope scp client_id ext".split(" ")
 )
 
 type Part = string | ReadonlyArray<string>

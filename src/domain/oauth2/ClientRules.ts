@@ -52,6 +52,12 @@ const redirectUri: Check = (value) =>
       ? "must not have a fragment"
       : undefined)
 
+/** The origin of web pages, without a path. */
+const origin: Check = (value) =>
+  typeof value === "string" && /^https?:\/\//.test(value) && URL.canParse(value) && new URL(value).origin === value
+    ? undefined
+    : "expected an origin such as https://app.example.com"
+
 const identifier: Check = (value) =>
   typeof value === "string" && /^[\w.~:-]{1,128}$/.test(value)
     ? undefined
@@ -69,7 +75,7 @@ const jsonOf = (value: unknown): string | undefined => {
 const document: Check = (value) =>
   isJsonObject(value) && jsonOf(value) !== undefined ? undefined : "expected an object that is not nested too deeply"
 
-/** The fields of RFC 7591 2 and RFC 7592, and the server's `skip_consent`; secrets are always generated. */
+/** The fields of RFC 7591 2 and RFC 7592, and the server's `skip_consent` and `allowed_cors_origins`; secrets are always generated. */
 const fields: Readonly<Record<string, Check>> = {
   client_id: identifier,
   client_name: text,
@@ -79,6 +85,7 @@ const fields: Readonly<Record<string, Check>> = {
   policy_uri: webUrl,
   redirect_uris: many(redirectUri),
   post_logout_redirect_uris: many(redirectUri),
+  allowed_cors_origins: many(origin),
   grant_types: many(text),
   response_types: many(text),
   scope: text,
@@ -112,6 +119,13 @@ export const clientProblems = (client: JsonObject): ReadonlyArray<string> => {
     return problem === undefined ? [] : [`${name.slice(0, 100)}: ${problem}`]
   })
   return problems.length > 0 || sizeOf(client) <= maxClientBytes ? problems : [tooLarge]
+}
+
+/** A new client with the defaults of RFC 7591 2, which servers apply without showing them. */
+export const withDefaults = (client: JsonObject): JsonObject => {
+  const { grant_types = ["authorization_code"], response_types } = client
+  const byCode = Array.isArray(grant_types) && grant_types.includes("authorization_code")
+  return { ...client, grant_types, response_types: response_types ?? (byCode ? ["code"] : []) }
 }
 
 /** The same for a client after a change of its metadata. A change that makes it smaller is always valid. */

@@ -18,6 +18,8 @@ export const OAuth2Client = Schema.Struct({
   policy_uri: Schema.String,
   redirect_uris: Names,
   post_logout_redirect_uris: Names,
+  /** Origins of web pages that may redeem codes (the server's own field). */
+  allowed_cors_origins: Names,
   grant_types: Names,
   response_types: Names,
   /** Names separated by spaces. */
@@ -79,11 +81,14 @@ export interface ConsentSession {
 export interface SignInParameters {
   /** `prompt=none`: fail rather than show a page. */
   readonly silent: boolean
-  /** `prompt=login`: the user must sign in again. */
+  /** `prompt=login` or `select_account`: the user must sign in again. */
   readonly reauthenticate: boolean
   /** s since the last sign-in; undefined: any. */
   readonly maxAge: number | undefined
 }
+
+/** Marks a request to which the server, not the client, has added `prompt=login`. */
+const switchedMark = "svc_switched"
 
 export const signInParameters = (requestUrl: string): SignInParameters => {
   const params = URL.canParse(requestUrl) ? new URL(requestUrl).searchParams : new URLSearchParams()
@@ -91,7 +96,18 @@ export const signInParameters = (requestUrl: string): SignInParameters => {
   const maxAge = params.get("max_age") ?? ""
   return {
     silent: prompts.includes("none"),
-    reauthenticate: prompts.includes("login"),
+    // A choice between accounts is made by signing in to one.
+    reauthenticate: (prompts.includes("login") && !params.has(switchedMark)) || prompts.includes("select_account"),
     maxAge: /^\d{1,9}$/.test(maxAge) ? Number(maxAge) : undefined
   }
+}
+
+/**
+ * The redirect after a sign-in as another user than the server remembers: the server starts the request again with
+ * `prompt=login`, which must not make that user sign in twice.
+ */
+export const asSwitched = (redirectTo: string): string => {
+  const url = new URL(redirectTo)
+  url.searchParams.set(switchedMark, "1")
+  return url.href
 }

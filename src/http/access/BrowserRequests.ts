@@ -41,7 +41,7 @@ export const browserRequestOf = (request: Request, settings: Settings): Effect.E
   Effect.map(baseUrlOf(request, settings), (baseUrl) => ({
     ...browserOf(request, settings),
     baseUrl,
-    address: clientAddress(request),
+    address: clientAddress(request, settings),
     secure: isSecure(request, settings)
   }))
 

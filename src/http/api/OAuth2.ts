@@ -57,7 +57,7 @@ export class OAuth2BridgeApi extends HttpApiGroup.make("oauth2Bridge")
       error: challengeErrors
     }).annotateMerge(summary("Sign a user in for a client: the OAuth 2.0 server's login URL")),
     HttpApiEndpoint.get("consent", "/bridge/consent", {
-      query: { consent_challenge: Schema.optionalKey(Challenge) },
+      query: { consent_challenge: Schema.optionalKey(Challenge), since: Schema.optionalKey(Schema.String) },
       success: HttpApiSchema.Empty(302),
       error: challengeErrors
     }).annotateMerge(summary("Ask a user for consent, or skip it: the OAuth 2.0 server's consent URL")),
@@ -148,7 +148,11 @@ export class OAuth2ConsentsApi extends HttpApiGroup.make("oauth2Consents")
 
 const ClientWithSecret = Schema.Struct({ ...OAuth2Client.fields, client_secret: Schema.NullOr(Schema.String) })
 
-const ClaimsConfig = Schema.Struct({ id_token_claims: JsonObject, access_token_claims: JsonObject })
+const ClaimsConfig = Schema.Struct({
+  id_token_claims: JsonObject,
+  access_token_claims: JsonObject,
+  claim_scopes: Schema.optionalKey(JsonObject)
+})
 const client = {
   params: { id: Id },
   success: OAuth2Client,
@@ -170,7 +174,7 @@ export class OAuth2AdminApi extends HttpApiGroup.make("oauth2Admin")
       .annotateMerge(
         summary(
           "Set the claims of tokens",
-          "Templates with `{{id}}`, `{{traits.<name>}}` and `{{metadata_public.<name>}}`, resolved at consent time. Replaces both objects."
+          "Templates with `{{id}}`, `{{traits.<name>}}` and `{{metadata_public.<name>}}`, resolved at consent time. `claim_scopes`: the scope that a claim requires, by its name; by default a standard claim requires its own (OpenID Connect Core 5.4), others none. Replaces the whole configuration."
         )
       ),
     HttpApiEndpoint.get("clients", "/clients", {

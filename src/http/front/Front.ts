@@ -11,6 +11,7 @@ import { ApiGate } from "../access/ApiGate.ts"
 import { hasSessionCookie } from "../access/SessionCookies.ts"
 import { ClientGate, type Quota } from "../access/ClientGate.ts"
 import { AnswerBudget, largeAnswer } from "../../services/access/AnswerBudget.ts"
+import { IdentitySettings } from "../../services/identity/Settings.ts"
 import { Turns } from "../../services/access/Turns.ts"
 import { withHeaders } from "../wire/OwnedResponse.ts"
 import { corsHeaders, preflight } from "./Cors.ts"
@@ -53,6 +54,7 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
       const apiGate = yield* ApiGate
       const turns = yield* Turns
       const memory = yield* AnswerBudget
+      const settings = yield* IdentitySettings
       const dashboard = (yield* url("DASHBOARD_URL"))?.origin
 
       /** Sessions may evaluate flags too. */
@@ -93,7 +95,7 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
           const path = pathOf(request.url)
           const given = headersOf(request)
           const requestId = requestIdOf(given["x-request-id"])
-          const address = clientAddress(request)
+          const address = clientAddress(request, settings)
           const cors = corsHeaders(path, given["origin"], dashboard)
           const remote = path.startsWith("/ofrep/")
           const client = remote || path === "/v1" || path.startsWith("/v1/")

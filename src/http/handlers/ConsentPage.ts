@@ -2,9 +2,11 @@ import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { type ClientError, Forbidden } from "../../domain/errors.ts"
 import { accountOf } from "../../domain/identity/Identity.ts"
+import { Tokens } from "../../services/access/Tokens.ts"
 import { type Session, Sessions } from "../../services/identity/Sessions.ts"
 import { IdentitySettings } from "../../services/identity/Settings.ts"
 import { IdentitySignatures } from "../../services/identity/Signatures.ts"
+import { OAuth2Bridge } from "../../services/oauth2/Bridge.ts"
 import { defaultRememberFor, OAuth2Consents } from "../../services/oauth2/Consents.ts"
 import { IdP } from "../../services/ports/IdP.ts"
 import { browserRequestOf } from "../access/BrowserRequests.ts"
@@ -16,11 +18,13 @@ import { redirectPage, redirectTo, withFailurePage } from "../pages/Pages.ts"
 /** `/oauth2/consent`: the service's own consent screen, used without a dashboard (contract: http/api/ConsentPage.ts). */
 export const ConsentPageRoutes = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
+    const bridge = yield* OAuth2Bridge
     const consents = yield* OAuth2Consents
     const sessions = yield* Sessions
     const signatures = yield* IdentitySignatures
     const settings = yield* IdentitySettings
     const idp = yield* IdP
+    const { scopes: dataScopes } = yield* Tokens
 
     const signed = (challenge: string, { id }: Session) => `${id} ${challenge}`
 
@@ -31,9 +35,15 @@ export const ConsentPageRoutes = HttpRouter.use(
       use: (session: Session) => Effect.Effect<HttpServerResponse.HttpServerResponse, ClientError>
     ) {
       const { baseUrl, credentials } = yield* browserRequestOf(request, settings)
-      const returnTo = `${baseUrl}/api/oauth2/bridge/consent?consent_challenge=${encodeURIComponent(challenge)}`
-      const session = yield* sessions.optional({ credentials, returnTo })
-      return session === undefined ? redirectTo({ redirectTo: yield* idp.loginUrl({ returnTo }) }) : yield* use(session)
+      const returnTo = yield* bridge.returnToConsent(baseUrl, challenge)
+      const onward = Effect.map(sessions.optional({ credentials, returnTo }), (session) => ({ session, to: undefined }))
+      const { session, to } = yield* Effect.catchTag(onward, "StepUpRequired", ({ redirect_to }) =>
+        Effect.succeed({ session: undefined, to: redirect_to ?? undefined })
+      )
+      if (session !== undefined) return yield* use(session)
+      const next = to ?? (yield* idp.loginUrl({ returnTo }))
+      // A redirect that answers the form would be blocked by the page's form-action policy.
+      return request.method === "POST" ? redirectPage(next) : redirectTo({ redirectTo: next })
     })
 
     const browserOf = ({ credential }: Session) => ({ credentials: [credential], returnTo: undefined })
@@ -48,6 +58,7 @@ export const ConsentPageRoutes = HttpRouter.use(
           return consentPage({
             request: yield* consents.find(challenge, browserOf(session)),
             account: accountOf(session.identity),
+            dataScopes,
             token: yield* signatures.sign("consent", signed(challenge, session))
           })
         })

@@ -26,7 +26,7 @@ export const LogoutPageRoutes = HttpRouter.use(
       const returnTo = `${baseUrl}/oauth2/logout?logout_challenge=${encodeURIComponent(challenge)}`
       const browser = { credentials, returnTo }
       const session = yield* logouts.session(logout, browser)
-      return { browser, logout, secure, session, signed: `${session?.id ?? ""} ${challenge}` }
+      return { browser, logout, secure, session, here: returnTo, signed: `${session?.id ?? ""} ${challenge}` }
     })
 
     const show = Effect.gen(function* () {
@@ -45,8 +45,10 @@ export const LogoutPageRoutes = HttpRouter.use(
       yield* refuseForeignForm(request, settings)
       const form = yield* formOf(request)
       const challenge = yield* challengeIn(form, "logout_challenge")
-      const { browser, logout, secure, signed } = yield* load(request, challenge)
+      const { browser, here, logout, secure, session, signed } = yield* load(request, challenge)
       if (!(yield* signatures.verify("logout", signed, form.get("token") ?? ""))) {
+        // The session has ended since the page was shown: the page is shown again, without it.
+        if (session === undefined) return redirectPage(here)
         return yield* new Forbidden({ error: "This form belongs to another session; reload the page", code: "CSRF" })
       }
       if ((yield* decisionIn(form, "leave", "stay")) === "stay") {

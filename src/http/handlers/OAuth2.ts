@@ -68,7 +68,8 @@ export const OAuth2BridgeHandlers = HttpApiBuilder.group(
     return handlers.handleAll({
       login: ({ query: { login_challenge, since } }) =>
         redirect("login_challenge", login_challenge, (request) => bridge.login({ ...request, since })),
-      consent: ({ query }) => redirect("consent_challenge", query.consent_challenge, bridge.consent),
+      consent: ({ query: { consent_challenge, since } }) =>
+        redirect("consent_challenge", consent_challenge, (request) => bridge.consent({ ...request, since })),
       logout: ({ query }) => redirect("logout_challenge", query.logout_challenge, bridge.logout),
       consentInfo: ({ query }) =>
         Effect.flatMap(CurrentBrowser, (browser) =>

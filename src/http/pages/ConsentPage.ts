@@ -14,19 +14,24 @@ const words: Readonly<Record<string, string>> = {
   offline_access: "Keep access while you are away"
 }
 
-const scopeText = (scope: string): Html =>
-  Object.hasOwn(words, scope)
-    ? html`<span
-        >${words[scope]}<small><bdi>${nameText(scope)}</bdi></small></span
+const scopeText = (scope: string, dataScopes: ReadonlyArray<string>): Html => {
+  const known = Object.hasOwn(words, scope) ? words[scope] : undefined
+  const text = known ?? (dataScopes.includes(scope) ? "Read and change your data" : undefined)
+  return text === undefined
+    ? html`<span><bdi>${nameText(scope, 200)}</bdi></span>`
+    : html`<span
+        >${text}<small><bdi>${nameText(scope)}</bdi></small></span
       >`
-    : html`<span><bdi>${nameText(scope, 200)}</bdi></span>`
+}
 
 /** `openid` can't be deselected: without it the client would not learn who signed in. */
-const scopeField = (scope: string): Html =>
-  scope === "openid"
-    ? html`<div class="fixed"><input type="checkbox" checked disabled aria-label="openid" />${scopeText(scope)}</div>
+const scopeField = (scope: string, dataScopes: ReadonlyArray<string>): Html => {
+  const text = scopeText(scope, dataScopes)
+  return scope === "openid"
+    ? html`<label><input type="checkbox" checked disabled />${text}</label>
         <input type="hidden" name="grant_scope" value="openid" />`
-    : html`<label><input type="checkbox" name="grant_scope" value="${scope}" checked />${scopeText(scope)}</label>`
+    : html`<label><input type="checkbox" name="grant_scope" value="${scope}" checked />${text}</label>`
+}
 
 /** The host that the browser will be redirected to: unlike the client's name it can't be forged. */
 const destination = ({ client, requestUrl }: ConsentRequest) => {
@@ -37,13 +42,8 @@ const destination = ({ client, requestUrl }: ConsentRequest) => {
   return host === "" ? `${protocol} (an app)` : host
 }
 
-/** A logo that the page's policy allows: an https URL or a data URL. */
-const logoOf = (uri: string) =>
-  /^https:\/\//i.test(uri) && URL.canParse(uri)
-    ? new URL(uri).href
-    : /^data:image\/(?:png|jpeg|gif|webp|svg\+xml)[;,]/i.test(uri)
-      ? uri
-      : undefined
+/** A logo that the page's policy allows. */
+const logoOf = (uri: string) => (/^https:\/\//i.test(uri) && URL.canParse(uri) ? new URL(uri).href : undefined)
 
 const link = (url: string, text: string) => {
   const href = webLink(url)
@@ -55,10 +55,17 @@ export interface ConsentForm {
   /** The signed-in user's account name. */
   readonly account: string
   readonly token: FormToken["token"]
+  /** Scopes that give access to the user's rows. */
+  readonly dataScopes: ReadonlyArray<string>
 }
 
 /** Asks the user what a client may access. Works without JavaScript; all data of the client is untrusted. */
-export const consentPage = ({ account, request, token }: ConsentForm): HttpServerResponse.HttpServerResponse => {
+export const consentPage = ({
+  account,
+  dataScopes,
+  request,
+  token
+}: ConsentForm): HttpServerResponse.HttpServerResponse => {
   const { client } = request
   const name = nameText(client.client_name) || nameText(client.client_id)
   const logo = logoOf(client.logo_uri)
@@ -69,9 +76,7 @@ export const consentPage = ({ account, request, token }: ConsentForm): HttpServe
   return page(
     "Allow access?",
     html`${
-        logo === undefined
-          ? undefined
-          : html`<img class="logo" src="${logo}" alt="" width="64" height="64" referrerpolicy="no-referrer" /> `
+        logo === undefined ? undefined : html`<img class="logo" src="${logo}" alt="" referrerpolicy="no-referrer" /> `
       }
       <h1><bdi>${name}</bdi> asks for access to your account</h1>
       <p class="soft">You are signed in as <bdi>${nameText(account, 200)}</bdi>.</p>
@@ -80,7 +85,7 @@ export const consentPage = ({ account, request, token }: ConsentForm): HttpServe
         { challenge: request.challenge, token },
         html`<fieldset>
             <legend>It may</legend>
-            ${request.requestedScope.length === 0 ? html`<p>Only know that you have signed in.</p>` : request.requestedScope.map(scopeField)}
+            ${request.requestedScope.length === 0 ? html`<p>Only know that you have signed in.</p>` : request.requestedScope.map((scope) => scopeField(scope, dataScopes))}
           </fieldset>
           ${
             request.requestedAudience.length === 0

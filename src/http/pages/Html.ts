@@ -52,7 +52,7 @@ const style: Html = { html: `<style>${pageStyle}</style>` }
 const policy = [
   "default-src 'none'",
   `style-src 'sha256-${styleHash}'`,
-  "img-src https: data:",
+  "img-src https:",
   "form-action 'self'",
   "frame-ancestors 'none'",
   "base-uri 'none'"

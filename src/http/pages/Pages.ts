@@ -2,7 +2,8 @@ import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { type ClientError } from "../../domain/errors.ts"
 import { type Redirect } from "../../services/ports/OAuth2.ts"
-import { type Html, html, page, webLink } from "./Html.ts"
+import { failurePage } from "./FailurePage.ts"
+import { type Html, html, page } from "./Html.ts"
 
 /** Hidden fields of a form: its challenge, and a signature that binds the form to the session. */
 export interface FormToken {
@@ -30,18 +31,6 @@ export const redirectPage = (to: string): HttpServerResponse.HttpServerResponse 
       <div class="buttons"><a class="button main" href="${to}">Continue</a></div>`,
     { next: to }
   )
-
-const failurePage = (error: ClientError): HttpServerResponse.HttpServerResponse => {
-  const to = "redirect_to" in error && error.redirect_to !== null ? webLink(error.redirect_to) : undefined
-  return page(
-    "Something went wrong",
-    html`<h1>Something went wrong</h1>
-      <p>${error.error}</p>
-      <p class="soft"><code>${error.code}</code></p>
-      ${to === undefined ? undefined : html`<div class="buttons"><a class="button main" href="${to}" rel="noreferrer">Try again</a></div>`}`,
-    { status: error.status }
-  )
-}
 
 /** Whether the client prefers HTML to JSON. */
 const wantsPage = (accept = "") => {

@@ -22,12 +22,13 @@ main {
 h1 { margin: 0 0 .25rem; font-size: 1.3rem; line-height: 1.3; font-weight: 600; }
 p { margin: .5rem 0; }
 .soft, footer { color: var(--soft); font-size: .9rem; }
-.logo { display: block; margin: 0 0 1rem; object-fit: contain; border-radius: .5rem; }
+/* Without fixed dimensions, browsers show nothing for a logo that can't be loaded. */
+.logo { display: block; max-width: 4rem; max-height: 4rem; margin: 0 0 .5rem; border-radius: .5rem; }
 fieldset { margin: 1.25rem 0 .75rem; padding: 0; border: 0; }
 legend { padding: 0; font-weight: 600; }
-label, .fixed { display: flex; gap: .65rem; padding: .45rem 0; align-items: flex-start; }
-label span, .fixed span { flex: 1; min-width: 0; }
-label small, .fixed small { display: block; color: var(--soft); font-size: .85rem; }
+label { display: flex; gap: .65rem; padding: .45rem 0; align-items: flex-start; }
+label span { flex: 1; min-width: 0; }
+label small { display: block; color: var(--soft); font-size: .85rem; }
 input[type=checkbox] { margin: .25rem 0 0; width: 1.05rem; height: 1.05rem; flex: none; accent-color: var(--strong); }
 .buttons { display: flex; flex-wrap: wrap; gap: .75rem; margin: 1.25rem 0 0; }
 button, .button {

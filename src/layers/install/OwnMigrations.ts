@@ -9,6 +9,7 @@ import { appliedMigrations } from "./migrations/0008_applied_migrations.ts"
 import { branches } from "./migrations/0009_branches.ts"
 import { backups } from "./migrations/0010_backups.ts"
 import { ddl } from "./migrations/0011_ddl.ts"
+import { claimScopes } from "./migrations/0012_claim_scopes.ts"
 
 /**
  * The service's own tables, in schema `svc`. Numbers only grow. The SQL of a released migration must never change,
@@ -25,5 +26,6 @@ export const migrations = {
   "0008_applied_migrations": appliedMigrations,
   "0009_branches": branches,
   "0010_backups": backups,
-  "0011_ddl": ddl
+  "0011_ddl": ddl,
+  "0012_claim_scopes": claimScopes
 }

@@ -94,6 +94,12 @@ export class CountLogFile {
     this.read(undefined)
   }
 
+  /** Whole seconds until a key is below its limit, after all records of other processes; 0 when it is. */
+  blockedSeconds(...call: Parameters<CountState["blockedSeconds"]>): number {
+    this.catchUp()
+    return this.state.blockedSeconds(...call)
+  }
+
   get taken(): number {
     return this.state.taken
   }

@@ -19,7 +19,8 @@ const send = (message: FromWorker) => void process.send?.(message, undefined, {}
 /** The counts of a log that this process and others write. */
 const sharedCounts = (log: CountLogFile): (typeof Counts)["Service"] => ({
   windows: (window) => ({
-    take: (key, limit, now) => log.append({ kind: "take", window, key: keyNumber(key), limit, now }) as WindowResult
+    take: (key, limit, now) => log.append({ kind: "take", window, key: keyNumber(key), limit, now }) as WindowResult,
+    blockedSeconds: (key, limit, now) => log.blockedSeconds(window, keyNumber(key), limit, now)
   }),
   realtimeClients: () => ({
     enter: (limit) => log.append({ kind: "enter", limit }) === true,

@@ -3,7 +3,7 @@ import { base64url, compactVerify, decodeProtectedHeader } from "jose"
 import { LRUCache } from "lru-cache"
 import { flag, list, SettingError, text, url } from "../../domain/Settings.ts"
 import { Unauthorized, Unavailable } from "../../domain/errors.ts"
-import { type JwtClaims, leewaySeconds, readClaims } from "../../domain/access/JwtClaims.ts"
+import { type JwtClaims, leewaySeconds, readClaims, type TokenRules } from "../../domain/access/JwtClaims.ts"
 import { KeysUnreachable, publicKeyAlgorithms, SigningKeys } from "./SigningKeys.ts"
 
 /** The secret of HS256 tokens; undefined: they are refused. From SVC_JWT_SECRET, or generated in embedded mode. */
@@ -38,6 +38,8 @@ export class Tokens extends Context.Service<
      * A `role` claim has no effect: every valid token is `authenticated`.
      */
     readonly verify: (token: string) => Effect.Effect<JwtClaims, Unauthorized | Unavailable>
+    /** SVC_JWT_SCOPE: the scopes with which an access token gives access to a user's rows. */
+    readonly scopes: ReadonlyArray<string>
   }
 >()("svc/services/Tokens") {
   static readonly layer: Layer.Layer<Tokens, SettingError, JwtSecret> = Layer.effect(
@@ -48,7 +50,13 @@ export class Tokens extends Context.Service<
       const secret = yield* importSecret(yield* JwtSecret)
       const address = yield* keysAddress
       const clock = yield* Clock.Clock
-      const keys = address && new SigningKeys(address, () => clock.currentTimeMillisUnsafe())
+      const keys = address && new SigningKeys(address.url, () => clock.currentTimeMillisUnsafe())
+      const byDefault: TokenRules = { audiences, scopes: [], accessTokensOnly: false }
+      const byKeys: TokenRules = {
+        audiences,
+        scopes: yield* list("SVC_JWT_SCOPE", []),
+        accessTokensOnly: address?.ofOAuth2 === true
+      }
       if (insecure) {
         yield* Effect.logWarning(
           "SVC_JWT_INSECURE_DECODE is true: JWT signatures are NOT verified, and any client can act as any user. Never use this in production."
@@ -63,20 +71,23 @@ export class Tokens extends Context.Service<
           })
         )
         const failure = keys.takeFailure()
-        if (failure !== undefined) yield* Effect.logWarning(`Failed to fetch JWT keys from ${address?.href}`, failure)
-        return yield* Effect.fromResult(verified)
+        if (failure !== undefined)
+          yield* Effect.logWarning(`Failed to fetch JWT keys from ${address?.url.href}`, failure)
+        return { ...(yield* Effect.fromResult(verified)), rules: byKeys }
       })
 
-      /** The payload's bytes, and how long they are valid without another verification. */
+      /** The payload's bytes, how long they are valid without another verification, and the rules for their claims. */
       const verifySignature = Effect.fnUntraced(function* (token: string) {
-        if (insecure) return { payload: yield* decodePayload(token), until: Number.POSITIVE_INFINITY }
-        if (secret === undefined && keys === undefined) {
+        if (!insecure && secret === undefined && keys === undefined) {
           return yield* refused(
             "This service accepts no JWTs: set SVC_JWT_SECRET or SVC_JWKS_URL",
             "JWT_NOT_CONFIGURED"
           )
         }
         const header = yield* decodeHeader(token)
+        const { typ } = header
+        const always = { typ, until: Number.POSITIVE_INFINITY, rules: byDefault }
+        if (insecure) return { ...always, payload: yield* decodePayload(token) }
         // No critical extension is supported, so RFC 7515 requires that every token that has one is refused.
         if (header.crit !== undefined) return yield* forged
         if (header.alg === "HS256" && secret !== undefined) {
@@ -84,9 +95,11 @@ export class Tokens extends Context.Service<
             try: () => compactVerify(token, secret, { algorithms: ["HS256"] }),
             catch: () => forged
           })
-          return { payload, until: Number.POSITIVE_INFINITY }
+          return { ...always, payload }
         }
-        if (keys !== undefined && publicKeyAlgorithms.includes(header.alg ?? "")) return yield* fromKeys(keys, token)
+        if (keys !== undefined && publicKeyAlgorithms.includes(header.alg ?? "")) {
+          return { ...(yield* fromKeys(keys, token)), typ }
+        }
         return yield* forged
       })
 
@@ -97,9 +110,9 @@ export class Tokens extends Context.Service<
       })
       const verifyNew = Effect.fn("Tokens.verify")(function* (token: string) {
         if (token.length > maxTokenLength) return yield* refused("The JWT is longer than 8 KiB")
-        const { payload, until } = yield* verifySignature(token)
+        const { payload, rules, typ, until } = yield* verifySignature(token)
         const now = clock.currentTimeMillisUnsafe()
-        const claims = yield* Effect.fromResult(readClaims(payload, now, audiences))
+        const claims = yield* Effect.fromResult(readClaims(payload, typ, now, rules))
         const end = claims.exp === undefined ? until : Math.min(until, (claims.exp + leewaySeconds) * 1000)
         verified.set(token, { claims, until: end })
         return claims
@@ -111,7 +124,7 @@ export class Tokens extends Context.Service<
             ? Effect.succeed(before.claims)
             : verifyNew(token)
         })
-      return Tokens.of({ verify })
+      return Tokens.of({ verify, scopes: byKeys.scopes })
     })
   )
 }
@@ -125,30 +138,33 @@ const importSecret = Effect.fnUntraced(function* ({ secret }: JwtSecret["Service
   )
 })
 
-/** SVC_JWKS_URL, or the OAuth 2.0 server's key set, or undefined. */
+/**
+ * SVC_JWKS_URL, or the OAuth 2.0 server's key set, or undefined. `ofOAuth2`: the keys also sign ID tokens, which apps get
+ * to learn who signed in, and which must not give them access to the user's data.
+ */
 const keysAddress = Effect.gen(function* () {
   const chosen = yield* url("SVC_JWKS_URL")
   const issuer = yield* text("OAUTH2_PUBLIC_URL", undefined)
-  if (chosen === undefined && issuer === undefined) return undefined
-  const name = chosen === undefined ? "OAUTH2_PUBLIC_URL" : "SVC_JWKS_URL"
-  const address = chosen?.href ?? `${issuer?.replace(/\/+$/, "")}/.well-known/jwks.json`
-  return URL.canParse(address) && /^https?:$/.test(new URL(address).protocol)
-    ? new URL(address)
-    : yield* new SettingError({ message: `${name} must be an absolute http or https URL` })
+  const own = issuer === undefined ? undefined : `${issuer.replace(/\/+$/, "")}/.well-known/jwks.json`
+  const address = chosen?.href ?? own
+  if (address === undefined) return undefined
+  if (!URL.canParse(address) || !/^https?:$/.test(new URL(address).protocol)) {
+    const name = chosen === undefined ? "OAUTH2_PUBLIC_URL" : "SVC_JWKS_URL"
+    return yield* new SettingError({ message: `${name} must be an absolute http or https URL` })
+  }
+  const found = new URL(address)
+  return { url: found, ofOAuth2: own !== undefined && URL.canParse(own) && found.href === new URL(own).href }
 })
 
 const decodeHeader = (token: string) => Effect.try({ try: () => decodeProtectedHeader(token), catch: () => forged })
 
 /** The payload of a token in the form of a JWT; does not verify its signature. */
 const decodePayload = (token: string) =>
-  Effect.flatMap(decodeHeader(token), () =>
-    Effect.try({
-      try: () => {
-        const [, payload, signature, rest] = token.split(".", 4)
-        if (payload === undefined || signature === undefined || rest !== undefined)
-          throw new TypeError("Not three parts")
-        return base64url.decode(payload)
-      },
-      catch: () => forged
-    })
-  )
+  Effect.try({
+    try: () => {
+      const [, payload, signature, rest] = token.split(".", 4)
+      if (payload === undefined || signature === undefined || rest !== undefined) throw new TypeError("Not three parts")
+      return base64url.decode(payload)
+    },
+    catch: () => forged
+  })

@@ -4,23 +4,41 @@ import { monotonicMillis } from "../access/RateLimits.ts"
 import { type Windows } from "../ports/Counts.ts"
 
 /** Attempts in any 60 seconds. */
-const limit = 10
+const attempts = 10
 
-export type AttemptLimit = (client: string) => Effect.Effect<void, TooManyRequests>
+const exceeded = (limit: number, what: string, seconds: number) =>
+  new TooManyRequests({
+    error: `More than ${limit} ${what} in a minute; retry in ${seconds} s`,
+    code: "TOO_MANY_GUESSES",
+    retry_after: seconds
+  })
 
 /**
- * Limits how often a client, a session or an IP address, may try a code, passkey or address: `TOO_MANY_GUESSES` above
- * the limit. Counted in memory, like the rate limits of API keys.
+ * Limits how often a client, such as a session, an IP address or a recipient, may try something: `TOO_MANY_GUESSES`
+ * above the limit. Counted in memory, like the rate limits of API keys.
  */
 export const makeAttemptLimit =
-  (windows: Windows): AttemptLimit =>
-  (client) =>
+  (windows: Windows, limit = attempts) =>
+  (client: string): Effect.Effect<void, TooManyRequests> =>
     Effect.gen(function* () {
       const { allowed, resetSeconds } = windows.take(client, limit, monotonicMillis(yield* Clock.Clock))
-      if (allowed) return
-      return yield* new TooManyRequests({
-        error: `More than ${limit} attempts in a minute; retry in ${resetSeconds} s`,
-        code: "TOO_MANY_GUESSES",
-        retry_after: resetSeconds
-      })
+      return allowed ? undefined : yield* exceeded(limit, "attempts", resetSeconds)
+    })
+
+/**
+ * The same for what can't be guessed, such as a passkey, where many users may share an address: counts the attempts that
+ * fail with a client's error only, and refuses further ones once there are too many.
+ */
+export const makeFailureLimit =
+  (windows: Windows) =>
+  <A, E extends { readonly status: number }>(client: string, attempt: Effect.Effect<A, E>) =>
+    Effect.gen(function* () {
+      const clock = yield* Clock.Clock
+      const seconds = windows.blockedSeconds(client, attempts, monotonicMillis(clock))
+      if (seconds > 0) return yield* exceeded(attempts, "failed attempts", seconds)
+      return yield* Effect.tapError(attempt, ({ status }) =>
+        Effect.sync(() => {
+          if (status < 500) windows.take(client, attempts, monotonicMillis(clock))
+        })
+      )
     })

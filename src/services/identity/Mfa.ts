@@ -3,6 +3,7 @@ import { InvalidRequest, NotFound, type TooManyRequests } from "../../domain/err
 import { accountOf, type Browser, type Credential } from "../../domain/identity/Identity.ts"
 import { type MfaStatus, otpauthUri, webAuthnIds } from "../../domain/identity/SecondFactors.ts"
 import { isoTime } from "../../domain/text/IsoTime.ts"
+import { isJsonObject } from "../../domain/text/JsonObject.ts"
 import { type FlowError, IdP, type RelayedCookies, type SessionError } from "../ports/IdP.ts"
 import { makeAttemptLimit } from "./AttemptLimits.ts"
 import { Counts } from "../ports/Counts.ts"
@@ -56,16 +57,10 @@ export class Mfa extends Context.Service<
       const sessions = yield* Sessions
       const limitAttempts = makeAttemptLimit((yield* Counts).windows("second-factors"))
 
-      /** Looks up the session first, for calls that need the identity. */
-      const withSession = <A, E>(browser: Browser, use: (session: Session) => Effect.Effect<A, E>) =>
-        Effect.flatMap(sessions.current(browser), (session) =>
-          Effect.map(sessions.stepUpsReturning(browser, use(session)), (value) => ({ value, session }))
-        )
-
       const changeWithSession = (
         browser: Browser,
         use: (session: Session) => Effect.Effect<RelayedCookies, FlowError>
-      ) => Effect.tap(withSession(browser, use), ({ session }) => sessions.invalidate(session.credential))
+      ) => Effect.tap(sessions.withSession(browser, use), ({ session }) => sessions.invalidate(session.credential))
 
       const change = (browser: Browser, use: (credential: Credential) => Effect.Effect<RelayedCookies, FlowError>) =>
         sessions.withCredential(browser, use).pipe(
@@ -140,7 +135,7 @@ export class Mfa extends Context.Service<
         }),
 
         beginTotp: Effect.fn("Mfa.beginTotp")(function* (browser) {
-          const { session, value } = yield* withSession(browser, ({ credential }) => idp.beginTotp(credential))
+          const { session, value } = yield* sessions.withSession(browser, ({ credential }) => idp.beginTotp(credential))
           const secret = Redacted.value(value.secret)
           const account = accountOf(session.identity)
           return {
@@ -166,11 +161,17 @@ export class Mfa extends Context.Service<
         }),
 
         beginWebAuthn: Effect.fn("Mfa.beginWebAuthn")(function* (browser) {
-          const { credential, value } = yield* sessions.withCredential(browser, idp.beginWebAuthn)
+          const { session, value } = yield* sessions.withSession(browser, ({ credential }) =>
+            idp.beginWebAuthn(credential)
+          )
+          const { credential, identity } = session
           return {
-            value: { flow_id: value.flowId, webauthn_options: value.options },
+            value: {
+              flow_id: value.flowId,
+              webauthn_options: { publicKey: withAccount(value.options.publicKey, accountOf(identity)) }
+            },
             credential,
-            cookies: value.cookies
+            cookies: [...session.cookies, ...value.cookies]
           }
         }),
         confirmWebAuthn: (browser, flowId, attestation, displayName) =>
@@ -197,4 +198,10 @@ export class Mfa extends Context.Service<
       })
     })
   )
+}
+
+/** Names the account in the options of a new key: browsers show that name, and providers leave it out. */
+const withAccount = (publicKey: unknown, account: string): unknown => {
+  if (!isJsonObject(publicKey) || !isJsonObject(publicKey["user"])) return publicKey
+  return { ...publicKey, user: { ...publicKey["user"], name: account, displayName: account } }
 }

@@ -37,18 +37,18 @@ export class Sessions extends Context.Service<
     readonly current: (browser: Browser) => Effect.Effect<Session, SessionError>
     /** The same, but undefined without a valid credential. */
     readonly optional: (browser: Browser) => Effect.Effect<Session | undefined, IdPError | StepUpRequired>
-    /** Calls the identity provider with the first credential that it accepts. */
+    /** Uses the first credential that the identity provider accepts; its session is looked up before. */
+    readonly withSession: <A, E>(
+      browser: Browser,
+      use: (session: Session) => Effect.Effect<A, E>
+    ) => Effect.Effect<{ readonly value: A; readonly session: Session }, E | SessionError>
+    /** The same without looking up the session, unless SVC_AUTH_REQUIRED is set. */
     readonly withCredential: <A, E>(
       browser: Browser,
       use: (credential: Credential) => Effect.Effect<A, E>
     ) => Effect.Effect<{ readonly value: A; readonly credential: Credential }, E | SessionError>
-    /** Adds the URL that leads back to the browser's page to a step-up error. */
+    /** Where a browser with the identity provider's cookie completes a step-up, and returns from there. */
     readonly withReturnUrl: (browser: Browser, error: StepUpRequired) => Effect.Effect<StepUpRequired, IdPError>
-    /** Adds it to the step-up errors of an effect. */
-    readonly stepUpsReturning: <A, E>(
-      browser: Browser,
-      effect: Effect.Effect<A, E>
-    ) => Effect.Effect<A, E | StepUpRequired | IdPError>
     /** Drops all sessions of the credential's identity from the cache: they may have ended or changed. */
     readonly invalidate: (credential: Credential) => Effect.Effect<void>
   }
@@ -63,6 +63,8 @@ export class Sessions extends Context.Service<
       const peers = yield* Peers
       const cache = new LRUCache<string, Cached>({ max: 10_000 })
       const lookUps = new Map<string, Fiber.Fiber<Session, SessionError>>()
+      /** The identity of each credential, which never changes; a session that needs a step-up does not show its own. */
+      const owners = new LRUCache<string, string>({ max: 10_000 })
       /** Grows with every `invalidate`, so that a look-up that began before it is not cached. */
       let generation = 0
 
@@ -70,6 +72,7 @@ export class Sessions extends Context.Service<
         const before = generation
         const { cookies, session } = yield* idp.session(credential)
         if (session.identity.state !== "active") return yield* unauthenticated
+        owners.set(hash, session.identity.id)
         const verdict = adminVerdict(admins, session.identity)
         if (verdict === "unverified") {
           yield* Effect.logWarning(
@@ -104,41 +107,53 @@ export class Sessions extends Context.Service<
           })
         })
 
+      /** The identity of a credential; undefined when it is unknown. */
+      const ownerOf = (credential: Credential) =>
+        Effect.suspend(() => {
+          const owner = owners.get(hashOf(credential))
+          if (owner !== undefined) return Effect.succeed(owner)
+          return Effect.match(find(credential), {
+            onFailure: () => undefined,
+            onSuccess: ({ identity }) => identity.id
+          })
+        })
+      const isOfAnother = (one: Credential, other: Credential) =>
+        Effect.map(
+          Effect.all([ownerOf(one), ownerOf(other)]),
+          ([a, b]) => a !== undefined && b !== undefined && a !== b
+        )
+
+      /**
+       * Uses the credentials in order. One whose session has ended, or needs a step-up, is followed by the next: after a
+       * step-up only by one of the same user, as far as that is known.
+       */
       const firstAccepted = <A, E>(
-        { credentials }: Browser,
+        { credentials, returnTo }: Browser,
         use: (credential: Credential) => Effect.Effect<A, E>
-      ): Effect.Effect<A, E | Unauthorized> =>
+      ): Effect.Effect<A, E | Unauthorized | StepUpRequired | IdPError> =>
         Effect.gen(function* () {
           let refusal: E | Unauthorized = unauthenticated
+          let weak: { readonly credential: Credential; readonly stepUp: StepUpRequired } | undefined
           for (const credential of credentials) {
+            if (weak !== undefined && (yield* isOfAnother(weak.credential, credential))) continue
             const tried = yield* Effect.result(use(credential))
             if (tried._tag === "Success") return tried.success
-            if (!(tried.failure instanceof Unauthorized) || tried.failure.code !== "UNAUTHENTICATED") {
-              return yield* Effect.fail(tried.failure)
-            }
-            refusal = tried.failure
+            const { failure } = tried
+            if (failure instanceof StepUpRequired) {
+              // The identity provider's pages know its own cookie only.
+              if (weak === undefined || credential._tag === "Cookie") weak = { credential, stepUp: failure }
+            } else if (failure instanceof Unauthorized && failure.code === "UNAUTHENTICATED") refusal = failure
+            else return yield* Effect.fail(failure)
           }
-          return yield* Effect.fail(refusal)
+          if (weak === undefined) return yield* Effect.fail(refusal)
+          const { credential, stepUp } = weak
+          // A browser without that cookie can't show a second factor alone.
+          const how = credential._tag === "Token" && stepUp.code === "aal2_required" ? {} : howOf(stepUp)
+          const redirect_to = yield* idp.loginUrl({ returnTo, ...how })
+          return yield* new StepUpRequired({ error: stepUp.error, code: stepUp.code, redirect_to })
         })
 
-      const withReturnUrl = ({ returnTo }: Browser, stepUp: StepUpRequired) => {
-        if (returnTo === undefined) return Effect.succeed(stepUp)
-        const { code, error } = stepUp
-        const how = code === "reauthentication_required" ? { refresh: true } : { aal: "aal2" as const }
-        return Effect.map(
-          idp.loginUrl({ returnTo, ...how }),
-          (redirect_to) => new StepUpRequired({ error, code, redirect_to })
-        )
-      }
-
-      const stepUpsReturning = <A, E>(browser: Browser, effect: Effect.Effect<A, E>) =>
-        Effect.catchIf(
-          effect,
-          (error): error is E & StepUpRequired => error instanceof StepUpRequired,
-          (error) => Effect.flatMap(withReturnUrl(browser, error), Effect.fail)
-        )
-
-      const signedIn = (browser: Browser) => stepUpsReturning(browser, firstAccepted(browser, find))
+      const signedIn = (browser: Browser) => firstAccepted(browser, find)
       /** Without an identity provider the answer is 503, not a request to sign in. */
       const isConfigured = idp.configured ? Effect.void : Effect.fail(notConfigured("IDP_PUBLIC_URL"))
 
@@ -161,21 +176,28 @@ export class Sessions extends Context.Service<
       return Sessions.of({
         current: (browser) => Effect.andThen(isConfigured, signedIn(browser)),
         optional: (browser) => Effect.catchTag(signedIn(browser), "Unauthorized", () => Effect.undefined),
+        withSession: (browser, use) =>
+          Effect.andThen(
+            isConfigured,
+            firstAccepted(browser, (credential) =>
+              Effect.flatMap(find(credential), (session) => Effect.map(use(session), (value) => ({ value, session })))
+            )
+          ),
         withCredential: (browser, use) =>
-          stepUpsReturning(
-            browser,
-            Effect.gen(function* () {
-              yield* isConfigured
-              const credentials = authRequired
-                ? [(yield* firstAccepted(browser, find)).credential]
-                : browser.credentials
-              return yield* firstAccepted({ ...browser, credentials }, (credential) =>
+          Effect.andThen(
+            isConfigured,
+            firstAccepted(browser, (credential) =>
+              Effect.andThen(
+                authRequired ? find(credential) : Effect.void,
                 Effect.map(use(credential), (value) => ({ value, credential }))
               )
-            })
+            )
           ),
-        withReturnUrl,
-        stepUpsReturning,
+        withReturnUrl: ({ returnTo }, stepUp) =>
+          Effect.map(
+            idp.loginUrl({ returnTo, ...howOf(stepUp) }),
+            (redirect_to) => new StepUpRequired({ error: stepUp.error, code: stepUp.code, redirect_to })
+          ),
         invalidate: (credential) =>
           Effect.suspend(() => {
             const hash = hashOf(credential)
@@ -187,6 +209,10 @@ export class Sessions extends Context.Service<
     })
   )
 }
+
+/** How a sign-in at the identity provider completes a step-up. */
+const howOf = ({ code }: StepUpRequired) =>
+  code === "reauthentication_required" ? { refresh: true } : { aal: "aal2" as const }
 
 const hashOf = ({ _tag, value }: Credential) =>
   createHash("sha256")

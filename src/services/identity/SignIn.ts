@@ -14,7 +14,7 @@ import {
 } from "../../domain/identity/Identity.ts"
 import { monotonicMillis } from "../access/RateLimits.ts"
 import { type FlowError, IdP, type IdPError, type RelayedCookies, type SessionError } from "../ports/IdP.ts"
-import { makeAttemptLimit } from "./AttemptLimits.ts"
+import { makeAttemptLimit, makeFailureLimit } from "./AttemptLimits.ts"
 import { Counts } from "../ports/Counts.ts"
 import { Sessions } from "./Sessions.ts"
 
@@ -23,6 +23,9 @@ import { Sessions } from "./Sessions.ts"
  * exist.
  */
 const paceMillis = 250
+
+/** Recoveries of one e-mail address in any 60 seconds, from whatever clients: each may send a message. */
+const recipientLimit = 3
 
 /** Passkeys, recovery by e-mail, the user's sessions, sign-out (spec: Multi-factor and sign-in). */
 export class SignIn extends Context.Service<
@@ -65,8 +68,9 @@ export class SignIn extends Context.Service<
       const idp = yield* IdP
       const sessions = yield* Sessions
       const counts = yield* Counts
-      const limitPasskeys = makeAttemptLimit(counts.windows("passkeys"))
-      const limitRecovery = makeAttemptLimit(counts.windows("recovery-codes"))
+      const limitPasskeys = makeFailureLimit(counts.windows("passkeys"))
+      const limitRecovery = makeAttemptLimit(counts.windows("recoveries"))
+      const limitRecipient = makeAttemptLimit(counts.windows("recovery-addresses"), recipientLimit)
 
       const paced = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
         Effect.gen(function* () {
@@ -87,8 +91,7 @@ export class SignIn extends Context.Service<
         })),
 
         passkey: Effect.fn("SignIn.passkey")(function* (browser, address, flowId, assertion) {
-          yield* limitPasskeys(address)
-          const { cookies, session, stepUp } = yield* idp.passkeyLogin(flowId, assertion)
+          const { cookies, session, stepUp } = yield* limitPasskeys(address, idp.passkeyLogin(flowId, assertion))
           const outcome = stepUp ?? session
           if (outcome === null) return yield* new BadGateway({ error: "The identity provider returned no session" })
           // A previous session of this browser is replaced.
@@ -97,7 +100,11 @@ export class SignIn extends Context.Service<
         }),
 
         beginRecovery: idp.beginRecovery,
-        recover: (address, flowId, email) => Effect.andThen(limitRecovery(address), paced(idp.recover(flowId, email))),
+        recover: Effect.fn("SignIn.recover")(function* (address, flowId, email) {
+          yield* limitRecovery(address)
+          yield* limitRecipient(email.toLowerCase())
+          yield* paced(idp.recover(flowId, email))
+        }),
 
         sessions: (browser) => Effect.map(sessions.withCredential(browser, idp.sessions), ({ value }) => value),
 

@@ -1,6 +1,7 @@
 import { Clock, Context, Effect, Layer } from "effect"
+import { type Unavailable } from "../../domain/errors.ts"
 import { type Browser, type IdentitySession } from "../../domain/identity/Identity.ts"
-import { signInParameters, type SignInParameters } from "../../domain/oauth2/OAuth2.ts"
+import { asSwitched, signInParameters, type SignInParameters } from "../../domain/oauth2/OAuth2.ts"
 import { Sessions } from "../identity/Sessions.ts"
 import { IdentitySettings } from "../identity/Settings.ts"
 import { IdentitySignatures } from "../identity/Signatures.ts"
@@ -18,8 +19,14 @@ export interface BridgeRequest {
   readonly baseUrl: string
 }
 
+/** `since`: signed time at which the bridge sent the user to sign in; undefined on the first visit. */
+type ReturningRequest = BridgeRequest & { readonly since: string | undefined }
+
 /** How far the identity provider's clock may be behind, in s. */
 const clockSkew = 5
+/** A browser that returns within this time after it was sent to sign in, in s, is not sent again: it may be looping. */
+const loopSeconds = 20
+const noSession = "The user returned from the sign-in without a session that reaches this service"
 
 /**
  * Connects the OAuth 2.0 server, which manages clients, with the identity provider, which manages users. The server
@@ -29,11 +36,10 @@ const clockSkew = 5
 export class OAuth2Bridge extends Context.Service<
   OAuth2Bridge,
   {
-    /** `since`: signed time at which the bridge sent the user to sign in. */
-    readonly login: (
-      request: BridgeRequest & { readonly since: string | undefined }
-    ) => Effect.Effect<Redirect, ChallengeError | IdPError>
-    readonly consent: (request: BridgeRequest) => Effect.Effect<Redirect, ConsentError>
+    readonly login: (request: ReturningRequest) => Effect.Effect<Redirect, ChallengeError | IdPError>
+    readonly consent: (request: ReturningRequest) => Effect.Effect<Redirect, ConsentError>
+    /** The URL at which a user who is sent to sign in continues with the consent. */
+    readonly returnToConsent: (baseUrl: string, challenge: string) => Effect.Effect<string, Unavailable>
     /** Redirects to the page that asks the user, unless a client proved the request with an ID token. */
     readonly logout: (request: BridgeRequest) => Effect.Effect<LogoutRedirect, ConsentError>
     /** Never fails; cached for 3 s. */
@@ -62,37 +68,41 @@ export class OAuth2Bridge extends Context.Service<
           const now = String(Math.floor((yield* Clock.currentTimeMillis) / 1000))
           return `${now}.${yield* signatures.sign("sign-in", `${now} ${challenge}`)}`
         })
-      const signedTime = (challenge: string, since: string | undefined) =>
-        Effect.gen(function* () {
-          const [, at, signature] = /^(\d{1,12})\.([\w-]{43})$/.exec(since ?? "") ?? []
-          if (at === undefined || signature === undefined) return undefined
-          return (yield* signatures.verify("sign-in", `${at} ${challenge}`, signature)) ? Number(at) : undefined
-        })
+      /** When the user was sent, in s, and whether that was only just now, which may be a loop. */
+      const tripOf = Effect.fnUntraced(function* ({ challenge, credentials, since }: ReturningRequest) {
+        const [, at, signature] = /^(\d{1,12})\.([\w-]{43})$/.exec(since ?? "") ?? []
+        if (at === undefined || signature === undefined) return undefined
+        if (!(yield* signatures.verify("sign-in", `${at} ${challenge}`, signature))) return undefined
+        // The user returns from a sign-in: cached sessions are outdated.
+        yield* Effect.forEach(credentials, sessions.invalidate, { discard: true })
+        const sentAt = Number(at)
+        return { sentAt, justNow: (yield* Clock.currentTimeMillis) / 1000 - sentAt < loopSeconds }
+      })
 
-      const login = Effect.fn("OAuth2Bridge.login")(function* (given: BridgeRequest & { since: string | undefined }) {
-        const { baseUrl, challenge, credentials, since } = given
+      const login = Effect.fn("OAuth2Bridge.login")(function* (given: ReturningRequest) {
+        const { baseUrl, challenge, credentials } = given
         const request = yield* requests.withRestart(challenge, oauth2.login(challenge))
         const parameters = signInParameters(request.requestUrl)
-        const sentAt = yield* signedTime(challenge, since)
+        const trip = yield* tripOf(given)
+        const sentAt = trip?.sentAt
 
         const here = `${baseUrl}/api/oauth2/bridge/login?login_challenge=${encodeURIComponent(challenge)}`
-        const returnTo =
-          parameters.reauthenticate || parameters.maxAge !== undefined
-            ? `${here}&since=${yield* signNow(challenge)}`
-            : here
+        const returnTo = `${here}&since=${yield* signNow(challenge)}`
         const refused = (errorDescription: string) =>
           oauth2.rejectLogin(challenge, { error: "login_required", errorDescription })
-        const signIn = (redirectTo: string) =>
-          parameters.silent
-            ? refused("prompt=none was requested, but the user must sign in")
-            : Effect.as(requests.remember(challenge, request.requestUrl), { redirectTo })
+        const signIn = Effect.fnUntraced(function* (redirectTo: string) {
+          if (parameters.silent) return yield* refused("prompt=none was requested, but the user must sign in")
+          if (trip?.justNow === true) return yield* refused(noSession)
+          yield* requests.remember(challenge, request.requestUrl)
+          return { redirectTo }
+        })
 
-        // The user returns from a sign-in: cached sessions are outdated.
-        if (sentAt !== undefined) yield* Effect.forEach(credentials, sessions.invalidate, { discard: true })
-        const found = yield* Effect.result(sessions.optional({ credentials, returnTo }))
+        const found = yield* Effect.result(
+          sessions.optional({ credentials: sentAt === undefined ? credentials : cookieFirst(credentials), returnTo })
+        )
         if (found._tag === "Failure") {
           if (found.failure._tag !== "StepUpRequired") return yield* found.failure
-          return yield* signIn(found.failure.redirect_to ?? (yield* idp.loginUrl({ returnTo, aal: "aal2" })))
+          return yield* signIn(found.failure.redirect_to ?? (yield* idp.loginUrl({ returnTo })))
         }
         const session = found.success
         if (session === undefined) return yield* signIn(yield* idp.loginUrl({ returnTo }))
@@ -103,7 +113,11 @@ export class OAuth2Bridge extends Context.Service<
           if (sentAt !== undefined) return yield* refused("The sign-in was not renewed")
           return yield* signIn(yield* idp.loginUrl({ returnTo, refresh: true }))
         }
-        return yield* requests.withRestart(
+        const isSwitch = request.skip && request.subject !== session.identity.id && !parameters.reauthenticate
+        // The server would start the request again, without prompt=none.
+        if (isSwitch && parameters.silent)
+          return yield* refused("prompt=none was requested, but another user is signed in")
+        const accepted = yield* requests.withRestart(
           challenge,
           oauth2.acceptLogin(challenge, {
             subject: session.identity.id,
@@ -114,11 +128,26 @@ export class OAuth2Bridge extends Context.Service<
             rememberFor: Math.max(1, Math.floor((Date.parse(session.expires_at) - now) / 1000))
           })
         )
+        return isSwitch ? { redirectTo: asSwitched(accepted.redirectTo) } : accepted
       })
 
-      const consent = Effect.fn("OAuth2Bridge.consent")(function* ({ baseUrl, challenge, credentials }: BridgeRequest) {
-        const returnTo = `${baseUrl}/api/oauth2/bridge/consent?consent_challenge=${encodeURIComponent(challenge)}`
-        const request = yield* consents.find(challenge, { credentials, returnTo })
+      const returnToConsent = (baseUrl: string, challenge: string) =>
+        Effect.map(
+          signNow(challenge),
+          (now) =>
+            `${baseUrl}/api/oauth2/bridge/consent?consent_challenge=${encodeURIComponent(challenge)}&since=${now}`
+        )
+
+      const consent = Effect.fn("OAuth2Bridge.consent")(function* (given: ReturningRequest) {
+        const { baseUrl, challenge, credentials } = given
+        const browser = { credentials, returnTo: yield* returnToConsent(baseUrl, challenge) }
+        if ((yield* tripOf(given))?.justNow === true) {
+          const session = yield* Effect.catchTag(sessions.optional(browser), "StepUpRequired", () => Effect.undefined)
+          if (session === undefined) {
+            return yield* oauth2.rejectConsent(challenge, { error: "login_required", errorDescription: noSession })
+          }
+        }
+        const request = yield* consents.find(challenge, browser)
         const { client } = request
         if (request.skip || client.skip_consent || client.metadata["skip_consent"] === true) {
           return yield* consents.acceptAll(request)
@@ -152,10 +181,14 @@ export class OAuth2Bridge extends Context.Service<
         "3 seconds"
       )
 
-      return OAuth2Bridge.of({ login, consent, logout, status })
+      return OAuth2Bridge.of({ login, consent, returnToConsent, logout, status })
     })
   )
 }
+
+/** The identity provider's pages sign users in by its own cookie, so that is the newer session. */
+const cookieFirst = (credentials: Browser["credentials"]) =>
+  credentials.toSorted((a, b) => Number(b._tag === "Cookie") - Number(a._tag === "Cookie"))
 
 /** Whether the user signed in as recently as the client requires; all times in s. */
 const isFresh = (

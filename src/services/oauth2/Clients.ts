@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { InvalidRequest } from "../../domain/errors.ts"
-import { clientProblems, mergeProblems, metadataProblems } from "../../domain/oauth2/ClientRules.ts"
+import { clientProblems, mergeProblems, metadataProblems, withDefaults } from "../../domain/oauth2/ClientRules.ts"
 import { type JsonObject } from "../../domain/text/JsonObject.ts"
 import { type OAuth2 } from "../ports/OAuth2.ts"
 
@@ -11,7 +11,7 @@ const check = (details: ReadonlyArray<string>) =>
 
 /** Registers a client, after checking its fields. */
 export const createClient = (oauth2: Port, fields: JsonObject) =>
-  Effect.andThen(check(clientProblems(fields)), oauth2.createClient(fields))
+  Effect.andThen(check(clientProblems(fields)), oauth2.createClient(withDefaults(fields)))
 
 /** Sets the given names of a client's metadata, removes those that are null and leaves the others. */
 export const mergeClientMetadata = Effect.fn("OAuth2Clients.merge")(function* (

@@ -73,7 +73,7 @@ export class OAuth2Consents extends Context.Service<
       })
 
       const grantTo = Effect.fn("OAuth2Consents.grantTo")(function* (request: ConsentRequest, grant: Grant) {
-        const resolved = yield* claims.of(request.subject)
+        const resolved = yield* claims.of(request.subject, grant.scope)
         if (resolved === undefined) {
           return yield* oauth2.rejectConsent(request.challenge, {
             error: "access_denied",

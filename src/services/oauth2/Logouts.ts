@@ -31,17 +31,30 @@ export class OAuth2Logouts extends Context.Service<
 
       const sessionOf = ({ subject }: LogoutRequest, browser: Browser) => consents.sessionOf(subject, browser)
 
+      /**
+       * Ends a browser's session if it is the subject's; otherwise the next sign-in would succeed without asking for
+       * credentials. One that still needs a step-up can't do that, and does not tell whose it is.
+       */
+      const endOf = Effect.fnUntraced(function* (request: LogoutRequest, browser: Browser) {
+        const session = yield* sessionOf(request, browser).pipe(
+          Effect.catchTags({ Forbidden: () => Effect.undefined, StepUpRequired: () => Effect.undefined })
+        )
+        if (session === undefined) return false
+        yield* idp.logout(session.credential).pipe(Effect.catchTag("Unauthorized", () => Effect.void))
+        yield* sessions.invalidate(session.credential)
+        return true
+      })
+
       return OAuth2Logouts.of({
         request: oauth2.logoutRequest,
         session: sessionOf,
         accept: Effect.fn("OAuth2Logouts.accept")(function* (request, browser) {
-          const session = yield* sessionOf(request, browser)
+          yield* sessionOf(request, browser)
           const redirect = yield* oauth2.acceptLogout(request.challenge)
-          if (session === undefined) return { ...redirect, ended: false }
-          // Otherwise the next sign-in would succeed without asking for credentials.
-          yield* idp.logout(session.credential).pipe(Effect.catchTag("Unauthorized", () => Effect.void))
-          yield* sessions.invalidate(session.credential)
-          return { ...redirect, ended: true }
+          const ended = yield* Effect.forEach(browser.credentials, (credential) =>
+            endOf(request, { credentials: [credential], returnTo: undefined })
+          )
+          return { ...redirect, ended: ended.includes(true) }
         }),
         reject: Effect.fn("OAuth2Logouts.reject")(function* (request, browser) {
           yield* sessionOf(request, browser)

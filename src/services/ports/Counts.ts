@@ -6,6 +6,8 @@ import { type WindowName } from "../../domain/access/CountLog.ts"
 export interface Windows {
   /** Counts one call of a key unless the limit is reached. `now` is `monotonicMillis`. */
   readonly take: (key: number | string, limit: number, now: number) => WindowResult
+  /** Whole seconds until a key at its limit is below it; 0 when a call would be allowed now. Counts nothing. */
+  readonly blockedSeconds: (key: number | string, limit: number, now: number) => number
 }
 
 /** Places that are taken for a while, and given back when their process ends in any way. */

@@ -61,9 +61,12 @@ export class IdP extends Context.Service<
     readonly revokeSession: (credential: Credential, id: string) => Effect.Effect<void, SessionError | NotFound>
     /** Ends the credential's session. */
     readonly logout: (credential: Credential) => Effect.Effect<void, SessionError>
-    /** The URL where a browser signs in. `refresh` asks for credentials even when the user is signed in. */
+    /**
+     * The URL where a browser signs in. `refresh` asks for credentials even when the user is signed in. `aal` needs a
+     * session in the provider's own cookie. `returnTo` undefined: the provider decides where the browser goes next.
+     */
     readonly loginUrl: (options: {
-      readonly returnTo: string
+      readonly returnTo: string | undefined
       readonly aal?: "aal2"
       readonly refresh?: boolean
     }) => Effect.Effect<string, IdPError>

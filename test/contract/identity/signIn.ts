@@ -87,7 +87,8 @@ export const idpSignIn = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) => 
         JSON.stringify({ ...parts, ...more, response: { ...parts.response, ...response } })
       const other = yield* port.beginPasskeyLogin
       const stranger = new Authenticator(idp.origin)
-      const creation = { ...(options.publicKey as object), rp: { id: "localhost" }, pubKeyCredParams: [{ alg: -7 }] }
+      const { rpId } = options.publicKey as { readonly rpId: string }
+      const creation = { ...(options.publicKey as object), rp: { id: rpId }, pubKeyCredParams: [{ alg: -7 }] }
       stranger.create({ ...creation, user: { id: Buffer.from("nobody").toString("base64url") } })
       const impostor = new Authenticator(idp.origin)
       impostor.create({ ...creation, user: { id: parts.response["userHandle"]! } })

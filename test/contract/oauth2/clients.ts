@@ -20,6 +20,7 @@ export const oauth2Clients = (it: Vitest.MethodsNonLive<OAuth2>, server: TestSer
         response_types: ["code"],
         scope: "openid email",
         audience: ["https://api.example.com"],
+        allowed_cors_origins: ["https://shop.example.com"],
         logo_uri: "https://shop.example.com/l.png",
         tos_uri: "",
         token_endpoint_auth_method: "client_secret_post",

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { URI } from "otpauth"
 import { accountOf, adminVerdict, type Identity } from "../../../src/domain/identity/Identity.ts"
-import { signInParameters } from "../../../src/domain/oauth2/OAuth2.ts"
+import { asSwitched, signInParameters } from "../../../src/domain/oauth2/OAuth2.ts"
 import { isoTime } from "../../../src/domain/text/IsoTime.ts"
 import { clientProblems, metadataProblems } from "../../../src/domain/oauth2/ClientRules.ts"
 import { otpauthUri, webAuthnIds } from "../../../src/domain/identity/SecondFactors.ts"
@@ -90,12 +90,18 @@ describe("signInParameters", () => {
       reauthenticate: true,
       maxAge: undefined
     })
+    assert.isTrue(parameters("prompt=select_account").reauthenticate)
     assert.deepStrictEqual(parameters("prompt=none&max_age=0"), { silent: true, reauthenticate: false, maxAge: 0 })
     for (const maxAge of ["-1", "1e3", "x", "1".repeat(30)]) {
       assert.isUndefined(parameters(`max_age=${maxAge}`).maxAge, maxAge)
     }
     assert.deepStrictEqual(signInParameters("not a URL"), { silent: false, reauthenticate: false, maxAge: undefined })
   })
+})
+
+it("asSwitched marks a request whose prompt=login is not the client's", () => {
+  const switched = asSwitched("https://auth.example/oauth2/auth?client_id=a&prompt=login")
+  assert.isFalse(signInParameters(switched).reauthenticate)
 })
 
 describe("clientProblems", () => {
@@ -108,6 +114,7 @@ describe("clientProblems", () => {
         redirect_uris: ["https://shop.example/cb", "com.example.shop:/cb", "http://127.0.0.1:5000/cb"],
         grant_types: ["authorization_code"],
         scope: "openid offline",
+        allowed_cors_origins: ["https://shop.example", "http://localhost:5000"],
         token_endpoint_auth_method: "none",
         skip_consent: true,
         metadata: { skip_consent: true, any: [1, { a: null }] }
@@ -131,6 +138,8 @@ describe("clientProblems", () => {
     ["redirect_uris", ["/relative"]],
     ["redirect_uris", ["https://a.example/#x"]],
     ["redirect_uris", Array.from({ length: 101 }, () => "https://a.example/")],
+    ["allowed_cors_origins", ["https://a.example/path"]],
+    ["allowed_cors_origins", ["*"]],
     ["grant_types", [1]],
     ["token_endpoint_auth_method", "magic"],
     ["skip_consent", "yes"],

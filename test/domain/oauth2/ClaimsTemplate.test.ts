@@ -75,7 +75,7 @@ describe("templateProblems", () => {
   })
 
   it.each(
-    "iss sub aud exp iat nbf jti rat auth_time nonce at_hash c_hash acr amr azp sid scope client_id ext".split(" ")
+    "iss sub aud exp iat nbf jti rat auth_time nonce at_hash c_hash acr amr azp sid scope scp client_id ext".split(" ")
   )("rejects the reserved %s", (name) => assert.match(problems({ [name]: "x" }).join(), /sets this claim itself/))
 
   it.each<[string, unknown]>([

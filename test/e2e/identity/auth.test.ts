@@ -58,6 +58,15 @@ const enrolKey = async (call: Call, key: Authenticator, name?: string) => {
   return call("POST /api/auth/mfa/webauthn/verify", { flow_id: setup.flow_id, webauthn_register, ...more })
 }
 
+/** The name that browsers show for a new key. */
+const keyOwner = async (call: Call) => {
+  const setup = goodAs<{ webauthn_options: { publicKey: { user: Record<string, string> } } }>(
+    await call("POST /api/auth/mfa/webauthn/setup")
+  )
+  const { displayName, name } = setup.webauthn_options.publicKey.user
+  return { name, displayName }
+}
+
 const enrolCodes = async (call: Call) => {
   const made = goodAs<{ flow_id: string; codes: ReadonlyArray<string> }>(
     await call("POST /api/auth/mfa/recovery-codes/generate")
@@ -99,7 +108,8 @@ describe.each(["token", "cookie"] as const)("second factors with a %s", (by) => 
   })
 
   it("security keys: registered, named, removed by any spelling of their id, or all", async () => {
-    const { call } = await newUser(by)
+    const { call, person } = await newUser(by)
+    assert.deepStrictEqual(await keyOwner(call), { name: person.email, displayName: person.email })
     assertRefused(await enrolKey(call, new Authenticator("https://evil.example")), 400, "INVALID_WEBAUTHN")
     const ids: Array<string> = []
     for (const name of [undefined, "Schlüssel <b>", "Blue", ""]) {

@@ -6,7 +6,7 @@ import { type Chromium, findChromium, startChromium } from "../../support/browse
 import { authorizationUrl, browserOf, consentChallenge, makeClient } from "../../support/oauth2/codeFlow.ts"
 import { cookieOf, makePerson, tokenOf } from "../../support/identity/idp.ts"
 import { type IdentityService, startIdentityService } from "../../support/identity/service.ts"
-import { openPage, sendForm, tokenIn } from "../../support/oauth2/pageForm.ts"
+import { onwardIn, openPage, sendForm, tokenIn } from "../../support/oauth2/pageForm.ts"
 import { type Tab } from "../../support/browser/browserTab.ts"
 import { type Credential } from "../../../src/domain/identity/Identity.ts"
 
@@ -24,6 +24,7 @@ beforeAll(async () => {
   })
   await new Promise<void>((listening) => client.listen(0, "127.0.0.1", listening))
   callback = `http://127.0.0.1:${(client.address() as AddressInfo).port}/callback`
+  parts.idp.settings.uiUrls = { ...parts.idp.settings.uiUrls, login: new URL("/login", callback).href }
 })
 afterAll(async () => {
   client.closeAllConnections()
@@ -83,15 +84,18 @@ describe("the consent page", () => {
     assert.match(done.text, /http-equiv="refresh" content="0;url=http/)
   })
 
-  it("redirects to the sign-in without a session, and back through the bridge", async () => {
+  it("leads to the sign-in without a session, and back through the bridge", async () => {
     const { credential } = await newUser()
     const challenge = await consentChallenge(parts, browserOf(credential), await clientOf(), { redirect_uri: callback })
-    for (const page of [
-      await browserOf().once(`${parts.service.url}/oauth2/consent?consent_challenge=${encodeURIComponent(challenge)}`),
-      await send(undefined, { consent_challenge: challenge, decision: "allow" })
-    ]) {
-      assert.strictEqual(page.status, 302)
-      const to = new URL(page.headers.get("location") ?? "")
+    const shown = await browserOf().once(
+      `${parts.service.url}/oauth2/consent?consent_challenge=${encodeURIComponent(challenge)}`
+    )
+    assert.strictEqual(shown.status, 302)
+    // The page's form-action policy blocks redirects that answer the form.
+    const sent = await send(undefined, { consent_challenge: challenge, decision: "allow" })
+    assert.strictEqual(sent.status, 200)
+    for (const location of [shown.headers.get("location") ?? "", onwardIn(sent)]) {
+      const to = new URL(location)
       assert.strictEqual(to.origin, parts.idp.publicUrl)
       assert.match(to.searchParams.get("return_to") ?? "", /\/api\/oauth2\/bridge\/consent\?consent_challenge=/)
     }
@@ -150,6 +154,16 @@ describe.skipIf(chromium === undefined)(`the consent page in ${chromium ?? "a br
     await tab.go(urlOf(await clientOf()))
     await tab.click("button[value=deny]")
     assert.strictEqual((await arrived(tab)).get("error"), "access_denied")
+  })
+
+  it.each(["allow", "deny"])("leads on when the session has ended: %s", async (decision) => {
+    await using tab = await open()
+    await tab.go(urlOf(await clientOf()))
+    await tab.soon("document.querySelector('h1').textContent")
+    await tab.send("Network.deleteCookies", { name: "idp_session", url: parts.service.url })
+    await tab.click(`button[value=${decision}]`)
+    const signIn = `${parts.idp.settings.uiUrls.login}?`
+    assert.strictEqual(await tab.soon(`location.href.startsWith(${JSON.stringify(signIn)}) ? "there" : ""`), "there")
   })
 
   it("fits narrow and wide windows, follows the colour scheme, and runs no code of a client", async () => {

@@ -125,8 +125,9 @@ describe("consent", () => {
     assert.strictEqual(there.at, "application")
     const tokens = await application.finish(again, there.url)
     assert.strictEqual(tokens.scope, "openid offline")
-    // These tokens contain the claims too.
-    assert.strictEqual(tokens.claims()?.["email"], person.email)
+    // These tokens contain the claims too, of the same scopes.
+    assert.strictEqual(tokens.claims()?.["display"], `Ada Lovelace <${person.email}>`)
+    assert.notProperty(tokens.claims(), "email")
     const wider = await application.begin({ scope: "openid offline email" })
     assert.strictEqual((await goOn(stage, browser, wider.url)).at, "dashboard")
 

@@ -85,6 +85,20 @@ describe("a sign-out without a client's ID token", () => {
     assert.strictEqual(await isKnown(browser), "login_required")
   })
 
+  it("shows the page again when the session has ended in the meantime", async () => {
+    const { browser, person } = await newUser()
+    const { challenge, url } = await toPage(browser)
+    const token = tokenIn(await openPage(browser, url))
+    browser.setCookie("127.0.0.1", "idp_session", "ended")
+    const again = await send(browser, { logout_challenge: challenge, token, decision: "leave" })
+    assert.deepStrictEqual([again.status, onwardIn(again)], [200, url.href])
+    const page = await openPage(browser, url)
+    assert.notInclude(page.text, person.email)
+    const done = await send(browser, { logout_challenge: challenge, token: tokenIn(page), decision: "leave" })
+    assert.strictEqual((await goOn(parts, browser, onwardIn(done))).url.href, `${clientAddress}/bye`)
+    assert.strictEqual(await isKnown(browser), "login_required")
+  })
+
   it("ends no session when it is rejected", async () => {
     const { browser, credential } = await newUser(tokenOf)
     const { challenge, url } = await toPage(browser)
@@ -131,7 +145,7 @@ describe("a sign-out without a client's ID token", () => {
       ["a token of another challenge", 403, send(owner.browser, { ...form, logout_challenge: another.challenge })],
       ["another user", 403, send(other.browser, form)],
       ["another session of the same person", 403, send(browserOf(await tokenOf(parts.idp, owner.person)), form)],
-      ["no session", 403, send(browserOf(), form)],
+      ["no session: the page again", 200, send(browserOf(), form)],
       ["no challenge", 400, send(owner.browser, { ...form, logout_challenge: "" })],
       ["an unknown challenge", 404, send(owner.browser, { ...form, logout_challenge: "x" })],
       ["a challenge that is too long", 400, send(owner.browser, { ...form, logout_challenge: "x".repeat(14_001) })],
@@ -189,7 +203,9 @@ describe("a sign-out without a client's ID token", () => {
     ] as const) {
       assertRefused(await ask(parts.service, `GET /oauth2/logout${query}`), status, code)
     }
-    assert.match((await openPage(browserOf(), `${parts.service.url}/oauth2/logout?logout_challenge=x`)).text, /<h1>/)
+    const page = await openPage(browserOf(), `${parts.service.url}/oauth2/logout?logout_challenge=x`)
+    assert.match(page.text, /<h1>This link is incomplete or no longer valid<\/h1>.*<code>CHALLENGE_NOT_FOUND<\/code>/s)
+    assert.notInclude(page.text, "challenge is")
   })
 })
 
@@ -202,12 +218,39 @@ it("a client's sign-out with an ID token requires no confirmation", async () => 
   const { client_id: clientId = "", client_secret: secret = "" } = made.json as Record<string, string>
   const client = { clientId, secret, method: "client_secret_basic" as const, redirectUri: callback }
   const application = await startRelyingParty(issuer, client)
-  const { browser, credential } = await newUser()
+  const { browser, credential, person } = await newUser()
   const attempt = await application.begin({ scope: "openid" })
   const tokens = await application.finish(attempt, (await goOn(parts, browser, attempt.url)).url)
+  // Both sessions of the user end, and that of another user stays.
+  const token = await tokenOf(parts.idp, person)
+  browser.setCookie("127.0.0.1", "svc_session", Redacted.value(token.value))
   const there = await goOn(parts, browser, application.logoutUrl({ id_token_hint: tokens.id_token ?? "" }))
   assert.strictEqual(there.url.href, `${clientAddress}/bye`)
   assert.isFalse(await isSignedIn(credential))
+  assert.isFalse(await isSignedIn(token))
+})
+
+describe("the pages where the OAuth 2.0 server ends", () => {
+  it("say that the user is signed out", async () => {
+    const page = await openPage(browserOf(), `${parts.service.url}/oauth2/signed-out`)
+    assert.strictEqual(page.status, 200)
+    assert.match(page.text, /<h1>You are signed out<\/h1>/)
+    assert.match(page.headers.get("content-security-policy") ?? "", /default-src 'none'/)
+  })
+
+  it("say what went wrong, without the texts of the link", async () => {
+    const show = (query: string) => openPage(browserOf(), `${parts.service.url}/oauth2/error${query}`)
+    const known = await show("?error=invalid_client&error_description=Call+555-1234&error_hint=now")
+    assert.strictEqual(known.status, 400)
+    assert.match(known.text, /not registered with this service.*<code>invalid_client<\/code>/s)
+    assert.notInclude(known.text, "555")
+    for (const query of ["", "?error=", "?error=constructor", "?error=%3Cb%3E", `?error=${"x".repeat(60)}`]) {
+      const page = await show(query)
+      assert.strictEqual(page.status, 400)
+      assert.match(page.text, /start again/)
+      assert.notMatch(page.text, /<b>|&lt;b&gt;|xxx/)
+    }
+  })
 })
 
 describe.skipIf(chromium === undefined)(`the logout page in ${chromium ?? "a browser"}`, () => {

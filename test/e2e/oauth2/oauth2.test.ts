@@ -89,7 +89,7 @@ describe("bridge/login", () => {
     assert.strictEqual(`${url.origin}${url.pathname}`, `${parts.idp.publicUrl}/self-service/login/browser`)
     const back = new URL(url.searchParams.get("return_to") ?? "")
     assert.strictEqual(`${back.origin}${back.pathname}`, `${parts.service.url}/api/oauth2/bridge/login`)
-    assert.deepStrictEqual([...back.searchParams.keys()], ["login_challenge"])
+    assert.deepStrictEqual([...back.searchParams.keys()], ["login_challenge", "since"])
   })
 
   it("accepts a session token as well as the identity provider's cookie", async () => {
@@ -143,20 +143,20 @@ describe("bridge/login", () => {
     const challenge = await consentChallenge(parts, one.browser, clientId)
     await goOn(parts, one.browser, String(good(await accept(challenge))["redirect_to"]))
     one.browser.setCookie("127.0.0.1", "idp_session", Redacted.value(other.credential.value))
+    // The server asks for a sign-in of its own; the user has signed in already.
     const there = await authorize(one.browser)
-    const shown = there.url.searchParams.get("consent_challenge")
-    if (shown === null) {
-      // The user must sign in again.
-      assert.strictEqual(there.url.searchParams.get("refresh"), "true")
-      await signInAgain(parts.idp, other.credential, other.person)
-    }
-    const next =
-      shown ??
-      (await goOn(parts, one.browser, there.url.searchParams.get("return_to") ?? "")).url.searchParams.get(
-        "consent_challenge"
-      )
+    const next = there.url.searchParams.get("consent_challenge")
     const info = (await (await bridge("consent/info?consent", next ?? "")).json()) as { subject: string }
     assert.strictEqual(info.subject, other.person.id)
+
+    const silent = await newUser()
+    const consent = await consentChallenge(parts, silent.browser, clientId)
+    await goOn(parts, silent.browser, String(good(await accept(consent))["redirect_to"]))
+    silent.browser.setCookie("127.0.0.1", "idp_session", Redacted.value(other.credential.value))
+    const { url } = await authorize(silent.browser, { prompt: "none" })
+    assert.strictEqual(url.searchParams.get("error"), "login_required")
+    const wished = await authorize(silent.browser, { prompt: "login" })
+    assert.strictEqual(wished.url.searchParams.get("refresh"), "true")
   })
 
   it("shows no page with prompt=none", async () => {
@@ -361,6 +361,9 @@ describe("claims-config", () => {
     }
     assert.deepStrictEqual(good(await put(config)), config)
     assert.strictEqual((await manage("GET /api/oauth2/claims-config")).text, JSON.stringify(config))
+    const scoped = { ...config, claim_scopes: { z: "names" } }
+    assert.deepStrictEqual(good(await put(scoped)), scoped)
+    assert.strictEqual((await manage("GET /api/oauth2/claims-config")).text, JSON.stringify(scoped))
   })
 
   it.each<[unknown, RegExp]>([
@@ -376,7 +379,9 @@ describe("claims-config", () => {
       { id_token_claims: { a: 1, b: null, c: {} }, access_token_claims: {} },
       /a: a template must be a string.*b: .*c: /
     ],
-    [{ id_token_claims: {}, access_token_claims: {}, other: {} }, /other/]
+    [{ id_token_claims: {}, access_token_claims: {}, other: {} }, /other/],
+    [{ id_token_claims: {}, access_token_claims: {}, claim_scopes: { a: "s" } }, /claim_scopes\.a: not a claim/],
+    [{ id_token_claims: {}, access_token_claims: {}, claim_scopes: null }, /claim_scopes/]
   ])("rejects %j", async (body, details) => {
     const before = (await manage("GET /api/oauth2/claims-config")).text
     assert.match(JSON.stringify(assertRefused(await put(body), 400)["details"]), details)
@@ -444,6 +449,10 @@ describe("clients", () => {
       201
     )
     assert.isNull(made["client_secret"])
+    // The defaults of RFC 7591 2.
+    assert.deepInclude(made, { grant_types: ["authorization_code"], response_types: ["code"] })
+    const machine = await manage("POST /api/oauth2/clients", { grant_types: ["client_credentials"] })
+    assert.deepInclude(good(machine, 201), { grant_types: ["client_credentials"], response_types: [] })
   })
 
   it("are rejected if invalid", async () => {

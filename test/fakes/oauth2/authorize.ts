@@ -84,7 +84,8 @@ const check = (client: Client, query: Readonly<Record<string, string>>) => {
 /** Checks that are only made after the sign-in. */
 const checkPrompt = (prompt: ReadonlyArray<string>) => {
   if (prompt.includes("none") && prompt.length > 1) throw bad("invalid_request", "prompt=none must be the only value")
-  if (!prompt.every((one) => ["none", "login", "consent"].includes(one))) throw bad("invalid_request", "Unknown prompt")
+  if (!prompt.every((one) => ["none", "login", "consent", "select_account"].includes(one)))
+    throw bad("invalid_request", "Unknown prompt")
 }
 
 /** Checks that are only made when the code is issued. */

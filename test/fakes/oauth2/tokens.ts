@@ -81,7 +81,7 @@ const refreshed = (state: State, client: Client, form: URLSearchParams) => {
 
 const issue = async (state: State, flow: Flow) => {
   const { accessTokenSeconds } = state.behaviour
-  const access = token("at")
+  const access = await accessToken(state, flow)
   state.accessTokens.set(access, { flow, expiresAt: seconds() + accessTokenSeconds, used: false })
   const refreshes = flow.grantedScopes.includes("offline") || flow.grantedScopes.includes("offline_access")
   const refresh = refreshes && flow.client.grant_types.includes("refresh_token") ? token("rt") : undefined
@@ -96,6 +96,21 @@ const issue = async (state: State, flow: Flow) => {
     ...(flow.grantedScopes.includes("openid") ? { id_token: await idToken(state, flow, access) } : {})
   }
 }
+
+/** As configured in deploy/oauth2: a JWT. */
+const accessToken = (state: State, flow: Flow) =>
+  state.keys.sign({
+    iss: state.issuer(),
+    sub: flow.subject,
+    aud: [...flow.grantedAudience],
+    client_id: flow.client.client_id,
+    scp: [...flow.grantedScopes],
+    iat: seconds(),
+    nbf: seconds(),
+    exp: seconds() + state.behaviour.accessTokenSeconds,
+    jti: uuid(),
+    ext: flow.accessTokenClaims
+  })
 
 const custom = (claims: Flow["idTokenClaims"]) =>
   Object.fromEntries(Object.entries(claims).filter(([name]) => !own.has(name)))

@@ -17,7 +17,7 @@ const gate = (now: () => { readonly admin: boolean } | SessionError) =>
     Layer.provide([
       Layer.mock(IdP, { configured: true }),
       Layer.mock(Keys, { changes: Stream.never }),
-      Layer.mock(Tokens, {}),
+      Layer.mock(Tokens, { scopes: [] }),
       Layer.mock(Sessions, {
         current: () =>
           Effect.suspend(() => {

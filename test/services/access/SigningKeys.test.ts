@@ -149,7 +149,7 @@ describe("Tokens by a published key set", () => {
       const server = yield* jwksServer([idp.jwk])
       yield* Effect.gen(function* () {
         const all = yield* Effect.promise(() =>
-          Promise.all(Array.from({ length: 20 }, (_, n) => idp.sign({ sub: String(n) })))
+          Promise.all(Array.from({ length: 20 }, (_, n) => idp.sign({ sub: String(n), client_id: "shop", scp: [] })))
         )
         const claims = yield* Effect.forEach(all, verify, { concurrency: "unbounded" })
         assert.deepStrictEqual(

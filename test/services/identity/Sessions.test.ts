@@ -3,7 +3,7 @@ import { ConfigProvider, Effect, Fiber, Layer, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { BadGateway, StepUpRequired, TooManyRequests, Unauthorized } from "../../../src/domain/errors.ts"
 import { type Credential, type IdentitySession, type Browser } from "../../../src/domain/identity/Identity.ts"
-import { makeAttemptLimit } from "../../../src/services/identity/AttemptLimits.ts"
+import { makeAttemptLimit, makeFailureLimit } from "../../../src/services/identity/AttemptLimits.ts"
 import { SlidingWindow } from "../../../src/domain/access/SlidingWindow.ts"
 import { IdentitySettings } from "../../../src/services/identity/Settings.ts"
 import { IdP, type SessionError } from "../../../src/services/ports/IdP.ts"
@@ -147,7 +147,7 @@ describe("Sessions", () => {
   })
 
   it.effect.each([
-    ["true", ["Token t"]],
+    ["true", ["Token t", "Cookie c"]],
     ["false", []]
   ] as const)("SVC_AUTH_REQUIRED %s: verifies the session before a call", ([required, expected]) => {
     const { calls, layer } = idp(() => Effect.succeed(session()), { SVC_AUTH_REQUIRED: required })
@@ -158,12 +158,10 @@ describe("Sessions", () => {
         used.push(_tag)
         return _tag === "Token" ? Effect.fail(stale) : Effect.succeed("done")
       }
-      const { value } = yield* Effect.result(withCredential(browser(token, cookie), use)).pipe(
-        Effect.map((result) => ({ value: result._tag === "Success" ? result.success.value : result.failure.code }))
-      )
+      const { value } = yield* withCredential(browser(token, cookie), use)
       assert.deepStrictEqual(calls, [...expected])
-      assert.deepStrictEqual(used, required === "true" ? ["Token"] : ["Token", "Cookie"])
-      assert.strictEqual(value, required === "true" ? "UNAUTHENTICATED" : "done")
+      assert.deepStrictEqual(used, ["Token", "Cookie"])
+      assert.strictEqual(value, "done")
     }).pipe(Effect.provide(layer))
   })
 
@@ -175,22 +173,62 @@ describe("Sessions", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("adds the return URL to a step-up", () => {
-    const { layer } = idp((code) => Effect.fail(new StepUpRequired({ error: "more", code, redirect_to: "upstream" })))
-    return Effect.gen(function* () {
-      const { current, optional } = yield* Sessions
-      const redirect = (value: string, returnTo: string | undefined) =>
-        Effect.map(Effect.flip(current({ credentials: [credential("Token", value)], returnTo })), (error) =>
-          error._tag === "StepUpRequired" ? error.redirect_to : undefined
-        )
-      assert.strictEqual(yield* redirect("aal2_required", undefined), "upstream")
-      assert.match(
-        String(yield* redirect("aal2_required", "https://d.example")),
-        /"returnTo":"https:\/\/d.example","aal"/
+  describe("a step-up", () => {
+    const owes = (code: string) => new StepUpRequired({ error: "more", code, redirect_to: "upstream" })
+    const other = session({ identity: { ...session().identity, id: "5b1f6a3e-0000-4000-8000-000000000000" } })
+    /** Sessions by the value of their credential. */
+    const sessions = (value: string) =>
+      value === "owes"
+        ? Effect.fail(owes("aal2_required"))
+        : value === "stale"
+          ? Effect.fail(stale)
+          : Effect.succeed(value === "other" ? other : session())
+    const redirect = <A, E>(effect: Effect.Effect<A, E>) =>
+      Effect.map(Effect.flip(effect), (error) =>
+        error instanceof StepUpRequired ? JSON.parse((error.redirect_to ?? "").split("?")[1] ?? "") : error
       )
-      assert.match(String(yield* redirect("reauthentication_required", "https://d.example")), /"refresh":true/)
-      assert.strictEqual((yield* Effect.flip(optional(browser(token))))._tag, "StepUpRequired")
-    }).pipe(Effect.provide(layer))
+
+    it.effect("in the provider's cookie redirects to the missing factor or sign-in, and back", () =>
+      Effect.gen(function* () {
+        const { current, optional, withSession } = yield* Sessions
+        const weak = { credentials: [credential("Cookie", "owes")], returnTo: "https://d.example" }
+        assert.deepStrictEqual(yield* redirect(current(weak)), { returnTo: "https://d.example", aal: "aal2" })
+        assert.deepStrictEqual(yield* redirect(optional(weak)), { returnTo: "https://d.example", aal: "aal2" })
+        const old = withSession(browser(cookie), () => Effect.fail(owes("reauthentication_required")))
+        assert.deepStrictEqual(yield* redirect(old), { refresh: true })
+      }).pipe(Effect.provide(idp(sessions).layer))
+    )
+
+    it.effect("of a token redirects to a sign-in, because the provider's pages know their cookie only", () =>
+      Effect.gen(function* () {
+        const { current } = yield* Sessions
+        const weak = (...more: ReadonlyArray<Credential>) =>
+          redirect(current({ credentials: [credential("Token", "owes"), ...more], returnTo: "https://d.example" }))
+        assert.deepStrictEqual(yield* weak(), { returnTo: "https://d.example" })
+        assert.deepStrictEqual(yield* weak(credential("Cookie", "stale")), { returnTo: "https://d.example" })
+        const both = { returnTo: "https://d.example", aal: "aal2" }
+        assert.deepStrictEqual(yield* weak(credential("Cookie", "owes")), both)
+      }).pipe(Effect.provide(idp(sessions).layer))
+    )
+
+    it.effect("is not needed when the next credential of the same user is strong enough", () =>
+      Effect.gen(function* () {
+        const { current, withCredential, withSession } = yield* Sessions
+        const [weak, strong] = [credential("Token", "owes"), credential("Cookie", "c")]
+        assert.strictEqual((yield* current(browser(weak, strong))).credential, strong)
+        const oldToken = ({ _tag }: Credential) =>
+          _tag === "Token" ? Effect.fail(owes("reauthentication_required")) : Effect.succeed("done")
+        const used = yield* withSession(browser(token, strong), ({ credential }) => oldToken(credential))
+        assert.deepStrictEqual([used.value, used.session.credential], ["done", strong])
+        assert.strictEqual((yield* withCredential(browser(token, strong), oldToken)).value, "done")
+        // Of another user.
+        const two = browser(token, credential("Cookie", "other"))
+        assert.deepStrictEqual(yield* redirect(withSession(two, ({ credential }) => oldToken(credential))), {
+          refresh: true
+        })
+        assert.deepStrictEqual(yield* redirect(withCredential(two, oldToken)), { refresh: true })
+      }).pipe(Effect.provide(idp(sessions).layer))
+    )
   })
 })
 
@@ -206,6 +244,28 @@ describe("makeAttemptLimit", () => {
       yield* makeAttemptLimit(new SlidingWindow())("s1")
       yield* TestClock.adjust("1 minute")
       yield* limitAttempts("s1")
+    })
+  )
+})
+
+describe("makeFailureLimit", () => {
+  it.effect("counts failures only, and refuses further attempts after ten in a minute", () =>
+    Effect.gen(function* () {
+      const limit = makeFailureLimit(new SlidingWindow())
+      const down = new BadGateway({ error: "down" })
+      for (let i = 0; i < 30; i++) {
+        assert.strictEqual(yield* limit("a", Effect.succeed("in")), "in")
+        assert.strictEqual(yield* Effect.flip(limit("a", Effect.fail(down))), down)
+      }
+      for (let i = 0; i < 10; i++) {
+        assert.strictEqual(yield* Effect.flip(limit("a", Effect.fail(stale))), stale)
+        yield* TestClock.adjust("1 second")
+      }
+      const refused = yield* Effect.flip(limit("a", Effect.succeed("in")))
+      assert.deepInclude(refused, { code: "TOO_MANY_GUESSES", retry_after: 50 })
+      assert.strictEqual(yield* limit("b", Effect.succeed("in")), "in")
+      yield* TestClock.adjust("50 seconds")
+      assert.strictEqual(yield* limit("a", Effect.succeed("in")), "in")
     })
   )
 })

@@ -85,9 +85,14 @@ export const freshEmail = () => `t${randomBytes(8).toString("hex")}@test.example
 
 export const makePerson = async (
   idp: IdPUnderTest,
-  more: { readonly name?: string; readonly metadata_public?: Readonly<Record<string, unknown>> } = {}
+  more: {
+    readonly name?: string
+    readonly metadata_public?: Readonly<Record<string, unknown>>
+    /** Whether the e-mail address is verified. */
+    readonly verified?: boolean
+  } = {}
 ): Promise<Person> => {
-  const { name, ...rest } = more
+  const { name, verified, ...rest } = more
   const email = freshEmail()
   const password = randomBytes(12).toString("hex")
   const { body } = good(
@@ -96,6 +101,9 @@ export const makePerson = async (
         schema_id: "default",
         traits: { email, ...(name === undefined ? {} : { name }) },
         credentials: { password: { config: { password } } },
+        ...(verified === true
+          ? { verifiable_addresses: [{ value: email, via: "email", status: "completed", verified }] }
+          : {}),
         ...rest
       }
     })

@@ -45,7 +45,7 @@ export const layerIdPKratos = (address: IdPAddress) =>
             kratos.loginUrl({
               ...(aal === undefined ? {} : { aal }),
               ...(refresh === true ? { refresh: "true" } : {}),
-              return_to: returnTo
+              ...(returnTo === undefined ? {} : { return_to: returnTo })
             })
           ),
         ...makeSessions(kratos),

@@ -33,6 +33,7 @@ const ClientReply = Schema.Struct({
   policy_uri: text,
   redirect_uris: texts,
   post_logout_redirect_uris: texts,
+  allowed_cors_origins: texts,
   grant_types: texts,
   response_types: texts,
   scope: text,

@@ -99,6 +99,65 @@ describe("conditions", () => {
   })
 })
 
+describe("conditions of deletions", () => {
+  const write = async (key: string) => {
+    await call(s3, { method: "PUT", path: `/wire/${key}`, body: "12345" })
+    const { headers } = await call(s3, { method: "HEAD", path: `/wire/${key}` })
+    return { etag: String(headers["etag"]), modified: String(headers["last-modified"]) }
+  }
+  const exists = async (key: string) => (await call(s3, { method: "HEAD", path: `/wire/${key}` })).status === 200
+  const past = "Mon, 01 Jan 2024 00:00:00 GMT"
+
+  it("are checked for each key", async () => {
+    const { etag, modified } = await write("same")
+    for (const key of ["changed", "resized", "older", "any", "plain"]) await write(key)
+    const element = (key: string, more: string) => `<Object><Key>${key}</Key>${more}</Object>`
+    const objects = [
+      element("same", `<ETag>${etag}</ETag><Size>5</Size><LastModifiedTime>${modified}</LastModifiedTime>`),
+      element("changed", `<ETag>"0"</ETag>`),
+      element("resized", "<Size>6</Size>"),
+      element("older", `<LastModifiedTime>${past}</LastModifiedTime>`),
+      element("any", "<ETag>*</ETag>"),
+      element("missing", "<ETag>*</ETag>"),
+      element("plain", "")
+    ]
+    const remove = (body: string) =>
+      call(s3, { method: "POST", path: "/wire", query: { delete: "" }, body: `<Delete>${body}</Delete>` })
+    const { status, text } = await remove(objects.join(""))
+    assert.strictEqual(status, 200)
+    const keys = (pattern: RegExp) => [...text.matchAll(pattern)].map(([, key]) => key).toSorted()
+    assert.deepStrictEqual(keys(/<Deleted><Key>(\w+)/g), ["any", "plain", "same"])
+    assert.deepStrictEqual(keys(/<Key>(\w+)<\/Key><Code>PreconditionFailed/g), ["changed", "older", "resized"])
+    assert.deepStrictEqual(keys(/<Key>(\w+)<\/Key><Code>NoSuchKey/g), ["missing"])
+    for (const key of ["changed", "resized", "older"]) assert.isTrue(await exists(key))
+    for (const key of ["same", "any", "plain"]) assert.isFalse(await exists(key))
+    for (const bad of ["<Size>x</Size>", "<LastModifiedTime>x</LastModifiedTime>", "<ETag></ETag>"]) {
+      assert.strictEqual((await remove(element("older", bad))).code, "MalformedXML")
+    }
+  })
+
+  it("are checked in the headers of a single one", async () => {
+    const { modified } = await write("single")
+    const remove = (headers: Readonly<Record<string, string>>) =>
+      call(s3, { method: "DELETE", path: "/wire/single", headers })
+    for (const headers of [{ "x-amz-if-match-size": "6" }, { "x-amz-if-match-last-modified-time": past }]) {
+      assert.strictEqual((await remove(headers)).code, "PreconditionFailed")
+    }
+    assert.strictEqual((await remove({ "x-amz-if-match-size": "x" })).code, "InvalidArgument")
+    const right = { "x-amz-if-match-size": "5", "x-amz-if-match-last-modified-time": modified }
+    assert.strictEqual((await remove(right)).status, 204)
+  })
+
+  it("are checked when an upload is aborted", async () => {
+    const { text } = await call(s3, { method: "POST", path: "/wire/open", query: { uploads: "" } })
+    const uploadId = /<UploadId>(\w+)/.exec(text)?.[1] ?? ""
+    const abort = (headers: Readonly<Record<string, string>>) =>
+      call(s3, { method: "DELETE", path: "/wire/open", query: { uploadId }, headers })
+    assert.strictEqual((await abort({ "x-amz-if-match-initiated-time": past })).code, "PreconditionFailed")
+    assert.strictEqual((await abort({})).status, 204)
+  })
+})
+
 describe("cross-origin", () => {
   const rule = (id: number) =>
     `<CORSRule><ID>${id}</ID><AllowedOrigin>https://*.r${id}.example</AllowedOrigin><AllowedMethod>PUT</AllowedMethod><AllowedHeader>x-*</AllowedHeader><ExposeHeader>ETag</ExposeHeader><MaxAgeSeconds>60</MaxAgeSeconds></CORSRule>`

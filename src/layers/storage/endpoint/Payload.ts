@@ -32,22 +32,28 @@ export interface Payload {
   readonly md5: string | undefined
 }
 
-/**
- * Validates all headers about the body before it is read. `defaultAlgorithm` is computed if no checksum is sent. Throws
- * S3Errors.
- */
+export interface PayloadOptions {
+  /** The checksum to compute if none is sent. */
+  readonly algorithm?: Algorithm | undefined
+  /** What the headers x-amz-checksum-… describe; default `body`. A trailer always describes the body. */
+  readonly checksumOf?: "body" | "object"
+}
+
+/** Validates all headers about the body before it is read. Throws S3Errors. */
 export const payloadOf = (
   request: S3Request,
   caller: Caller,
   body: AsyncIterable<Buffer>,
-  defaultAlgorithm?: Algorithm
+  options: PayloadOptions = {}
 ): Payload => {
   const encoding = bodyEncoding(request, caller)
   const size = encoding.chunked ? decodedLength(request) : contentLength(request)
   if (size > maximumPut) throw tooLarge(size)
   const md5 = contentMd5(request)
-  const expected = expectedChecksum(request, encoding.trailer, size)
-  const algorithm = expected?.algorithm ?? defaultAlgorithm
+  const ofObject = options.checksumOf === "object"
+  const expected = (ofObject ? undefined : headerChecksum(request, size)) ?? trailerChecksum(request, encoding.trailer)
+  if (expected === undefined && !ofObject) checkAnnounced(request)
+  const algorithm = expected?.algorithm ?? options.algorithm
   let checksum: Checksum | undefined
   const bytes = async function* () {
     const hash = encoding.sha256 === undefined ? undefined : createHash("sha256")
@@ -137,33 +143,42 @@ const emptyChecksums = new Set([
   "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
 ])
 
-/** The checksum that the request announces; an undefined `value` follows in the trailer. */
-const expectedChecksum = (request: S3Request, trailer: boolean, size: number) => {
+/** The checksum of the body in the headers. Throws InvalidRequest. */
+const headerChecksum = (request: S3Request, size: number) => {
   const sent = sentChecksum(request.header)
-  if (sent !== undefined) {
-    const hoisted = request.message.headers[checksumHeader(sent.algorithm)] === undefined
-    if (hoisted && size > 0 && emptyChecksums.has(sent.value)) return undefined
-    if (!isChecksum(sent.algorithm, sent.value)) throw invalidChecksum(sent.algorithm)
-    return sent
-  }
-  const announced = trailer ? request.header("x-amz-trailer") : undefined
-  if (announced !== undefined && announced.trim() !== "") {
-    const algorithm = parseAlgorithm(announced.trim().toLowerCase().replace("x-amz-checksum-", ""))
-    if (algorithm === undefined) {
-      throw s3Error("InvalidRequest", "The value specified in the x-amz-trailer header is not supported")
-    }
-    return { algorithm, value: undefined }
-  }
-  if (namedAlgorithm(request.message.headers["x-amz-sdk-checksum-algorithm"]?.toString()) !== undefined) {
-    throw s3Error(
-      "InvalidRequest",
-      "x-amz-sdk-checksum-algorithm specified, but no corresponding x-amz-checksum-* or x-amz-trailer headers were found."
-    )
-  }
-  return undefined
+  if (sent === undefined) return undefined
+  const hoisted = request.message.headers[checksumHeader(sent.algorithm)] === undefined
+  if (hoisted && size > 0 && emptyChecksums.has(sent.value)) return undefined
+  if (!isChecksum(sent.algorithm, sent.value)) throw invalidChecksum(sent.algorithm)
+  return sent
 }
 
-const invalidChecksum = (algorithm: Algorithm) =>
+/** The algorithm of the checksum that follows in the trailer. Throws InvalidRequest. */
+const trailerChecksum = (request: S3Request, trailer: boolean) => {
+  const announced = request.header("x-amz-trailer")
+  if (announced === undefined || announced.trim() === "") return undefined
+  if (!trailer) {
+    throw s3Error("InvalidRequest", "x-amz-trailer requires an x-amz-content-sha256 of the form STREAMING-*-TRAILER")
+  }
+  const algorithm = parseAlgorithm(announced.trim().toLowerCase().replace("x-amz-checksum-", ""))
+  if (algorithm === undefined) {
+    throw s3Error("InvalidRequest", "The value specified in the x-amz-trailer header is not supported")
+  }
+  return { algorithm, value: undefined }
+}
+
+/** Throws InvalidRequest if a checksum was announced that neither a header nor a trailer holds. */
+const checkAnnounced = ({ message }: S3Request) => {
+  const algorithm = namedAlgorithm(message.headers["x-amz-sdk-checksum-algorithm"]?.toString())
+  // AWS's SDKs send an MD5 as Content-MD5.
+  if (algorithm === undefined || (algorithm === "MD5" && message.headers["content-md5"] !== undefined)) return
+  throw s3Error(
+    "InvalidRequest",
+    "x-amz-sdk-checksum-algorithm specified, but no corresponding x-amz-checksum-* or x-amz-trailer headers were found."
+  )
+}
+
+export const invalidChecksum = (algorithm: Algorithm) =>
   s3Error("InvalidRequest", `Value for ${checksumHeader(algorithm)} header is invalid.`)
 
 const tooLarge = (size: number) =>

@@ -19,6 +19,8 @@ export interface S3Request {
   readonly query: ReadonlyArray<readonly [name: string, value: string]>
   /** The first parameter of this name. */
   readonly param: (name: string) => string | undefined
+  /** The lower-case names that `header` knows. */
+  readonly headerNames: ReadonlyArray<string>
   /** By lower-case name; `x-amz-…` parameters that signers move into the query of presigned URLs count as headers. */
   readonly header: (name: string) => string | undefined
 }
@@ -50,6 +52,7 @@ export const parseRequest = (message: IncomingMessage, id: string): S3Request =>
     key: slash === -1 ? "" : decode(path.slice(slash + 1)),
     query,
     param: (name) => params.get(name),
+    headerNames: [...new Set([...Object.keys(message.headers), ...hoisted.keys()])],
     header: (name) => {
       const value = message.headers[name]
       return Array.isArray(value) ? value.join(",") : (value ?? hoisted.get(name))

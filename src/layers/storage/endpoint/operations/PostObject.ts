@@ -7,6 +7,7 @@ import { checkKey, metaFrom } from "../ObjectHeaders.ts"
 import { maximumPut } from "../Payload.ts"
 import { readForm } from "./PostForm.ts"
 import { checkPostPolicy, parsePostPolicy } from "./PostPolicy.ts"
+import { bodyHeaders, checkHeaders, newObjectHeaders } from "../RequestHeaders.ts"
 import { s3Error } from "../Error.ts"
 import { tryS3 } from "../Request.ts"
 import { checkAccess, parseCredential, type Signed, signingKeyOf } from "../signature/SigV4.ts"
@@ -57,8 +58,12 @@ const planOf = ({ bucketInfo, request, settings }: Exchange, given: Fields, file
   const { caller, limits } = policyOf({ settings, request }, fields)
   authorize({ request, caller }, bucketInfo, "s3:PutObject", key)
   const header = (name: string) => fields.get(name)
-  return { key, meta: metaFrom(headersFrom(fields)), checksum: checksumFrom(header), ...limits }
+  const headers = headersFrom(fields)
+  checkHeaders({ names: headers.keys(), header }, honouredFields)
+  return { key, meta: metaFrom(headers), checksum: checksumFrom(header), ...limits }
 }
+
+const honouredFields = [...bodyHeaders, ...newObjectHeaders, "x-amz-algorithm", "x-amz-credential", "x-amz-signature"]
 
 /** The signer of the form's policy, undefined without a policy, and the policy's size limits. Throws S3Errors. */
 const policyOf = (

@@ -55,7 +55,9 @@ describe("ranges", () => {
     ["bytes=4-2", 200, "0123456789"],
     ["lines=1-2", 200, "0123456789"],
     ["bytes=10-", 416, "InvalidRange"],
-    ["bytes=-0", 416, "InvalidRange"]
+    ["bytes=-0", 416, "InvalidRange"],
+    ["bytes=8-99999999999999999999", 206, "89"],
+    [`bytes=1${" ".repeat(10_000)}-3`, 200, "0123456789"]
   ])("%s: %s %s", async (range, status, text) => {
     const answer = await call(s3, { path: "/wire/ten", headers: { range } })
     assert.deepStrictEqual([answer.status, answer.code ?? answer.text], [status, text])
@@ -96,6 +98,43 @@ describe("conditions", () => {
     assert.strictEqual((await write("/wire/once", { "if-match": '"x"' })).status, 412)
     assert.strictEqual((await write("/wire/none", { "if-match": '"x"' })).code, "NoSuchKey")
     assert.strictEqual((await write("/wire/once", { "if-none-match": '"x"' })).code, "NotImplemented")
+  })
+})
+
+describe("limits", () => {
+  it("of the header section, the query and the names in a preflight request", async () => {
+    assert.match(await talk(`GET /wire/ten HTTP/1.1\r\nx: ${"x".repeat(17_000)}\r\n\r\n`), /<Code>BadRequest/)
+    assert.strictEqual((await raw(s3, "GET", `/wire/ten?${"a&".repeat(300)}`)).code, "InvalidURI")
+    const names = Array.from({ length: 101 }, (_, index) => `x-${index}`).join(",")
+    const preflight = {
+      origin: "https://a.example",
+      "access-control-request-method": "PUT",
+      "access-control-request-headers": names
+    }
+    assert.strictEqual((await raw(s3, "OPTIONS", "/wire/ten", preflight)).code, "BadRequest")
+  })
+
+  it("of XML documents, by their sender; one that no policy lets in is not read at all", async () => {
+    const remove = (keys: number) =>
+      `<Delete>${Array.from({ length: keys }, (_, index) => `<Object><Key>none/${index}</Key></Object>`).join("")}</Delete>`
+    const send = (body: string) => raw(s3, "POST", "/wire?delete", {}, body)
+    assert.strictEqual((await send("not XML")).code, "AccessDenied")
+    const statement = {
+      Effect: "Allow",
+      Principal: "*",
+      Action: "s3:DeleteObject",
+      Resource: "arn:aws:s3:::wire/none/*"
+    }
+    const policy = { path: "/wire", query: { policy: "" } }
+    await call(s3, { ...policy, method: "PUT", body: JSON.stringify({ Statement: statement }) })
+    assert.strictEqual((await send("not XML")).code, "MalformedXML")
+    assert.strictEqual((await send(remove(1000))).status, 200)
+    assert.strictEqual((await send(`<Delete>${"<a/>".repeat(5000)}</Delete>`)).code, "MaxMessageLengthExceeded")
+    assert.strictEqual((await send(" ".repeat(300_000))).code, "MaxMessageLengthExceeded")
+    await call(s3, { ...policy, method: "DELETE" })
+    const owned = (body: string) => call(s3, { method: "POST", path: "/wire", query: { delete: "" }, body })
+    assert.strictEqual((await owned(`<Delete>${"<a/>".repeat(5000)}</Delete>`)).code, "MalformedXML")
+    assert.strictEqual((await owned(`<Delete>${"<a/>".repeat(100_000)}</Delete>`)).code, "MaxMessageLengthExceeded")
   })
 })
 

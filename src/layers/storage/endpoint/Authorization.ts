@@ -1,5 +1,5 @@
 import { LRUCache } from "lru-cache"
-import { evaluatePolicy } from "./policy/Policy.ts"
+import { concerns, evaluatePolicy } from "./policy/Policy.ts"
 import { type PolicyContext } from "./policy/Conditions.ts"
 import { ownerAccount, ownerArn, parsePolicy, type PolicyStatement } from "./policy/Document.ts"
 import { s3Error } from "./Error.ts"
@@ -36,6 +36,15 @@ export const isAllowed = (
     context: contextOf(request, caller)
   })
   return caller === undefined ? verdict === "Allow" : verdict !== "Deny"
+}
+
+/** Whether the caller may do `action` with some key, if conditions allow it: false saves reading the request. */
+export const mayBeAllowed = ({ caller }: Requester, info: BucketInfo, action: string) => {
+  if (caller !== undefined) return true
+  if (info.policy === undefined) return false
+  return statementsOf(info.name, info.policy).some(
+    (statement) => statement.effect === "Allow" && concerns(statement, "anonymous", action)
+  )
 }
 
 /** The condition keys of a request. */

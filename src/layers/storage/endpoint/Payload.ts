@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto"
+import { setImmediate } from "node:timers/promises"
 import { type Effect } from "effect"
 import {
   type Algorithm,
@@ -18,8 +19,11 @@ import { type Checksum } from "./store/Model.ts"
 
 /** The maximum size of one request's body. */
 export const maximumPut = 5 * 1024 ** 3
-/** The maximum size of an XML or JSON document. */
-const maximumDocument = 2 * 1024 ** 2
+/** The limits of an XML or JSON document: reading its tags is what takes time. */
+const documentLimits = {
+  owner: { bytes: 2 * 1024 ** 2, tags: 100_000 },
+  anonymous: { bytes: 256 * 1024, tags: 5000 }
+}
 
 /** A request's body, with the chunked encoding removed. */
 export interface Payload {
@@ -28,6 +32,7 @@ export interface Payload {
   readonly bytes: AsyncIterable<Uint8Array>
   /** After `bytes` has ended: the checksum that was sent, or computed because of `defaultAlgorithm`. */
   readonly checksum: () => Checksum | undefined
+  readonly by: "owner" | "anonymous"
   /** Content-MD5 in hex. Not verified here: the caller computes the MD5 of `bytes` anyway. */
   readonly md5: string | undefined
 }
@@ -81,7 +86,7 @@ export const payloadOf = (
     }
     checksum = { algorithm, value, type: "FULL_OBJECT" }
   }
-  return { size, bytes: bytes(), checksum: () => checksum, md5 }
+  return { size, bytes: bytes(), checksum: () => checksum, by: caller === undefined ? "anonymous" : "owner", md5 }
 }
 
 interface BodyEncoding {
@@ -194,15 +199,25 @@ export const checkMd5 = ({ md5 }: Payload, found: string) => {
   }
 }
 
-/** The whole body as text, at most 2 MiB. Fails with MaxMessageLengthExceeded, BadDigest and similar errors. */
+/**
+ * The whole body as text, within the limits of its sender. Fails with MaxMessageLengthExceeded, BadDigest and similar
+ * errors. Completes at most once in each turn of the event loop, so that other requests run between the documents.
+ */
 export const readDocument = (payload: Payload): Effect.Effect<string, S3Error> =>
   tryS3Promise(async () => {
-    if (payload.size > maximumDocument) {
-      throw s3Error("MaxMessageLengthExceeded", undefined, { MaxMessageLengthBytes: String(maximumDocument) })
-    }
+    const limits = documentLimits[payload.by]
+    const tooLong = (extra: Readonly<Record<string, string>>) => s3Error("MaxMessageLengthExceeded", undefined, extra)
+    if (payload.size > limits.bytes) throw tooLong({ MaxMessageLengthBytes: String(limits.bytes) })
     const chunks: Array<Uint8Array> = []
     for await (const chunk of payload.bytes) chunks.push(chunk)
     const all = Buffer.concat(chunks)
     checkMd5(payload, createHash("md5").update(all).digest("hex"))
+    let tags = 0
+    for (let at = all.indexOf("<"); at !== -1; at = all.indexOf("<", at + 1)) {
+      if (++tags > limits.tags) throw tooLong({ MaxMessageLengthTags: String(limits.tags) })
+    }
+    await (lastDocument = lastDocument.then(() => setImmediate()))
     return all.toString("utf8")
   })
+
+let lastDocument: Promise<void> = Promise.resolve()

@@ -87,15 +87,20 @@ const decode = (text: string) => {
   }
 }
 
-const parseQuery = (text: string): Array<readonly [string, string]> =>
-  text
-    .split("&")
-    .filter((pair) => pair !== "")
-    .map((pair) => {
-      const equals = pair.indexOf("=")
-      const part = (value: string) => decode(value.replaceAll("+", " "))
-      return equals === -1 ? [part(pair), ""] : [part(pair.slice(0, equals)), part(pair.slice(equals + 1))]
-    })
+/** Presigned URLs have one for each header and metadata name. */
+const maximumParameters = 200
+
+const parseQuery = (text: string): Array<readonly [string, string]> => {
+  const pairs = text.split("&", maximumParameters + 1).filter((pair) => pair !== "")
+  if (pairs.length > maximumParameters) {
+    throw s3Error("InvalidURI", `The query has more than ${maximumParameters} parameters.`)
+  }
+  return pairs.map((pair) => {
+    const equals = pair.indexOf("=")
+    const part = (value: string) => decode(value.replaceAll("+", " "))
+    return equals === -1 ? [part(pair), ""] : [part(pair.slice(0, equals)), part(pair.slice(equals + 1))]
+  })
+}
 
 /** Runs a function that may throw an S3Error; anything else that it throws is a defect. */
 export const tryS3 = <A>(run: () => A): Effect.Effect<A, S3Error> =>

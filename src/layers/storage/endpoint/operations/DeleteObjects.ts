@@ -1,6 +1,6 @@
 import { maxKeys } from "../../../../domain/storage/Object.ts"
 import { Effect } from "effect"
-import { isAllowed } from "../Authorization.ts"
+import { isAllowed, mayBeAllowed } from "../Authorization.ts"
 import { type Exchange, type Operation, xmlReply } from "../Exchange.ts"
 import { readDocument } from "../Payload.ts"
 import { bodyHeaders, removalHeaders } from "../RequestHeaders.ts"
@@ -47,6 +47,9 @@ export const deleteObjects: Operation = {
   action: "anyone",
   headers: [...bodyHeaders, ...removalHeaders],
   run: Effect.fnUntraced(function* ({ bucketInfo, caller, payload, request, store }: Exchange) {
+    if (bucketInfo === undefined || !mayBeAllowed({ request, caller }, bucketInfo, "s3:DeleteObject")) {
+      return yield* s3Error("AccessDenied", "Access Denied")
+    }
     const document = yield* readDocument(yield* tryS3(payload))
     const { objects, quiet } = yield* tryS3(() => parseDelete(document))
     const failures: Array<DeleteFailure> = []
@@ -55,7 +58,7 @@ export const deleteObjects: Operation = {
       const { key, version } = target
       if (version !== undefined && version !== "null" && version !== "") {
         failures.push({ ...target, code: "NoSuchVersion", message: "The specified version does not exist." })
-      } else if (bucketInfo === undefined || !isAllowed({ request, caller }, bucketInfo, "s3:DeleteObject", key)) {
+      } else if (!isAllowed({ request, caller }, bucketInfo, "s3:DeleteObject", key)) {
         failures.push({ ...target, code: "AccessDenied", message: "Access Denied" })
       } else accepted.push(target)
     }

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto"
-import { setImmediate } from "node:timers/promises"
 import { type Effect } from "effect"
+import { loopTurn } from "../../../services/LoopTurn.ts"
 import {
   type Algorithm,
   checksumHeader,
@@ -25,6 +25,9 @@ const documentLimits = {
   anonymous: { bytes: 256 * 1024, tags: 5000 }
 }
 
+/** Documents of more tags take milliseconds to parse. */
+const manyTags = 500
+
 /** A request's body, with the chunked encoding removed. */
 export interface Payload {
   readonly size: number
@@ -33,6 +36,8 @@ export interface Payload {
   /** After `bytes` has ended: the checksum that was sent, or computed because of `defaultAlgorithm`. */
   readonly checksum: () => Checksum | undefined
   readonly by: "owner" | "anonymous"
+  /** Of the sender. */
+  readonly address: string
   /** Content-MD5 in hex. Not verified here: the caller computes the MD5 of `bytes` anyway. */
   readonly md5: string | undefined
 }
@@ -86,7 +91,9 @@ export const payloadOf = (
     }
     checksum = { algorithm, value, type: "FULL_OBJECT" }
   }
-  return { size, bytes: bytes(), checksum: () => checksum, by: caller === undefined ? "anonymous" : "owner", md5 }
+  const by = caller === undefined ? "anonymous" : "owner"
+  const address = request.message.socket.remoteAddress ?? ""
+  return { size, bytes: bytes(), checksum: () => checksum, by, address, md5 }
 }
 
 interface BodyEncoding {
@@ -201,7 +208,7 @@ export const checkMd5 = ({ md5 }: Payload, found: string) => {
 
 /**
  * The whole body as text, within the limits of its sender. Fails with MaxMessageLengthExceeded, BadDigest and similar
- * errors. Completes at most once in each turn of the event loop, so that other requests run between the documents.
+ * errors. Senders of long documents take turns in parsing them.
  */
 export const readDocument = (payload: Payload): Effect.Effect<string, S3Error> =>
   tryS3Promise(async () => {
@@ -216,8 +223,6 @@ export const readDocument = (payload: Payload): Effect.Effect<string, S3Error> =
     for (let at = all.indexOf("<"); at !== -1; at = all.indexOf("<", at + 1)) {
       if (++tags > limits.tags) throw tooLong({ MaxMessageLengthTags: String(limits.tags) })
     }
-    await (lastDocument = lastDocument.then(() => setImmediate()))
+    if (tags > manyTags) await loopTurn(payload.address)
     return all.toString("utf8")
   })
-
-let lastDocument: Promise<void> = Promise.resolve()

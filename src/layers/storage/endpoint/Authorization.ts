@@ -69,8 +69,8 @@ const contextOf = ({ header, message, param }: S3Request, caller: Caller): Polic
     set("aws:PrincipalAccount", ownerAccount)
     set("aws:userid", ownerAccount)
     set("s3:authType", authTypes[caller.by])
-    set("s3:signatureversion", "AWS4-HMAC-SHA256")
-    set("s3:signatureAge", String(caller.age))
+    set("s3:signatureversion", caller.version)
+    if (caller.version !== "AWS") set("s3:signatureAge", String(caller.age))
   }
   for (const name of ["prefix", "delimiter", "max-keys", "versionId"]) set(`s3:${name}`, param(name))
   for (const name of fromHeaders) set(`s3:${name}`, header(name))

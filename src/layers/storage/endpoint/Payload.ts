@@ -68,7 +68,9 @@ export const payloadOf = (
   const bytes = async function* () {
     const hash = encoding.sha256 === undefined ? undefined : createHash("sha256")
     const hasher: Hasher | undefined = algorithm === undefined ? undefined : makeHasher(algorithm)
-    const decoder = encoding.chunked ? new ChunkDecoder(encoding.signed ? caller : undefined) : undefined
+    const decoder = encoding.chunked
+      ? new ChunkDecoder(encoding.signed && caller?.version === "AWS4-HMAC-SHA256" ? caller : undefined)
+      : undefined
     let received = 0
     for await (const chunk of body) {
       for (const data of decoder === undefined ? [chunk] : decoder.write(chunk)) {

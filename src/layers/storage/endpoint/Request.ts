@@ -37,7 +37,7 @@ export const parseRequest = (message: IncomingMessage, id: string): S3Request =>
   const params = new Map<string, string>()
   for (const [name, value] of query) if (!params.has(name)) params.set(name, value)
   const hoisted = new Map<string, string>()
-  if (params.has("X-Amz-Signature")) {
+  if (params.has("X-Amz-Signature") || (params.has("Signature") && params.has("AWSAccessKeyId"))) {
     for (const [name, value] of params) {
       const lower = name.toLowerCase()
       if (lower.startsWith("x-amz-") && !signingParams.has(lower)) hoisted.set(lower, value)

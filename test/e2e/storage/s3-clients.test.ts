@@ -60,6 +60,8 @@ describe("clients", () => {
     await aws("s3", "sync", "s3://aws/tree", "from-aws", "--no-progress")
     await same("from-aws")
     assert.match(await aws("s3", "ls", "s3://aws", "--recursive"), /12582912 copy\n/)
+    const presigned = (await aws("s3", "presign", "s3://aws/copy")).trim()
+    assert.strictEqual((await (await fetch(presigned)).arrayBuffer()).byteLength, big.length)
     await aws("s3", "rb", "--force", "s3://aws")
   })
 

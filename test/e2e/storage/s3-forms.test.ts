@@ -1,7 +1,7 @@
 import { CreateBucketCommand } from "@aws-sdk/client-s3"
 import { createHmac } from "node:crypto"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { call, type S3, startS3 } from "../../support/storage/s3.ts"
+import { call, raw, type S3, startS3 } from "../../support/storage/s3.ts"
 
 let s3: S3
 beforeAll(async () => {
@@ -12,6 +12,7 @@ afterAll(() => s3.stop())
 
 interface Form {
   readonly fields?: Readonly<Record<string, string>>
+  readonly bucket?: string | null
   /** Conditions in addition to those on the fields. */
   readonly conditions?: ReadonlyArray<unknown>
   readonly millis?: number
@@ -38,7 +39,7 @@ const post = async (form: Form) => {
   const policy = {
     expiration: new Date(Date.now() + (form.millis ?? 60_000)).toISOString(),
     conditions: [
-      { bucket: "forms" },
+      ...(form.bucket === null ? [] : [{ bucket: form.bucket ?? "forms" }]),
       ["starts-with", "$key", "up/"],
       ...Object.entries(exact).map(([name, value]) => ({ [name]: value })),
       ...(form.conditions ?? [])
@@ -88,6 +89,8 @@ describe("forms", () => {
   it.each<[string, Form, number, string]>([
     ["expired", { millis: -1000 }, 403, "AccessDenied"],
     ["signed by another", { secret: "wrong" }, 403, "SignatureDoesNotMatch"],
+    ["for another bucket", { bucket: "other" }, 403, "AccessDenied"],
+    ["for no bucket in particular", { bucket: null }, 403, "AccessDenied"],
     ["for another key", { change: (fields) => (fields["key"] = "down/x") }, 403, "AccessDenied"],
     ["with an extra field", { change: (fields) => (fields["x-amz-meta-a"] = "b") }, 403, "AccessDenied"],
     ["with another policy", { change: (fields) => (fields["policy"] += "AA") }, 403, "SignatureDoesNotMatch"],
@@ -129,5 +132,35 @@ describe("forms", () => {
     assert.strictEqual(await send(type, `${key}${file}`), "MalformedPOSTRequest")
     assert.strictEqual(await send(type, `${key}${file}\r\n--b--\r\n`), undefined)
     assert.strictEqual(await content("k"), "hello")
+    // Every browser writes these, and some write the whole path of the file.
+    const quoted = `${key}${file.replace('"f"', '"C:\\\\dir\\\\q\\"u.txt"')}`
+    assert.strictEqual(await send(`${type}; charset=utf-8`, `preamble\r\n${quoted}\r\n--b--\r\nepilogue`), undefined)
+    const tricky = "\r\n--\r\n--a\r\n-\r\n\r"
+    assert.strictEqual(await send(type, `${key}${file}${tricky}\r\n--b--\r\n`), undefined)
+    assert.strictEqual(await content("k"), `hello${tricky}`)
+  })
+
+  it("are read only as far as a form may reach", async () => {
+    const disposition = 'Content-Disposition: form-data; name="a"'
+    const endless: ReadonlyArray<readonly [string, string]> = [
+      ["x".repeat(30_000), "MaxMessageLengthExceeded"],
+      [`--b\r\n${"a: b\r\n".repeat(5000)}`, "MaxMessageLengthExceeded"],
+      [`--b\r\n${disposition}\r\n\r\n${"x".repeat(30_000)}`, "MaxMessageLengthExceeded"],
+      [`--b\r\n${disposition}\r\n\r\n\r\n`.repeat(200), "MalformedPOSTRequest"],
+      ["--b\r\n\r\n\r\n".repeat(200), "MalformedPOSTRequest"]
+    ]
+    for (const [start, code] of endless) {
+      // The endpoint answers although most of the body is still to come.
+      const answer = await raw(
+        s3,
+        "POST",
+        "/forms",
+        { "content-type": "multipart/form-data; boundary=b", "content-length": "1000000000" },
+        start
+      )
+      assert.strictEqual(answer.code, code)
+    }
+    const type = `multipart/form-data; boundary=${"b".repeat(71)}`
+    assert.strictEqual((await raw(s3, "POST", "/forms", { "content-type": type }, "x")).code, "MalformedPOSTRequest")
   })
 })

@@ -1,5 +1,6 @@
 import {
   AbortMultipartUploadCommand,
+  type CompletedPart,
   CompleteMultipartUploadCommand,
   CreateBucketCommand,
   CreateMultipartUploadCommand,
@@ -108,6 +109,88 @@ describe("multipart uploads", () => {
     await s3.client.send(new AbortMultipartUploadCommand({ ...of, UploadId }))
     assert.strictEqual(await refused(part(1)), "404 NoSuchUpload")
     assert.strictEqual(await refused(s3.client.send(new ListPartsCommand({ ...of, UploadId }))), "404 NoSuchUpload")
+  })
+})
+
+describe("an upload completed with the object's checksum", () => {
+  const body = randomBytes(6 * mebibyte)
+  const pieces = [body.subarray(0, 5 * mebibyte), body.subarray(5 * mebibyte)]
+
+  /** An upload of two parts, and a function that completes it. */
+  const opened = async (Key: string, rest: object, checksums = true) => {
+    const of = { Bucket, Key }
+    const { UploadId } = await s3.client.send(new CreateMultipartUploadCommand({ ...of, ...rest }))
+    const Parts: Array<CompletedPart> = []
+    for (const [index, Body] of pieces.entries()) {
+      const PartNumber = index + 1
+      if (checksums) {
+        const part = { ...of, UploadId, PartNumber, Body, ...rest }
+        const { $metadata: _, ...sent } = await s3.client.send(new UploadPartCommand(part))
+        Parts.push({ ...sent, PartNumber })
+      } else {
+        // The SDK would add a checksum.
+        const query = { partNumber: String(PartNumber), uploadId: UploadId ?? "" }
+        const { headers } = await call(s3, { method: "PUT", path: `/${Bucket}/${Key}`, query, body: Body })
+        Parts.push({ ETag: String(headers["etag"]), PartNumber })
+      }
+    }
+    const complete = (more: object) =>
+      s3.client.send(new CompleteMultipartUploadCommand({ ...of, UploadId, MultipartUpload: { Parts }, ...more }))
+    const isOpen = async () =>
+      (await s3.client.send(new ListPartsCommand({ ...of, UploadId }))).Parts?.length === pieces.length
+    return { complete, isOpen }
+  }
+
+  it("of the type FULL_OBJECT", async () => {
+    const { ChecksumCRC32 } = await put("sums", body, { ChecksumAlgorithm: "CRC32" })
+    const right = { ChecksumCRC32 }
+    const { complete, isOpen } = await opened("full", { ChecksumAlgorithm: "CRC32", ChecksumType: "FULL_OBJECT" })
+    for (const [more, refusal] of [
+      [{ ChecksumCRC32: "AAAAAA==" }, "400 BadDigest"],
+      [{ ChecksumCRC32: "nonsense" }, "400 InvalidRequest"],
+      [{ ...right, ChecksumType: "COMPOSITE" }, "400 BadDigest"],
+      [{ ChecksumSHA1: "2jmj7l5rSw0yVb/vlWAYkK/YBwk=" }, "400 InvalidRequest"],
+      [{ ...right, MpuObjectSize: body.length - 1 }, "400 InvalidRequest"]
+    ] as const) {
+      assert.strictEqual(await refused(complete(more)), refusal)
+      assert.isTrue(await isOpen())
+    }
+    const headers = { ...right, ChecksumType: "FULL_OBJECT", MpuObjectSize: body.length }
+    assert.deepInclude(await complete(headers), right)
+    // The client may not have received the response.
+    assert.deepInclude(await complete(headers), right)
+    assert.strictEqual(await refused(complete({ ChecksumCRC32: "AAAAAA==" })), "400 BadDigest")
+    const found = await get("full", { ChecksumMode: "ENABLED" })
+    assert.deepInclude(found, { ...right, ChecksumType: "FULL_OBJECT" })
+    assert.isTrue(found.bytes.equals(body))
+  })
+
+  it.each(["CRC32C", "SHA256"] as const)("of the type COMPOSITE: %s", async (ChecksumAlgorithm) => {
+    const name = `Checksum${ChecksumAlgorithm}` as const
+    const first = await opened("composite", { ChecksumAlgorithm })
+    const value = String((await first.complete({}))[name])
+    assert.match(value, /-2$/)
+    const { complete, isOpen } = await opened("composite", { ChecksumAlgorithm })
+    const wrong = value.replace(/^.{3}/, (start) => (start === "AAA" ? "BBB" : "AAA"))
+    for (const each of [wrong, value.replace("-2", "-3")]) {
+      assert.strictEqual(await refused(complete({ [name]: each })), "400 BadDigest")
+      assert.isTrue(await isOpen())
+    }
+    // Some clients leave the number of parts out.
+    const { ETag } = await complete({ [name]: value.replace("-2", "") })
+    assert.match(ETag ?? "", /-2"$/)
+    assert.strictEqual((await get("composite", { ChecksumMode: "ENABLED" }))[name], value)
+  })
+
+  it("that only its parts have, or not even they", async () => {
+    const { ChecksumCRC64NVME } = await put("sums", body, { ChecksumAlgorithm: "CRC64NVME" })
+    const right = { ChecksumCRC64NVME }
+    const withSums = await opened("implied", { ChecksumAlgorithm: "CRC64NVME" })
+    assert.deepInclude(await withSums.complete(right), right)
+    const without = await opened("none", { ChecksumAlgorithm: undefined }, false)
+    assert.strictEqual(await refused(without.complete(right)), "400 InvalidRequest")
+    assert.isTrue(await without.isOpen())
+    await without.complete({})
   })
 })
 

@@ -55,7 +55,9 @@ describe("ranges", () => {
     ["bytes=4-2", 200, "0123456789"],
     ["lines=1-2", 200, "0123456789"],
     ["bytes=10-", 416, "InvalidRange"],
-    ["bytes=-0", 416, "InvalidRange"]
+    ["bytes=-0", 416, "InvalidRange"],
+    ["bytes=8-99999999999999999999", 206, "89"],
+    [`bytes=1${" ".repeat(10_000)}-3`, 200, "0123456789"]
   ])("%s: %s %s", async (range, status, text) => {
     const answer = await call(s3, { path: "/wire/ten", headers: { range } })
     assert.deepStrictEqual([answer.status, answer.code ?? answer.text], [status, text])
@@ -96,6 +98,102 @@ describe("conditions", () => {
     assert.strictEqual((await write("/wire/once", { "if-match": '"x"' })).status, 412)
     assert.strictEqual((await write("/wire/none", { "if-match": '"x"' })).code, "NoSuchKey")
     assert.strictEqual((await write("/wire/once", { "if-none-match": '"x"' })).code, "NotImplemented")
+  })
+})
+
+describe("limits", () => {
+  it("of the header section, the query and the names in a preflight request", async () => {
+    assert.match(await talk(`GET /wire/ten HTTP/1.1\r\nx: ${"x".repeat(17_000)}\r\n\r\n`), /<Code>BadRequest/)
+    assert.strictEqual((await raw(s3, "GET", `/wire/ten?${"a&".repeat(300)}`)).code, "InvalidURI")
+    const names = Array.from({ length: 101 }, (_, index) => `x-${index}`).join(",")
+    const preflight = {
+      origin: "https://a.example",
+      "access-control-request-method": "PUT",
+      "access-control-request-headers": names
+    }
+    assert.strictEqual((await raw(s3, "OPTIONS", "/wire/ten", preflight)).code, "BadRequest")
+  })
+
+  it("of XML documents, by their sender; one that no policy lets in is not read at all", async () => {
+    const remove = (keys: number) =>
+      `<Delete>${Array.from({ length: keys }, (_, index) => `<Object><Key>none/${index}</Key></Object>`).join("")}</Delete>`
+    const send = (body: string) => raw(s3, "POST", "/wire?delete", {}, body)
+    assert.strictEqual((await send("not XML")).code, "AccessDenied")
+    const statement = {
+      Effect: "Allow",
+      Principal: "*",
+      Action: "s3:DeleteObject",
+      Resource: "arn:aws:s3:::wire/none/*"
+    }
+    const policy = { path: "/wire", query: { policy: "" } }
+    await call(s3, { ...policy, method: "PUT", body: JSON.stringify({ Statement: statement }) })
+    assert.strictEqual((await send("not XML")).code, "MalformedXML")
+    assert.strictEqual((await send(remove(1000))).status, 200)
+    assert.strictEqual((await send(`<Delete>${"<a/>".repeat(5000)}</Delete>`)).code, "MaxMessageLengthExceeded")
+    assert.strictEqual((await send(" ".repeat(300_000))).code, "MaxMessageLengthExceeded")
+    await call(s3, { ...policy, method: "DELETE" })
+    const owned = (body: string) => call(s3, { method: "POST", path: "/wire", query: { delete: "" }, body })
+    assert.strictEqual((await owned(`<Delete>${"<a/>".repeat(5000)}</Delete>`)).code, "MalformedXML")
+    assert.strictEqual((await owned(`<Delete>${"<a/>".repeat(100_000)}</Delete>`)).code, "MaxMessageLengthExceeded")
+  })
+})
+
+describe("conditions of deletions", () => {
+  const write = async (key: string) => {
+    await call(s3, { method: "PUT", path: `/wire/${key}`, body: "12345" })
+    const { headers } = await call(s3, { method: "HEAD", path: `/wire/${key}` })
+    return { etag: String(headers["etag"]), modified: String(headers["last-modified"]) }
+  }
+  const exists = async (key: string) => (await call(s3, { method: "HEAD", path: `/wire/${key}` })).status === 200
+  const past = "Mon, 01 Jan 2024 00:00:00 GMT"
+
+  it("are checked for each key", async () => {
+    const { etag, modified } = await write("same")
+    for (const key of ["changed", "resized", "older", "any", "plain"]) await write(key)
+    const element = (key: string, more: string) => `<Object><Key>${key}</Key>${more}</Object>`
+    const objects = [
+      element("same", `<ETag>${etag}</ETag><Size>5</Size><LastModifiedTime>${modified}</LastModifiedTime>`),
+      element("changed", `<ETag>"0"</ETag>`),
+      element("resized", "<Size>6</Size>"),
+      element("older", `<LastModifiedTime>${past}</LastModifiedTime>`),
+      element("any", "<ETag>*</ETag>"),
+      element("missing", "<ETag>*</ETag>"),
+      element("plain", "")
+    ]
+    const remove = (body: string) =>
+      call(s3, { method: "POST", path: "/wire", query: { delete: "" }, body: `<Delete>${body}</Delete>` })
+    const { status, text } = await remove(objects.join(""))
+    assert.strictEqual(status, 200)
+    const keys = (pattern: RegExp) => [...text.matchAll(pattern)].map(([, key]) => key).toSorted()
+    assert.deepStrictEqual(keys(/<Deleted><Key>(\w+)/g), ["any", "plain", "same"])
+    assert.deepStrictEqual(keys(/<Key>(\w+)<\/Key><Code>PreconditionFailed/g), ["changed", "older", "resized"])
+    assert.deepStrictEqual(keys(/<Key>(\w+)<\/Key><Code>NoSuchKey/g), ["missing"])
+    for (const key of ["changed", "resized", "older"]) assert.isTrue(await exists(key))
+    for (const key of ["same", "any", "plain"]) assert.isFalse(await exists(key))
+    for (const bad of ["<Size>x</Size>", "<LastModifiedTime>x</LastModifiedTime>", "<ETag></ETag>"]) {
+      assert.strictEqual((await remove(element("older", bad))).code, "MalformedXML")
+    }
+  })
+
+  it("are checked in the headers of a single one", async () => {
+    const { modified } = await write("single")
+    const remove = (headers: Readonly<Record<string, string>>) =>
+      call(s3, { method: "DELETE", path: "/wire/single", headers })
+    for (const headers of [{ "x-amz-if-match-size": "6" }, { "x-amz-if-match-last-modified-time": past }]) {
+      assert.strictEqual((await remove(headers)).code, "PreconditionFailed")
+    }
+    assert.strictEqual((await remove({ "x-amz-if-match-size": "x" })).code, "InvalidArgument")
+    const right = { "x-amz-if-match-size": "5", "x-amz-if-match-last-modified-time": modified }
+    assert.strictEqual((await remove(right)).status, 204)
+  })
+
+  it("are checked when an upload is aborted", async () => {
+    const { text } = await call(s3, { method: "POST", path: "/wire/open", query: { uploads: "" } })
+    const uploadId = /<UploadId>(\w+)/.exec(text)?.[1] ?? ""
+    const abort = (headers: Readonly<Record<string, string>>) =>
+      call(s3, { method: "DELETE", path: "/wire/open", query: { uploadId }, headers })
+    assert.strictEqual((await abort({ "x-amz-if-match-initiated-time": past })).code, "PreconditionFailed")
+    assert.strictEqual((await abort({})).status, 204)
   })
 })
 

@@ -48,6 +48,17 @@ describe("evaluating a policy", () => {
     assert.isUndefined(verdict(question, "s3:GetObject", "arn:aws:s3:::b/ab.txt"))
   })
 
+  it("takes several statements with an empty Sid, as clients write them", () => {
+    const everyone = { Sid: "", Principal: { AWS: ["*"] } }
+    const download = policy(
+      { ...everyone, Action: ["s3:GetBucketLocation", "s3:ListBucket"], Resource: ["arn:aws:s3:::b"] },
+      { ...everyone, Action: ["s3:GetObject"], Resource: [anything] }
+    )
+    assert.strictEqual(verdict(download), "Allow")
+    assert.strictEqual(verdict(download, "s3:ListBucket", "arn:aws:s3:::b"), "Allow")
+    assert.isUndefined(verdict(download, "s3:PutObject"))
+  })
+
   it("gives Deny precedence in any order, even for the owner", () => {
     const allow = { Action: "s3:*", Resource: anything }
     const deny = { Effect: "Deny", Action: "s3:DeleteObject", Resource: anything }

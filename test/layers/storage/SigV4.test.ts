@@ -146,7 +146,9 @@ const trailingBody = [
 
 const decode = (body: string, seed: string | undefined, signedTrailer: boolean, piece = body.length) => {
   const decoder = new ChunkDecoder(
-    seed === undefined ? undefined : { by: "header", signature: seed, timestamp, scope, key, age: 0 }
+    seed === undefined
+      ? undefined
+      : { by: "header", version: "AWS4-HMAC-SHA256", signature: seed, timestamp, scope, key, age: 0 }
   )
   const data: Array<Buffer> = []
   const bytes = Buffer.from(body, "latin1")

@@ -1,5 +1,5 @@
 import { LRUCache } from "lru-cache"
-import { evaluatePolicy } from "./policy/Policy.ts"
+import { concerns, evaluatePolicy } from "./policy/Policy.ts"
 import { type PolicyContext } from "./policy/Conditions.ts"
 import { ownerAccount, ownerArn, parsePolicy, type PolicyStatement } from "./policy/Document.ts"
 import { s3Error } from "./Error.ts"
@@ -38,6 +38,15 @@ export const isAllowed = (
   return caller === undefined ? verdict === "Allow" : verdict !== "Deny"
 }
 
+/** Whether the caller may do `action` with some key, if conditions allow it: false saves reading the request. */
+export const mayBeAllowed = ({ caller }: Requester, info: BucketInfo, action: string) => {
+  if (caller !== undefined) return true
+  if (info.policy === undefined) return false
+  return statementsOf(info.name, info.policy).some(
+    (statement) => statement.effect === "Allow" && concerns(statement, "anonymous", action)
+  )
+}
+
 /** The condition keys of a request. */
 const contextOf = ({ header, message, param }: S3Request, caller: Caller): PolicyContext => {
   const context = new Map<string, string>()
@@ -60,8 +69,8 @@ const contextOf = ({ header, message, param }: S3Request, caller: Caller): Polic
     set("aws:PrincipalAccount", ownerAccount)
     set("aws:userid", ownerAccount)
     set("s3:authType", authTypes[caller.by])
-    set("s3:signatureversion", "AWS4-HMAC-SHA256")
-    set("s3:signatureAge", String(caller.age))
+    set("s3:signatureversion", caller.version)
+    if (caller.version !== "AWS") set("s3:signatureAge", String(caller.age))
   }
   for (const name of ["prefix", "delimiter", "max-keys", "versionId"]) set(`s3:${name}`, param(name))
   for (const name of fromHeaders) set(`s3:${name}`, header(name))

@@ -1,4 +1,5 @@
 import { Crc32cJs, Crc64NvmeJs } from "@aws-sdk/checksums/crc"
+import { Xxh3_128Js, Xxh3_64Js, Xxh64Js } from "@aws-sdk/checksums/xxh"
 import { createHash } from "node:crypto"
 import { crc32 } from "node:zlib"
 import { s3Error } from "./Error.ts"
@@ -7,8 +8,19 @@ import { type Checksum } from "./store/Model.ts"
 export type Algorithm = Checksum["algorithm"]
 
 /** The lengths of the checksums in bytes. */
-const lengths: Readonly<Record<Algorithm, number>> = { CRC32: 4, CRC32C: 4, CRC64NVME: 8, SHA1: 20, SHA256: 32 }
-const algorithms = ["CRC32", "CRC32C", "CRC64NVME", "SHA1", "SHA256"] as const
+const lengths: Readonly<Record<Algorithm, number>> = {
+  CRC32: 4,
+  CRC32C: 4,
+  CRC64NVME: 8,
+  SHA1: 20,
+  SHA256: 32,
+  SHA512: 64,
+  MD5: 16,
+  XXHASH64: 8,
+  XXHASH3: 8,
+  XXHASH128: 16
+}
+export const algorithms = Object.keys(lengths) as ReadonlyArray<Algorithm>
 
 export const checksumHeader = (algorithm: Algorithm) => `x-amz-checksum-${algorithm.toLowerCase()}`
 
@@ -21,6 +33,20 @@ export const isChecksum = (algorithm: Algorithm, value: string) => {
   return bytes.length === lengths[algorithm] && bytes.toString("base64") === value
 }
 
+interface LibraryHash {
+  readonly update: (chunk: Uint8Array) => void
+  readonly digest: () => Promise<Uint8Array>
+}
+
+/** The algorithms that Node does not have. */
+const libraryHashes: Readonly<Partial<Record<Algorithm, new () => LibraryHash>>> = {
+  CRC32C: Crc32cJs,
+  CRC64NVME: Crc64NvmeJs,
+  XXHASH64: Xxh64Js,
+  XXHASH3: Xxh3_64Js,
+  XXHASH128: Xxh3_128Js
+}
+
 export interface Hasher {
   readonly update: (chunk: Uint8Array) => void
   /** Base64; may be called once. */
@@ -28,9 +54,13 @@ export interface Hasher {
 }
 
 export const makeHasher = (algorithm: Algorithm): Hasher => {
-  if (algorithm === "SHA1" || algorithm === "SHA256") {
-    const hash = createHash(algorithm)
-    return { update: (chunk) => hash.update(chunk), value: async () => hash.digest("base64") }
+  const LibraryHash = libraryHashes[algorithm]
+  if (LibraryHash !== undefined) {
+    const hash = new LibraryHash()
+    return {
+      update: (chunk) => hash.update(chunk),
+      value: async () => Buffer.from(await hash.digest()).toString("base64")
+    }
   }
   if (algorithm === "CRC32") {
     let crc = 0
@@ -43,11 +73,8 @@ export const makeHasher = (algorithm: Algorithm): Hasher => {
       }
     }
   }
-  const hash = algorithm === "CRC32C" ? new Crc32cJs() : new Crc64NvmeJs()
-  return {
-    update: (chunk) => hash.update(chunk),
-    value: async () => Buffer.from(await hash.digest()).toString("base64")
-  }
+  const hash = createHash(algorithm)
+  return { update: (chunk) => hash.update(chunk), value: async () => hash.digest("base64") }
 }
 
 /** The checksum in the headers; at most one is allowed. Throws InvalidRequest. */

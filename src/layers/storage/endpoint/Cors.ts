@@ -150,9 +150,14 @@ const allowedHeaders = (
   return undefined
 }
 
-/** The names in Access-Control-Request-Headers, in lower case. */
-const parseHeaderNames = (text: string | undefined): ReadonlyArray<string> =>
-  (text ?? "")
-    .split(",")
-    .map((name) => name.trim().toLowerCase())
-    .filter((name) => name !== "")
+/** Each name is compared with every pattern of every rule. */
+const maximumNames = 100
+
+/** The names in Access-Control-Request-Headers, in lower case. Throws BadRequest. */
+const parseHeaderNames = (text: string | undefined): ReadonlyArray<string> => {
+  const names = (text ?? "").split(",", maximumNames + 1).map((name) => name.trim().toLowerCase())
+  if (names.length > maximumNames) {
+    throw s3Error("BadRequest", `Access-Control-Request-Headers has more than ${maximumNames} names.`)
+  }
+  return [...new Set(names)].filter((name) => name !== "")
+}

@@ -1,8 +1,7 @@
 import { type Effect, type Scope } from "effect"
 import { type Readable } from "node:stream"
 import { percentEncode } from "../../../domain/text/UriText.ts"
-import { type Algorithm } from "./Checksums.ts"
-import { type Payload } from "./Payload.ts"
+import { type Payload, type PayloadOptions } from "./Payload.ts"
 import { type S3Error, s3Error } from "./Error.ts"
 import { type S3Request } from "./Request.ts"
 import { type Caller, type Owner } from "./signature/SigV4.ts"
@@ -17,8 +16,8 @@ export interface Exchange {
   readonly settings: S3Settings
   /** Undefined if the bucket does not exist. */
   readonly bucketInfo: BucketInfo | undefined
-  /** The decoded body; throws an S3Error if the headers are invalid. `defaultAlgorithm`: see `payloadOf`. */
-  readonly payload: (defaultAlgorithm?: Algorithm) => Payload
+  /** The decoded body; throws an S3Error if the headers are invalid. */
+  readonly payload: (options?: PayloadOptions) => Payload
   /** The body as received. */
   readonly rawBody: AsyncIterable<Buffer>
 }
@@ -39,6 +38,8 @@ export interface Reply {
 export interface Operation {
   /** The action in bucket policies; undefined if only the owner is allowed. `anyone`: the operation authorizes itself. */
   readonly action: string | undefined
+  /** The `x-amz-` headers that the operation honours besides those of every request; default none. */
+  readonly headers?: ReadonlyArray<string>
   readonly run: (exchange: Exchange) => Effect.Effect<Reply, S3Error, Scope.Scope>
 }
 

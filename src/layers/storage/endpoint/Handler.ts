@@ -7,6 +7,7 @@ import { type Exchange, type Reply, type S3Settings } from "./Exchange.ts"
 import { payloadOf } from "./Payload.ts"
 import { errorReply, send } from "./Replies.ts"
 import { requestBody } from "./RequestBody.ts"
+import { checkHeaders } from "./RequestHeaders.ts"
 import { operationOf } from "./Routes.ts"
 import { type S3Error, s3Error } from "./Error.ts"
 import { tryS3, newRequestId, parseRequest, type S3Request } from "./Request.ts"
@@ -43,6 +44,7 @@ export const makeHandler = (store: LocalStore, settings: S3Settings) => {
       else if (request.bucket !== "" && operation !== createBucket) {
         throw s3Error("NoSuchBucket", undefined, { BucketName: request.bucket })
       }
+      checkHeaders({ names: request.headerNames, header: request.header }, operation.headers ?? [])
     })
     const rawBody = requestBody(request.message, response)
     const exchange: Exchange = {
@@ -52,7 +54,7 @@ export const makeHandler = (store: LocalStore, settings: S3Settings) => {
       settings,
       bucketInfo,
       rawBody,
-      payload: (algorithm) => payloadOf(request, caller, rawBody, algorithm)
+      payload: (options) => payloadOf(request, caller, rawBody, options)
     }
     return yield* operation.run(exchange)
   })

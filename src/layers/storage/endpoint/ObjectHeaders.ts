@@ -11,46 +11,18 @@ export type PlainMeta = Omit<ObjectMeta, "checksum">
 
 const storedHeaders = ["cache-control", "content-disposition", "content-encoding", "content-language", "expires"]
 
-/** Headers that request features which are not implemented; ignoring them silently would mislead clients. */
-const unsupportedHeaders = [
-  "x-amz-server-side-encryption",
-  "x-amz-server-side-encryption-customer-algorithm",
-  "x-amz-server-side-encryption-aws-kms-key-id",
-  "x-amz-tagging",
-  "x-amz-website-redirect-location",
-  "x-amz-object-lock-mode",
-  "x-amz-object-lock-retain-until-date",
-  "x-amz-object-lock-legal-hold",
-  "x-amz-write-offset-bytes"
-]
-
 const storageClasses = new Set(
   "STANDARD REDUCED_REDUNDANCY STANDARD_IA ONEZONE_IA INTELLIGENT_TIERING GLACIER DEEP_ARCHIVE GLACIER_IR".split(" ")
 )
 
 /** The metadata for a new object from its request. Throws S3Errors. */
-export const metaOf = (request: S3Request): PlainMeta => {
-  const entries = new Map<string, string>()
-  for (const name of Object.keys(request.message.headers)) entries.set(name, request.header(name) ?? "")
-  for (const [name] of request.query) {
-    const lower = name.toLowerCase()
-    const value = lower.startsWith("x-amz-") ? request.header(lower) : undefined
-    if (value !== undefined && !entries.has(lower)) entries.set(lower, value)
-  }
-  return metaFrom(entries)
-}
+export const metaOf = ({ header, headerNames }: S3Request): PlainMeta =>
+  metaFrom(new Map(headerNames.map((name) => [name, header(name) ?? ""])))
 
 /** The same from header fields: names in lower case, values in Latin-1. Throws S3Errors. */
 export const metaFrom = (fields: ReadonlyMap<string, string>): PlainMeta => {
-  const unsupported = unsupportedHeaders.find((name) => fields.has(name))
-  if (unsupported !== undefined) {
-    throw s3Error("NotImplemented", "A header you provided implies functionality that is not implemented", {
-      Header: unsupported
-    })
-  }
   const acl = fields.get("x-amz-acl") ?? "private"
-  const hasGrants = [...fields.keys()].some((name) => name.startsWith("x-amz-grant-"))
-  if (hasGrants || !["private", "bucket-owner-full-control"].includes(acl)) {
+  if (!["private", "bucket-owner-full-control"].includes(acl)) {
     throw s3Error("AccessControlListNotSupported", "The bucket does not allow ACLs")
   }
   if (!storageClasses.has(fields.get("x-amz-storage-class") ?? "STANDARD")) throw s3Error("InvalidStorageClass")

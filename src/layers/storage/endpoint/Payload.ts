@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto"
 import { type Effect } from "effect"
+import { loopTurn } from "../../../services/LoopTurn.ts"
 import {
   type Algorithm,
   checksumHeader,
@@ -18,8 +19,14 @@ import { type Checksum } from "./store/Model.ts"
 
 /** The maximum size of one request's body. */
 export const maximumPut = 5 * 1024 ** 3
-/** The maximum size of an XML or JSON document. */
-const maximumDocument = 2 * 1024 ** 2
+/** The limits of an XML or JSON document: reading its tags is what takes time. */
+const documentLimits = {
+  owner: { bytes: 2 * 1024 ** 2, tags: 100_000 },
+  anonymous: { bytes: 256 * 1024, tags: 5000 }
+}
+
+/** Documents of more tags take milliseconds to parse. */
+const manyTags = 500
 
 /** A request's body, with the chunked encoding removed. */
 export interface Payload {
@@ -28,31 +35,42 @@ export interface Payload {
   readonly bytes: AsyncIterable<Uint8Array>
   /** After `bytes` has ended: the checksum that was sent, or computed because of `defaultAlgorithm`. */
   readonly checksum: () => Checksum | undefined
+  readonly by: "owner" | "anonymous"
+  /** Of the sender. */
+  readonly address: string
   /** Content-MD5 in hex. Not verified here: the caller computes the MD5 of `bytes` anyway. */
   readonly md5: string | undefined
 }
 
-/**
- * Validates all headers about the body before it is read. `defaultAlgorithm` is computed if no checksum is sent. Throws
- * S3Errors.
- */
+export interface PayloadOptions {
+  /** The checksum to compute if none is sent. */
+  readonly algorithm?: Algorithm | undefined
+  /** What the headers x-amz-checksum-… describe; default `body`. A trailer always describes the body. */
+  readonly checksumOf?: "body" | "object"
+}
+
+/** Validates all headers about the body before it is read. Throws S3Errors. */
 export const payloadOf = (
   request: S3Request,
   caller: Caller,
   body: AsyncIterable<Buffer>,
-  defaultAlgorithm?: Algorithm
+  options: PayloadOptions = {}
 ): Payload => {
   const encoding = bodyEncoding(request, caller)
   const size = encoding.chunked ? decodedLength(request) : contentLength(request)
   if (size > maximumPut) throw tooLarge(size)
   const md5 = contentMd5(request)
-  const expected = expectedChecksum(request, encoding.trailer, size)
-  const algorithm = expected?.algorithm ?? defaultAlgorithm
+  const ofObject = options.checksumOf === "object"
+  const expected = (ofObject ? undefined : headerChecksum(request, size)) ?? trailerChecksum(request, encoding.trailer)
+  if (expected === undefined && !ofObject) checkAnnounced(request)
+  const algorithm = expected?.algorithm ?? options.algorithm
   let checksum: Checksum | undefined
   const bytes = async function* () {
     const hash = encoding.sha256 === undefined ? undefined : createHash("sha256")
     const hasher: Hasher | undefined = algorithm === undefined ? undefined : makeHasher(algorithm)
-    const decoder = encoding.chunked ? new ChunkDecoder(encoding.signed ? caller : undefined) : undefined
+    const decoder = encoding.chunked
+      ? new ChunkDecoder(encoding.signed && caller?.version === "AWS4-HMAC-SHA256" ? caller : undefined)
+      : undefined
     let received = 0
     for await (const chunk of body) {
       for (const data of decoder === undefined ? [chunk] : decoder.write(chunk)) {
@@ -75,7 +93,9 @@ export const payloadOf = (
     }
     checksum = { algorithm, value, type: "FULL_OBJECT" }
   }
-  return { size, bytes: bytes(), checksum: () => checksum, md5 }
+  const by = caller === undefined ? "anonymous" : "owner"
+  const address = request.message.socket.remoteAddress ?? ""
+  return { size, bytes: bytes(), checksum: () => checksum, by, address, md5 }
 }
 
 interface BodyEncoding {
@@ -137,33 +157,42 @@ const emptyChecksums = new Set([
   "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
 ])
 
-/** The checksum that the request announces; an undefined `value` follows in the trailer. */
-const expectedChecksum = (request: S3Request, trailer: boolean, size: number) => {
+/** The checksum of the body in the headers. Throws InvalidRequest. */
+const headerChecksum = (request: S3Request, size: number) => {
   const sent = sentChecksum(request.header)
-  if (sent !== undefined) {
-    const hoisted = request.message.headers[checksumHeader(sent.algorithm)] === undefined
-    if (hoisted && size > 0 && emptyChecksums.has(sent.value)) return undefined
-    if (!isChecksum(sent.algorithm, sent.value)) throw invalidChecksum(sent.algorithm)
-    return sent
-  }
-  const announced = trailer ? request.header("x-amz-trailer") : undefined
-  if (announced !== undefined && announced.trim() !== "") {
-    const algorithm = parseAlgorithm(announced.trim().toLowerCase().replace("x-amz-checksum-", ""))
-    if (algorithm === undefined) {
-      throw s3Error("InvalidRequest", "The value specified in the x-amz-trailer header is not supported")
-    }
-    return { algorithm, value: undefined }
-  }
-  if (namedAlgorithm(request.message.headers["x-amz-sdk-checksum-algorithm"]?.toString()) !== undefined) {
-    throw s3Error(
-      "InvalidRequest",
-      "x-amz-sdk-checksum-algorithm specified, but no corresponding x-amz-checksum-* or x-amz-trailer headers were found."
-    )
-  }
-  return undefined
+  if (sent === undefined) return undefined
+  const hoisted = request.message.headers[checksumHeader(sent.algorithm)] === undefined
+  if (hoisted && size > 0 && emptyChecksums.has(sent.value)) return undefined
+  if (!isChecksum(sent.algorithm, sent.value)) throw invalidChecksum(sent.algorithm)
+  return sent
 }
 
-const invalidChecksum = (algorithm: Algorithm) =>
+/** The algorithm of the checksum that follows in the trailer. Throws InvalidRequest. */
+const trailerChecksum = (request: S3Request, trailer: boolean) => {
+  const announced = request.header("x-amz-trailer")
+  if (announced === undefined || announced.trim() === "") return undefined
+  if (!trailer) {
+    throw s3Error("InvalidRequest", "x-amz-trailer requires an x-amz-content-sha256 of the form STREAMING-*-TRAILER")
+  }
+  const algorithm = parseAlgorithm(announced.trim().toLowerCase().replace("x-amz-checksum-", ""))
+  if (algorithm === undefined) {
+    throw s3Error("InvalidRequest", "The value specified in the x-amz-trailer header is not supported")
+  }
+  return { algorithm, value: undefined }
+}
+
+/** Throws InvalidRequest if a checksum was announced that neither a header nor a trailer holds. */
+const checkAnnounced = ({ message }: S3Request) => {
+  const algorithm = namedAlgorithm(message.headers["x-amz-sdk-checksum-algorithm"]?.toString())
+  // AWS's SDKs send an MD5 as Content-MD5.
+  if (algorithm === undefined || (algorithm === "MD5" && message.headers["content-md5"] !== undefined)) return
+  throw s3Error(
+    "InvalidRequest",
+    "x-amz-sdk-checksum-algorithm specified, but no corresponding x-amz-checksum-* or x-amz-trailer headers were found."
+  )
+}
+
+export const invalidChecksum = (algorithm: Algorithm) =>
   s3Error("InvalidRequest", `Value for ${checksumHeader(algorithm)} header is invalid.`)
 
 const tooLarge = (size: number) =>
@@ -179,15 +208,23 @@ export const checkMd5 = ({ md5 }: Payload, found: string) => {
   }
 }
 
-/** The whole body as text, at most 2 MiB. Fails with MaxMessageLengthExceeded, BadDigest and similar errors. */
+/**
+ * The whole body as text, within the limits of its sender. Fails with MaxMessageLengthExceeded, BadDigest and similar
+ * errors. Senders of long documents take turns in parsing them.
+ */
 export const readDocument = (payload: Payload): Effect.Effect<string, S3Error> =>
   tryS3Promise(async () => {
-    if (payload.size > maximumDocument) {
-      throw s3Error("MaxMessageLengthExceeded", undefined, { MaxMessageLengthBytes: String(maximumDocument) })
-    }
+    const limits = documentLimits[payload.by]
+    const tooLong = (extra: Readonly<Record<string, string>>) => s3Error("MaxMessageLengthExceeded", undefined, extra)
+    if (payload.size > limits.bytes) throw tooLong({ MaxMessageLengthBytes: String(limits.bytes) })
     const chunks: Array<Uint8Array> = []
     for await (const chunk of payload.bytes) chunks.push(chunk)
     const all = Buffer.concat(chunks)
     checkMd5(payload, createHash("md5").update(all).digest("hex"))
+    let tags = 0
+    for (let at = all.indexOf("<"); at !== -1; at = all.indexOf("<", at + 1)) {
+      if (++tags > limits.tags) throw tooLong({ MaxMessageLengthTags: String(limits.tags) })
+    }
+    if (tags > manyTags) await loopTurn(payload.address)
     return all.toString("utf8")
   })

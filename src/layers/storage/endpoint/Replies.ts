@@ -72,14 +72,16 @@ const linger = (message: IncomingMessage, end: () => void) => {
   let read = 0
   const stop = () => {
     clearTimeout(timer)
-    message.off("data", count).off("close", stop).off("end", stop)
+    message.off("readable", count).off("close", stop).off("end", stop)
     message.on("error", () => undefined)
     end()
   }
-  const count = (chunk: Buffer) => {
-    read += chunk.length
+  const count = () => {
+    const chunk: Buffer | null = message.read()
+    read += chunk?.length ?? 0
     if (read > lingerBytes) stop()
   }
   const timer = setTimeout(stop, lingerMillis)
-  message.on("data", count).once("close", stop).once("end", stop)
+  // In flowing mode, a socket would be read up to 32 times before the next one and before other requests.
+  message.on("readable", count).once("close", stop).once("end", stop)
 }

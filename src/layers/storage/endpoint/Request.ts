@@ -19,6 +19,8 @@ export interface S3Request {
   readonly query: ReadonlyArray<readonly [name: string, value: string]>
   /** The first parameter of this name. */
   readonly param: (name: string) => string | undefined
+  /** The lower-case names that `header` knows. */
+  readonly headerNames: ReadonlyArray<string>
   /** By lower-case name; `x-amz-…` parameters that signers move into the query of presigned URLs count as headers. */
   readonly header: (name: string) => string | undefined
 }
@@ -35,7 +37,7 @@ export const parseRequest = (message: IncomingMessage, id: string): S3Request =>
   const params = new Map<string, string>()
   for (const [name, value] of query) if (!params.has(name)) params.set(name, value)
   const hoisted = new Map<string, string>()
-  if (params.has("X-Amz-Signature")) {
+  if (params.has("X-Amz-Signature") || (params.has("Signature") && params.has("AWSAccessKeyId"))) {
     for (const [name, value] of params) {
       const lower = name.toLowerCase()
       if (lower.startsWith("x-amz-") && !signingParams.has(lower)) hoisted.set(lower, value)
@@ -50,6 +52,7 @@ export const parseRequest = (message: IncomingMessage, id: string): S3Request =>
     key: slash === -1 ? "" : decode(path.slice(slash + 1)),
     query,
     param: (name) => params.get(name),
+    headerNames: [...new Set([...Object.keys(message.headers), ...hoisted.keys()])],
     header: (name) => {
       const value = message.headers[name]
       return Array.isArray(value) ? value.join(",") : (value ?? hoisted.get(name))
@@ -84,15 +87,20 @@ const decode = (text: string) => {
   }
 }
 
-const parseQuery = (text: string): Array<readonly [string, string]> =>
-  text
-    .split("&")
-    .filter((pair) => pair !== "")
-    .map((pair) => {
-      const equals = pair.indexOf("=")
-      const part = (value: string) => decode(value.replaceAll("+", " "))
-      return equals === -1 ? [part(pair), ""] : [part(pair.slice(0, equals)), part(pair.slice(equals + 1))]
-    })
+/** Presigned URLs have one for each header and metadata name. */
+const maximumParameters = 200
+
+const parseQuery = (text: string): Array<readonly [string, string]> => {
+  const pairs = text.split("&", maximumParameters + 1).filter((pair) => pair !== "")
+  if (pairs.length > maximumParameters) {
+    throw s3Error("InvalidURI", `The query has more than ${maximumParameters} parameters.`)
+  }
+  return pairs.map((pair) => {
+    const equals = pair.indexOf("=")
+    const part = (value: string) => decode(value.replaceAll("+", " "))
+    return equals === -1 ? [part(pair), ""] : [part(pair.slice(0, equals)), part(pair.slice(equals + 1))]
+  })
+}
 
 /** Runs a function that may throw an S3Error; anything else that it throws is a defect. */
 export const tryS3 = <A>(run: () => A): Effect.Effect<A, S3Error> =>

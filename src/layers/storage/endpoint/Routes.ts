@@ -11,6 +11,7 @@ import {
   putCors,
   putPolicy
 } from "./operations/BucketSettings.ts"
+import { completeUpload } from "./operations/Completion.ts"
 import { copyObject } from "./operations/Copies.ts"
 import { deleteObjects } from "./operations/DeleteObjects.ts"
 import { type Operation } from "./Exchange.ts"
@@ -20,7 +21,7 @@ import { postObject } from "./operations/PostObject.ts"
 import { s3Error } from "./Error.ts"
 import { type S3Request } from "./Request.ts"
 import { listParts, listUploads } from "./operations/UploadListings.ts"
-import { abortUpload, completeUpload, createUpload, uploadPart, uploadPartCopy } from "./operations/Uploads.ts"
+import { abortUpload, createUpload, uploadPart, uploadPartCopy } from "./operations/Uploads.ts"
 
 /** Subresources of S3 that are not implemented; requests for them must not fall through to another operation. */
 const bucketSubresources = new Set([

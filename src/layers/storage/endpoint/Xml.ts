@@ -1,4 +1,3 @@
-import { XMLParser, XMLValidator } from "fast-xml-parser"
 import { s3Error } from "./Error.ts"
 
 /** The content of an element: text, elements or nothing. Undefined children are omitted. */
@@ -40,7 +39,7 @@ const names: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">"
 const escapeXml = (text: string) =>
   text.replaceAll(special, (found) => names[found] ?? `&#x${found.charCodeAt(0).toString(16)};`)
 
-/** A parsed element: its text, or its child elements by name. */
+/** A parsed element: its text, or its child elements by name. Attributes, and text beside elements, are left out. */
 export type XmlNode = string | { readonly [name: string]: ReadonlyArray<XmlNode> }
 
 const entities: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" }
@@ -53,41 +52,55 @@ const entity = (name: string): string => {
   return text
 }
 
-const parser = new XMLParser({
-  ignoreAttributes: true,
-  removeNSPrefix: true,
-  ignoreDeclaration: true,
-  ignorePiTags: true,
-  parseTagValue: false,
-  trimValues: false,
-  // Documents with a document type, which could declare other entities, are rejected.
-  entityDecoder: {
-    decode: (text) => text.replaceAll(/&([^;&]{0,10});?/g, (_, name: string) => entity(name)),
-    setExternalEntities: () => undefined,
-    addInputEntities: () => undefined,
-    reset: () => undefined,
-    setXmlVersion: () => undefined
-  },
-  isArray: () => true,
-  maxNestedTags: 32
-})
+const decodeText = (text: string) =>
+  text.includes("&") ? text.replaceAll(/&([^;&]{0,10});?/g, (_, name: string) => entity(name)) : text
 
-/** The content of the root element, which must be `root`. Throws MalformedXML, also for a document type declaration. */
-export const parseXml = (text: string, root: string): XmlNode => {
-  const found = parsed(text.replace(/^\uFEFF/, ""))?.[root]
-  if (found?.length !== 1) throw s3Error("MalformedXML")
-  return found[0] ?? ""
+/** A comment or processing instruction, CDATA, a tag, or text. A document type, which could declare entities, is none. */
+const token =
+  /<(?:\?[^]*?\?>|!--[^]*?-->|!\[CDATA\[(?<data>[^]*?)\]\]>|(?<end>\/?)(?<name>[^\s<>/!?"'=]+)(?:\s+[^\s<>/="']+\s*=\s*(?:"[^<"]*"|'[^<']*'))*\s*(?<empty>\/?)>)|(?<text>[^<]+)/y
+
+const maximumDepth = 32
+
+interface OpenElement {
+  readonly name: string
+  text: string
+  children: Record<string, Array<XmlNode>> | undefined
 }
 
-const parsed = (text: string): Exclude<XmlNode, string> | undefined => {
-  if (/<!(?:DOCTYPE|ENTITY)/i.test(text)) return undefined
-  try {
-    if (XMLValidator.validate(text) !== true) return undefined
-    const document: unknown = parser.parse(text)
-    return typeof document === "object" && document !== null ? (document as Exclude<XmlNode, string>) : undefined
-  } catch {
-    return undefined
+/**
+ * The content of the root element, which must be `root`. One pass over the text, so that a long document takes little of
+ * the time of other requests. Throws MalformedXML, also for a document type declaration.
+ */
+export const parseXml = (text: string, root: string): XmlNode => {
+  const document: OpenElement = { name: "", text: "", children: undefined }
+  const open = [document]
+  const top = () => open.at(-1) ?? document
+  const close = (element: OpenElement) => {
+    const parent = top()
+    // Without a prototype, whose properties an element could have the name of.
+    parent.children ??= Object.create(null) as Record<string, Array<XmlNode>>
+    const name = element.name.slice(element.name.indexOf(":") + 1)
+    ;(parent.children[name] ??= []).push(element.children ?? element.text)
   }
+  const source = text.replace(/^\uFEFF/, "").replaceAll(/\r\n?/g, "\n")
+  token.lastIndex = 0
+  while (token.lastIndex < source.length) {
+    const found = token.exec(source)?.groups
+    if (found === undefined) throw s3Error("MalformedXML")
+    const { data, empty, end, name } = found
+    if (name === undefined) top().text += data ?? decodeText(found["text"] ?? "")
+    else if (end === "/") {
+      const element = open.pop()
+      if (element?.name !== name || empty === "/") throw s3Error("MalformedXML")
+      close(element)
+    } else if (empty === "/") close({ name, text: "", children: undefined })
+    else if (open.push({ name, text: "", children: undefined }) > maximumDepth) throw s3Error("MalformedXML")
+  }
+  const found = document.children?.[root]
+  const roots = Object.keys(document.children ?? {}).length
+  if (open.length > 1 || roots !== 1 || found?.length !== 1 || document.text.trim() !== "")
+    throw s3Error("MalformedXML")
+  return found[0] ?? ""
 }
 
 /** The elements of this name within another. */
@@ -102,8 +115,6 @@ export const childText = (node: XmlNode, name: string): string | undefined => {
 }
 
 export const textOf = (node: XmlNode): string => {
-  if (typeof node === "string") return node
-  if (Object.keys(node).some((name) => name !== "#text")) throw s3Error("MalformedXML")
-  const text: unknown = node["#text"]
-  return typeof text === "string" ? text : ""
+  if (typeof node !== "string") throw s3Error("MalformedXML")
+  return node
 }

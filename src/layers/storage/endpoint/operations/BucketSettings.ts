@@ -4,6 +4,7 @@ import { emptyReply, type Exchange, type Operation, ownerXml, type Reply, xmlRep
 import { readDocument } from "../Payload.ts"
 import { isPublic } from "../policy/Policy.ts"
 import { parsePolicy } from "../policy/Document.ts"
+import { bodyHeaders } from "../RequestHeaders.ts"
 import { type S3Code, s3Error } from "../Error.ts"
 import { tryS3 } from "../Request.ts"
 import { type XmlElements } from "../Xml.ts"
@@ -22,6 +23,7 @@ export const getPolicy: Operation = {
 
 export const putPolicy: Operation = {
   action: "s3:PutBucketPolicy",
+  headers: [...bodyHeaders, "x-amz-confirm-remove-self-bucket-access"],
   run: Effect.fnUntraced(function* ({ payload, request, store }: Exchange) {
     const text = yield* readDocument(yield* tryS3(payload))
     yield* tryS3(() => parsePolicy(text, request.bucket))
@@ -60,6 +62,7 @@ export const getCors: Operation = {
 
 export const putCors: Operation = {
   action: "s3:PutBucketCORS",
+  headers: bodyHeaders,
   run: Effect.fnUntraced(function* ({ payload, request, store }: Exchange) {
     const text = yield* readDocument(yield* tryS3(payload))
     const rules = yield* tryS3(() => parseCors(text))

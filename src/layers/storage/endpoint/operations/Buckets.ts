@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { emptyReply, type Exchange, limitParam, type Operation, ownerXml, xmlReply } from "../Exchange.ts"
 import { readDocument } from "../Payload.ts"
+import { bodyHeaders } from "../RequestHeaders.ts"
 import { s3Error } from "../Error.ts"
 import { tryS3 } from "../Request.ts"
 import { parseXml } from "../Xml.ts"
@@ -46,6 +47,7 @@ export const listBuckets: Operation = {
 
 export const createBucket: Operation = {
   action: undefined,
+  headers: [...bodyHeaders, "x-amz-acl", "x-amz-bucket-object-lock-enabled", "x-amz-object-ownership"],
   run: Effect.fnUntraced(function* ({ payload, request, store }: Exchange) {
     const { bucket, header } = request
     // The location constraint is validated and ignored: there is only one location.
@@ -57,6 +59,12 @@ export const createBucket: Operation = {
       }
       const acl = header("x-amz-acl") ?? "private"
       if (acl !== "private") throw s3Error("AccessControlListNotSupported")
+      const ownership = header("x-amz-object-ownership") ?? "BucketOwnerEnforced"
+      if (ownership !== "BucketOwnerEnforced") {
+        throw s3Error("NotImplemented", "The only object ownership is BucketOwnerEnforced", {
+          Header: "x-amz-object-ownership"
+        })
+      }
     })
     yield* store.createBucket(bucket)
     return emptyReply(200, { Location: `/${bucket}` })

@@ -5,8 +5,9 @@ import { type Exchange, type Operation, xmlReply } from "../Exchange.ts"
 import { checkKey, metaOf } from "../ObjectHeaders.ts"
 import { maximumPut } from "../Payload.ts"
 import { type ByteRange, precondition, writeCondition } from "../Preconditions.ts"
+import { copySourceHeaders, newObjectHeaders } from "../RequestHeaders.ts"
 import { s3Error } from "../Error.ts"
-import { tryS3 } from "../Request.ts"
+import { type S3Request, tryS3 } from "../Request.ts"
 import { type Checksum, type ObjectInfo } from "../store/Model.ts"
 
 type Source = ObjectInfo & { readonly bucket: string }
@@ -64,21 +65,31 @@ export const copyBytes = Effect.fnUntraced(function* (
 export const checksumXml = (checksum: Checksum | undefined) =>
   checksum === undefined ? {} : { [`Checksum${checksum.algorithm}`]: checksum.value, ChecksumType: checksum.type }
 
+/** Throws InvalidArgument. */
+const directiveOf = ({ header }: S3Request, what: "metadata" | "tagging") => {
+  const name = `x-amz-${what}-directive`
+  const directive = header(name) ?? "COPY"
+  if (directive === "COPY" || directive === "REPLACE") return directive
+  throw s3Error("InvalidArgument", `Unknown ${what} directive.`, { ArgumentName: name, ArgumentValue: directive })
+}
+
 export const copyObject: Operation = {
   action: "s3:PutObject",
+  headers: [
+    ...copySourceHeaders,
+    ...newObjectHeaders,
+    "x-amz-checksum-algorithm",
+    "x-amz-metadata-directive",
+    "x-amz-tagging-directive"
+  ],
   run: Effect.fnUntraced(function* (exchange: Exchange) {
     const { request, store } = exchange
     const plan = yield* tryS3(() => {
       checkKey(request.key)
-      const directive = request.header("x-amz-metadata-directive") ?? "COPY"
-      if (directive !== "COPY" && directive !== "REPLACE") {
-        throw s3Error("InvalidArgument", "Unknown metadata directive.", {
-          ArgumentName: "x-amz-metadata-directive",
-          ArgumentValue: directive
-        })
-      }
+      // Objects have no tags: both directives for them lead to the same copy.
+      directiveOf(request, "tagging")
       return {
-        replace: directive === "REPLACE",
+        replace: directiveOf(request, "metadata") === "REPLACE",
         meta: metaOf(request),
         condition: writeCondition(request.header),
         algorithm: namedAlgorithm(request.header("x-amz-checksum-algorithm"))

@@ -1,15 +1,20 @@
 import { maxKeys } from "../../../../domain/storage/Object.ts"
 import { Effect } from "effect"
-import { isAllowed } from "../Authorization.ts"
+import { isAllowed, mayBeAllowed } from "../Authorization.ts"
 import { type Exchange, type Operation, xmlReply } from "../Exchange.ts"
 import { readDocument } from "../Payload.ts"
+import { bodyHeaders, removalHeaders } from "../RequestHeaders.ts"
+import { removalCondition } from "../Preconditions.ts"
 import { s3Error } from "../Error.ts"
 import { tryS3 } from "../Request.ts"
+import { type Condition } from "../store/Model.ts"
 import { children, childText, parseXml, type XmlNode } from "../Xml.ts"
 
 interface DeleteTarget {
   readonly key: string
   readonly version: string | undefined
+  /** Undefined: whatever the object is. */
+  readonly condition: Condition | undefined
 }
 
 interface DeleteFailure extends DeleteTarget {
@@ -22,17 +27,29 @@ const parseDelete = (text: string) => {
   const objects = children(root, "Object").map((node: XmlNode): DeleteTarget => {
     const key = childText(node, "Key")
     if (key === undefined || key === "") throw s3Error("MalformedXML")
-    return { key, version: childText(node, "VersionId")?.trim() }
+    return { key, version: childText(node, "VersionId")?.trim(), condition: parseCondition(node) }
   })
   if (objects.length === 0 || objects.length > maxKeys) throw s3Error("MalformedXML")
   return { objects, quiet: childText(root, "Quiet")?.trim().toLowerCase() === "true" }
+}
+
+const parseCondition = (node: XmlNode): Condition | undefined => {
+  const given = ["ETag", "LastModifiedTime", "Size"].map((name) => childText(node, name)?.trim())
+  if (given.every((each) => each === undefined)) return undefined
+  const condition = removalCondition(given[0], given[1], given[2])
+  if (condition === undefined) throw s3Error("MalformedXML")
+  return condition
 }
 
 /** Each key is authorized by itself: the status is 200 even if some fail. */
 export const deleteObjects: Operation = {
   // Each key is authorized in `run`.
   action: "anyone",
+  headers: [...bodyHeaders, ...removalHeaders],
   run: Effect.fnUntraced(function* ({ bucketInfo, caller, payload, request, store }: Exchange) {
+    if (bucketInfo === undefined || !mayBeAllowed({ request, caller }, bucketInfo, "s3:DeleteObject")) {
+      return yield* s3Error("AccessDenied", "Access Denied")
+    }
     const document = yield* readDocument(yield* tryS3(payload))
     const { objects, quiet } = yield* tryS3(() => parseDelete(document))
     const failures: Array<DeleteFailure> = []
@@ -41,18 +58,31 @@ export const deleteObjects: Operation = {
       const { key, version } = target
       if (version !== undefined && version !== "null" && version !== "") {
         failures.push({ ...target, code: "NoSuchVersion", message: "The specified version does not exist." })
-      } else if (bucketInfo === undefined || !isAllowed({ request, caller }, bucketInfo, "s3:DeleteObject", key)) {
+      } else if (!isAllowed({ request, caller }, bucketInfo, "s3:DeleteObject", key)) {
         failures.push({ ...target, code: "AccessDenied", message: "Access Denied" })
       } else accepted.push(target)
     }
-    if (accepted.length > 0) {
+    const plain = accepted.filter(({ condition }) => condition === undefined)
+    const conditional = accepted.filter(({ condition }) => condition !== undefined)
+    if (plain.length > 0) {
       yield* store.remove(
         request.bucket,
-        accepted.map(({ key }) => key)
+        plain.map(({ key }) => key)
       )
     }
+    const deleted = [...plain]
+    // The store commits concurrent changes together.
+    yield* Effect.forEach(
+      conditional,
+      (target) =>
+        Effect.match(store.remove(request.bucket, [target.key], target.condition), {
+          onSuccess: () => void deleted.push(target),
+          onFailure: ({ code, message }) => void failures.push({ ...target, code, message })
+        }),
+      { concurrency: "unbounded", discard: true }
+    )
     return xmlReply("DeleteResult", {
-      Deleted: quiet ? undefined : accepted.map(({ key, version }) => ({ Key: key, VersionId: version })),
+      Deleted: quiet ? undefined : deleted.map(({ key, version }) => ({ Key: key, VersionId: version })),
       Error: failures.map(({ code, key, message, version }) => ({
         Key: key,
         VersionId: version,

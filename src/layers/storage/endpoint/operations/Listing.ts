@@ -1,6 +1,7 @@
 import { maxKeys } from "../../../../domain/storage/Object.ts"
 import { Effect } from "effect"
 import { encodingOf, type Exchange, limitParam, type Operation, ownerXml, xmlReply } from "../Exchange.ts"
+import { listingHeaders } from "../RequestHeaders.ts"
 import { s3Error } from "../Error.ts"
 import { tryS3 } from "../Request.ts"
 import { type Listing, type ObjectInfo } from "../store/Model.ts"
@@ -38,6 +39,7 @@ const optional = (text: string, encode: (name: string) => string) => (text === "
 
 export const listObjects: Operation = {
   action: "s3:ListBucket",
+  headers: listingHeaders,
   run: Effect.fnUntraced(function* (exchange: Exchange) {
     const { request } = exchange
     const options = yield* tryS3(() => common(exchange))
@@ -70,6 +72,7 @@ const parseToken = (token: string) => {
 
 export const listObjectsV2: Operation = {
   action: "s3:ListBucket",
+  headers: listingHeaders,
   run: Effect.fnUntraced(function* (exchange: Exchange) {
     const { request } = exchange
     const token = request.param("continuation-token")
@@ -101,6 +104,7 @@ export const listObjectsV2: Operation = {
 /** Every object is its own latest version, `null`. */
 export const listObjectVersions: Operation = {
   action: "s3:ListBucketVersions",
+  headers: listingHeaders,
   run: Effect.fnUntraced(function* (exchange: Exchange) {
     const { request } = exchange
     const options = yield* tryS3(() => common(exchange))

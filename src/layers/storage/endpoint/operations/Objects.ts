@@ -5,13 +5,15 @@ import { emptyReply, type Exchange, type Operation, type Reply, xmlReply } from 
 import { asLatin1 } from "../../../../domain/text/HeaderText.ts"
 import { checkKey, checksumHeaders, checkValue, headersOf, metaOf } from "../ObjectHeaders.ts"
 import { checkMd5, maximumPut } from "../Payload.ts"
-import { type ByteRange, precondition, rangeOf, writeCondition } from "../Preconditions.ts"
+import { type ByteRange, precondition, rangeOf, removalCondition, writeCondition } from "../Preconditions.ts"
+import { bodyHeaders, newObjectHeaders, removalHeaders } from "../RequestHeaders.ts"
 import { type S3Error, s3Error } from "../Error.ts"
 import { tryS3, type S3Request } from "../Request.ts"
 import { type ObjectInfo } from "../store/Model.ts"
 
 export const putObject: Operation = {
   action: "s3:PutObject",
+  headers: [...bodyHeaders, ...newObjectHeaders],
   run: Effect.fnUntraced(function* ({ payload, request, store }: Exchange) {
     const { bucket, key } = request
     const plan = yield* tryS3(() => {
@@ -136,6 +138,7 @@ export const partNumber = (text: string | undefined): number => {
 
 export const getObject: Operation = {
   action: "s3:GetObject",
+  headers: ["x-amz-checksum-mode"],
   run: Effect.fnUntraced(function* (exchange: Exchange) {
     const { bucket, key } = exchange.request
     yield* tryS3(() => checkVersion(exchange.request))
@@ -149,6 +152,7 @@ export const getObject: Operation = {
 
 export const headObject: Operation = {
   action: "s3:GetObject",
+  headers: ["x-amz-checksum-mode"],
   run: Effect.fnUntraced(function* (exchange: Exchange) {
     const { bucket, key } = exchange.request
     yield* tryS3(() => checkVersion(exchange.request))
@@ -159,10 +163,17 @@ export const headObject: Operation = {
 
 export const deleteObject: Operation = {
   action: "s3:DeleteObject",
+  headers: [...removalHeaders, "x-amz-if-match-last-modified-time", "x-amz-if-match-size"],
   run: Effect.fnUntraced(function* ({ request, store }: Exchange) {
     const condition = yield* tryS3(() => {
       checkVersion(request)
-      return writeCondition(request.header)
+      const given = removalCondition(
+        request.header("if-match"),
+        request.header("x-amz-if-match-last-modified-time"),
+        request.header("x-amz-if-match-size")
+      )
+      if (given === undefined) throw s3Error("InvalidArgument", "The condition of the deletion is invalid")
+      return { ...writeCondition(request.header), ...given }
     })
     yield* store.remove(request.bucket, [request.key], condition)
     return emptyReply(204)
@@ -171,6 +182,7 @@ export const deleteObject: Operation = {
 
 export const getObjectAttributes: Operation = {
   action: "s3:GetObjectAttributes",
+  headers: ["x-amz-object-attributes"],
   run: Effect.fnUntraced(function* (exchange: Exchange) {
     const { bucket, header, key } = exchange.request
     const names = (header("x-amz-object-attributes") ?? "").split(",").map((name) => name.trim())

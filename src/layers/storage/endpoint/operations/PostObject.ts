@@ -7,8 +7,10 @@ import { checkKey, metaFrom } from "../ObjectHeaders.ts"
 import { maximumPut } from "../Payload.ts"
 import { readForm } from "./PostForm.ts"
 import { checkPostPolicy, parsePostPolicy } from "./PostPolicy.ts"
+import { bodyHeaders, checkHeaders, newObjectHeaders } from "../RequestHeaders.ts"
 import { s3Error } from "../Error.ts"
 import { tryS3 } from "../Request.ts"
+import { checkSigned } from "../signature/SigV2.ts"
 import { checkAccess, parseCredential, type Signed, signingKeyOf } from "../signature/SigV4.ts"
 import { hmac, parseTimestamp, sameSignature, scopeOf } from "../signature/Signing.ts"
 import { type Checksum, type ObjectInfo } from "../store/Model.ts"
@@ -57,8 +59,12 @@ const planOf = ({ bucketInfo, request, settings }: Exchange, given: Fields, file
   const { caller, limits } = policyOf({ settings, request }, fields)
   authorize({ request, caller }, bucketInfo, "s3:PutObject", key)
   const header = (name: string) => fields.get(name)
-  return { key, meta: metaFrom(headersFrom(fields)), checksum: checksumFrom(header), ...limits }
+  const headers = headersFrom(fields)
+  checkHeaders({ names: headers.keys(), header }, honouredFields)
+  return { key, meta: metaFrom(headers), checksum: checksumFrom(header), ...limits }
 }
+
+const honouredFields = [...bodyHeaders, ...newObjectHeaders, "x-amz-algorithm", "x-amz-credential", "x-amz-signature"]
 
 /** The signer of the form's policy, undefined without a policy, and the policy's size limits. Throws S3Errors. */
 const policyOf = (
@@ -72,18 +78,21 @@ const policyOf = (
     }
     return { caller: undefined, limits: { minimum: 0, maximum: Infinity } }
   }
-  if (fields.has("awsaccesskeyid") && fields.has("signature")) {
-    throw s3Error(
-      "InvalidRequest",
-      "The authorization mechanism you have provided is not supported. Please use AWS4-HMAC-SHA256."
-    )
-  }
   const field = (name: string) => {
     const value = fields.get(name)
     if (value === undefined) {
       throw s3Error("InvalidArgument", `Bucket POST must contain a field named '${name}'.`, { ArgumentName: name })
     }
     return value
+  }
+  const checked = () => {
+    const document = parsePostPolicy(policy)
+    checkPostPolicy(document, fields, Date.now())
+    return { minimum: document.minimum, maximum: document.maximum }
+  }
+  if (fields.has("awsaccesskeyid") && !fields.has("x-amz-algorithm")) {
+    checkSigned(owner, field("awsaccesskeyid"), policy, field("signature"))
+    return { caller: { by: "form", version: "AWS" }, limits: checked() }
   }
   if (field("x-amz-algorithm") !== "AWS4-HMAC-SHA256") {
     throw s3Error("InvalidArgument", 'X-Amz-Algorithm only supports "AWS4-HMAC-SHA256"')
@@ -100,12 +109,10 @@ const policyOf = (
   if (!sameSignature(hmac(key, policy).digest("hex"), signature)) {
     throw s3Error("SignatureDoesNotMatch", undefined, { AWSAccessKeyId: credential.accessKey, StringToSign: policy })
   }
-  const now = Date.now()
-  const document = parsePostPolicy(policy)
-  checkPostPolicy(document, fields, now)
+  const age = Date.now() - at
   return {
-    caller: { by: "form", signature, timestamp, scope: scopeOf(credential), key, age: now - at },
-    limits: { minimum: document.minimum, maximum: document.maximum }
+    caller: { by: "form", version: "AWS4-HMAC-SHA256", signature, timestamp, scope: scopeOf(credential), key, age },
+    limits: checked()
   }
 }
 

@@ -58,7 +58,7 @@ export const parsePostPolicy = (base64: string): PostPolicy => {
 }
 
 /** Fields that need no condition. */
-const exempt = new Set(["policy", "file", "x-amz-signature", "awsaccesskeyid", "signature", "bucket"])
+const exempt = new Set(["policy", "file", "x-amz-signature", "awsaccesskeyid", "signature"])
 
 /** Throws AccessDenied unless the form meets the policy. */
 export const checkPostPolicy = (

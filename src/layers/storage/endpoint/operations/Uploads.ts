@@ -1,21 +1,21 @@
-import { maxParts } from "../../../../domain/storage/Object.ts"
 import { Effect } from "effect"
-import { type Algorithm, checksumHeader, checksumOfParts, namedAlgorithm, sentChecksum } from "../Checksums.ts"
-import { checksumXml, copyBytes, copySource } from "./Copies.ts"
+import { type Algorithm, namedAlgorithm } from "../Checksums.ts"
+import { copyBytes, copySource } from "./Copies.ts"
 import { emptyReply, type Exchange, type Operation, xmlReply } from "../Exchange.ts"
 import { checkKey, checksumHeaders, metaOf } from "../ObjectHeaders.ts"
 import { partNumber } from "./Objects.ts"
-import { checkMd5, maximumPut, readDocument } from "../Payload.ts"
-import { bareEtag, type ByteRange, writeCondition } from "../Preconditions.ts"
+import { checkMd5, maximumPut } from "../Payload.ts"
+import { type ByteRange } from "../Preconditions.ts"
+import { bodyHeaders, copySourceHeaders, newObjectHeaders } from "../RequestHeaders.ts"
 import { type S3Error, s3Error } from "../Error.ts"
-import { tryS3, tryS3Promise, type S3Request } from "../Request.ts"
-import { type Checksum, type CompletedPart, type PartInfo, type LocalStore } from "../store/Model.ts"
-import { children, childText, parseXml, textOf, type XmlNode } from "../Xml.ts"
+import { tryS3, type S3Request } from "../Request.ts"
+import { type Checksum, type LocalStore } from "../store/Model.ts"
 
-const uploadIdOf = ({ param }: S3Request) => param("uploadId") ?? ""
+export const uploadIdOf = ({ param }: S3Request) => param("uploadId") ?? ""
 
 export const createUpload: Operation = {
   action: "s3:PutObject",
+  headers: [...newObjectHeaders, "x-amz-checksum-algorithm", "x-amz-checksum-type"],
   run: Effect.fnUntraced(function* ({ request, store }: Exchange) {
     const { bucket, key } = request
     const { checksum, meta } = yield* tryS3(() => {
@@ -64,11 +64,12 @@ const algorithmOf = (
 
 export const uploadPart: Operation = {
   action: "s3:PutObject",
+  headers: bodyHeaders,
   run: Effect.fnUntraced(function* ({ payload, request, store }: Exchange) {
     const { bucket, key } = request
     const part = yield* tryS3(() => partNumber(request.param("partNumber")))
     const algorithm = yield* algorithmOf(store, request)
-    const body = yield* tryS3(() => payload(algorithm))
+    const body = yield* tryS3(() => payload({ algorithm }))
     const blob = yield* store.write(body.bytes, { limit: maximumPut })
     const checksum = body.checksum()
     yield* tryS3(() => {
@@ -88,6 +89,7 @@ export const uploadPart: Operation = {
 
 export const uploadPartCopy: Operation = {
   action: "s3:PutObject",
+  headers: [...copySourceHeaders, "x-amz-copy-source-range"],
   run: Effect.fnUntraced(function* (exchange: Exchange) {
     const { request, store } = exchange
     const { bucket, header, key } = request
@@ -135,86 +137,17 @@ const copyRange = (text: string | undefined, size: number): ByteRange | undefine
 
 export const abortUpload: Operation = {
   action: "s3:AbortMultipartUpload",
-  run: ({ request, store }) =>
-    Effect.as(store.abortUpload(request.bucket, request.key, uploadIdOf(request)), emptyReply(204))
-}
-
-export const completeUpload: Operation = {
-  action: "s3:PutObject",
-  run: Effect.fnUntraced(function* ({ payload, request, store }: Exchange) {
+  headers: ["x-amz-if-match-initiated-time"],
+  run: Effect.fnUntraced(function* ({ request, store }: Exchange) {
     const { bucket, header, key } = request
-    const uploadId = uploadIdOf(request)
-    const document = yield* readDocument(yield* tryS3(payload))
-    const { condition, requested } = yield* tryS3(() => ({
-      requested: children(parseXml(document, "CompleteMultipartUpload"), "Part").map(parsePart),
-      condition: writeCondition(header)
-    }))
-    if (requested.length === 0) return yield* s3Error("MalformedXML")
-    const stored = yield* store.upload(bucket, key, uploadId).pipe(
-      Effect.map(({ meta }) => meta.checksum),
-      // The upload may have been completed already: the store then repeats its answer.
-      Effect.catchIf(
-        (error) => error.code === "NoSuchUpload",
-        () => Effect.void
-      )
-    )
-    const checksum =
-      stored === undefined
-        ? undefined
-        : yield* objectChecksum(stored, requested, yield* allParts(store, request), header)
-    const info = yield* store.completeUpload(bucket, key, uploadId, requested, condition, checksum)
-    const host = request.message.headers.host ?? "localhost"
-    return xmlReply("CompleteMultipartUploadResult", {
-      Location: `http://${host}/${encodeURIComponent(bucket)}/${key.split("/").map(encodeURIComponent).join("/")}`,
-      Bucket: bucket,
-      Key: key,
-      ETag: `"${info.etag}"`,
-      ...checksumXml(info.checksum)
-    })
+    const initiated = header("x-amz-if-match-initiated-time")
+    if (initiated !== undefined) {
+      const { createdAt } = yield* store.upload(bucket, key, uploadIdOf(request))
+      if (Math.floor(createdAt.getTime() / 1000) !== Math.floor(Date.parse(initiated) / 1000)) {
+        return yield* s3Error("PreconditionFailed", undefined, { Condition: "x-amz-if-match-initiated-time" })
+      }
+    }
+    yield* store.abortUpload(bucket, key, uploadIdOf(request))
+    return emptyReply(204)
   })
 }
-
-const parsePart = (node: XmlNode): CompletedPart => {
-  const [number, etag] = [childText(node, "PartNumber")?.trim(), childText(node, "ETag")]
-  if (number === undefined || etag === undefined || !/^\d{1,9}$/.test(number)) throw s3Error("MalformedXML")
-  const checksum = ["CRC32", "CRC32C", "CRC64NVME", "SHA1", "SHA256"].flatMap((algorithm) =>
-    children(node, `Checksum${algorithm}`).map(textOf)
-  )[0]
-  return { part: Number(number), etag: bareEtag(etag), checksum: checksum?.trim() }
-}
-
-const allParts = Effect.fnUntraced(function* (store: LocalStore, { bucket, key, param }: S3Request) {
-  const all = new Map<number, PartInfo>()
-  for (let after = 0; ;) {
-    const { more, parts } = yield* store.parts(bucket, key, param("uploadId") ?? "", after, maxParts)
-    for (const part of parts) all.set(part.part, part)
-    after = parts.at(-1)?.part ?? after
-    if (!more || parts.length === 0) return all
-  }
-})
-
-/** The object's checksum from those of its parts; undefined if a part is missing, which the store reports. */
-const objectChecksum = (
-  stored: Checksum,
-  requested: ReadonlyArray<CompletedPart>,
-  parts: ReadonlyMap<number, PartInfo>,
-  header: (name: string) => string | undefined
-): Effect.Effect<Checksum | undefined, S3Error> =>
-  tryS3Promise(async () => {
-    const { algorithm } = stored
-    const given = header("x-amz-checksum-type")?.toUpperCase()
-    if (given !== undefined && given !== stored.type) {
-      throw s3Error("InvalidRequest", `The upload was created with checksum type ${stored.type}`)
-    }
-    const pieces = requested.flatMap(({ part }) => {
-      const found = parts.get(part)
-      return found?.checksum?.algorithm === algorithm ? [{ value: found.checksum.value, size: found.size }] : []
-    })
-    if (pieces.length < requested.length) return undefined
-    const value = await checksumOfParts(stored, pieces)
-    const sent = sentChecksum(header)
-    if (sent !== undefined && header(checksumHeader(algorithm)) !== value) {
-      throw s3Error("BadDigest", `The ${sent.algorithm} you specified did not match the calculated checksum.`)
-    }
-    return { ...stored, value }
-  })

@@ -25,11 +25,19 @@ export const evaluatePolicy = (
   return found
 }
 
-const fits = ({ actions, conditions, principals, resources }: PolicyStatement, request: PolicyRequest) => {
-  const action = request.action.toLowerCase()
+/** Whether the statement is about the caller and the action, for some resource. */
+export const concerns = ({ actions, principals }: PolicyStatement, by: PolicyRequest["by"], action: string) => {
+  const lower = action.toLowerCase()
   return (
-    principals.patterns.some((each) => each === "*" || each === request.by) !== principals.not &&
-    actions.patterns.some((pattern) => matchesWildcards(pattern, action)) !== actions.not &&
+    principals.patterns.some((each) => each === "*" || each === by) !== principals.not &&
+    actions.patterns.some((pattern) => matchesWildcards(pattern, lower)) !== actions.not
+  )
+}
+
+const fits = (statement: PolicyStatement, request: PolicyRequest) => {
+  const { conditions, resources } = statement
+  return (
+    concerns(statement, request.by, request.action) &&
     resources.patterns.some((pattern) => matchesWildcards(pattern, request.resource)) !== resources.not &&
     conditions.every((condition) => condition(request.context))
   )

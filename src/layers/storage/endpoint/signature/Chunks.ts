@@ -1,6 +1,6 @@
 import { createHash, type Hash } from "node:crypto"
 import { s3Error } from "../Error.ts"
-import { type Signed } from "./SigV4.ts"
+import { type SignedV4 } from "./SigV4.ts"
 import { emptyHash, hmac, sameSignature, sha256 } from "./Signing.ts"
 
 const maximumLine = 1024
@@ -20,9 +20,9 @@ export class ChunkDecoder {
   private given = ""
   private hash: Hash | undefined
   private previous: string
-  private readonly signed: Signed | undefined
+  private readonly signed: SignedV4 | undefined
 
-  constructor(signed: Signed | undefined) {
+  constructor(signed: SignedV4 | undefined) {
     this.signed = signed
     this.previous = signed?.signature ?? ""
   }

@@ -1,4 +1,5 @@
 import { s3Error } from "../Error.ts"
+import { checkUrl } from "./SigV2.ts"
 import { type S3Request } from "../Request.ts"
 import {
   algorithm,
@@ -20,8 +21,17 @@ export interface Owner {
 }
 
 /** A request that the owner signed. */
-export interface Signed {
+export type Signed = SignedV4 | SignedV2
+
+/** With AWS Signature Version 2. */
+interface SignedV2 {
+  readonly by: "query" | "form"
+  readonly version: "AWS"
+}
+
+export interface SignedV4 {
   readonly by: "header" | "query" | "form"
+  readonly version: "AWS4-HMAC-SHA256"
   /** The seed of the chunk signatures of a streamed body. */
   readonly signature: string
   readonly timestamp: string
@@ -48,17 +58,22 @@ export const authenticate = (request: S3Request, owner: Owner, now: number): Cal
       "Only one auth mechanism allowed; only the X-Amz-Algorithm query parameter, Signature query string parameter or the Authorization header should be specified"
     )
   }
-  if (version2 || authorization?.startsWith("AWS ")) {
+  if (authorization?.startsWith("AWS ")) {
     throw s3Error(
       "InvalidRequest",
       "The authorization mechanism you have provided is not supported. Please use AWS4-HMAC-SHA256."
     )
   }
+  if (version2) {
+    rejectTokens(request)
+    checkUrl(request, owner, now)
+    return { by: "query", version: "AWS" }
+  }
   if (byQuery) return byPresignedUrl(request, owner, now)
   return authorization === undefined ? undefined : byHeader(request, authorization, owner, now)
 }
 
-const byHeader = (request: S3Request, authorization: string, owner: Owner, now: number): Signed => {
+const byHeader = (request: S3Request, authorization: string, owner: Owner, now: number): SignedV4 => {
   const malformed = (why: string) =>
     s3Error("AuthorizationHeaderMalformed", `The authorization header is malformed; ${why}.`)
   if (!authorization.startsWith(`${algorithm} `)) throw s3Error("InvalidArgument", "Unsupported Authorization Type")
@@ -100,7 +115,7 @@ const headerTime = ({ message: { headers } }: S3Request) => {
   return parseTimestamp(text) ?? (Number.isNaN(date) ? undefined : date)
 }
 
-const byPresignedUrl = (request: S3Request, owner: Owner, now: number): Signed => {
+const byPresignedUrl = (request: S3Request, owner: Owner, now: number): SignedV4 => {
   const invalid = (why: string) => s3Error("AuthorizationQueryParametersError", why)
   const names = ["Algorithm", "Credential", "Signature", "Date", "SignedHeaders", "Expires"]
   const [kind, given, signature, timestamp, signedHeaders, lifetime] = names.map((name) =>
@@ -161,7 +176,7 @@ interface Claim {
   readonly now: number
 }
 
-const check = (request: S3Request, owner: Owner, claim: Claim): Signed => {
+const check = (request: S3Request, owner: Owner, claim: Claim): SignedV4 => {
   const { by, credential, now, payloadHash, signature, signedHeaders, timestamp } = claim
   checkAccess(request, owner, credential)
   const names = signedHeaders.split(";")
@@ -185,7 +200,7 @@ const check = (request: S3Request, owner: Owner, claim: Claim): Signed => {
       CanonicalRequest: canonical
     })
   }
-  return { by, signature, timestamp, scope, key, age: now - (parseTimestamp(timestamp) ?? now) }
+  return { by, version: algorithm, signature, timestamp, scope, key, age: now - (parseTimestamp(timestamp) ?? now) }
 }
 
 /** Rejects other access keys and session tokens. */
@@ -193,7 +208,14 @@ export const checkAccess = (request: S3Request, owner: Owner, { accessKey }: Cre
   if (!sameSignature(owner.accessKey, accessKey)) {
     throw s3Error("InvalidAccessKeyId", undefined, { AWSAccessKeyId: accessKey })
   }
-  const token = request.message.headers["x-amz-security-token"] ?? request.param("X-Amz-Security-Token")
+  rejectTokens(request)
+}
+
+const rejectTokens = (request: S3Request) => {
+  const token =
+    request.message.headers["x-amz-security-token"] ??
+    request.param("X-Amz-Security-Token") ??
+    request.param("x-amz-security-token")
   if (token !== undefined) {
     throw s3Error(
       "InvalidToken",

@@ -3,7 +3,17 @@ import { type Readable } from "node:stream"
 import { type S3Error } from "../Error.ts"
 
 export interface Checksum {
-  readonly algorithm: "CRC32" | "CRC32C" | "CRC64NVME" | "SHA1" | "SHA256"
+  readonly algorithm:
+    | "CRC32"
+    | "CRC32C"
+    | "CRC64NVME"
+    | "SHA1"
+    | "SHA256"
+    | "SHA512"
+    | "MD5"
+    | "XXHASH64"
+    | "XXHASH3"
+    | "XXHASH128"
   /** Base64; a composite checksum has the suffix `-<parts>`. */
   readonly value: string
   readonly type: "FULL_OBJECT" | "COMPOSITE"
@@ -47,12 +57,17 @@ export interface BucketInfo {
 }
 
 /**
- * Each is an ETag (quotes are ignored) or `*`, checked in the transaction that writes. Fails with PreconditionFailed, or
- * with NoSuchKey if `ifMatch` is given and there is no object.
+ * Checked in the transaction that writes. Fails with PreconditionFailed, or with NoSuchKey if there is no object and
+ * anything but `ifNoneMatch` is given.
  */
 export interface Condition {
+  /** An ETag (quotes are ignored) or `*`. */
   readonly ifMatch?: string | undefined
   readonly ifNoneMatch?: string | undefined
+  /** In whole seconds since the epoch. */
+  readonly ifModifiedAt?: number | undefined
+  /** In bytes. */
+  readonly ifSize?: number | undefined
 }
 
 export interface ListOptions {

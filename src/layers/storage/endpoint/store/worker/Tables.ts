@@ -110,12 +110,17 @@ export const checkCondition = (
   existing: ObjectRow | undefined,
   condition: Condition | undefined
 ): void => {
-  const { ifMatch, ifNoneMatch } = condition ?? {}
-  const holds = (given: string) => existing !== undefined && (given === "*" || bareEtag(given) === existing.etag)
-  if (ifMatch !== undefined && existing === undefined) throw new IndexError("NoSuchKey", { Key: key })
-  if (ifMatch !== undefined && !holds(ifMatch)) throw new IndexError("PreconditionFailed", { Condition: "If-Match" })
-  if (ifNoneMatch !== undefined && holds(ifNoneMatch))
-    throw new IndexError("PreconditionFailed", { Condition: "If-None-Match" })
+  const { ifMatch, ifModifiedAt, ifNoneMatch, ifSize } = condition ?? {}
+  const failed = (which: string) => new IndexError("PreconditionFailed", { Condition: which })
+  const holds = (etag: string) => existing !== undefined && (etag === "*" || bareEtag(etag) === existing.etag)
+  if (ifNoneMatch !== undefined && holds(ifNoneMatch)) throw failed("If-None-Match")
+  if (ifMatch === undefined && ifModifiedAt === undefined && ifSize === undefined) return
+  if (existing === undefined) throw new IndexError("NoSuchKey", { Key: key })
+  if (ifMatch !== undefined && !holds(ifMatch)) throw failed("If-Match")
+  if (ifSize !== undefined && ifSize !== existing.size) throw failed("Size")
+  if (ifModifiedAt !== undefined && ifModifiedAt !== Math.floor(existing.modified / 1000)) {
+    throw failed("LastModifiedTime")
+  }
 }
 
 /** A key as stored, in UTF-8 bytes. */

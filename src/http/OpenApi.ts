@@ -1,5 +1,5 @@
-import { Effect, Layer } from "effect"
-import { HttpRouter, HttpServerResponse } from "effect/http"
+import { Effect } from "effect"
+import { HttpRouter } from "effect/http"
 import { HttpApi, HttpApiScalar, OpenApi } from "effect/http-api"
 import { Api } from "./Api.ts"
 import { ApiDescriptionsApi } from "./api/ApiDescriptions.ts"
@@ -12,6 +12,7 @@ import { OfrepApi } from "./api/Ofrep.ts"
 import { RealtimeSocketApi } from "./api/Realtime.ts"
 import { RowsApi } from "./api/Rows.ts"
 import { SqlApi } from "./api/Sql.ts"
+import { staticText } from "./wire/StaticText.ts"
 
 const description = `Client API under \`/v1\`, management API under \`/api\`. Send an API key in the header \`apikey\`; \`x-api-key\` is an alias.
 With an anon key, \`Authorization: Bearer <JWT>\` identifies the user. \`/api\` also accepts sessions of the identity provider. Every error response has the schema \`Error\`.`
@@ -151,12 +152,20 @@ export const methodsOf = (path: string): ReadonlyArray<string> => {
   return Array.from(new Set(all))
 }
 
+/** The page of `/docs`, as HttpApiScalar serves it. */
+const page = Effect.promise(async () => {
+  const { dispose, handler } = HttpRouter.toWebHandler(HttpApiScalar.layer(Contract), { disableLogger: true })
+  const response = await handler(new Request("http://docs/docs"))
+  const text = await response.text()
+  await dispose()
+  return text
+})
+
 /** `GET /openapi.json` (OpenAPI 3.1) and `GET /docs`. */
-export const DocsRoutes = Layer.mergeAll(
-  HttpRouter.use(
-    Effect.fnUntraced(function* (router) {
-      yield* router.add("GET", "/openapi.json", HttpServerResponse.jsonUnsafe(document))
-    })
-  ),
-  HttpApiScalar.layer(Contract, { path: "/docs" })
+export const DocsRoutes = HttpRouter.use(
+  Effect.fnUntraced(function* (router) {
+    const json = Effect.sync(() => JSON.stringify(document))
+    yield* router.add("GET", "/openapi.json", yield* staticText(json, "application/json"))
+    yield* router.add("GET", "/docs", yield* staticText(page, "text/html; charset=utf-8"))
+  })
 )

@@ -48,9 +48,9 @@ export const ApiDescriptionsRoutes = HttpRouter.use(
         return yield* new NotAcceptable({ error, code: "PGRST107" })
       }
       const database = yield* databaseOf(request.headers, db.main, branches)
-      const text = yield* descriptions.describe(database, caller.actor, schema)
+      const document = yield* descriptions.describe(database, caller.actor, schema)
       const chosen = schemas.length > 1 || choosesProfile(request)
-      return HttpServerResponse.text(text, {
+      return HttpServerResponse.uint8Array(document, {
         contentType: `${media}; charset=utf-8`,
         headers: chosen ? { "content-profile": schema } : {}
       })

@@ -4,39 +4,54 @@ import { type Unavailable } from "../../domain/errors.ts"
 import { openApiDocument } from "../../domain/schema/openapi/Document.ts"
 import { type Actor, type Database } from "../ports/Db.ts"
 import { RowSettings } from "../rows/Settings.ts"
+import { makeSharedRuns } from "../SharedRuns.ts"
 import { writeOutline, type Written } from "./Outlines.ts"
 
-/** Documents kept, and their characters in total. */
+/** Documents kept, and their bytes in total. */
 const maxDocuments = 16
-const maxCharacters = 64 * 1024 * 1024
+const maxSize = 64 * 1024 * 1024
+
+interface Document {
+  /** Without its text. */
+  readonly written: Written
+  /** Shared by all responses. */
+  readonly bytes: Buffer
+}
 
 /** OpenAPI documents of `/v1/db`. */
 export class ApiDescriptions extends Context.Service<
   ApiDescriptions,
   {
-    /** The current OpenAPI 3.1 document, as JSON text, of what the actor has privileges for in an exposed schema. */
-    readonly describe: (database: Database, actor: Actor, schema: string) => Effect.Effect<string, Unavailable>
+    /** The current OpenAPI 3.1 document, as JSON text in UTF-8, of what the actor has privileges for in an exposed schema. */
+    readonly describe: (database: Database, actor: Actor, schema: string) => Effect.Effect<Buffer, Unavailable>
   }
 >()("svc/services/ApiDescriptions") {
   static readonly layer = Layer.effect(
     ApiDescriptions,
     Effect.gen(function* () {
       const { schemas } = yield* RowSettings
-      const documents = new LRUCache<string, Written>({
+      const documents = new LRUCache<string, Document>({
         max: maxDocuments,
-        maxSize: maxCharacters,
-        sizeCalculation: ({ text }) => text.length
+        maxSize: maxSize,
+        sizeCalculation: ({ bytes }) => bytes.length || 1
       })
+      const shared = yield* makeSharedRuns<Buffer, Unavailable>()
 
       const describe = (database: Database, actor: Actor, schema: string) => {
         const key = [database.name, actor.role, schema].join("\0")
         const subject = { schema, standard: schema === schemas[0] }
         const request = { database, actor, schemas: [schema], whole: false }
-        const written = writeOutline(request, (outline) => openApiDocument(outline, subject), documents.get(key))
-        return Effect.map(written, (document) => {
-          documents.set(key, document)
-          return document.text
+        const described = Effect.suspend(() => {
+          const before = documents.get(key)
+          const written = writeOutline(request, (outline) => openApiDocument(outline, subject), before?.written)
+          return Effect.map(written, (written) => {
+            if (before?.written === written) return before.bytes
+            const bytes = Buffer.from(written.text)
+            documents.set(key, { written: { stamp: written.stamp, text: "" }, bytes })
+            return bytes
+          })
         })
+        return shared(key, described)
       }
       return ApiDescriptions.of({ describe })
     })

@@ -21,32 +21,26 @@ const suite = layer(
   live
 )
 
-const timed = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-  Effect.suspend(() => {
-    const from = performance.now()
-    return Effect.map(effect, (value) => ({ value, millis: performance.now() - from }))
-  })
-
 suite("two thousand tables", (it) => {
-  it.effect("are described in seconds, and from the cache immediately", () =>
+  it.effect("are described, and not written again while nothing changes", () =>
     Effect.gen(function* () {
       const { describe } = yield* ApiDescriptions
       const { main } = yield* Db
-      const first = yield* timed(describe(main, anon, "public"))
-      const second = yield* timed(describe(main, anon, "public"))
-      assert.isAtLeast(Object.keys((JSON.parse(first.value) as { readonly paths: object }).paths).length, 2200)
-      assert.isBelow(first.value.length, 24 * 1024 * 1024)
-      assert.isBelow(first.millis, 10_000)
-      assert.isBelow(second.millis, first.millis / 2)
+      const first = yield* describe(main, anon, "public")
+      assert.isAtLeast(Object.keys((JSON.parse(String(first)) as { readonly paths: object }).paths).length, 2200)
+      assert.isBelow(first.length, 24 * 1024 * 1024)
+      const again = yield* Effect.all(
+        [1, 2, 3].map(() => describe(main, anon, "public")),
+        { concurrency: "unbounded" }
+      )
+      for (const document of again) assert.strictEqual(document, first)
     })
   )
 
-  it.effect("have types in seconds", () =>
+  it.effect("have types", () =>
     Effect.gen(function* () {
       const { types } = yield* DatabaseSchemas
-      const { value, millis } = yield* timed(types((yield* Db).main, []))
-      assert.isBelow(value.length, 8 * 1024 * 1024)
-      assert.isBelow(millis, 10_000)
+      assert.isBelow((yield* types((yield* Db).main, [])).length, 8 * 1024 * 1024)
     })
   )
 })

@@ -96,7 +96,7 @@ const textFor = (actor: Actor, schema = "public") =>
   })
 
 const documentFor = (actor: Actor, schema?: string) =>
-  Effect.map(textFor(actor, schema), (text) => JSON.parse(text) as Document)
+  Effect.map(textFor(actor, schema), (text) => JSON.parse(String(text)) as Document)
 
 const methods = (document: Document, path: string) =>
   Object.keys(document.paths[path] ?? {}).filter((key) => key !== "summary" && key !== "description")

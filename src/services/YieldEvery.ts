@@ -1,5 +1,24 @@
 import { Clock, Effect } from "effect"
 
+/** Work that is done in steps: `step` handles at most `size` bytes, and returns whether it was the last one. */
+export interface Steps {
+  readonly step: (size: number) => boolean
+}
+
+/** Takes less than a millisecond. */
+const stepSize = 64 * 1024
+
+/** Does all steps, and lets the event loop serve others between them. */
+export const inSteps = <A extends Steps>(work: A): Effect.Effect<A> =>
+  Effect.suspend(() => (work.step(stepSize) ? Effect.succeed(work) : furtherSteps(work)))
+
+const furtherSteps = Effect.fnUntraced(function* <A extends Steps>(work: A) {
+  const pause = yield* yieldEvery()
+  do yield* pause
+  while (!work.step(stepSize))
+  return work
+})
+
 /**
  * For work of many short steps: gives an effect to run between steps, which yields to the event loop once `millis` have
  * passed since it last did.
@@ -9,8 +28,21 @@ export const yieldEvery = (millis = 5) =>
     let last = clock.currentTimeMillisUnsafe()
     return Effect.suspend(() => {
       if (clock.currentTimeMillisUnsafe() - last < millis) return Effect.void
-      return Effect.map(Effect.yieldNow, () => {
+      return Effect.map(turn, () => {
         last = clock.currentTimeMillisUnsafe()
       })
     })
   })
+
+const waiting: Array<() => void> = []
+
+const next = () => {
+  const resume = waiting.shift()
+  if (waiting.length > 0) setImmediate(next)
+  resume?.()
+}
+
+/** One waiting fiber goes on in each round of the event loop. `yieldNow` would let all of them go on in the same one. */
+const turn = Effect.callback<void>((resume) => {
+  if (waiting.push(() => resume(Effect.void)) === 1) setImmediate(next)
+})

@@ -46,10 +46,7 @@ const requestOf = (line: string, as: As) =>
   })
 
 /** JSON text unchanged, anything else as JSON. */
-const bodyOf = (body: unknown) => {
-  const text = typeof body === "string" ? body : JSON.stringify(body)
-  return { text, value: JSON.parse(text) as unknown }
-}
+const bodyOf = (body: unknown) => Buffer.from(typeof body === "string" ? body : JSON.stringify(body))
 
 const rowsOf = ({ body }: RowsAnswer) => JSON.parse(body) as ReadonlyArray<Readonly<Record<string, unknown>>>
 
@@ -101,7 +98,7 @@ export const rawRpc = (line: string, body: CallBody = { _tag: "None" }, as: As =
 /** The text that a function's call returns; undefined for void. */
 export const rpcText = (name: string, body: unknown = {}, as: As = {}) =>
   Effect.map(
-    callOf(name, requestOf("rpc", { method: "POST", ...as }), { _tag: "Json", ...bodyOf(body) }, as),
+    callOf(name, requestOf("rpc", { method: "POST", ...as }), { _tag: "Json", json: bodyOf(body) }, as),
     (answer) => answer.body
   )
 

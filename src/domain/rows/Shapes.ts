@@ -76,7 +76,7 @@ export const rowShape = (pairs: Pairs): RowShape => {
 /** The SQL text for all queries of a shape; a number among the parameters is the index of a literal. */
 export interface RowTemplate {
   readonly text: string
-  readonly params: ReadonlyArray<string | null | number>
+  readonly params: ReadonlyArray<RowSql["params"][number] | number>
   readonly bounded: boolean
   readonly costly: boolean
 }
@@ -85,7 +85,7 @@ export interface RowTemplate {
 export const rowTemplate = (real: RowSql, marked: RowSql, marks: ReadonlyArray<string>): RowTemplate | undefined => {
   if (real.text !== marked.text) return undefined
   const params = marked.params.map((param) => {
-    const at = param === null ? -1 : marks.indexOf(param)
+    const at = typeof param === "string" ? marks.indexOf(param) : -1
     return at < 0 ? param : at
   })
   return marks.every((_, at) => params.includes(at))

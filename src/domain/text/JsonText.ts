@@ -19,24 +19,3 @@ export const parseExact = (text: string): unknown =>
         typeof value === "number" && context.source !== undefined ? json.rawJSON(context.source) : value
       )
     : JSON.parse(text)
-
-/** The source texts of the elements of a valid JSON array. */
-export const elementTexts = (arrayText: string): ReadonlyArray<string> => {
-  const elements: Array<string> = []
-  const end = arrayText.lastIndexOf("]")
-  let from = arrayText.indexOf("[") + 1
-  let depth = 0
-  for (let i = from; i < end; i++) {
-    const char = arrayText[i]
-    if (char === '"') {
-      while (arrayText[++i] !== '"') if (arrayText[i] === "\\") i++
-    } else if (char === "{" || char === "[") depth++
-    else if (char === "}" || char === "]") depth--
-    else if (char === "," && depth === 0) {
-      elements.push(arrayText.slice(from, i).trim())
-      from = i + 1
-    }
-  }
-  const last = arrayText.slice(from, end).trim()
-  return last === "" ? elements : [...elements, last]
-}

@@ -21,37 +21,34 @@ export interface JsonBody {
 
 const jsonType = /^application\/(?:[\w.+-]+\+)?json *(?:;|$)/i
 
-/**
- * The request's JSON body, as text and parsed. 415 for another media type, 413 over `limit` bytes, 400 for invalid UTF-8
- * or JSON. An empty body is `whenEmpty`, or 400 without one.
- */
-export const jsonBody = (
+/** The request's JSON body, as text and parsed. 400 for invalid JSON; otherwise as `jsonBytes`. */
+export const jsonBody = (request: HttpServerRequest.HttpServerRequest, limit: number) =>
+  Effect.flatMap(jsonBytes(request, limit), (bytes): Effect.Effect<JsonBody, InvalidRequest> => {
+    const text = bytes.toString("utf8")
+    try {
+      return Effect.succeed({ text, value: JSON.parse(text) as unknown })
+    } catch {
+      return Effect.fail(invalid("Empty or invalid json"))
+    }
+  })
+
+/** The request's JSON body. 415 for another media type, 413 over `limit` bytes, 400 for invalid UTF-8. */
+export const jsonBytes = (
   request: HttpServerRequest.HttpServerRequest,
-  limit: number,
-  whenEmpty?: JsonBody
-): Effect.Effect<
-  JsonBody,
-  InvalidRequest | PayloadTooLarge | UnsupportedMediaType | HttpServerError.HttpServerError
-> => {
+  limit: number
+): Effect.Effect<Buffer, InvalidRequest | PayloadTooLarge | UnsupportedMediaType | HttpServerError.HttpServerError> => {
   const type = headersOf(request)["content-type"]
   if (type !== undefined && type !== "" && !jsonType.test(type)) {
     return Effect.fail(
       new UnsupportedMediaType({ error: `The body must be application/json, not ${type.slice(0, 100)}` })
     )
   }
-  return Effect.andThen(uncoded(request), bodyBytes(request, limit)).pipe(
-    Effect.flatMap((buffer): Effect.Effect<JsonBody, InvalidRequest> => {
-      if (!isUtf8(buffer)) return Effect.fail(invalid("The body is not valid UTF-8"))
-      const text = buffer.toString("utf8")
-      if (text === "" && whenEmpty !== undefined) return Effect.succeed(whenEmpty)
-      try {
-        return Effect.succeed({ text, value: JSON.parse(text) as unknown })
-      } catch {
-        return Effect.fail(invalid("Empty or invalid json"))
-      }
-    })
-  )
+  return Effect.andThen(uncoded(request), Effect.flatMap(bodyBytes(request, limit), utf8))
 }
+
+/** The bytes of a body. 400 if they are not UTF-8. */
+export const utf8 = (bytes: Buffer): Effect.Effect<Buffer, InvalidRequest> =>
+  isUtf8(bytes) ? Effect.succeed(bytes) : Effect.fail(invalid("The body is not valid UTF-8"))
 
 /** 415 for a body with a Content-Encoding. */
 export const uncoded = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<void, UnsupportedMediaType> => {

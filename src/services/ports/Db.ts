@@ -20,10 +20,10 @@ export const serviceActor: Actor = { role: "service_role", claims: "", sub: "" }
 /** The setting `request.jwt.claims`: without a JWT it names the role, so that policies can always read it as JSON. */
 export const claimsSetting = ({ claims, role }: Actor) => (claims === "" ? JSON.stringify({ role }) : claims)
 
-/** One SQL statement with `$n` parameters, given as text; PostgreSQL infers their types. */
+/** One SQL statement with `$n` parameters, given as text, or as its bytes; PostgreSQL infers their types. */
 export interface Statement {
   readonly text: string
-  readonly params: ReadonlyArray<string | null>
+  readonly params: ReadonlyArray<string | Uint8Array | null>
   /**
    * The epoch of the catalogue that the statement was planned with, if that is known to be current. It may be kept prepared
    * within an epoch only.

@@ -7,6 +7,7 @@ import { prepareCall } from "../../domain/rows/functions/Planner.ts"
 import { checkedRefusal } from "../../domain/rows/Refusals.ts"
 import { Turns } from "../access/Turns.ts"
 import { Catalogues } from "../catalogue/Catalogues.ts"
+import { outlineOf } from "./JsonBody.ts"
 import { lookUp } from "./Lookup.ts"
 import { type RowRequest, type RowsAnswer, runExplain, runSql } from "./Rows.ts"
 import { RowSettings } from "./Settings.ts"
@@ -38,12 +39,13 @@ export class Functions extends Context.Service<
         const { database, schema, name, query, method, body, form, range, preferences } = request
         const explains = isExplain(form)
         const reads = method !== "POST"
+        const given = body._tag === "Json" ? { _tag: body._tag, json: yield* outlineOf(body.json) } : body
         const callRequest = {
           schema,
           name,
           query,
           reads,
-          body,
+          body: given,
           range,
           count: preferences.count,
           form: bodyForm(form, method !== "HEAD"),

@@ -10,6 +10,7 @@ import {
 } from "../../domain/rows/Preferences.ts"
 import { type ChosenResponse, nothingChosen, readResponseSettings } from "../../domain/rows/ResponseSettings.ts"
 import { type RowRange } from "../../domain/rows/plan/Page.ts"
+import { type RowQuery } from "../../domain/rows/parse/Query.ts"
 import { parseRows } from "../../domain/rows/parse/Parser.ts"
 import { type RowPlan } from "../../domain/rows/plan/Plan.ts"
 import { RowReads } from "../../domain/rows/Reads.ts"
@@ -21,12 +22,12 @@ import {
   planInsert,
   planUpdate,
   planUpsert,
-  type WriteBody,
   type WriteRequest
 } from "../../domain/rows/plan/WritePlanner.ts"
 import { Turns } from "../access/Turns.ts"
 import { Catalogues } from "../catalogue/Catalogues.ts"
 import { type Actor, type Answer, type Database } from "../ports/Db.ts"
+import { outlineOf } from "./JsonBody.ts"
 import { lookUp } from "./Lookup.ts"
 import { RowSettings } from "./Settings.ts"
 
@@ -71,10 +72,11 @@ export class Rows extends Context.Service<
   Rows,
   {
     readonly read: (request: RowRequest) => Response
-    readonly insert: (request: RowRequest, body: WriteBody) => Response
+    /** `json`: an object or an array of objects, as UTF-8. */
+    readonly insert: (request: RowRequest, json: Buffer) => Response
     /** Inserts or replaces the row that the filters identify by primary key. */
-    readonly upsertOne: (request: RowRequest, body: WriteBody) => Response
-    readonly update: (request: RowRequest, body: WriteBody) => Response
+    readonly upsertOne: (request: RowRequest, json: Buffer) => Response
+    readonly update: (request: RowRequest, json: Buffer) => Response
     readonly remove: (request: RowRequest) => Response
   }
 >()("svc/services/Rows") {
@@ -127,15 +129,12 @@ export class Rows extends Context.Service<
 
       const write = Effect.fnUntraced(function* (
         request: RowRequest,
-        plan: (
-          catalogue: Catalogue,
-          relation: Relation,
-          write: WriteRequest
-        ) => Result.Result<PlannedWrite, ClientError>
+        planner: (query: RowQuery) => Effect.Effect<Plan, ClientError>
       ) {
         const { schema, table, form, preferences } = request
         const answer = (preferences.return ?? defaultReturn) === "representation"
         const query = yield* Effect.fromResult(parseRows(request.query))
+        const plan = yield* planner(query)
         const writeRequest = { query, preferences, form, answer, limits }
         const { value, epoch } = yield* lookUp(catalogues, request, (catalogue) => {
           const relation = catalogue.relation(schema, table)
@@ -166,14 +165,24 @@ export class Rows extends Context.Service<
 
       return Rows.of({
         read,
-        insert: (request, body) => write(request, (...known) => planInsert(...known, body)),
-        upsertOne: (request, body) => write(request, (...known) => planUpsert(...known, body)),
-        update: (request, body) => write(request, (...known) => planUpdate(...known, body)),
-        remove: (request) => write(request, planDelete)
+        insert: (request, json) => write(request, withBody(json, planInsert)),
+        upsertOne: (request, json) => write(request, withBody(json, planUpsert)),
+        update: (request, json) => write(request, withBody(json, planUpdate)),
+        remove: (request) => write(request, () => Effect.succeed(planDelete))
       })
     })
   )
 }
+
+type Plan = (catalogue: Catalogue, relation: Relation, write: WriteRequest) => Result.Result<PlannedWrite, ClientError>
+
+const withBody = (json: Buffer, plan: typeof planInsert) => (query: RowQuery) =>
+  Effect.map(
+    outlineOf(json, query.columns),
+    (body): Plan =>
+      (...known) =>
+        plan(...known, body)
+  )
 
 type Run = Pick<RowRequest, "database" | "actor" | "searchPath" | "preferences" | "context" | "form">
 

@@ -1,11 +1,30 @@
-import { Result } from "effect"
 import * as fc from "fast-check"
 import { assert, describe, it } from "vitest"
-import { parseCsv } from "../../../src/domain/text/Csv.ts"
+import { CsvRows } from "../../../src/domain/text/Csv.ts"
 
-describe("parseCsv", () => {
+type Record = ReadonlyArray<string>
+
+const sizes = [1, 2, 5, 65_536]
+const rowsOf = (text: string, size: number, limit = 1_000_000) => {
+  const rows = new CsvRows(Buffer.from(text), limit)
+  while (!rows.step(size));
+  return rows
+}
+/** The JSON of records of which the first has the column names. */
+const expected = ([names = [], ...records]: ReadonlyArray<Record>) => {
+  const rows = records.map((record) =>
+    Object.fromEntries(names.map((name, at) => [name, record[at] === "NULL" ? null : record[at]]))
+  )
+  return rows.length === 1 ? rows[0] : rows
+}
+const agrees = (text: string, records: ReadonlyArray<Record>, size: number) => {
+  const rows = rowsOf(text, size)
+  assert.isUndefined(rows.problem, JSON.stringify(text))
+  assert.deepStrictEqual(JSON.parse(rows.json.toString("utf8")), expected(records), JSON.stringify(text))
+}
+
+describe("CsvRows", () => {
   it.each<[text: string, records: ReadonlyArray<ReadonlyArray<string>>]>([
-    ["", []],
     [
       "a,b\n1,2",
       [
@@ -58,19 +77,51 @@ describe("parseCsv", () => {
         [" 1 ", " 2 "]
       ]
     ],
-    ["a\nNULL\n", [["a"], ["NULL"]]]
+    ["a\nNULL\n", [["a"], ["NULL"]]],
+    ["a", [["a"]]],
+    ['\n\r\n""\na\n""\n"NULL"\n2', [["a"], ["NULL"], ["2"]]],
+    [
+      'a,b\n"\u0001\t""\\",\n"é😀\r",\u007f',
+      [
+        ["a", "b"],
+        ['\u0001\t"\\', ""],
+        ["é😀\r", "\u007f"]
+      ]
+    ]
   ])("%j", (text, records) => {
-    assert.deepStrictEqual(Result.getOrThrow(parseCsv(text)), records)
+    for (const size of sizes) agrees(text, records, size)
   })
 
-  it.each<[text: string, line: number, why: string]>([
-    ['a\n"1', 2, "a quoted field does not end"],
-    ['a\n"1\n\n2', 2, "a quoted field does not end"],
-    ['a\n"1"2', 2, "something follows a quoted field"],
-    ['a\r\n"x\r\ny"\r\nb"c', 4, "a quote is in a field that is not quoted"]
-  ])("%j is rejected", (text, line, why) => {
-    const result = parseCsv(text)
-    assert.deepStrictEqual(Result.isFailure(result) && result.failure, { line, text: why })
+  it.each<[text: string, why: string]>([
+    ['a\n"1', "The body is not valid CSV: line 2: a quoted field does not end"],
+    ['a\n"1\n\n2', "The body is not valid CSV: line 2: a quoted field does not end"],
+    ['a\n"1"2', "The body is not valid CSV: line 2: something follows a quoted field"],
+    ['a\r\n"x\r\ny"\r\nb"c', "The body is not valid CSV: line 4: a quote is in a field that is not quoted"],
+    ['a\r"x\ry\n"\rb"c', "The body is not valid CSV: line 5: a quote is in a field that is not quoted"],
+    ["", "The body is not valid CSV: the line with the column names is missing"],
+    ["\n\n", "The body is not valid CSV: the line with the column names is missing"],
+    ["a,b,a\n1,2,3", "The body is not valid CSV: a column name is repeated"],
+    ["a,b\n1,2\n1", "All lines must have same number of fields"],
+    ["a,b\n1,2,3", "All lines must have same number of fields"],
+    ["a,b\n1,2\n1,2,", "All lines must have same number of fields"],
+    [",".repeat(1600), "The body is not valid CSV: there are more than 1600 columns"]
+  ])("%j is rejected", (text, why) => {
+    for (const size of sizes) assert.strictEqual(rowsOf(text, size).problem, why)
+  })
+
+  it("limits the JSON", () => {
+    const text = `a long name\n${"x\n".repeat(1000)}`
+    assert.isTrue(rowsOf(text, 100, 10_000).tooLarge)
+    assert.isFalse(rowsOf(text, 100, 30_000).tooLarge)
+  })
+
+  it("reads no more bytes in a step than it is allowed", () => {
+    for (const text of [`a\n${"x".repeat(998)}`, `a\n"${"x".repeat(996)}"`, `a,b\n${",\n".repeat(498)}`]) {
+      const rows = new CsvRows(Buffer.from(text), 100_000)
+      let steps = 1
+      while (!rows.step(10)) steps++
+      assert.strictEqual(steps, 100)
+    }
   })
 
   const end = fc.constantFrom("\n", "\r\n", "\r")
@@ -81,20 +132,38 @@ describe("parseCsv", () => {
   const written = (value: string, always: boolean) =>
     always || /[",\r\n\uFEFF]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value
 
-  it("parses any records, quoted or not, with any line end, with or without a final one", () => {
+  it("reads any records, quoted or not, with any line end, with or without a final one, in steps of any size", () => {
     fc.assert(
-      fc.property(records, end, fc.boolean(), fc.boolean(), (rows, lineEnd, quoted, ended) => {
-        const text = rows.map((row) => row.map((value) => written(value, quoted)).join(",")).join(lineEnd)
-        const there = rows.filter((row) => row.length > 1 || row[0] !== "")
-        const result = parseCsv(ended ? text + lineEnd : text)
-        assert.deepStrictEqual(Result.getOrThrow(result), there)
-      })
+      fc.property(
+        records,
+        end,
+        fc.boolean(),
+        fc.boolean(),
+        fc.constantFrom(...sizes),
+        (rows, lineEnd, quoted, ended, size) => {
+          const names = (rows[0] ?? [""]).map((_, at) => `c${at}`)
+          const text = [names, ...rows].map((row) => row.map((value) => written(value, quoted)).join(",")).join(lineEnd)
+          const there = rows.filter((row) => row.length > 1 || row[0] !== "")
+          // Lone surrogates have no UTF-8.
+          agrees(
+            ended ? text + lineEnd : text,
+            [names, ...there].map((row) => row.map((value) => value.toWellFormed())),
+            size
+          )
+        }
+      )
     )
   })
 
-  it("returns failures as results, and never throws", () => {
+  it("finds the same in steps of any size", () => {
     fc.assert(
-      fc.property(fc.string({ unit: fc.constantFrom('"', ",", "\n", "\r", "a") }), (text) => void parseCsv(text))
+      fc.property(fc.string({ unit: fc.constantFrom('"', ",", "\n", "\r", "a") }), (text) => {
+        const [first, ...others] = sizes.map((size) => rowsOf(text, size))
+        for (const other of others) {
+          assert.strictEqual(other.problem, first?.problem)
+          if (first?.problem === undefined) assert.deepStrictEqual(other.json, first?.json)
+        }
+      })
     )
   })
 })

@@ -14,7 +14,7 @@ const get = (line: string) => bodyOf(line, undefined, "GET")
 
 const bytes = (text: string) => new TextEncoder().encode(text)
 const plain = (text: string): CallBody => ({ _tag: "Raw", media: "text/plain", bytes: bytes(text) })
-const json = (value: unknown): CallBody => ({ _tag: "Json", text: JSON.stringify(value), value })
+const json = (value: unknown): CallBody => ({ _tag: "Json", json: Buffer.from(JSON.stringify(value)) })
 
 const suite = layer(
   layerDatabase({

@@ -9,7 +9,7 @@ import { anon, type As, get as read, rawRpc, refusal, user } from "../../support
 const f = (name: string, rest: string, body: string, language = "sql") =>
   `create function ${name} ${rest} language ${language} as $body$ ${body} $body$;`
 
-const json = (value: unknown): CallBody => ({ _tag: "Json", text: JSON.stringify(value), value })
+const json = (value: unknown): CallBody => ({ _tag: "Json", json: Buffer.from(JSON.stringify(value)) })
 const ask = (line: string, as: As = {}) => rawRpc(line, undefined, { method: "GET", ...as })
 const get = (line: string, as?: As) => Effect.map(ask(line, as), ({ body }) => body)
 const post = (line: string, value: unknown = {}, as?: As) => rawRpc(line, json(value), as)

@@ -92,7 +92,7 @@ const before = `
 
 const suite = layer(layerDatabase({ name: "overloads", settings: { SVC_DB_AGGREGATES: "true" }, before }), live)
 
-const json = (value: unknown) => ({ _tag: "Json" as const, text: JSON.stringify(value), value })
+const json = (value: unknown) => ({ _tag: "Json" as const, json: Buffer.from(JSON.stringify(value)) })
 const csv: As = { form: { media: "csv" } }
 const object: As = { form: { media: "object" } }
 const stripped: As = { form: { stripNulls: true } }

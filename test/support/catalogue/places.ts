@@ -185,7 +185,7 @@ export const madeBy = ({ place, hidden }: Case, variant: keyof Hidden, name: str
 type Request = Effect.Effect<unknown, ClientError, Db | Rows | Functions>
 
 const as: As = { actor: anon }
-const json = (value: unknown) => ({ _tag: "Json" as const, text: JSON.stringify(value), value })
+const json = (value: unknown) => ({ _tag: "Json" as const, json: Buffer.from(JSON.stringify(value)) })
 
 /** Requests on a relation or function of this name; some fail, for example writes to a view. */
 export const requestsOn = (name: string, id = 100): ReadonlyArray<readonly [string, Request]> => [

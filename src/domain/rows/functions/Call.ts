@@ -1,16 +1,15 @@
 import { Result } from "effect"
+import { isUtf8 } from "node:buffer"
 import { type StoredFunction } from "../../catalogue/Catalogue.ts"
 import { type DatabaseError, InvalidRequest, type NotFound } from "../../errors.ts"
-import { isJsonObject } from "../../text/JsonObject.ts"
-import { elementTexts } from "../../text/JsonText.ts"
+import { type JsonOutline } from "../../text/JsonOutline.ts"
 import { type Candidates, chooseFunction, type RawMedia, rawKinds } from "./Choice.ts"
 import { arrayLiteral } from "../../sql/Names.ts"
 
-/** The arguments in a request, before a function is chosen. */
-export type CallBody =
+/** The arguments in a request, before a function is chosen. `Json` is the text itself, or its outline. */
+export type CallBody<Json = Buffer> =
   | { readonly _tag: "None" }
-  /** As received, and parsed. */
-  | { readonly _tag: "Json"; readonly text: string; readonly value: unknown }
+  | { readonly _tag: "Json"; readonly json: Json }
   /** Names and values as text, from a form or a GET. */
   | { readonly _tag: "Pairs"; readonly pairs: ReadonlyArray<readonly [string, string]> }
   /** For a function with a single unnamed argument. */
@@ -26,11 +25,11 @@ type Argument = StoredFunction["arguments"][number]
 
 type CallValues =
   /** JSON text of an object: PostgreSQL converts each value to its argument's type. */
-  | { readonly _tag: "Json"; readonly text: string; readonly given: ReadonlyArray<Argument> }
+  | { readonly _tag: "Json"; readonly json: Uint8Array; readonly given: ReadonlyArray<Argument> }
   /** Each in PostgreSQL's input syntax for its type. */
   | { readonly _tag: "Texts"; readonly given: ReadonlyArray<Argument>; readonly texts: ReadonlyArray<string> }
   /** The only argument, in PostgreSQL's input syntax for `type`. */
-  | { readonly _tag: "Whole"; readonly text: string; readonly type: NonNullable<StoredFunction["body"]> }
+  | { readonly _tag: "Whole"; readonly value: string | Uint8Array; readonly type: NonNullable<StoredFunction["body"]> }
 
 type Planned = Result.Result<PlannedCall, NotFound | DatabaseError | InvalidRequest>
 
@@ -42,14 +41,14 @@ const invalid = (error: string) => Result.fail(new InvalidRequest({ error, code:
  */
 export const planCall = (
   candidates: Candidates,
-  body: CallBody,
+  body: CallBody<JsonOutline>,
   columns: ReadonlyArray<string> | undefined = undefined
 ): Planned => {
   switch (body._tag) {
     case "None":
       return planEmpty(candidates)
     case "Json":
-      return planJson(candidates, body.text, body.value, columns)
+      return planJson(candidates, body.json, columns)
     case "Pairs":
       return planTexts(candidates, body.pairs)
     case "Raw": {
@@ -58,53 +57,43 @@ export const planCall = (
       if (Result.isFailure(chosen)) return Result.fail(chosen.failure)
       const fn = chosen.success
       if (fn.body !== kind) return Result.succeed({ fn, values: withoutArguments })
-      const text = rawText(body)
-      if (text === undefined) return invalid("The body is not valid UTF-8")
-      return Result.succeed({ fn, values: { _tag: "Whole", text, type: kind } })
+      const value = rawValue(body)
+      if (value === undefined) return invalid("The body is not valid UTF-8")
+      return Result.succeed({ fn, values: { _tag: "Whole", value, type: kind } })
     }
   }
 }
 
-const withoutArguments: CallValues = { _tag: "Json", text: "{}", given: [] }
+const withoutArguments: CallValues = { _tag: "Json", json: new Uint8Array(), given: [] }
 
 const planEmpty = (candidates: Candidates): Planned =>
   Result.map(chooseFunction(candidates, [], "application/json"), (fn) =>
     (fn.body === "json" || fn.body === "jsonb") && fn.arguments[0]?.optional === false
-      ? { fn, values: { _tag: "Whole", text: "", type: fn.body } }
+      ? { fn, values: { _tag: "Whole", value: "", type: fn.body } }
       : { fn, values: withoutArguments }
   )
 
-const planJson = (
-  candidates: Candidates,
-  text: string,
-  value: unknown,
-  columns: ReadonlyArray<string> | undefined
-): Planned => {
-  const first: unknown = Array.isArray(value) ? value[0] : value
-  const names = columns ?? (isJsonObject(first) ? Object.keys(first) : [])
+const planJson = (candidates: Candidates, body: JsonOutline, columns: ReadonlyArray<string> | undefined): Planned => {
+  const { bytes, form } = body
+  const [first] = body.places
+  const isObject = first !== undefined && bytes[first.from] === openBrace
+  const names = columns ?? first?.keys ?? []
   const chosen = chooseFunction(candidates, names, "application/json")
   // A body that is not an object has no arguments: the body is the error, not the function's name.
-  if (Result.isFailure(chosen)) return isJsonObject(first) ? Result.fail(chosen.failure) : notAnObject()
+  if (Result.isFailure(chosen)) return isObject ? Result.fail(chosen.failure) : notAnObject()
   const fn = chosen.success
   if (fn.body === "json" || fn.body === "jsonb") {
-    return Result.succeed({ fn, values: { _tag: "Whole", text, type: fn.body } })
+    return Result.succeed({ fn, values: { _tag: "Whole", value: bytes, type: fn.body } })
   }
-  if (Array.isArray(value) && !uniform(value)) return invalid("All object keys must match")
+  if (form === "array" && !body.uniform) return invalid("All object keys must match")
   const given = givenOf(fn, new Set(names))
-  if (!isJsonObject(first) && given.length > 0) return notAnObject()
-  const object = Array.isArray(value) ? (elementTexts(text)[0] ?? "{}") : text
-  return Result.succeed({ fn, values: { _tag: "Json", text: object, given } })
+  if (!isObject && given.length > 0) return notAnObject()
+  const json = first === undefined ? bytes : bytes.subarray(first.from, first.to)
+  return Result.succeed({ fn, values: { _tag: "Json", json, given } })
 }
 
+const openBrace = 0x7b
 const notAnObject = () => invalid("The body must be an object that maps argument names to values")
-
-const uniform = (rows: ReadonlyArray<unknown>) => {
-  const keys = new Set(isJsonObject(rows[0]) ? Object.keys(rows[0]) : [])
-  return rows.every(
-    (row) =>
-      isJsonObject(row) && Object.keys(row).length === keys.size && Object.keys(row).every((key) => keys.has(key))
-  )
-}
 
 /** A VARIADIC argument collects all values of its name; other arguments get the last one. */
 const planTexts = (candidates: Candidates, pairs: ReadonlyArray<readonly [string, string]>): Planned => {
@@ -122,11 +111,7 @@ const planTexts = (candidates: Candidates, pairs: ReadonlyArray<readonly [string
 const givenOf = ({ arguments: all }: StoredFunction, names: ReadonlySet<string>) =>
   all.filter(({ name }) => names.has(name))
 
-const rawText = ({ media, bytes }: Extract<CallBody, { readonly _tag: "Raw" }>) => {
+const rawValue = ({ media, bytes }: Extract<CallBody, { readonly _tag: "Raw" }>) => {
   if (media === "application/octet-stream") return `\\x${Buffer.from(bytes).toString("hex")}`
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes)
-  } catch {
-    return undefined
-  }
+  return isUtf8(bytes) ? bytes : undefined
 }

@@ -1,6 +1,7 @@
 import { Result } from "effect"
 import { type StoredFunction } from "../../catalogue/Catalogue.ts"
 import { DatabaseError, NotFound } from "../../errors.ts"
+import { listed } from "../../text/Shorten.ts"
 import { similarNames } from "../../text/SimilarNames.ts"
 
 /** The functions of a name, and the other names in the schema, for hints. */
@@ -55,15 +56,16 @@ const notFound = (
   media: RawMedia | "application/json" | undefined
 ) => {
   const names = [...given].sort()
+  const shown = listed(names)
   const called = `${schema}.${name}`
   const raw = media === undefined || media === "application/json" ? undefined : rawKinds[media]
   const none = names.length === 0 ? " without parameters" : undefined
   const searched =
     raw === undefined
-      ? `${none ?? ` with parameter${names.length > 1 ? "s" : ""} ${list(names)}`}${media === undefined ? "" : " or with a single unnamed json/jsonb parameter"}`
+      ? `${none ?? ` with parameter${names.length > 1 ? "s" : ""} ${shown}`}${media === undefined ? "" : " or with a single unnamed json/jsonb parameter"}`
       : ` with a single unnamed ${raw} parameter`
   return new NotFound({
-    error: `Could not find the function ${called}${raw === undefined ? (none ?? `(${list(names)})`) : ""} in the schema cache`,
+    error: `Could not find the function ${called}${raw === undefined ? (none ?? `(${shown})`) : ""} in the schema cache`,
     code: "PGRST202",
     details: `Searched for the function ${called}${searched}, but no matches were found in the schema cache.`,
     hint: raw === undefined ? perhaps(schema, name, names, overloads, functionNames) : null

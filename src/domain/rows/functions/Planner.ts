@@ -11,6 +11,7 @@ import { planRows } from "../plan/Planner.ts"
 import { type RowQuery } from "../parse/Query.ts"
 import { type RowReadOptions } from "../Reads.ts"
 import { type RowSql } from "../sql/Statement.ts"
+import { type JsonOutline } from "../../text/JsonOutline.ts"
 
 /** A function call and the query on its result. */
 export interface CallRequest {
@@ -19,7 +20,7 @@ export interface CallRequest {
   readonly query: ReadonlyArray<readonly [string, string]>
   /** The arguments are in the query (GET), not in the body. */
   readonly reads: boolean
-  readonly body: CallBody
+  readonly body: CallBody<JsonOutline>
   readonly range: RowRange | undefined
   readonly count: Preferences["count"]
   readonly form: BodyForm

@@ -42,12 +42,12 @@ const castTo = (type: string) => (type.includes(".") ? `::text::${type}` : `::${
 /** The call, and what precedes it in FROM. */
 const callingSql = ({ fn, values }: PlannedCall, scope: RowScope) => {
   const name = `${quoteName(fn.schema)}.${quoteName(fn.name)}`
-  if (values._tag === "Whole") return { from: "", call: `${name}(${scope.param(values.text)}::${values.type})` }
+  if (values._tag === "Whole") return { from: "", call: `${name}(${scope.param(values.value)}::${values.type})` }
   const { given } = values
   // An omitted VARIADIC argument gets its default only if the others are passed by position.
   const byPosition =
     fn.arguments.at(-1)?.variadic === true && given.every((argument, at) => argument === fn.arguments[at])
-  const json = values._tag === "Json" && given.length > 0 ? scope.param(values.text) : ""
+  const json = values._tag === "Json" && given.length > 0 ? scope.param(values.json) : ""
   const value =
     values._tag === "Json"
       ? (at: number) => `_svc_args.${quoteName(given[at]?.name ?? "")}`

@@ -1,69 +1,93 @@
 import { Result } from "effect"
 import { type Relation } from "../../catalogue/Catalogue.ts"
 import { InvalidRequest } from "../../errors.ts"
-import { isJsonObject } from "../../text/JsonObject.ts"
-import { elementTexts } from "../../text/JsonText.ts"
+import { type JsonOutline, maxPlaces } from "../../text/JsonOutline.ts"
+import { shorten } from "../../text/Shorten.ts"
 
 /** Rows to write, by the shapes that need different SQL. */
 export type Payload =
-  /** All rows have the same keys. `json` is an array of objects. */
-  | { readonly _tag: "Uniform"; readonly keys: ReadonlyArray<string>; readonly json: string; readonly rows: number }
-  /** Rows have different keys; a column that a row omits gets its default. Each row is JSON text. */
+  /** All rows have the same keys. `json` is an object, or if `array` an array of objects. */
+  | {
+      readonly _tag: "Uniform"
+      readonly keys: ReadonlyArray<string>
+      readonly json: Uint8Array
+      readonly array: boolean
+      readonly rows: number
+    }
+  /** Rows have different keys; a column that a row omits gets its default. `json`: an object for each row. */
   | {
       readonly _tag: "Mixed"
       readonly keys: ReadonlyArray<string>
-      readonly rows: ReadonlyArray<{ readonly json: string; readonly has: ReadonlySet<string> }>
+      readonly rows: ReadonlyArray<{ readonly json: Uint8Array; readonly has: ReadonlySet<string> }>
     }
 
 const wrong = (error: string, hint?: string) =>
   Result.fail(new InvalidRequest({ error, code: "PGRST102", hint: hint ?? null }))
 
+/** The most rows with different keys in one INSERT: each is a parameter, which the protocol counts in 16 bits. */
+const maxMixedRows = maxPlaces
+/** The most values of such rows: each is an expression of the statement. */
+const maxMixedValues = 150_000
+
+const tooMany = (error: string) =>
+  Result.fail(
+    new InvalidRequest({
+      error,
+      code: "TOO_MANY_ROWS",
+      hint: "Give all rows the same keys, or send them in several requests"
+    })
+  )
+
 /**
- * Plans the body of a POST or PATCH. `text` is passed to PostgreSQL unchanged, so that numbers keep every digit; `value`
- * is the parsed text, for its keys. `only`: the keys to use; `missing`: the value of keys that a row omits.
+ * Plans the body of a POST or PATCH, whose bytes are passed to PostgreSQL unchanged, so that numbers keep every digit.
+ * `only`: the keys to use, which the outline considers too; `missing`: the value of keys that a row omits.
  */
 export const planPayload = (
-  text: string,
-  value: unknown,
+  body: JsonOutline,
   relation: Relation,
   only: ReadonlyArray<string> | undefined,
   missing: "default" | "null" = "default"
 ): Result.Result<Payload, InvalidRequest> => {
-  const rows: ReadonlyArray<unknown> = Array.isArray(value) ? value : [value]
-  const first = rows[0]
-  if (!rows.every(isJsonObject)) {
+  const { bytes, places, rows } = body
+  if (!body.objects) {
     return wrong(
       "The body must be an object or an array of objects",
       "Each object is a row that maps column names to values"
     )
   }
-  const wanted = only && new Set(only)
-  const keysOf = (row: object) => Object.keys(row).filter((key) => wanted === undefined || wanted.has(key))
-  const union = new Set<string>(only)
-  for (const row of rows) for (const key of keysOf(row)) union.add(key)
-  for (const key of union) {
-    if (relation.byName.has(key)) continue
+  const keys = only === undefined ? body.keys : [...new Set(only)]
+  const unknown = keys.find((key) => !relation.byName.has(key))
+  if (unknown !== undefined) {
     return Result.fail(
       new InvalidRequest({
-        error: `Could not find the '${key}' column of '${relation.name}' in the schema cache`,
+        error: `Could not find the '${shorten(unknown)}' column of '${relation.name}' in the schema cache`,
         code: "PGRST204"
       })
     )
   }
-  const keys = [...union]
-  const uniform = missing === "null" || rows.every((row) => keysOf(row).length === keys.length)
-  if (uniform && (keys.length > 0 || rows.length === 0)) {
+  const uniform = missing === "null" || (body.uniform && body.keys.length === keys.length)
+  if ((uniform && keys.length > 0) || rows === 0) {
     return Result.succeed({
       _tag: "Uniform",
-      keys: first === undefined ? [] : keys,
-      json: Array.isArray(value) ? text : `[${text}]`,
-      rows: rows.length
+      keys: rows === 0 ? [] : keys,
+      json: bytes,
+      array: body.form === "array",
+      rows
     })
   }
-  const texts = elementTexts(Array.isArray(value) ? text : `[${text}]`)
+  if (rows > maxMixedRows) return tooMany(`At most ${maxMixedRows} rows with different keys can be inserted at once`)
+  if (rows * keys.length > maxMixedValues) {
+    return tooMany(`At most ${maxMixedValues} values of rows with different keys can be inserted at once`)
+  }
+  const sets = new Map<ReadonlyArray<string>, ReadonlySet<string>>()
+  const setOf = (keys: ReadonlyArray<string>) => {
+    const known = sets.get(keys) ?? new Set(keys)
+    sets.set(keys, known)
+    return known
+  }
   return Result.succeed({
     _tag: "Mixed",
     keys,
-    rows: rows.map((row, index) => ({ json: texts[index] ?? "{}", has: new Set(keysOf(row)) }))
+    rows: places.map(({ from, keys, to }) => ({ json: bytes.subarray(from, to), has: setOf(keys) }))
   })
 }

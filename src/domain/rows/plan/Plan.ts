@@ -189,7 +189,7 @@ export type Change =
   | {
       readonly _tag: "Update"
       /** One JSON object. */
-      readonly json: string
+      readonly json: Uint8Array
       /** Columns that get the object's value, or NULL if it has none. */
       readonly keys: ReadonlyArray<string>
       /** Columns that get their default. */

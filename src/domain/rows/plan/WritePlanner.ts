@@ -6,6 +6,7 @@ import { type Findings, planCondition } from "./Fields.ts"
 import { planPayload } from "./Payload.ts"
 import { type Change, type Conflict, type WritePlan } from "./Plan.ts"
 import { planRows } from "./Planner.ts"
+import { type JsonOutline } from "../../text/JsonOutline.ts"
 import { type Condition, type RowQuery } from "../parse/Query.ts"
 import { type SelectLimits } from "./Related.ts"
 import { notMatching } from "../Refusals.ts"
@@ -21,12 +22,6 @@ export interface WriteRequest {
   readonly limits: SelectLimits
 }
 
-export interface WriteBody {
-  /** The body as received, and parsed. */
-  readonly text: string
-  readonly value: unknown
-}
-
 /** A plan, undefined if there is nothing to do, and whether it runs no user-defined code, judging by names. */
 export interface PlannedWrite {
   readonly plan: WritePlan | undefined
@@ -34,9 +29,6 @@ export interface PlannedWrite {
 }
 
 type Planned = Result.Result<PlannedWrite, InvalidRequest | DatabaseError>
-
-/** The most rows with different keys in one INSERT: each is a parameter, which the protocol counts in 16 bits. */
-const mixedRowsLimit = 30_000
 
 const invalid = (error: string, code: string, hint: string | null = null, details: string | null = null) =>
   Result.fail(new InvalidRequest({ error, code, hint, details }))
@@ -90,19 +82,12 @@ export const planInsert = (
   catalogue: Catalogue,
   relation: Relation,
   request: WriteRequest,
-  body: WriteBody
+  body: JsonOutline
 ): Planned => {
   const { query, preferences } = request
   const planner = new WritePlanner(catalogue, relation, request)
-  const payload = planPayload(body.text, body.value, relation, query.columns, preferences.missing)
+  const payload = planPayload(body, relation, query.columns, preferences.missing)
   if (Result.isFailure(payload)) return Result.fail(payload.failure)
-  if (payload.success._tag === "Mixed" && payload.success.rows.length > mixedRowsLimit) {
-    return invalid(
-      `At most ${mixedRowsLimit} rows with different keys can be inserted at once`,
-      "TOO_MANY_ROWS",
-      "Give all rows the same keys, or send them in several requests"
-    )
-  }
   const columns = query.onConflict ?? relation.primary_key
   const conflict: Conflict | undefined = preferences.resolution && {
     columns,
@@ -129,7 +114,7 @@ export const planUpsert = (
   catalogue: Catalogue,
   relation: Relation,
   request: WriteRequest,
-  body: WriteBody
+  body: JsonOutline
 ): Planned => {
   const { query } = request
   if ([...query.limit, ...query.offset].some(({ path }) => path.length === 0)) {
@@ -151,7 +136,7 @@ export const planUpsert = (
     )
   }
   const planner = new WritePlanner(catalogue, relation, request)
-  const payload = planPayload(body.text, body.value, relation, query.columns, "null")
+  const payload = planPayload(body, relation, query.columns, "null")
   if (Result.isFailure(payload)) return Result.fail(payload.failure)
   const { keys } = payload.success
   if (
@@ -198,15 +183,15 @@ export const planUpdate = (
   catalogue: Catalogue,
   relation: Relation,
   request: WriteRequest,
-  body: WriteBody
+  body: JsonOutline
 ): Planned => {
   const { query, preferences } = request
   const wrong = unbounded(query)
   if (wrong !== undefined) return wrong
-  if (Array.isArray(body.value)) {
+  if (body.form === "array") {
     return invalid("The body must be an object that maps column names to new values", "PGRST102")
   }
-  const payload = planPayload(body.text, body.value, relation, query.columns)
+  const payload = planPayload(body, relation, query.columns)
   if (Result.isFailure(payload)) return Result.fail(payload.failure)
   const { success } = payload
   // Columns named in `columns` but absent from the body keep their value, unless `Prefer: missing` is given.
@@ -216,7 +201,7 @@ export const planUpdate = (
   const keys = preferences.missing === "null" ? [...has, ...absent] : has
   const defaults = preferences.missing === "default" ? absent : []
   const planned = planner.finish(
-    { _tag: "Update", json: body.text, keys, defaults, where: planner.where() },
+    { _tag: "Update", json: body.bytes, keys, defaults, where: planner.where() },
     relation.clean_change
   )
   const nothing = keys.length + defaults.length === 0

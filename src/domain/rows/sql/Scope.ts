@@ -2,7 +2,7 @@ import { quoteName } from "../../sql/Names.ts"
 
 /** State shared by the parts of one statement: its parameters and the aliases of its relations. */
 export class RowScope {
-  readonly params: Array<string | null> = []
+  readonly params: Array<string | Uint8Array | null> = []
   /** A value decides how much memory and time the statement takes, as a regular expression does. */
   costly = false
   private readonly keys = new Map<string, string>()
@@ -10,7 +10,7 @@ export class RowScope {
   private readonly names = new Set<string>()
   private made = 0
 
-  param(value: string | null) {
+  param(value: string | Uint8Array | null) {
     this.params.push(value)
     return `$${this.params.length}`
   }

@@ -15,7 +15,7 @@ import { changeSql, insertedSql, returningSql } from "./Write.ts"
  */
 export interface RowSql {
   readonly text: string
-  readonly params: ReadonlyArray<string | null>
+  readonly params: ReadonlyArray<string | Uint8Array | null>
   /** False for statements that are unlikely to be repeated. */
   readonly prepare: boolean
   /** A read without embeds, total and patterns: the cost of a value cannot be out of proportion to others'. */

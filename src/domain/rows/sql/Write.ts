@@ -81,7 +81,7 @@ export const changeSql = (relation: Relation, change: Change, scope: RowScope) =
       if (payload._tag === "Mixed")
         return `${valuesSql(relation, payload, scope)}${conflictSql(conflict, payload.keys)}`
       const list = names(payload.keys)
-      const rows = rowsOf(relation, payload.keys, scope.param(payload.json), "set")
+      const rows = rowsOf(relation, payload.keys, scope.param(payload.json), payload.array ? "set" : "")
       const matching = whereSql(where, "_svc_new", scope)
       // Without WHERE, `ON` would be parsed as part of a join.
       const always = conflict !== undefined && matching === "" ? " where true" : matching

@@ -5,14 +5,14 @@ import { type AnswerMemory } from "../../../services/access/AnswerBudget.ts"
 import { cancelRequest } from "../CancelRequest.ts"
 import { type Login, pgConfig } from "../Login.ts"
 import { MessageReader, type ServerError, type TextRow } from "./MessageReader.ts"
-import { MessageWriter } from "./MessageWriter.ts"
+import { MessageWriter, type Param } from "./MessageWriter.ts"
 import { type Failure, isStale, nulInText, type Outcome, oversized } from "./Outcome.ts"
 import { type Prepared, PreparedStatements } from "./PreparedStatements.ts"
 
 /** One statement of an exchange. */
 export interface Command {
   readonly text: string
-  readonly params: TextRow
+  readonly params: ReadonlyArray<Param>
   /** Kept prepared under its text. */
   readonly prepare: boolean
 }
@@ -170,7 +170,7 @@ export class RowConnection {
   }
 
   /** Adds a call of a function by its oid, as a transaction of its own, to the next flush; `done` as in `send`. */
-  call(oid: number, params: TextRow, done: (outcome: Outcome) => void): void {
+  call(oid: number, params: ReadonlyArray<Param>, done: (outcome: Outcome) => void): void {
     if (this.dead) {
       done(unsent(undefined))
       return
@@ -181,7 +181,7 @@ export class RowConnection {
 
   /** Writes everything that was added to the socket. */
   flush(): void {
-    if (!this.writer.empty) this.socket.write(this.writer.take())
+    if (!this.writer.empty) for (const part of this.writer.take()) this.socket.write(part)
   }
 
   /** The number of prepared statements that the session should have, while nothing is in flight. */

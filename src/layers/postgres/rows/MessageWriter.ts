@@ -1,18 +1,26 @@
-import { type TextRow } from "./MessageReader.ts"
+/** A parameter's value as text, as the bytes of its text, or NULL. */
+export type Param = string | Uint8Array | null
 
 const initialSize = 16 * 1024
 /** A larger buffer is not kept after it was sent. */
 const keptSize = 1024 * 1024
 /** A longer text is measured before it is written; a shorter one reserves three bytes for each UTF-16 unit. */
 const measuredLength = 4096
+/** Longer bytes are not copied. */
+const copiedLength = 64 * 1024
 
 /**
- * Collects messages of PostgreSQL's frontend/backend protocol 3.0 (PostgreSQL documentation, chapter "Message Formats"), and
- * gives them as the bytes of one write. Values are in text format.
+ * Collects messages of PostgreSQL's frontend/backend protocol 3.0 (PostgreSQL documentation, chapter "Message Formats").
+ * Values are in text format.
  */
 export class MessageWriter {
   private buffer = Buffer.allocUnsafeSlow(initialSize)
   private end = 0
+  /** Long values, and where in the buffer they belong. */
+  private inserted: Array<{ readonly at: number; readonly bytes: Uint8Array }> = []
+  private insertedLength = 0
+  /** Their length before the message that was begun. */
+  private insertedBefore = 0
 
   get empty(): boolean {
     return this.end === 0
@@ -29,7 +37,7 @@ export class MessageWriter {
   }
 
   /** Bind of the unnamed portal, and Execute of it to the end. */
-  run(name: string, params: TextRow): void {
+  run(name: string, params: ReadonlyArray<Param>): void {
     const start = this.begin(0x42)
     this.reserve(1)
     this.buffer[this.end++] = 0
@@ -58,7 +66,7 @@ export class MessageWriter {
   }
 
   /** FunctionCall: a function by its oid, as a transaction of its own. */
-  call(oid: number, params: TextRow): void {
+  call(oid: number, params: ReadonlyArray<Param>): void {
     const start = this.begin(0x46)
     this.reserve(4)
     this.end = this.buffer.writeUInt32BE(oid, this.end)
@@ -68,29 +76,41 @@ export class MessageWriter {
     this.finish(start)
   }
 
-  /** All messages since the last call. */
-  take(): Buffer {
+  /** All messages since the last call, in parts to be sent in order. */
+  take(): ReadonlyArray<Uint8Array> {
     // Copied, because the socket may keep it until it is writable again.
-    const bytes = Buffer.from(this.buffer.subarray(0, this.end))
+    const copy = Buffer.from(this.buffer.subarray(0, this.end))
+    const parts: Array<Uint8Array> = []
+    let from = 0
+    for (const { at, bytes } of this.inserted) {
+      parts.push(copy.subarray(from, at), bytes)
+      from = at
+    }
+    parts.push(copy.subarray(from))
     this.end = 0
+    if (this.insertedLength > 0) {
+      this.inserted = []
+      this.insertedLength = 0
+    }
     if (this.buffer.length > keptSize) this.buffer = Buffer.allocUnsafeSlow(initialSize)
-    return bytes
+    return parts
   }
 
   private begin(type: number) {
     this.reserve(5)
     this.buffer[this.end] = type
     this.end += 5
+    this.insertedBefore = this.insertedLength
     return this.end - 4
   }
 
   /** Fills in the length of the message whose length field is at `start`. */
   private finish(start: number) {
-    this.buffer.writeInt32BE(this.end - start, start)
+    this.buffer.writeInt32BE(this.end - start + this.insertedLength - this.insertedBefore, start)
   }
 
   /** Parameter values, all in text format. */
-  private values(params: TextRow) {
+  private values(params: ReadonlyArray<Param>) {
     this.reserve(4)
     this.end = this.buffer.writeInt32BE(params.length, this.end)
     for (const param of params) {
@@ -98,10 +118,24 @@ export class MessageWriter {
       const at = this.end
       this.end += 4
       if (param === null) this.buffer.writeInt32BE(-1, at)
-      else {
+      else if (typeof param !== "string") {
+        this.buffer.writeInt32BE(param.length, at)
+        this.bytes(param)
+      } else {
         this.text(param)
         this.buffer.writeInt32BE(this.end - at - 4, at)
       }
+    }
+  }
+
+  private bytes(value: Uint8Array) {
+    if (value.length > copiedLength) {
+      this.inserted.push({ at: this.end, bytes: value })
+      this.insertedLength += value.length
+    } else {
+      this.reserve(value.length)
+      this.buffer.set(value, this.end)
+      this.end += value.length
     }
   }
 

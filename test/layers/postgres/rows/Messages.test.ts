@@ -127,9 +127,13 @@ describe("the reader", () => {
 describe("the writer", () => {
   it("writes lengths in bytes and grows with long values", () => {
     const writer = new MessageWriter()
-    for (const value of ["", "é", "🚲".repeat(5000), "x".repeat(3_000_000)]) {
-      writer.run("s1", [value, null])
-      const bytes = writer.take()
+    const values = ["", "é", "🚲".repeat(5000), "x".repeat(3_000_000)]
+    for (const [value, param] of values.flatMap((value) => [
+      [value, value] as const,
+      [value, Buffer.from(value)] as const
+    ])) {
+      writer.run("s1", [param, null])
+      const bytes = Buffer.concat(writer.take())
       const length = Buffer.byteLength(value)
       assert.strictEqual(String.fromCharCode(bytes[0] ?? 0), "B")
       const bind = bytes.readInt32BE(1)
@@ -139,5 +143,20 @@ describe("the writer", () => {
       assert.strictEqual(String.fromCharCode(bytes[1 + bind] ?? 0), "E")
       assert.isTrue(writer.empty)
     }
+  })
+
+  it("sends long bytes as they are, in their place", () => {
+    const writer = new MessageWriter()
+    const long = Buffer.alloc(100_000, "y")
+    writer.run("s", ["a", long, "b", long])
+    writer.run("s", ["c"])
+    writer.sync()
+    const parts = writer.take()
+    assert.isTrue(parts[1] === long && parts[3] === long)
+    const other = new MessageWriter()
+    other.run("s", ["a", long.toString(), "b", long.toString()])
+    other.run("s", ["c"])
+    other.sync()
+    assert.isTrue(Buffer.concat(parts).equals(Buffer.concat(other.take())))
   })
 })

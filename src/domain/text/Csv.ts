@@ -64,18 +64,21 @@ export class CsvRows {
   constructor(bytes: Buffer, limit: number) {
     this.bytes = bytes
     this.limit = limit
-    this.out = new JsonWriter(Math.min(limit, bytes.length * 2 + 256))
+    // Memory that is not written to costs nothing, and growing means copying.
+    this.out = new JsonWriter(Math.min(limit, bytes.length * 4) + 256)
     this.out.byte(openBracket)
     this.at = bytes.indexOf(byteOrderMark) === 0 ? byteOrderMark.length : 0
   }
 
-  /** Reads at most `size` bytes. Returns whether this was the last step. */
+  /** Reads at most `size` bytes, and writes about 16 times as many. Returns whether this was the last step. */
   step(size: number): boolean {
-    const end = Math.min(this.bytes.length, this.at + size)
-    while (this.at < end && this.problem === undefined) this.read(end)
-    this.tooLarge = this.out.length > this.limit
+    const { bytes, limit, out } = this
+    const end = Math.min(bytes.length, this.at + size)
+    const full = Math.min(limit, out.length + 16 * size)
+    while (this.at < end && this.problem === undefined && out.length <= full) this.read(end)
+    this.tooLarge = out.length > limit
     if (this.problem !== undefined || this.tooLarge) return true
-    if (end < this.bytes.length) return false
+    if (this.at < bytes.length) return false
     this.finish()
     return true
   }

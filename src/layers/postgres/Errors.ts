@@ -12,7 +12,10 @@ interface ServerError {
   readonly hint?: unknown
 }
 
-const textOrNull = (value: unknown) => (typeof value === "string" && value !== "" ? value : null)
+/** PostgreSQL repeats an invalid value as a whole. */
+const maxText = 8000
+const bounded = (text: string) => (text.length > maxText ? `${text.slice(0, maxText).toWellFormed()}…` : text)
+const textOrNull = (value: unknown) => (typeof value === "string" && value !== "" ? bounded(value) : null)
 
 /**
  * SQLSTATEs by which our session has ended or could not be opened. Classes 08 and 58 are not among them: they may be
@@ -38,7 +41,7 @@ export const fromServerError = (cause: unknown, anonymous: boolean): DatabaseErr
     return new DatabaseError(raisedAnswer(message, typeof error.detail === "string" ? error.detail : undefined))
   }
   return new DatabaseError({
-    error: message,
+    error: bounded(message),
     code: sqlState,
     status: statusOf(sqlState, message, anonymous),
     details: textOrNull(error.detail),

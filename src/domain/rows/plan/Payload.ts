@@ -26,8 +26,8 @@ const wrong = (error: string, hint?: string) =>
 
 /** The most rows with different keys in one INSERT: each is a parameter, which the protocol counts in 16 bits. */
 const maxMixedRows = maxPlaces
-/** The most values of such rows: each is an expression of the statement. */
-const maxMixedValues = 150_000
+/** The most values of such rows. Each is an expression of the statement, whose text is written at once. */
+const maxMixedValues = 100_000
 
 const tooMany = (error: string) =>
   Result.fail(
@@ -76,8 +76,11 @@ export const planPayload = (
     })
   }
   if (rows > maxMixedRows) return tooMany(`At most ${maxMixedRows} rows with different keys can be inserted at once`)
-  if (rows * keys.length > maxMixedValues) {
-    return tooMany(`At most ${maxMixedValues} values of rows with different keys can be inserted at once`)
+  // The expression of a table with domains names all columns of the row.
+  const weight = relation.columns.some(({ domain }) => domain) ? 1 + keys.length / 4 : 1
+  const maxValues = Math.floor(maxMixedValues / weight)
+  if (rows * keys.length > maxValues) {
+    return tooMany(`At most ${maxValues} values of rows with different keys can be inserted at once`)
   }
   const sets = new Map<ReadonlyArray<string>, ReadonlySet<string>>()
   const setOf = (keys: ReadonlyArray<string>) => {

@@ -61,12 +61,13 @@ const valuesSql = (relation: Relation, payload: Extract<Payload, { readonly _tag
   }
   // Only a VALUES list accepts DEFAULT, and all its rows have the same columns.
   const keys = payload.keys.length > 0 ? payload.keys : [first?.name ?? ""]
+  const columns = keys.map((key) => [key, quoteName(key)] as const)
   const values = payload.rows.map(({ json, has }) => {
-    const param = keys.some((key) => has.has(key)) ? scope.param(json) : ""
-    const cell = refusesAbsent(relation, has)
-      ? (name: string) => `(select ${name} from ${rowsOf(relation, [...has], param, "")})`
-      : (name: string) => `(pg_catalog.json_populate_record(null::${table}, ${param})).${name}`
-    const cells = keys.map((key) => (has.has(key) ? cell(quoteName(key)) : "default"))
+    const param = has.size > 0 ? scope.param(json) : ""
+    const single = refusesAbsent(relation, has)
+    const before = single ? "(select " : `(pg_catalog.json_populate_record(null::${table}, ${param})).`
+    const after = single ? ` from ${rowsOf(relation, [...has], param, "")})` : ""
+    const cells = columns.map(([key, column]) => (has.has(key) ? before + column + after : "default"))
     return `(${cells.join(", ")})`
   })
   return `insert into ${table} (${names(keys)}) values ${values.join(", ")}`

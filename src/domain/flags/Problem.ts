@@ -1,3 +1,4 @@
+import { shorten } from "../text/Shorten.ts"
 import { NotFound } from "../errors.ts"
 
 /** Something invalid in a flag, a segment or a context, and its place. */
@@ -9,7 +10,7 @@ export interface FlagProblem {
 const maxLines = 50
 
 /** A text of the client, cut to a length that fits into a message. */
-export const shortened = (text: string) => (text.length > 60 ? `${text.slice(0, 60)}…` : text)
+export const shortened = (text: string) => shorten(text, 60)
 
 /** A line for each problem, such as `targeting.if.0.starts_with.1: Expected …`; at most 50. */
 export const problemLines = (problems: ReadonlyArray<FlagProblem>): ReadonlyArray<string> => {

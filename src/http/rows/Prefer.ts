@@ -1,4 +1,5 @@
 import { Result } from "effect"
+import { listed } from "../../domain/text/Shorten.ts"
 import { InvalidRequest } from "../../domain/errors.ts"
 import { type Preferences } from "../../domain/rows/Preferences.ts"
 
@@ -57,7 +58,7 @@ export const parsePreferences = (header: string | undefined): Result.Result<Pref
     new InvalidRequest({
       error: "Invalid preferences given with handling=strict",
       code: "PGRST122",
-      details: `Invalid preferences: ${unknown.join(", ")}`
+      details: `Invalid preferences: ${listed(unknown)}`
     })
   )
 }

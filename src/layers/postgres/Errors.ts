@@ -1,6 +1,7 @@
 import { DatabaseError, Unavailable } from "../../domain/errors.ts"
 import { raisedAnswer, statusText } from "../../domain/rows/ResponseSettings.ts"
 import { statusOf } from "../../domain/sql/States.ts"
+import { shorten } from "../../domain/text/Shorten.ts"
 import { databaseUnreachable } from "../../services/OwnTables.ts"
 
 /** The fields of a PostgreSQL ErrorResponse, as both drivers copy them to their errors. */
@@ -14,7 +15,7 @@ interface ServerError {
 
 /** PostgreSQL repeats an invalid value as a whole. */
 const maxText = 8000
-const bounded = (text: string) => (text.length > maxText ? `${text.slice(0, maxText).toWellFormed()}…` : text)
+const bounded = (text: string) => shorten(text, maxText)
 const textOrNull = (value: unknown) => (typeof value === "string" && value !== "" ? bounded(value) : null)
 
 /**

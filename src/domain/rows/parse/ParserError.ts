@@ -1,4 +1,5 @@
 import { InvalidRequest } from "../../errors.ts"
+import { shorten } from "../../text/Shorten.ts"
 import { type RowCursor } from "./Cursor.ts"
 
 /** The invalid part of the request. */
@@ -17,12 +18,10 @@ export type Part =
 /** PGRST100 with the position in the text, in PostgREST's wording: `unexpected "x" expecting …`. */
 export const parseError = (part: Part, cursor: RowCursor, shown = cursor.text) =>
   new InvalidRequest({
-    error: `"failed to parse ${part} (${shorten(shown)})" (${placeOf(cursor.text, cursor.failedAt)})`,
+    error: `"failed to parse ${part} (${shorten(shown, 200)})" (${placeOf(cursor.text, cursor.failedAt)})`,
     code: "PGRST100",
     details: cursor.refusal ?? `unexpected ${unexpected(cursor)} expecting ${cursor.expected}`
   })
-
-const shorten = (text: string) => (text.length > 200 ? `${text.slice(0, 200)}…` : text)
 
 /** Lines and columns start at 1 and count characters; tab stops are 8 columns apart. */
 const placeOf = (text: string, at: number) => {

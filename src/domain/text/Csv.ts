@@ -65,8 +65,8 @@ export class CsvRows {
   constructor(bytes: Buffer, limit: number) {
     this.bytes = bytes
     this.limit = limit
-    // Memory that is not written to costs nothing, and growing means copying.
-    this.out = new JsonWriter(Math.min(limit, bytes.length * 4) + 256)
+    // Memory that is not written to costs nothing, and growing means copying. A field may exceed the limit.
+    this.out = new JsonWriter(Math.min(limit + 2 ** 20, bytes.length * 4 + 256))
     this.out.byte(openBracket)
     this.at = bytes.indexOf(byteOrderMark) === 0 ? byteOrderMark.length : 0
   }

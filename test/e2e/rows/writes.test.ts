@@ -164,6 +164,33 @@ describe("bodies", () => {
     assert.strictEqual((await on("GET ?order=id", undefined, { accept: "text/csv" })).text, out.text)
   })
 
+  it("that grow beyond limits are rejected", async () => {
+    const grown = await on("POST ", `id,name\n${",\n".repeat(2_000_000)}`, csv)
+    assert.include(assertRefused(grown, 413, "PAYLOAD_TOO_LARGE")["error"], "40 MiB as JSON")
+    const fields = await on("POST ", "a=1&".repeat(2000), form)
+    assert.strictEqual(assertRefused(fields, 400, "PGRST102")["error"], "A form must have at most 1600 fields")
+    const deep = await on("POST ", `{"note":${"[".repeat(20_000)}${"]".repeat(20_000)}}`)
+    assertRefused(deep, 400, "JSON_TOO_DEEP")
+  })
+
+  it("of many megabytes are written", async () => {
+    const rows = Array.from({ length: 100_000 }, (_, at) => ({
+      id: 1000 + at,
+      name: `näme ${at}`,
+      note: "x".repeat(30)
+    }))
+    const minimal = { prefer: "return=minimal" }
+    assert.strictEqual((await on("POST ", JSON.stringify(rows), minimal)).status, 201)
+    const lines = rows.map(({ id, name, note }) => `${id + 100_000},${name},${note}`)
+    assert.strictEqual((await on("POST ", `id,name,note\n${lines.join("\n")}`, { ...csv, ...minimal })).status, 201)
+    const last = await on("GET ?id=in.(100999,200999)&select=name,note&order=id")
+    assert.deepStrictEqual(
+      last.json,
+      [rows.at(-1), rows.at(-1)].map((row) => ({ name: row?.name, note: row?.note }))
+    )
+    await on("DELETE ?id=gte.1000", undefined, minimal)
+  })
+
   it.each([
     ['id,name\n1,"x', "The body is not valid CSV: line 2: a quoted field does not end"],
     ["id,name\n1", "All lines must have same number of fields"],

@@ -214,6 +214,16 @@ suite("arguments of functions", (it) => {
       })
     )
 
+    it.effect("that are many and unknown are listed in part", () =>
+      Effect.gen(function* () {
+        const many = Object.fromEntries(Array.from({ length: 600 }, (_, at) => [`${at}`.padStart(200, "a"), at]))
+        const error = yield* Effect.flip(rpc("add", many))
+        assert.include(error.error, ", aaa")
+        assert.include(error.error, " and 580 more")
+        assert.isBelow(JSON.stringify(error).length, 6000)
+      })
+    )
+
     it.effect("are the keys named in `columns`", () =>
       Effect.gen(function* () {
         assert.strictEqual(yield* bodyOf("add?columns=a", json({ a: 1, b: 100, c: true })), "11")

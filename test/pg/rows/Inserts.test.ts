@@ -117,6 +117,14 @@ suite("rows to insert", (it) => {
   )
 
   describe("that are rejected", () => {
+    it.effect("have errors that repeat only the start of a long value", () =>
+      Effect.gen(function* () {
+        const error = yield* Effect.flip(post("plain", { id: "x".repeat(1_000_000) }))
+        assert.deepInclude(error, { code: "22P02" })
+        assert.isBelow(error.error.length, 9000)
+      })
+    )
+
     it.effect.each([
       ["mixed", '{"always": 7}', "400 428C9"],
       ["mixed", '[{"always": 7}, {}]', "400 428C9"],

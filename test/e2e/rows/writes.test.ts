@@ -165,7 +165,7 @@ describe("bodies", () => {
   })
 
   it("that grow beyond limits are rejected", async () => {
-    const grown = await on("POST ", `id,name\n${",\n".repeat(2_000_000)}`, csv)
+    const grown = await on("POST ", `id,name\n${",\n".repeat(3_000_000)}`, csv)
     assert.include(assertRefused(grown, 413, "PAYLOAD_TOO_LARGE")["error"], "40 MiB as JSON")
     const fields = await on("POST ", "a=1&".repeat(2000), form)
     assert.strictEqual(assertRefused(fields, 400, "PGRST102")["error"], "A form must have at most 1600 fields")
@@ -174,7 +174,7 @@ describe("bodies", () => {
   })
 
   it("of many megabytes are written", async () => {
-    const rows = Array.from({ length: 100_000 }, (_, at) => ({
+    const rows = Array.from({ length: 50_000 }, (_, at) => ({
       id: 1000 + at,
       name: `näme ${at}`,
       note: "x".repeat(30)
@@ -183,7 +183,7 @@ describe("bodies", () => {
     assert.strictEqual((await on("POST ", JSON.stringify(rows), minimal)).status, 201)
     const lines = rows.map(({ id, name, note }) => `${id + 100_000},${name},${note}`)
     assert.strictEqual((await on("POST ", `id,name,note\n${lines.join("\n")}`, { ...csv, ...minimal })).status, 201)
-    const last = await on("GET ?id=in.(100999,200999)&select=name,note&order=id")
+    const last = await on("GET ?id=in.(50999,150999)&select=name,note&order=id")
     assert.deepStrictEqual(
       last.json,
       [rows.at(-1), rows.at(-1)].map((row) => ({ name: row?.name, note: row?.note }))

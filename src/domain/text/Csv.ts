@@ -65,8 +65,8 @@ export class CsvRows {
   constructor(bytes: Buffer, limit: number) {
     this.bytes = bytes
     this.limit = limit
-    // Memory that is not written to costs nothing, and growing means copying. A field may exceed the limit.
-    this.out = new JsonWriter(Math.min(limit + 2 ** 20, bytes.length * 4 + 256))
+    // Growing means copying, and memory that is not written to costs nothing. A field may exceed the limit.
+    this.out = new JsonWriter(bytes.length > 2 ** 16 ? limit + 2 ** 20 : 4 * bytes.length + 256)
     this.out.byte(openBracket)
     this.at = bytes.indexOf(byteOrderMark) === 0 ? byteOrderMark.length : 0
   }

@@ -114,6 +114,7 @@ export class CsvRows {
         return
       case state.start:
         this.beginField()
+        if (this.problem !== undefined) return
         this.state = state.plain
         if (byte === quote) {
           this.state = state.quoted

@@ -20,24 +20,28 @@ const stopped = new AbortController()
 const attack = async ({ pattern, seconds, sockets, target }: Attack): Promise<Answers> => {
   const { attack, server = "api", sockets: socketsOf = (usual) => usual } = patternOf(pattern)
   const counted = new AnswerCount()
+  const over = new AbortController()
   const address = { port: target.ports[server], localAddress: "127.0.0.1" }
   const clients = Array.from(
     { length: socketsOf(sockets) },
-    (_, index) => new Client(index, address, (outcome) => running && counted.record(server, outcome))
+    (_, index) =>
+      new Client(index, address, (outcome) => {
+        if (!over.signal.aborted) counted.record(server, outcome)
+      })
   )
   const turn = attack(target)
-  let running = true
   let n = 0
   const loop = async (client: Client) => {
-    while (running) {
+    while (!over.signal.aborted) {
       await turn(client, n++)
       // A turn that needs no answer must not keep the others from theirs.
       await nextTurn()
     }
   }
-  for (const client of clients) void loop(client).catch((error: unknown) => counted.blame(`The pattern failed: ${error}`))
+  for (const client of clients)
+    void loop(client).catch((error: unknown) => counted.blame(`The pattern failed: ${error}`))
   await sleep(seconds * 1000, undefined, { signal: stopped.signal }).catch(() => undefined)
-  running = false
+  over.abort()
   counted.count(
     "open",
     clients.reduce((total, { outstanding }) => total + outstanding, 0)

@@ -32,8 +32,9 @@ export class Client {
   /** Of all clients of a run, from 0. */
   readonly index: number
   private readonly address: { readonly port: number; readonly localAddress: string }
-  /** Counts how a request ended. */
-  readonly count: (outcome: Outcome) => void
+  private readonly count: (outcome: Outcome) => void
+  /** Requests of other protocols without a response. */
+  private others = 0
   private socket: Socket | undefined
   private reader: ResponseReader | undefined
   private waiting: Array<(response: Response | undefined) => void> = []
@@ -51,7 +52,16 @@ export class Client {
 
   /** Requests without a response. */
   get outstanding() {
-    return this.waiting.length
+    return this.waiting.length + this.others
+  }
+
+  /** Counts a request of another protocol, which it sends over a connection of its own; the result ends it. */
+  track(): (status: number | undefined) => void {
+    this.others += 1
+    return (status) => {
+      this.others -= 1
+      this.count(status === undefined ? "closed" : { method: "POST", status, head: "", size: 0, body: "" })
+    }
   }
 
   /** Settles when the connection has closed. */

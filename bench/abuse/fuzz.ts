@@ -77,5 +77,9 @@ export const repeat = async (seed: number, n: number, target: Target) => {
   client?.close()
   const [head = Buffer.alloc(0), body = Buffer.alloc(0)] = request.bytes
   const sent = `${Buffer.from(head).toString("latin1")}${Buffer.from(body).toString("utf8", 0, 1000)}`
-  return { sent, response: response as Response | undefined, fault: response && faultOf(request.server, response as Response) }
+  return {
+    sent,
+    response: response as Response | undefined,
+    fault: response && faultOf(request.server, response as Response)
+  }
 }

@@ -21,7 +21,20 @@ const methods = [
   [0.5, "get"]
 ] as const
 const tables = ["notes", "parents", "children", "nothing", "svc.api_keys", "pg_class", "été", '"notes"', "notes;", " "]
-const columns = ["id", "body", "name", "parent", "*", "nothing", "id::text", "body->a->>b", "body->0", '"a b"', "id.sum()", "count()"]
+const columns = [
+  "id",
+  "body",
+  "name",
+  "parent",
+  "*",
+  "nothing",
+  "id::text",
+  "body->a->>b",
+  "body->0",
+  '"a b"',
+  "id.sum()",
+  "count()"
+]
 const operators =
   "eq neq gt gte lt lte like ilike match imatch in is isdistinct fts plfts phfts wfts cs cd ov sl sr nxr nxl adj not.eq eq(any) like(all) fts(english) eqq not".split(
     " "
@@ -111,7 +124,11 @@ class Maker {
       case "flags":
         return random.of([connectPath, connectPath, `/flagd.evaluation.v1.Service/ResolveInt`, `/${this.value()}`])
       case "sync":
-        return random.of(["/flagd.sync.v1.FlagSyncService/FetchAllFlags", "/flagd.sync.v1.FlagSyncService/GetMetadata", "/a"])
+        return random.of([
+          "/flagd.sync.v1.FlagSyncService/FetchAllFlags",
+          "/flagd.sync.v1.FlagSyncService/GetMetadata",
+          "/a"
+        ])
       case "s3":
         return random.of([
           "/",
@@ -133,12 +150,26 @@ class Maker {
       [30, () => `/v1/db/${this.table()}?${this.query()}`],
       [8, () => `/v1/db/rpc/${random.of(["ping", "ping", "nothing", "pg_sleep", this.value()])}?${this.query()}`],
       [1, () => random.of(["/v1/db/", "/v1/db", "/docs", "/openapi.json", "/healthz", "/readyz", "/", "*"])],
-      [2, () => random.of(["/v1/sql", "/v1/sql/transaction", "/v1/status", "/v1/keys", "/v1/database/schema", "/v1/webhooks"])],
+      [
+        2,
+        () =>
+          random.of(["/v1/sql", "/v1/sql/transaction", "/v1/status", "/v1/keys", "/v1/database/schema", "/v1/webhooks"])
+      ],
       [1, () => `/v1/storage/buckets/${this.value()}/objects?prefix=${this.value()}`],
       [5, () => random.of([flagPath, `${flagPath}/flag-2`, `${flagPath}/${this.value()}`])],
-      [4, () => random.of(["/api/flags/evaluate", "/api/flags/evaluate/bulk", "/api/flags", `/api/flags/${this.value()}`])],
+      [
+        4,
+        () => random.of(["/api/flags/evaluate", "/api/flags/evaluate/bulk", "/api/flags", `/api/flags/${this.value()}`])
+      ],
       [1, () => random.of(["/api/keys", "/api/webhooks", "/api/branches", "/api/backups", "/api/connections"])],
-      [2, () => random.of([`/oauth2/consent?consent_challenge=${this.value()}`, `/oauth2/logout?logout_challenge=${this.value()}`])],
+      [
+        2,
+        () =>
+          random.of([
+            `/oauth2/consent?consent_challenge=${this.value()}`,
+            `/oauth2/logout?logout_challenge=${this.value()}`
+          ])
+      ],
       [2, () => `/api/auth/${random.of(["login", "recovery", "session", "mfa/totp/setup", "logout", this.value()])}`],
       [1, () => `/api/oauth2/bridge/${random.of(["login", "consent", "logout"])}?login_challenge=${this.value()}`],
       [1, () => `/realtime?since=${this.value()}&apikey=${this.value()}`],
@@ -160,7 +191,10 @@ class Maker {
           [4, () => `select=${this.select(random.below(4))}`],
           [6, () => `${random.of(columns)}=${this.test()}`],
           [2, () => `${random.of(["or", "and", "not.or", "children.and"])}=(${this.conditions(random.below(5))})`],
-          [2, () => `order=${random.of(columns)}${random.of(["", ".desc", ".asc.nullsfirst", ".nothing", ".desc.desc"])}`],
+          [
+            2,
+            () => `order=${random.of(columns)}${random.of(["", ".desc", ".asc.nullsfirst", ".nothing", ".desc.desc"])}`
+          ],
           [1, () => `${random.of(["limit", "offset", "children.limit"])}=${this.value()}`],
           [1, () => `columns=${random.of(columns)},${random.of(columns)}`],
           [1, () => `on_conflict=${random.of(columns)}`],
@@ -213,7 +247,27 @@ class Maker {
     let text = path
     for (let left = 1 + random.below(3); left > 0; left--) {
       const at = 1 + random.below(text.length)
-      const put = random.of(["", "%", "%ff", "%00", "/", "//", "..", "(", ")", ",", ".", "&", "=", "'", '"', ";", "#", "?", "%F0%9F%99%82"])
+      const put = random.of([
+        "",
+        "%",
+        "%ff",
+        "%00",
+        "/",
+        "//",
+        "..",
+        "(",
+        ")",
+        ",",
+        ".",
+        "&",
+        "=",
+        "'",
+        '"',
+        ";",
+        "#",
+        "?",
+        "%F0%9F%99%82"
+      ])
       text = text.slice(0, at) + put + text.slice(at + random.below(2))
     }
     return text
@@ -232,8 +286,12 @@ class Maker {
     may(0.2, "prefer", () => `${random.of(prefers)}, ${random.of(prefers)}`)
     may(0.2, "accept", () => `${random.of(mediaTypes)}, ${random.of(mediaTypes)};q=0.${random.below(9)}`)
     may(0.05, "range", () => random.of(["0-9", "5-", "9-3", "abc", "-5", "0-99999999999999999999", "bytes=0-1"]))
-    may(0.05, random.of(["accept-profile", "content-profile"]), () => random.of(["public", "svc", "pg_catalog", "'", ""]))
-    may(0.05, "authorization", () => random.of(["Bearer a.b.c", "Bearer", "Basic YTpi", `Bearer ${"e".repeat(9_000)}`, "AWS4-HMAC-SHA256 a"]))
+    may(0.05, random.of(["accept-profile", "content-profile"]), () =>
+      random.of(["public", "svc", "pg_catalog", "'", ""])
+    )
+    may(0.05, "authorization", () =>
+      random.of(["Bearer a.b.c", "Bearer", "Basic YTpi", `Bearer ${"e".repeat(9_000)}`, "AWS4-HMAC-SHA256 a"])
+    )
     may(0.03, "x-api-key", () => random.of(["a", target.key]))
     may(0.03, "x-svc-branch", () => random.of(["1", "0", "-1", "main", "99999999999", "'"]))
     may(0.03, "x-request-id", () => random.of(["abc", "a b", "x".repeat(100)]))
@@ -260,7 +318,27 @@ class Maker {
       [3, () => `{"flagKey":${JSON.stringify(random.of(["flag-2", "", 1]))},"context":${JSON.stringify(this.row())}}`],
       [2, () => `{"flagKeys":["flag-1","nothing"],"context":${random.of(["{}", "null", "[]", "1"])}}`],
       [2, () => `{"sql":"select 1"}`],
-      [3, () => random.of(["", " ", "null", "1", '"a"', "[]", "{}", "[[]]", "[1]", "[null]", "{", "[{]", "\0", "\ufeff{}", "NaN"])],
+      [
+        3,
+        () =>
+          random.of([
+            "",
+            " ",
+            "null",
+            "1",
+            '"a"',
+            "[]",
+            "{}",
+            "[[]]",
+            "[1]",
+            "[null]",
+            "{",
+            "[{]",
+            "\0",
+            "\ufeff{}",
+            "NaN"
+          ])
+      ],
       [2, () => `id,body\n${random.of(["1,2", "a", "1,2,3", '"', '"a""b",', "NULL,NULL"])}\n`],
       [1, () => Buffer.from([0xff, 0xfe, 0x22, 0xc3])],
       [1, () => "[".repeat(1 + random.below(100_000))],
@@ -273,7 +351,8 @@ class Maker {
   private row(): unknown {
     const { random } = this
     const row: Record<string, unknown> = {}
-    for (let left = random.below(4); left > 0; left--) row[random.of(["id", "body", "name", "parent", "nothing", ""])] = this.datum(3)
+    for (let left = random.below(4); left > 0; left--)
+      row[random.of(["id", "body", "name", "parent", "nothing", ""])] = this.datum(3)
     return row
   }
 

@@ -56,4 +56,5 @@ export const posts = (path: string, headers: Readonly<Record<string, string>>, b
   })
 
 /** `count` parts, joined by commas. */
-export const list = (count: number, part: (n: number) => string | number) => Array.from({ length: count }, (_, n) => part(n)).join()
+export const list = (count: number, part: (n: number) => string | number) =>
+  Array.from({ length: count }, (_, n) => part(n)).join()

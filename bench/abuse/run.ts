@@ -60,7 +60,7 @@ const isQuick = ({ health, other, own }: Probes) =>
 /** Samples memory every 250 ms until `end`. */
 const watch = (pid: number, before: Memory, tooMuch: () => void) => {
   let growth = { service: 0, postgres: 0, together: 0 }
-  let running = true
+  const over = new AbortController()
   const sample = async () => {
     const memory = await memoryOf(pid)
     const now = { service: memory.service - before.service, postgres: memory.postgres - before.postgres }
@@ -74,10 +74,10 @@ const watch = (pid: number, before: Memory, tooMuch: () => void) => {
     return now
   }
   const done = (async () => {
-    for (; running; await sleep(everyMillis)) await sample()
+    for (; !over.signal.aborted; await sleep(everyMillis)) await sample()
   })()
   const end = async () => {
-    running = false
+    over.abort()
     await done
     return growth
   }
@@ -93,6 +93,7 @@ const recovery = async (prober: Remote<Prober>, sample: () => Promise<Memory>) =
     const left = await sample()
     const seconds = (performance.now() - began) / 1000
     if (left.service < slack && left.postgres < slack) memory ??= seconds
+    else memory = undefined
     if (delays !== undefined && memory !== undefined) return { probes, recovered: { delays, memory }, left }
     if (seconds * 1000 > recoveryMillis) return { probes, recovered: { delays, memory }, left }
     await sleep(2 * everyMillis)

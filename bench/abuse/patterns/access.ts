@@ -10,12 +10,14 @@ const jwtHead = encoded({ alg: "HS256", typ: "JWT" })
 const garbage = "x".repeat(5_000)
 
 const withKey = (key: (n: number) => string) =>
-  requests(
-    () => (n) => request("GET", "/v1/db/probed?id=eq.1", { apikey: key(n) })
-  )
+  requests(() => (n) => request("GET", "/v1/db/probed?id=eq.1", { apikey: key(n) }))
 
 export const access: ReadonlyArray<Pattern> = [
-  { name: "unknown-keys", title: "keys of the right form that do not exist, each another", attack: withKey(unknownKey) },
+  {
+    name: "unknown-keys",
+    title: "keys of the right form that do not exist, each another",
+    attack: withKey(unknownKey)
+  },
   { name: "malformed-keys", title: "keys of 30 KB", attack: withKey((n) => `${"x".repeat(30_000)}${n}`) },
   {
     name: "no-key",

@@ -29,6 +29,7 @@ export const patterns: ReadonlyArray<Pattern> = [
 
 export const patternOf = (name: string): Pattern => {
   const found = patterns.find((pattern) => pattern.name === name)
-  if (found === undefined) throw new Error(`No pattern ${name}; there are ${patterns.map(({ name }) => name).join(", ")}`)
+  if (found === undefined)
+    throw new Error(`No pattern ${name}; there are ${patterns.map(({ name }) => name).join(", ")}`)
   return found
 }

@@ -66,7 +66,10 @@ export const bodies: ReadonlyArray<Pattern> = [
   {
     name: "slow-bodies",
     title: "bodies of 10 MB, the last of it a byte every 500 ms",
-    attack: ({ key }) => (client) => slowly(client, key, 10_000_000, 9_900_000)
+    attack:
+      ({ key }) =>
+      (client) =>
+        slowly(client, key, 10_000_000, 9_900_000)
   },
   {
     name: "chunked-bodies",

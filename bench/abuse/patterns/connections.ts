@@ -35,7 +35,9 @@ export const connections: ReadonlyArray<Pattern> = [
       ({ key }) =>
       async (client) => {
         if (!(await client.open())) return
-        client.write(`POST /v1/db/notes HTTP/1.1\r\nHost: localhost\r\napikey: ${key}\r\nContent-Length: 100000\r\n\r\n[`)
+        client.write(
+          `POST /v1/db/notes HTTP/1.1\r\nHost: localhost\r\napikey: ${key}\r\nContent-Length: 100000\r\n\r\n[`
+        )
         await client.closed
       }
   },

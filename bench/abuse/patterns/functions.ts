@@ -13,5 +13,9 @@ export const functions: ReadonlyArray<Pattern> = [
     title: "a function that returns 100 MB of text",
     attack: posts("/v1/db/rpc/large_text", json, () => "{}")
   },
-  { name: "sql", title: "`POST /v1/sql`, which needs a service key", attack: posts("/v1/sql", json, () => `{"sql":"select 1"}`) }
+  {
+    name: "sql",
+    title: "`POST /v1/sql`, which needs a service key",
+    attack: posts("/v1/sql", json, () => `{"sql":"select 1"}`)
+  }
 ]

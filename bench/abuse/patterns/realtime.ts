@@ -30,7 +30,12 @@ const flood = (bytes: Uint8Array): Pattern["attack"] => {
 /** Inserts a row of 10 KB into the table whose changes all clients get. */
 const insert = (client: Client, { key }: Target) =>
   client.send(
-    request("POST", "/v1/db/feed", { apikey: key, ...json, prefer: "return=minimal" }, `{"body":"${"x".repeat(10_000)}"}`)
+    request(
+      "POST",
+      "/v1/db/feed",
+      { apikey: key, ...json, prefer: "return=minimal" },
+      `{"body":"${"x".repeat(10_000)}"}`
+    )
   )
 
 export const realtime: ReadonlyArray<Pattern> = [

@@ -54,7 +54,8 @@ export const searches: ReadonlyArray<Pattern> = [
     title: "500,000 rows ordered by 100 terms",
     needs: ["large"],
     attack: reads(
-      (n) => `/v1/db/large?select=id&limit=1&id=neq.${-n}&order=${list(100, (item) => ["label", "plain.desc", "n"][item % 3] ?? "")}`
+      (n) =>
+        `/v1/db/large?select=id&limit=1&id=neq.${-n}&order=${list(100, (item) => ["label", "plain.desc", "n"][item % 3] ?? "")}`
     )
   },
   {

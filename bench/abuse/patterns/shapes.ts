@@ -8,7 +8,9 @@ const twice = (n: number) => Math.floor(n / 2)
 
 /** A tree of conditions, `depth` levels deep, with a value of its own at each. */
 const tree = (depth: number, n: number): string =>
-  depth === 0 ? `plain.eq.${n}` : `plain.eq.${depth * 7},${depth % 2 === 0 ? "and" : "or"}(${tree(depth - 1, n)},label.neq.x)`
+  depth === 0
+    ? `plain.eq.${n}`
+    : `plain.eq.${depth * 7},${depth % 2 === 0 ? "and" : "or"}(${tree(depth - 1, n)},label.neq.x)`
 
 export const shapes: ReadonlyArray<Pattern> = [
   { name: "wide-shapes", title: "1,500 selected items in 12 KB, each time other ones", attack: reads(wide) },
@@ -32,7 +34,8 @@ export const shapes: ReadonlyArray<Pattern> = [
     title: "600 filters on one column over 500,000 rows",
     needs: ["large"],
     attack: reads(
-      (n) => `/v1/db/large?select=id&limit=1&${Array.from({ length: 600 }, (_, item) => `plain=neq.${n * 600 + item}`).join("&")}`
+      (n) =>
+        `/v1/db/large?select=id&limit=1&${Array.from({ length: 600 }, (_, item) => `plain=neq.${n * 600 + item}`).join("&")}`
     )
   }
 ]

@@ -30,7 +30,12 @@ export const storage: ReadonlyArray<Pattern> = [
   s3({
     name: "s3-forms-boundaries",
     title: "forms of 8 MB that nearly are boundaries",
-    attack: sent("POST", "/abused", form, () => `${field("key", "a")}${fileStart}${"\r\n--abus".repeat(millions / 8)}${end}`)
+    attack: sent(
+      "POST",
+      "/abused",
+      form,
+      () => `${field("key", "a")}${fileStart}${"\r\n--abus".repeat(millions / 8)}${end}`
+    )
   }),
   s3({
     name: "s3-forms-preamble",
@@ -45,7 +50,12 @@ export const storage: ReadonlyArray<Pattern> = [
   s3({
     name: "s3-bulk-delete",
     title: "unsigned bulk deletes of 1 MB",
-    attack: sent("POST", "/abused?delete", {}, () => `<Delete>${"<Object><Key>a</Key></Object>".repeat(30_000)}</Delete>`)
+    attack: sent(
+      "POST",
+      "/abused?delete",
+      {},
+      () => `<Delete>${"<Object><Key>a</Key></Object>".repeat(30_000)}</Delete>`
+    )
   }),
   s3({
     name: "s3-headers",

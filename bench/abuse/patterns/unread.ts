@@ -3,7 +3,12 @@ import { request, type Request } from "../client.ts"
 import { json, type Pattern, type Server, type Target } from "../pattern.ts"
 import { amplified } from "./embeds.ts"
 
-const unread = (name: string, title: string, make: (target: Target) => Request, more: Partial<Pattern> = {}): Pattern => ({
+const unread = (
+  name: string,
+  title: string,
+  make: (target: Target) => Request,
+  more: Partial<Pattern> = {}
+): Pattern => ({
   name: `unread-${name}`,
   title: `${title}, which the client never reads`,
   attack: (target) => {
@@ -13,7 +18,10 @@ const unread = (name: string, title: string, make: (target: Target) => Request, 
   ...more
 })
 
-const read = (path: string) => ({ key }: Target) => request("GET", path, { apikey: key })
+const read =
+  (path: string) =>
+  ({ key }: Target) =>
+    request("GET", path, { apikey: key })
 const ofrep: Server = "ofrep"
 
 export const unreadAnswers: ReadonlyArray<Pattern> = [

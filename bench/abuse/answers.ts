@@ -1,7 +1,7 @@
 /** Counts how requests ended, and finds the responses that no request may get. */
 import { type Outcome } from "./client.ts"
 import { type Server } from "./pattern.ts"
-import { type Response } from "./responses.ts"
+import { keptBytes, type Response } from "./responses.ts"
 
 export interface Answers {
   /** By status; `closed` and `refused` for connections, `open` for requests without a response at the end. */
@@ -19,12 +19,13 @@ const field = (body: string, name: string) => {
 
 /** Whether an error of the API has its body, or that of OFREP. One above 64 KiB is judged by its beginning. */
 const isApiError = ({ body, size }: Response) =>
-  size > body.length
+  size > keptBytes
     ? body.startsWith('{"error":"')
     : (typeof field(body, "error") === "string" && typeof field(body, "request_id") === "string") ||
       typeof field(body, "errorDetails") === "string"
 
-const isConnectError = ({ body }: Response) => typeof field(body, "code") === "string"
+/** The protocol has no body for media types that it does not know. */
+const isConnectError = ({ body, status }: Response) => status === 415 || typeof field(body, "code") === "string"
 
 /** The error bodies of each server's protocol. */
 const errorBodies: Readonly<Record<Server, (response: Response) => boolean>> = {

@@ -13,13 +13,14 @@ export interface Fuzz {
   readonly first: number
   readonly count: number
   readonly sockets: number
+  /** A request that takes longer fails, in ms. */
+  readonly slowMillis: number
 }
 
 export interface FuzzAnswers extends Answers {
   readonly slowest: { readonly millis: number; readonly request: string }
 }
 
-const slowMillis = 1_000
 /** A request without a response for so long fails, in ms. */
 const lostMillis = 20_000
 
@@ -37,7 +38,7 @@ const clientsOf = (target: Target, count: (server: Server) => ConstructorParamet
 
 /** Sends the requests in the order of their numbers, `sockets` at once. */
 export const fuzz = async (
-  { count, first, seed, sockets, target }: Fuzz,
+  { count, first, seed, slowMillis, sockets, target }: Fuzz,
   stopped: AbortSignal
 ): Promise<FuzzAnswers> => {
   const counted = new AnswerCount()

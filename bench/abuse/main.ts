@@ -61,8 +61,8 @@ const attackAll = async () => {
   const [seconds, sockets] = [Number(values.seconds), Number(values.sockets)]
   for (const { name, needs = [], title } of selected()) {
     console.error(`${name}: ${title}`)
-    const measured = await measure(values.entry, needs, (attacker, target) =>
-      attacker.call("attack", { pattern: name, target, seconds, sockets })
+    const measured = await withTarget(values.entry, needs, (target, service) =>
+      measure(target, service, (attacker) => attacker.call("attack", { pattern: name, target, seconds, sockets }))
     )
     report(name, measured)
   }
@@ -73,8 +73,9 @@ const fuzzFixtures = ["flags", "bucket"] as const
 const fuzzAll = async () => {
   const seed = Number(values.seed)
   console.error(`${values.fuzz} random requests of seed ${seed}`)
-  const measured = await measure(values.entry, fuzzFixtures, (attacker, target) =>
-    attacker.call("fuzz", { target, seed, first: 0, count: Number(values.fuzz), sockets: 32 })
+  const options = { seed, first: 0, count: Number(values.fuzz), sockets: 32, slowMillis: 1_000 }
+  const measured = await withTarget(values.entry, fuzzFixtures, (target, service) =>
+    measure(target, service, (attacker) => attacker.call("fuzz", { target, ...options }))
   )
   report(`fuzz, seed ${seed}`, measured)
   const { millis, request } = measured.answers.slowest

@@ -12,7 +12,8 @@ export interface Response {
   readonly body: string
 }
 
-const keptBytes = 64 * 1024
+/** Bytes of an error's body that are kept. */
+export const keptBytes = 64 * 1024
 const noBytes: Buffer = Buffer.alloc(0)
 
 /** Where the reader is: in a head, in a body of known length, in the parts of a chunked one, or in one that ends with the connection. */

@@ -31,7 +31,6 @@ export interface Measured {
 
 const calmMillis = 1_500
 const everyMillis = 250
-const recoveryMillis = 15_000
 /** Memory is as before within so many MiB. */
 const slack = 100
 /** A probe is as quick as before below so many ms. */
@@ -84,7 +83,7 @@ const watch = (pid: number, before: Memory, tooMuch: () => void) => {
   return { sample, end }
 }
 
-const recovery = async (prober: Remote<Prober>, sample: () => Promise<Memory>) => {
+const recovery = async (prober: Remote<Prober>, sample: () => Promise<Memory>, recoveryMillis: number) => {
   const began = performance.now()
   let probes: Probes = { health: none, other: none, own: none, late: 0 }
   let delays: number | undefined
@@ -104,7 +103,14 @@ const recovery = async (prober: Remote<Prober>, sample: () => Promise<Memory>) =
   }
 }
 
-const targetOf = async ({ credentials, dataDir, flagPorts, s3Url, url }: Service): Promise<Target> => {
+/** What a service's clients know. */
+export const targetOf = async ({
+  credentials,
+  dataDir,
+  flagPorts,
+  s3Url,
+  url
+}: Pick<Service, "credentials" | "dataDir" | "flagPorts" | "s3Url" | "url">): Promise<Target> => {
   const secrets: Record<string, string> = JSON.parse(await readFile(join(dataDir, "secrets.json"), "utf8"))
   const { evaluation: flags, ofrep, sync } = flagPorts
   const portOf = (url: string) => Number(new URL(url).port)
@@ -115,7 +121,7 @@ const targetOf = async ({ credentials, dataDir, flagPorts, s3Url, url }: Service
   }
 }
 
-const superuser = (password: string) => [`create role bench_driver superuser login password '${password}'`]
+const noSetup = () => []
 
 /** A new service with tables. */
 export const withTarget = <A>(
@@ -123,40 +129,40 @@ export const withTarget = <A>(
   needs: ReadonlyArray<Fixture>,
   use: (target: Target, service: Service) => Promise<A>
 ) =>
-  withService({ entry, profile: false, setup: superuser }, async (service) => {
+  withService({ entry, profile: false, setup: noSetup }, async (service) => {
     await prepare(service, needs)
     return use(await targetOf(service), service)
   })
 
-/** Measures an attack on a new service. */
-export const measure = <A extends Answers | FuzzAnswers>(
-  entry: string,
-  needs: ReadonlyArray<Fixture>,
-  attack: (attacker: Remote<Attacker>, target: Target) => Promise<A>
-): Promise<Measured & { readonly answers: A }> =>
-  withTarget(entry, needs, async (target, service) => {
-    const prober = remote<Prober>("abuse/prober.ts")
-    const attacker = remote<Attacker>("abuse/attacker.ts")
-    try {
-      const otherKey = await newKey(service)
-      await prober.call("begin", { port: target.ports.api, ownKey: target.key, otherKey })
-      await sleep(calmMillis)
-      await prober.call("take", undefined)
-      const before = await memoryOf(service.pid)
-      let stopped = false
-      const { end, sample } = watch(service.pid, before, () => {
-        if (!stopped) void attacker.call("stop", undefined)
-        stopped = true
-      })
-      const [began, used] = [performance.now(), await processorTime(attacker.pid)]
-      const answers = await attack(attacker, target)
-      const busy = ((await processorTime(attacker.pid)) - used) / ((performance.now() - began) / 1000)
-      const during = await prober.call("take", undefined)
-      const { left, probes, recovered } = await recovery(prober, sample)
-      const growth = await end()
-      const ended = (await memoryOf(service.pid)).service === 0
-      return { answers, probes: allTogether(during, probes), growth, recovered, left, busy, stopped, ended }
-    } finally {
-      await Promise.all([prober.stop(), attacker.stop()])
-    }
-  })
+/** Measures an attack on a service; then waits until everything is as before, at most `recoveryMillis`. */
+export const measure = async <A extends Answers | FuzzAnswers>(
+  target: Target,
+  service: Pick<Service, "credentials" | "pid" | "url">,
+  attack: (attacker: Remote<Attacker>) => Promise<A>,
+  recoveryMillis = 15_000
+): Promise<Measured & { readonly answers: A }> => {
+  const prober = remote<Prober>("abuse/prober.ts")
+  const attacker = remote<Attacker>("abuse/attacker.ts")
+  try {
+    const otherKey = await newKey(service)
+    await prober.call("begin", { port: target.ports.api, ownKey: target.key, otherKey })
+    await sleep(calmMillis)
+    await prober.call("take", undefined)
+    const before = await memoryOf(service.pid)
+    let stopped = false
+    const { end, sample } = watch(service.pid, before, () => {
+      if (!stopped) void attacker.call("stop", undefined)
+      stopped = true
+    })
+    const [began, used] = [performance.now(), await processorTime(attacker.pid)]
+    const answers = await attack(attacker)
+    const busy = ((await processorTime(attacker.pid)) - used) / ((performance.now() - began) / 1000)
+    const during = await prober.call("take", undefined)
+    const { left, probes, recovered } = await recovery(prober, sample, recoveryMillis)
+    const growth = await end()
+    const ended = (await memoryOf(service.pid)).service === 0
+    return { answers, probes: allTogether(during, probes), growth, recovered, left, busy, stopped, ended }
+  } finally {
+    await Promise.all([prober.stop(), attacker.stop()])
+  }
+}

@@ -37,6 +37,9 @@ const errorBodies: Readonly<Record<Server, (response: Response) => boolean>> = {
 }
 
 const expected5xx = new Set([503, 504])
+/** Servers whose protocols have operations that they do not implement. */
+const mayBe501: ReadonlySet<Server> = new Set(["flags", "sync", "s3"])
+/** Of each kind. */
 const maxExamples = 5
 
 /** What is wrong with a response, whatever the request was; undefined if nothing is. */
@@ -44,7 +47,7 @@ export const faultOf = (server: Server, response: Response): string | undefined 
   const { body, head, method, status } = response
   if (status < 400) return undefined
   const shown = `${status}: ${body === "" ? head.slice(0, 300) : body.slice(0, 300)}`
-  if (status >= 500 && !expected5xx.has(status) && !(server === "s3" && status === 501)) return shown
+  if (status >= 500 && !expected5xx.has(status) && !(status === 501 && mayBe501.has(server))) return shown
   const isPage = /\r\ncontent-type: text\/html/i.test(head)
   if (method === "HEAD" || isPage || errorBodies[server](response)) return undefined
   return `no error body: ${shown}`
@@ -52,23 +55,25 @@ export const faultOf = (server: Server, response: Response): string | undefined 
 
 export class AnswerCount {
   private readonly statuses: Record<string, number> = {}
-  private readonly wrong: Array<string> = []
+  private readonly wrong = new Map<string, Array<string>>()
 
   readonly record = (server: Server, outcome: Outcome) => {
     this.count(typeof outcome === "string" ? outcome : String(outcome.status))
     const fault = typeof outcome === "string" ? undefined : faultOf(server, outcome)
-    if (fault !== undefined) this.blame(fault)
+    if (fault !== undefined) this.blame("response", fault)
   }
 
   readonly count = (ended: string, times = 1) => {
     if (times > 0) this.statuses[ended] = (this.statuses[ended] ?? 0) + times
   }
 
-  readonly blame = (fault: string) => {
-    if (this.wrong.length < maxExamples) this.wrong.push(fault)
+  /** Keeps the first faults of each kind. */
+  readonly blame = (kind: string, fault: string) => {
+    const examples = this.wrong.get(kind) ?? []
+    if (examples.length < maxExamples) this.wrong.set(kind, [...examples, fault])
   }
 
   get answers(): Answers {
-    return { statuses: this.statuses, wrong: this.wrong }
+    return { statuses: this.statuses, wrong: Array.from(this.wrong.values()).flat() }
   }
 }

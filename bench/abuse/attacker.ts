@@ -39,7 +39,7 @@ const attack = async ({ pattern, seconds, sockets, target }: Attack): Promise<An
     }
   }
   for (const client of clients)
-    void loop(client).catch((error: unknown) => counted.blame(`The pattern failed: ${error}`))
+    void loop(client).catch((error: unknown) => counted.blame("pattern", `The pattern failed: ${error}`))
   await sleep(seconds * 1000, undefined, { signal: stopped.signal }).catch(() => undefined)
   over.abort()
   counted.count(

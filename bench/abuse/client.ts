@@ -84,6 +84,10 @@ export class Client {
     const reader = new ResponseReader((response) => {
       this.count(response)
       this.waiting.shift()?.(response)
+      if (/\r\nconnection: *close/i.test(response.head)) {
+        this.lost(socket)
+        socket.destroy()
+      }
     })
     this.socket = socket
     this.reader = reader

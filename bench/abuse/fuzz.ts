@@ -57,11 +57,14 @@ export const fuzz = async (
       const millis = now() - since
       if (millis > slowest.millis) slowest = { millis, request: described(seed, n, request) }
       counted.count(String(response?.status ?? "closed"))
-      const slow = millis > slowMillis ? `${Math.round(millis)} ms` : undefined
-      const fault = response === undefined ? undefined : faultOf(request.server, response)
-      if (fault !== undefined || slow !== undefined) {
-        counted.blame(`${fault ?? slow}; repeat it with ${described(seed, n, request)}`)
+      const blame = (kind: string, fault: string) =>
+        counted.blame(kind, `${fault}; repeat it with ${described(seed, n, request)}`)
+      if (response === undefined) blame("closed", millis < lostMillis ? "closed without a response" : "no response")
+      else {
+        const fault = faultOf(request.server, response)
+        if (fault !== undefined) blame("response", fault)
       }
+      if (millis > slowMillis) blame("slow", `${Math.round(millis)} ms`)
     }
     for (const client of clients.values()) client.close()
   }

@@ -21,20 +21,12 @@ const methods = [
   [0.5, "get"]
 ] as const
 const tables = ["notes", "parents", "children", "nothing", "svc.api_keys", "pg_class", "été", '"notes"', "notes;", " "]
-const columns = [
-  "id",
-  "body",
-  "name",
-  "parent",
-  "*",
-  "nothing",
-  "id::text",
-  "body->a->>b",
-  "body->0",
-  '"a b"',
-  "id.sum()",
-  "count()"
-]
+const columns = ["nothing", "*", "id::text", "body->a->>b", "body->0", '"a b"', "id.sum()", "count()"]
+const columnsOf: Readonly<Record<string, ReadonlyArray<string>>> = {
+  notes: ["id", "body"],
+  parents: ["id", "name"],
+  children: ["id", "parent", "name"]
+}
 const operators =
   "eq neq gt gte lt lte like ilike match imatch in is isdistinct fts plfts phfts wfts cs cd ov sl sr nxr nxl adj not.eq eq(any) like(all) fts(english) eqq not".split(
     " "
@@ -83,7 +75,12 @@ const mediaTypes =
   "application/json text/csv application/vnd.pgrst.object+json application/vnd.pgrst.array+json;nulls=stripped application/vnd.pgrst.plan application/openapi+json text/plain application/octet-stream text/xml */* nothing application/json;q=0 application/x-www-form-urlencoded multipart/form-data;boundary=a".split(
     " "
   )
-const names = ["anon", "anon", "anon", "anon", "anon", "anon", "none", "unknown", "malformed"] as const
+const credentials = [
+  [20, "anon"],
+  [1, "none"],
+  [1, "unknown"],
+  [1, "malformed"]
+] as const
 const flagPath = "/ofrep/v1/evaluate/flags"
 const connectPath = "/flagd.evaluation.v2.Service/ResolveBoolean"
 
@@ -93,6 +90,7 @@ export const fuzzRequest = (seed: number, n: number, target: Target): FuzzReques
 class Maker {
   private readonly random: Random
   private readonly target: Target
+  private table = "notes"
 
   constructor(seed: number, n: number, target: Target) {
     this.random = new Random(Math.imul(seed, 0x9e3779b1) ^ Math.imul(n + 1, 0x85ebca6b))
@@ -147,7 +145,7 @@ class Maker {
   private apiPath(): string {
     const { random } = this
     return random.weighted<() => string>([
-      [30, () => `/v1/db/${this.table()}?${this.query()}`],
+      [30, () => `/v1/db/${this.someTable()}?${this.query()}`],
       [8, () => `/v1/db/rpc/${random.of(["ping", "ping", "nothing", "pg_sleep", this.value()])}?${this.query()}`],
       [1, () => random.of(["/v1/db/", "/v1/db", "/docs", "/openapi.json", "/healthz", "/readyz", "/", "*"])],
       [
@@ -177,27 +175,31 @@ class Maker {
     ])()
   }
 
-  private table() {
+  private someTable() {
     const { random } = this
-    return random.chance(0.8) ? random.of(["notes", "parents", "children"]) : encodeURIComponent(random.of(tables))
+    this.table = random.of(Object.keys(columnsOf))
+    return random.chance(0.9) ? this.table : encodeURIComponent(random.of(tables))
+  }
+
+  /** Mostly one of the table's. */
+  private column() {
+    const { random } = this
+    return random.chance(0.9) ? random.of(columnsOf[this.table] ?? []) : random.of(columns)
   }
 
   private query(): string {
     const { random } = this
     const parts: Array<string> = ["limit=20"]
-    for (let left = random.below(5); left > 0; left--) {
+    for (let left = random.below(4); left > 0; left--) {
       parts.push(
         random.weighted<() => string>([
           [4, () => `select=${this.select(random.below(4))}`],
-          [6, () => `${random.of(columns)}=${this.test()}`],
+          [6, () => `${this.column()}=${this.test()}`],
           [2, () => `${random.of(["or", "and", "not.or", "children.and"])}=(${this.conditions(random.below(5))})`],
-          [
-            2,
-            () => `order=${random.of(columns)}${random.of(["", ".desc", ".asc.nullsfirst", ".nothing", ".desc.desc"])}`
-          ],
+          [2, () => `order=${this.column()}${random.of(["", ".desc", ".asc.nullsfirst", ".nothing", ".desc.desc"])}`],
           [1, () => `${random.of(["limit", "offset", "children.limit"])}=${this.value()}`],
-          [1, () => `columns=${random.of(columns)},${random.of(columns)}`],
-          [1, () => `on_conflict=${random.of(columns)}`],
+          [1, () => `columns=${this.column()},${this.column()}`],
+          [1, () => `on_conflict=${this.column()}`],
           [1, () => `${this.value()}=${this.value()}`]
         ])()
       )
@@ -210,15 +212,27 @@ class Maker {
     const items: Array<string> = []
     for (let left = 1 + random.below(4); left > 0; left--) {
       const alias = random.chance(0.2) ? `a${random.below(1000)}:` : ""
-      const embed = () =>
-        `${random.of(["", "", "..."])}${random.of(["children", "parents", "nothing"])}${random.of(["", "", "!inner", "!left", "!parent", "!nothing"])}(${this.select(depth - 1)})`
-      items.push(alias + (depth > 0 && random.chance(0.5) ? embed() : random.of(columns)))
+      items.push(alias + (depth > 0 && random.chance(0.5) ? this.embed(depth) : this.column()))
     }
     return items.join()
   }
 
+  /** An embed of the table that is related to this one, in most cases. */
+  private embed(depth: number) {
+    const { random, table } = this
+    this.table = table === "parents" ? "children" : "parents"
+    const name = random.chance(0.9) ? this.table : "nothing"
+    const hint = random.of(["", "", "!inner", "!left", "!parent", "!nothing"])
+    const embed = `${random.of(["", "", "..."])}${name}${hint}(${this.select(depth - 1)})`
+    this.table = table
+    return embed
+  }
+
+  /** A filter, mostly by a number. */
   private test() {
-    return `${this.random.of(operators)}.${this.value()}`
+    const { random } = this
+    const usual = () => `${random.of(["eq", "neq", "gt", "lt", "not.eq"])}.${random.below(100)}`
+    return random.chance(0.6) ? usual() : `${random.of(operators)}.${this.value()}`
   }
 
   private conditions(depth: number): string {
@@ -228,7 +242,7 @@ class Maker {
       parts.push(
         depth > 0 && random.chance(0.4)
           ? `${random.of(["or", "and", "not.and"])}(${this.conditions(depth - 1)})`
-          : `${random.of(columns)}.${this.test()}`
+          : `${this.column()}.${this.test()}`
       )
     }
     return parts.join()
@@ -276,7 +290,7 @@ class Maker {
   private headers(server: Server): Record<string, string> {
     const { random, target } = this
     const headers: Record<string, string> = {}
-    const credential = random.of(names)
+    const credential = random.weighted(credentials)
     if (credential === "unknown") headers["apikey"] = `svc_pk_${"A".repeat(43)}`
     else if (credential === "malformed") headers["apikey"] = "nothing"
     else if (credential === "anon" && server === "api") headers["apikey"] = target.key

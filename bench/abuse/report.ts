@@ -12,6 +12,8 @@ const head = [
   "|---|---|---|---|---|---|---|---|"
 ]
 
+const signed = (mebibytes: number) => (Math.round(mebibytes) > 0 ? `+${whole(mebibytes)}` : whole(mebibytes))
+
 const counts = (statuses: Readonly<Record<string, number>>) =>
   Object.entries(statuses)
     .map(([ended, count]) => `${whole(count)} × ${ended}`)
@@ -29,7 +31,7 @@ const after = ({ ended, left, recovered, stopped }: Measured) => {
   const delays = recovered.delays === undefined ? "not within 15 s" : `${recovered.delays.toFixed(1)} s`
   const memory =
     recovered.memory === undefined
-      ? `after 15 s service +${whole(left.service)}, PostgreSQL +${whole(left.postgres)} MiB`
+      ? `after 15 s service ${signed(left.service)}, PostgreSQL ${signed(left.postgres)} MiB`
       : `memory ${recovered.memory.toFixed(1)} s`
   return `${delays}; ${memory}${stopped ? "; stopped early" : ""}`
 }
@@ -40,7 +42,7 @@ export const rowOf = (name: string, measured: Measured) => {
   const tooMuch = growth.together > growthMebibytes
   const cells = [
     name,
-    counts(answers.statuses),
+    counts(answers.statuses) || "none finished",
     bold(delay(probes.health), probes.health.max > healthMillis),
     delay(probes.other),
     delay(probes.own),

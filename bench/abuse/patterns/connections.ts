@@ -88,9 +88,9 @@ export const connections: ReadonlyArray<Pattern> = [
   },
   {
     name: "many-headers",
-    title: "60 KB of headers",
+    title: "45 KB of headers",
     attack: requests(({ key }) => {
-      const many = Object.fromEntries(Array.from({ length: 1900 }, (_, n) => [`x-${n}`, "a".repeat(20)]))
+      const many = Object.fromEntries(Array.from({ length: 1500 }, (_, n) => [`x-${n}`, "a".repeat(20)]))
       return () => request("GET", "/v1/db/probed?id=eq.1", { apikey: key, ...many })
     })
   }

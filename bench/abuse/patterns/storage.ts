@@ -59,9 +59,9 @@ export const storage: ReadonlyArray<Pattern> = [
   }),
   s3({
     name: "s3-headers",
-    title: "60 KB of headers",
+    title: "45 KB of headers",
     attack: requests(() => {
-      const headers = Object.fromEntries(Array.from({ length: 1900 }, (_, n) => [`x-amz-meta-${n}`, "a".repeat(15)]))
+      const headers = Object.fromEntries(Array.from({ length: 1500 }, (_, n) => [`x-amz-meta-${n}`, "a".repeat(15)]))
       return () => request("GET", "/abused/object", headers)
     })
   }),

@@ -61,10 +61,16 @@ const attackAll = async () => {
   const [seconds, sockets] = [Number(values.seconds), Number(values.sockets)]
   for (const { name, needs = [], title } of selected()) {
     console.error(`${name}: ${title}`)
-    const measured = await withTarget(values.entry, needs, (target, service) =>
-      measure(target, service, (attacker) => attacker.call("attack", { pattern: name, target, seconds, sockets }))
-    )
-    report(name, measured)
+    const once = () =>
+      withTarget(values.entry, needs, (target, service) =>
+        measure(target, service, (attacker) => attacker.call("attack", { pattern: name, target, seconds, sockets }))
+      )
+    try {
+      // A port that was free may be taken when the service starts.
+      report(name, await once().catch(once))
+    } catch (error) {
+      missed.push(`${name}: ${String(error)}`)
+    }
   }
 }
 

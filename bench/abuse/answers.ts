@@ -37,8 +37,14 @@ const errorBodies: Readonly<Record<Server, (response: Response) => boolean>> = {
 }
 
 const expected5xx = new Set([503, 504])
-/** Servers whose protocols have operations that they do not implement. */
-const mayBe501: ReadonlySet<Server> = new Set(["flags", "sync", "s3"])
+/** Of Connect: a failed evaluation is `data_loss` there, as with flagd, and has status 500. */
+const internalCodes: ReadonlySet<unknown> = new Set(["internal", "unknown"])
+
+/** Whether a status of 500 or more is one that a request can cause. */
+const isExpected = (server: Server, { body, status }: Response) =>
+  expected5xx.has(status) ||
+  (server === "s3" && status === 501) ||
+  ((server === "flags" || server === "sync") && !internalCodes.has(field(body, "code") ?? "unknown"))
 /** Of each kind. */
 const maxExamples = 5
 
@@ -47,7 +53,7 @@ export const faultOf = (server: Server, response: Response): string | undefined 
   const { body, head, method, status } = response
   if (status < 400) return undefined
   const shown = `${status}: ${body === "" ? head.slice(0, 300) : body.slice(0, 300)}`
-  if (status >= 500 && !expected5xx.has(status) && !(status === 501 && mayBe501.has(server))) return shown
+  if (status >= 500 && !isExpected(server, response)) return shown
   const isPage = /\r\ncontent-type: text\/html/i.test(head)
   if (method === "HEAD" || isPage || errorBodies[server](response)) return undefined
   return `no error body: ${shown}`

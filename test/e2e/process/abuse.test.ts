@@ -126,6 +126,8 @@ describe("the responses that the check reads", () => {
     assert.isUndefined(faultOf("api", response(404, "", "HEAD")))
     assert.isUndefined(faultOf("s3", response(403, "<Error><Code>AccessDenied</Code></Error>")))
     assert.match(faultOf("api", response(500, good)) ?? "", /^500/)
+    assert.isUndefined(faultOf("flags", response(500, '{"code":"data_loss"}')))
+    assert.match(faultOf("flags", response(500, '{"code":"internal"}')) ?? "", /^500/)
     assert.match(faultOf("api", response(401, "{}")) ?? "", /^no error body: 401/)
     assert.match(faultOf("ofrep", response(404, good)) ?? "", /^no error body/)
   })

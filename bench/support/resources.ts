@@ -37,21 +37,52 @@ export interface ProcessorTimes {
   readonly postgres: number
 }
 
-/** Processor time in seconds of the service's own processes, and of the PostgreSQL that it started. */
-export const processorTimes = async (pid: number): Promise<ProcessorTimes> => {
+/** A process and all that it has started, each with those it has started. */
+const treeOf = async (pid: number) => {
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name))
   const stats = (await Promise.allSettled(pids.map(statOf))).flatMap((read) =>
     read.status === "fulfilled" ? [read.value] : []
   )
+  const children = Map.groupBy(stats, ({ parent }) => parent)
+  const withChildren = (stat: (typeof stats)[number]): typeof stats => [
+    stat,
+    ...(children.get(stat.pid) ?? []).flatMap(withChildren)
+  ]
+  return stats.filter((stat) => stat.pid === pid).flatMap(withChildren)
+}
+
+/** Processor time in seconds of the service's own processes, and of the PostgreSQL that it started. */
+export const processorTimes = async (pid: number): Promise<ProcessorTimes> => {
   const times = { service: 0, postgres: 0 }
-  const add = (stat: Awaited<ReturnType<typeof statOf>>) => {
+  for (const { ended, name, seconds } of await treeOf(pid)) {
     // Backends that have ended are counted with their server.
-    if (stat.name === "postgres") times.postgres += stat.seconds + stat.ended
-    else times.service += stat.seconds
-    for (const child of stats) if (child.parent === stat.pid) add(child)
+    if (name === "postgres") times.postgres += seconds + ended
+    else times.service += seconds
   }
-  for (const stat of stats) if (stat.pid === pid) add(stat)
   return times
+}
+
+export interface Memory {
+  readonly service: number
+  readonly postgres: number
+}
+
+/**
+ * Memory in MiB of the service's own processes and of the PostgreSQL that it started, whose processes share much: of
+ * theirs each counts its share. Both are 0 when the service has ended.
+ */
+export const memoryOf = async (pid: number): Promise<Memory> => {
+  const memory = { service: 0, postgres: 0 }
+  const add = async ({ name, pid }: Awaited<ReturnType<typeof statOf>>) => {
+    if (name !== "postgres") memory.service += await resident(pid)
+    else {
+      const rollup = await readFile(`/proc/${pid}/smaps_rollup`, "utf8")
+      memory.postgres += Number(/^Pss:\s+(\d+)/m.exec(rollup)?.[1]) / 1024
+    }
+  }
+  // Some processes end meanwhile.
+  await Promise.allSettled((await treeOf(pid)).map(add))
+  return memory
 }
 
 /** Resident memory every 250 ms while `use` runs, in MiB. */

@@ -143,6 +143,7 @@ export const withService = async <A>(
   try {
     return await use(service)
   } finally {
+    process.off("SIGINT", interrupted).off("SIGTERM", interrupted)
     await service.stop()
     if (profileDir !== undefined) console.log(`\nCPU profile in ${profileDir}`)
   }

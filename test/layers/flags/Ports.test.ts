@@ -5,7 +5,7 @@ import { once } from "node:events"
 import { type AddressInfo } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { talk } from "../../support/client.ts"
+import { replyOf, talk } from "../../support/client.ts"
 import { type FlagServers, onOff, startFlagServers } from "../../support/flags/servers.ts"
 
 let servers: FlagServers
@@ -98,6 +98,20 @@ describe("the port of HTTP/1.1 and HTTP/2", () => {
     assert.strictEqual(headers[":status"], 400)
     session.destroy()
     await works()
+  })
+
+  it("refuses an unknown Expect in the words of both protocols", async () => {
+    for (const [address, path] of [
+      [servers.evaluation, call],
+      [servers.sync, call],
+      [servers.ofrep, "/ofrep/v1/evaluate/flags"]
+    ] as const) {
+      const head = "host: x\r\nexpect: a miracle\r\nconnection: close\r\ncontent-length: 0"
+      const answer = replyOf(await raw(address, `POST ${path} HTTP/1.1\r\n${head}\r\n\r\n`))
+      assert.strictEqual(answer.status, 417)
+      const text = "The only supported value of Expect is 100-continue"
+      assert.deepInclude(answer.json, { code: "invalid_argument", message: text, errorDetails: text })
+    }
   })
 
   it("aborts a request that never ends, over either protocol", async () => {

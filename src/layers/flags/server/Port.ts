@@ -77,6 +77,14 @@ const answersPreflight = (origins: ReadonlyArray<string>, request: NodeRequest, 
   return true
 }
 
+const noExpectationText = "The only supported value of Expect is 100-continue"
+/** For clients of Connect and of OFREP. */
+const noExpectation = JSON.stringify({
+  code: "invalid_argument",
+  message: noExpectationText,
+  errorDetails: noExpectationText
+})
+
 const makeServer = (options: FlagPortOptions, handle: Handle) => {
   const guarded: Handle = (request, response) => {
     // Disconnects are expected; without a listener they would end the process.
@@ -114,6 +122,11 @@ const makeServer = (options: FlagPortOptions, handle: Handle) => {
     guarded
   )
   server.maxConnections = maxConnections
+  server.on("checkExpectation", (_request, response) => {
+    response.statusCode = 417
+    response.setHeader("content-type", "application/json")
+    response.end(noExpectation)
+  })
   const sessions = new FlagSessions()
   const undecided = new Set<Socket>()
   if (options.http2) {

@@ -5,7 +5,7 @@ import { inject } from "vitest"
 import { startFailure } from "../../src/layers/process/StartError.ts"
 import { Service } from "../../src/main.ts"
 import { makeDataDir, removeDataDir } from "./dataDir.ts"
-import { type Address, freePorts, keysIn, listeningAt } from "./service.ts"
+import { type Address, testSettings, keysIn, listeningAt } from "./service.ts"
 
 let made = 0
 
@@ -33,7 +33,7 @@ export const serveInProcess = async (env: Readonly<Record<string, string>> = {})
 
   const jwtSecret = randomBytes(32).toString("base64url")
   const settings = {
-    ...freePorts,
+    ...testSettings,
     SVC_DATA_DIR: dataDir,
     SVC_JWT_SECRET: jwtSecret,
     DATABASE_URL: address.href,

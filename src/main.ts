@@ -37,6 +37,7 @@ import * as realtime from "./services/realtime/layer.ts"
 import * as rows from "./services/rows/layer.ts"
 import * as schema from "./services/schema/layer.ts"
 import { SqlRunner } from "./services/sql/SqlRunner.ts"
+import { layerShutdownDelay, Shutdown } from "./services/Shutdown.ts"
 import { Status } from "./services/Status.ts"
 import * as storage from "./services/storage/layer.ts"
 import * as webhooks from "./services/webhooks/layer.ts"
@@ -78,10 +79,12 @@ const Capabilities = Layer.mergeAll(
 )
 
 /** The API, from the last to be built, which is the first to end, to the first. */
-const Api = realtime.layerShutdown.pipe(
+const Api = layerShutdownDelay.pipe(
+  Layer.provide(realtime.layerShutdown),
   Layer.provide(http.layer),
   Layer.provide(layerHttpListener),
-  Layer.provide(Capabilities)
+  Layer.provide(Capabilities),
+  Layer.provide(Shutdown.layer)
 )
 
 /** The whole service in one process. */
@@ -90,7 +93,7 @@ export const Service = Api.pipe(Layer.provide(Outside), Layer.provide([layerLogs
 /** With SVC_WORKERS, the process that owns the embedded parts and the flag ports, and starts the workers. */
 const Parent = layerWorkers.pipe(
   Layer.provide(Outside),
-  Layer.provide(layerPrimary),
+  Layer.provide([layerPrimary, Shutdown.layer]),
   Layer.provide([layerLogs, layerTelemetry])
 )
 

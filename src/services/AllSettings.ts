@@ -1,4 +1,5 @@
 import { Layer } from "effect"
+import { keyOutage } from "./access/Keys.ts"
 import { BackupSettings } from "./backups/Settings.ts"
 import { BranchSettings } from "./branches/Settings.ts"
 import { ConnectionSettings } from "./connections/Settings.ts"
@@ -21,5 +22,6 @@ export const layerAllSettings = Layer.mergeAll(
   MigrationSettings.layer,
   RealtimeSettings.layer,
   RowSettings.layer,
-  WebhookSettings.layer
+  WebhookSettings.layer,
+  Layer.effectDiscard(keyOutage)
 )

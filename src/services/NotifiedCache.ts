@@ -12,7 +12,8 @@ export interface InvalidatedCache<K, V, E, R> {
   readonly load: (key: K) => Effect.Effect<V, E, R>
   /** Drops one value; gives what was kept. */
   readonly invalidate: (key: K) => V | undefined
-  readonly invalidateAll: () => void
+  /** Drops all values; gives what was kept. */
+  readonly invalidateAll: () => ReadonlyMap<K, V>
 }
 
 /** A cache that its owner invalidates. While `mayKeep` is false, nothing is kept. */
@@ -20,7 +21,7 @@ export const makeInvalidatedCache = <K, V, E, R>(
   load: (key: K) => Effect.Effect<V, E, R>,
   mayKeep: () => boolean = () => true
 ): InvalidatedCache<K, V, E, R> => {
-  const kept = new Map<K, V>()
+  let kept = new Map<K, V>()
   /** Grows with every invalidation. */
   let generation = 0
   return {
@@ -42,7 +43,9 @@ export const makeInvalidatedCache = <K, V, E, R>(
     },
     invalidateAll: () => {
       generation++
-      kept.clear()
+      const dropped = kept
+      kept = new Map()
+      return dropped
     }
   }
 }
@@ -81,6 +84,8 @@ interface NotifiedCacheOptions<K, V, E, R> {
   readonly key?: (payload: string) => K
   /** Runs after each message, with the value it dropped when it was about one key. */
   readonly onInvalidated?: (value: V | undefined) => Effect.Effect<void>
+  /** Runs when the connection is lost, with what was kept until then. */
+  readonly onLost?: (kept: ReadonlyMap<K, V>) => void
 }
 
 /**
@@ -91,15 +96,22 @@ export const makeNotifiedCache = Effect.fnUntraced(function* <K, V, E, R>({
   channel,
   key,
   load,
-  onInvalidated = () => Effect.void
+  onInvalidated = () => Effect.void,
+  onLost = () => undefined
 }: NotifiedCacheOptions<K, V, E, R>) {
   let generation: () => number | undefined = () => undefined
   const cache = makeInvalidatedCache(load, () => generation() !== undefined)
   generation = yield* watchChannel(yield* Listener, channel, (message) => {
     if (message._tag === "Notification" && key !== undefined)
       return onInvalidated(cache.invalidate(key(message.payload)))
-    cache.invalidateAll()
-    return onInvalidated(undefined)
+    const kept = cache.invalidateAll()
+    const invalidated = onInvalidated(undefined)
+    return message._tag === "Lost"
+      ? Effect.andThen(
+          invalidated,
+          Effect.sync(() => onLost(kept))
+        )
+      : invalidated
   })
   return cache
 })

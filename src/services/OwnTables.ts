@@ -1,4 +1,4 @@
-import { Effect, Schema } from "effect"
+import { type Cause, Effect, Schema } from "effect"
 import { type SqlClient, SqlError, SqlSchema } from "effect/sql"
 import { type ClientError, Unavailable } from "../domain/errors.ts"
 
@@ -23,6 +23,26 @@ export const isOutage = (error: unknown): boolean =>
 export const databaseUnreachable = () =>
   new Unavailable({ error: "The database is unreachable; retry later", code: "DATABASE_UNAVAILABLE" })
 
+/** The error for a statement on the service's own tables that would have succeeded at another time. */
+const temporary = (error: unknown): Unavailable | undefined => {
+  const state = sqlStateOf(error)
+  if (state === "57014")
+    return new Unavailable({
+      error: "The database took over 30 s for the service's own tables; retry later",
+      code: "DATABASE_BUSY",
+      hint: "Look for locks on tables of schema svc, and at the database's disk",
+      retry_after: 10
+    })
+  if (state === "53100")
+    return new Unavailable({
+      error: "The database's disk is full",
+      code: "DATABASE_NO_SPACE",
+      hint: "Free some space; reads still work",
+      retry_after: 10
+    })
+  return isOutage(error) ? databaseUnreachable() : undefined
+}
+
 /** What fails on the service's own tables and is not for callers to see. */
 export type OwnTablesFailure = SqlError.SqlError | Schema.SchemaError
 
@@ -30,7 +50,7 @@ export type OwnTablesFailure = SqlError.SqlError | Schema.SchemaError
 type Refusals = Readonly<Record<string, (message: string) => ClientError>>
 
 /**
- * For statements on the service's own tables. An unreachable database is a 503; a SQLSTATE that `refusals` lists becomes
+ * For statements on the service's own tables. An unreachable, full or slow database is a 503; a SQLSTATE that `refusals` lists becomes
  * its error; any other failed statement, or a row that its schema rejects, is a defect (500, its cause in the log only).
  * Other errors of the effect pass.
  */
@@ -44,8 +64,20 @@ export const onOwnTables = <A, E, R, const Known extends Refusals = {}>(
     if (!SqlError.isSqlError(error)) return fail(error)
     const refusal = refusals?.[sqlStateOf(error)]
     if (refusal !== undefined) return fail(refusal(String(causeOf(error)?.message ?? "")))
-    return isOutage(error) ? fail(databaseUnreachable()) : Effect.die(error)
+    const unavailable = temporary(error)
+    return unavailable === undefined ? Effect.die(error) : fail(unavailable)
   })
+
+/** Logs a failure of background work: in one line if the database is unreachable, else with its cause. */
+export const logFailure =
+  (what: string) =>
+  (cause: Cause.Cause<unknown>): Effect.Effect<void> => {
+    const outage = cause.reasons.some(
+      (reason) =>
+        reason._tag === "Fail" && (isOutage(reason.error) || (reason.error as Unavailable)._tag === "Unavailable")
+    )
+    return outage ? Effect.logWarning(`${what}: the database is unreachable`) : Effect.logError(what, cause)
+  }
 
 /** Queries whose rows are decoded by a schema. */
 export const queryRows =

@@ -5,7 +5,7 @@ import { inject } from "vitest"
 import { startFailure } from "../../src/layers/process/StartError.ts"
 import { Service } from "../../src/main.ts"
 import { makeDataDir, removeDataDir } from "./dataDir.ts"
-import { type Address, freePorts, keysIn, listeningAt } from "./service.ts"
+import { type Address, testSettings, keysIn, listeningAt } from "./service.ts"
 
 let made = 0
 
@@ -18,13 +18,19 @@ const admin = async (statement: string) => {
 
 export interface InProcessService extends Address, AsyncDisposable {
   readonly databaseUrl: string
+  /** Everything that was logged. */
+  readonly output: () => string
 }
 
 /**
  * The whole service as `main.ts` composes it, in this process and on a new database of the run's server, over sockets. For
  * tests of the wire, which need settings of their own but no process.
  */
-export const serveInProcess = async (env: Readonly<Record<string, string>> = {}): Promise<InProcessService> => {
+export const serveInProcess = async (
+  env: Readonly<Record<string, string>> = {},
+  /** The URL at which the service finds the database, given its own. */
+  reachedAt = (databaseUrl: string) => databaseUrl
+): Promise<InProcessService> => {
   const database = `in_process_${process.pid}_${++made}`
   const address = new URL(inject("databaseUrl"))
   address.pathname = database
@@ -33,10 +39,10 @@ export const serveInProcess = async (env: Readonly<Record<string, string>> = {})
 
   const jwtSecret = randomBytes(32).toString("base64url")
   const settings = {
-    ...freePorts,
+    ...testSettings,
     SVC_DATA_DIR: dataDir,
     SVC_JWT_SECRET: jwtSecret,
-    DATABASE_URL: address.href,
+    DATABASE_URL: reachedAt(address.href),
     ...env
   }
   let output = ""
@@ -65,6 +71,7 @@ export const serveInProcess = async (env: Readonly<Record<string, string>> = {})
     pid: process.pid,
     dataDir,
     databaseUrl: address.href,
+    output: () => output,
     [Symbol.asyncDispose]: dispose
   }
 }

@@ -67,8 +67,9 @@ const launch = (program: ReadonlyArray<string>, env: Readonly<Record<string, str
   return { child, ended, output: () => output }
 }
 
-/** Lets every listener choose a free port. */
-export const freePorts = {
+/** Lets every listener choose a free port, and the service end without a delay. */
+export const testSettings = {
+  SVC_SHUTDOWN_DELAY: "0s",
   PORT: "0",
   S3_EMBEDDED_PORT: "0",
   FLAGS_PORT: "0",
@@ -79,7 +80,7 @@ export const freePorts = {
 /** Runs `node src/main.ts` until it exits; for starts that are expected to fail. Default: an empty data directory. */
 export const runToEnd = async (env: Readonly<Record<string, string>>, program = ["src/main.ts"]): Promise<End> => {
   const dataDir = await makeDataDir()
-  const { child, ended } = launch(program, { ...freePorts, SVC_DATA_DIR: dataDir, ...env })
+  const { child, ended } = launch(program, { ...testSettings, SVC_DATA_DIR: dataDir, ...env })
   const timer = setTimeout(() => child.kill("SIGKILL"), 30_000)
   return ended.finally(() => {
     clearTimeout(timer)
@@ -92,7 +93,7 @@ export const startService = async (options: ServiceOptions = {}): Promise<Servic
   const embedded = options.env?.["DATABASE_URL"] === undefined
   const dataDir = options.dataDir ?? (await (embedded ? copyDataDir(inject("preparedDataDir")) : makeDataDir()))
   const jwtSecret = options.jwtSecret ?? randomBytes(32).toString("base64url")
-  const env = { ...freePorts, SVC_DATA_DIR: dataDir, SVC_JWT_SECRET: jwtSecret, ...options.env }
+  const env = { ...testSettings, SVC_DATA_DIR: dataDir, SVC_JWT_SECRET: jwtSecret, ...options.env }
   const { child, ended, output } = launch(["src/main.ts"], env)
   const stop = (signal: NodeJS.Signals = "SIGTERM") => {
     child.kill(signal)

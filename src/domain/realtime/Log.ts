@@ -64,7 +64,13 @@ export class RealtimeLog {
     return this.events.toReversed()
   }
 
+  /**
+   * An id that is in the log, or is the moment from which it is complete, has nothing missing after it. Any other was
+   * assigned by a replica that counted otherwise, or has received more: what is missing before it is not known.
+   */
   since(id: number): Replay {
-    return { events: this.events.filter((event) => event.id > id), gap: id < this.complete ? this.complete : undefined }
+    const events = this.events.filter((event) => event.id > id)
+    const known = id === this.complete || (id > this.complete && this.events.some((event) => event.id === id))
+    return { events, gap: known ? undefined : Math.max(id, this.complete) }
   }
 }

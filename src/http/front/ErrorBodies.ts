@@ -46,6 +46,8 @@ export const errorResponse = (error: ClientError, requestId: string): HttpServer
   const retry = "retry_after" in error ? error.retry_after : undefined
   const raised = error._tag === "DatabaseError" ? error : undefined
   const headers = {
+    // User code that raises its own 503 may set another one.
+    ...(raised?.status === 503 && { "retry-after": "1" }),
     ...Object.fromEntries((raised?.headers ?? []).map(([name, value]) => [name.toLowerCase(), asLatin1(value)])),
     ...(retry !== undefined && { "retry-after": String(retry) })
   }

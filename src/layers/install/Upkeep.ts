@@ -3,6 +3,7 @@ import { SqlClient } from "effect/sql"
 import { recordUnreportedSql } from "../../domain/catalogue/FingerprintSql.ts"
 import { Db } from "../../services/ports/Db.ts"
 import { repairLogin } from "./LoginRepair.ts"
+import { logFailure } from "../../services/OwnTables.ts"
 
 /** Shortest and longest pause, in ms. */
 const shortest = 1_000
@@ -27,7 +28,7 @@ export const layerUpkeep = Layer.effectDiscard(
     }).pipe(
       Effect.catchCause((cause) => {
         if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
-        const warn = failed ? Effect.void : Effect.logWarning("Failed to compare the catalogue", cause)
+        const warn = failed ? Effect.void : logFailure("Failed to compare the catalogue")(cause)
         failed = true
         return Effect.as(warn, 0)
       })

@@ -1,16 +1,18 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Effect, Layer } from "effect"
 import { randomUUID } from "node:crypto"
-import { createServer, type Server } from "node:http"
+import { createServer, type IncomingMessage, type Server } from "node:http"
 import { type Socket } from "node:net"
 import { type Duplex } from "node:stream"
 import { batchedResponses } from "./BatchedResponse.ts"
-import { endIdleOnClose, listenError } from "./Server.ts"
+import { withLosslessClose } from "./LosslessClose.ts"
+import { listenError } from "./Server.ts"
 import { UnreadResponses } from "./Unread.ts"
 import { webSocketOptions } from "./WebSockets.ts"
 import { sharesPort, workerNumber } from "../workers/Settings.ts"
 import { duration, integer, text, url } from "../../domain/Settings.ts"
 import { AnswerBudget } from "../../services/access/AnswerBudget.ts"
+import { Shutdown, shutdownDelay } from "../../services/Shutdown.ts"
 
 /** Address of the API. */
 export const httpAddress = Effect.all({ port: integer("PORT", 3000, 0, 65_535), host: text("HOST", "127.0.0.1") })
@@ -22,12 +24,17 @@ const stallMillis = duration("SVC_RESPONSE_STALL_TIMEOUT", 30_000)
 export const apiAt = (host: string, port: number) => ({ name: "The API", host, port, setting: "PORT" })
 
 /** Validates the settings of the listener before anything starts. */
-export const layerHttpSettings = Layer.effectDiscard(Effect.all([httpAddress, stallMillis, url("DASHBOARD_URL")]))
+export const layerHttpSettings = Layer.effectDiscard(
+  Effect.all([httpAddress, stallMillis, url("DASHBOARD_URL"), shutdownDelay])
+)
 
 /** The HTTP server of the API, with the limits that Node enforces before a request reaches the routes. */
 export const layerHttpListener = Layer.unwrap(
-  Effect.map(Effect.all({ at: httpAddress, stallMillis, memory: AnswerBudget }), ({ at: { host, port }, ...answers }) =>
-    NodeHttpServer.layer(() => makeServer(new UnreadResponses(answers.stallMillis, answers.memory)), {
+  Effect.gen(function* () {
+    const { host, port } = yield* httpAddress
+    const shutdown = yield* Shutdown
+    const unread = new UnreadResponses(yield* stallMillis, yield* AnswerBudget)
+    return NodeHttpServer.layer(() => makeServer(shutdown, unread), {
       port,
       host,
       reusePort: workerNumber !== undefined && sharesPort,
@@ -37,13 +44,20 @@ export const layerHttpListener = Layer.unwrap(
       // The error of the tap replaces the original one.
       Layer.tapError(({ cause }) => listenError(apiAt(host, port), cause))
     )
-  )
+  })
 )
 
-const makeServer = (unread: UnreadResponses): Server => {
-  const server = endIdleOnClose(
+const makeServer = ({ begun, delay }: Shutdown["Service"], unread: UnreadResponses): Server => {
+  const BatchedResponse = batchedResponses(unread)
+  const server = withLosslessClose(
     createServer({
-      ServerResponse: batchedResponses(unread),
+      ServerResponse: class<Request extends IncomingMessage> extends BatchedResponse<Request> {
+        override writeHead(...head: ReadonlyArray<never>): this {
+          // Node sends `Connection: close` then.
+          if (begun()) this.shouldKeepAlive = false
+          return super.writeHead(...head)
+        }
+      },
       // Above the URL limit of 16 KiB, so that Front answers requests with a longer URL.
       maxHeaderSize: 64 * 1024,
       // Front checks it and responds with the common error body.
@@ -58,7 +72,8 @@ const makeServer = (unread: UnreadResponses): Server => {
         else refuse(socket, refusals[error.code ?? ""] ?? notHttp)
       })
       .on("connect", (_request, socket: Duplex) => refuse(socket, noTunnel))
-      .on("checkExpectation", ({ socket }) => refuse(socket, noExpectation))
+      .on("checkExpectation", ({ socket }) => refuse(socket, noExpectation)),
+    delay === 0
   )
   unread.watch(server)
   return server

@@ -24,7 +24,7 @@ export const listen = (server: Server, address: ListenAddress): Effect.Effect<nu
   })
 
 /** Makes `close` end every connection once it is idle; Node ends only those that are idle when `close` is called. */
-export const endIdleOnClose = (server: Server): Server => {
+const endIdleOnClose = (server: Server): Server => {
   const close = server.close.bind(server)
   server.close = (closed) => {
     const sweep = setInterval(() => server.closeIdleConnections(), 20)

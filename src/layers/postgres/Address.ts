@@ -15,7 +15,7 @@ const address = (uri: Redacted.Redacted): Effect.Effect<Login, StartError> => {
         new StartError({
           // The value contains a password, so the message does not repeat it.
           message:
-            "DATABASE_URL must be postgres://user:password@host:port/database, with sslmode disable, require or verify-full"
+            "DATABASE_URL must be postgres://user:password@host:port/database with one host, and sslmode disable, require or verify-full"
         })
       )
     : Effect.succeed(login)

@@ -1,8 +1,10 @@
 import { Data, Effect, type Scope } from "effect"
+import { type Socket } from "node:net"
 import { Client } from "pg"
 import { type Unavailable } from "../../domain/errors.ts"
 import { databaseUnreachable } from "../../services/OwnTables.ts"
 import { type Login, ownSearchPath, pgConfig } from "./Login.ts"
+import { endIfUnanswered } from "./Unanswered.ts"
 
 /** PostgreSQL rejected a statement (`code` is its SQLSTATE), or the connection broke (`code` is ""). */
 export class QueryFailed extends Data.TaggedError("QueryFailed")<{ readonly code: string; readonly message: string }> {}
@@ -13,6 +15,12 @@ type Row = Readonly<Record<string, unknown>>
 export interface DirectConnection {
   readonly pid: number
   readonly query: (text: string, params?: ReadonlyArray<unknown>) => Effect.Effect<ReadonlyArray<Row>, QueryFailed>
+}
+
+/** Members of the driver's client that its types do not list. */
+interface ClientInternals {
+  readonly processID: number
+  readonly connection: { readonly stream: Socket }
 }
 
 const queryFailed = (cause: unknown) => {
@@ -43,6 +51,7 @@ export const connectDirectly = (
           // An "error" event without a handler would end the process.
           client.on("error", () => undefined)
           await client.connect()
+          endIfUnanswered(login, (client as unknown as ClientInternals).connection.stream)
           return client
         },
         catch: queryFailed
@@ -51,7 +60,7 @@ export const connectDirectly = (
       (client) => Effect.promise(() => client.end().catch(() => undefined)).pipe(Effect.timeoutOption("1 second"))
     ),
     (client) => ({
-      pid: (client as unknown as { readonly processID: number }).processID,
+      pid: (client as unknown as ClientInternals).processID,
       query: (text, params = []) =>
         Effect.map(
           Effect.tryPromise({

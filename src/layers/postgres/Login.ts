@@ -62,7 +62,7 @@ const tlsByMode: Readonly<Record<string, false | ConnectionOptions>> = {
   "verify-full": {}
 }
 
-/** Reads a libpq URI (`postgres://user:password@host:port/database?sslmode=…`); undefined if it is invalid. */
+/** Reads a libpq URI (`postgres://user:password@host:port/database?sslmode=…`); undefined if it is invalid or has several hosts. */
 export const parseLogin = (uri: string): Login | undefined => {
   if (!URL.canParse(uri)) return undefined
   const url = new URL(uri)
@@ -70,9 +70,11 @@ export const parseLogin = (uri: string): Login | undefined => {
   try {
     const user = decodeURIComponent(url.username) || "postgres"
     const ssl = tlsByMode[url.searchParams.get("sslmode") ?? "disable"]
-    if (ssl === undefined) return undefined
+    const host = url.searchParams.get("host") ?? (url.hostname.replace(/^\[|\]$/g, "") || "localhost")
+    // libpq would try several hosts one after the other.
+    if (ssl === undefined || /,/.test(host + (url.searchParams.get("port") ?? ""))) return undefined
     return {
-      host: url.searchParams.get("host") ?? (url.hostname.replace(/^\[|\]$/g, "") || "localhost"),
+      host,
       port: Number(url.port || (url.searchParams.get("port") ?? 5432)),
       user,
       password: Redacted.make(decodeURIComponent(url.password)),

@@ -3,19 +3,31 @@ import { Effect, Exit, Fiber, Latch, Scope } from "effect"
 import * as Reactivity from "effect/reactivity/Reactivity"
 import { SqlClient, type SqlConnection, SqlError } from "effect/sql"
 import { connect as connectSocket, type Socket } from "node:net"
+import { isOutage } from "../../services/OwnTables.ts"
+import { BoundedPool } from "./BoundedPool.ts"
 import { clientConfig, type Login, socketAddress } from "./Login.ts"
+import { endIfUnanswered } from "./Unanswered.ts"
 import { type Pausable } from "./MainSessions.ts"
 
 /** ms to wait for reserved connections, which are held for longer than a transaction. */
 const reservedMillis = 100
 
-/** sql-pg's connection as `SqlClient` expects it. */
+/** What `SqlClient` sends after a failure, as a statement of its own. */
+const undoing = /^(ROLLBACK|RELEASE) ?/
+
+/**
+ * sql-pg's connection as `SqlClient` expects it. When a session ends, its transaction is rolled back: a ROLLBACK that
+ * fails for that reason has nothing left to do, and `SqlClient` would make it a defect that hides the failure.
+ */
 const wrapped = (connection: PgConnection.PgConnection): SqlConnection.Connection => {
   type Transform = (<A extends object>(row: ReadonlyArray<A>) => ReadonlyArray<A>) | undefined
   const rows = (text: string, params: ReadonlyArray<unknown>, transform: Transform, prepare: boolean) =>
     Effect.map(connection.query(text, params, prepare), (result) => (transform ? transform(result.rows) : result.rows))
   return {
-    execute: (text, params, transform) => rows(text, params, transform, true),
+    execute: (text, params, transform) => {
+      const executed = rows(text, params, transform, true)
+      return undoing.test(text) ? Effect.catchIf(executed, isOutage, () => Effect.succeed([])) : executed
+    },
     executeUnprepared: (text, params, transform) => rows(text, params, transform, false),
     executeRaw: (text, params) => connection.query(text, params),
     executeValues: (text, params) => connection.queryValues(text, params),
@@ -39,6 +51,12 @@ const commit = (connection: SqlConnection.Connection) =>
         )
       : Effect.void
   )
+
+/** Fails a statement as a lost connection does, for callers of `onOwnTables`. */
+const noConnection = (cause: unknown) =>
+  new SqlError.SqlError({
+    reason: new SqlError.ConnectionError({ cause, message: "No connection is available", operation: "acquire" })
+  })
 
 /** Counts the connections of one kind that are in use, and waits until there are none. */
 class UseCount {
@@ -64,7 +82,10 @@ class UseCount {
  * sql-pg's pooled client, with a pause: new statements and transactions then wait, running ones end, and the connections
  * are closed. Connections from `reserve` are closed after a short wait.
  */
-export const makeOwnTables = Effect.fnUntraced(function* (login: Login, options: PgPool.Config) {
+export const makeOwnTables = Effect.fnUntraced(function* (
+  login: Login,
+  options: PgPool.Config & { readonly maxConnections: number }
+) {
   const sockets = new Set<Socket>()
   const config: PgPool.Config = {
     ...clientConfig(login),
@@ -77,6 +98,7 @@ export const makeOwnTables = Effect.fnUntraced(function* (login: Login, options:
         keepAliveInitialDelay: 30_000
       })
       sockets.add(socket)
+      endIfUnanswered(login, socket)
       return socket.once("close", () => sockets.delete(socket))
     }
   }
@@ -93,22 +115,33 @@ export const makeOwnTables = Effect.fnUntraced(function* (login: Login, options:
   /** Runs `body` once the gate is open, in the same step as it checks the gate. */
   const through = <A, E, R>(body: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.suspend(() => (gate.isOpen() ? body : Effect.andThen(gate.await, through(body))))
+  // sql-pg's own pool would let statements wait for a connection without a limit.
+  const places = new BoundedPool<object, never>({
+    size: options.maxConnections,
+    open: Effect.sync(() => ({})),
+    close: () => undefined,
+    isDead: () => false
+  })
+  const takePlace = Effect.mapError(places.take(""), noConnection)
   const counted = (
     uses: UseCount,
     take: (pool: PgPool.PgPool) => Effect.Effect<PgConnection.PgConnection, SqlError.SqlError, Scope.Scope>
   ) =>
-    Effect.andThen(
-      through(Effect.acquireRelease(Effect.sync(uses.acquire), () => Effect.sync(uses.release))),
-      Effect.suspend(() => Effect.map(take(current.pool), wrapped))
+    through(Effect.acquireRelease(Effect.sync(uses.acquire), () => Effect.sync(uses.release))).pipe(
+      Effect.andThen(Effect.acquireRelease(takePlace, (place) => Effect.sync(() => places.give(place)))),
+      Effect.andThen(Effect.suspend(() => Effect.map(take(current.pool), wrapped)))
     )
   const borrower: SqlConnection.Borrower = (use) =>
     through(
       Effect.uninterruptibleMask((restore) => {
         transient.acquire()
-        return Effect.ensuring(
-          restore(current.pool.use((connection) => use(wrapped(connection)))),
-          Effect.sync(transient.release)
+        const used = Effect.flatMap(takePlace, (place) =>
+          Effect.ensuring(
+            restore(current.pool.use((connection) => use(wrapped(connection)))),
+            Effect.sync(() => places.give(place))
+          )
         )
+        return Effect.ensuring(used, Effect.sync(transient.release))
       })
     )
 

@@ -3,13 +3,14 @@ import cluster, { type Worker } from "node:cluster"
 import { createServer } from "node:http"
 import { apiAt, httpAddress } from "../net/Listener.ts"
 import { listen } from "../net/Server.ts"
+import { Shutdown } from "../../services/Shutdown.ts"
 import { StartError } from "../process/StartError.ts"
 import { workerEnvironment } from "./Environment.ts"
 import { type FromWorker } from "./Messages.ts"
 import { Primary, send } from "./Primary.ts"
 import { numberVariable, workerCount } from "./Settings.ts"
 
-/** A worker may take this long to end after `stop`, in ms: longer than requests in progress may take. */
+/** A worker may take this long to end after its shutdown delay, in ms: longer than requests in progress may take. */
 const graceMillis = 20_000
 /** The pause before the next attempt after one that failed, in ms; doubles up to the second number. */
 const [firstPause, maxPause] = [100, 5_000]
@@ -38,6 +39,8 @@ export const layerWorkers = Layer.effectDiscard(
   Effect.gen(function* () {
     const primary = yield* Primary
     const count = yield* workerCount
+    const shutdown = yield* Shutdown
+    const endMillis = shutdown.delay + graceMillis
     const env = { ...(yield* workerEnvironment), PORT: yield* reservePort }
     // The same program with the same options of Node.
     cluster.setupPrimary({
@@ -91,8 +94,8 @@ export const layerWorkers = Layer.effectDiscard(
       Effect.gen(function* () {
         // Windows has no signal that a process could handle.
         if (process.platform === "win32") send(worker, { svc: "stop" })
-        else worker.process.kill("SIGTERM")
-        const late = yield* Effect.timeoutOption(Deferred.await(ended), graceMillis)
+        else worker.process.kill(shutdown.signal())
+        const late = yield* Effect.timeoutOption(Deferred.await(ended), endMillis)
         if (late._tag === "Some") return
         yield* Effect.logWarning(`Terminating a worker (process ${worker.process.pid}) that did not end in time`)
         worker.process.kill("SIGKILL")

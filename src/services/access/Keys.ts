@@ -1,4 +1,4 @@
-import { Clock, Context, Effect, Layer, PubSub, Queue, Schema, Stream } from "effect"
+import { Clock, Context, Effect, Fiber, Layer, PubSub, Queue, Schema, Stream } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import {
   ApiKey,
@@ -10,8 +10,9 @@ import {
   prefixOf
 } from "../../domain/access/ApiKey.ts"
 import { NotFound, Unauthorized, type Unavailable } from "../../domain/errors.ts"
+import { duration } from "../../domain/Settings.ts"
 import { makeNotifiedCache } from "../NotifiedCache.ts"
-import { onOwnTables } from "../OwnTables.ts"
+import { onOwnTables, logFailure } from "../OwnTables.ts"
 import { Peers } from "../ports/Peers.ts"
 
 export interface KeyChange {
@@ -32,11 +33,19 @@ const columns = `id, key_type, key_prefix, label, created_at, last_used_at, rate
 /** Minimum time between two updates of a key's `last_used_at`, in ms. */
 const usedEveryMillis = 10_000
 
+/** How long known keys are accepted without the database, in ms. */
+export const keyOutage = duration("SVC_KEY_OUTAGE", 300_000)
+
 const refused = new Unauthorized({ error: "Missing, unknown or revoked API key", code: "INVALID_API_KEY" })
+
+/** A look-up of a key that is known from before an outage may take this long, and the next one comes after as long, in ms. */
+const outageMillis = 1_000
 
 /**
  * API keys. Verified keys are cached in this process; PostgreSQL notifies every replica of a revocation, and while the
- * listener is disconnected nothing is cached.
+ * listener is disconnected nothing is cached: every key is looked up. Only if the database does not answer either, a key
+ * that was valid when the listener lost its connection is accepted for SVC_KEY_OUTAGE, so that what needs no database
+ * goes on.
  */
 export class Keys extends Context.Service<
   Keys,
@@ -63,6 +72,7 @@ export class Keys extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const clock = yield* Clock.Clock
+      const outage = yield* keyOutage
       const changes = yield* Effect.acquireRelease(PubSub.sliding<void>(1), PubSub.shutdown)
 
       const rows = SqlSchema.findAll({
@@ -95,13 +105,26 @@ export class Keys extends Context.Service<
         if (key === undefined) return yield* refused
         return { id: key.id, type: key.key_type, label: key.label, rateLimit: key.rate_limit } satisfies LiveKey
       })
+      /** The valid keys from when the listener lost its connection; empty while it has one. */
+      const lastKnown = new Map<string, LiveKey>()
+      let lostAt = 0
       const cache = yield* makeNotifiedCache({
         channel: "svc_keys",
-        load: lookUp,
-        onInvalidated: () => Effect.sync(() => PubSub.publishUnsafe(changes, undefined))
+        load: (hash: string) =>
+          Effect.tapErrorTag(lookUp(hash), "Unauthorized", () => Effect.sync(() => lastKnown.delete(hash))),
+        onInvalidated: () =>
+          Effect.sync(() => {
+            lastKnown.clear()
+            PubSub.publishUnsafe(changes, undefined)
+          }),
+        onLost: (kept) => {
+          lostAt = clock.currentTimeMillisUnsafe()
+          for (const [hash, key] of kept) lastKnown.set(hash, key)
+        }
       })
       const forget = Effect.sync(() => {
         cache.invalidateAll()
+        lastKnown.clear()
         PubSub.publishUnsafe(changes, undefined)
       })
       const peers = yield* Peers
@@ -141,16 +164,42 @@ export class Keys extends Context.Service<
           (ids) =>
             sql`update svc.api_keys set last_used_at = now() where id in ${sql.in(Array.from(new Set<number>(ids)))}`
         ),
-        Effect.catchCause((cause) => Effect.logWarning("Failed to write last_used_at of API keys", cause)),
+        Effect.catchCause(logFailure("Failed to write last_used_at of API keys")),
         Effect.forever,
         Effect.forkScoped
       )
+
+      /** When the database was last asked in vain, in ms; undefined once it answers. */
+      let failedAt: number | undefined
+      const verifyInOutage = (hash: string, known: LiveKey): Effect.Effect<LiveKey, Unauthorized | Unavailable> => {
+        const now = clock.currentTimeMillisUnsafe()
+        if (now - lostAt >= outage) return cache.load(hash)
+        if (failedAt !== undefined && now - failedAt < outageMillis) return Effect.succeed(known)
+        // Others need not wait for this look-up if the one before has failed.
+        if (failedAt !== undefined) failedAt = now
+        const accept = Effect.sync(() => {
+          failedAt = clock.currentTimeMillisUnsafe()
+          return known
+        })
+        const answered = Effect.sync(() => (failedAt = undefined))
+        // Detached, because giving up a statement takes as long as the database does not answer.
+        return Effect.flatMap(Effect.forkDetach(cache.load(hash)), Fiber.join).pipe(
+          Effect.tap(answered),
+          Effect.tapErrorTag("Unauthorized", () => answered),
+          Effect.timeoutOrElse({ duration: outageMillis, orElse: () => accept }),
+          Effect.catchTag("Unavailable", () => accept)
+        )
+      }
 
       const verify = (rawKey: string): Effect.Effect<LiveKey, Unauthorized | Unavailable> => {
         if (!looksLikeKey(rawKey)) return Effect.fail(refused)
         const hash = hashOf(rawKey)
         const live = cache.peek(hash)
-        if (live === undefined) return Effect.tap(cache.load(hash), (live) => Effect.sync(() => markUsed(live)))
+        if (live === undefined) {
+          const known = lastKnown.get(hash)
+          const verified = known === undefined ? cache.load(hash) : verifyInOutage(hash, known)
+          return Effect.tap(verified, (live) => Effect.sync(() => markUsed(live)))
+        }
         markUsed(live)
         return Effect.succeed(live)
       }

@@ -3,7 +3,7 @@ import { SqlClient } from "effect/sql"
 import { backupCopyLock } from "../../domain/sql/AdvisoryLocks.ts"
 import { globalsFile } from "../../domain/backups/Backup.ts"
 import { tryAdvisoryLocks } from "../AdvisoryLock.ts"
-import { onOwnTables } from "../OwnTables.ts"
+import { onOwnTables, logFailure } from "../OwnTables.ts"
 import { BackupFiles, type FileTrouble } from "../ports/BackupFiles.ts"
 import { ObjectStore, type StoreError } from "../ports/ObjectStore.ts"
 import { storedReason } from "./Records.ts"
@@ -91,7 +91,7 @@ export const makeBackupCopies = Effect.gen(function* () {
 
   yield* round.pipe(
     Effect.catchTag("Unavailable", () => Effect.void),
-    Effect.catchCause((cause) => Effect.logError("Failed to copy backups to their bucket", cause)),
+    Effect.catchCause(logFailure("Failed to copy backups to their bucket")),
     Effect.andThen(Effect.timeoutOption(wakeUp.await, checkEvery)),
     Effect.forever,
     Effect.forkScoped

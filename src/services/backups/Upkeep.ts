@@ -3,7 +3,7 @@ import { SqlClient } from "effect/sql"
 import { backupRunLock } from "../../domain/sql/AdvisoryLocks.ts"
 import { globalsFile, parsePartial, partialFile } from "../../domain/backups/Backup.ts"
 import { BackupFiles } from "../ports/BackupFiles.ts"
-import { onOwnTables } from "../OwnTables.ts"
+import { onOwnTables, logFailure } from "../OwnTables.ts"
 
 const sweepEvery = "10 seconds"
 
@@ -105,7 +105,7 @@ export const layerBackupUpkeep = Layer.effectDiscard(
 
     yield* onOwnTables(sweep).pipe(
       Effect.catchTag("Unavailable", () => Effect.void),
-      Effect.catchCause((cause) => Effect.logError("Failed to sweep backups", cause)),
+      Effect.catchCause(logFailure("Failed to sweep backups")),
       Effect.repeat(Schedule.spaced(sweepEvery)),
       Effect.forkScoped
     )

@@ -1,7 +1,7 @@
 import { Effect, Layer, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { Branches } from "./Branches.ts"
-import { onOwnTables } from "../OwnTables.ts"
+import { onOwnTables, logFailure } from "../OwnTables.ts"
 
 const sweepEvery = "10 seconds"
 const measureEvery = "1 minute"
@@ -14,7 +14,7 @@ const layerUpkeep = Layer.effectDiscard(
 
     yield* branches.sweep.pipe(
       Effect.catchTag("Unavailable", () => Effect.void),
-      Effect.catchCause((cause) => Effect.logError("Failed to sweep branches", cause)),
+      Effect.catchCause(logFailure("Failed to sweep branches")),
       Effect.repeat(Schedule.spaced(sweepEvery)),
       Effect.forkScoped
     )

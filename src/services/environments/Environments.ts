@@ -19,7 +19,7 @@ import { makeEnvironmentBuckets } from "./Buckets.ts"
 import { busy, invalid, notFound, refusals, schemaExists } from "./Failures.ts"
 import { EnvironmentSettings } from "./Settings.ts"
 import { type StoreError } from "../ports/ObjectStore.ts"
-import { onOwnTables, queryRows } from "../OwnTables.ts"
+import { onOwnTables, queryRows, logFailure } from "../OwnTables.ts"
 
 const time = (column: string) => `${isoSql(column)} as ${column}`
 
@@ -58,8 +58,9 @@ export class Environments extends Context.Service<
       const locked = withAdvisoryLocks(sql, [environmentsLock], { patience: 10_000, pause: 100, busy })
       /** One change at a time over all replicas. It is not interrupted. 503 `ENVIRONMENTS_BUSY` after 10 s. */
       const alone = <A, E>(effect: Effect.Effect<A, E>) => semaphore.withPermit(Effect.uninterruptible(locked(effect)))
-      const cleanUp = Effect.catchCause(buckets.sweep, (cause) =>
-        Effect.logWarning("Failed to clean up after a failed environment creation; will retry", cause)
+      const cleanUp = Effect.catchCause(
+        buckets.sweep,
+        logFailure("Failed to clean up after a failed environment creation; will retry")
       )
 
       const inProject = (id: string) =>

@@ -8,7 +8,7 @@ import { yieldEvery } from "../YieldEvery.ts"
 import { FlagSettings } from "./Settings.ts"
 import { Peers } from "../ports/Peers.ts"
 import { Listener } from "../ports/Listener.ts"
-import { onOwnTables } from "../OwnTables.ts"
+import { onOwnTables, logFailure } from "../OwnTables.ts"
 
 /** A row of `flagRowsSql`. The kind decides which columns are set. */
 interface UnionRow {
@@ -167,7 +167,7 @@ export class FlagSets extends Context.Service<
             if (all) missed = true
             return wasFailing
               ? Effect.void
-              : Effect.logWarning("Failed to read flags; continuing with those already loaded", cause)
+              : logFailure("Failed to read flags; continuing with those already loaded")(cause)
           })
         )
       })

@@ -2,6 +2,7 @@ import { Clock, Effect, Layer, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { flagEnvironments } from "../../domain/flags/Environment.ts"
 import { FlagSets } from "./Sets.ts"
+import { logFailure } from "../OwnTables.ts"
 
 /** Maximum rows of one statement. */
 const batch = 1_000
@@ -47,7 +48,7 @@ export const layerFlagUsage = Layer.effectDiscard(
       since = until
     })
 
-    const quietly = Effect.catchCause(write, (cause) => Effect.logWarning("Failed to write last_evaluated_at", cause))
+    const quietly = Effect.catchCause(write, logFailure("Failed to write last_evaluated_at"))
     yield* Effect.addFinalizer(() => Effect.timeoutOption(quietly, "2 seconds"))
     yield* Effect.forkScoped(Effect.repeat(Effect.delay(quietly, "10 seconds"), Schedule.forever))
   })

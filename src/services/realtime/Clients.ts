@@ -1,4 +1,4 @@
-import { type EventText } from "../../domain/realtime/Event.ts"
+import { type EventText, gapText } from "../../domain/realtime/Event.ts"
 import { type Actor } from "../ports/Db.ts"
 import { type Readers } from "./Access.ts"
 
@@ -18,6 +18,8 @@ export interface RealtimeClient {
  */
 export class RealtimeClients {
   private readonly all = new Set<RealtimeClient>()
+  /** Clients from whom events were withheld that they may not have received, if another replica counted otherwise. */
+  private readonly doubtful = new Set<RealtimeClient>()
   private limitedCount = 0
   private readonly open: boolean
 
@@ -37,6 +39,7 @@ export class RealtimeClients {
   }
 
   remove(client: RealtimeClient) {
+    this.doubtful.delete(client)
     if (this.all.delete(client) && this.isLimited(client)) this.limitedCount--
   }
 
@@ -45,9 +48,21 @@ export class RealtimeClients {
   }
 
   /** `readers` is undefined when no limited client was connected at the time of the look-up. */
-  sendEvent({ text }: EventText, readers: Readers | undefined) {
+  sendEvent({ id, text }: EventText, readers: Readers | undefined) {
     for (const client of this.all) {
-      if (client.role === "service_role" || this.open || readers?.[client.role] === true) client.send(text)
+      if (client.role !== "service_role" && !this.open && readers?.[client.role] !== true) continue
+      const { since } = client
+      if (since !== undefined && id <= since) {
+        // It received this one at a replica that is ahead of this one.
+        if (id === since) this.doubtful.delete(client)
+        else this.doubtful.add(client)
+        continue
+      }
+      if (since !== undefined && this.doubtful.size > 0 && this.doubtful.delete(client)) {
+        // The last event that it received never came, so the replicas' ids differ.
+        client.send(gapText(since, since))
+      }
+      client.send(text)
     }
   }
 

@@ -5,7 +5,7 @@ import { type EventText, eventText, gapText, parseNotification } from "../../dom
 import { RealtimeLog } from "../../domain/realtime/Log.ts"
 import { type RealtimeStatus } from "../../domain/realtime/Subscription.ts"
 import { channelOf } from "../../domain/realtime/Trigger.ts"
-import { onOwnTables } from "../OwnTables.ts"
+import { onOwnTables, logFailure } from "../OwnTables.ts"
 import { Listener, type ListenerMessage } from "../ports/Listener.ts"
 import { Counts } from "../ports/Counts.ts"
 import { Peers } from "../ports/Peers.ts"
@@ -121,7 +121,7 @@ export class Realtime extends Context.Service<
 
       yield* channels.messages.pipe(
         Stream.runForEach((message) =>
-          Effect.catchCause(handle(message), (cause) => Effect.logError("Failed to publish a notification", cause))
+          Effect.catchCause(handle(message), logFailure("Failed to publish a notification"))
         ),
         Effect.forkScoped
       )

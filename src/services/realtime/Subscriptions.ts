@@ -5,7 +5,7 @@ import { RealtimeSubscription, type RealtimeTable } from "../../domain/realtime/
 import { channelOf, createTriggerSql, dropTriggerSql } from "../../domain/realtime/Trigger.ts"
 import { isoSql } from "../../domain/sql/IsoTimestamp.ts"
 import { type WatchedTable, WatchedTables } from "../catalogue/WatchedTables.ts"
-import { onOwnTables } from "../OwnTables.ts"
+import { onOwnTables, logFailure } from "../OwnTables.ts"
 import { Listener } from "../ports/Listener.ts"
 import { Realtime } from "./Realtime.ts"
 
@@ -191,7 +191,7 @@ export class RealtimeSubscriptions extends Context.Service<
       yield* Queue.take(rounds).pipe(
         Effect.timeoutOption("1 minute"),
         Effect.andThen(reconcile),
-        Effect.catchCause((cause) => Effect.logWarning("Failed to reconcile realtime triggers", cause)),
+        Effect.catchCause(logFailure("Failed to reconcile realtime triggers")),
         Effect.repeat(Schedule.spaced("100 millis")),
         Effect.forkScoped
       )

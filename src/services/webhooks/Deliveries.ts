@@ -3,7 +3,7 @@ import { type SqlError } from "effect/sql"
 import { type WebhookReply } from "../../domain/webhooks/Delivery.ts"
 import { FairQueue } from "../../domain/webhooks/FairQueue.ts"
 import { Listener } from "../ports/Listener.ts"
-import { isOutage } from "../OwnTables.ts"
+import { isOutage, logFailure } from "../OwnTables.ts"
 import { type Attempted, type Claimed, leaseSeconds, makeWebhookOutbox } from "./Outbox.ts"
 import { makeWebhookSender } from "./Sender.ts"
 import { WebhookSettings } from "./Settings.ts"
@@ -176,7 +176,7 @@ export const layerWebhookDeliveries = Layer.effectDiscard(
           Effect.sync(() => batch.forEach((attempted) => unrecorded.delete(attempted)))
         )
       ),
-      Effect.catchCause((cause) => Effect.logError("Failed to record webhook deliveries", cause)),
+      Effect.catchCause(logFailure("Failed to record webhook deliveries")),
       Effect.forever,
       Effect.forkScoped
     )

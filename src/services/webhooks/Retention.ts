@@ -1,7 +1,7 @@
 import { Effect, Layer, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { pruneLock } from "../../domain/sql/AdvisoryLocks.ts"
-import { onOwnTables } from "../OwnTables.ts"
+import { onOwnTables, logFailure } from "../OwnTables.ts"
 
 /** Log entries kept of a webhook, and for how long. Messages are deleted with the last entry about them. */
 const kept = { entries: 1_000, days: 30 } as const
@@ -69,7 +69,7 @@ export const layerWebhookRetention = Layer.effectDiscard(
     yield* onOwnTables(prune).pipe(
       Effect.repeat({ while: (more) => more, times: batches }),
       Effect.catchTag("Unavailable", () => Effect.void),
-      Effect.catchCause((cause) => Effect.logError("Failed to delete old webhook deliveries", cause)),
+      Effect.catchCause(logFailure("Failed to delete old webhook deliveries")),
       Effect.repeat(Schedule.spaced("10 seconds")),
       Effect.forkScoped
     )

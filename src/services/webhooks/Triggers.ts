@@ -8,7 +8,7 @@ import {
   webhookTableSql
 } from "../../domain/webhooks/TriggerSql.ts"
 import { Listener } from "../ports/Listener.ts"
-import { onOwnTables } from "../OwnTables.ts"
+import { onOwnTables, logFailure } from "../OwnTables.ts"
 import { WatchedTables } from "../catalogue/WatchedTables.ts"
 
 /**
@@ -49,7 +49,7 @@ export const makeWebhookTriggers = Effect.gen(function* () {
     for (const table of tables) if (triggerChanges(table).length > 0) yield* reconcile(table.oid)
   }).pipe(
     Effect.catchTag("Unavailable", () => Effect.void), // the listener reports when the database is back
-    Effect.catchCause((cause) => Effect.logError("Failed to reconcile webhook triggers", cause))
+    Effect.catchCause(logFailure("Failed to reconcile webhook triggers"))
   )
 
   // A burst of DDL causes one round, not many.

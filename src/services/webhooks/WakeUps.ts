@@ -3,9 +3,14 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { wakeUpLock } from "../../domain/sql/AdvisoryLocks.ts"
 import { isOutage } from "../OwnTables.ts"
 
-/** The longest that one attempt to get the lock may take. */
+/** How long one wait for writers to end may take. */
 const lockTimeout = "500ms"
 const retry = "1 second"
+
+/** Whether a session has the lock for itself: another worker, as writers share it. */
+const heldByWorkerSql = `select exists (select from pg_locks where locktype = 'advisory' and mode = 'ExclusiveLock'
+  and granted and objsubid = 1 and (classid::int8 << 32 | objid::int8) = ${wakeUpLock}
+  and database = (select oid from pg_database where datname = current_database()))`
 
 /**
  * Makes the trigger function send notifications, which it only does while a session holds this lock or waits for it:
@@ -13,8 +18,9 @@ const retry = "1 second"
  * lock in shared mode until it has committed. So once this process has the lock, all those writes are visible, and
  * `ready` is called to look for them.
  *
- * Writers only *try* the lock, so only workers ever wait for it. While another process or a long transaction holds it,
- * writers notify too, from the moment the wait begins.
+ * Writers only *try* the lock, so only workers ever wait for it. While another worker has it, writers notify anyway, and
+ * this one asks again from time to time. While a long transaction of a writer shares it, this one waits: other writers
+ * notify from the moment the wait begins.
  */
 export const makeWakeUps = Effect.fnUntraced(function* (ready: () => void) {
   const sql = yield* SqlClient.SqlClient
@@ -26,15 +32,20 @@ export const makeWakeUps = Effect.fnUntraced(function* (ready: () => void) {
     const run = (text: string) => connection.executeValues(text, [])
     yield* run(`set lock_timeout = '${lockTimeout}'`)
     yield* Effect.addFinalizer(() => Effect.ignore(run("reset lock_timeout")))
-    while (state.wanted) {
-      const locked = yield* run(`select pg_advisory_lock(${wakeUpLock})`).pipe(
-        Effect.as(true),
-        Effect.catchIf(
-          (error) => !isOutage(error),
-          () => Effect.succeed(false)
-        )
+    const waited = run(`select pg_advisory_lock(${wakeUpLock})`).pipe(
+      Effect.as(true),
+      Effect.catchIf(
+        (error) => !isOutage(error),
+        () => Effect.succeed(false)
       )
-      if (!locked) continue
+    )
+    while (state.wanted) {
+      const [[acquired] = []] = yield* run(`select pg_try_advisory_lock(${wakeUpLock})`)
+      if (acquired !== true) {
+        const [[byWorker] = []] = yield* run(heldByWorkerSql)
+        if (byWorker === true) yield* Effect.timeoutOption(Queue.take(changes), retry)
+        if (byWorker === true || !(yield* waited)) continue
+      }
       yield* Effect.addFinalizer(() => Effect.ignore(run(`select pg_advisory_unlock(${wakeUpLock})`)))
       ready()
       while (state.wanted) {

@@ -58,11 +58,14 @@ describe("since", () => {
 
   it("returns later events, oldest first, and no gap if they are complete", () => {
     assert.deepStrictEqual(seen(2500), { first: undefined, count: 0, gap: undefined })
-    assert.deepStrictEqual(seen(9999), { first: undefined, count: 0, gap: undefined })
     assert.deepStrictEqual(seen(2490), { first: 2500, count: 1, gap: undefined })
-    assert.deepStrictEqual(seen(2489), { first: 2490, count: 2, gap: undefined })
     const texts = log.since(2450).events.map(({ id }) => id)
     assert.deepStrictEqual(texts, [2460, 2470, 2480, 2490, 2500])
+  })
+
+  it("returns a gap for an id that another replica assigned", () => {
+    assert.deepStrictEqual(seen(2489), { first: 2490, count: 2, gap: 2489 })
+    assert.deepStrictEqual(seen(9999), { first: undefined, count: 0, gap: 9999 })
   })
 
   it("returns a gap exactly if an event after that id was dropped", () => {

@@ -4,6 +4,7 @@ import { Client } from "pg"
 import { type AnswerMemory } from "../../../services/access/AnswerBudget.ts"
 import { cancelRequest } from "../CancelRequest.ts"
 import { type Login, pgConfig } from "../Login.ts"
+import { endIfUnanswered } from "../Unanswered.ts"
 import { MessageReader, type ServerError, type TextRow } from "./MessageReader.ts"
 import { MessageWriter, type Param } from "./MessageWriter.ts"
 import { type Failure, isStale, nulInText, type Outcome, oversized } from "./Outcome.ts"
@@ -101,6 +102,7 @@ export class RowConnection {
     // The driver has opened the session: encryption, authentication, startup. From here on its parser is not used.
     this.socket.removeAllListeners("data")
     this.socket.on("data", (chunk: Buffer) => this.reader.push(chunk))
+    endIfUnanswered(login, this.socket, () => this.inFlight.length > 0)
     client.on("error", () => this.lost())
     client.on("end", () => this.lost())
   }

@@ -1,10 +1,12 @@
 import { Effect } from "effect"
 import { type EventEmitter } from "node:events"
+import { type Socket } from "node:net"
 import { Client, type Submittable } from "pg"
 import { maxResultSize } from "../../../domain/sql/Result.ts"
 import { cancelRequest } from "../CancelRequest.ts"
 import { claimsSetting, serviceActor } from "../../../services/ports/Db.ts"
 import { type Login, pgConfig } from "../Login.ts"
+import { endIfUnanswered } from "../Unanswered.ts"
 import { ResetQuery, type RowsQuery } from "./Queries.ts"
 import { type Follower } from "./InFlightQuery.ts"
 
@@ -12,9 +14,7 @@ import { type Follower } from "./InFlightQuery.ts"
 interface ClientInternals {
   readonly processID: number
   readonly secretKey: number
-  readonly connection: EventEmitter & {
-    readonly stream: { readonly on: (event: "data", listener: (chunk: Uint8Array) => void) => void; destroy(): void }
-  }
+  readonly connection: EventEmitter & { readonly stream: Socket }
 }
 
 interface Resetting {
@@ -102,7 +102,8 @@ export class SqlConnection {
         resume(Effect.fail(error))
         return
       }
-      this.internals.connection.stream.on("data", (chunk) => {
+      endIfUnanswered(this.login, this.internals.connection.stream)
+      this.internals.connection.stream.on("data", (chunk: Buffer) => {
         this.received += chunk.length
         if (this.received > maxResultBytes) this.overflow?.()
       })

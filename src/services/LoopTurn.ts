@@ -1,3 +1,4 @@
+import { Effect } from "effect"
 import { FairQueue } from "../domain/FairQueue.ts"
 
 const waiting = new FairQueue<() => void>()
@@ -14,14 +15,18 @@ const serve = () => {
 /** Bytes of a request that are worth a turn of their own: parsing them may take milliseconds. */
 export const largeBody = 32 * 1024
 
+const wait = (client: string, start: () => void) => {
+  waiting.push(client, start)
+  if (serving) return
+  serving = true
+  setImmediate(serve)
+}
+
 /**
  * Resolves when the caller may do work of some milliseconds at once, such as parsing a large body: one caller in each turn
  * of the event loop, which serves small requests in between. Clients, such as addresses, take turns.
  */
-export const loopTurn = (client: string): Promise<void> =>
-  new Promise((resolve) => {
-    waiting.push(client, resolve)
-    if (serving) return
-    serving = true
-    setImmediate(serve)
-  })
+export const loopTurn = (client: string): Promise<void> => new Promise((resolve) => wait(client, resolve))
+
+/** The same for the service's own work, and for that of clients that take turns before (see `Turns`). */
+export const aLoopTurn: Effect.Effect<void> = Effect.callback((resume) => wait("", () => resume(Effect.void)))

@@ -1,4 +1,5 @@
 import { Clock, Effect } from "effect"
+import { aLoopTurn } from "./LoopTurn.ts"
 
 /** Work that is done in steps: `step` handles at most `size` bytes, and returns whether it was the last one. */
 export interface Steps {
@@ -28,21 +29,8 @@ export const yieldEvery = (millis = 5) =>
     let last = clock.currentTimeMillisUnsafe()
     return Effect.suspend(() => {
       if (clock.currentTimeMillisUnsafe() - last < millis) return Effect.void
-      return Effect.map(turn, () => {
+      return Effect.map(aLoopTurn, () => {
         last = clock.currentTimeMillisUnsafe()
       })
     })
   })
-
-const waiting: Array<() => void> = []
-
-const next = () => {
-  const resume = waiting.shift()
-  if (waiting.length > 0) setImmediate(next)
-  resume?.()
-}
-
-/** One waiting fiber goes on in each round of the event loop. `yieldNow` would let all of them go on in the same one. */
-const turn = Effect.callback<void>((resume) => {
-  if (waiting.push(() => resume(Effect.void)) === 1) setImmediate(next)
-})

@@ -3,6 +3,7 @@ import { HttpServerRequest } from "effect/http"
 import { HttpApiMiddleware } from "effect/http-api"
 import { isUtf8 } from "node:buffer"
 import { InvalidRequest } from "../../domain/errors.ts"
+import { turnOf } from "../wire/Body.ts"
 
 /** Rejects bodies that are not UTF-8, in which HttpApi would replace characters silently. */
 export class Utf8Bodies extends HttpApiMiddleware.Service<Utf8Bodies>()("svc/http/Utf8Bodies", {
@@ -19,6 +20,7 @@ export const layerUtf8Bodies = Layer.succeed(
       if (request.method === "GET" || request.method === "HEAD") return yield* app
       // The request caches its body. Read errors are handled by Front.
       const body = yield* Effect.orDie(request.arrayBuffer)
+      yield* turnOf(body)
       if (!isUtf8(Buffer.from(body))) return yield* notUtf8
       return yield* app
     })

@@ -3,7 +3,7 @@ import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { answerOfrep, bulkReply, type OfrepReply, singleReply } from "../../domain/flags/Ofrep.ts"
 import { FlagEngine } from "../../services/ports/FlagEngine.ts"
 import { FlagSettings } from "../../services/flags/Settings.ts"
-import { bodyBytes, bodyLimit } from "../wire/Body.ts"
+import { bodyBytes, bodyLimit, turnOf } from "../wire/Body.ts"
 import { CurrentCaller, noGate } from "../access/Caller.ts"
 import { lastSegment } from "../wire/Paths.ts"
 
@@ -22,7 +22,7 @@ export const OfrepRoutes = HttpRouter.use(
     const evaluate = Effect.fnUntraced(function* (key: string | undefined) {
       if ((yield* CurrentCaller) === undefined) return yield* noGate
       const request = yield* HttpServerRequest.HttpServerRequest
-      const body = yield* bodyBytes(request, bodyLimit)
+      const body = yield* Effect.tap(bodyBytes(request, bodyLimit), turnOf)
       const ifNoneMatch = request.headers["if-none-match"]
       const selector = request.headers["flagd-selector"]
       const answer = answerOfrep({ key, body, selector, ifNoneMatch }, settings.environment)

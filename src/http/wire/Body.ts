@@ -3,6 +3,7 @@ import { HttpIncomingMessage, type HttpServerError, type HttpServerRequest } fro
 import { isUtf8 } from "node:buffer"
 import { IncomingMessage } from "node:http"
 import { InvalidRequest, PayloadTooLarge, UnsupportedMediaType } from "../../domain/errors.ts"
+import { aLoopTurn, largeBody } from "../../services/LoopTurn.ts"
 import { headersOf } from "../access/Credentials.ts"
 import { textResponse } from "./OwnedResponse.ts"
 
@@ -23,7 +24,7 @@ const jsonType = /^application\/(?:[\w.+-]+\+)?json *(?:;|$)/i
 
 /** The request's JSON body, as text and parsed. 400 for invalid JSON; otherwise as `jsonBytes`. */
 export const jsonBody = (request: HttpServerRequest.HttpServerRequest, limit: number) =>
-  Effect.flatMap(jsonBytes(request, limit), (bytes): Effect.Effect<JsonBody, InvalidRequest> => {
+  Effect.flatMap(Effect.tap(jsonBytes(request, limit), turnOf), (bytes): Effect.Effect<JsonBody, InvalidRequest> => {
     const text = bytes.toString("utf8")
     try {
       return Effect.succeed({ text, value: JSON.parse(text) as unknown })
@@ -31,6 +32,10 @@ export const jsonBody = (request: HttpServerRequest.HttpServerRequest, limit: nu
       return Effect.fail(invalid("Empty or invalid json"))
     }
   })
+
+/** A turn of the event loop to parse the bytes in, if they are many. */
+export const turnOf = ({ byteLength }: ArrayBufferView | ArrayBuffer): Effect.Effect<void> =>
+  byteLength > largeBody ? aLoopTurn : Effect.void
 
 /** The request's JSON body. 415 for another media type, 413 over `limit` bytes, 400 for invalid UTF-8. */
 export const jsonBytes = (

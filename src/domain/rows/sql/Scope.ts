@@ -3,7 +3,7 @@ import { quoteName } from "../../sql/Names.ts"
 /** State shared by the parts of one statement: its parameters and the aliases of its relations. */
 export class RowScope {
   readonly params: Array<string | Uint8Array | null> = []
-  /** A value decides how much memory and time the statement takes, as a regular expression does. */
+  /** The statement may take much memory and time: by a value, as a regular expression does, or by many embeds. */
   costly = false
   private readonly keys = new Map<string, string>()
   private readonly types: Array<number> = []

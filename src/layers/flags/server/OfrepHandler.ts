@@ -13,11 +13,14 @@ import { type FlagService } from "./Service.ts"
 
 const base = "/ofrep/v1/evaluate/flags"
 
+/** Runs the evaluation of a large context when it is the client's turn. Replies 429 if that does not come. */
+export type InTurn = (client: string, run: () => Promise<OfrepReply>) => Promise<OfrepReply>
+
 /**
  * Serves the OpenFeature remote evaluation protocol without a key, as flagd does. `report` receives internal errors; the
  * client gets 500 for them.
  */
-export const ofrepHandler = (service: FlagService, report: (cause: unknown) => void) => {
+export const ofrepHandler = (service: FlagService, inTurn: InTurn, report: (cause: unknown) => void) => {
   /** `key` is undefined for all flags. */
   const answer = async ({ headers }: NodeRequest, key: string | undefined, body: Buffer): Promise<OfrepReply> => {
     const selector = headers["flagd-selector"]
@@ -44,8 +47,11 @@ export const ofrepHandler = (service: FlagService, report: (cause: unknown) => v
     read(request)
       .then(async (body) => {
         if (body === undefined) return plainReply(413, tooLarge)
-        if (body.length > largeBody) await loopTurn(addressOf(request))
-        return await answer(request, key, body)
+        if (body.length <= largeBody) return await answer(request, key, body)
+        return await inTurn(addressOf(request), async () => {
+          await loopTurn(addressOf(request))
+          return await answer(request, key, body)
+        })
       })
       .catch((cause: unknown) => {
         report(cause)

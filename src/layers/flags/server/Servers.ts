@@ -1,5 +1,7 @@
 import { Clock, Effect, Layer, Stream } from "effect"
+import { plainReply } from "../../../domain/flags/Ofrep.ts"
 import { text } from "../../../domain/Settings.ts"
+import { Turns } from "../../../services/access/Turns.ts"
 import { FlagSets } from "../../../services/flags/Sets.ts"
 import { FlagSettings } from "../../../services/flags/Settings.ts"
 import { connectHandler } from "./ConnectHandler.ts"
@@ -11,7 +13,7 @@ import { flagSync } from "./Sync.ts"
 import { Service as ServiceV1 } from "../gen/flagd/evaluation/v1/evaluation_pb.ts"
 import { Service as ServiceV2 } from "../gen/flagd/evaluation/v2/evaluation_pb.ts"
 import { FlagSyncService } from "../gen/flagd/sync/v1/sync_pb.ts"
-import { ofrepHandler } from "./OfrepHandler.ts"
+import { type InTurn, ofrepHandler } from "./OfrepHandler.ts"
 
 /** Serves until the scope closes. Yields the port numbers; with FLAGS_HOST only that of sync. */
 export const serveFlags = Effect.gen(function* () {
@@ -29,6 +31,12 @@ export const serveFlags = Effect.gen(function* () {
   }
   const report = (cause: unknown) => Effect.runForkWith(context)(Effect.logError("Failed to answer a flag call", cause))
 
+  const turns = yield* Turns
+  const inTurn: InTurn = (client, run) =>
+    Effect.runPromise(
+      Effect.catch(turns.take(client, Effect.promise(run)), ({ error }) => Effect.succeed(plainReply(429, error)))
+    )
+
   yield* sets.changes.pipe(
     Stream.runForEach((change) => Effect.sync(() => feed.publish(change))),
     Effect.forkScoped({ startImmediately: true })
@@ -44,7 +52,7 @@ export const serveFlags = Effect.gen(function* () {
   )
   const serveOfrep = serveFlagPort(
     { ...common, name: "OFREP", port: settings.httpPort, setting: "FLAGS_HTTP_PORT", http2: false },
-    ofrepHandler(service, report)
+    ofrepHandler(service, inTurn, report)
   )
   const serveSync = serveFlagPort(
     { ...common, name: "Flag sync", port: settings.syncPort, setting: "FLAGS_SYNC_PORT", http2: true },
@@ -62,7 +70,7 @@ export const serveFlags = Effect.gen(function* () {
   const evaluating = own === undefined ? [] : [address("evaluation", own.evaluation), address("OFREP", own.ofrep)]
   yield* Effect.logInfo(`Flags: ${[...evaluating, address("sync", sync)].join(", ")}`)
   return { evaluation: own?.evaluation.port, ofrep: own?.ofrep.port, sync: sync.port }
-})
+}).pipe(Effect.provide(Turns.layer))
 
 /**
  * The ports of flagd on HOST: sync (FLAGS_SYNC_PORT), and without FLAGS_HOST also evaluation (FLAGS_PORT) and OFREP

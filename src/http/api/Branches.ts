@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { Branch, BranchId, NewBranch } from "../../domain/branches/Branch.ts"
+import { Branch, BranchChanges, BranchId, NewBranch } from "../../domain/branches/Branch.ts"
 import { Conflict, Forbidden, NotFound, Unavailable } from "../../domain/errors.ts"
 import { Management } from "../access/Access.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
@@ -22,7 +22,7 @@ export class BranchesApi extends HttpApiGroup.make("branches")
       OpenApi.annotations({
         summary: "Copy the database into a new branch",
         description:
-          "Responds when the branch can be used. `connection` contains the password of the branch's login, which is only shown here. Without `ttlHours`, or with 0, it does not expire."
+          "Responds when the branch can be used. `connection` contains the password of the branch's login, which is only shown here. Without `ttlHours`, or with 0, it does not expire. `access`: `service_role`, the default, closes it to anon keys and JWTs; `clients` opens it."
       })
     ),
     HttpApiEndpoint.get("find", "/:id", { params, success: Branch, error: [NotFound, Unavailable] }).annotateMerge(
@@ -31,6 +31,12 @@ export class BranchesApi extends HttpApiGroup.make("branches")
         description: "Also shows a branch that is being filled: its `status` is `restoring` until it can be used."
       })
     ),
+    HttpApiEndpoint.patch("change", "/:id", {
+      params,
+      payload: BranchChanges,
+      success: Branch,
+      error: [NotFound, Unavailable]
+    }).annotateMerge(OpenApi.annotations({ summary: "Open a branch to anon keys and JWTs, or close it" })),
     HttpApiEndpoint.delete("remove", "/:id", {
       params,
       success: Success,

@@ -1,7 +1,7 @@
 import { Deferred, Effect, Exit, FiberSet, Ref, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { type BackupId, percentOf, restoreLabel } from "../../domain/backups/Backup.ts"
-import { type Branch, type NewBranch } from "../../domain/branches/Branch.ts"
+import { type Branch, type RestoreOptions } from "../../domain/branches/Branch.ts"
 import { type Conflict, type Forbidden, type Unavailable, Unprocessable } from "../../domain/errors.ts"
 import { Branches } from "../branches/Branches.ts"
 import { onOwnTables } from "../OwnTables.ts"
@@ -18,9 +18,6 @@ export interface StartedRestore {
   /** When the branch can be used. 422 `RESTORE_FAILED`, with the reason in `details`. */
   readonly done: Effect.Effect<Branch, Forbidden | Unavailable | Unprocessable>
 }
-
-/** By default, a label made of the backup's, and no expiry. */
-export type RestoreOptions = Partial<NewBranch>
 
 const restoreFailed = ({ reason }: DumpFailed) =>
   new Unprocessable({ error: "The backup could not be restored", code: "RESTORE_FAILED", details: reason })
@@ -81,8 +78,8 @@ export const makeBackupRestores = (sources: BackupSources) =>
         const restore = yield* Deferred.make<number, Unavailable>()
         const { branch, done } = yield* branches.restore(
           {
+            ...options,
             label: options.label ?? restoreLabel(source.place.label),
-            ttlHours: options.ttlHours ?? 0,
             sourceBackupId: id
           },
           (database) => Effect.flatMap(Deferred.await(restore), (number) => fill(tool, source, number, database))

@@ -98,7 +98,7 @@ it.live(
         assert.deepInclude(branch, { status: "restoring", source_backup_id: 7, label: given.label, expires_at: null })
         const copy = yield* begun
 
-        const refused = yield* Effect.flip(branches.database(id))
+        const refused = yield* Effect.flip(branches.database(id, "service_role"))
         assert.deepStrictEqual([refused._tag, refused.code], ["Conflict", "BRANCH_RESTORING"])
         assert.deepStrictEqual(yield* branches.find(id), {
           ...branch,
@@ -124,7 +124,7 @@ it.live(
           (yield* branches.list).map((one) => one.id),
           [id, copied.id]
         )
-        const { run } = yield* branches.database(id)
+        const { run } = yield* branches.database(id, "service_role")
         const text = "select count(*)::text from app.notes"
         assert.deepStrictEqual(yield* run(service, { text, params: [], access: "read" }), ["2"])
 

@@ -5,7 +5,7 @@ import { type Branch, type RestoreOptions } from "../../domain/branches/Branch.t
 import { type Conflict, type Forbidden, type Unavailable, Unprocessable } from "../../domain/errors.ts"
 import { Branches } from "../branches/Branches.ts"
 import { onOwnTables } from "../OwnTables.ts"
-import { type DumpFailed, type DumpTool, DumpTools } from "../ports/DumpTools.ts"
+import { type DumpFailed, type DumpTool, DumpTools, type RestoreTarget } from "../ports/DumpTools.ts"
 import { reasonOf, storedReason } from "./Records.ts"
 import { BackupSettings, withinBackupTimeout } from "./Settings.ts"
 import { type BackupSource, type BackupSources } from "./Sources.ts"
@@ -46,12 +46,12 @@ export const makeBackupRestores = (sources: BackupSources) =>
         Effect.forever
       )
 
-    const fill = (tool: DumpTool, source: BackupSource, restore: number, database: string) =>
+    const fill = (tool: DumpTool, source: BackupSource, restore: number, target: RestoreTarget) =>
       Effect.gen(function* () {
         const percent = yield* Ref.make(0)
         const file = yield* source.local(restore)
         yield* Effect.raceFirst(
-          tool.restore(file, database, (fraction) => Ref.set(percent, percentOf(fraction))),
+          tool.restore(file, target, (fraction) => Ref.set(percent, percentOf(fraction))),
           report(restore, percent)
         )
       }).pipe(Effect.scoped, withinBackupTimeout(timeout))
@@ -82,7 +82,7 @@ export const makeBackupRestores = (sources: BackupSources) =>
             label: options.label ?? restoreLabel(source.place.label),
             sourceBackupId: id
           },
-          (database) => Effect.flatMap(Deferred.await(restore), (number) => fill(tool, source, number, database))
+          (target) => Effect.flatMap(Deferred.await(restore), (number) => fill(tool, source, number, target))
         )
         yield* ask<{ readonly id: number }>(
           `insert into svc.restores (backup_id, branch_id)

@@ -69,7 +69,7 @@ export class BackupsApi extends HttpApiGroup.make("backups")
       params,
       headers: { range: Schema.optionalKey(Schema.String) },
       success: [Bytes, Bytes.pipe(HttpApiSchema.status(206))],
-      error: stored
+      error: [...stored, Unprocessable]
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Download the file of a backup, or a range of it",

@@ -12,6 +12,7 @@ import { ddl } from "./migrations/0011_ddl.ts"
 import { claimScopes } from "./migrations/0012_claim_scopes.ts"
 import { branchAccess } from "./migrations/0013_branch_access.ts"
 import { ddlRights } from "./migrations/0014_ddl_rights.ts"
+import { backupDigests } from "./migrations/0015_backup_digests.ts"
 
 /**
  * The service's own tables, in schema `svc`. Numbers only grow. The SQL of a released migration must never change,
@@ -31,5 +32,6 @@ export const migrations = {
   "0011_ddl": ddl,
   "0012_claim_scopes": claimScopes,
   "0013_branch_access": branchAccess,
-  "0014_ddl_rights": ddlRights
+  "0014_ddl_rights": ddlRights,
+  "0015_backup_digests": backupDigests
 }

@@ -15,12 +15,12 @@ const reportEvery = "1 second"
 /** A restore in the background. Both branches show the password. */
 export interface StartedRestore {
   readonly branch: Branch
-  /** When the branch can be used. 422 `RESTORE_FAILED`, with the reason in `details`. */
+  /** When the branch can be used. 422 `RESTORE_FAILED`, `BACKUP_ALTERED` or `BACKUP_UNVERIFIED`, with the reason in `details`. */
   readonly done: Effect.Effect<Branch, Forbidden | Unavailable | Unprocessable>
 }
 
-const restoreFailed = ({ reason }: DumpFailed) =>
-  new Unprocessable({ error: "The backup could not be restored", code: "RESTORE_FAILED", details: reason })
+const restoreFailed = ({ code, reason }: DumpFailed) =>
+  new Unprocessable({ error: "The backup could not be restored", code: code ?? "RESTORE_FAILED", details: reason })
 
 /** Restores backups into branches of their own. */
 export const makeBackupRestores = (sources: BackupSources) =>

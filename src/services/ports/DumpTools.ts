@@ -4,8 +4,11 @@ import { type Unavailable } from "../../domain/errors.ts"
 /** `custom`: pg_dump's own archive. `plain`: an SQL script with COPY, compressed with zstd (RFC 8878). */
 export type DumpFormat = "custom" | "plain"
 
-/** A dump or a restore failed; `reason` is for users, and contains no passwords. */
-export class DumpFailed extends Data.TaggedError("DumpFailed")<{ readonly reason: string }> {}
+/** A dump or a restore failed; `reason` is for users, and contains no passwords. `code`: if the error has one of its own. */
+export class DumpFailed extends Data.TaggedError("DumpFailed")<{
+  readonly reason: string
+  readonly code?: "BACKUP_ALTERED" | "BACKUP_UNVERIFIED"
+}> {}
 
 /** Progress, 0–1, never decreasing. */
 export type OnProgress = (fraction: number) => Effect.Effect<void>

@@ -40,7 +40,7 @@ suite("a copy in a bucket", (it) => {
         Effect.map(Stream.runCollect(source.bytes(range)), (all) => Buffer.concat(all).toString())
       assert.deepStrictEqual([yield* text(), yield* text({ first: 0, last: 0 })], ["a dump", "a"])
       store.objects.set(`dumps/${key}`, Buffer.from("half"))
-      assert.strictEqual(yield* refusal(other.backups.file(id)), "404 BACKUP_FILE_MISSING")
+      assert.strictEqual(yield* refusal(other.backups.file(id)), "422 BACKUP_ALTERED")
 
       yield* other.backups.remove(id)
       assert.deepStrictEqual([...store.objects.keys()], [])

@@ -2,7 +2,7 @@ import { Effect, type Scope } from "effect"
 import { DatabaseError as ServerError } from "pg"
 import { DatabaseError, type Unavailable } from "../../../domain/errors.ts"
 import { resultTooLarge } from "../../../domain/sql/Result.ts"
-import { statusOf } from "../../../domain/sql/States.ts"
+import { statusOfOwnSql } from "../../../domain/sql/States.ts"
 import { type Actor } from "../../../services/ports/Db.ts"
 import { type TypedSession } from "../../../services/sql/SqlRunner.ts"
 import { type Login } from "../Login.ts"
@@ -24,7 +24,7 @@ const asApiError = (failure: unknown): DatabaseError | Unavailable => {
   return new DatabaseError({
     error: message,
     code,
-    status: statusOf(code, message, false),
+    status: statusOfOwnSql(code, message),
     details: detail ?? null,
     hint: hint ?? null,
     ...(position === undefined ? {} : { position: Number(position) })

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Backup, BackupId, NewBackup, PointInTime } from "../../domain/backups/Backup.ts"
 import { Branch, RestoreOptions } from "../../domain/branches/Branch.ts"
 import {
@@ -103,8 +103,6 @@ export class BackupsApi extends HttpApiGroup.make("backups")
   .middleware(Utf8Bodies)
   .middleware(Management)
   .prefix("/api/backups")
-  // Reports every invalid field, not only the first.
-  .annotate(HttpApi.PayloadParseOptions, { errors: "all" })
   .annotateMerge(
     OpenApi.annotations({ title: "Backups", description: "Dumps of the database, restored into branches" })
   ) {}

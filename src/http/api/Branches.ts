@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Branch, BranchChanges, BranchId, NewBranch } from "../../domain/branches/Branch.ts"
 import { Conflict, Forbidden, NotFound, Unavailable } from "../../domain/errors.ts"
 import { Management } from "../access/Access.ts"
@@ -51,8 +51,6 @@ export class BranchesApi extends HttpApiGroup.make("branches")
   .middleware(Utf8Bodies)
   .middleware(Management)
   .prefix("/api/branches")
-  // Reports every invalid field, not only the first.
-  .annotate(HttpApi.PayloadParseOptions, { errors: "all" })
   .annotateMerge(
     OpenApi.annotations({
       title: "Branches",

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Environment, EnvironmentChange, EnvironmentId, NewEnvironment } from "../../domain/environments/Environment.ts"
 import {
   BadGateway,
@@ -74,8 +74,6 @@ export class EnvironmentsApi extends HttpApiGroup.make("environments")
   )
   .middleware(Utf8Bodies)
   .middleware(Management)
-  // Reports every invalid field, not only the first.
-  .annotate(HttpApi.PayloadParseOptions, { errors: "all" })
   .annotateMerge(
     OpenApi.annotations({
       title: "Environments",

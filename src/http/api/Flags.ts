@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Flag, FlagChange, FlagHistoryEntry, FlagPromotion, NewFlag } from "../../domain/flags/Flag.ts"
 import { FlagEnvironment } from "../../domain/flags/Environment.ts"
 import { FlagStatus } from "../../domain/flags/Evaluation.ts"
@@ -140,6 +140,4 @@ export class FlagChangesApi extends HttpApiGroup.make("flagChanges")
   .middleware(Utf8Bodies)
   .middleware(Management)
   .prefix("/api/flags")
-  // Reports every invalid field, not only the first.
-  .annotate(HttpApi.PayloadParseOptions, { errors: "all" })
   .annotateMerge(OpenApi.annotations({ title: "Feature flag changes", description: "Flags and segments" })) {}

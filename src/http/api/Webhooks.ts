@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Forbidden, InvalidRequest, NotFound, Unavailable } from "../../domain/errors.ts"
 import {
   NewWebhook,
@@ -74,8 +74,6 @@ export class WebhooksApi extends HttpApiGroup.make("webhooks")
   .middleware(Utf8Bodies)
   .middleware(Management)
   .prefix("/api/webhooks")
-  // Reports every invalid field, not only the first.
-  .annotate(HttpApi.PayloadParseOptions, { errors: "all" })
   .annotateMerge(OpenApi.annotations({ title: "Webhooks", description: "Row changes, sent to HTTP receivers" })) {}
 
 /** The same records for callers of the client API. */

@@ -4,6 +4,7 @@ import { Branch, BranchChanges, BranchId, NewBranch } from "../../domain/branche
 import { Conflict, Forbidden, NotFound, Unavailable } from "../../domain/errors.ts"
 import { Management } from "../access/Access.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
+import { recordChange } from "../wire/RecordChange.ts"
 import { Success } from "../wire/Body.ts"
 
 const params = { id: BranchId }
@@ -33,7 +34,7 @@ export class BranchesApi extends HttpApiGroup.make("branches")
     ),
     HttpApiEndpoint.patch("change", "/:id", {
       params,
-      payload: BranchChanges,
+      payload: recordChange(BranchChanges, Branch),
       success: Branch,
       error: [NotFound, Unavailable]
     }).annotateMerge(OpenApi.annotations({ summary: "Open a branch to anon keys and JWTs, or close it" })),

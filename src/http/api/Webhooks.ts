@@ -11,6 +11,7 @@ import {
 } from "../../domain/webhooks/Webhook.ts"
 import { Management, ServiceRole } from "../access/Access.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
+import { recordChange } from "../wire/RecordChange.ts"
 import { Success } from "../wire/Body.ts"
 
 const params = { id: WebhookId }
@@ -32,7 +33,7 @@ export class WebhooksApi extends HttpApiGroup.make("webhooks")
     ),
     HttpApiEndpoint.patch("update", "/:id", {
       params,
-      payload: WebhookChange,
+      payload: recordChange(WebhookChange, Webhook),
       success: Webhook,
       error: [NotFound, InvalidRequest, Forbidden, Unavailable]
     }).annotateMerge(

@@ -11,13 +11,16 @@ interface Operation {
 const operations = async () => {
   const { json } = await ask(service, "GET /openapi.json")
   const { paths } = json as { readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>> }
-  return Object.entries(paths)
-    .filter(([path]) => path.startsWith("/api/"))
-    .flatMap(([path, methods]) =>
-      Object.entries(methods)
-        .filter(([, { requestBody }]) => requestBody?.content?.["application/json"] !== undefined)
-        .map(([method]) => ({ method: method.toUpperCase(), path }))
-    )
+  return (
+    Object.entries(paths)
+      // Evaluation is for clients, not for administrators.
+      .filter(([path]) => path.startsWith("/api/") && !path.startsWith("/api/flags/evaluate"))
+      .flatMap(([path, methods]) =>
+        Object.entries(methods)
+          .filter(([, { requestBody }]) => requestBody?.content?.["application/json"] !== undefined)
+          .map(([method]) => ({ method: method.toUpperCase(), path }))
+      )
+  )
 }
 
 /** They are the identity provider's: without a session, or a provider, they answer before they read the body. */

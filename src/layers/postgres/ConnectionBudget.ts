@@ -97,10 +97,10 @@ export class ConnectionBudget {
     next.grant()
   }
 
-  /** Whether a share waits that has fewer connections than this one. */
-  isOwed(share: ConnectionShare): boolean {
+  /** Whether a share waits that has fewer connections than this one; or any, for a connection that would be idle. */
+  isOwed(share: ConnectionShare, idle: boolean): boolean {
     const next = this.waiters.length === 0 ? undefined : this.neediest()
-    return next !== undefined && next.share.held < share.held
+    return next !== undefined && (idle || next.share.held < share.held)
   }
 
   isWaiting(share: ConnectionShare): boolean {
@@ -139,7 +139,7 @@ export class ConnectionShare {
   }
 
   /** Whether a connection should be closed when it is returned, because others have a claim to it. */
-  readonly isOwed = (): boolean => this.budget.isOwed(this)
+  readonly isOwed = (idle: boolean): boolean => this.budget.isOwed(this, idle)
 
   /**
    * Opens a connection in a place of the budget, which it leaves when it calls `onClose`. Unless it is `patient`, it fails

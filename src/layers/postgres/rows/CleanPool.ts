@@ -19,7 +19,7 @@ export interface CleanPoolOptions {
     shared?: Partial<AnswerLimits>
   ) => Effect.Effect<RowConnection, unknown>
   /** See `BoundedPoolOptions`. */
-  readonly isOwed?: (() => boolean) | undefined
+  readonly isOwed?: ((idle: boolean) => boolean) | undefined
 }
 
 /** On a pipeline, what takes longer (ms) is cancelled, and runs again on a connection of its own. */

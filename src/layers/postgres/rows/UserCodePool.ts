@@ -15,7 +15,7 @@ export interface UserCodePoolOptions {
   readonly size: number
   readonly open: (onClose: (connection: RowConnection) => void) => Effect.Effect<RowConnection, unknown>
   /** See `BoundedPoolOptions`. */
-  readonly isOwed?: (() => boolean) | undefined
+  readonly isOwed?: ((idle: boolean) => boolean) | undefined
 }
 
 interface UserCodeConnection {

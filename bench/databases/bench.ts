@@ -37,7 +37,7 @@ export const manage = async <A>(
 }
 
 export const makeBranch = (service: Service, label: string) =>
-  manage<Branch>(service, "POST", "/api/branches", { label })
+  manage<Branch>(service, "POST", "/api/branches", { label, access: "clients" })
 
 export const dropBranch = (service: Service, { id }: Branch) => manage(service, "DELETE", `/api/branches/${id}`)
 

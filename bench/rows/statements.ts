@@ -42,6 +42,7 @@ export const readOf = (path: string): RowRead => {
     query: queryPairs(search.slice(1)) ?? [],
     range: undefined,
     count: undefined,
+    trusted: false,
     form: { media: "json", stripNulls: false }
   }
 }

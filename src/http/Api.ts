@@ -46,4 +46,6 @@ export class Api extends HttpApi.make("svc")
   .add(ConnectionsApi)
   .add(ForeignDataApi)
   .middleware(RequestErrors)
+  // Reports every invalid field, not only the first, and unknown ones: a misspelt limit must not be ignored.
+  .annotate(HttpApi.PayloadParseOptions, { errors: "all", onExcessProperty: "error" })
   .annotateMerge(OpenApi.annotations({ title: "Backend platform", version: "0.1.0" })) {}

@@ -113,5 +113,9 @@ export const makeNotifiedCache = Effect.fnUntraced(function* <K, V, E, R>({
         )
       : invalidated
   })
-  return cache
+  return {
+    ...cache,
+    /** See `watchChannel`. */
+    generation: () => generation()
+  }
 })

@@ -39,6 +39,8 @@ export const Backup = Schema.Struct({
   status: Outcome,
   /** Size of the file; 0 until it is complete. */
   size_bytes: Schema.Int,
+  /** Digest of the file in lower-case hex; null until it is complete, and for files of versions without digests. */
+  sha256: Schema.NullOr(Schema.String),
   created_at: Schema.String,
   /** When it completed or failed. */
   completed_at: Schema.NullOr(Schema.String),

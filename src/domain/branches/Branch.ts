@@ -10,12 +10,32 @@ export type BranchId = typeof BranchId.Type
 /** Maximum TTL of a branch in hours: a year. */
 const maxTtl = 8760
 
-/** The payload that creates a branch (spec: Branch). `ttlHours` 0: it does not expire. */
+/**
+ * Whose requests a branch serves. `service_role`: those of service keys alone, because its data may be older than the
+ * policies that protect it, and its policies may be an experiment. `clients`: also those of anon keys, with and without a
+ * JWT.
+ */
+const BranchAccess = Schema.Literals(["service_role", "clients"])
+export type BranchAccess = typeof BranchAccess.Type
+
+/** The payload that creates a branch (spec: Branch). `ttlHours` 0: it does not expire. `access`: default `service_role`. */
 export const NewBranch = Schema.Struct({
   label: Schema.NonEmptyString.check(Schema.isMaxLength(60), isStorable),
-  ttlHours: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: maxTtl })))
+  ttlHours: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: maxTtl }))),
+  access: Schema.optionalKey(BranchAccess)
 })
 export type NewBranch = typeof NewBranch.Type
+
+/** The payload that restores a backup into a branch. `label`: by default made of the backup's. */
+export const RestoreOptions = NewBranch.mapFields(({ label, ...rest }) => ({
+  label: Schema.optionalKey(label),
+  ...rest
+}))
+export type RestoreOptions = typeof RestoreOptions.Type
+
+/** The payload that changes a branch. */
+export const BranchChanges = Schema.Struct({ access: BranchAccess })
+export type BranchChanges = typeof BranchChanges.Type
 
 /** A branch in responses. Timestamps are ISO 8601 in UTC with milliseconds. */
 export const Branch = Schema.Struct({
@@ -30,6 +50,7 @@ export const Branch = Schema.Struct({
   expires_at: Schema.NullOr(Schema.String),
   /** `restoring`: it is being filled and can't be used yet. */
   status: Schema.Literals(["active", "restoring"]),
+  access: BranchAccess,
   /** The backup that it was restored from; null for a copy of the main database. */
   source_backup_id: Schema.NullOr(Schema.Int),
   /** `postgres://…` of the branch's own login; the password is only shown in the response that creates the branch. */

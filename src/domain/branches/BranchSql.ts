@@ -76,13 +76,9 @@ begin
   end loop;
 end $do$`
 
-/** Creates the roles of a branch. `given` is the password for the caller, `own` that of the service's logins. */
-export const rolesSql = (
-  { database, keysLogin, role, rowsLogin }: BranchNames,
-  given: string,
-  own: string
-): ReadonlyArray<string> => [
-  `create role ${role} login noinherit password ${quoteLiteral(given)}`,
+/** Creates the roles of a branch. `own` is the password of the service's logins; the owner can't log in yet. */
+export const rolesSql = ({ database, keysLogin, role, rowsLogin }: BranchNames, own: string): ReadonlyArray<string> => [
+  `create role ${role} nologin noinherit`,
   `create role ${keysLogin} login noinherit password ${quoteLiteral(own)}`,
   `create role ${rowsLogin} login noinherit password ${quoteLiteral(own)}`,
   `grant ${role} to ${keysLogin}`,
@@ -91,6 +87,10 @@ export const rolesSql = (
   `grant all on database ${database} to ${role}`,
   `grant connect on database ${database} to ${keysLogin}, ${rowsLogin}`
 ]
+
+/** Lets callers log in as the owner of a branch. */
+export const openRoleSql = ({ role }: BranchNames, given: string) =>
+  `alter role ${role} login password ${quoteLiteral(given)}`
 
 /** Lets the branch's role bypass row-level security if the service role does, and the service's login may grant it. */
 export const bypassSql = ({ role }: BranchNames, serviceRole: string) => `do $do$

@@ -38,6 +38,8 @@ const Relation = Schema.Struct({
   clean_read: Schema.Boolean,
   clean_insert: Schema.Boolean,
   clean_change: Schema.Boolean,
+  /** Who may read it sees every row: it has no row-level security, and is not a view. */
+  all_rows: Schema.Boolean,
   kind: Schema.Literals(["table", "partitioned", "view", "materialized", "foreign"]),
   computed: Schema.Array(ComputedColumn)
 })

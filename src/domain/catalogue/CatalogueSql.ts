@@ -79,6 +79,7 @@ relations as (
     case c.relkind when 'r' then 'table' when 'p' then 'partitioned' when 'v' then 'view' when 'm' then 'materialized'
       else 'foreign' end as kind,
     c.reltype,
+    c.relkind <> 'v' and not c.relrowsecurity as all_rows,
     not own.some and c.oid in (select oid from readable) and ('r', c.oid) not in (select kind, oid from not_clean)
       and not (c.relispartition and x.checks) as clean_read,
     -- A partition's constraint derives from its parent's key, which may call functions.
@@ -163,6 +164,7 @@ select pg_catalog.json_build_object(
       'schema', r.nspname, 'name', r.relname, 'stamp', r.stamp,
       'kind', r.kind,
       'computed', coalesce(cc.columns, '[]'),
+      'all_rows', r.all_rows,
       'clean_read', r.clean_read,
       'clean_insert', r.clean_read and r.clean_insert,
       'clean_change', r.clean_read and r.clean_insert and r.clean_keys,

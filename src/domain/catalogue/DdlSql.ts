@@ -70,6 +70,22 @@ export const ddlSql: ReadonlyArray<string> = [
   "revoke all on function svc_ddl.record() from public"
 ]
 
+/**
+ * After `ddlSql`: revokes what default privileges of the database have granted on its objects. `record` runs as their
+ * owner, and would run a trigger of who may create one on its table.
+ */
+export const ddlRightsSql = `do $do$
+declare
+  given record;
+begin
+  for given in
+    select distinct c.oid::regclass as object, a.grantee::regrole as grantee from pg_class c, aclexplode(c.relacl) a
+    where c.relnamespace = 'svc_ddl'::regnamespace and a.grantee not in (0, c.relowner)
+  loop
+    execute format('revoke all on %s from %s', given.object, given.grantee);
+  end loop;
+end $do$`
+
 /** The count as a scalar subquery: the epoch of the catalogue. */
 export const ddlEpochSql = "(select coalesce(pg_catalog.sum(n), 0) from svc_ddl.changes)"
 

@@ -13,8 +13,8 @@ export const mask = "****"
 
 /** Names of parameters whose values are secret. */
 const secretName = /pass|pwd|secret|token|credential|apikey|accesskey|privatekey|accountkey|mechanismproperties|^sig$/
-/** Values that contain a secret: a URL with a password, or further parameters. */
-const secretValue = /:\/\/[^/]*:[^/]*@|(?:pass|pwd|secret|token)\w*\s*[=:]/i
+/** Values that contain a secret: a URL with a password, further parameters, PEM, or an object such as MySQL's `ssl`. */
+const secretValue = /:\/\/[^/]*:[^/]*@|(?:pass|pwd|secret|token|key)\w*["']?\s*[=:]|-----BEGIN|^\s*[{[]/i
 
 /**
  * In `;` syntax the part of an unquoted password after a `;` looks like a parameter, so only the values of parameters

@@ -20,6 +20,8 @@ export interface RowRead {
   readonly query: ReadonlyArray<readonly [string, string]>
   readonly range: RowRange | undefined
   readonly count: Preferences["count"]
+  /** For a service key, which sees every row. */
+  readonly trusted: boolean
   readonly form: BodyForm
 }
 
@@ -31,6 +33,8 @@ export interface PreparedRead {
   readonly offset: number
   /** The rows whose number PostgreSQL can be asked to estimate. */
   readonly rows: RowPlan
+  /** What the statement counts. */
+  readonly total: Total
 }
 
 export interface RowReadOptions extends SelectLimits {
@@ -76,6 +80,7 @@ export class RowReads {
         sql: filled(known.template, shape.literals),
         clean: known.clean,
         rows: known.rows,
+        total: this.total(count),
         offset: Number(shape.literals[shape.offset] ?? 0)
       })
     }
@@ -127,8 +132,10 @@ export class RowReads {
     })
     if (Result.isFailure(planned)) return Result.fail(planned.failure)
     const { rows, clean } = planned.success
-    const sql = readSql({ rows, form, total: this.total(count) })
-    return Result.succeed({ sql, clean, rows, offset: Number(page.success.offset ?? 0) })
+    const estimable = read.trusted || showsAllRows(catalogue, rows)
+    const total = this.total(count !== undefined && !estimable ? "exact" : count)
+    const sql = readSql({ rows, form, total })
+    return Result.succeed({ sql, clean, rows, total, offset: Number(page.success.offset ?? 0) })
   }
 
   private total(count: Preferences["count"]): Total {
@@ -137,3 +144,16 @@ export class RowReads {
     return count === "estimated" ? { _tag: "UpTo", rows: maxRows + 1 } : { _tag: "None" }
   }
 }
+
+/**
+ * Whether PostgreSQL may estimate the number of rows for a caller. Its estimates use statistics of all rows: where the
+ * caller sees some of them only, the estimate for a filter would tell whether others have that value.
+ */
+const showsAllRows = (catalogue: Catalogue, { joins, relation, source }: RowPlan): boolean =>
+  source._tag === "Relation" &&
+  relation?.all_rows === true &&
+  joins.every(
+    ({ link, rows }) =>
+      showsAllRows(catalogue, rows) &&
+      (link._tag !== "Junction" || catalogue.relation(link.relation.schema, link.relation.name)?.all_rows === true)
+  )

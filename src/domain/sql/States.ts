@@ -1,8 +1,8 @@
 /**
  * HTTP status of a PostgreSQL error, by its SQLSTATE (docs/errors.md has the table).
  * The same as PostgREST's, except where that is a 5xx for errors caused by the request or by concurrency: serialization
- * failures, deadlocks and lock timeouts are 409; invalid parameters, exceeded limits and operations that an object does
- * not support (a view that is not updatable) are 400; a statement timeout is 504.
+ * failures, deadlocks and lock timeouts are 409; invalid parameters, exceeded limits, transaction control where there can
+ * be none, and operations that an object does not support (a view that is not updatable) are 400; timeouts are 504.
  */
 const exact: Readonly<Record<string, number>> = {
   "08P01": 400,
@@ -10,6 +10,9 @@ const exact: Readonly<Record<string, number>> = {
   "23503": 409,
   "23505": 409,
   "25006": 405,
+  // Of a transaction that idled, or lasted, for too long.
+  "25P03": 504,
+  "25P04": 504,
   "40001": 409,
   "40P01": 409,
   "42501": 403,
@@ -23,6 +26,8 @@ const exact: Readonly<Record<string, number>> = {
   "57P01": 503,
   "57P02": 503,
   "57P03": 503,
+  "57P04": 503,
+  "57P05": 503,
   P0001: 400
 }
 
@@ -32,12 +37,9 @@ const byClass: Readonly<Record<string, number>> = {
   "09": 500,
   "0L": 403,
   "0P": 403,
-  "25": 500,
   "28": 403,
-  "2D": 500,
   "38": 500,
   "39": 500,
-  "3B": 500,
   "40": 500,
   "53": 503,
   "54": 400,
@@ -71,4 +73,16 @@ export const statusOf = (sqlState: string, message: string, anonymous: boolean):
   if (sqlState === "XX000" && tooMuchMemory.test(message)) return 400
   if (sqlState === "42883" && missingOperator.test(message)) return 400
   return exact[sqlState] ?? byClass[sqlState.slice(0, 2)] ?? 400
+}
+
+/** Classes of errors of the server itself, whatever it was asked: resources, operators, the system, its configuration. */
+const serversOwn = /^(53|57|58|F0|XX)/
+
+/**
+ * The same for a statement that the caller wrote: what SQL can cause is the caller's, also where it would be the database's
+ * mistake in a function or trigger behind `/v1/db` (no data found, a failed assertion, a subquery with several rows).
+ */
+export const statusOfOwnSql = (sqlState: string, message: string): number => {
+  const status = statusOf(sqlState, message, false)
+  return status === 500 && !serversOwn.test(sqlState) && !chosenByFunction.test(sqlState) ? 400 : status
 }

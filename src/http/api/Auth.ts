@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import {
   BadGateway,
   Conflict,
@@ -90,14 +90,12 @@ export class AuthApi extends HttpApiGroup.make("auth")
       payload: [Schema.Struct({ credential_id: Schema.optionalKey(text(2048)) }), Schema.Void],
       success: Removed,
       error
-    })
-      .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "error" })
-      .annotateMerge(
-        summary(
-          "Remove one security key, or all",
-          "`credential_id` in base64url, base64 or hex. Removing the last second factor also removes the recovery codes."
-        )
-      ),
+    }).annotateMerge(
+      summary(
+        "Remove one security key, or all",
+        "`credential_id` in base64url, base64 or hex. Removing the last second factor also removes the recovery codes."
+      )
+    ),
     HttpApiEndpoint.post("recoveryCodesGenerate", "/mfa/recovery-codes/generate", {
       query,
       success: Schema.Struct({ flow_id: Schema.String, codes: Schema.Array(Schema.String) }),

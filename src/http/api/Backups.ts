@@ -1,7 +1,7 @@
 import { Schema } from "effect"
-import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Backup, BackupId, NewBackup, PointInTime } from "../../domain/backups/Backup.ts"
-import { Branch, NewBranch } from "../../domain/branches/Branch.ts"
+import { Branch, RestoreOptions } from "../../domain/branches/Branch.ts"
 import {
   BadGateway,
   Conflict,
@@ -69,7 +69,7 @@ export class BackupsApi extends HttpApiGroup.make("backups")
       params,
       headers: { range: Schema.optionalKey(Schema.String) },
       success: [Bytes, Bytes.pipe(HttpApiSchema.status(206))],
-      error: stored
+      error: [...stored, Unprocessable]
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Download the file of a backup, or a range of it",
@@ -89,10 +89,7 @@ export class BackupsApi extends HttpApiGroup.make("backups")
     HttpApiEndpoint.post("restore", "/:id/restore", {
       params,
       headers: { prefer: Schema.optionalKey(Schema.String) },
-      payload: [
-        Schema.Struct({ label: Schema.optionalKey(NewBranch.fields.label), ttlHours: NewBranch.fields.ttlHours }),
-        Schema.Void
-      ],
+      payload: [RestoreOptions, Schema.Void],
       success: [Branch.pipe(HttpApiSchema.status(201)), Branch.pipe(HttpApiSchema.status(202))],
       error: [...stored, Unprocessable]
     }).annotateMerge(
@@ -106,8 +103,6 @@ export class BackupsApi extends HttpApiGroup.make("backups")
   .middleware(Utf8Bodies)
   .middleware(Management)
   .prefix("/api/backups")
-  // Reports every invalid field, not only the first.
-  .annotate(HttpApi.PayloadParseOptions, { errors: "all" })
   .annotateMerge(
     OpenApi.annotations({ title: "Backups", description: "Dumps of the database, restored into branches" })
   ) {}

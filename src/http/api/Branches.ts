@@ -1,9 +1,10 @@
 import { Schema } from "effect"
-import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { Branch, BranchId, NewBranch } from "../../domain/branches/Branch.ts"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { Branch, BranchChanges, BranchId, NewBranch } from "../../domain/branches/Branch.ts"
 import { Conflict, Forbidden, NotFound, Unavailable } from "../../domain/errors.ts"
 import { Management } from "../access/Access.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
+import { recordChange } from "../wire/RecordChange.ts"
 import { Success } from "../wire/Body.ts"
 
 const params = { id: BranchId }
@@ -22,7 +23,7 @@ export class BranchesApi extends HttpApiGroup.make("branches")
       OpenApi.annotations({
         summary: "Copy the database into a new branch",
         description:
-          "Responds when the branch can be used. `connection` contains the password of the branch's login, which is only shown here. Without `ttlHours`, or with 0, it does not expire."
+          "Responds when the branch can be used. `connection` contains the password of the branch's login, which is only shown here. Without `ttlHours`, or with 0, it does not expire. `access`: `service_role`, the default, closes it to anon keys and JWTs; `clients` opens it."
       })
     ),
     HttpApiEndpoint.get("find", "/:id", { params, success: Branch, error: [NotFound, Unavailable] }).annotateMerge(
@@ -31,6 +32,12 @@ export class BranchesApi extends HttpApiGroup.make("branches")
         description: "Also shows a branch that is being filled: its `status` is `restoring` until it can be used."
       })
     ),
+    HttpApiEndpoint.patch("change", "/:id", {
+      params,
+      payload: recordChange(BranchChanges, Branch),
+      success: Branch,
+      error: [NotFound, Unavailable]
+    }).annotateMerge(OpenApi.annotations({ summary: "Open a branch to anon keys and JWTs, or close it" })),
     HttpApiEndpoint.delete("remove", "/:id", {
       params,
       success: Success,
@@ -45,8 +52,6 @@ export class BranchesApi extends HttpApiGroup.make("branches")
   .middleware(Utf8Bodies)
   .middleware(Management)
   .prefix("/api/branches")
-  // Reports every invalid field, not only the first.
-  .annotate(HttpApi.PayloadParseOptions, { errors: "all" })
   .annotateMerge(
     OpenApi.annotations({
       title: "Branches",

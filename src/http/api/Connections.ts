@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import {
   Connection,
   ConnectionChange,
@@ -59,7 +59,6 @@ export class ConnectionsApi extends HttpApiGroup.make("connections")
   .middleware(Utf8Bodies)
   .middleware(Management)
   .prefix("/api/connections")
-  .annotate(HttpApi.PayloadParseOptions, { errors: "all" })
   .annotateMerge(
     OpenApi.annotations({
       title: "Connections",

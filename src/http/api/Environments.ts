@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Environment, EnvironmentChange, EnvironmentId, NewEnvironment } from "../../domain/environments/Environment.ts"
 import {
   BadGateway,
@@ -12,6 +12,7 @@ import {
 } from "../../domain/errors.ts"
 import { Management } from "../access/Access.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
+import { recordChange } from "../wire/RecordChange.ts"
 import { Success } from "../wire/Body.ts"
 
 const ofProject = "/api/projects/:projectId/environments"
@@ -51,7 +52,7 @@ export class EnvironmentsApi extends HttpApiGroup.make("environments")
     }).annotateMerge(OpenApi.annotations({ summary: "Show an environment" })),
     HttpApiEndpoint.patch("update", one, {
       params,
-      payload: EnvironmentChange,
+      payload: recordChange(EnvironmentChange, Environment),
       success: Environment,
       error: [NotFound, InvalidRequest, Forbidden, Conflict, Unavailable]
     }).annotateMerge(
@@ -74,8 +75,6 @@ export class EnvironmentsApi extends HttpApiGroup.make("environments")
   )
   .middleware(Utf8Bodies)
   .middleware(Management)
-  // Reports every invalid field, not only the first.
-  .annotate(HttpApi.PayloadParseOptions, { errors: "all" })
   .annotateMerge(
     OpenApi.annotations({
       title: "Environments",

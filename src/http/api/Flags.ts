@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Flag, FlagChange, FlagHistoryEntry, FlagPromotion, NewFlag } from "../../domain/flags/Flag.ts"
 import { FlagEnvironment } from "../../domain/flags/Environment.ts"
 import { FlagStatus } from "../../domain/flags/Evaluation.ts"
@@ -8,6 +8,7 @@ import { Conflict, InvalidRequest, NotFound, PreconditionFailed, Unavailable } f
 import { AnyKeyOrSession, Management } from "../access/Access.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
 import { IfMatch, IfNoneMatch, Tagged } from "../wire/Preconditions.ts"
+import { recordChange } from "../wire/RecordChange.ts"
 import { Success } from "../wire/Body.ts"
 
 /** Any text; an invalid key is answered with 404. */
@@ -87,7 +88,7 @@ export class FlagChangesApi extends HttpApiGroup.make("flagChanges")
     HttpApiEndpoint.put("updateSegment", "/segments/:key", {
       params,
       headers: IfMatch,
-      payload: FlagSegmentChange,
+      payload: recordChange(FlagSegmentChange, FlagSegment),
       success: OneSegment,
       error: refused
     }).annotateMerge(
@@ -103,7 +104,7 @@ export class FlagChangesApi extends HttpApiGroup.make("flagChanges")
       params,
       query,
       headers: IfMatch,
-      payload: FlagChange,
+      payload: recordChange(FlagChange, Flag),
       success: OneFlag,
       error: refused
     }).annotateMerge(
@@ -140,6 +141,4 @@ export class FlagChangesApi extends HttpApiGroup.make("flagChanges")
   .middleware(Utf8Bodies)
   .middleware(Management)
   .prefix("/api/flags")
-  // Reports every invalid field, not only the first.
-  .annotate(HttpApi.PayloadParseOptions, { errors: "all" })
   .annotateMerge(OpenApi.annotations({ title: "Feature flag changes", description: "Flags and segments" })) {}

@@ -1,4 +1,4 @@
-import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import {
   BadGateway,
   Conflict,
@@ -62,5 +62,4 @@ export class ForeignDataApi extends HttpApiGroup.make("foreignData")
   )
   .middleware(Utf8Bodies)
   .middleware(Management)
-  .annotate(HttpApi.PayloadParseOptions, { errors: "all" })
   .annotateMerge(OpenApi.annotations({ title: "Foreign data", description: "Tables of other databases" })) {}

@@ -4,6 +4,7 @@ import { ApiKey, KeyId, KeyType, Label, RateLimit } from "../../domain/access/Ap
 import { NotFound, Unavailable } from "../../domain/errors.ts"
 import { Management, ServiceRole } from "../access/Access.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
+import { recordChange } from "../wire/RecordChange.ts"
 import { Success } from "../wire/Body.ts"
 
 const params = { id: KeyId }
@@ -25,7 +26,10 @@ export class KeysApi extends HttpApiGroup.make("keys")
     }).annotateMerge(OpenApi.annotations({ summary: "Create a key; `secret` is returned only once" })),
     HttpApiEndpoint.patch("update", "/:id", {
       params,
-      payload: Schema.Struct({ label: Schema.optionalKey(Label), rate_limit: Schema.optionalKey(RateLimit) }),
+      payload: recordChange(
+        Schema.Struct({ label: Schema.optionalKey(Label), rate_limit: Schema.optionalKey(RateLimit) }),
+        ApiKey.json
+      ),
       success: ApiKey.json,
       error: [NotFound, Unavailable]
     }).annotateMerge(OpenApi.annotations({ summary: "Change a key's label or rate limit" })),

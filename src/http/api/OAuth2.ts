@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import {
   BadGateway,
   Conflict,
@@ -169,14 +169,12 @@ export class OAuth2AdminApi extends HttpApiGroup.make("oauth2Admin")
       payload: ClaimsConfig,
       success: ClaimsConfig,
       error: [InvalidRequest, Unavailable]
-    })
-      .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "error" })
-      .annotateMerge(
-        summary(
-          "Set the claims of tokens",
-          "Templates with `{{id}}`, `{{traits.<name>}}` and `{{metadata_public.<name>}}`, resolved at consent time. `claim_scopes`: the scope that a claim requires, by its name; by default a standard claim requires its own (OpenID Connect Core 5.4), others none. Replaces the whole configuration."
-        )
-      ),
+    }).annotateMerge(
+      summary(
+        "Set the claims of tokens",
+        "Templates with `{{id}}`, `{{traits.<name>}}` and `{{metadata_public.<name>}}`, resolved at consent time. `claim_scopes`: the scope that a claim requires, by its name; by default a standard claim requires its own (OpenID Connect Core 5.4), others none. Replaces the whole configuration."
+      )
+    ),
     HttpApiEndpoint.get("clients", "/clients", {
       query: {
         page_size: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 500 }))),
@@ -194,14 +192,12 @@ export class OAuth2AdminApi extends HttpApiGroup.make("oauth2Admin")
     HttpApiEndpoint.put("setClient", "/clients/:id", {
       ...client,
       payload: Schema.Struct({ metadata: JsonObject })
-    })
-      .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "error" })
-      .annotateMerge(
-        summary(
-          "Change a client's metadata",
-          "Names that are not given stay unchanged; null removes a name. `skip_consent: true`: users are not asked for consent. A client is at most 8 KiB of JSON."
-        )
-      ),
+    }).annotateMerge(
+      summary(
+        "Change a client's metadata",
+        "Names that are not given stay unchanged; null removes a name. `skip_consent: true`: users are not asked for consent. A client is at most 8 KiB of JSON."
+      )
+    ),
     HttpApiEndpoint.delete("removeClient", "/clients/:id", { ...client, success: Success }).annotateMerge(
       summary("Delete a client and its tokens")
     ),

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Forbidden, InvalidRequest, NotFound, Unavailable } from "../../domain/errors.ts"
 import {
   NewWebhook,
@@ -11,6 +11,7 @@ import {
 } from "../../domain/webhooks/Webhook.ts"
 import { Management, ServiceRole } from "../access/Access.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
+import { recordChange } from "../wire/RecordChange.ts"
 import { Success } from "../wire/Body.ts"
 
 const params = { id: WebhookId }
@@ -32,7 +33,7 @@ export class WebhooksApi extends HttpApiGroup.make("webhooks")
     ),
     HttpApiEndpoint.patch("update", "/:id", {
       params,
-      payload: WebhookChange,
+      payload: recordChange(WebhookChange, Webhook),
       success: Webhook,
       error: [NotFound, InvalidRequest, Forbidden, Unavailable]
     }).annotateMerge(
@@ -74,8 +75,6 @@ export class WebhooksApi extends HttpApiGroup.make("webhooks")
   .middleware(Utf8Bodies)
   .middleware(Management)
   .prefix("/api/webhooks")
-  // Reports every invalid field, not only the first.
-  .annotate(HttpApi.PayloadParseOptions, { errors: "all" })
   .annotateMerge(OpenApi.annotations({ title: "Webhooks", description: "Row changes, sent to HTTP receivers" })) {}
 
 /** The same records for callers of the client API. */

@@ -17,6 +17,14 @@ export const ErrorBody = Schema.Struct({
   redirect_to: Schema.optionalKey(Schema.NullOr(Schema.String))
 }).annotate({ identifier: "Error" })
 
+/** Characters of a text in an error body; what is longer repeats the request. */
+const maxText = 8 * 1024
+
+const bounded = (value: unknown): unknown => {
+  if (typeof value === "string") return value.length > maxText ? `${value.slice(0, maxText)}…` : value
+  return Array.isArray(value) ? value.map(bounded) : value
+}
+
 const withBody = (
   status: number,
   body: Record<string, unknown>,
@@ -26,11 +34,11 @@ const withBody = (
 ) =>
   textResponse(
     JSON.stringify({
-      error: body["error"],
+      error: bounded(body["error"]),
       code: body["code"],
-      message: body["error"],
-      details: body["details"] ?? null,
-      hint: body["hint"] ?? null,
+      message: bounded(body["error"]),
+      details: bounded(body["details"] ?? null),
+      hint: bounded(body["hint"] ?? null),
       request_id: requestId,
       ...(body["position"] === undefined ? {} : { position: body["position"] }),
       ...(body["statement_index"] === undefined ? {} : { statement_index: body["statement_index"] }),

@@ -114,7 +114,11 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
             if ((contentLengthOf(response) ?? 0) >= largeAnswer && request.source instanceof IncomingMessage) {
               memory.belongs(request.source, owner)
             }
-            const added: Record<string, string> = { "x-request-id": requestId, ...cors }
+            const added: Record<string, string> = {
+              "x-request-id": requestId,
+              "x-content-type-options": "nosniff",
+              ...cors
+            }
             if (client) addQuota(added, quota)
             return withHeaders(response, added)
           }

@@ -4,11 +4,17 @@ import { InvalidRequest } from "../../domain/errors.ts"
 
 const format = SchemaIssue.makeFormatterStandardSchemaV1()
 
-/** A line for each field that a schema rejects: `statements.0.sql: Missing key`. */
-export const issueLines = (issue: SchemaIssue.Issue): ReadonlyArray<string> =>
-  format(issue).issues.map(({ message, path = [] }) =>
-    path.length === 0 ? message : `${path.map(String).join(".")}: ${message}`
-  )
+/** Lines of an error; an array may have thousands of invalid elements. */
+const maxLines = 20
+
+/** A line for each field that a schema rejects, 20 at most: `statements.0.sql: Missing key`. */
+export const issueLines = (issue: SchemaIssue.Issue): ReadonlyArray<string> => {
+  const { issues } = format(issue)
+  const lines = issues
+    .slice(0, maxLines)
+    .map(({ message, path = [] }) => (path.length === 0 ? message : `${path.map(String).join(".")}: ${message}`))
+  return issues.length > maxLines ? [...lines, `and ${issues.length - maxLines} more`] : lines
+}
 
 /** Turns a request that its schema rejects (an empty 400 by default) into an `InvalidRequest` with a line for each field. */
 export class RequestErrors extends HttpApiMiddleware.Service<RequestErrors>()("svc/http/RequestErrors", {

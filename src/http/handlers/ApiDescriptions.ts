@@ -47,7 +47,7 @@ export const ApiDescriptionsRoutes = HttpRouter.use(
         const error = `None of these media types are available: ${(accept ?? "").slice(0, 1000)}`
         return yield* new NotAcceptable({ error, code: "PGRST107" })
       }
-      const database = yield* databaseOf(request.headers, db.main, branches)
+      const database = yield* databaseOf(request.headers, caller.actor, db.main, branches)
       const document = yield* descriptions.describe(database, caller.actor, schema)
       const chosen = schemas.length > 1 || choosesProfile(request)
       return HttpServerResponse.uint8Array(document, {

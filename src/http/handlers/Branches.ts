@@ -13,6 +13,7 @@ export const BranchesHandlers = HttpApiBuilder.group(
       list: () => branches.list,
       create: ({ payload }) => branches.create(payload),
       find: ({ params }) => branches.find(params.id),
+      change: ({ params, payload }) => branches.change(params.id, payload),
       remove: ({ params }) => Effect.as(branches.remove(params.id), success)
     })
   })

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Branches } from "../../services/branches/Branches.ts"
 import { DatabaseSchemas } from "../../services/schema/DatabaseSchemas.ts"
-import { Db } from "../../services/ports/Db.ts"
+import { Db, serviceActor } from "../../services/ports/Db.ts"
 import { Api } from "../Api.ts"
 import { databaseOf } from "../wire/BranchHeader.ts"
 import { jsonAnswer } from "../wire/Body.ts"
@@ -16,14 +16,14 @@ export const DatabaseSchemasHandlers = HttpApiBuilder.group(
     const branches = yield* Branches
     return handlers.handleAll({
       describe: ({ request }) =>
-        databaseOf(request.headers, db.main, branches).pipe(
+        databaseOf(request.headers, serviceActor, db.main, branches).pipe(
           Effect.flatMap(schemas.describe),
           // PostgreSQL produced the JSON, which is sent unchanged.
           Effect.map((body) => jsonAnswer(body)),
           Effect.catchTag("DatabaseError", Effect.die)
         ),
       types: ({ query, request }) =>
-        Effect.flatMap(databaseOf(request.headers, db.main, branches), (database) =>
+        Effect.flatMap(databaseOf(request.headers, serviceActor, db.main, branches), (database) =>
           schemas.types(database, query.schema === undefined || query.schema === "" ? [] : query.schema.split(","))
         )
     })

@@ -36,7 +36,7 @@ export const SqlRoutes = HttpRouter.use(
         if (caller.keyType !== "service_role")
           return yield* new Forbidden({ error: "This endpoint requires a service_role key" })
         const incoming = yield* HttpServerRequest.HttpServerRequest
-        const database = yield* databaseOf(incoming.headers, db.main, branches)
+        const database = yield* databaseOf(incoming.headers, caller.actor, db.main, branches)
         const { text } = yield* jsonBody(incoming, bodyLimit)
         const request = yield* Effect.mapError(decode(parseExact(text)), invalid)
         const answer = yield* run(database, caller.actor, request)

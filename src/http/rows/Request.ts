@@ -82,6 +82,8 @@ export const requestDecoder = ({ branches, db, settings }: RequestDependencies) 
         profile: several || choosesProfile(asked) ? schema.success : undefined
       })
       const branch = headers[branchHeader]
-      return branch === undefined ? Effect.succeed(on(db.main)) : Effect.map(branchOf(branch, branches), on)
+      return branch === undefined
+        ? Effect.succeed(on(db.main))
+        : Effect.map(branchOf(branch, caller.actor, branches), on)
     })
 }

@@ -15,7 +15,7 @@ import { copyDatabase, pauseChannel } from "./Copy.ts"
 import { dropBranch } from "./Drop.ts"
 import { fillByDump, removeDump, removeOldDumps } from "./Dump.ts"
 import { createEmpty, lockBranch } from "./EmptyDatabase.ts"
-import { explained, finaliseBranch } from "./Finalise.ts"
+import { explained, finaliseBranch, giveToRole } from "./Finalise.ts"
 import { removeLeftovers } from "./Leftovers.ts"
 import { checkFreeSpace, planCopy } from "./FreeSpace.ts"
 import { busy, checkRights, whenQuiet } from "./Source.ts"
@@ -110,11 +110,13 @@ export const layerBranchDatabases = Layer.effect(
         Effect.catchTag("QueryFailed", explained)
       )
       const empty: BranchCreator["empty"] = Effect.fnUntraced(
-        function* (database) {
+        function* (names, own) {
           yield* checkRights(main)
-          yield* createEmpty(main, database)
+          yield* createEmpty(main, names.database)
           yield* main.query(closeMainSql)
-          return yield* lockBranch(address, database)
+          const lost = yield* lockBranch(address, names.database)
+          yield* giveToRole(address, names, own)
+          return lost
         },
         Effect.catchTag("QueryFailed", explained)
       )
@@ -155,7 +157,7 @@ export const layerBranchDatabases = Layer.effect(
 
     return BranchDatabases.of({
       creator,
-      fillFromMain: (database) => fillByDump({ tools, files, main: address.database, undisturbed }, database),
+      fillFromMain: (target) => fillByDump({ tools, files, main: address.database, undisturbed }, target),
       finalise: (names, passwords) => finaliseBranch(address, serviceRole, names, passwords),
       drop: (names) =>
         Effect.flatMap(connect, (main) => dropBranch(main, address, names)).pipe(

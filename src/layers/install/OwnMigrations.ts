@@ -10,6 +10,9 @@ import { branches } from "./migrations/0009_branches.ts"
 import { backups } from "./migrations/0010_backups.ts"
 import { ddl } from "./migrations/0011_ddl.ts"
 import { claimScopes } from "./migrations/0012_claim_scopes.ts"
+import { branchAccess } from "./migrations/0013_branch_access.ts"
+import { ddlRights } from "./migrations/0014_ddl_rights.ts"
+import { backupDigests } from "./migrations/0015_backup_digests.ts"
 
 /**
  * The service's own tables, in schema `svc`. Numbers only grow. The SQL of a released migration must never change,
@@ -27,5 +30,8 @@ export const migrations = {
   "0009_branches": branches,
   "0010_backups": backups,
   "0011_ddl": ddl,
-  "0012_claim_scopes": claimScopes
+  "0012_claim_scopes": claimScopes,
+  "0013_branch_access": branchAccess,
+  "0014_ddl_rights": ddlRights,
+  "0015_backup_digests": backupDigests
 }

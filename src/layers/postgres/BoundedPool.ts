@@ -10,6 +10,8 @@ export interface BoundedPoolOptions<C, E> {
   readonly close: (connection: C) => void
   /** Whether its socket is gone, or its state does not allow reuse. */
   readonly isDead: (connection: C) => boolean
+  /** Whether a connection that is returned must be closed, because other pools have a claim to it. `idle`: this pool has no use for it. */
+  readonly isOwed?: ((idle: boolean) => boolean) | undefined
 }
 
 /** ms that a request waits for a connection before it fails with 503. */
@@ -64,13 +66,14 @@ export class BoundedPool<C, E> {
 
   /** Returns a connection, which passes to the next waiter. */
   readonly give = (connection: C): void => {
-    if (this.closed || this.paused || this.options.isDead(connection)) {
+    if (this.closed || this.paused || this.options.isDead(connection) || this.options.isOwed?.(false) === true) {
       this.drop(connection)
       return
     }
     this.release(connection)
     this.idle.push(connection)
     this.serve()
+    if (this.options.isOwed?.(true) === true) this.evict()
   }
 
   /** Closes a connection that was taken. */
@@ -86,6 +89,14 @@ export class BoundedPool<C, E> {
     if (at < 0) return
     this.idle.splice(at, 1)
     this.drop(connection)
+  }
+
+  /** Closes the connection that has been idle for longest; false when none is idle. */
+  readonly evict = (): boolean => {
+    const connection = this.idle.shift()
+    if (connection === undefined) return false
+    this.drop(connection)
+    return true
   }
 
   /** Closes idle connections now, and those in use when they are returned. */

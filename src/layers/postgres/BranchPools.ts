@@ -1,6 +1,8 @@
-import { Effect, RcMap } from "effect"
+import { Effect, FiberSet, RcMap } from "effect"
+import { type Unavailable } from "../../domain/errors.ts"
 import { watchChannel } from "../../services/NotifiedCache.ts"
 import { type BranchPlace, type Database, type Db } from "../../services/ports/Db.ts"
+import { ConnectionBudget } from "./ConnectionBudget.ts"
 import { makeListener } from "./Listener.ts"
 import { type Login } from "./Login.ts"
 import { makeRowPath, type RowPathOptions } from "./rows/RowPath.ts"
@@ -9,6 +11,8 @@ import { makeSqlSessions } from "./sql/Sessions.ts"
 interface BranchPoolsOptions extends Pick<RowPathOptions, "maxPublicAnswer" | "memory"> {
   /** Connections of each kind in one branch. */
   readonly poolSize: number
+  /** Connections to all branches together. */
+  readonly maxConnections: number
   /** Statement timeouts in ms: of rows and calls, of any SQL. */
   readonly timeout: number
   readonly sqlTimeout: number
@@ -27,7 +31,7 @@ const idleMillis = 60_000
 /** Connections to branches: row path, SQL sessions and DDL notifications, as for the main database, while in use. */
 export const makeBranchPools = Effect.fnUntraced(function* (
   address: Login,
-  { poolSize, sqlTimeout, timeout, ...answers }: BranchPoolsOptions
+  { maxConnections, poolSize, sqlTimeout, timeout, ...answers }: BranchPoolsOptions
 ) {
   const known = new Map<string, { readonly place: BranchPlace; readonly database: Database }>()
   /**
@@ -35,6 +39,9 @@ export const makeBranchPools = Effect.fnUntraced(function* (
    * of a request. An unused branch stays open for longer than a statement may take.
    */
   const opened = new Map<string, Opened>()
+  const budget = new ConnectionBudget(maxConnections)
+
+  const run = yield* FiberSet.makeRuntime()
 
   const open = Effect.fnUntraced(function* (name: string) {
     const { place } = known.get(name) as { readonly place: BranchPlace }
@@ -45,10 +52,23 @@ export const makeBranchPools = Effect.fnUntraced(function* (
       serviceRole: place.role,
       poolSize,
       timeout,
+      budget,
       ...answers
     })
     yield* Effect.addFinalizer(() => rows.close)
-    const session = yield* makeSqlSessions(login(place.keysLogin), { role: place.role, poolSize, sqlTimeout })
+    const session = yield* makeSqlSessions(login(place.keysLogin), { role: place.role, poolSize, sqlTimeout, budget })
+    // A branch of which only the listener is left makes room for others.
+    const listening = budget.share(() => {
+      const unused = rows.isUnused() && session.isUnused()
+      if (unused) run(RcMap.invalidate(pools, name))
+      return unused
+    })
+    yield* Effect.acquireRelease(budget.take(listening), () =>
+      Effect.sync(() => {
+        budget.release(listening)
+        listening.leave()
+      })
+    )
     const { service } = yield* makeListener(login(place.rowsLogin))
     const ddlGeneration = yield* watchChannel(service, "svc_ddl")
     const branch: Opened = { run: rows.run, session, ddlGeneration, used: false }
@@ -63,14 +83,15 @@ export const makeBranchPools = Effect.fnUntraced(function* (
     }).pipe(Effect.delay(checkMillis), Effect.forever, Effect.forkScoped)
     return branch
   })
-  const pools: RcMap.RcMap<string, Opened> = yield* RcMap.make({
+  const pools: RcMap.RcMap<string, Opened, Unavailable> = yield* RcMap.make({
     lookup: open,
     idleTimeToLive: checkMillis + Math.max(idleMillis, timeout + 10_000)
   })
 
   const databaseOf = (place: BranchPlace): Database => {
     const name = place.database
-    const pool = RcMap.get(pools, name)
+    // A failure would be kept for as long as an idle branch.
+    const pool = Effect.tapError(RcMap.get(pools, name), () => RcMap.invalidate(pools, name))
     const openNow = () => {
       const found = opened.get(name)
       if (found !== undefined) found.used = true

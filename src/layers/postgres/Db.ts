@@ -38,6 +38,7 @@ export const layerDb = Layer.effect(
     const serviceRole = yield* text("SVC_SERVICE_ROLE", "postgres")
     const poolSize = yield* integer("SVC_DB_POOL_SIZE", 10, 1, 1000)
     const branchPoolSize = yield* integer("SVC_BRANCH_POOL_SIZE", 8, 1, 1000)
+    const branchMaxConnections = yield* integer("SVC_BRANCH_MAX_CONNECTIONS", 50, 2, 10_000)
     const timeout = yield* duration("SVC_DB_TIMEOUT", 8_000)
     const maxPublicAnswer = (yield* integer("SVC_DB_MAX_RESPONSE_MIB", 16, 1, 128)) * 1024 * 1024
     const answers = { maxPublicAnswer, memory: yield* AnswerBudget }
@@ -57,7 +58,13 @@ export const layerDb = Layer.effect(
     const sessions = yield* MainSessions
     yield* sessions.add(rows)
     yield* sessions.add(session)
-    const branches = yield* makeBranchPools(address, { poolSize: branchPoolSize, timeout, sqlTimeout, ...answers })
+    const branches = yield* makeBranchPools(address, {
+      poolSize: branchPoolSize,
+      maxConnections: branchMaxConnections,
+      timeout,
+      sqlTimeout,
+      ...answers
+    })
     return Db.of({ main: { name: address.database, run: rows.run, session }, ...branches })
   })
 ).pipe(Layer.provide(MainSessions.layer), Layer.provideMerge(AnswerBudget.layer))

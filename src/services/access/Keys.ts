@@ -1,5 +1,6 @@
-import { Clock, Context, Effect, Fiber, Layer, PubSub, Queue, Schema, Stream } from "effect"
+import { Clock, Context, Effect, Fiber, Layer, PubSub, Queue, Schema, Semaphore, Stream } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
+import { LRUCache } from "lru-cache"
 import {
   ApiKey,
   hashOf,
@@ -35,6 +36,10 @@ const usedEveryMillis = 10_000
 
 /** How long known keys are accepted without the database, in ms. */
 export const keyOutage = duration("SVC_KEY_OUTAGE", 300_000)
+/** Look-ups of keys at a time, so that unknown ones leave connections to the service's other tables. */
+const maxLookUps = 4
+/** Unknown keys that are remembered, by their hashes. */
+const maxUnknown = 10_000
 
 const refused = new Unauthorized({ error: "Missing, unknown or revoked API key", code: "INVALID_API_KEY" })
 
@@ -100,9 +105,19 @@ export class Keys extends Context.Service<
         return { key: key as ApiKey, secret }
       })
 
+      const lookUps = yield* Semaphore.make(maxLookUps)
+      const unknown = new LRUCache<string, true>({ max: maxUnknown })
       const lookUp = Effect.fn("Keys.lookUp")(function* (hash: string) {
-        const key = yield* one(`select ${columns} from svc.api_keys where key_hash = $1 and revoked_at is null`, [hash])
-        if (key === undefined) return yield* refused
+        if (unknown.has(hash)) return yield* refused
+        const before = cache.generation()
+        const key = yield* lookUps.withPermit(
+          one(`select ${columns} from svc.api_keys where key_hash = $1 and revoked_at is null`, [hash])
+        )
+        if (key === undefined) {
+          // A key that is created meanwhile has notified, or will.
+          if (before !== undefined && before === cache.generation()) unknown.set(hash, true)
+          return yield* refused
+        }
         return { id: key.id, type: key.key_type, label: key.label, rateLimit: key.rate_limit } satisfies LiveKey
       })
       /** The valid keys from when the listener lost its connection; empty while it has one. */
@@ -114,15 +129,18 @@ export class Keys extends Context.Service<
           Effect.tapErrorTag(lookUp(hash), "Unauthorized", () => Effect.sync(() => lastKnown.delete(hash))),
         onInvalidated: () =>
           Effect.sync(() => {
+            unknown.clear()
             lastKnown.clear()
             PubSub.publishUnsafe(changes, undefined)
           }),
         onLost: (kept) => {
+          unknown.clear()
           lostAt = clock.currentTimeMillisUnsafe()
           for (const [hash, key] of kept) lastKnown.set(hash, key)
         }
       })
       const forget = Effect.sync(() => {
+        unknown.clear()
         cache.invalidateAll()
         lastKnown.clear()
         PubSub.publishUnsafe(changes, undefined)

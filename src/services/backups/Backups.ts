@@ -1,11 +1,18 @@
 import { Context, Effect, Layer } from "effect"
 import { type Backup, type BackupId, type NewBackup } from "../../domain/backups/Backup.ts"
-import { type Conflict, type Forbidden, type NotFound, type Unavailable } from "../../domain/errors.ts"
+import { type RestoreOptions } from "../../domain/branches/Branch.ts"
+import {
+  type Conflict,
+  type Forbidden,
+  type NotFound,
+  type Unavailable,
+  type Unprocessable
+} from "../../domain/errors.ts"
 import { type StoreError } from "../ports/ObjectStore.ts"
 import { makeBackupCopies } from "./Copies.ts"
 import { makeBackupRecords } from "./Records.ts"
 import { makeBackupRemoval } from "./Removal.ts"
-import { makeBackupRestores, type RestoreOptions, type StartedRestore } from "./Restores.ts"
+import { makeBackupRestores, type StartedRestore } from "./Restores.ts"
 import { makeBackupRuns } from "./Runs.ts"
 import { runBackupSchedule } from "./Schedule.ts"
 import { BackupSettings } from "./Settings.ts"
@@ -26,15 +33,15 @@ export class Backups extends Context.Service<
     readonly cancel: (id: BackupId) => Effect.Effect<Backup, Missing>
     /** Stops the backup first if necessary. 409 `BACKUP_IN_USE` while it is being restored. */
     readonly remove: (id: BackupId) => Effect.Effect<void, Missing | StoreError>
-    /** 409 `BACKUP_NOT_COMPLETED`, 404 `BACKUP_FILE_MISSING`. */
-    readonly file: (id: BackupId) => Effect.Effect<BackupSource, Missing | StoreError>
+    /** 409 `BACKUP_NOT_COMPLETED`, 404 `BACKUP_FILE_MISSING`, 422 `BACKUP_ALTERED`. */
+    readonly file: (id: BackupId) => Effect.Effect<BackupSource, Missing | Unprocessable | StoreError>
     /** The script that belongs to the file. */
     readonly globals: (id: BackupId) => Effect.Effect<string, Missing>
     /** Starts a restore. Fails at once as `file`, `DumpTools.reader` and `Branches.create` do. */
     readonly restore: (
       id: BackupId,
       options: RestoreOptions
-    ) => Effect.Effect<StartedRestore, Missing | Forbidden | StoreError>
+    ) => Effect.Effect<StartedRestore, Missing | Forbidden | Unprocessable | StoreError>
   }
 >()("svc/services/Backups") {
   static readonly layer = Layer.effect(

@@ -35,11 +35,11 @@ const restores = `(select coalesce(json_agg(json_build_object('branch_id', branc
     order by id desc), '[]')
   from (select * from svc.restores r where r.backup_id = b.id order by r.id desc limit 10) r)`
 
-const columns = `id, label, status, size_bytes::float8 as size_bytes, ${isoSql("created_at")} as created_at,
+const columns = `id, label, status, size_bytes::float8 as size_bytes, sha256, ${isoSql("created_at")} as created_at,
   ${isoSql("completed_at")} as completed_at, progress, error, strategy, tool_version, server_version, format,
   scheduled_for is not null as scheduled, bucket, object_key, copy_error, ${restores} as restores`
 
-const { bucket, format, id, label, object_key, size_bytes, status } = Backup.fields
+const { bucket, format, id, label, object_key, sha256, size_bytes, status } = Backup.fields
 
 /** Where the bytes of a backup are. */
 const BackupPlace = Schema.Struct({
@@ -50,6 +50,7 @@ const BackupPlace = Schema.Struct({
   file: Schema.NullOr(Schema.String),
   format,
   size: size_bytes,
+  sha256,
   globals: Schema.NullOr(Schema.String),
   bucket,
   key: object_key,
@@ -198,7 +199,7 @@ export const makeBackupRecords = Effect.gen(function* () {
     place: Effect.fn("BackupRecords.place")(function* (id: BackupId) {
       const [row] = yield* onOwnTables(
         places(
-          `select id, status, label, file_name as file, format, size_bytes::float8 as size, globals, bucket,
+          `select id, status, label, file_name as file, format, size_bytes::float8 as size, sha256, globals, bucket,
              object_key as key,
              exists (select from svc.restores r where r.backup_id = b.id and r.status = 'in_progress') as used
            from svc.backups b where id = $1`,

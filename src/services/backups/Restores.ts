@@ -1,11 +1,11 @@
 import { Deferred, Effect, Exit, FiberSet, Ref, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { type BackupId, percentOf, restoreLabel } from "../../domain/backups/Backup.ts"
-import { type Branch, type NewBranch } from "../../domain/branches/Branch.ts"
+import { type Branch, type RestoreOptions } from "../../domain/branches/Branch.ts"
 import { type Conflict, type Forbidden, type Unavailable, Unprocessable } from "../../domain/errors.ts"
 import { Branches } from "../branches/Branches.ts"
 import { onOwnTables } from "../OwnTables.ts"
-import { type DumpFailed, type DumpTool, DumpTools } from "../ports/DumpTools.ts"
+import { type DumpFailed, type DumpTool, DumpTools, type RestoreTarget } from "../ports/DumpTools.ts"
 import { reasonOf, storedReason } from "./Records.ts"
 import { BackupSettings, withinBackupTimeout } from "./Settings.ts"
 import { type BackupSource, type BackupSources } from "./Sources.ts"
@@ -15,15 +15,12 @@ const reportEvery = "1 second"
 /** A restore in the background. Both branches show the password. */
 export interface StartedRestore {
   readonly branch: Branch
-  /** When the branch can be used. 422 `RESTORE_FAILED`, with the reason in `details`. */
+  /** When the branch can be used. 422 `RESTORE_FAILED`, `BACKUP_ALTERED` or `BACKUP_UNVERIFIED`, with the reason in `details`. */
   readonly done: Effect.Effect<Branch, Forbidden | Unavailable | Unprocessable>
 }
 
-/** By default, a label made of the backup's, and no expiry. */
-export type RestoreOptions = Partial<NewBranch>
-
-const restoreFailed = ({ reason }: DumpFailed) =>
-  new Unprocessable({ error: "The backup could not be restored", code: "RESTORE_FAILED", details: reason })
+const restoreFailed = ({ code, reason }: DumpFailed) =>
+  new Unprocessable({ error: "The backup could not be restored", code: code ?? "RESTORE_FAILED", details: reason })
 
 /** Restores backups into branches of their own. */
 export const makeBackupRestores = (sources: BackupSources) =>
@@ -49,12 +46,12 @@ export const makeBackupRestores = (sources: BackupSources) =>
         Effect.forever
       )
 
-    const fill = (tool: DumpTool, source: BackupSource, restore: number, database: string) =>
+    const fill = (tool: DumpTool, source: BackupSource, restore: number, target: RestoreTarget) =>
       Effect.gen(function* () {
         const percent = yield* Ref.make(0)
         const file = yield* source.local(restore)
         yield* Effect.raceFirst(
-          tool.restore(file, database, (fraction) => Ref.set(percent, percentOf(fraction))),
+          tool.restore(file, target, (fraction) => Ref.set(percent, percentOf(fraction))),
           report(restore, percent)
         )
       }).pipe(Effect.scoped, withinBackupTimeout(timeout))
@@ -81,11 +78,11 @@ export const makeBackupRestores = (sources: BackupSources) =>
         const restore = yield* Deferred.make<number, Unavailable>()
         const { branch, done } = yield* branches.restore(
           {
+            ...options,
             label: options.label ?? restoreLabel(source.place.label),
-            ttlHours: options.ttlHours ?? 0,
             sourceBackupId: id
           },
-          (database) => Effect.flatMap(Deferred.await(restore), (number) => fill(tool, source, number, database))
+          (target) => Effect.flatMap(Deferred.await(restore), (number) => fill(tool, source, number, target))
         )
         yield* ask<{ readonly id: number }>(
           `insert into svc.restores (backup_id, branch_id)

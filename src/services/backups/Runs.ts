@@ -7,11 +7,18 @@ import { BackupFiles } from "../ports/BackupFiles.ts"
 import { Db } from "../ports/Db.ts"
 import { DumpFailed, type DumpTool, DumpTools } from "../ports/DumpTools.ts"
 import { type BackupCopies } from "./Copies.ts"
+import { digestOf } from "./Digest.ts"
 import { type BackupRecords, type BegunBackup, reasonOf, storedReason } from "./Records.ts"
 import { BackupSettings, withinBackupTimeout } from "./Settings.ts"
 
 /** How often progress is recorded, and cancellation noticed. */
 const reportEvery = "1 second"
+
+/** The file of a dump. */
+interface Written {
+  readonly size: number
+  readonly sha256: string
+}
 
 /** A backup in progress. */
 export interface BackupRun {
@@ -45,7 +52,7 @@ export const makeBackupRuns = (records: BackupRecords, copies: BackupCopies) =>
         }
       })
 
-    /** Writes the globals script and the dump; returns the size of the dump. */
+    /** Writes the globals script and the dump. */
     const dump = (tool: DumpTool, { id }: BegunBackup, file: string, percent: Ref.Ref<number>) =>
       Effect.gen(function* () {
         const globals = yield* tools.globals(main.name)
@@ -53,7 +60,8 @@ export const makeBackupRuns = (records: BackupRecords, copies: BackupCopies) =>
         // Interrupted, it could write its file after the clean-up.
         yield* Effect.uninterruptible(files.write(globalsFile(file), globals))
         yield* tool.dump(main.name, files.path(file), (fraction) => Ref.set(percent, percentOf(fraction)))
-        return (yield* files.size(file)) ?? (yield* new DumpFailed({ reason: "Its file is gone" }))
+        const size = (yield* files.size(file)) ?? (yield* new DumpFailed({ reason: "Its file is gone" }))
+        return { size, sha256: yield* digestOf(files.bytes(file)) } satisfies Written
       }).pipe(
         Effect.catchTags({
           Unavailable: ({ details, error }) =>
@@ -74,16 +82,17 @@ export const makeBackupRuns = (records: BackupRecords, copies: BackupCopies) =>
         Effect.catchCause((cause) => Effect.logWarning("Failed to record the end of a backup; will retry", cause))
       )
 
-    const finish = (id: BackupId, file: string, exit: Exit.Exit<number, DumpFailed>) =>
+    const finish = (id: BackupId, file: string, exit: Exit.Exit<Written, DumpFailed>) =>
       Effect.gen(function* () {
         if (Exit.isSuccess(exit)) {
+          const { sha256, size } = exit.value
           yield* recordEnd(
-            `update svc.backups set status = 'completed', size_bytes = $2, progress = 100, completed_at = now()
+            `update svc.backups set status = 'completed', size_bytes = $2, sha256 = $3, progress = 100, completed_at = now()
              where id = $1`,
-            [id, exit.value]
+            [id, size, sha256]
           )
           yield* copies.notify
-          return yield* Effect.logInfo(`Backup ${id} completed: ${exit.value} bytes in ${file}`)
+          return yield* Effect.logInfo(`Backup ${id} completed: ${size} bytes in ${file}`)
         }
         const reason = reasonOf(exit.cause, "made")
         yield* removeFiles(file)

@@ -1,8 +1,9 @@
 import { Effect, type Scope, type Stream } from "effect"
 import { type BackupId, partialFile } from "../../domain/backups/Backup.ts"
-import { Conflict, NotFound } from "../../domain/errors.ts"
+import { Conflict, NotFound, Unprocessable } from "../../domain/errors.ts"
 import { BackupFiles, type ByteRange, type FileTrouble } from "../ports/BackupFiles.ts"
 import { type BackupPlace, type BackupRecords } from "./Records.ts"
+import { makeDigest, digestOf } from "./Digest.ts"
 import { DumpFailed, type DumpFormat } from "../ports/DumpTools.ts"
 import { ObjectStore, type StoreError } from "../ports/ObjectStore.ts"
 
@@ -13,7 +14,10 @@ export interface BackupSource {
   readonly format: DumpFormat
   readonly size: number
   readonly bytes: (range?: ByteRange) => Stream.Stream<Uint8Array, FileTrouble | StoreError>
-  /** Path of the file. It is fetched from the bucket if necessary, and then removed when the scope closes. */
+  /**
+   * Path of the file, once its digest is verified. It is fetched from the bucket if necessary, and then removed when the
+   * scope closes. Fails with `BACKUP_ALTERED` or `BACKUP_UNVERIFIED` for a file that must not be restored.
+   */
   readonly local: (restore: number) => Effect.Effect<string, DumpFailed, Scope.Scope>
 }
 
@@ -29,6 +33,25 @@ const missing = (id: number) =>
     code: "BACKUP_FILE_MISSING",
     details: "It may be in SVC_BACKUP_DIR of the replica that made it; there is no copy in a bucket",
     hint: "Share SVC_BACKUP_DIR between replicas, or copy backups to a bucket (SVC_BACKUP_BUCKET)"
+  })
+
+const altered = (id: number) =>
+  new Unprocessable({
+    error: `The file of backup ${id} has another size than the backup that was made`,
+    code: "BACKUP_ALTERED",
+    hint: "Put the original file back into SVC_BACKUP_DIR or the bucket"
+  })
+
+const changed = (where: string) =>
+  new DumpFailed({
+    code: "BACKUP_ALTERED",
+    reason: `The file ${where} has changed since the backup was made: its SHA-256 is another`
+  })
+
+const unverified = (where: string) =>
+  new DumpFailed({
+    code: "BACKUP_UNVERIFIED",
+    reason: `The file ${where} can't be verified: the backup was made without a digest. Put it into SVC_BACKUP_DIR if you trust it`
   })
 
 /** Files of complete backups: in the directory, or else in the bucket. */
@@ -53,34 +76,47 @@ export const makeBackupSources = (records: BackupRecords) =>
           const fetched = partialFile(name, restore)
           yield* files.ready
           yield* Effect.addFinalizer(() => Effect.ignore(files.remove(fetched)))
-          yield* files.receive(fetched, store.read(bucket, key), place.size)
-          return files.path(fetched)
+          const where = `in the bucket ${bucket}`
+          if (place.sha256 === null) return yield* unverified(where)
+          const digest = makeDigest()
+          yield* files.receive(fetched, digest.through(store.read(bucket, key)), place.size)
+          return digest.value() === place.sha256 ? files.path(fetched) : yield* changed(where)
         }).pipe(
           Effect.mapError((failure) => {
+            if (failure._tag === "DumpFailed") return failure
             const reason = failure._tag === "FileTrouble" ? failure.reason : failure.error
             return new DumpFailed({ reason: `Failed to read its copy in the bucket ${bucket}: ${reason}` })
           })
         )
     })
 
-    /** 409 `BACKUP_NOT_COMPLETED`, 404 `BACKUP_FILE_MISSING`. */
+    /** The directory belongs to the service: a file without a digest, of an older version, is restored from there. */
+    const verifiedHere = ({ sha256 }: BackupPlace, name: string) =>
+      Effect.gen(function* () {
+        if (sha256 !== null && (yield* digestOf(files.bytes(name))) !== sha256)
+          return yield* changed("in SVC_BACKUP_DIR")
+        return files.path(name)
+      }).pipe(Effect.catchTag("FileTrouble", ({ reason }) => Effect.fail(new DumpFailed({ reason }))))
+
+    /** 409 `BACKUP_NOT_COMPLETED`, 404 `BACKUP_FILE_MISSING`, 422 `BACKUP_ALTERED` for a file of another size. */
     const find = Effect.fn("BackupSources.find")(function* (id: BackupId) {
       const place = yield* completed(id)
       const { bucket, file, format, key, size } = place
       if (file === null || format === null) return yield* missing(id)
-      if ((yield* files.size(file)) === size) {
+      const here = yield* files.size(file)
+      if (here === size) {
         return {
           place,
           name: file,
           format,
           size,
           bytes: (range) => files.bytes(file, range),
-          local: () => Effect.succeed(files.path(file))
+          local: () => verifiedHere(place, file)
         } satisfies BackupSource
       }
-      if (bucket === null || key === null) return yield* missing(id)
+      if (bucket === null || key === null) return yield* here === undefined ? missing(id) : altered(id)
       const object = yield* store.record(bucket, key).pipe(Effect.catchTag("NotFound", () => Effect.fail(missing(id))))
-      return object.size === size ? inBucket(place, file, format, bucket, key) : yield* missing(id)
+      return object.size === size ? inBucket(place, file, format, bucket, key) : yield* altered(id)
     })
 
     return {

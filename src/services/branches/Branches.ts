@@ -1,35 +1,45 @@
 import { Clock, Context, Effect, Layer, Redacted } from "effect"
 import {
   type Branch,
+  type BranchAccess,
+  type BranchChanges,
   type BranchId,
   branchNames,
   type NewBranch,
   newBranchDatabase,
   newBranchPassword
 } from "../../domain/branches/Branch.ts"
-import { Conflict, type Forbidden, type NotFound, Unavailable } from "../../domain/errors.ts"
+import { Conflict, Forbidden, type NotFound, Unavailable } from "../../domain/errors.ts"
 import { BranchDatabases } from "../ports/BranchDatabases.ts"
 import { makeBranchDeletion } from "./Deletion.ts"
 import { type Fill, type Filling, makeBranchFillings } from "./Filling.ts"
 import { branchNotFound, makeBranchRecords } from "./Records.ts"
 import { BranchSettings } from "./Settings.ts"
-import { type Database, Db } from "../ports/Db.ts"
+import { type Actor, type Database, Db } from "../ports/Db.ts"
 import { makeNotifiedCache } from "../NotifiedCache.ts"
 
 /** A branch that was looked up; `until` is when it expires, in ms of the clock. */
 interface Known {
   readonly database: Database
+  readonly access: BranchAccess
   readonly until: number
 }
 
 /** Why a request can't use a branch. */
-export type BranchRefusal = NotFound | Conflict | Unavailable
+export type BranchRefusal = NotFound | Forbidden | Conflict | Unavailable
 
 const restoring = (id: number) =>
   new Conflict({
     error: `Branch ${id} is still being filled`,
     code: "BRANCH_RESTORING",
     hint: `Wait until GET /api/branches/${id} shows the status active`
+  })
+
+const closed = (id: number) =>
+  new Forbidden({
+    error: `Branch ${id} is closed to anon keys, with and without a JWT`,
+    code: "BRANCH_CLOSED",
+    hint: `Use a service_role key, or open the branch: PATCH /api/branches/${id} {"access": "clients"}`
   })
 
 const dumpFailed = (details: string) =>
@@ -60,8 +70,13 @@ export class Branches extends Context.Service<
     ) => Effect.Effect<Filling, Conflict | Forbidden | Unavailable>
     /** Also cancels a branch that is being filled. */
     readonly remove: (id: BranchId) => Effect.Effect<void, NotFound | Unavailable>
-    /** For requests on a branch; cached. 409 `BRANCH_RESTORING` while it is being filled. */
-    readonly database: (id: BranchId) => Effect.Effect<Database, BranchRefusal>
+    /** Applies to all replicas. */
+    readonly change: (id: BranchId, changes: BranchChanges) => Effect.Effect<Branch, NotFound | Unavailable>
+    /**
+     * For requests with this role on a branch; cached. 403 `BRANCH_CLOSED` unless its `access` allows the role, 409
+     * `BRANCH_RESTORING` while it is being filled.
+     */
+    readonly database: (id: BranchId, role: Actor["role"]) => Effect.Effect<Database, BranchRefusal>
     /** Drops branches that have expired, or whose creation or deletion was interrupted. */
     readonly sweep: Effect.Effect<void, Unavailable>
   }
@@ -77,11 +92,11 @@ export class Branches extends Context.Service<
       const { strategy } = yield* BranchSettings
 
       const lookUp = Effect.fnUntraced(function* (id: BranchId) {
-        const { left, name, password, status } = yield* records.access(id)
+        const { access, left, name, password, status } = yield* records.entry(id)
         if (status === "restoring") return yield* restoring(id)
         const database = db.branch({ ...branchNames(name), password: Redacted.make(password) })
         const until = left === null ? Number.POSITIVE_INFINITY : (yield* Clock.currentTimeMillis) + left
-        return { database, until } satisfies Known
+        return { access, database, until } satisfies Known
       })
       const known = yield* makeNotifiedCache({
         channel: "svc_branches",
@@ -132,12 +147,21 @@ export class Branches extends Context.Service<
         yield* deletion.finish(name)
       })
 
-      const database = (id: BranchId): Effect.Effect<Database, BranchRefusal> =>
-        Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      const change = Effect.fn("Branches.change")(function* (id: BranchId, changes: BranchChanges) {
+        const branch = yield* records.change(id, changes)
+        known.invalidate(id)
+        return branch
+      })
+
+      const database = (id: BranchId, role: Actor["role"]): Effect.Effect<Database, BranchRefusal> => {
+        const admit = ({ access, database }: Known) =>
+          role === "service_role" || access === "clients" ? Effect.succeed(database) : Effect.fail(closed(id))
+        return Effect.flatMap(Clock.currentTimeMillis, (now): Effect.Effect<Database, BranchRefusal> => {
           const found = known.peek(id)
-          if (found === undefined) return Effect.map(known.load(id), ({ database }) => database)
-          return now < found.until ? Effect.succeed(found.database) : Effect.fail(branchNotFound(id))
+          if (found === undefined) return Effect.flatMap(known.load(id), admit)
+          return now < found.until ? admit(found) : Effect.fail(branchNotFound(id))
         })
+      }
 
       const sweep = Effect.gen(function* () {
         for (const name of yield* records.expired) {
@@ -153,6 +177,7 @@ export class Branches extends Context.Service<
         create,
         restore: fillings.start,
         remove,
+        change,
         database,
         sweep
       })

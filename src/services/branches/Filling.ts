@@ -1,4 +1,4 @@
-import { Cause, Deferred, Effect, Exit, Fiber, Scope } from "effect"
+import { Cause, Deferred, Effect, Exit, Fiber, Redacted, Scope } from "effect"
 import {
   type Branch,
   branchNames,
@@ -8,12 +8,12 @@ import {
 } from "../../domain/branches/Branch.ts"
 import { type Forbidden, type Unavailable } from "../../domain/errors.ts"
 import { BranchDatabases } from "../ports/BranchDatabases.ts"
-import { DumpFailed } from "../ports/DumpTools.ts"
+import { DumpFailed, type RestoreTarget } from "../ports/DumpTools.ts"
 import { type BranchDeletion } from "./Deletion.ts"
 import { type BranchRecords } from "./Records.ts"
 
 /** Restores everything into an empty database. */
-export type Fill = (database: string) => Effect.Effect<void, DumpFailed | Unavailable>
+export type Fill = (target: RestoreTarget) => Effect.Effect<void, DumpFailed | Unavailable>
 
 type Given = NewBranch & { readonly sourceBackupId: number | null }
 type Failure = DumpFailed | Forbidden | Unavailable
@@ -45,7 +45,7 @@ export const makeBranchFillings = (records: BranchRecords, deletion: BranchDelet
         return yield* Effect.gen(function* () {
           const creator = yield* databases.creator
           yield* records.begin({ ...given, database, own })
-          const lockLost = yield* Scope.provide(creator.empty(database), whole)
+          const lockLost = yield* Scope.provide(creator.empty(branchNames(database), own), whole)
           return { lockLost, branch: yield* records.restoring(database, password) }
         }).pipe(Effect.scoped)
       })
@@ -65,8 +65,10 @@ export const makeBranchFillings = (records: BranchRecords, deletion: BranchDelet
           )
           const result = yield* Deferred.make<Branch, Failure>()
           const work = Effect.gen(function* () {
-            yield* Effect.raceFirst(fill(database), lockLost)
-            yield* databases.finalise(branchNames(database), { given: password, own })
+            const names = branchNames(database)
+            const target = { database, role: names.role, login: names.keysLogin, password: Redacted.make(own) }
+            yield* Effect.raceFirst(fill(target), lockLost)
+            yield* databases.finalise(names, { given: password, own })
             return (yield* records.activate(database, password)) ?? (yield* dropped)
           })
           const fiber = yield* Effect.gen(function* () {

@@ -1,14 +1,21 @@
 import { Effect, Schema, Struct } from "effect"
 import { SqlClient } from "effect/sql"
 import { branchesLock, branchFillLock } from "../../domain/sql/AdvisoryLocks.ts"
-import { Branch, type BranchId, branchNames, connectionString, type NewBranch } from "../../domain/branches/Branch.ts"
+import {
+  Branch,
+  type BranchChanges,
+  type BranchId,
+  branchNames,
+  connectionString,
+  type NewBranch
+} from "../../domain/branches/Branch.ts"
 import { NotFound } from "../../domain/errors.ts"
 import { isoSql } from "../../domain/sql/IsoTimestamp.ts"
 import { BranchDatabases } from "../ports/BranchDatabases.ts"
 import { onOwnTables, queryRows } from "../OwnTables.ts"
 
 const columns = `id, label, database_name, size_bytes::float8 as size_bytes, ${isoSql("created_at")} as created_at,
-  ttl_hours, ${isoSql("expires_at")} as expires_at, status, source_backup_id`
+  ttl_hours, ${isoSql("expires_at")} as expires_at, status, access, source_backup_id`
 /** An expired branch is gone at once, even if its database is dropped later. */
 const alive = "status = 'active' and (expires_at is null or expires_at > now())"
 const visible = `(status = 'restoring' or ${alive})`
@@ -17,10 +24,11 @@ const Row = Branch.mapFields(Struct.omit(["connection"]))
 
 export const branchNotFound = (id: number) => new NotFound({ error: `No branch ${id}`, code: "BRANCH_NOT_FOUND" })
 
-/** How the service connects to a branch. */
-const BranchAccess = Schema.Struct({
+/** How the service connects to a branch, and for whom. */
+const BranchEntry = Schema.Struct({
   name: Schema.String,
   status: Branch.fields.status,
+  access: Branch.fields.access,
   /** Password of both logins of the service. */
   password: Schema.String,
   /** Time until it expires, in ms; null when it does not. */
@@ -66,22 +74,22 @@ export const makeBranchRecords = Effect.gen(function* () {
         shown(row)
       ),
     /** Also finds a branch that is being filled. */
-    access: (id: BranchId) =>
+    entry: (id: BranchId) =>
       one(
         id,
-        queryRows(sql, BranchAccess)(
-          `select database_name as name, status, password,
+        queryRows(sql, BranchEntry)(
+          `select database_name as name, status, access, password,
              (extract(epoch from expires_at - now()) * 1000)::float8 as left
            from svc.branches where id = $1 and ${visible}`,
           [id]
         )
       ),
-    begin: ({ database, label, own, sourceBackupId, ttlHours }: BranchBeginning) =>
+    begin: ({ access, database, label, own, sourceBackupId, ttlHours }: BranchBeginning) =>
       Effect.asVoid(
         query(
-          `insert into svc.branches (label, database_name, password, ttl_hours, source_backup_id)
-           values ($1, $2, $3, $4, $5)`,
-          [label, database, own, ttlHours ?? 0, sourceBackupId]
+          `insert into svc.branches (label, database_name, password, ttl_hours, source_backup_id, access)
+           values ($1, $2, $3, $4, $5, $6)`,
+          [label, database, own, ttlHours ?? 0, sourceBackupId, access ?? "service_role"]
         )
       ),
     /** From `creating`; the result shows `password`. */
@@ -106,6 +114,17 @@ export const makeBranchRecords = Effect.gen(function* () {
           )
         ),
         ([row]) => (row === undefined ? undefined : shown(row, password))
+      ),
+    change: (id: BranchId, { access }: BranchChanges) =>
+      Effect.map(
+        one(
+          id,
+          branches(`update svc.branches set access = $2 where id = $1 and ${visible} returning ${columns}`, [
+            id,
+            access
+          ])
+        ),
+        (row) => shown(row)
       ),
     /** Marks a branch for deletion; returns the name of its database. */
     remove: (id: BranchId) =>

@@ -1,7 +1,7 @@
 import { Context, type Effect, type Scope } from "effect"
 import { type BranchNames, type ServerPlace } from "../../domain/branches/Branch.ts"
 import { type Conflict, type Forbidden, type Unavailable } from "../../domain/errors.ts"
-import { type DumpFailed } from "./DumpTools.ts"
+import { type DumpFailed, type RestoreTarget } from "./DumpTools.ts"
 
 /** Passwords of a branch's logins: `given` to the caller, and the service's `own` two. */
 export interface BranchPasswords {
@@ -18,12 +18,13 @@ export interface BranchCreator {
    */
   readonly copy: (database: string) => Effect.Effect<void, Forbidden | Unavailable>
   /**
-   * Creates an empty database with the encoding and collation of the main one, for the service's login alone. It is locked
-   * until the scope closes, which may be long after the creator's. The effect it returns fails when the lock is lost, and
+   * Creates an empty database with the encoding and collation of the main one, and its roles, of which the service alone
+   * has the password, `own`. It is locked until the scope closes, which may be long after the creator's. The effect it returns fails when the lock is lost, and
    * any replica may drop the database.
    */
   readonly empty: (
-    database: string
+    names: BranchNames,
+    own: string
   ) => Effect.Effect<Effect.Effect<never, DumpFailed>, Forbidden | Unavailable, Scope.Scope>
 }
 
@@ -34,7 +35,7 @@ export class BranchDatabases extends Context.Service<
     /** Held until the scope closes. 409 `BRANCH_IN_PROGRESS` when others hold it for a minute. */
     readonly creator: Effect.Effect<BranchCreator, Conflict | Unavailable, Scope.Scope>
     /** Fills an empty database with a dump of the main one, which stays usable. 503 `BRANCH_NO_SPACE`. */
-    readonly fillFromMain: (database: string) => Effect.Effect<void, DumpFailed | Unavailable>
+    readonly fillFromMain: (target: RestoreTarget) => Effect.Effect<void, DumpFailed | Unavailable>
     /** Drops the service's own objects from a copied or filled database, and makes the branch's role own the rest. */
     readonly finalise: (names: BranchNames, passwords: BranchPasswords) => Effect.Effect<void, Forbidden | Unavailable>
     /** Drops the database with its sessions, its roles, and the dump to fill it from, as far as they exist. */

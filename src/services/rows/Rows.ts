@@ -13,7 +13,7 @@ import { type RowRange } from "../../domain/rows/plan/Page.ts"
 import { type RowQuery } from "../../domain/rows/parse/Query.ts"
 import { parseRows } from "../../domain/rows/parse/Parser.ts"
 import { type RowPlan } from "../../domain/rows/plan/Plan.ts"
-import { RowReads } from "../../domain/rows/Reads.ts"
+import { type PreparedRead, RowReads } from "../../domain/rows/Reads.ts"
 import { checkedRefusal, noTable, notSingle, sizeRefusal } from "../../domain/rows/Refusals.ts"
 import { estimateSql, explainSql, type RowSql, writeSql } from "../../domain/rows/sql/Statement.ts"
 import {
@@ -95,10 +95,10 @@ export class Rows extends Context.Service<
           return Plan["Plan Rows"]
         })
 
-      const totalled = (request: RowRequest, rows: RowPlan, counted: number | undefined) => {
-        const { count } = request.preferences
-        if (count === "planned") return estimate(request, rows)
-        if (count !== "estimated" || counted === undefined || counted <= maxRows) return Effect.succeed(counted)
+      const totalled = (request: RowRequest, { rows, total }: PreparedRead, answered: unknown) => {
+        const counted = total._tag === "None" ? undefined : Number(answered)
+        if (counted === undefined && request.preferences.count === "planned") return estimate(request, rows)
+        if (total._tag !== "UpTo" || counted === undefined || counted <= maxRows) return Effect.succeed(counted)
         return Effect.map(estimate(request, rows), (estimated) => Math.max(estimated, counted))
       }
 
@@ -109,18 +109,18 @@ export class Rows extends Context.Service<
       const read = Effect.fnUntraced(function* (request: RowRequest) {
         const { schema, table, query, range, form, context } = request
         const { count } = request.preferences
-        const rowRead = { schema, table, query, range, count, form: bodyForm(form, context.method !== "HEAD") }
+        const trusted = request.actor.role === "service_role"
+        const rowRead = { schema, table, query, range, count, trusted, form: bodyForm(form, context.method !== "HEAD") }
         const { value, epoch } = yield* lookUp(catalogues, request, (catalogue) => reads.prepare(catalogue, rowRead))
         if (isExplain(form)) return yield* explain(request, value.sql, "read")
         const answer = yield* runSql(turns, request, value.sql, "read", { epoch, clean: value.clean })
         const [body, rows, total] = answer
         if (form.media === "object" && Number(rows) !== 1) return yield* notSingle(Number(rows))
-        const counted = count === "exact" || count === "estimated" ? Number(total) : undefined
         return {
           body: String(body),
           count: Number(rows),
           offset: value.offset,
-          total: yield* totalled(request, value.rows, counted),
+          total: yield* totalled(request, value, total),
           inserted: false,
           location: undefined,
           ...(yield* chosen(answer))

@@ -48,7 +48,11 @@ describe("a connection string", () => {
     ],
     ["sqlserver://h;password=s3;cret=1;user=sa", "sqlserver://h;password=****;cret=****;user=sa"],
     ["sqlserver://h;password=s3;cret", "sqlserver://h;password=****;****"],
-    ["mysql://h/db?proxy=socks5%3A%2F%2Fu%3As3cret%40p", "mysql://h/db?proxy=****"]
+    ["mysql://h/db?proxy=socks5%3A%2F%2Fu%3As3cret%40p", "mysql://h/db?proxy=****"],
+    ['mysql://u:p@h/db?ssl={"key":"PRIVATE"}', "mysql://u:****@h/db?ssl=****"],
+    ["mysql://u:p@h/db?ssl=%7B%22ca%22%3A%22x%22%7D&a=1", "mysql://u:****@h/db?ssl=****&a=1"],
+    ["mysql://u:p@h/db?sslkey=-----BEGIN%20KEY-----&a=1", "mysql://u:****@h/db?sslkey=****&a=1"],
+    ["postgres://u:p@h/db?options=[x]&sslmode=require", "postgres://u:****@h/db?options=****&sslmode=require"]
   ])("%s is masked as %s", (text, shown) => assert.strictEqual(masked(text), shown))
 
   it.each([

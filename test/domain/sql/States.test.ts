@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { statusOf } from "../../../src/domain/sql/States.ts"
+import { statusOf, statusOfOwnSql } from "../../../src/domain/sql/States.ts"
 
 describe("the status of an SQLSTATE", () => {
   it.each([
@@ -17,10 +17,14 @@ describe("the status of an SQLSTATE", () => {
     ["23514", 400],
     ["23P01", 400],
     ["25006", 405],
-    ["25P02", 500],
+    ["25001", 400],
+    ["25P02", 400],
+    ["25P03", 504],
+    ["25P04", 504],
     ["28000", 403],
-    ["2D000", 500],
+    ["2D000", 400],
     ["38000", 500],
+    ["3B001", 400],
     ["40001", 409],
     ["40P01", 409],
     ["40003", 500],
@@ -41,6 +45,8 @@ describe("the status of an SQLSTATE", () => {
     ["57P01", 503],
     ["57P02", 503],
     ["57P03", 503],
+    ["57P04", 503],
+    ["57P05", 503],
     ["58030", 500],
     ["F0000", 500],
     ["HV000", 500],
@@ -56,6 +62,30 @@ describe("the status of an SQLSTATE", () => {
     ["", 400]
   ] as const)("%s is %i", (sqlState, status) => {
     assert.strictEqual(statusOf(sqlState, "", false), status)
+  })
+
+  it.each([
+    ["21000", 400],
+    ["38000", 400],
+    ["40003", 400],
+    ["42P17", 400],
+    ["HV000", 400],
+    ["P0002", 400],
+    ["P0004", 400],
+    ["PT500", 500],
+    ["53400", 500],
+    ["57000", 500],
+    ["58030", 500],
+    ["F0000", 500],
+    ["XX000", 500],
+    ["57014", 504],
+    ["40001", 409]
+  ] as const)("%s is %i for a statement that the caller wrote", (sqlState, status) => {
+    assert.strictEqual(statusOfOwnSql(sqlState, ""), status)
+  })
+
+  it("a regular expression that needs too much memory is an invalid request", () => {
+    assert.strictEqual(statusOf("XX000", "invalid memory alloc request size 1073741824", true), 400)
   })
 
   it("a missing privilege is 401 without a JWT", () => {

@@ -30,7 +30,7 @@ const roles = () => sql(service, `select rolname from pg_roles where rolname lik
 
 describe("a branch", () => {
   it("is a record with a connection string whose password is shown once", async () => {
-    const made = await makeBranch(service, "with a life", 24)
+    const made = await makeBranch(service, "with a life", { ttlHours: 24 })
     assert.hasAllKeys(made, [
       "id",
       "label",
@@ -40,10 +40,11 @@ describe("a branch", () => {
       "ttl_hours",
       "expires_at",
       "status",
+      "access",
       "source_backup_id",
       "connection"
     ])
-    assert.deepInclude(made, { status: "active", source_backup_id: null })
+    assert.deepInclude(made, { status: "active", access: "service_role", source_backup_id: null })
     assert.strictEqual(Date.parse(made.expires_at ?? "") - Date.parse(made.created_at), 24 * 3_600_000)
     assert.isAbove(made.size_bytes, 1_000_000)
     const masked = { ...made, connection: made.connection.replace(/:[^:@]+@/, ":****@") }
@@ -53,8 +54,8 @@ describe("a branch", () => {
     assert.isNull((await makeBranch(service, "with a life")).expires_at, "labels may be the same; 0 is for ever")
   })
 
-  it("serves every database route of /v1 with the same keys", async () => {
-    const { database_name, id } = await makeBranch(service)
+  it("serves every database route of /v1 with the same keys, if it is open to them", async () => {
+    const { database_name, id } = await makeBranch(service, "open", { access: "clients" })
     const written = await onBranch(service, id, "POST /v1/db/notes", { text: "in the branch" })
     assert.strictEqual(written.status, 201, written.text)
     const read = (await onBranch(service, id, "GET /v1/db/notes?select=text", undefined, service.anon)).json
@@ -105,7 +106,9 @@ describe("a branch", () => {
       { label: "a", ttlHours: -1 },
       { label: "a", ttlHours: 8761 },
       { label: "a", ttlHours: 1.5 },
-      { label: "a", ttlHours: "1" }
+      { label: "a", ttlHours: "1" },
+      { label: "a", access: "anon" },
+      { label: "a", access: null }
     ]) {
       assertRefused(await call("POST /api/branches", body), 400, "INVALID_REQUEST")
     }
@@ -262,7 +265,7 @@ describe("creating branches", () => {
   })
 
   it("drops expired branches, which disappear immediately", async () => {
-    const { connection, database_name, id } = await makeBranch(service, "short", 1)
+    const { connection, database_name, id } = await makeBranch(service, "short", { ttlHours: 1 })
     assert.strictEqual((await onBranch(service, id, "GET /v1/db/notes?limit=1")).status, 200)
     await sql(service, "update svc.branches set expires_at = now() + interval '1 second' where id = $1", [id])
     await sleep(1_100)

@@ -70,14 +70,16 @@ describe("presigned URLs", () => {
   it("are valid for 1 to 604800 seconds, by default 900", async () => {
     const bucket = await bucketOf()
     await upload(bucket, "k")
-    const bodyOf = (expiresIn: unknown) => ({
-      key: "k",
-      contentType: "a/b",
-      ...(expiresIn === undefined ? {} : { expiresIn })
-    })
-    const { uploadId } = (await inBucket(bucket, "POST multipart/init", bodyOf(undefined))).json as { uploadId: string }
+    const bodyOf = (expiresIn: unknown) => ({ key: "k", ...(expiresIn === undefined ? {} : { expiresIn }) })
+    const typed = { contentType: "a/b" }
+    const begun = await inBucket(bucket, "POST multipart/init", { key: "k", ...typed })
+    const { uploadId } = begun.json as { uploadId: string }
+    const more: Readonly<Record<string, object>> = {
+      "presign-upload": typed,
+      "multipart/presign-part": { uploadId, partNumber: 1 }
+    }
     for (const what of ["presign-upload", "presign-download", "multipart/presign-part"]) {
-      const rest = what === "multipart/presign-part" ? { uploadId, partNumber: 1 } : {}
+      const rest = more[what] ?? {}
       for (const expiresIn of [1, undefined, 604_800]) {
         const { expires_at, url } = await sign(bucket, what, { ...bodyOf(expiresIn), ...rest })
         assert.include(url, `X-Amz-Expires=${expiresIn ?? 900}&`)
@@ -92,11 +94,14 @@ describe("presigned URLs", () => {
 
   it("require an existing bucket, and a valid key and type", async () => {
     const bucket = await bucketOf()
-    for (const what of ["presign-upload", "presign-download"]) {
+    for (const [what, typed] of Object.entries({
+      "presign-upload": { contentType: "a/b" },
+      "presign-download": {}
+    })) {
       const send = (bucket: string, body: object) => inBucket(bucket, `POST ${what}`, body)
-      assertRefused(await send("no-such-bucket-here", { key: "k", contentType: "a/b" }), 404, "BUCKET_NOT_FOUND")
-      assertRefused(await send(bucket, { key: "", contentType: "a/b" }), 400, "INVALID_REQUEST")
-      assertRefused(await send(bucket, { contentType: "a/b" }), 400, "INVALID_REQUEST")
+      assertRefused(await send("no-such-bucket-here", { key: "k", ...typed }), 404, "BUCKET_NOT_FOUND")
+      assertRefused(await send(bucket, { key: "", ...typed }), 400, "INVALID_REQUEST")
+      assertRefused(await send(bucket, typed), 400, "INVALID_REQUEST")
     }
     const { details } = assertRefused(await inBucket(bucket, "POST presign-upload", { key: "k" }), 400)
     assert.deepStrictEqual(details, ["contentType: Missing key"])
@@ -259,9 +264,9 @@ describe("multipart uploads", () => {
     const response = await fetch(url)
     assert.strictEqual(response.headers.get("content-type"), "video/mp4")
     assert.isTrue(Buffer.concat(pieces).equals(new Uint8Array(await response.arrayBuffer())))
-    for (const line of ["POST multipart/presign-part", "POST multipart/abort"]) {
-      assertRefused(await inBucket(bucket, line, { ...upload, partNumber: 1 }), 404, "UPLOAD_NOT_FOUND")
-    }
+    const part = { ...upload, partNumber: 1 }
+    assertRefused(await inBucket(bucket, "POST multipart/presign-part", part), 404, "UPLOAD_NOT_FOUND")
+    assertRefused(await inBucket(bucket, "POST multipart/abort", upload), 404, "UPLOAD_NOT_FOUND")
   })
 
   it("can be aborted, and validate the size and number of parts", async () => {

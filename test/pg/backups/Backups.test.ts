@@ -36,6 +36,7 @@ suite("a backup", (it) => {
         label: "before the move",
         status: "in_progress",
         size_bytes: 0,
+        sha256: null,
         created_at: made.created_at,
         completed_at: null,
         progress: 0,

@@ -1,10 +1,11 @@
 import { assert, layer } from "@effect/vitest"
-import { Deferred, Effect, Stream } from "effect"
+import { Deferred, Effect, Redacted, Stream } from "effect"
 import { readFile, rm } from "node:fs/promises"
 import { type Backup } from "../../../src/domain/backups/Backup.ts"
 import { type Branch } from "../../../src/domain/branches/Branch.ts"
 import { BadGateway } from "../../../src/domain/errors.ts"
-import { DumpFailed } from "../../../src/services/ports/DumpTools.ts"
+import { type Fill } from "../../../src/services/branches/Filling.ts"
+import { DumpFailed, type RestoreTarget } from "../../../src/services/ports/DumpTools.ts"
 import { makeBucketsFake } from "../../fakes/storage/buckets.ts"
 import { backupDirectory, filesIn, replica } from "../../support/backups/backups.ts"
 import { layerDatabase, live, Outside } from "../../support/database.ts"
@@ -39,7 +40,7 @@ suite("a copy in a bucket", (it) => {
         Effect.map(Stream.runCollect(source.bytes(range)), (all) => Buffer.concat(all).toString())
       assert.deepStrictEqual([yield* text(), yield* text({ first: 0, last: 0 })], ["a dump", "a"])
       store.objects.set(`dumps/${key}`, Buffer.from("half"))
-      assert.strictEqual(yield* refusal(other.backups.file(id)), "404 BACKUP_FILE_MISSING")
+      assert.strictEqual(yield* refusal(other.backups.file(id)), "422 BACKUP_ALTERED")
 
       yield* other.backups.remove(id)
       assert.deepStrictEqual([...store.objects.keys()], [])
@@ -108,6 +109,13 @@ suite("a copy in a bucket", (it) => {
   )
 })
 
+const target: RestoreTarget = {
+  database: "svc_branch_1",
+  role: "svc_branch_1",
+  login: "svc_branch_1_keys",
+  password: Redacted.make("")
+}
+
 const branch: Branch = {
   id: 1 as Branch["id"],
   label: "",
@@ -117,6 +125,7 @@ const branch: Branch = {
   ttl_hours: 0,
   expires_at: null,
   status: "restoring",
+  access: "service_role",
   source_backup_id: null,
   connection: "postgres://"
 }
@@ -136,14 +145,14 @@ suite("a restore", (it) => {
       const [row] = yield* sql("select id from svc.branches")
       const id = row?.["id"] as Branch["id"]
       const branches = {
-        restore: (given: object, fill: (database: string) => Effect.Effect<void, unknown>) =>
+        restore: (given: object, fill: Fill) =>
           Effect.gen(function* () {
             requests.push(given)
             const done = yield* Deferred.make<Branch, DumpFailed>()
             yield* Effect.forkDetach(
               Deferred.complete(
                 done,
-                Effect.as(fill("svc_branch_1"), { ...branch, id, status: "active" as const }) as Effect.Effect<
+                Effect.as(fill(target), { ...branch, id, status: "active" as const }) as Effect.Effect<
                   Branch,
                   DumpFailed
                 >

@@ -166,11 +166,11 @@ it.live(
 
         // The branch of the other replica is available at once, and missing at once after it is dropped.
         const id = made[1].id as BranchId
-        const { run } = yield* branches.database(id)
+        const { run } = yield* branches.database(id, "service_role")
         const text = "select count(*)::text from load"
         assert.deepStrictEqual(yield* run(service, { text, params: [], access: "read" }), ["60000"])
         yield* branches.remove(id)
-        const refused = yield* Effect.flip(branches.database(id))
+        const refused = yield* Effect.flip(branches.database(id, "service_role"))
         assert.strictEqual(refused.code, "BRANCH_NOT_FOUND")
       })
     ),

@@ -130,7 +130,7 @@ it.live(
               yield* dumping
               const [row] = yield* on(database, "select id from svc.branches")
               const id = row?.["id"] as BranchId
-              assert.strictEqual((yield* Effect.flip(branches.database(id))).code, "BRANCH_RESTORING")
+              assert.strictEqual((yield* Effect.flip(branches.database(id, "service_role"))).code, "BRANCH_RESTORING")
               // A copy is rejected during a dump.
               const copying = Effect.flatMap(Branches, ({ create }) => create({ label: "never" }))
               const busy = yield* Effect.flip(Effect.provideContext(copying, other))

@@ -3,9 +3,11 @@ import { Deferred, Effect, Exit, Layer, Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { type BranchId } from "../../../src/domain/branches/Branch.ts"
 import { Branches } from "../../../src/services/branches/Branches.ts"
-import { DumpFailed } from "../../../src/services/ports/DumpTools.ts"
+import { DumpFailed, type RestoreTarget } from "../../../src/services/ports/DumpTools.ts"
 import { layerOn, on, onServer, withDatabase } from "../../support/branches/database.ts"
 import { asLogin, toDatabase } from "../../support/branches/branches.ts"
+import { packed } from "../../support/backups/restores.ts"
+import { restorePlain } from "../../../src/layers/dumps/plain/Restore.ts"
 import { service } from "../../support/requests.ts"
 import { eventually } from "../../support/eventually.ts"
 
@@ -40,7 +42,7 @@ const slowFill = Effect.gen(function* () {
   const begun = yield* Deferred.make<string>()
   const go = yield* Deferred.make<void>()
   const ended = yield* Deferred.make<Exit.Exit<void, DumpFailed>>()
-  const fill = (database: string) =>
+  const fill = ({ database }: RestoreTarget) =>
     Effect.gen(function* () {
       yield* on(database, ...dumped)
       yield* Deferred.succeed(begun, database)
@@ -98,7 +100,7 @@ it.live(
         assert.deepInclude(branch, { status: "restoring", source_backup_id: 7, label: given.label, expires_at: null })
         const copy = yield* begun
 
-        const refused = yield* Effect.flip(branches.database(id))
+        const refused = yield* Effect.flip(branches.database(id, "service_role"))
         assert.deepStrictEqual([refused._tag, refused.code], ["Conflict", "BRANCH_RESTORING"])
         assert.deepStrictEqual(yield* branches.find(id), {
           ...branch,
@@ -124,7 +126,7 @@ it.live(
           (yield* branches.list).map((one) => one.id),
           [id, copied.id]
         )
-        const { run } = yield* branches.database(id)
+        const { run } = yield* branches.database(id, "service_role")
         const text = "select count(*)::text from app.notes"
         assert.deepStrictEqual(yield* run(service, { text, params: [], access: "read" }), ["2"])
 
@@ -246,6 +248,53 @@ it.live(
         ])
         yield* going.go
         assert.strictEqual((yield* alive.done).status, "active")
+      })
+    ),
+  60_000
+)
+
+it.live(
+  "code of a manipulated dump never runs with the rights of the service's login, nor does what it leaves in the branch",
+  () =>
+    withDatabase("branch_hostile", (database, login) =>
+      Effect.gen(function* () {
+        const branches = yield* Branches
+        const note = "insert into public.seen select current_user, current_setting('is_superuser')"
+        const file = yield* packed(`
+          CREATE TABLE public.seen (who text, super text);
+          GRANT INSERT ON TABLE public.seen TO PUBLIC;
+          CREATE FUNCTION public.note() RETURNS trigger LANGUAGE plpgsql AS $f$ begin ${note}; return null; end $f$;
+          CREATE FUNCTION public.noted() RETURNS event_trigger LANGUAGE plpgsql AS $f$ begin ${note}; end $f$;
+          CREATE FUNCTION public.noting() RETURNS int LANGUAGE plpgsql AS $f$ begin ${note}; return 1; end $f$;
+          CREATE EVENT TRIGGER noted ON ddl_command_end EXECUTE FUNCTION public.noted();
+          CREATE EVENT TRIGGER dropped ON sql_drop EXECUTE FUNCTION public.noted();
+          CREATE SCHEMA svc;
+          CREATE TABLE svc.keys (a int DEFAULT public.noting());
+          INSERT INTO svc.keys DEFAULT VALUES;
+          ALTER DEFAULT PRIVILEGES FOR ROLE ${login.user} GRANT ALL ON TABLES TO anon;
+          CREATE FUNCTION public.lower(anyelement) RETURNS text LANGUAGE plpgsql AS $f$ begin ${note}; return ''; end $f$;`)
+        const { branch, done } = yield* branches.restore(given, (target) =>
+          restorePlain(login, { timeout: 30_000 })(file, target, () => Effect.void)
+        )
+        yield* done
+        const copy = branch.database_name
+        assert.deepStrictEqual(yield* on(copy, "select distinct super from public.seen"), [{ super: "off" }])
+        // The service records DDL as its own login, in a table on which no one else may create triggers.
+        const tried = yield* Effect.promise(() =>
+          asLogin(
+            branch.connection,
+            "set role anon",
+            "create trigger note after insert on svc_ddl.changes for each row execute function public.note()"
+          )
+        )
+        assert.match(String(tried), /^42501 /)
+        const rights =
+          "select has_table_privilege('anon', 'svc_ddl.changes', 'insert, trigger, update, delete') as given"
+        assert.deepStrictEqual(yield* on(copy, rights), [{ given: false }])
+        // The event triggers were restored: they fire for the branch's owner.
+        const before = yield* on(copy, "select from public.seen")
+        yield* Effect.promise(() => asLogin(branch.connection, "create table public.another (a int)"))
+        assert.isAbove((yield* on(copy, "select from public.seen where super = 'off'")).length, before.length)
       })
     ),
   60_000

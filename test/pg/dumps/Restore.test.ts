@@ -13,6 +13,7 @@ import { everythingSql } from "../../support/rows/everythingDatabase.ts"
 import { databaseUrl } from "../../support/postgres/server.ts"
 import {
   ask,
+  asItself,
   emptyDatabase,
   failures,
   packed,
@@ -127,7 +128,7 @@ layer(layerDatabase({ name: "svc_restore", before: everythingSql }), live)("Plai
       const { login } = yield* Outside
       const nowhere = restorePlain(login, { timeout })(
         yield* packed("select 1;"),
-        "no_such_database",
+        asItself({ ...login, database: "no_such_database" }),
         () => Effect.void
       )
       assert.include((yield* Effect.flip(nowhere)).reason, "3D000")
@@ -187,7 +188,7 @@ layer(layerDatabase({ name: "svc_restore", before: everythingSql }), live)("Plai
         yield* sql(`alter database ${login.database} set ${setting}`)
       }
       const file = yield* packed("create table public.t as select lower('A\\' || ';') as a;")
-      yield* restorePlain(login, { timeout })(file, login.database, () => Effect.void)
+      yield* restorePlain(login, { timeout })(file, asItself(login), () => Effect.void)
       assert.deepStrictEqual(yield* ask(login, "begin read only; select a from public.t").pipe(Effect.map(() => 1)), 1)
     })
   )
@@ -217,7 +218,7 @@ layer(layerDatabase({ name: "svc_restore", before: everythingSql }), live)("Plai
       const file = yield* packed(`create table public.t (i int); copy public.t from stdin;\n1\n\\.\n
         set session authorization every_reader; grant select on public.t to every_reader; reset session authorization;`)
       const mine = { ...login, user: role, password: Redacted.make("x") }
-      yield* restorePlain(mine, { timeout })(file, login.database, () => Effect.void)
+      yield* restorePlain(mine, { timeout })(file, asItself(mine), () => Effect.void)
       assert.deepStrictEqual(yield* ask(mine, "select i from public.t"), [{ i: 1 }])
       yield* sql(`alter database ${login.database} owner to ${login.user}`)
       yield* ask(login, `reassign owned by ${role} to ${login.user}; drop owned by ${role}`)

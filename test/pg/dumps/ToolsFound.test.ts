@@ -16,6 +16,7 @@ import { type Login } from "../../../src/layers/postgres/Login.ts"
 import { PostgresAddress } from "../../../src/layers/postgres/Address.ts"
 import { BackupSettings } from "../../../src/services/backups/Settings.ts"
 import { DumpTools } from "../../../src/services/ports/DumpTools.ts"
+import { asItself } from "../../support/backups/restores.ts"
 import { directory, makeDatabase, on, serverLogin } from "../../support/dumps/databases.ts"
 
 const place = process.env["SVC_TEST_PG_BIN"]
@@ -186,7 +187,11 @@ describe.skipIf(place === undefined)("with the programs of SVC_TEST_PG_BIN", () 
         const tool = yield* current
         assert.deepInclude(tool, { strategy: "pg_dump", format: "custom" })
         yield* tool.dump(source, file, () => Effect.void)
-        yield* (yield* reader("custom")).restore(file, target, () => Effect.void)
+        yield* (yield* reader("custom")).restore(
+          file,
+          asItself({ ...serverLogin(), database: target }),
+          () => Effect.void
+        )
       }).pipe(Effect.provide(layer))
       assert.deepStrictEqual(yield* on(target, "select n from t"), [{ n: 7 }])
     }).pipe(Effect.scoped)

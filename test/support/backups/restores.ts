@@ -5,6 +5,8 @@ import { join } from "node:path"
 import { zstdCompressSync } from "node:zlib"
 import { Client } from "pg"
 import { restorePlain } from "../../../src/layers/dumps/plain/Restore.ts"
+import { type Login } from "../../../src/layers/postgres/Login.ts"
+import { type RestoreTarget } from "../../../src/services/ports/DumpTools.ts"
 import { Outside } from "../database.ts"
 
 /** Time limit of a dump or restore, in ms. */
@@ -28,6 +30,33 @@ export const temporaryDirectory = Effect.acquireRelease(
   (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))
 )
 
+/** Restores with the rights of a login itself. */
+export const asItself = ({ database, password, user }: Login): RestoreTarget => ({
+  database,
+  role: user,
+  login: user,
+  password
+})
+
+/** An empty database that belongs to a role without further rights, as that of a branch that is being filled. */
+export const unprivileged = Effect.gen(function* () {
+  const { sql } = yield* Outside
+  const { database } = yield* emptyDatabase()
+  // No right on the databases of other tests, as the roles of branches.
+  const [role, login] = [`svc_branch_${database}`, `svc_branch_${database}_keys`]
+  yield* Effect.acquireRelease(
+    sql(
+      `create role ${role} nologin; create role ${login} login noinherit password 'restore-secret'; grant ${role} to ${login};
+       grant all on database ${database} to ${role}`
+    ),
+    () => sql(`revoke all on database ${database} from ${role}; drop role ${login}`)
+  )
+  const target: RestoreTarget = { database, role, login, password: Redacted.make("restore-secret") }
+  const outside = { ...(yield* Outside).login, database }
+  yield* ask(outside, `alter schema public owner to ${role}`)
+  return { target, outside }
+})
+
 /** A file with this content. */
 export const write = (content: Buffer) =>
   Effect.tap(
@@ -47,7 +76,7 @@ export const restored = Effect.fnUntraced(function* (
   const login = yield* emptyDatabase(options.made)
   const reported: Array<number> = []
   const restore = restorePlain({ ...login, database: "postgres" }, { timeout, ...options })
-  yield* restore(file, login.database, (fraction) => Effect.sync(() => reported.push(fraction)))
+  yield* restore(file, asItself(login), (fraction) => Effect.sync(() => reported.push(fraction)))
   return { login, reported }
 })
 
@@ -70,7 +99,7 @@ export const failures = Effect.map(
     (file: string, options: { readonly timeout?: number } = {}) =>
       Effect.gen(function* () {
         yield* ask(login, "drop table if exists public.t; drop function if exists public.slow")
-        const restore = restorePlain(login, { timeout, ...options })(file, login.database, () => Effect.void)
+        const restore = restorePlain(login, { timeout, ...options })(file, asItself(login), () => Effect.void)
         return (yield* Effect.flip(restore)).reason
       })
 )

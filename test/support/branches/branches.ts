@@ -1,14 +1,14 @@
 import { assert } from "vitest"
 import { Client, type QueryResultRow } from "pg"
-import { type Branch } from "../../../src/domain/branches/Branch.ts"
+import { type Branch, type NewBranch } from "../../../src/domain/branches/Branch.ts"
 import { ask, type Reply } from "../client.ts"
 import { type Service } from "../service.ts"
 
 type At = Pick<Service, "url" | "service_role">
 
 /** `POST /api/branches`, which must succeed. */
-export const makeBranch = async (at: At, label = "a copy", ttlHours = 0): Promise<Branch> => {
-  const reply = await ask(at, "POST /api/branches", { key: at.service_role, body: { label, ttlHours } })
+export const makeBranch = async (at: At, label = "a copy", more: Partial<NewBranch> = {}): Promise<Branch> => {
+  const reply = await ask(at, "POST /api/branches", { key: at.service_role, body: { label, ...more } })
   assert.strictEqual(reply.status, 201, reply.text)
   return reply.json as Branch
 }

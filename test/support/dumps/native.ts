@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from "node:fs"
 import { dumpNative, restoreNative } from "../../../src/layers/dumps/native/Native.ts"
 import { layerProcesses } from "../../../src/layers/dumps/native/Process.ts"
 import { inspectPrograms } from "../../../src/layers/dumps/native/Programs.ts"
+import { asItself } from "../backups/restores.ts"
 import { on, serverLogin } from "./databases.ts"
 
 /** Directory of real programs; without it their tests are skipped. */
@@ -30,7 +31,9 @@ export const dump = (
 /** Restores with these programs. */
 export const restore = (file: string, database: string, seen: Array<number> = []) =>
   Effect.flatMap(programs, (found) =>
-    restoreNative(found, serverLogin(), options)(file, database, (fraction) => Effect.sync(() => seen.push(fraction)))
+    restoreNative(found, serverLogin(), options)(file, asItself({ ...serverLogin(), database }), (fraction) =>
+      Effect.sync(() => seen.push(fraction))
+    )
   ).pipe(Effect.provide(layerProcesses))
 
 /** Sessions of dumps and restores in a database. */

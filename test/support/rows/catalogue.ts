@@ -28,6 +28,7 @@ export const catalogueOf = (
         kind: "other" as const,
         ...(typeof column === "string" ? { name: column } : column)
       })),
+      all_rows: true,
       clean_read: true,
       clean_insert: true,
       clean_change: true,

@@ -48,7 +48,13 @@ export const chooseFunction = (
   return found.length > 1 ? Result.fail(ambiguous(found)) : Result.succeed(fn)
 }
 
-const list = (names: ReadonlyArray<string>) => names.join(", ")
+/** Names that an error lists; a request may have hundreds of thousands. */
+const maxNames = 20
+
+const list = (names: ReadonlyArray<string>) =>
+  names.length <= maxNames
+    ? names.join(", ")
+    : `${names.slice(0, maxNames).join(", ")} and ${names.length - maxNames} more`
 
 const notFound = (
   { schema, name, overloads, functionNames }: Candidates,

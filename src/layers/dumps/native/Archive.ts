@@ -14,34 +14,48 @@ interface Archive {
   /** Number of entries, including those about the archive itself. */
   readonly entries: number
   /**
-   * Files for --use-list, in the order in which they are restored; undefined restores everything at once. Event triggers
-   * come last and separately: pg_restore first creates disabled ones as enabled, so that with several jobs they would fire
-   * for objects that are restored meanwhile.
+   * Files for --use-list, in the order in which they are restored; undefined without entries. The first and the last have
+   * what takes more rights than those of the role that restores, or SET SESSION AUTHORIZATION; they are short.
    */
-  readonly lists: ReadonlyArray<string | undefined>
+  readonly lists: {
+    readonly first: string | undefined
+    readonly middle: string | undefined
+    readonly last: string | undefined
+  }
+  /** A directory for files of this restore, which the service alone can read. */
+  readonly directory: string
 }
 
-const eventTrigger = /^\d+; \d+ \d+ ((COMMENT|SECURITY LABEL) - )?EVENT TRIGGER /
+const first = /^\d+; \d+ \d+ (SCHEMA|EXTENSION|COMMENT - EXTENSION) /
+const last =
+  /^\d+; \d+ \d+ (ACL|DEFAULT ACL|EVENT TRIGGER|PUBLICATION|PUBLICATION TABLES IN SCHEMA|PUBLICATION TABLE|(COMMENT|SECURITY LABEL) - (EVENT TRIGGER|PUBLICATION)) /
 
-/** Writes the two lists; they are removed when the scope closes. */
+/** Writes the lists; they are removed when the scope closes. */
 const writeLists = (lines: ReadonlyArray<string>) =>
   Effect.acquireRelease(
     Effect.tryPromise({
       try: async () => {
         const directory = await mkdtemp(join(tmpdir(), "svc-restore-"))
-        const lists = [join(directory, "first"), join(directory, "last")] as const
-        const numbers = (wanted: boolean) =>
-          lines
-            .filter((line) => eventTrigger.test(line) === wanted)
-            .map((line) => `${line.slice(0, line.indexOf(";"))};\n`)
-        await writeFile(lists[0], numbers(false).join(""))
-        await writeFile(lists[1], numbers(true).join(""))
-        return { directory, lists }
+        const write = async (name: string, wanted: (line: string) => boolean) => {
+          const numbers = lines.filter(wanted).map((line) => `${line.slice(0, line.indexOf(";"))};\n`)
+          if (numbers.length === 0) return undefined
+          const path = join(directory, name)
+          await writeFile(path, numbers.join(""))
+          return path
+        }
+        return {
+          directory,
+          lists: {
+            first: await write("first", (line) => first.test(line)),
+            middle: await write("middle", (line) => !first.test(line) && !last.test(line)),
+            last: await write("last", (line) => last.test(line))
+          }
+        }
       },
       catch: (cause) => new DumpFailed({ reason: `Failed to list the contents of the archive: ${String(cause)}` })
     }),
     ({ directory }) => Effect.promise(() => rm(directory, { recursive: true, force: true }).catch(() => undefined))
-  ).pipe(Effect.map(({ lists }) => lists))
+  )
 
 /** Reads the table of contents; fails for a file that is not an archive, or one of a newer pg_dump. */
 export const readArchive = Effect.fnUntraced(function* (restore: string, env: ProgramEnv, file: string) {
@@ -52,7 +66,5 @@ export const readArchive = Effect.fnUntraced(function* (restore: string, env: Pr
     return yield* new DumpFailed({ reason: `Failed to read the archive: ${why.slice(0, 300)}` })
   }
   const lines = output.split("\n").filter((line) => /^\d+; /.test(line))
-  const lists = lines.some((line) => eventTrigger.test(line)) ? yield* writeLists(lines) : [undefined]
-  const archive: Archive = { entries: Number(entries), lists }
-  return archive
+  return { entries: Number(entries), ...(yield* writeLists(lines)) } satisfies Archive
 })

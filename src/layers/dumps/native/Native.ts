@@ -1,15 +1,17 @@
 import { Effect } from "effect"
 import { randomBytes } from "node:crypto"
-import { open, rename, rm } from "node:fs/promises"
+import { open, readFile, rename, rm } from "node:fs/promises"
 import { availableParallelism } from "node:os"
-import { dirname } from "node:path"
+import { dirname, join } from "node:path"
 import { withinBackupTimeout } from "../../../services/backups/Settings.ts"
-import { DumpFailed, type OnProgress } from "../../../services/ports/DumpTools.ts"
+import { DumpScript } from "../../../domain/dumps/Script.ts"
+import { DumpFailed, type OnProgress, type RestoreTarget } from "../../../services/ports/DumpTools.ts"
 import { readArchive } from "./Archive.ts"
 import { bareEnv, databaseArgument, loginEnv } from "./Login.ts"
 import { startProgram } from "./Process.ts"
 import { type Programs } from "./Programs.ts"
 import { makeDumpProgress, makeRestoreProgress } from "./Progress.ts"
+import { makeRestoreRunner } from "../plain/Runner.ts"
 import { type Login } from "../../postgres/Login.ts"
 
 /** pg_dump and pg_restore as child processes. */
@@ -95,35 +97,63 @@ export const dumpNative = (programs: Programs, login: Login, { timeout }: Native
     withinBackupTimeout(timeout)
   )
 
+/** Options of every pg_restore. */
+const restoreOptions = [
+  "--exit-on-error",
+  "--no-owner",
+  "--no-tablespaces",
+  // They would compete with the original's for its slot.
+  "--no-subscriptions",
+  "--verbose",
+  "--no-password"
+]
+
 /**
  * Fills a database from such an archive, without owners, tablespaces, which another server may not have, and
- * subscriptions, which would compete with the original's for its slot.
+ * subscriptions. pg_restore connects as the target's login, which may only become its role; what needs more rights is
+ * written as a script, and run by `makeRestoreRunner`.
+ *
+ * @param login the service's, in the main database
  */
 export const restoreNative = (programs: Programs, login: Login, { timeout }: NativeOptions) =>
   Effect.fnUntraced(
-    function* (file: string, database: string, onProgress: OnProgress) {
-      const env = yield* loginEnv(login, sessionName("restore"))
-      const { entries, lists } = yield* readArchive(programs.restore, bareEnv(login.ssl), file)
+    function* (file: string, target: RestoreTarget, onProgress: OnProgress) {
+      const own: Login = { ...login, database: target.database, user: target.login, password: target.password }
+      const env = yield* loginEnv(own, sessionName("restore"))
+      const { directory, entries, lists } = yield* readArchive(programs.restore, bareEnv(login.ssl), file)
       const progress = makeRestoreProgress(file, entries, onProgress)
-      for (const list of lists) {
-        const running = yield* startProgram(
+      const runner = yield* makeRestoreRunner(login, target)
+
+      const program = (options: ReadonlyArray<string>, list: string) =>
+        startProgram(
           programs.restore,
+          [...restoreOptions, ...options, `--use-list=${list}`, file],
+          env,
+          own.password,
+          progress.read
+        )
+
+      const asScript = Effect.fnUntraced(function* (list: string | undefined) {
+        if (list === undefined) return
+        const path = join(directory, "script.sql")
+        yield* (yield* program([`--file=${path}`], list)).ended
+        const text = yield* Effect.tryPromise({ try: () => readFile(path), catch: failed("Failed to read the script") })
+        const script = new DumpScript()
+        yield* runner.run(script, text)
+        yield* runner.end(script)
+      })
+
+      yield* asScript(lists.first)
+      yield* runner.beginObjects
+      if (lists.middle !== undefined) {
+        const running = yield* program(
           [
-            "--exit-on-error",
-            "--no-owner",
-            "--no-tablespaces",
-            "--no-subscriptions",
             // With a single job other lines are printed, and the server waits while the archive is read.
             `--jobs=${Math.max(2, Math.min(4, availableParallelism()))}`,
-            "--verbose",
-            "--no-password",
-            `--dbname=${databaseArgument(database)}`,
-            ...(list === undefined ? [] : [`--use-list=${list}`]),
-            file
+            `--role=${target.role}`,
+            `--dbname=${databaseArgument(target.database)}`
           ],
-          env,
-          login.password,
-          progress.read
+          lists.middle
         )
         const warnings = yield* Effect.raceFirst(
           running.ended,
@@ -131,6 +161,8 @@ export const restoreNative = (programs: Programs, login: Login, { timeout }: Nat
         )
         if (warnings.length > 0) yield* Effect.logWarning(`pg_restore: ${warnings.join("; ")}`)
       }
+      yield* asScript(lists.last)
+      yield* runner.finish
       yield* onProgress(1)
     },
     Effect.scoped,

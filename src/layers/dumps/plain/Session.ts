@@ -54,6 +54,12 @@ const beginning = ({ parts }: DumpStatement) => {
   return (text.split(/['$]/, 1)[0] ?? "").replaceAll(/\s+/g, " ").slice(0, 120).trim()
 }
 
+/** The SQLSTATE of a failure; undefined when the connection was lost. */
+export const codeOf = (cause: unknown): string | undefined => {
+  const { code, severity } = cause as Readonly<Record<string, unknown>>
+  return typeof severity === "string" && typeof code === "string" ? code : undefined
+}
+
 export const failed = (reason: string) => new DumpFailed({ reason })
 
 /** The message of PostgreSQL or the driver; for rows of COPY with the line number, but not the row. */
@@ -66,12 +72,16 @@ export const refusal = (cause: unknown, statement?: DumpStatement) => {
   return failed(`${clipped(String(message))} (${String(code)})${at}${row}`)
 }
 
-export const connectRestore = (login: Login): Effect.Effect<RestoreSession, DumpFailed, Scope.Scope> =>
+/** @param more settings of the session, to which RESET returns */
+export const connectRestore = (
+  login: Login,
+  more: Readonly<Record<string, string>> = {}
+): Effect.Effect<RestoreSession, DumpFailed, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.tryPromise({
       try: async () => {
         const client = new Client({
-          ...pgConfig(login, settings),
+          ...pgConfig(login, { ...settings, ...more }),
           application_name: "svc restore",
           connectionTimeoutMillis: connectMillis,
           keepAlive: true,

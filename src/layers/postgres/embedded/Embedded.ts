@@ -85,7 +85,8 @@ const neededConnections = Effect.fnUntraced(
     const workers = yield* workerCount
     if (workers === 1) return undefined
     const poolSize = yield* integer("SVC_DB_POOL_SIZE", 10, 1, 1000)
-    const needed = (workers + 1) * (7 * poolSize + 40)
+    const branches = yield* integer("SVC_BRANCH_MAX_CONNECTIONS", 50, 2, 10_000)
+    const needed = (workers + 1) * (7 * poolSize + 40) + workers * branches
     return (yield* maxConnections(cluster, binaries, user)) < needed ? needed : undefined
   },
   Effect.mapError(({ message }) => new StartError({ message }))

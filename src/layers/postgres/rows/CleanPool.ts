@@ -9,12 +9,17 @@ import { type Used, useConnection } from "./useConnection.ts"
 
 export interface CleanPoolOptions {
   readonly size: number
-  /** Opens a connection with settings in addition to those of the role, and limits other than its own. */
+  /**
+   * Opens a connection with settings in addition to those of the role. One that requests share has limits other than the
+   * role's, and fails at once instead of waiting for another one to close.
+   */
   readonly open: (
     settings: Readonly<Record<string, string>>,
     onClose: (connection: RowConnection) => void,
-    limits?: Partial<AnswerLimits>
+    shared?: Partial<AnswerLimits>
   ) => Effect.Effect<RowConnection, unknown>
+  /** See `BoundedPoolOptions`. */
+  readonly isOwed?: ((idle: boolean) => boolean) | undefined
 }
 
 /** On a pipeline, what takes longer (ms) is cancelled, and runs again on a connection of its own. */
@@ -43,13 +48,14 @@ export class CleanPool {
   private readonly reads: Pipelines
   private readonly writes: Pipelines
 
-  constructor({ open, size }: CleanPoolOptions) {
+  constructor({ isOwed, open, size }: CleanPoolOptions) {
     // In addition to `size`: the more writes run at once, the more commits PostgreSQL syncs together.
     const [reading, writing] = size >= 4 ? [3, 6] : [0, 0]
     this.reads = new Pipelines(reading, 16, (onClose) => open(readSettings, onClose, readLimits))
     this.writes = new Pipelines(writing, 1, (onClose) => open(writeSettings, onClose, writeLimits))
     this.pool = new BoundedPool<CleanConnection, unknown>({
       size,
+      isOwed,
       open: Effect.suspend(() => {
         let opened: CleanConnection | undefined
         return Effect.map(
@@ -75,6 +81,11 @@ export class CleanPool {
 
   private pipelinesOf({ access }: CleanRequest) {
     return access === "read" ? this.reads : this.writes
+  }
+
+  /** Closes a connection that is not in use, or that of a pipeline, which others can do without. */
+  evict(): boolean {
+    return this.pool.evict() || this.reads.evict() || this.writes.evict()
   }
 
   readonly close: Effect.Effect<void> = Effect.suspend(() =>

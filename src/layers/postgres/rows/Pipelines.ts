@@ -110,6 +110,15 @@ export class Pipelines {
     this.paused = false
   })
 
+  /** Gives up a connection, which ends when what was sent has been answered; false when there is none. */
+  readonly evict = (): boolean => {
+    const pipeline = this.pipelines.find(
+      ({ connection, waiting }) => connection?.dead === false && waiting.length === 0
+    )
+    if (pipeline !== undefined) this.retire(pipeline)
+    return pipeline !== undefined
+  }
+
   readonly close: Effect.Effect<void> = Effect.sync(() => {
     this.closed = true
     for (const { connection } of this.pipelines) connection?.close()

@@ -5,6 +5,7 @@ import { maxAnswerSetting } from "../../../domain/rows/sql/Size.ts"
 import { type DatabaseError, Unavailable } from "../../../domain/errors.ts"
 import { type AnswerMemory } from "../../../services/access/AnswerBudget.ts"
 import { type Actor, type Answer, claimsSetting, type Database, type Statement } from "../../../services/ports/Db.ts"
+import { type ConnectionBudget, type ConnectionShare } from "../ConnectionBudget.ts"
 import { fromServerError } from "../Errors.ts"
 import { type Login } from "../Login.ts"
 import { type Pausable } from "../MainSessions.ts"
@@ -27,6 +28,8 @@ export interface RowPathOptions {
   /** The largest answer to anon and authenticated callers, in bytes; 128 MiB for service keys. */
   readonly maxPublicAnswer: number
   readonly memory: AnswerMemory
+  /** What bounds the connections of this path and of others together. */
+  readonly budget?: ConnectionBudget
 }
 
 const maxAnswer = 128 * 1024 * 1024
@@ -61,6 +64,7 @@ const maxTextsSize = 4 * 1024 * 1024
 interface Pools {
   readonly clean: CleanPool
   readonly userCode: UserCodePool
+  readonly share: ConnectionShare | undefined
 }
 
 /**
@@ -78,31 +82,44 @@ interface Pools {
  */
 export const makeRowPath = (
   options: RowPathOptions
-): Pausable & { readonly run: Database["run"]; readonly close: Effect.Effect<void> } => {
+): Pausable & {
+  readonly run: Database["run"]
+  readonly close: Effect.Effect<void>
+  /** No connection is open or waited for; only known with a budget. */
+  readonly isUnused: () => boolean
+} => {
   const poolsOf = (login: Login, actorRole: Actor["role"], role: string): Pools => {
     const limits: AnswerLimits = {
       maxRowSize: actorRole === "service_role" ? maxAnswer : options.maxPublicAnswer,
       memory: options.memory
     }
-    const open: CleanPoolOptions["open"] = (settings, onClose, shared) =>
-      RowConnection.open(
-        login,
-        {
-          ...settingsOf(actorRole, role, options.timeout),
-          [maxAnswerSetting]: String(limits.maxRowSize),
-          ...settings
-        },
-        { ...limits, ...shared },
-        onClose
-      )
-    return {
-      clean: new CleanPool({
-        size: options.poolSize,
-        // Names in the service's SQL must not find a user's objects.
-        open: (settings, onClose, shared) => open({ search_path: "pg_catalog", ...settings }, onClose, shared)
-      }),
-      userCode: new UserCodePool({ size: options.poolSize, open: (onClose) => open({}, onClose) })
+    const share = options.budget?.share(() => clean.evict() || userCode.evict())
+    const open: CleanPoolOptions["open"] = (settings, onClose, shared) => {
+      const all = {
+        ...settingsOf(actorRole, role, options.timeout),
+        [maxAnswerSetting]: String(limits.maxRowSize),
+        ...settings
+      }
+      const opening = (onLeave: () => void) =>
+        RowConnection.open(login, all, { ...limits, ...shared }, (connection) => {
+          onLeave()
+          onClose(connection)
+        })
+      return share === undefined ? opening(() => undefined) : share.opened(opening, shared === undefined)
     }
+    const isOwed = share?.isOwed
+    const clean = new CleanPool({
+      size: options.poolSize,
+      isOwed,
+      // Names in the service's SQL must not find a user's objects.
+      open: (settings, onClose, shared) => open({ search_path: "pg_catalog", ...settings }, onClose, shared)
+    })
+    const userCode = new UserCodePool({
+      size: options.poolSize,
+      isOwed,
+      open: (onClose) => open({}, onClose)
+    })
+    return { clean, userCode, share }
   }
   const pools = {
     anon: poolsOf(options.authenticator, "anon", "anon"),
@@ -123,6 +140,7 @@ export const makeRowPath = (
   }
 
   const all = Object.values(pools).flatMap(({ clean, userCode }) => [clean, userCode])
+  const shares = Object.values(pools).flatMap(({ share }) => (share === undefined ? [] : [share]))
 
   const run = (actor: Actor, statement: Statement): Effect.Effect<Answer, unknown> => {
     const { clean: cleanPool, userCode } = pools[actor.role]
@@ -148,7 +166,11 @@ export const makeRowPath = (
 
   return {
     run: (actor, statement) => Effect.mapError(run(actor, statement), asApiError(actor.role === "anon")),
-    close: Effect.forEach(all, (pool) => pool.close, { discard: true }),
+    close: Effect.andThen(
+      Effect.forEach(all, (pool) => pool.close, { discard: true }),
+      Effect.sync(() => shares.forEach((share) => share.leave()))
+    ),
+    isUnused: () => shares.every((share) => share.isUnused),
     pause: Effect.forEach(all, ({ pause }) => pause, { discard: true, concurrency: "unbounded" }),
     resume: Effect.forEach(all, ({ resume }) => resume, { discard: true })
   }

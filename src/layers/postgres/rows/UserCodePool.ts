@@ -14,6 +14,8 @@ const resetFunction = "svc_ddl.reset_session(double precision)"
 export interface UserCodePoolOptions {
   readonly size: number
   readonly open: (onClose: (connection: RowConnection) => void) => Effect.Effect<RowConnection, unknown>
+  /** See `BoundedPoolOptions`. */
+  readonly isOwed?: ((idle: boolean) => boolean) | undefined
 }
 
 interface UserCodeConnection {
@@ -30,9 +32,10 @@ interface UserCodeConnection {
 export class UserCodePool {
   private readonly pool: BoundedPool<UserCodeConnection, unknown>
 
-  constructor({ open, size }: UserCodePoolOptions) {
+  constructor({ isOwed, open, size }: UserCodePoolOptions) {
     this.pool = new BoundedPool<UserCodeConnection, unknown>({
       size,
+      isOwed,
       open: Effect.suspend(() => {
         let opened: UserCodeConnection | undefined
         return open(() => opened && this.pool.lost(opened)).pipe(
@@ -73,6 +76,10 @@ export class UserCodePool {
         connection.flush()
       })
     )
+  }
+
+  get evict() {
+    return this.pool.evict
   }
 
   get close() {

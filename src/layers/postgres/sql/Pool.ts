@@ -3,10 +3,13 @@ import { type Unavailable } from "../../../domain/errors.ts"
 import { type Login } from "../Login.ts"
 import { databaseUnreachable } from "../../../services/OwnTables.ts"
 import { BoundedPool } from "../BoundedPool.ts"
+import { type ConnectionBudget, type ConnectionShare } from "../ConnectionBudget.ts"
 import { SqlConnection, type SqlConnectionOptions } from "./Connection.ts"
 
 export interface SqlPoolOptions extends SqlConnectionOptions {
   readonly poolSize: number
+  /** What bounds the connections of this pool and of others together. */
+  readonly budget?: ConnectionBudget
 }
 
 /**
@@ -16,11 +19,20 @@ export interface SqlPoolOptions extends SqlConnectionOptions {
 export class SqlPool {
   private warned = false
   private readonly pool: BoundedPool<SqlConnection, Unavailable>
+  private readonly share: ConnectionShare | undefined
 
   constructor(login: Login, options: SqlPoolOptions) {
+    this.share = options.budget?.share(() => this.pool.evict())
+    const open = (onEnd?: () => void) =>
+      Effect.suspend(() => {
+        const connection = new SqlConnection(login, options, (gone) => this.pool.lost(gone))
+        if (onEnd !== undefined) connection.client.on("end", onEnd)
+        return this.connect(connection)
+      })
     this.pool = new BoundedPool({
       size: options.poolSize,
-      open: Effect.suspend(() => this.connect(new SqlConnection(login, options, (gone) => this.pool.lost(gone)))),
+      isOwed: this.share?.isOwed,
+      open: this.share === undefined ? open() : this.share.opened(open, true),
       close: (connection) => connection.close(),
       isDead: (connection) => connection.dead
     })
@@ -43,8 +55,14 @@ export class SqlPool {
     })
   }
 
+  /** No connection is open or waited for; only known with a budget. */
+  readonly isUnused = () => this.share?.isUnused === true
+
   get close() {
-    return this.pool.close
+    return Effect.andThen(
+      this.pool.close,
+      Effect.sync(() => this.share?.leave())
+    )
   }
 
   get pause() {

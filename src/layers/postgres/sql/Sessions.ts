@@ -2,7 +2,7 @@ import { Effect, type Scope } from "effect"
 import { DatabaseError as ServerError } from "pg"
 import { DatabaseError, type Unavailable } from "../../../domain/errors.ts"
 import { resultTooLarge } from "../../../domain/sql/Result.ts"
-import { statusOf } from "../../../domain/sql/States.ts"
+import { statusOfOwnSql } from "../../../domain/sql/States.ts"
 import { type Actor } from "../../../services/ports/Db.ts"
 import { type TypedSession } from "../../../services/sql/SqlRunner.ts"
 import { type Login } from "../Login.ts"
@@ -24,7 +24,7 @@ const asApiError = (failure: unknown): DatabaseError | Unavailable => {
   return new DatabaseError({
     error: message,
     code,
-    status: statusOf(code, message, false),
+    status: statusOfOwnSql(code, message),
     details: detail ?? null,
     hint: hint ?? null,
     ...(position === undefined ? {} : { position: Number(position) })
@@ -122,7 +122,7 @@ type OpenSession = (actor: Actor) => Effect.Effect<TypedSession, DatabaseError |
 export const makeSqlSessions = (
   address: Login,
   options: SqlPoolOptions
-): Effect.Effect<OpenSession & Pausable, never, Scope.Scope> =>
+): Effect.Effect<OpenSession & Pausable & Pick<SqlPool, "isUnused">, never, Scope.Scope> =>
   Effect.map(
     Effect.acquireRelease(
       Effect.sync(() => new SqlPool(address, options)),
@@ -133,6 +133,6 @@ export const makeSqlSessions = (
       const opened = Effect.map(taken, session)
       const open: OpenSession = (actor) =>
         actor.claims === "" ? opened : Effect.tap(opened, ({ query }) => query(setClaims, [actor.claims, actor.sub], 1))
-      return Object.assign(open, { pause: pool.pause, resume: pool.resume })
+      return Object.assign(open, { pause: pool.pause, resume: pool.resume, isUnused: pool.isUnused })
     }
   )

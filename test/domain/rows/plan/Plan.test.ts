@@ -135,7 +135,15 @@ describe("plans", () => {
 
 describe("shapes", () => {
   const reads = () => new RowReads({ maxRows: 100, aggregates: true, maxEmbeds: 50, maxEmbedDepth: 10 })
-  const read = (query: Pairs) => ({ schema: "s", table: "t", query, range: undefined, count: undefined, form: json })
+  const read = (query: Pairs) => ({
+    schema: "s",
+    table: "t",
+    query,
+    range: undefined,
+    count: undefined,
+    trusted: false,
+    form: json
+  })
   const sqlOf = (prepared: Result.Result<PreparedRead, unknown>) =>
     Result.isSuccess(prepared) ? { ...prepared.success.sql, offset: prepared.success.offset } : prepared.failure
 

@@ -2,6 +2,7 @@ import { type Cause, Schema } from "effect"
 import { HttpBody, HttpServerError, HttpServerResponse } from "effect/http"
 import { type ClientError, clientErrors } from "../../domain/errors.ts"
 import { asLatin1 } from "../../domain/text/HeaderText.ts"
+import { shorten } from "../../domain/text/Shorten.ts"
 import { textResponse } from "../wire/OwnedResponse.ts"
 
 /** The body of every error response (docs/errors.md). */
@@ -21,7 +22,7 @@ export const ErrorBody = Schema.Struct({
 const maxText = 8 * 1024
 
 const bounded = (value: unknown): unknown => {
-  if (typeof value === "string") return value.length > maxText ? `${value.slice(0, maxText)}…` : value
+  if (typeof value === "string") return shorten(value, maxText)
   return Array.isArray(value) ? value.map(bounded) : value
 }
 

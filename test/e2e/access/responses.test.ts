@@ -25,7 +25,7 @@ describe("an error", () => {
     const reply = await ask(service, "POST /v1/db/rpc/e2e_named", { key, body })
     assertRefused(reply, 404, "PGRST202")
     assert.isBelow(reply.text.length, 4_000)
-    assert.include(reply.text, "and 49980 more")
+    assert.match(reply.text, /and \d+ more/)
   })
 
   it("lists at most 20 invalid fields, and repeats no long text", async () => {

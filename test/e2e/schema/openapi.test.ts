@@ -121,6 +121,7 @@ describe("/openapi.json", () => {
       "GET /v1/webhooks",
       "GET /v1/webhooks/{id}",
       "HEAD /api/storage/buckets/{bucket}/objects/metadata",
+      "PATCH /api/branches/{id}",
       "PATCH /api/connections/{id}",
       "PATCH /api/environments/{id}",
       "PATCH /api/flags/{key}/toggle",

@@ -48,14 +48,6 @@ export const chooseFunction = (
   return found.length > 1 ? Result.fail(ambiguous(found)) : Result.succeed(fn)
 }
 
-/** Names that an error lists; a request may have hundreds of thousands. */
-const maxNames = 20
-
-const list = (names: ReadonlyArray<string>) =>
-  names.length <= maxNames
-    ? names.join(", ")
-    : `${names.slice(0, maxNames).join(", ")} and ${names.length - maxNames} more`
-
 const notFound = (
   { schema, name, overloads, functionNames }: Candidates,
   given: ReadonlyArray<string>,
@@ -86,7 +78,7 @@ const perhaps = (
   overloads: ReadonlyArray<StoredFunction>,
   functionNames: () => ReadonlyArray<string>
 ) => {
-  const signature = (names: ReadonlyArray<string>) => `(${list([...names].sort())})`
+  const signature = (names: ReadonlyArray<string>) => `(${listed([...names].sort())})`
   const [other] =
     overloads.length === 0
       ? similarNames(functionNames(), name, 0.75)
@@ -107,10 +99,10 @@ const byArguments = (a: StoredFunction, b: StoredFunction) => {
 const ambiguous = (fitting: ReadonlyArray<StoredFunction>) =>
   new DatabaseError({
     status: 300,
-    error: `Could not choose the best candidate function between: ${list(
+    error: `Could not choose the best candidate function between: ${listed(
       [...fitting]
         .sort(byArguments)
-        .map((one) => `${one.schema}.${one.name}(${list(one.arguments.map((a) => `${a.name} => ${a.type}`))})`)
+        .map((one) => `${one.schema}.${one.name}(${listed(one.arguments.map((a) => `${a.name} => ${a.type}`))})`)
     )}`,
     code: "PGRST203",
     hint: "Try renaming the parameters or the function itself in the database so function overloading can be resolved"

@@ -54,6 +54,6 @@ export const call = (
         done({ status: response.statusCode, remaining, text, error: undefined })
       })
     })
-    outgoing.setTimeout(15_000, () => outgoing.destroy(new Error("no response")))
+    outgoing.setTimeout(options.timeout ?? 15_000, () => outgoing.destroy(new Error("no response")))
     outgoing.once("error", failed).end(body === undefined ? undefined : JSON.stringify(body))
   })

@@ -1,10 +1,13 @@
 import { Client } from "pg"
-import { afterAll, assert, beforeAll, describe, inject, it } from "vitest"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { ask, assertRefused, sql } from "../../support/client.ts"
 import { getRealtime, type FeedEvent, openFeed, statusOf, subscribe } from "../../support/realtime/feed.ts"
+import { startOtherPostgres } from "../../support/postgres/external.ts"
 import { type Service, startService, until } from "../../support/service.ts"
 
-const server = new URL(inject("databaseUrl"))
+// Of its own: the roles of other databases on a shared server could not be dropped.
+const own = await startOtherPostgres()
+const server = new URL(own.url)
 const database = "realtime_replicas"
 const owner = "realtime_owner"
 const as = (user: string) => {
@@ -33,8 +36,7 @@ const clean = () =>
      end $$`,
     ...["anon", "authenticated", owner].map((role) => `drop role if exists ${role}`)
   )
-beforeAll(clean)
-afterAll(clean)
+afterAll(() => own[Symbol.asyncDispose]())
 
 describe("two services on one database", () => {
   let first: Service

@@ -2,8 +2,9 @@ import { type Server } from "node:http"
 import { type Socket } from "node:net"
 
 /** Members of Node's classes that its types do not list. */
-interface ServerInternals {
-  readonly _handle: { readonly listen: (backlog: number) => number } | null
+interface ServerInternals extends Server {
+  /** An option of the constructor: connections are not read until they are resumed. */
+  pauseOnConnect?: boolean
 }
 interface SocketInternals {
   /** The response in progress. */
@@ -13,8 +14,9 @@ interface SocketInternals {
 const sweepMillis = 20
 /** A kept connection on which nothing has arrived for this long is idle, in ms. */
 const idleMillis = 1_000
-/** How long clients are kept out before the port closes, in ms: until their systems wait before they try again. */
-const blockMillis = 20
+/** No client must have connected for the first number of ms when the port closes; but it closes after the second number. */
+const [quietMillis, maxBusyMillis] = [100, 2_000]
+const checkMillis = 5
 
 /** What has arrived on a connection, and since when nothing more, in ms. */
 interface Arrivals {
@@ -70,33 +72,30 @@ export const withLosslessClose = (server: Server, prompt: boolean): Server => {
   return server
 }
 
-/** Calls back when no connection waits to be accepted. */
+/**
+ * Calls back when no connection waits to be accepted: when none has come for a while. Those that come meanwhile are read
+ * afterwards, so that clients that connect for each request have nothing to connect for.
+ */
 const whenNoneWaits = (server: Server, done: () => void) => {
-  // From here on Linux lets in one client at a time; the systems of others try again after a second.
-  if (process.platform === "linux") (server as unknown as ServerInternals)._handle?.listen(0)
-  let accepted = false
-  let blocked = false
-  const onConnection = () => {
-    accepted = true
-    if (blocked) over()
+  const from = performance.now()
+  let connectedAt = from
+  const held: Array<Socket> = []
+  const hold = (socket: Socket) => {
+    connectedAt = performance.now()
+    held.push(socket)
   }
-  const over = () => {
-    server.off("connection", onConnection)
-    clearImmediate(turn)
-    done()
-  }
-  // Node accepts one connection in each turn of its event loop, so none waited in a turn without one.
+  const pausing = server as ServerInternals
+  pausing.pauseOnConnect = true
+  server.on("connection", hold)
+  // An immediate runs right after connections were accepted.
+  const timer = setInterval(() => setImmediate(check), checkMillis)
   const check = () => {
-    if (!accepted && blocked) return over()
-    if (!accepted) {
-      // One client connects meanwhile, and is accepted next; no other does so for a second.
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, blockMillis)
-      blocked = true
-    }
-    accepted = false
-    turn = setImmediate(check)
+    const now = performance.now()
+    if (now - connectedAt < quietMillis && now - from < maxBusyMillis) return
+    clearInterval(timer)
+    server.off("connection", hold)
+    pausing.pauseOnConnect = false
+    done()
+    for (const socket of held) socket.resume()
   }
-  server.on("connection", onConnection)
-  accepted = true
-  let turn = setImmediate(check)
 }

@@ -59,7 +59,7 @@ export const remote = <A extends Calls>(file: string): Remote<A> => {
       const question: Question = { id: ++last, name: String(name), argument }
       const call = Promise.withResolvers<unknown>()
       waiting.set(question.id, call)
-      child.send(question)
+      child.send(question, (error) => error && call.reject(error))
       return call.promise as never
     },
     stop: () => stop(child)

@@ -52,7 +52,8 @@ const unclear = refused(
 )
 
 const strange = /[\p{Cc}\s#]/u
-const braced = /\{(?:[^}]|\}\})*\}/g
+/** A value in braces of SQL Server's syntax, which may hold anything: `;name={…}`. */
+const braced = /(?<=;[^;={}]*=)\{(?:[^}]|\}\})*\}(?=;|$)/g
 const hostForm = /^(?:\[([\w:.%]+)\]|([\p{L}\p{N}._%\\$-]*))(?::(\d{1,5}))?$/u
 
 /**
@@ -64,12 +65,11 @@ export const readConnectionUrl = (text: string): Result.Result<ConnectionUrl, st
   const scheme = schemes[name.toLowerCase()]
   if (scheme === undefined) return refused(`Expected a URL of one of the schemes ${known}`)
   const semicolons = scheme.type === "mssql"
-  const plain = semicolons ? rest.replaceAll(braced, "") : rest
-  if (strange.test(plain)) return refused("Expected no white space and no # in the URL; percent-encode them")
-
   const end = rest.search(semicolons ? /[/?;]/ : /[/?]/)
   const authority = end < 0 ? rest : rest.slice(0, end)
   const after = end < 0 ? "" : rest.slice(end)
+  const plain = `${authority}${semicolons ? after.replaceAll(braced, "") : after}`
+  if (strange.test(plain)) return refused("Expected no white space and no # in the URL; percent-encode them")
   const at = authority.indexOf("@")
   if (plain.split("@").length - 1 !== (at < 0 ? 0 : 1)) return unclear
 

@@ -71,6 +71,8 @@ describe("a connection string", () => {
     "postgres://u:p@h:65536/db",
     "postgres://u:p@h h/db",
     "mssql://u:1;s3=c@h",
+    "sqlserver://u:s3{@/}cret@h/db",
+    "sqlserver://u:s3@h;{s3@cret}/db",
     "mssql://u:p@h1,h2",
     "mongodb+srv://u:p@h1,h2",
     "http://u:s3cret@h/db",
@@ -122,7 +124,7 @@ describe("a connection string", () => {
         if (Result.isSuccess(result)) assert.notMatch(result.success.masked, /Q[12]Z/)
         else assert.notMatch(result.failure, /Q[12]Z/)
       }),
-      { numRuns: 3_000 }
+      { numRuns: 3_000, examples: [["sqlserver", "{@/}"]] }
     )
   })
 

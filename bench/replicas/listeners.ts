@@ -64,7 +64,11 @@ export class Subscriber {
       const since = this.last === undefined ? "" : `&since=${this.last}`
       const socket = new WebSocket(`${replica.url.replace("http", "ws")}/realtime?apikey=${key}${since}`)
       this.socket = socket
-      socket.on("open", () => this.connections++)
+      socket.on("open", () => {
+        this.connections++
+        // Without an id to resume from, the client knows that it may have missed events.
+        if (since === "") this.gaps.push(Date.now())
+      })
       socket.on("message", (data: Buffer) => this.receive(JSON.parse(data.toString()) as Message))
       socket.on("error", () => undefined)
       // A suspended replica does not close its connections.

@@ -7,6 +7,8 @@ import { type Duplex } from "node:stream"
 import { batchedResponses } from "./BatchedResponse.ts"
 import { withLosslessClose } from "./LosslessClose.ts"
 import { listenError } from "./Server.ts"
+import { MergedRequest } from "./MergedRequest.ts"
+import { withRequestsInOrder } from "./Pipelining.ts"
 import { UnreadResponses } from "./Unread.ts"
 import { webSocketOptions } from "./WebSockets.ts"
 import { sharesPort, workerNumber } from "../workers/Settings.ts"
@@ -51,6 +53,7 @@ const makeServer = ({ begun, delay }: Shutdown["Service"], unread: UnreadRespons
   const BatchedResponse = batchedResponses(unread)
   const server = withLosslessClose(
     createServer({
+      IncomingMessage: MergedRequest,
       ServerResponse: class<Request extends IncomingMessage> extends BatchedResponse<Request> {
         override writeHead(...head: ReadonlyArray<never>): this {
           // Node sends `Connection: close` then.
@@ -76,7 +79,7 @@ const makeServer = ({ begun, delay }: Shutdown["Service"], unread: UnreadRespons
     delay === 0
   )
   unread.watch(server)
-  return server
+  return withRequestsInOrder(server)
 }
 
 type Refusal = readonly [status: string, code: string, text: string]

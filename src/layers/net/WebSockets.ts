@@ -7,13 +7,16 @@ const waitingLimit = 16 * 1024 * 1024
 const waitingMillis = 2_000
 /** The largest frame a client may send, in bytes. Its messages are ignored. */
 const inboundLimit = 64 * 1024
+/** Messages that a client may send within so many ms. */
+const [inboundMessages, inboundMillis] = [100, 10_000]
 const pingMillis = 30_000
 /** How long the client may take to confirm a close. */
 const closeMillis = 2_000
 
 /**
  * A server-side WebSocket that pings every 30 s and terminates after two missed pongs, closes with 1013 when its client
- * reads too slowly, and bounds the wait for a close. Sending never blocks.
+ * reads too slowly, and bounds the wait for a close. Sending never blocks. Messages of the client are dropped here, and
+ * too many of them close with 1008.
  *
  * A burst of events is more than a socket accepts in one turn of the event loop, however fast its client is, so what
  * exceeds its 1 MiB may wait for two seconds.
@@ -25,6 +28,9 @@ class GuardedSocket extends NodeWS.WebSocket {
   private next = 0
   private size = 0
   private slowTimer: NodeJS.Timeout | undefined
+  /** Messages received since the time. */
+  private received = 0
+  private receivedSince = 0
 
   /** Called only by the server, with the arguments of `ws`. */
   constructor(...args: ReadonlyArray<unknown>) {
@@ -37,6 +43,24 @@ class GuardedSocket extends NodeWS.WebSocket {
     })
     // An invalid frame may arrive with the handshake, before other listeners are attached.
     this.on("error", () => undefined)
+  }
+
+  override emit(event: string | symbol, ...args: ReadonlyArray<unknown>): boolean {
+    if (event !== "message") return super.emit(event, ...args)
+    this.count()
+    return true
+  }
+
+  private count() {
+    const now = performance.now()
+    if (now - this.receivedSince > inboundMillis) {
+      this.received = 0
+      this.receivedSince = now
+    }
+    if (++this.received <= inboundMessages || this.readyState !== this.OPEN) return
+    this.close(1008, "Too many messages: clients of this feed only receive")
+    // What else has arrived is not read; the connection ends after `closeMillis`.
+    this.pause()
   }
 
   private beat() {

@@ -28,6 +28,12 @@ const pair = async (options: { readonly autoPong?: boolean } = {}) => {
   const serverClosed = new Promise<number>((done) => socket.once("close", done))
   return { client, socket, closed, serverClosed }
 }
+/** Waits until the server has read all that was sent. */
+const ponged = (client: WebSocket) =>
+  new Promise((pong) => {
+    client.once("pong", pong)
+    client.ping()
+  })
 const seconds = (n: number) => vi.advanceTimersByTime(n * 1000)
 
 describe("the server's WebSocket", () => {
@@ -62,6 +68,22 @@ describe("the server's WebSocket", () => {
     seconds(30)
     assert.deepStrictEqual(await Promise.all([closed, serverClosed]), [1006, 1006])
     assert.strictEqual(vi.getTimerCount(), 0)
+  })
+
+  it("closes with 1008 when a client sends too many messages, and passes none on", async () => {
+    const { client, closed, socket } = await pair()
+    let passed = 0
+    socket.on("message", () => passed++)
+    for (let n = 0; n < 2_000; n++) client.send("a")
+    assert.strictEqual(await closed, 1008)
+    assert.strictEqual(passed, 0)
+  })
+
+  it("keeps a client that sends a message now and then", async () => {
+    const { client } = await pair()
+    for (let n = 0; n < 100; n++) client.send("heartbeat")
+    await ponged(client)
+    assert.strictEqual(client.readyState, client.OPEN)
   })
 
   it("sends a burst as the socket drains, without losing messages or closing", async () => {
@@ -145,9 +167,8 @@ describe("the server's WebSocket", () => {
     assert.strictEqual(await one.closed, 1009)
     for (let n = 0; n < 9; n++) several.client.send("x".repeat(8 * 1024), { fin: n === 8 })
     assert.strictEqual(await several.closed, 1009)
-    const received = new Promise((done) => fits.socket.once("message", done))
     fits.client.send(new Uint8Array(64 * 1024))
-    await received
+    await ponged(fits.client)
     assert.strictEqual(fits.client.readyState, fits.client.OPEN)
   })
 

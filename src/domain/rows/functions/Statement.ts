@@ -2,6 +2,7 @@ import { type StoredFunction } from "../../catalogue/Catalogue.ts"
 import { type PlannedCall } from "./Call.ts"
 import { type ReadPlan, type RowSource, type WritePlan } from "../plan/Plan.ts"
 import { RowScope } from "../sql/Scope.ts"
+import { limitedJson } from "../sql/Size.ts"
 import { answerSql, bodySql, countedSql, limitedAnswerSql, type RowSql, rowsSql, totalSql } from "../sql/Statement.ts"
 import { quoteName } from "../../sql/Names.ts"
 
@@ -95,8 +96,10 @@ export const valueSql = (call: PlannedCall): RowSql => {
     if (result === "void") return answerSql(["''::text", "pg_catalog.count(*)::text"], inFrom(calling, "_svc_row"))
     // FROM would need the columns of a record.
     const [value, from] =
-      result === "record" ? [calling.call, calling.from] : ["_svc_row.v", inFrom(calling, "_svc_row(v)")]
-    const columns = [`coalesce(pg_catalog.to_json(${value}), 'null')::text`, "'1'::text"] as const
+      result === "record"
+        ? [`pg_catalog.to_json(${calling.call})`, calling.from]
+        : [limitedJson("_svc_row.v"), inFrom(calling, "_svc_row(v)")]
+    const columns = [`coalesce(${value}, 'null')::text`, "'1'::text"] as const
     return (volatile ? limitedAnswerSql : answerSql)(columns, from)
   })()
   return { text, params: scope.params, prepare: true, bounded: true }

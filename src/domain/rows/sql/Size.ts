@@ -19,6 +19,10 @@ const limited = (value: string, size: string, type: "text" | "json") =>
 /** A text, if it is not too large. */
 export const limitedText = (text: string) => limited(text, `pg_catalog.octet_length(${text})`, "text")
 
+/** A value as JSON, unless the value alone is too large: its JSON takes several times its memory. */
+export const limitedJson = (value: string) =>
+  limited(`pg_catalog.to_json(${value})`, `pg_catalog.pg_column_size(${value})`, "json")
+
 /**
  * Rows as JSON objects, in a column `j`. Fails at the first row with which they are too large together, so that nested
  * arrays, whose sizes multiply, are not built any further. `rows`: a subselect.

@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { createServer as createHttp1, type IncomingMessage, type ServerResponse } from "node:http"
 import { constants, createServer as createHttp2, type Http2ServerRequest, type Http2ServerResponse } from "node:http2"
 import { type Socket } from "node:net"
+import { MergedRequest } from "../../net/MergedRequest.ts"
 import { closeGracefully, listen, type ListenAddress } from "../../net/Server.ts"
 import { FlagSessions } from "./Sessions.ts"
 
@@ -117,7 +118,8 @@ const makeServer = (options: FlagPortOptions, handle: Handle) => {
       keepAliveTimeout: 65_000,
       keepAlive: true,
       keepAliveInitialDelay: 60_000,
-      noDelay: true
+      noDelay: true,
+      IncomingMessage: MergedRequest
     },
     guarded
   )

@@ -1,6 +1,7 @@
 import { Effect, FiberSet } from "effect"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import { type Duplex } from "node:stream"
+import { MergedRequest } from "../../net/MergedRequest.ts"
 import { closeGracefully, listen } from "../../net/Server.ts"
 import { type S3Settings } from "./Exchange.ts"
 import { errorReply } from "./Replies.ts"
@@ -33,6 +34,7 @@ export const serveS3 = Effect.fnUntraced(function* (
 const makeServer = (handle: (message: IncomingMessage, response: ServerResponse) => void) =>
   createServer(
     {
+      IncomingMessage: MergedRequest,
       // Twice S3's: its keys, metadata and signatures take less than 8 KiB.
       maxHeaderSize: 16 * 1024,
       // The signature check covers the host.

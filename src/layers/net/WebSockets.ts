@@ -13,6 +13,11 @@ const pingMillis = 30_000
 /** How long the client may take to confirm a close. */
 const closeMillis = 2_000
 
+/** Members of `ws` that its types do not list: what has arrived and is not parsed yet. */
+interface Internals {
+  readonly _receiver: { readonly _buffers: Array<Buffer>; _bufferedBytes: number }
+}
+
 /**
  * A server-side WebSocket that pings every 30 s and terminates after two missed pongs, closes with 1013 when its client
  * reads too slowly, and bounds the wait for a close. Sending never blocks. Messages of the client are dropped here, and
@@ -59,8 +64,11 @@ class GuardedSocket extends NodeWS.WebSocket {
     }
     if (++this.received <= inboundMessages || this.readyState !== this.OPEN) return
     this.close(1008, "Too many messages: clients of this feed only receive")
-    // What else has arrived is not read; the connection ends after `closeMillis`.
+    // What else has arrived is not read, nor parsed; the connection ends after `closeMillis`.
     this.pause()
+    const { _receiver: receiver } = this as unknown as Internals
+    receiver._buffers.length = 0
+    receiver._bufferedBytes = 0
   }
 
   private beat() {

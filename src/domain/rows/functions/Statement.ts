@@ -98,7 +98,11 @@ export const valueSql = (call: PlannedCall): RowSql => {
     const [value, from] =
       result === "record"
         ? [`pg_catalog.to_json(${calling.call})`, calling.from]
-        : [limitedJson("_svc_row.v"), inFrom(calling, "_svc_row(v)")]
+        : // Evaluated once, also if the planner can put the function's body in place of its call.
+          [
+            limitedJson("_svc_row.v"),
+            `(select ${calling.call} as v${calling.from && ` from ${calling.from}`} offset 0) _svc_row`
+          ]
     const columns = [`coalesce(${value}, 'null')::text`, "'1'::text"] as const
     return (volatile ? limitedAnswerSql : answerSql)(columns, from)
   })()

@@ -11,7 +11,7 @@ const leftovers = `select datname::text from pg_database where datname like 'svc
 const startCopying = async () => {
   const slow = await startService()
   await sql(slow, "create table load (id int, text text)")
-  for (let i = 0; i < 6; i++) {
+  for (let i = 0; i < 3; i++) {
     await sql(slow, "insert into load select n, repeat('x', 1000) from generate_series(1, 100000) n")
   }
   const body = { label: "never" }
@@ -54,7 +54,7 @@ describe("an interrupted creation of a branch", () => {
         await kill(slow)
         await creation
         await using again = await startService({ dataDir })
-        assert.deepStrictEqual(await sql(again, "select count(*)::int as n from load"), [{ n: 600_000 }])
+        assert.deepStrictEqual(await sql(again, "select count(*)::int as n from load"), [{ n: 300_000 }])
         const gone = await until(
           () => sql(again, `select id::text from svc.branches union all ${leftovers}`),
           ({ length }) => length === 0,
@@ -110,7 +110,7 @@ describe("an interrupted creation of a branch", () => {
       assert.strictEqual(made.status, 201, made.text)
       await using again = await startService({ dataDir: slow.dataDir })
       const { id } = made.json as { id: number }
-      assert.deepStrictEqual(await branchSql(again, id, "select count(*)::int as n from load"), [{ n: 600_000 }])
+      assert.deepStrictEqual(await branchSql(again, id, "select count(*)::int as n from load"), [{ n: 300_000 }])
     } finally {
       await slow[Symbol.asyncDispose]()
     }

@@ -62,7 +62,7 @@ class GuardedSocket extends NodeWS.WebSocket {
       this.received = 0
       this.receivedSince = now
     }
-    if (++this.received <= inboundMessages || this.readyState !== this.OPEN) return
+    if (++this.received <= inboundMessages) return
     this.close(1008, "Too many messages: clients of this feed only receive")
     // What else has arrived is not read, nor parsed; the connection ends after `closeMillis`.
     this.pause()

@@ -33,8 +33,17 @@ export const RestoreOptions = NewBranch.mapFields(({ label, ...rest }) => ({
 }))
 export type RestoreOptions = typeof RestoreOptions.Type
 
-/** The payload that changes a branch. */
-export const BranchChanges = Schema.Struct({ access: BranchAccess })
+/** The payload that changes a branch, by one field at least. `ttlHours` counts from the change. */
+export const BranchChanges = Schema.Struct({
+  label: Schema.optionalKey(NewBranch.fields.label),
+  ttlHours: NewBranch.fields.ttlHours,
+  access: NewBranch.fields.access
+}).check(
+  Schema.makeFilter(
+    ({ access, label, ttlHours }) =>
+      access !== undefined || label !== undefined || ttlHours !== undefined || "Expected label, ttlHours or access"
+  )
+)
 export type BranchChanges = typeof BranchChanges.Type
 
 /** A branch in responses. Timestamps are ISO 8601 in UTC with milliseconds. */

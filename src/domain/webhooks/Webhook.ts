@@ -82,10 +82,25 @@ export const Webhook = Schema.Struct({
   disabled_reason: Schema.NullOr(Schema.String),
   /** Whether a table of this name exists. */
   table_exists: Schema.Boolean,
+  /** Messages that are not delivered yet; more than 10,000 are not counted. */
+  waiting: Schema.Int,
+  /** The newest attempt in the log. */
+  last_attempt: Schema.NullOr(
+    Schema.Struct({
+      status_code: Schema.NullOr(Schema.Int),
+      error: Schema.NullOr(Schema.String),
+      latency_ms: Schema.Int,
+      created_at: Schema.String
+    })
+  ),
   created_at: Schema.String,
   updated_at: Schema.String
 })
 export type Webhook = typeof Webhook.Type
+
+/** Which attempts of the log are listed: those that the receiver answered with 2xx, or the others. */
+export const WebhookOutcome = Schema.Literals(["succeeded", "failed"])
+export type WebhookOutcome = typeof WebhookOutcome.Type
 
 /** The result of a test or replay. */
 export const WebhookAttempt = Schema.Struct({

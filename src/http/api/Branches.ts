@@ -37,7 +37,13 @@ export class BranchesApi extends HttpApiGroup.make("branches")
       payload: recordChange(BranchChanges, Branch),
       success: Branch,
       error: [NotFound, Unavailable]
-    }).annotateMerge(OpenApi.annotations({ summary: "Open a branch to anon keys and JWTs, or close it" })),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Change a branch",
+        description:
+          "`access` opens it to anon keys and JWTs, or closes it, at once. `ttlHours` counts from now; with 0 it no longer expires."
+      })
+    ),
     HttpApiEndpoint.delete("remove", "/:id", {
       params,
       success: Success,

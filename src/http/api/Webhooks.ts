@@ -7,7 +7,8 @@ import {
   WebhookAttempt,
   WebhookChange,
   WebhookId,
-  WebhookLog
+  WebhookLog,
+  WebhookOutcome
 } from "../../domain/webhooks/Webhook.ts"
 import { Management, ServiceRole } from "../access/Access.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
@@ -56,14 +57,16 @@ export class WebhooksApi extends HttpApiGroup.make("webhooks")
       params,
       query: {
         limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 500 }))),
-        before: Schema.optionalKey(BigId)
+        before: Schema.optionalKey(BigId),
+        outcome: Schema.optionalKey(WebhookOutcome)
       },
       success: Schema.Array(WebhookLog),
       error: [NotFound, Unavailable]
     }).annotateMerge(
       OpenApi.annotations({
         summary: "List delivery attempts, newest first",
-        description: "`limit` defaults to 50. For the next page, set `before` to the last log id."
+        description:
+          "`limit` defaults to 50. For the next page, set `before` to the last log id. `outcome=failed`: only attempts that the receiver did not answer with 2xx."
       })
     ),
     HttpApiEndpoint.post("replay", "/:id/replay/:logId", {

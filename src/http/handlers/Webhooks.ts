@@ -19,8 +19,7 @@ export const WebhooksHandlers = HttpApiBuilder.group(
       remove: ({ params }) => Effect.as(webhooks.remove(params.id), success),
       test: ({ params }) => attempts.test(params.id),
       // JSON text from PostgreSQL, because numbers may exceed JavaScript's precision.
-      logs: ({ params, query }) =>
-        Effect.map(attempts.logs(params.id, query.limit ?? 50, query.before), (text) => jsonAnswer(text)),
+      logs: ({ params, query }) => Effect.map(attempts.logs(params.id, query), (text) => jsonAnswer(text)),
       replay: ({ params }) => attempts.replay(params.id, params.logId)
     })
   })

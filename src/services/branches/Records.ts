@@ -115,14 +115,18 @@ export const makeBranchRecords = Effect.gen(function* () {
         ),
         ([row]) => (row === undefined ? undefined : shown(row, password))
       ),
-    change: (id: BranchId, { access }: BranchChanges) =>
+    change: (id: BranchId, { access, label, ttlHours }: BranchChanges) =>
       Effect.map(
         one(
           id,
-          branches(`update svc.branches set access = $2 where id = $1 and ${visible} returning ${columns}`, [
-            id,
-            access
-          ])
+          branches(
+            `update svc.branches set access = coalesce($2, access), label = coalesce($3, label),
+               ttl_hours = coalesce($4, ttl_hours),
+               expires_at = case when $4::int is null or status <> 'active' then expires_at
+                 when $4 > 0 then now() + make_interval(hours => $4) end
+             where id = $1 and ${visible} returning ${columns}`,
+            [id, access ?? null, label ?? null, ttlHours ?? null]
+          )
         ),
         (row) => shown(row)
       ),

@@ -3,7 +3,12 @@ import { SqlClient, SqlSchema } from "effect/sql"
 import { NotFound, type Unavailable } from "../../domain/errors.ts"
 import { isoSql } from "../../domain/sql/IsoTimestamp.ts"
 import { maxPayload } from "../../domain/webhooks/Delivery.ts"
-import { type WebhookAttempt, type WebhookId, webhookNotFound } from "../../domain/webhooks/Webhook.ts"
+import {
+  type WebhookAttempt,
+  type WebhookId,
+  type WebhookOutcome,
+  webhookNotFound
+} from "../../domain/webhooks/Webhook.ts"
 import { onOwnTables } from "../OwnTables.ts"
 import { type Attempted, makeWebhookOutbox } from "./Outbox.ts"
 import { makeWebhookSender } from "./Sender.ts"
@@ -28,7 +33,10 @@ const Stored = Schema.Struct({
 /** Payload bytes on one page of the log, which its last entry may exceed. */
 const maxPage = 4 * 1024 * 1024
 
-/** A page of log entries as one JSON text, newest first. $1: webhook, $2: limit, $3: return entries below this id, or null. */
+/**
+ * A page of log entries as one JSON text, newest first. $1: webhook, $2: limit, $3: return entries below this id, or null,
+ * $4: return only those that succeeded, or failed, or null.
+ */
 const logsSql = `
   select '[' || coalesce(string_agg(entry, ',' order by id desc), '') || ']' as body from (
     select l.id, json_build_object('id', l.id, 'webhook_id', l.webhook_id, 'event_type', l.event_type,
@@ -41,20 +49,24 @@ const logsSql = `
         select l.*, octet_length(m.payload) as size
         from svc.webhook_logs l join svc.webhook_messages m on m.id = l.message_id
         where l.webhook_id = $1 and l.id < coalesce($3::text::int8, 9223372036854775807)
+          and ($4::bool is null or $4 = coalesce(l.status_code between 200 and 299, false))
         order by l.id desc limit $2::int) sized) l
       join svc.webhook_messages m on m.id = l.message_id
     where l.before < ${maxPage}) page`
+
+/** A page of the log. `limit`: default 50. `before`: only entries with lower ids. */
+export interface WebhookLogPage {
+  readonly limit?: number | undefined
+  readonly before?: number | undefined
+  readonly outcome?: WebhookOutcome | undefined
+}
 
 /** The delivery log, and deliveries on request: tests and replays. */
 export class WebhookAttempts extends Context.Service<
   WebhookAttempts,
   {
-    /** The newest `limit` entries older than `before`: an array of `WebhookLog` as JSON text. */
-    readonly logs: (
-      id: WebhookId,
-      limit: number,
-      before: number | undefined
-    ) => Effect.Effect<string, NotFound | Unavailable>
+    /** The newest entries: an array of `WebhookLog` as JSON text. */
+    readonly logs: (id: WebhookId, page: WebhookLogPage) => Effect.Effect<string, NotFound | Unavailable>
     /** Sends a `TEST` event now, even if the webhook is inactive. Counts neither as success nor as failure. */
     readonly test: (id: WebhookId) => Effect.Effect<WebhookAttempt, NotFound | Unavailable>
     /** Sends the bytes of a log entry again, as the same message. */
@@ -98,14 +110,16 @@ export class WebhookAttempts extends Context.Service<
           Effect.mapError(Effect.fromOption(found), () => webhookNotFound(id))
         )
 
-      const logs = Effect.fn("WebhookAttempts.logs")(function* (
-        id: WebhookId,
-        limit: number,
-        before: number | undefined
-      ) {
+      const logs = Effect.fn("WebhookAttempts.logs")(function* (id: WebhookId, page: WebhookLogPage) {
+        const { before, limit = 50, outcome } = page
         yield* targetOf(id)
         const [row] = yield* onOwnTables(
-          sql.unsafe<{ readonly body: string }>(logsSql, [id, limit, before === undefined ? null : String(before)])
+          sql.unsafe<{ readonly body: string }>(logsSql, [
+            id,
+            limit,
+            before === undefined ? null : String(before),
+            outcome === undefined ? null : outcome === "succeeded"
+          ])
         )
         return row?.body ?? "[]"
       })

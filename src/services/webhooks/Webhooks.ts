@@ -19,6 +19,11 @@ const tableOid = `(select c.oid from pg_class c join pg_namespace n on n.oid = c
 
 const columns = `id, name, table_schema, table_name, events, url, headers, secret is not null as has_secret, active,
   fail_count, ${isoSql("disabled_at")} as disabled_at, disabled_reason, ${tableOid} is not null as table_exists,
+  (select count(*) from (select from svc.webhook_messages m
+    where m.webhook_id = webhooks.id and m.next_attempt_at is not null limit 10000) m)::int as waiting,
+  (select json_build_object('status_code', l.status_code, 'error', l.error, 'latency_ms', l.latency_ms,
+      'created_at', ${isoSql("l.created_at")})
+    from svc.webhook_logs l where l.webhook_id = webhooks.id order by l.id desc limit 1) as last_attempt,
   ${isoSql("created_at")} as created_at, ${isoSql("updated_at")} as updated_at`
 
 /** A webhook's table, which may have been dropped. */

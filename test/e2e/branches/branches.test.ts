@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { Client } from "pg"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { type Branch } from "../../../src/domain/branches/Branch.ts"
 import { asLogin, branchSql, hammer, makeBranch, onBranch, toDatabase } from "../../support/branches/branches.ts"
 import { ask, assertRefused, sql } from "../../support/client.ts"
 import { endFeeds, openFeed, subscribe } from "../../support/realtime/feed.ts"
@@ -262,6 +263,33 @@ describe("creating branches", () => {
     assert.strictEqual(delivered?.json.row?.["text"], "loud")
     await sleep(500)
     assert.strictEqual(sink.received.length, 1)
+  })
+
+  it("changes the label and the expiry, also of a branch that is in use", async () => {
+    const { id } = await makeBranch(service, "before", { ttlHours: 1 })
+    const change = (body: unknown) => call(`PATCH /api/branches/${id}`, body)
+    const hoursLeft = (branch: unknown) => (Date.parse(String((branch as Branch).expires_at)) - Date.now()) / 3_600_000
+    const renamed = (await change({ label: "after ü" })).json as Branch
+    assert.deepInclude(renamed, { label: "after ü", ttl_hours: 1, access: "service_role" })
+    const longer = (await change({ ttlHours: 48 })).json as Branch
+    assert.deepInclude(longer, { label: "after ü", ttl_hours: 48 })
+    assert.approximately(hoursLeft(longer), 48, 0.1)
+    assert.strictEqual((await onBranch(service, id, "GET /v1/db/notes?limit=1")).status, 200)
+    assert.deepInclude((await change({ ttlHours: 0 })).json, { ttl_hours: 0, expires_at: null })
+    // The record that was read may be sent back.
+    const { connection: _, ...record } = (await call(`GET /api/branches/${id}`)).json as Branch
+    assert.deepInclude((await change({ ...record, label: "again" })).json, { label: "again", expires_at: null })
+    for (const body of [
+      {},
+      { label: "" },
+      { label: "x".repeat(61) },
+      { ttlHours: -1 },
+      { ttlHours: 8761 },
+      { ttl: 1 }
+    ]) {
+      assertRefused(await change(body), 400, "INVALID_REQUEST")
+    }
+    assert.strictEqual((await call(`DELETE /api/branches/${id}`)).status, 200)
   })
 
   it("drops expired branches, which disappear immediately", async () => {

@@ -92,7 +92,9 @@ describe("managing webhooks", () => {
       fail_count: 0,
       disabled_at: null,
       disabled_reason: null,
-      table_exists: true
+      table_exists: true,
+      waiting: 0,
+      last_attempt: null
     } as unknown as typeof rest)
     assert.match(String(created_at), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
     assert.strictEqual(updated_at, created_at)

@@ -16,7 +16,7 @@ interface Entry {
 }
 const page = (id: Parameters<Webhooks["Service"]["find"]>[0], limit: number, before?: number) =>
   Effect.map(
-    Effect.flatMap(WebhookAttempts, (attempts) => attempts.logs(id, limit, before)),
+    Effect.flatMap(WebhookAttempts, (attempts) => attempts.logs(id, { limit, before })),
     (text) => JSON.parse(text) as ReadonlyArray<Entry>
   )
 
@@ -48,6 +48,41 @@ layer(layerWebhooks({ name: "webhook_logs" }), live)("the log", (it) => {
         before = entries.at(-1)?.id
       }
       assert.deepStrictEqual(sizes, [[9], [3, null], [3, 3], [1]])
+    })
+  )
+
+  it.effect("is summed up in the webhook's record, and filtered by outcome", () =>
+    Effect.gen(function* () {
+      yield* sql("create table summed (t text)")
+      const hooks = yield* Webhooks
+      const attempts = yield* WebhookAttempts
+      const { id, last_attempt, waiting } = yield* hook("summed", { active: false })
+      assert.deepStrictEqual([waiting, last_attempt], [0, null])
+      yield* sql(waitingSql, [id, 3, "1 hour"])
+      yield* sql(history, [id, 2, "1 hour"])
+      const codes = [500, null, 204, 302]
+      for (const code of codes) {
+        yield* sql(
+          `insert into svc.webhook_logs (webhook_id, message_id, attempt, event_type, status_code, error, latency_ms)
+           select webhook_id, min(id), 1, 'INSERT', $2::int, case when $2::int is null then 'No response' end, 7
+           from svc.webhook_messages where webhook_id = $1::int group by 1`,
+          [id, code]
+        )
+      }
+      const shown = yield* hooks.find(id)
+      assert.strictEqual(shown.waiting, 3)
+      assert.deepInclude(shown.last_attempt, { status_code: 302, error: null, latency_ms: 7 })
+      assert.match(String(shown.last_attempt?.created_at), /^\d{4}-.*Z$/)
+      assert.deepInclude(
+        (yield* hooks.list).find((other) => other.id === id),
+        { waiting: 3 }
+      )
+      const statuses = (outcome: "succeeded" | "failed") =>
+        Effect.map(attempts.logs(id, { outcome }), (text) =>
+          (JSON.parse(text) as ReadonlyArray<{ readonly status_code: number | null }>).map((log) => log.status_code)
+        )
+      assert.deepStrictEqual(yield* statuses("succeeded"), [204, 200, 200])
+      assert.deepStrictEqual(yield* statuses("failed"), [302, null, 500])
     })
   )
 

@@ -21,11 +21,32 @@ export const createServerSql = ({ dbname, fdw_name = postgresFdw, host, name, po
     ...(fdw_name === postgresFdw ? { connect_timeout: connectTimeout } : {})
   })}`
 
+type LocalUser = ReturnType<typeof localUserOf>
+const roleSql = (local: LocalUser) => (typeof local === "string" ? local : quoteName(local.role))
+
+export const dropServerSql = (name: string, cascade: boolean) =>
+  `drop server ${quoteName(name)} ${cascade ? "cascade" : "restrict"}`
+
+export const dropMappingSql = (server: string, local: LocalUser) =>
+  `drop user mapping for ${roleSql(local)} server ${quoteName(server)}`
+
+/** The roles with a mapping on server `$1`. */
+export const mappingsSql = `select case when umuser = 0 then 'public' else usename end
+  from pg_catalog.pg_user_mappings where srvname = $1::text`
+
+/** Whether server `$1` has a mapping for `$2`: a role, or `current_user` or `public`. */
+export const mappedSql = `select from pg_catalog.pg_user_mappings where srvname = $1::text
+  and case $2::text when 'public' then umuser = 0 when 'current_user' then usename = current_user else usename = $2::text end`
+
+/** The foreign tables of server `$1`. */
+export const usersSql = `select f.ftrelid::regclass::text from pg_catalog.pg_foreign_table f
+  join pg_catalog.pg_foreign_server s on s.oid = f.ftserver where s.srvname = $1::text order by 1`
+
 export const createMappingSql = ({ local_user, remote_password, remote_user, server }: NewUserMapping) => {
-  const local = localUserOf(local_user)
-  return `create user mapping for ${typeof local === "string" ? local : quoteName(local.role)} server ${quoteName(server)} ${options(
-    { user: remote_user, ...(remote_password === "" ? {} : { password: remote_password }) }
-  )}`
+  return `create user mapping for ${roleSql(localUserOf(local_user))} server ${quoteName(server)} ${options({
+    user: remote_user,
+    ...(remote_password === "" ? {} : { password: remote_password })
+  })}`
 }
 
 /** `only`: import just this table. */

@@ -1,3 +1,4 @@
+import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import {
   BadGateway,
@@ -19,6 +20,7 @@ import {
 } from "../../domain/foreign/ForeignData.ts"
 import { Management } from "../access/Access.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
+import { Success } from "../wire/Body.ts"
 
 const error = [InvalidRequest, Forbidden, NotFound, Conflict, BadGateway, GatewayTimeout, Unavailable] as const
 
@@ -48,6 +50,23 @@ export class ForeignDataApi extends HttpApiGroup.make("foreignData")
         description: "`current_user` is the role of service keys. The password is never returned."
       })
     ),
+    HttpApiEndpoint.delete("removeServer", "/api/fdw/server/:server", {
+      params: { server: Schema.String },
+      query: { cascade: Schema.optionalKey(Schema.Literals(["true", "false"])) },
+      success: Success,
+      error
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Drop a foreign server with its user mappings",
+        description:
+          "With `cascade=true` also its foreign tables and what depends on them; 409 if it has some otherwise."
+      })
+    ),
+    HttpApiEndpoint.delete("removeMapping", "/api/fdw/server/:server/user-mapping/:local_user", {
+      params: { server: Schema.String, local_user: Schema.String },
+      success: Success,
+      error
+    }).annotateMerge(OpenApi.annotations({ summary: "Drop the user mapping of a role on a foreign server" })),
     HttpApiEndpoint.post("import", "/api/fdw/import", {
       payload: NewForeignImport,
       success: ForeignImport.pipe(HttpApiSchema.status(201)),

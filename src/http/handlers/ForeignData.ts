@@ -3,6 +3,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { ForeignData } from "../../services/foreign/ForeignData.ts"
 import { ForeignImports } from "../../services/foreign/Imports.ts"
 import { Api } from "../Api.ts"
+import { success } from "../wire/Body.ts"
 
 export const ForeignDataHandlers = HttpApiBuilder.group(
   Api,
@@ -14,6 +15,9 @@ export const ForeignDataHandlers = HttpApiBuilder.group(
       list: () => foreignData.list,
       createServer: ({ payload }) => foreignData.createServer(payload),
       createMapping: ({ payload }) => foreignData.createMapping(payload),
+      removeServer: ({ params, query }) =>
+        Effect.as(foreignData.removeServer(params.server, query.cascade === "true"), success),
+      removeMapping: ({ params }) => Effect.as(foreignData.removeMapping(params.server, params.local_user), success),
       import: ({ payload }) => imports.run(payload)
     })
   })

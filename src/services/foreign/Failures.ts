@@ -69,7 +69,7 @@ export const connectFailure = (error: DatabaseError, server: string, schema: str
       error: `The foreign server ${server} rejected the user, password or database of the user mapping`,
       code: "FOREIGN_LOGIN_REFUSED",
       details: detail ?? text,
-      hint: "Recreate the mapping: drop user mapping for … server … with SQL, then POST /api/fdw/user-mapping"
+      hint: "Recreate the mapping: DELETE /api/fdw/server/{server}/user-mapping/{local_user}, then POST /api/fdw/user-mapping"
     })
   }
   if (code.startsWith("08")) return unreachable(server, text)

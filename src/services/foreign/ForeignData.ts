@@ -22,7 +22,8 @@ import {
 } from "../../domain/foreign/ForeignDataSql.ts"
 import { type Session } from "../ports/Db.ts"
 import { asForeignFailure, type ForeignFailure, foreignFailure, isTaken, serverNotFound, without } from "./Failures.ts"
-import { finds, makeForeignSessions, valueOf } from "./Sessions.ts"
+import { makeForeignRemoval } from "./Removal.ts"
+import { finds, makeForeignSessions, serverExists, valueOf } from "./Sessions.ts"
 
 const decodeListing = Schema.decodeUnknownEffect(Schema.fromJsonString(ForeignDataListing))
 const decodeServers = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Array(ForeignServer)))
@@ -33,7 +34,6 @@ const shown = (server: ForeignServer): ForeignServer => ({
 })
 
 const wrapperExists = "select from pg_catalog.pg_foreign_data_wrapper where fdwname = $1::text"
-export const serverExists = "select from pg_catalog.pg_foreign_server where srvname = $1::text"
 const roleExists = "select from pg_catalog.pg_roles where rolname = $1::text"
 const extensionAvailable = "select from pg_catalog.pg_available_extensions where name = $1::text"
 
@@ -46,6 +46,10 @@ export class ForeignData extends Context.Service<
     readonly createServer: (given: NewForeignServer) => Effect.Effect<ForeignServer, ForeignFailure>
     /** The password appears in no response, log line or statement text. */
     readonly createMapping: (given: NewUserMapping) => Effect.Effect<UserMapping, ForeignFailure>
+    /** With its mappings. 409 `FOREIGN_SERVER_IN_USE` if it has foreign tables, unless `cascade` drops them too. */
+    readonly removeServer: (name: string, cascade: boolean) => Effect.Effect<void, ForeignFailure>
+    /** `user`: as `local_user` of a new mapping. */
+    readonly removeMapping: (server: string, user: string) => Effect.Effect<void, ForeignFailure>
   }
 >()("svc/services/ForeignData") {
   static readonly layer = Layer.effect(
@@ -103,7 +107,7 @@ export class ForeignData extends Context.Service<
           )
       )
 
-      return ForeignData.of({ list, createServer, createMapping })
+      return ForeignData.of({ list, createServer, createMapping, ...makeForeignRemoval(sessions) })
     })
   )
 }
@@ -115,7 +119,7 @@ const mappingTaken = ({ local_user, server }: NewUserMapping) =>
   new Conflict({
     error: `Foreign server ${server} already has a user mapping for ${local_user}`,
     code: "USER_MAPPING_EXISTS",
-    hint: "To change it, drop it with SQL first: drop user mapping for … server …"
+    hint: "To change it, drop it first: DELETE /api/fdw/server/{server}/user-mapping/{local_user}"
   })
 
 /** Creates the extension postgres_fdw if it is missing, in a schema that the row API does not expose. */

@@ -19,8 +19,7 @@ import {
   unreachable,
   without
 } from "./Failures.ts"
-import { serverExists } from "./ForeignData.ts"
-import { finds, makeForeignSessions, valueOf } from "./Sessions.ts"
+import { finds, makeForeignSessions, serverExists, valueOf } from "./Sessions.ts"
 
 const decodeTables = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Array(ForeignTable)))
 

@@ -37,10 +37,18 @@ export const makeForeignSessions = Effect.gen(function* () {
   return { read, change }
 })
 
+export type ForeignSessions = Effect.Success<typeof makeForeignSessions>
+
 /** The first value of the first row. */
 export const valueOf = (session: Session, text: string, params: ReadonlyArray<string>) =>
   Effect.map(session.query(text, params, 1), ({ rows }) => rows[0]?.[0] ?? null)
 
+/** The first value of each row. */
+export const namesOf = (session: Session, text: string, params: ReadonlyArray<string>) =>
+  Effect.map(session.query(text, params, 100_000), ({ rows }) => rows.map(([name]) => name ?? ""))
+
 /** Whether a query returns a row. */
 export const finds = (session: Session, text: string, params: ReadonlyArray<string>) =>
   Effect.map(session.query(text, params, 1), ({ rows }) => rows.length > 0)
+
+export const serverExists = "select from pg_catalog.pg_foreign_server where srvname = $1::text"

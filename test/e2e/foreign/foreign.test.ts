@@ -72,6 +72,25 @@ describe("/api/fdw", () => {
     assertRefused(await ask(shared, "GET /v1/db/e2e_foreign", { key }), 404, "PGRST205")
   })
 
+  it("drops a mapping and a server, whose tables only with cascade", async () => {
+    const name = "to / drop ü"
+    const path = `/api/fdw/server/${encodeURIComponent(name)}`
+    await other.sql("create schema e2e_gone; create table e2e_gone.e2e_gone_table (id int)")
+    assert.strictEqual((await makeServer(shared, name)).status, 201)
+    assert.strictEqual((await mapUser(shared, name, other.password)).status, 201)
+    const body = { server: name, remote_schema: "e2e_gone", local_schema: "public" }
+    assert.strictEqual((await run("POST /api/fdw/import", body)).status, 201)
+    assert.strictEqual((await run("GET /v1/db/e2e_gone_table")).status, 200)
+    assert.deepStrictEqual((await run(`DELETE ${path}/user-mapping/CURRENT_USER`)).json, { success: true })
+    assertRefused(await run(`DELETE ${path}/user-mapping/current_user`), 404, "USER_MAPPING_NOT_FOUND")
+    assertRefused(await run(`DELETE ${path}`), 409, "FOREIGN_SERVER_IN_USE")
+    assertRefused(await run(`DELETE ${path}?cascade=yes`), 400, "INVALID_REQUEST")
+    assertRefused(await ask(shared, `DELETE ${path}`, { key: shared.anon }), 403, "FORBIDDEN")
+    assert.deepStrictEqual((await run(`DELETE ${path}?cascade=true`)).json, { success: true })
+    assertRefused(await run("GET /v1/db/e2e_gone_table"), 404, "PGRST205")
+    assertRefused(await run(`DELETE ${path}`), 404, "FOREIGN_SERVER_NOT_FOUND")
+  })
+
   it("requires a service_role key", async () => {
     for (const line of [
       "GET /api/sql/fdw",

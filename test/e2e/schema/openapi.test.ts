@@ -45,6 +45,8 @@ describe("/openapi.json", () => {
       "DELETE /api/branches/{id}",
       "DELETE /api/connections/{id}",
       "DELETE /api/environments/{id}",
+      "DELETE /api/fdw/server/{server}",
+      "DELETE /api/fdw/server/{server}/user-mapping/{local_user}",
       "DELETE /api/flags/segments/{key}",
       "DELETE /api/flags/{key}",
       "DELETE /api/keys/{id}",

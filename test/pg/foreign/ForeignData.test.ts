@@ -1,6 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { createServer } from "node:net"
+import { ForeignData } from "../../../src/services/foreign/ForeignData.ts"
 import { Db } from "../../../src/services/ports/Db.ts"
 import { SqlRunner } from "../../../src/services/sql/SqlRunner.ts"
 import { live } from "../../support/database.ts"
@@ -20,6 +21,42 @@ layer(Layer.provideMerge(SqlRunner.layer, layerForeignData("foreign_data")), liv
   it.effect("are empty at first", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* listed, { wrappers: [], foreignTables: [] })
+    })
+  )
+
+  it.effect("are dropped with their mappings; tables only on request", () =>
+    Effect.gen(function* () {
+      const { removeMapping, removeServer } = yield* ForeignData
+      const name = `to "drop"/ü`
+      yield* there("create schema dropped; create table dropped.t (id int); create table dropped.u (id int)")
+      yield* makeServer({ name })
+      yield* mapUser(name)
+      yield* mapUser(name, { local_user: "PUBLIC" })
+      yield* mapUser(name, { local_user: "anon" })
+      yield* importAll(name, "dropped", "dropped_here")
+      yield* here("create view dropped_here.v as select * from dropped_here.t")
+
+      yield* removeMapping(name, "anon")
+      const missing = yield* Effect.flip(removeMapping(name, "anon"))
+      assert.deepInclude(missing, { status: 404, code: "USER_MAPPING_NOT_FOUND" })
+      yield* removeMapping(name, "Public")
+      assert.deepStrictEqual(
+        (yield* listed).wrappers.map(({ user_mappings }) => user_mappings),
+        [["postgres"]]
+      )
+      const refused = yield* Effect.flip(removeServer(name, false))
+      assert.deepInclude(refused, { status: 409, code: "FOREIGN_SERVER_IN_USE" })
+      assert.match(refused.error, /dropped_here\.t, dropped_here\.u$/)
+      // Nothing is half done.
+      yield* mapUser(name, { local_user: "anon" })
+      assert.lengthOf((yield* listed).foreignTables, 2)
+      yield* removeServer(name, true)
+      assert.deepStrictEqual(yield* listed, { wrappers: [], foreignTables: [] })
+      for (const gone of [removeServer(name, true), removeMapping(name, "anon"), removeServer("", false)]) {
+        assert.deepInclude(yield* Effect.flip(gone), { status: 404, code: "FOREIGN_SERVER_NOT_FOUND" })
+      }
+      yield* makeServer({ name })
+      yield* removeServer(name, false)
     })
   )
 

@@ -1,4 +1,5 @@
 import { Config, Data, Effect, Option, Redacted } from "effect"
+import { remember, rememberSecret } from "./KnownSettings.ts"
 
 /** A variable has an invalid value; the start ends with this line. */
 export class SettingError extends Data.TaggedError("SettingError")<{ readonly message: string }> {}
@@ -7,9 +8,16 @@ export class SettingError extends Data.TaggedError("SettingError")<{ readonly me
  * Readers of environment variables. Each takes the variable's name and default, and fails with one line that names the
  * variable and the values it accepts. Empty is the same as not set. docs/configuration.md lists all variables.
  */
-const setting = <A>(name: string, fallback: A, accepted: string, parse: (text: string) => A | undefined) =>
+const setting = <A>(
+  name: string,
+  fallback: A,
+  accepted: string,
+  parse: (text: string) => A | undefined,
+  written: (value: A & {}) => string = String
+) =>
   Effect.gen(function* () {
     const text = (yield* Effect.orDie(Config.String(name).pipe(Config.withDefault("")))).trim()
+    remember(name, text, fallback == null ? undefined : written(fallback))
     if (text === "") return fallback
     const value = parse(text)
     return value === undefined
@@ -24,16 +32,27 @@ const millisOf = (text: string) => {
   return match ? Number(match[1]) * (units[match[2] ?? ""] ?? 1) : undefined
 }
 
+const written = (millis: number) => {
+  const unit = ["h", "m", "s"].find((unit) => millis % (units[unit] ?? 1) === 0) ?? "ms"
+  return `${millis / (units[unit] ?? 1)}${unit}`
+}
+
 /** In ms; written as `500ms`, `8s`, `5m` or `2h`. */
 export const duration = (name: string, fallback: number) =>
-  setting(name, fallback, "a duration such as 500ms, 8s, 5m or 2h", millisOf)
+  setting(name, fallback, "a duration such as 500ms, 8s, 5m or 2h", millisOf, written)
 
 /** Several durations, separated by commas. */
 export const durations = (name: string, fallback: ReadonlyArray<number>) =>
-  setting(name, fallback, "durations such as 5s,5m,2h", (text) => {
-    const all = text.split(",").map((part) => millisOf(part.trim()))
-    return all.every((millis) => millis !== undefined) ? all : undefined
-  })
+  setting(
+    name,
+    fallback,
+    "durations such as 5s,5m,2h",
+    (text) => {
+      const all = text.split(",").map((part) => millisOf(part.trim()))
+      return all.every((millis) => millis !== undefined) ? all : undefined
+    },
+    (all) => all.map(written).join(",")
+  )
 
 export const integer = (name: string, fallback: number, minimum: number, maximum: number) =>
   setting(name, fallback, `a whole number from ${minimum} to ${maximum}`, (text) => {
@@ -54,9 +73,11 @@ export const text = <A extends string | undefined>(name: string, fallback: A) =>
 
 /** A value that is never printed; undefined if not set. */
 export const secret = (name: string) =>
-  Effect.map(Effect.orDie(Config.option(Config.Redacted(name))), (given) =>
-    Option.getOrUndefined(Option.filter(given, (value) => Redacted.value(value).trim() !== ""))
-  )
+  Effect.map(Effect.orDie(Config.option(Config.Redacted(name))), (given) => {
+    const value = Option.filter(given, (value) => Redacted.value(value).trim() !== "")
+    rememberSecret(name, Option.isSome(value))
+    return Option.getOrUndefined(value)
+  })
 
 export const list = (name: string, fallback: ReadonlyArray<string>) =>
   setting<ReadonlyArray<string>>(name, fallback, "names separated by commas", (value) => {

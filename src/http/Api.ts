@@ -13,6 +13,7 @@ import { ClientKeysApi, KeysApi } from "./api/Keys.ts"
 import { MigrationsApi } from "./api/Migrations.ts"
 import { OAuth2AdminApi, OAuth2BridgeApi, OAuth2ConsentsApi } from "./api/OAuth2.ts"
 import { RealtimeApi } from "./api/Realtime.ts"
+import { SettingsApi } from "./api/Settings.ts"
 import { StatusApi } from "./api/Status.ts"
 import { ClientStorageApi, StorageApi, StorageObjectsApi, StorageUploadsApi } from "./api/Storage.ts"
 import { ClientWebhooksApi, WebhooksApi } from "./api/Webhooks.ts"
@@ -22,6 +23,7 @@ import { RequestErrors } from "./front/RequestErrors.ts"
 export class Api extends HttpApi.make("svc")
   .add(HealthApi)
   .add(StatusApi)
+  .add(SettingsApi)
   .add(DatabaseSchemasApi)
   .add(ClientKeysApi)
   .add(KeysApi)

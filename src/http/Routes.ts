@@ -26,6 +26,7 @@ import { RealtimeHandlers } from "./handlers/Realtime.ts"
 import { RealtimeSocket } from "./handlers/RealtimeSocket.ts"
 import { RowsRoutes } from "./handlers/Rows.ts"
 import { SqlRoutes } from "./handlers/Sql.ts"
+import { SettingsHandlers } from "./handlers/Settings.ts"
 import { StatusHandlers } from "./handlers/Status.ts"
 import {
   ClientStorageHandlers,
@@ -48,6 +49,7 @@ const ApiRoutes = HttpApiBuilder.layer(Api).pipe(
   Layer.provide([
     HealthHandlers,
     StatusHandlers,
+    SettingsHandlers,
     DatabaseSchemasHandlers,
     ClientKeysHandlers,
     KeysHandlers,

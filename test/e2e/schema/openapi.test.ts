@@ -95,6 +95,7 @@ describe("/openapi.json", () => {
       "GET /api/realtime/status",
       "GET /api/realtime/subscriptions",
       "GET /api/realtime/tables",
+      "GET /api/settings",
       "GET /api/sql/fdw",
       "GET /api/storage/buckets",
       "GET /api/storage/buckets/{bucket}/cors",

@@ -1,0 +1,8 @@
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { knownSettings } from "../../domain/KnownSettings.ts"
+import { Api } from "../Api.ts"
+
+export const SettingsHandlers = HttpApiBuilder.group(Api, "settings", (handlers) =>
+  handlers.handleAll({ list: () => Effect.sync(knownSettings) })
+)

@@ -1,0 +1,74 @@
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { ask, sql } from "../../support/client.ts"
+import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
+
+let service: InProcessService
+
+beforeAll(async () => {
+  service = await serveInProcess({ SVC_ENCRYPTION_KEY: "" })
+  await sql(
+    service,
+    "create function broken(v text) returns int language plpgsql as $$ begin raise no_data_found using message = v; end $$"
+  )
+})
+afterAll(() => service[Symbol.asyncDispose]())
+
+interface Line {
+  readonly level: string
+  readonly message: string
+  readonly annotations: Readonly<Record<string, unknown>>
+}
+const logged = (): ReadonlyArray<Line> =>
+  service
+    .output()
+    .split("\n")
+    .filter((line) => line.includes("Responded with"))
+    .map((line) => JSON.parse(line) as Line)
+
+describe("a request that fails for no fault of its caller", () => {
+  it("is one warning, with the id that the caller has, and without what the caller sent", async () => {
+    const fail = { key: service.service_role, body: { v: "a private text" } }
+    const first = await ask(service, "POST /v1/db/rpc/broken", fail)
+    assert.strictEqual(first.status, 500)
+    const second = await ask(service, "POST /api/connections?note=secret", {
+      key: service.service_role,
+      body: { label: "x", url: "postgres://u:p@h/d" }
+    })
+    assert.strictEqual(second.status, 503, second.text)
+    const lines = logged().slice(-2)
+    assert.deepStrictEqual(
+      lines.map(({ level, message }) => [level, message.split(": ")[0]]),
+      [
+        ["WARN", "Responded with 500 P0002 to POST /v1/db/rpc/broken"],
+        ["WARN", "Responded with 503 NOT_CONFIGURED to POST /api/connections"]
+      ]
+    )
+    assert.deepStrictEqual(
+      lines.map(({ annotations }) => annotations["request_id"]),
+      [first, second].map(({ headers }) => headers.get("x-request-id"))
+    )
+    assert.notMatch(service.output(), /a private text|note=secret|\\n {4}at /)
+  })
+
+  it("does not fill the log when there are many", async () => {
+    const before = logged().length
+    const from = Date.now()
+    const requests = Array.from({ length: 200 }, () =>
+      ask(service, "POST /v1/db/rpc/broken", { key: service.service_role, body: { v: "x" } })
+    )
+    await Promise.all(requests)
+    const seconds = Math.ceil((Date.now() - from) / 1000) + 1
+    assert.isAtMost(logged().length - before, 20 * seconds)
+    await new Promise((later) => setTimeout(later, 1_000 - (Date.now() % 1_000)))
+    await ask(service, "POST /v1/db/rpc/broken", { key: service.service_role, body: { v: "x" } })
+    assert.match(logged().at(-1)?.message ?? "", /\d+ more before are not in the log$/)
+  })
+
+  it("is not logged for the caller's own faults, and probes", async () => {
+    const before = logged().length
+    await ask(service, "GET /v1/status")
+    await ask(service, "GET /nowhere")
+    await ask(service, "GET /v1/db/nothing", { key: service.service_role })
+    assert.strictEqual(logged().length, before)
+  })
+})

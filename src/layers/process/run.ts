@@ -32,15 +32,25 @@ const endWithNpm = (): void => {
   }, interval).unref()
 }
 
+/** Ends the service as SIGINT does when its terminal is closed: Node's default would leave PostgreSQL running. */
+const endWithTerminal = (): void => {
+  process.on("SIGHUP", () => {
+    // The terminal accepts no more output.
+    for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined)
+    process.emit("SIGINT")
+  })
+}
+
 /**
- * Runs the service until SIGTERM, SIGINT or the end of the npm that runs it, and exits with 0 then; with 1 if it fails to
- * start or fails later; `report` gets the reason in one line.
+ * Runs the service until SIGTERM, SIGINT, SIGHUP or the end of the npm that runs it, and exits with 0 then; with 1
+ * if it fails to start or fails later; `report` gets the reason in one line.
  */
 export const run = <E>(
   service: Layer.Layer<never, E>,
   report: (line: string) => Effect.Effect<void> = Console.error
 ): void => {
   if (workerNumber === undefined) endWithNpm()
+  endWithTerminal()
   Layer.launch(service).pipe(
     Effect.tapCause((cause) => (Cause.hasInterruptsOnly(cause) ? Effect.void : report(startFailure(cause)))),
     NodeRuntime.runMain({

@@ -56,6 +56,14 @@ describe("one data directory", () => {
     assert.strictEqual((await slow).status, 200)
   })
 
+  it("exits on SIGHUP, when its terminal is closed, and leaves no PostgreSQL behind", async () => {
+    const service = await startService({ dataDir })
+    const postmaster = await postmasterOf(service)
+    const end = await service.stop("SIGHUP")
+    assert.deepStrictEqual([end.code, end.signal], [0, null], end.output)
+    assert.isFalse(isAlive(postmaster), "PostgreSQL outlived the service")
+  })
+
   it("survives kill -9, and rejects a second process on its directory, although keys can be created", async () => {
     const first = await startService({ dataDir })
     const second = await runToEnd({ SVC_DATA_DIR: dataDir })

@@ -146,7 +146,7 @@ const importSecrets = Effect.fnUntraced(function* (current: JwtSecret["Service"]
   if (current === undefined && old === undefined) return []
   if (current === undefined) {
     return yield* new SettingError({
-      message: "SVC_JWT_SECRETS_OLD requires SVC_JWT_SECRET: set it to the current secret"
+      message: "SVC_JWT_SECRETS_OLD requires SVC_JWT_SECRET: set that to the current one"
     })
   }
   const before =
@@ -157,7 +157,7 @@ const importSecrets = Effect.fnUntraced(function* (current: JwtSecret["Service"]
           .map((text) => text.trim())
   return [
     yield* importSecret("SVC_JWT_SECRET")(Redacted.value(current)),
-    ...(yield* Effect.forEach(before, importSecret("Each secret in SVC_JWT_SECRETS_OLD")))
+    ...(yield* Effect.forEach(before, importSecret("SVC_JWT_SECRETS_OLD")))
   ]
 })
 

@@ -1,4 +1,4 @@
-import { stat, writeFile } from "node:fs/promises"
+import { readFile, stat, writeFile } from "node:fs/promises"
 import { connect, createServer, type Socket } from "node:net"
 import { join } from "node:path"
 import { Client } from "pg"
@@ -6,7 +6,7 @@ import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
 import { ask, assertRefused, sql } from "../../support/client.ts"
 import { startPooler } from "../../support/postgres/pooler.ts"
 import { startOtherPostgres } from "../../support/postgres/external.ts"
-import { runToEnd, type Service, startService, until } from "../../support/service.ts"
+import { root, runToEnd, type Service, startService, until } from "../../support/service.ts"
 
 // An external server: each test has its own database there, and starts without the service's roles.
 const postgres = await startOtherPostgres()
@@ -125,6 +125,31 @@ describe("DATABASE_URL", () => {
     assert.deepStrictEqual(await sql(service, usage), [{ ok: true }])
     // A login that is not a superuser is no reason for a warning with a stack.
     assert.notMatch(service.output(), /leftovers|permission denied|\\n {4}at /)
+  })
+
+  it("has all capabilities with the login of the documentation, which is no superuser", async () => {
+    const docs = await readFile(join(root, "docs/operations.md"), "utf8")
+    const block = /## A login for an external database.*?```sql\n(.*?)```/s.exec(docs)?.[1] ?? ""
+    const statements = block
+      .replace("create database app owner app", "create database theirs owner owner")
+      .replaceAll(/\bapp\b/g, "owner")
+      .replace(/password '.*'/, "password 'secret'")
+      .split(/;\n/)
+    await admin(...statements.filter((text) => text !== ""))
+    await using service = await startService({
+      env: { DATABASE_URL: as("owner", "theirs"), SVC_SERVICE_ROLE: "owner" }
+    })
+    assert.deepStrictEqual(await readOwnRows(service), [{ id: 1, owner: "" }])
+    const branch = await ask(service, "POST /api/branches", { key: service.service_role, body: { label: "x" } })
+    assert.strictEqual(branch.status, 201, branch.text)
+    const { id } = branch.json as { readonly id: number }
+    assert.strictEqual((await ask(service, `DELETE /api/branches/${id}`, { key: service.service_role })).status, 200)
+    const warnings = service
+      .output()
+      .split("\n")
+      .filter((line) => line.includes('"WARN"'))
+    assert.lengthOf(warnings, 1, warnings.join("\n"))
+    assert.match(warnings[0] ?? "", /As a superuser, in this database: revoke execute/)
   })
 
   it("says in one line what prevents a connection", async () => {

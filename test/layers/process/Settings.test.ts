@@ -20,6 +20,8 @@ const cases: ReadonlyArray<readonly [name: string, value: string, says: RegExp]>
   ["SVC_JWT_INSECURE_DECODE", "yes", /true or false/],
   ["SVC_REALTIME_PUBLIC", "open", /true or false/],
   ["SVC_REALTIME_MAX_CLIENTS", "0", /a whole number from 1 to 1000000/],
+  ["SVC_REALTIME_MAX_PER_CLIENT", "0", /a whole number from 1 to 1000000/],
+  ["SVC_JWT_SECRETS_OLD", "short", /at least 32 bytes|requires SVC_JWT_SECRET/],
   ["WEBHOOK_TIMEOUT", "0s", /from 100ms to 5m/],
   ["WEBHOOK_RETRY_SCHEDULE", "5s,,5m", /durations such as/],
   ["WEBHOOK_DISABLE_AFTER", "0", /a whole number from 1/],

@@ -253,8 +253,10 @@ describe("a server with TLS", () => {
     )
     const [authority, key] = [join(dir, "server.crt"), join(dir, "server.key")]
     const byVariable = { DATABASE_URL: url("sslmode=verify-full"), NODE_EXTRA_CA_CERTS: authority }
+    let service_role: string
     {
       await using service = await startService({ env: byVariable })
+      service_role = service.service_role
       assert.notMatch(service.output(), /DEP0123/)
     }
     // From now on, the server asks for a certificate of the client, which here is its own.
@@ -269,7 +271,7 @@ describe("a server with TLS", () => {
     await using service = await startService({ env: { DATABASE_URL: url(`sslmode=require&${files}`) } })
     assert.deepStrictEqual(
       await sql(
-        service,
+        { ...service, service_role },
         "select distinct ssl, client_dn from pg_stat_ssl join pg_stat_activity using (pid) where datname is not null and application_name ~ '^svc'"
       ),
       [{ ssl: true, client_dn: "/CN=postgres" }]

@@ -12,7 +12,7 @@ import { layerMigrationDirectory } from "./layers/migrations/Directory.ts"
 import { layerHttpListener, layerHttpSettings } from "./layers/net/Listener.ts"
 import * as oauth2Server from "./layers/oauth2/layer.ts"
 import * as postgres from "./layers/postgres/layer.ts"
-import { layerLogs, layerTelemetry } from "./layers/process/Logs.ts"
+import { layerObservability } from "./layers/process/Logs.ts"
 import { run } from "./layers/process/run.ts"
 import * as objectStore from "./layers/storage/layer.ts"
 import { layerWebhookTransport } from "./layers/webhooks/Transport.ts"
@@ -88,13 +88,13 @@ const Api = layerShutdownDelay.pipe(
 )
 
 /** The whole service in one process. */
-export const Service = Api.pipe(Layer.provide(Outside), Layer.provide([layerLogs, layerTelemetry]))
+export const Service = Api.pipe(Layer.provide(Outside), Layer.provide(layerObservability))
 
 /** With SVC_WORKERS, the process that owns the embedded parts and the flag ports, and starts the workers. */
 const Parent = layerWorkers.pipe(
   Layer.provide(Outside),
   Layer.provide([layerPrimary, Shutdown.layer]),
-  Layer.provide([layerLogs, layerTelemetry])
+  Layer.provide(layerObservability)
 )
 
 /** A worker serves the API. Its environment describes the parts of its parent, as it would a replica's servers. */
@@ -102,7 +102,7 @@ const Worker = layerReady.pipe(
   Layer.provide(Api),
   Layer.provide(OutsideOfWorker),
   Layer.provide(layerWorker),
-  Layer.provide([layerLogs, layerTelemetry])
+  Layer.provide(layerObservability)
 )
 
 if (import.meta.main) {

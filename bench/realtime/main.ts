@@ -211,4 +211,6 @@ const run = async (service: Service, wants: (part: string) => boolean, quick: bo
   return bad.length > 0 ? 1 : 0
 }
 
-await runProgram({ help, parts: "abcd", service: { setup }, run })
+// All clients have one key and one address.
+const env = { SVC_REALTIME_MAX_PER_CLIENT: "10000" }
+await runProgram({ help, parts: "abcd", service: { setup, env }, run })

@@ -132,14 +132,13 @@ export const makeCluster = async (count: number, entry: string): Promise<Cluster
         await replica.check()
       }
     }
-    const printed = (type: string) =>
-      new RegExp(`${type} +(svc_[ps]k_[\\w-]+)`).exec(replicas[0]?.output ?? "")?.[1] ?? ""
+    const keys = JSON.parse(await readFile(join(dir, "replica-0/keys.json"), "utf8")) as Record<string, string>
     return {
       replicas,
       databaseUrl,
       jwtSecret,
-      anon: printed("anon"),
-      service_role: printed("service_role"),
+      anon: keys["anon"] ?? "",
+      service_role: keys["service_role"] ?? "",
       postgres: async () => {
         const pid = Number((await readFile(join(dir, "database/postgres/postmaster.pid"), "utf8")).split("\n")[0])
         return [pid, ...(await childrenOf(pid))]

@@ -1,6 +1,4 @@
-import { Effect } from "effect"
-import { HttpRouter } from "effect/http"
-import { HttpApi, HttpApiScalar, OpenApi } from "effect/http-api"
+import { HttpApi, OpenApi } from "effect/http-api"
 import { Api } from "./Api.ts"
 import { ApiDescriptionsApi } from "./api/ApiDescriptions.ts"
 import { FlagEvaluationApi } from "./api/FlagEvaluation.ts"
@@ -12,7 +10,6 @@ import { OfrepApi } from "./api/Ofrep.ts"
 import { RealtimeSocketApi } from "./api/Realtime.ts"
 import { RowsApi } from "./api/Rows.ts"
 import { SqlApi } from "./api/Sql.ts"
-import { staticText } from "./wire/StaticText.ts"
 
 const description = `Client API under \`/v1\`, management API under \`/api\`. Send an API key in the header \`apikey\`; \`x-api-key\` is an alias.
 With an anon key, \`Authorization: Bearer <JWT>\` identifies the user. \`/api\` also accepts sessions of the identity provider. Every error response has the schema \`Error\`.`
@@ -104,7 +101,7 @@ const complete = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
 }
 
 /** The whole contract, for documentation and generators: the routes of HttpApi and those on the router itself. */
-class Contract extends HttpApi.make("svc")
+export class Contract extends HttpApi.make("svc")
   .addHttpApi(Api)
   .add(SqlApi)
   .add(ApiDescriptionsApi)
@@ -125,7 +122,7 @@ class Contract extends HttpApi.make("svc")
     })
   ) {}
 
-const document = OpenApi.fromApi(Contract)
+export const document = OpenApi.fromApi(Contract)
 
 const methodsOfOperations = (names: ReadonlyArray<string>) => {
   const methods = names.map((name) => name.toUpperCase())
@@ -136,7 +133,9 @@ const templates = [
   ...Object.entries(document.paths),
   ["/v1/db", { get: {} }],
   ["/openapi.json", { get: {} }],
-  ["/docs", { get: {} }]
+  ["/docs", { get: {} }],
+  ["/", { get: {} }],
+  ["/favicon.ico", { get: {} }]
 ].map(([path, operations]) => ({
   matches: new RegExp(
     `^${String(path)
@@ -151,21 +150,3 @@ export const methodsOf = (path: string): ReadonlyArray<string> => {
   const all = templates.filter((template) => template.matches.test(path)).flatMap(({ methods }) => methods)
   return Array.from(new Set(all))
 }
-
-/** The page of `/docs`, as HttpApiScalar serves it. */
-const page = Effect.promise(async () => {
-  const { dispose, handler } = HttpRouter.toWebHandler(HttpApiScalar.layer(Contract), { disableLogger: true })
-  const response = await handler(new Request("http://docs/docs"))
-  const text = await response.text()
-  await dispose()
-  return text
-})
-
-/** `GET /openapi.json` (OpenAPI 3.1) and `GET /docs`. */
-export const DocsRoutes = HttpRouter.use(
-  Effect.fnUntraced(function* (router) {
-    const json = Effect.sync(() => JSON.stringify(document))
-    yield* router.add("GET", "/openapi.json", yield* staticText(json, "application/json"))
-    yield* router.add("GET", "/docs", yield* staticText(page, "text/html; charset=utf-8"))
-  })
-)

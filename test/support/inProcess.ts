@@ -5,7 +5,7 @@ import { inject } from "vitest"
 import { startFailure } from "../../src/layers/process/StartError.ts"
 import { Service } from "../../src/main.ts"
 import { makeDataDir, removeDataDir } from "./dataDir.ts"
-import { type Address, testSettings, keysIn, listeningAt } from "./service.ts"
+import { type Address, testSettings, keysOf, listeningAt } from "./service.ts"
 
 let made = 0
 
@@ -66,7 +66,7 @@ export const serveInProcess = async (
   }
   return {
     url,
-    ...keysIn(output),
+    ...(await keysOf(dataDir)),
     jwtSecret,
     pid: process.pid,
     dataDir,

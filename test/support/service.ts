@@ -106,7 +106,7 @@ export const startService = async (options: ServiceOptions = {}): Promise<Servic
   try {
     await options.meanwhile?.(output)
     const url = await readyAt(child, output)
-    const keys = await keysOf(dataDir, output())
+    const keys = await keysOf(dataDir)
     return { url, ...keys, jwtSecret, pid: child.pid ?? 0, dataDir, output, stop, [Symbol.asyncDispose]: remove }
   } catch (cause) {
     await remove()
@@ -128,17 +128,10 @@ const readyAt = async (child: ChildProcess, output: () => string) => {
   throw new Error(`The service was not ready in time:\n${output()}`)
 }
 
-/** The API keys from keys.json of the embedded PostgreSQL, or from the output of the first start, or empty. */
-const keysOf = async (dataDir: string, output: string): Promise<Pick<Address, "anon" | "service_role">> => {
+/** The API keys of the first start; empty if there was a key before. */
+export const keysOf = async (dataDir: string): Promise<Pick<Address, "anon" | "service_role">> => {
   const kept = await readFile(join(dataDir, "keys.json"), "utf8").catch(() => undefined)
-  if (kept !== undefined) return JSON.parse(kept) as Pick<Address, "anon" | "service_role">
-  return keysIn(output)
-}
-
-/** The keys that the first start printed; empty if it printed none. */
-export const keysIn = (output: string): Pick<Address, "anon" | "service_role"> => {
-  const printed = (type: string) => new RegExp(`${type} +(svc_[ps]k_[\\w-]+)`).exec(output)?.[1] ?? ""
-  return { anon: printed("anon"), service_role: printed("service_role") }
+  return kept === undefined ? { anon: "", service_role: "" } : (JSON.parse(kept) as Address)
 }
 
 /** The process id of the PostgreSQL server in a data directory. */

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto"
+import { type Place, PlaceCounts, type PlaceSnapshot } from "./PlaceCounts.ts"
 import { SlidingWindow, type WindowResult } from "./SlidingWindow.ts"
 
 /** The windows in which calls are counted; the position is the number in a record. */
@@ -16,9 +17,10 @@ export type CountRecord = { readonly writer: number; readonly sequence: number }
       readonly limit: number
       readonly now: number
     }
-  | { readonly kind: "enter"; readonly limit: number }
-  /** `of`: the writer whose place, or with `gone` whose places, are given back. */
-  | { readonly kind: "leave" }
+  /** A place for a client, of `limit` places, of which the client may have `clientLimit`. */
+  | { readonly kind: "enter"; readonly key: number; readonly limit: number; readonly clientLimit: number }
+  | { readonly kind: "leave"; readonly key: number }
+  /** All places of the writer `of` are given back. */
   | { readonly kind: "gone"; readonly of: number }
   /** The log continues in its other file. */
   | { readonly kind: "end" }
@@ -32,8 +34,8 @@ export const writeRecord = (record: CountRecord, into: Buffer): void => {
   into.writeUInt32LE(record.writer, 4)
   into.writeUInt32LE(record.sequence, 8)
   into.writeUInt32LE("limit" in record ? record.limit : 0, 12)
-  into.writeDoubleLE(record.kind === "take" ? record.key : record.kind === "gone" ? record.of : 0, 16)
-  into.writeDoubleLE(record.kind === "take" ? record.now : 0, 24)
+  into.writeDoubleLE("key" in record ? record.key : record.kind === "gone" ? record.of : 0, 16)
+  into.writeDoubleLE(record.kind === "take" ? record.now : record.kind === "enter" ? record.clientLimit : 0, 24)
 }
 
 export const readRecord = (from: Buffer, at: number): CountRecord => {
@@ -44,7 +46,8 @@ export const readRecord = (from: Buffer, at: number): CountRecord => {
     const window = windowNames[from.readUInt8(at + 1)] ?? "api-keys"
     return { kind, writer, sequence, limit, window, key, now: from.readDoubleLE(at + 24) }
   }
-  if (kind === "enter") return { kind, writer, sequence, limit }
+  if (kind === "enter") return { kind, writer, sequence, limit, key, clientLimit: from.readDoubleLE(at + 24) }
+  if (kind === "leave") return { kind, writer, sequence, key }
   return kind === "gone" ? { kind, writer, sequence, of: key } : { kind, writer, sequence }
 }
 
@@ -55,7 +58,7 @@ export const keyNumber = (key: number | string): number =>
 /** All counts at one position of the log, as plain values. */
 export interface CountSnapshot {
   readonly windows: ReadonlyArray<ReturnType<SlidingWindow["snapshot"]>>
-  readonly places: ReadonlyMap<number, number>
+  readonly places: PlaceSnapshot
 }
 
 /**
@@ -64,40 +67,38 @@ export interface CountSnapshot {
  */
 export class CountState {
   private readonly windows: ReadonlyArray<SlidingWindow>
-  private readonly places: Map<number, number>
+  private readonly places: PlaceCounts
 
   constructor(from?: CountSnapshot) {
     this.windows = windowNames.map((_, index) => SlidingWindow.of(from?.windows[index]))
-    this.places = new Map(from?.places)
+    this.places = new PlaceCounts(from?.places)
   }
 
   snapshot(): CountSnapshot {
-    return { windows: this.windows.map((window) => window.snapshot()), places: this.places }
+    return { windows: this.windows.map((window) => window.snapshot()), places: this.places.snapshot }
   }
 
   /** Places of all writers. */
   get taken(): number {
-    let all = 0
-    for (const count of this.places.values()) all += count
-    return all
+    return this.places.taken
   }
 
   blockedSeconds(window: WindowName, key: number, limit: number, now: number): number {
     return (this.windows[windowNames.indexOf(window)] as SlidingWindow).blockedSeconds(key, limit, now)
   }
 
-  /** The outcome of a call, or whether a place was taken; true for any other record. */
-  apply(record: CountRecord): WindowResult | boolean {
+  /** The outcome of a call or of taking a place; true for any other record. */
+  apply(record: CountRecord): WindowResult | Place | true {
     const { kind, writer } = record
     if (kind === "take") {
       const window = this.windows[windowNames.indexOf(record.window)] as SlidingWindow
       return window.take(record.key, record.limit, record.now)
     }
     if (kind === "enter") {
-      if (this.taken >= record.limit) return false
-      this.places.set(writer, (this.places.get(writer) ?? 0) + 1)
-    } else if (kind === "leave") this.places.set(writer, (this.places.get(writer) ?? 0) - 1)
-    else if (kind === "gone") this.places.delete(record.of)
+      return this.places.enter(writer, record.key, { all: record.limit, client: record.clientLimit })
+    }
+    if (kind === "leave") this.places.leave(writer, record.key)
+    else if (kind === "gone") this.places.gone(record.of)
     return true
   }
 }

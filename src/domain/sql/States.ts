@@ -7,12 +7,16 @@
 const exact: Readonly<Record<string, number>> = {
   "08P01": 400,
   "21000": 500,
+  // A sequence has no more numbers, which its owner has to change.
+  "2200H": 500,
+  "23001": 409,
   "23503": 409,
   "23505": 409,
   "25006": 405,
   // Of a transaction that idled, or lasted, for too long.
   "25P03": 504,
   "25P04": 504,
+  "40000": 409,
   "40001": 409,
   "40P01": 409,
   "42501": 403,
@@ -37,7 +41,9 @@ const byClass: Readonly<Record<string, number>> = {
   "09": 500,
   "0L": 403,
   "0P": 403,
+  "0Z": 500,
   "28": 403,
+  "2F": 500,
   "38": 500,
   "39": 500,
   "40": 500,
@@ -46,6 +52,7 @@ const byClass: Readonly<Record<string, number>> = {
   "55": 400,
   "57": 500,
   "58": 500,
+  "72": 503,
   F0: 500,
   HV: 500,
   P0: 500,
@@ -75,8 +82,11 @@ export const statusOf = (sqlState: string, message: string, anonymous: boolean):
   return exact[sqlState] ?? byClass[sqlState.slice(0, 2)] ?? 400
 }
 
-/** Classes of errors of the server itself, whatever it was asked: resources, operators, the system, its configuration. */
-const serversOwn = /^(53|57|58|F0|XX)/
+/**
+ * Classes of errors of the server itself, whatever it was asked: resources, operators, the system, its configuration. Files
+ * that do not exist, exist, or have a long name (58P01 to 58P03) are those that a statement names.
+ */
+const serversOwn = /^(53|57|58(?!P0)|F0|XX)/
 
 /**
  * The same for a statement that the caller wrote: what SQL can cause is the caller's, also where it would be the database's

@@ -53,6 +53,9 @@ export const ContentDisposition = Schema.NonEmptyString.check(
 export const ExpiresIn = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 604_800 }))
 export const defaultExpiresIn = 900
 
+/** The exact size in bytes of an upload by a presigned URL; S3 takes at most 5 GiB in one request. */
+export const UploadSize = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 5 * 1024 ** 3 }))
+
 /** An object in a listing. `size` in bytes, `etag` with quotes as in HTTP. */
 const ObjectEntry = Schema.Struct({
   key: Schema.String,

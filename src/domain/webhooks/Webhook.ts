@@ -1,4 +1,6 @@
 import { Schema } from "effect"
+import { isIP } from "node:net"
+import { isPublicAddress } from "../PublicAddress.ts"
 import { Label } from "../access/ApiKey.ts"
 import { isStorable } from "../text/StorableText.ts"
 import { NotFound } from "../errors.ts"
@@ -93,6 +95,8 @@ export const Webhook = Schema.Struct({
       created_at: Schema.String
     })
   ),
+  /** Why deliveries to this URL will be refused; absent if nothing is known against it. */
+  warning: Schema.optionalKey(Schema.String),
   created_at: Schema.String,
   updated_at: Schema.String
 })
@@ -101,6 +105,22 @@ export type Webhook = typeof Webhook.Type
 /** Which attempts of the log are listed: those that the receiver answered with 2xx, or the others. */
 export const WebhookOutcome = Schema.Literals(["succeeded", "failed"])
 export type WebhookOutcome = typeof WebhookOutcome.Type
+
+/** Whether a URL names this machine or an address that is not public, without a look-up. */
+const isPrivate = (url: string): boolean => {
+  const hostname = URL.canParse(url) ? new URL(url).hostname.replace(/^\[|\]$/g, "") : ""
+  return /(?:^|\.)localhost\.?$/.test(hostname) || (isIP(hostname) !== 0 && !isPublicAddress(hostname))
+}
+
+/** The webhook with a warning if its receiver has a private address, and those are refused. */
+export const warned = (webhook: Webhook, allowPrivate: boolean): Webhook =>
+  allowPrivate || !isPrivate(webhook.url)
+    ? webhook
+    : {
+        ...webhook,
+        warning:
+          "Deliveries to this URL are refused, because its host is not on the public Internet; WEBHOOK_ALLOW_PRIVATE=true allows them"
+      }
 
 /** The result of a test or replay. */
 export const WebhookAttempt = Schema.Struct({

@@ -1,7 +1,7 @@
 import { Clock, Context, Effect, Layer, Semaphore, Stream } from "effect"
 import { type HttpServerRequest } from "effect/http"
 import { leewaySeconds } from "../../domain/access/JwtClaims.ts"
-import { Unauthorized } from "../../domain/errors.ts"
+import { InvalidRequest, Unauthorized } from "../../domain/errors.ts"
 import { type Browser } from "../../domain/identity/Identity.ts"
 import { Keys } from "../../services/access/Keys.ts"
 import { Tokens } from "../../services/access/Tokens.ts"
@@ -11,6 +11,7 @@ import { type Actor } from "../../services/ports/Db.ts"
 import { IdP } from "../../services/ports/IdP.ts"
 import { RealtimeSettings } from "../../services/realtime/Settings.ts"
 import { type ApiGateError } from "./ApiGate.ts"
+import { clientAddress } from "./ClientAddress.ts"
 import { apiKeyOf, bearerOf } from "./Credentials.ts"
 import { refuseCrossSiteSocket } from "./Origins.ts"
 import { credentialsOf, hasSessionCookie } from "./SessionCookies.ts"
@@ -18,19 +19,28 @@ import { credentialsOf, hasSessionCookie } from "./SessionCookies.ts"
 /** A client that may receive events. */
 export interface RealtimeCaller {
   readonly role: Actor["role"]
+  /** A user, or an API key at an address. */
+  readonly client: string
   /** Fails once the client may no longer receive them: the key was revoked, the JWT or session has expired. Never succeeds. */
   readonly until: Effect.Effect<never, Unauthorized>
 }
 
 /** How often sessions are verified again; the identity provider does not notify when one ends. */
 const recheckInterval = "30 seconds"
+const twoTokens = new InvalidRequest({
+  error: "jwt and Authorization were both sent, with different tokens",
+  code: "AMBIGUOUS_JWT"
+})
 const sessionEnded = new Unauthorized({ error: "The session has ended", code: "UNAUTHENTICATED" })
 
-const publicCaller: RealtimeCaller = { role: "service_role", until: Effect.never }
+/** Credentials in the query, since browsers cannot set headers on WebSockets. */
+export interface QueryCredentials {
+  readonly apikey?: string | undefined
+  readonly jwt?: string | undefined
+}
 
 /**
- * Admits clients of `/realtime`: by a key in a header, or in the query, since browsers cannot set headers on WebSockets;
- * or by a session cookie, an administrator as service_role and any other user as `authenticated`. With
+ * Admits clients of `/realtime`: by a key and a JWT in headers or in the query; or by a session cookie, an administrator as service_role and any other user as `authenticated`. With
  * SVC_REALTIME_PUBLIC no key is needed, and all events are sent.
  */
 export class RealtimeGate extends Context.Service<
@@ -38,7 +48,7 @@ export class RealtimeGate extends Context.Service<
   {
     readonly enter: (
       request: HttpServerRequest.HttpServerRequest,
-      keyInQuery: string | undefined
+      query: QueryCredentials
     ) => Effect.Effect<RealtimeCaller, ApiGateError>
   }
 >()("svc/http/RealtimeGate") {
@@ -95,25 +105,31 @@ export class RealtimeGate extends Context.Service<
 
       const enter = Effect.fnUntraced(function* (
         request: HttpServerRequest.HttpServerRequest,
-        keyInQuery: string | undefined
+        query: QueryCredentials
       ) {
         const { headers } = request
+        const address = clientAddress(request, settings)
         const inHeaders = yield* apiKeyOf(headers)
-        const key = yield* apiKeyOf({ apikey: inHeaders || keyInQuery, "x-api-key": keyInQuery })
-        if (key === "" && open) return publicCaller
+        const key = yield* apiKeyOf({ apikey: inHeaders || query.apikey, "x-api-key": query.apikey })
+        if (key === "" && open) return { role: "service_role" as const, client: address, until: Effect.never }
         if (key === "" && idp.configured && hasSessionCookie(headers["cookie"])) {
           yield* refuseCrossSiteSocket(request, settings)
           const browser = { credentials: credentialsOf(headers["cookie"]), returnTo: undefined }
-          const { admin } = yield* sessions.current(browser)
-          return { role: admin ? ("service_role" as const) : ("authenticated" as const), until: ended(browser, admin) }
+          const { admin, identity } = yield* sessions.current(browser)
+          const role = admin ? ("service_role" as const) : ("authenticated" as const)
+          return { role, client: `identity ${identity.id}`, until: ended(browser, admin) }
         }
-        const { type } = yield* keys.verify(key)
+        const { id, type } = yield* keys.verify(key)
         const until = revoked(key)
-        const token = bearerOf(headers)
-        if (token === undefined || token === key) return { role: type, until }
-        const { exp } = yield* tokens.verify(token)
+        const bearer = bearerOf(headers)
+        if (bearer !== undefined && query.jwt !== undefined && bearer !== query.jwt) return yield* twoTokens
+        const token = bearer ?? query.jwt
+        const atAddress = `${id} ${address}`
+        if (token === undefined || token === key) return { role: type, client: atAddress, until }
+        const { exp, sub } = yield* tokens.verify(token)
         const role: Actor["role"] = type === "anon" ? "authenticated" : type
-        return { role, until: exp === undefined ? until : Effect.raceFirst(until, expired(token, exp)) }
+        const client = sub === "" ? atAddress : `${id} user ${sub}`
+        return { role, client, until: exp === undefined ? until : Effect.raceFirst(until, expired(token, exp)) }
       })
 
       return RealtimeGate.of({ enter })

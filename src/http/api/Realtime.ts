@@ -63,14 +63,18 @@ export class RealtimeApi extends HttpApiGroup.make("realtime")
 export class RealtimeSocketApi extends HttpApiGroup.make("realtimeSocket")
   .add(
     HttpApiEndpoint.get("connect", "/realtime", {
-      query: { apikey: Schema.optionalKey(Schema.String), since: Schema.optionalKey(Since) },
+      query: {
+        apikey: Schema.optionalKey(Schema.String),
+        jwt: Schema.optionalKey(Schema.String),
+        since: Schema.optionalKey(Since)
+      },
       success: HttpApiSchema.Empty(101),
       error: clientErrors
     }).annotateMerge(
       OpenApi.annotations({
         summary: "WebSocket: row changes as JSON text messages",
         description:
-          "Each message is an event. With `since`, the events after that id come first, preceded by a gap if some are missing."
+          "Each message is an event. Browsers send the API key and the user's JWT in the query. With `since`, the events after that id come first, preceded by a gap if some are missing."
       })
     )
   )

@@ -16,6 +16,7 @@ import {
   CompletedParts,
   ContentType,
   ExpiresIn,
+  UploadSize,
   KeyPrefix,
   maxKeys,
   ObjectKey,
@@ -112,10 +113,15 @@ export class StorageObjectsApi extends HttpApiGroup.make("storageObjects")
     ),
     HttpApiEndpoint.post("presignUpload", "/presign-upload", {
       params: bucket,
-      payload: Schema.Struct({ key, contentType: ContentType, expiresIn }),
+      payload: Schema.Struct({ key, contentType: ContentType, expiresIn, size: Schema.optionalKey(UploadSize) }),
       success: Schema.Struct({ ...Presigned.fields, headers: Schema.Record(Schema.String, Schema.String) }),
       error
-    }).annotateMerge(says("Get a presigned URL to PUT the object to, with the headers that the PUT must send")),
+    }).annotateMerge(
+      says(
+        "Get a presigned URL to PUT the object to, with the headers that the PUT must send",
+        "With `size`, the upload must have exactly that many bytes."
+      )
+    ),
     HttpApiEndpoint.post("presignDownload", "/presign-download", {
       params: bucket,
       payload: Schema.Struct({ key, expiresIn }),

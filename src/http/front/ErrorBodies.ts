@@ -115,6 +115,15 @@ const parsed = (text: string): Record<string, unknown> | undefined => {
   }
 }
 
+/** Code and text of a completed error response, for the log. */
+export const failureOf = (response: HttpServerResponse.HttpServerResponse) => {
+  const { body } = response
+  const given =
+    body._tag === "Uint8Array" && body.body.length < 100_000 ? parsed(new TextDecoder().decode(body.body)) : {}
+  const [code, error] = [given?.["code"], given?.["error"]]
+  return { code: typeof code === "string" ? code : "", error: typeof error === "string" ? error : "" }
+}
+
 const isClientError = (error: unknown): error is ClientError => clientErrors.some((type) => error instanceof type)
 
 /** The declared error in a cause, if there is one. */

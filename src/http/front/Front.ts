@@ -1,4 +1,4 @@
-import { type Cause, Effect, Exit } from "effect"
+import { type Cause, Context, Effect, Exit, Tracer } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { randomUUID } from "node:crypto"
 import { IncomingMessage } from "node:http"
@@ -23,6 +23,7 @@ import {
   knownFailure,
   withErrorDetails
 } from "./ErrorBodies.ts"
+import { makeFailureLog } from "./FailureLog.ts"
 import { inTurnIfLarge } from "./LargeBodies.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
@@ -55,6 +56,7 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
       const turns = yield* Turns
       const memory = yield* AnswerBudget
       const settings = yield* IdentitySettings
+      const log = makeFailureLog()
       const dashboard = (yield* url("DASHBOARD_URL"))?.origin
 
       /** Sessions may evaluate flags too. */
@@ -74,7 +76,11 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
         requestId: string
       ): Effect.Effect<Response> => {
         const known = knownFailure(cause)
-        if (known !== undefined) return Effect.succeed(errorResponse(known, requestId))
+        if (known !== undefined) {
+          const response = errorResponse(known, requestId)
+          const ofDatabase = known._tag === "DatabaseError"
+          return Effect.as(log({ id: requestId, method, path, response, ofDatabase }), response)
+        }
         const framework = frameworkFailure(cause)
         if (framework === "route") return Effect.succeed(noRoute(methodsOf(path), method, path, requestId))
         if (framework !== undefined) {
@@ -85,16 +91,21 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
           return Effect.succeed(errorResponse(error, requestId))
         }
         return Effect.as(
-          Effect.logError(`Request ${requestId} failed: ${method} ${path}`, cause),
+          Effect.logError(`Request ${requestId} failed: ${method} ${path}`, cause).pipe(
+            Effect.annotateLogs({ request_id: requestId })
+          ),
           completed(HttpServerResponse.empty({ status: 500 }), requestId)
         )
       }
 
       return (app: Effect.Effect<Response, unknown, HttpServerRequest.HttpServerRequest>) =>
-        Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+        Effect.withFiber((fiber) => {
+          const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
           const path = pathOf(request.url)
           const given = headersOf(request)
           const requestId = requestIdOf(given["x-request-id"])
+          const span = Context.getOrUndefined(fiber.context, Tracer.ParentSpan)
+          if (span?._tag === "Span") span.attribute("request_id", requestId)
           const address = clientAddress(request, settings)
           const cors = corsHeaders(path, given["origin"], dashboard)
           const remote = path.startsWith("/ofrep/")
@@ -128,14 +139,12 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
           if (lacksHost(request)) return Effect.succeed(headers(noHost(requestId)))
           if (request.url.length > maxUrlLength) return Effect.succeed(headers(urlTooLong(requestId)))
           return Effect.matchCauseEffect(run, {
-            onSuccess: (response) =>
-              Effect.succeed(
-                headers(
-                  response.status < 400 || remote || hasChosenStatus(response)
-                    ? response
-                    : completed(response, requestId)
-                )
-              ),
+            onSuccess: (given) => {
+              if (given.status < 400 || remote || hasChosenStatus(given)) return Effect.succeed(headers(given))
+              const response = completed(given, requestId)
+              const { method } = request
+              return Effect.as(log({ id: requestId, method, path, response, ofDatabase: false }), headers(response))
+            },
             onFailure: (cause) =>
               Exit.hasInterrupts(Exit.failCause(cause))
                 ? Effect.failCause(cause)
@@ -172,12 +181,18 @@ const urlTooLong = (requestId: string) =>
     414
   )
 
+/** Where clients of other services find what they ask for. */
+const hintOf = (path: string) =>
+  path.startsWith("/rest/v1")
+    ? "Tables are at /v1/db/<table>, functions at /v1/db/rpc/<function>: use @supabase/postgrest-js with /v1/db (docs/rows.md)"
+    : null
+
 const noRoute = (methods: ReadonlyArray<string>, method: string, path: string, requestId: string) => {
   const rows = path.startsWith("/v1/db/")
   if (methods.length === 0) {
     const unknown = rows
       ? new NotFound({ error: "Invalid path specified in request URL", code: "PGRST125" })
-      : new NotFound({ error: `No such route: ${path.slice(0, 200)}` })
+      : new NotFound({ error: `No such route: ${path.slice(0, 200)}`, hint: hintOf(path) })
     return errorResponse(unknown, requestId)
   }
   // The router finds no route for a path that it can't decode.

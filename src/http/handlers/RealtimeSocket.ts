@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Socket } from "effect/socket"
 import { InvalidRequest } from "../../domain/errors.ts"
+import { shorten } from "../../domain/text/Shorten.ts"
 import { Realtime } from "../../services/realtime/Realtime.ts"
 import { RealtimeGate } from "../access/RealtimeGate.ts"
 
@@ -21,14 +22,18 @@ export const RealtimeSocket = HttpRouter.use(
     const connect = Effect.gen(function* () {
       const request = yield* HttpServerRequest.HttpServerRequest
       const query = new URLSearchParams(request.url.split("?")[1])
-      const { role, until } = yield* gate.enter(request, query.get("apikey") ?? undefined)
+      yield* refuseUnknown(query)
+      const { client, role, until } = yield* gate.enter(request, {
+        apikey: query.get("apikey") ?? undefined,
+        jwt: query.get("jwt") ?? undefined
+      })
       const since = yield* sinceOf(query.get("since"))
       if (request.headers["upgrade"]?.toLowerCase() !== "websocket") return upgradeRequired
 
       // Connects before the handshake, so that a client misses nothing once it is connected; earlier events are queued.
       const early: Array<string> = []
       let send = (text: string) => void early.push(text)
-      const before = yield* realtime.connect({ role, since, send: (text) => send(text) })
+      const before = yield* realtime.connect({ role, client, since, send: (text) => send(text) })
       const socket = yield* request.upgrade
       const { pull } = yield* socket.reader
       const { write } = yield* socket.writer
@@ -45,6 +50,23 @@ export const RealtimeSocket = HttpRouter.use(
     yield* router.add("GET", "/realtime", connect)
   })
 )
+
+const names = new Set(["apikey", "jwt", "since"])
+
+/** A misspelt name would otherwise be a client without a JWT, which gets other events, or none. */
+const refuseUnknown = (query: URLSearchParams): Effect.Effect<void, InvalidRequest> => {
+  const unknown = [...new Set(query.keys())].filter((name) => !names.has(name))
+  if (unknown.length === 0) return Effect.void
+  return Effect.fail(
+    new InvalidRequest({
+      error: `Unknown query parameters: ${unknown
+        .slice(0, 5)
+        .map((name) => shorten(name, 50))
+        .join(", ")}`,
+      hint: "The parameters of /realtime are apikey, jwt and since"
+    })
+  )
+}
 
 const sinceOf = (given: string | null): Effect.Effect<number | undefined, InvalidRequest> => {
   if (given === null) return Effect.undefined

@@ -78,8 +78,8 @@ export const StorageObjectsHandlers = HttpApiBuilder.group(
         }),
       remove: ({ params, payload, query }) =>
         Effect.flatMap(keyOf(payload?.key, query.key), (key) => Effect.as(store.remove(params.bucket, key), success)),
-      presignUpload: ({ params, payload: { contentType, expiresIn = defaultExpiresIn, key } }) =>
-        Effect.map(storage.presignUpload(params.bucket, key, contentType, expiresIn), (made) => ({
+      presignUpload: ({ params, payload: { contentType, expiresIn = defaultExpiresIn, key, size } }) =>
+        Effect.map(storage.presignUpload(params.bucket, key, contentType, expiresIn, size), (made) => ({
           ...presigned(made),
           headers: { "Content-Type": contentType }
         })),

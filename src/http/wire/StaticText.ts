@@ -17,7 +17,8 @@ const acceptsGzip = (header: string | undefined) =>
  */
 export const staticText = (
   text: Effect.Effect<string>,
-  contentType: string
+  contentType: string,
+  further: Readonly<Record<string, string>> = {}
 ): Effect.Effect<Effect.Effect<HttpServerResponse.HttpServerResponse, never, HttpServerRequest.HttpServerRequest>> =>
   Effect.map(
     Effect.cached(
@@ -32,7 +33,7 @@ export const staticText = (
         const request = yield* HttpServerRequest.HttpServerRequest
         const { etag, plain, zipped } = yield* made
         const headers = headersOf(request)
-        const common = { etag, vary: "Accept-Encoding", "cache-control": "no-cache" }
+        const common = { ...further, etag, vary: "Accept-Encoding", "cache-control": "no-cache" }
         if (headers["if-none-match"]?.includes(etag.slice(2)) === true) {
           return HttpServerResponse.empty({ status: 304, headers: common })
         }

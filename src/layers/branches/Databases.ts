@@ -17,7 +17,7 @@ import { fillByDump, removeDump, removeOldDumps } from "./Dump.ts"
 import { createEmpty, lockBranch } from "./EmptyDatabase.ts"
 import { explained, finaliseBranch, giveToRole } from "./Finalise.ts"
 import { removeLeftovers } from "./Leftovers.ts"
-import { checkFreeSpace, planCopy } from "./FreeSpace.ts"
+import { checkFreeSpace, type CopyPlan, planCopy } from "./FreeSpace.ts"
 import { busy, checkRights, whenQuiet } from "./Source.ts"
 import { type Login } from "../postgres/Login.ts"
 import { MainSessions } from "../postgres/MainSessions.ts"
@@ -84,29 +84,33 @@ export const layerBranchDatabases = Layer.effect(
       yield* Effect.acquireRelease(aside.take(1), () => aside.release(1), { interruptible: true })
       const main = yield* locked(`select pg_try_advisory_lock(${branchesLock}) as acquired`)
 
-      const copy: BranchCreator["copy"] = Effect.fnUntraced(
-        function* (database) {
-          yield* checkRights(main)
-          const plan = yield* planCopy(main)
-          for (const [lock, busyWith] of copyLocks) {
-            const [free] = yield* main.query(`select pg_try_advisory_lock(${lock}) as ok`)
-            if (free?.["ok"] !== true) return yield* busy(busyWith, "Try again when that is done")
-          }
-          yield* whenQuiet(main, endSessions)
-          const scope = yield* Scope.Scope
-          const mine = yield* Scope.fork(scope)
-          const watch = yield* Scope.provide(connect, mine)
-          yield* copyDatabase(main, watch, Scope.close(mine, Exit.void), database, {
-            sessions,
-            endSessions,
-            timeout,
-            plan
-          })
-          for (const [lock] of copyLocks) yield* main.query(`select pg_advisory_unlock(${lock})`)
-          yield* main.query(closeMainSql)
-          return undefined
-        },
-        Effect.scoped,
+      const copyAs = (plan: CopyPlan) =>
+        Effect.fnUntraced(
+          function* (database: string) {
+            for (const [lock, busyWith] of copyLocks) {
+              const [free] = yield* main.query(`select pg_try_advisory_lock(${lock}) as ok`)
+              if (free?.["ok"] !== true) return yield* busy(busyWith, "Try again when that is done")
+            }
+            yield* whenQuiet(main, endSessions)
+            const scope = yield* Scope.Scope
+            const mine = yield* Scope.fork(scope)
+            const watch = yield* Scope.provide(connect, mine)
+            yield* copyDatabase(main, watch, Scope.close(mine, Exit.void), database, {
+              sessions,
+              endSessions,
+              timeout,
+              plan
+            })
+            for (const [lock] of copyLocks) yield* main.query(`select pg_advisory_unlock(${lock})`)
+            yield* main.query(closeMainSql)
+            return undefined
+          },
+          Effect.scoped,
+          Effect.catchTag("QueryFailed", explained)
+        )
+      const copy: BranchCreator["copy"] = checkRights(main).pipe(
+        Effect.andThen(planCopy(main)),
+        Effect.map(copyAs),
         Effect.catchTag("QueryFailed", explained)
       )
       const empty: BranchCreator["empty"] = Effect.fnUntraced(

@@ -5,12 +5,14 @@ import { type DirectConnection } from "../postgres/DirectConnection.ts"
 
 /** Data directory of the embedded server; undefined for other servers. */
 const ownDirectory = Effect.fnUntraced(function* (main: DirectConnection) {
+  // The embedded server's login is a superuser. Others may not read the path.
   const [row] = yield* main.query(
-    `select current_setting('data_directory') as directory, current_setting('cluster_name') as cluster,
-            extract(epoch from pg_postmaster_start_time())::float8 as started`
+    `select case when current_setting('cluster_name') = 'svc' and rolsuper then current_setting('data_directory') end as directory,
+            extract(epoch from pg_postmaster_start_time())::float8 as started
+     from pg_roles where rolname = current_user`
   )
-  if (row?.["cluster"] !== "svc") return undefined
-  const [directory, started] = [String(row["directory"]), Number(row["started"])]
+  if (typeof row?.["directory"] !== "string") return undefined
+  const [directory, started] = [row["directory"], Number(row["started"])]
   const lines = yield* Effect.promise(() => readFile(join(directory, "postmaster.pid"), "utf8").catch(() => ""))
   return Number(lines.split("\n")[2]) === Math.floor(started) ? { directory, started } : undefined
 })

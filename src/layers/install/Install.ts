@@ -7,16 +7,10 @@ import { quoteName } from "../../domain/sql/Names.ts"
 import { sqlStateOf } from "../../services/OwnTables.ts"
 import { installAuthHelpers } from "./AuthHelpers.ts"
 import { InstallError, needs } from "./Errors.ts"
+import { checkPrivileges, type InstallOptions } from "./Privileges.ts"
 import { migrations } from "./OwnMigrations.ts"
 import { authenticator, callerRoles, eventsRole } from "./Roles.ts"
 import { restrictSignals } from "./Signals.ts"
-
-export interface InstallOptions {
-  /** Database role of service keys. */
-  readonly serviceRole: string
-  /** Schemas exposed by `/v1/db`. */
-  readonly schemas: ReadonlyArray<string>
-}
 
 /**
  * Installs what is missing, at every start: schema `svc` and its tables, the roles `anon`, `authenticated` and
@@ -29,6 +23,7 @@ export const install = (options: InstallOptions) =>
       Effect.gen(function* () {
         yield* sql`select pg_advisory_xact_lock(${installLock}::text::bigint)`
         yield* version(sql)
+        yield* checkPrivileges(sql, options)
         const there = yield* sql`select from pg_namespace where nspname = 'svc'`
         if (there.length === 0) {
           yield* needs(sql, "create schema svc", "CREATE on the database")

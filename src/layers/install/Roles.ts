@@ -3,7 +3,7 @@ import { type SqlClient } from "effect/sql"
 import { randomBytes } from "node:crypto"
 import { quoteName } from "../../domain/sql/Names.ts"
 import { sqlStateOf } from "../../services/OwnTables.ts"
-import { InstallError, needs } from "./Errors.ts"
+import { needs } from "./Errors.ts"
 
 const setting = (sql: SqlClient.SqlClient, name: string) =>
   Effect.map(sql<{ value: string }>`select value from svc.settings where name = ${name}`, (rows) => rows[0]?.value)
@@ -11,7 +11,7 @@ const setting = (sql: SqlClient.SqlClient, name: string) =>
 const exists = (sql: SqlClient.SqlClient, role: string) =>
   Effect.map(sql`select from pg_roles where rolname = ${role}`, (rows) => rows.length > 0)
 
-/** Creates `anon` and `authenticated`, and checks that the login may act as the role of service keys. */
+/** Creates `anon` and `authenticated`. Warns if service keys do not bypass row-level security. */
 export const callerRoles = (sql: SqlClient.SqlClient, serviceRole: string) =>
   Effect.gen(function* () {
     const found = yield* sql<{ name: string }>`select rolname::text as name from pg_roles`
@@ -21,17 +21,9 @@ export const callerRoles = (sql: SqlClient.SqlClient, serviceRole: string) =>
       authenticated: "create role authenticated nologin nobypassrls"
     }
     for (const [name, text] of Object.entries(wanted)) if (!have.has(name)) yield* needs(sql, text, "CREATEROLE")
-    const [service] = yield* sql<{ exists: boolean; may: boolean; bypass: boolean; me: string }>`
-      select current_user::text as me,
-             exists (select from pg_roles where rolname = ${serviceRole}) as exists,
-             coalesce((select pg_has_role(current_user, oid, 'member') from pg_roles where rolname = ${serviceRole}), false) as may,
-             coalesce((select rolsuper or rolbypassrls from pg_roles where rolname = ${serviceRole}), false) as bypass`
-    if (!service?.exists || !service.may) {
-      return yield* new InstallError({
-        message: `Service keys run as role ${serviceRole}, of which the login ${service?.me} is not a member. Set SVC_SERVICE_ROLE=${service?.me}, or run as an administrator: grant ${quoteName(serviceRole)} to ${quoteName(service?.me ?? "")};`
-      })
-    }
-    if (!service.bypass) {
+    const [service] = yield* sql<{ bypass: boolean }>`
+      select rolsuper or rolbypassrls as bypass from pg_roles where rolname = ${serviceRole}`
+    if (service?.bypass === false) {
       yield* Effect.logWarning(
         `Role ${serviceRole} does not bypass row-level security: service keys see only the rows that policies allow, except in tables that the role owns. As an administrator: alter role ${quoteName(serviceRole)} bypassrls;`
       )

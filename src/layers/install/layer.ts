@@ -4,7 +4,6 @@ import { layerEmbedded } from "../postgres/embedded/Embedded.ts"
 import { layerExternal } from "../postgres/Address.ts"
 import { DataDir } from "../process/DataDir.ts"
 import { layerEncryptionKeys, layerEncryptionKeysKept, layerJwtSecret, layerJwtSecretKept } from "../process/Secrets.ts"
-import { layerKeysFile, layerNoKeysFile } from "./FirstKeys.ts"
 
 /**
  * Server and secrets of the installation: an embedded PostgreSQL with generated secrets in the data directory, or the
@@ -13,9 +12,7 @@ import { layerKeysFile, layerNoKeysFile } from "./FirstKeys.ts"
 export const layer = Layer.unwrap(
   Effect.map(secret("DATABASE_URL"), (uri) =>
     uri === undefined
-      ? Layer.mergeAll(layerEmbedded, layerJwtSecretKept, layerEncryptionKeysKept, layerKeysFile).pipe(
-          Layer.provide(DataDir.layer)
-        )
-      : Layer.mergeAll(layerExternal(uri), layerJwtSecret, layerEncryptionKeys, layerNoKeysFile)
+      ? Layer.mergeAll(layerEmbedded, layerJwtSecretKept, layerEncryptionKeysKept).pipe(Layer.provide(DataDir.layer))
+      : Layer.mergeAll(layerExternal(uri), layerJwtSecret, layerEncryptionKeys)
   )
 )

@@ -46,10 +46,13 @@ const pauses = Schedule.exponential(50).pipe(Schedule.upTo({ times: 2 }))
 /** The request was not accepted, or the connection broke without a response. */
 const transientCodes = new Set(["ECONNREFUSED", "ECONNRESET", "EPIPE", "UND_ERR_SOCKET"])
 
+/** The other side is silent, at one of the steps. */
+const silentCodes = new Set(["UND_ERR_CONNECT_TIMEOUT", "UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT", "ETIMEDOUT"])
+
 const failureOf = (cause: unknown) => {
   const code = errorCode(cause) ?? "no code"
-  const reason = code === "UND_ERR_RES_EXCEEDED_MAX_SIZE" ? "unreadable" : "unreachable"
-  return new UpstreamFailure({ reason, message: code })
+  const unread = code === "UND_ERR_RES_EXCEEDED_MAX_SIZE" ? "unreadable" : "unreachable"
+  return new UpstreamFailure({ reason: silentCodes.has(code) ? "timeout" : unread, message: code })
 }
 
 /** The text is not repeated in the message, since it may contain personal data. */

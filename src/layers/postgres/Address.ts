@@ -1,6 +1,8 @@
 import { Context, Effect, Layer, Redacted } from "effect"
-import { StartError } from "../process/StartError.ts"
-import { type Login, parseLogin } from "./Login.ts"
+import { readFile } from "node:fs/promises"
+import { type ConnectionOptions, getCACertificates } from "node:tls"
+import { attempt, StartError } from "../process/StartError.ts"
+import { type Login, parseLoginUri, type TlsFiles } from "./Login.ts"
 
 /**
  * Address of the main database and credentials of its owner: of the embedded server, or from DATABASE_URL. The rest of
@@ -8,18 +10,46 @@ import { type Login, parseLogin } from "./Login.ts"
  */
 export class PostgresAddress extends Context.Service<PostgresAddress, Login>()("svc/layers/PostgresAddress") {}
 
-const address = (uri: Redacted.Redacted): Effect.Effect<Login, StartError> => {
-  const login = parseLogin(Redacted.value(uri))
-  return login === undefined
-    ? Effect.fail(
-        new StartError({
-          // The value contains a password, so the message does not repeat it.
-          message:
-            "DATABASE_URL must be postgres://user:password@host:port/database with one host, and sslmode disable, require or verify-full"
-        })
-      )
-    : Effect.succeed(login)
-}
+const refused = (problem: string) => new StartError({ message: `DATABASE_URL ${problem}` })
+
+/** Adds certificates and keys from files to TLS options. */
+const withFiles = Effect.fnUntraced(function* (ssl: Login["ssl"], { sslcert, sslkey, sslrootcert }: TlsFiles) {
+  const read = (name: string, path: string | undefined) =>
+    path === undefined
+      ? Effect.undefined
+      : attempt(`Failed to read ${path} (${name} in DATABASE_URL)`, () => readFile(path, "utf8"))
+  if ((sslcert === undefined) !== (sslkey === undefined)) {
+    return yield* refused("must have both sslcert and sslkey, or neither")
+  }
+  const ca = sslrootcert === "system" ? getCACertificates("system").join("\n") : yield* read("sslrootcert", sslrootcert)
+  const [cert, key] = [yield* read("sslcert", sslcert), yield* read("sslkey", sslkey)]
+  if (ca === undefined && cert === undefined) return ssl
+  if (ssl === false) return yield* refused("names files of certificates, which require sslmode=verify-full")
+  const options: ConnectionOptions = { ...ssl, ...(ca !== undefined && { ca }), ...(cert && key && { cert, key }) }
+  return options
+})
+
+const address = Effect.fnUntraced(function* (uri: Redacted.Redacted) {
+  const parsed = parseLoginUri(Redacted.value(uri))
+  // The value contains a password, so no message repeats it.
+  if (parsed === undefined) {
+    return yield* refused(
+      "must be postgres://user:password@host:port/database with one host, and sslmode disable, require, verify-ca or verify-full"
+    )
+  }
+  const { files, ignored, login } = parsed
+  const unsafe = ignored.find((name) => /^ssl|^require/.test(name))
+  if (unsafe !== undefined) {
+    return yield* refused(
+      `has the parameter ${unsafe.slice(0, 50)}, which is not supported: use sslmode, sslrootcert, sslcert and sslkey`
+    )
+  }
+  if (ignored.length > 0) {
+    const names = ignored.slice(0, 10).map((name) => name.slice(0, 50))
+    yield* Effect.logWarning(`Parameters of DATABASE_URL were ignored: ${names.join(", ")}`)
+  }
+  return { ...login, ssl: yield* withFiles(login.ssl, files) }
+})
 
 /** The PostgreSQL (15 or newer) of DATABASE_URL. */
 export const layerExternal = (uri: Redacted.Redacted) => Layer.effect(PostgresAddress, address(uri))

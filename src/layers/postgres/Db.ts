@@ -1,8 +1,7 @@
-import { Context, Effect, Layer, Schedule } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { duration, integer, text } from "../../domain/Settings.ts"
 import { AnswerBudget } from "../../services/access/AnswerBudget.ts"
-import { sqlStateOf } from "../../services/OwnTables.ts"
 import { Db } from "../../services/ports/Db.ts"
 import { RowSettings } from "../../services/rows/Settings.ts"
 import { install } from "../install/Install.ts"
@@ -14,6 +13,35 @@ import { PostgresAddress } from "./Address.ts"
 import { makeRowPath } from "./rows/RowPath.ts"
 import { makeSqlSessions } from "./sql/Sessions.ts"
 import { StartError } from "../process/StartError.ts"
+
+/** Settings of the connections; times in ms, sizes in bytes. */
+export class DbSettings extends Context.Service<
+  DbSettings,
+  {
+    readonly serviceRole: string
+    readonly poolSize: number
+    readonly branchPoolSize: number
+    readonly branchMaxConnections: number
+    readonly timeout: number
+    readonly sqlTimeout: number
+    readonly maxPublicAnswer: number
+  }
+>()("svc/layers/DbSettings") {
+  static readonly layer = Layer.effect(
+    DbSettings,
+    Effect.gen(function* () {
+      return DbSettings.of({
+        serviceRole: yield* text("SVC_SERVICE_ROLE", "postgres"),
+        poolSize: yield* integer("SVC_DB_POOL_SIZE", 10, 1, 1000),
+        branchPoolSize: yield* integer("SVC_BRANCH_POOL_SIZE", 8, 1, 1000),
+        branchMaxConnections: yield* integer("SVC_BRANCH_MAX_CONNECTIONS", 50, 2, 10_000),
+        timeout: yield* duration("SVC_DB_TIMEOUT", 8_000),
+        sqlTimeout: yield* duration("SVC_SQL_TIMEOUT", 30_000),
+        maxPublicAnswer: (yield* integer("SVC_DB_MAX_RESPONSE_MIB", 16, 1, 128)) * 1024 * 1024
+      })
+    })
+  )
+}
 
 /** Connections for the service's own tables: keys, flags, webhooks and so on. */
 export const layerOwnTables = Layer.effectContext(
@@ -35,16 +63,14 @@ export const layerDb = Layer.effect(
   Effect.gen(function* () {
     const address = yield* PostgresAddress
     const { schemas } = yield* RowSettings
-    const serviceRole = yield* text("SVC_SERVICE_ROLE", "postgres")
-    const poolSize = yield* integer("SVC_DB_POOL_SIZE", 10, 1, 1000)
-    const branchPoolSize = yield* integer("SVC_BRANCH_POOL_SIZE", 8, 1, 1000)
-    const branchMaxConnections = yield* integer("SVC_BRANCH_MAX_CONNECTIONS", 50, 2, 10_000)
-    const timeout = yield* duration("SVC_DB_TIMEOUT", 8_000)
-    const maxPublicAnswer = (yield* integer("SVC_DB_MAX_RESPONSE_MIB", 16, 1, 128)) * 1024 * 1024
+    const { branchMaxConnections, branchPoolSize, maxPublicAnswer, poolSize, serviceRole, sqlTimeout, timeout } =
+      yield* DbSettings
     const answers = { maxPublicAnswer, memory: yield* AnswerBudget }
-    const sqlTimeout = yield* duration("SVC_SQL_TIMEOUT", 30_000)
 
-    const { authenticator, authenticatorPassword } = yield* whenUp(address, install({ serviceRole, schemas }))
+    const { authenticator, authenticatorPassword } = yield* Effect.mapError(
+      install({ serviceRole, schemas }),
+      explained(address)
+    )
     const rows = makeRowPath({
       owner: address,
       authenticator: { ...address, user: authenticator, password: authenticatorPassword },
@@ -67,31 +93,16 @@ export const layerDb = Layer.effect(
     })
     return Db.of({ main: { name: address.database, run: rows.run, session }, ...branches })
   })
-).pipe(Layer.provide(MainSessions.layer), Layer.provideMerge(AnswerBudget.layer))
+).pipe(Layer.provide([MainSessions.layer, DbSettings.layer]), Layer.provideMerge(AnswerBudget.layer))
 
-const wait = Schedule.max([Schedule.spaced("500 millis"), Schedule.recurs(120)])
-
-/** Waits up to a minute for a database that is still starting; any other failure ends the start. */
-const whenUp = <A, E, R>(address: Login, effect: Effect.Effect<A, E | SqlError.SqlError, R>) => {
-  const at = `${address.host}:${address.port}/${address.database}`
-  const isDown = (error: unknown) => {
-    const reason = (error as SqlError.SqlError).reason
-    return reason?._tag === "ConnectionError" || /^(57P03|08|53300)/.test(sqlStateOf(error))
+/** A failure of the installation in one line. */
+const explained =
+  (address: Login) =>
+  <E>(error: E | SqlError.SqlError): E | StartError => {
+    const sql = error as SqlError.SqlError
+    if (sql._tag !== "SqlError") return error as E
+    const cause = sql.reason.cause
+    const why = cause instanceof Error && cause.message !== "" ? cause.message : sql.reason._tag
+    const at = `${address.host}:${address.port}/${address.database}`
+    return new StartError({ message: `The database at ${at} cannot be used: ${why.split("\n")[0]}` })
   }
-  let warned = false
-  return effect.pipe(
-    Effect.tapError((error) => {
-      if (warned || !isDown(error)) return Effect.void
-      warned = true
-      return Effect.logWarning(`The database at ${at} is not reachable yet; waiting up to a minute`)
-    }),
-    Effect.retry({ schedule: wait, while: isDown }),
-    Effect.mapError((error) => {
-      const sql = error as SqlError.SqlError
-      if (sql._tag !== "SqlError") return error as E
-      const cause = sql.reason.cause
-      const why = cause instanceof Error && cause.message !== "" ? cause.message : sql.reason._tag
-      return new StartError({ message: `The database at ${at} cannot be used: ${why.split("\n")[0]}` })
-    })
-  )
-}

@@ -20,9 +20,19 @@ const textOrNull = (value: unknown) => (typeof value === "string" && value !== "
 
 /**
  * SQLSTATEs by which our session has ended or could not be opened. Classes 08 and 58 are not among them: they may be
- * about a foreign server that the statement used, which is the statement's failure.
+ * about a foreign server that the statement used, which is the statement's failure. PostgreSQL sends them as FATAL; an
+ * ERROR with one of them was raised by a function.
  */
-const isOutage = (sqlState: string) => /^(57P0[1-5]|53300|28)/.test(sqlState)
+const isOutage = (sqlState: string, severity: unknown) =>
+  severity !== "ERROR" && /^(57P0[1-5]|53300|28|3D)/.test(sqlState)
+
+/** What to do about an error for which PostgreSQL has no hint. */
+const hintOf = (sqlState: string, message: string) => {
+  const schema = sqlState === "42501" ? /^permission denied for schema (.+)$/.exec(message)?.[1] : undefined
+  return schema === undefined
+    ? null
+    : `As after "drop schema", the role may not use the schema. An administrator grants it: grant usage on schema ${schema} to anon, authenticated; docs/row-level-security.md has the statements for its tables`
+}
 
 export const poolExhausted = () =>
   new Unavailable({
@@ -36,7 +46,7 @@ export const fromServerError = (cause: unknown, anonymous: boolean): DatabaseErr
   const error = (typeof cause === "object" && cause !== null ? cause : {}) as ServerError
   // Node's own errors have a `code` too, but no severity.
   const sqlState = typeof error.severity === "string" && typeof error.code === "string" ? error.code : undefined
-  if (sqlState === undefined || isOutage(sqlState)) return databaseUnreachable()
+  if (sqlState === undefined || isOutage(sqlState, error.severity)) return databaseUnreachable()
   const message = typeof error.message === "string" ? error.message : "The database rejected the statement"
   if (sqlState === "PGRST") {
     return new DatabaseError(raisedAnswer(message, typeof error.detail === "string" ? error.detail : undefined))
@@ -46,7 +56,7 @@ export const fromServerError = (cause: unknown, anonymous: boolean): DatabaseErr
     code: sqlState,
     status: statusOf(sqlState, message, anonymous),
     details: textOrNull(error.detail),
-    hint: textOrNull(error.hint),
+    hint: textOrNull(error.hint) ?? hintOf(sqlState, bounded(message)),
     // `PTnnn` raised by a function: the message becomes the reason phrase.
     ...(sqlState.startsWith("PT") && statusText(message))
   })

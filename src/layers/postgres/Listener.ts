@@ -126,7 +126,9 @@ export const makeListener = (address: Login) =>
 
     yield* receiveAllowed.pipe(
       Effect.tapError((error) =>
-        allowed.isOpen() ? Effect.logWarning(`Listener lost its connection: ${error.message}`) : Effect.void
+        allowed.isOpen()
+          ? Effect.logWarning(`Listener ${established ? "lost its connection" : "failed to connect"}: ${error.message}`)
+          : Effect.void
       ),
       Effect.retry({ schedule: backoff, until: () => established }),
       // After an established connection the backoff starts again.

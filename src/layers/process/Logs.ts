@@ -1,13 +1,13 @@
 import { Effect, Layer, Logger, References } from "effect"
-import { FetchHttpClient, Headers, UrlParams } from "effect/http"
-import { Otlp } from "effect/observability"
+import { FetchHttpClient, Headers, HttpClient, UrlParams } from "effect/http"
+import { OtlpExporter, OtlpLogger, OtlpSerialization, OtlpTracer } from "effect/observability"
 import { oneOf, url } from "../../domain/Settings.ts"
 import { workerNumber } from "../workers/Settings.ts"
 
 const levels = ["All", "Trace", "Debug", "Info", "Warn", "Error", "Fatal", "None"] as const
 
 /** Logs readable lines to a terminal, JSON to anything else, from LOG_LEVEL upwards. */
-export const layerLogs = Layer.unwrap(
+const layerLogs = Layer.unwrap(
   Effect.gen(function* () {
     const level = yield* oneOf("LOG_LEVEL", "Info", levels)
     const logger = process.stdout.isTTY ? Logger.consolePretty() : Logger.consoleJson
@@ -24,19 +24,53 @@ export const layerLogs = Layer.unwrap(
 /** Headers and query parameters that traces must not contain. */
 const layerRedacted = Layer.mergeAll(
   Layer.succeed(Headers.CurrentRedactedNames, ["apikey", "x-api-key", "authorization", "cookie", "set-cookie"]),
-  Layer.succeed(UrlParams.CurrentRedactedNames, ["apikey", /^x-amz-/i, /signature/i, /token/i])
+  Layer.succeed(UrlParams.CurrentRedactedNames, ["apikey", "jwt", /^x-amz-/i, /signature/i, /token/i])
 )
 
 const worker = workerNumber === undefined ? {} : { attributes: { "service.instance.id": `worker-${workerNumber}` } }
 
-/** Exports traces, metrics and logs to OTEL_EXPORTER_OTLP_ENDPOINT if it is set. */
-export const layerTelemetry = Layer.unwrap(
+/** Calls of the collector. The first of several failures and the next success are logged: the exporter itself is silent. */
+const layerCollector = (endpoint: string) =>
+  Layer.effect(
+    HttpClient.HttpClient,
+    Effect.map(HttpClient.HttpClient, (client) => {
+      let failing = false
+      const failed = (why: string) =>
+        Effect.suspend(() => {
+          if (failing) return Effect.void
+          failing = true
+          return Effect.logWarning(
+            `Failed to export traces and logs to ${endpoint} (OTEL_EXPORTER_OTLP_ENDPOINT): ${why}. They are dropped, and tried again every minute`
+          )
+        })
+      const succeeded = Effect.suspend(() => {
+        if (!failing) return Effect.void
+        failing = false
+        return Effect.logInfo(`Exporting traces and logs to ${endpoint} again`)
+      })
+      return client.pipe(
+        HttpClient.tapError(() => failed("it does not answer")),
+        HttpClient.tap(({ status }) => (status < 300 ? succeeded : failed(`it answered with ${status}`)))
+      )
+    })
+  ).pipe(Layer.provide(FetchHttpClient.layer))
+
+/** Exports traces and logs to OTEL_EXPORTER_OTLP_ENDPOINT if it is set. */
+const layerTelemetry = Layer.unwrap(
   Effect.gen(function* () {
     const endpoint = yield* url("OTEL_EXPORTER_OTLP_ENDPOINT")
     if (endpoint === undefined) return Layer.empty
-    return Otlp.layerJson({ baseUrl: endpoint.href, resource: { serviceName: "svc", ...worker } }).pipe(
-      Layer.provide(FetchHttpClient.layer),
+    const base = endpoint.href.replace(/\/+$/, "")
+    const resource = { serviceName: "svc", ...worker }
+    return Layer.mergeAll(
+      OtlpLogger.layer({ url: `${base}/v1/logs`, resource }),
+      OtlpTracer.layer({ url: `${base}/v1/traces`, resource })
+    ).pipe(
+      Layer.provide([OtlpSerialization.layerJson, OtlpExporter.layerFlusher, layerCollector(endpoint.origin)]),
       Layer.merge(layerRedacted)
     )
   })
 )
+
+/** Logs, and what is exported; the exporter of logs is added to the loggers that exist. */
+export const layerObservability = layerTelemetry.pipe(Layer.provideMerge(layerLogs))

@@ -8,7 +8,7 @@ const usage = `Usage: npm run --silent gen:types -- --key <key> [options]
 Writes TypeScript types of the database for PostgrestClient<Database>, from a running service.
 
   --key <key>         a service_role key (svc_sk_…)
-  --url <url>         address of the service; default http://127.0.0.1:3000
+  --url <url>         address of the service; default http://127.0.0.1:<PORT, default 3000>
   --schema <schema>   one of the exposed schemas, repeatable; default all
   --out <file>        output file; default standard output
   --help              print this help
@@ -16,7 +16,7 @@ Writes TypeScript types of the database for PostgrestClient<Database>, from a ru
 
 const options = {
   key: { type: "string" },
-  url: { type: "string", default: "http://127.0.0.1:3000" },
+  url: { type: "string", default: `http://127.0.0.1:${process.env["PORT"] || "3000"}` },
   schema: { type: "string", multiple: true },
   out: { type: "string" },
   help: { type: "boolean" }
@@ -38,7 +38,11 @@ const fetched = (url: string, key: string, schemas: ReadonlyArray<string>) =>
       const response = await fetch(address, { headers: { apikey: key } })
       return { status: response.status, text: await response.text() }
     },
-    catch: (cause) => new Failed({ text: `Failed to fetch from ${url}: ${because(cause)}`, code: 1 })
+    catch: (cause) =>
+      new Failed({
+        text: `Failed to fetch from ${url}: ${because(cause)}. Start the service, or give its address with --url`,
+        code: 1
+      })
   })
 
 const errorOf = (text: string) => {

@@ -2,11 +2,9 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Cause, Console, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { hashOf, KeyType, makeRawKey, prefixOf } from "../../domain/access/ApiKey.ts"
-import { secret } from "../../domain/Settings.ts"
-import { DataDir } from "../process/DataDir.ts"
-import { layerAttachOrStart } from "../postgres/embedded/Embedded.ts"
-import { layerExternal } from "../postgres/Address.ts"
+import { layerMainDatabase } from "./MainDatabase.ts"
 import { layerDb, layerOwnTables } from "../postgres/Db.ts"
+import { layerServerCheck } from "../postgres/ServerCheck.ts"
 import { startFailure } from "../process/StartError.ts"
 import { Db } from "../../services/ports/Db.ts"
 import { RowSettings } from "../../services/rows/Settings.ts"
@@ -30,15 +28,10 @@ const makeKey = Effect.gen(function* () {
   yield* Console.log(raw)
 })
 
-const Address = Layer.unwrap(
-  Effect.map(secret("DATABASE_URL"), (uri) =>
-    uri === undefined ? layerAttachOrStart.pipe(Layer.provide(DataDir.layer)) : layerExternal(uri)
-  )
-)
-
 const Database = layerDb.pipe(
   Layer.provideMerge(Layer.mergeAll(layerOwnTables, RowSettings.layer)),
-  Layer.provide(Address)
+  Layer.provide(layerServerCheck),
+  Layer.provide(layerMainDatabase)
 )
 
 makeKey.pipe(

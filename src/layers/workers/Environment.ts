@@ -7,16 +7,8 @@ import { secret, text } from "../../domain/Settings.ts"
 import { JwtSecret } from "../../services/access/Tokens.ts"
 import { EncryptionKeys } from "../../services/ports/EncryptionKeys.ts"
 import { PostgresAddress } from "../postgres/Address.ts"
-import { type Login } from "../postgres/Login.ts"
+import { loginUri } from "../postgres/Login.ts"
 import { ObjectStoreAddress } from "../storage/Address.ts"
-
-const uriOf = ({ database, host, password, port, user }: Login) => {
-  const part = encodeURIComponent
-  const at = host.startsWith("/")
-    ? `localhost:${port}/${part(database)}?host=${part(host)}`
-    : `${host}:${port}/${part(database)}`
-  return `postgres://${part(user)}:${part(Redacted.value(password))}@${at}`
-}
 
 const textOf = ({ key }: EncryptionKey) => key.export().toString("base64")
 
@@ -41,7 +33,7 @@ export const workerEnvironment = Effect.gen(function* () {
   const cache = process.env["NODE_COMPILE_CACHE"] ?? compileCache()
   if (cache !== undefined) env["NODE_COMPILE_CACHE"] = cache
   if ((yield* secret("DATABASE_URL")) === undefined) {
-    env["DATABASE_URL"] = uriOf(yield* PostgresAddress)
+    env["DATABASE_URL"] = loginUri(yield* PostgresAddress)
     const jwt = (yield* JwtSecret).secret
     if (jwt !== undefined) env["SVC_JWT_SECRET"] = Redacted.value(jwt)
     const { current, old } = yield* EncryptionKeys

@@ -1,6 +1,7 @@
 import { Context, Effect, Layer } from "effect"
 import { flushCompileCache } from "node:module"
 import { keyNumber } from "../../domain/access/CountLog.ts"
+import { type Place } from "../../domain/access/PlaceCounts.ts"
 import { type WindowResult } from "../../domain/access/SlidingWindow.ts"
 import { Counts } from "../../services/ports/Counts.ts"
 import { Peers } from "../../services/ports/Peers.ts"
@@ -23,8 +24,9 @@ const sharedCounts = (log: CountLogFile): (typeof Counts)["Service"] => ({
     blockedSeconds: (key, limit, now) => log.blockedSeconds(window, keyNumber(key), limit, now)
   }),
   realtimeClients: () => ({
-    enter: (limit) => log.append({ kind: "enter", limit }) === true,
-    leave: () => void log.append({ kind: "leave" }),
+    enter: (client, limits) =>
+      log.append({ kind: "enter", key: keyNumber(client), limit: limits.all, clientLimit: limits.client }) as Place,
+    leave: (client) => void log.append({ kind: "leave", key: keyNumber(client) }),
     taken: () => {
       log.catchUp()
       return log.taken

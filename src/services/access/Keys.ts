@@ -41,7 +41,11 @@ const maxLookUps = 4
 /** Unknown keys that are remembered, by their hashes. */
 const maxUnknown = 10_000
 
-const refused = new Unauthorized({ error: "Missing, unknown or revoked API key", code: "INVALID_API_KEY" })
+const refused = new Unauthorized({ error: "Unknown or revoked API key", code: "INVALID_API_KEY" })
+const missing = new Unauthorized({
+  error: "The API key is missing: send it in the header apikey",
+  code: "INVALID_API_KEY"
+})
 
 /** A look-up of a key that is known from before an outage may take this long, and the next one comes after as long, in ms. */
 const outageMillis = 1_000
@@ -210,7 +214,7 @@ export class Keys extends Context.Service<
       }
 
       const verify = (rawKey: string): Effect.Effect<LiveKey, Unauthorized | Unavailable> => {
-        if (!looksLikeKey(rawKey)) return Effect.fail(refused)
+        if (!looksLikeKey(rawKey)) return Effect.fail(rawKey === "" ? missing : refused)
         const hash = hashOf(rawKey)
         const live = cache.peek(hash)
         if (live === undefined) {

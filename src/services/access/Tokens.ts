@@ -1,7 +1,7 @@
 import { Clock, Context, Effect, Layer, Redacted } from "effect"
 import { base64url, compactVerify, decodeProtectedHeader } from "jose"
 import { LRUCache } from "lru-cache"
-import { flag, list, SettingError, text, url } from "../../domain/Settings.ts"
+import { flag, list, secret as secretText, SettingError, text, url } from "../../domain/Settings.ts"
 import { Unauthorized, Unavailable } from "../../domain/errors.ts"
 import { type JwtClaims, leewaySeconds, readClaims, type TokenRules } from "../../domain/access/JwtClaims.ts"
 import { KeysUnreachable, publicKeyAlgorithms, SigningKeys } from "./SigningKeys.ts"
@@ -47,7 +47,7 @@ export class Tokens extends Context.Service<
     Effect.gen(function* () {
       const insecure = yield* flag("SVC_JWT_INSECURE_DECODE", false)
       const audiences = yield* list("SVC_JWT_AUDIENCE", [])
-      const secret = yield* importSecret(yield* JwtSecret)
+      const secrets = yield* importSecrets((yield* JwtSecret).secret)
       const address = yield* keysAddress
       const clock = yield* Clock.Clock
       const keys = address && new SigningKeys(address.url, () => clock.currentTimeMillisUnsafe())
@@ -78,7 +78,7 @@ export class Tokens extends Context.Service<
 
       /** The payload's bytes, how long they are valid without another verification, and the rules for their claims. */
       const verifySignature = Effect.fnUntraced(function* (token: string) {
-        if (!insecure && secret === undefined && keys === undefined) {
+        if (!insecure && secrets.length === 0 && keys === undefined) {
           return yield* refused(
             "This service accepts no JWTs: set SVC_JWT_SECRET or SVC_JWKS_URL",
             "JWT_NOT_CONFIGURED"
@@ -90,11 +90,15 @@ export class Tokens extends Context.Service<
         if (insecure) return { ...always, payload: yield* decodePayload(token) }
         // No critical extension is supported, so RFC 7515 requires that every token that has one is refused.
         if (header.crit !== undefined) return yield* forged
-        if (header.alg === "HS256" && secret !== undefined) {
-          const { payload } = yield* Effect.tryPromise({
-            try: () => compactVerify(token, secret, { algorithms: ["HS256"] }),
-            catch: () => forged
-          })
+        if (header.alg === "HS256" && secrets.length > 0) {
+          const { payload } = yield* Effect.firstSuccessOf(
+            secrets.map((secret) =>
+              Effect.tryPromise({
+                try: () => compactVerify(token, secret, { algorithms: ["HS256"] }),
+                catch: () => forged
+              })
+            )
+          )
           return { ...always, payload }
         }
         if (keys !== undefined && publicKeyAlgorithms.includes(header.alg ?? "")) {
@@ -129,13 +133,32 @@ export class Tokens extends Context.Service<
   )
 }
 
-const importSecret = Effect.fnUntraced(function* ({ secret }: JwtSecret["Service"]) {
-  if (secret === undefined) return undefined
-  const bytes = new TextEncoder().encode(Redacted.value(secret))
-  if (bytes.length < 32) return yield* new SettingError({ message: "SVC_JWT_SECRET must be at least 32 bytes long" })
-  return yield* Effect.promise(() =>
-    crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["verify"])
-  )
+const importSecret = (name: string) => (secret: string) => {
+  const bytes = new TextEncoder().encode(secret)
+  return bytes.length < 32
+    ? Effect.fail(new SettingError({ message: `${name} must be at least 32 bytes long` }))
+    : Effect.promise(() => crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["verify"]))
+}
+
+/** The current secret, then those of SVC_JWT_SECRETS_OLD, whose tokens are accepted while clients get new ones. */
+const importSecrets = Effect.fnUntraced(function* (current: JwtSecret["Service"]["secret"]) {
+  const old = yield* secretText("SVC_JWT_SECRETS_OLD")
+  if (current === undefined && old === undefined) return []
+  if (current === undefined) {
+    return yield* new SettingError({
+      message: "SVC_JWT_SECRETS_OLD requires SVC_JWT_SECRET: set that to the current one"
+    })
+  }
+  const before =
+    old === undefined
+      ? []
+      : Redacted.value(old)
+          .split(",")
+          .map((text) => text.trim())
+  return [
+    yield* importSecret("SVC_JWT_SECRET")(Redacted.value(current)),
+    ...(yield* Effect.forEach(before, importSecret("SVC_JWT_SECRETS_OLD")))
+  ]
 })
 
 /**

@@ -107,17 +107,20 @@ export class Branches extends Context.Service<
 
       const copied = Effect.fn("Branches.copied")(function* (given: NewBranch) {
         const database = newBranchDatabase()
+        let begun = false
         return yield* Effect.gen(function* () {
-          const creator = yield* databases.creator
+          const copy = yield* Effect.flatMap(databases.creator, (creator) => creator.copy)
           const [password, own] = [newBranchPassword(), newBranchPassword()]
+          begun = true
           yield* records.begin({ ...given, database, own, sourceBackupId: null })
-          yield* creator.copy(database)
+          yield* copy(database)
           yield* databases.finalise(branchNames(database), { given: password, own })
           const branch = yield* records.activate(database, password)
           return branch ?? (yield* Effect.die(new Error(`${database} was dropped while it was copied`)))
         }).pipe(
           Effect.scoped,
-          Effect.onError(() => deletion.undo(database))
+          // Once the creator is released, which dropping needs.
+          Effect.onError(() => (begun ? deletion.undo(database) : Effect.void))
         )
       })
 

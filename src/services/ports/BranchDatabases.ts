@@ -12,11 +12,15 @@ export interface BranchPasswords {
 /** Creates branches' databases; one at a time over all replicas. */
 export interface BranchCreator {
   /**
-   * Copies the main database, without sessions in it: callers of the service wait, other sessions are terminated. Fails
+   * Checks rights and disk space, before anything is written: a full disk has no space for a branch's record either. The
+   * function it returns copies the main database, without sessions in it: callers of the service wait, other sessions are terminated. Both fail
    * with 503 `BRANCH_SOURCE_BUSY`, `BRANCH_TIMEOUT`, `BRANCH_NO_SPACE`, 403 `BRANCH_NOT_ALLOWED`; the main database is
    * open again in every case, and a failure leaves nothing of the copy.
    */
-  readonly copy: (database: string) => Effect.Effect<void, Forbidden | Unavailable>
+  readonly copy: Effect.Effect<
+    (database: string) => Effect.Effect<void, Forbidden | Unavailable>,
+    Forbidden | Unavailable
+  >
   /**
    * Creates an empty database with the encoding and collation of the main one, and its roles, of which the service alone
    * has the password, `own`. It is locked until the scope closes, which may be long after the creator's. The effect it returns fails when the lock is lost, and

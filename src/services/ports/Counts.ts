@@ -1,6 +1,7 @@
 import { Context } from "effect"
+import { type Place, PlaceCounts, type PlaceLimits } from "../../domain/access/PlaceCounts.ts"
 import { SlidingWindow, type WindowResult } from "../../domain/access/SlidingWindow.ts"
-import { type WindowName } from "../../domain/access/CountLog.ts"
+import { keyNumber, type WindowName } from "../../domain/access/CountLog.ts"
 
 /** Calls of each key in the last 60 seconds. */
 export interface Windows {
@@ -12,15 +13,20 @@ export interface Windows {
 
 /** Places that are taken for a while, and given back when their process ends in any way. */
 export interface Places {
-  /** Takes a place; false if `limit` are taken. */
-  readonly enter: (limit: number) => boolean
-  readonly leave: () => void
+  /** Takes a place for a client. */
+  readonly enter: (client: string, limits: PlaceLimits) => Place
+  readonly leave: (client: string) => void
   readonly taken: () => number
 }
 
+/** Places in this process's memory. */
 const places = (): Places => {
-  let taken = 0
-  return { enter: (limit) => taken < limit && ++taken > 0, leave: () => void taken--, taken: () => taken }
+  const counts = new PlaceCounts()
+  return {
+    enter: (client, limits) => counts.enter(0, keyNumber(client), limits),
+    leave: (client) => counts.leave(0, keyNumber(client)),
+    taken: () => counts.taken
+  }
 }
 
 /**

@@ -103,7 +103,9 @@ export class ObjectStore extends Context.Service<
       bucket: string,
       key: string,
       contentType: string,
-      seconds: number
+      seconds: number,
+      /** The size in bytes that the upload must have; undefined: any. */
+      size?: number
     ) => Effect.Effect<Presigned>
     readonly presignDownload: (bucket: string, key: string, seconds: number) => Effect.Effect<Presigned>
     readonly presignPart: (upload: UploadRef, partNumber: number, seconds: number) => Effect.Effect<Presigned>

@@ -5,6 +5,8 @@ import { type Readers } from "./Access.ts"
 /** A connected client. */
 export interface RealtimeClient {
   readonly role: Actor["role"]
+  /** Who it is, of whose connections there may be a limited number. */
+  readonly client: string
   /** The last event the client has received; undefined: it starts with new events and gets no gaps. */
   readonly since: number | undefined
   /** Sends one JSON text. Must not wait or fail: the next client is served when it returns. */

@@ -1,6 +1,6 @@
 import { Clock, Context, DateTime, Effect, Latch, Layer, Schedule, type Scope, Semaphore, Stream } from "effect"
 import { SqlClient } from "effect/sql"
-import { Unavailable } from "../../domain/errors.ts"
+import { TooManyRequests, Unavailable } from "../../domain/errors.ts"
 import { type EventText, eventText, gapText, parseNotification } from "../../domain/realtime/Event.ts"
 import { RealtimeLog } from "../../domain/realtime/Log.ts"
 import { type RealtimeStatus } from "../../domain/realtime/Subscription.ts"
@@ -27,9 +27,11 @@ export class Realtime extends Context.Service<
     /**
      * Sends all events from now on to a client, until the scope closes. Returns the events after its `since` as JSON
      * texts, oldest first, which must reach the client before any that are sent. 503 `TOO_MANY_CLIENTS` above
-     * SVC_REALTIME_MAX_CLIENTS.
+     * SVC_REALTIME_MAX_CLIENTS, 429 `TOO_MANY_CONNECTIONS` above SVC_REALTIME_MAX_PER_CLIENT.
      */
-    readonly connect: (client: RealtimeClient) => Effect.Effect<ReadonlyArray<string>, Unavailable, Scope.Scope>
+    readonly connect: (
+      client: RealtimeClient
+    ) => Effect.Effect<ReadonlyArray<string>, TooManyRequests | Unavailable, Scope.Scope>
     /** JSON texts, newest first; with `since` only later events, followed by a gap if some are missing. */
     readonly recent: (since?: number) => Effect.Effect<ReadonlyArray<string>>
     /** Empties the log, in every replica. */
@@ -48,7 +50,7 @@ export class Realtime extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const listener = yield* Listener
       const access = yield* makeRealtimeAccess
-      const { maxClients, open } = yield* RealtimeSettings
+      const { maxClients, maxPerClient, open } = yield* RealtimeSettings
       const clock = yield* Clock.Clock
       const clients = new RealtimeClients(open)
       const places = (yield* Counts).realtimeClients()
@@ -138,15 +140,17 @@ export class Realtime extends Context.Service<
         const { since } = client
         // In one step: earlier events are in the log, later ones are sent to this client.
         const replay = yield* Effect.acquireRelease(
-          Effect.suspend(() => {
-            if (!places.enter(maxClients)) return Effect.fail(tooMany(maxClients))
+          Effect.suspend((): Effect.Effect<ReturnType<typeof log.since> | undefined, TooManyRequests | Unavailable> => {
+            const place = places.enter(client.client, { all: maxClients, client: maxPerClient })
+            if (place === "full") return Effect.fail(tooMany(maxClients))
+            if (place === "client") return Effect.fail(tooManyOfOne(maxPerClient))
             clients.add(client)
             return Effect.succeed(since === undefined ? undefined : log.since(since))
           }),
           () =>
             Effect.sync(() => {
               clients.remove(client)
-              places.leave()
+              places.leave(client.client)
             })
         )
         if (since === undefined || replay === undefined) return []
@@ -188,6 +192,14 @@ export class Realtime extends Context.Service<
     })
   )
 }
+
+const tooManyOfOne = (maxPerClient: number) =>
+  new TooManyRequests({
+    error: `The limit of ${maxPerClient} connections of one client is reached; close others first`,
+    code: "TOO_MANY_CONNECTIONS",
+    hint: "SVC_REALTIME_MAX_PER_CLIENT sets the limit for one user, or one API key at one address",
+    retry_after: 5
+  })
 
 const tooMany = (maxClients: number) =>
   new Unavailable({

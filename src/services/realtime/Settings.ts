@@ -9,6 +9,8 @@ export class RealtimeSettings extends Context.Service<
     readonly open: boolean
     /** Maximum number of clients of all workers. */
     readonly maxClients: number
+    /** Maximum number of connections of one client: a user, or an API key at an address. */
+    readonly maxPerClient: number
   }
 >()("svc/services/RealtimeSettings") {
   static readonly layer = Layer.effect(
@@ -16,7 +18,8 @@ export class RealtimeSettings extends Context.Service<
     Effect.gen(function* () {
       return {
         open: yield* flag("SVC_REALTIME_PUBLIC", false),
-        maxClients: yield* integer("SVC_REALTIME_MAX_CLIENTS", 10_000, 1, 1_000_000)
+        maxClients: yield* integer("SVC_REALTIME_MAX_CLIENTS", 10_000, 1, 1_000_000),
+        maxPerClient: yield* integer("SVC_REALTIME_MAX_PER_CLIENT", 1_000, 1, 1_000_000)
       }
     })
   )

@@ -37,7 +37,13 @@ export class Storage extends Context.Service<
     readonly setCors: (bucket: string, rules: ReadonlyArray<CorsRule>) => StoreCall<ReadonlyArray<CorsRule>>
     readonly uploadText: (bucket: string, key: string, content: string, contentType: string) => StoreCall<Uploaded>
     /** The bucket must exist. */
-    readonly presignUpload: (bucket: string, key: string, contentType: string, seconds: number) => StoreCall<Presigned>
+    readonly presignUpload: (
+      bucket: string,
+      key: string,
+      contentType: string,
+      seconds: number,
+      size?: number
+    ) => StoreCall<Presigned>
     /** The object must exist. */
     readonly presignDownload: (bucket: string, key: string, seconds: number) => StoreCall<Presigned>
     /** The upload must exist. */
@@ -95,8 +101,8 @@ export class Storage extends Context.Service<
           return { bucket, key, size: byteLength(content), etag }
         }),
 
-        presignUpload: (bucket, key, contentType, seconds) =>
-          Effect.andThen(store.findBucket(bucket), store.presignUpload(bucket, key, contentType, seconds)),
+        presignUpload: (bucket, key, contentType, seconds, size) =>
+          Effect.andThen(store.findBucket(bucket), store.presignUpload(bucket, key, contentType, seconds, size)),
 
         presignDownload: (bucket, key, seconds) =>
           Effect.andThen(store.record(bucket, key), store.presignDownload(bucket, key, seconds)),

@@ -7,10 +7,12 @@ import {
   Webhook,
   type WebhookChange,
   type WebhookId,
+  warned,
   webhookNotFound
 } from "../../domain/webhooks/Webhook.ts"
 import { WatchedTables } from "../catalogue/WatchedTables.ts"
 import { onOwnTables } from "../OwnTables.ts"
+import { WebhookSettings } from "./Settings.ts"
 import { makeWebhookTriggers } from "./Triggers.ts"
 
 /** The oid of a webhook's table; null when the table does not exist. */
@@ -60,9 +62,13 @@ export class Webhooks extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const watched = yield* WatchedTables
       const triggers = yield* makeWebhookTriggers
+      const { allowPrivate } = yield* WebhookSettings
 
       const rows = (text: string, params: ReadonlyArray<unknown> = []) =>
-        SqlSchema.findAll({ Request: Schema.Void, Result: Webhook, execute: () => sql.unsafe(text, params) })()
+        Effect.map(
+          SqlSchema.findAll({ Request: Schema.Void, Result: Webhook, execute: () => sql.unsafe(text, params) })(),
+          (found) => found.map((webhook) => warned(webhook, allowPrivate))
+        )
       const findPlace = SqlSchema.findOneOption({
         Request: Schema.Int,
         Result: Place,

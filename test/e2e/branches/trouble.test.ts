@@ -65,6 +65,20 @@ describe("a branch", () => {
       const refused = assertRefused(await create(service), 503, "BRANCH_NO_SPACE")
       assert.match(String(refused["details"]), /^The database has \d+ bytes, and \d+ bytes are free on the disk$/)
       assert.deepStrictEqual(await asSuperuser("postgres", "select count(*)::int as n from pg_database"), before)
+      // A full disk has no space for a record either, so nothing may be written before the check.
+      const locked = asSuperuser(
+        "postgres",
+        "begin",
+        "lock table svc.branches in exclusive mode",
+        "select pg_sleep(3)",
+        "commit"
+      )
+      const isLocked = () => sql(service, "select from pg_locks where relation = 'svc.branches'::regclass and granted")
+      await until(isLocked, ({ length }) => length > 0)
+      const from = performance.now()
+      assertRefused(await create(service), 503, "BRANCH_NO_SPACE")
+      assert.isBelow(performance.now() - from, 2_500)
+      await locked
       assert.deepStrictEqual(await sql(service, "select from svc.branches where status <> 'active'"), [])
     } finally {
       await file.close()

@@ -1,9 +1,12 @@
+import { readFile, stat, writeFile } from "node:fs/promises"
 import { connect, createServer, type Socket } from "node:net"
+import { join } from "node:path"
 import { Client } from "pg"
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
 import { ask, assertRefused, sql } from "../../support/client.ts"
+import { startPooler } from "../../support/postgres/pooler.ts"
 import { startOtherPostgres } from "../../support/postgres/external.ts"
-import { runToEnd, type Service, startService, until } from "../../support/service.ts"
+import { root, runToEnd, type Service, startService, until } from "../../support/service.ts"
 
 // An external server: each test has its own database there, and starts without the service's roles.
 const postgres = await startOtherPostgres()
@@ -52,11 +55,16 @@ const readOwnRows = async (service: Service) => {
 }
 
 describe("DATABASE_URL", () => {
-  it("serves a superuser's database; prints keys once, and all processes reject a revoked one", async () => {
+  it("serves a superuser's database; stores the first keys, and all processes reject a revoked one", async () => {
     await admin("create database theirs")
     const env = { DATABASE_URL: as("postgres", "theirs") }
     await using first = await startService({ env })
     assert.match(first.service_role, /^svc_sk_/)
+    const file = join(first.dataDir, "keys.json")
+    assert.strictEqual((await stat(file)).mode & 0o777, 0o600)
+    assert.include(first.output(), `stored in ${file}`)
+    assert.notMatch(first.output(), /svc_[ps]k_/, "a log contains no secret")
+    for (const line of first.output().trimEnd().split("\n")) assert.doesNotThrow(() => JSON.parse(line), line)
     await using second = await startService({ env })
     assert.strictEqual(second.service_role, "", "keys were created a second time")
     assert.deepStrictEqual(await readOwnRows(first), [{ id: 1, owner: "" }])
@@ -75,9 +83,12 @@ describe("DATABASE_URL", () => {
 
   it("serves a database whose owner is not a superuser but may create roles", async () => {
     await admin("create role owner login createrole password 'secret'", "create database theirs owner owner")
-    const env = { DATABASE_URL: as("owner", "theirs"), SVC_SERVICE_ROLE: "owner", SVC_DB_SCHEMAS: "app" }
+    const DATABASE_URL = `${as("owner", "theirs")}?channel_binding=prefer`
     await run(as("owner", "theirs"), ["create schema app"])
-    await using service = await startService({ env })
+    await using service = await startService({
+      env: { DATABASE_URL, SVC_SERVICE_ROLE: "owner", SVC_DB_SCHEMAS: "app" }
+    })
+    assert.include(service.output(), "Parameters of DATABASE_URL were ignored: channel_binding")
     await sql(service, "create table app.notes (id int primary key)")
     await sql(service, "insert into app.notes values (1)")
     assert.deepStrictEqual((await ask(service, "GET /v1/db/notes", { key: service.anon })).json, [{ id: 1 }])
@@ -94,32 +105,94 @@ describe("DATABASE_URL", () => {
     assert.deepStrictEqual(again.json, [{ id: 1, owner: "" }])
   })
 
-  it("names the missing privilege, and the statement that grants it", async () => {
+  it("names all missing privileges at once, with the SQL that grants them", async () => {
     await admin("create role owner login password 'secret'", "create database theirs")
-    const start = (env: Readonly<Record<string, string>> = {}) =>
-      runToEnd({ DATABASE_URL: as("owner", "theirs"), ...env })
-    const refused = async (message: RegExp, env?: Readonly<Record<string, string>>) => {
-      const end = await start(env)
+    await run(as("postgres", "theirs"), ["create schema app"])
+    const env = { DATABASE_URL: as("owner", "theirs"), SVC_DB_SCHEMAS: "app" }
+    const { code, output } = await runToEnd(env)
+    assert.strictEqual(code, 1, output)
+    assert.match(
+      output,
+      /^svc: The database login owner lacks privileges: CREATE on the database; CREATEROLE; membership of postgres; USAGE on schema app, .*\n$/
+    )
+    assert.match(output, /set SVC_SERVICE_ROLE=owner/)
+    assert.notMatch(output, /\n {4}at |"secret"|:secret@/)
+    const statements = /in database theirs: (.*)$/m.exec(output)?.[1]?.split(/(?<=;) /) ?? []
+    assert.lengthOf(statements, 4)
+    await run(
+      as("postgres", "theirs"),
+      statements.filter((text) => !text.startsWith('grant "postgres"'))
+    )
+    await using service = await startService({ env: { ...env, SVC_SERVICE_ROLE: "owner" } })
+    const usage = "select has_schema_privilege('anon', 'app', 'usage') as ok"
+    assert.deepStrictEqual(await sql(service, usage), [{ ok: true }])
+    // A login that is not a superuser is no reason for a warning with a stack.
+    assert.notMatch(service.output(), /leftovers|permission denied|\\n {4}at /)
+  })
+
+  it("has all capabilities with the login of the documentation, which is no superuser", async () => {
+    const docs = await readFile(join(root, "docs/operations.md"), "utf8")
+    const block = /## A login for an external database.*?```sql\n(.*?)```/s.exec(docs)?.[1] ?? ""
+    const statements = block
+      .replace("create database app owner app", "create database theirs owner owner")
+      .replaceAll(/\bapp\b/g, "owner")
+      .replace(/password '.*'/, "password 'secret'")
+      .split(/;\n/)
+    await admin(...statements.filter((text) => text !== ""))
+    await using service = await startService({
+      env: { DATABASE_URL: as("owner", "theirs"), SVC_SERVICE_ROLE: "owner" }
+    })
+    assert.deepStrictEqual(await readOwnRows(service), [{ id: 1, owner: "" }])
+    const branch = await ask(service, "POST /api/branches", { key: service.service_role, body: { label: "x" } })
+    assert.strictEqual(branch.status, 201, branch.text)
+    const { id } = branch.json as { readonly id: number }
+    assert.strictEqual((await ask(service, `DELETE /api/branches/${id}`, { key: service.service_role })).status, 200)
+    const warnings = service
+      .output()
+      .split("\n")
+      .filter((line) => line.includes('"WARN"'))
+    assert.lengthOf(warnings, 1, warnings.join("\n"))
+    assert.match(warnings[0] ?? "", /As a superuser, in this database: revoke execute/)
+  })
+
+  it("says in one line what prevents a connection", async () => {
+    await admin("create database theirs")
+    const refused = async (message: RegExp, url: string) => {
+      const end = await runToEnd({ DATABASE_URL: url })
       assert.strictEqual(end.code, 1, end.output)
       assert.match(end.output, message)
-      assert.notMatch(end.output, /\n {4}at |"secret"|:secret@/)
+      assert.lengthOf(end.output.trimEnd().split("\n"), 1)
     }
-    await refused(/^svc: The database login lacks a privilege: CREATE on the database\..*create schema svc;\n$/)
-    await admin("grant create on database theirs to owner")
-    await refused(/^svc: The database login lacks a privilege: CREATEROLE\..*create role anon .*;\n$/m)
-    await admin("alter role owner createrole")
-    await refused(/^svc: .*Set SVC_SERVICE_ROLE=owner, or .*grant "postgres" to "owner";\n$/m)
-    await run(as("postgres", "theirs"), ["create schema app"])
-    await refused(/^svc: .*ownership of schema app\..*grant usage on schema "app" .*;\n$/m, {
-      SVC_SERVICE_ROLE: "owner",
-      SVC_DB_SCHEMAS: "app"
-    })
-    await refused(/^svc: The database at .* cannot be used: .*password authentication failed.*\n$/m, {
-      DATABASE_URL: as("owner", "theirs").replace("secret", "wrong")
-    })
-    await refused(/^svc: The database at .* cannot be used: database "other" does not exist\n$/m, {
-      DATABASE_URL: as("postgres", "other")
-    })
+    const wrong = new URL(as("postgres", "theirs"))
+    wrong.password = "wrong"
+    await refused(/^svc: The database at .* cannot be used: .*password authentication failed.*$/m, wrong.href)
+    await refused(/^svc: The database at .* cannot be used: database "other" does not exist$/m, as("postgres", "other"))
+    const url = as("postgres", "theirs")
+    await refused(
+      /^svc: Failed to read \/none\.pem \(sslrootcert .*: the file does not exist$/m,
+      `${url}?sslmode=verify-full&sslrootcert=/none.pem`
+    )
+    await refused(/^svc: The database server .* does not support TLS/, `${url}?sslmode=require`)
+  })
+
+  it.each([
+    [
+      "accepted",
+      /^svc: DATABASE_URL leads to a connection pooler that shares sessions between clients, such as PgBouncer in transaction mode\. .*direct/
+    ],
+    [
+      "refused",
+      /^svc: DATABASE_URL leads to a connection pooler, which does not accept settings of sessions \(.*\)\. .*direct/
+    ]
+  ] as const)("refuses a pooler in transaction mode whose startup settings are %s", async (startup, message) => {
+    await admin("create database theirs")
+    await using pooler = await startPooler({ host: server.hostname, port: Number(server.port) }, startup)
+    const url = new URL(as("postgres", "theirs"))
+    url.port = String(pooler.port)
+    const end = await runToEnd({ DATABASE_URL: url.href })
+    assert.strictEqual(end.code, 1, end.output)
+    assert.match(end.output, message)
+    assert.lengthOf(end.output.trimEnd().split("\n"), 1)
   })
 })
 
@@ -156,5 +229,53 @@ describe("a database that starts later", () => {
     })
     assert.notInclude(service.output(), url.password)
     assert.strictEqual((await ask(service, "GET /v1/status", { key: service.service_role })).status, 200)
+  })
+})
+
+describe("a server with TLS", () => {
+  it("is verified by the authority in the URL or NODE_EXTRA_CA_CERTS, and gets the client's certificate", async () => {
+    await using secure = await startOtherPostgres()
+    // Also the authority of the client's certificate. Only the server's user may read its key.
+    const dir = String((await secure.sql("select current_setting('data_directory') as d"))[0]?.["d"])
+    await secure.sql(`create temporary table pem (line text);
+      copy pem from program 'openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=postgres -addext subjectAltName=IP:127.0.0.1 -keyout server.key -out server.crt 2>&1 && chmod 600 server.key && cp server.crt root.crt'`)
+    await secure.sql("alter system set ssl = on")
+    await secure.sql("alter system set ssl_ca_file = 'root.crt'")
+    await secure.sql("select pg_reload_conf()")
+    const url = (query: string) => `${secure.url}?${query}`
+    const isOn = () => secure.sql("show ssl")
+    await until(isOn, ([row]) => row?.["ssl"] === "on")
+    const refused = await runToEnd({ DATABASE_URL: url("sslmode=verify-full") })
+    assert.strictEqual(refused.code, 1, refused.output)
+    assert.match(
+      refused.output,
+      /^svc: The certificate of the database server 127\.0\.0\.1:\d+ cannot be verified: self-signed certificate\. .*sslrootcert.*NODE_EXTRA_CA_CERTS.*\n$/
+    )
+    const [authority, key] = [join(dir, "server.crt"), join(dir, "server.key")]
+    const byVariable = { DATABASE_URL: url("sslmode=verify-full"), NODE_EXTRA_CA_CERTS: authority }
+    let service_role: string
+    {
+      await using service = await startService({ env: byVariable })
+      service_role = service.service_role
+      assert.notMatch(service.output(), /DEP0123/)
+    }
+    // From now on, the server asks for a certificate of the client, which here is its own.
+    await writeFile(join(dir, "pg_hba.conf"), "hostssl all all 127.0.0.1/32 scram-sha-256 clientcert=verify-full\n")
+    await secure.sql("select pg_reload_conf()")
+    const withoutOne = await runToEnd({ DATABASE_URL: url(`sslmode=verify-full&sslrootcert=${authority}`) })
+    assert.match(
+      withoutOne.output,
+      /^svc: The database at .* cannot be used: connection requires a valid client certificate/m
+    )
+    const files = `sslrootcert=${authority}&sslcert=${authority}&sslkey=${key}`
+    await using service = await startService({ env: { DATABASE_URL: url(`sslmode=require&${files}`) } })
+    assert.deepStrictEqual(
+      await sql(
+        { ...service, service_role },
+        "select distinct ssl, client_dn from pg_stat_ssl join pg_stat_activity using (pid) where datname is not null and application_name ~ '^svc'"
+      ),
+      [{ ssl: true, client_dn: "/CN=postgres" }]
+    )
+    assert.notMatch(service.output(), /Listener|DEP0123/)
   })
 })

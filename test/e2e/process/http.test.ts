@@ -37,8 +37,29 @@ describe("methods", () => {
     assert.strictEqual(wrong.headers.get("allow"), allow)
   })
 
-  it.each(["/", "/v1", "/v1/", "/v2/db/x", "/api", "/api/nothing", "/healthz/", "/.env"])("%s is 404", async (path) => {
+  it.each(["/v1", "/v1/", "/v2/db/x", "/api", "/api/nothing", "/healthz/", "/.env"])("%s is 404", async (path) => {
     assertRefused(await ask(service, `GET ${path}`, { key }), 404, "NOT_FOUND")
+  })
+
+  it("/ is a page for browsers, which also get an icon", async () => {
+    const page = await ask(service, "GET /")
+    assert.deepStrictEqual([page.status, page.headers.get("content-type")], [200, "text/html; charset=utf-8"])
+    for (const text of ['href="/docs"', "keys.json", "npm run key"]) assert.include(page.text, text)
+    assert.strictEqual((await ask(service, "GET /favicon.ico")).status, 204)
+  })
+
+  it("paths of Supabase are 404 with a hint at the paths of the service", async () => {
+    for (const path of ["/rest/v1/e2e_items?id=eq.1", "/rest/v1/rpc/f", "/rest/v1/"]) {
+      const { hint } = assertRefused(await ask(service, `GET ${path}`, { key }), 404, "NOT_FOUND")
+      assert.match(String(hint), /\/v1\/db/)
+    }
+    assert.isNull(assertRefused(await ask(service, "GET /restful", { key }), 404, "NOT_FOUND")["hint"])
+  })
+
+  it("a missing API key is named with its header", async () => {
+    for (const path of ["/v1/status", "/api/keys"]) {
+      assert.match(String(assertRefused(await ask(service, `GET ${path}`), 401)["error"]), /header apikey/)
+    }
   })
 
   it("under /v1/db, unknown paths and methods get PostgREST's responses", async () => {

@@ -1,9 +1,12 @@
+import { spawn } from "node:child_process"
+import { readdir, readFile } from "node:fs/promises"
 import { Agent, request } from "node:http"
 import { createServer } from "node:net"
-import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { join } from "node:path"
+import { afterAll, assert, beforeAll, describe, inject, it } from "vitest"
 import { ask, sql } from "../../support/client.ts"
-import { makeDataDir, removeDataDir } from "../../support/dataDir.ts"
-import { postmasterOf, runToEnd, startService } from "../../support/service.ts"
+import { copyDataDir, makeDataDir, removeDataDir } from "../../support/dataDir.ts"
+import { listeningAt, postmasterOf, root, runToEnd, startService, testSettings, until } from "../../support/service.ts"
 
 const isAlive = (pid: number) => {
   try {
@@ -53,6 +56,14 @@ describe("one data directory", () => {
     assert.strictEqual((await slow).status, 200)
   })
 
+  it("exits on SIGHUP, when its terminal is closed, and leaves no PostgreSQL behind", async () => {
+    const service = await startService({ dataDir })
+    const postmaster = await postmasterOf(service)
+    const end = await service.stop("SIGHUP")
+    assert.deepStrictEqual([end.code, end.signal], [0, null], end.output)
+    assert.isFalse(isAlive(postmaster), "PostgreSQL outlived the service")
+  })
+
   it("survives kill -9, and rejects a second process on its directory, although keys can be created", async () => {
     const first = await startService({ dataDir })
     const second = await runToEnd({ SVC_DATA_DIR: dataDir })
@@ -74,6 +85,36 @@ describe("one data directory", () => {
   })
 })
 
+describe("npm", () => {
+  // npm sends its signals to a shell, which forwards none of them unless it has replaced itself by the service.
+  it.runIf(process.platform === "linux").each(["start", "run dev"])("%s: the service ends with it", async (command) => {
+    const dataDir = await copyDataDir(inject("preparedDataDir"))
+    const npm = spawn("npm", command.split(" "), {
+      cwd: root,
+      env: { PATH: process.env["PATH"], HOME: dataDir, ...testSettings, SVC_DATA_DIR: dataDir },
+      stdio: ["ignore", "pipe", "pipe"]
+    })
+    let output = ""
+    for (const stream of [npm.stdout, npm.stderr]) stream.on("data", (text: Buffer) => (output += text.toString()))
+    try {
+      await until(() => Promise.resolve(listeningAt(output)), Boolean, 40_000)
+      assert.isDefined(listeningAt(output), output)
+      const pid = Number(await readFile(join(dataDir, "lock.pid"), "utf8"))
+      npm.kill("SIGTERM")
+      assert.isFalse(
+        await until(
+          () => Promise.resolve(isAlive(pid)),
+          (alive) => !alive
+        ),
+        "the service lives on"
+      )
+    } finally {
+      npm.kill("SIGKILL")
+      await removeDataDir(dataDir)
+    }
+  })
+})
+
 describe("a start that fails exits with one line", () => {
   const nowhere = "postgres://nobody:secret@127.0.0.1:1/none"
   it.concurrent.each([
@@ -88,6 +129,17 @@ describe("a start that fails exits with one line", () => {
     assert.match(lines[0] ?? "", new RegExp(`^svc: ${name} `))
     assert.match(lines[0] ?? "", message)
     assert.notInclude(end.output, "secret")
+  })
+
+  it("writes nothing if a setting is invalid, so that PostgreSQL is not initialized in vain", async () => {
+    const dataDir = await makeDataDir()
+    try {
+      const end = await runToEnd({ SVC_DATA_DIR: dataDir, PORT: "80a" })
+      assert.strictEqual(end.output, 'svc: PORT must be a whole number from 0 to 65535, but it is "80a"\n')
+      assert.deepStrictEqual(await readdir(dataDir), [])
+    } finally {
+      await removeDataDir(dataDir)
+    }
   })
 
   it("requires the identity provider's public URL if its admin URL is set", async () => {

@@ -5,6 +5,7 @@ import { join } from "node:path"
 import { Client } from "pg"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { ask, assertRefused, sql } from "../../support/client.ts"
+import { hs256 } from "../../support/access/jwts.ts"
 import { getRealtime, type FeedEvent, openFeed, refusedFeed, statusOf, subscribe } from "../../support/realtime/feed.ts"
 import { makeDataDir, removeDataDir } from "../../support/dataDir.ts"
 import { postmasterOf, type Service, startService, until } from "../../support/service.ts"
@@ -85,7 +86,7 @@ describe("PostgreSQL killed", () => {
       (
         (await until(
           () => getRealtime(service, "events"),
-          (all) => (all as Array<unknown>).length > 0
+          (all) => isRow("before")((all as ReadonlyArray<FeedEvent>)[0] ?? ({} as FeedEvent))
         )) as ReadonlyArray<FeedEvent>
       )[0] ?? {}
     const resumed = await openFeed(service, { key, since: id })
@@ -176,10 +177,34 @@ describe("SVC_REALTIME_PUBLIC and SVC_REALTIME_MAX_CLIENTS", () => {
   })
 })
 
+describe("SVC_REALTIME_MAX_PER_CLIENT", () => {
+  it("leaves places for others when one client takes all that it may have", async () => {
+    await restart({ SVC_REALTIME_MAX_CLIENTS: "5", SVC_REALTIME_MAX_PER_CLIENT: "2" })
+    const jwt = (sub: string) => hs256(JSON.stringify({ sub }), undefined, service.jwtSecret)
+    const anon = { key: service.anon }
+    const clients = [anon, { ...anon, query: { jwt: jwt("ann") } }, { ...anon, query: { jwt: jwt("ben") } }]
+    const first = await openFeed(service, anon)
+    await openFeed(service, anon)
+    const refused = await refusedFeed(service, anon)
+    assertRefused(refused, 429, "TOO_MANY_CONNECTIONS")
+    assert.match(refused.headers.get("retry-after") ?? "", /^\d+$/)
+    for (const client of clients.slice(1)) await openFeed(service, client)
+    await openFeed(service, clients[2] ?? {})
+    assertRefused(await refusedFeed(service, clients[1] ?? {}), 503, "TOO_MANY_CLIENTS")
+    first.socket.close()
+    await until(
+      () => openFeed(service, anon).catch(() => undefined),
+      (feed) => feed !== undefined
+    )
+  })
+})
+
 describe("a trace", () => {
-  it("contains no API key", async () => {
+  it("contains no API key and no JWT, but the id of each request; and metrics are not sent", async () => {
     let exported = ""
+    const paths: Array<string> = []
     const collector = createServer((request, response) => {
+      paths.push(request.url ?? "")
       request.setEncoding("utf8").on("data", (text: string) => (exported += text))
       request.once("end", () => response.end("{}"))
     })
@@ -187,14 +212,20 @@ describe("a trace", () => {
     const { port } = collector.address() as { port: number }
     await restart({ OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}` })
     const { service_role } = service
-    const feed = await openFeed(service, { key: service_role })
-    await ask(service, `GET /v1/status?apikey=${service_role}`, { key: service_role })
+    const jwt = hs256(JSON.stringify({ sub: "ann" }), undefined, service.jwtSecret)
+    const feed = await openFeed(service, { key: service_role, query: { jwt } })
+    const { headers } = await ask(service, `GET /v1/status?apikey=${service_role}`, { key: service_role })
     feed.socket.close()
     await feed.closed
     await service.stop()
     collector.close()
     assert.include(exported, "v1/status")
     assert.notInclude(exported, service_role)
+    assert.notInclude(exported, jwt)
+    assert.include(exported, headers.get("x-request-id") ?? "none")
+    assert.sameMembers([...new Set(paths)], ["/v1/logs", "/v1/traces"])
+    // Logs are JSON on the standard output all the same.
+    for (const line of service.output().trimEnd().split("\n")) assert.doesNotThrow(() => JSON.parse(line), line)
   })
 })
 

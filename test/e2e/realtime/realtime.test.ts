@@ -58,6 +58,15 @@ describe("connecting to /realtime", () => {
     assertRefused(await refusedFeed(service, { key: `${key.slice(0, -1)}x` }), 401, "INVALID_API_KEY")
     assertRefused(await refusedFeed(service, { key: revoked.secret }), 401, "INVALID_API_KEY")
     assertRefused(await refusedFeed(service, { key: service.anon, token: token(-60) }), 401, "JWT_EXPIRED")
+    assertRefused(await refusedFeed(service, { key: service.anon, query: { jwt: token(-60) } }), 401, "JWT_EXPIRED")
+    assertRefused(await refusedFeed(service, { key: service.anon, query: { jwt: "" } }), 401, "JWT_INVALID")
+    assertRefused(await refusedFeed(service, { query: { jwt: token(60) } }), 401, "INVALID_API_KEY")
+    const two = { key: service.anon, token: token(60), query: { jwt: token(61) } }
+    assertRefused(await refusedFeed(service, two), 400, "AMBIGUOUS_JWT")
+    for (const name of ["access_token", "token", "JWT"]) {
+      const refused = await refusedFeed(service, { key: service.anon, query: { [name]: token(60) } })
+      assert.include(assertRefused(refused, 400, "INVALID_REQUEST")["error"], name)
+    }
     const other = { key, headers: { apikey: service.anon } }
     assertRefused(await refusedFeed(service, other), 400, "AMBIGUOUS_API_KEY")
     assertRefused(await refusedFeed(service, { key, headers: { "x-api-key": service.anon } }), 400, "AMBIGUOUS_API_KEY")
@@ -112,22 +121,31 @@ describe("events by role", () => {
       openFeed(service, { key: service.anon }),
       openFeed(service, { key: service.anon, token: token(60) }),
       openFeed(service, { key, token: token(60) }),
-      openFeed(service, { key: service.anon, since: (await newest()) ?? 0 })
+      openFeed(service, { key: service.anon, since: (await newest()) ?? 0 }),
+      // As a browser, which can set no headers.
+      openFeed(service, { key: service.anon, query: { jwt: token(60) } })
     ])
     for (const table of ["heard", "closed", "hidden"]) await write(table, "x")
     const everything = ["heard", "closed", "hidden"]
-    assert.deepStrictEqual(await receivedBy(feeds), [everything, ["heard"], ["heard"], everything, ["heard"]])
+    assert.deepStrictEqual(await receivedBy(feeds), [
+      everything,
+      ["heard"],
+      ["heard"],
+      everything,
+      ["heard"],
+      ["heard"]
+    ])
     // Changes while clients are connected.
     await sql(service, "grant select on rt_closed to authenticated")
     await sql(service, "alter table rt_heard enable row level security")
     for (const table of ["heard", "closed", "hidden"]) await write(table, "x")
-    assert.deepStrictEqual(await receivedBy(feeds), [everything, [], ["closed"], everything, []])
+    assert.deepStrictEqual(await receivedBy(feeds), [everything, [], ["closed"], everything, [], ["closed"]])
     await sql(service, "revoke select on rt_closed from authenticated")
     await sql(service, "alter table rt_heard disable row level security")
     await sql(service, "alter table rt_hidden disable row level security")
     for (const table of ["heard", "closed", "hidden"]) await write(table, "x")
     const opened = ["heard", "hidden"]
-    assert.deepStrictEqual(await receivedBy(feeds), [everything, opened, opened, everything, opened])
+    assert.deepStrictEqual(await receivedBy(feeds), [everything, opened, opened, everything, opened, opened])
     await sql(service, "alter table rt_hidden enable row level security")
     await receivedBy(feeds)
     // Replays depend on the current privileges.

@@ -1,5 +1,6 @@
 import { Validator } from "@seriousme/openapi-schema-validator"
 import { assert, describe, inject, it } from "vitest"
+import { findChromium, startChromium } from "../../support/browser/browser.ts"
 import { ask } from "../../support/client.ts"
 
 const service = inject("service")
@@ -236,3 +237,32 @@ it("/docs is a page of HTML", async () => {
   assert.match(reply.headers.get("content-type") ?? "", /^text\/html/)
   assert.match(reply.text, /^<!doctype html>/i)
 })
+
+const chromium = await findChromium()
+
+it.runIf(chromium !== undefined)(
+  "/docs asks nothing of other origins, and offers nothing of its tool's maker",
+  async () => {
+    await using browser = await startChromium(chromium ?? "")
+    await using tab = await browser.open()
+    const source = `window.violations = []
+    addEventListener("securitypolicyviolation", ({ blockedURI, violatedDirective }) =>
+      window.violations.push(violatedDirective + " " + blockedURI))`
+    await tab.send("Page.enable")
+    await tab.send("Page.addScriptToEvaluateOnNewDocument", { source })
+    await tab.go(`${service.url}/docs`)
+    const text = await tab.soon("document.body.innerText.includes('/v1/status') ? document.body.innerText : ''")
+    for (const theirs of ["Developer Tools", "Generate SDKs", "Powered by Scalar", "Open API Client", "Ask AI"]) {
+      assert.notInclude(text, theirs)
+    }
+    const asked =
+      "JSON.stringify([window.violations, performance.getEntriesByType('resource').map(({ name }) => name)])"
+    const [violations, names] = JSON.parse(await tab.soon(asked)) as [ReadonlyArray<string>, ReadonlyArray<string>]
+    // A library in it tries whether it may compile code, and does without.
+    assert.deepStrictEqual(
+      violations.filter((violation) => violation !== "script-src eval"),
+      []
+    )
+    for (const name of names) assert.match(name, new RegExp(`^(${service.url}/|data:|blob:)`))
+  }
+)

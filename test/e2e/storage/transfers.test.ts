@@ -55,6 +55,16 @@ describe("presigned URLs", () => {
     assert.strictEqual((await fetch(download.url)).status, 200)
   })
 
+  it("limit an upload to the size that they were made for", async () => {
+    const bucket = await bucketOf()
+    const { headers, url } = await sign(bucket, "presign-upload", { key: "sized", contentType: "a/b", size: 3 })
+    for (const body of ["", "ab", "abcd"]) assert.strictEqual((await put(url, body, headers)).status, 403)
+    assert.strictEqual((await put(url, "abc", headers)).status, 200)
+    for (const size of [-1, 1.5, 5 * 1024 ** 3 + 1, "3"]) {
+      assertRefused(await inBucket(bucket, "POST presign-upload", { key: "k", contentType: "a/b", size }), 400)
+    }
+  })
+
   it("expire on time", async () => {
     const bucket = await bucketOf()
     await upload(bucket, "k")

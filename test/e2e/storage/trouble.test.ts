@@ -100,6 +100,18 @@ it("reports the keys that the store did not delete in a bulk delete", async () =
   })
 })
 
+it.each(["InsufficientStorage", "XMinioStorageFull"])(
+  "returns 503 when the disk of the store is full: %s",
+  async (code) => {
+    answer = refusing(507, code)
+    assertRefused(
+      await post("upload-text", { key: "k", content: "x", contentType: "text/plain" }),
+      503,
+      "STORE_NO_SPACE"
+    )
+  }
+)
+
 it("signs URLs for the public endpoint and the configured region", async () => {
   answer = (response) => response.end()
   const reply = await post("presign-upload", { key: "k", contentType: "a/b" })

@@ -22,7 +22,9 @@ const gate = (now: () => { readonly admin: boolean } | SessionError) =>
         current: () =>
           Effect.suspend(() => {
             const found = now()
-            return "admin" in found ? Effect.succeed({ admin: found.admin } as never) : Effect.fail(found)
+            return "admin" in found
+              ? Effect.succeed({ admin: found.admin, identity: { id: "1" } } as never)
+              : Effect.fail(found)
           })
       }),
       RealtimeSettings.layer,
@@ -42,7 +44,7 @@ describe("RealtimeGate", () => {
   ] as const)("admits a session; administrator %s is %s", ([admin, role]) =>
     Effect.gen(function* () {
       const { enter } = yield* RealtimeGate
-      assert.strictEqual((yield* enter(request, undefined)).role, role)
+      assert.strictEqual((yield* enter(request, {})).role, role)
     }).pipe(Effect.provide(gate(() => ({ admin }))))
   )
 
@@ -53,7 +55,7 @@ describe("RealtimeGate", () => {
     let now: { readonly admin: boolean } | SessionError = { admin: true }
     return Effect.gen(function* () {
       const { enter } = yield* RealtimeGate
-      const { until } = yield* enter(request, undefined)
+      const { until } = yield* enter(request, {})
       const listening = yield* Effect.forkChild(Effect.flip(until), { startImmediately: true })
       now = new BadGateway({ error: "down", code: "IDP_UNAVAILABLE" })
       yield* TestClock.adjust("2 minutes")

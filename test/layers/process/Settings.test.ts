@@ -20,6 +20,8 @@ const cases: ReadonlyArray<readonly [name: string, value: string, says: RegExp]>
   ["SVC_JWT_INSECURE_DECODE", "yes", /true or false/],
   ["SVC_REALTIME_PUBLIC", "open", /true or false/],
   ["SVC_REALTIME_MAX_CLIENTS", "0", /a whole number from 1 to 1000000/],
+  ["SVC_REALTIME_MAX_PER_CLIENT", "0", /a whole number from 1 to 1000000/],
+  ["SVC_JWT_SECRETS_OLD", "short", /at least 32 bytes|requires SVC_JWT_SECRET/],
   ["WEBHOOK_TIMEOUT", "0s", /from 100ms to 5m/],
   ["WEBHOOK_RETRY_SCHEDULE", "5s,,5m", /durations such as/],
   ["WEBHOOK_DISABLE_AFTER", "0", /a whole number from 1/],
@@ -58,7 +60,15 @@ const cases: ReadonlyArray<readonly [name: string, value: string, says: RegExp]>
   ["SVC_AUTH_REQUIRED", "1", /true or false/],
   ["LOG_LEVEL", "Loud", /one of All, Trace/],
   ["OTEL_EXPORTER_OTLP_ENDPOINT", "collector", /an absolute URL/],
-  ["DATABASE_URL", "mysql://nobody:secret@h/db", /postgres:\/\/user:password@host/]
+  ["DATABASE_URL", "mysql://nobody:secret@h/db", /postgres:\/\/user:password@host/],
+  ["DATABASE_URL", "postgres://nobody:secret@h/db?sslcrl=x", /the parameter sslcrl, which is not supported/],
+  ["DATABASE_URL", "postgres://nobody:secret@h/db?requiressl=1", /the parameter requiressl, which is not supported/],
+  ["DATABASE_URL", "postgres://nobody:secret@h/db?sslmode=require&sslkey=x", /both sslcert and sslkey, or neither/],
+  [
+    "DATABASE_URL",
+    "postgres://nobody:secret@h/db?sslrootcert=system",
+    /certificates, which require sslmode=verify-full/
+  ]
 ]
 
 /** What a process would print before it exits. Nothing listens at this address. */

@@ -22,9 +22,9 @@ const operation = fc.oneof(
   },
   {
     weight: 4,
-    arbitrary: fc.tuple(fc.constant("enter" as const), fc.nat(3), fc.constant(0), fc.integer({ min: 1, max: 6 }))
+    arbitrary: fc.tuple(fc.constant("enter" as const), fc.nat(3), fc.nat(2), fc.integer({ min: 1, max: 6 }))
   },
-  { weight: 2, arbitrary: fc.tuple(fc.constant("leave" as const), fc.nat(3), fc.constant(0), fc.constant(0)) },
+  { weight: 2, arbitrary: fc.tuple(fc.constant("leave" as const), fc.nat(3), fc.nat(2), fc.constant(0)) },
   { weight: 1, arbitrary: fc.tuple(fc.constant("replace" as const), fc.nat(3), fc.constant(0), fc.constant(0)) },
   { weight: 1, arbitrary: fc.tuple(fc.constant("rotate" as const), fc.constant(0), fc.constant(0), fc.constant(0)) }
 )
@@ -37,7 +37,8 @@ describe("processes that share a log", () => {
           const parent = open(1)
           const logs = [2, 3, 4, 5].map((writer) => open(writer, parent))
           const model = new SlidingWindow()
-          const places = [0, 0, 0, 0]
+          /** Of each worker, the places of each client. */
+          const places = [0, 1, 2, 3].map(() => [0, 0, 0])
           const writerOf = [2, 3, 4, 5]
           let now = 1_000_000
           let writers = 5
@@ -48,16 +49,19 @@ describe("processes that share a log", () => {
               const entry = { kind, window: "api-keys", key, limit, now } as const
               assert.deepStrictEqual(log.append(entry), model.take(key, limit, now))
             } else if (kind === "enter") {
-              const free = all(places) < limit
-              assert.strictEqual(log.append({ kind, limit }), free)
-              if (free) places[which] = (places[which] ?? 0) + 1
+              const [mine = []] = [places[which]]
+              const full = all(places.map(all)) >= limit
+              const expected = full ? "full" : all(places.map((clients) => clients[key] ?? 0)) >= 2 ? "client" : "taken"
+              assert.strictEqual(log.append({ kind, key, limit, clientLimit: 2 }), expected)
+              if (expected === "taken") mine[key] = (mine[key] ?? 0) + 1
             } else if (kind === "leave") {
-              if (places[which] === 0) continue
-              log.append({ kind })
-              places[which] = (places[which] ?? 0) - 1
+              const [mine = []] = [places[which]]
+              if (mine[key] === 0) continue
+              log.append({ kind, key })
+              mine[key] = (mine[key] ?? 0) - 1
             } else if (kind === "replace") {
               parent.append({ kind: "gone", of: writerOf[which] ?? 0 })
-              places[which] = 0
+              places[which] = [0, 0, 0]
               writerOf[which] = ++writers
               logs[which] = open(writers, parent)
             } else {
@@ -69,7 +73,7 @@ describe("processes that share a log", () => {
           }
           for (const log of logs) {
             log.catchUp()
-            assert.strictEqual(log.taken, all(places))
+            assert.strictEqual(log.taken, all(places.map(all)))
           }
         })
       ),
@@ -82,10 +86,10 @@ describe("processes that share a log", () => {
       const parent = open(1)
       const late = open(2, parent)
       parent.rotate()
-      assert.strictEqual(late.append({ kind: "enter", limit: 1 }), true)
+      assert.strictEqual(late.append({ kind: "enter", key: 7, limit: 1, clientLimit: 1 }), "taken")
       parent.catchUp()
       assert.deepStrictEqual([parent.taken, parent.generation, late.generation], [1, 1, 1])
-      assert.strictEqual(parent.append({ kind: "enter", limit: 1 }), false)
+      assert.strictEqual(parent.append({ kind: "enter", key: 8, limit: 1, clientLimit: 1 }), "full")
     })
   })
 })

@@ -57,6 +57,28 @@ describe("Tokens", () => {
     ).pipe(Effect.provide(tokens({})))
   )
 
+  it.effect("accepts tokens of previous secrets while clients get new ones", () => {
+    const [before, first] = ["the secret before that is long enough", "the first secret that was long enough"]
+    return Effect.gen(function* () {
+      for (const key of [secret, before, first]) {
+        assert.strictEqual((yield* verify(hs256(`{"sub":"1"}`, undefined, key))).sub, "1")
+      }
+      const other = hs256(`{"sub":"1"}`, undefined, "a secret that was never one of these")
+      assert.strictEqual(yield* code(other), "JWT_INVALID")
+    }).pipe(Effect.provide(tokens({ SVC_JWT_SECRETS_OLD: `${before}, ${first}` })))
+  })
+
+  it.effect.each([
+    [{ SVC_JWT_SECRETS_OLD: "short" }, tokens, /SVC_JWT_SECRETS_OLD must be at least 32 bytes/],
+    [{ SVC_JWT_SECRETS_OLD: secret }, noSecret, /SVC_JWT_SECRETS_OLD requires SVC_JWT_SECRET/]
+  ] as const)("refuses to start with %j", ([env, layer, message]) =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(Layer.build(layer(env)))
+      assert.match(error.message, message)
+      assert.notInclude(error.message, secret)
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("distinguishes an escaped backslash before u0000", () =>
     Effect.gen(function* () {
       assert.strictEqual((yield* verify(hs256(String.raw`{"sub":"\\u0000"}`))).sub, String.raw`\u0000`)

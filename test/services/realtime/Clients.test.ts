@@ -7,7 +7,7 @@ const event = (id: number) => ({ id, schema: "public", table: "t", text: `event 
 const heard = (since: number | undefined, ids: ReadonlyArray<number>) => {
   const texts: Array<string> = []
   const clients = new RealtimeClients(false)
-  clients.add({ role: "service_role", since, send: (text) => void texts.push(text) })
+  clients.add({ role: "service_role", client: "1", since, send: (text) => void texts.push(text) })
   for (const id of ids) clients.sendEvent(event(id), undefined)
   return texts
 }

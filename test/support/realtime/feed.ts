@@ -20,6 +20,8 @@ export interface FeedOptions {
   /** Sent in the query. */
   readonly key?: string
   readonly since?: number | string
+  /** Further parameters of the query. */
+  readonly query?: Readonly<Record<string, string>>
   /** Sent as `Authorization: Bearer`. */
   readonly token?: string
   readonly headers?: Readonly<Record<string, string>>
@@ -36,8 +38,8 @@ export interface Feed {
   readonly closed: Promise<string>
 }
 
-const addressOf = ({ url }: Pick<Address, "url">, { key, since }: FeedOptions) => {
-  const query = new URLSearchParams()
+const addressOf = ({ url }: Pick<Address, "url">, { key, query: further, since }: FeedOptions) => {
+  const query = new URLSearchParams(further)
   if (key !== undefined) query.set("apikey", key)
   if (since !== undefined) query.set("since", String(since))
   return `${url.replace("http", "ws")}/realtime?${query}`

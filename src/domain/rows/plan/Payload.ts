@@ -61,7 +61,11 @@ export const planPayload = (
     return Result.fail(
       new InvalidRequest({
         error: `Could not find the '${shorten(unknown)}' column of '${relation.name}' in the schema cache`,
-        code: "PGRST204"
+        code: "PGRST204",
+        // A body without a media type is read as a form of one field.
+        hint: /^\s*[{[]/.test(unknown)
+          ? "The body looks like JSON: send the header content-type: application/json"
+          : null
       })
     )
   }

@@ -31,19 +31,32 @@ export const bareEnv = (ssl: Login["ssl"]): ProgramEnv => ({
 const authorities = ({ ca }: ConnectionOptions) =>
   (ca === undefined ? getCACertificates("default") : [ca].flat()).map(String).join("\n")
 
-/** File with these certificates for libpq; removed when the scope closes. */
-const authoritiesFile = (ssl: ConnectionOptions) =>
+/** Files for libpq with these certificates, and the client's own if it has one; removed when the scope closes. */
+const tlsFiles = (ssl: ConnectionOptions) =>
   Effect.acquireRelease(
     Effect.tryPromise({
-      try: async () => {
-        const directory = await mkdtemp(join(tmpdir(), "svc-tls-"))
-        await writeFile(join(directory, "ca.pem"), authorities(ssl), { mode: 0o600 })
-        return directory
-      },
-      catch: (cause) => new DumpFailed({ reason: `Failed to write the trusted certificates: ${String(cause)}` })
+      try: () => mkdtemp(join(tmpdir(), "svc-tls-")),
+      catch: (cause) => new DumpFailed({ reason: `Failed to create a directory for certificates: ${String(cause)}` })
     }),
     (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }).catch(() => undefined))
-  ).pipe(Effect.map((directory) => join(directory, "ca.pem")))
+  ).pipe(
+    Effect.flatMap((directory) =>
+      Effect.tryPromise({
+        try: async () => {
+          const write = async (name: string, content: string) => {
+            await writeFile(join(directory, name), content, { mode: 0o600 })
+            return join(directory, name)
+          }
+          return {
+            ...(ssl.rejectUnauthorized === false ? {} : { PGSSLROOTCERT: await write("ca.pem", authorities(ssl)) }),
+            ...(ssl.cert === undefined ? {} : { PGSSLCERT: await write("client.pem", String(ssl.cert)) }),
+            ...(ssl.key === undefined ? {} : { PGSSLKEY: await write("client.key", String(ssl.key)) })
+          }
+        },
+        catch: (cause) => new DumpFailed({ reason: `Failed to write the certificates: ${String(cause)}` })
+      })
+    )
+  )
 
 /**
  * Environment that connects with this login.
@@ -52,10 +65,9 @@ const authoritiesFile = (ssl: ConnectionOptions) =>
  */
 export const loginEnv = Effect.fnUntraced(function* (login: Login, name: string) {
   const bare = bareEnv(login.ssl)
-  const verifying = login.ssl !== false && login.ssl.rejectUnauthorized !== false
   const env: ProgramEnv = {
     ...bare,
-    ...(verifying ? { PGSSLROOTCERT: yield* authoritiesFile(login.ssl) } : {}),
+    ...(login.ssl === false ? {} : yield* tlsFiles(login.ssl)),
     PGHOST: login.host,
     PGPORT: String(login.port),
     PGUSER: login.user,

@@ -184,6 +184,20 @@ const attach = Effect.fnUntraced(function* (dir: Dir) {
   return password === undefined ? undefined : login(cluster, server.port, password)
 })
 
+/** For command-line tools: the PostgreSQL that the service runs on the data directory; fails if it does not run. */
+export const layerRunning: Layer.Layer<PostgresAddress, StartError, DataDir> = Layer.effect(
+  PostgresAddress,
+  Effect.gen(function* () {
+    const dir = yield* DataDir
+    return (
+      (yield* attach(dir)) ??
+      (yield* new StartError({
+        message: `The PostgreSQL of ${dir.path} (SVC_DATA_DIR) is not running: start the service, and set SVC_PG_PORT for a port that stays the same`
+      }))
+    )
+  })
+)
+
 /**
  * For command-line tools: the PostgreSQL that another process runs on the data directory, or if there is none, one that
  * runs until the scope closes.

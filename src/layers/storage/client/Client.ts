@@ -34,10 +34,10 @@ export interface S3 {
 }
 
 /**
- * The URL for a PUT of an object signs its content type. The other commands sign none: the SDK gives a part a content
+ * The URL for a PUT of an object signs its content type, and its size if that is given. The other commands sign none: the SDK gives a part a content
  * type of its own, which clients don't send.
  */
-const hostAndType = new Set(["host", "content-type"])
+const ofUpload = new Set(["host", "content-type", "content-length"])
 const hostOnly = new Set(["host"])
 
 const noop = () => undefined
@@ -94,7 +94,7 @@ export const makeS3 = Effect.gen(function* () {
       getSignedUrl(signer, command as unknown as Parameters<typeof getSignedUrl>[1], {
         expiresIn: seconds,
         signingDate: new Date(now),
-        signableHeaders: command instanceof PutObjectCommand ? hostAndType : hostOnly
+        signableHeaders: command instanceof PutObjectCommand ? ofUpload : hostOnly
       })
     )
     return { url, expiresAt: new Date(Math.floor(now / 1000) * 1000 + seconds * 1000) }

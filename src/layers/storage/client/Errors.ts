@@ -67,6 +67,12 @@ const busy = new Unavailable({
   code: "STORE_BUSY",
   retry_after: 2
 })
+const noSpace = new Unavailable({
+  error: "The object store has no space left",
+  code: "STORE_NO_SPACE",
+  hint: "Free some space on its disk; objects can still be read and deleted",
+  retry_after: 60
+})
 
 /** The API's errors by S3's codes. */
 const storeErrors: Readonly<Record<string, (subject: Subject, message: string) => StoreError>> = {
@@ -111,6 +117,8 @@ export const storeErrorOf = ({ code, message, status }: S3Failure, subject: Subj
     const error = "The object store rejected the service's credentials"
     return new BadGateway({ error, code: "STORE_CREDENTIALS_REFUSED" })
   }
+  // Stores have different codes for a full disk: RFC 4918 11.5.
+  if (status === 507) return noSpace
   if (status === 403) return storeErrorOf(new S3Failure({ code: "AccessDenied", status, message }), subject)
   if (status >= 400 && status < 500) return invalid("STORE_REFUSED", `The object store rejected the request: ${code}`)
   return new BadGateway({ error: "The object store failed", code: "STORE_UNAVAILABLE" })

@@ -94,8 +94,16 @@ export const makeObjects = ({ call, presign }: S3): Omit<Port, "findBucket"> => 
       ({ ETag }) => ({ etag: ETag ?? "" })
     ),
 
-  presignUpload: (bucket, key, contentType, seconds) =>
-    presign(new PutObjectCommand({ Bucket: bucket, Key: key, ContentType: contentType }), seconds),
+  presignUpload: (bucket, key, contentType, seconds, size) =>
+    presign(
+      new PutObjectCommand({
+        Bucket: bucket,
+        Key: key,
+        ContentType: contentType,
+        ...(size !== undefined && { ContentLength: size })
+      }),
+      seconds
+    ),
 
   presignDownload: (bucket, key, seconds) => presign(new GetObjectCommand({ Bucket: bucket, Key: key }), seconds),
 

@@ -41,9 +41,9 @@ const maxLookUps = 4
 /** Unknown keys that are remembered, by their hashes. */
 const maxUnknown = 10_000
 
-const refused = new Unauthorized({ error: "Unknown or revoked API key", code: "INVALID_API_KEY" })
-const missing = new Unauthorized({
-  error: "The API key is missing: send it in the header apikey",
+/** The same text for each, so that it does not tell which keys have existed. */
+const refused = new Unauthorized({
+  error: "Missing, unknown or revoked API key: send a valid one in the header apikey",
   code: "INVALID_API_KEY"
 })
 
@@ -214,7 +214,7 @@ export class Keys extends Context.Service<
       }
 
       const verify = (rawKey: string): Effect.Effect<LiveKey, Unauthorized | Unavailable> => {
-        if (!looksLikeKey(rawKey)) return Effect.fail(rawKey === "" ? missing : refused)
+        if (!looksLikeKey(rawKey)) return Effect.fail(refused)
         const hash = hashOf(rawKey)
         const live = cache.peek(hash)
         if (live === undefined) {

@@ -2,7 +2,7 @@ import { Result } from "effect"
 import { type Relation } from "../../catalogue/Catalogue.ts"
 import { InvalidRequest } from "../../errors.ts"
 import { type JsonOutline, maxPlaces } from "../../text/JsonOutline.ts"
-import { shorten } from "../../text/Shorten.ts"
+import { unknownColumn } from "../Refusals.ts"
 
 /** Rows to write, by the shapes that need different SQL. */
 export type Payload =
@@ -58,12 +58,7 @@ export const planPayload = (
   const keys = only === undefined ? body.keys : [...new Set(only)]
   const unknown = keys.find((key) => !relation.byName.has(key))
   if (unknown !== undefined) {
-    return Result.fail(
-      new InvalidRequest({
-        error: `Could not find the '${shorten(unknown)}' column of '${relation.name}' in the schema cache`,
-        code: "PGRST204"
-      })
-    )
+    return Result.fail(unknownColumn(relation.name, unknown))
   }
   const uniform = missing === "null" || (body.uniform && body.keys.length === keys.length)
   if ((uniform && keys.length > 0) || rows === 0) {

@@ -5,6 +5,16 @@ import { makeRelationships, RelationshipRows } from "./Relationships.ts"
 /** How JSON paths and full-text search treat a value; a domain is of its base type's kind. */
 const Kind = Schema.Literals(["json", "array", "composite", "tsvector", "other"])
 
+/**
+ * The functions of a domain's casts, quoted, which PostgreSQL itself ignores: what JSON shows of its values, and how they
+ * are read from JSON and from the text of a filter. All are user code.
+ */
+const Casts = Schema.Struct({
+  to_json: Schema.NullOr(Schema.String),
+  from_json: Schema.NullOr(Schema.String),
+  from_text: Schema.NullOr(Schema.String)
+})
+
 /** A column, as far as the row path needs it. `type` is its name in SQL, valid with any search path. */
 const Column = Schema.Struct({
   name: Schema.String,
@@ -14,6 +24,7 @@ const Column = Schema.Struct({
   generated: Schema.Boolean,
   /** Its type is a domain, which may reject NULL. */
   domain: Schema.Boolean,
+  casts: Schema.NullOr(Casts),
   kind: Kind
 })
 
@@ -74,6 +85,8 @@ const StoredFunction = Schema.Struct({
 type Column = typeof Column.Type
 export type Relation = typeof Relation.Type & {
   readonly byName: ReadonlyMap<string, Column>
+  /** Some column's domain has a cast to JSON. */
+  readonly formatted: boolean
   /** In the key's order; of a view, the keys of the tables that it selects from. Empty if there is none. */
   readonly primary_key: ReadonlyArray<string>
 }
@@ -111,12 +124,16 @@ export const makeCatalogue = (rows: typeof CatalogueRows.Type): Catalogue => {
     if (names === undefined) schemas.set(schema, [name])
     else names.push(name)
   }
-  const relationships = makeRelationships(rows.relationships, (schema) => schemas.has(schema))
+  const reachable = new Set(rows.relations.map(({ name, schema }) => nameKey(schema, name)))
+  const relationships = makeRelationships(rows.relationships, ({ name, schema }) =>
+    reachable.has(nameKey(schema, name))
+  )
   const relations = new Map<string, Relation>()
   for (const relation of rows.relations) {
     const byName = new Map(relation.columns.map((column) => [column.name, column]))
     const primary_key = relationships.primaryKey(relation)
-    relations.set(nameKey(relation.schema, relation.name), { ...relation, byName, primary_key })
+    const formatted = relation.columns.some(({ casts }) => casts !== null && casts.to_json !== null)
+    relations.set(nameKey(relation.schema, relation.name), { ...relation, byName, primary_key, formatted })
   }
   const functions = new Map<string, Array<StoredFunction>>()
   for (const fn of rows.functions) {

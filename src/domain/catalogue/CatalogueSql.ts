@@ -15,7 +15,7 @@ export const stampsSql = `
 select coalesce(pg_catalog.string_agg(stamp, ',' order by stamp), '') from (
   select ${relationStamp} as stamp from pg_class c
     where c.relname = $2 and c.relnamespace = (select oid from pg_namespace where nspname = $1)
-      and c.relkind in ('r', 'p', 'v', 'm', 'f')
+      and c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition
   union all
   select p.oid || ':' || p.xmin from pg_proc p
     where p.proname = $2 and p.pronamespace = (select oid from pg_namespace where nspname = $1)
@@ -46,11 +46,11 @@ type_names as (
 -- The base type behind any chain of domains.
 base_types as (
   with recursive look as (
-    select oid, oid as base, typtype, typbasetype from pg_type
+    select oid, oid as base, typtype, typbasetype, typrelid from pg_type
     union all
-    select l.oid, t.oid, t.typtype, t.typbasetype from look l join pg_type t on l.typtype = 'd' and t.oid = l.typbasetype
+    select l.oid, t.oid, t.typtype, t.typbasetype, t.typrelid from look l join pg_type t on l.typtype = 'd' and t.oid = l.typbasetype
   )
-  select l.oid, case
+  select l.oid, l.typtype, l.typrelid, case
       when l.base in ('json'::regtype, 'jsonb'::regtype) then 'json'
       when l.base = 'tsvector'::regtype then 'tsvector'
       when t.typcategory = 'A' then 'array'
@@ -58,6 +58,22 @@ base_types as (
       else 'other'
     end as kind
   from look l join pg_type t on t.oid = l.base where l.typtype <> 'd'
+),
+-- Implicit casts of domains by a function: their representations (docs/rows.md).
+domain_casts as materialized (
+  select d.oid, pg_catalog.json_build_object(
+      'to_json', pg_catalog.max(f.name) filter (where k.casttarget = 'json'::regtype),
+      'from_json', pg_catalog.max(f.name) filter (where k.castsource = 'json'::regtype),
+      'from_text', pg_catalog.max(f.name) filter (where k.castsource = 'text'::regtype)) as casts
+  from pg_cast k
+    join pg_type d on d.typtype = 'd'
+      and (d.oid = k.castsource and k.casttarget = 'json'::regtype
+           or d.oid = k.casttarget and k.castsource in ('json'::regtype, 'text'::regtype))
+    join pg_proc p on p.oid = k.castfunc and p.pronargs - p.pronargdefaults <= 1
+    join pg_namespace n on n.oid = p.pronamespace
+    cross join lateral (values (pg_catalog.format('%I.%I', n.nspname, p.proname))) f(name)
+  where k.castcontext = 'i' and k.castmethod = 'f'
+  group by d.oid
 ),
 ${cleanSql},
 -- Foreign keys by both ends: a write queries the other end as its owner, whose policies apply with FORCE.
@@ -80,30 +96,30 @@ relations as (
       else 'foreign' end as kind,
     c.reltype,
     c.relkind <> 'v' and not c.relrowsecurity as all_rows,
-    not own.some and c.oid in (select oid from readable) and ('r', c.oid) not in (select kind, oid from not_clean)
-      and not (c.relispartition and x.checks) as clean_read,
-    -- A partition's constraint derives from its parent's key, which may call functions.
-    c.relkind = 'r' and not c.relhasrules and not c.relispartition
+    not own.some and c.oid in (select oid from readable) and ('r', c.oid) not in (select kind, oid from not_clean) as clean_read,
+    c.relkind = 'r' and not c.relhasrules
       and not exists (select from pg_trigger t where t.tgrelid = c.oid and not t.tgisinternal)
       and ('w', c.oid) not in (select kind, oid from not_clean)
       and c.oid not in (select oid from own_keys where holds) as clean_insert,
     c.oid not in (select k.confrelid from pg_constraint k
                   where k.contype = 'f' and (k.confdeltype not in ('a', 'r') or k.confupdtype not in ('a', 'r')))
       and c.oid not in (select oid from own_keys) as clean_keys
-  from pg_class c join exposed n on n.oid = c.relnamespace cross join own cross join excluding x
-  where c.relkind in ('r', 'p', 'v', 'm', 'f') and c.relpersistence <> 't'
+  from pg_class c join exposed n on n.oid = c.relnamespace cross join own
+  -- A partition is reached through its table, whose policies its own name would go around.
+  where c.relkind in ('r', 'p', 'v', 'm', 'f') and c.relpersistence <> 't' and not c.relispartition
 ),
 -- Grouped once for all relations: a lookup for each of thousands would take seconds.
 columns as (
   select a.attrelid as of, pg_catalog.json_agg(pg_catalog.json_build_object(
       'name', a.attname, 'type', coalesce(tn.name, pg_catalog.format_type(a.atttypid, a.atttypmod)), 'type_oid', a.atttypid::int8,
-      'generated', a.attgenerated <> '' or a.attidentity = 'a', 'domain', t.typtype = 'd', 'kind', b.kind)
+      'generated', a.attgenerated <> '' or a.attidentity = 'a', 'domain', t.typtype = 'd', 'casts', dc.casts, 'kind', b.kind)
     order by a.attnum) as columns
   from relations r
     join pg_attribute a on a.attrelid = r.oid and a.attnum > 0 and not a.attisdropped
     join pg_type t on t.oid = a.atttypid
     join base_types b on b.oid = t.oid
     left join type_names tn on tn.oid = t.oid
+    left join domain_casts dc on dc.oid = t.oid
   group by a.attrelid
 ),
 -- Computed columns: functions of a row that return one value.
@@ -124,7 +140,7 @@ computed as (
 functions as (
   select p.oid, n.nspname, p.proname, p.oid || ':' || p.xmin as stamp, p.proretset, p.provolatile = 'v' as volatile,
     (select pg_catalog.json_build_object('schema', rn.nspname, 'name', rc.relname) from pg_class rc join exposed rn on rn.oid = rc.relnamespace
-     where rc.oid = t.typrelid and rc.relkind <> 'c') as returns,
+     where rc.oid = bt.typrelid and rc.relkind <> 'c') as returns,
     case when p.pronargs = 1 and coalesce(p.proargnames[1], '') = '' and not coalesce(p.proargmodes && '{o,b,v}'::"char"[], false)
         and p.proargtypes[0] in ('json'::regtype, 'jsonb'::regtype, 'text'::regtype, 'bytea'::regtype, 'xml'::regtype)
       then pg_catalog.format_type(p.proargtypes[0], -1) end as body,
@@ -132,7 +148,7 @@ functions as (
       when p.prorettype = 'void'::regtype then 'void'
       when p.prorettype = 'record'::regtype and p.proallargtypes is null then 'record'
       when p.proargmodes && '{t,b,o}'::"char"[] or t.typtype = 'c' then 'row'
-      when t.typtype = 'd' and exists (select from pg_type b where b.oid = t.typbasetype and b.typtype = 'c') then 'row'
+      when bt.typtype = 'c' then 'row'
       else 'scalar'
     end as result,
     not own.some and p.oid in (select oid from callable) and ('f', p.oid) not in (select kind, oid from not_clean)
@@ -154,6 +170,7 @@ functions as (
   from pg_proc p
     join exposed n on n.oid = p.pronamespace
     join pg_type t on t.oid = p.prorettype
+    join base_types bt on bt.oid = t.oid
     cross join own
   where p.prokind = 'f' and p.prorettype not in ('trigger'::regtype, 'event_trigger'::regtype, 'internal'::regtype)
 )

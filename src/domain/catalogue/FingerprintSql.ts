@@ -9,6 +9,7 @@ const byRelation = {
   pg_trigger: "tgrelid",
   pg_rewrite: "ev_class",
   pg_inherits: "inhrelid",
+  pg_statistic_ext: "stxrelid",
   pg_partitioned_table: "partrelid"
 }
 const bySchema = {
@@ -42,7 +43,7 @@ const sumOf = (catalogue: string, where: string) =>
  * can't both stay the same. TRUNCATE, REFRESH and VACUUM FULL replace rows of pg_class without a change of definitions, so
  * of those the columns are hashed, and of pg_index only expressions count.
  */
-const fingerprintSql = `with temporary as materialized (
+export const fingerprintSql = `with temporary as materialized (
     select oid from pg_catalog.pg_namespace where nspname ~ '^pg_(toast_)?temp_'
   ), relations as materialized (
     select c.* from pg_catalog.pg_class c

@@ -129,13 +129,16 @@ const named = ({ name, schema }: RelationName): RelationName => ({ schema, name 
 
 const compare = (one: string, other: string) => (one < other ? -1 : one > other ? 1 : 0)
 
-/** `exposed`: whether relations of a schema can be embedded, or be the junction of an embed. */
-export const makeRelationships = (rows: RelationshipRows, exposed: (schema: string) => boolean): Relationships => {
+/** `reachable`: whether a relation can be embedded, or be the junction of an embed. */
+export const makeRelationships = (
+  rows: RelationshipRows,
+  reachable: (relation: RelationName) => boolean
+): Relationships => {
   const providers = new Providers(rows)
   const primary = new Map(rows.keys.flatMap((key) => (key.kind === "p" ? [[key.of, key.columns] as const] : [])))
   const index = new Map<string, Array<Relationship>>()
   const add = (relationship: Relationship) => {
-    if (!exposed(relationship.from.schema) || !exposed(relationship.to.schema)) return
+    if (!reachable(relationship.from) || !reachable(relationship.to)) return
     const key = nameKey(relationship.from)
     const all = index.get(key)
     if (all === undefined) index.set(key, [relationship])
@@ -187,7 +190,7 @@ export const makeRelationships = (rows: RelationshipRows, exposed: (schema: stri
       for (const far of keys) {
         if (near.constraint === far.constraint || !near.inPrimary || !far.inPrimary) continue
         // Errors name junctions, so those of other schemas stay unknown to callers.
-        if (!exposed(near.from.schema)) continue
+        if (!reachable(near.from)) continue
         add({
           _tag: "Key",
           from: near.to,

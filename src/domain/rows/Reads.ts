@@ -3,7 +3,7 @@ import { LRUCache } from "lru-cache"
 import { type Catalogue } from "../catalogue/Catalogue.ts"
 import { type ClientError } from "../errors.ts"
 import { type BodyForm, type Preferences } from "./Preferences.ts"
-import { rowPage, type RowRange, withPage } from "./plan/Page.ts"
+import { type RowPage, rowPage, type RowRange, withPage } from "./plan/Page.ts"
 import { parseRows } from "./parse/Parser.ts"
 import { type RowPlan, type Total } from "./plan/Plan.ts"
 import { planRows } from "./plan/Planner.ts"
@@ -35,6 +35,8 @@ export interface PreparedRead {
   readonly rows: RowPlan
   /** What the statement counts. */
   readonly total: Total
+  /** The server's limit is lower than the client's, or the only one. */
+  readonly capped: boolean
 }
 
 export interface RowReadOptions extends SelectLimits {
@@ -46,6 +48,7 @@ interface CachedRead {
   readonly template: RowTemplate
   readonly clean: boolean
   readonly rows: RowPlan
+  readonly capped: boolean
 }
 
 /** Shapes kept for one catalogue, with a text of a few kB each. */
@@ -80,6 +83,7 @@ export class RowReads {
         sql: filled(known.template, shape.literals),
         clean: known.clean,
         rows: known.rows,
+        capped: known.capped,
         total: this.total(count),
         offset: Number(shape.literals[shape.offset] ?? 0)
       })
@@ -90,8 +94,8 @@ export class RowReads {
     else {
       const template = this.templateOf(catalogue, read, shape, planned.success.sql)
       if (template !== undefined) {
-        const { clean, rows } = planned.success
-        cached.set(key, { template, clean, rows })
+        const { capped, clean, rows } = planned.success
+        cached.set(key, { template, capped, clean, rows })
       }
     }
     return planned
@@ -135,7 +139,8 @@ export class RowReads {
     const estimable = read.trusted || showsAllRows(catalogue, rows)
     const total = this.total(count !== undefined && !estimable ? "exact" : count)
     const sql = readSql({ rows, form, total })
-    return Result.succeed({ sql, clean, rows, total, offset: Number(page.success.offset ?? 0) })
+    const capped = isCapped(page.success, this.options)
+    return Result.succeed({ sql, clean, rows, total, capped, offset: Number(page.success.offset ?? 0) })
   }
 
   private total(count: Preferences["count"]): Total {
@@ -144,6 +149,10 @@ export class RowReads {
     return count === "estimated" ? { _tag: "UpTo", rows: maxRows + 1 } : { _tag: "None" }
   }
 }
+
+/** Whether the server's limit applies to a page. */
+export const isCapped = ({ limit }: RowPage, { maxRows }: RowReadOptions) =>
+  maxRows > 0 && (limit === undefined || Number(limit) > maxRows)
 
 /**
  * Whether PostgreSQL may estimate the number of rows for a caller. Its estimates use statistics of all rows: where the

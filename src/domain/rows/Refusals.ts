@@ -1,4 +1,5 @@
 import { DatabaseError, InvalidRequest, NotAcceptable, NotFound } from "../errors.ts"
+import { shorten } from "../text/Shorten.ts"
 import { similarNames } from "../text/SimilarNames.ts"
 
 /** Errors of requests on rows, with PostgREST's codes and wording. */
@@ -12,6 +13,12 @@ export const noTable = (names: ReadonlyArray<string>, schema: string, table: str
     hint: other === undefined ? null : `Perhaps you meant the table '${schema}.${other.name}'`
   })
 }
+
+export const unknownColumn = (table: string, column: string) =>
+  new InvalidRequest({
+    error: `Could not find the '${shorten(column)}' column of '${table}' in the schema cache`,
+    code: "PGRST204"
+  })
 
 /** A single row was requested as an object. */
 export const notSingle = (rows: number | string) =>

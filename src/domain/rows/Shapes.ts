@@ -1,4 +1,5 @@
-import { parseList } from "./parse/Filter.ts"
+import { type LiteralPlace } from "./parse/Cursor.ts"
+import { literalsIn, parseList } from "./parse/Filter.ts"
 import { literalOf } from "./parse/Operators.ts"
 import { type RowSql } from "./sql/Statement.ts"
 import { arrayLiteral } from "../sql/Names.ts"
@@ -24,52 +25,70 @@ const whole: ReadonlySet<string> = new Set(["select", "columns", "on_conflict", 
 const list = /^(?:not\.)?in\./
 const digits = /^\d{1,18}$/
 
-interface Literal {
-  readonly pair: number
-  readonly before: string
-  readonly param: string
+/** A literal with the mark that stands for it, and the parameter that the mark becomes. */
+interface Literal extends LiteralPlace {
   readonly mark: string
   readonly marked: string
 }
 
-const literalIn = (key: string, value: string, pair: number): Literal | undefined => {
-  const mark = `§svc${pair}§`
-  if (key === "offset") {
-    const number = String(7_734_000_000_000 + pair)
-    return digits.test(value) ? { pair, before: "", param: value, mark: number, marked: number } : undefined
-  }
-  if (whole.has(key) || clauses.has(key.slice(key.lastIndexOf(".") + 1))) return undefined
-  const found = literalOf(value)
-  if (found !== undefined) return { pair, before: value.slice(0, found.at), param: found.param, mark, marked: mark }
-  const before = list.exec(value)?.[0]
-  const values = before === undefined ? undefined : parseList(value.slice(before.length))
-  return before === undefined || values === undefined
-    ? undefined
-    : { pair, before, param: arrayLiteral(values), mark: `(${mark})`, marked: arrayLiteral([mark]) }
+/** `n` makes the mark unlike others. */
+const markedLiteral = (place: LiteralPlace, n: number): Literal => {
+  const mark = `§svc${n}§`
+  return place.list ? { ...place, mark: `(${mark})`, marked: arrayLiteral([mark]) } : { ...place, mark, marked: mark }
 }
 
+const literalsOf = (key: string, value: string, n: number): ReadonlyArray<Literal> => {
+  if (key === "offset") {
+    const number = String(7_734_000_000_000 + n)
+    const place = { from: 0, to: value.length, param: value, list: false }
+    return digits.test(value) ? [{ ...place, mark: number, marked: number }] : []
+  }
+  const clause = key.slice(key.lastIndexOf(".") + 1)
+  if (clause === "and" || clause === "or") {
+    return (literalsIn(value) ?? []).map((place, at) => markedLiteral(place, n + at))
+  }
+  if (whole.has(key) || clauses.has(clause)) return []
+  const to = value.length
+  const found = literalOf(value)
+  if (found !== undefined) return [markedLiteral({ from: found.at, to, param: found.param, list: false }, n)]
+  const from = list.exec(value)?.[0].length
+  const values = from === undefined ? undefined : parseList(value.slice(from))
+  if (from === undefined || values === undefined) return []
+  return [markedLiteral({ from, to, param: arrayLiteral(values), list: true }, n)]
+}
+
+/** The text between the literals. */
+const between = (value: string, literals: ReadonlyArray<Literal>) => [
+  ...literals.map(({ from }, at) => value.slice(literals[at - 1]?.to ?? 0, from)),
+  value.slice(literals.at(-1)?.to ?? 0)
+]
+
 export const rowShape = (pairs: Pairs): RowShape => {
-  const literals: Array<Literal> = []
+  const all: Array<Literal> = []
+  const byPair: Array<ReadonlyArray<Literal>> = []
   let key = ""
   let offset = -1
-  for (const [pair, [name, value]] of pairs.entries()) {
-    const literal = literalIn(name, value, pair)
-    const kept = literal?.before ?? value
+  for (const [name, value] of pairs) {
+    const literals = literalsOf(name, value, all.length)
     // The lengths make the joined text unambiguous.
-    key += `${name.length}:${name}${literal === undefined ? "=" : "~"}${kept.length}:${kept}`
-    if (literal === undefined) continue
-    if (name === "offset") offset = literals.length
-    literals.push(literal)
+    key += `${name.length}:${name}${literals.length}~`
+    for (const kept of between(value, literals)) key += `${kept.length}:${kept}`
+    if (name === "offset" && literals.length > 0) offset = all.length
+    all.push(...literals)
+    byPair.push(literals)
   }
   return {
     key,
-    literals: literals.map(({ param }) => param),
+    literals: all.map(({ param }) => param),
     offset,
-    marked: () => {
-      const marked = [...pairs]
-      for (const { pair, before, mark } of literals) marked[pair] = [pairs[pair]?.[0] ?? "", `${before}${mark}`]
-      return { pairs: marked, params: literals.map((literal) => literal.marked) }
-    }
+    marked: () => ({
+      pairs: pairs.map(([name, value], pair) => {
+        const literals = byPair[pair] ?? []
+        const kept = between(value, literals)
+        return [name, kept.map((text, at) => `${text}${literals[at]?.mark ?? ""}`).join("")] as const
+      }),
+      params: all.map((literal) => literal.marked)
+    })
   }
 }
 

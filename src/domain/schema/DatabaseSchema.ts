@@ -60,6 +60,16 @@ const Function = Schema.Struct({
   comment: Schema.NullOr(Schema.String)
 })
 
+/** Something in the database that gives callers more than its tables' policies do. */
+const Warning = Schema.Struct({
+  code: Schema.Literals(["VIEW_WITHOUT_POLICIES"]),
+  schema: Schema.String,
+  name: Schema.String,
+  message: Schema.String,
+  /** Statements that end it. */
+  hint: Schema.String
+}).annotate({ description: "A view over tables with row-level security that runs with its owner's rights" })
+
 /**
  * The response of `GET /v1/database/schema`: the contents of the exposed schemas, sorted by name. Types, defaults and
  * expressions are PostgreSQL's texts.
@@ -68,5 +78,6 @@ export const DatabaseSchema = Schema.Struct({
   schemas: Schema.Array(Schema.String),
   tables: Schema.Array(Table),
   views: Schema.Array(View),
-  functions: Schema.Array(Function)
+  functions: Schema.Array(Function),
+  warnings: Schema.Array(Warning)
 })

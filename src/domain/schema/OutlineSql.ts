@@ -45,6 +45,7 @@ relations as materialized (
       else pg_catalog.pg_relation_is_updatable(c.oid, true) end as writable
   from pg_class c join exposed n on n.oid = c.relnamespace
   where c.relkind in ('r', 'p', 'v', 'm', 'f') and c.relpersistence <> 't'
+    and not c.relispartition
     and ($2::boolean or pg_catalog.has_any_column_privilege(c.oid, 'SELECT, INSERT, UPDATE') or pg_catalog.has_table_privilege(c.oid, 'DELETE'))
 ),
 columns as materialized (
@@ -115,7 +116,9 @@ types as (
       when t.oid in ('json'::regtype, 'jsonb'::regtype) then 'json'
       when t.oid = 'void'::regtype then 'void'
       when ${isArray} then 'array'
-      when t.typtype = 'd' then 'domain'
+      -- What its cast makes of a domain is known only to its author.
+      when t.typtype = 'd' then case when exists (select from pg_cast c where c.castsource = t.oid and c.casttarget = 'json'::regtype
+        and c.castmethod = 'f' and c.castcontext = 'i') then 'json' else 'domain' end
       when t.typtype = 'c' then case when k.relkind = 'c' then 'composite' else 'row' end
       when t.typtype = 'p' then 'pseudo'
       -- As in to_json: user-defined types may have a cast to json.

@@ -195,7 +195,8 @@ const refusal = (piece: SqlPiece): string | undefined => {
   if (transactionControl.has(piece.keyword) || transactionControl.has(`${piece.keyword} ${piece.second}`)) {
     return `${piece.keyword} is not allowed: each request has its own transaction; use /v1/sql/transaction to run several statements in one`
   }
-  if (piece.keyword === "COPY") return "COPY is not allowed: use INSERT … SELECT, or insert rows as JSON"
+  if (piece.keyword === "COPY")
+    return "COPY is not allowed: POST the rows as text/csv to /v1/db/<table>/import, or use INSERT … SELECT"
   if (piece.keyword === "LISTEN" || piece.keyword === "UNLISTEN") {
     return `${piece.keyword} is not allowed: the session ends with the request; use a realtime subscription instead`
   }

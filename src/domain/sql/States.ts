@@ -75,6 +75,8 @@ const tooMuchMemory = /^invalid memory alloc request size/
 export const statusOf = (sqlState: string, message: string, anonymous: boolean): number => {
   const chosen = chosenByFunction.exec(sqlState)
   if (chosen) return Number(chosen[1])
+  // The mistake of the function's author.
+  if (sqlState.startsWith("PT")) return 500
   if (sqlState === "42501" && anonymous) return 401
   if (sqlState === "21000" && callersRows.test(message)) return 400
   if (sqlState === "XX000" && tooMuchMemory.test(message)) return 400

@@ -155,8 +155,7 @@ export class CsvRows {
     }
     const prefix = prefixes?.[this.fields]
     if (prefix !== undefined) out.raw(prefix)
-    else if (prefixes !== undefined && this.fields === prefixes.length)
-      this.problem = "All lines must have same number of fields"
+    else if (prefixes !== undefined && this.fields === prefixes.length) this.problem = this.unequal(this.fields + 1)
     else if (this.fields === maxColumns) this.problem = invalid(`there are more than ${maxColumns} columns`)
     this.fields++
     this.fieldFrom = out.length
@@ -198,11 +197,16 @@ export class CsvRows {
     if (nothing || prefixes === undefined) out.length = this.recordFrom
     if (nothing) names.length = prefixes === undefined ? 0 : names.length
     else if (prefixes === undefined) this.begin()
-    else if (fields < prefixes.length) this.problem = "All lines must have same number of fields"
+    else if (fields < prefixes.length) this.problem = this.unequal(fields)
     else {
       out.byte(closeBrace)
       this.rows++
     }
+  }
+
+  private unequal(fields: number) {
+    const wanted = this.prefixes?.length ?? 0
+    return `All lines must have same number of fields: line ${this.line} has ${fields > wanted ? "more than " : ""}${Math.min(fields, wanted)}, the first line has ${wanted}`
   }
 
   /** The first record has ended. */

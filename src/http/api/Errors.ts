@@ -8,3 +8,6 @@ export const clientErrors = [400, 401, 403, 404, 405, 406, 409, 413, 414, 415, 4
 
 /** Further statuses of row reads: an ambiguous embed or function, and a range beyond the last row. */
 export const rowErrors = [...clientErrors, ...[300, 416].map(ofStatus)]
+
+/** Those of an import, whose body may stop arriving. */
+export const importErrors = [...clientErrors, ofStatus(408)]

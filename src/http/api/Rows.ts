@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { branchHeaders } from "../wire/BranchHeader.ts"
-import { rowErrors } from "./Errors.ts"
+import { importErrors, rowErrors } from "./Errors.ts"
 
 const Row = Schema.Record(Schema.String, Schema.Json)
 const Returned = Schema.Array(Row)
@@ -89,6 +89,19 @@ export class RowsApi extends HttpApiGroup.make("rows")
       described(
         "Update rows",
         `A filter is required. ${filters}${preferences} \`handling=strict, max-affected=5\` fails, and changes nothing, when more than five rows match.`
+      )
+    ),
+    HttpApiEndpoint.post("load", "/v1/db/:table/import", {
+      headers: { ...branchHeaders, "content-profile": text },
+      params,
+      query: { null: text },
+      payload: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/csv" })),
+      success: Schema.Struct({ rows: Schema.Int }).pipe(HttpApiSchema.status(201)),
+      error: importErrors
+    }).annotateMerge(
+      described(
+        "Import a CSV of any size",
+        "For service_role keys. The first line has the column names. The body is streamed into PostgreSQL's COPY: all rows are written, or none. `null` is the text of cells that are NULL, by default `NULL`; with `?null=` empty cells are. `details` of an error names the line and the column."
       )
     ),
     HttpApiEndpoint.delete("remove", "/v1/db/:table", {

@@ -1,7 +1,7 @@
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 
 const exposed =
-  "Content-Range, Content-Location, Content-Profile, Content-Disposition, ETag, Location, Preference-Applied, Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id"
+  "Content-Range, Content-Location, Content-Profile, Content-Disposition, ETag, Location, Preference-Applied, Retry-After, WWW-Authenticate, X-Max-Rows, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id"
 const methods = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
 
 /**
@@ -16,10 +16,32 @@ export const corsHeaders = (path: string, origin: string | undefined, dashboard:
   return {
     "access-control-allow-origin": dashboard,
     "access-control-allow-credentials": "true",
-    "access-control-expose-headers": exposed,
-    vary: "Origin"
+    "access-control-expose-headers": exposed
   }
 }
+
+/** The credentials, and the database that they are used on: caches know only of Authorization that it makes a difference. */
+const credentials = "Apikey, Authorization, X-Api-Key"
+const keyed = `${credentials}, X-Svc-Branch, Origin`
+const rows = `Accept, Accept-Profile, Prefer, Range, ${keyed}`
+const management = `Accept, ${credentials}, Cookie, Origin`
+
+/** The request headers that select a response (RFC 9110 12.5.5), beside those that its handler names. */
+export const varyOf = (path: string, own: string | undefined) => {
+  const all = path.startsWith("/v1/db/")
+    ? rows
+    : path.startsWith("/v1")
+      ? keyed
+      : isApi.test(path)
+        ? management
+        : "Origin"
+  return own === undefined ? all : `${own}, ${all}`
+}
+
+const isApi = /^\/(?:api|oauth2|ofrep|realtime)/
+
+/** Characters of a list of headers that a preflight repeats. */
+const maxList = 2048
 
 /** The response to a CORS preflight (Fetch standard); undefined for other requests. */
 export const preflight = (
@@ -27,12 +49,13 @@ export const preflight = (
   allowed: Readonly<Record<string, string>> | undefined
 ): HttpServerResponse.HttpServerResponse | undefined => {
   if (request.method !== "OPTIONS" || request.headers["access-control-request-method"] === undefined) return undefined
+  const asked = request.headers["access-control-request-headers"] ?? "*"
   return HttpServerResponse.empty({
     status: 204,
     headers: {
       ...allowed,
       "access-control-allow-methods": methods,
-      "access-control-allow-headers": request.headers["access-control-request-headers"] ?? "*",
+      "access-control-allow-headers": asked.length > maxList ? "*" : asked,
       "access-control-max-age": "86400"
     }
   })

@@ -50,12 +50,25 @@ const withBody = (
 
 const withoutBody: ReadonlySet<number> = new Set([204, 304])
 
+/** The challenge of a 401 (RFC 9110 11.6.1) where a JWT or another session would help. */
+export const bearer = 'Bearer realm="svc"'
+
+/** What a quoted string of a challenge cannot hold (RFC 6750 3). */
+const unquotable = /[^\x20-\x7e]|["\\]/g
+
+const challengeOf = (code: string, error: string) => {
+  if (code === "INVALID_API_KEY") return 'ApiKey realm="svc"'
+  if (!code.startsWith("JWT_")) return bearer
+  return `${bearer}, error="invalid_token", error_description="${shorten(error, 200).replaceAll(unquotable, "'")}"`
+}
+
 /** The response for an error. */
 export const errorResponse = (error: ClientError, requestId: string): HttpServerResponse.HttpServerResponse => {
   const retry = "retry_after" in error ? error.retry_after : undefined
   const raised = error._tag === "DatabaseError" ? error : undefined
   const headers = {
-    // User code that raises its own 503 may set another one.
+    ...(error.status === 401 && { "www-authenticate": challengeOf(error.code, error.error) }),
+    // User code that raises its own response may set others.
     ...(raised?.status === 503 && { "retry-after": "1" }),
     ...Object.fromEntries((raised?.headers ?? []).map(([name, value]) => [name.toLowerCase(), asLatin1(value)])),
     ...(retry !== undefined && { "retry-after": String(retry) })
@@ -91,8 +104,14 @@ export const completed = (response: HttpServerResponse.HttpServerResponse, reque
   const given = bytes === undefined || bytes.length > 1_000_000 ? undefined : parsed(new TextDecoder().decode(bytes))
   if (given !== undefined && "request_id" in given) return response
   const [code, error] = plain[response.status] ?? ["INTERNAL_ERROR", "Internal error"]
-  const body = typeof given?.["error"] === "string" ? given : { error, code }
-  const made = withBody(response.status, body, requestId, {})
+  const body: Record<string, unknown> = typeof given?.["error"] === "string" ? given : { error, code }
+  const challenge = challengeOf(String(body["code"]), String(body["error"]))
+  const made = withBody(
+    response.status,
+    body,
+    requestId,
+    response.status === 401 ? { "www-authenticate": challenge } : {}
+  )
   const retry = given?.["retry_after"]
   const answer = typeof retry === "number" ? HttpServerResponse.setHeader(made, "retry-after", String(retry)) : made
   return HttpServerResponse.setHeaders(HttpServerResponse.setBody(response, answer.body), answer.headers)

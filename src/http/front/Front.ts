@@ -14,8 +14,9 @@ import { AnswerBudget, largeAnswer } from "../../services/access/AnswerBudget.ts
 import { IdentitySettings } from "../../services/identity/Settings.ts"
 import { Turns } from "../../services/access/Turns.ts"
 import { withHeaders } from "../wire/OwnedResponse.ts"
-import { corsHeaders, preflight } from "./Cors.ts"
+import { corsHeaders, preflight, varyOf } from "./Cors.ts"
 import {
+  bearer,
   completed,
   errorResponse,
   frameworkFailure,
@@ -128,8 +129,10 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
             const added: Record<string, string> = {
               "x-request-id": requestId,
               "x-content-type-options": "nosniff",
+              vary: varyOf(path, response.headers["vary"]),
               ...cors
             }
+            if (response.status === 401) added["www-authenticate"] = response.headers["www-authenticate"] ?? bearer
             if (client) addQuota(added, quota)
             return withHeaders(response, added)
           }

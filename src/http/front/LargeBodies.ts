@@ -5,6 +5,7 @@ import { RequestTimeout, type TooManyRequests } from "../../domain/errors.ts"
 import { type Turns } from "../../services/access/Turns.ts"
 import { largeBody } from "../../services/LoopTurn.ts"
 import { headersOf } from "../access/Credentials.ts"
+import { isImport } from "../wire/Paths.ts"
 
 /** A large body must arrive within this time, in ms, and another second for each `slowestRate` bytes. */
 const bodyMillis = 5_000
@@ -40,5 +41,7 @@ export const inTurnIfLarge = <A, E, R>(
   app: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E | TooManyRequests | RequestTimeout, R> => {
   const bytes = largeBodyOf(request)
+  // The body of an import is not kept in memory, and may take as long as PostgreSQL needs for it.
+  if (bytes !== undefined && isImport(request.url)) return turns.take(client, app)
   return bytes === undefined ? app : turns.take(client, Effect.raceFirst(app, slowBody(request, bytes)))
 }

@@ -1,15 +1,24 @@
 import { Effect } from "effect"
-import { HttpRouter, HttpServerRequest } from "effect/http"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { RowsApi } from "../api/Rows.ts"
 import { Branches } from "../../services/branches/Branches.ts"
 import { Db } from "../../services/ports/Db.ts"
+import { Imports } from "../../services/rows/Imports.ts"
 import { RowMethods } from "../../services/rows/Methods.ts"
 import { Rows } from "../../services/rows/Rows.ts"
 import { RowSettings } from "../../services/rows/Settings.ts"
 import { requestDecoder } from "../rows/Request.ts"
-import { rowBody } from "../rows/Body.ts"
+import { csvStream, rowBody, withCsvHint, withoutTimeLimit } from "../rows/Body.ts"
+import { importedTable } from "../wire/Paths.ts"
+import { Forbidden, InvalidRequest } from "../../domain/errors.ts"
+import { shorten } from "../../domain/text/Shorten.ts"
 import { addRoutes } from "../wire/ContractRoutes.ts"
 import { allowResponse, readResponse, writeResponse } from "../rows/Response.ts"
+
+const needsServiceRole = new Forbidden({ error: "This endpoint requires a service_role key" })
+
+const unknownParameter = (name: string) =>
+  new InvalidRequest({ error: `An import has no parameter ${shorten(name)}`, hint: "Its only parameter is null" })
 
 /**
  * `/v1/db/{table}` on the router itself and not through HttpApi: rows are never decoded. PostgreSQL builds the JSON, and
@@ -18,6 +27,7 @@ import { allowResponse, readResponse, writeResponse } from "../rows/Response.ts"
 export const RowsRoutes = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const rows = yield* Rows
+    const imports = yield* Imports
     const methods = yield* RowMethods
     const settings = yield* RowSettings
     const decode = requestDecoder({ db: yield* Db, branches: yield* Branches, settings })
@@ -34,8 +44,23 @@ export const RowsRoutes = HttpRouter.use(
       Effect.gen(function* () {
         const request = yield* incoming
         const decoded = yield* decode(request)
-        return writeResponse(decoded, yield* change(decoded, yield* rowBody(request)), operation, settings)
+        const changed = withCsvHint(request, change(decoded, yield* rowBody(request)))
+        return writeResponse(decoded, yield* changed, operation, settings)
       })
+
+    const load = Effect.gen(function* () {
+      const request = yield* incoming
+      const { actor, database, query, schema, searchPath } = yield* decode(request)
+      if (actor.role !== "service_role") return yield* needsServiceRole
+      const table = importedTable(request.url)
+      const other = query.find(([name]) => name !== "null")
+      if (table === undefined || other !== undefined) return yield* unknownParameter(other?.[0] ?? "")
+      const nullText = query.find(([name]) => name === "null")?.[1] ?? "NULL"
+      const bytes = yield* csvStream(request)
+      yield* withoutTimeLimit(request)
+      const rows = yield* imports.load({ database, actor, schema, searchPath, table, nullText }, bytes)
+      return HttpServerResponse.jsonUnsafe({ rows }, { status: 201 })
+    }).pipe(Effect.scoped)
 
     const remove = Effect.gen(function* () {
       const decoded = yield* decode(yield* incoming)
@@ -52,6 +77,7 @@ export const RowsRoutes = HttpRouter.use(
       insert: write("insert", rows.insert),
       upsert: write("upsert", rows.upsertOne),
       update: write("update", rows.update),
+      load,
       remove
     })
     yield* router.add("OPTIONS", RowsApi.endpoints.read.path, options)

@@ -15,6 +15,9 @@ const Statement = Schema.Struct({ sql: Schema.String, params: Schema.optional(Sc
 const Run = Schema.Struct({ ...Statement.fields, row_limit: Schema.optional(Schema.Int) })
 const Transaction = Schema.Struct({ statements: Schema.Array(Statement) })
 
+/** Like all management calls: unknown fields are refused. */
+const strictly = { errors: "all", onExcessProperty: "error" } as const
+
 /** Commands that change no table or function. */
 const keepCatalogue = new Set(["SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "EXPLAIN", "SHOW", "SET", "FETCH"])
 
@@ -44,8 +47,8 @@ export const SqlRoutes = HttpRouter.use(
         return jsonAnswer(answer.json)
       })
 
-    const run = handle(Schema.decodeUnknownEffect(Run), runner.run)
-    const transaction = handle(Schema.decodeUnknownEffect(Transaction), runner.transaction)
+    const run = handle(Schema.decodeUnknownEffect(Run, strictly), runner.run)
+    const transaction = handle(Schema.decodeUnknownEffect(Transaction, strictly), runner.transaction)
     yield* router.add("POST", "/v1/sql", run)
     yield* router.add("POST", "/v1/sql/transaction", transaction)
   })

@@ -1,9 +1,17 @@
-import { Effect } from "effect"
+import { Effect, Stream } from "effect"
 import { type HttpServerError, type HttpServerRequest } from "effect/http"
+import { IncomingMessage } from "node:http"
 import { CsvRows } from "../../domain/text/Csv.ts"
 import { FormFields, FormObject, maxFields } from "../../domain/text/Form.ts"
-import { InvalidRequest, PayloadTooLarge, type UnsupportedMediaType } from "../../domain/errors.ts"
+import {
+  DatabaseError,
+  InvalidRequest,
+  PayloadTooLarge,
+  RequestTimeout,
+  UnsupportedMediaType
+} from "../../domain/errors.ts"
 import { type CallBody } from "../../domain/rows/functions/Call.ts"
+import { longRequests } from "../../services/access/LongRequests.ts"
 import { inSteps } from "../../services/YieldEvery.ts"
 import { headersOf } from "../access/Credentials.ts"
 import { bodyBytes, jsonBytes, rowBodyLimit, uncoded, utf8 } from "../wire/Body.ts"
@@ -20,21 +28,37 @@ const invalid = (error: string, hint: string | null = null) => new InvalidReques
 const textBody = (request: Request): Effect.Effect<Buffer, BodyError> =>
   Effect.andThen(uncoded(request), Effect.flatMap(bodyBytes(request, rowBodyLimit), utf8))
 
+/** JSON begins with a bracket, which a form would encode. */
+const likeJson = /^[\t\n\r ]{0,100}[{[]/
+
 const formFields = Effect.fnUntraced(function* (request: Request) {
-  const { fields, problem } = yield* inSteps(new FormFields(yield* textBody(request)))
+  const body = yield* textBody(request)
+  if (likeJson.test(body.toString("latin1", 0, 101))) {
+    return yield* invalid(
+      "The body looks like JSON, but its Content-Type is application/x-www-form-urlencoded",
+      "Send the header Content-Type: application/json, which curl and some clients do not send by themselves"
+    )
+  }
+  const { fields, problem } = yield* inSteps(new FormFields(body))
   if (problem === undefined) return fields
   return yield* problem === "encoding"
     ? invalid("The body is not valid percent-encoded UTF-8")
     : invalid(`A form must have at most ${maxFields} fields`, "Send JSON or CSV")
 })
 
+const importHint =
+  "POST /v1/db/<table>/import, with a service_role key, takes a CSV of any size and names the line and column of an error"
+
 const csvRows = Effect.fnUntraced(function* (request: Request) {
-  const rows = yield* inSteps(new CsvRows(yield* textBody(request), csvJsonLimit))
-  if (rows.problem !== undefined) return yield* invalid(rows.problem)
+  const body = yield* Effect.mapError(textBody(request), (error) =>
+    error instanceof PayloadTooLarge ? new PayloadTooLarge({ ...error, hint: importHint }) : error
+  )
+  const rows = yield* inSteps(new CsvRows(body, csvJsonLimit))
+  if (rows.problem !== undefined) return yield* invalid(rows.problem, importHint)
   if (!rows.tooLarge) return rows.json
   return yield* new PayloadTooLarge({
     error: `The rows of the CSV exceed ${csvJsonLimit / 1024 / 1024} MiB as JSON, in which each row repeats the column names`,
-    hint: "Send them in several requests"
+    hint: `Send them in several requests. ${importHint}`
   })
 })
 
@@ -76,7 +100,7 @@ export const callBody = (request: Request): Effect.Effect<CallBody, BodyError> =
         pairs: fields.map(({ name, value }) => [name, value.toString("utf8")])
       }))
     case "text/csv":
-      return Effect.map(csvRows(request), (json) => ({ _tag: "Json", json }))
+      return Effect.map(csvRows(request), (json) => ({ _tag: "Json", json, media }))
     case "text/plain":
     case "text/xml":
     case "application/octet-stream":
@@ -88,3 +112,43 @@ export const callBody = (request: Request): Effect.Effect<CallBody, BodyError> =
       return notAcceptable(request)
   }
 }
+
+/** After this time without a byte, in ms, the sender of a stream is disconnected. */
+const stallMillis = 30_000
+
+const stalled = new RequestTimeout({ error: "The body stopped arriving", hint: "Nothing was written; send it again" })
+
+/** The bytes of a CSV of any size, as they are taken. */
+export const csvStream = (request: Request) => {
+  const media = mediaOf(request)
+  if (media !== "text/csv") {
+    return Effect.fail(
+      new UnsupportedMediaType({ error: "An import must be text/csv", hint: "Send the header Content-Type: text/csv" })
+    )
+  }
+  const bytes = Stream.timeoutOrElse(request.stream, { duration: stallMillis, orElse: () => Stream.fail(stalled) })
+  return Effect.as(uncoded(request), bytes)
+}
+
+/** Lets the request take longer than others, until the scope closes. */
+export const withoutTimeLimit = (request: Request) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const { source } = request
+      if (!(source instanceof IncomingMessage)) return undefined
+      longRequests.add(source.socket)
+      return source.socket
+    }),
+    (socket) => Effect.sync(() => void (socket && longRequests.delete(socket)))
+  )
+
+/** Errors of values in a CSV name no line. */
+export const withCsvHint = <A, E>(
+  request: Request,
+  written: Effect.Effect<A, E>
+): Effect.Effect<A, E | DatabaseError> => (mediaOf(request) === "text/csv" ? Effect.mapError(written, hinted) : written)
+
+const hinted = <E>(error: E): E | DatabaseError =>
+  error instanceof DatabaseError && error.hint === null && error.code.startsWith("22")
+    ? new DatabaseError({ ...error, hint: `An empty field is the empty text; write NULL for null. ${importHint}` })
+    : error

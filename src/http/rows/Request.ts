@@ -62,7 +62,8 @@ export const requestDecoder = ({ branches, db, settings }: RequestDependencies) 
       if (Result.isFailure(schema)) return Effect.fail(schema.failure)
       const preferences = parsePreferences(headers["prefer"])
       if (Result.isFailure(preferences)) return Effect.fail(preferences.failure)
-      const form = accepted(headers["accept"], plans)
+      // OPTIONS has no body.
+      const form = accepted(method === "OPTIONS" ? undefined : headers["accept"], plans)
       if (Result.isFailure(form)) return Effect.fail(form.failure)
       const { success } = preferences
       const stated = overridable || success.tx === undefined ? success : { ...success, tx: undefined }

@@ -1,4 +1,5 @@
-import { Cookies, HttpServerResponse } from "effect/http"
+import { Stream } from "effect"
+import { HttpServerResponse } from "effect/http"
 import { isExplain } from "../../domain/rows/Preferences.ts"
 import { type ChosenResponse } from "../../domain/rows/ResponseSettings.ts"
 import { asLatin1 } from "../../domain/text/HeaderText.ts"
@@ -7,7 +8,7 @@ import { type FunctionAnswer } from "../../services/rows/Functions.ts"
 import { type RowsAnswer } from "../../services/rows/Rows.ts"
 import { type RowSettings } from "../../services/rows/Settings.ts"
 import { withChosenStatus } from "../front/ErrorBodies.ts"
-import { textResponse } from "../wire/OwnedResponse.ts"
+import { textResponse, withRepeated } from "../wire/OwnedResponse.ts"
 import { type Operation, preferenceApplied } from "./Prefer.ts"
 import { contentRange, rangeStatus } from "./Range.ts"
 import { type DecodedRequest } from "./Request.ts"
@@ -31,26 +32,35 @@ const draftResponse = ({ body, contentType, headers, status }: Draft): Response 
   return HttpServerResponse.empty({ status, headers })
 }
 
+/** Headers of which a response has one. */
+const singular: ReadonlySet<string> = new Set(["content-type", "location", "content-location", "retry-after"])
+
 /** The status and headers set by user code take precedence. */
 const respond = (draft: Draft, chosen: ChosenResponse): Response => {
   if (chosen.status === undefined && chosen.headers.length === 0) return draftResponse(draft)
   const { body, contentType } = draft
-  const headers = { ...draft.headers }
-  if (contentType !== undefined) headers["content-type"] = contentType
-  const cookies: Array<string> = []
+  const own = new Map<string, Array<string>>()
   for (const [name, value] of chosen.headers) {
-    if (name === "set-cookie") cookies.push(value)
-    else headers[name] = asLatin1(value)
+    const text = asLatin1(value)
+    const known = own.get(name)
+    if (known === undefined || singular.has(name)) own.set(name, [text])
+    else known.push(text)
   }
-  const [only] = cookies
-  if (only !== undefined && cookies.length === 1) headers["set-cookie"] = asLatin1(only)
+  const headers: Record<string, string> = {
+    ...draft.headers,
+    ...(contentType !== undefined && { "content-type": contentType })
+  }
+  for (const [name, values] of own) headers[name] = values.join(", ")
   const status = chosen.status ?? draft.status
   // Sent as bytes: for a text body, Node would encode the headers like the body.
   const response =
     body === undefined
       ? HttpServerResponse.empty({ status, headers })
       : HttpServerResponse.uint8Array(Buffer.from(body), { status, headers })
-  const made = cookies.length > 1 ? HttpServerResponse.mergeCookies(response, Cookies.fromSetCookie(cookies)) : response
+  const made = withRepeated(
+    response,
+    [...own].filter(([, values]) => values.length > 1)
+  )
   return chosen.status === undefined ? made : withChosenStatus(made)
 }
 
@@ -93,12 +103,21 @@ const canonicalQuery = ({ query }: DecodedRequest) => {
   return `?${sorted.map(([name, value]) => `${escaped(name)}=${escaped(value)}`).join("&")}`
 }
 
+/** Bytes of a header that repeats the URL or a key: Node's client refuses responses with 16 KiB of headers. */
+const maxEcho = 3 * 1024
+
+const setShort = (headers: Record<string, string>, name: string, value: string) => {
+  if (value.length <= maxEcho) headers[name] = value
+}
+
 /** The response to a read or a call. */
 const ranged = (request: DecodedRequest, answer: RowsAnswer, operation: "read" | "call"): Response => {
   const { count, offset, total } = answer
   const status = rangeStatus(offset, count, total)
   const headers: Record<string, string> = { "content-range": contentRange(offset, count, total) }
-  if (operation === "read") headers["content-location"] = `/${escaped(request.table)}${canonicalQuery(request)}`
+  if (operation === "read")
+    setShort(headers, "content-location", `/${escaped(request.table)}${canonicalQuery(request)}`)
+  if (answer.cut !== undefined) headers["x-max-rows"] = String(answer.cut)
   withApplied(request, operation, withProfile(request, headers))
   const body = request.context.method === "HEAD" ? undefined : answer.body
   if (status !== 416 || total === undefined)
@@ -107,8 +126,17 @@ const ranged = (request: DecodedRequest, answer: RowsAnswer, operation: "read" |
   return respond({ status, headers, contentType, body: unsatisfiable(offset, total) }, answer)
 }
 
-export const readResponse = (request: DecodedRequest, answer: RowsAnswer): Response =>
-  isExplain(request.form) ? planResponse(request, answer) : ranged(request, answer, "read")
+export const readResponse = (request: DecodedRequest, answer: RowsAnswer): Response => {
+  if (answer.lines !== undefined) return streamed(request, answer.lines)
+  return isExplain(request.form) ? planResponse(request, answer) : ranged(request, answer, "read")
+}
+
+/** Lines of text, as fast as the client reads them. */
+const streamed = (request: DecodedRequest, lines: NonNullable<RowsAnswer["lines"]>): Response => {
+  const bytes = Stream.mapArray(lines, (all) => [Buffer.from(all.join(""))] as const)
+  const headers = withApplied(request, "read", withProfile(request, {}))
+  return HttpServerResponse.stream(bytes, { contentType: request.contentType, headers })
+}
 
 /** `answer.body` is undefined if the function returns nothing. */
 export const callResponse = (request: DecodedRequest, answer: FunctionAnswer): Response => {
@@ -144,7 +172,7 @@ export const writeResponse = (
   const headers: Record<string, string> = {}
   if (operation === "update") headers["content-range"] = contentRange(0, answer.count, total)
   else if (operation !== "upsert") headers["content-range"] = contentRange(0, 0, total)
-  if (answer.location !== undefined) headers["location"] = `/${escaped(request.table)}${answer.location}`
+  if (answer.location !== undefined) setShort(headers, "location", `/${escaped(request.table)}${answer.location}`)
   withApplied({ ...request, stated }, operation, headers)
   const status = writtenStatus(operation, answer, request)
   if (wanted) {

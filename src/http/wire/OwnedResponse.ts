@@ -47,3 +47,15 @@ export const withHeaders = (response: Response, headers: Readonly<MutableHeaders
   Object.assign(response.headers, headers)
   return response
 }
+
+/** Adds headers of several lines each. Node writes a line for every value of a list, which effect/http passes on. */
+export const withRepeated = (
+  response: Response,
+  headers: ReadonlyArray<readonly [name: string, values: ReadonlyArray<string>]>
+): Response =>
+  headers.length === 0
+    ? response
+    : HttpServerResponse.setHeaders(
+        response,
+        headers as ReadonlyArray<readonly [string, unknown]> as Iterable<[string, string]>
+      )

@@ -16,3 +16,11 @@ export const queryOf = (url: string): string => {
   const mark = url.indexOf("?")
   return mark < 0 ? "" : url.slice(mark + 1)
 }
+
+const imports = /^\/v1\/db\/(?!rpc\/)([^/?]+)\/import(?:\?|$)/
+
+/** Whether a URL is that of an import of rows. */
+export const isImport = (url: string) => imports.test(url)
+
+/** The table of such a URL, percent-decoded; undefined if the encoding is invalid. */
+export const importedTable = (url: string): string | undefined => lastSegment(imports.exec(url)?.[1] ?? "")

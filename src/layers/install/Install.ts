@@ -7,6 +7,7 @@ import { quoteName } from "../../domain/sql/Names.ts"
 import { sqlStateOf } from "../../services/OwnTables.ts"
 import { installAuthHelpers } from "./AuthHelpers.ts"
 import { InstallError, needs } from "./Errors.ts"
+import { lockedBy, lockLimits, withinTime } from "./Locks.ts"
 import { checkPrivileges, type InstallOptions } from "./Privileges.ts"
 import { migrations } from "./OwnMigrations.ts"
 import { authenticator, callerRoles, eventsRole } from "./Roles.ts"
@@ -16,12 +17,13 @@ import { restrictSignals } from "./Signals.ts"
  * Installs what is missing, at every start: schema `svc` and its tables, the roles `anon`, `authenticated` and
  * `svc_authenticator`, their grants, and, if the login is a superuser, the event triggers that report DDL.
  */
-export const install = (options: InstallOptions) =>
+export const install = (options: InstallOptions, { lockMillis, millis } = lockLimits) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     return yield* sql.withTransaction(
       Effect.gen(function* () {
         yield* sql`select pg_advisory_xact_lock(${installLock}::text::bigint)`
+        yield* sql.unsafe(`set local lock_timeout = '${lockMillis}ms'`)
         yield* version(sql)
         yield* checkPrivileges(sql, options)
         const there = yield* sql`select from pg_namespace where nspname = 'svc'`
@@ -40,7 +42,11 @@ export const install = (options: InstallOptions) =>
         return login
       })
     )
-  }).pipe(Effect.retry({ schedule: Schedule.spaced("100 millis"), times: 20, while: isConcurrentInstall }))
+  }).pipe(
+    Effect.retry({ schedule: Schedule.spaced("100 millis"), times: 20, while: isConcurrentInstall }),
+    Effect.catchIf((error) => ["55P03", "57014"].includes(sqlStateOf(error)), lockedBy),
+    withinTime(millis)
+  )
 
 /**
  * Whether another service was creating the same roles: they belong to the server, but the advisory lock to the database.

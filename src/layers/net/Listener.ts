@@ -13,6 +13,7 @@ import { UnreadResponses } from "./Unread.ts"
 import { webSocketOptions } from "./WebSockets.ts"
 import { sharesPort, workerNumber } from "../workers/Settings.ts"
 import { duration, integer, text, url } from "../../domain/Settings.ts"
+import { longRequests } from "../../services/access/LongRequests.ts"
 import { AnswerBudget } from "../../services/access/AnswerBudget.ts"
 import { Shutdown, shutdownDelay } from "../../services/Shutdown.ts"
 
@@ -71,8 +72,9 @@ const makeServer = ({ begun, delay }: Shutdown["Service"], unread: UnreadRespons
       keepAliveTimeout: 65_000
     })
       .on("clientError", (error: Error & { readonly code?: string }, socket: Socket) => {
+        const refusal = refusals[error.code ?? ""] ?? notHttp
         if (error.code === "ECONNRESET") socket.destroy()
-        else refuse(socket, refusals[error.code ?? ""] ?? notHttp)
+        else if (refusal !== tooSlow || !longRequests.has(socket)) refuse(socket, refusal)
       })
       .on("connect", (_request, socket: Duplex) => refuse(socket, noTunnel))
       .on("checkExpectation", ({ socket }) => refuse(socket, noExpectation)),
@@ -84,9 +86,16 @@ const makeServer = ({ begun, delay }: Shutdown["Service"], unread: UnreadRespons
 
 type Refusal = readonly [status: string, code: string, text: string]
 
+const tooSlow: Refusal = ["408 Request Timeout", "REQUEST_TIMEOUT", "The request took too long to arrive"]
+
 const refusals: Readonly<Record<string, Refusal>> = {
+  HPE_INVALID_URL: [
+    "400 Bad Request",
+    "INVALID_HTTP",
+    "The URL has characters that must be percent-encoded as UTF-8, such as %C3%A9 for é and %20 for a space"
+  ],
   HPE_HEADER_OVERFLOW: ["431 Request Header Fields Too Large", "HEADERS_TOO_LARGE", "The headers exceed 64 KiB"],
-  ERR_HTTP_REQUEST_TIMEOUT: ["408 Request Timeout", "REQUEST_TIMEOUT", "The request took too long to arrive"]
+  ERR_HTTP_REQUEST_TIMEOUT: tooSlow
 }
 
 const notHttp: Refusal = ["400 Bad Request", "INVALID_HTTP", "The request is not valid HTTP"]

@@ -2,6 +2,7 @@ import { Context, Effect, Fiber, Layer, Schema } from "effect"
 import { type Catalogue, CatalogueRows, makeCatalogue } from "../../domain/catalogue/Catalogue.ts"
 import { catalogueSql, stampsSql } from "../../domain/catalogue/CatalogueSql.ts"
 import { ddlEpochSql } from "../../domain/catalogue/DdlSql.ts"
+import { fingerprintSql } from "../../domain/catalogue/FingerprintSql.ts"
 import { type DatabaseError, Unavailable } from "../../domain/errors.ts"
 import { arrayLiteral } from "../../domain/sql/Names.ts"
 import { type Database, serviceActor } from "../ports/Db.ts"
@@ -12,6 +13,15 @@ import { RowSettings } from "../rows/Settings.ts"
 
 type Reading = Effect.Effect<Catalogue, DatabaseError | Unavailable>
 
+/** DDL is reported more than once: to who runs it, by PostgreSQL, and when the fingerprint is compared (layerUpkeep). */
+interface LastRead {
+  readonly catalogue: Catalogue
+  /** Undefined if something has changed, whether or not it was recorded. */
+  readonly epoch: number | undefined
+  /** Of the definitions, taken before they were read. */
+  readonly fingerprint: string | undefined
+}
+
 /** The catalogue of one database. */
 interface Known {
   /** The generation of DDL that `current` belongs to. */
@@ -19,6 +29,8 @@ interface Known {
   current: Catalogue | undefined
   /** The epoch of `current`; undefined if it is unknown. */
   epoch: number | undefined
+  /** The catalogue read last, with what tells whether it is still current; only where DDL is reported. */
+  last: LastRead | undefined
   /** The catalogue before the last change, while the new one is being read. */
   former: Catalogue | undefined
   /** A read in progress, shared by all callers that wait for it. */
@@ -81,6 +93,7 @@ export class Catalogues extends Context.Service<
           ddl: undefined,
           current: undefined,
           epoch: undefined,
+          last: undefined,
           former: undefined,
           reading: undefined,
           changes: 0
@@ -94,22 +107,63 @@ export class Catalogues extends Context.Service<
         return known
       }
 
-      const invalidate = (database: Database) => outdate(knownOf(database))
+      /** After a change that was not reported. */
+      const invalidate = (database: Database) => {
+        const known = knownOf(database)
+        outdate(known)
+        known.last = undefined
+      }
+
+      const readRows = Effect.fnUntraced(function* (database: Database) {
+        const [text] = yield* database.run(serviceActor, {
+          text: catalogueSql,
+          params: [arrayLiteral(schemas), yield* readBodies(database)],
+          access: "read",
+          searchPath: "pg_catalog"
+        })
+        return makeCatalogue(yield* Effect.orDie(decode(text)))
+      })
+
+      /** Undefined if it takes too long: then the definitions are read instead. */
+      const fingerprintOf = (database: Database) =>
+        database.run(serviceActor, { text: fingerprintSql, params: [], access: "read", searchPath: "pg_catalog" }).pipe(
+          Effect.map(([value]) => String(value)),
+          Effect.catchIf(
+            (error) => error._tag === "DatabaseError",
+            () => Effect.undefined
+          )
+        )
+
+      /** Whether nothing has changed since `epoch`, or since `before` where epochs do not tell. */
+      const isCurrent = Effect.fnUntraced(function* (
+        database: Database,
+        { watched }: Catalogue,
+        epoch: number | undefined,
+        before: number
+      ) {
+        for (let tries = 3; tries > 0; tries--) {
+          const { changes } = knownOf(database)
+          if (epoch !== (yield* readEpoch(database))) return false
+          if (knownOf(database).changes === before) return true
+          if (!watched || epoch === undefined) return false
+          // What was reported meanwhile may have happened after the epoch was read.
+          if (knownOf(database).changes === changes) return true
+        }
+        return false
+      })
 
       const read = (database: Database, known: Known, tries = 2): Reading =>
         Effect.suspend(() => {
           const before = knownOf(database).changes
           return Effect.gen(function* () {
             const epoch = yield* readEpoch(database)
-            const [text] = yield* database.run(serviceActor, {
-              text: catalogueSql,
-              params: [arrayLiteral(schemas), yield* readBodies(database)],
-              access: "read",
-              searchPath: "pg_catalog"
-            })
-            const catalogue = makeCatalogue(yield* Effect.orDie(decode(text)))
+            const { last } = known
+            const same = last !== undefined && epoch !== undefined && last.epoch === epoch
+            const fingerprint = same ? last.fingerprint : yield* fingerprintOf(database)
+            const unchanged = same || (fingerprint !== undefined && fingerprint === last?.fingerprint)
+            const catalogue = unchanged && last !== undefined ? last.catalogue : yield* readRows(database)
             // Changed during the read, so the result may mix old and new.
-            if (epoch !== (yield* readEpoch(database)) || before !== knownOf(database).changes) {
+            if (!(yield* isCurrent(database, catalogue, epoch, before))) {
               if (tries > 1) return yield* read(database, known, tries - 1)
               // DDL comes faster than the catalogue can be read, and requests must not wait for it to end.
               known.former = catalogue
@@ -117,6 +171,7 @@ export class Catalogues extends Context.Service<
             }
             known.current = catalogue
             known.epoch = epoch
+            known.last = catalogue.watched && epoch !== undefined ? { catalogue, epoch, fingerprint } : undefined
             known.former = undefined
             return catalogue
           }).pipe(
@@ -221,8 +276,9 @@ export class Catalogues extends Context.Service<
           Effect.sync(() => {
             const known = knownOf(database)
             outdate(known)
-            // A caller that changed something must see it with its next request.
+            // A caller that changed something must see it with its next request, also if PostgreSQL does not report it.
             known.former = undefined
+            known.last = known.last && { ...known.last, epoch: undefined }
           }),
         epoch: epochOf
       })

@@ -1,4 +1,4 @@
-import { Context, type Effect, type Redacted, type Scope } from "effect"
+import { Context, type Effect, type Redacted, type Scope, type Stream } from "effect"
 import { type DatabaseError, type Unavailable } from "../../domain/errors.ts"
 import { type RequestContext } from "../../domain/rows/Preferences.ts"
 import { type ResponseSettings } from "../../domain/rows/ResponseSettings.ts"
@@ -85,6 +85,22 @@ export interface Session {
    * runs them as one. A failure's `statement_index` is the number of statements that had completed.
    */
   readonly script: (text: string) => Effect.Effect<void, DatabaseError | Unavailable>
+  /**
+   * Runs one statement and passes its rows on, each of one text, as fast as they are taken: no more than a few are in
+   * memory. The statement has no time limit.
+   */
+  readonly lines: (
+    text: string,
+    params: ReadonlyArray<string | Uint8Array | null>
+  ) => Stream.Stream<string, DatabaseError | Unavailable>
+  /**
+   * Runs `COPY … FROM STDIN` with these bytes, as fast as PostgreSQL takes them, without a time limit. Returns the number
+   * of rows; `details` of an error begin with the line. If the bytes end with an error, nothing is written.
+   */
+  readonly load: <E>(
+    text: string,
+    bytes: Stream.Stream<Uint8Array, E>
+  ) => Effect.Effect<number, E | DatabaseError | Unavailable>
 }
 
 /** One PostgreSQL database: the main one or a branch. */

@@ -35,11 +35,14 @@ export class Functions extends Context.Service<
       const { limits, maxRows } = yield* RowSettings
       const options = { maxRows, ...limits }
 
+      const isCut = (count: number, offset: number, total: unknown) =>
+        count >= maxRows && (total === undefined || offset + count < Number(total))
+
       const call = Effect.fnUntraced(function* (request: FunctionCall) {
         const { database, schema, name, query, method, body, form, range, preferences } = request
         const explains = isExplain(form)
         const reads = method !== "POST"
-        const given = body._tag === "Json" ? { _tag: body._tag, json: yield* outlineOf(body.json) } : body
+        const given = body._tag === "Json" ? { ...body, json: yield* outlineOf(body.json) } : body
         const callRequest = {
           schema,
           name,
@@ -69,7 +72,8 @@ export class Functions extends Context.Service<
           body: fn.result === "void" ? undefined : String(result),
           count: Number(count),
           offset,
-          total: total === undefined ? undefined : Number(total)
+          total: total === undefined ? undefined : Number(total),
+          cut: value.capped && isCut(Number(count), offset, total) ? maxRows : undefined
         }
       })
 

@@ -1,4 +1,4 @@
-import { Context, Effect, Layer, Result } from "effect"
+import { Context, Effect, Layer, Result, type Stream } from "effect"
 import { type Catalogue, type Relation } from "../../domain/catalogue/Catalogue.ts"
 import { type ClientError } from "../../domain/errors.ts"
 import {
@@ -13,8 +13,9 @@ import { type RowRange } from "../../domain/rows/plan/Page.ts"
 import { type RowQuery } from "../../domain/rows/parse/Query.ts"
 import { parseRows } from "../../domain/rows/parse/Parser.ts"
 import { type RowPlan } from "../../domain/rows/plan/Plan.ts"
-import { type PreparedRead, RowReads } from "../../domain/rows/Reads.ts"
+import { type PreparedRead, type RowRead, RowReads } from "../../domain/rows/Reads.ts"
 import { checkedRefusal, noTable, notSingle, sizeRefusal } from "../../domain/rows/Refusals.ts"
+import { csvLines, isTooLarge, mayStream } from "./CsvLines.ts"
 import { estimateSql, explainSql, type RowSql, writeSql } from "../../domain/rows/sql/Statement.ts"
 import {
   planDelete,
@@ -61,6 +62,10 @@ export interface RowsAnswer extends ChosenResponse {
   readonly inserted: boolean
   /** The query of the new row, such as `?id=eq.5`, for a POST with `return=headers-only`. */
   readonly location: string | undefined
+  /** The server's limit, if it may have cut the rows. */
+  readonly cut?: number | undefined
+  /** The lines of a CSV that is too large for one text, instead of `body`. */
+  readonly lines?: Stream.Stream<string, ClientError>
   /** False if a POST's `Prefer: resolution` had no effect, because there are no columns to find existing rows by. */
   readonly resolved?: boolean
 }
@@ -87,6 +92,7 @@ export class Rows extends Context.Service<
       const turns = yield* Turns
       const { maxRows, defaultReturn, limits } = yield* RowSettings
       const reads = new RowReads({ maxRows, ...limits })
+      const unlimited = new RowReads({ maxRows: 0, ...limits })
 
       /** PostgreSQL's estimate of the total. */
       const estimate = (request: RowRequest, rows: RowPlan) =>
@@ -113,18 +119,36 @@ export class Rows extends Context.Service<
         const rowRead = { schema, table, query, range, count, trusted, form: bodyForm(form, context.method !== "HEAD") }
         const { value, epoch } = yield* lookUp(catalogues, request, (catalogue) => reads.prepare(catalogue, rowRead))
         if (isExplain(form)) return yield* explain(request, value.sql, "read")
-        const answer = yield* runSql(turns, request, value.sql, "read", { epoch, clean: value.clean })
-        const [body, rows, total] = answer
-        if (form.media === "object" && Number(rows) !== 1) return yield* notSingle(Number(rows))
+        const ran = runSql(turns, request, value.sql, "read", { epoch, clean: value.clean })
+        const whole = mayStream(request) ? csvOf(request, rowRead) : undefined
+        if (whole === undefined) return yield* answered(request, value, yield* ran)
+        const answer = yield* Effect.catchIf(ran, isTooLarge, () => Effect.undefined)
+        const first = answer && (yield* answered(request, value, answer))
+        return first === undefined || first.cut !== undefined ? yield* whole : first
+      })
+
+      const answered = Effect.fnUntraced(function* (request: RowRequest, value: PreparedRead, answer: Answer) {
+        const [body, rows, counted] = answer
+        if (request.form.media === "object" && Number(rows) !== 1) return yield* notSingle(Number(rows))
+        const total = yield* totalled(request, value, counted)
+        const count = Number(rows)
+        const complete = count < maxRows || (total !== undefined && value.offset + count >= total)
         return {
           body: String(body),
-          count: Number(rows),
+          count,
           offset: value.offset,
-          total: yield* totalled(request, value, total),
+          total,
+          cut: value.capped && !complete ? maxRows : undefined,
           inserted: false,
           location: undefined,
           ...(yield* chosen(answer))
         }
+      })
+
+      /** All rows of a read as CSV, whatever their number. */
+      const csvOf = Effect.fnUntraced(function* (request: RowRequest, read: RowRead) {
+        const { value } = yield* lookUp(catalogues, request, (catalogue) => unlimited.prepare(catalogue, read))
+        return { ...nothing(request, false), lines: yield* csvLines(request, value.rows, turns) }
       })
 
       const write = Effect.fnUntraced(function* (
@@ -231,7 +255,7 @@ const nothing = ({ form, preferences }: RowRequest, answer: boolean): RowsAnswer
   count: 0,
   offset: 0,
   total: preferences.count === undefined ? undefined : 0,
-  inserted: true,
+  inserted: false,
   location: undefined,
   ...nothingChosen
 })

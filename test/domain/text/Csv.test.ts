@@ -101,10 +101,10 @@ describe("CsvRows", () => {
     ["", "The body is not valid CSV: the line with the column names is missing"],
     ["\n\n", "The body is not valid CSV: the line with the column names is missing"],
     ["a,b,a\n1,2,3", "The body is not valid CSV: a column name is repeated"],
-    ["a,b\n1,2\n1", "All lines must have same number of fields"],
-    ["a,b\n1,2,3", "All lines must have same number of fields"],
-    ['a\n1,2"', "All lines must have same number of fields"],
-    ["a,b\n1,2\n1,2,", "All lines must have same number of fields"],
+    ["a,b\n1,2\n1", "All lines must have same number of fields: line 3 has 1, the first line has 2"],
+    ["a,b\n1,2,3", "All lines must have same number of fields: line 2 has more than 2, the first line has 2"],
+    ['a\n1,2"', "All lines must have same number of fields: line 2 has more than 1, the first line has 1"],
+    ["a,b\n1,2\n1,2,", "All lines must have same number of fields: line 3 has more than 2, the first line has 2"],
     [",".repeat(1600), "The body is not valid CSV: there are more than 1600 columns"]
   ])("%j is rejected", (text, why) => {
     for (const size of sizes) assert.strictEqual(rowsOf(text, size).problem, why)

@@ -79,7 +79,18 @@ describe("PUT", () => {
     assertRefused(await on("PUT ?name=eq.one", { id: 1 }), 405, "PGRST105")
     assertRefused(await on("PUT ?id=eq.1&limit=1", { id: 1 }), 400, "PGRST114")
     assertRefused(await on("PUT ?id=eq.1", { id: 2 }), 400, "PGRST115")
+    assertRefused(await on("PUT ?id=eq.1", []), 400, "PGRST115")
+    assertRefused(await on("PUT ?id=eq.1", [{ id: 2 }, { id: 3 }]), 400, "PGRST115")
     assert.strictEqual((await rows()).length, 3)
+  })
+
+  it("writes the row of several that matches the URL", async () => {
+    const made = await on("PUT ?id=eq.7", [
+      { id: 8, name: "eight" },
+      { id: 7, name: "seven" }
+    ])
+    assert.deepStrictEqual([made.status, made.json], [201, [{ id: 7, name: "seven", note: "none" }]])
+    assert.strictEqual((await rows()).length, 4)
   })
 })
 
@@ -98,6 +109,21 @@ describe("PATCH and DELETE", () => {
       "return=headers-only",
       ""
     ])
+  })
+
+  it("take the first row of an array, and change nothing for an empty one", async () => {
+    const changed = await on("PATCH ?id=eq.1&select=note", [{ note: "first" }, { note: "second" }])
+    assert.deepStrictEqual(summaryOf(changed), [200, "0-0/*", null, '[{"note":"first"}]'])
+    assert.deepStrictEqual(summaryOf(await on("PATCH ?id=eq.1&columns=note", [{ id: 9, note: "x" }, {}])).slice(0, 2), [
+      200,
+      "0-0/*"
+    ])
+    const nothing = await on("PATCH ?id=eq.1", [], prefer("count=exact"))
+    assert.deepStrictEqual(summaryOf(nothing), [200, "*/0", "count=exact", "[]"])
+    assert.strictEqual((await on("PATCH ?id=eq.1", [], prefer("return=minimal"))).status, 204)
+    assertRefused(await on("PATCH ?id=eq.1", [{ note: "x" }, { name: "y" }]), 400, "PGRST102")
+    assertRefused(await on("PATCH ?id=eq.1", [1]), 400, "PGRST102")
+    assert.deepInclude((await rows())[0], { id: 1, note: "x" })
   })
 
   it("change no more rows than max-affected", async () => {
@@ -193,8 +219,8 @@ describe("bodies", () => {
 
   it.each([
     ['id,name\n1,"x', "The body is not valid CSV: line 2: a quoted field does not end"],
-    ["id,name\n1", "All lines must have same number of fields"],
-    ["id\n1,2", "All lines must have same number of fields"],
+    ["id,name\n1", "All lines must have same number of fields: line 2 has 1, the first line has 2"],
+    ["id\n1,2", "All lines must have same number of fields: line 2 has more than 1, the first line has 1"],
     ["id,id\n1,2", "The body is not valid CSV: a column name is repeated"],
     ["", "The body is not valid CSV: the line with the column names is missing"]
   ])("%j is not valid CSV", async (body, error) => {

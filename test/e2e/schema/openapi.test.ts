@@ -185,6 +185,7 @@ describe("/openapi.json", () => {
       "POST /ofrep/v1/evaluate/flags/{key}",
       "POST /v1/db/rpc/{function}",
       "POST /v1/db/{table}",
+      "POST /v1/db/{table}/import",
       "POST /v1/sql",
       "POST /v1/sql/transaction",
       "PUT /api/flags/segments/{key}",

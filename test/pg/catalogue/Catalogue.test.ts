@@ -142,7 +142,6 @@ const relations: ReadonlyArray<Case> = [
     "create table partitioned (v int) partition by list (spied_key(v)); create table partition_1 partition of partitioned for values in (1)",
     ""
   ],
-  ["partition_1", "", "r"],
   ["a_view", "", "r"],
   [
     "foreign_one",

@@ -34,6 +34,8 @@ const suite = layer(
       create view titles as select id, title from books;
       create type pair as (x int, y text);
       create domain paired as pair;
+      create domain known_book as books check ((value).id > 0);
+      create domain listed_book as known_book;
       create table ledger (id int generated always as identity, amount int);
       ${[
         f("upper_name", "(authors) returns text stable", "select upper($1.name)"),
@@ -45,6 +47,16 @@ const suite = layer(
         f("all_books", "() returns setof books stable", "select * from books order by id"),
         f("all_authors", "() returns setof authors stable", "select * from authors order by id"),
         f("one_book", "(wanted int) returns books stable", "select * from books where id = wanted"),
+        f(
+          "known_books",
+          "() returns setof known_book stable",
+          "select row(b.*)::books::known_book from books b order by id"
+        ),
+        f(
+          "listed",
+          "(wanted int) returns listed_book stable",
+          "select row(b.*)::books::listed_book from books b where id = wanted"
+        ),
         f("some_titles", "() returns setof titles stable", "select * from titles"),
         f("own_rows", "() returns setof own stable", "select * from own"),
         f(
@@ -74,6 +86,18 @@ const suite = layer(
 )
 
 suite("rows of functions", (it) => {
+  it.effect("of a domain over a row type are rows of its table", () =>
+    Effect.gen(function* () {
+      const rows = yield* get("known_books?select=title,author:authors(name)&order=id.desc&limit=1")
+      assert.strictEqual(spaceless(rows), '[{"title":"C","author":{"name":"Bob"}}]')
+      assert.strictEqual(
+        spaceless(yield* get("listed?wanted=1&select=title,reviews(id)&reviews.order=id")),
+        '{"title":"A","reviews":[{"id":1},{"id":2}]}'
+      )
+      assert.strictEqual(spaceless(yield* get("listed?wanted=9")), "null")
+    })
+  )
+
   describe("are queried like those of a table", () => {
     it.effect.each([
       ["all_books?select=title", '[{"title":"A"},{"title":"B"},{"title":"C"}]'],

@@ -223,7 +223,7 @@ suite("functions", (it) => {
       ["fails", { state: "P0001", text: "no" }, "400 P0001"],
       ["fails", { state: "PT402", text: "pay" }, "402 PT402"],
       ["fails", { state: "PT503", text: "later" }, "503 PT503"],
-      ["fails", { state: "PT999", text: "no status" }, "400 PT999"],
+      ["fails", { state: "PT999", text: "no status" }, "500 PT999"],
       ["fails", { state: "22012", text: "made up" }, "400 22012"],
       ["fails", { state: "23505", text: "made up" }, "409 23505"],
       ["fails", { state: "42501", text: "made up" }, "403 42501"],

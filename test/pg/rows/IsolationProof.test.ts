@@ -40,6 +40,16 @@ const { call, read, readPlanned, renew } = serveIsolated(`
   ${ownedTable("by_check", builtIn)}
   alter table by_check add check (keeps_tenant('constant'));
   do $$ begin execute format('alter database %I set constraint_exclusion = on', current_database()); end $$;
+  create domain shown as text;
+  create function shown_json(shown) returns json language plpgsql stable as $$ begin return to_json(tenant()); end $$;
+  create cast (shown as json) with function shown_json(shown) as implicit;
+  create domain wanted as text;
+  create function wanted_text(text) returns wanted language plpgsql stable as $$ begin return tenant(); end $$;
+  create cast (text as wanted) with function wanted_text(text) as implicit;
+  ${ownedTable("by_format", builtIn).replace("owner text", "owner shown")}
+  ${ownedTable("by_filter", builtIn)}
+  alter table by_filter add wanted wanted;
+  update by_filter set wanted = owner;
   create function my_tenant() returns text language plpgsql as $$ begin return tenant(); end $$;
   grant execute on all functions in schema public to anon, authenticated;`)
 
@@ -52,6 +62,8 @@ describe("no caller is taken for another by", () => {
     { what: "pg_input_error_info of a domain", request: read("by_error") },
     { what: "JSON_VALUE that returns a domain", request: read("by_json_value") },
     { what: "JSON_QUERY that returns a domain", request: read("by_json_query") },
+    { what: "a cast that shows a domain", request: read("by_format") },
+    { what: "a cast that reads a filter", request: read("by_filter", "&wanted=eq.mine") },
     { what: "a check that the planner evaluates", request: readPlanned("by_check") },
     { what: "pg_input_is_valid in a function that is called", request: call("valid_sub") }
   ])("$what", async ({ request }) => {

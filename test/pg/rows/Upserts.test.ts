@@ -149,7 +149,7 @@ suite("writes", (it) => {
         [
           "pairs?a=eq.5&b=eq.q",
           [
-            { a: 5, b: "q" },
+            { a: 7, b: "q" },
             { a: 6, b: "q" }
           ],
           "400 PGRST115"

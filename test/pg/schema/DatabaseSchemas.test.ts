@@ -56,6 +56,41 @@ const suite = layer(
 )
 
 suite("the database's schema", (it) => {
+  it.effect("warns of views that show rows past the policies of their tables", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Outside
+      const main = (yield* Db).main
+      const warned = Effect.gen(function* () {
+        const text = yield* (yield* DatabaseSchemas).describe(main)
+        const { warnings } = yield* Schema.decodeEffect(Schema.fromJsonString(DatabaseSchema))(text)
+        return warnings.filter(({ name }) => name.startsWith("guarded"))
+      })
+      yield* sql("create table guarded (id int); alter table guarded enable row level security")
+      yield* sql(
+        "create view guarded_all as select * from guarded; create view guarded_count as select count(*) from guarded_all"
+      )
+      yield* sql("create materialized view guarded_kept as select * from guarded")
+      yield* sql("create view guarded_own with (security_invoker) as select * from guarded")
+      yield* sql(
+        "create view guarded_private as select * from guarded; revoke all on guarded_private from anon, authenticated"
+      )
+      const found = yield* warned
+      assert.deepStrictEqual(
+        found.map(({ name }) => name),
+        ["guarded_all", "guarded_count", "guarded_kept"]
+      )
+      assert.deepInclude(found[0], {
+        code: "VIEW_WITHOUT_POLICIES",
+        schema: "public",
+        message: "public.guarded_all shows rows of public.guarded to callers of /v1/db without row-level security"
+      })
+      // The hints are statements that work.
+      for (const { hint } of found) yield* sql(hint.replace(/ or: .*/, ""))
+      assert.deepStrictEqual(yield* warned, [])
+      yield* sql("drop table guarded cascade")
+    })
+  )
+
   it.effect("describes everything that is exposed, and nothing else", () =>
     Effect.gen(function* () {
       const text = yield* (yield* DatabaseSchemas).describe((yield* Db).main)

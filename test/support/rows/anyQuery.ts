@@ -133,7 +133,7 @@ const names = option(fc.uniqueArray(name, { minLength: 1, maxLength: 3 }))
 const rows = fc.nat().map(String)
 /** Any query that the grammar can express. */
 export const anyRowQuery: fc.Arbitrary<RowQuery> = fc.record({
-  select: fc.array(selected, { maxLength: 3 }),
+  select: fc.array(selected, { minLength: 1, maxLength: 3 }),
   filters: fc.array(fc.record({ path, value: condition }), { maxLength: 3 }),
   order: clauses(fc.array(term, { minLength: 1, maxLength: 3 })),
   limit: clauses(rows),

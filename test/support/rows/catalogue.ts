@@ -25,6 +25,7 @@ export const catalogueOf = (
         type_oid: 25,
         generated: false,
         domain: false,
+        casts: null,
         kind: "other" as const,
         ...(typeof column === "string" ? { name: column } : column)
       })),

@@ -9,7 +9,7 @@ import { arrayLiteral } from "../../sql/Names.ts"
 /** The arguments in a request, before a function is chosen. `Json` is the text itself, or its outline. */
 export type CallBody<Json = Buffer> =
   | { readonly _tag: "None" }
-  | { readonly _tag: "Json"; readonly json: Json }
+  | { readonly _tag: "Json"; readonly json: Json; readonly media?: "text/csv" }
   /** Names and values as text, from a form or a GET. */
   | { readonly _tag: "Pairs"; readonly pairs: ReadonlyArray<readonly [string, string]> }
   /** For a function with a single unnamed argument. */
@@ -48,7 +48,7 @@ export const planCall = (
     case "None":
       return planEmpty(candidates)
     case "Json":
-      return planJson(candidates, body.json, columns)
+      return planJson(candidates, body, columns)
     case "Pairs":
       return planTexts(candidates, body.pairs)
     case "Raw": {
@@ -73,23 +73,28 @@ const planEmpty = (candidates: Candidates): Planned =>
       : { fn, values: withoutArguments }
   )
 
-const planJson = (candidates: Candidates, body: JsonOutline, columns: ReadonlyArray<string> | undefined): Planned => {
-  const { bytes, form } = body
-  const [first] = body.places
+/** A CSV is made of arguments: it is no JSON that a single unnamed argument could take whole. */
+const planJson = (
+  candidates: Candidates,
+  { json, media }: Extract<CallBody<JsonOutline>, { readonly _tag: "Json" }>,
+  columns: ReadonlyArray<string> | undefined
+): Planned => {
+  const { bytes, form } = json
+  const [first] = json.places
   const isObject = first !== undefined && bytes[first.from] === openBrace
   const names = columns ?? first?.keys ?? []
-  const chosen = chooseFunction(candidates, names, "application/json")
+  const chosen = chooseFunction(candidates, names, media === undefined ? "application/json" : undefined)
   // A body that is not an object has no arguments: the body is the error, not the function's name.
   if (Result.isFailure(chosen)) return isObject ? Result.fail(chosen.failure) : notAnObject()
   const fn = chosen.success
   if (fn.body === "json" || fn.body === "jsonb") {
     return Result.succeed({ fn, values: { _tag: "Whole", value: bytes, type: fn.body } })
   }
-  if (form === "array" && !body.uniform) return invalid("All object keys must match")
+  if (form === "array" && !json.uniform) return invalid("All object keys must match")
   const given = givenOf(fn, new Set(names))
   if (!isObject && given.length > 0) return notAnObject()
-  const json = first === undefined ? bytes : bytes.subarray(first.from, first.to)
-  return Result.succeed({ fn, values: { _tag: "Json", json, given } })
+  const object = first === undefined ? bytes : bytes.subarray(first.from, first.to)
+  return Result.succeed({ fn, values: { _tag: "Json", json: object, given } })
 }
 
 const openBrace = 0x7b

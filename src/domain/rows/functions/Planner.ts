@@ -1,5 +1,5 @@
 import { Result } from "effect"
-import { type Catalogue, type StoredFunction } from "../../catalogue/Catalogue.ts"
+import { type Catalogue, type Relation, type StoredFunction } from "../../catalogue/Catalogue.ts"
 import { type ClientError, InvalidRequest } from "../../errors.ts"
 import { type BodyForm, type Preferences } from "../Preferences.ts"
 import { type CallBody, planCall, type PlannedCall } from "./Call.ts"
@@ -9,7 +9,7 @@ import { parseCall, parseRows } from "../parse/Parser.ts"
 import { type PlannedRows, type Total } from "../plan/Plan.ts"
 import { planRows } from "../plan/Planner.ts"
 import { type RowQuery } from "../parse/Query.ts"
-import { type RowReadOptions } from "../Reads.ts"
+import { isCapped, type RowReadOptions } from "../Reads.ts"
 import { type RowSql } from "../sql/Statement.ts"
 import { type JsonOutline } from "../../text/JsonOutline.ts"
 
@@ -39,6 +39,8 @@ interface PreparedCall {
   readonly checked: boolean
   /** Offset of the first row. */
   readonly offset: number
+  /** The server's limit is lower than the client's, or the only one. */
+  readonly capped: boolean
 }
 
 type Prepared = Result.Result<PreparedCall, ClientError>
@@ -70,14 +72,15 @@ const withRows = (
   if (maxAffected !== undefined && !fn.set) return Result.fail(notSet())
   const page = rowPage(query, range)
   if (Result.isFailure(page)) return Result.fail(page.failure)
-  const plain = range === undefined && isPlain(query)
+  const relation = relationOf(catalogue, fn)
+  const plain = range === undefined && isPlain(query) && relation?.formatted !== true
   const asJson = (form.media === "json" || form.media === "object") && !form.stripNulls
   if (isValue(fn) && plain && count === undefined && asJson) {
-    return Result.succeed({ sql: valueSql(call), fn, clean: fn.clean, checked: false, offset: 0 })
+    return Result.succeed({ sql: valueSql(call), fn, clean: fn.clean, checked: false, offset: 0, capped: false })
   }
   const planned = plain
     ? Result.succeed(everyRow(fn, options))
-    : planResult(catalogue, range === undefined ? query : withPage(query, page.success), fn, options)
+    : planResult(catalogue, range === undefined ? query : withPage(query, page.success), fn, relation, options)
   if (Result.isFailure(planned)) return Result.fail(planned.failure)
   const exactlyOne = fn.set && alone ? "PGRST116" : undefined
   return Result.succeed({
@@ -85,7 +88,8 @@ const withRows = (
     fn,
     clean: fn.clean && planned.success.clean,
     checked: maxAffected !== undefined || exactlyOne !== undefined,
-    offset: Number(page.success.offset ?? 0)
+    offset: Number(page.success.offset ?? 0),
+    capped: fn.set && isCapped(page.success, options)
   })
 }
 
@@ -105,13 +109,25 @@ const everyRow = (fn: StoredFunction, { maxRows }: RowReadOptions): PlannedRows 
   clean: true
 })
 
-const planResult = (catalogue: Catalogue, query: RowQuery, fn: StoredFunction, options: RowReadOptions) => {
+/** The relation whose rows the function returns. */
+const relationOf = (catalogue: Catalogue, fn: StoredFunction) => {
+  const { type } = callSource(fn)
+  return type && catalogue.relation(type.schema, type.name)
+}
+
+const planResult = (
+  catalogue: Catalogue,
+  query: RowQuery,
+  fn: StoredFunction,
+  relation: Relation | undefined,
+  options: RowReadOptions
+) => {
   const source = callSource(fn)
   return planRows(query, {
     catalogue,
     source,
     from: source.type ?? { schema: fn.schema, name: source.called },
-    relation: source.type && catalogue.relation(source.type.schema, source.type.name),
+    relation,
     ...options,
     filtered: true
   })

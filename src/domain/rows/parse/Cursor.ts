@@ -33,6 +33,15 @@ const noSteps: ReadonlyArray<JsonStep> = []
 /** The maximum nesting of embeds and of conditions. The JavaScript stack allows many times more. */
 export const maxDepth = 64
 
+/** Where a literal of a condition stands, and the parameter that it becomes. */
+export interface LiteralPlace {
+  readonly from: number
+  readonly to: number
+  readonly param: string
+  /** `(a,b)`. */
+  readonly list: boolean
+}
+
 /**
  * Reads a text of the row grammar once, from left to right. A reading method that meets invalid text records the error
  * with `fail` and returns undefined; its caller then returns undefined too.
@@ -49,9 +58,13 @@ export class RowCursor {
   unexpected: string | undefined = undefined
   refusal: string | undefined = undefined
 
-  constructor(text: string, at = 0) {
+  /** Collects the literals of conditions, if given. */
+  readonly literals: Array<LiteralPlace> | undefined
+
+  constructor(text: string, at = 0, literals?: Array<LiteralPlace>) {
     this.text = text
     this.at = at
+    this.literals = literals
   }
 
   fail(expected: string, at = this.at, unexpected?: string): undefined {

@@ -1,6 +1,7 @@
-import { fieldRest, mark, maxDepth, RowCursor } from "./Cursor.ts"
+import { fieldRest, type LiteralPlace, mark, maxDepth, RowCursor } from "./Cursor.ts"
 import { mismatch } from "./ParserError.ts"
-import { type IsWord, isWords, operatorOf } from "./Operators.ts"
+import { arrayLiteral } from "../../sql/Names.ts"
+import { comparedValue, type IsWord, isWords, operatorOf } from "./Operators.ts"
 import { type Condition, type Field } from "./Query.ts"
 
 const operatorName = "operator (eq, gt, ...)"
@@ -27,7 +28,9 @@ export const readTest = (cursor: RowCursor, field: Field, nested: boolean): Cond
       const quantifier = operator.quantified ? readQuantifier(cursor) : undefined
       if (!cursor.is(mark.dot)) return cursor.fail(operatorName)
       cursor.at++
+      const start = cursor.at
       const value = readValue(cursor, nested)
+      cursor.literals?.push({ from: start, to: cursor.at, param: comparedValue(operator.name, value), list: false })
       return { _tag: "Compare", negated, field, operator: operator.name, quantifier, value }
     }
     case "FullText": {
@@ -38,13 +41,19 @@ export const readTest = (cursor: RowCursor, field: Field, nested: boolean): Cond
       if (inside) cursor.at++
       if (!cursor.is(mark.dot)) return cursor.fail(operatorName)
       cursor.at++
+      const start = cursor.at
       const value = readValue(cursor, nested)
+      cursor.literals?.push({ from: start, to: cursor.at, param: value, list: false })
       return { _tag: "FullText", negated, field, operator: operator.name, language, value }
     }
     case "In": {
       if (!cursor.is(mark.dot)) return cursor.fail(operatorName)
       cursor.at++
+      const start = cursor.at
       const values = readList(cursor)
+      if (values !== undefined) {
+        cursor.literals?.push({ from: start, to: cursor.at, param: arrayLiteral(values), list: true })
+      }
       if (values === undefined || !endsHere(cursor, nested)) return undefined
       return { _tag: "In", negated, field, values }
     }
@@ -163,6 +172,12 @@ const endsHere = (cursor: RowCursor, nested: boolean): boolean => {
   if (nested ? endsItem(cursor.code()) : cursor.ended) return true
   cursor.fail(nested ? '"," or ")"' : "end of input")
   return false
+}
+
+/** The literals in the value of `and=` or `or=`; undefined if it cannot be parsed. */
+export const literalsIn = (logic: string): ReadonlyArray<LiteralPlace> | undefined => {
+  const literals: Array<LiteralPlace> = []
+  return readLogic(new RowCursor(logic, 0, literals), "And", false) === undefined ? undefined : literals
 }
 
 /** The value of `and=` or `or=`, and nothing after it. */

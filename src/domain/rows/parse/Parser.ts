@@ -141,10 +141,11 @@ class Clauses {
       return parseError(clause, cursor)
     }
     const negative = value.startsWith("-") && Number(value) < 0
-    // Like PostgREST: a negative limit of the table itself is an invalid range (416), PostgreSQL rejects the others.
-    if (negative && (clause === "offset" || path.length > 0)) {
-      const code = clause === "offset" ? "2201X" : "2201W"
-      return new InvalidRequest({ error: `${clause.toUpperCase()} must not be negative`, code })
+    // Like PostgREST: a negative offset skips nothing, a negative limit of the table itself is an invalid range (416), and
+    // PostgreSQL rejects that of an embed.
+    if (negative && clause === "offset") return this.addCount(clause, key, before, "0")
+    if (negative && path.length > 0) {
+      return new InvalidRequest({ error: "LIMIT must not be negative", code: "2201W" })
     }
     const list = this[clause]
     const place = this.placeOf(clause, path, list.length)

@@ -7,8 +7,9 @@ export const everything: ReadonlyArray<Selected> = [all]
 const itemStart = `"...", ${fieldName}, "*" or "count()"`
 const itemEnd = `${fieldRest}, "::", ".", ")", "," or end of input`
 
-/** The value of `select=`; it may be empty. */
+/** The value of `select=`; if it is empty, all columns. */
 export const readSelect = (cursor: RowCursor): ReadonlyArray<Selected> | undefined => {
+  if (cursor.ended) return everything
   const items = readItems(cursor, 1)
   if (items === undefined) return undefined
   return cursor.ended ? items : cursor.fail(items.length === 0 ? itemStart : itemEnd)

@@ -12,7 +12,11 @@ export interface Findings {
 export const planField = (relation: Relation | undefined, { name, json }: Field, findings: Findings): PlannedField => {
   const column = relation?.byName.get(name)
   if (column !== undefined) {
+    // A path leads into the stored value.
+    const casts = json.length === 0 ? column.casts : null
+    if (casts !== null) findings.clean = false
     return {
+      casts,
       name,
       kind: "column",
       schema: undefined,
@@ -24,7 +28,7 @@ export const planField = (relation: Relation | undefined, { name, json }: Field,
   }
   const computed = relation?.computed.find((one) => one.name === name)
   if (relation !== undefined && computed === undefined && name === "count" && json.length === 0) {
-    return { name, kind: "count", schema: undefined, json, toJson: false, type: 20, tsvector: false }
+    return { name, kind: "count", schema: undefined, json, toJson: false, type: 20, tsvector: false, casts: null }
   }
   // PostgreSQL may also read `t.f` as a call of a function f on the row.
   findings.clean = false
@@ -35,6 +39,7 @@ export const planField = (relation: Relation | undefined, { name, json }: Field,
     json,
     toJson: json.length > 0 && computed?.kind !== "json",
     type: computed?.type_oid ?? 0,
+    casts: null,
     // An unknown field is matched as it is.
     tsvector: computed === undefined ? json.length === 0 : computed.kind === "tsvector"
   }

@@ -2,7 +2,7 @@ import { Result } from "effect"
 import { type Relation } from "../../catalogue/Catalogue.ts"
 import { InvalidRequest } from "../../errors.ts"
 import { type JsonOutline, maxPlaces } from "../../text/JsonOutline.ts"
-import { shorten } from "../../text/Shorten.ts"
+import { unknownColumn } from "../Refusals.ts"
 
 /** Rows to write, by the shapes that need different SQL. */
 export type Payload =
@@ -27,7 +27,7 @@ const wrong = (error: string, hint?: string) =>
 /** The most rows with different keys in one INSERT: each is a parameter, which the protocol counts in 16 bits. */
 const maxMixedRows = maxPlaces
 /** The most values of such rows. Each is an expression of the statement, whose text is written at once. */
-const maxMixedValues = 100_000
+const maxMixedValues = 60_000
 
 const tooMany = (error: string) =>
   Result.fail(
@@ -58,16 +58,7 @@ export const planPayload = (
   const keys = only === undefined ? body.keys : [...new Set(only)]
   const unknown = keys.find((key) => !relation.byName.has(key))
   if (unknown !== undefined) {
-    return Result.fail(
-      new InvalidRequest({
-        error: `Could not find the '${shorten(unknown)}' column of '${relation.name}' in the schema cache`,
-        code: "PGRST204",
-        // A body without a media type is read as a form of one field.
-        hint: /^\s*[{[]/.test(unknown)
-          ? "The body looks like JSON: send the header content-type: application/json"
-          : null
-      })
-    )
+    return Result.fail(unknownColumn(relation.name, unknown))
   }
   const uniform = missing === "null" || (body.uniform && body.keys.length === keys.length)
   if ((uniform && keys.length > 0) || rows === 0) {

@@ -64,6 +64,8 @@ export interface PlannedField {
   readonly type: number
   /** Full-text search uses the value without conversion. */
   readonly tsvector: boolean
+  /** The functions of its domain's casts, if any. */
+  readonly casts: Relation["columns"][number]["casts"]
 }
 
 /** A column of the response, named `as`. Names may repeat. */
@@ -100,8 +102,8 @@ export interface Join {
   readonly hidden: boolean
   /** Its items are columns of the outer row. */
   readonly spread: boolean
-  /** Fields of a single row that the outer rows are ordered by. */
-  readonly orderedBy: ReadonlyArray<PlannedField>
+  /** Values of a single row that the outer rows are ordered by: fields, with their casts. */
+  readonly orderedBy: ReadonlyArray<{ readonly field: PlannedField; readonly cast: string | undefined }>
 }
 
 /** Which rows of the embed belong to an outer row. The first column of a pair is the outer row's. */

@@ -8,13 +8,12 @@ import {
   type Item,
   type Join,
   type Link,
-  type PlannedField,
   type PlannedOrder,
   type PlannedRows,
   type RowPlan,
   type RowSource
 } from "./Plan.ts"
-import { type RowQuery } from "../parse/Query.ts"
+import { type Field, type RowQuery } from "../parse/Query.ts"
 import { aggregates, isSingle, refuse, Refused, type Related, Relating, type SelectLimits } from "./Related.ts"
 import { notEmbedded, type RowTree, rowTree } from "./Tree.ts"
 
@@ -122,7 +121,7 @@ class Planner {
     const { rows, hoisted } = this.plan(child, source, relation, single ? 0 : this.context.maxRows)
     const orderedBy = around.order
       .filter((term) => term.relation === tree.name)
-      .map(({ field }): PlannedField => planField(relation, field, this.findings))
+      .map(({ field }) => this.ordered(tree, relation, field))
     const join: Join = {
       rows,
       name: tree.name,
@@ -136,6 +135,22 @@ class Planner {
     return { join, hoisted, named: rows.items.map((item) => ({ as: item._tag === "All" ? "*" : item.as })) }
   }
 
+  /** A column of the embed, or a name that its `select` gives to one, which takes precedence. */
+  private ordered(
+    { select }: RowTree,
+    relation: Relation | undefined,
+    { name, json }: Field
+  ): Join["orderedBy"][number] {
+    const named = select.find(
+      (item) => item._tag === "Field" && item.aggregate === undefined && (item.alias ?? fieldName(item.field)) === name
+    )
+    if (named?._tag !== "Field" || (named.cast !== undefined && json.length > 0)) {
+      return { field: planField(relation, { name, json }, this.findings), cast: undefined }
+    }
+    const field = { name: named.field.name, json: [...named.field.json, ...json] }
+    return { field: planField(relation, field, this.findings), cast: named.cast }
+  }
+
   private checkClean({ schema, name }: RelationName) {
     if (this.context.catalogue.relation(schema, name)?.clean_read !== true) this.findings.clean = false
   }
@@ -144,7 +159,7 @@ class Planner {
     switch (item._tag) {
       case "All":
         // A relation without columns expands to none: `*` would return the placeholder column of RETURNING.
-        if (relation === undefined || (!named && relation.columns.length > 0)) return [item]
+        if (relation === undefined || (!named && !relation.formatted && relation.columns.length > 0)) return [item]
         return relation.columns.map(({ name }) => ({
           _tag: "Field",
           field: planField(relation, { name, json: [] }, this.findings),
@@ -159,7 +174,10 @@ class Planner {
         // PostgreSQL finds a cast's type and function by name.
         if (cast ?? aggregateCast) this.findings.clean = false
         const as = alias ?? aggregate ?? fieldName(field)
-        return [{ _tag: "Field", field: planField(relation, field, this.findings), as, cast, aggregate, aggregateCast }]
+        const planned = planField(relation, field, this.findings)
+        // An aggregate is of the stored values: JSON, which shows them, has no order and no sum.
+        const summed = aggregate === undefined || cast !== undefined ? planned : { ...planned, casts: null }
+        return [{ _tag: "Field", field: summed, as, cast, aggregate, aggregateCast }]
       }
     }
   }

@@ -139,11 +139,8 @@ export const planUpsert = (
   const payload = planPayload(body, relation, query.columns, "null")
   if (Result.isFailure(payload)) return Result.fail(payload.failure)
   const { keys } = payload.success
-  if (
-    payload.success._tag !== "Uniform" ||
-    payload.success.rows !== 1 ||
-    !columns.every((name) => keys.includes(name))
-  ) {
+  // Of several rows, the one that matches the URL is written.
+  if (payload.success._tag !== "Uniform" || !columns.every((name) => keys.includes(name))) {
     return Result.fail(notMatching())
   }
   return planner.finish(
@@ -188,12 +185,15 @@ export const planUpdate = (
   const { query, preferences } = request
   const wrong = unbounded(query)
   if (wrong !== undefined) return wrong
-  if (body.form === "array") {
-    return invalid("The body must be an object that maps column names to new values", "PGRST102")
+  if (body.form === "array" && query.columns === undefined && !body.uniform && body.objects) {
+    return invalid("All object keys must match", "PGRST102")
   }
   const payload = planPayload(body, relation, query.columns)
   if (Result.isFailure(payload)) return Result.fail(payload.failure)
   const { success } = payload
+  // Like in PostgREST, an array stands for its first object, and an empty one changes nothing.
+  const [first] = body.places
+  const json = first === undefined ? body.bytes : body.bytes.subarray(first.from, first.to)
   // Columns named in `columns` but absent from the body keep their value, unless `Prefer: missing` is given.
   const has = success._tag === "Uniform" ? success.keys : [...(success.rows[0]?.has ?? [])]
   const absent = success.keys.filter((key) => !has.includes(key))
@@ -201,7 +201,7 @@ export const planUpdate = (
   const keys = preferences.missing === "null" ? [...has, ...absent] : has
   const defaults = preferences.missing === "default" ? absent : []
   const planned = planner.finish(
-    { _tag: "Update", json: body.bytes, keys, defaults, where: planner.where() },
+    { _tag: "Update", json, keys, defaults, where: planner.where() },
     relation.clean_change
   )
   const nothing = keys.length + defaults.length === 0

@@ -1,5 +1,5 @@
 import { type PlannedCondition, type PlannedField } from "../plan/Plan.ts"
-import { comparedValue, isRegex, isWords, operatorSql } from "../parse/Operators.ts"
+import { comparedValue, isPattern, isRegex, isWords, operatorSql } from "../parse/Operators.ts"
 import { type Test } from "../parse/Query.ts"
 import { type RowScope } from "./Scope.ts"
 import { arrayLiteral, quoteName } from "../../sql/Names.ts"
@@ -23,16 +23,27 @@ export const fieldSql = (field: PlannedField, row: RowName, scope: RowScope) => 
   return `(${field.toJson ? `pg_catalog.to_jsonb(${value})` : value}${path.join("")})`
 }
 
+/** The text of a filter as a value of the field. `list`: an array of such texts, of which any or all are compared. */
+const literalSql = ({ casts, type }: PlannedField, text: string, list: boolean, scope: RowScope) => {
+  const parse = casts?.from_text ?? undefined
+  if (parse === undefined) return scope.typed(text, type)
+  if (!list) return `${parse}(${scope.param(text)}::text)`
+  return `select ${parse}(_svc_text) from pg_catalog.unnest(${scope.param(text)}::text[]) _svc_text`
+}
+
 const testSql = (field: PlannedField, test: Test, row: RowName, scope: RowScope) => {
   const left = fieldSql(field, row, scope)
   switch (test._tag) {
     case "Compare": {
       scope.costly ||= isRegex(test.operator)
-      const value = scope.typed(comparedValue(test.operator, test.value), field.type)
+      const compared = comparedValue(test.operator, test.value)
+      const value = isPattern(test.operator)
+        ? scope.typed(compared, field.type)
+        : literalSql(field, compared, test.quantifier !== undefined, scope)
       return `${left} ${operatorSql(test.operator)} ${test.quantifier === undefined ? value : `${test.quantifier} (${value})`}`
     }
     case "In":
-      return `${left} = any (${scope.typed(arrayLiteral(test.values), field.type)})`
+      return `${left} = any (${literalSql(field, arrayLiteral(test.values), true, scope)})`
     case "Is":
       return `${left} is ${isWords[test.value]}`
     case "FullText": {

@@ -1,6 +1,13 @@
 import { conditionSql, fieldSql, type RowName } from "./Condition.ts"
 import { type Around, fromSql } from "./From.ts"
-import { type Aggregated, type Item, type Join, type PlannedOrder, type RowPlan } from "../plan/Plan.ts"
+import {
+  type Aggregated,
+  type Item,
+  type Join,
+  type PlannedField,
+  type PlannedOrder,
+  type RowPlan
+} from "../plan/Plan.ts"
 import { type RowScope } from "./Scope.ts"
 import { limitedRows } from "./Size.ts"
 import { quoteName } from "../../sql/Names.ts"
@@ -63,7 +70,10 @@ export const countSql = (plan: RowPlan, scope: RowScope, upTo?: number) => {
   const cut = upTo === undefined ? "" : ` limit ${upTo}`
   if (!plan.grouped && upTo === undefined) return `select pg_catalog.count(*)${sourceSql(plan, scope, undefined).text}`
   const rows = plan.grouped
-    ? selectSql({ ...plan, order: [], limit: undefined, offset: undefined }, scope)
+    ? selectSql(
+        { ...plan, order: plan.order.filter(({ by }) => by._tag === "Join"), limit: undefined, offset: undefined },
+        scope
+      )
     : `select 1${sourceSql(plan, scope, undefined).text}`
   return `select pg_catalog.count(*) from (${rows}${cut}) _svc_all`
 }
@@ -71,10 +81,12 @@ export const countSql = (plan: RowPlan, scope: RowScope, upTo?: number) => {
 /** One row for each matching row, for EXPLAIN. */
 export const everyRowSql = (plan: RowPlan, scope: RowScope) => `select 1${sourceSql(plan, scope, undefined).text}`
 
+const castSql = (value: string, type: string | undefined) =>
+  type === undefined ? value : `cast(${value} as ${typeSql(type)})`
+
 const aggregated = (value: string, { aggregate, aggregateCast }: Pick<Aggregated, "aggregate" | "aggregateCast">) => {
   if (aggregate === undefined) return value
-  const made = `pg_catalog.${aggregate}(${value})`
-  return aggregateCast === undefined ? made : `cast(${made} as ${typeSql(aggregateCast)})`
+  return castSql(`pg_catalog.${aggregate}(${value})`, aggregateCast)
 }
 
 /** An embed's part of FROM, and its value in the response. */
@@ -99,7 +111,9 @@ const joinedSql = (join: Join, scope: RowScope, around: Around, grouped: boolean
   }
   const parts = partsSql(rows, scope, around, spread)
   if (single) {
-    const extra = join.orderedBy.map((field, at) => `${fieldSql(field, parts.row, scope)} as "o${at + 1}"`)
+    const extra = join.orderedBy.map(
+      ({ field, cast }, at) => `${castSql(fieldSql(field, parts.row, scope), cast)} as "o${at + 1}"`
+    )
     const object = extra.length > 0 && !spread && !hidden
     const own = hidden ? [] : parts.columns
     const shown = object
@@ -156,8 +170,10 @@ const partsSql = (plan: RowPlan, scope: RowScope, around: Around | undefined, nu
   const value = (item: Exclude<Item, { readonly _tag: "All" }>) => {
     switch (item._tag) {
       case "Field": {
-        const field = fieldSql(item.field, row, scope)
-        return aggregated(item.cast === undefined ? field : `cast(${field} as ${typeSql(item.cast)})`, item)
+        const stored = fieldSql(item.field, row, scope)
+        const format = item.field.casts?.to_json ?? undefined
+        const field = format === undefined ? stored : `${format}(${stored})`
+        return aggregated(castSql(field, item.cast), item)
       }
       case "Count":
         return aggregated("*", { aggregate: "count", aggregateCast: item.aggregateCast })
@@ -167,14 +183,15 @@ const partsSql = (plan: RowPlan, scope: RowScope, around: Around | undefined, nu
         return `${joined[item.join]?.value ?? "null"}${plan.grouped ? "::jsonb" : ""}`
       case "Spread": {
         const column = joined[item.join]?.column(item.item) ?? "null"
-        const array = plan.joins[item.join]?.single === false
-        return aggregated(plan.grouped && array ? `(${column})::jsonb` : column, item)
+        const compared = plan.grouped && item.aggregate === undefined && isJson(plan, item)
+        return aggregated(compared ? `(${column})::jsonb` : column, item)
       }
     }
   }
   const columns = plan.items.map((item, at) =>
     item._tag === "All" ? `${row.columns}.*` : `${value(item)} as ${numbered ? `"c${at + 1}"` : quoteName(item.as)}`
   )
+  const orderedBy: OrderedBy = ({ join, ordered }) => joined[join]?.ordered(ordered) ?? "null"
   const exists = (join: number) => existsOf(plan, join, row, scope, around)
   const all = [
     ...conditions,
@@ -185,22 +202,38 @@ const partsSql = (plan: RowPlan, scope: RowScope, around: Around | undefined, nu
     ` from ${from}`,
     ...joined.map(({ join }) => join),
     where(all),
-    groupSql(plan),
-    orderSql(plan.order, (by) =>
-      by._tag === "Field" ? fieldSql(by.field, row, scope) : (joined[by.join]?.ordered(by.ordered) ?? "null")
-    ),
+    groupSql(plan, (field) => fieldSql(field, row, scope), orderedBy),
+    orderSql(plan.order, (by) => (by._tag === "Field" ? fieldSql(by.field, row, scope) : orderedBy(by))),
     limitSql(plan.limit),
     offsetSql(plan.offset, scope)
   ]
   return { columns, row, rest: rest.join("") }
 }
 
-const groupSql = (plan: RowPlan) => {
+/** The column of an embed that the rows are ordered by. */
+type OrderedBy = (by: Extract<PlannedOrder["by"], { readonly _tag: "Join" }>) => string
+
+/** Whether a value of a spread is of type json, which has no equality: for groups it must become jsonb. */
+const isJson = ({ joins }: RowPlan, { join, item }: { readonly join: number; readonly item: number }): boolean => {
+  const spread = joins[join]
+  const inner = spread?.rows.items[item]
+  if (spread === undefined || !spread.single) return true
+  if (inner?._tag === "Spread") return isJson(spread.rows, inner)
+  return inner?._tag === "Embed" || (inner?._tag === "Field" && inner.cast === undefined && isFormatted(inner.field))
+}
+
+const isFormatted = ({ casts }: PlannedField) => casts !== null && casts.to_json !== null
+
+/** A group is also told apart by what the rows are ordered by, and by a domain's value rather than its representation. */
+const groupSql = (plan: RowPlan, stored: (field: PlannedField) => string, orderedBy: OrderedBy) => {
   if (!plan.grouped) return ""
-  const by = plan.items.flatMap((item, at) =>
-    item._tag === "Count" || ("aggregate" in item && item.aggregate !== undefined) ? [] : [at + 1]
-  )
-  return by.length === 0 ? "" : ` group by ${by.join(", ")}`
+  const by = plan.items.flatMap((item, at) => {
+    if (item._tag === "Count" || ("aggregate" in item && item.aggregate !== undefined)) return []
+    return [item._tag === "Field" && isFormatted(item.field) ? stored(item.field) : String(at + 1)]
+  })
+  const orders = plan.order.flatMap(({ by }) => (by._tag === "Join" ? [orderedBy(by)] : []))
+  const all = [...by, ...orders]
+  return all.length === 0 ? "" : ` group by ${all.join(", ")}`
 }
 
 const nulls = { nullsfirst: " nulls first", nullslast: " nulls last" } as const

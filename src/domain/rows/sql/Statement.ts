@@ -29,6 +29,9 @@ export interface RowSql {
 /** Alias of the result's rows. `_svc_row.*` is the row, whatever its columns are named. */
 const row = "_svc_row"
 
+/** PostgreSQL's text of a row without its parentheses. */
+const csvLine = `pg_catalog.substring((${row}.*)::text, 2, pg_catalog.length((${row}.*)::text) - 2)`
+
 /** The response body, built from all rows of `_svc_row`; for JSON, `value` is what each adds. */
 export const bodySql = ({ media, stripNulls }: BodyForm, value = `${row}.*`) => {
   const rows = `pg_catalog.json_agg(${value})`
@@ -39,8 +42,8 @@ export const bodySql = ({ media, stripNulls }: BodyForm, value = `${row}.*`) => 
     case "object":
       return `case when pg_catalog.count(*) = 1 then (${array} -> 0)::text end`
     case "csv":
-      // PostgreSQL's text of each row without its parentheses; the header has the names in the first row.
-      return `coalesce((select pg_catalog.string_agg(k, ',') from pg_catalog.json_object_keys(pg_catalog.json_agg(${row}.*) -> 0) k), '') || E'\\n' || coalesce(pg_catalog.string_agg(pg_catalog.substring((${row}.*)::text, 2, pg_catalog.length((${row}.*)::text) - 2), E'\\n'), '')`
+      // The header has the names in the first row.
+      return `coalesce((select pg_catalog.string_agg(k, ',') from pg_catalog.json_object_keys(pg_catalog.json_agg(${row}.*) -> 0) k), '') || E'\\n' || coalesce(pg_catalog.string_agg(${csvLine}, E'\\n'), '')`
     case "none":
       return "''::text"
   }
@@ -102,6 +105,23 @@ export const readSql = (plan: ReadPlan, common?: (scope: RowScope) => string): R
     bounded: isBounded(plan),
     costly: scope.costly
   }
+}
+
+/** The rows as lines of CSV, one in each row of the result. */
+export const linesSql = (rows: RowPlan): RowSql => {
+  const scope = new RowScope()
+  const text = `select ${csvLine} from (${selectSql(rows, scope)}) ${row}`
+  return { text: scope.finish(text), params: scope.params, prepare: false, lines: true }
+}
+
+const special = /[",\n\r]/
+
+/** The line of the column names; undefined if they are known only at run time. */
+export const csvHead = ({ items, relation }: RowPlan) => {
+  const names = items.flatMap((item) =>
+    item._tag === "All" ? (relation?.columns ?? []).map(({ name }) => name) : [item.as]
+  )
+  return names.map((name) => (special.test(name) ? `"${name.replaceAll('"', '""')}"` : name)).join(",")
 }
 
 const isBounded = ({ rows, total }: ReadPlan) =>

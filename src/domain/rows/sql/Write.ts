@@ -24,17 +24,27 @@ export const insertedSql = `((select pg_catalog.count(*) from _svc_w) - ${merged
 
 /**
  * The row of a JSON object, or (`set`) the rows of an array. json_populate_record fills every column of the table, but a
- * domain may reject the NULL of an absent one; then only the given columns are read, by their types.
+ * domain may reject the NULL of an absent one; then only the given columns are read, by their types. So are those that
+ * their domain's cast reads.
  */
 const rowsOf = (relation: Relation, keys: ReadonlyArray<string>, param: string, set: "" | "set") => {
-  if (!refusesAbsent(relation, new Set(keys)))
+  if (!byColumn(relation, new Set(keys)))
     return `pg_catalog.json_populate_record${set}(null::${relationSql(relation)}, ${param}) _svc_new`
-  const columns = keys.map((key) => `${quoteName(key)} ${relation.byName.get(key)?.type ?? "text"}`)
-  return `pg_catalog.json_to_record${set}(${param}) _svc_new(${columns.join(", ")})`
+  const given = keys.map((key) => ({ name: quoteName(key), column: relation.byName.get(key) }))
+  const parser = ({ column }: (typeof given)[number]) => column?.casts?.from_json ?? undefined
+  const columns = given.map((one) => `${one.name} ${parser(one) === undefined ? (one.column?.type ?? "text") : "json"}`)
+  const record = `pg_catalog.json_to_record${set}(${param})`
+  if (!given.some((one) => parser(one) !== undefined)) return `${record} _svc_new(${columns.join(", ")})`
+  const values = given.map((one) =>
+    parser(one) === undefined ? one.name : `${parser(one)}(_svc_json.${one.name}) as ${one.name}`
+  )
+  return `(select ${values.join(", ")} from ${record} _svc_json(${columns.join(", ")})) _svc_new`
 }
 
-const refusesAbsent = (relation: Relation, given: ReadonlySet<string>) =>
-  relation.columns.some((column) => column.domain && !given.has(column.name))
+const byColumn = (relation: Relation, given: ReadonlySet<string>) =>
+  relation.columns.some(({ casts, domain, name }) =>
+    given.has(name) ? casts !== null && casts.from_json !== null : domain
+  )
 
 const names = (keys: ReadonlyArray<string>) => keys.map(quoteName).join(", ")
 
@@ -64,7 +74,7 @@ const valuesSql = (relation: Relation, payload: Extract<Payload, { readonly _tag
   const columns = keys.map((key) => [key, quoteName(key)] as const)
   const values = payload.rows.map(({ json, has }) => {
     const param = has.size > 0 ? scope.param(json) : ""
-    const single = refusesAbsent(relation, has)
+    const single = byColumn(relation, has)
     const before = single ? "(select " : `(pg_catalog.json_populate_record(null::${table}, ${param})).`
     const after = single ? ` from ${rowsOf(relation, [...has], param, "")})` : ""
     const cells = columns.map(([key, column]) => (has.has(key) ? before + column + after : "default"))

@@ -36,10 +36,11 @@ export function* openApiDocument(
   { schema, standard }: OpenApiSubject
 ): Generator<undefined, string> {
   const types = new OpenApiTypes(outline)
+  const relations = new Map(outline.relations.map((relation) => [relation.name, relation]))
   const context: OpenApiContext = {
     types,
-    relationships: makeRelationships(outline.relationships, (name) => name === schema),
-    relations: new Map(outline.relations.map((relation) => [relation.name, relation])),
+    relationships: makeRelationships(outline.relationships, (to) => to.schema === schema && relations.has(to.name)),
+    relations,
     profile: !standard
   }
   const paths = [entry("/", own)]

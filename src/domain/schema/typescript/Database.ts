@@ -27,7 +27,10 @@ export function* typeScriptDatabase(
   schemas: ReadonlyArray<string>
 ): Generator<undefined, string> {
   const types = new TypeScriptTypes(outline)
-  const relationships = makeRelationships(outline.relationships, (schema) => schemas.includes(schema))
+  const reachable = new Set(outline.relations.map(({ name, schema }) => `${schema}\0${name}`))
+  const relationships = makeRelationships(outline.relationships, ({ name, schema }) =>
+    reachable.has(`${schema}\0${name}`)
+  )
   const parts: Array<Property> = [
     { name: "__InternalSupabase", type: objectType([{ name: "PostgrestVersion", type: quoted(postgrestVersion) }]) }
   ]

@@ -91,6 +91,10 @@ export class SqlConnection {
     this.client.on("end", closed)
   }
 
+  get socket(): Socket {
+    return this.internals.connection.stream
+  }
+
   private get internals() {
     return this.client as unknown as ClientInternals
   }

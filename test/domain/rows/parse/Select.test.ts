@@ -5,7 +5,7 @@ describe("select", () => {
   const select = (text: string): unknown => parsed(["select", text]).select
 
   it("parses columns", () => {
-    assert.deepStrictEqual(select(""), [])
+    assert.deepStrictEqual(select(""), [all])
     assert.deepStrictEqual(select(' * , a-b ,first name, é$1,"x,\\"y\\\\("'), [
       all,
       shown("a-b"),

@@ -1,0 +1,275 @@
+import { request as nodeRequest } from "node:http"
+import { setTimeout as sleep } from "node:timers/promises"
+import { connect } from "node:net"
+import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import { ask, assertRefused, type Request, sql } from "../../support/client.ts"
+import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
+import { until } from "../../support/service.ts"
+
+let service: InProcessService
+
+beforeAll(async () => {
+  service = await serveInProcess({
+    SVC_DB_MAX_ROWS: "100",
+    SVC_DB_SCHEMAS: "public,other",
+    SVC_RESPONSE_STALL_TIMEOUT: "2s"
+  })
+  for (const text of [
+    "create schema other",
+    "create table other.stock (id int primary key)",
+    `create table stock (id int primary key, amount numeric, name text, sold date, made text default current_user,
+       twice int generated always as (id * 2) stored)`,
+    "create view sold as select id, sold from stock",
+    "create table seen (n int)",
+    "create function noted() returns trigger language plpgsql as $$ begin insert into seen values (new.id); return new; end $$",
+    "create table many (id int primary key, text text, more text)",
+    `insert into many select n, repeat('x', 200), case n % 3 when 0 then null when 1 then '' else 'a,"b"' || chr(10) || 'é' end
+       from generate_series(1, 60000) n`,
+    "create function everyone() returns setof many language sql stable as 'select * from many'"
+  ]) {
+    await sql(service, text)
+  }
+})
+afterAll(() => service[Symbol.asyncDispose]())
+beforeEach(() => sql(service, "truncate stock, other.stock, seen"))
+
+const load = (body: string | Uint8Array, query = "", request: Request = {}) =>
+  ask(service, `POST /v1/db/stock/import${query}`, {
+    key: service.service_role,
+    ...request,
+    body,
+    headers: { "content-type": "text/csv", ...request.headers }
+  })
+const stock = () => sql(service, "select id, amount::text, name, sold::text from stock order by id")
+const running = (text: string) =>
+  sql(
+    service,
+    "select pid from pg_stat_activity where state = 'active' and pid <> pg_backend_pid() and query ilike $1",
+    [`%${text}%`]
+  )
+
+describe("an import", () => {
+  it("writes the rows of a CSV", async () => {
+    const text =
+      '\uFEFFid,name,"amount",sold\r\n1,"a ""b"",\nc",12.50,2026-01-02\r\n2,NULL,NULL,NULL\r\n3,"NULL",0,NULL\r\n4,,1,NULL'
+    const reply = await load(text)
+    assert.deepStrictEqual([reply.status, reply.json], [201, { rows: 4 }], reply.text)
+    assert.deepStrictEqual(await stock(), [
+      { id: 1, amount: "12.50", name: 'a "b",\nc', sold: "2026-01-02" },
+      { id: 2, amount: null, name: null, sold: null },
+      { id: 3, amount: "0", name: "NULL", sold: null },
+      { id: 4, amount: "1", name: "", sold: null }
+    ])
+  })
+
+  it("reads empty cells as NULL by an option", async () => {
+    assert.deepStrictEqual((await load('id,amount,name,sold\n1,,"",\n', "?null=")).json, { rows: 1 })
+    assert.deepStrictEqual((await load("id,name\n2,\\N\n", "?null=%5CN")).json, { rows: 1 })
+    assert.deepStrictEqual(await stock(), [
+      { id: 1, amount: null, name: "", sold: null },
+      { id: 2, amount: null, name: null, sold: null }
+    ])
+  })
+
+  it("runs triggers, and takes the schema of the profile", async () => {
+    await sql(service, "create trigger noted after insert on stock for each row execute function noted()")
+    assert.strictEqual((await load("id\n1\n2\n")).status, 201)
+    await sql(service, "drop trigger noted on stock")
+    assert.deepStrictEqual(await sql(service, "select count(*)::int as n from seen"), [{ n: 2 }])
+    assert.strictEqual((await load("id\n7\n", "", { headers: { "content-profile": "other" } })).status, 201)
+    assert.deepStrictEqual(await sql(service, "select id from other.stock"), [{ id: 7 }])
+  })
+
+  it.each<
+    [
+      what: string,
+      body: string,
+      query: string,
+      status: number,
+      code: string,
+      details: string | null,
+      hint: RegExp | null
+    ]
+  >([
+    ["a value", "id,amount\n1,1\n2,x;y\n", "", 400, "22P02", "line 3, column amount", null],
+    ["an empty value", 'id,amount,name\n1,1,"a\nb"\n2,,c\n', "", 400, "22P02", "line 4, column amount", /\?null=/],
+    ["a missing field", "id,amount\n1\n", "", 400, "22P04", "line 2", null],
+    ["a quote", 'id,name\n1,"a\n', "", 400, "22P04", "line 3", null],
+    ["a duplicate", "id\n1\n1\n", "", 409, "23505", "line 3: Key (id)=(1) already exists.", null],
+    ["an unknown column", "id,nope\n1,2\n", "", 400, "PGRST204", null, null],
+    ["a column that is generated", "id,twice\n1,2\n", "", 400, "42P10", null, null],
+    ["a repeated column", "id,id\n1,2\n", "", 400, "PGRST102", null, null],
+    ["no line", "", "", 400, "PGRST102", null, null],
+    ["an unending name", `"${"x".repeat(300_000)}`, "", 400, "PGRST102", null, null],
+    ["bytes that are not UTF-8", "id,name\n1,\xff\n", "", 400, "22021", "line 2", null],
+    ["a parameter", "id\n1\n", "?empty=null", 400, "INVALID_REQUEST", null, /null/]
+  ])("names what is wrong: %s", async (_, body, query, status, code, details, hint) => {
+    const bytes = body.includes("\xff") ? Buffer.from(body, "latin1") : body
+    const refused = assertRefused(await load(bytes, query), status, code)
+    if (details !== null) assert.strictEqual(refused["details"], details)
+    if (hint !== null) assert.match(String(refused["hint"]), hint)
+    assert.deepStrictEqual(await stock(), [])
+  })
+
+  it("needs a service_role key, a table, and text/csv", async () => {
+    assertRefused(await load("id\n1\n", "", { key: service.anon }), 403, "FORBIDDEN")
+    assertRefused(await load("id\n1\n", "", { headers: { "content-type": "application/json" } }), 415)
+    const absent = { key: service.service_role, body: "id\n1\n", headers: { "content-type": "text/csv" } }
+    assertRefused(await ask(service, "POST /v1/db/stok/import", absent), 404, "PGRST205")
+    assertRefused(await ask(service, "POST /v1/db/sold/import", absent), 400)
+    assertRefused(await ask(service, "GET /v1/db/stock/import", { key: service.service_role }), 405)
+    // A function may have the same name.
+    await sql(service, "create function import() returns int language sql immutable as 'select 7'")
+    const called = await ask(service, "POST /v1/db/rpc/import", { key: service.anon, body: {} })
+    assert.deepStrictEqual([called.status, called.text], [200, "7"])
+  })
+
+  it("takes a body of any size, and nothing of one with an error at its end", async () => {
+    const line = `,${"y".repeat(100)}\n`
+    const rows = Array.from({ length: 200_000 }, (_, n) => `${n}${line}`).join("")
+    const refused = assertRefused(await load(`id,name\n${rows}x${line}`), 400, "22P02")
+    assert.strictEqual(refused["details"], "line 200002, column id")
+    assert.deepStrictEqual(await stock(), [])
+    // Refused long before its end, and answered all the same.
+    assertRefused(await load(`id,nope\n${rows}`), 400, "PGRST204")
+    assertRefused(await load(`id,name\nx${line}${rows}`), 400, "22P02")
+    const before = process.memoryUsage().rss
+    assert.deepStrictEqual((await load(`id,name\n${rows}`)).json, { rows: 200_000 })
+    assert.isBelow(process.memoryUsage().rss - before, 150 * 1024 * 1024)
+  })
+
+  it("ends when its client goes, and writes nothing", async () => {
+    const headers = { apikey: service.service_role, "content-type": "text/csv" }
+    const asked = nodeRequest(`${service.url}/v1/db/stock/import`, { method: "POST", headers })
+    asked.on("error", () => undefined)
+    asked.write("id\n1\n2\n")
+    assert.lengthOf(
+      await until(
+        () => running("copy "),
+        (rows) => rows.length === 1
+      ),
+      1
+    )
+    asked.destroy()
+    assert.lengthOf(
+      await until(
+        () => running("copy "),
+        (rows) => rows.length === 0
+      ),
+      0
+    )
+    assert.deepStrictEqual(await stock(), [])
+    assert.deepStrictEqual((await load("id\n1\n")).json, { rows: 1 })
+  })
+})
+
+describe("a CSV", () => {
+  const read = (query: string, request: Request = {}) =>
+    ask(service, `GET /v1/db/${query}`, { key: service.service_role, headers: { accept: "text/csv" }, ...request })
+
+  it("has all rows for a service key", async () => {
+    const reply = await read("many?order=id")
+    assert.strictEqual(reply.status, 200)
+    assert.isNull(reply.headers.get("x-max-rows"))
+    assert.strictEqual(reply.headers.get("content-type"), "text/csv; charset=utf-8")
+    const x = "x".repeat(200)
+    assert.isTrue(reply.text.startsWith(`id,text,more\n1,${x},""\n2,${x},"a,""b""\né"\n3,${x},\n4,`))
+    assert.isTrue(reply.text.endsWith(`\n60000,${x},\n`))
+    assert.strictEqual(reply.text.split(`,${x},`).length, 60_001)
+    const named = await read("many?select=%22a,b%22:id&id=gt.59990&order=id")
+    assert.isTrue(named.text.startsWith("a,b\n59991\n"))
+    assert.lengthOf((await read("many?select=id&id=lte.30000&order=id.desc&limit=20000")).text.split("\n"), 20_002)
+  })
+
+  it("is cut for others, for pages and counts, and says so", async () => {
+    const cut = async (query: string, request: Request = {}) => (await read(query, request)).headers.get("x-max-rows")
+    const json = { headers: { accept: "application/json" } }
+    assert.strictEqual(await cut("many", json), "100")
+    assert.strictEqual(await cut("many?limit=101", json), "100")
+    assert.isNull(await cut("many?limit=100", json))
+    assert.isNull(await cut("many?id=lte.99", json))
+    assert.isNull(await cut("many?id=lte.100", { headers: { ...json.headers, prefer: "count=exact" } }))
+    assert.strictEqual(await cut("many", { headers: { accept: "text/csv", prefer: "count=exact" } }), "100")
+    assert.strictEqual(await cut("many", { headers: { accept: "text/csv", range: "0-500" } }), "100")
+    assert.strictEqual(await cut("rpc/everyone", json), "100")
+    assert.isNull(await cut("rpc/everyone?limit=5", json))
+    await sql(service, "grant select on many to anon")
+    assert.strictEqual(await cut("many", { key: service.anon }), "100")
+  })
+
+  it("takes its turn, and gives it back", async () => {
+    const all = await Promise.all(Array.from({ length: 6 }, () => read("many?select=id")))
+    for (const { status, text } of all) assert.deepStrictEqual([status, text.split("\n").length], [200, 60_002])
+    for (let n = 0; n < 12; n++)
+      assert.strictEqual((await read("many?select=id&limit=200")).text.split("\n").length, 202)
+  })
+
+  it("ends when its client does not read it, and when it goes", async () => {
+    const { hostname, port } = new URL(service.url)
+    for (const leaves of [false, true]) {
+      const socket = connect(Number(port), hostname)
+      socket.on("error", () => undefined).pause()
+      socket.write(
+        `GET /v1/db/many?select=*,a:text,b:text,c:text HTTP/1.1\r\nHost: a\r\nAccept: text/csv\r\napikey: ${service.service_role}\r\n\r\n`
+      )
+      assert.lengthOf(
+        await until(
+          () => running("from (select % _svc_row"),
+          (rows) => rows.length === 1
+        ),
+        1
+      )
+      // PostgreSQL waits for the client: nothing but a few lines is in memory.
+      await sleep(1_000)
+      assert.lengthOf(await running("from (select % _svc_row"), 1)
+      if (leaves) socket.destroy()
+      assert.lengthOf(
+        await until(
+          () => running("from (select % _svc_row"),
+          (rows) => rows.length === 0
+        ),
+        0
+      )
+      socket.destroy()
+    }
+    assert.strictEqual((await read("many?select=id&id=eq.1")).text.trim(), "id\n1")
+  })
+})
+
+describe("a body", () => {
+  const send = (body: string, type?: string, line = "stock") =>
+    fetch(`${service.url}/v1/db/${line}`, {
+      method: "POST",
+      headers: { apikey: service.service_role, "content-type": type ?? "application/x-www-form-urlencoded" },
+      body
+    }).then(
+      async (reply) =>
+        (await reply.json()) as { readonly code: string; readonly error: string; readonly hint: string | null }
+    )
+
+  it("in JSON without its content type is told so", async () => {
+    for (const line of ["stock", "rpc/everyone"]) {
+      const { code, hint } = await send(' {"id": 1}', undefined, line)
+      assert.strictEqual(code, "PGRST102")
+      assert.include(hint ?? "", "Content-Type: application/json")
+    }
+  })
+
+  it("in CSV with a wrong value is told how to find it", async () => {
+    const { code, hint } = await send("id,amount\n1,\n", "text/csv")
+    assert.strictEqual(code, "22P02")
+    assert.include(hint ?? "", "/import")
+    assert.include(hint ?? "", "NULL")
+    assert.include((await send(`id\n${"1\n".repeat(6 * 2 ** 20)}`, "text/csv")).hint ?? "", "/import")
+  })
+
+  it("of /v1/sql with COPY or an unknown field is told what to do", async () => {
+    const refused = async (body: object) =>
+      (await ask(service, "POST /v1/sql", { key: service.service_role, body })).json as {
+        error: string
+        details: unknown
+      }
+    assert.include((await refused({ sql: "copy stock from stdin" })).error, "/v1/db/<table>/import")
+    assert.include(JSON.stringify((await refused({ sql: "select 1", rowLimit: 1 })).details), "rowLimit")
+  })
+})

@@ -47,15 +47,3 @@ it("an SQLSTATE of an outage that a function raises is the function's", async ()
     assertRefused(reply, status, state)
   }
 })
-
-it("JSON that is sent as a form has a hint at its media type", async () => {
-  await sql(service, "create table tasks (title text)")
-  const response = await fetch(`${service.url}/v1/db/tasks`, {
-    method: "POST",
-    headers: { apikey: service.anon, "content-type": "application/x-www-form-urlencoded" },
-    body: '{"title": "x"}'
-  })
-  const { code, hint } = (await response.json()) as { readonly code: string; readonly hint: string }
-  assert.deepStrictEqual([response.status, code], [400, "PGRST204"])
-  assert.match(hint, /content-type: application\/json/)
-})

@@ -1,28 +1,14 @@
 import { Effect, Redacted } from "effect"
-import { lstatSync, mkdirSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { type EncryptionKey } from "../../domain/connections/SealedText.ts"
 import { secret, text } from "../../domain/Settings.ts"
 import { JwtSecret } from "../../services/access/Tokens.ts"
 import { EncryptionKeys } from "../../services/ports/EncryptionKeys.ts"
 import { PostgresAddress } from "../postgres/Address.ts"
 import { loginUri } from "../postgres/Login.ts"
+import { compileCache } from "../process/CompileCache.ts"
 import { ObjectStoreAddress } from "../storage/Address.ts"
 
 const textOf = ({ key }: EncryptionKey) => key.export().toString("base64")
-
-/** Where Node keeps compiled modules, which halves the start of a worker; undefined if others could write there. */
-const compileCache = () => {
-  const path = join(tmpdir(), `svc-compile-cache-${process.getuid?.() ?? "user"}`)
-  try {
-    mkdirSync(path, { recursive: true, mode: 0o700 })
-    const { mode, uid } = lstatSync(path)
-    return process.getuid === undefined || (uid === process.getuid() && (mode & 0o777) === 0o700) ? path : undefined
-  } catch {
-    return undefined
-  }
-}
 
 /**
  * The settings by which a worker uses the embedded parts of this process as a replica uses servers elsewhere. They are

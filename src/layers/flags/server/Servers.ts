@@ -27,7 +27,8 @@ export const serveFlags = Effect.gen(function* () {
     feed,
     now: () => clock.currentTimeMillisUnsafe(),
     current: sets.current,
-    environment: settings.environment
+    environment: settings.environment,
+    versioned: settings.host !== undefined
   }
   const report = (cause: unknown) => Effect.runForkWith(context)(Effect.logError("Failed to answer a flag call", cause))
 

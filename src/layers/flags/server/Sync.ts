@@ -23,7 +23,7 @@ export const flagSync = (service: FlagService): ServiceImpl<typeof FlagSyncServi
 type Selected = ReturnType<typeof selected>
 
 const configurationOf = (service: FlagService, environment: Selected) =>
-  environment === "none" ? noFlags : service.current(environment).configuration
+  environment === "none" ? noFlags : service.current(environment).configuration(service.versioned)
 
 /** The current flags, then the flags after each change. A slow reader skips intermediate states. */
 async function* snapshots(

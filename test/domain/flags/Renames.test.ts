@@ -2,6 +2,14 @@ import { assert, describe, it } from "vitest"
 import { renamedVariants, withRenames } from "../../../src/domain/flags/Renames.ts"
 import { type JsonObject } from "../../../src/domain/text/JsonObject.ts"
 
+/** Processor time of this thread, which other processes do not add to, in ms. */
+const processorMillis = (run: () => void) => {
+  const before = process.threadCpuUsage()
+  run()
+  const { system, user } = process.threadCpuUsage(before)
+  return (system + user) / 1000
+}
+
 const renames = (before: JsonObject, after: JsonObject) => Object.fromEntries(renamedVariants(before, after))
 
 describe("a variant is renamed", () => {
@@ -21,9 +29,11 @@ describe("a variant is renamed", () => {
   it("of many, quickly", () => {
     const many = (prefix: string, count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, n) => [`${prefix}${n}`, ["x".repeat(10), n]]))
-    const start = performance.now()
-    assert.lengthOf(Object.keys(renames(many("a", 20_000), many("b", 20_000))), 20_000)
-    assert.isBelow(performance.now() - start, 500)
+    const [before, after] = [many("a", 20_000), many("b", 20_000)]
+    assert.isBelow(
+      processorMillis(() => assert.strictEqual(renamedVariants(before, after).size, 20_000)),
+      200
+    )
   })
 })
 
@@ -71,9 +81,10 @@ describe("a rule with renamed variants", () => {
   })
 
   it("of ten thousand literals takes little time", () => {
-    const start = performance.now()
     const many = Array.from({ length: 9_999 }, (_, n) => (n % 2 === 0 ? { var: "a" } : "on"))
-    assert.include(JSON.stringify(rule({ if: many })), "yes")
-    assert.isBelow(performance.now() - start, 200)
+    assert.isBelow(
+      processorMillis(() => assert.include(JSON.stringify(rule({ if: many })), "yes")),
+      200
+    )
   })
 })

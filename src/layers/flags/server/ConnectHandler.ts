@@ -1,11 +1,20 @@
-import { Code, ConnectError, type ConnectRouter, createConnectRouter, type Interceptor } from "@connectrpc/connect"
+import {
+  Code,
+  ConnectError,
+  type ConnectRouter,
+  createConnectRouter,
+  createContextValues,
+  type Interceptor
+} from "@connectrpc/connect"
 import {
   compressionGzip,
   universalRequestFromNodeRequest,
   universalResponseToNodeResponse
 } from "@connectrpc/connect-node"
-import { largeBody, loopTurn } from "../../../services/LoopTurn.ts"
-import { abort, addressOf, type NodeRequest, type NodeResponse } from "./Port.ts"
+import { TooManyRequests } from "../../../domain/errors.ts"
+import { CallMessage, type EnterTurn } from "./LargeMessages.ts"
+import { peerKey, peerOf } from "./Peer.ts"
+import { abort, type NodeRequest, type NodeResponse } from "./Port.ts"
 
 /** Maximum size of a message from a client in bytes, as in flagd. */
 const messageLimit = 1_000_000
@@ -23,7 +32,11 @@ type Handler = ReturnType<typeof createConnectRouter>["handlers"][number]
  * Replaces connect-node's own adapter, which logs to the console, throws on an invalid Host header, and waits forever for
  * clients that don't read.
  */
-export const connectHandler = (routes: (router: ConnectRouter) => void, report: (cause: unknown) => void) => {
+export const connectHandler = (
+  routes: (router: ConnectRouter) => void,
+  enter: EnterTurn,
+  report: (cause: unknown) => void
+) => {
   const router = createConnectRouter({
     acceptCompression: [compressionGzip],
     readMaxBytes: messageLimit,
@@ -35,7 +48,7 @@ export const connectHandler = (routes: (router: ConnectRouter) => void, report: 
   routes(router)
   const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]))
 
-  return (request: NodeRequest, response: NodeResponse) => {
+  return (request: NodeRequest, response: NodeResponse, expect: (millis: number) => void) => {
     const path = (request.url ?? "").split("?", 1)[0] ?? ""
     const handler = handlers.get(path)
     if (handler === undefined) return unimplemented(request, response, path)
@@ -44,45 +57,45 @@ export const connectHandler = (routes: (router: ConnectRouter) => void, report: 
       return refuse(response, 405, "unimplemented", `${request.method ?? ""} is not allowed; use POST`)
     }
     // A failure here means that the client has disconnected or does not speak the protocol.
-    answer(handler, request, response).catch(() => abort(response))
+    const message = new CallMessage(request, response, expect, enter)
+    answer(handler, request, response, message)
+      .catch(() => abort(response))
+      .finally(() => message.done())
   }
 }
 
-const answer = async (handler: Handler, request: NodeRequest, response: NodeResponse) => {
-  const universal = universalRequestOf(request, response)
+const answer = async (handler: Handler, request: NodeRequest, response: NodeResponse, message: CallMessage) => {
+  const universal = universalRequestOf(request, response, message)
   if (universal === undefined) return refuse(response, 400, "invalid_argument", "The Host header is invalid")
   const reply = await handler(universal)
   const { body } = reply
   return await universalResponseToNodeResponse(
-    body === undefined ? reply : { ...reply, body: withStallLimit(body, response) },
+    body === undefined ? reply : { ...reply, body: withStallLimit(body, response, message) },
     response
   )
 }
 
-const universalRequestOf = (request: NodeRequest, response: NodeResponse) => {
+const universalRequestOf = (request: NodeRequest, response: NodeResponse, message: CallMessage) => {
   try {
-    const made = universalRequestFromNodeRequest(request, response, undefined, undefined)
-    // Keeps the connection when a request is rejected before its end, so that the response can be sent.
-    const body = request.iterator({ destroyOnReturn: false }) as AsyncIterableIterator<Uint8Array>
-    return { ...made, body: inTurn(body, addressOf(request)) }
+    const values = createContextValues().set(peerKey, peerOf(request))
+    return { ...universalRequestFromNodeRequest(request, response, undefined, values), body: partsOf(message) }
   } catch {
     return undefined
   }
 }
 
-/** Gives each further part of a large message in a turn of its own: the router parses the message when it has all. */
-async function* inTurn(body: AsyncIterable<Uint8Array>, client: string) {
-  let size = 0
-  for await (const part of body) {
-    size += part.length
-    if (size > largeBody) await loopTurn(client)
-    yield part
+async function* partsOf(message: CallMessage) {
+  try {
+    yield* message.parts()
+  } catch (cause) {
+    throw cause instanceof TooManyRequests ? new ConnectError(cause.error, Code.ResourceExhausted) : cause
   }
 }
 
 /** Aborts when a part is not sent within the time limit. The next part is requested once the previous one is sent. */
-async function* withStallLimit(body: AsyncIterable<Uint8Array>, response: NodeResponse) {
+async function* withStallLimit(body: AsyncIterable<Uint8Array>, response: NodeResponse, message: CallMessage) {
   for await (const part of body) {
+    message.done()
     const stalled = setTimeout(() => abort(response), stallMillis)
     yield part
     clearTimeout(stalled)

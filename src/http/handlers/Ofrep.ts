@@ -24,7 +24,8 @@ export const OfrepRoutes = HttpRouter.use(
     const evaluate = Effect.fnUntraced(function* (key: string | undefined) {
       if ((yield* CurrentCaller) === undefined) return yield* noGate
       const request = yield* HttpServerRequest.HttpServerRequest
-      const body = yield* Effect.tap(bodyBytes(request, bodyLimit), turnOf)
+      const body = yield* bodyBytes(request, bodyLimit)
+      yield* turnOf(body)
       const headers = headersOf(request)
       const [ifNoneMatch, selector] = [headers["if-none-match"], headers["flagd-selector"]]
       const answer = answerOfrep({ key, body, selector, ifNoneMatch }, settings.environment)

@@ -44,7 +44,7 @@ export interface ObjectInfo extends ObjectMeta {
   readonly parts: ReadonlyArray<ObjectPart>
 }
 
-export interface ObjectPart {
+interface ObjectPart {
   /** In bytes. */
   readonly size: number
   /** Base64, of the algorithm of the object's checksum; undefined if the object has none. */

@@ -127,6 +127,24 @@ it("Content-Encoding is kept as sent, without the coding of the transfer", async
   }
 })
 
+it("browsers may not guess the type of any response", async () => {
+  const { headers } = await call(s3, { path: of("there") })
+  const answers = [
+    { status: 200, headers },
+    await call(s3, { path: of("there"), headers: { "if-none-match": String(headers["etag"]) } }),
+    await call(s3, { path: of("there"), headers: { range: "bytes=0-1" } }),
+    await call(s3, { path: of("none") }),
+    await raw(s3, "GET", of("there")),
+    await raw(s3, "GET", of("there"), { "x-long": "x".repeat(20_000) })
+  ]
+  assert.deepStrictEqual(
+    answers.map(({ status }) => status),
+    [200, 304, 206, 404, 403, 400]
+  )
+  for (const answer of answers)
+    assert.strictEqual(answer.headers["x-content-type-options"], "nosniff", `${answer.status}`)
+})
+
 it("messages that clients compare are those of S3", async () => {
   for (const [path, message] of [
     ["/no-such-bucket-here/k", "The specified bucket does not exist"],

@@ -13,8 +13,10 @@ import {
 } from "@connectrpc/connect-node"
 import { TooManyRequests } from "../../../domain/errors.ts"
 import { CallMessage, type EnterTurn } from "./LargeMessages.ts"
+import { Crowd } from "./Crowd.ts"
+import { type FlagFeed } from "./Feed.ts"
 import { peerKey, peerOf } from "./Peer.ts"
-import { abort, type NodeRequest, type NodeResponse } from "./Port.ts"
+import { abort, addressOf, type NodeRequest, type NodeResponse } from "./Port.ts"
 
 /** Maximum size of a message from a client in bytes, as in flagd. */
 const messageLimit = 1_000_000
@@ -25,6 +27,13 @@ const stallMillis = 60_000
 
 type Handler = ReturnType<typeof createConnectRouter>["handlers"][number]
 
+interface ConnectOptions {
+  readonly enter: EnterTurn
+  /** Bounds the streams. */
+  readonly feed: FlagFeed
+  readonly report: (cause: unknown) => void
+}
+
 /**
  * Serves services over gRPC, gRPC-Web and Connect, on HTTP/1.1 and HTTP/2. `report` receives internal errors; the client
  * gets INTERNAL for them.
@@ -32,11 +41,7 @@ type Handler = ReturnType<typeof createConnectRouter>["handlers"][number]
  * Replaces connect-node's own adapter, which logs to the console, throws on an invalid Host header, and waits forever for
  * clients that don't read.
  */
-export const connectHandler = (
-  routes: (router: ConnectRouter) => void,
-  enter: EnterTurn,
-  report: (cause: unknown) => void
-) => {
+export const connectHandler = (routes: (router: ConnectRouter) => void, { enter, feed, report }: ConnectOptions) => {
   const router = createConnectRouter({
     acceptCompression: [compressionGzip],
     readMaxBytes: messageLimit,
@@ -46,6 +51,7 @@ export const connectHandler = (
     interceptors: [reporting(report)]
   })
   routes(router)
+  const crowd = new Crowd()
   const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]))
 
   return (request: NodeRequest, response: NodeResponse, expect: (millis: number) => void) => {
@@ -56,9 +62,13 @@ export const connectHandler = (
       response.setHeader("allow", "POST")
       return refuse(response, 405, "unimplemented", `${request.method ?? ""} is not allowed; use POST`)
     }
+    const excess = handler.method.methodKind === "server_streaming" ? feed.excessOf(peerOf(request)) : undefined
+    if (excess !== undefined && isGrpc(request)) return endGrpc(request, response, Code.ResourceExhausted, excess)
     // A failure here means that the client has disconnected or does not speak the protocol.
     const message = new CallMessage(request, response, expect, enter)
-    answer(handler, request, response, message)
+    crowd
+      .turn(addressOf(request))
+      .then(() => (isGone(response) ? undefined : answer(handler, request, response, message)))
       .catch(() => abort(response))
       .finally(() => message.done())
   }
@@ -128,13 +138,22 @@ async function* watched<A>(messages: AsyncIterable<A>, failed: (cause: unknown) 
 
 /** UNIMPLEMENTED, in the protocol of the client. */
 const unimplemented = (request: NodeRequest, response: NodeResponse, path: string) => {
-  const type = request.headers["content-type"] ?? ""
-  if (!type.startsWith("application/grpc")) return refuse(response, 404, "unimplemented", `No such method: ${path}`)
-  response.setHeader("content-type", type)
-  response.setHeader("grpc-status", String(Code.Unimplemented))
-  response.setHeader("grpc-message", "No such method")
+  if (!isGrpc(request)) return refuse(response, 404, "unimplemented", `No such method: ${path}`)
+  endGrpc(request, response, Code.Unimplemented, "No such method")
+}
+
+const isGrpc = ({ headers }: NodeRequest) => (headers["content-type"] ?? "").startsWith("application/grpc")
+
+/** A response without a message, whose status stands in its headers. For gRPC-Web too. */
+const endGrpc = (request: NodeRequest, response: NodeResponse, code: Code, message: string) => {
+  response.setHeader("content-type", request.headers["content-type"] ?? "")
+  response.setHeader("grpc-status", String(code))
+  response.setHeader("grpc-message", message)
   response.end()
 }
+
+const isGone = (response: NodeResponse) =>
+  "stream" in response ? (response.stream?.destroyed ?? true) : response.destroyed
 
 const refuse = (response: NodeResponse, status: number, code: string, message: string) => {
   response.statusCode = status

@@ -49,8 +49,8 @@ export class FlagFeed {
   /** Lasts until the signal aborts. Throws RESOURCE_EXHAUSTED, or UNAVAILABLE at shutdown. */
   subscribe(environments: Environments, signal: AbortSignal, peer: Peer): FlagSubscription {
     if (this.#ending) throw shuttingDown()
-    const exceeded = this.#exceeded(peer)
-    if (exceeded !== undefined) throw new ConnectError(exceeded, Code.ResourceExhausted)
+    const excess = this.excessOf(peer)
+    if (excess !== undefined) throw new ConnectError(excess, Code.ResourceExhausted)
     this.#count(peer, 1)
     const subscription = new FlagSubscription(environments)
     this.#subscriptions.add(subscription)
@@ -65,7 +65,8 @@ export class FlagFeed {
     return subscription
   }
 
-  #exceeded({ address, connection }: Peer): string | undefined {
+  /** Why the client may not have a further stream; undefined if it may. */
+  excessOf({ address, connection }: Peer): string | undefined {
     const { address: ofAddress, connection: ofConnection } = this.#limits
     if (this.#subscriptions.size >= maxSubscriptions) return `The limit of ${maxSubscriptions} streams is reached`
     if ((this.#ofConnections.get(connection) ?? 0) >= ofConnection) {

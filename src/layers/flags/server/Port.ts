@@ -21,12 +21,14 @@ const graceMillis = 5_000
 /** Maximum connections of one port. */
 const maxConnections = 10_000
 const maxHeaderSize = 64 * 1024
-/** Maximum open calls of one connection. Clients send further ones when others end. */
-const maxConcurrentStreams = 250
+/** Maximum open calls of one connection, besides its streams. Clients send further ones when others end. */
+const maxCalls = 28
 
 export interface FlagPortOptions extends ListenAddress {
   /** Whether the port also serves HTTP/2 without TLS. */
   readonly http2: boolean
+  /** Maximum number of streams of one connection. */
+  readonly streams: number
   /** Origins whose pages may call the port; `*` for all. */
   readonly corsOrigins: ReadonlyArray<string>
   /** Receives internal errors, which must not end the process. */
@@ -142,7 +144,10 @@ const makeServer = (options: FlagPortOptions, handle: Handle) => {
   const undecided = new Set<Socket>()
   if (options.http2) {
     const http2 = createHttp2(
-      { settings: { maxConcurrentStreams, maxHeaderListSize: maxHeaderSize }, maxSessionMemory: 64 },
+      {
+        settings: { maxConcurrentStreams: options.streams + maxCalls, maxHeaderListSize: maxHeaderSize },
+        maxSessionMemory: 64
+      },
       guarded
     )
     const http1 = server.listeners("connection")

@@ -39,13 +39,12 @@ export const serveFlags = Effect.gen(function* () {
     Effect.forkScoped({ startImmediately: true })
   )
 
-  const common = { host, corsOrigins: settings.corsOrigins, report }
+  const common = { host, corsOrigins: settings.corsOrigins, streams: settings.streams.connection, report }
   const serveEvaluation = serveFlagPort(
     { ...common, name: "Flag evaluation", port: settings.port, setting: "FLAGS_PORT", http2: true },
     connectHandler(
       (router) => router.service(ServiceV1, evaluationV1(service)).service(ServiceV2, evaluationV2(service)),
-      enter,
-      report
+      { enter, feed, report }
     )
   )
   const serveOfrep = serveFlagPort(
@@ -54,7 +53,7 @@ export const serveFlags = Effect.gen(function* () {
   )
   const serveSync = serveFlagPort(
     { ...common, name: "Flag sync", port: settings.syncPort, setting: "FLAGS_SYNC_PORT", http2: true },
-    connectHandler((router) => router.service(FlagSyncService, flagSync(service)), enter, report)
+    connectHandler((router) => router.service(FlagSyncService, flagSync(service)), { enter, feed, report })
   )
   const own = settings.host === undefined ? { evaluation: yield* serveEvaluation, ofrep: yield* serveOfrep } : undefined
   const sync = yield* serveSync

@@ -1,7 +1,8 @@
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { expireDue } from "../../../src/layers/storage/endpoint/lifecycle/Expiry.ts"
+import { setTimeout as sleep } from "node:timers/promises"
+import { applyLifecycles, expireDue } from "../../../src/layers/storage/endpoint/lifecycle/Expiry.ts"
 import { parseLifecycle, prefixesOf } from "../../../src/layers/storage/endpoint/lifecycle/Rules.ts"
 import { bytesOf, codeOf, meta, newStore, put, putPart } from "../../support/storage/store.ts"
 
@@ -91,6 +92,24 @@ it.effect("uploads are aborted so many days after they were begun, and their par
     yield* expireDue(store)
     assert.deepStrictEqual(yield* uploads, ["new"])
     assert.strictEqual(yield* codeOf(store.upload("b", "old/a", id)), "NoSuchUpload")
+  })
+)
+
+it.effect("rules are applied every hour, in the background", () =>
+  Effect.gen(function* () {
+    const { keys, set, store, write } = yield* begun
+    yield* write("k")
+    yield* set(filter("") + days(1))
+    yield* applyLifecycles(store)
+    let hours = 0
+    while ((yield* keys).length > 0 && hours < 200) {
+      yield* TestClock.adjust("1 hour")
+      // The index works in a thread of its own, in real time.
+      yield* Effect.promise(() => sleep(5))
+      hours++
+    }
+    assert.deepStrictEqual(yield* keys, [])
+    assert.isAtLeast(hours, 24)
   })
 )
 

@@ -117,7 +117,12 @@ export class StorageObjectsApi extends HttpApiGroup.make("storageObjects")
     ),
     HttpApiEndpoint.post("presignUpload", "/presign-upload", {
       params: bucket,
-      payload: Schema.Struct({ key: urlKey, contentType: ContentType, expiresIn, size: Schema.optionalKey(UploadSize) }),
+      payload: Schema.Struct({
+        key: urlKey,
+        contentType: ContentType,
+        expiresIn,
+        size: Schema.optionalKey(UploadSize)
+      }),
       success: Schema.Struct({ ...Presigned.fields, headers: Schema.Record(Schema.String, Schema.String) }),
       error
     }).annotateMerge(

@@ -27,10 +27,15 @@ const isApiError = ({ body, size }: Response) =>
 /** The protocol has no body for media types that it does not know. */
 const isConnectError = ({ body, status }: Response) => status === 415 || typeof field(body, "code") === "string"
 
+/** Statuses of what is no valid request, which has the API's body on every port. */
+const beforeRoutes = new Set([400, 405, 408, 417, 431])
+
 /** The error bodies of each server's protocol. */
 const errorBodies: Readonly<Record<Server, (response: Response) => boolean>> = {
   api: isApiError,
-  ofrep: ({ body }) => typeof field(body, "errorDetails") === "string",
+  ofrep: (response) =>
+    typeof field(response.body, "errorDetails") === "string" ||
+    (beforeRoutes.has(response.status) && isApiError(response)),
   flags: isConnectError,
   sync: isConnectError,
   s3: ({ body }) => body.includes("<Error><Code>")

@@ -5,6 +5,8 @@ export const ServiceStatus = Schema.Struct({
   status: Schema.Literal("ok"),
   version: Schema.String,
   uptime_seconds: Schema.Int,
-  database: Schema.Struct({ status: Schema.Literal("ok"), version: Schema.String })
+  database: Schema.Struct({ status: Schema.Literal("ok"), version: Schema.String }),
+  /** `console_url`: where people manage the object store, S3_CONSOLE_URL; null if it is not set. */
+  storage: Schema.Struct({ console_url: Schema.NullOr(Schema.String) })
 })
 export type ServiceStatus = typeof ServiceStatus.Type

@@ -9,6 +9,8 @@ import { IdentitySettings } from "./identity/Settings.ts"
 import { MigrationSettings } from "./migrations/Settings.ts"
 import { RealtimeSettings } from "./realtime/Settings.ts"
 import { RowSettings } from "./rows/Settings.ts"
+import { uploadDays } from "./storage/UploadExpiry.ts"
+import { consoleUrl } from "./Status.ts"
 import { WebhookSettings } from "./webhooks/Settings.ts"
 
 /** All settings, so that invalid ones are reported before anything is started. */
@@ -23,5 +25,7 @@ export const layerAllSettings = Layer.mergeAll(
   RealtimeSettings.layer,
   RowSettings.layer,
   WebhookSettings.layer,
-  Layer.effectDiscard(keyOutage)
+  Layer.effectDiscard(keyOutage),
+  Layer.effectDiscard(uploadDays),
+  Layer.effectDiscard(consoleUrl)
 )

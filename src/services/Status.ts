@@ -1,11 +1,15 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { type Unavailable } from "../domain/errors.ts"
+import { baseUrl } from "../domain/Settings.ts"
 import { type ServiceStatus } from "../domain/ServiceStatus.ts"
 import { databaseUnreachable, onOwnTables } from "./OwnTables.ts"
 
 /** Must equal the version in package.json; a test compares them. */
 const version = "0.1.0"
+
+/** The address of the console of the object store; undefined if there is none. */
+export const consoleUrl = baseUrl("S3_CONSOLE_URL")
 
 /** The service's status (spec: GET /v1/status). */
 export class Status extends Context.Service<
@@ -20,6 +24,7 @@ export class Status extends Context.Service<
     Status,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
+      const storage = { console_url: (yield* consoleUrl) ?? null }
       const startedAt = yield* Clock.currentTimeMillis
       const databaseVersion = sql<{ v: string }>`select current_setting('server_version') as v`.pipe(
         onOwnTables,
@@ -32,7 +37,8 @@ export class Status extends Context.Service<
           status: "ok" as const,
           version,
           uptime_seconds: Math.floor((now - startedAt) / 1000),
-          database: { status: "ok" as const, version: yield* databaseVersion }
+          database: { status: "ok" as const, version: yield* databaseVersion },
+          storage
         }
       })
       return Status.of({ get, databaseVersion })

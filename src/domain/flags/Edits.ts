@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util"
 import { type FlagChange, type FlagConfiguration, type FlagPromotion, type FlagType, type NewFlag } from "./Flag.ts"
 import { type FlagEnvironment, flagEnvironments } from "./Environment.ts"
 import { type FlagProblem } from "./Problem.ts"
+import { renamedVariants, withRenames } from "./Renames.ts"
 import { segmentsUsedBy } from "./SegmentsInlined.ts"
 import { isJsonObject, type JsonObject } from "../text/JsonObject.ts"
 import { type FlagSegmentChange, type NewFlagSegment, segmentKeyOf } from "./Segment.ts"
@@ -27,11 +28,21 @@ const withEnvironment = (
   configuration: FlagConfiguration
 ): StoredFlag => ({ ...flag, environments: { ...flag.environments, [environment]: configuration } })
 
-export const changedFlag = (flag: StoredFlag, change: FlagChange, environment: FlagEnvironment): StoredFlag => {
+/** The flag with other variants. Where it names a variant that is renamed, in any environment, it names the new one. */
+const withVariants = (flag: StoredFlag, variants: JsonObject): StoredFlag => {
+  const renames = renamedVariants(flag.variants, variants)
+  const { dev, production, staging } = flag.environments
+  const renamed = (configuration: FlagConfiguration) => withRenames(configuration, renames)
+  const environments = { dev: renamed(dev), staging: renamed(staging), production: renamed(production) }
+  return { ...flag, variants, environments }
+}
+
+export const changedFlag = (stored: StoredFlag, change: FlagChange, environment: FlagEnvironment): StoredFlag => {
+  const flag = withVariants(stored, change.variants ?? stored.variants)
   const before = flag.environments[environment]
-  const { description = flag.description, variants = flag.variants } = change
+  const { description = flag.description } = change
   const { state = before.state, targeting = before.targeting, defaultVariant = before.defaultVariant } = change
-  return withEnvironment({ ...flag, description, variants }, environment, { state, targeting, defaultVariant })
+  return withEnvironment({ ...flag, description }, environment, { state, targeting, defaultVariant })
 }
 
 export const toggledFlag = (flag: StoredFlag, environment: FlagEnvironment): StoredFlag => {
@@ -51,8 +62,9 @@ export const unchangeableProblems = (flag: StoredFlag, change: FlagChange): Read
   if (change.type !== undefined && change.type !== flag.type) {
     problems.push({ path: ["type"], problem: `Expected ${flag.type}: types can't be changed` })
   }
+  const renamed = withVariants(flag, change.variants ?? flag.variants)
   for (const [environment, given] of Object.entries(change.environments ?? {})) {
-    if (isRepeated(flag, environment, given)) continue
+    if (isRepeated(flag, environment, given) || isRepeated(renamed, environment, given)) continue
     const problem =
       "Expected the stored configuration: change `state`, `targeting` and `defaultVariant` of one environment at a time"
     problems.push({ path: ["environments", environment], problem })

@@ -30,3 +30,5 @@ export const backupRunLock = "72981153"
 export const backupCopyLock = "72981154"
 /** Held in a branch's database, not in the main one, by the replica that fills the branch. */
 export const branchFillLock = "7298113055"
+/** Held by the replica that aborts old multipart uploads. */
+export const uploadsLock = "7298113056"

@@ -9,8 +9,6 @@ export const byteLength = (text: string) => Buffer.byteLength(text, "utf8")
 const keyFault = (key: string): string | undefined => {
   if (key === "") return "Expected a key of at least one character"
   if (byteLength(key) > maxKeyBytes) return `Expected a key of at most ${maxKeyBytes} bytes`
-  // Clients resolve these segments before sending a URL, so the request would reach another object or none.
-  if (key.split("/").some((part) => part === "." || part === "..")) return 'Expected no "." or ".." as a path segment'
   return undefined
 }
 
@@ -18,6 +16,17 @@ const keyFault = (key: string): string | undefined => {
 export const ObjectKey = Schema.String.check(
   isStorable,
   Schema.makeFilter((key: string) => keyFault(key) ?? true)
+)
+
+/**
+ * A key that URLs are made of. Clients resolve `.` and `..` before sending a URL, so the request would reach another
+ * object or none. S3 clients may store objects with such keys.
+ */
+export const UrlKey = ObjectKey.check(
+  Schema.makeFilter(
+    (key: string) =>
+      !key.split("/").some((part) => part === "." || part === "..") || 'Expected no "." or ".." as a path segment'
+  )
 )
 
 export const KeyPrefix = Schema.String.check(
@@ -73,12 +82,52 @@ export const ObjectPage = Schema.Struct({
 })
 export type ObjectPage = typeof ObjectPage.Type
 
+/** A multipart upload that is neither completed nor aborted. */
+const OpenUpload = Schema.Struct({ key: Schema.String, uploadId: Schema.String, initiated: Schema.String })
+
+/** One page of the open uploads of a bucket, sorted by key. */
+export const UploadPage = Schema.Struct({
+  uploads: Schema.Array(OpenUpload),
+  is_truncated: Schema.Boolean,
+  next_continuation_token: Schema.NullOr(Schema.String)
+})
+export type UploadPage = typeof UploadPage.Type
+
 /** The result of a bulk delete. As in S3, a key without an object counts as deleted. */
 export const BulkDeleted = Schema.Struct({
   deleted: Schema.Array(Schema.String),
   errors: Schema.Array(Schema.Struct({ key: Schema.String, code: Schema.String, message: Schema.String }))
 })
 export type BulkDeleted = typeof BulkDeleted.Type
+
+/** The place in a list of uploads after an upload. */
+interface UploadPlace {
+  readonly key: string
+  readonly uploadId: string
+}
+
+/** S3 continues a list of uploads after a key and an upload id, our API after an opaque text. */
+export const UploadToken = Schema.String.check(
+  Schema.makeFilter(
+    (token: string) => uploadPlace(token) !== undefined || "Expected the next_continuation_token of the page before"
+  )
+)
+
+export const uploadToken = ({ key, uploadId }: UploadPlace) =>
+  Buffer.from(JSON.stringify([key, uploadId])).toString("base64url")
+
+/** Undefined if the text is not a token. */
+export const uploadPlace = (token: string): UploadPlace | undefined => {
+  try {
+    const [key, uploadId, ...others]: ReadonlyArray<unknown> = JSON.parse(Buffer.from(token, "base64url").toString())
+    if (typeof key !== "string" || typeof uploadId !== "string" || others.length > 0) return undefined
+    return uploadToken({ key, uploadId }) === token && isPlain(key) ? { key, uploadId } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const isPlain = (key: string) => key.isWellFormed() && !key.includes("\0")
 
 /** The maximum number of parts of an upload; part numbers start at 1. */
 export const maxParts = 10_000

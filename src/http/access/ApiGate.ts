@@ -16,7 +16,7 @@ import { type Session, Sessions } from "../../services/identity/Sessions.ts"
 import { IdentitySettings } from "../../services/identity/Settings.ts"
 import { IdP } from "../../services/ports/IdP.ts"
 import { browserOf } from "./BrowserRequests.ts"
-import { apiKeyOf } from "./Credentials.ts"
+import { apiKeyOf, headersOf } from "./Credentials.ts"
 import { isSecure, refuseCrossSite } from "./Origins.ts"
 import { hasSessionCookie, relayCookies } from "./SessionCookies.ts"
 
@@ -71,13 +71,15 @@ export class ApiGate extends Context.Service<
         return { _tag: "Session" as const, session }
       })
 
-      const keyOrSession = (request: Request) =>
-        Effect.flatMap(apiKeyOf(request.headers), (key): Effect.Effect<KeyOrSession, ApiGateError> =>
+      const keyOrSession = (request: Request) => {
+        const headers = headersOf(request)
+        return Effect.flatMapEager(apiKeyOf(headers), (key): Effect.Effect<KeyOrSession, ApiGateError> =>
           // Without an identity provider, session cookies belong to something else on this host.
-          key === "" && idp.configured && hasSessionCookie(request.headers["cookie"])
+          key === "" && idp.configured && hasSessionCookie(headers["cookie"])
             ? bySession(request)
-            : Effect.map(keys.verify(key), (live) => ({ _tag: "Key", key: live }))
+            : Effect.mapEager(keys.verify(key), (live) => ({ _tag: "Key", key: live }))
         )
+      }
 
       const authorOf = (caller: KeyOrSession): Effect.Effect<Author, Forbidden> => {
         if (caller._tag === "Key") {

@@ -23,7 +23,10 @@ import {
   ObjectPage,
   PartNumber,
   UploadedPart,
-  UploadId
+  UploadId,
+  UploadPage,
+  UploadToken,
+  UrlKey
 } from "../../domain/storage/Object.ts"
 import { isStorable } from "../../domain/text/StorableText.ts"
 import { Management, ServiceRole } from "../access/Access.ts"
@@ -82,6 +85,7 @@ export class StorageApi extends HttpApiGroup.make("storage")
   .annotateMerge(OpenApi.annotations({ title: "Storage: buckets", description: "Buckets, policies, CORS rules" })) {}
 
 const key = ObjectKey
+const urlKey = UrlKey
 const isWhole = Schema.makeFilter((text: string) => text.isWellFormed() || "Expected text without unpaired surrogates")
 const expiresIn = Schema.optionalKey(ExpiresIn)
 const Presigned = Schema.Struct({ url: Schema.String, expires_at: Schema.String })
@@ -113,7 +117,12 @@ export class StorageObjectsApi extends HttpApiGroup.make("storageObjects")
     ),
     HttpApiEndpoint.post("presignUpload", "/presign-upload", {
       params: bucket,
-      payload: Schema.Struct({ key, contentType: ContentType, expiresIn, size: Schema.optionalKey(UploadSize) }),
+      payload: Schema.Struct({
+        key: urlKey,
+        contentType: ContentType,
+        expiresIn,
+        size: Schema.optionalKey(UploadSize)
+      }),
       success: Schema.Struct({ ...Presigned.fields, headers: Schema.Record(Schema.String, Schema.String) }),
       error
     }).annotateMerge(
@@ -124,13 +133,13 @@ export class StorageObjectsApi extends HttpApiGroup.make("storageObjects")
     ),
     HttpApiEndpoint.post("presignDownload", "/presign-download", {
       params: bucket,
-      payload: Schema.Struct({ key, expiresIn }),
+      payload: Schema.Struct({ key: urlKey, expiresIn }),
       success: Presigned,
       error
     }).annotateMerge(says("Get a presigned URL to GET the object from")),
     HttpApiEndpoint.post("uploadText", "/upload-text", {
       params: bucket,
-      payload: Schema.Struct({ key, content: Schema.String.check(isWhole), contentType: ContentType }),
+      payload: Schema.Struct({ key: urlKey, content: Schema.String.check(isWhole), contentType: ContentType }),
       success: Schema.Struct({ bucket: Schema.String, key: Schema.String, size: Schema.Int, etag: Schema.String }).pipe(
         created
       ),
@@ -170,15 +179,25 @@ const upload = { key, uploadId: UploadId }
 /** Multipart uploads (spec: Storage). */
 export class StorageUploadsApi extends HttpApiGroup.make("storageUploads")
   .add(
+    HttpApiEndpoint.get("list", "/uploads", {
+      params: bucket,
+      query: {
+        prefix: Schema.optionalKey(KeyPrefix),
+        max_uploads: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maxKeys }))),
+        continuation_token: Schema.optionalKey(UploadToken)
+      },
+      success: UploadPage,
+      error
+    }).annotateMerge(says("List the open uploads by key")),
     HttpApiEndpoint.post("create", "/init", {
       params: bucket,
-      payload: Schema.Struct({ key, contentType: ContentType }),
+      payload: Schema.Struct({ key: urlKey, contentType: ContentType }),
       success: Schema.Struct({ uploadId: Schema.String, key: Schema.String, bucket: Schema.String }).pipe(created),
       error
     }).annotateMerge(says("Start a multipart upload")),
     HttpApiEndpoint.post("presignPart", "/presign-part", {
       params: bucket,
-      payload: Schema.Struct({ ...upload, partNumber: PartNumber, expiresIn }),
+      payload: Schema.Struct({ ...upload, key: urlKey, partNumber: PartNumber, expiresIn }),
       success: Presigned,
       error
     }).annotateMerge(says("Get a presigned URL to PUT a part to; the response to the PUT has the part's ETag")),

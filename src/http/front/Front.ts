@@ -62,7 +62,7 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
 
       /** Sessions may evaluate flags too. */
       const enterRemote = (request: HttpServerRequest.HttpServerRequest, address: string, quota: Quota) => {
-        const headers = withBearerKey(request.headers)
+        const headers = withBearerKey(headersOf(request))
         return headers["apikey"] !== undefined ||
           headers["x-api-key"] !== undefined ||
           !hasSessionCookie(headers["cookie"])

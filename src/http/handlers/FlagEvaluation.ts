@@ -34,11 +34,11 @@ export const FlagEvaluationRoutes = HttpRouter.use(
 
     const handle = (run: (body: JsonObject, input: Input) => Effect.Effect<unknown, ClientError>) =>
       Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-        Effect.flatMap(apiGate.keyOrSession(request), () =>
+        Effect.flatMapEager(apiGate.keyOrSession(request), () =>
           Effect.flatMap(bodyOf(request), (body) => {
             const input = inputOf(body, request.url)
             if (Result.isFailure(input)) return Effect.fail(invalid(input.failure))
-            return Effect.map(run(body, input.success), (answer) => jsonAnswer(JSON.stringify(answer)))
+            return Effect.mapEager(run(body, input.success), (answer) => jsonAnswer(JSON.stringify(answer)))
           })
         )
       )

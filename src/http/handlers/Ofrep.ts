@@ -5,6 +5,8 @@ import { FlagEngine } from "../../services/ports/FlagEngine.ts"
 import { FlagSettings } from "../../services/flags/Settings.ts"
 import { bodyBytes, bodyLimit, turnOf } from "../wire/Body.ts"
 import { CurrentCaller, noGate } from "../access/Caller.ts"
+import { headersOf } from "../access/Credentials.ts"
+import { textResponse } from "../wire/OwnedResponse.ts"
 import { lastSegment } from "../wire/Paths.ts"
 
 const path = "/ofrep/v1/evaluate/flags"
@@ -22,9 +24,10 @@ export const OfrepRoutes = HttpRouter.use(
     const evaluate = Effect.fnUntraced(function* (key: string | undefined) {
       if ((yield* CurrentCaller) === undefined) return yield* noGate
       const request = yield* HttpServerRequest.HttpServerRequest
-      const body = yield* Effect.tap(bodyBytes(request, bodyLimit), turnOf)
-      const ifNoneMatch = request.headers["if-none-match"]
-      const selector = request.headers["flagd-selector"]
+      const body = yield* bodyBytes(request, bodyLimit)
+      yield* turnOf(body)
+      const headers = headersOf(request)
+      const [ifNoneMatch, selector] = [headers["if-none-match"], headers["flagd-selector"]]
       const answer = answerOfrep({ key, body, selector, ifNoneMatch }, settings.environment)
       if ("reply" in answer) return answer.reply
       const { context, environment } = answer
@@ -47,8 +50,8 @@ export const OfrepRoutes = HttpRouter.use(
 )
 
 const responseOf = ({ body, etag, status }: OfrepReply) => {
-  const headers = etag === undefined ? {} : { etag }
+  const headers: Record<string, string> = etag === undefined ? {} : { etag }
   return body === ""
     ? HttpServerResponse.empty({ status, headers })
-    : HttpServerResponse.text(body, { status, headers, contentType: "application/json" })
+    : textResponse(body, { status, headers, contentType: "application/json" })
 }

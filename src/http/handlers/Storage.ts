@@ -104,6 +104,12 @@ export const StorageUploadsHandlers = HttpApiBuilder.group(
     const store = yield* ObjectStore
     const storage = yield* Storage
     return handlers.handleAll({
+      list: ({ params, query }) =>
+        store.uploads(params.bucket, {
+          prefix: query.prefix ?? "",
+          limit: query.max_uploads ?? maxKeys,
+          token: query.continuation_token
+        }),
       create: ({ params: { bucket }, payload: { contentType, key } }) =>
         Effect.map(store.createUpload(bucket, key, contentType), (uploadId) => ({ uploadId, key, bucket })),
       presignPart: ({ params: { bucket }, payload: { expiresIn = defaultExpiresIn, key, partNumber, uploadId } }) =>

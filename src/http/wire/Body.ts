@@ -24,14 +24,16 @@ const jsonType = /^application\/(?:[\w.+-]+\+)?json *(?:;|$)/i
 
 /** The request's JSON body, as text and parsed. 400 for invalid JSON; otherwise as `jsonBytes`. */
 export const jsonBody = (request: HttpServerRequest.HttpServerRequest, limit: number) =>
-  Effect.flatMap(Effect.tap(jsonBytes(request, limit), turnOf), (bytes): Effect.Effect<JsonBody, InvalidRequest> => {
-    const text = bytes.toString("utf8")
-    try {
-      return Effect.succeed({ text, value: JSON.parse(text) as unknown })
-    } catch {
-      return Effect.fail(invalid("Empty or invalid json"))
-    }
-  })
+  Effect.flatMap(jsonBytes(request, limit), (bytes) => Effect.flatMapEager(turnOf(bytes), () => parsed(bytes)))
+
+const parsed = (bytes: Buffer): Effect.Effect<JsonBody, InvalidRequest> => {
+  const text = bytes.toString("utf8")
+  try {
+    return Effect.succeed({ text, value: JSON.parse(text) as unknown })
+  } catch {
+    return Effect.fail(invalid("Empty or invalid json"))
+  }
+}
 
 /** A turn of the event loop to parse the bytes in, if they are many. */
 export const turnOf = ({ byteLength }: ArrayBufferView | ArrayBuffer): Effect.Effect<void> =>
@@ -48,7 +50,7 @@ export const jsonBytes = (
       new UnsupportedMediaType({ error: `The body must be application/json, not ${type.slice(0, 100)}` })
     )
   }
-  return Effect.andThen(uncoded(request), Effect.flatMap(bodyBytes(request, limit), utf8))
+  return Effect.flatMapEager(uncoded(request), () => Effect.flatMap(bodyBytes(request, limit), utf8))
 }
 
 /** The bytes of a body. 400 if they are not UTF-8. */
@@ -72,12 +74,13 @@ export const bodyBytes = (
   const headers = headersOf(request)
   const length = Number(headers["content-length"] ?? 0)
   if (length > limit) return Effect.fail(tooLarge())
-  const bytes = Effect.provideService(request.arrayBuffer, HttpIncomingMessage.MaxBodySize, ByteSize.bytes(limit)).pipe(
-    Effect.mapError((error) =>
-      error.reason._tag === "RequestParseError" && error.reason.reason === "BodyTooLarge" ? tooLarge() : error
-    ),
-    Effect.map((bytes) => Buffer.from(bytes))
-  )
+  const bytes = () =>
+    Effect.provideService(request.arrayBuffer, HttpIncomingMessage.MaxBodySize, ByteSize.bytes(limit)).pipe(
+      Effect.mapError((error) =>
+        error.reason._tag === "RequestParseError" && error.reason.reason === "BodyTooLarge" ? tooLarge() : error
+      ),
+      Effect.map((bytes) => Buffer.from(bytes))
+    )
   const { source } = request
   const plain =
     source instanceof IncomingMessage &&
@@ -85,16 +88,16 @@ export const bodyBytes = (
     headers["expect"] === undefined &&
     // Node does not parse the body of a request that offers an upgrade.
     headers["upgrade"] === undefined
-  return plain && length > 0 ? wholeBody(source, bytes) : bytes
+  return plain && length > 0 ? wholeBody(source, bytes) : bytes()
 }
 
 /** A body whose length is known to be within the limit. `otherwise` is how it is read if it ends early. */
-const wholeBody = <E>(source: IncomingMessage, otherwise: Effect.Effect<Buffer, E>) =>
+const wholeBody = <E>(source: IncomingMessage, otherwise: () => Effect.Effect<Buffer, E>) =>
   Effect.callback<Buffer, E>((resume) => {
     const chunks: Array<Buffer> = []
     const add = (chunk: Buffer) => void chunks.push(chunk)
     const end = () => settle(Effect.succeed(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)))
-    const close = () => settle(otherwise)
+    const close = () => settle(otherwise())
     const stop = () => source.off("data", add).off("end", end).off("close", close)
     const settle = (result: Effect.Effect<Buffer, E>) => {
       stop()

@@ -1,11 +1,11 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Effect, Layer } from "effect"
-import { randomUUID } from "node:crypto"
 import { createServer, type IncomingMessage, type Server } from "node:http"
 import { type Socket } from "node:net"
 import { type Duplex } from "node:stream"
 import { batchedResponses } from "./BatchedResponse.ts"
 import { withLosslessClose } from "./LosslessClose.ts"
+import { isTimeout, noExpectation, noTunnel, refuse, refuseInvalid } from "./Refusal.ts"
 import { listenError } from "./Server.ts"
 import { MergedRequest } from "./MergedRequest.ts"
 import { withRequestsInOrder } from "./Pipelining.ts"
@@ -72,9 +72,7 @@ const makeServer = ({ begun, delay }: Shutdown["Service"], unread: UnreadRespons
       keepAliveTimeout: 65_000
     })
       .on("clientError", (error: Error & { readonly code?: string }, socket: Socket) => {
-        const refusal = refusals[error.code ?? ""] ?? notHttp
-        if (error.code === "ECONNRESET") socket.destroy()
-        else if (refusal !== tooSlow || !longRequests.has(socket)) refuse(socket, refusal)
+        if (!isTimeout(error) || !longRequests.has(socket)) refuseInvalid(error, socket)
       })
       .on("connect", (_request, socket: Duplex) => refuse(socket, noTunnel))
       .on("checkExpectation", ({ socket }) => refuse(socket, noExpectation)),
@@ -82,44 +80,4 @@ const makeServer = ({ begun, delay }: Shutdown["Service"], unread: UnreadRespons
   )
   unread.watch(server)
   return withRequestsInOrder(server)
-}
-
-type Refusal = readonly [status: string, code: string, text: string]
-
-const tooSlow: Refusal = ["408 Request Timeout", "REQUEST_TIMEOUT", "The request took too long to arrive"]
-
-const refusals: Readonly<Record<string, Refusal>> = {
-  HPE_INVALID_URL: [
-    "400 Bad Request",
-    "INVALID_HTTP",
-    "The URL has characters that must be percent-encoded as UTF-8, such as %C3%A9 for é and %20 for a space"
-  ],
-  HPE_HEADER_OVERFLOW: ["431 Request Header Fields Too Large", "HEADERS_TOO_LARGE", "The headers exceed 64 KiB"],
-  ERR_HTTP_REQUEST_TIMEOUT: tooSlow
-}
-
-const notHttp: Refusal = ["400 Bad Request", "INVALID_HTTP", "The request is not valid HTTP"]
-const noTunnel: Refusal = ["405 Method Not Allowed", "METHOD_NOT_ALLOWED", "CONNECT is not supported"]
-const noExpectation: Refusal = [
-  "417 Expectation Failed",
-  "INVALID_HTTP",
-  "The only supported value of Expect is 100-continue"
-]
-
-/** Responds with the common error body where no request reaches the routes. */
-const refuse = (socket: Duplex, [status, code, text]: Refusal) => {
-  if (!socket.writable) {
-    socket.destroy()
-    return
-  }
-  const request_id = randomUUID()
-  const body = JSON.stringify({ error: text, code, message: text, details: null, hint: null, request_id })
-  const head = [
-    `HTTP/1.1 ${status}`,
-    "Connection: close",
-    "Content-Type: application/json",
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    `X-Request-Id: ${request_id}`
-  ]
-  socket.end(`${head.join("\r\n")}\r\n\r\n${body}`)
 }

@@ -1,9 +1,10 @@
 import { Effect, Layer, Redacted } from "effect"
 import { randomBytes } from "node:crypto"
 import { join } from "node:path"
-import { integer, text } from "../../domain/Settings.ts"
+import { flag, integer, text } from "../../domain/Settings.ts"
 import { DataDir } from "../process/DataDir.ts"
 import { ObjectStoreAddress, publicEndpoint } from "./Address.ts"
+import { applyLifecycles } from "./endpoint/lifecycle/Expiry.ts"
 import { serveS3 } from "./endpoint/Server.ts"
 import { makeLocalStore } from "./endpoint/store/LocalStore.ts"
 import { StartError } from "../process/StartError.ts"
@@ -11,7 +12,8 @@ import { StartError } from "../process/StartError.ts"
 const settings = Effect.all({
   port: integer("S3_EMBEDDED_PORT", 9000, 0, 65_535),
   host: text("HOST", "127.0.0.1"),
-  region: text("S3_REGION", "us-east-1")
+  region: text("S3_REGION", "us-east-1"),
+  encrypted: flag("S3_EMBEDDED_ENCRYPTED", false)
 }).pipe(Effect.mapError(({ message }) => new StartError({ message })))
 
 /** The host at which this process reaches a server that listens on `host`. */
@@ -34,7 +36,7 @@ const reachable = (host: string) => {
 export const layerEmbeddedS3 = Layer.effect(
   ObjectStoreAddress,
   Effect.gen(function* () {
-    const { host, port, region } = yield* settings
+    const { encrypted, host, port, region } = yield* settings
     const dir = yield* DataDir
     yield* Effect.catchTag(dir.lock, "DataDirInUse", ({ message }) => new StartError({ message }))
     const accessKey = Redacted.value(
@@ -43,7 +45,8 @@ export const layerEmbeddedS3 = Layer.effect(
     const secretKey = yield* dir.secret("s3_secret_key", () => randomBytes(30).toString("base64url"))
     const store = yield* makeLocalStore(join(dir.path, "objects"), dir.owner)
     const owner = { accessKey, secretKey: Redacted.value(secretKey) }
-    const taken = yield* serveS3(store, { owner, region }, { host, port })
+    const taken = yield* serveS3(store, { owner, region, encrypted }, { host, port })
+    yield* applyLifecycles(store)
     const endpoint = `http://${reachable(host)}:${taken}`
     const known = yield* publicEndpoint(endpoint)
     if ((host === "0.0.0.0" || host === "::") && known === endpoint) {

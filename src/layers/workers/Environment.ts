@@ -2,6 +2,7 @@ import { Effect, Redacted } from "effect"
 import { type EncryptionKey } from "../../domain/connections/SealedText.ts"
 import { secret, text } from "../../domain/Settings.ts"
 import { JwtSecret } from "../../services/access/Tokens.ts"
+import { uploadDays } from "../../services/storage/UploadExpiry.ts"
 import { EncryptionKeys } from "../../services/ports/EncryptionKeys.ts"
 import { PostgresAddress } from "../postgres/Address.ts"
 import { loginUri } from "../postgres/Login.ts"
@@ -34,6 +35,8 @@ export const workerEnvironment = Effect.gen(function* () {
     env["S3_ACCESS_KEY"] = store.accessKey
     env["S3_SECRET_KEY"] = Redacted.value(store.secretKey)
     env["S3_FORCE_PATH_STYLE"] = String(store.forcePathStyle)
+    // Otherwise workers would use the default for a store of the operator's own.
+    env["S3_UPLOAD_DAYS"] = String(yield* uploadDays)
   }
   return env
 })

@@ -51,7 +51,7 @@ export class FlagEvaluations extends Context.Service<
       }
 
       const one = (key: string, context: FlagContext, environment: FlagEnvironment = defaultEnvironment) =>
-        Effect.flatMap(engine.evaluate(environment, key, context), (result) =>
+        Effect.flatMapEager(engine.evaluate(environment, key, context), (result) =>
           result.reason === "ERROR" && result.errorCode === "FLAG_NOT_FOUND"
             ? Effect.fail(flagNotFound(key))
             : Effect.succeed(answerOf(environment, result))

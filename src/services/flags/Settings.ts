@@ -23,6 +23,8 @@ export class FlagSettings extends Context.Service<
     readonly fallback: boolean
     /** Origins whose pages may call the flag ports from a browser; `*`: all. */
     readonly corsOrigins: ReadonlyArray<string>
+    /** Maximum number of event and sync streams of one connection and of one address. */
+    readonly streams: { readonly connection: number; readonly address: number }
   }
 >()("svc/services/FlagSettings") {
   static readonly layer = Layer.effect(
@@ -47,7 +49,11 @@ export class FlagSettings extends Context.Service<
         environment: yield* oneOf<FlagEnvironment>("FLAGS_ENVIRONMENT", "production", flagEnvironments),
         hashing: yield* oneOf<FlagHashing>("SVC_FLAGS_HASHING", "v2", flagHashings),
         fallback: yield* flag("SVC_FLAGS_FALLBACK", false),
-        corsOrigins
+        corsOrigins,
+        streams: {
+          connection: yield* integer("FLAGS_CONNECTION_STREAMS", 100, 1, 10_000),
+          address: yield* integer("FLAGS_ADDRESS_STREAMS", 1_000, 1, 10_000)
+        }
       })
     })
   )

@@ -14,7 +14,8 @@ import {
   type BulkDeleted,
   type CompletedParts,
   type ObjectPage,
-  type UploadedPart
+  type UploadedPart,
+  type UploadPage
 } from "../../domain/storage/Object.ts"
 
 /** The store is unreachable, slow or overloaded, or it rejected the credentials or the request. */
@@ -115,6 +116,8 @@ export class ObjectStore extends Context.Service<
     /** The parts uploaded so far by number, at most `limit`. */
     readonly parts: (upload: UploadRef, limit: number) => StoreCall<ReadonlyArray<UploadedPart>>
     readonly completeUpload: (upload: UploadRef, parts: CompletedParts) => StoreCall<Stored>
+    /** The open uploads of a bucket by key, then by age. `token`: that of the page before. */
+    readonly uploads: (bucket: string, options: Omit<PageOptions, "delimiter">) => StoreCall<UploadPage>
     readonly abortUpload: (upload: UploadRef) => StoreCall<void>
 
     /** The object's unsigned URL. */

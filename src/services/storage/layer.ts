@@ -1,4 +1,6 @@
+import { Layer } from "effect"
 import { Storage } from "./Storage.ts"
+import { layerUploadExpiry } from "./UploadExpiry.ts"
 
 /** Buckets, objects and uploads. */
-export const layer = Storage.layer
+export const layer = Layer.mergeAll(Storage.layer, layerUploadExpiry)

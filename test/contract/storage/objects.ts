@@ -12,6 +12,25 @@ export const storedObjects = (it: Vitest.MethodsNonLive<ObjectStore>) => {
     keepsKey(key)
   )
 
+  it.effect("finds, changes and deletes keys with the segments . and ..", () =>
+    Effect.gen(function* () {
+      const store = yield* ObjectStore
+      const bucket = yield* bucketOf
+      const odd = ["..", "./a", "a/../b", "a/./b", "b/.."]
+      for (const key of [...odd, "a", "b"]) yield* store.put(bucket, key, "text/plain", text(key))
+      assert.deepStrictEqual(yield* keysOf(bucket), [...odd, "a", "b"].toSorted())
+      for (const key of odd) {
+        const record = yield* store.record(bucket, key)
+        assert.strictEqual(record.size, key.length)
+        yield* store.setRecord(bucket, { ...record, metadata: { was: "here" } })
+        assert.deepStrictEqual((yield* store.record(bucket, key)).metadata, { was: "here" })
+      }
+      yield* store.remove(bucket, "..")
+      assert.deepStrictEqual((yield* store.removeMany(bucket, odd)).errors, [])
+      assert.deepStrictEqual(yield* keysOf(bucket), ["a", "b"])
+    })
+  )
+
   it.effect("lists in pages, by prefix, and by delimiter", () =>
     Effect.gen(function* () {
       const store = yield* ObjectStore

@@ -74,6 +74,39 @@ export const storedTransfers = (it: Vitest.MethodsNonLive<ObjectStore>, whole: n
     })
   )
 
+  it.effect("lists open uploads by key, in pages and by prefix", () =>
+    Effect.gen(function* () {
+      const store = yield* ObjectStore
+      const bucket = yield* bucketOf
+      const names = ["a/1", "a/1", "a/é +&", "b\n", "b/../c"]
+      const made = new Map<string, string>()
+      for (const key of names) made.set(yield* store.createUpload(bucket, key, "a/b"), key)
+      const seen = new Map<string, string>()
+      let token: string | undefined
+      do {
+        const page = yield* store.uploads(bucket, { prefix: "", limit: 2, token })
+        assert.isAtMost(page.uploads.length, 2)
+        for (const { initiated, key, uploadId } of page.uploads) {
+          seen.set(uploadId, key)
+          assert.closeTo(Date.parse(initiated), Date.now(), 60_000)
+        }
+        assert.strictEqual(page.is_truncated, page.next_continuation_token !== null)
+        token = page.next_continuation_token ?? undefined
+      } while (token !== undefined)
+      assert.deepStrictEqual(new Map([...seen].toSorted()), new Map([...made].toSorted()))
+      const some = yield* store.uploads(bucket, { prefix: "a/", limit: 10, token: undefined })
+      assert.lengthOf(some.uploads, 3)
+      for (const [uploadId, key] of made) yield* store.abortUpload({ bucket, key, uploadId })
+      assert.deepStrictEqual(yield* store.uploads(bucket, { prefix: "", limit: 10, token: undefined }), {
+        uploads: [],
+        is_truncated: false,
+        next_continuation_token: null
+      })
+      const none = store.uploads("contract-no-such-bucket", { prefix: "", limit: 1, token: undefined })
+      assert.strictEqual(yield* refusal(none), "404 BUCKET_NOT_FOUND")
+    })
+  )
+
   it.effect.each([0, 10, 8 * mebibyte, 20 * mebibyte + 7])("writes and reads %d bytes as a stream", (size) =>
     Effect.gen(function* () {
       const store = yield* ObjectStore

@@ -1,7 +1,15 @@
 import { Schema } from "effect"
 import { assert, describe, it } from "vitest"
 import { BucketName } from "../../../src/domain/storage/Bucket.ts"
-import { ContentDisposition, ContentType, ExpiresIn, ObjectKey } from "../../../src/domain/storage/Object.ts"
+import {
+  ContentDisposition,
+  ContentType,
+  ExpiresIn,
+  ObjectKey,
+  uploadPlace,
+  uploadToken,
+  UrlKey
+} from "../../../src/domain/storage/Object.ts"
 
 const is = (schema: Schema.Codec<unknown>) => Schema.is(schema)
 
@@ -56,22 +64,26 @@ describe("object keys", () => {
     "\x01\t\n\r\x7f",
     "x".repeat(1024),
     "漢".repeat(341)
-  ])("%j is valid", (key) => assert.isTrue(is(ObjectKey)(key)))
+  ])("%j is valid", (key) => assert.isTrue(is(ObjectKey)(key) && is(UrlKey)(key)))
 
-  it.each([
-    "",
-    "x".repeat(1025),
-    "漢".repeat(342),
-    "a\0b",
-    "\ud800",
-    ".",
-    "..",
-    "./a",
-    "../a",
-    "a/../b",
-    "a/./b",
-    "a/.."
-  ])("%j is invalid", (key) => assert.isFalse(is(ObjectKey)(key)))
+  it.each(["", "x".repeat(1025), "漢".repeat(342), "a\0b", "\ud800"])("%j is invalid", (key) =>
+    assert.isFalse(is(ObjectKey)(key))
+  )
+
+  it.each([".", "..", "./a", "../a", "a/../b", "a/./b", "a/.."])("%j is valid only outside of URLs", (key) => {
+    assert.isTrue(is(ObjectKey)(key))
+    assert.isFalse(is(UrlKey)(key))
+  })
+})
+
+it("a token of a list of uploads is the place after an upload", () => {
+  const place = { key: 'é\n"', uploadId: "0a" }
+  assert.deepStrictEqual(uploadPlace(uploadToken(place)), place)
+  const encoded = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url")
+  for (const text of ["", "x", "é", encoded(null), encoded(["k"]), encoded(["k", 1]), encoded(["k", "u", 1])]) {
+    assert.isUndefined(uploadPlace(text), text)
+  }
+  assert.isUndefined(uploadPlace(encoded(["a\0", "u"])))
 })
 
 describe("values of headers", () => {

@@ -102,6 +102,7 @@ describe("/openapi.json", () => {
       "GET /api/storage/buckets/{bucket}/cors",
       "GET /api/storage/buckets/{bucket}/objects",
       "GET /api/storage/buckets/{bucket}/objects/multipart/parts",
+      "GET /api/storage/buckets/{bucket}/objects/multipart/uploads",
       "GET /api/storage/buckets/{bucket}/policy",
       "GET /api/webhooks",
       "GET /api/webhooks/{id}",

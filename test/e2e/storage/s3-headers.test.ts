@@ -77,7 +77,6 @@ const unknown: ReadonlyArray<readonly [name: string, value: string]> = [
   ["x-amz-server-side-encryption-aws-kms-key-id", "key"],
   ["x-amz-server-side-encryption-context", "e30="],
   ["x-amz-server-side-encryption-bucket-key-enabled", "true"],
-  ["x-amz-tagging", "a=b"],
   ["x-amz-object-lock-mode", "GOVERNANCE"],
   ["x-amz-object-lock-retain-until-date", "2030-01-01T00:00:00Z"],
   ["x-amz-object-lock-legal-hold", "ON"],
@@ -113,6 +112,48 @@ it("headers that were refused changed nothing", async () => {
   assert.strictEqual((await call(s3, { path: of("new") })).code, "NoSuchKey")
   assert.strictEqual((await call(s3, { path: "/another" })).code, "NoSuchBucket")
   assert.strictEqual(await send({ path: of("parts"), query: { uploadId } }, {}), "200")
+})
+
+it("Content-Encoding is kept as sent, without the coding of the transfer", async () => {
+  for (const [sent, kept] of [
+    ["gzip, br", "gzip, br"],
+    ["aws-chunked,gzip", "gzip"],
+    ["gzip, aws-chunked", "gzip"],
+    ["aws-chunked", undefined]
+  ] as const) {
+    const headers = { "content-encoding": sent }
+    assert.strictEqual((await call(s3, { method: "PUT", path: of("coded"), body: "x", headers })).status, 200)
+    assert.strictEqual((await call(s3, { method: "HEAD", path: of("coded") })).headers["content-encoding"], kept)
+  }
+})
+
+it("browsers may not guess the type of any response", async () => {
+  const { headers } = await call(s3, { path: of("there") })
+  const answers = [
+    { status: 200, headers },
+    await call(s3, { path: of("there"), headers: { "if-none-match": String(headers["etag"]) } }),
+    await call(s3, { path: of("there"), headers: { range: "bytes=0-1" } }),
+    await call(s3, { path: of("none") }),
+    await raw(s3, "GET", of("there")),
+    await raw(s3, "GET", of("there"), { "x-long": "x".repeat(20_000) })
+  ]
+  assert.deepStrictEqual(
+    answers.map(({ status }) => status),
+    [200, 304, 206, 404, 403, 400]
+  )
+  for (const answer of answers)
+    assert.strictEqual(answer.headers["x-content-type-options"], "nosniff", `${answer.status}`)
+})
+
+it("messages that clients compare are those of S3", async () => {
+  for (const [path, message] of [
+    ["/no-such-bucket-here/k", "The specified bucket does not exist"],
+    [of("none"), "The specified key does not exist."]
+  ] as const) {
+    assert.include((await call(s3, { path })).text, `<Message>${message}</Message>`)
+  }
+  const { text } = await raw(s3, "GET", of("there"))
+  assert.include(text, "<Message>Access Denied</Message>")
 })
 
 describe("headers that are honoured", () => {

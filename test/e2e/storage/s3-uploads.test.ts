@@ -76,6 +76,49 @@ describe("multipart uploads", () => {
     assert.strictEqual(found.ChecksumType, ChecksumType)
   })
 
+  it("of one part are still uploads in parts", async () => {
+    const of = { Bucket, Key: "single" }
+    const { UploadId } = await s3.client.send(new CreateMultipartUploadCommand({ ...of, ChecksumAlgorithm: "SHA256" }))
+    const { ChecksumSHA256, ETag } = await s3.client.send(
+      new UploadPartCommand({ ...of, UploadId, PartNumber: 7, Body: "seven", ChecksumAlgorithm: "SHA256" })
+    )
+    const Parts = [{ PartNumber: 7, ETag, ChecksumSHA256 }]
+    await s3.client.send(new CompleteMultipartUploadCommand({ ...of, UploadId, MultipartUpload: { Parts } }))
+    assert.strictEqual((await get("single", { PartNumber: 1 })).PartsCount, 1)
+    const { ObjectParts } = await s3.client.send(
+      new GetObjectAttributesCommand({ ...of, ObjectAttributes: ["ObjectParts"] })
+    )
+    assert.deepInclude(ObjectParts, { TotalPartsCount: 1, IsTruncated: false, MaxParts: 1000 })
+    assert.deepStrictEqual(ObjectParts?.Parts, [{ PartNumber: 1, Size: 5, ChecksumSHA256 }])
+    await put("whole", "x")
+    assert.isUndefined((await get("whole", { PartNumber: 1 })).PartsCount)
+    const whole = new GetObjectAttributesCommand({ Bucket, Key: "whole", ObjectAttributes: ["ObjectParts"] })
+    assert.isUndefined((await s3.client.send(whole)).ObjectParts)
+  })
+
+  it("have parts that are listed in pages", async () => {
+    const of = { Bucket, Key: "paged" }
+    const { UploadId } = await s3.client.send(new CreateMultipartUploadCommand({ ...of, ChecksumAlgorithm: "CRC32" }))
+    const Parts: Array<CompletedPart> = []
+    for (const PartNumber of [1, 2, 3]) {
+      const Body = randomBytes(PartNumber < 3 ? 5 * mebibyte : 1)
+      const { ChecksumCRC32, ETag } = await s3.client.send(new UploadPartCommand({ ...of, UploadId, PartNumber, Body }))
+      Parts.push({ PartNumber, ETag, ChecksumCRC32 })
+    }
+    await s3.client.send(new CompleteMultipartUploadCommand({ ...of, UploadId, MultipartUpload: { Parts } }))
+    const page = async (PartNumberMarker?: string) => {
+      const given = { ...of, ObjectAttributes: ["ObjectParts" as const], MaxParts: 2, PartNumberMarker }
+      return (await s3.client.send(new GetObjectAttributesCommand(given))).ObjectParts
+    }
+    const first = await page()
+    const second = await page(first?.NextPartNumberMarker)
+    assert.deepStrictEqual([first?.IsTruncated, second?.IsTruncated], [true, false])
+    assert.deepStrictEqual(
+      [...(first?.Parts ?? []), ...(second?.Parts ?? [])].map(({ ChecksumCRC32, Size }) => [ChecksumCRC32, Size]),
+      Parts.map(({ ChecksumCRC32 }, index) => [ChecksumCRC32, index < 2 ? 5 * mebibyte : 1])
+    )
+  })
+
   it("are listed, copied into, aborted", async () => {
     await put("source", "0123456789")
     const of = { Bucket, Key: "listed" }
@@ -240,6 +283,12 @@ describe("listings", () => {
       ContinuationToken = page.NextContinuationToken
     } while (ContinuationToken !== undefined)
     assert.deepStrictEqual(seen.toSorted(), ["a/", "b", "c/", "d", "é", "😀"].toSorted())
+    const after = { Bucket: name, StartAfter: "b", MaxKeys: 1 }
+    const first = await s3.client.send(new ListObjectsV2Command(after))
+    const second = await s3.client.send(
+      new ListObjectsV2Command({ ...after, ContinuationToken: first.NextContinuationToken })
+    )
+    assert.deepStrictEqual([second.StartAfter, second.Contents?.[0]?.Key], ["b", "c/y"])
     const list = async (rest: object) => {
       const { CommonPrefixes, Contents } = await s3.client.send(new ListObjectsCommand({ Bucket: name, ...rest }))
       return [...(Contents ?? []).map(({ Key }) => Key), ...(CommonPrefixes ?? []).map(({ Prefix }) => Prefix)]

@@ -283,7 +283,7 @@ describe("bad input", () => {
     ["PATCH", "/wire/ten", 405],
     ["POST", "/wire/ten", 405],
     ["PUT", "/", 405],
-    ["PUT", "/wire/ten?tagging", 501],
+    ["PUT", "/wire/ten?retention", 501],
     ["PUT", "/wire?versioning", 501],
     ["GET", "/wire?encryption", 404],
     ["GET", "/wire?list-type=2&encoding-type=x", 400],

@@ -1,10 +1,11 @@
+import { PutObjectCommand } from "@aws-sdk/client-s3"
 import { assert, describe, inject, it } from "vitest"
 import { ask, assertRefused } from "../../support/client.ts"
 import { makeBuckets } from "../../support/storage/buckets.ts"
 
 const service = inject("service")
 const key = service.service_role
-const { bucketOf, inBucket, list, upload } = makeBuckets(service)
+const { bucketOf, inBucket, list, s3Of, upload } = makeBuckets(service)
 
 interface Entry {
   readonly key: string
@@ -240,6 +241,35 @@ describe("objects", () => {
     assertRefused(await inBucket("no-such-bucket-here", "DELETE ?key=a"), 404, "BUCKET_NOT_FOUND")
   })
 
+  it("may have keys that no URL can have", async () => {
+    const bucket = await bucketOf()
+    const s3 = await s3Of(bucket)
+    const odd = ["../a", "b/./c", "d/.."]
+    for (const Key of [...odd, "a"]) await s3.send(new PutObjectCommand({ Bucket: bucket, Key, Body: Key }))
+    s3.destroy()
+    const keys = async () => ((await list(bucket, "")).json as Page).objects.map((object) => object.key)
+    assert.deepStrictEqual(await keys(), ["../a", "a", "b/./c", "d/.."])
+    const query = `key=${encodeURIComponent("../a")}`
+    const head = await inBucket(bucket, `HEAD metadata?${query}`)
+    assert.strictEqual(head.headers.get("content-length"), "4")
+    const patched = await inBucket(bucket, "PATCH metadata", { key: "b/./c", metadata: { x: "1" } })
+    assert.deepInclude(patched.json, { key: "b/./c", metadata: { x: "1" } })
+    for (const [path, body] of [
+      ["presign-upload", { contentType: "a/b" }],
+      ["presign-download", {}],
+      ["upload-text", { contentType: "a/b", content: "" }],
+      ["multipart/init", { contentType: "a/b" }],
+      ["multipart/presign-part", { uploadId: "u", partNumber: 1 }]
+    ] as const) {
+      const refused = await inBucket(bucket, `POST ${path}`, { key: "../a", ...body })
+      assert.match(String(assertRefused(refused, 400, "INVALID_REQUEST")["details"]), /^key: /)
+    }
+    assert.strictEqual((await inBucket(bucket, `DELETE ?${query}`)).status, 200)
+    const bulk = await inBucket(bucket, "POST bulk-delete", { keys: odd })
+    assert.deepStrictEqual(bulk.json, { deleted: odd, errors: [] })
+    assert.deepStrictEqual(await keys(), ["a"])
+  })
+
   it("are deleted in bulk, up to 1000 keys", async () => {
     const bucket = await bucketOf()
     const odd = ["&<>\"'", "tab\t", "\x01\r", "漢//字"]
@@ -278,6 +308,7 @@ describe("authorization", () => {
       (name) => `POST /api/storage/buckets/abc/objects/multipart/${name}`
     ),
     "GET /api/storage/buckets/abc/objects/multipart/parts",
+    "GET /api/storage/buckets/abc/objects/multipart/uploads",
     "GET /v1/storage/buckets"
   ])("%s requires a service key", async (line) => {
     const body = line.startsWith("GET") ? {} : { body: {} }

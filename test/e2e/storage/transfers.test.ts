@@ -279,6 +279,37 @@ describe("multipart uploads", () => {
     assertRefused(await inBucket(bucket, "POST multipart/abort", upload), 404, "UPLOAD_NOT_FOUND")
   })
 
+  it("are listed while they are open, in pages", async () => {
+    const bucket = await bucketOf()
+    const made = [await begin(bucket, "b"), await begin(bucket, "a/1"), await begin(bucket, "a/2")]
+    interface Uploads {
+      readonly uploads: ReadonlyArray<{ readonly key: string; readonly uploadId: string }>
+      readonly is_truncated: boolean
+      readonly next_continuation_token: string | null
+    }
+    const page = async (query: string) => {
+      const reply = await inBucket(bucket, `GET multipart/uploads?${query}`)
+      assert.strictEqual(reply.status, 200, reply.text)
+      return reply.json as Uploads
+    }
+    const first = await page("max_uploads=2")
+    assert.deepStrictEqual(
+      first.uploads.map(({ key }) => key),
+      ["a/1", "a/2"]
+    )
+    const second = await page(`max_uploads=2&continuation_token=${first.next_continuation_token}`)
+    assert.deepStrictEqual(
+      [...first.uploads, ...second.uploads].map(({ uploadId }) => uploadId).toSorted(),
+      made.map(({ uploadId }) => uploadId).toSorted()
+    )
+    assert.deepInclude(second, { is_truncated: false, next_continuation_token: null })
+    assert.lengthOf((await page("prefix=a%2F")).uploads, 2)
+    for (const query of ["max_uploads=0", "max_uploads=1001", "continuation_token=x", "continuation_token="]) {
+      assertRefused(await inBucket(bucket, `GET multipart/uploads?${query}`), 400, "INVALID_REQUEST")
+    }
+    assertRefused(await inBucket("no-such-bucket-here", "GET multipart/uploads"), 404, "BUCKET_NOT_FOUND")
+  })
+
   it("can be aborted, and validate the size and number of parts", async () => {
     const bucket = await bucketOf()
     const upload = await begin(bucket, "k")

@@ -32,7 +32,8 @@ beforeAll(async () => {
       S3_ACCESS_KEY: "key",
       S3_SECRET_KEY: "the store's secret",
       S3_REGION: "eu-central-2",
-      S3_TIMEOUT: "3s"
+      S3_TIMEOUT: "3s",
+      S3_CONSOLE_URL: "https://console.example.com/browser/"
     }
   })
 })
@@ -82,6 +83,16 @@ it("passes on the store's errors about the request", async () => {
   assertRefused(await get(), 502, "STORE_UNSUPPORTED")
   answer = refusing(404, "NoSuchBucket")
   assertRefused(await get(), 404, "BUCKET_NOT_FOUND")
+  for (const [status, code] of [
+    [507, "InsufficientStorage"],
+    [507, "XMinioStorageFull"],
+    [507, "Whatever"]
+  ] as const) {
+    answer = refusing(status, code)
+    const full = await post("upload-text", { key: "k", content: "x", contentType: "a/b" })
+    assert.include(String(assertRefused(full, 503, "STORE_NO_SPACE")["error"]), "disk is full")
+    assert.strictEqual(full.headers.get("retry-after"), "10")
+  }
   answer = refusing(503, "SlowDown")
   const busy = await get()
   assertRefused(busy, 503, "STORE_BUSY")
@@ -125,6 +136,11 @@ it("signs URLs for the public endpoint and the configured region", async () => {
     [...url.searchParams.keys()].some((name) => /checksum/i.test(name)),
     url.href
   )
+})
+
+it("has the store's console in its status", async () => {
+  const { json } = await ask(service, "GET /v1/status", { key: service.service_role })
+  assert.deepInclude(json, { storage: { console_url: "https://console.example.com/browser" } })
 })
 
 it("fails to start if a setting is missing", async () => {

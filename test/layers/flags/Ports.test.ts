@@ -100,18 +100,64 @@ describe("the port of HTTP/1.1 and HTTP/2", () => {
     await works()
   })
 
-  it("refuses an unknown Expect in the words of both protocols", async () => {
+  it("answers what is no valid request with the common error body", async () => {
     for (const [address, path] of [
       [servers.evaluation, call],
       [servers.sync, call],
       [servers.ofrep, "/ofrep/v1/evaluate/flags"]
     ] as const) {
-      const head = "host: x\r\nexpect: a miracle\r\nconnection: close\r\ncontent-length: 0"
-      const answer = replyOf(await raw(address, `POST ${path} HTTP/1.1\r\n${head}\r\n\r\n`))
-      assert.strictEqual(answer.status, 417)
-      const text = "The only supported value of Expect is 100-continue"
-      assert.deepInclude(answer.json, { code: "invalid_argument", message: text, errorDetails: text })
+      const rest = "host: x\r\nconnection: close\r\ncontent-length: 0"
+      for (const [bytes, status, code] of [
+        [`POST ${path} HTTP/1.1\r\nexpect: a miracle\r\n${rest}\r\n\r\n`, 417, "INVALID_HTTP"],
+        [`POST ${path} HTTP/9.9\r\n${rest}\r\n\r\n`, 400, "INVALID_HTTP"],
+        [`POST ${path} HTTP/1.1\r\n${rest}\r\nno colon\r\n\r\n`, 400, "INVALID_HTTP"],
+        [`POST ${path} HTTP/1.1\r\n${rest}\r\nx: ${"x".repeat(66_000)}\r\n\r\n`, 431, "HEADERS_TOO_LARGE"],
+        [`CONNECT x:1 HTTP/1.1\r\nhost: x\r\n\r\n`, 405, "METHOD_NOT_ALLOWED"]
+      ] as const) {
+        const text = await raw(address, bytes)
+        const answer = replyOf(text)
+        assert.strictEqual(answer.status, status, bytes.slice(0, 60))
+        assert.deepInclude(answer.json, { code, details: null, hint: null })
+        assert.match(text, /\r\nX-Content-Type-Options: nosniff\r\n/)
+      }
     }
+  })
+
+  it("forbids browsers to guess types", async () => {
+    for (const [address, path] of [
+      [servers.evaluation, call],
+      [servers.sync, "/nothing"],
+      [servers.ofrep, "/ofrep/v1/evaluate/flags"]
+    ] as const) {
+      const answer = await fetch(`http://${address}${path}`, { method: "POST", body: "{}" })
+      assert.strictEqual(answer.headers.get("x-content-type-options"), "nosniff", path)
+    }
+  })
+
+  it("reads few large messages at a time, and small ones in between", async () => {
+    const body = JSON.stringify({ flagKey: "on", context: { long: "x".repeat(900_000) } })
+    const large = (address: string, path: string, bytes = body) => {
+      const socket = connect(Number(address.split(":")[1]), "127.0.0.1")
+      socket.on("error", () => {})
+      const head = `host: x\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: ${body.length}`
+      socket.write(`POST ${path} HTTP/1.1\r\n${head}\r\n\r\n${bytes}`)
+      let text = ""
+      socket.setEncoding("latin1").on("data", (part: string) => (text += part))
+      return { socket, text: () => text, status: once(socket, "close").then(() => replyOf(text).status) }
+    }
+    const ofrep = "/ofrep/v1/evaluate/flags/on"
+    const part = body.slice(0, 200_000)
+    const stalled = [large(servers.ofrep, ofrep, part), large(servers.evaluation, call, part)]
+    await sleep(100)
+    const waiting = [large(servers.evaluation, call), large(servers.ofrep, ofrep)]
+    await sleep(300)
+    await works()
+    assert.deepStrictEqual(
+      waiting.map(({ text }) => text()),
+      ["", ""]
+    )
+    for (const { socket } of stalled) socket.destroy()
+    assert.deepStrictEqual(await Promise.all(waiting.map(({ status }) => status)), [200, 200])
   })
 
   it("aborts a request that never ends, over either protocol", async () => {
@@ -126,7 +172,11 @@ describe("the port of HTTP/1.1 and HTTP/2", () => {
     stream.write("{")
     const silent = raw(servers.evaluation, "PR")
     const ofrep = raw(servers.ofrep, "POST /ofrep/v1/evaluate/flags HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n{")
-    await Promise.all([slow, once(stream, "close"), silent, ofrep])
+    const [late, , , alsoLate] = await Promise.all([slow, once(stream, "close"), silent, ofrep])
+    for (const text of [late, alsoLate]) {
+      assert.strictEqual(replyOf(text).status, 408)
+      assert.deepInclude(replyOf(text).json, { code: "REQUEST_TIMEOUT", hint: null })
+    }
     assert.isBelow(performance.now() - before, 15_000)
     assert.strictEqual(stream.rstCode, constants.NGHTTP2_CANCEL)
     session.destroy()

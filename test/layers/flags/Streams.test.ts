@@ -1,4 +1,4 @@
-import { Code, ConnectError, createClient } from "@connectrpc/connect"
+import { Code, ConnectError, createClient, createContextValues } from "@connectrpc/connect"
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node"
 import { status } from "@grpc/grpc-js"
 import { afterEach, assert, beforeEach, describe, it, vi } from "vitest"
@@ -80,15 +80,20 @@ describe("EventStream", () => {
   it("sends keep-alives every 20 s, and stops when the client disconnects", async () => {
     vi.useFakeTimers()
     try {
-      const feed = new FlagFeed()
+      const feed = new FlagFeed({ connection: 1, address: 1 })
       const listening = new AbortController()
       const service = {
         feed,
         now: () => 0,
         current: () => assert.fail("evaluated unexpectedly"),
-        environment: "production"
+        environment: "production",
+        versioned: false
       } as const
-      const stream = eventStream(service, new Headers(), listening.signal)
+      const stream = eventStream(service, {
+        requestHeader: new Headers(),
+        signal: listening.signal,
+        values: createContextValues()
+      })
       assert.deepInclude((await stream.next()).value, { type: "provider_ready" })
       for (let n = 0; n < 3; n++) {
         const next = stream.next()
@@ -114,6 +119,36 @@ describe("EventStream", () => {
       Promise.resolve(new Set(messages.flatMap(({ data }) => Object.keys((data?.["flags"] ?? {}) as object))).size)
     assert.strictEqual(await until(changed, (size) => size === 100, 3_000), 100)
     assert.isBelow(messages.length, 40)
+  })
+})
+
+describe("too many streams", () => {
+  it("of one connection or address are RESOURCE_EXHAUSTED, until others end", async () => {
+    const { eventStream: events } = ServiceV2.method
+    await servers.stop()
+    servers = await startFlagServers({ streams: { connection: 3, address: 5 } })
+    // With equal options, grpc-js gives clients the same connection.
+    const clientOf = (n: number) => grpcClient(servers.evaluation, { "grpc.primary_user_agent": `client ${n}` })
+    const [one, two, sync] = [clientOf(1), clientOf(2), grpcClient(servers.sync)]
+    const opened = async (client: typeof one, many: number) => {
+      const streams = Array.from({ length: many }, () => client.open(events, {}))
+      for (const { messages } of streams) assert.strictEqual(await count(messages, 1), 1)
+      return streams
+    }
+    const [first] = await opened(one, 3)
+    assert.strictEqual(await one.open(events, {}).ended, status.RESOURCE_EXHAUSTED, "of the connection")
+    await opened(two, 2)
+    assert.strictEqual(await two.open(events, {}).ended, status.RESOURCE_EXHAUSTED, "of the address")
+    assert.strictEqual(await sync.open(syncFlags, {}).ended, status.RESOURCE_EXHAUSTED, "of all ports")
+    await sync.call(FlagSyncService.method.fetchAllFlags, {})
+    first?.cancel()
+    await first?.ended
+    const again = async () => {
+      const stream = sync.open(syncFlags, {})
+      return await Promise.race([stream.ended, count(stream.messages, 1).then(() => "open")])
+    }
+    assert.strictEqual(await until(again, (state) => state === "open", 2_000), "open")
+    for (const client of [one, two, sync]) client.close()
   })
 })
 

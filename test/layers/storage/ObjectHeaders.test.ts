@@ -9,11 +9,12 @@ const header = (value: string) =>
       size: 0,
       etag: "e",
       lastModified: new Date(0),
-      partSizes: [0],
+      parts: [{ size: 0, checksum: undefined }],
       contentType: "text/plain",
       headers: {},
       user: { value },
-      checksum: undefined
+      checksum: undefined,
+      tags: []
     },
     false
   )["x-amz-meta-value"] ?? ""

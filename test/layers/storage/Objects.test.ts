@@ -39,7 +39,7 @@ describe("LocalStore objects", { timeout: 30_000 }, () => {
           size,
           etag: md5(bytes),
           lastModified: info.lastModified,
-          partSizes: [size]
+          parts: [{ size, checksum: undefined }]
         })
         assert.isBelow(Math.abs(Date.now() - info.lastModified.getTime()), 60_000)
         if (size < 3) continue
@@ -188,8 +188,15 @@ describe("LocalStore objects", { timeout: 30_000 }, () => {
       yield* put(store, "k", bytesOf("x", 50_000))
       const before = yield* filesIn(directory)
       const checksum = { algorithm: "CRC32", value: "AAAA", type: "FULL_OBJECT" } as const
-      const changed = yield* store.setMeta("b", "k", { contentType: "a/b", headers: {}, user: { n: "1" }, checksum })
-      assert.deepInclude(changed, { contentType: "a/b", headers: {}, user: { n: "1" }, checksum, size: 50_000 })
+      const tags = [["t", "v"]] as const
+      const changed = yield* store.setMeta("b", "k", {
+        contentType: "a/b",
+        headers: {},
+        user: { n: "1" },
+        checksum,
+        tags
+      })
+      assert.deepInclude(changed, { contentType: "a/b", headers: {}, user: { n: "1" }, checksum, tags, size: 50_000 })
       assert.deepStrictEqual(yield* filesIn(directory), before)
       assert.strictEqual(yield* codeOf(store.setMeta("b", "none", meta)), "NoSuchKey")
     })

@@ -194,6 +194,31 @@ describe("LocalStore restarts", { timeout: 30_000 }, () => {
     })
   )
 
+  it.live("opens the format of the first version, whose objects have no tags", () =>
+    Effect.gen(function* () {
+      const directory = yield* temporaryDirectory
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const store = yield* makeLocalStore(directory, undefined)
+          yield* store.createBucket("b")
+          yield* store.setDocument("b", "cors", "<cors/>")
+          yield* put(store, "k", bytesOf("x", 10))
+        })
+      )
+      const database = new DatabaseSync(join(directory, "index.db"))
+      for (const name of ["publicAccess", "lifecycle", "tagging"])
+        database.exec(`ALTER TABLE buckets DROP COLUMN ${name}`)
+      database.exec("PRAGMA user_version = 1")
+      database.close()
+      const store = yield* makeLocalStore(directory, undefined)
+      assert.deepInclude(yield* store.bucket("b"), { cors: "<cors/>", policy: undefined, publicAccess: undefined })
+      assert.deepStrictEqual((yield* store.head("b", "k")).tags, [])
+      yield* store.setTags("b", "k", [["a", "1"]])
+      yield* store.setDocument("b", "lifecycle", "<l/>")
+      assert.deepStrictEqual(yield* store.lifecycles, [{ bucket: "b", text: "<l/>" }])
+    })
+  )
+
   it.live("rejects a directory that is in use, and one of a newer version", () =>
     Effect.gen(function* () {
       const { directory } = yield* newStore
@@ -208,7 +233,7 @@ describe("LocalStore restarts", { timeout: 30_000 }, () => {
       database.exec("PRAGMA user_version = 99")
       database.close()
       const newer = yield* Effect.flip(Effect.scoped(makeLocalStore(other, undefined)))
-      assert.include(newer.message, "it was written by a newer version (format 99; this version supports up to 1)")
+      assert.include(newer.message, "it was written by a newer version (format 99; this version supports up to 2)")
       const file = yield* temporaryDirectory
       yield* Effect.promise(() =>
         writeFile(join(file, "index.db"), "not a database, whatever it is called".repeat(100))

@@ -201,14 +201,85 @@ layer(layerFlags({ name: "flags" }), live)("flags", (it) => {
         ["INVALID_FLAG", "key", "type", "environments.dev", "environments.test"]
       )
       yield* flags.update(author, "strict", { targeting: { if: [true, "on", "off"] } }, "dev", undefined)
-      const [code, ...lines] = yield* problems(update({ variants: { yes: true, off: false } }))
-      assert.strictEqual(code, "INVALID_FLAG")
-      assert.isTrue(
-        lines.every((line) => line.startsWith("environments.dev.targeting")),
-        lines.join("\n")
-      )
+      yield* flags.update(author, "strict", { defaultVariant: "on" }, "staging", undefined)
+      const removed = yield* problems(update({ variants: { yes: true, sure: true, off: false } }))
+      assert.deepStrictEqual(removed, [
+        "INVALID_FLAG",
+        'environments.dev.targeting.if.1: There is no variant "on"',
+        'environments.staging.defaultVariant: There is no variant "on"'
+      ])
       assert.strictEqual(yield* refusal(flags.find("a b/c\0", undefined)), "404 FLAG_NOT_FOUND")
       assert.strictEqual(yield* refusal(flags.toggle(author, "\0", undefined, undefined)), "404 FLAG_NOT_FOUND")
+    })
+  )
+
+  it.effect("keep their meaning in every environment when variants are renamed", () =>
+    Effect.gen(function* () {
+      const flags = yield* Flags
+      const targeting = {
+        if: [
+          { "==": [{ var: "on" }, "on"] },
+          "on",
+          {
+            fractional: [
+              ["on", 10],
+              ["off", 90]
+            ]
+          }
+        ]
+      }
+      yield* flag("renamed", { targeting })
+      yield* flags.update(author, "renamed", { targeting: {}, defaultVariant: "on" }, "dev", undefined)
+      const before = recordOf(yield* flags.find("renamed", undefined))
+      const variants = { yes: true, no: false }
+      // The whole record with its other environments, as clients send it back.
+      const { last_evaluated_at: _, ...record } = before
+      const next = recordOf(
+        yield* flags.update(
+          author,
+          "renamed",
+          { ...record, variants, defaultVariant: "no", targeting: { if: [{ var: "x" }, "yes"] } } as object,
+          undefined,
+          undefined
+        )
+      )
+      assert.deepInclude(next.environments.dev, { targeting: {}, defaultVariant: "yes" })
+      assert.deepInclude(next.environments.staging, {
+        targeting: {
+          if: [
+            { "==": [{ var: "on" }, "on"] },
+            "yes",
+            {
+              fractional: [
+                ["yes", 10],
+                ["no", 90]
+              ]
+            }
+          ]
+        },
+        defaultVariant: "no"
+      })
+      assert.deepInclude(next, { variants, defaultVariant: "no", targeting: { if: [{ var: "x" }, "yes"] } })
+      assert.strictEqual(yield* evaluated("renamed", {}, "dev"), "STATIC yes")
+      assert.strictEqual(yield* evaluated("renamed", { on: "on" }, "staging"), "TARGETING_MATCH yes")
+      const [entry] = yield* history("renamed", 1)
+      assert.strictEqual(entry?.environment, null)
+      // Back, with every environment as it will be.
+      const { dev, production, staging } = before.environments
+      yield* flags.update(
+        author,
+        "renamed",
+        {
+          variants: before.variants,
+          environments: { dev, staging },
+          defaultVariant: "off",
+          targeting: production.targeting
+        },
+        undefined,
+        undefined
+      )
+      const back = recordOf(yield* flags.find("renamed", undefined))
+      assert.deepStrictEqual(back.environments, before.environments)
     })
   )
 

@@ -22,7 +22,8 @@ describe("flag settings", () => {
           environment: "production",
           hashing: "v2",
           fallback: false,
-          corsOrigins: []
+          corsOrigins: [],
+          streams: { connection: 100, address: 1_000 }
         }
       )
     })

@@ -67,7 +67,8 @@ export const flagSettings: Settings = {
   environment: "production",
   hashing: "v2",
   fallback: false,
-  corsOrigins: []
+  corsOrigins: [],
+  streams: { connection: 100, address: 1_000 }
 }
 
 /** The servers on free ports. */

@@ -9,7 +9,12 @@ export interface FlagConfiguration {
   readonly flags: Readonly<
     Record<
       string,
-      { readonly state: string; readonly variants: object; readonly defaultVariant: string; readonly targeting: object }
+      {
+        readonly state: string
+        readonly variants: Readonly<Record<string, unknown>>
+        readonly defaultVariant: string
+        readonly targeting: object
+      }
     >
   >
   readonly metadata?: object

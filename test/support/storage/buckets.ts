@@ -1,11 +1,15 @@
+import { S3Client } from "@aws-sdk/client-s3"
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
 import { assert } from "vitest"
 import { type Address } from "../service.ts"
 import { ask } from "../client.ts"
+import { otherStore } from "./external.ts"
 
 let made = 0
 
 /** Short forms of requests to `/api/storage`. */
-export const makeBuckets = (service: Pick<Address, "url" | "service_role">) => {
+export const makeBuckets = (service: Pick<Address, "url" | "service_role" | "dataDir">) => {
   const key = service.service_role
 
   /** A new empty bucket. It is not deleted, because its service ends with the tests. */
@@ -30,5 +34,22 @@ export const makeBuckets = (service: Pick<Address, "url" | "service_role">) => {
     assert.strictEqual(reply.status, 201, reply.text)
   }
 
-  return { bucketOf, inBucket, list, upload }
+  /** A client of the store that the service uses, which the caller must destroy. */
+  const s3Of = async (bucket: string) => {
+    const { json } = await inBucket(bucket, "POST presign-upload", { key: "k", contentType: "a/b" })
+    const secrets: Readonly<Record<string, string>> = JSON.parse(
+      readFileSync(join(service.dataDir, "secrets.json"), "utf8")
+    )
+    return new S3Client({
+      endpoint: new URL((json as { readonly url: string }).url).origin,
+      region: otherStore?.["S3_REGION"] ?? "us-east-1",
+      forcePathStyle: true,
+      credentials: {
+        accessKeyId: otherStore?.["S3_ACCESS_KEY"] ?? secrets["s3_access_key"] ?? "",
+        secretAccessKey: otherStore?.["S3_SECRET_KEY"] ?? secrets["s3_secret_key"] ?? ""
+      }
+    })
+  }
+
+  return { bucketOf, inBucket, list, s3Of, upload }
 }

@@ -9,9 +9,9 @@ import { layerEmbeddedS3 } from "../../../src/layers/storage/Embedded.ts"
 import { makeDataDir, removeDataDir } from "../dataDir.ts"
 
 /** An S3 endpoint in this process, on a free port and an empty directory. */
-export const startS3 = async () => {
+export const startS3 = async (env: Readonly<Record<string, string>> = {}) => {
   const path = await makeDataDir()
-  const settings = ConfigProvider.layer(ConfigProvider.fromEnvRecord({ S3_EMBEDDED_PORT: "0" }))
+  const settings = ConfigProvider.layer(ConfigProvider.fromEnvRecord({ S3_EMBEDDED_PORT: "0", ...env }))
   const runtime = ManagedRuntime.make(layerEmbeddedS3.pipe(Layer.provide(DataDir.at(path)), Layer.provide(settings)))
   const { accessKey, endpoint, secretKey } = await runtime.runPromise(ObjectStoreAddress)
   const credentials = { accessKeyId: accessKey, secretAccessKey: Redacted.value(secretKey) }

@@ -11,7 +11,8 @@ export const meta: ObjectMeta = {
   contentType: "text/plain",
   headers: { "cache-control": "no-store" },
   user: { who: "Ä, 日本" },
-  checksum: undefined
+  checksum: undefined,
+  tags: []
 }
 
 export const temporaryDirectory = Effect.acquireRelease(

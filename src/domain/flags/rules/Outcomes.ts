@@ -2,7 +2,7 @@ import { type JsonPath } from "../Json.ts"
 import { type FlagProblem, shortened } from "../Problem.ts"
 import { kindOf, operationIn } from "./Arguments.ts"
 import { bucketsIn } from "./Fractional.ts"
-import { type FlagSegmentsInlined } from "../SegmentsInlined.ts"
+import { type FlagSegmentsInlined, segmentsInlined } from "../SegmentsInlined.ts"
 
 type Single = string | number | boolean | null
 
@@ -18,7 +18,7 @@ type Outcome = (
 /** Filters outcomes by their truth: `and` and `or` continue after some and return the others. */
 type Filter = "any" | "true" | "false"
 
-type Emit = (path: JsonPath, outcome: Outcome) => void
+type Emit = (path: JsonPath, outcome: Outcome, filter: Filter) => void
 
 /** Operators that return null for arguments of the wrong type. */
 const nullable = new Set(["starts_with", "ends_with", "sem_ver"])
@@ -56,7 +56,7 @@ class Outcomes {
   walk(value: unknown, path: JsonPath, filter: Filter, emit: Emit): void {
     const report = (outcome: Outcome, at = path) => {
       const left = narrowed(outcome, filter)
-      if (left !== undefined) emit(at, left)
+      if (left !== undefined) emit(at, left, filter)
     }
     if (Array.isArray(value)) return report({ never: "a list" })
     const [operator, operand] = operationIn(value) ?? []
@@ -76,7 +76,7 @@ class Outcomes {
     } else if (operator === "fractional") {
       const { buckets, from } = bucketsIn(operand)
       for (const [index, bucket] of buckets.entries()) {
-        this.walk((bucket as ReadonlyArray<unknown>)[0], [...at, from + index, 0], filter, emit)
+        this.walk(Array.isArray(bucket) ? bucket[0] : bucket, [...at, from + index, 0], filter, emit)
       }
     } else if (operator === "var") {
       if (given.length === 0 || (typeof given[0] === "string" && /^\.*$/.test(given[0])))
@@ -124,4 +124,19 @@ export const outcomeProblems = (
     if (problem !== undefined) problems.push({ path, problem })
   })
   return problems
+}
+
+/**
+ * The results that stand in a rule as literals and can be replaced by another name without changing what else the rule
+ * does, with their paths. A literal whose truth decides is one only if it is true, as names are.
+ */
+export const literalOutcomes = (rule: unknown): ReadonlyArray<{ readonly path: JsonPath; readonly value: string }> => {
+  const found: Array<{ readonly path: JsonPath; readonly value: string }> = []
+  new Outcomes(segmentsInlined(new Map())).walk(rule, [], "any", (path, outcome, filter) => {
+    if ("never" in outcome || outcome.computed || outcome.segment !== undefined) return
+    for (const value of outcome.values) {
+      if (value !== null && (filter === "any" || Boolean(value))) found.push({ path, value: String(value) })
+    }
+  })
+  return found
 }

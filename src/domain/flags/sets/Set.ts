@@ -140,7 +140,7 @@ export class FlagSet {
   readonly version: number
   readonly flags: ReadonlyMap<string, CompiledFlag>
   readonly metadata: FlagSetMetadata
-  private text: string | undefined
+  private readonly texts = new Map<boolean, string>()
 
   constructor(environment: FlagEnvironment, version: number, flags: ReadonlyMap<string, CompiledFlag>) {
     this.environment = environment
@@ -165,13 +165,18 @@ export class FlagSet {
     return results
   }
 
-  /** The set as JSON of a flag configuration of flagd, created once on demand. */
-  get configuration(): string {
-    if (this.text === undefined) {
-      const flags: Array<string> = []
-      for (const flag of this.flags.values()) flags.push(flag.configuration)
-      this.text = `{"flags":{${flags.join(",")}},"metadata":${JSON.stringify(this.metadata)}}`
-    }
-    return this.text
+  /**
+   * The set as JSON of a flag configuration of flagd, created once on demand. `versioned`: with the version in the set's
+   * metadata, which clients count as part of each flag, so that all flags seem to change.
+   */
+  configuration(versioned: boolean): string {
+    const known = this.texts.get(versioned)
+    if (known !== undefined) return known
+    const flags: Array<string> = []
+    for (const flag of this.flags.values()) flags.push(flag.configuration)
+    const metadata = versioned ? this.metadata : { flagSetId: this.environment }
+    const text = `{"flags":{${flags.join(",")}},"metadata":${JSON.stringify(metadata)}}`
+    this.texts.set(versioned, text)
+    return text
   }
 }

@@ -1,10 +1,21 @@
-import { Code, ConnectError, type ConnectRouter, createConnectRouter, type Interceptor } from "@connectrpc/connect"
+import {
+  Code,
+  ConnectError,
+  type ConnectRouter,
+  createConnectRouter,
+  createContextValues,
+  type Interceptor
+} from "@connectrpc/connect"
 import {
   compressionGzip,
   universalRequestFromNodeRequest,
   universalResponseToNodeResponse
 } from "@connectrpc/connect-node"
-import { largeBody, loopTurn } from "../../../services/LoopTurn.ts"
+import { TooManyRequests } from "../../../domain/errors.ts"
+import { CallMessage, type EnterTurn } from "./LargeMessages.ts"
+import { Crowd } from "./Crowd.ts"
+import { type FlagFeed } from "./Feed.ts"
+import { peerKey, peerOf } from "./Peer.ts"
 import { abort, addressOf, type NodeRequest, type NodeResponse } from "./Port.ts"
 
 /** Maximum size of a message from a client in bytes, as in flagd. */
@@ -16,6 +27,13 @@ const stallMillis = 60_000
 
 type Handler = ReturnType<typeof createConnectRouter>["handlers"][number]
 
+interface ConnectOptions {
+  readonly enter: EnterTurn
+  /** Bounds the streams. */
+  readonly feed: FlagFeed
+  readonly report: (cause: unknown) => void
+}
+
 /**
  * Serves services over gRPC, gRPC-Web and Connect, on HTTP/1.1 and HTTP/2. `report` receives internal errors; the client
  * gets INTERNAL for them.
@@ -23,7 +41,7 @@ type Handler = ReturnType<typeof createConnectRouter>["handlers"][number]
  * Replaces connect-node's own adapter, which logs to the console, throws on an invalid Host header, and waits forever for
  * clients that don't read.
  */
-export const connectHandler = (routes: (router: ConnectRouter) => void, report: (cause: unknown) => void) => {
+export const connectHandler = (routes: (router: ConnectRouter) => void, { enter, feed, report }: ConnectOptions) => {
   const router = createConnectRouter({
     acceptCompression: [compressionGzip],
     readMaxBytes: messageLimit,
@@ -33,9 +51,10 @@ export const connectHandler = (routes: (router: ConnectRouter) => void, report: 
     interceptors: [reporting(report)]
   })
   routes(router)
+  const crowd = new Crowd()
   const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]))
 
-  return (request: NodeRequest, response: NodeResponse) => {
+  return (request: NodeRequest, response: NodeResponse, expect: (millis: number) => void) => {
     const path = (request.url ?? "").split("?", 1)[0] ?? ""
     const handler = handlers.get(path)
     if (handler === undefined) return unimplemented(request, response, path)
@@ -43,46 +62,50 @@ export const connectHandler = (routes: (router: ConnectRouter) => void, report: 
       response.setHeader("allow", "POST")
       return refuse(response, 405, "unimplemented", `${request.method ?? ""} is not allowed; use POST`)
     }
+    const excess = handler.method.methodKind === "server_streaming" ? feed.excessOf(peerOf(request)) : undefined
+    if (excess !== undefined && isGrpc(request)) return endGrpc(request, response, Code.ResourceExhausted, excess)
     // A failure here means that the client has disconnected or does not speak the protocol.
-    answer(handler, request, response).catch(() => abort(response))
+    const message = new CallMessage(request, response, expect, enter)
+    crowd
+      .turn(addressOf(request))
+      .then(() => (isGone(response) ? undefined : answer(handler, request, response, message)))
+      .catch(() => abort(response))
+      .finally(() => message.done())
   }
 }
 
-const answer = async (handler: Handler, request: NodeRequest, response: NodeResponse) => {
-  const universal = universalRequestOf(request, response)
+const answer = async (handler: Handler, request: NodeRequest, response: NodeResponse, message: CallMessage) => {
+  const universal = universalRequestOf(request, response, message)
   if (universal === undefined) return refuse(response, 400, "invalid_argument", "The Host header is invalid")
   const reply = await handler(universal)
   const { body } = reply
   return await universalResponseToNodeResponse(
-    body === undefined ? reply : { ...reply, body: withStallLimit(body, response) },
+    body === undefined ? reply : { ...reply, body: withStallLimit(body, response, message) },
     response
   )
 }
 
-const universalRequestOf = (request: NodeRequest, response: NodeResponse) => {
+const universalRequestOf = (request: NodeRequest, response: NodeResponse, message: CallMessage) => {
   try {
-    const made = universalRequestFromNodeRequest(request, response, undefined, undefined)
-    // Keeps the connection when a request is rejected before its end, so that the response can be sent.
-    const body = request.iterator({ destroyOnReturn: false }) as AsyncIterableIterator<Uint8Array>
-    return { ...made, body: inTurn(body, addressOf(request)) }
+    const values = createContextValues().set(peerKey, peerOf(request))
+    return { ...universalRequestFromNodeRequest(request, response, undefined, values), body: partsOf(message) }
   } catch {
     return undefined
   }
 }
 
-/** Gives each further part of a large message in a turn of its own: the router parses the message when it has all. */
-async function* inTurn(body: AsyncIterable<Uint8Array>, client: string) {
-  let size = 0
-  for await (const part of body) {
-    size += part.length
-    if (size > largeBody) await loopTurn(client)
-    yield part
+async function* partsOf(message: CallMessage) {
+  try {
+    yield* message.parts()
+  } catch (cause) {
+    throw cause instanceof TooManyRequests ? new ConnectError(cause.error, Code.ResourceExhausted) : cause
   }
 }
 
 /** Aborts when a part is not sent within the time limit. The next part is requested once the previous one is sent. */
-async function* withStallLimit(body: AsyncIterable<Uint8Array>, response: NodeResponse) {
+async function* withStallLimit(body: AsyncIterable<Uint8Array>, response: NodeResponse, message: CallMessage) {
   for await (const part of body) {
+    message.done()
     const stalled = setTimeout(() => abort(response), stallMillis)
     yield part
     clearTimeout(stalled)
@@ -115,13 +138,22 @@ async function* watched<A>(messages: AsyncIterable<A>, failed: (cause: unknown) 
 
 /** UNIMPLEMENTED, in the protocol of the client. */
 const unimplemented = (request: NodeRequest, response: NodeResponse, path: string) => {
-  const type = request.headers["content-type"] ?? ""
-  if (!type.startsWith("application/grpc")) return refuse(response, 404, "unimplemented", `No such method: ${path}`)
-  response.setHeader("content-type", type)
-  response.setHeader("grpc-status", String(Code.Unimplemented))
-  response.setHeader("grpc-message", "No such method")
+  if (!isGrpc(request)) return refuse(response, 404, "unimplemented", `No such method: ${path}`)
+  endGrpc(request, response, Code.Unimplemented, "No such method")
+}
+
+const isGrpc = ({ headers }: NodeRequest) => (headers["content-type"] ?? "").startsWith("application/grpc")
+
+/** A response without a message, whose status stands in its headers. For gRPC-Web too. */
+const endGrpc = (request: NodeRequest, response: NodeResponse, code: Code, message: string) => {
+  response.setHeader("content-type", request.headers["content-type"] ?? "")
+  response.setHeader("grpc-status", String(code))
+  response.setHeader("grpc-message", message)
   response.end()
 }
+
+const isGone = (response: NodeResponse) =>
+  "stream" in response ? (response.stream?.destroyed ?? true) : response.destroyed
 
 const refuse = (response: NodeResponse, status: number, code: string, message: string) => {
   response.statusCode = status

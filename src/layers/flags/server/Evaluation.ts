@@ -4,6 +4,7 @@ import { type FlagFailure, type FlagResult } from "../../../domain/flags/Evaluat
 import { contextProblems } from "../../../domain/flags/Json.ts"
 import { problemLines } from "../../../domain/flags/Problem.ts"
 import { isJsonObject } from "../../../domain/text/JsonObject.ts"
+import { type CallContext, peerIn } from "./Peer.ts"
 import { type FlagService, flagsOf, selected } from "./Service.ts"
 import { type FlagSet } from "../../../domain/flags/sets/Set.ts"
 import { allFlags } from "./AllFlags.ts"
@@ -74,14 +75,11 @@ interface FlagEvent {
 }
 
 /** Events from now on, until the signal aborts. At shutdown it throws UNAVAILABLE. */
-export async function* eventStream(
-  service: FlagService,
-  headers: Headers,
-  signal: AbortSignal
-): AsyncGenerator<FlagEvent, void> {
+export async function* eventStream(service: FlagService, context: CallContext): AsyncGenerator<FlagEvent, void> {
+  const { requestHeader: headers, signal } = context
   // Providers open the stream without their selector, so without one it covers every environment.
   const environments = headers.has("flagd-selector") ? selected(service, headers) : "all"
-  const subscription = service.feed.subscribe(environments, signal)
+  const subscription = service.feed.subscribe(environments, signal, peerIn(context))
   yield { type: "provider_ready", data: {} }
   for (;;) {
     const changes = await subscription.next(keepAliveMillis)
@@ -110,7 +108,7 @@ export const evaluationV1 = (service: FlagService): ServiceImpl<typeof ServiceV1
     const flags = Object.fromEntries(results.map((result) => [result.key, anyFlagOf(set, result)]))
     return { flags, metadata: { ...set.metadata } }
   },
-  eventStream: (_request, { requestHeader, signal }) => eventStream(service, requestHeader, signal)
+  eventStream: (_request, context) => eventStream(service, context)
 })
 
 const zeroed = <A>({ metadata, reason, value, variant }: Resolved<A>, zero: A) => ({
@@ -142,5 +140,5 @@ export const evaluationV2 = (service: FlagService): ServiceImpl<typeof ServiceV2
   resolveFloat: (request, { requestHeader }) => resolve(service, request, requestHeader, asFloat),
   resolveInt: (request, { requestHeader }) => resolve(service, request, requestHeader, asInt),
   resolveObject: (request, { requestHeader }) => resolve(service, request, requestHeader, asObject),
-  eventStream: (_request, { requestHeader, signal }) => eventStream(service, requestHeader, signal)
+  eventStream: (_request, context) => eventStream(service, context)
 })

@@ -1,6 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect"
 import { type FlagEnvironment } from "../../../domain/flags/Environment.ts"
 import { type FlagChangeKind, type FlagSetChange } from "../../../domain/flags/sets/Snapshot.ts"
+import { type Peer } from "./Peer.ts"
 
 /** Maximum number of streams of this process. */
 const maxSubscriptions = 10_000
@@ -15,10 +16,23 @@ type Changes = ReadonlyMap<string, FlagChangeKind>
 /** The environments that a stream covers. */
 type Environments = FlagEnvironment | "all" | "none"
 
+/** Maximum number of streams of one connection and of one address. */
+export interface StreamLimits {
+  readonly connection: number
+  readonly address: number
+}
+
 /** Sends changes to the streams of the flag ports. */
 export class FlagFeed {
   readonly #subscriptions = new Set<FlagSubscription>()
+  readonly #limits: StreamLimits
+  readonly #ofConnections = new Map<object, number>()
+  readonly #ofAddresses = new Map<string, number>()
   #ending = false
+
+  constructor(limits: StreamLimits) {
+    this.#limits = limits
+  }
 
   publish({ environment, flags }: FlagSetChange) {
     for (const subscription of this.#subscriptions) {
@@ -33,15 +47,16 @@ export class FlagFeed {
   }
 
   /** Lasts until the signal aborts. Throws RESOURCE_EXHAUSTED, or UNAVAILABLE at shutdown. */
-  subscribe(environments: Environments, signal: AbortSignal): FlagSubscription {
+  subscribe(environments: Environments, signal: AbortSignal, peer: Peer): FlagSubscription {
     if (this.#ending) throw shuttingDown()
-    if (this.#subscriptions.size >= maxSubscriptions) {
-      throw new ConnectError(`The limit of ${maxSubscriptions} streams is reached`, Code.ResourceExhausted)
-    }
+    const excess = this.excessOf(peer)
+    if (excess !== undefined) throw new ConnectError(excess, Code.ResourceExhausted)
+    this.#count(peer, 1)
     const subscription = new FlagSubscription(environments)
     this.#subscriptions.add(subscription)
     const leave = () => {
       this.#subscriptions.delete(subscription)
+      this.#count(peer, -1)
       subscription.end(signal.reason)
     }
     // Ends by the signal, because a stream that is not read never reaches its end.
@@ -49,6 +64,29 @@ export class FlagFeed {
     else signal.addEventListener("abort", leave, { once: true })
     return subscription
   }
+
+  /** Why the client may not have a further stream; undefined if it may. */
+  excessOf({ address, connection }: Peer): string | undefined {
+    const { address: ofAddress, connection: ofConnection } = this.#limits
+    if (this.#subscriptions.size >= maxSubscriptions) return `The limit of ${maxSubscriptions} streams is reached`
+    if ((this.#ofConnections.get(connection) ?? 0) >= ofConnection) {
+      return `The limit of ${ofConnection} streams of one connection (FLAGS_CONNECTION_STREAMS) is reached`
+    }
+    return (this.#ofAddresses.get(address) ?? 0) >= ofAddress
+      ? `The limit of ${ofAddress} streams of one address (FLAGS_ADDRESS_STREAMS) is reached`
+      : undefined
+  }
+
+  #count({ address, connection }: Peer, change: 1 | -1) {
+    add(this.#ofConnections, connection, change)
+    add(this.#ofAddresses, address, change)
+  }
+}
+
+const add = <K>(counts: Map<K, number>, key: K, change: number) => {
+  const count = (counts.get(key) ?? 0) + change
+  if (count === 0) counts.delete(key)
+  else counts.set(key, count)
 }
 
 /** Collects the changes for one stream until the stream takes them. */

@@ -6,21 +6,19 @@ import {
   plainReply,
   singleReply
 } from "../../../domain/flags/Ofrep.ts"
-import { largeBody, loopTurn } from "../../../services/LoopTurn.ts"
+import { TooManyRequests } from "../../../domain/errors.ts"
 import { allFlags } from "./AllFlags.ts"
-import { addressOf, type NodeRequest, type NodeResponse } from "./Port.ts"
+import { CallMessage, type EnterTurn } from "./LargeMessages.ts"
+import { type NodeRequest, type NodeResponse } from "./Port.ts"
 import { type FlagService } from "./Service.ts"
 
 const base = "/ofrep/v1/evaluate/flags"
-
-/** Runs the evaluation of a large context when it is the client's turn. Replies 429 if that does not come. */
-export type InTurn = (client: string, run: () => Promise<OfrepReply>) => Promise<OfrepReply>
 
 /**
  * Serves the OpenFeature remote evaluation protocol without a key, as flagd does. `report` receives internal errors; the
  * client gets 500 for them.
  */
-export const ofrepHandler = (service: FlagService, inTurn: InTurn, report: (cause: unknown) => void) => {
+export const ofrepHandler = (service: FlagService, enter: EnterTurn, report: (cause: unknown) => void) => {
   /** `key` is undefined for all flags. */
   const answer = async ({ headers }: NodeRequest, key: string | undefined, body: Buffer): Promise<OfrepReply> => {
     const selector = headers["flagd-selector"]
@@ -33,7 +31,7 @@ export const ofrepHandler = (service: FlagService, inTurn: InTurn, report: (caus
     return bulkReply(await allFlags(set, answer.context, service.now()), { ...set.metadata }, ifNoneMatch)
   }
 
-  return (request: NodeRequest, response: NodeResponse) => {
+  return (request: NodeRequest, response: NodeResponse, expect: (millis: number) => void) => {
     const path = (request.url ?? "").split("?", 1)[0] ?? ""
     const key = path === base || path === `${base}/` ? undefined : keyOf(path)
     if (key === "") return send(response, plainReply(404, `No such route: ${path.slice(0, 200)}`))
@@ -44,19 +42,15 @@ export const ofrepHandler = (service: FlagService, inTurn: InTurn, report: (caus
         plainReply(405, `${request.method ?? ""} is not allowed on ${path.slice(0, 200)}; use POST`)
       )
     }
-    read(request)
-      .then(async (body) => {
-        if (body === undefined) return plainReply(413, tooLarge)
-        if (body.length <= largeBody) return await answer(request, key, body)
-        return await inTurn(addressOf(request), async () => {
-          await loopTurn(addressOf(request))
-          return await answer(request, key, body)
-        })
-      })
+    const message = new CallMessage(request, response, expect, enter)
+    read(message)
+      .then((body) => (body === undefined ? plainReply(413, tooLarge) : answer(request, key, body)))
       .catch((cause: unknown) => {
-        report(cause)
+        if (cause instanceof TooManyRequests) return plainReply(429, cause.error)
+        if (!request.destroyed) report(cause)
         return plainReply(500, "Internal error")
       })
+      .finally(() => message.done())
       .then((reply) => send(response, reply))
       // The client has disconnected.
       .catch(() => {})
@@ -76,18 +70,16 @@ const keyOf = (path: string) => {
 }
 
 /** Undefined as soon as the body is too large; the port discards the rest for a limited time. */
-const read = (request: NodeRequest) =>
-  new Promise<Buffer | undefined>((done) => {
-    const parts: Array<Buffer> = []
-    let size = 0
-    request
-      .on("data", (part: Buffer) => {
-        size += part.length
-        if (size <= ofrepBodyLimit) parts.push(part)
-        else done(undefined)
-      })
-      .on("end", () => done(Buffer.concat(parts)))
-  })
+const read = async (message: CallMessage): Promise<Buffer | undefined> => {
+  const parts: Array<Uint8Array> = []
+  let size = 0
+  for await (const part of message.parts()) {
+    size += part.length
+    if (size > ofrepBodyLimit) return undefined
+    parts.push(part)
+  }
+  return Buffer.concat(parts)
+}
 
 const send = (response: NodeResponse, { body, etag, status }: OfrepReply) => {
   response.statusCode = status

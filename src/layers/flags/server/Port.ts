@@ -4,11 +4,13 @@ import { constants, createServer as createHttp2, type Http2ServerRequest, type H
 import { type Socket } from "node:net"
 import { MergedRequest } from "../../net/MergedRequest.ts"
 import { closeGracefully, listen, type ListenAddress } from "../../net/Server.ts"
+import { noExpectation, noTunnel, refusalOf, refuse, refuseInvalid, tooLate } from "../../net/Refusal.ts"
 import { FlagSessions } from "./Sessions.ts"
 
 export type NodeRequest = IncomingMessage | Http2ServerRequest
 export type NodeResponse = ServerResponse | Http2ServerResponse
-type Handle = (request: NodeRequest, response: NodeResponse) => void
+/** `expect` sets the time from now in which the rest of the request must arrive, in ms. */
+type Handle = (request: NodeRequest, response: NodeResponse, expect: (millis: number) => void) => void
 
 /** Time limit for receiving a request, in ms. */
 const arrivalMillis = 10_000
@@ -19,10 +21,14 @@ const graceMillis = 5_000
 /** Maximum connections of one port. */
 const maxConnections = 10_000
 const maxHeaderSize = 64 * 1024
+/** Maximum open calls of one connection, besides its streams. Clients send further ones when others end. */
+const maxCalls = 28
 
 export interface FlagPortOptions extends ListenAddress {
   /** Whether the port also serves HTTP/2 without TLS. */
   readonly http2: boolean
+  /** Maximum number of streams of one connection. */
+  readonly streams: number
   /** Origins whose pages may call the port; `*` for all. */
   readonly corsOrigins: ReadonlyArray<string>
   /** Receives internal errors, which must not end the process. */
@@ -78,20 +84,25 @@ const answersPreflight = (origins: ReadonlyArray<string>, request: NodeRequest, 
   return true
 }
 
-const noExpectationText = "The only supported value of Expect is 100-continue"
-/** For clients of Connect and of OFREP. */
-const noExpectation = JSON.stringify({
-  code: "invalid_argument",
-  message: noExpectationText,
-  errorDetails: noExpectationText
-})
+/** Ends an exchange whose request does not arrive. Clients over HTTP/2 have a status for that. */
+const endLate = (response: NodeResponse) => {
+  if ("stream" in response || response.headersSent) return abort(response)
+  const { body, headers } = refusalOf(tooLate)
+  response.writeHead(408, { ...headers, connection: "close" }).end(body)
+}
 
 const makeServer = (options: FlagPortOptions, handle: Handle) => {
-  const guarded: Handle = (request, response) => {
+  const guarded = (request: NodeRequest, response: NodeResponse) => {
     // Disconnects are expected; without a listener they would end the process.
     request.on("error", () => {})
     response.on("error", () => {})
-    const late = setTimeout(() => abort(response), arrivalMillis)
+    response.setHeader("x-content-type-options", "nosniff")
+    let late: NodeJS.Timeout | undefined
+    const expect = (millis: number) => {
+      clearTimeout(late)
+      if (!request.complete) late = setTimeout(() => endLate(response), millis)
+    }
+    expect(arrivalMillis)
     for (const event of ["end", "close"]) request.once(event, () => clearTimeout(late))
     // Over HTTP/2 the response emits `finish` only when the stream is closed.
     const sent = "stream" in response ? response.stream : response
@@ -103,7 +114,7 @@ const makeServer = (options: FlagPortOptions, handle: Handle) => {
       request.once("close", () => clearTimeout(rest))
     })
     try {
-      if (!answersPreflight(options.corsOrigins, request, response)) handle(request, response)
+      if (!answersPreflight(options.corsOrigins, request, response)) handle(request, response, expect)
     } catch (cause) {
       options.report(cause)
       abort(response)
@@ -113,7 +124,8 @@ const makeServer = (options: FlagPortOptions, handle: Handle) => {
     {
       maxHeaderSize,
       headersTimeout: arrivalMillis,
-      requestTimeout: arrivalMillis,
+      // Above the time limit for large messages, which wait for their turn.
+      requestTimeout: 60_000,
       connectionsCheckingInterval: 2_000,
       keepAliveTimeout: 65_000,
       keepAlive: true,
@@ -124,16 +136,18 @@ const makeServer = (options: FlagPortOptions, handle: Handle) => {
     guarded
   )
   server.maxConnections = maxConnections
-  server.on("checkExpectation", (_request, response) => {
-    response.statusCode = 417
-    response.setHeader("content-type", "application/json")
-    response.end(noExpectation)
-  })
+  server
+    .on("clientError", refuseInvalid)
+    .on("connect", (_request, socket) => refuse(socket, noTunnel))
+    .on("checkExpectation", ({ socket }) => refuse(socket, noExpectation))
   const sessions = new FlagSessions()
   const undecided = new Set<Socket>()
   if (options.http2) {
     const http2 = createHttp2(
-      { settings: { maxConcurrentStreams: 1_000, maxHeaderListSize: maxHeaderSize }, maxSessionMemory: 64 },
+      {
+        settings: { maxConcurrentStreams: options.streams + maxCalls, maxHeaderListSize: maxHeaderSize },
+        maxSessionMemory: 64
+      },
       guarded
     )
     const http1 = server.listeners("connection")

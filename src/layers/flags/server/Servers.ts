@@ -1,5 +1,4 @@
 import { Clock, Effect, Layer, Stream } from "effect"
-import { plainReply } from "../../../domain/flags/Ofrep.ts"
 import { text } from "../../../domain/Settings.ts"
 import { Turns } from "../../../services/access/Turns.ts"
 import { FlagSets } from "../../../services/flags/Sets.ts"
@@ -13,7 +12,8 @@ import { flagSync } from "./Sync.ts"
 import { Service as ServiceV1 } from "../gen/flagd/evaluation/v1/evaluation_pb.ts"
 import { Service as ServiceV2 } from "../gen/flagd/evaluation/v2/evaluation_pb.ts"
 import { FlagSyncService } from "../gen/flagd/sync/v1/sync_pb.ts"
-import { type InTurn, ofrepHandler } from "./OfrepHandler.ts"
+import { enterTurnsOf } from "./LargeMessages.ts"
+import { ofrepHandler } from "./OfrepHandler.ts"
 
 /** Serves until the scope closes. Yields the port numbers; with FLAGS_HOST only that of sync. */
 export const serveFlags = Effect.gen(function* () {
@@ -22,41 +22,38 @@ export const serveFlags = Effect.gen(function* () {
   const clock = yield* Clock.Clock
   const context = yield* Effect.context()
   const host = yield* text("HOST", "127.0.0.1")
-  const feed = new FlagFeed()
+  const feed = new FlagFeed(settings.streams)
   const service: FlagService = {
     feed,
     now: () => clock.currentTimeMillisUnsafe(),
     current: sets.current,
-    environment: settings.environment
+    environment: settings.environment,
+    versioned: settings.host !== undefined
   }
   const report = (cause: unknown) => Effect.runForkWith(context)(Effect.logError("Failed to answer a flag call", cause))
 
-  const turns = yield* Turns
-  const inTurn: InTurn = (client, run) =>
-    Effect.runPromise(
-      Effect.catch(turns.take(client, Effect.promise(run)), ({ error }) => Effect.succeed(plainReply(429, error)))
-    )
+  const enter = enterTurnsOf(yield* Turns)
 
   yield* sets.changes.pipe(
     Stream.runForEach((change) => Effect.sync(() => feed.publish(change))),
     Effect.forkScoped({ startImmediately: true })
   )
 
-  const common = { host, corsOrigins: settings.corsOrigins, report }
+  const common = { host, corsOrigins: settings.corsOrigins, streams: settings.streams.connection, report }
   const serveEvaluation = serveFlagPort(
     { ...common, name: "Flag evaluation", port: settings.port, setting: "FLAGS_PORT", http2: true },
     connectHandler(
       (router) => router.service(ServiceV1, evaluationV1(service)).service(ServiceV2, evaluationV2(service)),
-      report
+      { enter, feed, report }
     )
   )
   const serveOfrep = serveFlagPort(
     { ...common, name: "OFREP", port: settings.httpPort, setting: "FLAGS_HTTP_PORT", http2: false },
-    ofrepHandler(service, inTurn, report)
+    ofrepHandler(service, enter, report)
   )
   const serveSync = serveFlagPort(
     { ...common, name: "Flag sync", port: settings.syncPort, setting: "FLAGS_SYNC_PORT", http2: true },
-    connectHandler((router) => router.service(FlagSyncService, flagSync(service)), report)
+    connectHandler((router) => router.service(FlagSyncService, flagSync(service)), { enter, feed, report })
   )
   const own = settings.host === undefined ? { evaluation: yield* serveEvaluation, ofrep: yield* serveOfrep } : undefined
   const sync = yield* serveSync

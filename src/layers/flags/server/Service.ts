@@ -11,6 +11,8 @@ export interface FlagService {
   readonly current: (environment: FlagEnvironment) => FlagSet
   /** The default environment of requests. */
   readonly environment: FlagEnvironment
+  /** Whether sync sends the version of a flag set, by which this process sees what a flagd has loaded. */
+  readonly versioned: boolean
 }
 
 /** The selected environment; "none" for an unknown one. Throws INVALID_ARGUMENT for an invalid selector. */

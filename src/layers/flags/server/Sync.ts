@@ -1,4 +1,5 @@
 import { type ServiceImpl } from "@connectrpc/connect"
+import { type CallContext, peerIn } from "./Peer.ts"
 import { type FlagService, selected } from "./Service.ts"
 import { type FlagSyncService, type SyncFlagsResponse } from "../gen/flagd/sync/v1/sync_pb.ts"
 
@@ -10,8 +11,7 @@ const pollMillis = 20_000
 
 /** flagd.sync.v1.FlagSyncService: sends all flags of one environment to clients that evaluate themselves. */
 export const flagSync = (service: FlagService): ServiceImpl<typeof FlagSyncService> => ({
-  syncFlags: ({ selector }, { requestHeader, signal }) =>
-    snapshots(service, selected(service, requestHeader, selector), signal),
+  syncFlags: ({ selector }, context) => snapshots(service, selected(service, context.requestHeader, selector), context),
   fetchAllFlags: ({ selector }, { requestHeader }) => {
     const environment = selected(service, requestHeader, selector)
     return { flagConfiguration: configurationOf(service, environment) }
@@ -23,15 +23,15 @@ export const flagSync = (service: FlagService): ServiceImpl<typeof FlagSyncServi
 type Selected = ReturnType<typeof selected>
 
 const configurationOf = (service: FlagService, environment: Selected) =>
-  environment === "none" ? noFlags : service.current(environment).configuration
+  environment === "none" ? noFlags : service.current(environment).configuration(service.versioned)
 
 /** The current flags, then the flags after each change. A slow reader skips intermediate states. */
 async function* snapshots(
   service: FlagService,
   environment: Selected,
-  signal: AbortSignal
+  context: CallContext
 ): AsyncGenerator<Pick<SyncFlagsResponse, "flagConfiguration" | "syncContext">, void> {
-  const subscription = service.feed.subscribe(environment, signal)
+  const subscription = service.feed.subscribe(environment, context.signal, peerIn(context))
   let sent: string | undefined
   for (;;) {
     subscription.check()

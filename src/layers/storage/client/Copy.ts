@@ -3,6 +3,8 @@ import {
   CompleteMultipartUploadCommand,
   CopyObjectCommand,
   CreateMultipartUploadCommand,
+  GetObjectTaggingCommand,
+  type GetObjectTaggingCommandOutput,
   type HeadObjectCommandOutput,
   UploadPartCopyCommand
 } from "@aws-sdk/client-s3"
@@ -47,6 +49,9 @@ const attributes = (head: HeadObjectCommandOutput, record: ObjectRecord) => ({
   WebsiteRedirectLocation: head.WebsiteRedirectLocation
 })
 
+const tagHeader = ({ TagSet }: GetObjectTaggingCommandOutput) =>
+  (TagSet ?? []).map(({ Key = "", Value = "" }) => `${encodeURIComponent(Key)}=${encodeURIComponent(Value)}`).join("&")
+
 /** Ranges of at least `part` bytes that cover `size`. */
 const rangesOf = (size: number, part: number) => {
   const step = Math.max(part, Math.ceil(size / maxParts))
@@ -84,11 +89,17 @@ export const makeSetRecord = (
       "slow"
     )
 
+  const tagsOf = (bucket: string, key: string) =>
+    call({ bucket, key }, (s3, options) => s3.send(new GetObjectTaggingCommand({ Bucket: bucket, Key: key }), options))
+
   const inParts = (bucket: string, head: HeadObjectCommandOutput, record: ObjectRecord) => {
     const target = { Bucket: bucket, Key: record.key }
     const subject = { bucket, key: record.key }
-    const create = call(subject, (s3, options) =>
-      s3.send(new CreateMultipartUploadCommand({ ...target, ...attributes(head, record) }), options)
+    const tagging = (head.TagCount ?? 0) === 0 ? Effect.undefined : Effect.map(tagsOf(bucket, record.key), tagHeader)
+    const create = Effect.flatMap(tagging, (Tagging) =>
+      call(subject, (s3, options) =>
+        s3.send(new CreateMultipartUploadCommand({ ...target, ...attributes(head, record), Tagging }), options)
+      )
     )
     return Effect.acquireUseRelease(
       create,

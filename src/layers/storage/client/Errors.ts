@@ -74,6 +74,13 @@ const noSpace = new Unavailable({
   retry_after: 60
 })
 
+const full = new Unavailable({
+  error: "The object store's disk is full",
+  code: "STORE_NO_SPACE",
+  hint: "Free some space, for example by deleting objects; reads still work",
+  retry_after: 10
+})
+
 /** The API's errors by S3's codes. */
 const storeErrors: Readonly<Record<string, (subject: Subject, message: string) => StoreError>> = {
   NoSuchBucket: ({ bucket }) => notFound("BUCKET_NOT_FOUND", `The bucket ${quoted(bucket)} does not exist`),
@@ -95,6 +102,8 @@ const storeErrors: Readonly<Record<string, (subject: Subject, message: string) =
   InvalidPartOrder: () => invalid("INVALID_PART_ORDER", "The parts are not in ascending order"),
   EntityTooSmall: () => invalid("PART_TOO_SMALL", "Every part but the last must have at least 5 MiB"),
   MetadataTooLarge: () => invalid("METADATA_TOO_LARGE", "The metadata exceeds the object store's limit"),
+  InsufficientStorage: () => full,
+  XMinioStorageFull: () => full,
   SlowDown: () => busy,
   TooManyRequests: () => busy,
   ServiceUnavailable: () => busy,
@@ -121,5 +130,6 @@ export const storeErrorOf = ({ code, message, status }: S3Failure, subject: Subj
   if (status === 507) return noSpace
   if (status === 403) return storeErrorOf(new S3Failure({ code: "AccessDenied", status, message }), subject)
   if (status >= 400 && status < 500) return invalid("STORE_REFUSED", `The object store rejected the request: ${code}`)
+  if (status === 507) return full
   return new BadGateway({ error: "The object store failed", code: "STORE_UNAVAILABLE" })
 }

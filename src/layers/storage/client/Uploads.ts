@@ -2,15 +2,16 @@ import {
   AbortMultipartUploadCommand,
   CompleteMultipartUploadCommand,
   CreateMultipartUploadCommand,
+  ListMultipartUploadsCommand,
   ListPartsCommand
 } from "@aws-sdk/client-s3"
 import { Effect } from "effect"
 import { BadGateway } from "../../../domain/errors.ts"
-import { type UploadedPart } from "../../../domain/storage/Object.ts"
+import { type UploadedPart, uploadPlace, uploadToken } from "../../../domain/storage/Object.ts"
 import { type ObjectStore, type UploadRef } from "../../../services/ports/ObjectStore.ts"
-import { type S3 } from "./Client.ts"
+import { decodedKey, type S3 } from "./Client.ts"
 
-type Port = Pick<ObjectStore["Service"], "createUpload" | "parts" | "completeUpload" | "abortUpload">
+type Port = Pick<ObjectStore["Service"], "createUpload" | "parts" | "uploads" | "completeUpload" | "abortUpload">
 
 /** The maximum number of parts in one of S3's listings. */
 const pageSize = 1000
@@ -55,6 +56,34 @@ export const makeUploads = ({ call }: S3): Port => ({
       marker = page.IsTruncated === true ? page.NextPartNumberMarker : undefined
     } while (marker !== undefined && parts.length < limit)
     return parts
+  }),
+
+  uploads: Effect.fn("ObjectStore.uploads")(function* (bucket, { limit, prefix, token }) {
+    const after = token === undefined ? undefined : uploadPlace(token)
+    const page = yield* call({ bucket }, (s3, options) =>
+      s3.send(
+        new ListMultipartUploadsCommand({
+          Bucket: bucket,
+          Prefix: prefix === "" ? undefined : prefix,
+          MaxUploads: limit,
+          KeyMarker: after?.key,
+          UploadIdMarker: after?.uploadId,
+          EncodingType: "url"
+        }),
+        options
+      )
+    )
+    const next = { key: decodedKey(page.NextKeyMarker, page.EncodingType), uploadId: page.NextUploadIdMarker ?? "" }
+    const more = page.IsTruncated ?? false
+    return {
+      uploads: (page.Uploads ?? []).map(({ Initiated, Key, UploadId }) => ({
+        key: decodedKey(Key, page.EncodingType),
+        uploadId: UploadId ?? "",
+        initiated: (Initiated ?? new Date()).toISOString()
+      })),
+      is_truncated: more,
+      next_continuation_token: more ? uploadToken(next) : null
+    }
   }),
 
   completeUpload: (upload, parts) =>

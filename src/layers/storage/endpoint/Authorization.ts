@@ -20,28 +20,33 @@ export const authorize = (requester: Requester, info: BucketInfo, action: string
   if (!isAllowed(requester, info, action, key)) throw s3Error("AccessDenied", "Access Denied")
 }
 
-export const isAllowed = (
+export const isAllowed = (requester: Requester, info: BucketInfo, action: string | undefined, key: string) =>
+  isAllowedFor(requester, info, action)(key)
+
+/** The same for many keys. */
+export const isAllowedFor = (
   { caller, request }: Requester,
   info: BucketInfo,
-  action: string | undefined,
-  key: string
-) => {
-  if (action === undefined) return caller !== undefined
-  if (onPolicies.has(action)) return caller !== undefined
-  if (info.policy === undefined) return caller !== undefined
-  const verdict = evaluatePolicy(statementsOf(info.name, info.policy), {
-    by: caller === undefined ? "anonymous" : "owner",
-    action,
-    resource: `arn:aws:s3:::${info.name}${key === "" ? "" : `/${key}`}`,
-    context: contextOf(request, caller)
-  })
-  return caller === undefined ? verdict === "Allow" : verdict !== "Deny"
+  action: string | undefined
+): ((key: string) => boolean) => {
+  const byDefault = () => caller !== undefined
+  if (action === undefined || onPolicies.has(action) || info.policy === undefined) return byDefault
+  if (caller === undefined && info.publicAccess?.RestrictPublicBuckets === true) return byDefault
+  const by = caller === undefined ? "anonymous" : "owner"
+  const statements = statementsOf(info.name, info.policy).filter((statement) => concerns(statement, by, action))
+  if (statements.length === 0) return byDefault
+  const context = contextOf(request, caller)
+  return (key) => {
+    const resource = `arn:aws:s3:::${info.name}${key === "" ? "" : `/${key}`}`
+    const verdict = evaluatePolicy(statements, { by, action, resource, context })
+    return caller === undefined ? verdict === "Allow" : verdict !== "Deny"
+  }
 }
 
 /** Whether the caller may do `action` with some key, if conditions allow it: false saves reading the request. */
 export const mayBeAllowed = ({ caller }: Requester, info: BucketInfo, action: string) => {
   if (caller !== undefined) return true
-  if (info.policy === undefined) return false
+  if (info.policy === undefined || info.publicAccess?.RestrictPublicBuckets === true) return false
   return statementsOf(info.name, info.policy).some(
     (statement) => statement.effect === "Allow" && concerns(statement, "anonymous", action)
   )

@@ -25,6 +25,8 @@ export interface Exchange {
 export interface S3Settings {
   readonly owner: Owner
   readonly region: string
+  /** Whether the operator says that the disk of the objects is encrypted. */
+  readonly encrypted: boolean
 }
 
 /** A response. */
@@ -40,6 +42,8 @@ export interface Operation {
   readonly action: string | undefined
   /** The `x-amz-` headers that the operation honours besides those of every request; default none. */
   readonly headers?: ReadonlyArray<string>
+  /** Whether it reads or writes the bytes of objects. */
+  readonly onBytes?: true
   readonly run: (exchange: Exchange) => Effect.Effect<Reply, S3Error, Scope.Scope>
 }
 
@@ -59,7 +63,7 @@ export const xmlReply = (
 })
 
 /** An integer parameter, `fallback` if absent, capped at `maximum`. Throws InvalidArgument. */
-export const limitParam = ({ param }: S3Request, name: string, maximum: number, fallback = maximum) => {
+export const limitParam = ({ param }: Pick<S3Request, "param">, name: string, maximum: number, fallback = maximum) => {
   const text = param(name)
   if (text === undefined || text === "") return fallback
   if (!/^\d{1,10}$/.test(text) || Number(text) > 2 ** 31 - 1) {

@@ -14,6 +14,12 @@ import { tryS3, newRequestId, parseRequest, type S3Request } from "./Request.ts"
 import { authenticate } from "./signature/SigV4.ts"
 import { type BucketInfo, type LocalStore } from "./store/Model.ts"
 
+/** As S3, which encrypts all objects by default. */
+const withEncryption = (reply: Reply): Reply => ({
+  ...reply,
+  headers: { ...reply.headers, "x-amz-server-side-encryption": "AES256" }
+})
+
 /** Answers one request; never fails. */
 export const makeHandler = (store: LocalStore, settings: S3Settings) => {
   const bucketOf = ({ bucket }: S3Request): Effect.Effect<BucketInfo | void, S3Error> =>
@@ -44,7 +50,7 @@ export const makeHandler = (store: LocalStore, settings: S3Settings) => {
       else if (request.bucket !== "" && operation !== createBucket) {
         throw s3Error("NoSuchBucket", undefined, { BucketName: request.bucket })
       }
-      checkHeaders({ names: request.headerNames, header: request.header }, operation.headers ?? [])
+      checkHeaders({ names: request.headerNames, header: request.header }, operation.headers ?? [], settings.encrypted)
     })
     const rawBody = requestBody(request.message, response)
     const exchange: Exchange = {
@@ -56,7 +62,8 @@ export const makeHandler = (store: LocalStore, settings: S3Settings) => {
       rawBody,
       payload: (options) => payloadOf(request, caller, rawBody, options)
     }
-    return yield* operation.run(exchange)
+    const reply = yield* operation.run(exchange)
+    return settings.encrypted && operation.onBytes === true ? withEncryption(reply) : reply
   })
 
   const answer = (request: S3Request, response: ServerResponse): Effect.Effect<Reply, never, Scope.Scope> => {
@@ -73,6 +80,8 @@ export const makeHandler = (store: LocalStore, settings: S3Settings) => {
       const id = newRequestId()
       response.setHeader("x-amz-request-id", id)
       response.setHeader("x-amz-id-2", id)
+      // Objects have the type that their sender gave them: browsers must not guess another, such as that of a page.
+      response.setHeader("X-Content-Type-Options", "nosniff")
       const path = message.url?.split("?")[0] ?? "/"
       const reply = yield* tryS3(() => parseRequest(message, id)).pipe(
         Effect.flatMap((request) => answer(request, response)),

@@ -6,6 +6,7 @@ import { asLatin1, fromLatin1 } from "../../../domain/text/HeaderText.ts"
 import { s3Error } from "./Error.ts"
 import { type S3Request } from "./Request.ts"
 import { type ObjectInfo, type ObjectMeta } from "./store/Model.ts"
+import { parseTagHeader } from "./tags/Tags.ts"
 
 export type PlainMeta = Omit<ObjectMeta, "checksum">
 
@@ -48,17 +49,17 @@ export const metaFrom = (fields: ReadonlyMap<string, string>): PlainMeta => {
   return {
     contentType: decodeValue("content-type", fields.get("content-type") ?? "") || "binary/octet-stream",
     headers,
-    user
+    user,
+    tags: parseTagHeader(fields.get("x-amz-tagging"))
   }
 }
 
 /** Content-Encoding without `aws-chunked`, which only describes the transfer. */
 const withoutChunked = (value: string | undefined) => {
-  const rest = value
-    ?.split(",")
-    .map((each) => each.trim())
-    .filter((each) => each !== "aws-chunked" && each !== "")
-  return rest === undefined || rest.length === 0 ? undefined : rest.join(",")
+  const codings = value?.split(",") ?? []
+  const rest = codings.filter((each) => each.trim() !== "aws-chunked")
+  const text = rest.join(",").trim()
+  return text === "" ? undefined : text
 }
 
 /** Decodes as UTF-8 if the bytes are valid UTF-8, else as Latin-1. */

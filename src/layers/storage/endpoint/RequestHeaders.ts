@@ -26,7 +26,13 @@ const common = new Set([
 export const bodyHeaders: ReadonlyArray<string> = algorithms.map(checksumHeader)
 
 /** `x-amz-meta-` stands for all names that begin with it. */
-export const newObjectHeaders: ReadonlyArray<string> = ["x-amz-acl", "x-amz-meta-", "x-amz-storage-class"]
+export const newObjectHeaders: ReadonlyArray<string> = [
+  "x-amz-acl",
+  "x-amz-meta-",
+  "x-amz-server-side-encryption",
+  "x-amz-storage-class",
+  "x-amz-tagging"
+]
 
 export const copySourceHeaders: ReadonlyArray<string> = [
   "x-amz-copy-source",
@@ -49,8 +55,11 @@ interface Given {
   readonly header: (name: string) => string | undefined
 }
 
-/** Throws NotImplemented and similar errors for a header that is not honoured, AccessDenied for another bucket owner. */
-export const checkHeaders = ({ header, names }: Given, honoured: ReadonlyArray<string>) => {
+/**
+ * Throws NotImplemented and similar errors for a header that is not honoured, AccessDenied for another bucket owner.
+ * `encrypted`: whether the disk is.
+ */
+export const checkHeaders = ({ header, names }: Given, honoured: ReadonlyArray<string>, encrypted: boolean) => {
   for (const name of names) {
     if (!name.startsWith("x-amz-") || common.has(name) || honoured.includes(name)) continue
     if (name.startsWith("x-amz-meta-") && honoured.includes("x-amz-meta-")) continue
@@ -62,6 +71,7 @@ export const checkHeaders = ({ header, names }: Given, honoured: ReadonlyArray<s
       Header: name
     })
   }
+  checkEncryption(header("x-amz-server-side-encryption"), encrypted)
   for (const name of ["x-amz-expected-bucket-owner", "x-amz-source-expected-bucket-owner"]) {
     if ((header(name) ?? ownerAccount) !== ownerAccount) throw s3Error("AccessDenied", "Access Denied")
   }
@@ -69,3 +79,15 @@ export const checkHeaders = ({ header, names }: Given, honoured: ReadonlyArray<s
 
 /** Headers that begin like those of a checksum. */
 const described = new Set(["x-amz-checksum-algorithm", "x-amz-checksum-mode", "x-amz-checksum-type"])
+
+/** The endpoint does not encrypt by itself. Throws NotImplemented. */
+export const checkEncryption = (algorithm: string | undefined, encrypted: boolean) => {
+  if (algorithm === undefined || (algorithm === "AES256" && encrypted)) return
+  throw s3Error(
+    "NotImplemented",
+    algorithm === "AES256"
+      ? "This endpoint does not encrypt objects; set S3_EMBEDDED_ENCRYPTED if its disk is encrypted"
+      : "The only server-side encryption is AES256",
+    { Header: "x-amz-server-side-encryption" }
+  )
+}

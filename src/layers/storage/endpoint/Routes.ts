@@ -11,15 +11,35 @@ import {
   putCors,
   putPolicy
 } from "./operations/BucketSettings.ts"
+import {
+  deleteEncryption,
+  deleteOwnershipControls,
+  deletePublicAccessBlock,
+  getEncryption,
+  getOwnershipControls,
+  getPublicAccessBlock,
+  putEncryption,
+  putOwnershipControls,
+  putPublicAccessBlock
+} from "./operations/BucketSecurity.ts"
 import { completeUpload } from "./operations/Completion.ts"
 import { copyObject } from "./operations/Copies.ts"
 import { deleteObjects } from "./operations/DeleteObjects.ts"
 import { type Operation } from "./Exchange.ts"
+import { deleteLifecycle, getLifecycle, putLifecycle } from "./operations/Lifecycle.ts"
 import { listObjects, listObjectsV2, listObjectVersions } from "./operations/Listing.ts"
 import { deleteObject, getObject, getObjectAttributes, headObject, putObject } from "./operations/Objects.ts"
 import { postObject } from "./operations/PostObject.ts"
 import { s3Error } from "./Error.ts"
 import { type S3Request } from "./Request.ts"
+import {
+  deleteBucketTagging,
+  deleteObjectTagging,
+  getBucketTagging,
+  getObjectTagging,
+  putBucketTagging,
+  putObjectTagging
+} from "./operations/Tagging.ts"
 import { listParts, listUploads } from "./operations/UploadListings.ts"
 import { abortUpload, createUpload, uploadPart, uploadPartCopy } from "./operations/Uploads.ts"
 
@@ -49,9 +69,16 @@ const serviceOperation = ({ method }: S3Request) => {
   throw methodNotAllowed(method)
 }
 
+/** Subresources that are implemented. */
+const bucketDocuments = [
+  ..."policy cors location policyStatus versions uploads delete tagging lifecycle encryption".split(" "),
+  "ownershipControls",
+  "publicAccessBlock"
+]
+
 const bucketOperation = ({ message, method, param, query }: S3Request): Operation => {
   const has = (name: string) => param(name) !== undefined
-  const verb = `${method} ${["policy", "cors", "location", "policyStatus", "versions", "uploads", "delete"].find(has) ?? ""}`
+  const verb = `${method} ${bucketDocuments.find(has) ?? ""}`
   const found = bucketOperations[verb.trim()]
   const subresource = query.map(([name]) => name).find((name) => bucketSubresources.has(name))
   if (subresource !== undefined && found !== getPolicyStatus) {
@@ -78,6 +105,21 @@ const bucketOperations: Readonly<Record<string, Operation>> = {
   "PUT cors": putCors,
   "DELETE cors": deleteCors,
   "GET location": getLocation,
+  "GET tagging": getBucketTagging,
+  "PUT tagging": putBucketTagging,
+  "DELETE tagging": deleteBucketTagging,
+  "GET lifecycle": getLifecycle,
+  "PUT lifecycle": putLifecycle,
+  "DELETE lifecycle": deleteLifecycle,
+  "GET encryption": getEncryption,
+  "PUT encryption": putEncryption,
+  "DELETE encryption": deleteEncryption,
+  "GET ownershipControls": getOwnershipControls,
+  "PUT ownershipControls": putOwnershipControls,
+  "DELETE ownershipControls": deleteOwnershipControls,
+  "GET publicAccessBlock": getPublicAccessBlock,
+  "PUT publicAccessBlock": putPublicAccessBlock,
+  "DELETE publicAccessBlock": deletePublicAccessBlock,
   "GET versions": listObjectVersions,
   "GET uploads": listUploads,
   "POST delete": deleteObjects
@@ -85,7 +127,7 @@ const bucketOperations: Readonly<Record<string, Operation>> = {
 
 const objectOperation = ({ header, method, param, query }: S3Request): Operation => {
   const has = (name: string) => param(name) !== undefined
-  const verb = `${method} ${["uploadId", "uploads", "attributes"].find(has) ?? ""}`.trim()
+  const verb = `${method} ${["uploadId", "uploads", "attributes", "tagging"].find(has) ?? ""}`.trim()
   const subresource = query.map(([name]) => name).find((name) => objectSubresources.has(name))
   if (subresource !== undefined) {
     const fallback = method === "GET" ? objectDefaults[subresource] : undefined
@@ -106,6 +148,9 @@ const objectOperations: Readonly<Record<string, Operation>> = {
   PUT: putObject,
   DELETE: deleteObject,
   "GET attributes": getObjectAttributes,
+  "GET tagging": getObjectTagging,
+  "PUT tagging": putObjectTagging,
+  "DELETE tagging": deleteObjectTagging,
   "GET uploadId": listParts,
   "PUT uploadId": uploadPart,
   "POST uploadId": completeUpload,

@@ -74,6 +74,7 @@ const refuse = (socket: Duplex, code: S3Code, message?: string) => {
     `HTTP/1.1 ${error.status} ${error.code}`,
     "Connection: close",
     "Content-Type: application/xml",
+    "X-Content-Type-Options: nosniff",
     `Content-Length: ${Buffer.byteLength(body)}`,
     `x-amz-request-id: ${id}`
   ]

@@ -136,13 +136,13 @@ describe("FlagSet", () => {
       definition({ key: "__proto__", variants, defaultVariant: "b", state: "DISABLED" })
     )
     assert.strictEqual(
-      set.configuration,
+      set.configuration(true),
       '{"flags":{"new-checkout":{"state":"ENABLED","variants":{"on":true,"off":false},"defaultVariant":"off",' +
         '"targeting":{"if":[{"==":[{"var":"plan"},"pro"]},"on",null]}},' +
         '"__proto__":{"state":"DISABLED","variants":{"b":1,"a":2,"__proto__":3},"defaultVariant":"b","targeting":{}}},' +
         '"metadata":{"flagSetId":"staging","version":"42"}}'
     )
-    assert.strictEqual(setOf().configuration, '{"flags":{},"metadata":{"flagSetId":"staging","version":"42"}}')
+    assert.strictEqual(setOf().configuration(false), '{"flags":{},"metadata":{"flagSetId":"staging"}}')
   })
 
   it("reads only own properties", () => {

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { parseCors, printCors } from "../Cors.ts"
 import { emptyReply, type Exchange, type Operation, ownerXml, type Reply, xmlReply } from "../Exchange.ts"
 import { readDocument } from "../Payload.ts"
-import { isPublic } from "../policy/Policy.ts"
+import { allowsAnonymous, isPublic } from "../policy/Policy.ts"
 import { parsePolicy } from "../policy/Document.ts"
 import { bodyHeaders } from "../RequestHeaders.ts"
 import { type S3Code, s3Error } from "../Error.ts"
@@ -24,9 +24,12 @@ export const getPolicy: Operation = {
 export const putPolicy: Operation = {
   action: "s3:PutBucketPolicy",
   headers: [...bodyHeaders, "x-amz-confirm-remove-self-bucket-access"],
-  run: Effect.fnUntraced(function* ({ payload, request, store }: Exchange) {
+  run: Effect.fnUntraced(function* ({ bucketInfo, payload, request, store }: Exchange) {
     const text = yield* readDocument(yield* tryS3(payload))
-    yield* tryS3(() => parsePolicy(text, request.bucket))
+    const statements = yield* tryS3(() => parsePolicy(text, request.bucket))
+    if (bucketInfo?.publicAccess?.BlockPublicPolicy === true && allowsAnonymous(statements)) {
+      return yield* s3Error("AccessDenied", "The policy is public, which the bucket's BlockPublicPolicy does not allow")
+    }
     yield* store.setDocument(request.bucket, "policy", text)
     return emptyReply(204)
   })
@@ -112,23 +115,15 @@ const fullControl = (action: string): Operation => ({
 export const bucketDefaults: Readonly<Record<string, Operation>> = {
   acl: fullControl("s3:GetBucketAcl"),
   accelerate: fixedReply("s3:GetAccelerateConfiguration", "AccelerateConfiguration", {}),
-  encryption: notConfigured("s3:GetEncryptionConfiguration", "ServerSideEncryptionConfigurationNotFoundError"),
-  lifecycle: notConfigured("s3:GetLifecycleConfiguration", "NoSuchLifecycleConfiguration"),
   logging: fixedReply("s3:GetBucketLogging", "BucketLoggingStatus", {}),
   notification: fixedReply("s3:GetBucketNotification", "NotificationConfiguration", {}),
   "object-lock": notConfigured("s3:GetBucketObjectLockConfiguration", "ObjectLockConfigurationNotFoundError"),
-  ownershipControls: fixedReply("s3:GetBucketOwnershipControls", "OwnershipControls", {
-    Rule: { ObjectOwnership: "BucketOwnerEnforced" }
-  }),
-  publicAccessBlock: notConfigured("s3:GetBucketPublicAccessBlock", "NoSuchPublicAccessBlockConfiguration"),
   replication: notConfigured("s3:GetReplicationConfiguration", "ReplicationConfigurationNotFoundError"),
   requestPayment: fixedReply("s3:GetBucketRequestPayment", "RequestPaymentConfiguration", { Payer: "BucketOwner" }),
-  tagging: notConfigured("s3:GetBucketTagging", "NoSuchTagSet"),
   versioning: fixedReply("s3:GetBucketVersioning", "VersioningConfiguration", {}),
   website: notConfigured("s3:GetBucketWebsite", "NoSuchWebsiteConfiguration")
 }
 
 export const objectDefaults: Readonly<Record<string, Operation>> = {
-  acl: fullControl("s3:GetObjectAcl"),
-  tagging: fixedReply("s3:GetObjectTagging", "Tagging", { TagSet: "" })
+  acl: fullControl("s3:GetObjectAcl")
 }

@@ -14,6 +14,7 @@ import { children, childText, parseXml, textOf, type XmlNode } from "../Xml.ts"
 
 export const completeUpload: Operation = {
   action: "s3:PutObject",
+  onBytes: true,
   headers: [...bodyHeaders, "x-amz-checksum-type", "x-amz-mp-object-size"],
   run: Effect.fnUntraced(function* ({ payload, request, store }: Exchange) {
     const { bucket, header, key } = request

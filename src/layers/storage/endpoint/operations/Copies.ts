@@ -2,7 +2,8 @@ import { Effect } from "effect"
 import { authorize } from "../Authorization.ts"
 import { type Algorithm, makeHasher, namedAlgorithm } from "../Checksums.ts"
 import { type Exchange, type Operation, xmlReply } from "../Exchange.ts"
-import { checkKey, metaOf } from "../ObjectHeaders.ts"
+import { checkKey } from "../ObjectHeaders.ts"
+import { taggedMeta } from "./Objects.ts"
 import { maximumPut } from "../Payload.ts"
 import { type ByteRange, precondition, writeCondition } from "../Preconditions.ts"
 import { copySourceHeaders, newObjectHeaders } from "../RequestHeaders.ts"
@@ -73,8 +74,18 @@ const directiveOf = ({ header }: S3Request, what: "metadata" | "tagging") => {
   throw s3Error("InvalidArgument", `Unknown ${what} directive.`, { ArgumentName: name, ArgumentValue: directive })
 }
 
+/** Copying tags needs permission to read and to write them. */
+const authorizeTags = Effect.fnUntraced(function* ({ bucketInfo, caller, request, store }: Exchange, source: Source) {
+  const from = yield* store.bucket(source.bucket)
+  yield* tryS3(() => {
+    authorize({ request, caller }, from, "s3:GetObjectTagging", source.key)
+    if (bucketInfo !== undefined) authorize({ request, caller }, bucketInfo, "s3:PutObjectTagging", request.key)
+  })
+})
+
 export const copyObject: Operation = {
   action: "s3:PutObject",
+  onBytes: true,
   headers: [
     ...copySourceHeaders,
     ...newObjectHeaders,
@@ -86,17 +97,22 @@ export const copyObject: Operation = {
     const { request, store } = exchange
     const plan = yield* tryS3(() => {
       checkKey(request.key)
-      // Objects have no tags: both directives for them lead to the same copy.
-      directiveOf(request, "tagging")
+      const retag = directiveOf(request, "tagging") === "REPLACE"
+      if (!retag && request.header("x-amz-tagging") !== undefined) {
+        throw s3Error("InvalidRequest", "x-amz-tagging requires x-amz-tagging-directive: REPLACE")
+      }
       return {
+        retag,
         replace: directiveOf(request, "metadata") === "REPLACE",
-        meta: metaOf(request),
+        meta: taggedMeta(exchange),
         condition: writeCondition(request.header),
         algorithm: namedAlgorithm(request.header("x-amz-checksum-algorithm"))
       }
     })
     const source = yield* copySource(exchange)
     const { contentType, headers, user } = plan.replace ? plan.meta : source
+    const { tags } = plan.retag ? plan.meta : source
+    if (!plan.retag && tags.length > 0) yield* authorizeTags(exchange, source)
     const itself = source.bucket === request.bucket && source.key === request.key
     if (itself && !plan.replace && plan.algorithm === undefined) {
       return yield* s3Error(
@@ -115,11 +131,11 @@ export const copyObject: Operation = {
     if (itself && algorithm === undefined) {
       // No bytes are copied, and the condition protects an object that was replaced in the meantime.
       const condition = { ifMatch: source.etag, ...plan.condition }
-      const meta = { contentType, headers, user, checksum: source.checksum }
+      const meta = { contentType, headers, user, tags, checksum: source.checksum }
       return copied(yield* store.setMeta(request.bucket, request.key, meta, condition))
     }
     const { blob, checksum = kept } = yield* copyBytes(exchange, source, undefined, algorithm)
-    const meta = { contentType, headers, user, checksum }
+    const meta = { contentType, headers, user, tags, checksum }
     return copied(yield* store.put(request.bucket, request.key, blob, meta, plan.condition))
   })
 }

@@ -1,10 +1,11 @@
 import { maxKeys } from "../../../../domain/storage/Object.ts"
 import { Effect } from "effect"
-import { isAllowed, mayBeAllowed } from "../Authorization.ts"
+import { isAllowedFor, mayBeAllowed } from "../Authorization.ts"
 import { type Exchange, type Operation, xmlReply } from "../Exchange.ts"
 import { readDocument } from "../Payload.ts"
 import { bodyHeaders, removalHeaders } from "../RequestHeaders.ts"
 import { removalCondition } from "../Preconditions.ts"
+import { yieldEvery } from "../../../../services/YieldEvery.ts"
 import { s3Error } from "../Error.ts"
 import { tryS3 } from "../Request.ts"
 import { type Condition } from "../store/Model.ts"
@@ -54,33 +55,26 @@ export const deleteObjects: Operation = {
     const { objects, quiet } = yield* tryS3(() => parseDelete(document))
     const failures: Array<DeleteFailure> = []
     const accepted: Array<DeleteTarget> = []
+    const mayDelete = isAllowedFor({ request, caller }, bucketInfo, "s3:DeleteObject")
+    // A policy may have hundreds of patterns to compare with each key.
+    const pause = yield* yieldEvery()
     for (const target of objects) {
+      yield* pause
       const { key, version } = target
       if (version !== undefined && version !== "null" && version !== "") {
         failures.push({ ...target, code: "NoSuchVersion", message: "The specified version does not exist." })
-      } else if (!isAllowed({ request, caller }, bucketInfo, "s3:DeleteObject", key)) {
+      } else if (!mayDelete(key)) {
         failures.push({ ...target, code: "AccessDenied", message: "Access Denied" })
       } else accepted.push(target)
     }
-    const plain = accepted.filter(({ condition }) => condition === undefined)
-    const conditional = accepted.filter(({ condition }) => condition !== undefined)
-    if (plain.length > 0) {
-      yield* store.remove(
-        request.bucket,
-        plain.map(({ key }) => key)
-      )
+    const deleted: Array<DeleteTarget> = []
+    const refusals = yield* store.removeEach(request.bucket, accepted)
+    for (const [index, target] of accepted.entries()) {
+      const refusal = refusals[index]
+      if (refusal === undefined) deleted.push(target)
+      else failures.push({ ...target, code: refusal.code, message: refusal.message })
     }
-    const deleted = [...plain]
-    // The store commits concurrent changes together.
-    yield* Effect.forEach(
-      conditional,
-      (target) =>
-        Effect.match(store.remove(request.bucket, [target.key], target.condition), {
-          onSuccess: () => void deleted.push(target),
-          onFailure: ({ code, message }) => void failures.push({ ...target, code, message })
-        }),
-      { concurrency: "unbounded", discard: true }
-    )
+    yield* pause
     return xmlReply("DeleteResult", {
       Deleted: quiet ? undefined : deleted.map(({ key, version }) => ({ Key: key, VersionId: version })),
       Error: failures.map(({ code, key, message, version }) => ({

@@ -87,7 +87,7 @@ export const listObjectsV2: Operation = {
     return xmlReply("ListBucketResult", {
       Name: request.bucket,
       Prefix: encode(prefix),
-      StartAfter: token === undefined ? optional(startAfter, encode) : undefined,
+      StartAfter: optional(startAfter, encode),
       ContinuationToken: token,
       NextContinuationToken: next === undefined ? undefined : tokenOf(next),
       KeyCount: objects.length + prefixes.length,

@@ -1,7 +1,7 @@
 import { maxParts } from "../../../../domain/storage/Object.ts"
 import { Effect } from "effect"
-import { isAllowed } from "../Authorization.ts"
-import { emptyReply, type Exchange, type Operation, type Reply, xmlReply } from "../Exchange.ts"
+import { authorize, isAllowed } from "../Authorization.ts"
+import { emptyReply, type Exchange, limitParam, type Operation, type Reply, xmlReply } from "../Exchange.ts"
 import { asLatin1 } from "../../../../domain/text/HeaderText.ts"
 import { checkKey, checksumHeaders, checkValue, headersOf, metaOf } from "../ObjectHeaders.ts"
 import { checkMd5, maximumPut } from "../Payload.ts"
@@ -13,12 +13,14 @@ import { type ObjectInfo } from "../store/Model.ts"
 
 export const putObject: Operation = {
   action: "s3:PutObject",
+  onBytes: true,
   headers: [...bodyHeaders, ...newObjectHeaders],
-  run: Effect.fnUntraced(function* ({ payload, request, store }: Exchange) {
+  run: Effect.fnUntraced(function* (exchange: Exchange) {
+    const { payload, request, store } = exchange
     const { bucket, key } = request
     const plan = yield* tryS3(() => {
       checkKey(key)
-      return { meta: metaOf(request), condition: writeCondition(request.header), body: payload() }
+      return { meta: taggedMeta(exchange), condition: writeCondition(request.header), body: payload() }
     })
     const blob = yield* store.write(plan.body.bytes, { limit: maximumPut })
     yield* tryS3(() => checkMd5(plan.body, blob.md5))
@@ -26,6 +28,15 @@ export const putObject: Operation = {
     const info = yield* store.put(bucket, key, blob, meta, plan.condition)
     return emptyReply(200, { ETag: `"${info.etag}"`, ...checksumHeaders(info.checksum) })
   })
+}
+
+/** The metadata for a new object. Tags need a permission of their own. Throws S3Errors. */
+export const taggedMeta = ({ bucketInfo, caller, request }: Exchange) => {
+  const meta = metaOf(request)
+  if (meta.tags.length > 0 && bucketInfo !== undefined) {
+    authorize({ request, caller }, bucketInfo, "s3:PutObjectTagging", request.key)
+  }
+  return meta
 }
 
 /** Callers without permission to list don't learn that a key is missing. */
@@ -62,7 +73,7 @@ const overridden = ({ caller, request }: Exchange) => {
 }
 
 /** The only version is `null`. Throws InvalidArgument. */
-const checkVersion = ({ param }: S3Request) => {
+export const checkVersion = ({ param }: S3Request) => {
   const version = param("versionId")
   if (version !== undefined && version !== "null") {
     throw s3Error("InvalidArgument", "Invalid version id specified", {
@@ -91,14 +102,25 @@ const describe = (exchange: Exchange, info: ObjectInfo): ObjectReply => {
   const partOnly = part === undefined ? undefined : partRange(info, part, header("range"))
   const range = partOnly ?? (rangeApplies(header, info) ? rangeOf(header("range"), info.size) : undefined)
   const selected = range ?? whole
-  const base = { ...headersOf(info, checksums && range === undefined), ...changed }
+  const base = { ...headersOf(info, checksums && range === undefined), ...tagCount(exchange, info), ...changed }
   const length = { "Content-Length": String(selected.end - selected.start + 1) }
   if (range === undefined) return { reply: { status: 200, headers: { ...base, ...length } }, range: selected }
   const place = info.size === 0 ? {} : { "Content-Range": `bytes ${range.start}-${range.end}/${info.size}` }
-  const count = partOnly === undefined || info.partSizes.length < 2 ? undefined : info.partSizes.length
-  const parts = count === undefined ? {} : { "x-amz-mp-parts-count": String(count) }
+  const parts =
+    partOnly === undefined || !isMultipart(info) ? {} : { "x-amz-mp-parts-count": String(info.parts.length) }
   return { reply: { status: 206, headers: { ...base, ...length, ...place, ...parts } }, range: selected }
 }
+
+/** The number of tags, for callers who may read them. */
+const tagCount = ({ bucketInfo, caller, request }: Exchange, { tags }: ObjectInfo): Readonly<Record<string, string>> =>
+  tags.length > 0 &&
+  bucketInfo !== undefined &&
+  isAllowed({ request, caller }, bucketInfo, "s3:GetObjectTagging", request.key)
+    ? { "x-amz-tagging-count": String(tags.length) }
+    : {}
+
+/** Objects of uploads in parts have an ETag of their own kind, even with a single part. */
+const isMultipart = ({ etag }: ObjectInfo) => etag.includes("-")
 
 /** Whether the Range header applies, by If-Range. */
 const rangeApplies = (header: (name: string) => string | undefined, info: ObjectInfo) => {
@@ -112,7 +134,7 @@ const partRange = (info: ObjectInfo, text: string, range: string | undefined): B
   if (range !== undefined) {
     throw s3Error("InvalidRequest", "Cannot specify both Range header and partNumber query parameter")
   }
-  const sizes = info.partSizes.length === 0 ? [info.size] : info.partSizes
+  const sizes = info.parts.length === 0 ? [info.size] : info.parts.map(({ size }) => size)
   const size = sizes[part - 1]
   if (size === undefined) {
     throw s3Error("InvalidPartNumber", undefined, {
@@ -138,6 +160,7 @@ export const partNumber = (text: string | undefined): number => {
 
 export const getObject: Operation = {
   action: "s3:GetObject",
+  onBytes: true,
   headers: ["x-amz-checksum-mode"],
   run: Effect.fnUntraced(function* (exchange: Exchange) {
     const { bucket, key } = exchange.request
@@ -152,6 +175,7 @@ export const getObject: Operation = {
 
 export const headObject: Operation = {
   action: "s3:GetObject",
+  onBytes: true,
   headers: ["x-amz-checksum-mode"],
   run: Effect.fnUntraced(function* (exchange: Exchange) {
     const { bucket, key } = exchange.request
@@ -180,18 +204,43 @@ export const deleteObject: Operation = {
   })
 }
 
+/** As in S3, the parts are listed only if they have checksums. */
+const partsXml = (
+  { checksum, parts }: ObjectInfo,
+  { after, limit }: { readonly after: number; readonly limit: number }
+) => {
+  if (checksum === undefined || parts.some((part) => part.checksum === undefined)) return { PartsCount: parts.length }
+  const numbered = parts.map((part, index) => ({ ...part, number: index + 1 }))
+  const listed = numbered.filter(({ number }) => number > after).slice(0, limit)
+  const last = listed.at(-1)?.number ?? after
+  return {
+    PartsCount: parts.length,
+    PartNumberMarker: after,
+    NextPartNumberMarker: last,
+    MaxParts: limit,
+    IsTruncated: limit > 0 && last < parts.length,
+    Part: listed.map((part) => ({
+      PartNumber: part.number,
+      Size: part.size,
+      [`Checksum${checksum.algorithm}`]: part.checksum
+    }))
+  }
+}
+
 export const getObjectAttributes: Operation = {
   action: "s3:GetObjectAttributes",
-  headers: ["x-amz-object-attributes"],
+  headers: ["x-amz-object-attributes", "x-amz-max-parts", "x-amz-part-number-marker"],
   run: Effect.fnUntraced(function* (exchange: Exchange) {
     const { bucket, header, key } = exchange.request
     const names = (header("x-amz-object-attributes") ?? "").split(",").map((name) => name.trim())
     const valid = new Set(["ETag", "Checksum", "ObjectParts", "StorageClass", "ObjectSize"])
-    yield* tryS3(() => {
+    const page = yield* tryS3(() => {
       checkVersion(exchange.request)
       if (!names.every((name) => valid.has(name))) {
         throw s3Error("InvalidArgument", "Invalid attribute name specified.")
       }
+      const limit = (name: string, ...bounds: [number, number?]) => limitParam({ param: header }, name, ...bounds)
+      return { limit: limit("x-amz-max-parts", 1000), after: limit("x-amz-part-number-marker", 2 ** 31 - 1, 0) }
     })
     const info = yield* exchange.store.head(bucket, key).pipe(hideMissing(exchange))
     const requested = <A>(name: string, value: A) => (names.includes(name) ? value : undefined)
@@ -206,10 +255,7 @@ export const getObjectAttributes: Operation = {
             ? undefined
             : { [`Checksum${sum.algorithm}`]: sum.value.replace(/-\d+$/, ""), ChecksumType: sum.type }
         ),
-        ObjectParts: requested(
-          "ObjectParts",
-          info.partSizes.length > 1 ? { PartsCount: info.partSizes.length } : undefined
-        ),
+        ObjectParts: requested("ObjectParts", isMultipart(info) ? partsXml(info, page) : undefined),
         StorageClass: requested("StorageClass", "STANDARD"),
         ObjectSize: requested("ObjectSize", info.size)
       },

@@ -14,6 +14,7 @@ import { checkSigned } from "../signature/SigV2.ts"
 import { checkAccess, parseCredential, type Signed, signingKeyOf } from "../signature/SigV4.ts"
 import { hmac, parseTimestamp, sameSignature, scopeOf } from "../signature/Signing.ts"
 import { type Checksum, type ObjectInfo } from "../store/Model.ts"
+import { parseTagging, tagHeader } from "../tags/Tags.ts"
 import { xmlDocument } from "../Xml.ts"
 
 type Fields = ReadonlyMap<string, string>
@@ -21,6 +22,7 @@ type Fields = ReadonlyMap<string, string>
 /** An upload from an HTML form, authorized by the policy in the form. */
 export const postObject: Operation = {
   action: "anyone",
+  onBytes: true,
   run: Effect.fnUntraced(function* (exchange: Exchange) {
     const { rawBody, request, store } = exchange
     const form = yield* readForm(request.message.headers["content-type"] ?? "", rawBody)
@@ -60,8 +62,10 @@ const planOf = ({ bucketInfo, request, settings }: Exchange, given: Fields, file
   authorize({ request, caller }, bucketInfo, "s3:PutObject", key)
   const header = (name: string) => fields.get(name)
   const headers = headersFrom(fields)
-  checkHeaders({ names: headers.keys(), header }, honouredFields)
-  return { key, meta: metaFrom(headers), checksum: checksumFrom(header), ...limits }
+  checkHeaders({ names: headers.keys(), header: (name) => headers.get(name) }, honouredFields, settings.encrypted)
+  const meta = metaFrom(headers)
+  if (meta.tags.length > 0) authorize({ request, caller }, bucketInfo, "s3:PutObjectTagging", key)
+  return { key, meta, checksum: checksumFrom(header), ...limits }
 }
 
 const honouredFields = [...bodyHeaders, ...newObjectHeaders, "x-amz-algorithm", "x-amz-credential", "x-amz-signature"]
@@ -116,17 +120,14 @@ const policyOf = (
   }
 }
 
-/** The form's fields as headers. */
+/** The form's fields as headers. Throws S3Errors for invalid tags. */
 const headersFrom = (fields: Fields) => {
   const headers = new Map<string, string>()
   for (const [name, value] of fields) headers.set(name, asLatin1(value))
-  for (const [field, header] of [
-    ["acl", "x-amz-acl"],
-    ["tagging", "x-amz-tagging"]
-  ] as const) {
-    const value = headers.get(field)
-    if (value !== undefined) headers.set(header, value)
-  }
+  const [acl, tagging] = [headers.get("acl"), fields.get("tagging")]
+  if (acl !== undefined) headers.set("x-amz-acl", acl)
+  // In forms, tags are a document.
+  if (tagging !== undefined) headers.set("x-amz-tagging", tagHeader(parseTagging(tagging, "object")))
   return headers
 }
 

@@ -2,8 +2,8 @@ import { Effect } from "effect"
 import { type Algorithm, namedAlgorithm } from "../Checksums.ts"
 import { copyBytes, copySource } from "./Copies.ts"
 import { emptyReply, type Exchange, type Operation, xmlReply } from "../Exchange.ts"
-import { checkKey, checksumHeaders, metaOf } from "../ObjectHeaders.ts"
-import { partNumber } from "./Objects.ts"
+import { checkKey, checksumHeaders } from "../ObjectHeaders.ts"
+import { partNumber, taggedMeta } from "./Objects.ts"
 import { checkMd5, maximumPut } from "../Payload.ts"
 import { type ByteRange } from "../Preconditions.ts"
 import { bodyHeaders, copySourceHeaders, newObjectHeaders } from "../RequestHeaders.ts"
@@ -15,12 +15,14 @@ export const uploadIdOf = ({ param }: S3Request) => param("uploadId") ?? ""
 
 export const createUpload: Operation = {
   action: "s3:PutObject",
+  onBytes: true,
   headers: [...newObjectHeaders, "x-amz-checksum-algorithm", "x-amz-checksum-type"],
-  run: Effect.fnUntraced(function* ({ request, store }: Exchange) {
+  run: Effect.fnUntraced(function* (exchange: Exchange) {
+    const { request, store } = exchange
     const { bucket, key } = request
     const { checksum, meta } = yield* tryS3(() => {
       checkKey(key)
-      return { meta: metaOf(request), checksum: announcedChecksum(request) }
+      return { meta: taggedMeta(exchange), checksum: announcedChecksum(request) }
     })
     const UploadId = yield* store.createUpload(bucket, key, { ...meta, checksum })
     const headers: Readonly<Record<string, string>> =
@@ -64,6 +66,7 @@ const algorithmOf = (
 
 export const uploadPart: Operation = {
   action: "s3:PutObject",
+  onBytes: true,
   headers: bodyHeaders,
   run: Effect.fnUntraced(function* ({ payload, request, store }: Exchange) {
     const { bucket, key } = request
@@ -89,6 +92,7 @@ export const uploadPart: Operation = {
 
 export const uploadPartCopy: Operation = {
   action: "s3:PutObject",
+  onBytes: true,
   headers: [...copySourceHeaders, "x-amz-copy-source-range"],
   run: Effect.fnUntraced(function* (exchange: Exchange) {
     const { request, store } = exchange

@@ -49,3 +49,7 @@ export const isPublic = (statements: ReadonlyArray<PolicyStatement>) =>
     ({ conditions, effect, principals }) =>
       effect === "Allow" && conditions.length === 0 && principals.patterns.includes("*") && !principals.not
   )
+
+/** Whether the policy allows anonymous callers anything, be it under conditions. */
+export const allowsAnonymous = (statements: ReadonlyArray<PolicyStatement>) =>
+  statements.some(({ effect, principals }) => effect === "Allow" && principals.patterns.includes("*"))

@@ -28,6 +28,9 @@ const storeReads = (index: StoreIndex, files: BlobFiles) =>
     buckets: Effect.map(Effect.orDie(index.read("buckets", [])), (rows) => rows.map(bucketInfo)),
     bucket: (name) => Effect.map(index.read("bucket", [name]), bucketInfo),
 
+    document: (bucket, which) => index.read("document", [bucket, which]),
+    lifecycles: Effect.orDie(index.read("lifecycles", [])),
+
     head: (bucket, key) => Effect.map(index.read("head", [bucket, key]), objectInfo),
 
     get: (bucket, key) =>
@@ -87,19 +90,26 @@ const objectInfo = (row: ObjectRow): ObjectInfo => ({
   size: row.size,
   etag: row.etag,
   lastModified: new Date(row.modified),
-  partSizes: row.segments.map(([, size]) => size)
+  parts: row.segments.map(([, size, , checksum]) => ({ size, checksum }))
 })
 
 const parseMeta = (text: string): ObjectMeta => {
-  const { contentType, headers, user, checksum } = JSON.parse(text) as ObjectMeta
-  return { contentType, headers, user, checksum }
+  const {
+    contentType,
+    headers,
+    user,
+    checksum,
+    tags = []
+  } = JSON.parse(text) as ObjectMeta & { tags?: ObjectMeta["tags"] }
+  return { contentType, headers, user, checksum, tags }
 }
 
-const bucketInfo = ({ name, created, policy, cors }: BucketRow): BucketInfo => ({
+const bucketInfo = ({ name, created, policy, cors, publicAccess }: BucketRow): BucketInfo => ({
   name,
   createdAt: new Date(created),
   policy,
-  cors
+  cors,
+  publicAccess: publicAccess === undefined ? undefined : JSON.parse(publicAccess)
 })
 
 /** The store's write operations. */
@@ -131,6 +141,20 @@ const storeWrites = (index: StoreIndex, files: BlobFiles, drafts: BlobDrafts) =>
     setMeta: (bucket, key, meta, condition) =>
       timed((now) => Effect.map(index.write("setMeta", [bucket, key, storedMeta(meta), condition, now]), objectInfo)),
 
+    removeEach: (bucket, targets) =>
+      Effect.map(
+        index.write("removeEach", [bucket, targets.map(({ key, condition }) => ({ key, condition }))]),
+        (codes) => codes.map((code) => (code === undefined ? undefined : s3Error(code)))
+      ),
+
+    setTags: (bucket, key, tags) => index.write("setTags", [bucket, key, tags]),
+
+    expire: (bucket, objects) =>
+      index.write("expire", [
+        bucket,
+        objects.map(({ key, etag, lastModified }) => ({ key, etag, modified: lastModified.getTime() }))
+      ]),
+
     remove: (bucket, keys, condition) => index.write("remove", [bucket, keys, condition]),
 
     createUpload: (bucket, key, meta) =>
@@ -161,8 +185,8 @@ const timed = <A, E, R>(body: (now: number) => Effect.Effect<A, E, R>) => Effect
 const storable = <A>(key: string, body: () => Effect.Effect<A, S3Error>) =>
   key.isWellFormed() ? body() : Effect.fail(s3Error("InvalidURI"))
 
-const storedMeta = ({ contentType, headers, user, checksum }: ObjectMeta): string =>
-  JSON.stringify({ contentType, headers, user, checksum })
+const storedMeta = ({ contentType, headers, user, checksum, tags }: ObjectMeta): string =>
+  JSON.stringify({ contentType, headers, user, checksum, tags: tags.length === 0 ? undefined : tags })
 
 const copyOf = (
   files: BlobFiles,

@@ -28,7 +28,11 @@ export interface ObjectMeta {
   /** Names in lower case without `x-amz-meta-`, values as received (Latin-1 decoded as UTF-8). */
   readonly user: Readonly<Record<string, string>>
   readonly checksum: Checksum | undefined
+  readonly tags: ReadonlyArray<Tag>
 }
+
+/** Pairs, because any name may be the key of a tag. */
+export type Tag = readonly [key: string, value: string]
 
 export interface ObjectInfo extends ObjectMeta {
   readonly key: string
@@ -36,8 +40,15 @@ export interface ObjectInfo extends ObjectMeta {
   /** Without quotes. */
   readonly etag: string
   readonly lastModified: Date
-  /** The size of each part; a single one for an object without parts. Empty in listings. */
-  readonly partSizes: ReadonlyArray<number>
+  /** In order; a single one for an object without parts. Empty in listings. */
+  readonly parts: ReadonlyArray<ObjectPart>
+}
+
+interface ObjectPart {
+  /** In bytes. */
+  readonly size: number
+  /** Base64, of the algorithm of the object's checksum; undefined if the object has none. */
+  readonly checksum: string | undefined
 }
 
 /** Bytes on disk that do not belong to an object yet. */
@@ -54,7 +65,22 @@ export interface BucketInfo {
   /** As stored by `setDocument`. */
   readonly policy: string | undefined
   readonly cors: string | undefined
+  readonly publicAccess: PublicAccessBlock | undefined
 }
+
+/** S3's settings against public buckets, by the names that they have in its documents. */
+export interface PublicAccessBlock {
+  /** There are no ACLs, so these two always hold. */
+  readonly BlockPublicAcls: boolean
+  readonly IgnorePublicAcls: boolean
+  /** No policy may allow anonymous callers anything. */
+  readonly BlockPublicPolicy: boolean
+  /** No policy does. */
+  readonly RestrictPublicBuckets: boolean
+}
+
+/** Documents that are read with the bucket, and others. */
+export type BucketDocument = "policy" | "cors" | "publicAccess" | "lifecycle" | "tagging"
 
 /**
  * Checked in the transaction that writes. Fails with PreconditionFailed, or with NoSuchKey if there is no object and
@@ -96,7 +122,7 @@ export interface UploadsOptions {
   readonly limit: number
 }
 
-interface UploadListing {
+export interface UploadListing {
   /** Sorted by key, then by age. */
   readonly uploads: ReadonlyArray<{ readonly key: string; readonly uploadId: string; readonly createdAt: Date }>
   readonly prefixes: ReadonlyArray<string>
@@ -141,9 +167,12 @@ export interface LocalStore {
   readonly deleteBucket: (name: string) => Effect.Effect<void, S3Error>
   readonly setDocument: (
     bucket: string,
-    which: "policy" | "cors",
+    which: BucketDocument,
     text: string | undefined
   ) => Effect.Effect<void, S3Error>
+  readonly document: (bucket: string, which: "lifecycle" | "tagging") => Effect.Effect<string | undefined, S3Error>
+  /** The lifecycle documents of all buckets. Does not fail. */
+  readonly lifecycles: Effect.Effect<ReadonlyArray<{ readonly bucket: string; readonly text: string }>>
 
   /**
    * Reads `body` into a synced file. Fails with the S3Error that the body throws, or with IncompleteBody for any other
@@ -189,6 +218,15 @@ export interface LocalStore {
   >
   /** Ignores missing keys unless the condition requires an object. The condition applies to each key. */
   readonly remove: (bucket: string, keys: ReadonlyArray<string>, condition?: Condition) => Effect.Effect<void, S3Error>
+  /** Removes several objects in one transaction, each on its own condition; returns the errors of those that are kept. */
+  readonly removeEach: (
+    bucket: string,
+    targets: ReadonlyArray<{ readonly key: string; readonly condition: Condition | undefined }>
+  ) => Effect.Effect<ReadonlyArray<S3Error | undefined>, S3Error>
+  /** Replaces the tags and keeps all else, also the time of the last change. Fails with NoSuchKey. */
+  readonly setTags: (bucket: string, key: string, tags: ReadonlyArray<Tag>) => Effect.Effect<void, S3Error>
+  /** Removes those objects that are still the given ones; returns their number. */
+  readonly expire: (bucket: string, objects: ReadonlyArray<ObjectInfo>) => Effect.Effect<number, S3Error>
   /** Sorted by the UTF-8 bytes of the keys. */
   readonly list: (bucket: string, options: ListOptions) => Effect.Effect<Listing, S3Error>
 

@@ -1,4 +1,5 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite"
+import type { BucketDocument } from "../Model.ts"
 import { type Change, changed, IndexError, type Tables } from "./Tables.ts"
 
 /** A bucket as sent between the threads; `created` in ms. */
@@ -7,19 +8,26 @@ export interface BucketRow {
   readonly created: number
   readonly policy: string | undefined
   readonly cors: string | undefined
+  readonly publicAccess: string | undefined
 }
 
 const rowOf = (row: Record<string, SQLOutputValue>): BucketRow => ({
   name: String(row["name"]),
   created: Number(row["created"]),
-  policy: row["policy"] === null ? undefined : String(row["policy"]),
-  cors: row["cors"] === null ? undefined : String(row["cors"])
+  policy: textOf(row["policy"]),
+  cors: textOf(row["cors"]),
+  publicAccess: textOf(row["publicAccess"])
 })
+
+const textOf = (value: SQLOutputValue | undefined) =>
+  value === null || value === undefined ? undefined : String(value)
+
+const columns = "name, created, policy, cors, publicAccess"
 
 /** The index's operations on buckets. */
 export const bucketOperations = (database: DatabaseSync, tables: Tables) => {
-  const all = database.prepare("SELECT name, created, policy, cors FROM buckets ORDER BY name")
-  const byName = database.prepare("SELECT name, created, policy, cors FROM buckets WHERE name = ?")
+  const all = database.prepare(`SELECT ${columns} FROM buckets ORDER BY name`)
+  const byName = database.prepare(`SELECT ${columns} FROM buckets WHERE name = ?`)
   const add = database.prepare("INSERT INTO buckets (name, created) VALUES (?, ?) ON CONFLICT DO NOTHING")
   const drop = database.prepare("DELETE FROM buckets WHERE id = ?")
   const anyObject = database.prepare("SELECT 1 FROM objects WHERE bucket = ? LIMIT 1")
@@ -29,10 +37,18 @@ export const bucketOperations = (database: DatabaseSync, tables: Tables) => {
   const dropParts = database.prepare("DELETE FROM parts WHERE upload IN (SELECT number FROM uploads WHERE bucket = ?)")
   const dropUploads = database.prepare("DELETE FROM uploads WHERE bucket = ?")
   const dropCompleted = database.prepare("DELETE FROM completed WHERE bucket = ?")
-  const documents = {
-    policy: database.prepare("UPDATE buckets SET policy = ? WHERE id = ?"),
-    cors: database.prepare("UPDATE buckets SET cors = ? WHERE id = ?")
+  const setting = (name: BucketDocument) => database.prepare(`UPDATE buckets SET ${name} = ? WHERE id = ?`)
+  const documents: Readonly<Record<BucketDocument, ReturnType<typeof setting>>> = {
+    policy: setting("policy"),
+    cors: setting("cors"),
+    publicAccess: setting("publicAccess"),
+    lifecycle: setting("lifecycle"),
+    tagging: setting("tagging")
   }
+  const documentsOf = database.prepare("SELECT lifecycle, tagging FROM buckets WHERE id = ?")
+  const allLifecycles = database.prepare(
+    "SELECT name, lifecycle FROM buckets WHERE lifecycle IS NOT NULL ORDER BY name"
+  )
 
   const reads = {
     buckets: (): ReadonlyArray<BucketRow> => all.all().map(rowOf),
@@ -41,7 +57,13 @@ export const bucketOperations = (database: DatabaseSync, tables: Tables) => {
       const row = byName.get(name)
       if (row === undefined) throw new IndexError("NoSuchBucket", { BucketName: name })
       return rowOf(row)
-    }
+    },
+
+    document: (name: string, which: "lifecycle" | "tagging"): string | undefined =>
+      textOf(documentsOf.get(tables.bucketId(name))?.[which]),
+
+    lifecycles: (): ReadonlyArray<{ readonly bucket: string; readonly text: string }> =>
+      allLifecycles.all().map((row) => ({ bucket: String(row["name"]), text: String(row["lifecycle"]) }))
   }
 
   const writes = {
@@ -61,7 +83,7 @@ export const bucketOperations = (database: DatabaseSync, tables: Tables) => {
       return changed(undefined, freed)
     },
 
-    setDocument: (name: string, which: "policy" | "cors", text: string | undefined): Change<undefined> => {
+    setDocument: (name: string, which: BucketDocument, text: string | undefined): Change<undefined> => {
       documents[which].run(text ?? null, tables.bucketId(name))
       return changed(undefined)
     }

@@ -2,11 +2,8 @@ import { DatabaseSync } from "node:sqlite"
 
 // Runs in the index thread, like everything it imports: these modules must not load Effect.
 
-/** The format that this code writes. Databases of a newer format are not opened. */
-const version = 1
-
 /** Keys are blobs, so that they compare as UTF-8 bytes. `segments` comes last, because listings don't read it. */
-const schema = `
+const first = `
   CREATE TABLE starts (number INTEGER NOT NULL);
   INSERT INTO starts VALUES (0);
   CREATE TABLE buckets (
@@ -33,6 +30,15 @@ const schema = `
   CREATE INDEX completed_by_age ON completed (at);
 `
 
+/** The statements that lead from each format to the next. Databases of a newer format are not opened. */
+const steps = [
+  first,
+  `ALTER TABLE buckets ADD COLUMN publicAccess TEXT;
+   ALTER TABLE buckets ADD COLUMN lifecycle TEXT;
+   ALTER TABLE buckets ADD COLUMN tagging TEXT;`
+]
+const version = steps.length
+
 /**
  * Opens the index, creates its tables if it is new, and counts this start. Throws an Error with a one-line message for
  * the operator. The lock lasts until the database is closed or the process ends.
@@ -46,7 +52,7 @@ export const openDatabase = (file: string): { readonly database: DatabaseSync; r
     const found = Number(Object.values(database.prepare("PRAGMA user_version").get() ?? {})[0])
     if (found > version)
       throw new Error(`it was written by a newer version (format ${found}; this version supports up to ${version})`)
-    if (found === 0) database.exec(`${schema} PRAGMA user_version = ${version}`)
+    if (found < version) database.exec(`${steps.slice(found).join("")} PRAGMA user_version = ${version}`)
     const counted = database.prepare("UPDATE starts SET number = number + 1 RETURNING number").get()
     database.exec("COMMIT")
     return { database, start: Number(counted?.["number"]) }

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from "node:sqlite"
-import type { Condition } from "../Model.ts"
+import type { S3Code } from "../../Error.ts"
+import type { Condition, Tag } from "../Model.ts"
 import {
   blobsOf,
   type Change,
@@ -74,6 +75,51 @@ export const objectOperations = (database: DatabaseSync, tables: Tables) => {
       const row = { ...old, meta, modified: now }
       tables.putObject(bucket, row)
       return changed(row)
+    },
+
+    removeEach: (
+      name: string,
+      targets: ReadonlyArray<{ readonly key: string; readonly condition: Condition | undefined }>
+    ): Change<ReadonlyArray<S3Code | undefined>> => {
+      const bucket = tables.bucketId(name)
+      const freed: Array<string> = []
+      const codes = targets.map(({ condition, key }) => {
+        const old = tables.findObject(bucket, key)
+        try {
+          checkCondition(key, old, condition)
+        } catch (cause) {
+          if (cause instanceof IndexError) return cause.code
+          throw cause
+        }
+        if (old === undefined) return undefined
+        drop.run(bucket, encodeKey(key))
+        freed.push(...tables.release(blobsOf(old)))
+        return undefined
+      })
+      return changed(codes, freed)
+    },
+
+    setTags: (name: string, key: string, tags: ReadonlyArray<Tag>): Change<undefined> => {
+      const bucket = tables.bucketId(name)
+      const old = existing(bucket, key)
+      const meta = JSON.stringify({ ...JSON.parse(old.meta), tags: tags.length === 0 ? undefined : tags })
+      tables.putObject(bucket, { ...old, meta })
+      return changed(undefined)
+    },
+
+    /** Removes the objects that still have this ETag and time; returns how many. */
+    expire: (name: string, objects: ReadonlyArray<Pick<ObjectRow, "key" | "etag" | "modified">>): Change<number> => {
+      const bucket = tables.bucketId(name)
+      const freed: Array<string> = []
+      let count = 0
+      for (const { etag, key, modified } of objects) {
+        const old = tables.findObject(bucket, key)
+        if (old === undefined || old.etag !== etag || old.modified !== modified) continue
+        drop.run(bucket, encodeKey(key))
+        freed.push(...tables.release(blobsOf(old)))
+        count += 1
+      }
+      return changed(count, freed)
     },
 
     remove: (name: string, keys: ReadonlyArray<string>, condition: Condition | undefined): Change<undefined> => {

@@ -2,8 +2,11 @@ import type { DatabaseSync } from "node:sqlite"
 import type { Condition } from "../Model.ts"
 import type { S3Code } from "../../Error.ts"
 
-/** A part of an object's bytes: the file with this id, or for `#<number>` a row of the table `small`. */
-export type Segment = readonly [blob: string, size: number, md5: string]
+/**
+ * A part of an object's bytes: the file with this id, or for `#<number>` a row of the table `small`. The checksum is that
+ * of a part, if the object has one.
+ */
+export type Segment = readonly [blob: string, size: number, md5: string, checksum?: string]
 
 /** An object as sent between the threads. `meta` is an ObjectMeta as JSON, `modified` in ms. */
 export interface ObjectRow {

@@ -116,7 +116,7 @@ export const uploadOperations = (database: DatabaseSync, tables: Tables) => {
         throw new IndexError("NoSuchUpload", { UploadId: id })
       }
       const stored = allParts(upload.number)
-      const segments = chosenSegments(stored, parts)
+      const segments = chosenSegments(stored, parts, checksum?.algorithm)
       const old = tables.findObject(bucket, key)
       checkCondition(key, old, condition)
       const row = {
@@ -161,7 +161,11 @@ const etagOf = (parts: ReadonlyArray<CompletedPart>): string => {
 }
 
 /** The segments of the requested parts. Throws a IndexError if the list is invalid. */
-const chosenSegments = (stored: ReadonlyArray<StoredPart>, parts: ReadonlyArray<CompletedPart>) => {
+const chosenSegments = (
+  stored: ReadonlyArray<StoredPart>,
+  parts: ReadonlyArray<CompletedPart>,
+  algorithm: Checksum["algorithm"] | undefined
+) => {
   if (parts.length === 0) throw new IndexError("MalformedXML")
   const byNumber = new Map(stored.map((part) => [part.part, part]))
   let previous = 0
@@ -181,7 +185,12 @@ const chosenSegments = (stored: ReadonlyArray<StoredPart>, parts: ReadonlyArray<
         PartNumber: String(part),
         ETag: found.segment[2]
       })
-    return found.segment
+    const [blob, , md5] = found.segment
+    const kept: Segment =
+      algorithm === undefined || found.checksum?.algorithm !== algorithm
+        ? found.segment
+        : [blob, size, md5, found.checksum.value]
+    return kept
   })
 }
 

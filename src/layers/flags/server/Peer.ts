@@ -1,0 +1,21 @@
+import { createContextKey, type HandlerContext } from "@connectrpc/connect"
+import { addressOf, type NodeRequest } from "./Port.ts"
+
+/** The client of a call. */
+export interface Peer {
+  readonly address: string
+  /** Equal for the calls of one connection. */
+  readonly connection: object
+}
+
+export const peerKey = createContextKey<Peer>({ address: "", connection: {} })
+
+export const peerOf = (request: NodeRequest): Peer => ({
+  address: addressOf(request),
+  connection: ("stream" in request ? request.stream.session : undefined) ?? request.socket
+})
+
+/** What streams need to know of a call. */
+export type CallContext = Pick<HandlerContext, "requestHeader" | "signal" | "values">
+
+export const peerIn = ({ values }: CallContext) => values.get(peerKey)

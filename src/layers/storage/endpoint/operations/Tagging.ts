@@ -1,0 +1,63 @@
+import { Effect } from "effect"
+import { emptyReply, type Exchange, type Operation, type Reply, xmlReply } from "../Exchange.ts"
+import { s3Error } from "../Error.ts"
+import { checkVersion } from "./Objects.ts"
+import { readDocument } from "../Payload.ts"
+import { tryS3 } from "../Request.ts"
+import { bodyHeaders } from "../RequestHeaders.ts"
+import { parseTagging, taggingXml } from "../tags/Tags.ts"
+import { xmlDocument } from "../Xml.ts"
+
+export const getObjectTagging: Operation = {
+  action: "s3:GetObjectTagging",
+  run: Effect.fnUntraced(function* ({ request, store }: Exchange) {
+    yield* tryS3(() => checkVersion(request))
+    return xmlReply("Tagging", taggingXml((yield* store.head(request.bucket, request.key)).tags))
+  })
+}
+
+export const putObjectTagging: Operation = {
+  action: "s3:PutObjectTagging",
+  headers: bodyHeaders,
+  run: Effect.fnUntraced(function* ({ payload, request, store }: Exchange) {
+    yield* tryS3(() => checkVersion(request))
+    const text = yield* readDocument(yield* tryS3(payload))
+    yield* store.setTags(request.bucket, request.key, yield* tryS3(() => parseTagging(text, "object")))
+    return emptyReply(200)
+  })
+}
+
+export const deleteObjectTagging: Operation = {
+  action: "s3:DeleteObjectTagging",
+  run: Effect.fnUntraced(function* ({ request, store }: Exchange) {
+    yield* tryS3(() => checkVersion(request))
+    yield* store.setTags(request.bucket, request.key, [])
+    return emptyReply(204)
+  })
+}
+
+export const getBucketTagging: Operation = {
+  action: "s3:GetBucketTagging",
+  run: Effect.fnUntraced(function* ({ request, store }: Exchange) {
+    const body = yield* store.document(request.bucket, "tagging")
+    if (body === undefined) return yield* s3Error("NoSuchTagSet", undefined, { BucketName: request.bucket })
+    const reply: Reply = { status: 200, headers: { "Content-Type": "application/xml" }, body }
+    return reply
+  })
+}
+
+export const putBucketTagging: Operation = {
+  action: "s3:PutBucketTagging",
+  headers: bodyHeaders,
+  run: Effect.fnUntraced(function* ({ payload, request, store }: Exchange) {
+    const text = yield* readDocument(yield* tryS3(payload))
+    const tags = yield* tryS3(() => parseTagging(text, "bucket"))
+    yield* store.setDocument(request.bucket, "tagging", xmlDocument("Tagging", taggingXml(tags)))
+    return emptyReply(204)
+  })
+}
+
+export const deleteBucketTagging: Operation = {
+  action: "s3:PutBucketTagging",
+  run: ({ request, store }) => Effect.as(store.setDocument(request.bucket, "tagging", undefined), emptyReply(204))
+}

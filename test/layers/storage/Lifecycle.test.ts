@@ -1,0 +1,136 @@
+import { assert, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { setTimeout as sleep } from "node:timers/promises"
+import { applyLifecycles, expireDue } from "../../../src/layers/storage/endpoint/lifecycle/Expiry.ts"
+import { parseLifecycle, prefixesOf } from "../../../src/layers/storage/endpoint/lifecycle/Rules.ts"
+import { bytesOf, codeOf, meta, newStore, put, putPart } from "../../support/storage/store.ts"
+
+const lifecycle = (...rules: ReadonlyArray<string>) =>
+  `<LifecycleConfiguration>${rules.map((rule) => `<Rule><Status>Enabled</Status>${rule}</Rule>`).join("")}</LifecycleConfiguration>`
+const filter = (xml: string) => `<Filter>${xml}</Filter>`
+const days = (count: number) => `<Expiration><Days>${count}</Days></Expiration>`
+
+const begun = Effect.gen(function* () {
+  const { store } = yield* newStore
+  const keys = Effect.map(store.list("b", { prefix: "", delimiter: "", after: "", limit: 1000 }), ({ objects }) =>
+    objects.map(({ key }) => key)
+  )
+  const uploads = Effect.map(
+    store.uploads("b", { prefix: "", delimiter: "", keyMarker: "", uploadIdMarker: "", limit: 1000 }),
+    (page) => page.uploads.map(({ key }) => key)
+  )
+  const set = (...rules: ReadonlyArray<string>) => store.setDocument("b", "lifecycle", lifecycle(...rules))
+  const write = (key: string, size = 1, tags: ReadonlyArray<readonly [string, string]> = []) =>
+    put(store, key, bytesOf(key, size), { tags })
+  return { store, keys, uploads, set, write }
+})
+
+it.effect("objects expire at the midnight after so many days, by prefix, tags and size", () =>
+  Effect.gen(function* () {
+    const { keys, set, store, write } = yield* begun
+    yield* TestClock.setTime(Date.parse("2026-03-10T15:00:00Z"))
+    const tag = ["keep", "no"] as const
+    for (const key of ["logs/a", "logs/b", "other"]) yield* write(key)
+    yield* write("tagged", 1, [tag, ["x", "y"]])
+    yield* write("tagged too", 1, [["keep", "yes"]])
+    yield* write("large", 2000)
+    yield* set(
+      filter("<Prefix>logs/</Prefix>") + days(2),
+      filter("<Tag><Key>keep</Key><Value>no</Value></Tag>") + days(1),
+      filter("<ObjectSizeGreaterThan>1999</ObjectSizeGreaterThan>") + days(1)
+    )
+    yield* TestClock.setTime(Date.parse("2026-03-11T23:59:59Z"))
+    yield* expireDue(store)
+    assert.lengthOf(yield* keys, 6)
+    yield* TestClock.setTime(Date.parse("2026-03-12T00:00:00Z"))
+    yield* expireDue(store)
+    assert.deepStrictEqual(yield* keys, ["logs/a", "logs/b", "other", "tagged too"])
+    yield* write("logs/b")
+    yield* TestClock.setTime(Date.parse("2026-03-13T00:00:00Z"))
+    yield* expireDue(store)
+    assert.deepStrictEqual(yield* keys, ["logs/b", "other", "tagged too"])
+  })
+)
+
+it.effect("objects expire at a date, in pages, and disabled rules do nothing", () =>
+  Effect.gen(function* () {
+    const { keys, set, store, write } = yield* begun
+    yield* Effect.forEach(
+      Array.from({ length: 1203 }, (_, n) => `a/${n}`),
+      (key) => write(key),
+      { concurrency: 64 }
+    )
+    yield* write("b")
+    const date = "<Expiration><Date>1970-01-05T00:00:00.000Z</Date></Expiration>"
+    yield* set(filter("<Prefix>a/</Prefix>") + date)
+    const disabled = lifecycle(`${filter("")}${days(1)}`).replace("Enabled", "Disabled")
+    yield* store.createBucket("c")
+    yield* store.setDocument("c", "lifecycle", disabled)
+    yield* TestClock.adjust("3 days")
+    yield* expireDue(store)
+    assert.lengthOf(yield* keys, 1000)
+    yield* TestClock.adjust("1 day")
+    yield* expireDue(store)
+    assert.deepStrictEqual(yield* keys, ["b"])
+  })
+)
+
+it.effect("uploads are aborted so many days after they were begun, and their parts are deleted", () =>
+  Effect.gen(function* () {
+    const { set, store, uploads } = yield* begun
+    const id = yield* store.createUpload("b", "old/a", meta)
+    yield* putPart(store, "old/a", id, 1, bytesOf("part", 10))
+    yield* store.createUpload("b", "new", meta)
+    yield* set(
+      `<Prefix>old/</Prefix><AbortIncompleteMultipartUpload><DaysAfterInitiation>1</DaysAfterInitiation></AbortIncompleteMultipartUpload>`
+    )
+    yield* TestClock.adjust("23 hours")
+    yield* expireDue(store)
+    assert.lengthOf(yield* uploads, 2)
+    yield* TestClock.adjust("1 hour")
+    yield* expireDue(store)
+    assert.deepStrictEqual(yield* uploads, ["new"])
+    assert.strictEqual(yield* codeOf(store.upload("b", "old/a", id)), "NoSuchUpload")
+  })
+)
+
+it.effect("rules are applied every hour, in the background", () =>
+  Effect.gen(function* () {
+    const { keys, set, store, write } = yield* begun
+    yield* write("k")
+    yield* set(filter("") + days(1))
+    yield* applyLifecycles(store)
+    let hours = 0
+    while ((yield* keys).length > 0 && hours < 200) {
+      yield* TestClock.adjust("1 hour")
+      // The index works in a thread of its own, in real time.
+      yield* Effect.promise(() => sleep(5))
+      hours++
+    }
+    assert.deepStrictEqual(yield* keys, [])
+    assert.isAtLeast(hours, 24)
+  })
+)
+
+it.effect("an object that was replaced after it was listed stays", () =>
+  Effect.gen(function* () {
+    const { keys, store, write } = yield* begun
+    yield* write("k")
+    const { objects } = yield* store.list("b", { prefix: "", delimiter: "", after: "", limit: 10 })
+    yield* TestClock.adjust("1 second")
+    yield* write("k")
+    assert.strictEqual(yield* store.expire("b", objects), 0)
+    assert.deepStrictEqual(yield* keys, ["k"])
+  })
+)
+
+it("overlapping prefixes are listed once", () => {
+  const prefixes = (...given: ReadonlyArray<string>) =>
+    prefixesOf(
+      parseLifecycle(lifecycle(...given.map((prefix) => `<Prefix>${prefix}</Prefix>${days(1)}`))).rules,
+      "expiration"
+    )
+  assert.deepStrictEqual(prefixes("b/c", "a", "b/", "a/b", "b/d"), ["a", "b/"])
+  assert.deepStrictEqual(prefixes("x", ""), [""])
+})

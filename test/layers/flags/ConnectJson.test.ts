@@ -1,3 +1,4 @@
+import { gzipSync } from "node:zlib"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { type FlagServers, onOff, startFlagServers } from "../../support/flags/servers.ts"
 
@@ -30,6 +31,20 @@ describe("Connect as plain JSON", () => {
       json: text === "" ? "" : (JSON.parse(text) as unknown)
     }
   }
+
+  it.each([
+    ["cut off", gzipSync(`{"flagKey": "off"}`).subarray(0, 20)],
+    ["not gzip", Buffer.from("plain")],
+    ["with a wrong checksum", Buffer.concat([gzipSync(`{"flagKey": "off"}`).subarray(0, -8), Buffer.alloc(8, 1)])]
+  ])("refuses a compressed body that is %s", async (_, body) => {
+    const response = await fetch(`http://${servers.evaluation}/flagd.evaluation.v1.Service/ResolveBoolean`, {
+      method: "POST",
+      body: new Uint8Array(body),
+      headers: { "content-type": "application/json", "content-encoding": "gzip" }
+    })
+    assert.deepInclude(await response.json(), { code: "invalid_argument" })
+    assert.strictEqual(response.status, 400)
+  })
 
   it("has the bodies of flagd: zero values are written, integers are strings", async () => {
     const { json } = await post("v1.Service/ResolveBoolean", `{"flagKey": "off", "unknown": [1]}`)

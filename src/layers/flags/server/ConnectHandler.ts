@@ -18,6 +18,16 @@ import { type FlagFeed } from "./Feed.ts"
 import { peerKey, peerOf } from "./Peer.ts"
 import { abort, addressOf, type NodeRequest, type NodeResponse } from "./Port.ts"
 
+/** Bytes that end too early are the client's fault, but connect-node counts only other invalid ones as such. */
+const gzip: typeof compressionGzip = {
+  ...compressionGzip,
+  decompress: (bytes, readMaxBytes) =>
+    compressionGzip.decompress(bytes, readMaxBytes).catch((cause: unknown) => {
+      const { code, message } = ConnectError.from(cause)
+      throw code === Code.Internal ? new ConnectError(message, Code.InvalidArgument) : cause
+    })
+}
+
 /** Maximum size of a message from a client in bytes, as in flagd. */
 const messageLimit = 1_000_000
 /** Maximum depth of nested messages: far above the limit of a context, far below that of the stack. */
@@ -43,7 +53,7 @@ interface ConnectOptions {
  */
 export const connectHandler = (routes: (router: ConnectRouter) => void, { enter, feed, report }: ConnectOptions) => {
   const router = createConnectRouter({
-    acceptCompression: [compressionGzip],
+    acceptCompression: [gzip],
     readMaxBytes: messageLimit,
     // Clients in other languages need the zero values, which flagd sends too.
     jsonOptions: { alwaysEmitImplicit: true, recursionLimit },

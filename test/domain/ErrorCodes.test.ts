@@ -10,7 +10,7 @@ const written = [
   /\bcode: "([^"]+)"/g,
   /\bproblem<\w+>\(\)\(\s*"\w+",\s*\d+,\s*"([^"]+)"/g,
   /\bcode = "([^"]+)"/g,
-  /"((?!SVC_|Z_|WEBHOOK_|MIGRATIONS_|UND_ERR_)(?:PGRST\d{3}|[A-Z]+(?:_[A-Z]+)*_(?:INVALID|EXPIRED|VALID|AUDIENCE|CONFIGURED|LARGE|HTTP|ALLOWED|TIMEOUT|ERROR)))"/g
+  /"((?!SVC_|Z_|WEBHOOK_|MIGRATIONS_|UND_ERR_|ERR_)(?:PGRST\d{3}|[A-Z]+(?:_[A-Z]+)*_(?:INVALID|EXPIRED|VALID|AUDIENCE|CONFIGURED|LARGE|HTTP|ALLOWED|TIMEOUT|ERROR)))"/g
 ]
 
 const codes = new Map<string, string>()

@@ -67,13 +67,6 @@ const busy = new Unavailable({
   code: "STORE_BUSY",
   retry_after: 2
 })
-const noSpace = new Unavailable({
-  error: "The object store has no space left",
-  code: "STORE_NO_SPACE",
-  hint: "Free some space on its disk; objects can still be read and deleted",
-  retry_after: 60
-})
-
 const full = new Unavailable({
   error: "The object store's disk is full",
   code: "STORE_NO_SPACE",
@@ -127,9 +120,8 @@ export const storeErrorOf = ({ code, message, status }: S3Failure, subject: Subj
     return new BadGateway({ error, code: "STORE_CREDENTIALS_REFUSED" })
   }
   // Stores have different codes for a full disk: RFC 4918 11.5.
-  if (status === 507) return noSpace
+  if (status === 507) return full
   if (status === 403) return storeErrorOf(new S3Failure({ code: "AccessDenied", status, message }), subject)
   if (status >= 400 && status < 500) return invalid("STORE_REFUSED", `The object store rejected the request: ${code}`)
-  if (status === 507) return full
   return new BadGateway({ error: "The object store failed", code: "STORE_UNAVAILABLE" })
 }

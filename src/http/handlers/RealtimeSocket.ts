@@ -3,6 +3,7 @@ import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Socket } from "effect/socket"
 import { InvalidRequest } from "../../domain/errors.ts"
 import { shorten } from "../../domain/text/Shorten.ts"
+import { aLoopTurn } from "../../services/LoopTurn.ts"
 import { Realtime } from "../../services/realtime/Realtime.ts"
 import { RealtimeGate } from "../access/RealtimeGate.ts"
 
@@ -20,6 +21,8 @@ export const RealtimeSocket = HttpRouter.use(
     const gate = yield* RealtimeGate
 
     const connect = Effect.gen(function* () {
+      // A crowd that connects at the same moment does not hold up other requests.
+      yield* aLoopTurn
       const request = yield* HttpServerRequest.HttpServerRequest
       const query = new URLSearchParams(request.url.split("?")[1])
       yield* refuseUnknown(query)

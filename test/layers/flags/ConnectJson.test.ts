@@ -46,6 +46,15 @@ describe("Connect as plain JSON", () => {
     assert.strictEqual(response.status, 400)
   })
 
+  it("refuses a context of more than 100,000 values, and takes one of fewer", async () => {
+    const asked = (values: number) =>
+      post("v1.Service/ResolveBoolean", `{"flagKey":"off","context":{"list":[${"1,".repeat(values)}1]}}`)
+    const refused = await asked(150_000)
+    assert.deepInclude(refused.json, { code: "invalid_argument" })
+    assert.strictEqual(refused.status, 400)
+    assert.deepInclude((await asked(90_000)).json, { value: false })
+  })
+
   it("has the bodies of flagd: zero values are written, integers are strings", async () => {
     const { json } = await post("v1.Service/ResolveBoolean", `{"flagKey": "off", "unknown": [1]}`)
     assert.deepEqual(json, { value: false, reason: "STATIC", variant: "off", metadata })

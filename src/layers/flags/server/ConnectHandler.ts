@@ -12,7 +12,8 @@ import {
   universalResponseToNodeResponse
 } from "@connectrpc/connect-node"
 import { TooManyRequests } from "../../../domain/errors.ts"
-import { CallMessage, type EnterTurn } from "./LargeMessages.ts"
+import { loopTurn } from "../../../services/LoopTurn.ts"
+import { CallMessage, type EnterTurn, tooManyValues } from "./LargeMessages.ts"
 import { Crowd } from "./Crowd.ts"
 import { type FlagFeed } from "./Feed.ts"
 import { peerKey, peerOf } from "./Peer.ts"
@@ -73,7 +74,12 @@ export const connectHandler = (routes: (router: ConnectRouter) => void, { enter,
       return refuse(response, 405, "unimplemented", `${request.method ?? ""} is not allowed; use POST`)
     }
     const excess = handler.method.methodKind === "server_streaming" ? feed.excessOf(peerOf(request)) : undefined
-    if (excess !== undefined && isGrpc(request)) return endGrpc(request, response, Code.ResourceExhausted, excess)
+    if (excess !== undefined && isGrpc(request)) {
+      loopTurn(addressOf(request)).then(
+        () => isGone(response) || endGrpc(request, response, Code.ResourceExhausted, excess)
+      )
+      return
+    }
     // A failure here means that the client has disconnected or does not speak the protocol.
     const message = new CallMessage(request, response, expect, enter)
     crowd
@@ -108,7 +114,8 @@ async function* partsOf(message: CallMessage) {
   try {
     yield* message.parts()
   } catch (cause) {
-    throw cause instanceof TooManyRequests ? new ConnectError(cause.error, Code.ResourceExhausted) : cause
+    if (cause instanceof TooManyRequests) throw new ConnectError(cause.error, Code.ResourceExhausted)
+    throw cause === tooManyValues ? new ConnectError(tooManyValues.error, Code.InvalidArgument) : cause
   }
 }
 

@@ -1,4 +1,5 @@
 import { Cause, Effect, Exit } from "effect"
+import { InvalidRequest } from "../../../domain/errors.ts"
 import { type Turns } from "../../../services/access/Turns.ts"
 import { largeBody, loopTurn } from "../../../services/LoopTurn.ts"
 import { addressOf, type NodeRequest, type NodeResponse } from "./Port.ts"
@@ -7,6 +8,17 @@ import { addressOf, type NodeRequest, type NodeResponse } from "./Port.ts"
 const turnMillis = 25_000
 /** Time limit for the rest of a large message once its turn has come, in ms: 1 MB at 128 KiB a second. */
 const restMillis = 8_000
+
+/** Values of a message in JSON: protobuf makes an object of each, which takes a microsecond. */
+const maxValues = 100_000
+export const tooManyValues = new InvalidRequest({ error: `The message has more than ${maxValues} values` })
+
+/** Commas and opening brackets: one for each value, and those in texts. */
+const separatorsIn = (bytes: Uint8Array) => {
+  let count = 0
+  for (const byte of bytes) if (byte === 0x2c || byte === 0x5b || byte === 0x7b) count++
+  return count
+}
 
 /** Waits until the client may send a large message; `leave` ends its turn. Throws TooManyRequests. */
 export type EnterTurn = (client: string, response: NodeResponse) => Promise<() => void>
@@ -42,15 +54,18 @@ export class CallMessage {
     this.#enter = enter
   }
 
-  /** Throws TooManyRequests. */
+  /** Throws TooManyRequests, and InvalidRequest for JSON of too many values. */
   async *parts(): AsyncGenerator<Uint8Array, void> {
     const client = addressOf(this.#request)
     // Keeps the connection when a request is rejected before its end, so that the response can be sent.
     const body = this.#request.iterator({ destroyOnReturn: false }) as AsyncIterableIterator<Uint8Array>
+    const isJson = this.#request.headers["content-type"]?.includes("json") === true
     let size = 0
+    let values = 0
     for await (const part of body) {
       const wasSmall = size <= largeBody
       size += part.length
+      if (isJson && (values += separatorsIn(part)) > maxValues) throw tooManyValues
       if (size > largeBody) {
         if (wasSmall) await this.#enterTurn(client)
         await loopTurn(client)

@@ -8,6 +8,7 @@ import { type Caller, CurrentCaller } from "../access/Caller.ts"
 import { clientAddress } from "../access/ClientAddress.ts"
 import { headersOf, withBearerKey } from "../access/Credentials.ts"
 import { ApiGate } from "../access/ApiGate.ts"
+import { dashboardHeader } from "../access/Origins.ts"
 import { hasSessionCookie } from "../access/SessionCookies.ts"
 import { ClientGate, type Quota } from "../access/ClientGate.ts"
 import { AnswerBudget, largeAnswer } from "../../services/access/AnswerBudget.ts"
@@ -70,6 +71,13 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
           : Effect.as(apiGate.keyOrSession(request), bySession)
       }
 
+      const enterClient = (request: HttpServerRequest.HttpServerRequest, address: string, quota: Quota) => {
+        const headers = headersOf(request)
+        const byPage =
+          headers[dashboardHeader] === "1" && headers["apikey"] === undefined && headers["x-api-key"] === undefined
+        return byPage ? gate.enterBySession(request, address, quota) : gate.enter(headers, address, quota)
+      }
+
       const failed = (
         cause: Cause.Cause<unknown>,
         method: string,
@@ -115,7 +123,7 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
           let owner = address
           const run = client
             ? Effect.flatMapEager(
-                remote ? enterRemote(request, address, quota) : gate.enter(given, address, quota),
+                remote ? enterRemote(request, address, quota) : enterClient(request, address, quota),
                 (caller) => {
                   owner = caller.actor.client ?? address
                   return inTurnIfLarge(turns, owner, request, Effect.provideService(app, CurrentCaller, caller))
@@ -133,7 +141,13 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
               ...cors
             }
             if (response.status === 401) added["www-authenticate"] = response.headers["www-authenticate"] ?? bearer
-            if (client) addQuota(added, quota)
+            if (client) {
+              addQuota(added, quota)
+              // Functions choose the media type of their answers, and a page of theirs would be one of this origin.
+              if (response.headers["content-type"]?.startsWith("application/json") !== true) {
+                added["content-security-policy"] = "sandbox; default-src 'none'"
+              }
+            }
             return withHeaders(response, added)
           }
 

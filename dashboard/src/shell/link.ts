@@ -17,7 +17,8 @@ export const signInByLink = async () => {
   try {
     await session.open({ link })
   } catch (error) {
+    // Before the sign-in page appears, which shows it.
+    failure = (error as Error).message
     await session.load()
-    if (session.state() !== "in") failure = (error as Error).message
   }
 }

@@ -2,12 +2,12 @@
 export type Search = Readonly<Record<string, string | ReadonlyArray<string>>>
 
 export const parseSearch = (text: string): Search => {
-  const out: Record<string, string | Array<string>> = {}
+  const found = new Map<string, string | ReadonlyArray<string>>()
   for (const [name, value] of new URLSearchParams(text)) {
-    const old = out[name]
-    out[name] = old === undefined ? value : typeof old === "string" ? [old, value] : [...old, value]
+    const old = found.get(name)
+    found.set(name, old === undefined ? value : typeof old === "string" ? [old, value] : [...old, value])
   }
-  return out
+  return Object.fromEntries(found)
 }
 
 const readable: Readonly<Record<string, string>> = { "%2C": ",", "%28": "(", "%29": ")", "%3A": ":", "%2A": "*" }

@@ -30,10 +30,12 @@ export interface Outcome {
 /** The statements before those of the user, which make the transaction that of a caller. */
 const statementsOf = ({ claims, role, sub }: Viewer) => {
   if (role === "service_role") return []
-  const all = JSON.stringify({ ...(JSON.parse(claims) as object), ...(sub === "" ? {} : { sub }), role })
+  // An anon key comes without a token, and so without claims of a user.
+  const user = role === "anon" ? {} : { ...(JSON.parse(claims) as object), ...(sub === "" ? {} : { sub }) }
+  const all = JSON.stringify({ ...user, role })
   const settings =
     "select set_config('request.jwt.sub', $1, true), set_config('request.jwt.claims', $2, true), set_config('role', $3, true)"
-  return [{ sql: settings, params: [sub, all, role] }]
+  return [{ sql: settings, params: [role === "anon" ? "" : sub, all, role] }]
 }
 
 /** Read-only by PostgreSQL itself, unless writes are allowed: nothing is guessed from the text of a statement. */

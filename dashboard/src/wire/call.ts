@@ -1,3 +1,4 @@
+import { pathOf } from "./path.ts"
 import { type Answer, request } from "./request.ts"
 import type { Op, Wire } from "./Wire.ts"
 
@@ -19,15 +20,6 @@ interface Parts {
   readonly payload?: unknown
   readonly signal?: AbortSignal
   readonly headers?: Readonly<Record<string, string>>
-}
-
-/** The path and query of an endpoint. A path that ends with `/` is the root of its group, which is served without it. */
-export const pathOf = (template: string, { params = {}, query = {} }: Pick<Parts, "params" | "query"> = {}) => {
-  const path = template.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(params[name])))
-  const text = new URLSearchParams(
-    Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]))
-  ).toString()
-  return `${path.length > 1 ? path.replace(/\/$/, "") : path}${text === "" ? "" : `?${text}`}`
 }
 
 /** Calls an endpoint, typed by the server's contract: `call("GET /api/keys/")`. */

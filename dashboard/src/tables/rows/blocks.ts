@@ -131,9 +131,7 @@ export class Blocks {
   private async readBeside(anchor: Row, backwards: boolean, signal: AbortSignal) {
     const order = backwards ? reversed(this.source.order) : this.source.order
     const rows: Array<Row> = []
-    for (const part of partsBehind(order, anchor)) {
-      const about = part[0]
-      if (about?.tag === "null" && !about.not && !this.source.nullable.has(about.column)) continue
+    for (const part of partsBehind(order, anchor, this.source.nullable)) {
       const { body } = await this.ask(this.urlOf(part, order, 0, size - rows.length), signal, false)
       rows.push(...body)
       if (rows.length >= size) break

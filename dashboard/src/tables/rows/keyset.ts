@@ -50,18 +50,22 @@ export const parameterOf = (condition: Condition): readonly [name: string, value
 }
 
 /** Rows behind a row in an order; NULL is last ascending, first descending, as in PostgreSQL. None: an empty list. */
-const behind = ([first, ...rest]: ReadonlyArray<Order>, row: Row): ReadonlyArray<Condition> => {
+const behind = (
+  [first, ...rest]: ReadonlyArray<Order>,
+  row: Row,
+  nullable: ReadonlySet<string>
+): ReadonlyArray<Condition> => {
   if (first === undefined) return []
   const { column, desc } = first
   const value = row[column] ?? null
-  const inner = behind(rest, row)
+  const inner = behind(rest, row, nullable)
   const same = value === null ? isNull(column) : compare(column, "eq", value)
   const later =
     value === null
       ? desc
         ? [isNull(column, true)]
         : []
-      : [compare(column, desc ? "lt" : "gt", value), ...(desc ? [] : [isNull(column)])]
+      : [compare(column, desc ? "lt" : "gt", value), ...(desc || !nullable.has(column) ? [] : [isNull(column)])]
   return inner.length === 0 ? later : [...later, { tag: "and", all: [same, { tag: "or", all: inner }] }]
 }
 
@@ -73,12 +77,16 @@ export type Part = ReadonlyArray<Condition>
  * would be evaluated for every row of the table, so the first column has a bound of its own, and its NULLs are a part of
  * their own.
  */
-export const partsBehind = (order: ReadonlyArray<Order>, row: Row): ReadonlyArray<Part> => {
+export const partsBehind = (
+  order: ReadonlyArray<Order>,
+  row: Row,
+  nullable: ReadonlySet<string>
+): ReadonlyArray<Part> => {
   const [first, ...rest] = order
   if (first === undefined) return []
   const { column, desc } = first
   const value = row[column] ?? null
-  const inner = behind(rest, row)
+  const inner = behind(rest, row, nullable)
   const or = (all: ReadonlyArray<Condition>): Part => (all.length === 0 ? [] : [{ tag: "or", all }])
   if (value === null) {
     const nulls: ReadonlyArray<Part> = inner.length === 0 ? [] : [[isNull(column), ...or(inner)]]
@@ -92,7 +100,7 @@ export const partsBehind = (order: ReadonlyArray<Order>, row: Row): ReadonlyArra
           compare(column, desc ? "lte" : "gte", value),
           ...or([beyond, { tag: "and", all: [compare(column, "eq", value), { tag: "or", all: inner }] }])
         ]
-  return desc ? [bound] : [bound, [isNull(column)]]
+  return desc || !nullable.has(column) ? [bound] : [bound, [isNull(column)]]
 }
 
 export const reversed = (order: ReadonlyArray<Order>): ReadonlyArray<Order> =>

@@ -8,6 +8,7 @@ import { router } from "./routes.tsx"
 import { signInByLink } from "./shell/link.ts"
 import { applyTheme, currentTheme } from "./shell/theme.ts"
 import { ApiError } from "./wire/ApiError.ts"
+import { session } from "./wire/session.ts"
 
 // A page that is older than the service asks for files that are gone.
 addEventListener("vite:preloadError", (event) => {
@@ -30,6 +31,11 @@ const client = new QueryClient({
       staleTime: 10_000
     }
   }
+})
+
+// Nothing of the last session is left for the next.
+session.subscribe(() => {
+  if (session.state() === "out") client.clear()
 })
 
 const place = document.getElementById("app")

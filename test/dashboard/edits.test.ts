@@ -8,7 +8,9 @@ import {
   withoutFilter
 } from "../../dashboard/src/tables/rows/filters.ts"
 
-const table = { schema: "public", name: 'odd"name', primary_key: ["id"] } as Parameters<typeof saveStatements>[0]
+const table = { schema: "public", name: 'odd"name', primary_key: ["id"] } as unknown as Parameters<
+  typeof saveStatements
+>[0]
 const none: Edits = new Map()
 const edit = (edits: Edits, id: number, value: unknown) =>
   withEdit(edits, table, { row: { id, note: null, total: "1.10" }, column: "note", value })

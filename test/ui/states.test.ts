@@ -62,7 +62,7 @@ const states: Readonly<Record<string, (page: Page) => Promise<unknown>>> = {
   },
   "filter open": async (page) => {
     await inGrid(page)
-    await page.getByRole("button", { name: "Filter" }).click()
+    await page.getByRole("button", { name: "Filter", exact: true }).click()
     await page.getByLabel("Condition").waitFor()
   },
   "editing a reference": async (page) => {

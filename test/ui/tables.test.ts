@@ -48,7 +48,7 @@ describe("reading", () => {
   it("filters and sorts by the address, which can be loaded again", async () => {
     const { order } = await makeShop()
     const page = await openTable(order)
-    await page.getByRole("button", { name: "Filter" }).click()
+    await page.getByRole("button", { name: "Filter", exact: true }).click()
     await page.getByLabel("Column", { exact: true }).selectOption("status")
     await page.getByLabel("Value").selectOption("paid")
     await page.getByRole("button", { name: "Apply" }).click()

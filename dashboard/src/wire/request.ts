@@ -18,6 +18,9 @@ export interface RequestOptions {
   readonly signal?: AbortSignal | undefined
 }
 
+/** Of a session that has ended. A statement that runs as another role can be 401 for its own reasons. */
+const sessionCodes = ["UNAUTHENTICATED", "INVALID_API_KEY", "UNAUTHORIZED"]
+
 const send = async <A>(path: string, options: RequestOptions): Promise<Answer<A>> => {
   const { headers, method = "GET", payload, signal } = options
   const begun = performance.now()
@@ -46,7 +49,7 @@ export const request = async <A>(path: string, options: RequestOptions = {}): Pr
   try {
     return await send<A>(path, options)
   } catch (error) {
-    if (!(error instanceof ApiError && error.status === 401)) throw error
+    if (!(error instanceof ApiError && error.status === 401 && sessionCodes.includes(error.body.code))) throw error
     await session.renewed(options.signal)
     return await send<A>(path, options)
   }

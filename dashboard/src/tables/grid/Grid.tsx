@@ -54,7 +54,8 @@ export const Grid = (props: GridProps) => {
 
   const go = (row: number, column: number) => {
     const next = {
-      row: Math.max(head, Math.min(length - 1, row)),
+      // Before the first rows have arrived there is no last one.
+      row: Math.max(head, Math.min(Math.max(0, length - 1), row)),
       column: Math.max(0, Math.min(columns.length - 1, column))
     }
     setActive(next)

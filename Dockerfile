@@ -4,7 +4,6 @@ WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --ignore-scripts --no-update-notifier
 COPY tsconfig.json ./
-COPY src ./src
 COPY dashboard ./dashboard
 RUN npm run build:dashboard
 

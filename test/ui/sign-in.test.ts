@@ -1,6 +1,6 @@
 import { assert, describe, inject, it } from "vitest"
 import { ask } from "../support/client.ts"
-import { startService } from "../support/service.ts"
+import { startService, until } from "../support/service.ts"
 import { assertAccessible, at, checkPages, openPage } from "../support/ui/dashboard.ts"
 
 const service = inject("service")
@@ -46,7 +46,8 @@ describe("signing in", () => {
 
   it("by the link of the start leaves no token in the address", async () => {
     await using own = await startService()
-    const link = /http:\S+#sign-in=[\w-]+/.exec(own.output())?.[0] ?? ""
+    const linkIn = () => Promise.resolve(/http:\S+#sign-in=[\w-]+/.exec(own.output())?.[0])
+    const link = (await until(linkIn, (found) => found !== undefined)) ?? ""
     const page = await openPage({ signedIn: false })
     // Another service than the one whose pages are watched.
     page.removeAllListeners("request")

@@ -115,21 +115,20 @@ export const TopBar = ({ onNavigation, onPalette }: { onNavigation: () => void; 
     <span className="only-narrow">
       <Button kind="quiet" icon="menu" label="Navigation" onClick={onNavigation} />
     </span>
-    <Link to="/tables" className="brand" aria-label="Home">
+    <Link to="/tables" className="brand">
       <img src="/dashboard/icon.svg" alt="" />
-      <span aria-hidden="true">svc</span>
+      <span>svc</span>
     </Link>
     <Crumbs />
     <button
       type="button"
       className="ask"
-      aria-label="Go to a table or page"
       aria-keyshortcuts="Control+K Meta+K"
       aria-haspopup="dialog"
       onClick={onPalette}
     >
       <Icon name="search" size={15} />
-      <span aria-hidden="true">Go to…</span>
+      <span>Go to…</span>
       <kbd aria-hidden="true">{mod}K</kbd>
     </button>
     <BranchSwitcher />

@@ -19,7 +19,7 @@ export interface RequestOptions {
 }
 
 /** Of a session that has ended. A statement that runs as another role can be 401 for its own reasons. */
-const sessionCodes = ["UNAUTHENTICATED", "INVALID_API_KEY", "UNAUTHORIZED"]
+const sessionCodes = new Set(["UNAUTHENTICATED", "INVALID_API_KEY", "UNAUTHORIZED"])
 
 const send = async <A>(path: string, options: RequestOptions): Promise<Answer<A>> => {
   const { headers, method = "GET", payload, signal } = options
@@ -49,7 +49,7 @@ export const request = async <A>(path: string, options: RequestOptions = {}): Pr
   try {
     return await send<A>(path, options)
   } catch (error) {
-    if (!(error instanceof ApiError && error.status === 401 && sessionCodes.includes(error.body.code))) throw error
+    if (!(error instanceof ApiError && error.status === 401 && sessionCodes.has(error.body.code))) throw error
     await session.renewed(options.signal)
     return await send<A>(path, options)
   }

@@ -2,7 +2,7 @@ import { assert, describe, inject, it } from "vitest"
 import { WebSocket } from "ws"
 import { ask, assertRefused, type Reply, type Request, sql } from "../../support/client.ts"
 import { serveInProcess } from "../../support/inProcess.ts"
-import { startService } from "../../support/service.ts"
+import { startService, until } from "../../support/service.ts"
 
 const service = inject("service")
 const { origin } = new URL(service.url)
@@ -252,7 +252,8 @@ describe("the sign-in link of the start", () => {
 
   it("signs in one browser, once, with the embedded database on this machine", async () => {
     await using own = await startService()
-    const link = linkIn(own.output())
+    const printed = () => Promise.resolve(linkIn(own.output()))
+    const link = await until(printed, (found) => found !== undefined)
     const redeem = () => ask(own, "POST /api/dashboard/session", { body: { link } })
     const [one, other] = await Promise.all([redeem(), redeem()])
     assert.deepStrictEqual([one.status, other.status].toSorted(), [201, 410])
@@ -268,6 +269,8 @@ describe("the sign-in link of the start", () => {
     ["HOST=0.0.0.0", { HOST: "0.0.0.0" }]
   ])("is not printed with %s", async (_, env) => {
     await using own = await startService({ env: env as unknown as Record<string, string> })
+    // Printed after the listener is ready, and before a stop.
+    await own.stop()
     assert.isUndefined(linkIn(own.output()))
   })
 

@@ -51,9 +51,11 @@ const dashboard: Security = [{ svc_dashboard: [] }]
 /** Paths without authentication: signing in, and OAuth 2.0 redirects with a challenge. */
 const open = /^\/api\/(?:auth\/(?:login|recovery)(?:\/|$)|oauth2\/bridge\/|dashboard\/config$)/
 
-/** The credentials that a path requires; any one of the alternatives is sufficient. */
-const securityOf = (path: string): Security | undefined => {
+/** The credentials that an operation requires; any one of the alternatives is sufficient. */
+const securityOf = (path: string, method: string): Security | undefined => {
   if (open.test(path)) return []
+  // Signing in needs no credentials, signing out nothing but the cookie.
+  if (path === "/api/dashboard/session" && method !== "get") return method === "post" ? [] : dashboard
   if (path.startsWith("/api/auth/") || path.startsWith("/oauth2/")) return session
   if (path.startsWith("/api/") || path === "/realtime") return [{ apikey: [] }, ...dashboard, ...session]
   if (path.startsWith("/ofrep/")) return [{ apikey: [] }, { bearer: [] }, ...session]
@@ -67,7 +69,7 @@ const securityOf = (path: string): Security | undefined => {
  */
 const complete = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
   for (const [path, operations] of Object.entries(spec.paths)) {
-    for (const operation of Object.values(operations)) {
+    for (const [method, operation] of Object.entries(operations)) {
       if (!("responses" in operation)) continue
       const own = path.startsWith("/ofrep/") ? [400, 404] : []
       for (const status of Object.keys(operation.responses).map(Number)) {
@@ -75,7 +77,7 @@ const complete = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
           operation.responses[status] = failed(texts[status] ?? "The request failed")
       }
       Object.assign(operation.responses, { default: failed("Any other failure") })
-      const security = securityOf(path)
+      const security = securityOf(path, method)
       if (security !== undefined) operation.security = security
     }
   }

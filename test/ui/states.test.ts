@@ -127,9 +127,13 @@ const states: Readonly<Record<string, (page: Page) => Promise<unknown>>> = {
   }
 }
 
-describe.each(["light", "dark"] as const)("axe finds nothing in %s", (colorScheme) => {
+describe.each([
+  ["light", { colorScheme: "light" }],
+  ["dark", { colorScheme: "dark" }],
+  ["forced colours", { forcedColors: "active" }]
+] as const)("axe finds nothing in %s", (_, options) => {
   it.each(Object.entries(states))("%s", async (name, reach) => {
-    const page = await openPage({ colorScheme })
+    const page = await openPage(options)
     await reach(page)
     await assertAccessible(page, name)
   })

@@ -175,7 +175,7 @@ describe("the keyboard", () => {
         const { outlineStyle, outlineWidth } = getComputedStyle(element)
         const inside = element.querySelector("#active-cell") ?? element
         const shadow = getComputedStyle(inside).boxShadow
-        const editor = element.closest(".cm-focused") !== null
+        const editor = element.closest(".cm-editor") !== null
         const name = element.getAttribute("aria-label") ?? element.textContent ?? ""
         const shown = editor || shadow !== "none" || (outlineStyle !== "none" && Number.parseFloat(outlineWidth) >= 1)
         return { shown, name: `${element.tagName} ${name.slice(0, 40)}` }

@@ -5,7 +5,7 @@ import type { Catalogue, Facts } from "../catalogue/queries.ts"
 import type { Search } from "../shell/search.ts"
 import { Button } from "../ui/Button.tsx"
 import { Empty } from "../ui/Empty.tsx"
-import { bytes, count, plural } from "../ui/format.ts"
+import { plural } from "../ui/format.ts"
 import { isMod, mod } from "../ui/keys.ts"
 import { Problem } from "../ui/Problem.tsx"
 import { copy, toast, toastError } from "../ui/toast.ts"
@@ -20,6 +20,7 @@ import type { Row } from "./rows/keyset.ts"
 import { Review } from "./Review.tsx"
 import { RowForm } from "./RowForm.tsx"
 import { RowPanel } from "./RowPanel.tsx"
+import { StatusBar } from "./StatusBar.tsx"
 import { Toolbar } from "./Toolbar.tsx"
 
 const noKey = "This table has no primary key, so its rows can't be told apart: change it with SQL"
@@ -120,8 +121,6 @@ export const Sheet = ({ catalogue, facts, relation }: SheetProps) => {
   }
   const curl = () =>
     `curl -H "apikey: $SERVICE_KEY"${schema === "public" ? "" : ` -H "accept-profile: ${schema}"`} "${location.origin}${blocks.url}"`
-  const size = facts?.sizes[`${schema}.${name}`]
-  const guessed = blocks.counted === "estimated" && blocks.length > 10_000
 
   return (
     <section className="sheet" aria-label={`${schema}.${name}`} ref={sheet}>
@@ -207,27 +206,7 @@ export const Sheet = ({ catalogue, facts, relation }: SheetProps) => {
           </Button>
         </div>
       )}
-      <footer className="statusbar">
-        <span>
-          {blocks.ready
-            ? `${guessed ? "about " : ""}${count(blocks.length)} ${blocks.length === 1 ? "row" : "rows"}`
-            : blocks.failure === undefined
-              ? "Reading…"
-              : "Not read"}
-        </span>
-        {guessed ? (
-          <Button kind="quiet" onClick={() => void blocks.countExactly().catch(toastError)}>
-            Count exactly
-          </Button>
-        ) : null}
-        {size === undefined ? null : <span className="only-wide">{bytes(size.bytes)}</span>}
-        {blocks.ready ? <span>{Math.round(blocks.millis)} ms</span> : null}
-        <span className="grow" />
-        <code className="only-wide">GET {decodeURIComponent(blocks.url.split("?")[0] ?? "")}</code>
-        <Button kind="quiet" icon="code" onClick={() => void copy(curl(), "Request")}>
-          Copy request
-        </Button>
-      </footer>
+      <StatusBar blocks={blocks} bytes={facts?.sizes[`${schema}.${name}`]?.bytes} curl={curl} />
       {open === undefined ? null : (
         <RowPanel
           catalogue={catalogue}

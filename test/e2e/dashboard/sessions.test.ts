@@ -293,3 +293,15 @@ it("GET /api/dashboard/config needs no credentials and tells no secrets", async 
     features: { identity: false, oauth2: false, encryption: true }
   } as unknown as typeof config)
 })
+
+it("workers share sessions, and print one address without a link", async () => {
+  await using own = await startService({ env: { SVC_WORKERS: "2" } })
+  const cookie = cookieOf(await ask(own, "POST /api/dashboard/session", { body: { key: own.service_role } }))
+  // A connection of its own each, so that both workers answer.
+  const headers = { cookie, connection: "close" }
+  const replies = await Promise.all(Array.from({ length: 20 }, () => ask(own, "GET /api/keys", { headers })))
+  assert.deepStrictEqual(new Set(replies.map(({ status }) => status)), new Set([200]))
+  const { output } = await own.stop()
+  assert.lengthOf(output.match(/Dashboard: http/g) ?? [], 1, output)
+  assert.notInclude(output, "#sign-in=")
+})

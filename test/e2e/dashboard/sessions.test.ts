@@ -140,7 +140,8 @@ describe("the cookie", () => {
       const reply = await by(cookie, "GET /v1/status", { headers: headers as Record<string, string> })
       assert.include([401, 403], reply.status, JSON.stringify(headers))
     }
-    assert.strictEqual((await by(cookie, "GET /v1/status", { headers: page })).status, 200)
+    const reply = await by(cookie, "GET /v1/status", { headers: page })
+    assert.deepStrictEqual([reply.status, reply.headers.get("cache-control")], [200, "no-store"])
     // Without Sec-Fetch-Site, which browsers do not send to http of other machines.
     const plain = { "x-svc-dashboard": "1", referer: `${origin}/dashboard/` }
     assert.strictEqual((await by(cookie, "GET /v1/status", { headers: plain })).status, 200)

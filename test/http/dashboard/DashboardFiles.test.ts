@@ -9,11 +9,11 @@ import { ObjectStore } from "../../../src/services/ports/ObjectStore.ts"
 const publicOrigin = "https://files.example.com"
 
 const ask = async (files: DashboardFiles["Service"]["files"], path: string) => {
-  const parts = [
+  const parts = Layer.mergeAll(
     Layer.succeed(DashboardFiles, DashboardFiles.of({ files })),
     Layer.succeed(DashboardSettings, DashboardSettings.of({ enabled: true })),
-    Layer.mock(ObjectStore, { publicOrigin } as never)
-  ] as const
+    Layer.mock(ObjectStore, { publicOrigin, locationOf: () => publicOrigin })
+  )
   const { dispose, handler } = HttpRouter.toWebHandler(DashboardFilesRoutes.pipe(Layer.provide(parts)), {
     disableLogger: true
   })

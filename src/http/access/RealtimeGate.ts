@@ -121,8 +121,9 @@ export class RealtimeGate extends Context.Service<
         const page = key === "" ? dashboardTokenOf(headers["cookie"], isSecure(request, settings)) : undefined
         if (page !== undefined) {
           yield* refuseCrossSiteSocket(request, settings)
-          const verified = dashboard.verify(page)
-          const live = yield* Effect.result(verified)
+          const live = yield* Effect.result(dashboard.verify(page))
+          // A page that is left open must not keep its session.
+          const verified = dashboard.verify(page, false)
           // It also ends by time, and by signing out.
           const again = Effect.forever(
             Effect.delay(

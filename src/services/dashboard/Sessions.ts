@@ -60,8 +60,8 @@ export class DashboardSessions extends Context.Service<
       address: string,
       before: string | undefined
     ) => Effect.Effect<DashboardSession & { readonly token: string }, SignInError>
-    /** The session of a cookie's token, or 401. Marks the session and its key as used. */
-    readonly verify: (token: string) => Effect.Effect<DashboardSession, Unauthorized | Unavailable>
+    /** The session of a cookie's token, or 401. Marks the session and its key as used, unless `isUse` is false. */
+    readonly verify: (token: string, isUse?: boolean) => Effect.Effect<DashboardSession, Unauthorized | Unavailable>
     readonly close: (token: string) => Effect.Effect<void, Unavailable>
     /** A token that signs in one browser, once, as the oldest service_role key; undefined if there is none. */
     readonly issueLink: Effect.Effect<string | undefined, Unavailable>
@@ -147,7 +147,7 @@ export class DashboardSessions extends Context.Service<
         return { ...session, token }
       })
 
-      const verify = Effect.fn("DashboardSessions.verify")(function* (token: string) {
+      const verify = Effect.fn("DashboardSessions.verify")(function* (token: string, isUse = true) {
         if (!enabled || !looksLikeToken(token)) return yield* ended
         const hash = tokenHash(token)
         const [row] = yield* lookUps.withPermit(
@@ -162,12 +162,13 @@ export class DashboardSessions extends Context.Service<
           )
         )
         if (row === undefined) return yield* ended
+        const session = sessionOf(row)
+        if (!isUse) return session
         if (row.stale) {
           yield* sql`update svc.dashboard_sessions set last_seen_at = now() where token_hash = ${hash}`.pipe(
             Effect.catchCause(logFailure("Failed to write last_seen_at of the dashboard's session"))
           )
         }
-        const session = sessionOf(row)
         yield* keys.used(session.key)
         return session
       })

@@ -1,3 +1,12 @@
+# The dashboard, which is built by packages that the image does not need.
+FROM node:24-slim AS dashboard
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --ignore-scripts --no-update-notifier
+COPY tsconfig.json ./
+COPY dashboard ./dashboard
+RUN npm run build:dashboard
+
 FROM node:24-slim
 
 # Client programs (pg_dump, pg_restore) for backups from PostgreSQL's own repository, because Debian's are older than
@@ -34,6 +43,7 @@ RUN npm ci --omit=dev --omit=peer --ignore-scripts --no-update-notifier \
     (cd "$package" && node scripts/hydrate-symlinks.js) || exit 1; done \
   && npm cache clean --force
 COPY src ./src
+COPY --from=dashboard /app/dashboard/dist ./dashboard/dist
 
 # Embedded data, generated secrets and backups. The service runs without root; PostgreSQL refuses to run as root.
 RUN install --directory --owner=node --group=node --mode=700 /data

@@ -17,7 +17,7 @@ export default defineConfig({
       {
         test: {
           name: "unit",
-          include: ["test/{domain,services,layers,house}/**/*.test.ts"],
+          include: ["test/{domain,services,layers,house,dashboard}/**/*.test.ts"],
           setupFiles,
           isolate: false,
           maxWorkers: 4,
@@ -61,12 +61,24 @@ export default defineConfig({
       },
       {
         test: {
+          name: "ui",
+          include: ["test/ui/**/*.test.ts"],
+          globalSetup: [server, "test/support/sharedService.ts", "test/support/ui/build.ts"],
+          setupFiles,
+          // One browser at a time: two are slower than one after the other.
+          fileParallelism: false,
+          sequence: { groupOrder: 1 },
+          ...slow
+        }
+      },
+      {
+        test: {
           name: "e2e-alone",
           include: alone,
           globalSetup: [server, "test/support/sharedService.ts"],
           setupFiles,
           fileParallelism: false,
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 2 },
           ...slow
         }
       }

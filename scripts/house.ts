@@ -16,7 +16,7 @@ const exempt = /^(src\/http\/(api|handlers)|src\/layers\/flags\/gen.*|src\/layer
 
 const read = (folder: string) =>
   readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".ts"))
+    .filter((name) => /\.tsx?$/.test(name))
     .map((name) => {
       const path = join(folder, name)
       const text = readFileSync(join(root, path), "utf8")
@@ -30,17 +30,17 @@ const print = (text: string) => process.stdout.write(`${text}\n`)
 const sum = (numbers: ReadonlyArray<number>) => numbers.reduce((total, number) => total + number, 0)
 
 let tooLarge = 0
-for (const top of ["src", "test", "bench"]) {
+for (const top of ["src", "dashboard/src", "test", "bench"]) {
   const files = read(top)
   print(`\n${top}: ${files.length} files, ${sum(files.map(({ lines }) => lines))} lines`)
   const folders = Map.groupBy(files, ({ path }) => dirname(path))
   for (const [folder, inside] of [...folders].sort(([a], [b]) => (a < b ? -1 : 1))) {
-    const large = top === "src" && inside.length > maxFiles && !exempt.test(folder)
+    const large = top.endsWith("src") && inside.length > maxFiles && !exempt.test(folder)
     if (large) tooLarge++
     const lines = sum(inside.map((file) => file.lines))
     print(`${large ? "!" : " "} ${String(inside.length).padStart(3)} ${String(lines).padStart(6)}  ${folder}`)
   }
-  if (top !== "src") continue
+  if (!top.endsWith("src")) continue
   const own = files.filter(({ path }) => !exempt.test(dirname(path)))
   print(`\nOver ${maxLines} lines (is there a second noun?):`)
   for (const { lines, path } of own) if (lines > maxLines) print(`  ${lines} ${path}`)

@@ -2,6 +2,8 @@ import { Effect, Layer } from "effect"
 import * as http from "./http/layer.ts"
 import { layerBranchDatabases } from "./layers/branches/Databases.ts"
 import { layerConnectionProbe } from "./layers/connections/Probe.ts"
+import { layerDashboardFiles } from "./layers/dashboard/Files.ts"
+import { layerDashboardAddress } from "./layers/dashboard/Address.ts"
 import * as dumps from "./layers/dumps/layer.ts"
 import * as flagEngine from "./layers/flags/layer.ts"
 import * as identityProvider from "./layers/identity/layer.ts"
@@ -27,6 +29,7 @@ import * as backups from "./services/backups/layer.ts"
 import * as branches from "./services/branches/layer.ts"
 import * as catalogue from "./services/catalogue/layer.ts"
 import { Connections } from "./services/connections/Connections.ts"
+import { DashboardSessions } from "./services/dashboard/Sessions.ts"
 import { Environments } from "./services/environments/Environments.ts"
 import * as flags from "./services/flags/layer.ts"
 import * as foreign from "./services/foreign/layer.ts"
@@ -74,12 +77,14 @@ const Capabilities = Layer.mergeAll(
   foreign.layer,
   Status.layer
 ).pipe(
+  Layer.provideMerge(Layer.mergeAll(DashboardSessions.layer, layerDashboardFiles)),
   // Those that others build on.
   Layer.provideMerge(Layer.mergeAll(access.layer, catalogue.layer, identity.layer, branches.layer))
 )
 
 /** The API, from the last to be built, which is the first to end, to the first. */
 const Api = layerShutdownDelay.pipe(
+  Layer.provide(layerDashboardAddress),
   Layer.provide(realtime.layerShutdown),
   Layer.provide(http.layer),
   Layer.provide(layerHttpListener),

@@ -3,6 +3,7 @@ import { AuthApi } from "./api/Auth.ts"
 import { BackupsApi } from "./api/Backups.ts"
 import { ConnectionsApi } from "./api/Connections.ts"
 import { BranchesApi } from "./api/Branches.ts"
+import { DashboardApi } from "./api/Dashboard.ts"
 import { DatabaseSchemasApi } from "./api/DatabaseSchemas.ts"
 import { EnvironmentsApi } from "./api/Environments.ts"
 import { FlagChangesApi, FlagsApi } from "./api/Flags.ts"
@@ -47,6 +48,7 @@ export class Api extends HttpApi.make("svc")
   .add(EnvironmentsApi)
   .add(ConnectionsApi)
   .add(ForeignDataApi)
+  .add(DashboardApi)
   .middleware(RequestErrors)
   // Reports every invalid field, not only the first, and unknown ones: a misspelt limit must not be ignored.
   .annotate(HttpApi.PayloadParseOptions, { errors: "all", onExcessProperty: "error" })

@@ -47,14 +47,17 @@ const texts: Readonly<Record<string, string>> = {
 type Security = OpenApi.OpenAPISpecOperation["security"]
 
 const session: Security = [{ svc_session: [] }, { idp_session: [] }]
+const dashboard: Security = [{ svc_dashboard: [] }]
 /** Paths without authentication: signing in, and OAuth 2.0 redirects with a challenge. */
-const open = /^\/api\/(?:auth\/(?:login|recovery)(?:\/|$)|oauth2\/bridge\/)/
+const open = /^\/api\/(?:auth\/(?:login|recovery)(?:\/|$)|oauth2\/bridge\/|dashboard\/config$)/
 
-/** The credentials that a path requires; any one of the alternatives is sufficient. */
-const securityOf = (path: string): Security | undefined => {
+/** The credentials that an operation requires; any one of the alternatives is sufficient. */
+const securityOf = (path: string, method: string): Security | undefined => {
   if (open.test(path)) return []
+  // Signing in needs no credentials, signing out nothing but the cookie.
+  if (path === "/api/dashboard/session" && method !== "get") return method === "post" ? [] : dashboard
   if (path.startsWith("/api/auth/") || path.startsWith("/oauth2/")) return session
-  if (path.startsWith("/api/") || path === "/realtime") return [{ apikey: [] }, ...session]
+  if (path.startsWith("/api/") || path === "/realtime") return [{ apikey: [] }, ...dashboard, ...session]
   if (path.startsWith("/ofrep/")) return [{ apikey: [] }, { bearer: [] }, ...session]
   if (path.startsWith("/v1/db/")) return [{ apikey: [] }, { apikey: [], bearer: [] }]
   return path.startsWith("/v1/") ? [{ apikey: [] }] : undefined
@@ -66,7 +69,7 @@ const securityOf = (path: string): Security | undefined => {
  */
 const complete = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
   for (const [path, operations] of Object.entries(spec.paths)) {
-    for (const operation of Object.values(operations)) {
+    for (const [method, operation] of Object.entries(operations)) {
       if (!("responses" in operation)) continue
       const own = path.startsWith("/ofrep/") ? [400, 404] : []
       for (const status of Object.keys(operation.responses).map(Number)) {
@@ -74,7 +77,7 @@ const complete = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
           operation.responses[status] = failed(texts[status] ?? "The request failed")
       }
       Object.assign(operation.responses, { default: failed("Any other failure") })
-      const security = securityOf(path)
+      const security = securityOf(path, method)
       if (security !== undefined) operation.security = security
     }
   }
@@ -88,6 +91,12 @@ const complete = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
       in: "cookie",
       name: "svc_session",
       description: "A session token of the identity provider"
+    },
+    svc_dashboard: {
+      type: "apiKey",
+      in: "cookie",
+      name: "svc_dashboard",
+      description: "A session of the dashboard; over https the name is `__Host-svc_dashboard`"
     },
     idp_session: {
       type: "apiKey",
@@ -147,6 +156,7 @@ const templates = [
 
 /** The methods allowed on a path; empty if there is no such route. `/a/b` also has those of `/a/{c}`. */
 export const methodsOf = (path: string): ReadonlyArray<string> => {
+  if (path === "/dashboard" || path.startsWith("/dashboard/")) return ["OPTIONS", "GET", "HEAD"]
   const all = templates.filter((template) => template.matches.test(path)).flatMap(({ methods }) => methods)
   return Array.from(new Set(all))
 }

@@ -8,6 +8,8 @@ import { BackupsHandlers } from "./handlers/Backups.ts"
 import { ConnectionsHandlers } from "./handlers/Connections.ts"
 import { BranchesHandlers } from "./handlers/Branches.ts"
 import { ConsentPageRoutes } from "./handlers/ConsentPage.ts"
+import { DashboardHandlers } from "./handlers/Dashboard.ts"
+import { DashboardFilesRoutes } from "./handlers/DashboardFiles.ts"
 import { DatabaseSchemasHandlers } from "./handlers/DatabaseSchemas.ts"
 import { DocsRoutes } from "./handlers/Docs.ts"
 import { EnvironmentsHandlers } from "./handlers/Environments.ts"
@@ -73,7 +75,8 @@ const ApiRoutes = HttpApiBuilder.layer(Api).pipe(
     ForeignDataHandlers,
     BranchesHandlers,
     BackupsHandlers,
-    MigrationsHandlers
+    MigrationsHandlers,
+    DashboardHandlers
   ]),
   Layer.provide([
     layerManagement,
@@ -99,6 +102,7 @@ export const Routes = Layer.mergeAll(
   LogoutPageRoutes,
   NoticePagesRoutes,
   DocsRoutes,
+  DashboardFilesRoutes,
   Front(methodsOf)
 ).pipe(Layer.provide([ClientGate.layer, RealtimeGate.layer]), Layer.provide(ApiGate.layer))
 

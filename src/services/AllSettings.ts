@@ -3,6 +3,7 @@ import { keyOutage } from "./access/Keys.ts"
 import { BackupSettings } from "./backups/Settings.ts"
 import { BranchSettings } from "./branches/Settings.ts"
 import { ConnectionSettings } from "./connections/Settings.ts"
+import { DashboardSettings } from "./dashboard/Settings.ts"
 import { EnvironmentSettings } from "./environments/Settings.ts"
 import { FlagSettings } from "./flags/Settings.ts"
 import { IdentitySettings } from "./identity/Settings.ts"
@@ -18,6 +19,7 @@ export const layerAllSettings = Layer.mergeAll(
   BackupSettings.layer,
   BranchSettings.layer,
   ConnectionSettings.layer,
+  DashboardSettings.layer,
   EnvironmentSettings.layer,
   FlagSettings.layer,
   IdentitySettings.layer,

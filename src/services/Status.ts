@@ -6,7 +6,7 @@ import { type ServiceStatus } from "../domain/ServiceStatus.ts"
 import { databaseUnreachable, onOwnTables } from "./OwnTables.ts"
 
 /** Must equal the version in package.json; a test compares them. */
-const version = "0.1.0"
+export const version = "0.1.0"
 
 /** The address of the console of the object store; undefined if there is none. */
 export const consoleUrl = baseUrl("S3_CONSOLE_URL")

@@ -53,6 +53,21 @@ describe("imports between the strata, two folders deep", () => {
     }
   }
 
+  it.each([
+    ["a type of http", 'import type { value } from "../../src/http/A.ts"\nexport type Other = typeof value\n', true],
+    ["a value of http", importing("../../src/http/A.ts"), false],
+    ["a value of domain", importing("../../src/domain/A.ts"), false],
+    [
+      "a type of services",
+      'import type { value } from "../../src/services/A.ts"\nexport type Other = typeof value\n',
+      false
+    ]
+  ])("the dashboard and %s", async (_, text, may) => {
+    const files = Object.fromEntries(["http", "domain", "services"].map((stratum) => [`src/${stratum}/A.ts`, value]))
+    const said = await lint({ ...files, "dashboard/src/Page.ts": text })
+    assert.strictEqual(said.includes("no-restricted-imports"), !may, said)
+  })
+
   it("must not lead back to main.ts", async () => {
     const said = await lint({ "src/services/noun/A.ts": importing("../../main.ts"), "src/main.ts": value })
     assert.include(said, "no-restricted-imports")

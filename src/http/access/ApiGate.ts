@@ -12,17 +12,19 @@ import {
 } from "../../domain/errors.ts"
 import { accountOf } from "../../domain/identity/Identity.ts"
 import { Keys, type LiveKey } from "../../services/access/Keys.ts"
+import { DashboardSessions } from "../../services/dashboard/Sessions.ts"
 import { type Session, Sessions } from "../../services/identity/Sessions.ts"
 import { IdentitySettings } from "../../services/identity/Settings.ts"
 import { IdP } from "../../services/ports/IdP.ts"
 import { browserOf } from "./BrowserRequests.ts"
 import { apiKeyOf, headersOf } from "./Credentials.ts"
+import { dashboardTokenOf } from "./DashboardCookie.ts"
 import { isSecure, refuseCrossSite } from "./Origins.ts"
 import { hasSessionCookie, relayCookies } from "./SessionCookies.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
-/** What admitted a request outside `/v1`: an API key if it has one, else a session. */
+/** What admitted a request: an API key, its own or that of the dashboard's session; else a session of the identity provider. */
 export type KeyOrSession =
   | { readonly _tag: "Key"; readonly key: LiveKey }
   | { readonly _tag: "Session"; readonly session: Session }
@@ -41,13 +43,17 @@ export type ApiGateError =
   | BadGateway
   | GatewayTimeout
 
-const needsAdmin = new Forbidden({ error: "This needs a service_role key or an administrator's session" })
+const byKey = (key: LiveKey): KeyOrSession => ({ _tag: "Key", key })
+
+export const needsAdmin = new Forbidden({ error: "This needs a service_role key or an administrator's session" })
 const needsServiceRole = new Forbidden({ error: "This needs a service_role key" })
 
 /** Admits requests outside `/v1`. */
 export class ApiGate extends Context.Service<
   ApiGate,
   {
+    /** The session of the request's cookies. Callers refuse cross-site requests first. */
+    readonly session: (request: Request) => Effect.Effect<KeyOrSession, ApiGateError>
     /** Any live key or session. */
     readonly keyOrSession: (request: Request) => Effect.Effect<KeyOrSession, ApiGateError>
     /** A service_role key or an administrator's session; returns the author for histories. */
@@ -61,9 +67,9 @@ export class ApiGate extends Context.Service<
       const sessions = yield* Sessions
       const settings = yield* IdentitySettings
       const idp = yield* IdP
+      const dashboard = yield* DashboardSessions
 
-      const bySession = Effect.fnUntraced(function* (request: Request) {
-        yield* refuseCrossSite(request, settings)
+      const byIdentity = Effect.fnUntraced(function* (request: Request) {
         const session = yield* sessions.current(browserOf(request, settings))
         yield* relayCookies(session.credential, session.cookies, isSecure(request, settings)).pipe(
           Effect.provideService(HttpServerRequest.HttpServerRequest, request)
@@ -71,15 +77,28 @@ export class ApiGate extends Context.Service<
         return { _tag: "Session" as const, session }
       })
 
-      const keyOrSession = (request: Request) => {
-        const headers = headersOf(request)
-        return Effect.flatMapEager(apiKeyOf(headers), (key): Effect.Effect<KeyOrSession, ApiGateError> =>
-          // Without an identity provider, session cookies belong to something else on this host.
-          key === "" && idp.configured && hasSessionCookie(headers["cookie"])
-            ? bySession(request)
-            : Effect.mapEager(keys.verify(key), (live) => ({ _tag: "Key", key: live }))
-        )
+      const cookieOf = (request: Request) => headersOf(request)["cookie"]
+      const tokenOf = (request: Request) => {
+        const cookie = cookieOf(request)
+        return cookie === undefined ? undefined : dashboardTokenOf(cookie, isSecure(request, settings))
       }
+      // Without an identity provider, its cookies belong to something else on this host.
+      const hasIdentity = (request: Request) => idp.configured && hasSessionCookie(cookieOf(request))
+
+      const session = (request: Request): Effect.Effect<KeyOrSession, ApiGateError> => {
+        const token = tokenOf(request)
+        const identity = hasIdentity(request) ? byIdentity(request) : undefined
+        if (token === undefined) return identity ?? Effect.map(keys.verify(""), byKey)
+        const own = Effect.map(dashboard.verify(token), ({ key }) => byKey(key))
+        return identity === undefined ? own : Effect.catchTag(own, "Unauthorized", () => identity)
+      }
+
+      const keyOrSession = (request: Request) =>
+        Effect.flatMapEager(apiKeyOf(headersOf(request)), (key): Effect.Effect<KeyOrSession, ApiGateError> =>
+          key === "" && (hasIdentity(request) || tokenOf(request) !== undefined)
+            ? Effect.andThen(refuseCrossSite(request, settings), session(request))
+            : Effect.mapEager(keys.verify(key), byKey)
+        )
 
       const authorOf = (caller: KeyOrSession): Effect.Effect<Author, Forbidden> => {
         if (caller._tag === "Key") {
@@ -92,7 +111,11 @@ export class ApiGate extends Context.Service<
           : Effect.fail(needsAdmin)
       }
 
-      return ApiGate.of({ keyOrSession, management: (request) => Effect.flatMap(keyOrSession(request), authorOf) })
+      return ApiGate.of({
+        session,
+        keyOrSession,
+        management: (request) => Effect.flatMap(keyOrSession(request), authorOf)
+      })
     })
   )
 }

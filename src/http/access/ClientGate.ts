@@ -1,10 +1,14 @@
 import { Clock, Context, Effect, Layer } from "effect"
+import { type HttpServerRequest } from "effect/http"
 import { type ClientError, TooManyRequests } from "../../domain/errors.ts"
 import { Keys, type LiveKey } from "../../services/access/Keys.ts"
 import { monotonicMillis, RateLimits } from "../../services/access/RateLimits.ts"
 import { Tokens } from "../../services/access/Tokens.ts"
+import { IdentitySettings } from "../../services/identity/Settings.ts"
+import { ApiGate, needsAdmin } from "./ApiGate.ts"
 import { type Caller } from "./Caller.ts"
 import { apiKeyOf, bearerOf, type Headers } from "./Credentials.ts"
+import { refuseOtherOrigins } from "./Origins.ts"
 
 /** The values of the rate limit headers; -1 for unlimited and for unknown callers. */
 export interface Quota {
@@ -20,6 +24,12 @@ export class ClientGate extends Context.Service<
   {
     /** Fills in `quota` as far as it is known, whether the caller is admitted or not. `address`: see `clientAddress`. */
     readonly enter: (headers: Headers, address: string, quota: Quota) => Effect.Effect<Caller, ClientError>
+    /** The same for a page of the dashboard, by its session. */
+    readonly enterBySession: (
+      request: HttpServerRequest.HttpServerRequest,
+      address: string,
+      quota: Quota
+    ) => Effect.Effect<Caller, ClientError>
   }
 >()("svc/http/ClientGate") {
   static readonly layer = Layer.effect(
@@ -29,6 +39,8 @@ export class ClientGate extends Context.Service<
       const limits = yield* RateLimits
       const tokens = yield* Tokens
       const clock = yield* Clock.Clock
+      const apiGate = yield* ApiGate
+      const settings = yield* IdentitySettings
 
       const limited = (key: LiveKey, quota: Quota): TooManyRequests | undefined => {
         if (key.rateLimit === null) return undefined
@@ -68,7 +80,24 @@ export class ClientGate extends Context.Service<
           })
         )
 
-      return ClientGate.of({ enter })
+      const enterBySession = Effect.fnUntraced(function* (
+        request: HttpServerRequest.HttpServerRequest,
+        address: string,
+        quota: Quota
+      ): Effect.fn.Return<Caller, ClientError> {
+        yield* refuseOtherOrigins(request, settings)
+        const who = yield* apiGate.session(request)
+        if (who._tag === "Key") {
+          const refused = limited(who.key, quota)
+          return refused === undefined ? yield* callerOf(who.key, "", undefined, address) : yield* refused
+        }
+        const { admin, identity } = who.session
+        if (!admin) return yield* needsAdmin
+        const actor = { role: "service_role", claims: "", sub: "", client: `identity ${identity.id}` } as const
+        return { keyType: "service_role", actor }
+      })
+
+      return ClientGate.of({ enter, enterBySession })
     })
   )
 }

@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { type HttpServerRequest } from "effect/http"
 import { Forbidden, InvalidRequest } from "../../domain/errors.ts"
 import { type IdentitySettings } from "../../services/identity/Settings.ts"
+import { hasDashboardCookie } from "./DashboardCookie.ts"
 import { hasSessionCookie } from "./SessionCookies.ts"
 
 type Request = Pick<HttpServerRequest.HttpServerRequest, "headers" | "method">
@@ -56,7 +57,8 @@ const pageOf = ({ headers }: Request) => headers["origin"] ?? originOf(headers["
 export const refuseCrossSite = (request: Request, settings: Settings): Effect.Effect<void, Forbidden> => {
   if (["GET", "HEAD", "OPTIONS"].includes(request.method)) return Effect.void
   const page = pageOf(request)
-  const hasSession = hasSessionCookie(request.headers["cookie"])
+  const { cookie } = request.headers
+  const hasSession = hasSessionCookie(cookie) || hasDashboardCookie(cookie)
   if (page === undefined && !hasSession) return Effect.void
   if (page === undefined || !isOurs(page, request, settings)) {
     return Effect.fail(
@@ -66,6 +68,25 @@ export const refuseCrossSite = (request: Request, settings: Settings): Effect.Ef
   return hasSession && hasBody(request) && !jsonType.test(request.headers["content-type"] ?? "")
     ? Effect.fail(crossSite("A request with a session cookie needs Content-Type: application/json"))
     : Effect.void
+}
+
+/** The header with which pages of the dashboard call `/v1` by their session. No form or navigation can send it. */
+export const dashboardHeader = "x-svc-dashboard"
+
+/**
+ * Refuses requests to `/v1` by session that did not come from a page of this very origin, reads included: `/v1` answers
+ * what the database's owner stores, and other origins may call it with keys.
+ */
+export const refuseOtherOrigins = (request: Request, { publicUrl }: Settings): Effect.Effect<void, Forbidden> => {
+  const site = request.headers["sec-fetch-site"]
+  const page = pageOf(request)
+  const same =
+    (site === undefined || site === "same-origin") &&
+    // Browsers send Sec-Fetch-Site to https and to this machine only, and no Origin with a GET.
+    (page === undefined ? site === "same-origin" : isOurs(page, request, { publicUrl, dashboardUrl: undefined }))
+  return same
+    ? Effect.void
+    : Effect.fail(crossSite("A request to /v1 with a session cookie must come from a page of this service"))
 }
 
 /** The same check for WebSockets, which no same-origin policy protects (RFC 6455 10.2). */

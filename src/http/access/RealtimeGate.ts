@@ -1,11 +1,12 @@
 import { Clock, Context, Effect, Layer, Semaphore, Stream } from "effect"
 import { type HttpServerRequest } from "effect/http"
 import { leewaySeconds } from "../../domain/access/JwtClaims.ts"
-import { InvalidRequest, Unauthorized } from "../../domain/errors.ts"
+import { InvalidRequest, Unauthorized, type Unavailable } from "../../domain/errors.ts"
 import { type Browser } from "../../domain/identity/Identity.ts"
 import { Keys } from "../../services/access/Keys.ts"
 import { Tokens } from "../../services/access/Tokens.ts"
 import { Sessions } from "../../services/identity/Sessions.ts"
+import { DashboardSessions } from "../../services/dashboard/Sessions.ts"
 import { IdentitySettings } from "../../services/identity/Settings.ts"
 import { type Actor } from "../../services/ports/Db.ts"
 import { IdP } from "../../services/ports/IdP.ts"
@@ -13,7 +14,8 @@ import { RealtimeSettings } from "../../services/realtime/Settings.ts"
 import { type ApiGateError } from "./ApiGate.ts"
 import { clientAddress } from "./ClientAddress.ts"
 import { apiKeyOf, bearerOf } from "./Credentials.ts"
-import { refuseCrossSiteSocket } from "./Origins.ts"
+import { dashboardTokenOf } from "./DashboardCookie.ts"
+import { isSecure, refuseCrossSiteSocket } from "./Origins.ts"
 import { credentialsOf, hasSessionCookie } from "./SessionCookies.ts"
 
 /** A client that may receive events. */
@@ -40,7 +42,8 @@ export interface QueryCredentials {
 }
 
 /**
- * Admits clients of `/realtime`: by a key and a JWT in headers or in the query; or by a session cookie, an administrator as service_role and any other user as `authenticated`. With
+ * Admits clients of `/realtime`: by a key and a JWT in headers or in the query; or by a session cookie: the dashboard's
+ * and an administrator's as service_role, any other user as `authenticated`. With
  * SVC_REALTIME_PUBLIC no key is needed, and all events are sent.
  */
 export class RealtimeGate extends Context.Service<
@@ -61,16 +64,19 @@ export class RealtimeGate extends Context.Service<
       const settings = yield* IdentitySettings
       const sessions = yield* Sessions
       const idp = yield* IdP
+      const dashboard = yield* DashboardSessions
 
       // Few at a time: the first look-up of a key fills the cache for the others.
       const rechecks = yield* Semaphore.make(4)
 
-      /** Fails once the key is revoked. Continues while that can't be determined. */
-      const revoked = (rawKey: string): Effect.Effect<never, Unauthorized> =>
+      /** Fails once the key is no longer valid. Continues while that can't be determined. */
+      const revoked = (
+        verified: Effect.Effect<unknown, Unauthorized | Unavailable>
+      ): Effect.Effect<never, Unauthorized> =>
         // The check shortly after the start covers a revocation before the subscription.
         Stream.merge(keys.changes, Stream.fromEffect(Effect.sleep("500 millis"))).pipe(
           Stream.runForEach(() =>
-            keys.verify(rawKey).pipe(
+            verified.pipe(
               Effect.catchTag("Unavailable", () => Effect.void),
               Effect.asVoid,
               rechecks.withPermit
@@ -112,6 +118,25 @@ export class RealtimeGate extends Context.Service<
         const inHeaders = yield* apiKeyOf(headers)
         const key = yield* apiKeyOf({ apikey: inHeaders || query.apikey, "x-api-key": query.apikey })
         if (key === "" && open) return { role: "service_role" as const, client: address, until: Effect.never }
+        const page = key === "" ? dashboardTokenOf(headers["cookie"], isSecure(request, settings)) : undefined
+        if (page !== undefined) {
+          yield* refuseCrossSiteSocket(request, settings)
+          const live = yield* Effect.result(dashboard.verify(page))
+          // A page that is left open must not keep its session.
+          const verified = dashboard.verify(page, false)
+          // It also ends by time, and by signing out.
+          const again = Effect.forever(
+            Effect.delay(
+              Effect.catchTag(verified, "Unavailable", () => Effect.void),
+              recheckInterval
+            )
+          )
+          if (live._tag === "Success") {
+            const client = `${live.success.key.id} ${address}`
+            return { role: "service_role" as const, client, until: Effect.raceFirst(revoked(verified), again) }
+          }
+          if (live.failure._tag === "Unavailable") return yield* live.failure
+        }
         if (key === "" && idp.configured && hasSessionCookie(headers["cookie"])) {
           yield* refuseCrossSiteSocket(request, settings)
           const browser = { credentials: credentialsOf(headers["cookie"]), returnTo: undefined }
@@ -120,7 +145,7 @@ export class RealtimeGate extends Context.Service<
           return { role, client: `identity ${identity.id}`, until: ended(browser, admin) }
         }
         const { id, type } = yield* keys.verify(key)
-        const until = revoked(key)
+        const until = revoked(keys.verify(key))
         const bearer = bearerOf(headers)
         if (bearer !== undefined && query.jwt !== undefined && bearer !== query.jwt) return yield* twoTokens
         const token = bearer ?? query.jwt

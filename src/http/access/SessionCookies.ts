@@ -12,7 +12,7 @@ export const isSessionCookie = (name: string) => name === tokenCookie || name ==
 const valuePattern = /^[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]{1,4096}$/
 
 /** The first value of a name, as it was sent: decoding would change it. */
-const rawValue = (header: string, name: string) => {
+export const rawValue = (header: string, name: string) => {
   for (const pair of header.split(";")) {
     const equals = pair.indexOf("=")
     if (equals > 0 && pair.slice(0, equals).trim() === name) return pair.slice(equals + 1).trim()

@@ -16,29 +16,37 @@ const Result = Schema.Struct({
   truncated: Schema.Boolean
 })
 
+const options = {
+  row_limit: Schema.optionalKey(Schema.Int),
+  timeout: Schema.optionalKey(Schema.Int),
+  read_only: Schema.optionalKey(Schema.Boolean)
+}
+const optionsText =
+  "`row_limit` is 1 to 10000 rows of a statement; default 1000. `timeout` is 1 to 600000 ms for each statement; default SVC_SQL_TIMEOUT. With `read_only`, PostgreSQL refuses every write to the database's tables (25006), also in functions; it does not stop functions that act outside of them, such as pg_terminate_backend."
+
 /** The contract of `/v1/sql`; http/handlers/Sql.ts serves it on the router itself. */
 export class SqlApi extends HttpApiGroup.make("sql")
   .add(
     HttpApiEndpoint.post("run", "/v1/sql", {
       headers: branchHeaders,
-      payload: Schema.Struct({ ...Statement.fields, row_limit: Schema.optionalKey(Schema.Int) }),
+      payload: Schema.Struct({ ...Statement.fields, ...options }),
       success: Result,
       error: clientErrors
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Run one SQL statement",
-        description: "Requires a service_role key. `row_limit` is 1 to 10000; default 1000."
+        description: `Requires a service_role key. ${optionsText}`
       })
     ),
     HttpApiEndpoint.post("transaction", "/v1/sql/transaction", {
       headers: branchHeaders,
-      payload: Schema.Struct({ statements: Schema.Array(Statement) }),
+      payload: Schema.Struct({ statements: Schema.Array(Statement), ...options }),
       success: Schema.Struct({ results: Schema.Array(Result) }),
       error: clientErrors
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Run up to 20 statements in one transaction",
-        description: "Requires a service_role key. The error of a statement has its `statement_index`."
+        description: `Requires a service_role key. The error of a statement has its \`statement_index\`. ${optionsText}`
       })
     )
   )

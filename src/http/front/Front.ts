@@ -6,8 +6,9 @@ import { type ClientError, InvalidRequest, NotFound, PayloadTooLarge } from "../
 import { url } from "../../domain/Settings.ts"
 import { type Caller, CurrentCaller } from "../access/Caller.ts"
 import { clientAddress } from "../access/ClientAddress.ts"
-import { headersOf, withBearerKey } from "../access/Credentials.ts"
+import { type Headers, headersOf, withBearerKey } from "../access/Credentials.ts"
 import { ApiGate } from "../access/ApiGate.ts"
+import { dashboardHeader } from "../access/Origins.ts"
 import { hasSessionCookie } from "../access/SessionCookies.ts"
 import { ClientGate, type Quota } from "../access/ClientGate.ts"
 import { AnswerBudget, largeAnswer } from "../../services/access/AnswerBudget.ts"
@@ -113,9 +114,14 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
           const client = remote || path === "/v1" || path.startsWith("/v1/")
           const quota: Quota = { limit: -1, remaining: -1, reset: 0 }
           let owner = address
+          const byPage = client && isByPage(given)
           const run = client
             ? Effect.flatMapEager(
-                remote ? enterRemote(request, address, quota) : gate.enter(given, address, quota),
+                remote
+                  ? enterRemote(request, address, quota)
+                  : byPage
+                    ? gate.enterBySession(request, address, quota)
+                    : gate.enter(given, address, quota),
                 (caller) => {
                   owner = caller.actor.client ?? address
                   return inTurnIfLarge(turns, owner, request, Effect.provideService(app, CurrentCaller, caller))
@@ -133,7 +139,15 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
               ...cors
             }
             if (response.status === 401) added["www-authenticate"] = response.headers["www-authenticate"] ?? bearer
-            if (client) addQuota(added, quota)
+            if (client) {
+              addQuota(added, quota)
+              // Functions choose the media type of their answers, and a page of theirs would be one of this origin.
+              if (response.headers["content-type"]?.startsWith("application/json") !== true) {
+                added["content-security-policy"] = "sandbox; default-src 'none'"
+              }
+            }
+            // Caches know nothing of this header, and the next request may come without it.
+            if (byPage) added["cache-control"] = "no-store"
             return withHeaders(response, added)
           }
 
@@ -159,6 +173,10 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
     }),
     { global: true }
   )
+
+/** Whether a page of the dashboard asks, by its session instead of a key. */
+const isByPage = (headers: Headers) =>
+  headers[dashboardHeader] === "1" && headers["apikey"] === undefined && headers["x-api-key"] === undefined
 
 const contentLengthOf = ({ body }: Response) => ("contentLength" in body ? body.contentLength : undefined)
 

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
-import { HttpRouter, HttpServerResponse } from "effect/http"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiScalar } from "effect/http-api"
+import { DashboardFiles } from "../../services/ports/DashboardFiles.ts"
 import { Contract, document } from "../OpenApi.ts"
 import { startPage } from "../pages/StartPage.ts"
 import { staticText } from "../wire/StaticText.ts"
@@ -49,7 +50,14 @@ export const DocsRoutes = HttpRouter.use(
     yield* router.add("GET", "/openapi.json", yield* staticText(json, "application/json"))
     const html = "text/html; charset=utf-8"
     yield* router.add("GET", "/docs", yield* staticText(page, html, { "content-security-policy": docsPolicy }))
-    yield* router.add("GET", "/", Effect.sync(startPage))
+    // People who type the address of the API go on to the dashboard, if there is one.
+    const { files } = yield* DashboardFiles
+    const start = Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) =>
+      files !== undefined && headers["accept"]?.includes("text/html") === true
+        ? HttpServerResponse.redirect("/dashboard/", { status: 302, headers: { vary: "Accept" } })
+        : startPage()
+    )
+    yield* router.add("GET", "/", start)
     // Browsers ask for it on every page.
     const noIcon = HttpServerResponse.empty({ headers: { "cache-control": "max-age=86400" } })
     yield* router.add("GET", "/favicon.ico", Effect.succeed(noIcon))

@@ -12,10 +12,15 @@ import { CurrentCaller, noGate } from "../access/Caller.ts"
 import { issueLines } from "../front/RequestErrors.ts"
 
 const Statement = Schema.Struct({ sql: Schema.String, params: Schema.optional(Schema.Array(Schema.Unknown)) })
-const Run = Schema.Struct({ ...Statement.fields, row_limit: Schema.optional(Schema.Int) })
-const Transaction = Schema.Struct({ statements: Schema.Array(Statement) })
+const options = {
+  row_limit: Schema.optional(Schema.Int),
+  timeout: Schema.optional(Schema.Int),
+  read_only: Schema.optional(Schema.Boolean)
+}
+const Run = Schema.Struct({ ...Statement.fields, ...options })
+const Transaction = Schema.Struct({ statements: Schema.Array(Statement), ...options })
 
-/** Like all management calls: unknown fields are refused. */
+/** Like all management calls: unknown fields are refused. A misspelt `read_only` must not write. */
 const strictly = { errors: "all", onExcessProperty: "error" } as const
 
 /** Commands that change no table or function. */

@@ -36,3 +36,14 @@ export const oauth2ErrorPage = (code: string): HttpServerResponse.HttpServerResp
       ${/^[a-z_]{1,50}$/.test(code) ? html`<p class="soft"><code>${code}</code></p>` : undefined}`,
     { status: 400 }
   )
+
+/** Instead of the dashboard, where it was installed without the packages that build it. */
+export const notBuiltPage = (): HttpServerResponse.HttpServerResponse =>
+  page(
+    "The dashboard is not built",
+    html`<h1>The dashboard is not built</h1>
+      <p>
+        Run <code>npm install &amp;&amp; npm run build:dashboard</code> where the service is installed, and restart it.
+      </p>`,
+    { status: 503 }
+  )

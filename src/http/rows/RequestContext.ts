@@ -2,6 +2,7 @@ import { type HttpServerRequest } from "effect/http"
 import { type RequestContext } from "../../domain/rows/Preferences.ts"
 import { fromLatin1 } from "../../domain/text/HeaderText.ts"
 import { bearerOf } from "../access/Credentials.ts"
+import { isDashboardCookie } from "../access/DashboardCookie.ts"
 import { isSessionCookie } from "../access/SessionCookies.ts"
 
 type Headers = HttpServerRequest.HttpServerRequest["headers"]
@@ -32,7 +33,9 @@ const cookiesText = (header: string | undefined) => {
   const pairs = header.split(";").flatMap((pair) => {
     const equals = pair.indexOf("=")
     const name = pair.slice(0, Math.max(equals, 0)).trim()
-    return name === "" || isSessionCookie(name) ? [] : [[name, fromLatin1(pair.slice(equals + 1).trim())]]
+    return name === "" || isSessionCookie(name) || isDashboardCookie(name)
+      ? []
+      : [[name, fromLatin1(pair.slice(equals + 1).trim())]]
   })
   return JSON.stringify(Object.fromEntries(pairs))
 }

@@ -13,6 +13,7 @@ import { claimScopes } from "./migrations/0012_claim_scopes.ts"
 import { branchAccess } from "./migrations/0013_branch_access.ts"
 import { ddlRights } from "./migrations/0014_ddl_rights.ts"
 import { backupDigests } from "./migrations/0015_backup_digests.ts"
+import { dashboard } from "./migrations/0016_dashboard.ts"
 
 /**
  * The service's own tables, in schema `svc`. Numbers only grow. The SQL of a released migration must never change,
@@ -33,5 +34,6 @@ export const migrations = {
   "0012_claim_scopes": claimScopes,
   "0013_branch_access": branchAccess,
   "0014_ddl_rights": ddlRights,
-  "0015_backup_digests": backupDigests
+  "0015_backup_digests": backupDigests,
+  "0016_dashboard": dashboard
 }

@@ -72,6 +72,8 @@ export class Keys extends Context.Service<
     readonly revoke: (id: KeyId) => Effect.Effect<ApiKey, NotFound | Unavailable>
     /** The key that a raw key belongs to, or 401. Marks it as used. */
     readonly verify: (rawKey: string) => Effect.Effect<LiveKey, Unauthorized | Unavailable>
+    /** Marks a key as used that was verified otherwise, by a session that it has started. */
+    readonly used: (key: LiveKey) => Effect.Effect<void>
     /** Emits when a key may have become invalid; holders must verify again. */
     readonly changes: Stream.Stream<void>
   }
@@ -232,6 +234,7 @@ export class Keys extends Context.Service<
         update,
         revoke,
         verify,
+        used: (key) => Effect.sync(() => markUsed(key)),
         changes: Stream.fromPubSub(changes)
       })
     })

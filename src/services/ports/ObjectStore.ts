@@ -55,6 +55,8 @@ export interface UploadRef {
 export class ObjectStore extends Context.Service<
   ObjectStore,
   {
+    /** The origin of presigned URLs, as browsers reach the store. */
+    readonly publicOrigin: string
     /** Sorted by name. */
     readonly buckets: StoreCall<ReadonlyArray<Bucket>>
     readonly createBucket: (bucket: string) => StoreCall<Bucket>

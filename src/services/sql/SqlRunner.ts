@@ -12,10 +12,16 @@ export interface SqlStatement {
   readonly params?: ReadonlyArray<unknown> | undefined
 }
 
-export interface SqlRequest extends SqlStatement {
-  /** Rows to read at most, 1 to 10000; default 1000. */
+export interface SqlOptions {
+  /** Rows to read at most of each statement, 1 to 10000; default 1000. */
   readonly row_limit?: number | undefined
+  /** Time limit of each statement in ms, 1 to 600000; default SVC_SQL_TIMEOUT. */
+  readonly timeout?: number | undefined
+  /** PostgreSQL refuses writes, whatever the statements are; default false. */
+  readonly read_only?: boolean | undefined
 }
+
+export interface SqlRequest extends SqlStatement, SqlOptions {}
 
 export interface SqlAnswer {
   /** The response body. */
@@ -37,6 +43,8 @@ export type SqlError = InvalidRequest | DatabaseError | Unavailable
 const defaultRows = 1000
 const maxRows = 10_000
 const maxStatements = 20
+/** In ms. */
+const maxTimeout = 600_000
 /** ms for which the names of a database's types are cached: another replica may rename one. */
 const typesMillis = 60_000
 
@@ -55,6 +63,26 @@ const checkRowLimit = (rowLimit: number) =>
           details: { row_limit: String(rowLimit) }
         })
       )
+
+const checkTimeout = (timeout: number | undefined) =>
+  timeout === undefined || (Number.isInteger(timeout) && timeout >= 1 && timeout <= maxTimeout)
+    ? Effect.succeed(timeout === undefined ? undefined : String(timeout))
+    : Effect.fail(
+        new InvalidRequest({
+          error: `timeout must be a whole number of milliseconds from 1 to ${maxTimeout}`,
+          code: "SQL_TIMEOUT",
+          details: { timeout: String(timeout) }
+        })
+      )
+
+const setTimeoutSql = (local: boolean) => `select pg_catalog.set_config('statement_timeout', $1, ${local})`
+
+/** Begins a transaction. A read-only one takes its snapshot at once: until then a statement could make it read-write. */
+const begin = Effect.fnUntraced(function* (session: Session, readOnly: boolean, timeout: string | undefined) {
+  yield* session.query(readOnly ? "begin read only" : "begin", [], 1)
+  if (timeout !== undefined) yield* session.query(setTimeoutSql(true), [timeout], 1)
+  else if (readOnly) yield* session.query("select", [], 1)
+})
 
 const inStatement = (index: number) => (error: SqlError) => {
   const { code, details, hint } = error
@@ -86,7 +114,7 @@ export class SqlRunner extends Context.Service<
     readonly transaction: (
       database: Database,
       actor: Actor,
-      request: { readonly statements: ReadonlyArray<SqlStatement> }
+      request: SqlOptions & { readonly statements: ReadonlyArray<SqlStatement> }
     ) => Effect.Effect<SqlAnswer, SqlError>
   }
 >()("svc/services/SqlRunner") {
@@ -128,17 +156,24 @@ export class SqlRunner extends Context.Service<
 
     const run = Effect.fnUntraced(function* (database: Database, actor: Actor, request: SqlRequest) {
       const rowLimit = yield* checkRowLimit(request.row_limit ?? defaultRows)
+      const timeout = yield* checkTimeout(request.timeout)
       yield* checkSingle(request.sql)
       const session = yield* database.session(actor)
-      const { json, command } = yield* one(database.name, session, request, rowLimit, true)
+      // The end of the session rolls the read-only transaction back, which has written nothing.
+      const readOnly = request.read_only === true
+      if (readOnly) yield* begin(session, true, timeout)
+      else if (timeout !== undefined) yield* session.query(setTimeoutSql(false), [timeout], 1)
+      const { json, command } = yield* one(database.name, session, request, rowLimit, !readOnly)
       return { json, commands: [command] }
     }, Effect.scoped)
 
     const transaction = Effect.fnUntraced(function* (
       database: Database,
       actor: Actor,
-      { statements }: { readonly statements: ReadonlyArray<SqlStatement> }
+      { read_only, row_limit, statements, timeout }: SqlOptions & { readonly statements: ReadonlyArray<SqlStatement> }
     ) {
+      const rowLimit = yield* checkRowLimit(row_limit ?? defaultRows)
+      const limit = yield* checkTimeout(timeout)
       if (statements.length < 1 || statements.length > maxStatements) {
         return yield* new InvalidRequest({
           error: `A transaction must have 1 to ${maxStatements} statements, but this one has ${statements.length}`,
@@ -147,13 +182,13 @@ export class SqlRunner extends Context.Service<
       }
       for (const [i, { sql }] of statements.entries()) yield* Effect.mapError(checkSingle(sql), inStatement(i))
       const session = yield* database.session(actor)
-      yield* session.query("begin", [], 1)
+      yield* begin(session, read_only === true, limit)
       const results: Array<string> = []
       const commands: Array<string> = []
       let size = 0
       for (const [i, statement] of statements.entries()) {
         const { json, command } = yield* Effect.mapError(
-          one(database.name, session, statement, defaultRows, false),
+          one(database.name, session, statement, rowLimit, false),
           inStatement(i)
         )
         size += json.length

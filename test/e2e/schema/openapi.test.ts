@@ -45,6 +45,7 @@ describe("/openapi.json", () => {
       "DELETE /api/backups/{id}",
       "DELETE /api/branches/{id}",
       "DELETE /api/connections/{id}",
+      "DELETE /api/dashboard/session",
       "DELETE /api/environments/{id}",
       "DELETE /api/fdw/server/{server}",
       "DELETE /api/fdw/server/{server}/user-mapping/{local_user}",
@@ -71,6 +72,8 @@ describe("/openapi.json", () => {
       "GET /api/branches/{id}",
       "GET /api/connections",
       "GET /api/connections/{id}",
+      "GET /api/dashboard/config",
+      "GET /api/dashboard/session",
       "GET /api/environments/{id}",
       "GET /api/flags",
       "GET /api/flags/segments",
@@ -150,6 +153,7 @@ describe("/openapi.json", () => {
       "POST /api/branches",
       "POST /api/connections",
       "POST /api/connections/{id}/test",
+      "POST /api/dashboard/session",
       "POST /api/fdw/import",
       "POST /api/fdw/server",
       "POST /api/fdw/user-mapping",
@@ -217,7 +221,8 @@ describe("/openapi.json", () => {
         assert.isString(operation.summary, about)
         // Paths for users, with a session, a challenge, or in order to get a session.
         const personal = /^\/api\/auth\/|^\/api\/oauth2\/bridge\/|^\/oauth2\//.test(path)
-        const open = personal || path === "/healthz" || path === "/readyz"
+        const signsIn = /^(?:post|delete) \/api\/dashboard\/session$|^get \/api\/dashboard\/config$/.test(about)
+        const open = personal || signsIn || path === "/healthz" || path === "/readyz"
         assert.strictEqual(operation.security?.some((one) => "apikey" in one) ?? false, !open, about)
         for (const [status, { content }] of Object.entries(operation.responses)) {
           // OFREP's own errors have its own body.

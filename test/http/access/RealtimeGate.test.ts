@@ -7,6 +7,7 @@ import { RealtimeGate } from "../../../src/http/access/RealtimeGate.ts"
 import { IdentitySettings } from "../../../src/services/identity/Settings.ts"
 import { IdP, type SessionError } from "../../../src/services/ports/IdP.ts"
 import { Keys } from "../../../src/services/access/Keys.ts"
+import { DashboardSessions } from "../../../src/services/dashboard/Sessions.ts"
 import { RealtimeSettings } from "../../../src/services/realtime/Settings.ts"
 import { Sessions } from "../../../src/services/identity/Sessions.ts"
 import { Tokens } from "../../../src/services/access/Tokens.ts"
@@ -18,6 +19,7 @@ const gate = (now: () => { readonly admin: boolean } | SessionError) =>
       Layer.mock(IdP, { configured: true }),
       Layer.mock(Keys, { changes: Stream.never }),
       Layer.mock(Tokens, { scopes: [] }),
+      Layer.mock(DashboardSessions, {}),
       Layer.mock(Sessions, {
         current: () =>
           Effect.suspend(() => {

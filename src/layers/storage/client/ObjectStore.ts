@@ -23,6 +23,7 @@ export const layerObjectStoreWith = (limits: CopyLimits) =>
       const uploads = makeUploads(s3)
 
       return ObjectStore.of({
+        publicOrigin: new URL(publicEndpoint).origin,
         ...buckets,
         ...objects,
         ...uploads,

@@ -1,0 +1,53 @@
+import { useQuery } from "@tanstack/react-query"
+import { call } from "../wire/call.ts"
+import type { Wire } from "../wire/Wire.ts"
+
+export type Catalogue = Wire["GET /v1/database/schema"]["success"]
+export type Table = Catalogue["tables"][number]
+export type Column = Table["columns"][number]
+export type ForeignKey = Table["foreign_keys"][number]
+
+export const useCatalogue = () =>
+  useQuery({
+    queryKey: ["catalogue"],
+    queryFn: ({ signal }) => call("GET /v1/database/schema", { signal }),
+    staleTime: 30_000
+  })
+
+export const tableOf = (catalogue: Catalogue, schema: string, name: string): Table | undefined =>
+  catalogue.tables.find((table) => table.schema === schema && table.name === name)
+
+/** What `/v1/database/schema` does not have. */
+export interface Facts {
+  /** Labels of enum types, by name. */
+  readonly enums: Readonly<Record<string, ReadonlyArray<string>>>
+  /** By `schema.table`. Rows as the planner estimates them; -1 if it does not know. */
+  readonly sizes: Readonly<Record<string, { readonly rows: number; readonly bytes: number }>>
+}
+
+const factsSql = `select
+  (select coalesce(json_object_agg(name, labels), '{}')
+   from (select format_type(t.oid, null) as name, json_agg(e.enumlabel order by e.enumsortorder) as labels
+         from pg_enum e join pg_type t on t.oid = e.enumtypid group by t.oid) x) as enums,
+  (select coalesce(json_object_agg(n.nspname || '.' || c.relname,
+     json_build_object('rows', c.reltuples::bigint, 'bytes', pg_total_relation_size(c.oid))), '{}')
+   from pg_class c join pg_namespace n on n.oid = c.relnamespace
+   where c.relkind in ('r', 'p', 'm') and n.nspname not in ('pg_catalog', 'information_schema', 'svc', 'pg_toast')) as sizes`
+
+export const useFacts = () =>
+  useQuery({
+    queryKey: ["facts"],
+    queryFn: async ({ signal }) => {
+      const { rows } = await call("POST /v1/sql", { payload: { sql: factsSql, read_only: true }, signal })
+      return rows[0] as unknown as Facts
+    },
+    staleTime: 30_000
+  })
+
+/** Columns by which people recognise a row, the best first. */
+const labels = ["name", "title", "label", "full_name", "email", "username", "slug", "sku", "code"]
+
+/** The column that is shown beside references to a table: one of the usual names, else the first text that is no key. */
+export const labelColumn = ({ columns, primary_key }: Table): string | undefined =>
+  labels.find((name) => columns.some((column) => column.name === name)) ??
+  columns.find(({ name, type }) => /^(?:text|character varying)/.test(type) && !primary_key.includes(name))?.name

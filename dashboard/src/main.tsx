@@ -1,0 +1,48 @@
+import "./ui/theme.css"
+import "./ui/parts.css"
+import "./shell/shell.css"
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query"
+import { RouterProvider } from "@tanstack/react-router"
+import { createRoot } from "react-dom/client"
+import { router } from "./routes.tsx"
+import { signInByLink } from "./shell/link.ts"
+import { applyTheme, currentTheme } from "./shell/theme.ts"
+import { ApiError } from "./wire/ApiError.ts"
+import { session } from "./wire/session.ts"
+
+// A page that is older than the service asks for files that are gone.
+addEventListener("vite:preloadError", (event) => {
+  const kept = "svc.reloaded"
+  if (sessionStorage.getItem(kept) !== null) return
+  sessionStorage.setItem(kept, "1")
+  event.preventDefault()
+  location.reload()
+})
+
+applyTheme(currentTheme())
+void signInByLink()
+
+const client = new QueryClient({
+  defaultOptions: {
+    queries: {
+      // What the service refuses, it refuses again.
+      retry: (times, error) => times < 2 && !(error instanceof ApiError && error.status < 500),
+      refetchOnWindowFocus: false,
+      staleTime: 10_000
+    }
+  }
+})
+
+// Nothing of the last session is left for the next.
+session.subscribe(() => {
+  if (session.state() === "out") client.clear()
+})
+
+const place = document.getElementById("app")
+if (place !== null) {
+  createRoot(place).render(
+    <QueryClientProvider client={client}>
+      <RouterProvider router={router} />
+    </QueryClientProvider>
+  )
+}

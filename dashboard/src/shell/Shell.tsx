@@ -1,0 +1,75 @@
+import { Link, Outlet, useLocation } from "@tanstack/react-router"
+import { useEffect, useState, useSyncExternalStore } from "react"
+import { Icon } from "../ui/Icon.tsx"
+import { isMod } from "../ui/keys.ts"
+import { Toasts } from "../ui/Toasts.tsx"
+import { branch } from "../wire/branch.ts"
+import { session } from "../wire/session.ts"
+import { Palette } from "./Palette.tsx"
+import { places } from "./places.ts"
+import { SignInAgain, SignInPage } from "./SignIn.tsx"
+import { TopBar } from "./TopBar.tsx"
+
+const Navigation = ({ open }: { open: boolean }) => (
+  <nav className={`nav ${open ? "open" : ""}`} aria-label="Main">
+    {places.map(([group, pages]) => (
+      <div key={group}>
+        <h2>{group}</h2>
+        {pages.map(({ icon, name, to }) => (
+          <Link key={to} to={to} activeOptions={{ includeSearch: false }} activeProps={{ "aria-current": "page" }}>
+            <Icon name={icon} /> {name}
+          </Link>
+        ))}
+      </div>
+    ))}
+    <div>
+      <h2>Reference</h2>
+      <a href="/docs">
+        <Icon name="docs" /> API
+      </a>
+    </div>
+  </nav>
+)
+
+const Frame = ({ lost }: { lost: boolean }) => {
+  const [palette, setPalette] = useState(false)
+  const [drawer, setDrawer] = useState(false)
+  const onBranch = useSyncExternalStore(branch.subscribe, branch.current) !== undefined
+  const { pathname } = useLocation()
+  useEffect(() => {
+    const keys = (event: KeyboardEvent) => {
+      if (event.key === "Escape") setDrawer(false)
+      if (event.key.toLowerCase() !== "k" || !isMod(event)) return
+      event.preventDefault()
+      setPalette(true)
+    }
+    addEventListener("keydown", keys)
+    return () => removeEventListener("keydown", keys)
+  }, [])
+  useEffect(() => setDrawer(false), [pathname])
+  return (
+    <div className={`shell ${onBranch ? "on-branch" : ""}`}>
+      <a className="skip" href="#content">
+        Skip to content
+      </a>
+      <TopBar onNavigation={() => setDrawer(!drawer)} onPalette={() => setPalette(true)} />
+      <Navigation open={drawer} />
+      <main id="content" className="main-area" tabIndex={-1}>
+        <Outlet />
+      </main>
+      {palette ? <Palette onClose={() => setPalette(false)} /> : null}
+      {lost ? <SignInAgain /> : null}
+    </div>
+  )
+}
+
+export const Shell = () => {
+  const state = useSyncExternalStore(session.subscribe, session.state)
+  if (state === "unknown") return <p className="sr">Loading…</p>
+  return (
+    <>
+      {state === "out" ? <SignInPage /> : <Frame lost={state === "lost"} />}
+      <Toasts />
+    </>
+  )
+}

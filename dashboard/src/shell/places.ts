@@ -1,0 +1,22 @@
+import type { IconName } from "../ui/icons.ts"
+
+export interface Place {
+  readonly to: string
+  readonly name: string
+  readonly icon: IconName
+}
+
+/** The navigation, in its order. A page is listed here and has a route in routes.tsx. */
+export const places: ReadonlyArray<readonly [group: string, pages: ReadonlyArray<Place>]> = [
+  [
+    "Database",
+    [
+      { to: "/tables", name: "Tables", icon: "table" },
+      { to: "/sql", name: "SQL workbench", icon: "sql" }
+    ]
+  ],
+  ["Access", [{ to: "/keys", name: "API keys", icon: "key" }]]
+]
+
+export const placeOf = (pathname: string): Place | undefined =>
+  places.flatMap(([, pages]) => pages).find(({ to }) => pathname === to || pathname.startsWith(`${to}/`))

@@ -1,0 +1,69 @@
+import { answerOf } from "../wire/call.ts"
+import type { Wire } from "../wire/Wire.ts"
+import type { PlanDocument } from "./Plan.tsx"
+import type { Statement } from "./statements.ts"
+
+export type Result = Wire["POST /v1/sql"]["success"]
+
+/** Whose eyes a statement runs with: the service's, or those of a caller under row-level security. */
+export interface Viewer {
+  readonly role: "service_role" | "authenticated" | "anon"
+  readonly sub: string
+  /** Further claims, a JSON object. */
+  readonly claims: string
+}
+
+export const service: Viewer = { role: "service_role", sub: "", claims: "{}" }
+
+export interface RunOptions {
+  readonly writes: boolean
+  readonly rowLimit: number
+  readonly viewer: Viewer
+  readonly signal: AbortSignal
+}
+
+export interface Outcome {
+  readonly results: ReadonlyArray<Result>
+  readonly millis: number
+}
+
+/** The statements before those of the user, which make the transaction that of a caller. */
+const statementsOf = ({ claims, role, sub }: Viewer) => {
+  if (role === "service_role") return []
+  // An anon key comes without a token, and so without claims of a user.
+  const user = role === "anon" ? {} : { ...(JSON.parse(claims) as object), ...(sub === "" ? {} : { sub }) }
+  const all = JSON.stringify({ ...user, role })
+  const settings =
+    "select set_config('request.jwt.sub', $1, true), set_config('request.jwt.claims', $2, true), set_config('role', $3, true)"
+  return [{ sql: settings, params: [role === "anon" ? "" : sub, all, role] }]
+}
+
+/** Read-only by PostgreSQL itself, unless writes are allowed: nothing is guessed from the text of a statement. */
+export const runStatements = async (statements: ReadonlyArray<Statement>, options: RunOptions): Promise<Outcome> => {
+  const { rowLimit, signal, viewer, writes } = options
+  const before = statementsOf(viewer)
+  const common = { row_limit: rowLimit, ...(writes ? {} : { read_only: true }) }
+  const [only] = statements
+  if (before.length === 0 && statements.length === 1 && only !== undefined) {
+    const { body, millis } = await answerOf("POST /v1/sql", { payload: { sql: only.text, ...common }, signal })
+    return { results: [body], millis }
+  }
+  const all = [...before, ...statements.map(({ text }) => ({ sql: text }))]
+  const { body, millis } = await answerOf("POST /v1/sql/transaction", {
+    payload: { statements: all, ...common },
+    signal
+  })
+  return { results: body.results.slice(before.length), millis }
+}
+
+/** How many statements come before the user's, which shifts the index of one that fails. */
+export const statementsBefore = (viewer: Viewer) => statementsOf(viewer).length
+
+export const explainPrefix = "explain (analyze, buffers, format json) "
+
+/** The plan in a result of EXPLAIN. */
+export const planOf = ({ columns, rows }: Result): PlanDocument | undefined => {
+  if (columns[0]?.name !== "QUERY PLAN") return undefined
+  const value = rows[0]?.["QUERY PLAN"] as ReadonlyArray<PlanDocument> | string | undefined
+  return typeof value === "object" && value[0]?.Plan !== undefined ? value[0] : undefined
+}

@@ -1,0 +1,48 @@
+import type { Catalogue, Table } from "../catalogue/queries.ts"
+import { Confirm } from "../ui/Confirm.tsx"
+import { plural } from "../ui/format.ts"
+import { toast } from "../ui/toast.ts"
+import { call } from "../wire/call.ts"
+import { deleteStatement } from "./rows/edits.ts"
+import type { Row } from "./rows/keyset.ts"
+
+interface DeleteRowsProps {
+  readonly catalogue: Catalogue
+  readonly table: Table
+  readonly rows: ReadonlyArray<Row>
+  readonly onDeleted: () => void
+  readonly onClose: () => void
+}
+
+/** Says what goes with the rows: those of tables whose references delete in cascade. */
+export const DeleteRows = ({ catalogue, onClose, onDeleted, rows, table }: DeleteRowsProps) => {
+  const cascades = catalogue.tables.filter((other) =>
+    other.foreign_keys.some(
+      ({ on_delete, references }) =>
+        /cascade/i.test(on_delete) && references.schema === table.schema && references.table === table.name
+    )
+  )
+  const what = plural(rows.length, "row")
+  const run = async () => {
+    const { rowCount } = await call("POST /v1/sql", { payload: deleteStatement(table, rows) })
+    toast(`${plural(rowCount ?? 0, "row")} deleted`)
+    onDeleted()
+  }
+  return (
+    <Confirm
+      title={`Delete ${what} of ${table.name}?`}
+      verb={`Delete ${what}`}
+      name={rows.length > 1 ? table.name : undefined}
+      run={run}
+      onClose={onClose}
+    >
+      <p>This can&apos;t be undone.</p>
+      {cascades.length === 0 ? null : (
+        <p>
+          Their rows in <b>{cascades.map(({ name }) => name).join(", ")}</b> are deleted as well: these tables refer to{" "}
+          {table.name} with <code>on delete cascade</code>.
+        </p>
+      )}
+    </Confirm>
+  )
+}

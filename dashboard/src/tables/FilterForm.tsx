@@ -1,0 +1,80 @@
+import { useState } from "react"
+import { Button } from "../ui/Button.tsx"
+import type { GridColumn } from "./grid/columns.ts"
+import { type Filter, filterValue, operators } from "./rows/filters.ts"
+
+interface FilterFormProps {
+  readonly columns: ReadonlyArray<GridColumn>
+  readonly onAdd: (filter: Filter) => void
+}
+
+/** One condition. A column with a closed list of values offers them. */
+export const FilterForm = ({ columns, onAdd }: FilterFormProps) => {
+  const [name, setName] = useState(columns[0]?.name ?? "")
+  const [operator, setOperator] = useState("eq")
+  const [value, setValue] = useState("")
+  const choices = columns.find((one) => one.name === name)?.values
+  const bare = operators.find(({ key }) => key === operator)?.bare === true
+  const closed = choices !== undefined && !bare && (operator === "eq" || operator === "neq")
+  return (
+    <form
+      className="filter-form"
+      onSubmit={(event) => {
+        event.preventDefault()
+        onAdd([name, filterValue(operator, value)])
+      }}
+    >
+      <select
+        className="field"
+        aria-label="Column"
+        value={name}
+        onChange={(event) => {
+          setName(event.target.value)
+          setValue("")
+        }}
+      >
+        {columns.map((one) => (
+          <option key={one.name}>{one.name}</option>
+        ))}
+      </select>
+      <select
+        className="field"
+        aria-label="Condition"
+        value={operator}
+        onChange={(event) => setOperator(event.target.value)}
+      >
+        {operators.map(({ key, words }) => (
+          <option key={key} value={key}>
+            {words}
+          </option>
+        ))}
+      </select>
+      {closed ? (
+        <select
+          className="field"
+          aria-label="Value"
+          required
+          value={value}
+          onChange={(event) => setValue(event.target.value)}
+        >
+          <option value="">Choose…</option>
+          {choices.map((one) => (
+            <option key={one}>{one}</option>
+          ))}
+        </select>
+      ) : (
+        <input
+          className="field"
+          aria-label="Value"
+          placeholder={bare ? "No value needed" : operator === "in" ? "a, b, c" : "Value"}
+          disabled={bare}
+          value={value}
+          onChange={(event) => setValue(event.target.value)}
+        />
+      )}
+      <Button kind="main" type="submit">
+        Apply
+      </Button>
+    </form>
+  )
+}

@@ -1,0 +1,62 @@
+import { useState } from "react"
+import type { Table } from "../catalogue/queries.ts"
+import { Button } from "../ui/Button.tsx"
+import { Dialog, DialogBody } from "../ui/Dialog.tsx"
+import { plural } from "../ui/format.ts"
+import { Problem } from "../ui/Problem.tsx"
+import { call } from "../wire/call.ts"
+import { conflictOf, countEdits, type Edits, readableSql, rowId, saveStatements } from "./rows/edits.ts"
+
+interface ReviewProps {
+  readonly table: Table
+  readonly edits: Edits
+  readonly onSaved: () => void
+  readonly onClose: () => void
+}
+
+/** The changes as SQL, before they are saved in one transaction. What is refused stays as it is. */
+export const Review = ({ edits, onClose, onSaved, table }: ReviewProps) => {
+  const [busy, setBusy] = useState(false)
+  const [failure, setFailure] = useState<unknown>()
+  const changes = plural(countEdits(edits), "change")
+  const save = async () => {
+    setBusy(true)
+    setFailure(undefined)
+    try {
+      await call("POST /v1/sql/transaction", { payload: { statements: saveStatements(table, edits) } })
+      onSaved()
+    } catch (error) {
+      const conflict = conflictOf((error as Error).message, edits)
+      setFailure(
+        conflict === undefined
+          ? error
+          : new Error(
+              `Row ${rowId(table, conflict.row)} was changed or deleted by someone else since it was read. Discard the change, or read the table again and decide anew.`
+            )
+      )
+      setBusy(false)
+    }
+  }
+  return (
+    <Dialog label="Review changes" className="wide" onClose={onClose}>
+      <DialogBody
+        title={`Save ${changes} to ${table.name}`}
+        buttons={
+          <>
+            <Button onClick={onClose}>Go on editing</Button>
+            <Button kind="main" busy={busy} onClick={() => void save()}>
+              Save
+            </Button>
+          </>
+        }
+      >
+        <p>One transaction: all of it or nothing, and only if the cells are still as they were read.</p>
+        {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls */}
+        <pre tabIndex={0} role="region" aria-label="Statements">
+          <code>{readableSql(table, edits)}</code>
+        </pre>
+        {failure === undefined ? null : <Problem error={failure} title="Nothing was saved" />}
+      </DialogBody>
+    </Dialog>
+  )
+}

@@ -1,0 +1,195 @@
+import { type FormEvent, useEffect, useId, useRef, useState } from "react"
+import { Button } from "../ui/Button.tsx"
+import { Problem } from "../ui/Problem.tsx"
+import { request } from "../wire/request.ts"
+import { type GridColumn, isJson, isMade, type Relation } from "./grid/columns.ts"
+import { useReferences } from "./grid/references.ts"
+import { written } from "./grid/values.ts"
+
+/** What is given for a column: nothing, so that its default applies; NULL; or a text. */
+type Given = { readonly tag: "default" } | { readonly tag: "null" } | { readonly tag: "text"; readonly text: string }
+
+const nothing: Given = { tag: "default" }
+
+interface ColumnFieldProps {
+  readonly column: GridColumn
+  readonly given: Given
+  readonly problem: string | undefined
+  readonly onGive: (given: Given) => void
+}
+
+const placeholderOf = ({ default: standard, nullable }: GridColumn) =>
+  standard === null ? (nullable ? "NULL" : "") : standard
+
+const ColumnField = ({ column, given, onGive, problem }: ColumnFieldProps) => {
+  const id = useId()
+  const text = given.tag === "text" ? given.text : ""
+  const choices = useReferences(column.foreign, text)
+  const give = (next: string) => onGive(next === "" && given.tag !== "text" ? nothing : { tag: "text", text: next })
+  const common = {
+    id,
+    className: "field",
+    value: text,
+    "aria-invalid": problem === undefined ? undefined : true,
+    "aria-describedby": problem === undefined ? undefined : `${id}-problem`,
+    placeholder: given.tag === "null" ? "NULL" : placeholderOf(column)
+  } as const
+  const required = !column.nullable && column.default === null && column.identity === null
+  return (
+    <div className="labelled">
+      <label htmlFor={id}>
+        {column.name}
+        {required ? <span className="required">required</span> : null}
+        <code>{column.type}</code>
+      </label>
+      {column.values !== undefined ? (
+        <select
+          {...common}
+          onChange={(event) => onGive(event.target.value === "" ? nothing : { tag: "text", text: event.target.value })}
+        >
+          <option value="">{placeholderOf(column) === "" ? "Choose…" : placeholderOf(column)}</option>
+          {column.values.map((one) => (
+            <option key={one}>{one}</option>
+          ))}
+        </select>
+      ) : isJson(column.type) || column.type === "text" ? (
+        <textarea
+          {...common}
+          rows={isJson(column.type) ? 4 : 1}
+          spellCheck={false}
+          onChange={(event) => give(event.target.value)}
+        />
+      ) : (
+        <input
+          {...common}
+          list={column.foreign === undefined ? undefined : `${id}-list`}
+          spellCheck={false}
+          autoComplete="off"
+          onChange={(event) => give(event.target.value)}
+        />
+      )}
+      {column.foreign === undefined ? null : (
+        <datalist id={`${id}-list`}>
+          {choices.map(({ key, label }) => (
+            <option key={key} value={key} label={label} />
+          ))}
+        </datalist>
+      )}
+      <p className="field-foot">
+        {problem === undefined ? null : (
+          <span id={`${id}-problem`} className="field-problem">
+            {problem}
+          </span>
+        )}
+        {given.tag === "default" ? null : (
+          <button type="button" className="link" aria-label={`Clear ${column.name}`} onClick={() => onGive(nothing)}>
+            clear
+          </button>
+        )}
+        {column.nullable && given.tag !== "null" && column.default !== null ? (
+          <button
+            type="button"
+            className="link"
+            aria-label={`Set ${column.name} to NULL`}
+            onClick={() => onGive({ tag: "null" })}
+          >
+            set NULL
+          </button>
+        ) : null}
+      </p>
+    </div>
+  )
+}
+
+interface RowFormProps {
+  readonly relation: Relation
+  readonly columns: ReadonlyArray<GridColumn>
+  readonly onSaved: () => void
+  readonly onClose: () => void
+}
+
+/** A new row. A column that is left alone gets its default, which is not the same as NULL. */
+export const RowForm = ({ columns, onClose, onSaved, relation }: RowFormProps) => {
+  const [given, setGiven] = useState<Readonly<Record<string, Given>>>({})
+  const [problems, setProblems] = useState<Readonly<Record<string, string>>>({})
+  const [failure, setFailure] = useState<unknown>()
+  const [busy, setBusy] = useState(false)
+  const panel = useRef<HTMLElement>(null)
+  const usable = columns.filter((column) => !isMade(column))
+  useEffect(() => {
+    panel.current?.querySelector<HTMLElement>("input,select,textarea")?.focus()
+  }, [])
+
+  const valuesOf = () => {
+    const values: Record<string, unknown> = {}
+    const wrong: Record<string, string> = {}
+    for (const column of usable) {
+      const one = given[column.name] ?? nothing
+      if (one.tag === "null") values[column.name] = null
+      if (one.tag !== "text") continue
+      const result = written(one.text, column)
+      if ("problem" in result) wrong[column.name] = result.problem
+      else values[column.name] = column.type === "boolean" ? one.text === "true" : result.value
+    }
+    setProblems(wrong)
+    return Object.keys(wrong).length === 0 ? values : undefined
+  }
+  const save = async (another: boolean) => {
+    const values = valuesOf()
+    if (values === undefined || busy) return
+    setBusy(true)
+    setFailure(undefined)
+    try {
+      await request(`/v1/db/${encodeURIComponent(relation.name)}`, {
+        method: "POST",
+        payload: values,
+        headers: { "content-profile": relation.schema, prefer: "return=minimal" }
+      })
+      onSaved()
+      if (!another) return onClose()
+      setGiven({})
+      panel.current?.querySelector<HTMLElement>("input,select,textarea")?.focus()
+    } catch (error) {
+      setFailure(error)
+    }
+    setBusy(false)
+  }
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    void save(false)
+  }
+  return (
+    // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- Escape closes it from within
+    <aside
+      ref={panel}
+      className="panel"
+      aria-label={`Insert into ${relation.name}`}
+      onKeyDown={(event) => {
+        if (event.key === "Escape") onClose()
+      }}
+    >
+      <header>
+        <h2>Insert into {relation.name}</h2>
+        <Button kind="quiet" icon="x" label="Close" onClick={onClose} />
+      </header>
+      <form className="panel-body" onSubmit={submit}>
+        {usable.map((column) => (
+          <ColumnField
+            key={column.name}
+            column={column}
+            given={given[column.name] ?? nothing}
+            problem={problems[column.name]}
+            onGive={(next) => setGiven({ ...given, [column.name]: next })}
+          />
+        ))}
+        {failure === undefined ? null : <Problem error={failure} title="The row was not inserted" />}
+        <footer>
+          <Button onClick={() => void save(true)}>Save and new</Button>
+          <Button kind="main" type="submit" busy={busy}>
+            Save
+          </Button>
+        </footer>
+      </form>
+    </aside>
+  )
+}

@@ -1,0 +1,134 @@
+import { Link } from "@tanstack/react-router"
+import { useEffect, useRef, useState } from "react"
+import type { Catalogue } from "../catalogue/queries.ts"
+import { Button } from "../ui/Button.tsx"
+import { Icon } from "../ui/Icon.tsx"
+import { copy } from "../ui/toast.ts"
+import { request } from "../wire/request.ts"
+import { cellText, labelOf } from "./grid/Cell.tsx"
+import type { GridColumn, Relation } from "./grid/columns.ts"
+import type { Row } from "./rows/keyset.ts"
+
+/** The rows of other tables that refer to this one. */
+const useReferring = (catalogue: Catalogue, { name, schema }: Relation, row: Row) => {
+  const [counts, setCounts] = useState<Readonly<Record<string, number>>>({})
+  const all = catalogue.tables.flatMap((other) =>
+    other.foreign_keys
+      .filter(({ references }) => references.schema === schema && references.table === name)
+      .map((key) => ({
+        id: `${other.schema}.${other.name}.${key.name}`,
+        other,
+        columns: key.columns,
+        // A composite key is compared as a whole.
+        search: Object.fromEntries(
+          key.columns.map((column, at) => [column, `eq.${String(row[key.references.columns[at] ?? ""])}`])
+        )
+      }))
+  )
+  const asked = JSON.stringify(all.map(({ id, search }) => [id, search]))
+  useEffect(() => {
+    const controller = new AbortController()
+    for (const { columns, id, other, search } of all) {
+      const query = new URLSearchParams({ select: columns[0] ?? "*", limit: "1", ...search })
+      const headers = { prefer: "count=exact", "accept-profile": other.schema }
+      request(`/v1/db/${encodeURIComponent(other.name)}?${query}`, { headers, signal: controller.signal }).then(
+        ({ headers }) =>
+          setCounts((old) => ({ ...old, [id]: Number(headers.get("content-range")?.split("/")[1] ?? 0) })),
+        // A number that can't be read is not shown.
+        () => undefined
+      )
+    }
+    return () => controller.abort()
+    // What is asked depends on the row's keys only.
+    // oxlint-disable-next-line react/exhaustive-deps
+  }, [asked])
+  return { all, counts }
+}
+
+interface RowPanelProps {
+  readonly catalogue: Catalogue
+  readonly relation: Relation
+  readonly columns: ReadonlyArray<GridColumn>
+  readonly row: Row
+  readonly onClose: () => void
+}
+
+/** One row as a whole: every value uncut, and what refers to it. */
+export const RowPanel = ({ catalogue, columns, onClose, relation, row }: RowPanelProps) => {
+  const panel = useRef<HTMLElement>(null)
+  const { all: referring, counts } = useReferring(catalogue, relation, row)
+  const key = relation.table?.primary_key.map((name) => String(row[name])).join(" · ") ?? ""
+  useEffect(() => {
+    panel.current?.focus()
+  }, [row])
+  return (
+    // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- Escape closes it from within
+    <aside
+      ref={panel}
+      className="panel"
+      aria-label={`Row ${key}`}
+      tabIndex={-1}
+      onKeyDown={(event) => {
+        if (event.key === "Escape") onClose()
+      }}
+    >
+      <header>
+        <h2>
+          {relation.name} <code>{key}</code>
+        </h2>
+        <Button
+          kind="quiet"
+          icon="copy"
+          label="Copy as JSON"
+          onClick={() =>
+            void copy(JSON.stringify(Object.fromEntries(columns.map(({ name }) => [name, row[name]])), null, 2), "Row")
+          }
+        />
+        <Button kind="quiet" icon="x" label="Close" onClick={onClose} />
+      </header>
+      <div className="panel-body">
+        {referring.length === 0 ? null : (
+          <section className="refs">
+            <h3>Referred to by</h3>
+            {referring.map(({ columns, id, other, search }) => (
+              <Link
+                key={id}
+                to="/tables/$schema/$table"
+                params={{ schema: other.schema, table: other.name }}
+                search={search}
+              >
+                <Icon name="table" size={14} /> {other.name} <code>{columns.join(", ")}</code>
+                <span className="badge">{counts[id] ?? "…"}</span>
+              </Link>
+            ))}
+          </section>
+        )}
+        <dl>
+          {columns.map((column) => {
+            const value = row[column.name]
+            const label = labelOf(column, row, value)
+            return (
+              <div key={column.name}>
+                <dt>
+                  {column.name}
+                  <code>{column.type}</code>
+                </dt>
+                <dd>
+                  {value === null ? (
+                    <span className="null">NULL</span>
+                  ) : typeof value === "object" ? (
+                    <pre>{JSON.stringify(value, null, 2)}</pre>
+                  ) : (
+                    <span>
+                      {cellText(value, column.type)} {label === undefined ? null : <span className="ref">{label}</span>}
+                    </span>
+                  )}
+                </dd>
+              </div>
+            )
+          })}
+        </dl>
+      </div>
+    </aside>
+  )
+}

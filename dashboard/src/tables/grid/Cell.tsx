@@ -1,0 +1,61 @@
+import { Icon } from "../../ui/Icon.tsx"
+import { moment } from "../../ui/format.ts"
+import type { GridColumn } from "./columns.ts"
+import type { Row } from "../rows/keyset.ts"
+
+/** Longer texts are cut before the browser lays them out. The row's panel shows the whole. */
+const longest = 400
+
+export const cellText = (value: unknown, type: string): string => {
+  if (value === null || value === undefined) return ""
+  if (typeof value === "object") return JSON.stringify(value)
+  return type.startsWith("timestamp with") ? moment(String(value)) : String(value)
+}
+
+/** The label of the row that a value refers to; undefined until it is read again after an edit. */
+export const labelOf = ({ foreign, name }: GridColumn, row: Row, value: unknown) => {
+  if (foreign?.label === undefined || row[name] !== value) return undefined
+  const known = row[foreign.alias] as Row | null | undefined
+  const label = known?.[foreign.label]
+  return label === null || label === undefined ? undefined : String(label)
+}
+
+interface CellProps {
+  readonly column: GridColumn
+  readonly row: Row
+  readonly value: unknown
+  readonly onFollow: (column: GridColumn, value: unknown) => void
+}
+
+export const Cell = ({ column, onFollow, row, value }: CellProps) => {
+  const { foreign, type, values } = column
+  if (value === null) return <span className="null">NULL</span>
+  if (value === undefined) return <span className="null">default</span>
+  if (value === "") return <span className="null">EMPTY</span>
+  if (type === "boolean") return <span className={`bool ${String(value)}`}>{String(value)}</span>
+  if (values !== undefined) {
+    return <span className={`enum hue-${values.indexOf(String(value)) % 6}`}>{String(value)}</span>
+  }
+  const text = cellText(value, type).slice(0, longest)
+  const title = type.startsWith("timestamp with") ? String(value) : undefined
+  if (foreign === undefined) return <span title={title}>{text}</span>
+  const label = labelOf(column, row, value)
+  return (
+    <>
+      <span>{text}</span>
+      {label === undefined ? null : <span className="ref">{label}</span>}
+      <button
+        type="button"
+        tabIndex={-1}
+        className="go"
+        aria-label={`Open ${foreign.references.table} ${text}`}
+        onClick={(event) => {
+          event.stopPropagation()
+          onFollow(column, value)
+        }}
+      >
+        <Icon name="link" size={14} />
+      </button>
+    </>
+  )
+}

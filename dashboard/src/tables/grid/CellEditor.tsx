@@ -1,0 +1,150 @@
+import { type KeyboardEvent, useLayoutEffect, useRef, useState } from "react"
+import { isMod, mod } from "../../ui/keys.ts"
+import { type GridColumn, isJson, isMonospaced } from "./columns.ts"
+import { useReferences } from "./references.ts"
+import { editText, written } from "./values.ts"
+
+export type Move = "stay" | "down" | "right" | "left"
+
+interface CellEditorProps {
+  readonly column: GridColumn
+  readonly value: unknown
+  /** The first character, if typing began the edit. */
+  readonly typed: string | undefined
+  readonly onDone: (value: unknown, move: Move) => void
+  readonly onCancel: () => void
+}
+
+const heightOf = (text: string, json: boolean) =>
+  json ? 180 : Math.min(160, 30 + 18 * (text.split("\n").length - 1 + Math.floor(text.length / 60)))
+
+export const CellEditor = ({ column, onCancel, onDone, typed, value }: CellEditorProps) => {
+  const begun = typed ?? editText(value)
+  const [text, setText] = useState(begun)
+  const [problem, setProblem] = useState("")
+  const [at, setAt] = useState(0)
+  const field = useRef<HTMLTextAreaElement & HTMLSelectElement & HTMLInputElement>(null)
+  /** Giving the focus back blurs the field, and an edit must end only once. */
+  const ended = useRef(false)
+  const { foreign } = column
+  const words = foreign === undefined || (text === begun && typed === undefined) ? "" : text.trim()
+  const choices = useReferences(foreign, words)
+  const json = isJson(column.type)
+
+  useLayoutEffect(() => {
+    field.current?.focus()
+    if (typed === undefined) field.current?.select?.()
+    else field.current?.setSelectionRange?.(typed.length, typed.length)
+  }, [typed])
+
+  const end = (run: () => void) => {
+    if (ended.current) return
+    ended.current = true
+    run()
+  }
+  const cancel = () => end(onCancel)
+  const keep = (given: unknown, move: Move) => end(() => onDone(given, move))
+  const finish = (move: Move, given = text) => {
+    // Left as it was: NULL stays NULL, although its text is empty.
+    if (given === begun && typed === undefined) return cancel()
+    const result = written(given, column)
+    if ("problem" in result) setProblem(result.problem)
+    else keep(column.type === "boolean" ? given === "true" : result.value, move)
+  }
+  const change = (next: string) => {
+    setText(next)
+    setProblem("")
+    setAt(0)
+  }
+  const keys = (event: KeyboardEvent) => {
+    event.stopPropagation()
+    const { key } = event
+    const step = key === "ArrowDown" ? 1 : key === "ArrowUp" ? -1 : 0
+    if (key === "Escape") {
+      event.preventDefault()
+      cancel()
+    } else if (key === "Backspace" && isMod(event) && column.nullable) {
+      event.preventDefault()
+      keep(null, "stay")
+    } else if (step !== 0 && choices.length > 0) {
+      event.preventDefault()
+      setAt((at + step + choices.length) % choices.length)
+    } else if (key === "Enter" && !event.shiftKey && (!json || isMod(event))) {
+      event.preventDefault()
+      finish("down", (text === begun ? undefined : choices[at]?.key) ?? text)
+    } else if (key === "Tab") {
+      event.preventDefault()
+      finish(event.shiftKey ? "left" : "right")
+    }
+  }
+  const common = {
+    ref: field,
+    "aria-invalid": problem === "" ? undefined : true,
+    value: text,
+    onKeyDown: keys
+  } as const
+  const label = `${column.name}, ${column.type}`
+  return (
+    // oxlint-disable-next-line jsx-a11y/no-static-element-interactions -- keeps the grid from taking the press
+    <div
+      className="cell-editor"
+      style={{ minWidth: Math.max(column.width, json ? 320 : foreign === undefined ? 0 : 260) + 1 }}
+      onMouseDown={(event) => event.stopPropagation()}
+    >
+      {foreign !== undefined ? (
+        <input
+          {...common}
+          className="mono"
+          role="combobox"
+          aria-expanded={choices.length > 0}
+          aria-controls="reference-list"
+          aria-activedescendant={choices.length > 0 ? `reference-${at}` : undefined}
+          aria-label={`${column.name}, a row of ${foreign.references.table}`}
+          spellCheck={false}
+          onChange={(event) => change(event.target.value)}
+          onBlur={() => finish("stay")}
+        />
+      ) : column.values === undefined ? (
+        <textarea
+          {...common}
+          className={isMonospaced(column.type) ? "mono" : ""}
+          aria-label={label}
+          spellCheck={false}
+          style={{ height: heightOf(begun, json) }}
+          onChange={(event) => change(event.target.value)}
+          onBlur={() => finish("stay")}
+        />
+      ) : (
+        <select {...common} aria-label={label} onChange={(event) => finish("stay", event.target.value)} onBlur={cancel}>
+          {column.values.includes(text) ? null : <option value="">NULL</option>}
+          {column.values.map((one) => (
+            <option key={one}>{one}</option>
+          ))}
+        </select>
+      )}
+      {choices.length === 0 || foreign === undefined ? null : (
+        <ul id="reference-list" role="listbox" aria-label={`Rows of ${foreign.references.table}`}>
+          {choices.map(({ key, label: name }, index) => (
+            <li
+              key={key}
+              id={`reference-${index}`}
+              role="option"
+              aria-selected={index === at}
+              onMouseDown={(event) => {
+                event.preventDefault()
+                finish("stay", key)
+              }}
+            >
+              <code>{key}</code> {name}
+            </li>
+          ))}
+        </ul>
+      )}
+      <small className={problem === "" ? "" : "bad"} role={problem === "" ? undefined : "alert"}>
+        {problem === ""
+          ? `${json ? `${mod}↵` : "↵"} keep · esc cancel${column.nullable ? ` · ${mod}⌫ NULL` : ""}`
+          : problem}
+      </small>
+    </div>
+  )
+}

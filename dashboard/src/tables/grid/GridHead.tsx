@@ -1,0 +1,73 @@
+import { type PointerEvent } from "react"
+import { Icon } from "../../ui/Icon.tsx"
+import { type GridColumn, shortType } from "./columns.ts"
+import type { Order } from "../rows/keyset.ts"
+
+interface GridHeadProps {
+  readonly columns: ReadonlyArray<GridColumn>
+  readonly order: ReadonlyArray<Order>
+  /** The column on which the keyboard stands; undefined while it is in the rows. */
+  readonly active: number | undefined
+  readonly onSort: (column: string) => void
+  readonly onResize: (column: string, width: number) => void
+}
+
+export const GridHead = ({ active, columns, onResize, onSort, order }: GridHeadProps) => {
+  const drag = (event: PointerEvent<HTMLElement>, { name, width }: GridColumn) => {
+    event.preventDefault()
+    event.stopPropagation()
+    const target = event.currentTarget
+    target.setPointerCapture(event.pointerId)
+    const begin = event.clientX
+    const moved = (next: globalThis.PointerEvent) => onResize(name, Math.max(60, width + next.clientX - begin))
+    target.addEventListener("pointermove", moved)
+    target.addEventListener("lostpointercapture", () => target.removeEventListener("pointermove", moved), {
+      once: true
+    })
+  }
+  return (
+    <div className="grid-head" role="row" aria-rowindex={1}>
+      <div role="columnheader" aria-colindex={1} className="head-cell pin">
+        <span className="sr">Row</span>
+      </div>
+      {columns.map((column, at) => {
+        const sort = order.find((one) => one.column === column.name)
+        return (
+          // Its keys are those of the grid, which has the focus.
+          // oxlint-disable-next-line jsx-a11y/click-events-have-key-events
+          <div
+            key={column.name}
+            id={active === at ? "active-cell" : undefined}
+            role="columnheader"
+            tabIndex={-1}
+            aria-colindex={at + 2}
+            aria-sort={sort === undefined ? "none" : sort.desc ? "descending" : "ascending"}
+            className={`head-cell ${active === at ? "active" : ""}`}
+            style={{ width: column.width }}
+            title={column.comment ?? undefined}
+            onClick={() => onSort(column.name)}
+          >
+            {column.key ? (
+              <Icon name="pk" size={13} />
+            ) : column.foreign === undefined ? null : (
+              <Icon name="link" size={13} />
+            )}
+            <span className="name">{column.name}</span>
+            <span className="type">{shortType(column.type)}</span>
+            {sort === undefined ? null : (
+              <span className="sorted">
+                <Icon name={sort.desc ? "desc" : "asc"} size={13} />
+              </span>
+            )}
+            <span
+              className="grip"
+              aria-hidden="true"
+              onPointerDown={(event) => drag(event, column)}
+              onClick={(event) => event.stopPropagation()}
+            />
+          </div>
+        )
+      })}
+    </div>
+  )
+}

@@ -1,0 +1,111 @@
+import {
+  type Catalogue,
+  type Column,
+  type Facts,
+  type ForeignKey,
+  labelColumn,
+  type Table,
+  tableOf
+} from "../../catalogue/queries.ts"
+
+/** A reference by one column, with the table that it names. */
+export interface Reference extends ForeignKey {
+  /** The name of the embedded row. */
+  readonly alias: string
+  readonly table: Table | undefined
+  /** The column of the other table that is shown beside the key. */
+  readonly label: string | undefined
+}
+
+export interface GridColumn extends Column {
+  readonly key: boolean
+  readonly foreign: Reference | undefined
+  /** The labels of an enum, or of a boolean. */
+  readonly values: ReadonlyArray<string> | undefined
+  readonly width: number
+}
+
+/** A table or view and what the page knows about it. */
+export interface Relation {
+  readonly schema: string
+  readonly name: string
+  readonly table: Table | undefined
+  readonly columns: ReadonlyArray<Column>
+}
+
+export const relationOf = (catalogue: Catalogue, schema: string, name: string): Relation | undefined => {
+  const table = tableOf(catalogue, schema, name)
+  if (table !== undefined) return { schema, name, table, columns: table.columns }
+  const view = catalogue.views.find((one) => one.schema === schema && one.name === name)
+  return view === undefined ? undefined : { schema, name, table: undefined, columns: view.columns }
+}
+
+const leastWidth = ({ name, type }: Column) => {
+  if (/^(?:boolean|smallint)/.test(type)) return 96
+  if (/^(?:integer|bigint|character\()/.test(type)) return 110
+  if (type === "uuid") return 290
+  if (type.startsWith("timestamp")) return 190
+  return /^(?:jsonb?|text)/.test(type) && !/^(?:name|title|status)$/.test(name) ? 230 : 160
+}
+
+const widthOf = (column: Column) =>
+  Math.max(column.name.length * 7.5 + Math.min(column.type.length, 12) * 6.5 + 44, leastWidth(column))
+
+export const gridColumns = (
+  catalogue: Catalogue,
+  { columns, table }: Relation,
+  facts: Facts | undefined,
+  widths: Readonly<Record<string, number>>
+): ReadonlyArray<GridColumn> =>
+  columns.map((column, at) => {
+    const key = table?.foreign_keys.find((one) => one.columns.length === 1 && one.columns[0] === column.name)
+    const other = key === undefined ? undefined : tableOf(catalogue, key.references.schema, key.references.table)
+    const label = other === undefined ? undefined : labelColumn(other)
+    return {
+      ...column,
+      key: table?.primary_key.includes(column.name) ?? false,
+      foreign: key === undefined ? undefined : { ...key, alias: `ref_${at}`, label, table: other },
+      values: column.type === "boolean" ? ["true", "false"] : facts?.enums[column.type],
+      width: widths[column.name] ?? (key === undefined ? widthOf(column) : 200)
+    }
+  })
+
+const simple = /^[\p{L}_][\p{L}\p{N}_]*$/u
+const nameText = (name: string) => (simple.test(name) ? name : `"${name.replaceAll(/["\\]/g, "\\$&")}"`)
+
+/** All columns, and the labels of the rows that they refer to. */
+export const selectOf = (columns: ReadonlyArray<GridColumn>, schema: string): string =>
+  [
+    "*",
+    ...columns.flatMap(({ foreign }) =>
+      // An embed finds its table in the request's schema only.
+      foreign?.label === undefined || foreign.references.schema !== schema
+        ? []
+        : [
+            `${foreign.alias}:${nameText(foreign.references.table)}!${nameText(foreign.name)}(${nameText(foreign.label)})`
+          ]
+    )
+  ].join(",")
+
+/** Columns whose values only the database makes. */
+export const isMade = ({ generated, identity }: Pick<Column, "generated" | "identity">) =>
+  generated !== null || identity === "always"
+
+export const isNumeric = (type: string) =>
+  /^(?:smallint|integer|bigint|numeric|real|double precision|money|oid)/.test(type)
+export const isJson = (type: string) => /^jsonb?$/.test(type)
+export const isMonospaced = (type: string) => /^(?:uuid|bytea|json|jsonb|inet|cidr|macaddr|tsvector|.*\[\])/.test(type)
+
+const shortNames: Readonly<Record<string, string>> = {
+  "timestamp with time zone": "timestamptz",
+  "timestamp without time zone": "timestamp",
+  integer: "int4",
+  bigint: "int8",
+  smallint: "int2",
+  boolean: "bool",
+  "double precision": "float8",
+  "character varying": "varchar"
+}
+
+export const shortType = (type: string) =>
+  shortNames[type] ?? type.replace("character varying", "varchar").replace(/^character\(/, "char(")

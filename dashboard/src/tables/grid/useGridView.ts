@@ -1,0 +1,77 @@
+import { type RefObject, useCallback, useEffect, useLayoutEffect, useMemo, useState } from "react"
+import type { Blocks } from "../rows/blocks.ts"
+import type { GridColumn } from "./columns.ts"
+
+const rowHeight = 32
+const headHeight = 34
+export const gutter = 44
+/** Rows beyond the view. */
+const over = 6
+/** Elements end at 17 (Firefox) to 33 (Chromium) million pixels: positions of taller tables are scaled. */
+const tallest = 15_000_000
+
+/** Which rows are in view, and where they stand. */
+export const useGridView = (
+  scroller: RefObject<HTMLDivElement | null>,
+  blocks: Blocks,
+  columns: ReadonlyArray<GridColumn>
+) => {
+  const [view, setView] = useState({ top: 0, height: 600 })
+  const { length } = blocks
+  const full = length * rowHeight
+  const height = Math.min(full, tallest)
+  const scale = full > tallest ? (full - view.height) / Math.max(1, tallest - view.height) : 1
+  const top = view.top * scale
+  const from = Math.max(0, Math.floor(top / rowHeight) - over)
+  const to = Math.min(length, Math.ceil((top + view.height) / rowHeight) + over)
+
+  useEffect(() => blocks.want(from, to), [blocks, from, to])
+  const look = useCallback(() => {
+    const element = scroller.current
+    if (element !== null) setView({ top: element.scrollTop, height: element.clientHeight - headHeight })
+  }, [scroller])
+  useLayoutEffect(() => {
+    const element = scroller.current
+    if (element === null) return
+    look()
+    const observer = new ResizeObserver(look)
+    observer.observe(element)
+    return () => observer.disconnect()
+  }, [scroller, look])
+  // A notch of the wheel moves as many rows in a scaled table as in any other.
+  useEffect(() => {
+    const element = scroller.current
+    if (element === null || scale === 1) return
+    const wheel = (event: WheelEvent) => {
+      if (event.deltaY === 0 || event.ctrlKey) return
+      event.preventDefault()
+      element.scrollTop += event.deltaY / scale
+    }
+    element.addEventListener("wheel", wheel, { passive: false })
+    return () => element.removeEventListener("wheel", wheel)
+  }, [scroller, scale])
+
+  const lefts = useMemo(() => {
+    let left = gutter
+    return columns.map(({ width }) => (left += width) - width)
+  }, [columns])
+
+  /** Scrolls a cell into view. */
+  const show = (row: number, column: number) => {
+    const element = scroller.current
+    if (element === null) return
+    const y = row * rowHeight
+    const now = element.scrollTop * scale
+    const room = element.clientHeight - headHeight
+    if (y < now) element.scrollTop = y / scale
+    else if (y + rowHeight > now + room) element.scrollTop = (y + rowHeight - room) / scale
+    const left = lefts[column] ?? 0
+    const right = left + (columns[column]?.width ?? 0)
+    if (left - gutter < element.scrollLeft) element.scrollLeft = left - gutter
+    else if (right > element.scrollLeft + element.clientWidth) element.scrollLeft = right - element.clientWidth
+  }
+
+  const page = Math.max(1, Math.floor(view.height / rowHeight) - 1)
+  const yOf = (index: number) => index * rowHeight - top + view.top
+  return { from, to, height, page, yOf, show, look }
+}

@@ -1,0 +1,201 @@
+import { request } from "../../wire/request.ts"
+import { type Order, parameterOf, type Part, partsBehind, reversed, type Row } from "./keyset.ts"
+
+export interface Source {
+  /** `/v1/db/orders`. */
+  readonly path: string
+  readonly schema: string
+  readonly select: string
+  /** In the language of `/v1/db`: `["status", "eq.paid"]`. */
+  readonly filters: ReadonlyArray<readonly [name: string, value: string]>
+  /** Ends with the primary key, so that it is total, if there is one. */
+  readonly order: ReadonlyArray<Order>
+  readonly total: boolean
+  /** Columns that may be NULL. */
+  readonly nullable: ReadonlySet<string>
+}
+
+/** Rows of a page. */
+const size = 100
+/** Pages that are kept: 20,000 rows. */
+const most = 200
+/** ms for which a page far from those that are there must be in view: what is only passed by is not read. */
+const passing = 70
+
+/** Pages of a table by number, read as they come into view: by key beside one that is there, by offset elsewhere. */
+export class Blocks {
+  readonly source: Source
+  private readonly pages = new Map<number, ReadonlyArray<Row>>()
+  private readonly loading = new Map<number, AbortController>()
+  private readonly listeners = new Set<() => void>()
+  private timer: ReturnType<typeof setTimeout> | undefined
+  private view = { first: 0, last: 0 }
+  private version = 0
+  length = 0
+  counted: "estimated" | "exact" = "estimated"
+  failure: unknown
+  /** Of the last request. */
+  millis = 0
+  url: string
+
+  constructor(source: Source) {
+    this.source = source
+    this.url = this.urlOf([], source.order, 0, size)
+    void this.load(0)
+  }
+
+  readonly subscribe = (listener: () => void) => {
+    this.listeners.add(listener)
+    return () => {
+      this.listeners.delete(listener)
+    }
+  }
+  readonly snapshot = () => this.version
+
+  private changed() {
+    this.version += 1
+    for (const listener of this.listeners) listener()
+  }
+
+  row(index: number): Row | undefined {
+    return this.pages.get(Math.floor(index / size))?.[index % size]
+  }
+
+  get ready() {
+    return this.pages.has(0)
+  }
+
+  /** Stops reading: the page is left. */
+  close() {
+    clearTimeout(this.timer)
+    for (const controller of this.loading.values()) controller.abort()
+  }
+
+  /** Reads what is in view anew, and forgets the rest. */
+  async refresh() {
+    const { first, last } = this.view
+    const keep = (page: number) => page === 0 || (page >= first && page <= last)
+    for (const page of this.pages.keys()) if (!keep(page)) this.pages.delete(page)
+    await Promise.all(Array.from(new Set([0, ...this.pages.keys()]), (page) => this.load(page, true)))
+  }
+
+  /** Rows that are in view, up to `to`. */
+  want(from: number, to: number) {
+    const first = Math.max(0, Math.floor(from / size))
+    const last = Math.floor(Math.max(0, to - 1) / size)
+    this.view = { first, last }
+    for (const [page, controller] of this.loading) {
+      if (page !== 0 && (page < first - 1 || page > last + 1)) controller.abort()
+    }
+    const missing: Array<number> = []
+    for (let page = first; page <= last; page++) if (this.lacks(page)) missing.push(page)
+    clearTimeout(this.timer)
+    if (missing.length === 0) {
+      const next = Math.floor((to + size / 2) / size)
+      if (next !== last && next * size < this.length && this.lacks(next)) void this.load(next)
+      return
+    }
+    const beside = missing.some((page) => this.pages.has(page - 1) || this.pages.has(page + 1))
+    const load = () => {
+      for (const page of missing) void this.load(page)
+    }
+    this.timer = setTimeout(load, beside ? 0 : passing)
+  }
+
+  private lacks(page: number) {
+    return !this.pages.has(page) && !this.loading.has(page)
+  }
+
+  private urlOf(part: Part, order: ReadonlyArray<Order>, offset: number, limit: number) {
+    const { filters, path, select } = this.source
+    const query = new URLSearchParams([["select", select]])
+    for (const [name, value] of [...filters, ...part.map(parameterOf)]) query.append(name, value)
+    if (order.length > 0) {
+      query.set("order", order.map(({ column, desc }) => `${column}.${desc ? "desc" : "asc"}`).join(","))
+    }
+    if (offset > 0) query.set("offset", String(offset))
+    query.set("limit", String(limit))
+    return `${path}?${query}`
+  }
+
+  private async ask(url: string, signal: AbortSignal, count: boolean) {
+    const answer = await request<ReadonlyArray<Row>>(url, {
+      signal,
+      headers: { "accept-profile": this.source.schema, ...(count ? { prefer: "count=estimated" } : {}) }
+    })
+    this.millis = answer.millis
+    this.url = url
+    return answer
+  }
+
+  private async readBeside(anchor: Row, backwards: boolean, signal: AbortSignal) {
+    const order = backwards ? reversed(this.source.order) : this.source.order
+    const rows: Array<Row> = []
+    for (const part of partsBehind(order, anchor, this.source.nullable)) {
+      const { body } = await this.ask(this.urlOf(part, order, 0, size - rows.length), signal, false)
+      rows.push(...body)
+      if (rows.length >= size) break
+    }
+    return backwards ? rows.toReversed() : rows
+  }
+
+  private async readPage(page: number, byOffset: boolean, signal: AbortSignal) {
+    const before = this.pages.get(page - 1)?.at(-1)
+    const after = this.pages.get(page + 1)?.[0]
+    if (this.source.total && page > 0 && !byOffset) {
+      if (before !== undefined) return this.readBeside(before, false, signal)
+      if (after !== undefined) {
+        const rows = await this.readBeside(after, true, signal)
+        // Fewer rows than the guessed number of the page: only an offset says where it begins.
+        if (rows.length === size) return rows
+      }
+    }
+    const { body, headers } = await this.ask(this.urlOf([], this.source.order, page * size, size), signal, page === 0)
+    if (page === 0) this.length = Math.max(body.length, Number(headers.get("content-range")?.split("/")[1]) || 0)
+    return body
+  }
+
+  private async load(page: number, again = false) {
+    this.loading.get(page)?.abort()
+    const controller = new AbortController()
+    this.loading.set(page, controller)
+    try {
+      const rows = await this.readPage(page, again, controller.signal)
+      if (controller.signal.aborted) return
+      this.pages.set(page, rows)
+      this.forgetOne(page)
+      this.failure = undefined
+      // The planner's guess gives way to what is seen.
+      if (rows.length < size) this.length = page * size + rows.length
+      else if ((page + 1) * size > this.length) this.length = (page + 1) * size + 1
+    } catch (error) {
+      if (controller.signal.aborted) return
+      this.failure = error
+    } finally {
+      if (this.loading.get(page) === controller) this.loading.delete(page)
+      this.changed()
+    }
+  }
+
+  /** A day of scrolling must not grow for ever. */
+  private forgetOne(near: number) {
+    if (this.pages.size <= most) return
+    const far = Array.from(this.pages.keys()).find((page) => page !== 0 && Math.abs(page - near) > 3)
+    if (far !== undefined) this.pages.delete(far)
+  }
+
+  async countExactly() {
+    const { filters, order, path, schema } = this.source
+    const query = new URLSearchParams([
+      ["select", order[0]?.column ?? "*"],
+      ["limit", "1"],
+      ...filters.map(([name, value]) => [name, value])
+    ] as Array<[string, string]>)
+    const { headers } = await request(`${path}?${query}`, {
+      headers: { "accept-profile": schema, prefer: "count=exact" }
+    })
+    this.length = Number(headers.get("content-range")?.split("/")[1] ?? 0)
+    this.counted = "exact"
+    this.changed()
+  }
+}

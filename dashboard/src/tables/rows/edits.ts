@@ -1,0 +1,112 @@
+import type { Table } from "../../catalogue/queries.ts"
+import { type Row, valueText } from "./keyset.ts"
+
+/** What is to become of one row: new values by column. */
+export interface RowEdit {
+  /** As it was read. */
+  readonly row: Row
+  readonly values: Readonly<Record<string, unknown>>
+}
+
+/** Unsaved changes by the row's key, so that they outlive filters, sorting and scrolling. */
+export type Edits = ReadonlyMap<string, RowEdit>
+
+export const rowId = (table: Pick<Table, "primary_key">, row: Row): string =>
+  JSON.stringify(table.primary_key.map((key) => row[key] ?? null))
+
+const same = (one: unknown, other: unknown) =>
+  JSON.stringify(one ?? null) === JSON.stringify(other ?? null) ||
+  (typeof one !== "object" && typeof other !== "object" && String(one) === String(other))
+
+/** Stages a value; one that equals what was read is no change. */
+export const withEdit = (
+  edits: Edits,
+  table: Pick<Table, "primary_key">,
+  { column, row, value }: { readonly row: Row; readonly column: string; readonly value: unknown }
+): Edits => {
+  const id = rowId(table, row)
+  const before = edits.get(id)
+  const original = before?.row ?? row
+  const { [column]: _, ...others } = before?.values ?? {}
+  const values = same(value, original[column]) ? others : { ...others, [column]: value }
+  const next = new Map(edits)
+  if (Object.keys(values).length === 0) next.delete(id)
+  else next.set(id, { row: original, values })
+  return next
+}
+
+export const countEdits = (edits: Edits) =>
+  Array.from(edits.values()).reduce((sum, { values }) => sum + Object.keys(values).length, 0)
+
+interface Statement {
+  readonly sql: string
+  readonly params: ReadonlyArray<string | null>
+}
+
+const quote = (name: string) => `"${name.replaceAll('"', '""')}"`
+const qualified = ({ name, schema }: Pick<Table, "name" | "schema">) => `${quote(schema)}.${quote(name)}`
+const text = (value: unknown) => (value === null || value === undefined ? null : valueText(value))
+
+/** `/v1/sql/transaction` takes this many. */
+const maxStatements = 20
+
+/**
+ * The changes as statements of one transaction. Each row must still have the values that were read, or the transaction
+ * fails with 22P02 and a text that names the row's position among the edits: see `conflictOf`.
+ */
+export const saveStatements = (table: Table, edits: Edits): ReadonlyArray<Statement> => {
+  const all = Array.from(edits.values())
+  const perStatement = Math.ceil(all.length / maxStatements)
+  const statements: Array<Statement> = []
+  for (let from = 0; from < all.length; from += perStatement) {
+    const params: Array<string | null> = []
+    const param = (value: string | null) => `$${params.push(value)}`
+    const updates = all.slice(from, from + perStatement).map(({ row, values }, at) => {
+      const set = Object.entries(values).map(([name, value]) => `${quote(name)} = ${param(text(value))}`)
+      const keys = table.primary_key.map((name) => `${quote(name)} = ${param(text(row[name]))}`)
+      const kept = Object.keys(values)
+        .filter((name) => !table.primary_key.includes(name))
+        .map((name) => {
+          const old = param(JSON.stringify({ [name]: row[name] ?? null }))
+          return `to_jsonb(${quote(name)}) is not distinct from to_jsonb((select x.${quote(name)} from json_populate_record(null::${qualified(table)}, ${old}) x))`
+        })
+      return {
+        name: `u${at}`,
+        sql: `update ${qualified(table)} set ${set.join(", ")} where ${[...keys, ...kept].join(" and ")} returning 1`,
+        check: `case (select count(*) from u${at}) when 1 then 1 else ('changed-row-${from + at}-' || (select count(*) from u${at}))::int end`
+      }
+    })
+    statements.push({
+      sql: `with ${updates.map(({ name, sql }) => `${name} as (${sql})`).join(", ")} select ${updates.map(({ check }) => check).join(", ")}`,
+      params
+    })
+  }
+  return statements
+}
+
+/** The row that was changed or deleted by someone else since it was read, if that is why saving failed. */
+export const conflictOf = (message: string, edits: Edits): RowEdit | undefined => {
+  const found = /"changed-row-(\d+)-\d+"/.exec(message)
+  return found === null ? undefined : Array.from(edits.values())[Number(found[1])]
+}
+
+const literal = (value: unknown) =>
+  value === null || value === undefined ? "null" : `'${valueText(value).replaceAll("'", "''")}'`
+
+/** The changes as people would write them, for review. */
+export const readableSql = (table: Table, edits: Edits): string =>
+  Array.from(edits.values(), ({ row, values }) => {
+    const set = Object.entries(values).map(([name, value]) => `${name} = ${literal(value)}`)
+    const where = table.primary_key.map((name) => `${name} = ${literal(row[name])}`)
+    return `update ${table.schema}.${table.name}\nset ${set.join(",\n    ")}\nwhere ${where.join(" and ")};`
+  }).join("\n\n")
+
+/** Deletes rows by their keys, however many, in one statement. */
+export const deleteStatement = (table: Table, rows: ReadonlyArray<Row>): Statement => {
+  const keys = table.primary_key.map(quote).join(", ")
+  const wanted = rows.map((row) => Object.fromEntries(table.primary_key.map((name) => [name, row[name] ?? null])))
+  return {
+    sql: `delete from ${qualified(table)} where (${keys}) in (select ${keys} from json_populate_recordset(null::${qualified(table)}, $1))`,
+    params: [JSON.stringify(wanted)]
+  }
+}

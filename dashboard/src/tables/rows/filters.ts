@@ -1,0 +1,82 @@
+import type { Search } from "../../shell/search.ts"
+import type { Order } from "./keyset.ts"
+
+export type Filter = readonly [column: string, value: string]
+
+interface Operator {
+  /** The start of a filter's value. */
+  readonly key: string
+  readonly words: string
+  /** Whether a value follows. */
+  readonly bare?: boolean
+}
+
+export const operators: ReadonlyArray<Operator> = [
+  { key: "eq", words: "is" },
+  { key: "neq", words: "is not" },
+  { key: "ilike", words: "contains" },
+  { key: "gt", words: "greater than" },
+  { key: "gte", words: "at least" },
+  { key: "lt", words: "less than" },
+  { key: "lte", words: "at most" },
+  { key: "in", words: "is one of" },
+  { key: "is.null", words: "is NULL", bare: true },
+  { key: "not.is.null", words: "is not NULL", bare: true }
+]
+
+/** The filters of an address; the other parameters are the order. */
+export const filtersOf = (search: Search): ReadonlyArray<Filter> =>
+  Object.entries(search).flatMap(([name, value]) =>
+    name === "order" ? [] : (typeof value === "string" ? [value] : value).map((one): Filter => [name, one])
+  )
+
+export const withFilter = (search: Search, [column, value]: Filter): Search => {
+  const old = search[column]
+  if (old === undefined) return { ...search, [column]: value }
+  return { ...search, [column]: [...(typeof old === "string" ? [old] : old), value] }
+}
+
+export const withoutFilter = (search: Search, [column, value]: Filter): Search => {
+  const { [column]: old = [], ...rest } = search
+  const left = (typeof old === "string" ? [old] : old).filter((one) => one !== value)
+  const [first] = left
+  if (first === undefined) return rest
+  return { ...rest, [column]: left.length === 1 ? first : left }
+}
+
+export const orderOf = (search: Search): ReadonlyArray<Order> =>
+  typeof search["order"] !== "string"
+    ? []
+    : search["order"]
+        .split(",")
+        .map((term) => ({ column: term.replace(/\.(?:asc|desc)$/, ""), desc: term.endsWith(".desc") }))
+
+/** Ascending, then descending, then not at all. */
+export const withNextOrder = (search: Search, column: string): Search => {
+  const now = orderOf(search).find((one) => one.column === column)
+  const { order: _, ...rest } = search
+  if (now?.desc === true) return rest
+  return { ...rest, order: `${column}.${now === undefined ? "asc" : "desc"}` }
+}
+
+const listed = (text: string) =>
+  text
+    .split(",")
+    .map((part) => `"${part.trim().replaceAll(/["\\]/g, "\\$&")}"`)
+    .join(",")
+
+/** The value of a filter, of an operator and what was typed. */
+export const filterValue = (operator: string, text: string): string => {
+  if (operators.find(({ key }) => key === operator)?.bare === true) return operator
+  if (operator === "ilike") return `ilike.*${text}*`
+  return operator === "in" ? `in.(${listed(text)})` : `${operator}.${text}`
+}
+
+/** In words, for a chip. A filter that the form cannot make is shown as it is. */
+export const filterWords = (value: string): readonly [words: string, operand: string] => {
+  const found = operators.find(({ bare, key }) => (bare === true ? value === key : value.startsWith(`${key}.`)))
+  if (found === undefined) return ["", value]
+  const operand = found.bare === true ? "" : value.slice(found.key.length + 1)
+  if (found.key === "in") return [found.words, operand.slice(1, -1).replaceAll('"', "")]
+  return [found.words, found.key === "ilike" ? operand.replaceAll("*", "") : operand]
+}

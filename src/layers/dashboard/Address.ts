@@ -1,0 +1,43 @@
+import { Console, Effect, Layer } from "effect"
+import { HttpServer } from "effect/http"
+import { secret, text } from "../../domain/Settings.ts"
+import { DashboardSessions } from "../../services/dashboard/Sessions.ts"
+import { DashboardSettings } from "../../services/dashboard/Settings.ts"
+import { IdentitySettings } from "../../services/identity/Settings.ts"
+import { DashboardFiles } from "../../services/ports/DashboardFiles.ts"
+import { httpAddress } from "../net/Listener.ts"
+import { workerNumber } from "../workers/Settings.ts"
+
+const loopback = /^(?:127\.\d+\.\d+\.\d+|localhost|::1)$/
+
+/**
+ * Prints the dashboard's address. On a development machine also a link that signs in one browser: the database is the
+ * embedded one, the service listens on this machine only, and nothing says that it is reached from elsewhere. The token
+ * is in the fragment, which browsers send to no server and do not prefetch.
+ */
+export const layerDashboardAddress = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const { enabled } = yield* DashboardSettings
+    const { files } = yield* DashboardFiles
+    // Workers share one address.
+    if (!enabled || files === undefined || (workerNumber !== undefined && workerNumber !== "1")) return
+    const { address } = yield* HttpServer.HttpServer
+    if (address._tag === "UnixPathAddress") return
+    const { publicUrl } = yield* IdentitySettings
+    const { host } = yield* httpAddress
+    const reached = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host.includes(":") ? `[${host}]` : host
+    const url = `${publicUrl ?? `http://${reached}:${address.port}`}/dashboard/`
+    const local =
+      loopback.test(host) &&
+      publicUrl === undefined &&
+      (yield* secret("DATABASE_URL")) === undefined &&
+      (yield* text("NODE_ENV", undefined)) !== "production"
+    const sessions = yield* DashboardSessions
+    const link = local ? yield* sessions.issueLink : undefined
+    yield* Console.log(
+      link === undefined
+        ? `\n  Dashboard: ${url}\n`
+        : `\n  Dashboard: ${url}#sign-in=${link}\n  The link signs in one browser, once, within 10 minutes.\n`
+    )
+  })
+)

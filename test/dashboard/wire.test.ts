@@ -1,0 +1,78 @@
+import * as fc from "fast-check"
+import { assert, describe, it } from "vitest"
+import { parseSearch, stringifySearch } from "../../dashboard/src/shell/search.ts"
+import { csvOf } from "../../dashboard/src/sql/copies.ts"
+import { pathOf } from "../../dashboard/src/wire/path.ts"
+import { parseExact } from "../../dashboard/src/wire/exact.ts"
+import { parseCsv } from "../support/ui/csv.ts"
+
+describe("parseExact", () => {
+  it("keeps the text of numbers that JavaScript would change", () => {
+    assert.deepStrictEqual(parseExact('[9007199254740993, 218.90, 1e400, 5, -0.5, {"a": 0.1}]'), [
+      "9007199254740993",
+      "218.90",
+      "1e400",
+      5,
+      -0.5,
+      { a: 0.1 }
+    ])
+  })
+
+  it("is JSON.parse for what JSON.stringify has written", () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        const text = JSON.stringify(value)
+        assert.strictEqual(JSON.stringify(parseExact(text)), JSON.stringify(JSON.parse(text)))
+      })
+    )
+  })
+})
+
+describe("the query of an address", () => {
+  const search = fc.dictionary(
+    fc.string({ minLength: 1, unit: "grapheme" }).filter((name) => name !== "__proto__"),
+    fc.oneof(fc.string({ unit: "grapheme" }), fc.array(fc.string(), { minLength: 2, maxLength: 4 }))
+  )
+  it("is the same after it was written and read", () => {
+    fc.assert(
+      fc.property(search, (given) => {
+        assert.deepStrictEqual({ ...parseSearch(stringifySearch(given)) }, { ...given })
+      })
+    )
+  })
+  it("is written as people read it", () => {
+    assert.strictEqual(
+      stringifySearch({ status: "in.(a,b)", order: "total.desc" }),
+      "?status=in.(a,b)&order=total.desc"
+    )
+  })
+})
+
+describe("pathOf", () => {
+  it("fills in and encodes parameters", () => {
+    assert.strictEqual(pathOf("/api/keys/:id", { params: { id: "a/b" } }), "/api/keys/a%2Fb")
+    assert.strictEqual(pathOf("/api/x", { query: { a: 1, b: undefined, c: "d e" } }), "/api/x?a=1&c=d+e")
+  })
+  it("has no slash at the end of a group's root", () => {
+    assert.strictEqual(pathOf("/api/keys/"), "/api/keys")
+    assert.strictEqual(pathOf("/"), "/")
+  })
+})
+
+it("a result as CSV is read back as it was", () => {
+  const cell = fc.oneof(fc.string({ unit: "grapheme" }), fc.integer(), fc.constant(null), fc.constant('a "b",\r\nc'))
+  fc.assert(
+    fc.property(fc.array(fc.tuple(cell, cell), { minLength: 1 }), (rows) => {
+      const column = (name: string) => ({ name, type: "text", oid: 25 })
+      const text = csvOf({
+        columns: [column("one"), column("two")],
+        rows: rows.map(([one, two]) => ({ one, two })),
+        rowCount: rows.length,
+        command: "SELECT",
+        truncated: false
+      })
+      const expected = [["one", "two"], ...rows.map((row) => row.map((value) => String(value ?? "")))]
+      assert.deepStrictEqual(parseCsv(text), expected)
+    })
+  )
+})

@@ -1,0 +1,113 @@
+import { existsSync, readFileSync } from "node:fs"
+import { createRequire } from "node:module"
+import { delimiter, join } from "node:path"
+import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core"
+import { afterAll, afterEach, assert, inject } from "vitest"
+import { findChromium } from "../browser/browser.ts"
+import { ask } from "../client.ts"
+
+const service = inject("service")
+let browser: Promise<Browser> | undefined
+
+const launch = async () => {
+  const name = await findChromium()
+  const executablePath = (process.env["PATH"] ?? "")
+    .split(delimiter)
+    .map((directory) => join(directory, name ?? ""))
+    .find((path) => name !== undefined && existsSync(path))
+  // A failure, not a skip: nothing else tests the pages.
+  if (executablePath === undefined) throw new Error("The dashboard's tests need Chromium: apt-get install -y chromium")
+  return chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", "--font-render-hinting=none"] })
+}
+
+/** What no test may cause, by the page that caused it. */
+const complaints = new Map<Page, Array<string>>()
+
+/** A response of an error that the test is about is reported by browsers as well. */
+const isExpected = (text: string) =>
+  /^Failed to load resource: the server responded with a status of (?:4\d\d|503)/.test(text)
+
+const watch = async (page: Page) => {
+  const found: Array<string> = []
+  complaints.set(page, found)
+  page.on("pageerror", (error) => found.push(`error: ${error.message}`))
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type()) && !isExpected(message.text())) found.push(message.text())
+  })
+  page.on("request", (request) => {
+    const { origin, protocol } = new URL(request.url())
+    if (/^https?:|^wss?:/.test(protocol) && origin !== new URL(service.url).origin) found.push(`request to ${origin}`)
+  })
+  await page.exposeFunction("reportViolation", (text: string) => found.push(`policy: ${text}`))
+  await page.addInitScript(() => {
+    document.addEventListener("securitypolicyviolation", ({ blockedURI, effectiveDirective }) =>
+      (window as unknown as { reportViolation: (text: string) => void }).reportViolation(
+        `${effectiveDirective} ${blockedURI}`
+      )
+    )
+  })
+}
+
+/** The address of a page. */
+export const at = (path: string) => `${service.url}/dashboard${path}`
+
+interface Options extends BrowserContextOptions {
+  /** Default: a new session of the service key. */
+  readonly signedIn?: boolean
+}
+
+/** A browser of its own, with a page on which nothing has been opened yet. */
+export const openPage = async ({ signedIn = true, ...options }: Options = {}): Promise<Page> => {
+  browser ??= launch()
+  const context = await (await browser).newContext({ viewport: { width: 1440, height: 900 }, ...options })
+  context.setDefaultTimeout(15_000)
+  if (signedIn) {
+    const { headers } = await ask(service, "POST /api/dashboard/session", { body: { key: service.service_role } })
+    const [name = "", value = ""] = (headers.getSetCookie()[0]?.split(";")[0] ?? "").split("=")
+    await context.addCookies([{ name, value, url: service.url, httpOnly: true, sameSite: "Strict" }])
+  }
+  const page = await context.newPage()
+  await watch(page)
+  return page
+}
+
+/** For every file of the project: each test leaves no complaint behind, and no browser. */
+export const checkPages = () => {
+  afterEach(async () => {
+    const all = Array.from(complaints, ([page, found]) => ({ page, found }))
+    complaints.clear()
+    for (const { page } of all) await page.context().close()
+    assert.deepStrictEqual(
+      all.flatMap(({ found }) => found),
+      []
+    )
+  })
+  afterAll(async () => {
+    await (await browser)?.close()
+    browser = undefined
+  })
+}
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8")
+const rules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+
+interface Violation {
+  readonly id: string
+  readonly nodes: ReadonlyArray<{ readonly target: ReadonlyArray<unknown>; readonly failureSummary?: string }>
+}
+
+/** Asserts that axe finds nothing in the page as it is. */
+export const assertAccessible = async (page: Page, state: string) => {
+  // Evaluated by the debugger, which the page's policy does not restrict.
+  await page.evaluate(axeSource)
+  const violations = await page.evaluate(async (runOnly) => {
+    const { axe } = window as unknown as {
+      axe: { run: (root: Document, options: object) => Promise<{ violations: ReadonlyArray<Violation> }> }
+    }
+    return (await axe.run(document, { runOnly, resultTypes: ["violations"] })).violations
+  }, rules)
+  const lines = violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ failureSummary, target }) => `${state}: ${id} at ${target.join(" ")}: ${failureSummary ?? ""}`)
+  )
+  assert.deepStrictEqual(lines, [])
+}

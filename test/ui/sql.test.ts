@@ -1,0 +1,154 @@
+import { type Page } from "playwright-core"
+import { assert, describe, inject, it } from "vitest"
+import { sql } from "../support/client.ts"
+import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
+import { makeShop } from "../support/ui/tables.ts"
+
+const service = inject("service")
+checkPages()
+
+const open = async () => {
+  const page = await openPage()
+  await page.goto(at("/sql"))
+  await page.getByRole("textbox", { name: "SQL statement" }).waitFor()
+  return page
+}
+const write = async (page: Page, text: string) => {
+  await page.getByRole("textbox", { name: "SQL statement" }).click()
+  await page.keyboard.press("Control+a")
+  await page.keyboard.insertText(text)
+  await page.keyboard.press("Escape")
+}
+const run = async (page: Page, text: string) => {
+  await write(page, text)
+  await page.keyboard.press("Control+Enter")
+}
+const result = (page: Page) => page.getByRole("region", { name: "Result" })
+
+describe("reading", () => {
+  it("runs the statement at the cursor, with exact numbers", async () => {
+    const page = await open()
+    await run(page, "select 1 as one;\n\nselect 9007199254740993 as big, 218.90 as price")
+    await result(page).getByText("9007199254740993").waitFor()
+    await result(page).getByText("218.90").waitFor()
+    assert.strictEqual(await result(page).getByText("one", { exact: true }).count(), 0)
+  })
+
+  it("completes columns behind an alias", async () => {
+    const { customer } = await makeShop(1)
+    const page = await open()
+    await write(page, "")
+    await page.keyboard.type(`select c.ema from ${customer} c`)
+    for (let left = ` from ${customer} c`.length; left > 0; left--) await page.keyboard.press("ArrowLeft")
+    await page.keyboard.type("i")
+    await page.getByRole("option", { name: /email/ }).waitFor()
+  })
+
+  it("underlines an error at its place, also after an emoji", async () => {
+    const page = await open()
+    await run(page, "select '🙂🙂' as face, naem from pg_class")
+    await page.getByRole("alert").getByText('column "naem" does not exist').waitFor()
+    assert.strictEqual(await page.locator(".cm-lintRange-error").textContent(), "naem")
+  })
+
+  it("can be stopped, in the database too", async () => {
+    const page = await open()
+    await run(page, "select pg_sleep(25) as e2e_ui_sleep")
+    await page.getByRole("button", { name: "Stop" }).click()
+    await page.getByText("Nothing has run yet").waitFor()
+    const left = async () =>
+      (await sql(service, "select 1 from pg_stat_activity where state = 'active' and query ~ 'e2e_ui_slee[p]'")).length
+    for (let tries = 0; tries < 50 && (await left()) > 0; tries++) await page.waitForTimeout(50)
+    assert.strictEqual(await left(), 0)
+  })
+
+  it("explains by plan, without running a write", async () => {
+    const { order } = await makeShop(100)
+    const page = await open()
+    await write(page, `select * from ${order} where total > 5`)
+    await page.keyboard.press("Control+Shift+Enter")
+    await page.getByRole("region", { name: "Query plan" }).getByText("Seq Scan").first().waitFor()
+    await write(page, `delete from ${order}`)
+    await page.keyboard.press("Control+Shift+Enter")
+    await page.getByText("Nothing was written").waitFor()
+    assert.deepStrictEqual(await sql(service, `select count(*)::int as n from ${order}`), [{ n: 100 }])
+  })
+
+  it("runs as a user, under the policies", async () => {
+    const { order } = await makeShop(90)
+    await sql(service, `alter table ${order} enable row level security`)
+    await sql(
+      service,
+      `create policy own on ${order} for select using (customer_id::text = current_setting('request.jwt.sub', true))`
+    )
+    const page = await open()
+    const count = async (expected: string) => {
+      await run(page, `select count(*) || ' rows' as seen from ${order}`)
+      await result(page).getByText(expected, { exact: true }).waitFor()
+    }
+    await count("90 rows")
+    await page.getByRole("button", { name: "View as" }).click()
+    await page.getByLabel("A signed-in user").check()
+    await page.getByLabel("User (claim sub)").fill("7")
+    await page.getByRole("button", { name: "Use", exact: true }).click()
+    await count("3 rows")
+    await page.getByRole("button", { name: "As user 7" }).click()
+    await page.getByLabel("An anon key without a user").check()
+    await page.getByRole("button", { name: "Use", exact: true }).click()
+    await count("0 rows")
+  })
+
+  it("shows 10,000 rows without holding them in the page", async () => {
+    const page = await open()
+    await page.getByLabel("Rows to read at most").selectOption("10000")
+    await run(page, "select i, 'row ' || i as name from generate_series(1, 20000) i")
+    await page.getByText(/first 10,000 rows/).waitFor()
+    await result(page).evaluate((element) => (element.scrollTop = element.scrollHeight))
+    await result(page).getByText("row 10000", { exact: true }).waitFor()
+    assert.isBelow(await result(page).locator("tr").count(), 100)
+  })
+})
+
+describe("writing", () => {
+  it("is refused by PostgreSQL until it is allowed for this query, once", async () => {
+    const { order } = await makeShop(5)
+    const page = await open()
+    const remove = `with x as (delete from ${order} where id <= 2 returning 1) select count(*) || ' deleted' as n from x`
+    await run(page, remove)
+    await page.getByText("Nothing was written").waitFor()
+    await page.getByRole("switch", { name: "Allow writes" }).click()
+    await page.getByRole("dialog").getByRole("button", { name: "Allow writes" }).click()
+    await run(page, remove)
+    await result(page).getByText("2 deleted").waitFor()
+    await page.getByRole("button", { name: "New query" }).click()
+    assert.isFalse(await page.getByRole("switch", { name: "Allow writes" }).isChecked())
+    await run(page, `delete from ${order}`)
+    await page.getByText("Nothing was written").waitFor()
+    assert.deepStrictEqual(await sql(service, `select count(*)::int as n from ${order}`), [{ n: 3 }])
+  })
+
+  it("of a table shows it at once", async () => {
+    const { order } = await makeShop(1)
+    const page = await open()
+    await page.getByRole("switch", { name: "Allow writes" }).click()
+    await page.getByRole("dialog").getByRole("button", { name: "Allow writes" }).click()
+    await run(page, `create table ${order}_new (id int primary key)`)
+    await page.getByRole("heading", { name: "CREATE TABLE" }).waitFor()
+    await page.getByRole("link", { name: "Tables", exact: true }).click()
+    await page.getByRole("link", { name: `${order}_new` }).waitFor()
+  })
+})
+
+it("keeps queries and history over a reload, and leaves the editor by Tab", async () => {
+  const page = await open()
+  await run(page, "select 'kept query' as k")
+  await result(page).getByText("kept query").waitFor()
+  await page.reload()
+  await page.getByRole("textbox", { name: "SQL statement" }).getByText("kept query").waitFor()
+  await page.getByRole("button", { name: "History" }).click()
+  await page.getByRole("button", { name: /kept query/ }).waitFor()
+  await page.keyboard.press("Escape")
+  await page.getByRole("textbox", { name: "SQL statement" }).click()
+  await page.keyboard.press("Tab")
+  assert.include(await page.evaluate(() => document.activeElement?.textContent), "Run")
+})

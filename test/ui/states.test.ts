@@ -1,0 +1,235 @@
+import { type Page } from "playwright-core"
+import { assert, beforeAll, describe, it } from "vitest"
+import { assertAccessible, at, checkPages, openPage } from "../support/ui/dashboard.ts"
+import { makeShop } from "../support/ui/tables.ts"
+
+checkPages()
+let order: string
+let customer: string
+beforeAll(async () => {
+  const shop = await makeShop()
+  order = shop.order
+  customer = shop.customer
+})
+
+const filled = (page: Page) =>
+  page
+    .getByRole("gridcell", { name: /Customer/ })
+    .first()
+    .waitFor()
+const inGrid = async (page: Page, ...keys: ReadonlyArray<string>) => {
+  await page.goto(at(`/tables/public/${order}`))
+  await filled(page)
+  await page.getByRole("grid").focus()
+  for (const key of keys) await page.keyboard.press(key)
+}
+const runSql = async (page: Page, text: string, keys = "Control+Enter") => {
+  await page.goto(at("/sql"))
+  await page.getByRole("textbox", { name: "SQL statement" }).click()
+  await page.keyboard.press("Control+a")
+  await page.keyboard.insertText(text)
+  await page.keyboard.press("Escape")
+  await page.keyboard.press(keys)
+}
+
+/** Every state of every page, and how it is reached. A new page adds its own here. */
+const states: Readonly<Record<string, (page: Page) => Promise<unknown>>> = {
+  "sign in": async (page) => {
+    await page.context().clearCookies()
+    await page.goto(at("/"))
+    await page.getByRole("heading", { name: "Sign in" }).waitFor()
+  },
+  "not found": async (page) => {
+    await page.goto(at("/nowhere"))
+    await page.getByText("No such page").waitFor()
+  },
+  "tables, none chosen": async (page) => {
+    await page.goto(at("/tables"))
+    await page.getByRole("link", { name: order }).waitFor()
+  },
+  "no such table": async (page) => {
+    await page.goto(at("/tables/public/nowhere"))
+    await page.getByText("There is no table public.nowhere").waitFor()
+  },
+  "table filled": (page) => inGrid(page),
+  "table empty": async (page) => {
+    await page.goto(at(`/tables/public/${order}?id=eq.0`))
+    await page.getByText("No row matches").waitFor()
+  },
+  "table refused": async (page) => {
+    await page.goto(at(`/tables/public/${order}?total=gt.x`))
+    await page.getByRole("alert").waitFor()
+  },
+  "filter open": async (page) => {
+    await inGrid(page)
+    await page.getByRole("button", { name: "Filter", exact: true }).click()
+    await page.getByLabel("Condition").waitFor()
+  },
+  "editing a reference": async (page) => {
+    await inGrid(page, "ArrowRight", "Enter")
+    await page.getByRole("option").first().waitFor()
+  },
+  "editing an enum": (page) => inGrid(page, "ArrowRight", "ArrowRight", "Enter"),
+  "changes under review": async (page) => {
+    await inGrid(page, "ArrowRight", "ArrowRight", "ArrowRight", "ArrowRight", "x", "Enter", "Control+s")
+    await page.getByRole("dialog", { name: "Review changes" }).waitFor()
+  },
+  "row panel": async (page) => {
+    await page.goto(at(`/tables/public/${customer}`))
+    await page.getByRole("gridcell").first().waitFor()
+    await page.getByRole("grid").focus()
+    await page.keyboard.press(" ")
+    await page.getByText("Referred to by").waitFor()
+  },
+  "insert form": async (page) => {
+    await inGrid(page)
+    await page.getByRole("button", { name: "Insert" }).click()
+    await page.getByRole("complementary").waitFor()
+  },
+  "rows selected, deleting": async (page) => {
+    await inGrid(page, "Shift+ ", "ArrowDown", "Shift+ ")
+    await page.getByRole("button", { name: "Delete" }).click()
+    await page.getByRole("dialog").waitFor()
+  },
+  palette: async (page) => {
+    await inGrid(page, "Control+k")
+    await page.getByRole("option").first().waitFor()
+  },
+  "sql, nothing run": async (page) => {
+    await page.goto(at("/sql"))
+    await page.getByText("Nothing has run yet").waitFor()
+  },
+  "sql result": async (page) => {
+    await runSql(page, "select 1 as one, null as none, 'x' as text")
+    await page.getByRole("region", { name: "Result" }).waitFor()
+  },
+  "sql refused": async (page) => {
+    await runSql(page, "selec 1")
+    await page.getByRole("alert").waitFor()
+  },
+  "sql plan": async (page) => {
+    await runSql(page, `select * from ${order} where total > 3`, "Control+Shift+Enter")
+    await page.getByRole("region", { name: "Query plan" }).waitFor()
+  },
+  "sql, view as": async (page) => {
+    await page.goto(at("/sql"))
+    await page.getByRole("button", { name: "View as" }).click()
+    await page.getByLabel("A signed-in user").check()
+  },
+  keys: async (page) => {
+    await page.goto(at("/keys"))
+    await page.getByRole("table", { name: "API keys" }).waitFor()
+  },
+  "key form": async (page) => {
+    await states["keys"]?.(page)
+    await page.getByRole("button", { name: "Create key" }).click()
+    await page.getByRole("dialog").waitFor()
+  }
+}
+
+describe.each([
+  ["light", { colorScheme: "light" }],
+  ["dark", { colorScheme: "dark" }],
+  ["forced colours", { forcedColors: "active" }]
+] as const)("axe finds nothing in %s", (_, options) => {
+  it.each(Object.entries(states))("%s", async (name, reach) => {
+    const page = await openPage(options)
+    await reach(page)
+    await assertAccessible(page, name)
+  })
+})
+
+describe.each([320, 390, 640])("%s pixels wide", (width) => {
+  it("no page scrolls sideways", async () => {
+    const page = await openPage({ viewport: { width, height: 720 } })
+    for (const name of [
+      "not found",
+      "tables, none chosen",
+      "table filled",
+      "table empty",
+      "insert form",
+      "sql result",
+      "sql plan",
+      "keys",
+      "key form",
+      "sign in"
+    ]) {
+      await states[name]?.(page)
+      const wide = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth] as const)
+      assert.isAtMost(wide[0], wide[1], name)
+    }
+  })
+})
+
+describe("the keyboard", () => {
+  it.each(["table filled", "sql result", "keys"])("reaches everything in %s, and shows where it is", async (name) => {
+    const page = await openPage()
+    await states[name]?.(page)
+    await page.getByRole("link", { name: "Skip to content" }).focus()
+    const stops = new Set<string>()
+    for (let at = 0; at < 120; at++) {
+      await page.keyboard.press("Tab")
+      const stop = await page.evaluate(() => {
+        const element = document.activeElement
+        if (element === null || element === document.body) return undefined
+        const { outlineStyle, outlineWidth } = getComputedStyle(element)
+        const inside = element.querySelector("#active-cell") ?? element
+        const shadow = getComputedStyle(inside).boxShadow
+        const editor = element.closest(".cm-editor") !== null
+        const name = element.getAttribute("aria-label") ?? element.textContent ?? ""
+        const shown = editor || shadow !== "none" || (outlineStyle !== "none" && Number.parseFloat(outlineWidth) >= 1)
+        return { shown, name: `${element.tagName} ${name.slice(0, 40)}` }
+      })
+      if (stop === undefined) break
+      assert.isTrue(stop.shown, `${stop.name} has the focus, but does not show it`)
+      if (stops.has(stop.name) && stops.size > 5 && at > 60) break
+      stops.add(stop.name)
+    }
+    assert.isAbove(stops.size, 10)
+    assert.include(Array.from(stops).join("\n"), "Theme and session")
+  })
+
+  it("skips to the content, opens the palette, and gives the focus back", async () => {
+    const page = await openPage()
+    await page.goto(at("/keys"))
+    await page.getByRole("table").waitFor()
+    await page.keyboard.press("Tab")
+    await page.getByRole("link", { name: "Skip to content" }).waitFor()
+    await page.getByRole("button", { name: "Create key" }).focus()
+    await page.keyboard.press("Control+k")
+    await page.keyboard.type(order)
+    await page.getByRole("option", { name: order }).waitFor()
+    await page.keyboard.press("Escape")
+    assert.strictEqual(await page.evaluate(() => document.activeElement?.textContent), "Create key")
+    await page.keyboard.press("Control+k")
+    await page.keyboard.type(order)
+    await page.keyboard.press("Enter")
+    await page.waitForURL(new RegExp(order))
+  })
+})
+
+describe("a phone", () => {
+  it("has the navigation in a drawer, which is not reachable while it is closed", async () => {
+    const page = await openPage({ viewport: { width: 390, height: 780 } })
+    await states["keys"]?.(page)
+    const link = page.getByRole("link", { name: "SQL workbench" })
+    assert.isFalse(await link.isVisible())
+    await page.getByRole("button", { name: "Navigation" }).click()
+    await link.click()
+    await page.waitForURL(/\/sql$/)
+    assert.isFalse(await link.isVisible())
+  })
+})
+
+it("a theme is kept, and its choice beats the system's", async () => {
+  const page = await openPage({ colorScheme: "light" })
+  await states["keys"]?.(page)
+  const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor)
+  const light = await ground()
+  await page.getByRole("button", { name: "Theme and session" }).click()
+  await page.getByRole("button", { name: "Dark" }).click()
+  assert.notStrictEqual(await ground(), light)
+  await page.reload()
+  await page.getByRole("table").waitFor()
+  assert.notStrictEqual(await ground(), light)
+})

@@ -79,7 +79,12 @@ describe("reading", () => {
       }
       for (let at = 0; at <= 520; at += 18) {
         await page.getByRole("grid").evaluate((grid, top) => (grid.scrollTop = top), at * 32)
-        await page.waitForFunction(() => document.querySelector(".row .bar") === null)
+        // The head is row 1.
+        await page.waitForFunction(
+          (row) =>
+            document.querySelector(`[aria-rowindex="${row}"]`) !== null && document.querySelector(".row .bar") === null,
+          Math.min(at + 2, 521)
+        )
         await collect()
       }
       assert.strictEqual(Array.from(seen).filter((text) => /^\d+$/.test(text)).length, 520, direction)

@@ -32,9 +32,60 @@ const keys = createRoute({
   path: "/keys",
   component: lazyRouteComponent(() => import("./keys/KeysPage.tsx"), "KeysPage")
 })
+const webhooks = createRoute({
+  getParentRoute: () => root,
+  path: "/webhooks",
+  component: lazyRouteComponent(() => import("./webhooks/WebhooksPage.tsx"), "WebhooksPage")
+})
+const webhook = createRoute({
+  getParentRoute: () => root,
+  path: "/webhooks/$webhook",
+  component: lazyRouteComponent(() => import("./webhooks/WebhookPage.tsx"), "WebhookPage"),
+  validateSearch
+})
+const realtime = createRoute({
+  getParentRoute: () => root,
+  path: "/realtime",
+  component: lazyRouteComponent(() => import("./realtime/RealtimePage.tsx"), "RealtimePage"),
+  validateSearch
+})
+const branches = createRoute({
+  getParentRoute: () => root,
+  path: "/branches",
+  component: lazyRouteComponent(() => import("./copies/BranchesPage.tsx"), "BranchesPage")
+})
+const backups = createRoute({
+  getParentRoute: () => root,
+  path: "/backups",
+  component: lazyRouteComponent(() => import("./copies/BackupsPage.tsx"), "BackupsPage")
+})
+const backup = createRoute({
+  getParentRoute: () => root,
+  path: "/backups/$backup",
+  component: lazyRouteComponent(() => import("./copies/BackupPage.tsx"), "BackupPage")
+})
+const status = createRoute({
+  getParentRoute: () => root,
+  path: "/status",
+  component: lazyRouteComponent(() => import("./status/StatusPage.tsx"), "StatusPage"),
+  validateSearch
+})
 
 export const router = createRouter({
-  routeTree: root.addChildren([home, tables, table, sql, keys]),
+  routeTree: root.addChildren([
+    home,
+    tables,
+    table,
+    sql,
+    keys,
+    webhooks,
+    webhook,
+    realtime,
+    branches,
+    backups,
+    backup,
+    status
+  ]),
   basepath: "/dashboard",
   defaultPreload: "intent",
   defaultErrorComponent: PageFailure,

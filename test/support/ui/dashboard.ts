@@ -28,7 +28,7 @@ const complaints = new Map<Page, Array<string>>()
 const isExpected = (text: string) =>
   /^Failed to load resource: the server responded with a status of (?:4\d\d|50[23])/.test(text)
 
-const watch = async (page: Page, { url }: Address) => {
+const watch = async (page: Page, { url }: Address, store: string | undefined) => {
   const found: Array<string> = []
   complaints.set(page, found)
   page.on("pageerror", (error) => found.push(`error: ${error.message}`))
@@ -37,7 +37,7 @@ const watch = async (page: Page, { url }: Address) => {
   })
   page.on("request", (request) => {
     const { origin, protocol } = new URL(request.url())
-    if (/^https?:|^wss?:/.test(protocol) && origin.replace("ws:", "http:") !== new URL(url).origin)
+    if (/^https?:|^wss?:/.test(protocol) && ![new URL(url).origin, store].includes(origin.replace("ws:", "http:")))
       found.push(`request to ${origin}`)
   })
   await page.exposeFunction("reportViolation", (text: string) => found.push(`policy: ${text}`))
@@ -58,10 +58,17 @@ interface Options extends BrowserContextOptions {
   readonly signedIn?: boolean
   /** Default: the shared service. */
   readonly on?: Address
+  /** Whether the page may send requests to the object store; default: it may not. */
+  readonly store?: boolean
 }
 
 /** A browser of its own, with a page on which nothing has been opened yet. */
-export const openPage = async ({ on = service, signedIn = true, ...options }: Options = {}): Promise<Page> => {
+export const openPage = async ({
+  on = service,
+  signedIn = true,
+  store = false,
+  ...options
+}: Options = {}): Promise<Page> => {
   browser ??= launch()
   const context = await (await browser).newContext({ viewport: { width: 1440, height: 900 }, ...options })
   context.setDefaultTimeout(15_000)
@@ -71,7 +78,8 @@ export const openPage = async ({ on = service, signedIn = true, ...options }: Op
     await context.addCookies([{ name, value, url: on.url, httpOnly: true, sameSite: "Strict" }])
   }
   const page = await context.newPage()
-  await watch(page, on)
+  const { json } = await ask(on, "GET /api/dashboard/config")
+  await watch(page, on, store ? (json as { readonly s3_public_origin: string }).s3_public_origin : undefined)
   return page
 }
 

@@ -71,6 +71,50 @@ const status = createRoute({
   validateSearch
 })
 
+const flags = createRoute({
+  getParentRoute: () => root,
+  path: "/flags",
+  component: lazyRouteComponent(() => import("./flags/FlagsPage.tsx"), "FlagsPage")
+})
+const flag = createRoute({
+  getParentRoute: () => root,
+  path: "/flags/$key",
+  component: lazyRouteComponent(() => import("./flags/FlagPage.tsx"), "FlagPage"),
+  validateSearch
+})
+const segments = createRoute({
+  getParentRoute: () => root,
+  path: "/segments",
+  component: lazyRouteComponent(() => import("./flags/SegmentsPage.tsx"), "SegmentsPage")
+})
+const buckets = createRoute({
+  getParentRoute: () => root,
+  path: "/storage",
+  component: lazyRouteComponent(() => import("./storage/BucketsPage.tsx"), "BucketsPage")
+})
+const bucket = createRoute({
+  getParentRoute: () => root,
+  path: "/storage/$bucket",
+  component: lazyRouteComponent(() => import("./storage/BucketPage.tsx"), "BucketPage"),
+  validateSearch
+})
+const schema = createRoute({
+  getParentRoute: () => root,
+  path: "/schema",
+  component: lazyRouteComponent(() => import("./schema/SchemaPage.tsx"), "SchemaPage"),
+  validateSearch
+})
+const policies = createRoute({
+  getParentRoute: () => root,
+  path: "/policies",
+  component: lazyRouteComponent(() => import("./policies/PoliciesPage.tsx"), "PoliciesPage")
+})
+const tablePolicies = createRoute({
+  getParentRoute: () => root,
+  path: "/policies/$schema/$table",
+  component: lazyRouteComponent(() => import("./policies/TablePolicies.tsx"), "TablePolicies")
+})
+
 export const router = createRouter({
   routeTree: root.addChildren([
     home,
@@ -84,7 +128,15 @@ export const router = createRouter({
     branches,
     backups,
     backup,
-    status
+    status,
+    flags,
+    flag,
+    segments,
+    buckets,
+    bucket,
+    schema,
+    policies,
+    tablePolicies
   ]),
   basepath: "/dashboard",
   defaultPreload: "intent",

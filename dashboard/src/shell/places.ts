@@ -13,8 +13,18 @@ export const places: ReadonlyArray<readonly [group: string, pages: ReadonlyArray
     [
       { to: "/tables", name: "Tables", icon: "table" },
       { to: "/sql", name: "SQL workbench", icon: "sql" },
+      { to: "/schema", name: "Schema", icon: "schema" },
+      { to: "/policies", name: "Policies", icon: "policy" },
       { to: "/branches", name: "Branches", icon: "branch" },
       { to: "/backups", name: "Backups", icon: "backup" }
+    ]
+  ],
+  [
+    "Features",
+    [
+      { to: "/flags", name: "Feature flags", icon: "flag" },
+      { to: "/segments", name: "Segments", icon: "users" },
+      { to: "/storage", name: "Storage", icon: "storage" }
     ]
   ],
   [

@@ -39,7 +39,7 @@ it("a flag is created, given a rule with the server's messages, tried on a draft
   const draft = page.getByRole("region", { name: "By the draft" })
   await draft.getByText("TARGETING_MATCH").waitFor()
   assert.match((await draft.textContent()) ?? "", /on/)
-  await page.getByRole("region", { name: "As saved" }).getByText("STATIC").waitFor()
+  await page.getByRole("region", { name: "As saved", exact: true }).getByText("STATIC").waitFor()
 
   await page.getByRole("button", { name: "Save in staging" }).click()
   await page.getByText("Saved; active in staging now").waitFor()

@@ -5,7 +5,7 @@ export interface Index {
   readonly name: string
   readonly definition: string
 }
-export type Privilege = "SELECT" | "INSERT" | "UPDATE" | "DELETE"
+type Privilege = "SELECT" | "INSERT" | "UPDATE" | "DELETE"
 
 /** What the schema of the API does not have of a table. */
 export interface TableDetails {

@@ -3,8 +3,8 @@ import { call } from "../wire/call.ts"
 import { type Viewer, viewerStatements } from "../wire/viewer.ts"
 import { appliesTo, type Policy, tableName } from "./policy.ts"
 
-export const tested = ["SELECT", "UPDATE", "DELETE"] as const
-export type Tested = (typeof tested)[number]
+const tested = ["SELECT", "UPDATE", "DELETE"] as const
+type Tested = (typeof tested)[number]
 
 export interface Verdict {
   readonly command: Tested

@@ -1,4 +1,4 @@
-import "@xyflow/react/dist/base.css"
+import "./diagram.css"
 import { useNavigate } from "@tanstack/react-router"
 import { Background, Controls, type Edge, Handle, MarkerType, type Node, Position, ReactFlow } from "@xyflow/react"
 import { useMemo } from "react"

@@ -59,7 +59,12 @@ const Filled = ({ catalogue }: { catalogue: Catalogue }) => {
     <>
       <div className="schema-bar">
         <nav className="schema-tabs" aria-label="Form">
-          <Link to="/schema" search={keep} aria-current={view === "list" ? "page" : undefined}>
+          <Link
+            to="/schema"
+            search={keep}
+            activeOptions={{ exact: true }}
+            aria-current={view === "list" ? "page" : undefined}
+          >
             List
           </Link>
           <Link

@@ -22,7 +22,7 @@ export interface Line {
   readonly label: string
 }
 
-export const idOf = (schema: string, table: string) => `${schema}.${table}`
+const idOf = (schema: string, table: string) => `${schema}.${table}`
 
 const columnsOf = (table: Table) => {
   const keys = new Set([...table.primary_key, ...table.foreign_keys.flatMap(({ columns }) => columns)])

@@ -22,7 +22,7 @@ export const places: ReadonlyArray<readonly [group: string, pages: ReadonlyArray
   [
     "Features",
     [
-      { to: "/flags", name: "Feature flags", icon: "flag" },
+      { to: "/flags", name: "Flags", icon: "flag" },
       { to: "/segments", name: "Segments", icon: "users" },
       { to: "/storage", name: "Storage", icon: "storage" }
     ]

@@ -108,16 +108,31 @@ interface Violation {
   readonly nodes: ReadonlyArray<{ readonly target: ReadonlyArray<unknown>; readonly failureSummary?: string }>
 }
 
-/** Asserts that axe finds nothing in the page as it is. */
+const colours = { type: "rule", values: ["color-contrast", "target-size", "link-in-text-block"] }
+const modes = [
+  ["light", { colorScheme: "light" }, rules],
+  // The same elements in other colours.
+  ["dark", { colorScheme: "dark" }, colours],
+  ["forced colours", { forcedColors: "active" }, colours]
+] as const
+
+/** Asserts that axe finds nothing in the page as it is, in light, dark and forced colours. */
 export const assertAccessible = async (page: Page, state: string) => {
   // Evaluated by the debugger, which the page's policy does not restrict.
   await page.evaluate(axeSource)
+  for (const [mode, media, only] of modes) {
+    await page.emulateMedia(media)
+    await assertNone(page, `${state}, ${mode}`, only)
+  }
+}
+
+const assertNone = async (page: Page, state: string, only: object) => {
   const violations = await page.evaluate(async (runOnly) => {
     const { axe } = window as unknown as {
       axe: { run: (root: Document, options: object) => Promise<{ violations: ReadonlyArray<Violation> }> }
     }
     return (await axe.run(document, { runOnly, resultTypes: ["violations"] })).violations
-  }, rules)
+  }, only)
   const lines = violations.flatMap(({ id, nodes }) =>
     nodes.map(({ failureSummary, target }) => `${state}: ${id} at ${target.join(" ")}: ${failureSummary ?? ""}`)
   )

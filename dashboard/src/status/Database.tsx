@@ -4,11 +4,9 @@ import { Facts } from "../ui/page/Facts.tsx"
 import { bytes, plural, short } from "../ui/format.ts"
 import { List, type ListColumn } from "../ui/List.tsx"
 import { Problem } from "../ui/Problem.tsx"
-import { type DatabaseState, type Running, slow, useDatabase } from "./database.ts"
+import { type Running, slow, type TableSize, useDatabase, useSizes } from "./database.ts"
 
-type Table = DatabaseState["tables"][number]
-
-const tables: ReadonlyArray<ListColumn<Table>> = [
+const tables: ReadonlyArray<ListColumn<TableSize>> = [
   {
     name: "Table",
     cell: ({ name, schema }) => (
@@ -42,6 +40,33 @@ const running: ReadonlyArray<ListColumn<Running>> = [
     )
   }
 ]
+
+const LargestTables = () => {
+  const { data, error, isError, refetch } = useSizes()
+  return (
+    <section className="part" aria-label="Largest tables">
+      <header>
+        <h3>Largest tables</h3>
+      </header>
+      {data === undefined ? (
+        isError ? (
+          <Problem error={error} title="The tables could not be measured" onRetry={() => void refetch()} />
+        ) : (
+          <Skeleton lines={[100, 60]} />
+        )
+      ) : data.length === 0 ? (
+        <p className="soft">The database has no tables yet.</p>
+      ) : (
+        <List
+          label="Largest tables"
+          columns={tables}
+          rows={data}
+          keyOf={({ name, schema }) => JSON.stringify([schema, name])}
+        />
+      )}
+    </section>
+  )
+}
 
 /** Sizes, connections and long statements. */
 export const Database = () => {
@@ -80,21 +105,7 @@ export const Database = () => {
           <List label="Statements that take long" columns={running} rows={data.running} keyOf={({ pid }) => pid} />
         )}
       </section>
-      <section className="part" aria-label="Largest tables">
-        <header>
-          <h3>Largest tables</h3>
-        </header>
-        {data.tables.length === 0 ? (
-          <p className="soft">The database has no tables yet.</p>
-        ) : (
-          <List
-            label="Largest tables"
-            columns={tables}
-            rows={data.tables}
-            keyOf={({ name, schema }) => JSON.stringify([schema, name])}
-          />
-        )}
-      </section>
+      <LargestTables />
     </>
   )
 }

@@ -16,7 +16,7 @@ export interface Change {
 }
 
 /** Events are missing before the id. */
-export interface Gap {
+interface Gap {
   readonly tag: "gap"
   readonly id: number
 }
@@ -87,7 +87,7 @@ export const matching = (entries: ReadonlyArray<Entry>, { operation, table, text
   )
 }
 
-export const shown = (value: unknown): string =>
+const shown = (value: unknown): string =>
   value === null ? "NULL" : typeof value === "object" ? JSON.stringify(value) : String(value)
 
 /** Columns of a change with their values before and after it, in their order. */

@@ -1,7 +1,7 @@
 import { call } from "../wire/call.ts"
 import { type Entry, entryOf, merged, mostKept } from "./events.ts"
 
-export type FeedState = "connecting" | "open" | "waiting"
+type FeedState = "connecting" | "open" | "waiting"
 
 export interface FeedView {
   readonly state: FeedState

@@ -12,7 +12,7 @@ export interface Running {
   readonly query: string
 }
 
-export interface DatabaseState {
+interface DatabaseState {
   readonly name: string
   readonly size: number
   readonly most: number

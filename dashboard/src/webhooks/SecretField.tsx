@@ -8,7 +8,7 @@ const generate = () => {
 }
 
 /** The text of the field, or that the secret is to go. */
-export interface SecretDraft {
+interface SecretDraft {
   readonly text: string
   readonly remove: boolean
 }

@@ -2,7 +2,7 @@ import { type Page } from "playwright-core"
 import { assert, beforeAll, describe, inject, it } from "vitest"
 import { ask } from "../support/client.ts"
 import { flagOf, makeFlag, makeSegment } from "../support/flags/api.ts"
-import { assertAccessible, at, checkPages, openPage } from "../support/ui/dashboard.ts"
+import { assertAccessible, assertForced, at, checkPages, openPage } from "../support/ui/dashboard.ts"
 import { makeShop } from "../support/ui/tables.ts"
 
 const service = inject("service")
@@ -160,6 +160,14 @@ describe("axe finds nothing in", () => {
     const page = await openPage({ store: true })
     await reach(page)
     await assertAccessible(page, name)
+  })
+})
+
+describe("axe finds nothing with forced colours in", () => {
+  it.each(Object.entries(states))("%s", async (name, reach) => {
+    const page = await openPage({ forcedColors: "active", store: true })
+    await reach(page)
+    await assertForced(page, name)
   })
 })
 

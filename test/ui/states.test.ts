@@ -1,7 +1,7 @@
 import { type Page } from "playwright-core"
 import { assert, beforeAll, describe, it } from "vitest"
 import { type Operated, operate } from "../support/ui/operated.ts"
-import { assertAccessible, at, checkPages, openPage } from "../support/ui/dashboard.ts"
+import { assertAccessible, assertForced, at, checkPages, openPage } from "../support/ui/dashboard.ts"
 import { makeShop } from "../support/ui/tables.ts"
 
 checkPages()
@@ -158,7 +158,7 @@ const states: Readonly<Record<string, (page: Page) => Promise<unknown>>> = {
   },
   realtime: async (page) => {
     await page.goto(at(`/realtime?table=${operated.table}`))
-    await page.getByRole("option").first().waitFor()
+    await page.getByRole("listbox").getByRole("option").first().waitFor()
   },
   "realtime, nothing matches": async (page) => {
     await page.goto(at("/realtime?text=nowhere"))
@@ -221,6 +221,14 @@ describe("axe finds nothing in", () => {
     const page = await openPage()
     await reach(page)
     await assertAccessible(page, name)
+  })
+})
+
+describe("axe finds nothing with forced colours in", () => {
+  it.each(Object.entries(states))("%s", async (name, reach) => {
+    const page = await openPage({ forcedColors: "active" })
+    await reach(page)
+    await assertForced(page, name)
   })
 })
 

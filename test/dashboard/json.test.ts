@@ -3,8 +3,8 @@ import { assert, describe, it } from "vitest"
 import { restoreSteps, type Version } from "../../dashboard/src/flags/versions.ts"
 import type { Flag } from "../../dashboard/src/flags/queries.ts"
 import { allowsBrowser, ruleFor } from "../../dashboard/src/storage/queries.ts"
-import { diffLines } from "../../dashboard/src/ui/diff.ts"
-import { parseObject, prettyJson } from "../../dashboard/src/ui/json.ts"
+import { diffLines } from "../../dashboard/src/ui/json/diff.ts"
+import { parseObject, prettyJson } from "../../dashboard/src/ui/json/json.ts"
 
 describe("JSON in an editor", () => {
   it("is the same value after it was written and read", () => {

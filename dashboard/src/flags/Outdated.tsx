@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query"
 import { Button } from "../ui/Button.tsx"
-import { Diff } from "../ui/Diff.tsx"
+import { Diff } from "../ui/json/Diff.tsx"
 import { Skeleton } from "../ui/Empty.tsx"
 import { Problem } from "../ui/Problem.tsx"
 import { call } from "../wire/call.ts"

@@ -1,7 +1,7 @@
 import { useState } from "react"
 import { Button } from "../ui/Button.tsx"
 import { Dialog, DialogBody } from "../ui/Dialog.tsx"
-import { Diff } from "../ui/Diff.tsx"
+import { Diff } from "../ui/json/Diff.tsx"
 import { Problem } from "../ui/Problem.tsx"
 import { toast } from "../ui/toast.ts"
 import { call } from "../wire/call.ts"

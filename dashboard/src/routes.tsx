@@ -32,9 +32,112 @@ const keys = createRoute({
   path: "/keys",
   component: lazyRouteComponent(() => import("./keys/KeysPage.tsx"), "KeysPage")
 })
+const webhooks = createRoute({
+  getParentRoute: () => root,
+  path: "/webhooks",
+  component: lazyRouteComponent(() => import("./webhooks/WebhooksPage.tsx"), "WebhooksPage")
+})
+const webhook = createRoute({
+  getParentRoute: () => root,
+  path: "/webhooks/$webhook",
+  component: lazyRouteComponent(() => import("./webhooks/WebhookPage.tsx"), "WebhookPage"),
+  validateSearch
+})
+const realtime = createRoute({
+  getParentRoute: () => root,
+  path: "/realtime",
+  component: lazyRouteComponent(() => import("./realtime/RealtimePage.tsx"), "RealtimePage"),
+  validateSearch
+})
+const branches = createRoute({
+  getParentRoute: () => root,
+  path: "/branches",
+  component: lazyRouteComponent(() => import("./copies/BranchesPage.tsx"), "BranchesPage")
+})
+const backups = createRoute({
+  getParentRoute: () => root,
+  path: "/backups",
+  component: lazyRouteComponent(() => import("./copies/BackupsPage.tsx"), "BackupsPage")
+})
+const backup = createRoute({
+  getParentRoute: () => root,
+  path: "/backups/$backup",
+  component: lazyRouteComponent(() => import("./copies/BackupPage.tsx"), "BackupPage")
+})
+const status = createRoute({
+  getParentRoute: () => root,
+  path: "/status",
+  component: lazyRouteComponent(() => import("./status/StatusPage.tsx"), "StatusPage"),
+  validateSearch
+})
+
+const flags = createRoute({
+  getParentRoute: () => root,
+  path: "/flags",
+  component: lazyRouteComponent(() => import("./flags/FlagsPage.tsx"), "FlagsPage")
+})
+const flag = createRoute({
+  getParentRoute: () => root,
+  path: "/flags/$key",
+  component: lazyRouteComponent(() => import("./flags/FlagPage.tsx"), "FlagPage"),
+  validateSearch
+})
+const segments = createRoute({
+  getParentRoute: () => root,
+  path: "/segments",
+  component: lazyRouteComponent(() => import("./flags/SegmentsPage.tsx"), "SegmentsPage")
+})
+const buckets = createRoute({
+  getParentRoute: () => root,
+  path: "/storage",
+  component: lazyRouteComponent(() => import("./storage/BucketsPage.tsx"), "BucketsPage")
+})
+const bucket = createRoute({
+  getParentRoute: () => root,
+  path: "/storage/$bucket",
+  component: lazyRouteComponent(() => import("./storage/BucketPage.tsx"), "BucketPage"),
+  validateSearch
+})
+const schema = createRoute({
+  getParentRoute: () => root,
+  path: "/schema",
+  component: lazyRouteComponent(() => import("./schema/SchemaPage.tsx"), "SchemaPage"),
+  validateSearch
+})
+const policies = createRoute({
+  getParentRoute: () => root,
+  path: "/policies",
+  component: lazyRouteComponent(() => import("./policies/PoliciesPage.tsx"), "PoliciesPage")
+})
+const tablePolicies = createRoute({
+  getParentRoute: () => root,
+  path: "/policies/$schema/$table",
+  component: lazyRouteComponent(() => import("./policies/TablePolicies.tsx"), "TablePolicies")
+})
 
 export const router = createRouter({
-  routeTree: root.addChildren([home, tables, table, sql, keys]),
+  routeTree: root.addChildren([
+    home,
+    tables,
+    table,
+    sql,
+    keys,
+    webhooks,
+    webhook,
+    realtime,
+    branches,
+    backups,
+    backup,
+    status,
+    flags,
+    flag,
+    segments,
+    buckets,
+    bucket,
+    schema,
+    policies,
+    tablePolicies
+  ]),
   basepath: "/dashboard",
   defaultPreload: "intent",
   defaultErrorComponent: PageFailure,

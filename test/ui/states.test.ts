@@ -1,12 +1,15 @@
 import { type Page } from "playwright-core"
 import { assert, beforeAll, describe, it } from "vitest"
-import { assertAccessible, at, checkPages, openPage } from "../support/ui/dashboard.ts"
+import { type Operated, operate } from "../support/ui/operated.ts"
+import { assertAccessible, assertForced, at, checkPages, openPage } from "../support/ui/dashboard.ts"
 import { makeShop } from "../support/ui/tables.ts"
 
 checkPages()
 let order: string
 let customer: string
+let operated: Operated
 beforeAll(async () => {
+  operated = await operate()
   const shop = await makeShop()
   order = shop.order
   customer = shop.customer
@@ -124,18 +127,108 @@ const states: Readonly<Record<string, (page: Page) => Promise<unknown>>> = {
     await states["keys"]?.(page)
     await page.getByRole("button", { name: "Create key" }).click()
     await page.getByRole("dialog").waitFor()
+  },
+  webhooks: async (page) => {
+    await page.goto(at("/webhooks"))
+    await page.getByRole("table", { name: "Webhooks" }).waitFor()
+  },
+  "webhook form": async (page) => {
+    await states["webhooks"]?.(page)
+    await page.getByRole("button", { name: "Create webhook" }).click()
+    await page.getByRole("button", { name: "Add header" }).click()
+  },
+  webhook: async (page) => {
+    await page.goto(at(`/webhooks/${operated.webhook}`))
+    await page.getByRole("table", { name: "Deliveries" }).waitFor()
+    await page.getByText("How the receiver verifies the signature").click()
+  },
+  "webhook gone": async (page) => {
+    await page.goto(at("/webhooks/999999"))
+    await page.getByText("No such webhook").waitFor()
+  },
+  delivery: async (page) => {
+    await states["webhook"]?.(page)
+    await page.getByRole("button", { name: "Show" }).first().click()
+    await page.getByRole("dialog").waitFor()
+  },
+  "webhook being deleted": async (page) => {
+    await states["webhook"]?.(page)
+    await page.getByRole("button", { name: "Delete" }).click()
+    await page.getByRole("dialog").waitFor()
+  },
+  realtime: async (page) => {
+    await page.goto(at(`/realtime?table=${operated.table}`))
+    await page.getByRole("listbox").getByRole("option").first().waitFor()
+  },
+  "realtime, nothing matches": async (page) => {
+    await page.goto(at("/realtime?text=nowhere"))
+    await page.getByText("No event matches").waitFor()
+  },
+  "realtime event": async (page) => {
+    await states["realtime"]?.(page)
+    await page
+      .getByRole("option", { name: /update/ })
+      .first()
+      .click()
+    await page.getByRole("complementary", { name: "Event" }).waitFor()
+  },
+  "realtime tables": async (page) => {
+    await states["realtime"]?.(page)
+    await page.getByRole("button", { name: "Choose tables" }).click()
+    await page.getByRole("switch").first().waitFor()
+  },
+  "realtime in an app": async (page) => {
+    await states["realtime"]?.(page)
+    await page.getByRole("button", { name: "In an app" }).click()
+    await page.getByRole("dialog").waitFor()
+  },
+  branches: async (page) => {
+    await page.goto(at("/branches"))
+    await page.getByRole("table", { name: "Branches" }).waitFor()
+  },
+  "on a branch": async (page) => {
+    await states["branches"]?.(page)
+    await page.getByRole("button", { name: "Work on it" }).first().click()
+    await page.getByText("you work on it").waitFor()
+  },
+  "branch form": async (page) => {
+    await states["branches"]?.(page)
+    await page.getByRole("button", { name: "Create branch" }).click()
+    await page.getByRole("dialog").waitFor()
+  },
+  backups: async (page) => {
+    await page.goto(at("/backups"))
+    await page.getByRole("table", { name: "Backups" }).waitFor()
+  },
+  backup: async (page) => {
+    await page.goto(at(`/backups/${operated.backup}`))
+    await page.getByRole("heading", { name: "Restores" }).waitFor()
+  },
+  "restore form": async (page) => {
+    await states["backup"]?.(page)
+    await page.getByRole("button", { name: "Restore" }).click()
+    await page.getByRole("dialog").waitFor()
+  },
+  status: async (page) => {
+    await page.goto(at("/status"))
+    await page.getByRole("table", { name: "Settings" }).waitFor()
+    await page.getByRole("region", { name: "Largest tables" }).waitFor()
   }
 }
 
-describe.each([
-  ["light", { colorScheme: "light" }],
-  ["dark", { colorScheme: "dark" }],
-  ["forced colours", { forcedColors: "active" }]
-] as const)("axe finds nothing in %s", (_, options) => {
+describe("axe finds nothing in", () => {
   it.each(Object.entries(states))("%s", async (name, reach) => {
-    const page = await openPage(options)
+    const page = await openPage()
     await reach(page)
     await assertAccessible(page, name)
+  })
+})
+
+describe("axe finds nothing with forced colours in", () => {
+  it.each(Object.entries(states))("%s", async (name, reach) => {
+    const page = await openPage({ forcedColors: "active" })
+    await reach(page)
+    await assertForced(page, name)
   })
 })
 
@@ -152,6 +245,17 @@ describe.each([320, 390, 640])("%s pixels wide", (width) => {
       "sql plan",
       "keys",
       "key form",
+      "webhooks",
+      "webhook form",
+      "webhook",
+      "delivery",
+      "realtime",
+      "realtime event",
+      "branches",
+      "backups",
+      "backup",
+      "restore form",
+      "status",
       "sign in"
     ]) {
       await states[name]?.(page)
@@ -162,32 +266,35 @@ describe.each([320, 390, 640])("%s pixels wide", (width) => {
 })
 
 describe("the keyboard", () => {
-  it.each(["table filled", "sql result", "keys"])("reaches everything in %s, and shows where it is", async (name) => {
-    const page = await openPage()
-    await states[name]?.(page)
-    await page.getByRole("link", { name: "Skip to content" }).focus()
-    const stops = new Set<string>()
-    for (let at = 0; at < 120; at++) {
-      await page.keyboard.press("Tab")
-      const stop = await page.evaluate(() => {
-        const element = document.activeElement
-        if (element === null || element === document.body) return undefined
-        const { outlineStyle, outlineWidth } = getComputedStyle(element)
-        const inside = element.querySelector("#active-cell") ?? element
-        const shadow = getComputedStyle(inside).boxShadow
-        const editor = element.closest(".cm-editor") !== null
-        const name = element.getAttribute("aria-label") ?? element.textContent ?? ""
-        const shown = editor || shadow !== "none" || (outlineStyle !== "none" && Number.parseFloat(outlineWidth) >= 1)
-        return { shown, name: `${element.tagName} ${name.slice(0, 40)}` }
-      })
-      if (stop === undefined) break
-      assert.isTrue(stop.shown, `${stop.name} has the focus, but does not show it`)
-      if (stops.has(stop.name) && stops.size > 5 && at > 60) break
-      stops.add(stop.name)
+  it.each(["table filled", "sql result", "keys", "webhook", "realtime", "branches"])(
+    "reaches everything in %s, and shows where it is",
+    async (name) => {
+      const page = await openPage()
+      await states[name]?.(page)
+      await page.getByRole("link", { name: "Skip to content" }).focus()
+      const stops = new Set<string>()
+      for (let at = 0; at < 120; at++) {
+        await page.keyboard.press("Tab")
+        const stop = await page.evaluate(() => {
+          const element = document.activeElement
+          if (element === null || element === document.body) return undefined
+          const { outlineStyle, outlineWidth } = getComputedStyle(element)
+          const inside = element.querySelector("#active-cell") ?? element
+          const shadow = getComputedStyle(inside).boxShadow
+          const editor = element.closest(".cm-editor") !== null
+          const name = element.getAttribute("aria-label") ?? element.textContent ?? ""
+          const shown = editor || shadow !== "none" || (outlineStyle !== "none" && Number.parseFloat(outlineWidth) >= 1)
+          return { shown, name: `${element.tagName} ${name.slice(0, 40)}` }
+        })
+        if (stop === undefined) break
+        assert.isTrue(stop.shown, `${stop.name} has the focus, but does not show it`)
+        if (stops.has(stop.name) && stops.size > 5 && at > 60) break
+        stops.add(stop.name)
+      }
+      assert.isAbove(stops.size, 10)
+      assert.include(Array.from(stops).join("\n"), "Theme and session")
     }
-    assert.isAbove(stops.size, 10)
-    assert.include(Array.from(stops).join("\n"), "Theme and session")
-  })
+  )
 
   it("skips to the content, opens the palette, and gives the focus back", async () => {
     const page = await openPage()

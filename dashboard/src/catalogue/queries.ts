@@ -17,6 +17,13 @@ export const useCatalogue = () =>
 export const tableOf = (catalogue: Catalogue, schema: string, name: string): Table | undefined =>
   catalogue.tables.find((table) => table.schema === schema && table.name === name)
 
+/** Tables whose changes can be sent to receivers and clients: always those of the main database. */
+export const useWatchable = () =>
+  useQuery({
+    queryKey: ["realtime", "tables"],
+    queryFn: ({ signal }) => call("GET /api/realtime/tables", { signal })
+  })
+
 /** What `/v1/database/schema` does not have. */
 export interface Facts {
   /** Labels of enum types, by name. */

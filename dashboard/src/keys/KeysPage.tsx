@@ -4,11 +4,12 @@ import { useState, useSyncExternalStore } from "react"
 import { Button } from "../ui/Button.tsx"
 import { Confirm } from "../ui/Confirm.tsx"
 import { Empty, Skeleton } from "../ui/Empty.tsx"
-import { ago, count } from "../ui/format.ts"
+import { count } from "../ui/format.ts"
 import { List, type ListColumn } from "../ui/List.tsx"
 import { Problem } from "../ui/Problem.tsx"
 import { SecretOnce } from "../ui/SecretOnce.tsx"
 import { toast } from "../ui/toast.ts"
+import { When } from "../ui/page/When.tsx"
 import { call } from "../wire/call.ts"
 import { session } from "../wire/session.ts"
 import { type ApiKey, KeyForm } from "./KeyForm.tsx"
@@ -17,15 +18,6 @@ type Open =
   | { readonly tag: "form"; readonly key: ApiKey | undefined }
   | { readonly tag: "secret"; readonly secret: string; readonly type: ApiKey["key_type"] }
   | { readonly tag: "revoke"; readonly key: ApiKey }
-
-const When = ({ at }: { at: string | null }) =>
-  at === null ? (
-    <span className="faint">never</span>
-  ) : (
-    <time dateTime={at} title={at}>
-      {ago(at)}
-    </time>
-  )
 
 const nameOf = ({ id, label }: ApiKey) => (label === "" ? `Key ${id}` : label)
 

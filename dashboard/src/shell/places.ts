@@ -12,10 +12,30 @@ export const places: ReadonlyArray<readonly [group: string, pages: ReadonlyArray
     "Database",
     [
       { to: "/tables", name: "Tables", icon: "table" },
-      { to: "/sql", name: "SQL workbench", icon: "sql" }
+      { to: "/sql", name: "SQL workbench", icon: "sql" },
+      { to: "/schema", name: "Schema", icon: "schema" },
+      { to: "/policies", name: "Policies", icon: "policy" },
+      { to: "/branches", name: "Branches", icon: "branch" },
+      { to: "/backups", name: "Backups", icon: "backup" }
     ]
   ],
-  ["Access", [{ to: "/keys", name: "API keys", icon: "key" }]]
+  [
+    "Features",
+    [
+      { to: "/flags", name: "Flags", icon: "flag" },
+      { to: "/segments", name: "Segments", icon: "users" },
+      { to: "/storage", name: "Storage", icon: "storage" }
+    ]
+  ],
+  [
+    "Changes",
+    [
+      { to: "/webhooks", name: "Webhooks", icon: "webhook" },
+      { to: "/realtime", name: "Realtime", icon: "realtime" }
+    ]
+  ],
+  ["Access", [{ to: "/keys", name: "API keys", icon: "key" }]],
+  ["Service", [{ to: "/status", name: "Status", icon: "status" }]]
 ]
 
 export const placeOf = (pathname: string): Place | undefined =>

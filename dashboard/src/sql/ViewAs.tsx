@@ -2,7 +2,7 @@ import { useState } from "react"
 import { Button } from "../ui/Button.tsx"
 import { Field } from "../ui/Field.tsx"
 import { Popover } from "../ui/Popover.tsx"
-import { service, type Viewer } from "./run.ts"
+import { service, type Viewer } from "../wire/viewer.ts"
 
 const nameOf = ({ role, sub }: Viewer) =>
   role === "service_role" ? "service" : role === "anon" ? "anon" : sub === "" ? "a user" : `user ${sub}`

@@ -1,19 +1,10 @@
 import { answerOf } from "../wire/call.ts"
+import { type Viewer, viewerStatements } from "../wire/viewer.ts"
 import type { Wire } from "../wire/Wire.ts"
 import type { PlanDocument } from "./Plan.tsx"
 import type { Statement } from "./statements.ts"
 
 export type Result = Wire["POST /v1/sql"]["success"]
-
-/** Whose eyes a statement runs with: the service's, or those of a caller under row-level security. */
-export interface Viewer {
-  readonly role: "service_role" | "authenticated" | "anon"
-  readonly sub: string
-  /** Further claims, a JSON object. */
-  readonly claims: string
-}
-
-export const service: Viewer = { role: "service_role", sub: "", claims: "{}" }
 
 export interface RunOptions {
   readonly writes: boolean
@@ -27,21 +18,10 @@ export interface Outcome {
   readonly millis: number
 }
 
-/** The statements before those of the user, which make the transaction that of a caller. */
-const statementsOf = ({ claims, role, sub }: Viewer) => {
-  if (role === "service_role") return []
-  // An anon key comes without a token, and so without claims of a user.
-  const user = role === "anon" ? {} : { ...(JSON.parse(claims) as object), ...(sub === "" ? {} : { sub }) }
-  const all = JSON.stringify({ ...user, role })
-  const settings =
-    "select set_config('request.jwt.sub', $1, true), set_config('request.jwt.claims', $2, true), set_config('role', $3, true)"
-  return [{ sql: settings, params: [role === "anon" ? "" : sub, all, role] }]
-}
-
 /** Read-only by PostgreSQL itself, unless writes are allowed: nothing is guessed from the text of a statement. */
 export const runStatements = async (statements: ReadonlyArray<Statement>, options: RunOptions): Promise<Outcome> => {
   const { rowLimit, signal, viewer, writes } = options
-  const before = statementsOf(viewer)
+  const before = viewerStatements(viewer)
   const common = { row_limit: rowLimit, ...(writes ? {} : { read_only: true }) }
   const [only] = statements
   if (before.length === 0 && statements.length === 1 && only !== undefined) {
@@ -57,7 +37,7 @@ export const runStatements = async (statements: ReadonlyArray<Statement>, option
 }
 
 /** How many statements come before the user's, which shifts the index of one that fails. */
-export const statementsBefore = (viewer: Viewer) => statementsOf(viewer).length
+export const statementsBefore = (viewer: Viewer) => viewerStatements(viewer).length
 
 export const explainPrefix = "explain (analyze, buffers, format json) "
 

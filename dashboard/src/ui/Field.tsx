@@ -37,6 +37,43 @@ export const Field = ({ hint, label, onText, problem, ...input }: FieldProps) =>
   )
 }
 
+interface ChooseProps {
+  readonly label: string
+  readonly hint?: ReactNode
+  readonly value: string
+  /** Values with their words. */
+  readonly options: ReadonlyArray<readonly [value: string, words: string]>
+  readonly onValue: (value: string) => void
+}
+
+/** One of a few, with its label and hint. */
+export const Choose = ({ hint, label, onValue, options, value }: ChooseProps) => {
+  const id = useId()
+  return (
+    <div className="labelled">
+      <label htmlFor={id}>{label}</label>
+      <select
+        id={id}
+        className="field"
+        value={value}
+        aria-describedby={hint === undefined ? undefined : `${id}-hint`}
+        onChange={(event) => onValue(event.target.value)}
+      >
+        {options.map(([value, words]) => (
+          <option key={value} value={value}>
+            {words}
+          </option>
+        ))}
+      </select>
+      {hint === undefined ? null : (
+        <p id={`${id}-hint`} className="hint">
+          {hint}
+        </p>
+      )}
+    </div>
+  )
+}
+
 interface SwitchProps {
   readonly checked: boolean
   readonly children: ReactNode

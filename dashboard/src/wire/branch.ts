@@ -5,12 +5,23 @@ export interface Branch {
 }
 
 let current: Branch | undefined
+let lost: Branch | undefined
 const listeners = new Set<() => void>()
 
 export const branch = {
   current: () => current,
+  /** The one that was worked on until it was dropped or expired, until another is chosen. */
+  lost: () => lost,
   choose: (next: Branch | undefined) => {
     current = next
+    lost = undefined
+    for (const listener of listeners) listener()
+  },
+  /** A request was refused, because the branch with this id is gone: back to the main database. */
+  gone: (id: string | undefined) => {
+    if (current === undefined || String(current.id) !== id) return
+    lost = current
+    current = undefined
     for (const listener of listeners) listener()
   },
   subscribe: (listener: () => void) => {

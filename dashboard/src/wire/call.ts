@@ -11,6 +11,7 @@ type Optional<T> = { [K in keyof T as {} extends T[K] ? never : K]: T[K] } & {
 type Given<O extends Op> = Optional<Present<O>> & {
   readonly signal?: AbortSignal
   readonly headers?: Readonly<Record<string, string>>
+  readonly parse?: (text: string) => unknown
 }
 type Arguments<O extends Op> = {} extends Optional<Present<O>> ? [Given<O>?] : [Given<O>]
 
@@ -20,13 +21,14 @@ interface Parts {
   readonly payload?: unknown
   readonly signal?: AbortSignal
   readonly headers?: Readonly<Record<string, string>>
+  readonly parse?: (text: string) => unknown
 }
 
 /** Calls an endpoint, typed by the server's contract: `call("GET /api/keys/")`. */
 export const answerOf = <O extends Op>(op: O, ...[given]: Arguments<O>): Promise<Answer<Wire[O]["success"]>> => {
   const [method, template = ""] = op.split(" ")
-  const { headers, payload, signal, ...parts } = (given ?? {}) as Parts
-  return request<Wire[O]["success"]>(pathOf(template, parts), { method, payload, headers, signal })
+  const { headers, parse, payload, signal, ...parts } = (given ?? {}) as Parts
+  return request<Wire[O]["success"]>(pathOf(template, parts), { method, payload, headers, signal, parse })
 }
 
 /** The same, of which only the body matters. */

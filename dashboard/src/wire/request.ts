@@ -16,20 +16,23 @@ export interface RequestOptions {
   readonly payload?: unknown
   readonly headers?: Readonly<Record<string, string>> | undefined
   readonly signal?: AbortSignal | undefined
+  /** Default: `parseExact`. */
+  readonly parse?: ((text: string) => unknown) | undefined
 }
 
 /** Of a session that has ended. A statement that runs as another role can be 401 for its own reasons. */
 const sessionCodes = new Set(["UNAUTHENTICATED", "INVALID_API_KEY", "UNAUTHORIZED"])
 
 const send = async <A>(path: string, options: RequestOptions): Promise<Answer<A>> => {
-  const { headers, method = "GET", payload, signal } = options
+  const { headers, method = "GET", parse = parseExact, payload, signal } = options
   const begun = performance.now()
+  const chosen = branch.headers(path)
   const response = await fetch(path, {
     method,
     headers: {
       "x-svc-dashboard": "1",
       ...(payload === undefined ? {} : { "content-type": "application/json" }),
-      ...branch.headers(path),
+      ...chosen,
       ...headers
     },
     body: payload === undefined ? null : JSON.stringify(payload),
@@ -37,8 +40,13 @@ const send = async <A>(path: string, options: RequestOptions): Promise<Answer<A>
   })
   const text = await response.text()
   const millis = performance.now() - begun
-  if (!response.ok) throw apiErrorOf(response, text)
-  return { body: (text === "" ? null : parseExact(text)) as A, headers: response.headers, millis }
+  if (!response.ok) {
+    const error = apiErrorOf(response, text)
+    // Not sent again: what was meant for the branch must not happen to the main database.
+    if (error.body.code === "BRANCH_NOT_FOUND") branch.gone(chosen["x-svc-branch"])
+    throw error
+  }
+  return { body: (text === "" ? null : parse(text)) as A, headers: response.headers, millis }
 }
 
 /**

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { jsonProblems } from "../flags/Json.ts"
-import { JsonObject } from "../text/JsonObject.ts"
+import { JsonObject } from "../text/JsonObjectSchema.ts"
 import { isStorable } from "../text/StorableText.ts"
 import { bucketNameFault } from "../storage/Bucket.ts"
 

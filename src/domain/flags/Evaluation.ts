@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { FlagEnvironment } from "./Environment.ts"
 import { contextProblems } from "./Json.ts"
-import { JsonObject } from "../text/JsonObject.ts"
+import { JsonObject } from "../text/JsonObjectSchema.ts"
 
 /** A JSON object; `$flagd` in it is overwritten. */
 const Context = JsonObject.check(

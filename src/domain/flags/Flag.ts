@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { FlagEnvironment } from "./Environment.ts"
-import { JsonObject } from "../text/JsonObject.ts"
+import { JsonObject } from "../text/JsonObjectSchema.ts"
 import { isStorable } from "../text/StorableText.ts"
 
 export const keyPattern = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/

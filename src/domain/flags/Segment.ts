@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { Label } from "../access/ApiKey.ts"
 import { Description, keyForm, keyPattern } from "./Flag.ts"
-import { JsonObject } from "../text/JsonObject.ts"
+import { JsonObject } from "../text/JsonObjectSchema.ts"
 
 /** The key of a new segment. Lookups accept any text, and answer 404 for an invalid key. */
 const SegmentKey = Schema.String.check(

@@ -1,7 +1,8 @@
 import { walkJson } from "./Json.ts"
 import { isJsonObject } from "../text/JsonObject.ts"
+import { utf8Length } from "../text/Utf8.ts"
 
-const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value), "utf8")
+const bytesOf = (value: unknown) => utf8Length(JSON.stringify(value))
 
 /** The key in `{"$ref": "<segment key>"}`; undefined for other values. */
 export const referenceIn = (value: unknown): string | undefined => {

@@ -1,5 +1,5 @@
 import { type Redacted, Schema } from "effect"
-import { JsonObject } from "../text/JsonObject.ts"
+import { JsonObject } from "../text/JsonObjectSchema.ts"
 
 /** A person's account at the identity provider (spec: Sessions), with the fields that its user may see. */
 export const Identity = Schema.Struct({

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { JsonObject } from "../text/JsonObject.ts"
+import { JsonObject } from "../text/JsonObjectSchema.ts"
 
 /**
  * Maximum length of a challenge in characters. Servers store a request in its challenge, together with the whole client;

@@ -11,7 +11,7 @@ import {
   StepUpRequired,
   Unavailable
 } from "../../domain/errors.ts"
-import { JsonObject } from "../../domain/text/JsonObject.ts"
+import { JsonObject } from "../../domain/text/JsonObjectSchema.ts"
 import { maxChallengeLength, OAuth2Client } from "../../domain/oauth2/OAuth2.ts"
 import { isPlain } from "../../domain/text/StorableText.ts"
 import { AnyKeyOrSession, Management } from "../access/Access.ts"

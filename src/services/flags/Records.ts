@@ -5,7 +5,7 @@ import { type FlagEnvironment, flagEnvironments } from "../../domain/flags/Envir
 import { FlagConfiguration, FlagType, keyPattern } from "../../domain/flags/Flag.ts"
 import { type JsonRecord } from "../../domain/Revision.ts"
 import { isoSql } from "../../domain/sql/IsoTimestamp.ts"
-import { JsonObject } from "../../domain/text/JsonObject.ts"
+import { JsonObject } from "../../domain/text/JsonObjectSchema.ts"
 import { yieldEvery } from "../YieldEvery.ts"
 import { type OwnTablesFailure } from "../OwnTables.ts"
 

@@ -5,6 +5,7 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from "p
 import { afterAll, afterEach, assert, inject } from "vitest"
 import { findChromium } from "../browser/browser.ts"
 import { ask } from "../client.ts"
+import type { Address } from "../service.ts"
 
 const service = inject("service")
 let browser: Promise<Browser> | undefined
@@ -25,9 +26,9 @@ const complaints = new Map<Page, Array<string>>()
 
 /** A response of an error that the test is about is reported by browsers as well. */
 const isExpected = (text: string) =>
-  /^Failed to load resource: the server responded with a status of (?:4\d\d|503)/.test(text)
+  /^Failed to load resource: the server responded with a status of (?:4\d\d|50[23])/.test(text)
 
-const watch = async (page: Page) => {
+const watch = async (page: Page, { url }: Address, store: string | undefined) => {
   const found: Array<string> = []
   complaints.set(page, found)
   page.on("pageerror", (error) => found.push(`error: ${error.message}`))
@@ -36,7 +37,8 @@ const watch = async (page: Page) => {
   })
   page.on("request", (request) => {
     const { origin, protocol } = new URL(request.url())
-    if (/^https?:|^wss?:/.test(protocol) && origin !== new URL(service.url).origin) found.push(`request to ${origin}`)
+    if (/^https?:|^wss?:/.test(protocol) && ![new URL(url).origin, store].includes(origin.replace("ws:", "http:")))
+      found.push(`request to ${origin}`)
   })
   await page.exposeFunction("reportViolation", (text: string) => found.push(`policy: ${text}`))
   await page.addInitScript(() => {
@@ -49,25 +51,35 @@ const watch = async (page: Page) => {
 }
 
 /** The address of a page. */
-export const at = (path: string) => `${service.url}/dashboard${path}`
+export const at = (path: string, { url }: Pick<Address, "url"> = service) => `${url}/dashboard${path}`
 
 interface Options extends BrowserContextOptions {
   /** Default: a new session of the service key. */
   readonly signedIn?: boolean
+  /** Default: the shared service. */
+  readonly on?: Address
+  /** Whether the page may send requests to the object store; default: it may not. */
+  readonly store?: boolean
 }
 
 /** A browser of its own, with a page on which nothing has been opened yet. */
-export const openPage = async ({ signedIn = true, ...options }: Options = {}): Promise<Page> => {
+export const openPage = async ({
+  on = service,
+  signedIn = true,
+  store = false,
+  ...options
+}: Options = {}): Promise<Page> => {
   browser ??= launch()
   const context = await (await browser).newContext({ viewport: { width: 1440, height: 900 }, ...options })
   context.setDefaultTimeout(15_000)
   if (signedIn) {
-    const { headers } = await ask(service, "POST /api/dashboard/session", { body: { key: service.service_role } })
+    const { headers } = await ask(on, "POST /api/dashboard/session", { body: { key: on.service_role } })
     const [name = "", value = ""] = (headers.getSetCookie()[0]?.split(";")[0] ?? "").split("=")
-    await context.addCookies([{ name, value, url: service.url, httpOnly: true, sameSite: "Strict" }])
+    await context.addCookies([{ name, value, url: on.url, httpOnly: true, sameSite: "Strict" }])
   }
   const page = await context.newPage()
-  await watch(page)
+  const { json } = await ask(on, "GET /api/dashboard/config")
+  await watch(page, on, store ? (json as { readonly s3_public_origin: string }).s3_public_origin : undefined)
   return page
 }
 
@@ -96,8 +108,27 @@ interface Violation {
   readonly nodes: ReadonlyArray<{ readonly target: ReadonlyArray<unknown>; readonly failureSummary?: string }>
 }
 
-/** Asserts that axe finds nothing in the page as it is. */
+const colours = { type: "rule", values: ["color-contrast", "target-size", "link-in-text-block"] }
+const modes = [
+  ["light", rules],
+  // The same elements in other colours.
+  ["dark", colours]
+] as const
+
+/** Asserts that axe finds nothing in the page as it is, in light and in dark. */
 export const assertAccessible = async (page: Page, state: string) => {
+  for (const [colorScheme, only] of modes) {
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" })
+    // Colours that change slowly.
+    await page.waitForFunction(() => document.getAnimations().every(({ playState }) => playState !== "running"))
+    await assertNone(page, `${state}, ${colorScheme}`, only)
+  }
+}
+
+/** The same of a page with forced colours, which Chromium takes from the start only. */
+export const assertForced = (page: Page, state: string) => assertNone(page, `${state}, forced colours`, colours)
+
+const assertNone = async (page: Page, state: string, only: object) => {
   // Evaluated by the debugger, which the page's policy does not restrict.
   await page.evaluate(axeSource)
   const violations = await page.evaluate(async (runOnly) => {
@@ -105,7 +136,7 @@ export const assertAccessible = async (page: Page, state: string) => {
       axe: { run: (root: Document, options: object) => Promise<{ violations: ReadonlyArray<Violation> }> }
     }
     return (await axe.run(document, { runOnly, resultTypes: ["violations"] })).violations
-  }, rules)
+  }, only)
   const lines = violations.flatMap(({ id, nodes }) =>
     nodes.map(({ failureSummary, target }) => `${state}: ${id} at ${target.join(" ")}: ${failureSummary ?? ""}`)
   )

@@ -1,5 +1,6 @@
 import { type FlagScope, RuleError } from "./Scope.ts"
 import { isList } from "./Values.ts"
+import { byteString } from "../../text/Utf8.ts"
 
 // Deterministic CBOR (RFC 8949, section 4.2.1), the input of the hash in version 3 of `fractional`. A string holds one
 // byte in each character.
@@ -50,7 +51,7 @@ const number = (value: number): string => {
 }
 
 const text = (value: string): string => {
-  const utf8 = Buffer.from(value, "utf8").toString("latin1")
+  const utf8 = byteString(value)
   return head(3, BigInt(utf8.length)) + utf8
 }
 

@@ -3,6 +3,7 @@ import { type FlagScope } from "./Scope.ts"
 import { isList } from "./Values.ts"
 import MurmurHash3 from "imurmurhash"
 import { isJsonObject, type JsonObject } from "../../text/JsonObject.ts"
+import { byteString } from "../../text/Utf8.ts"
 
 // oxlint-disable-next-line no-control-regex -- matches all of ASCII
 const ascii = /^[\u0000-\u007f]*$/
@@ -11,8 +12,7 @@ const ascii = /^[\u0000-\u007f]*$/
 export const hashBytes = (latin1: string): number => MurmurHash3(latin1, 0).result()
 
 /** The hash of a text in UTF-8. */
-export const hashText = (text: string): number =>
-  hashBytes(ascii.test(text) ? text : Buffer.from(text, "utf8").toString("latin1"))
+export const hashText = (text: string): number => hashBytes(ascii.test(text) ? text : byteString(text))
 
 /** Maximum sum of weights. */
 const weightLimit = 2 ** 31 - 1

@@ -1,0 +1,121 @@
+import "./policies.css"
+import { Link } from "@tanstack/react-router"
+import { useState } from "react"
+import { type TableDetails, useDetails } from "../catalogue/details.ts"
+import { type Table, useCatalogue } from "../catalogue/queries.ts"
+import { CopyRequest } from "../ui/CopyRequest.tsx"
+import { Empty, Skeleton } from "../ui/Empty.tsx"
+import { Icon } from "../ui/Icon.tsx"
+import { List, type ListColumn } from "../ui/List.tsx"
+import { Problem } from "../ui/Problem.tsx"
+import { Warnings } from "./Warnings.tsx"
+
+/** Tables that are listed at most; the others are found by typing. */
+const most = 300
+
+interface Row {
+  readonly table: Table
+  readonly details: TableDetails | undefined
+}
+
+const State = ({ details, table: { policies, row_level_security: security } }: Row) =>
+  !security.enabled ? (
+    details === undefined || details.grants.anon.length > 0 ? (
+      <span className="badge warn">
+        <Icon name="alert" size={12} /> open to anon keys
+      </span>
+    ) : (
+      <span className="badge">off, nothing granted to anon</span>
+    )
+  ) : policies.length === 0 ? (
+    <span className="badge">
+      <Icon name="lock" size={12} /> closed: no policy
+    </span>
+  ) : (
+    <span className="badge good">
+      <Icon name="lock" size={12} /> on
+    </span>
+  )
+
+const columns: ReadonlyArray<ListColumn<Row>> = [
+  {
+    name: "Table",
+    cell: ({ table: { name, schema } }) => (
+      <Link to="/policies/$schema/$table" params={{ schema, table: name }}>
+        {schema === "public" ? name : `${schema}.${name}`}
+      </Link>
+    )
+  },
+  { name: "Row-level security", cell: (row) => <State {...row} /> },
+  {
+    name: "Policies",
+    cell: ({ table: { policies } }) =>
+      policies.length === 0 ? <span className="faint">none</span> : policies.map(({ name }) => name).join(", ")
+  },
+  {
+    name: "Granted to anon",
+    cell: ({ details }) => <small className="faint">{details?.grants.anon.join(" ").toLowerCase() ?? ""}</small>
+  }
+]
+
+export const PoliciesPage = () => {
+  const catalogue = useCatalogue()
+  const details = useDetails(catalogue.data?.schemas)
+  const [words, setWords] = useState("")
+  const all = catalogue.data?.tables ?? []
+  const found = all
+    .filter(({ name }) => name.toLowerCase().includes(words.toLowerCase().trim()))
+    .map((table): Row => ({ table, details: details.data?.[`${table.schema}.${table.name}`] }))
+    // What is open comes first.
+    .toSorted((a, b) => Number(a.table.row_level_security.enabled) - Number(b.table.row_level_security.enabled))
+  return (
+    <div className="page">
+      <div className="page-head">
+        <h2>Policies</h2>
+        <CopyRequest path="/v1/database/schema" />
+      </div>
+      <p className="lead">
+        The <b>anon</b> key is part of every app, so only row-level security protects rows from others who have it. A
+        policy says which rows a role may see and write. service_role keys bypass them.
+      </p>
+      {catalogue.data === undefined ? null : <Warnings warnings={catalogue.data.warnings} />}
+      {catalogue.isPending ? (
+        <Skeleton lines={[100, 100, 100]} />
+      ) : catalogue.isError ? (
+        <Problem
+          error={catalogue.error}
+          title="The tables could not be read"
+          onRetry={() => void catalogue.refetch()}
+        />
+      ) : all.length === 0 ? (
+        <Empty icon="policy" title="No tables yet">
+          Row-level security belongs to a table: make one in the SQL workbench or by a migration.
+        </Empty>
+      ) : (
+        <>
+          <input
+            className="field policy-search"
+            type="search"
+            placeholder="Find a table"
+            aria-label="Find a table"
+            value={words}
+            onChange={(event) => setWords(event.target.value)}
+          />
+          {found.length === 0 ? (
+            <Empty icon="policy" title="No table matches">
+              No table has these letters in its name.
+            </Empty>
+          ) : (
+            <List
+              label="Tables"
+              columns={columns}
+              rows={found.slice(0, most)}
+              keyOf={({ table: { name, schema } }) => `${schema}.${name}`}
+            />
+          )}
+          {found.length > most ? <p className="hint">{found.length - most} more: narrow the search down.</p> : null}
+        </>
+      )}
+    </div>
+  )
+}

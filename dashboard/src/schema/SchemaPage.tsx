@@ -1,0 +1,160 @@
+import "./schema.css"
+import { Link, useNavigate, useSearch } from "@tanstack/react-router"
+import { lazy, Suspense, useMemo } from "react"
+import { type Catalogue, type Table, useCatalogue, useFacts } from "../catalogue/queries.ts"
+import { useDetails } from "../catalogue/details.ts"
+import { CopyRequest } from "../ui/CopyRequest.tsx"
+import { Empty, Skeleton } from "../ui/Empty.tsx"
+import { plural } from "../ui/format.ts"
+import { Problem } from "../ui/Problem.tsx"
+import { Functions, Views } from "./Others.tsx"
+import { TableCard } from "./TableCard.tsx"
+import { TypesButton } from "./TypesButton.tsx"
+
+const Diagram = lazy(async () => ({ default: (await import("./Diagram.tsx")).Diagram }))
+
+/** Tables that are listed at most; the others are found by typing. */
+const most = 100
+/** Tables that are drawn at most: their arrangement must not hold the page up. */
+const mostDrawn = 150
+
+interface View {
+  readonly view: "list" | "diagram"
+  readonly schema: string
+  readonly words: string
+}
+
+const viewOf = (search: Readonly<Record<string, unknown>>, { schemas }: Catalogue): View => ({
+  view: search["view"] === "diagram" ? "diagram" : "list",
+  schema: schemas.find((name) => name === search["schema"]) ?? schemas[0] ?? "public",
+  words: typeof search["find"] === "string" ? search["find"] : ""
+})
+
+const Filled = ({ catalogue }: { catalogue: Catalogue }) => {
+  const navigate = useNavigate()
+  const search: Readonly<Record<string, unknown>> = useSearch({ strict: false })
+  const { schema, view, words } = viewOf(search, catalogue)
+  const facts = useFacts()
+  const details = useDetails(catalogue.schemas)
+  const found = useMemo(() => {
+    const letters = words.toLowerCase().trim()
+    const has = ({ columns, name }: Table) =>
+      [name, ...columns.map((column) => column.name)].some((text) => text.toLowerCase().includes(letters))
+    return catalogue.tables.filter((table) => table.schema === schema && has(table))
+  }, [catalogue, schema, words])
+  const go = (part: Partial<View>) => {
+    const next = { schema, view, words, ...part }
+    void navigate({
+      to: "/schema",
+      replace: true,
+      search: {
+        ...(next.schema === catalogue.schemas[0] ? {} : { schema: next.schema }),
+        ...(next.view === "list" ? {} : { view: next.view }),
+        ...(next.words === "" ? {} : { find: next.words })
+      }
+    })
+  }
+  const keep = { ...(schema === catalogue.schemas[0] ? {} : { schema }), ...(words === "" ? {} : { find: words }) }
+  return (
+    <>
+      <div className="schema-bar">
+        <nav className="schema-tabs" aria-label="Form">
+          <Link
+            to="/schema"
+            search={keep}
+            activeOptions={{ exact: true }}
+            aria-current={view === "list" ? "page" : undefined}
+          >
+            List
+          </Link>
+          <Link
+            to="/schema"
+            search={{ ...keep, view: "diagram" }}
+            aria-current={view === "diagram" ? "page" : undefined}
+          >
+            Diagram
+          </Link>
+        </nav>
+        {catalogue.schemas.length < 2 ? null : (
+          <select
+            className="field"
+            aria-label="Schema"
+            value={schema}
+            onChange={(event) => go({ schema: event.target.value })}
+          >
+            {catalogue.schemas.map((name) => (
+              <option key={name}>{name}</option>
+            ))}
+          </select>
+        )}
+        <input
+          className="field"
+          type="search"
+          placeholder="Find a table or column"
+          aria-label="Find a table or column"
+          value={words}
+          onChange={(event) => go({ words: event.target.value })}
+        />
+        <span className="faint">{plural(found.length, "table")}</span>
+      </div>
+      {found.length === 0 ? (
+        <Empty icon="schema" title={words === "" ? "No tables yet" : "No table matches"}>
+          {words === ""
+            ? `A table that is created in the schema ${schema}, by SQL or a migration, is here at once.`
+            : "No table or column of this schema contains these letters."}
+        </Empty>
+      ) : view === "list" ? (
+        <div className="schema-list">
+          {found.slice(0, most).map((table) => (
+            <TableCard
+              key={table.name}
+              table={table}
+              catalogue={catalogue}
+              enums={facts.data?.enums}
+              details={details.data?.[`${table.schema}.${table.name}`]}
+            />
+          ))}
+          {found.length > most ? <p className="hint">{found.length - most} more: narrow the search down.</p> : null}
+        </div>
+      ) : found.length > mostDrawn ? (
+        <Empty icon="schema" title="Too many tables for a picture">
+          {found.length} tables can&apos;t be read in one picture: search for those that you need, up to {mostDrawn}.
+        </Empty>
+      ) : (
+        <Suspense fallback={<Skeleton lines={[100, 100, 100]} />}>
+          <Diagram tables={found} />
+        </Suspense>
+      )}
+      {view === "list" && words === "" ? (
+        <>
+          <Views views={catalogue.views.filter((one) => one.schema === schema)} />
+          <Functions functions={catalogue.functions.filter((one) => one.schema === schema)} />
+        </>
+      ) : null}
+    </>
+  )
+}
+
+export const SchemaPage = () => {
+  const catalogue = useCatalogue()
+  return (
+    <div className="page">
+      <div className="page-head">
+        <h2>Schema</h2>
+        <CopyRequest path="/v1/database/schema" />
+        <TypesButton />
+      </div>
+      {catalogue.isPending ? (
+        <Skeleton lines={[100, 100, 100]} />
+      ) : catalogue.isError ? (
+        <Problem
+          error={catalogue.error}
+          title="The schema could not be read"
+          onRetry={() => void catalogue.refetch()}
+        />
+      ) : (
+        <Filled catalogue={catalogue.data} />
+      )}
+    </div>
+  )
+}

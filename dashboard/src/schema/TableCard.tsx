@@ -1,0 +1,125 @@
+import { Link } from "@tanstack/react-router"
+import type { Index, TableDetails } from "../catalogue/details.ts"
+import { type Catalogue, type Column, type Facts, type ForeignKey, type Table, tableOf } from "../catalogue/queries.ts"
+import { Icon } from "../ui/Icon.tsx"
+
+interface TableCardProps {
+  readonly table: Table
+  readonly catalogue: Catalogue
+  readonly enums: Facts["enums"] | undefined
+  readonly details: TableDetails | undefined
+}
+
+const nameOf = (schema: string, table: string, own: string) => (schema === own ? table : `${schema}.${table}`)
+
+const Target = ({ catalogue, own, reference }: { catalogue: Catalogue; own: string; reference: ForeignKey }) => {
+  const { columns, schema, table } = reference.references
+  const name = `${nameOf(schema, table, own)} (${columns.join(", ")})`
+  return tableOf(catalogue, schema, table) === undefined ? (
+    <code>{name}</code>
+  ) : (
+    <Link to="/tables/$schema/$table" params={{ schema, table }} search={{}}>
+      {name}
+    </Link>
+  )
+}
+
+const Definitions = ({ all, name }: { name: string; all: ReadonlyArray<Index> }) =>
+  all.length === 0 ? null : (
+    <section>
+      <h4>{name}</h4>
+      <ul>
+        {all.map((one) => (
+          <li key={one.name}>
+            <code>{one.definition}</code>
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+
+const ColumnRow = ({ column, enums, table }: { column: Column; table: Table; enums: Facts["enums"] | undefined }) => {
+  const labels = enums?.[column.type]
+  const value =
+    column.generated === null
+      ? column.identity === null
+        ? column.default
+        : `generated ${column.identity} as identity`
+      : `generated always as (${column.generated})`
+  return (
+    <tr>
+      <th scope="row">
+        {column.name}
+        {table.primary_key.includes(column.name) ? (
+          <span className="schema-key">
+            <Icon name="pk" size={13} />
+            <span className="sr">, primary key</span>
+          </span>
+        ) : null}
+      </th>
+      <td>
+        <code>{column.type}</code>
+        {labels === undefined ? null : <small title={labels.join(", ")}>{labels.slice(0, 8).join(" · ")}</small>}
+      </td>
+      <td>{column.nullable ? <span className="faint">nullable</span> : "not null"}</td>
+      <td>{value === null ? null : <code>{value}</code>}</td>
+    </tr>
+  )
+}
+
+export const TableCard = ({ catalogue, details, enums, table }: TableCardProps) => (
+  <section className="card schema-table" aria-label={table.name}>
+    <h3>
+      <Link to="/tables/$schema/$table" params={{ schema: table.schema, table: table.name }} search={{}}>
+        {table.name}
+      </Link>
+      {table.type === "table" ? null : <span className="badge">{table.type}</span>}
+      <Link
+        className={`badge ${table.row_level_security.enabled ? "good" : "warn"}`}
+        to="/policies/$schema/$table"
+        params={{ schema: table.schema, table: table.name }}
+      >
+        {table.row_level_security.enabled
+          ? `${table.policies.length} ${table.policies.length === 1 ? "policy" : "policies"}`
+          : "no row-level security"}
+      </Link>
+      {table.comment === null ? null : <small>{table.comment}</small>}
+    </h3>
+    <div className="schema-scroll">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Column</th>
+            <th scope="col">Type</th>
+            <th scope="col">Null</th>
+            <th scope="col">Default</th>
+          </tr>
+        </thead>
+        <tbody>
+          {table.columns.map((column) => (
+            <ColumnRow key={column.name} column={column} table={table} enums={enums} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+    <div className="schema-rest">
+      {table.foreign_keys.length === 0 ? null : (
+        <section>
+          <h4>References</h4>
+          <ul>
+            {table.foreign_keys.map((reference) => (
+              <li key={reference.name}>
+                <code>{reference.columns.join(", ")}</code> →{" "}
+                <Target catalogue={catalogue} own={table.schema} reference={reference} />
+                {/cascade/i.test(reference.on_delete) ? <span className="badge warn">on delete cascade</span> : null}
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+      <Definitions name="Indexes" all={details?.indexes ?? []} />
+      <Definitions name="Checks" all={details?.checks ?? []} />
+      <Definitions name="Triggers" all={details?.triggers ?? []} />
+    </div>
+  </section>
+)

@@ -1,0 +1,130 @@
+import { transfer } from "./transfer.ts"
+
+export interface Upload {
+  readonly id: number
+  readonly bucket: string
+  readonly key: string
+  readonly file: File
+  readonly sent: number
+  readonly state: "waiting" | "sending" | "done" | "failed" | "cancelled"
+  readonly problem?: string
+}
+
+/** A file with its path in the dropped folder. */
+export interface Given {
+  readonly file: File
+  readonly path: string
+}
+
+const atOnce = 3
+
+let uploads: ReadonlyArray<Upload> = []
+let nextId = 1
+const listeners = new Set<() => void>()
+const running = new Map<number, AbortController>()
+const finished = new Set<(upload: Upload) => void>()
+
+const become = (next: ReadonlyArray<Upload>) => {
+  uploads = next
+  for (const listener of listeners) listener()
+}
+const change = (id: number, part: Partial<Upload>) =>
+  become(uploads.map((one) => (one.id === id ? { ...one, ...part } : one)))
+
+const pump = () => {
+  const waiting = uploads.find(({ state }) => state === "waiting")
+  if (waiting === undefined || running.size >= atOnce) return
+  const { bucket, file, id, key } = waiting
+  const controller = new AbortController()
+  running.set(id, controller)
+  change(id, { state: "sending" })
+  transfer({ bucket, key, file, signal: controller.signal, onProgress: (sent) => change(id, { sent }) })
+    .then(
+      () => change(id, { state: "done", sent: file.size }),
+      (error: unknown) =>
+        change(
+          id,
+          controller.signal.aborted
+            ? { state: "cancelled" }
+            : { state: "failed", problem: error instanceof Error ? error.message : String(error) }
+        )
+    )
+    .finally(() => {
+      running.delete(id)
+      const ended = uploads.find((one) => one.id === id)
+      for (const listener of finished) if (ended !== undefined) listener(ended)
+      pump()
+    })
+  pump()
+}
+
+// Leaving the page would end what is being sent.
+addEventListener("beforeunload", (event) => {
+  if (running.size > 0) event.preventDefault()
+})
+
+/** Uploads go on while other pages of the dashboard are open. */
+export const uploadStore = {
+  all: () => uploads,
+  subscribe: (listener: () => void) => {
+    listeners.add(listener)
+    return () => {
+      listeners.delete(listener)
+    }
+  },
+  onFinished: (listener: (upload: Upload) => void) => {
+    finished.add(listener)
+    return () => {
+      finished.delete(listener)
+    }
+  },
+  add: (bucket: string, prefix: string, files: ReadonlyArray<Given>) => {
+    become([
+      ...uploads,
+      ...files.map(({ file, path }): Upload => ({
+        id: nextId++,
+        bucket,
+        key: prefix + path,
+        file,
+        sent: 0,
+        state: "waiting"
+      }))
+    ])
+    pump()
+  },
+  cancel: (id: number) => {
+    const controller = running.get(id)
+    if (controller === undefined) change(id, { state: "cancelled" })
+    else controller.abort(new Error("The upload was cancelled"))
+  },
+  retry: (id: number) => {
+    change(id, { state: "waiting", sent: 0 })
+    pump()
+  },
+  clear: () => become(uploads.filter(({ state }) => state === "waiting" || state === "sending"))
+}
+
+const filesOf = async (entry: FileSystemEntry): Promise<ReadonlyArray<Given>> => {
+  if (entry.isFile) {
+    const file = await new Promise<File>((resolve, reject) => (entry as FileSystemFileEntry).file(resolve, reject))
+    return [{ file, path: entry.fullPath.slice(1) }]
+  }
+  const reader = (entry as FileSystemDirectoryEntry).createReader()
+  const found: Array<Given> = []
+  for (;;) {
+    // A reader returns at most a hundred entries at a time.
+    const some = await new Promise<ReadonlyArray<FileSystemEntry>>((resolve, reject) =>
+      reader.readEntries(resolve, reject)
+    )
+    if (some.length === 0) return found
+    for (const one of some) found.push(...(await filesOf(one)))
+  }
+}
+
+/** The files of a drop, those in folders with their paths. */
+export const droppedFiles = async (data: DataTransfer): Promise<ReadonlyArray<Given>> => {
+  // They must be taken before the first pause: the drop's data is gone after it.
+  const entries = Array.from(data.items, (item) => item.webkitGetAsEntry()).filter((entry) => entry !== null)
+  if (entries.length === 0) return Array.from(data.files, (file) => ({ file, path: file.name }))
+  return (await Promise.all(entries.map(filesOf))).flat()
+}

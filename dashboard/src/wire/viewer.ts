@@ -1,0 +1,20 @@
+/** Whose eyes a statement runs with: the service's, or those of a caller under row-level security. */
+export interface Viewer {
+  readonly role: "service_role" | "authenticated" | "anon"
+  readonly sub: string
+  /** Further claims, a JSON object. */
+  readonly claims: string
+}
+
+export const service: Viewer = { role: "service_role", sub: "", claims: "{}" }
+
+/** The statements before those of the user, which make the transaction that of a caller. */
+export const viewerStatements = ({ claims, role, sub }: Viewer) => {
+  if (role === "service_role") return []
+  // An anon key comes without a token, and so without claims of a user.
+  const user = role === "anon" ? {} : { ...(JSON.parse(claims) as object), ...(sub === "" ? {} : { sub }) }
+  const all = JSON.stringify({ ...user, role })
+  const settings =
+    "select set_config('request.jwt.sub', $1, true), set_config('request.jwt.claims', $2, true), set_config('role', $3, true)"
+  return [{ sql: settings, params: [role === "anon" ? "" : sub, all, role] }]
+}

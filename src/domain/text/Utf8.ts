@@ -1,0 +1,12 @@
+// Without Buffer where there is none: the dashboard evaluates drafts of flags in the browser.
+const inNode = typeof Buffer !== "undefined"
+
+/** The UTF-8 bytes of a text, as a string with a character for each. */
+export const byteString = (text: string): string =>
+  inNode
+    ? Buffer.from(text, "utf8").toString("latin1")
+    : Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join("")
+
+/** The number of UTF-8 bytes of a text. */
+export const utf8Length = (text: string): number =>
+  inNode ? Buffer.byteLength(text, "utf8") : new TextEncoder().encode(text).length

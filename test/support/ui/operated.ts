@@ -1,0 +1,40 @@
+import { inject } from "vitest"
+import { ask, sql } from "../client.ts"
+
+export interface Operated {
+  /** A table that publishes its changes, with some. */
+  readonly table: string
+  /** Whose attempts have failed: its receiver is refused, as it is not on the public Internet. */
+  readonly webhook: number
+  readonly branch: number
+  readonly backup: number
+}
+
+const service = inject("service")
+
+const post = async (path: string, body: unknown) => {
+  const { json, status, text } = await ask(service, `POST ${path}`, { key: service.service_role, body })
+  if (status >= 300) throw new Error(`${path}: ${text}`)
+  return json as { readonly id: number }
+}
+
+/** One of everything that the pages about operations show. */
+export const operate = async (): Promise<Operated> => {
+  const table = `operated_${process.pid}`
+  await sql(service, `create table ${table} (id int primary key, note text)`)
+  const { id: branch } = await post("/api/branches", { label: "try the new schema", ttlHours: 24 })
+  const { id: backup } = await post("/api/backups", { label: "before the sale" })
+  await post("/api/realtime/subscribe", { table })
+  const { id: webhook } = await post("/api/webhooks", {
+    name: "orders to the shop",
+    table_name: table,
+    events: ["DELETE"],
+    url: "http://127.0.0.1:9/hooks/orders",
+    secret: "operated",
+    headers: { authorization: "Bearer abc" }
+  })
+  await post(`/api/webhooks/${webhook}/test`, undefined)
+  await sql(service, `insert into ${table} select i, 'note ' || i from generate_series(1, 60) i`)
+  await sql(service, `update ${table} set note = 'changed' where id <= 3`)
+  return { table, webhook, branch, backup }
+}

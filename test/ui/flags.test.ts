@@ -1,0 +1,113 @@
+import { assert, inject, it } from "vitest"
+import { evaluate, flagOf, makeFlag, makeSegment } from "../support/flags/api.ts"
+import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
+
+const service = inject("service")
+checkPages()
+let made = 0
+const newKey = () => `ui-flag-${process.pid}-${++made}`
+
+it("a flag is created, given a rule with the server's messages, tried on a draft, and saved for one environment", async () => {
+  const key = newKey()
+  const staff = `${key}-staff`
+  await makeSegment(service, staff, { ends_with: [{ var: "email" }, "@example.com"] })
+  const page = await openPage()
+  await page.goto(at("/flags"))
+  await page.getByRole("button", { name: "Create flag" }).first().click()
+  const dialog = page.getByRole("dialog", { name: "Create a flag" })
+  await dialog.getByLabel("Key").fill("no spaces")
+  await dialog.getByRole("button", { name: "Create flag" }).click()
+  await dialog.getByRole("alert").waitFor()
+  await dialog.getByLabel("Key").fill(key)
+  await dialog.getByRole("button", { name: "Create flag" }).click()
+  await page.getByRole("link", { name: /^staging/ }).click()
+  await page.waitForURL(/environment=staging/)
+
+  const targeting = page.getByLabel("Targeting")
+  await targeting.fill('{"if": [')
+  await page.getByText("This is not valid JSON").waitFor()
+  await targeting.fill('{"if": [{"var": "x"}, "purple"]}')
+  await page.getByRole("button", { name: "Save in staging" }).click()
+  await page
+    .getByRole("listitem")
+    .filter({ hasText: /^targeting\.if\.1: / })
+    .waitFor()
+
+  await targeting.fill(`{"if": [{"$ref": "${staff}"}, "on", {"fractional": [["on", 0], ["off", 100]]}]}`)
+  await page.getByLabel("Context").fill('{"targetingKey": "ü-1", "email": "ann@example.com"}')
+  await page.getByRole("button", { name: "Evaluate" }).click()
+  const draft = page.getByRole("region", { name: "By the draft" })
+  await draft.getByText("TARGETING_MATCH").waitFor()
+  assert.match((await draft.textContent()) ?? "", /on/)
+  await page.getByRole("region", { name: "As saved", exact: true }).getByText("STATIC").waitFor()
+
+  await page.getByRole("button", { name: "Save in staging" }).click()
+  await page.getByText("Saved; active in staging now").waitFor()
+  const context = { email: "ann@example.com" }
+  assert.strictEqual((await evaluate(service, key, context, "staging")).value, true)
+  assert.strictEqual((await evaluate(service, key, context, "production")).value, false)
+
+  await page.getByRole("button", { name: "Promote…" }).click()
+  const promote = page.getByRole("dialog", { name: `Promote ${key}` })
+  await promote.getByLabel("To").selectOption("production")
+  await promote.getByRole("region", { name: "Changes in production" }).getByText(staff).waitFor()
+  await promote.getByRole("button", { name: "Promote to production" }).click()
+  await page.getByText(`${key}: production is now as staging`).waitFor()
+  assert.strictEqual((await evaluate(service, key, context, "production")).value, true)
+
+  const history = page.getByRole("table", { name: "History" })
+  await history
+    .getByRole("row", { name: /created/ })
+    .getByRole("button", { name: "Revert to this" })
+    .click()
+  await page.getByRole("button", { name: "Revert flag" }).click()
+  await page.getByText("Flag reverted").waitFor()
+  assert.deepStrictEqual((await flagOf(service, `GET /${key}?environment=staging`)).targeting, {})
+  assert.deepStrictEqual((await flagOf(service, `GET /${key}?environment=production`)).targeting, {})
+})
+
+it("a draft that began before another change shows that change, and is kept", async () => {
+  const key = newKey()
+  await makeFlag(service, key)
+  const page = await openPage()
+  await page.goto(at(`/flags/${key}?environment=dev`))
+  await page.getByLabel("Default variant").selectOption("on")
+  await flagOf(service, `PUT /${key}`, { description: "changed elsewhere" })
+  await page.getByRole("button", { name: "Save in dev" }).click()
+  await page.getByRole("region", { name: "Changes by others" }).getByText("changed elsewhere").waitFor()
+  assert.strictEqual(await page.getByLabel("Default variant").inputValue(), "on")
+  await page.getByRole("button", { name: "Discard my draft" }).click()
+  await page.getByLabel("Description").and(page.locator('[value="changed elsewhere"]')).waitFor()
+})
+
+it("the browser evaluates a draft as the service evaluates it once it is saved", async () => {
+  const key = newKey()
+  const targeting = { fractional: [{ var: "who" }, ["on", 50], ["off", 50]] }
+  await makeFlag(service, key, { targeting })
+  const page = await openPage()
+  await page.goto(at(`/flags/${key}`))
+  for (const who of ["ann", "bob", "Zoë", "🙂 user", "漢字"]) {
+    const { variant } = await evaluate(service, key, { who })
+    await page.getByLabel("Context").fill(JSON.stringify({ who }))
+    await page.getByRole("button", { name: "Evaluate" }).click()
+    const draft = page.getByRole("region", { name: /^By the draft/ })
+    await draft.locator("b", { hasText: new RegExp(`^${variant}$`) }).waitFor()
+  }
+})
+
+it("a segment in use can't be deleted, and the flags that use it are named", async () => {
+  const key = newKey()
+  const segment = `${key}-group`
+  await makeSegment(service, segment, { "==": [{ var: "team" }, "a"] })
+  await makeFlag(service, key, { targeting: { if: [{ $ref: segment }, "on"] } })
+  const page = await openPage()
+  await page.goto(at("/segments"))
+  const row = page.getByRole("row", { name: new RegExp(segment) })
+  await row.getByRole("link", { name: key, exact: true }).waitFor()
+  await row.getByRole("button", { name: "Delete" }).click()
+  const dialog = page.getByRole("dialog")
+  await dialog.getByText(`It is used by ${key}`).waitFor()
+  await dialog.getByLabel(`Type ${segment} to confirm`).fill(segment)
+  await dialog.getByRole("button", { name: "Delete segment" }).click()
+  await dialog.getByRole("alert").getByText("SEGMENT_IN_USE").waitFor()
+})

@@ -1,0 +1,148 @@
+import { type Page, type WebSocketRoute } from "playwright-core"
+import { assert, beforeEach, inject, it } from "vitest"
+import { ask, sql } from "../support/client.ts"
+import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
+
+const service = inject("service")
+checkPages()
+let table: string
+let made = 0
+beforeEach(async () => {
+  table = `watched_${process.pid}_${++made}`
+  await sql(service, `create table ${table} (id int primary key, total numeric(30,2), note text)`)
+  const { status } = await ask(service, "POST /api/realtime/subscribe", { key: service.service_role, body: { table } })
+  assert.strictEqual(status, 201)
+})
+
+const open = async (page: Page) => {
+  await page.goto(at(`/realtime?table=${table}`))
+  await page.getByText("connected", { exact: true }).waitFor()
+}
+const list = (page: Page) => page.getByRole("listbox", { name: "Events, newest first" })
+
+it("1,000 inserts are shown, in order, none twice", async () => {
+  const page = await openPage()
+  await open(page)
+  await sql(service, `insert into ${table} select i, i, 'n' || i from generate_series(1, 1000) i`)
+  await page
+    .getByRole("status")
+    .getByText(/^1,000 /)
+    .waitFor()
+  const ids = new Set<number>()
+  await list(page).focus()
+  await page.keyboard.press("Home")
+  for (let presses = 0; presses < 100 && ids.size < 1000; presses++) {
+    for (const text of await list(page).getByRole("option").allTextContents())
+      ids.add(Number(/id: (\d+)/.exec(text)?.[1]))
+    await page.keyboard.press("PageDown")
+    // Drawn once the list has scrolled there.
+    await list(page).getByRole("option", { selected: true }).waitFor()
+  }
+  assert.deepStrictEqual(
+    Array.from(ids),
+    Array.from({ length: 1000 }, (_, at) => 1000 - at)
+  )
+})
+
+it("an update shows what differs, with exact numbers, and is found by its text and its operation", async () => {
+  const page = await openPage()
+  await open(page)
+  await sql(service, `insert into ${table} values (1, 12345678901234567890.10, 'before')`)
+  await sql(service, `update ${table} set note = 'after' where id = 1`)
+  await list(page).getByText("note: before → after").click()
+  const panel = page.getByRole("complementary", { name: "Event" })
+  await panel.getByRole("row", { name: /note.*changed.*before.*after/ }).waitFor()
+  assert.strictEqual(await panel.getByText("12345678901234567890.10").count(), 2)
+  assert.strictEqual(await panel.getByText("changed").count(), 1)
+  await page.getByLabel("Operation").selectOption("INSERT")
+  await page.waitForURL(/operation=INSERT/)
+  await page
+    .getByRole("status")
+    .getByText(/^1 of /)
+    .waitFor()
+  await page.getByLabel("Text in the event").fill("nowhere to be found")
+  await page.getByText("No event matches").waitFor()
+  await page.getByRole("button", { name: "Clear filters" }).click()
+  await list(page).getByText("note: before → after").waitFor()
+})
+
+it("while paused, what arrives is kept, and shown on resuming", async () => {
+  const page = await openPage()
+  await open(page)
+  await sql(service, `insert into ${table} values (1, 1, 'first')`)
+  await list(page).getByText("note: first").waitFor()
+  await page.getByRole("button", { name: "Pause" }).click()
+  await sql(service, `insert into ${table} select i, 1, 'later' from generate_series(2, 4) i`)
+  await page.getByRole("button", { name: "Resume (3 new)" }).waitFor()
+  assert.strictEqual(await list(page).getByText("later").count(), 0)
+  await page.getByRole("button", { name: "Resume (3 new)" }).click()
+  await list(page).getByText("note: later").nth(2).waitFor()
+})
+
+it("a lost connection is resumed: what was missed is replayed, and nothing is shown twice", async () => {
+  const page = await openPage()
+  const sockets: Array<WebSocketRoute> = []
+  await page.routeWebSocket(/\/realtime/, (socket) => {
+    sockets.push(socket)
+    socket.connectToServer()
+  })
+  await open(page)
+  await sql(service, `insert into ${table} values (1, 1, 'before the cut')`)
+  await list(page).getByText("before the cut").waitFor()
+  await sockets.at(-1)?.close({ code: 1013 })
+  await page.getByText("This browser read too slowly").waitFor()
+  await sql(service, `insert into ${table} values (2, 1, 'during the cut')`)
+  await list(page).getByText("during the cut").waitFor()
+  assert.strictEqual(await list(page).getByText("before the cut").count(), 1)
+  assert.match(sockets.at(-1)?.url() ?? "", /since=[1-9]\d{10,}/)
+  assert.notMatch(sockets.at(-1)?.url() ?? "", /apikey/)
+})
+
+it("events that the service no longer has leave a gap that can be seen", async () => {
+  const page = await openPage()
+  const sockets: Array<WebSocketRoute> = []
+  await page.routeWebSocket(/\/realtime/, (socket) => {
+    sockets.push(socket)
+    socket.connectToServer()
+  })
+  await open(page)
+  await sql(service, `insert into ${table} values (0, 1, 'old')`)
+  await list(page).getByText("note: old").waitFor()
+  await sockets.at(-1)?.close({ code: 1013 })
+  await page.getByText("This browser read too slowly").waitFor()
+  await sql(service, `insert into ${table} select i, 1, 'new' from generate_series(1, 300) i`)
+  await list(page).getByText("note: new").first().waitFor()
+  await list(page).focus()
+  await page.keyboard.press("End")
+  await list(page).getByText("Events are missing here").waitFor()
+})
+
+it("tables are chosen by name, and follow at once", async () => {
+  const other = `${table}_b`
+  await sql(service, `create table ${other} (id int primary key)`)
+  const page = await openPage()
+  await page.goto(at(`/realtime?table=${other}`))
+  await page.getByText("connected", { exact: true }).waitFor()
+  await page.getByRole("button", { name: "Choose tables" }).click()
+  const dialog = page.getByRole("dialog", { name: "Tables that publish changes" })
+  const one = dialog.getByRole("switch", { name: other })
+  await one.waitFor()
+  assert.isFalse(await one.isChecked())
+  await one.click()
+  await page.waitForFunction((name) => {
+    const label = Array.from(document.querySelectorAll("label.switch")).find((one) => one.textContent === name)
+    return label?.querySelector("input")?.checked === true
+  }, other)
+  await dialog.getByRole("button", { name: "Done" }).click()
+  await sql(service, `insert into ${other} values (7)`)
+  await list(page).getByText("id: 7").waitFor()
+})
+
+it("an event names a table's row as text, never as HTML", async () => {
+  const page = await openPage()
+  await open(page)
+  await sql(service, `insert into ${table} values (1, 1, '<img src=x onerror=alert(1)>')`)
+  await list(page).getByText("<img src=x onerror=alert(1)>").click()
+  await page.getByRole("complementary", { name: "Event" }).getByText("<img src=x").waitFor()
+  assert.strictEqual(await page.locator("main img").count(), 0)
+})

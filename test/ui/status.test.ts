@@ -1,0 +1,74 @@
+import { createServer } from "node:http"
+import { type AddressInfo } from "node:net"
+import { assert, inject, it } from "vitest"
+import { ask, sql } from "../support/client.ts"
+import { startService } from "../support/service.ts"
+import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
+
+const shared = inject("service")
+checkPages()
+
+it("a component that stops is shown within 10 seconds, and that it works again", async () => {
+  const idp = createServer((_, response) => void response.setHeader("content-type", "application/json").end("[]"))
+  const listen = (port: number) => new Promise<void>((done) => idp.listen(port, "127.0.0.1", done))
+  await listen(0)
+  const { port } = idp.address() as AddressInfo
+  const url = `http://127.0.0.1:${port}`
+  await using service = await startService({ env: { IDP_PUBLIC_URL: url, IDP_ADMIN_URL: url } })
+  const page = await openPage({ on: service })
+  await page.goto(at("/status", service))
+  const components = page.getByRole("list", { name: "Components" })
+  const card = components.getByRole("listitem").filter({ hasText: "Identity provider" })
+  await card.getByText("works").waitFor()
+  await components.getByRole("listitem").filter({ hasText: "OAuth2 server" }).getByText("not configured").waitFor()
+  idp.closeAllConnections()
+  await new Promise((closed) => idp.close(closed))
+  await card.getByText("does not work").waitFor({ timeout: 10_000 })
+  await listen(port)
+  await card.getByText("works", { exact: true }).waitFor({ timeout: 10_000 })
+  idp.closeAllConnections()
+  await new Promise((closed) => idp.close(closed))
+  await page.close()
+})
+
+it("sizes, connections, and statements that wait for a lock", async () => {
+  const table = `locked_${process.pid}`
+  await sql(shared, `create table ${table} (id int primary key)`)
+  const key = shared.service_role
+  const statements = [{ sql: `lock table ${table} in access exclusive mode` }, { sql: "select pg_sleep(25)" }]
+  // By another role, and so by other connections than those of service keys.
+  const rows = () => ask(shared, `GET /v1/db/${table}`, { key: shared.anon })
+  assert.strictEqual((await rows()).status, 200)
+  const stop = new AbortController()
+  const holding = ask(shared, "POST /v1/sql/transaction", { key, body: { statements }, signal: stop.signal })
+  for (let held = false; !held;) {
+    held = (await sql(shared, "select 1 from pg_locks where relation = $1::regclass", [table])).length > 0
+  }
+  const waiting = rows()
+  const page = await openPage()
+  await page.goto(at("/status"))
+  await page
+    .getByText(/\d+ of \d+/)
+    .first()
+    .waitFor()
+  const list = page.getByRole("table", { name: "Statements that take long" })
+  await list.getByRole("row", { name: new RegExp(`lock of \\d+.*${table}`) }).waitFor()
+  stop.abort()
+  await Promise.allSettled([holding, waiting])
+})
+
+it("settings are searched by the address, and secrets are masked", async () => {
+  const page = await openPage()
+  await page.goto(at("/status?setting=svc_jwt_secret"))
+  const settings = page.getByRole("table", { name: "Settings" })
+  const row = settings.getByRole("row", { name: /SVC_JWT_SECRET/ })
+  await row.getByText("****").waitFor()
+  assert.notInclude(await page.content(), shared.jwtSecret)
+  for (const text of (await settings.getByRole("row").allTextContents()).slice(1)) assert.include(text, "JWT_SECRET")
+  await page.getByLabel("Search settings").fill("PORT")
+  await page.waitForURL(/setting=PORT/)
+  await page.getByLabel("Only those that are set").check()
+  await page.waitForURL(/set=true/)
+  await page.reload()
+  await settings.getByRole("row", { name: /^PORT/ }).waitFor()
+})

@@ -145,7 +145,7 @@ export class RealtimeGate extends Context.Service<
           return { role, client: `identity ${identity.id}`, until: ended(browser, admin) }
         }
         const { id, type } = yield* keys.verify(key)
-        const until = revoked(keys.verify(key))
+        const until = revoked(Effect.suspend(() => keys.verify(key)))
         const bearer = bearerOf(headers)
         if (bearer !== undefined && query.jwt !== undefined && bearer !== query.jwt) return yield* twoTokens
         const token = bearer ?? query.jwt

@@ -77,6 +77,9 @@ export const testSettings = {
   FLAGS_SYNC_PORT: "0"
 }
 
+/** Lets a program print what it prints on a terminal. */
+export const onTerminal = { NODE_OPTIONS: "--import=data:text/javascript,process.stdout.isTTY=true" }
+
 /** Runs `node src/main.ts` until it exits; for starts that are expected to fail. Default: an empty data directory. */
 export const runToEnd = async (env: Readonly<Record<string, string>>, program = ["src/main.ts"]): Promise<End> => {
   const dataDir = await makeDataDir()

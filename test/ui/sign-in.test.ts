@@ -1,6 +1,6 @@
 import { assert, describe, inject, it } from "vitest"
 import { ask } from "../support/client.ts"
-import { startService, until } from "../support/service.ts"
+import { onTerminal, startService, until } from "../support/service.ts"
 import { assertAccessible, at, checkPages, openPage } from "../support/ui/dashboard.ts"
 
 const service = inject("service")
@@ -45,7 +45,7 @@ describe("signing in", () => {
   })
 
   it("by the link of the start leaves no token in the address", async () => {
-    await using own = await startService()
+    await using own = await startService({ env: onTerminal })
     const linkIn = () => Promise.resolve(/http:\S+#sign-in=[\w-]+/.exec(own.output())?.[0])
     const link = (await until(linkIn, (found) => found !== undefined)) ?? ""
     const page = await openPage({ signedIn: false })

@@ -48,7 +48,7 @@ export class CsvHead {
         while (to < end && (bytes[to] !== quote || bytes[to + 1] === quote)) to += bytes[to] === quote ? 2 : 1
       } else while (to < end && bytes[to] !== comma && bytes[to] !== lineFeed && bytes[to] !== carriageReturn) to++
       const next = quoted ? to + 1 : to
-      // The byte behind tells whether a quote or the record has ended.
+      // The byte after it decides whether a quote or the record has ended.
       if (next >= end && !(last && (!quoted || to < end))) return undefined
       const text = bytes.toString("utf8", from, to)
       names.push(quoted ? text.replaceAll('""', '"') : text)

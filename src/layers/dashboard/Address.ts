@@ -11,9 +11,10 @@ import { workerNumber } from "../workers/Settings.ts"
 const loopback = /^(?:127\.\d+\.\d+\.\d+|localhost|::1)$/
 
 /**
- * Prints the dashboard's address. On a development machine also a link that signs in one browser: the database is the
- * embedded one, the service listens on this machine only, and nothing says that it is reached from elsewhere. The token
- * is in the fragment, which browsers send to no server and do not prefetch.
+ * Prints the dashboard's address. On the terminal of a development machine also a link that signs in one browser: the
+ * database is the embedded one, the service listens on this machine only, and nothing says that it is reached from
+ * elsewhere. The token is in the fragment, which browsers send to no server and do not prefetch. What goes elsewhere than
+ * to a terminal is a log, which must contain no secret.
  */
 export const layerDashboardAddress = Layer.effectDiscard(
   Effect.gen(function* () {
@@ -27,6 +28,7 @@ export const layerDashboardAddress = Layer.effectDiscard(
     const { host } = yield* httpAddress
     const reached = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host.includes(":") ? `[${host}]` : host
     const url = `${publicUrl ?? `http://${reached}:${address.port}`}/dashboard/`
+    if (!process.stdout.isTTY) return yield* Effect.logInfo(`Dashboard: ${url}`)
     const local =
       loopback.test(host) &&
       publicUrl === undefined &&

@@ -29,7 +29,7 @@ interface Known {
   current: Catalogue | undefined
   /** The epoch of `current`; undefined if it is unknown. */
   epoch: number | undefined
-  /** The catalogue read last, with what tells whether it is still current; only where DDL is reported. */
+  /** The catalogue read last, with what shows whether it is still current; only where DDL is reported. */
   last: LastRead | undefined
   /** The catalogue before the last change, while the new one is being read. */
   former: Catalogue | undefined

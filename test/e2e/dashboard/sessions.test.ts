@@ -2,7 +2,7 @@ import { assert, describe, inject, it } from "vitest"
 import { WebSocket } from "ws"
 import { ask, assertRefused, type Reply, type Request, sql } from "../../support/client.ts"
 import { serveInProcess } from "../../support/inProcess.ts"
-import { startService, until } from "../../support/service.ts"
+import { onTerminal, startService, until } from "../../support/service.ts"
 
 const service = inject("service")
 const { origin } = new URL(service.url)
@@ -252,7 +252,7 @@ describe("the sign-in link of the start", () => {
   const linkIn = (output: string) => /\/dashboard\/#sign-in=([\w-]{43})/.exec(output)?.[1]
 
   it("signs in one browser, once, with the embedded database on this machine", async () => {
-    await using own = await startService()
+    await using own = await startService({ env: onTerminal })
     const printed = () => Promise.resolve(linkIn(own.output()))
     const link = await until(printed, (found) => found !== undefined)
     const redeem = () => ask(own, "POST /api/dashboard/session", { body: { link } })
@@ -267,9 +267,10 @@ describe("the sign-in link of the start", () => {
     ["PUBLIC_URL", { PUBLIC_URL: "https://api.example.com" }],
     ["NODE_ENV=production", { NODE_ENV: "production" }],
     ["SVC_DASHBOARD=false", { SVC_DASHBOARD: "false" }],
-    ["HOST=0.0.0.0", { HOST: "0.0.0.0" }]
+    ["HOST=0.0.0.0", { HOST: "0.0.0.0" }],
+    ["an output that is no terminal", { NODE_OPTIONS: "" }]
   ])("is not printed with %s", async (_, env) => {
-    await using own = await startService({ env: env as unknown as Record<string, string> })
+    await using own = await startService({ env: { ...onTerminal, ...(env as unknown as Record<string, string>) } })
     // Printed after the listener is ready, and before a stop.
     await own.stop()
     assert.isUndefined(linkIn(own.output()))
@@ -282,7 +283,7 @@ describe("the sign-in link of the start", () => {
   })
 })
 
-it("GET /api/dashboard/config needs no credentials and tells no secrets", async () => {
+it("GET /api/dashboard/config needs no credentials and reveals no secrets", async () => {
   const { json, status } = await ask(service, "GET /api/dashboard/config")
   assert.strictEqual(status, 200)
   const config = json as { readonly s3_public_origin: string }
@@ -296,7 +297,7 @@ it("GET /api/dashboard/config needs no credentials and tells no secrets", async 
 })
 
 it("workers share sessions, and print one address without a link", async () => {
-  await using own = await startService({ env: { SVC_WORKERS: "2" } })
+  await using own = await startService({ env: { ...onTerminal, SVC_WORKERS: "2" } })
   const cookie = cookieOf(await ask(own, "POST /api/dashboard/session", { body: { key: own.service_role } }))
   // A connection of its own each, so that both workers answer.
   const headers = { cookie, connection: "close" }

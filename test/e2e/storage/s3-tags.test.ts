@@ -151,7 +151,7 @@ describe("tags of objects", () => {
     const tagged = { "x-amz-tagging": "a=b" }
     assert.strictEqual((await raw(s3, "PUT", "/public-tags/new", tagged, "x")).status, 403)
     assert.strictEqual((await raw(s3, "PUT", "/public-tags/new", {}, "x")).status, 200)
-    // A copy would show the tags to whoever owns it.
+    // A copy would show the tags to its owner.
     const copied = { "x-amz-copy-source": "public-tags/k" }
     assert.strictEqual((await raw(s3, "PUT", "/public-tags/copy", copied)).status, 403)
     await allow(["s3:GetObject", "s3:PutObject", "s3:GetObjectTagging", "s3:PutObjectTagging"])

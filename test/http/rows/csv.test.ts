@@ -247,7 +247,7 @@ describe("a body", () => {
         (await reply.json()) as { readonly code: string; readonly error: string; readonly hint: string | null }
     )
 
-  it("in JSON without its content type is told so", async () => {
+  it("in JSON without its content type is refused with a hint", async () => {
     for (const line of ["stock", "rpc/everyone"]) {
       const { code, hint } = await send(' {"id": 1}', undefined, line)
       assert.strictEqual(code, "PGRST102")
@@ -255,7 +255,7 @@ describe("a body", () => {
     }
   })
 
-  it("in CSV with a wrong value is told how to find it", async () => {
+  it("in CSV with a wrong value is refused with the way to find it", async () => {
     const { code, hint } = await send("id,amount\n1,\n", "text/csv")
     assert.strictEqual(code, "22P02")
     assert.include(hint ?? "", "/import")
@@ -263,7 +263,7 @@ describe("a body", () => {
     assert.include((await send(`id\n${"1\n".repeat(6 * 2 ** 20)}`, "text/csv")).hint ?? "", "/import")
   })
 
-  it("of /v1/sql with COPY or an unknown field is told what to do", async () => {
+  it("of /v1/sql with COPY or an unknown field is refused with a remedy", async () => {
     const refused = async (body: object) =>
       (await ask(service, "POST /v1/sql", { key: service.service_role, body })).json as {
         error: string

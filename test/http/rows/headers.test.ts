@@ -141,7 +141,7 @@ describe("echoes", () => {
 })
 
 describe("requests", () => {
-  it("with a URL in raw UTF-8 are told to encode it", async () => {
+  it("with a URL in raw UTF-8 are refused with the encoding to use", async () => {
     const reply = replyOf(await talk(service, "GET /v1/db/words?id=eq.é HTTP/1.1\r\nHost: a\r\n\r\n"))
     const body = reply.json as { readonly code: string; readonly error: string }
     assert.deepStrictEqual([reply.status, body.code], [400, "INVALID_HTTP"])

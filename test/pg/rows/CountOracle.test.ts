@@ -18,7 +18,7 @@ const before = `
 
 layer(layerDatabase({ name: "count_oracle", before, settings: { SVC_DB_MAX_ROWS: "5" } }), live)("a count", (it) => {
   for (const count of ["planned", "estimated"] as const) {
-    it.effect(`that is ${count} tells nothing about rows that the caller does not see`, () =>
+    it.effect(`that is ${count} reveals nothing about rows that the caller does not see`, () =>
       Effect.gen(function* () {
         const total = (line: string, actor = anon) =>
           Effect.map(raw.get(line, { prefer: { count }, actor }), (answer) => answer.total)

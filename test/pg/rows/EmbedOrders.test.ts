@@ -27,7 +27,7 @@ suite("orders by an embed", (it) => {
         { sum: 20.5, house: "North" }
       ]
     ],
-    // What the rows are ordered by tells groups apart, also if it is not returned.
+    // What the rows are ordered by distinguishes groups, also if it is not returned.
     ["books?select=count(),publishers()&order=publishers(name).nullslast", [{ count: 2 }, { count: 1 }, { count: 1 }]],
     [
       "publishers?select=name,books(count(),details())&books.order=details(pages)&id=eq.1",

@@ -53,7 +53,7 @@ layer(Layer.mergeAll(layerStore, layerDatabase({ name: "uploads" })), live)("ope
     })
   )
 
-  it.effect("are kept for a week in the embedded store, and for ever in another one", () =>
+  it.effect("are kept for a week in the embedded store, and without end in another one", () =>
     Effect.gen(function* () {
       const days = (env: Record<string, string>) =>
         Effect.provide(uploadDays, ConfigProvider.layer(ConfigProvider.fromEnvRecord(env)))

@@ -224,7 +224,7 @@ const isJson = ({ joins }: RowPlan, { join, item }: { readonly join: number; rea
 
 const isFormatted = ({ casts }: PlannedField) => casts !== null && casts.to_json !== null
 
-/** A group is also told apart by what the rows are ordered by, and by a domain's value rather than its representation. */
+/** A group is also distinguished by what the rows are ordered by, and by a domain's value rather than its representation. */
 const groupSql = (plan: RowPlan, stored: (field: PlannedField) => string, orderedBy: OrderedBy) => {
   if (!plan.grouped) return ""
   const by = plan.items.flatMap((item, at) => {

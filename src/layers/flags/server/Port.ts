@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { createServer as createHttp1, type IncomingMessage, type ServerResponse } from "node:http"
 import { constants, createServer as createHttp2, type Http2ServerRequest, type Http2ServerResponse } from "node:http2"
 import { type Socket } from "node:net"
+import { loopTurn } from "../../../services/LoopTurn.ts"
 import { MergedRequest } from "../../net/MergedRequest.ts"
 import { closeGracefully, listen, type ListenAddress } from "../../net/Server.ts"
 import { noExpectation, noTunnel, refusalOf, refuse, refuseInvalid, tooLate } from "../../net/Refusal.ts"
@@ -150,16 +151,23 @@ const makeServer = (options: FlagPortOptions, handle: Handle) => {
       },
       guarded
     )
+    const serve = (socket: Socket, isHttp2: boolean) => {
+      undecided.delete(socket)
+      if (socket.destroyed) return
+      if (isHttp2) {
+        http2.once("session", (session) => sessions.add(session, socket))
+        http2.emit("connection", socket)
+      } else for (const listen of http1) listen.call(server, socket)
+      process.nextTick(() => socket.resume())
+    }
     const http1 = server.listeners("connection")
     server.removeAllListeners("connection").on("connection", (socket: Socket) => {
       undecided.add(socket)
       peek(socket, (isHttp2) => {
-        undecided.delete(socket)
-        if (isHttp2 === undefined) return
-        if (isHttp2) {
-          http2.once("session", (session) => sessions.add(session, socket))
-          http2.emit("connection", socket)
-        } else for (const listen of http1) listen.call(server, socket)
+        if (isHttp2 === undefined) undecided.delete(socket)
+        else if (!isHttp2) serve(socket, false)
+        // Its first bytes may hold as many calls as a connection can have.
+        else void loopTurn(socket.remoteAddress ?? "").then(() => serve(socket, true))
       })
     })
   }
@@ -178,24 +186,25 @@ const makeServer = (options: FlagPortOptions, handle: Handle) => {
 /** The start of the HTTP/2 connection preface (RFC 9113, section 3.4). */
 const preface = Buffer.from("PRI")
 
-/** Detects HTTP/2 and puts the bytes back; undefined if the client has disconnected. */
+/** Detects HTTP/2, puts the bytes back and pauses the socket; undefined if the client has disconnected. */
 const peek = (socket: Socket, decide: (isHttp2: boolean | undefined) => void) => {
   let seen = Buffer.alloc(0)
   const late = setTimeout(() => socket.destroy(), arrivalMillis)
   const done = (answer: boolean | undefined) => {
     clearTimeout(late)
-    socket.off("data", look).off("close", gone).off("error", ignore)
+    socket.off("data", look).off("close", gone)
     decide(answer)
   }
   const gone = () => done(undefined)
-  const ignore = () => {}
   const look = (bytes: Buffer) => {
     seen = Buffer.concat([seen, bytes])
     if (seen.length < preface.length && preface.subarray(0, seen.length).equals(seen)) return
     socket.pause()
     socket.unshift(seen)
     done(seen.subarray(0, preface.length).equals(preface))
-    process.nextTick(() => socket.resume())
   }
-  socket.on("data", look).on("close", gone).on("error", ignore)
+  socket
+    .on("data", look)
+    .on("close", gone)
+    .on("error", () => {})
 }

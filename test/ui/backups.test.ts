@@ -62,7 +62,7 @@ it("a backup brings back in a branch what was deleted, and is downloaded whole",
 })
 
 it("a backup in progress is cancelled, and a failed one says why", async () => {
-  // pg_dump waits for the lock of a table that somebody else holds.
+  // pg_dump waits for a lock on a table that another session holds.
   const lock = ask(service, "POST /v1/sql/transaction", {
     key: service.service_role,
     body: { statements: [{ sql: "lock table parts in access exclusive mode" }, { sql: "select pg_sleep(8)" }] }

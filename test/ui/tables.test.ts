@@ -168,7 +168,7 @@ describe("editing", () => {
     assert.deepStrictEqual(rows, [{ n: 25 }])
   })
 
-  it("saves nothing where someone else was faster, and keeps what was typed", async () => {
+  it("saves nothing after a conflicting change, and keeps what was typed", async () => {
     const { order } = await makeShop()
     const page = await openTable(order)
     await goTo(page, 0, 4)
@@ -178,7 +178,7 @@ describe("editing", () => {
     await press(page, "Enter")
     await sql(service, `update ${order} set note = 'theirs' where id = 2`)
     await review(page)
-    await page.getByText("Row [2] was changed or deleted by someone else").waitFor()
+    await page.getByText("Row [2] was changed or deleted by another user").waitFor()
     assert.deepStrictEqual(await sql(service, `select note from ${order} where id <= 2 order by id`), [
       { note: null },
       { note: "theirs" }

@@ -2,8 +2,9 @@ import { useQuery, useQueryClient } from "@tanstack/react-query"
 import { Link, useParams } from "@tanstack/react-router"
 import { Button } from "../ui/Button.tsx"
 import { CopyRequest } from "../ui/page/CopyRequest.tsx"
-import { Empty, Skeleton } from "../ui/Empty.tsx"
+import { Skeleton } from "../ui/Empty.tsx"
 import { type Fact, Facts } from "../ui/page/Facts.tsx"
+import { Gone } from "../ui/page/Gone.tsx"
 import { bytes, moment } from "../ui/format.ts"
 import { List, type ListColumn } from "../ui/List.tsx"
 import { MainOnly } from "../ui/page/MainOnly.tsx"
@@ -79,7 +80,7 @@ const columnsOf = (
 const Details = ({ backup }: { backup: Backup }) => {
   const client = useQueryClient()
   const done = backup.restores.filter(({ status }) => status === "completed").length
-  // Read anew when another restore is done: its branch is then in the list.
+  // Reloads when another restore is done: its branch is then in the list.
   const branches = useQuery({
     queryKey: ["branches", "after", done],
     queryFn: ({ signal }) => call("GET /api/branches/", { signal }),
@@ -132,26 +133,18 @@ const Details = ({ backup }: { backup: Backup }) => {
   )
 }
 
-const Gone = () => (
-  <div className="page">
-    <Empty
-      icon="backup"
-      title="No such backup"
-      action={
-        <Link className="button" to="/backups">
-          All backups
-        </Link>
-      }
-    >
-      It was deleted, or never existed.
-    </Empty>
-  </div>
+const NoBackup = () => (
+  <Gone icon="backup" title="No such backup">
+    <Link className="button" to="/backups">
+      All backups
+    </Link>
+  </Gone>
 )
 
 const Existing = ({ id }: { id: number }) => {
   const backup = useBackup(id)
   if (backup.data !== undefined && !backup.isError) return <Details backup={backup.data} />
-  if (codeOf(backup.error) === "BACKUP_NOT_FOUND") return <Gone />
+  if (codeOf(backup.error) === "BACKUP_NOT_FOUND") return <NoBackup />
   return (
     <div className="page">
       {backup.isError ? (
@@ -166,5 +159,5 @@ const Existing = ({ id }: { id: number }) => {
 export const BackupPage = () => {
   const params = useParams({ strict: false }) as { readonly backup?: string }
   const id = /^[1-9]\d{0,9}$/.test(params.backup ?? "") ? Number(params.backup) : undefined
-  return id === undefined || id > 2_147_483_647 ? <Gone /> : <Existing key={id} id={id} />
+  return id === undefined || id > 2_147_483_647 ? <NoBackup /> : <Existing key={id} id={id} />
 }

@@ -1,9 +1,7 @@
 import { useEffect, useState } from "react"
 import { BranchFields, ttlOf } from "./BranchFields.tsx"
-import { Button } from "../ui/Button.tsx"
-import { Dialog } from "../ui/Dialog.tsx"
 import { ago, plural } from "../ui/format.ts"
-import { Problem } from "../ui/Problem.tsx"
+import { FormDialog } from "../ui/FormDialog.tsx"
 import { call } from "../wire/call.ts"
 import type { Branch } from "./queries.ts"
 
@@ -37,55 +35,34 @@ export const BranchForm = ({ branch, onClose, onSaved }: BranchFormProps) => {
     access: branch?.access ?? ("service_role" as const)
   })
   const [checked, setChecked] = useState(false)
-  const [busy, setBusy] = useState(false)
-  const [failure, setFailure] = useState<unknown>()
   const problem = draft.label === "" ? "A branch needs a label" : undefined
   const save = async () => {
-    setChecked(true)
-    if (problem !== undefined) return
-    setBusy(true)
-    setFailure(undefined)
     const payload = { label: draft.label, access: draft.access, ...ttlOf(draft) }
-    try {
-      onSaved(
-        branch === undefined
-          ? await call("POST /api/branches/", { payload })
-          : await call("PATCH /api/branches/:id", { params: { id: branch.id }, payload })
-      )
-    } catch (error) {
-      setFailure(error)
-      setBusy(false)
-    }
+    onSaved(
+      branch === undefined
+        ? await call("POST /api/branches/", { payload })
+        : await call("PATCH /api/branches/:id", { params: { id: branch.id }, payload })
+    )
   }
-  const title = branch === undefined ? "Create a branch" : "Change the branch"
   const expires = branch === undefined ? undefined : branch.expires_at === null ? "never" : ago(branch.expires_at)
   return (
-    <Dialog label={title} {...(busy ? {} : { onClose })}>
-      <form
-        className="dialog-body"
-        onSubmit={(event) => {
-          event.preventDefault()
-          if (!busy) void save()
-        }}
-      >
-        <h2>{title}</h2>
-        <BranchFields draft={draft} expires={expires} problem={checked ? problem : undefined} onChange={setDraft} />
-        {busy && branch === undefined ? <Copying /> : null}
-        {failure === undefined ? null : (
-          <Problem
-            error={failure}
-            title={branch === undefined ? "The branch was not created" : "The branch was not changed"}
-          />
-        )}
-        <footer>
-          <Button disabled={busy} onClick={onClose}>
-            Cancel
-          </Button>
-          <Button kind="main" type="submit" busy={busy}>
-            {branch === undefined ? "Create branch" : "Save"}
-          </Button>
-        </footer>
-      </form>
-    </Dialog>
+    <FormDialog
+      title={branch === undefined ? "Create a branch" : "Change the branch"}
+      verb={branch === undefined ? "Create branch" : "Save"}
+      failed={branch === undefined ? "The branch was not created" : "The branch was not changed"}
+      waits
+      run={() => {
+        setChecked(true)
+        return problem === undefined ? save() : undefined
+      }}
+      onClose={onClose}
+    >
+      {(busy) => (
+        <>
+          <BranchFields draft={draft} expires={expires} problem={checked ? problem : undefined} onChange={setDraft} />
+          {busy && branch === undefined ? <Copying /> : null}
+        </>
+      )}
+    </FormDialog>
   )
 }

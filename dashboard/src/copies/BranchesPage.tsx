@@ -1,4 +1,3 @@
-import "./branches.css"
 import { useQueryClient } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
 import { useState, useSyncExternalStore } from "react"
@@ -32,7 +31,7 @@ const columnsOf = ({ current, open, work }: Actions): ReadonlyArray<ListColumn<B
   {
     name: "Label",
     cell: (branch) => (
-      <span className="branch-name">
+      <span className="named">
         <b>{branch.label}</b>
         <code className="faint">{branch.id}</code>
         {branch.id === current ? <span className="badge warn">you work on it</span> : null}

@@ -4,7 +4,7 @@ import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router"
 import { useState } from "react"
 import { Button } from "../ui/Button.tsx"
 import { Confirm } from "../ui/Confirm.tsx"
-import { CopyRequest } from "../ui/CopyRequest.tsx"
+import { CopyRequest } from "../ui/page/CopyRequest.tsx"
 import { Empty, Skeleton } from "../ui/Empty.tsx"
 import { Switch } from "../ui/Field.tsx"
 import { Problem } from "../ui/Problem.tsx"
@@ -40,7 +40,7 @@ const One = ({ environment, flag: read }: { flag: Flag; environment: Environment
   const navigate = useNavigate()
   const segments = useSegments()
   const [open, setOpen] = useState<"promote" | "delete">()
-  /** What this page has saved last: the editor then starts anew. What others save does not touch a draft. */
+  /** What this page has saved last: the editor then starts over. What others save does not touch a draft. */
   const [saved, setSaved] = useState<{ readonly flag: Flag; readonly count: number }>()
   // The cache notifies a moment after it was written, when the editor has started already.
   const flag = saved !== undefined && saved.flag.revision >= read.revision ? saved.flag : read

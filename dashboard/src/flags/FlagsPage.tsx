@@ -2,7 +2,7 @@ import "./flags.css"
 import { Link, useNavigate } from "@tanstack/react-router"
 import { useState } from "react"
 import { Button } from "../ui/Button.tsx"
-import { CopyRequest } from "../ui/CopyRequest.tsx"
+import { CopyRequest } from "../ui/page/CopyRequest.tsx"
 import { Empty, Skeleton } from "../ui/Empty.tsx"
 import { ago } from "../ui/format.ts"
 import { List, type ListColumn } from "../ui/List.tsx"
@@ -111,7 +111,7 @@ export const FlagsPage = () => {
       {making ? (
         <NewFlag
           onClose={() => setMaking(false)}
-          onMade={(key) => void navigate({ to: "/flags/$key", params: { key }, search: {} })}
+          onMade={(key) => navigate({ to: "/flags/$key", params: { key }, search: {} })}
         />
       ) : null}
     </div>

@@ -14,7 +14,7 @@ interface OutdatedProps {
   readonly onOverwrite: (newest: Flag) => void
 }
 
-/** A draft that began before somebody else saved: shows what they changed, and asks whose is right. */
+/** A draft that is based on an outdated version: shows what another user changed, and asks which version to keep. */
 export const Outdated = ({ flag, onOverwrite, onTake }: OutdatedProps) => {
   const newest = useQuery({
     queryKey: ["flag-newest", flag.key, flag.revision],

@@ -28,5 +28,5 @@ export const useSegments = () =>
 /** The record must still have this revision. */
 export const ifMatch = (revision: number) => ({ "if-match": `"${revision}"` })
 
-/** Whether somebody else has changed the record since it was read. */
+/** Whether another user has changed the record since it was read. */
 export const isOutdated = (error: unknown) => error instanceof ApiError && error.status === 412

@@ -1,8 +1,6 @@
 import { useState } from "react"
-import { Button } from "../ui/Button.tsx"
-import { Dialog } from "../ui/Dialog.tsx"
 import { Field } from "../ui/Field.tsx"
-import { Problem } from "../ui/Problem.tsx"
+import { FormDialog } from "../ui/FormDialog.tsx"
 import { call } from "../wire/call.ts"
 import type { Wire } from "../wire/Wire.ts"
 
@@ -25,76 +23,55 @@ export const KeyForm = ({ apiKey, onClose, onSaved }: KeyFormProps) => {
   const [type, setType] = useState<ApiKey["key_type"]>(apiKey?.key_type ?? "anon")
   const [label, setLabel] = useState(apiKey?.label ?? "")
   const [limit, setLimit] = useState(String(apiKey?.rate_limit ?? ""))
-  const [busy, setBusy] = useState(false)
-  const [failure, setFailure] = useState<unknown>()
   const rate_limit = limit.trim() === "" ? null : Number(limit)
   const problem =
     rate_limit === null || (Number.isInteger(rate_limit) && rate_limit >= 1 && rate_limit <= 2_147_483_647)
       ? undefined
       : "A whole number of at least 1, or nothing"
   const save = async () => {
-    if (problem !== undefined) return
-    setBusy(true)
-    setFailure(undefined)
-    try {
-      if (apiKey === undefined) {
-        const { secret } = await call("POST /api/keys/", { payload: { keyType: type, label, rate_limit } })
-        onSaved(secret, type)
-      } else {
-        await call("PATCH /api/keys/:id", { params: { id: apiKey.id }, payload: { label, rate_limit } })
-        onSaved(undefined, type)
-      }
-    } catch (error) {
-      setFailure(error)
-      setBusy(false)
+    if (apiKey === undefined) {
+      const { secret } = await call("POST /api/keys/", { payload: { keyType: type, label, rate_limit } })
+      onSaved(secret, type)
+    } else {
+      await call("PATCH /api/keys/:id", { params: { id: apiKey.id }, payload: { label, rate_limit } })
+      onSaved(undefined, type)
     }
   }
-  const title = apiKey === undefined ? "Create a key" : "Change the key"
   return (
-    <Dialog label={title} onClose={onClose}>
-      <form
-        className="dialog-body"
-        onSubmit={(event) => {
-          event.preventDefault()
-          void save()
-        }}
-      >
-        <h2>{title}</h2>
-        {apiKey === undefined ? (
-          <fieldset className="choices">
-            <legend>Class</legend>
-            {classes.map(([name, words]) => (
-              <label key={name}>
-                <input type="radio" name="class" checked={type === name} onChange={() => setType(name)} />
-                <b>{name}</b> <span>{words}</span>
-              </label>
-            ))}
-          </fieldset>
-        ) : null}
-        <Field
-          label="Label"
-          value={label}
-          maxLength={100}
-          placeholder="web app"
-          hint="Who uses it. It is recorded with changes that are made by this key."
-          onText={setLabel}
-        />
-        <Field
-          label="Requests per minute"
-          inputMode="numeric"
-          value={limit}
-          placeholder="unlimited"
-          problem={problem}
-          onText={setLimit}
-        />
-        {failure === undefined ? null : <Problem error={failure} title="The key was not saved" />}
-        <footer>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button kind="main" type="submit" busy={busy}>
-            {apiKey === undefined ? "Create key" : "Save"}
-          </Button>
-        </footer>
-      </form>
-    </Dialog>
+    <FormDialog
+      title={apiKey === undefined ? "Create a key" : "Change the key"}
+      verb={apiKey === undefined ? "Create key" : "Save"}
+      failed="The key was not saved"
+      run={() => (problem === undefined ? save() : undefined)}
+      onClose={onClose}
+    >
+      {apiKey === undefined ? (
+        <fieldset className="choices">
+          <legend>Class</legend>
+          {classes.map(([name, words]) => (
+            <label key={name}>
+              <input type="radio" name="class" checked={type === name} onChange={() => setType(name)} />
+              <b>{name}</b> <span>{words}</span>
+            </label>
+          ))}
+        </fieldset>
+      ) : null}
+      <Field
+        label="Label"
+        value={label}
+        maxLength={100}
+        placeholder="web app"
+        hint="Who uses it. It is recorded with changes that are made by this key."
+        onText={setLabel}
+      />
+      <Field
+        label="Requests per minute"
+        inputMode="numeric"
+        value={limit}
+        placeholder="unlimited"
+        problem={problem}
+        onText={setLimit}
+      />
+    </FormDialog>
   )
 }

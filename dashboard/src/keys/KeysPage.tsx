@@ -1,4 +1,3 @@
-import "./keys.css"
 import { useQuery, useQueryClient } from "@tanstack/react-query"
 import { useState, useSyncExternalStore } from "react"
 import { Button } from "../ui/Button.tsx"
@@ -25,7 +24,7 @@ const columnsOf = (mine: number | undefined, act: (open: Open) => void): Readonl
   {
     name: "Label",
     cell: (key) => (
-      <span className="key-name">
+      <span className="named">
         <b>{nameOf(key)}</b>
         {key.id === mine ? <span className="badge accent">this session</span> : null}
         {key.revoked_at === null ? null : <span className="badge bad">revoked</span>}

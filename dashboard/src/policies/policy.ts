@@ -22,7 +22,7 @@ export interface Draft {
 
 export const tableName = ({ name, schema }: Pick<Table, "schema" | "name">) => `${quoteName(schema)}.${quoteName(name)}`
 
-/** The statement that makes a policy. Its expressions are SQL by nature: whoever may make policies may run any SQL. */
+/** The statement that makes a policy. Its expressions are SQL: a user who may create policies may run any SQL. */
 export const createSql = (table: Table, draft: Draft): string =>
   [
     `create policy ${quoteName(draft.name)} on ${tableName(table)}`,

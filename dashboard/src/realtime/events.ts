@@ -101,8 +101,8 @@ export const columnsOf = ({ old, row }: Pick<Change, "old" | "row">) =>
 /** One line about a change: what differs, or the first columns. */
 export const summaryOf = (change: Change) => {
   const columns = columnsOf(change)
-  const told = change.operation === "UPDATE" ? columns.filter(({ changed }) => changed) : columns
-  return told
+  const listed = change.operation === "UPDATE" ? columns.filter(({ changed }) => changed) : columns
+  return listed
     .slice(0, 6)
     .map(({ after, before, name }) =>
       change.operation === "UPDATE"

@@ -4,10 +4,10 @@ import { Link, useNavigate } from "@tanstack/react-router"
 import { useState } from "react"
 import { Button } from "../ui/Button.tsx"
 import { Confirm } from "../ui/Confirm.tsx"
-import { CopyRequest } from "../ui/CopyRequest.tsx"
-import { Dialog } from "../ui/Dialog.tsx"
+import { CopyRequest } from "../ui/page/CopyRequest.tsx"
 import { Empty, Skeleton } from "../ui/Empty.tsx"
 import { Field } from "../ui/Field.tsx"
+import { FormDialog } from "../ui/FormDialog.tsx"
 import { ago, moment } from "../ui/format.ts"
 import { List, type ListColumn } from "../ui/List.tsx"
 import { Problem } from "../ui/Problem.tsx"
@@ -15,49 +15,30 @@ import { toast } from "../ui/toast.ts"
 import { call } from "../wire/call.ts"
 import { type Bucket, useBuckets } from "./queries.ts"
 
-const NewBucket = ({ onClose, onMade }: { onClose: () => void; onMade: (name: string) => void }) => {
+const NewBucket = ({ onClose, onMade }: { onClose: () => void; onMade: (name: string) => Promise<void> }) => {
   const [name, setName] = useState("")
-  const [busy, setBusy] = useState(false)
-  const [failure, setFailure] = useState<unknown>()
   const save = async () => {
-    setBusy(true)
-    setFailure(undefined)
-    try {
-      await call("POST /api/storage/buckets/", { payload: { name } })
-      onMade(name)
-    } catch (error) {
-      setFailure(error)
-      setBusy(false)
-    }
+    await call("POST /api/storage/buckets/", { payload: { name } })
+    await onMade(name)
   }
   return (
-    <Dialog label="Create a bucket" onClose={onClose}>
-      <form
-        className="dialog-body"
-        onSubmit={(event) => {
-          event.preventDefault()
-          void save()
-        }}
-      >
-        <h2>Create a bucket</h2>
-        <Field
-          label="Name"
-          value={name}
-          placeholder="photos"
-          autoComplete="off"
-          spellCheck={false}
-          hint="3 to 63 lowercase letters, digits, dots and hyphens. It can't be changed."
-          onText={setName}
-        />
-        {failure === undefined ? null : <Problem error={failure} title="The bucket was not created" />}
-        <footer>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button kind="main" type="submit" busy={busy}>
-            Create bucket
-          </Button>
-        </footer>
-      </form>
-    </Dialog>
+    <FormDialog
+      title="Create a bucket"
+      verb="Create bucket"
+      failed="The bucket was not created"
+      run={save}
+      onClose={onClose}
+    >
+      <Field
+        label="Name"
+        value={name}
+        placeholder="photos"
+        autoComplete="off"
+        spellCheck={false}
+        hint="3 to 63 lowercase letters, digits, dots and hyphens. It can't be changed."
+        onText={setName}
+      />
+    </FormDialog>
   )
 }
 
@@ -125,10 +106,10 @@ export const BucketsPage = () => {
       {making ? (
         <NewBucket
           onClose={() => setMaking(false)}
-          onMade={(bucket) => {
+          onMade={async (bucket) => {
             toast("Bucket created")
             void client.invalidateQueries({ queryKey: ["buckets"] })
-            void navigate({ to: "/storage/$bucket", params: { bucket }, search: {} })
+            await navigate({ to: "/storage/$bucket", params: { bucket }, search: {} })
           }}
         />
       ) : null}

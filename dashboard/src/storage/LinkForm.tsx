@@ -2,6 +2,7 @@ import { useState } from "react"
 import { Button } from "../ui/Button.tsx"
 import { Dialog } from "../ui/Dialog.tsx"
 import { moment } from "../ui/format.ts"
+import { useAction } from "../ui/FormDialog.tsx"
 import { Problem } from "../ui/Problem.tsx"
 import { copy } from "../ui/toast.ts"
 import { call } from "../wire/call.ts"
@@ -22,31 +23,22 @@ interface LinkFormProps {
 /** A link that works for anyone until it expires. */
 export const LinkForm = ({ bucket, objectKey, onClose }: LinkFormProps) => {
   const [seconds, setSeconds] = useState(3600)
-  const [busy, setBusy] = useState(false)
   const [link, setLink] = useState<{ readonly url: string; readonly expires_at: string }>()
-  const [failure, setFailure] = useState<unknown>()
-  const make = async () => {
-    setBusy(true)
-    setFailure(undefined)
-    try {
-      setLink(
-        await call("POST /api/storage/buckets/:bucket/objects/presign-download", {
-          params: { bucket },
-          payload: { key: objectKey, expiresIn: seconds }
-        })
-      )
-    } catch (error) {
-      setFailure(error)
-    }
-    setBusy(false)
-  }
+  const { busy, failure, go } = useAction(async () =>
+    setLink(
+      await call("POST /api/storage/buckets/:bucket/objects/presign-download", {
+        params: { bucket },
+        payload: { key: objectKey, expiresIn: seconds }
+      })
+    )
+  )
   return (
     <Dialog label="Presigned link" onClose={onClose}>
       <form
         className="dialog-body"
         onSubmit={(event) => {
           event.preventDefault()
-          void make()
+          go()
         }}
       >
         <h2>Presigned link</h2>

@@ -31,7 +31,7 @@ export const Review = ({ edits, onClose, onSaved, table }: ReviewProps) => {
         conflict === undefined
           ? error
           : new Error(
-              `Row ${rowId(table, conflict.row)} was changed or deleted by someone else since it was read. Discard the change, or read the table again and decide anew.`
+              `Row ${rowId(table, conflict.row)} was changed or deleted by another user since it was read. Discard the change, or reload the table and decide again.`
             )
       )
       setBusy(false)

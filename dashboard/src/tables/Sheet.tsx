@@ -9,6 +9,7 @@ import { plural } from "../ui/format.ts"
 import { isMod, mod } from "../ui/keys.ts"
 import { Problem } from "../ui/Problem.tsx"
 import { copy, toast, toastError } from "../ui/toast.ts"
+import { curlOf } from "../wire/curl.ts"
 import { Blocks } from "./rows/blocks.ts"
 import { gridColumns, type Relation, selectOf } from "./grid/columns.ts"
 import { DeleteRows } from "./DeleteRows.tsx"
@@ -23,7 +24,7 @@ import { RowPanel } from "./RowPanel.tsx"
 import { StatusBar } from "./StatusBar.tsx"
 import { Toolbar } from "./Toolbar.tsx"
 
-const noKey = "This table has no primary key, so its rows can't be told apart: change it with SQL"
+const noKey = "This table has no primary key, so its rows can't be identified: change it with SQL"
 const isView = "The rows of a view can't be changed here: change its tables, or use SQL"
 
 interface SheetProps {
@@ -119,8 +120,7 @@ export const Sheet = ({ catalogue, facts, relation }: SheetProps) => {
     toast("Row inserted")
     refresh()
   }
-  const curl = () =>
-    `curl -H "apikey: $SERVICE_KEY"${schema === "public" ? "" : ` -H "accept-profile: ${schema}"`} "${location.origin}${blocks.url}"`
+  const curl = () => curlOf(blocks.url, schema === "public" ? {} : { "accept-profile": schema })
 
   return (
     <section className="sheet" aria-label={`${schema}.${name}`} ref={sheet}>

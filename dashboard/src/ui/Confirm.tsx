@@ -2,6 +2,7 @@ import { type ReactNode, useState } from "react"
 import { Button } from "./Button.tsx"
 import { Dialog, DialogBody } from "./Dialog.tsx"
 import { Field } from "./Field.tsx"
+import { useAction } from "./FormDialog.tsx"
 import { Problem } from "./Problem.tsx"
 
 interface ConfirmProps {
@@ -19,19 +20,10 @@ interface ConfirmProps {
 /** Before a destruction. Enter does not trigger it; the last button is the only red one. */
 export const Confirm = ({ children, name, onClose, run, title, verb }: ConfirmProps) => {
   const [typed, setTyped] = useState("")
-  const [busy, setBusy] = useState(false)
-  const [failure, setFailure] = useState<unknown>()
-  const go = async () => {
-    setBusy(true)
-    setFailure(undefined)
-    try {
-      await run()
-      onClose()
-    } catch (error) {
-      setFailure(error)
-      setBusy(false)
-    }
-  }
+  const { busy, failure, go } = useAction(async () => {
+    await run()
+    onClose()
+  })
   return (
     <Dialog label={title} onClose={onClose}>
       <DialogBody
@@ -39,7 +31,7 @@ export const Confirm = ({ children, name, onClose, run, title, verb }: ConfirmPr
         buttons={
           <>
             <Button onClick={onClose}>Cancel</Button>
-            <Button kind="danger" busy={busy} disabled={name !== undefined && typed !== name} onClick={() => void go()}>
+            <Button kind="danger" busy={busy} disabled={name !== undefined && typed !== name} onClick={go}>
               {verb}
             </Button>
           </>

@@ -1,28 +1,35 @@
 import { type InputHTMLAttributes, type ReactNode, useId } from "react"
 
-interface FieldProps extends Omit<InputHTMLAttributes<HTMLInputElement>, "id" | "onChange"> {
+interface Words {
   readonly label: string
   readonly hint?: ReactNode
-  /** What is wrong with the value; shown beside the field and announced. */
+  /** What is wrong with the value; shown beside the control and announced. */
   readonly problem?: string | undefined
-  readonly onText: (text: string) => void
 }
 
-/** An input with its label, hint and problem. */
-export const Field = ({ hint, label, onText, problem, ...input }: FieldProps) => {
+interface LabelledProps extends Words {
+  /** The control, with the attributes that connect it to these words. */
+  readonly children: (attributes: {
+    readonly id: string
+    readonly className: "field"
+    readonly "aria-invalid": true | undefined
+    readonly "aria-describedby": string | undefined
+  }) => ReactNode
+}
+
+/** A control with its label, hint and problem. */
+export const Labelled = ({ children, hint, label, problem }: LabelledProps) => {
   const id = useId()
-  const about = [hint === undefined ? "" : `${id}-hint`, problem === undefined ? "" : `${id}-problem`].join(" ").trim()
+  const about = [...(hint === undefined ? [] : [`${id}-hint`]), ...(problem === undefined ? [] : [`${id}-problem`])]
   return (
     <div className="labelled">
       <label htmlFor={id}>{label}</label>
-      <input
-        {...input}
-        id={id}
-        className="field"
-        aria-invalid={problem === undefined ? undefined : true}
-        aria-describedby={about === "" ? undefined : about}
-        onChange={(event) => onText(event.target.value)}
-      />
+      {children({
+        id,
+        className: "field",
+        "aria-invalid": problem === undefined ? undefined : true,
+        "aria-describedby": about.length === 0 ? undefined : about.join(" ")
+      })}
       {hint === undefined ? null : (
         <p id={`${id}-hint`} className="hint">
           {hint}
@@ -37,42 +44,38 @@ export const Field = ({ hint, label, onText, problem, ...input }: FieldProps) =>
   )
 }
 
-interface ChooseProps {
-  readonly label: string
-  readonly hint?: ReactNode
-  readonly value: string
-  /** Values with their words. */
-  readonly options: ReadonlyArray<readonly [value: string, words: string]>
-  readonly onValue: (value: string) => void
+interface FieldProps extends Words, Omit<InputHTMLAttributes<HTMLInputElement>, "id" | "onChange"> {
+  readonly onText: (text: string) => void
 }
 
-/** One of a few, with its label and hint. */
-export const Choose = ({ hint, label, onValue, options, value }: ChooseProps) => {
-  const id = useId()
-  return (
-    <div className="labelled">
-      <label htmlFor={id}>{label}</label>
-      <select
-        id={id}
-        className="field"
-        value={value}
-        aria-describedby={hint === undefined ? undefined : `${id}-hint`}
-        onChange={(event) => onValue(event.target.value)}
-      >
+/** An input. */
+export const Field = ({ hint, label, onText, problem, ...input }: FieldProps) => (
+  <Labelled label={label} hint={hint} problem={problem}>
+    {(attributes) => <input {...input} {...attributes} onChange={(event) => onText(event.target.value)} />}
+  </Labelled>
+)
+
+interface ChooseProps<Value extends string> extends Words {
+  readonly value: Value
+  /** Values with their words. */
+  readonly options: ReadonlyArray<readonly [value: Value, words: string]>
+  readonly onValue: (value: Value) => void
+}
+
+/** One of a few. */
+export const Choose = <Value extends string>({ onValue, options, value, ...words }: ChooseProps<Value>) => (
+  <Labelled {...words}>
+    {(attributes) => (
+      <select {...attributes} value={value} onChange={(event) => onValue(event.target.value as Value)}>
         {options.map(([value, words]) => (
           <option key={value} value={value}>
             {words}
           </option>
         ))}
       </select>
-      {hint === undefined ? null : (
-        <p id={`${id}-hint`} className="hint">
-          {hint}
-        </p>
-      )}
-    </div>
-  )
-}
+    )}
+  </Labelled>
+)
 
 interface SwitchProps {
   readonly checked: boolean

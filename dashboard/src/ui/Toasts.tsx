@@ -7,7 +7,7 @@ import { toastStore } from "./toast.ts"
 export const Toasts = () => {
   const all = useSyncExternalStore(toastStore.subscribe, toastStore.all)
   const region = useRef<HTMLDivElement>(null)
-  // Shown anew with each change, so that they lie above a modal dialog that was opened meanwhile.
+  // Shown again with each change, so that they lie above a modal dialog that was opened meanwhile.
   useLayoutEffect(() => {
     region.current?.hidePopover()
     if (all.length > 0) region.current?.showPopover()

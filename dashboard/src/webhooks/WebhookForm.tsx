@@ -1,8 +1,7 @@
 import { useState } from "react"
 import { useWatchable } from "../catalogue/queries.ts"
-import { Button } from "../ui/Button.tsx"
-import { Dialog } from "../ui/Dialog.tsx"
 import { Choose, Field } from "../ui/Field.tsx"
+import { FormDialog } from "../ui/FormDialog.tsx"
 import { Problem } from "../ui/Problem.tsx"
 import { call } from "../wire/call.ts"
 import { HeaderFields, headersOf, recordOf } from "./HeaderFields.tsx"
@@ -47,8 +46,6 @@ export const WebhookForm = ({ onClose, onSaved, webhook }: WebhookFormProps) => 
   const [headers, setHeaders] = useState(() => headersOf(webhook?.headers ?? {}))
   const [secret, setSecret] = useState({ text: "", remove: false })
   const [checked, setChecked] = useState(false)
-  const [busy, setBusy] = useState(false)
-  const [failure, setFailure] = useState<unknown>()
 
   const known = (tables.data ?? []).map(({ schema, table }): TableName => ({ table_schema: schema, table_name: table }))
   // A table that has been dropped stays chosen until another is.
@@ -61,10 +58,6 @@ export const WebhookForm = ({ onClose, onSaved, webhook }: WebhookFormProps) => 
   const missing = table === "" ? "Choose a table" : events.length === 0 ? "Choose one event at least" : undefined
 
   const save = async () => {
-    setChecked(true)
-    if (missing !== undefined || urlProblem(url) !== undefined) return
-    setBusy(true)
-    setFailure(undefined)
     const [table_schema, table_name] = JSON.parse(table) as [string, string]
     const payload = {
       name,
@@ -75,72 +68,59 @@ export const WebhookForm = ({ onClose, onSaved, webhook }: WebhookFormProps) => 
       headers: recordOf(headers),
       ...(secret.remove ? { secret: null } : secret.text === "" ? {} : { secret: secret.text })
     }
-    try {
-      onSaved(
-        webhook === undefined
-          ? await call("POST /api/webhooks/", { payload })
-          : await call("PATCH /api/webhooks/:id", { params: { id: webhook.id }, payload })
-      )
-    } catch (error) {
-      setFailure(error)
-      setBusy(false)
-    }
+    onSaved(
+      webhook === undefined
+        ? await call("POST /api/webhooks/", { payload })
+        : await call("PATCH /api/webhooks/:id", { params: { id: webhook.id }, payload })
+    )
   }
-  const title = webhook === undefined ? "Create a webhook" : "Change the webhook"
   return (
-    <Dialog label={title} className="wide" onClose={onClose}>
-      <form
-        className="dialog-body"
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault()
-          void save()
-        }}
-      >
-        <h2>{title}</h2>
-        <Field label="Name" value={name} maxLength={100} placeholder="orders to the shop system" onText={setName} />
-        <Choose label="Table" value={table} options={options} onValue={setTable} />
-        {tables.isError ? <Problem error={tables.error} title="The tables could not be read" /> : null}
-        <fieldset className="events">
-          <legend>Send when</legend>
-          {operations.map((operation) => (
-            <label key={operation}>
-              <input
-                type="checkbox"
-                checked={events.includes(operation)}
-                onChange={(event) =>
-                  setEvents(event.target.checked ? [...events, operation] : events.filter((one) => one !== operation))
-                }
-              />
-              {whatHappened[operation]} <code>{operation}</code>
-            </label>
-          ))}
-        </fieldset>
-        <Field
-          label="URL of the receiver"
-          type="url"
-          value={url}
-          maxLength={2048}
-          spellCheck={false}
-          placeholder="https://shop.example.com/hooks/orders"
-          problem={checked ? urlProblem(url) : undefined}
-          onText={setUrl}
-        />
-        <SecretField has={webhook?.has_secret ?? false} draft={secret} onChange={setSecret} />
-        <HeaderFields headers={headers} onChange={setHeaders} />
-        {checked && missing !== undefined ? (
-          <p className="field-problem" role="alert">
-            {missing}
-          </p>
-        ) : null}
-        {failure === undefined ? null : <Problem error={failure} title="The webhook was not saved" />}
-        <footer>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button kind="main" type="submit" busy={busy}>
-            {webhook === undefined ? "Create webhook" : "Save"}
-          </Button>
-        </footer>
-      </form>
-    </Dialog>
+    <FormDialog
+      title={webhook === undefined ? "Create a webhook" : "Change the webhook"}
+      verb={webhook === undefined ? "Create webhook" : "Save"}
+      failed="The webhook was not saved"
+      wide
+      run={() => {
+        setChecked(true)
+        return missing === undefined && urlProblem(url) === undefined ? save() : undefined
+      }}
+      onClose={onClose}
+    >
+      <Field label="Name" value={name} maxLength={100} placeholder="orders to the shop system" onText={setName} />
+      <Choose label="Table" value={table} options={options} onValue={setTable} />
+      {tables.isError ? <Problem error={tables.error} title="The tables could not be read" /> : null}
+      <fieldset className="events">
+        <legend>Send when</legend>
+        {operations.map((operation) => (
+          <label key={operation}>
+            <input
+              type="checkbox"
+              checked={events.includes(operation)}
+              onChange={(event) =>
+                setEvents(event.target.checked ? [...events, operation] : events.filter((one) => one !== operation))
+              }
+            />
+            {whatHappened[operation]} <code>{operation}</code>
+          </label>
+        ))}
+      </fieldset>
+      <Field
+        label="URL of the receiver"
+        type="url"
+        value={url}
+        maxLength={2048}
+        spellCheck={false}
+        placeholder="https://shop.example.com/hooks/orders"
+        problem={checked ? urlProblem(url) : undefined}
+        onText={setUrl}
+      />
+      <SecretField has={webhook?.has_secret ?? false} draft={secret} onChange={setSecret} />
+      <HeaderFields headers={headers} onChange={setHeaders} />
+      {checked && missing !== undefined ? (
+        <p className="field-problem" role="alert">
+          {missing}
+        </p>
+      ) : null}
+    </FormDialog>
   )
 }

@@ -5,8 +5,9 @@ import { useState } from "react"
 import { Button } from "../ui/Button.tsx"
 import { Confirm } from "../ui/Confirm.tsx"
 import { CopyRequest } from "../ui/page/CopyRequest.tsx"
-import { Empty, Skeleton } from "../ui/Empty.tsx"
+import { Skeleton } from "../ui/Empty.tsx"
 import { Facts } from "../ui/page/Facts.tsx"
+import { Gone } from "../ui/page/Gone.tsx"
 import { plural } from "../ui/format.ts"
 import { MainOnly } from "../ui/page/MainOnly.tsx"
 import { Problem } from "../ui/Problem.tsx"
@@ -21,20 +22,12 @@ import { Result } from "./Result.tsx"
 import { Signature } from "./Signature.tsx"
 import { WebhookForm } from "./WebhookForm.tsx"
 
-const Gone = () => (
-  <div className="page">
-    <Empty
-      icon="webhook"
-      title="No such webhook"
-      action={
-        <Link className="button" to="/webhooks">
-          All webhooks
-        </Link>
-      }
-    >
-      It was deleted, or never existed.
-    </Empty>
-  </div>
+const NoWebhook = () => (
+  <Gone icon="webhook" title="No such webhook">
+    <Link className="button" to="/webhooks">
+      All webhooks
+    </Link>
+  </Gone>
 )
 
 const factsOf = (webhook: Webhook) =>
@@ -131,13 +124,13 @@ const Details = ({ webhook }: { webhook: Webhook }) => {
 export const WebhookPage = () => {
   const params = useParams({ strict: false }) as { readonly webhook?: string }
   const valid = /^[1-9]\d{0,9}$/.test(params.webhook ?? "")
-  return valid ? <Existing key={params.webhook} id={Number(params.webhook)} /> : <Gone />
+  return valid ? <Existing key={params.webhook} id={Number(params.webhook)} /> : <NoWebhook />
 }
 
 const Existing = ({ id }: { id: number }) => {
   const webhook = useWebhook(id)
   if (webhook.data !== undefined && !webhook.isError) return <Details webhook={webhook.data} />
-  if (codeOf(webhook.error) === "WEBHOOK_NOT_FOUND") return <Gone />
+  if (codeOf(webhook.error) === "WEBHOOK_NOT_FOUND") return <NoWebhook />
   return (
     <div className="page">
       {webhook.isError ? (

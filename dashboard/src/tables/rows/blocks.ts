@@ -71,7 +71,7 @@ export class Blocks {
     for (const controller of this.loading.values()) controller.abort()
   }
 
-  /** Reads what is in view anew, and forgets the rest. */
+  /** Reloads what is in view, and drops the rest. */
   async refresh() {
     const { first, last } = this.view
     const keep = (page: number) => page === 0 || (page >= first && page <= last)
@@ -177,7 +177,7 @@ export class Blocks {
     }
   }
 
-  /** A day of scrolling must not grow for ever. */
+  /** Bounds memory, however long the user scrolls. */
   private forgetOne(near: number) {
     if (this.pages.size <= most) return
     const far = Array.from(this.pages.keys()).find((page) => page !== 0 && Math.abs(page - near) > 3)

@@ -84,7 +84,7 @@ export const saveStatements = (table: Table, edits: Edits): ReadonlyArray<Statem
   return statements
 }
 
-/** The row that was changed or deleted by someone else since it was read, if that is why saving failed. */
+/** The row that was changed or deleted by another user since it was read, if that is why saving failed. */
 export const conflictOf = (message: string, edits: Edits): RowEdit | undefined => {
   const found = /"changed-row-(\d+)-\d+"/.exec(message)
   return found === null ? undefined : Array.from(edits.values())[Number(found[1])]

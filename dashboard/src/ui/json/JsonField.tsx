@@ -1,4 +1,5 @@
-import { type ReactNode, useId } from "react"
+import type { ReactNode } from "react"
+import { Labelled } from "../Field.tsx"
 
 interface JsonFieldProps {
   readonly label: string
@@ -10,33 +11,17 @@ interface JsonFieldProps {
 }
 
 /** A text of several lines, such as JSON or SQL. Tab leaves it, as it leaves every other field. */
-export const JsonField = ({ hint, label, onText, problem, rows = 4, text }: JsonFieldProps) => {
-  const id = useId()
-  const about = [hint === undefined ? "" : `${id}-hint`, problem === undefined ? "" : `${id}-problem`].join(" ").trim()
-  return (
-    <div className="labelled">
-      <label htmlFor={id}>{label}</label>
+export const JsonField = ({ onText, rows = 4, text, ...words }: JsonFieldProps) => (
+  <Labelled {...words}>
+    {(attributes) => (
       <textarea
-        id={id}
-        className="field"
+        {...attributes}
         rows={Math.min(24, Math.max(rows, text.split("\n", 24).length))}
         value={text}
         spellCheck={false}
         autoComplete="off"
-        aria-invalid={problem === undefined ? undefined : true}
-        aria-describedby={about === "" ? undefined : about}
         onChange={(event) => onText(event.target.value)}
       />
-      {hint === undefined ? null : (
-        <p id={`${id}-hint`} className="hint">
-          {hint}
-        </p>
-      )}
-      {problem === undefined ? null : (
-        <p id={`${id}-problem`} className="field-problem" role="alert">
-          {problem}
-        </p>
-      )}
-    </div>
-  )
-}
+    )}
+  </Labelled>
+)

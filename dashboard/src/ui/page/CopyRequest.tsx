@@ -1,13 +1,8 @@
+import { curlOf } from "../../wire/curl.ts"
 import { Button } from "../Button.tsx"
 import { copy } from "../toast.ts"
 
-/** Copies the request behind the page as curl, with a placeholder for the key. */
+/** Copies the request behind the page. */
 export const CopyRequest = ({ path }: { path: string }) => (
-  <Button
-    kind="quiet"
-    icon="code"
-    onClick={() => void copy(`curl -H "apikey: $SERVICE_KEY" "${location.origin}${path}"`, "Request")}
-  >
-    Copy request
-  </Button>
+  <Button kind="quiet" icon="code" label="Copy request" onClick={() => void copy(curlOf(path), "Request")} />
 )

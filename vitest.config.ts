@@ -6,7 +6,7 @@ const retry = process.env["CI"] === undefined ? 0 : 2
 const slow = { testTimeout: 60_000, hookTimeout: 60_000, retry }
 const server = "test/support/postgres/server.ts"
 
-/** Tests that measure waiting or losses under load: one file at a time, after the others. */
+/** Tests that measure waiting or losses under load: one file at a time, after the others and beside a browser. */
 const alone = ["test/e2e/**/{bad-days,loss}.test.ts"]
 
 export default defineConfig({
@@ -78,7 +78,7 @@ export default defineConfig({
           globalSetup: [server, "test/support/sharedService.ts"],
           setupFiles,
           fileParallelism: false,
-          sequence: { groupOrder: 2 },
+          sequence: { groupOrder: 1 },
           ...slow
         }
       }

@@ -5,8 +5,6 @@ import { poolExhausted } from "./Errors.ts"
 
 export interface BoundedPoolOptions<C, E> {
   readonly size: number
-  /** The part of it that one client can have: the rest is left for others, however long its statements take. */
-  readonly share?: number
   /** Opens a connection; leaves nothing behind when it fails or is interrupted. */
   readonly open: Effect.Effect<C, E>
   readonly close: (connection: C) => void
@@ -18,7 +16,8 @@ export interface BoundedPoolOptions<C, E> {
 
 /** ms that a request waits for a connection before it fails with 503. */
 const waitMillis = 4_000
-const defaultShare = 0.75
+/** What one client can have of a pool: the rest is left for others, however long its statements take. */
+const maxShare = 0.75
 
 interface Waiter<C> {
   readonly client: string
@@ -45,7 +44,7 @@ export class BoundedPool<C, E> {
 
   constructor(options: BoundedPoolOptions<C, E>) {
     this.options = options
-    this.share = Math.ceil(options.size * (options.share ?? defaultShare))
+    this.share = Math.ceil(options.size * maxShare)
   }
 
   /**

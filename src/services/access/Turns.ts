@@ -15,6 +15,9 @@ const tooMany = new TooManyRequests({
   retry_after: 1
 })
 
+/** Whether a fiber has a turn, in which all parts of a request run: two that each waited for a second one would never end. */
+const InTurn = Context.Reference<boolean>("svc/services/Turns/InTurn", { defaultValue: () => false })
+
 interface Waiter {
   readonly client: string
   readonly start: () => void
@@ -93,10 +96,14 @@ export class Turns extends Context.Service<
     }
 
     const take = <A, E, R>(client: string, request: Effect.Effect<A, E, R>) =>
-      Effect.acquireUseRelease(
-        turn(client),
-        () => request,
-        () => leave(client)
+      Effect.withFiber<A, E | TooManyRequests, R>((fiber) =>
+        fiber.getRef(InTurn)
+          ? request
+          : Effect.acquireUseRelease(
+              turn(client),
+              () => Effect.provideService(request, InTurn, true),
+              () => leave(client)
+            )
       )
 
     return Turns.of({ take })

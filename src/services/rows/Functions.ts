@@ -1,4 +1,5 @@
 import { Context, Effect, Layer } from "effect"
+import { LRUCache } from "lru-cache"
 import { type ClientError } from "../../domain/errors.ts"
 import { bodyForm, isExplain } from "../../domain/rows/Preferences.ts"
 import { nothingChosen, readResponseSettings } from "../../domain/rows/ResponseSettings.ts"
@@ -22,6 +23,9 @@ export interface FunctionCall extends Omit<RowRequest, "table"> {
 /** `body` is undefined for a function that returns nothing (`void`). */
 export type FunctionAnswer = Omit<RowsAnswer, "body"> & { readonly body: string | undefined }
 
+/** UTF-16 code units of an answer that may be built on all of a client's connections at once. */
+const maxSmall = 4 * 1024 * 1024
+
 /** Stored functions by name (spec: `/v1/db/rpc/{function}`). */
 export class Functions extends Context.Service<
   Functions,
@@ -34,9 +38,13 @@ export class Functions extends Context.Service<
       const turns = yield* Turns
       const { limits, maxRows } = yield* RowSettings
       const options = { maxRows, ...limits }
+      /** The functions whose last answer was small. What others build in PostgreSQL's memory is not known. */
+      const small = new LRUCache<string, true>({ max: 2_000 })
 
       const isCut = (count: number, offset: number, total: unknown) =>
         count >= maxRows && (total === undefined || offset + count < Number(total))
+
+      const note = (key: string, isSmall: boolean) => (isSmall ? small.set(key, true) : small.delete(key))
 
       const call = Effect.fnUntraced(function* (request: FunctionCall) {
         const { database, schema, name, query, method, body, form, range, preferences } = request
@@ -63,9 +71,15 @@ export class Functions extends Context.Service<
         const { sql, fn, offset } = value
         const access = !reads && fn.volatile ? "write" : "read"
         if (explains) return { ...bare, body: yield* runExplain(turns, request, sql, access) }
-        const answered = runSql(turns, request, sql, access, { epoch, clean: value.clean })
+        const key = `${database.name}\0${schema}\0${name}`
+        const costly = sql.costly === true || (request.actor.role !== "service_role" && !small.has(key))
+        const run = runSql(turns, request, { ...sql, costly }, access, { epoch, clean: value.clean })
+        const answered = Effect.tapError(run, ({ _tag, code, status }) =>
+          Effect.sync(() => note(key, _tag === "DatabaseError" && status < 500 && code !== "RESULT_TOO_LARGE"))
+        )
         const answer = yield* value.checked ? Effect.mapError(answered, checkedRefusal) : answered
         const [result, count, total] = answer
+        note(key, String(result).length <= maxSmall)
         return {
           ...bare,
           ...(answer.response && (yield* Effect.fromResult(readResponseSettings(answer.response)))),

@@ -3,7 +3,7 @@ import { Effect, Fiber } from "effect"
 import { type Actor } from "../../../src/services/ports/Db.ts"
 import { layerDatabase, live, Outside } from "../../support/database.ts"
 import { eventually } from "../../support/eventually.ts"
-import { anon, raw } from "../../support/requests.ts"
+import { anon, raw, rpcText } from "../../support/requests.ts"
 
 const suite = layer(
   layerDatabase({
@@ -12,6 +12,11 @@ const suite = layer(
     before: `
       create function held() returns boolean language plpgsql volatile as $$
         begin perform pg_advisory_xact_lock_shared(1); return true; end $$;
+      create function sized(held boolean, bytes int) returns text language plpgsql volatile as $$
+        begin
+          if held then perform pg_advisory_xact_lock_shared(1); end if;
+          return repeat('x', bytes);
+        end $$;
       create table names (id int primary key, name text);
       insert into names values (1, 'Ada');
       alter table names enable row level security;
@@ -24,6 +29,31 @@ const suite = layer(
 )
 
 const at = (client: string): Actor => ({ ...anon, client })
+
+suite("functions", (it) => {
+  const sized = (held: boolean, bytes: number) =>
+    rpcText("sized", { held, bytes }, { actor: at("caller") }).pipe(Effect.exit)
+
+  it.effect("whose answers are large, or not yet known, run two at a time for one client", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Outside
+      const waiting = sql("select count(*)::int as n from pg_locks where locktype = 'advisory' and not granted")
+      const together = Effect.fnUntraced(function* (expected: number, bytes: number) {
+        yield* sql("select pg_advisory_lock(1)")
+        const calls = yield* Effect.forEach(Array.from({ length: 6 }), () => Effect.forkChild(sized(true, bytes)))
+        yield* eventually(waiting, ([row]) => row?.["n"] === expected)
+        yield* Effect.sleep("100 millis")
+        assert.deepStrictEqual(yield* waiting, [{ n: expected }])
+        yield* sql("select pg_advisory_unlock(1)")
+        return yield* Effect.forEach(calls, Fiber.join)
+      })
+      yield* together(2, 10)
+      yield* together(6, 20_000_000)
+      yield* together(2, 10)
+      yield* together(6, 10)
+    })
+  )
+})
 
 suite("regular expressions", (it) => {
   it.effect("of one client run two at a time, beside its other requests and those of others", () =>

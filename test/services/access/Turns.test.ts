@@ -1,5 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber } from "effect"
+import { TestClock } from "effect/testing"
 import { Turns } from "../../../src/services/access/Turns.ts"
 
 /** Requests that run until `end`. */
@@ -39,6 +40,17 @@ it.layer(Turns.layer)("Turns", (it) => {
       yield* settled
       assert.deepStrictEqual(running, ["a1", "a2", "b1", "a3"])
       for (const { end } of [second, third, other]) assert.isTrue(Exit.isSuccess(yield* end))
+      yield* settled
+    })
+  )
+
+  it.effect("are had once by a request, so that two whose parts are costly too do not wait for each other", () =>
+    Effect.gen(function* () {
+      const turns = yield* Turns
+      const nested = (name: string) => turns.take("n", turns.take("n", Effect.delay(Effect.succeed(name), 1)))
+      const both = yield* Effect.forkChild(Effect.all([nested("one"), nested("two")], { concurrency: 2 }))
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual(yield* Fiber.join(both), ["one", "two"])
       yield* settled
     })
   )

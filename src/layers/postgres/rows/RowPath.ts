@@ -116,8 +116,6 @@ export const makeRowPath = (
     })
     const userCode = new UserCodePool({
       size: options.poolSize,
-      // A function can build values of any size in the memory of its connection, and a public key calls it from anywhere.
-      share: actorRole === "anon" ? 0.5 : 0.75,
       isOwed,
       open: (onClose) => open({}, onClose)
     })

@@ -13,8 +13,6 @@ const resetFunction = "svc_ddl.reset_session(double precision)"
 
 export interface UserCodePoolOptions {
   readonly size: number
-  /** See `BoundedPoolOptions`. */
-  readonly share: number
   readonly open: (onClose: (connection: RowConnection) => void) => Effect.Effect<RowConnection, unknown>
   /** See `BoundedPoolOptions`. */
   readonly isOwed?: ((idle: boolean) => boolean) | undefined
@@ -34,10 +32,9 @@ interface UserCodeConnection {
 export class UserCodePool {
   private readonly pool: BoundedPool<UserCodeConnection, unknown>
 
-  constructor({ isOwed, open, share, size }: UserCodePoolOptions) {
+  constructor({ isOwed, open, size }: UserCodePoolOptions) {
     this.pool = new BoundedPool<UserCodeConnection, unknown>({
       size,
-      share,
       isOwed,
       open: Effect.suspend(() => {
         let opened: UserCodeConnection | undefined

@@ -25,7 +25,8 @@ const table = createRoute({
 const sql = createRoute({
   getParentRoute: () => root,
   path: "/sql",
-  component: lazyRouteComponent(() => import("./sql/SqlPage.tsx"), "SqlPage")
+  component: lazyRouteComponent(() => import("./sql/SqlPage.tsx"), "SqlPage"),
+  validateSearch
 })
 const keys = createRoute({
   getParentRoute: () => root,
@@ -98,6 +99,11 @@ const bucket = createRoute({
   component: lazyRouteComponent(() => import("./storage/BucketPage.tsx"), "BucketPage"),
   validateSearch
 })
+const bucketSettings = createRoute({
+  getParentRoute: () => root,
+  path: "/storage/$bucket/settings",
+  component: lazyRouteComponent(() => import("./storage/settings/SettingsPage.tsx"), "SettingsPage")
+})
 const schema = createRoute({
   getParentRoute: () => root,
   path: "/schema",
@@ -134,6 +140,7 @@ export const router = createRouter({
     segments,
     buckets,
     bucket,
+    bucketSettings,
     schema,
     policies,
     tablePolicies

@@ -78,13 +78,15 @@ const states: Readonly<Record<string, (page: Page) => Promise<unknown>>> = {
   },
   "flag refused": async (page) => {
     await onFlag(page)
-    await page.getByLabel("Targeting").fill('{"nowhere": [1]}')
+    await page.getByRole("button", { name: "JSON", exact: true }).click()
+    await page.getByLabel("Targeting as JSON").fill('{"nowhere": [1]}')
     await page.getByRole("button", { name: "Save in production" }).click()
     await page.getByRole("alert").waitFor()
   },
   "flag not JSON": async (page) => {
     await onFlag(page)
-    await page.getByLabel("Targeting").fill("{")
+    await page.getByRole("button", { name: "JSON", exact: true }).click()
+    await page.getByLabel("Targeting as JSON").fill("{")
     await page.getByRole("alert").waitFor()
   },
   "flag promoted": (page) => onFlag(page, "Promote…"),
@@ -119,6 +121,16 @@ const states: Readonly<Record<string, (page: Page) => Promise<unknown>>> = {
     await states["bucket"]?.(page)
     await page.getByRole("button", { name: "notes.txt" }).click()
     await page.getByText("ETag").waitFor()
+  },
+  "file's metadata": async (page) => {
+    await states["file preview"]?.(page)
+    await page.getByRole("button", { name: "Metadata and tags…" }).click()
+    await page.getByRole("button", { name: "Add tag" }).click()
+  },
+  "bucket's access": async (page) => {
+    await page.goto(at(`/storage/${bucket}/settings`))
+    await page.getByRole("form", { name: "Access" }).getByLabel("Access").selectOption("public")
+    await page.getByRole("button", { name: "Rule", exact: true }).click()
   },
   "files deleted": async (page) => {
     await states["bucket"]?.(page)
@@ -179,6 +191,8 @@ it.each([320, 390, 640])("%s pixels wide, no page scrolls sideways", async (widt
     "segments",
     "bucket",
     "file preview",
+    "file's metadata",
+    "bucket's access",
     "schema",
     "policies",
     "policies tested",

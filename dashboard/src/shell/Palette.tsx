@@ -5,6 +5,7 @@ import { Dialog } from "../ui/Dialog.tsx"
 import { Icon } from "../ui/Icon.tsx"
 import type { IconName } from "../ui/icons.ts"
 import { session } from "../wire/session.ts"
+import { savedQueries } from "./saved.ts"
 import { places } from "./places.ts"
 import { applyTheme } from "./theme.ts"
 
@@ -13,11 +14,16 @@ interface Action {
   readonly icon: IconName
   readonly note: string
   readonly to?: string
+  readonly search?: Readonly<Record<string, string>>
   readonly run?: () => void
 }
 
 /** Entries that are shown at most; typing narrows them down. */
 const most = 40
+
+const actions: ReadonlyArray<Action> = [
+  { name: "New table", icon: "plus", note: "Action", to: "/tables", search: { new: "table" } }
+]
 
 const settings: ReadonlyArray<Action> = [
   { name: "Light theme", icon: "sun", note: "Setting", run: () => applyTheme("light") },
@@ -55,6 +61,14 @@ export const Palette = ({ onClose }: { onClose: () => void }) => {
       ...places.flatMap(([, pages]) => pages.map(({ icon, name, to }) => ({ icon, name, to, note: "Page" }))),
       ...(data?.tables ?? []).map(entry("table", "Table")),
       ...(data?.views ?? []).map(entry("view", "View")),
+      ...savedQueries().map(({ name }): Action => ({
+        name,
+        icon: "sql",
+        note: "Saved query",
+        to: "/sql",
+        search: { saved: name }
+      })),
+      ...actions,
       ...settings
     ]
   }, [data])
@@ -63,7 +77,7 @@ export const Palette = ({ onClose }: { onClose: () => void }) => {
     if (action === undefined) return
     onClose()
     if (action.to === undefined) action.run?.()
-    else void navigate({ to: action.to })
+    else void navigate({ to: action.to, search: action.search ?? {} })
   }
   useEffect(() => {
     list.current?.children[at]?.scrollIntoView({ block: "nearest" })

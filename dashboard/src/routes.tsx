@@ -64,6 +64,11 @@ const backup = createRoute({
   path: "/backups/$backup",
   component: lazyRouteComponent(() => import("./copies/BackupPage.tsx"), "BackupPage")
 })
+const insights = createRoute({
+  getParentRoute: () => root,
+  path: "/insights",
+  component: lazyRouteComponent(() => import("./insights/InsightsPage.tsx"), "InsightsPage")
+})
 const status = createRoute({
   getParentRoute: () => root,
   path: "/status",
@@ -128,6 +133,7 @@ export const router = createRouter({
     branches,
     backups,
     backup,
+    insights,
     status,
     flags,
     flag,

@@ -11,6 +11,7 @@ import { ForeignDataApi } from "./api/ForeignData.ts"
 import { HealthApi } from "./api/Health.ts"
 import { IdentitiesApi } from "./api/Identities.ts"
 import { ClientKeysApi, KeysApi } from "./api/Keys.ts"
+import { InsightsApi } from "./api/Insights.ts"
 import { MigrationsApi } from "./api/Migrations.ts"
 import { OAuth2AdminApi, OAuth2BridgeApi, OAuth2ConsentsApi } from "./api/OAuth2.ts"
 import { RealtimeApi } from "./api/Realtime.ts"
@@ -25,6 +26,7 @@ export class Api extends HttpApi.make("svc")
   .add(HealthApi)
   .add(StatusApi)
   .add(SettingsApi)
+  .add(InsightsApi)
   .add(DatabaseSchemasApi)
   .add(ClientKeysApi)
   .add(KeysApi)

@@ -19,6 +19,7 @@ import { ForeignDataHandlers } from "./handlers/ForeignData.ts"
 import { FunctionsRoutes } from "./handlers/Functions.ts"
 import { HealthHandlers } from "./handlers/Health.ts"
 import { IdentitiesHandlers } from "./handlers/Identities.ts"
+import { InsightsHandlers } from "./handlers/Insights.ts"
 import { ClientKeysHandlers, KeysHandlers } from "./handlers/Keys.ts"
 import { LogoutPageRoutes } from "./handlers/LogoutPage.ts"
 import { NoticePagesRoutes } from "./handlers/NoticePages.ts"
@@ -53,6 +54,7 @@ const ApiRoutes = HttpApiBuilder.layer(Api).pipe(
     HealthHandlers,
     StatusHandlers,
     SettingsHandlers,
+    InsightsHandlers,
     DatabaseSchemasHandlers,
     ClientKeysHandlers,
     KeysHandlers,

@@ -35,7 +35,13 @@ export const places: ReadonlyArray<readonly [group: string, pages: ReadonlyArray
     ]
   ],
   ["Access", [{ to: "/keys", name: "API keys", icon: "key" }]],
-  ["Service", [{ to: "/status", name: "Status", icon: "status" }]]
+  [
+    "Service",
+    [
+      { to: "/insights", name: "Insights", icon: "insights" },
+      { to: "/status", name: "Status", icon: "status" }
+    ]
+  ]
 ]
 
 export const placeOf = (pathname: string): Place | undefined =>

@@ -82,6 +82,7 @@ describe("/openapi.json", () => {
       "GET /api/flags/status",
       "GET /api/flags/{key}",
       "GET /api/flags/{key}/history",
+      "GET /api/insights",
       "GET /api/keys",
       "GET /api/migrations/idempotent/status",
       "GET /api/migrations/preview/{migration_name}",

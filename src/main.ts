@@ -38,6 +38,7 @@ import { Insights } from "./services/insights/Insights.ts"
 import { Migrations } from "./services/migrations/Migrations.ts"
 import * as oauth2 from "./services/oauth2/layer.ts"
 import * as realtime from "./services/realtime/layer.ts"
+import { RequestLog } from "./services/requests/RequestLog.ts"
 import * as rows from "./services/rows/layer.ts"
 import * as schema from "./services/schema/layer.ts"
 import { SqlRunner } from "./services/sql/SqlRunner.ts"
@@ -77,6 +78,7 @@ const Capabilities = Layer.mergeAll(
   Connections.layer,
   foreign.layer,
   Insights.layer,
+  RequestLog.layer,
   Status.layer
 ).pipe(
   Layer.provideMerge(Layer.mergeAll(DashboardSessions.layer, layerDashboardFiles)),

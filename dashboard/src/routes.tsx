@@ -69,6 +69,12 @@ const insights = createRoute({
   path: "/insights",
   component: lazyRouteComponent(() => import("./insights/InsightsPage.tsx"), "InsightsPage")
 })
+const requests = createRoute({
+  getParentRoute: () => root,
+  path: "/requests",
+  component: lazyRouteComponent(() => import("./requests/RequestsPage.tsx"), "RequestsPage"),
+  validateSearch
+})
 const status = createRoute({
   getParentRoute: () => root,
   path: "/status",
@@ -134,6 +140,7 @@ export const router = createRouter({
     backups,
     backup,
     insights,
+    requests,
     status,
     flags,
     flag,

@@ -15,6 +15,7 @@ import { InsightsApi } from "./api/Insights.ts"
 import { MigrationsApi } from "./api/Migrations.ts"
 import { OAuth2AdminApi, OAuth2BridgeApi, OAuth2ConsentsApi } from "./api/OAuth2.ts"
 import { RealtimeApi } from "./api/Realtime.ts"
+import { RequestsApi } from "./api/Requests.ts"
 import { SettingsApi } from "./api/Settings.ts"
 import { StatusApi } from "./api/Status.ts"
 import { ClientStorageApi, StorageApi, StorageObjectsApi, StorageUploadsApi } from "./api/Storage.ts"
@@ -27,6 +28,7 @@ export class Api extends HttpApi.make("svc")
   .add(StatusApi)
   .add(SettingsApi)
   .add(InsightsApi)
+  .add(RequestsApi)
   .add(DatabaseSchemasApi)
   .add(ClientKeysApi)
   .add(KeysApi)

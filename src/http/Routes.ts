@@ -28,6 +28,7 @@ import { OAuth2AdminHandlers, OAuth2BridgeHandlers, OAuth2ConsentsHandlers } fro
 import { OfrepRoutes } from "./handlers/Ofrep.ts"
 import { RealtimeHandlers } from "./handlers/Realtime.ts"
 import { RealtimeSocket } from "./handlers/RealtimeSocket.ts"
+import { RequestsHandlers } from "./handlers/Requests.ts"
 import { RowsRoutes } from "./handlers/Rows.ts"
 import { SqlRoutes } from "./handlers/Sql.ts"
 import { SettingsHandlers } from "./handlers/Settings.ts"
@@ -55,6 +56,7 @@ const ApiRoutes = HttpApiBuilder.layer(Api).pipe(
     StatusHandlers,
     SettingsHandlers,
     InsightsHandlers,
+    RequestsHandlers,
     DatabaseSchemasHandlers,
     ClientKeysHandlers,
     KeysHandlers,

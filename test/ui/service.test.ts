@@ -54,6 +54,29 @@ const states: Readonly<Record<string, (page: Page) => Promise<unknown>>> = {
     await page.route("**/api/insights", (route) => route.fulfill({ status: 403, json }))
     await page.goto(at("/insights"))
     await page.getByRole("alert").waitFor()
+  },
+  requests: async (page) => {
+    for (const path of ["keys", "db/nowhere", "status"])
+      await ask(service, `GET /v1/${path}`, { key: service.service_role })
+    await page.goto(at("/requests"))
+    await page.getByRole("table", { name: "Latest requests" }).waitFor()
+    await page.getByRole("table", { name: "Routes" }).waitFor()
+    await page.getByRole("button", { name: "Pause" }).click()
+  },
+  "requests, none matches": async (page) => {
+    await page.goto(at("/requests?path=nothing-has-this&key=4711&route=/v1/keys&method=GET"))
+    await page.getByText("No request matches").waitFor()
+    await page.getByRole("button", { name: "Pause" }).click()
+  },
+  "requests, none yet": async (page) => {
+    await page.route("**/api/requests?*", (route) => route.fulfill({ json: { processes: 1, requests: [] } }))
+    await page.goto(at("/requests"))
+    await page.getByText("No requests yet").waitFor()
+    await page.getByRole("button", { name: "Pause" }).click()
+  },
+  "requests refused": async (page) => {
+    await page.goto(at("/requests?status=abc"))
+    await page.getByRole("alert").waitFor()
   }
 }
 

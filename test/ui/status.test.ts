@@ -47,6 +47,7 @@ it("sizes, connections, and statements that wait for a lock", async () => {
   const waiting = rows()
   const page = await openPage()
   await page.goto(at("/status"))
+  await page.getByRole("region", { name: "Requests" }).getByText("Refused").waitFor()
   await page
     .getByText(/\d+ of \d+/)
     .first()

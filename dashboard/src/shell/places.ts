@@ -39,6 +39,7 @@ export const places: ReadonlyArray<readonly [group: string, pages: ReadonlyArray
     "Service",
     [
       { to: "/insights", name: "Insights", icon: "insights" },
+      { to: "/requests", name: "Requests", icon: "requests" },
       { to: "/status", name: "Status", icon: "status" }
     ]
   ]

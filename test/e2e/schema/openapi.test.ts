@@ -100,6 +100,8 @@ describe("/openapi.json", () => {
       "GET /api/realtime/status",
       "GET /api/realtime/subscriptions",
       "GET /api/realtime/tables",
+      "GET /api/requests",
+      "GET /api/requests/minutes",
       "GET /api/settings",
       "GET /api/sql/fdw",
       "GET /api/storage/buckets",

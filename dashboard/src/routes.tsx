@@ -32,6 +32,21 @@ const keys = createRoute({
   path: "/keys",
   component: lazyRouteComponent(() => import("./keys/KeysPage.tsx"), "KeysPage")
 })
+const oauthClients = createRoute({
+  getParentRoute: () => root,
+  path: "/clients",
+  component: lazyRouteComponent(() => import("./oauth/ClientsPage.tsx"), "ClientsPage")
+})
+const oauthClient = createRoute({
+  getParentRoute: () => root,
+  path: "/clients/$client",
+  component: lazyRouteComponent(() => import("./oauth/ClientPage.tsx"), "ClientPage")
+})
+const oauthClaims = createRoute({
+  getParentRoute: () => root,
+  path: "/claims",
+  component: lazyRouteComponent(() => import("./oauth/ClaimsPage.tsx"), "ClaimsPage")
+})
 const webhooks = createRoute({
   getParentRoute: () => root,
   path: "/webhooks",
@@ -139,6 +154,9 @@ export const router = createRouter({
     branches,
     backups,
     backup,
+    oauthClients,
+    oauthClient,
+    oauthClaims,
     insights,
     requests,
     status,

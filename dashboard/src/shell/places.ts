@@ -34,7 +34,14 @@ export const places: ReadonlyArray<readonly [group: string, pages: ReadonlyArray
       { to: "/realtime", name: "Realtime", icon: "realtime" }
     ]
   ],
-  ["Access", [{ to: "/keys", name: "API keys", icon: "key" }]],
+  [
+    "Access",
+    [
+      { to: "/keys", name: "API keys", icon: "key" },
+      { to: "/clients", name: "OAuth clients", icon: "client" },
+      { to: "/claims", name: "Token claims", icon: "claims" }
+    ]
+  ],
   [
     "Service",
     [

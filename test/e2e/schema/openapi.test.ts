@@ -169,6 +169,7 @@ describe("/openapi.json", () => {
       "POST /api/migrations/idempotent/run",
       "POST /api/oauth2/bridge/consent/accept",
       "POST /api/oauth2/bridge/consent/reject",
+      "POST /api/oauth2/claims-config/preview",
       "POST /api/oauth2/clients",
       "POST /api/oauth2/clients/{id}/rotate-secret",
       "POST /api/oauth2/logout",

@@ -30,6 +30,12 @@ keys as (
   from pg_constraint k where k.contype in ('p', 'u', 'f') and k.connamespace in (select oid from exposed)
 ),
 ${openViews},
+-- To read the definition of a view takes a lock of everything that it reads, and would wait here.
+locked as (
+  select l.relation as oid from pg_catalog.pg_locks l
+  where l.mode = 'AccessExclusiveLock' and l.relation is not null
+    and l.database = (select d.oid from pg_database d where d.datname = pg_catalog.current_database())
+),
 actions(code, name) as (
   values ('a', 'NO ACTION'), ('r', 'RESTRICT'), ('c', 'CASCADE'), ('n', 'SET NULL'), ('d', 'SET DEFAULT')
 )
@@ -71,7 +77,9 @@ select pg_catalog.json_build_object(
       'type', case c.relkind when 'v' then 'view' else 'materialized view' end,
       'comment', pg_catalog.obj_description(c.oid, 'pg_class'),
       'columns', coalesce((select list from columns where attrelid = c.oid), '[]'),
-      'definition', pg_catalog.pg_get_viewdef(c.oid)) order by n.nspname, c.relname), '[]')
+      'definition', case when not exists (
+        select from locked l where l.oid = c.oid or l.oid in (select r.oid from reads r where r.view = c.oid)
+      ) then pg_catalog.pg_get_viewdef(c.oid) end) order by n.nspname, c.relname), '[]')
     from pg_class c join exposed n on n.oid = c.relnamespace where c.relkind in ('v', 'm')),
   'warnings', (
     select coalesce(pg_catalog.json_agg(pg_catalog.json_build_object(

@@ -63,7 +63,7 @@ export default defineConfig({
         test: {
           name: "ui",
           include: ["test/ui/**/*.test.ts"],
-          globalSetup: [server, "test/support/sharedService.ts", "test/support/ui/build.ts"],
+          globalSetup: [server, "test/support/ui/build.ts", "test/support/sharedService.ts"],
           setupFiles,
           // One browser at a time: two are slower than one after the other.
           fileParallelism: false,

@@ -34,9 +34,11 @@ import { Environments } from "./services/environments/Environments.ts"
 import * as flags from "./services/flags/layer.ts"
 import * as foreign from "./services/foreign/layer.ts"
 import * as identity from "./services/identity/layer.ts"
+import { Insights } from "./services/insights/Insights.ts"
 import { Migrations } from "./services/migrations/Migrations.ts"
 import * as oauth2 from "./services/oauth2/layer.ts"
 import * as realtime from "./services/realtime/layer.ts"
+import { RequestLog } from "./services/requests/RequestLog.ts"
 import * as rows from "./services/rows/layer.ts"
 import * as schema from "./services/schema/layer.ts"
 import { SqlRunner } from "./services/sql/SqlRunner.ts"
@@ -75,6 +77,8 @@ const Capabilities = Layer.mergeAll(
   Migrations.layer,
   Connections.layer,
   foreign.layer,
+  Insights.layer,
+  RequestLog.layer,
   Status.layer
 ).pipe(
   Layer.provideMerge(Layer.mergeAll(DashboardSessions.layer, layerDashboardFiles)),

@@ -33,6 +33,21 @@ const keys = createRoute({
   path: "/keys",
   component: lazyRouteComponent(() => import("./keys/KeysPage.tsx"), "KeysPage")
 })
+const oauthClients = createRoute({
+  getParentRoute: () => root,
+  path: "/clients",
+  component: lazyRouteComponent(() => import("./oauth/ClientsPage.tsx"), "ClientsPage")
+})
+const oauthClient = createRoute({
+  getParentRoute: () => root,
+  path: "/clients/$client",
+  component: lazyRouteComponent(() => import("./oauth/ClientPage.tsx"), "ClientPage")
+})
+const oauthClaims = createRoute({
+  getParentRoute: () => root,
+  path: "/claims",
+  component: lazyRouteComponent(() => import("./oauth/ClaimsPage.tsx"), "ClaimsPage")
+})
 const webhooks = createRoute({
   getParentRoute: () => root,
   path: "/webhooks",
@@ -64,6 +79,17 @@ const backup = createRoute({
   getParentRoute: () => root,
   path: "/backups/$backup",
   component: lazyRouteComponent(() => import("./copies/BackupPage.tsx"), "BackupPage")
+})
+const insights = createRoute({
+  getParentRoute: () => root,
+  path: "/insights",
+  component: lazyRouteComponent(() => import("./insights/InsightsPage.tsx"), "InsightsPage")
+})
+const requests = createRoute({
+  getParentRoute: () => root,
+  path: "/requests",
+  component: lazyRouteComponent(() => import("./requests/RequestsPage.tsx"), "RequestsPage"),
+  validateSearch
 })
 const status = createRoute({
   getParentRoute: () => root,
@@ -134,6 +160,11 @@ export const router = createRouter({
     branches,
     backups,
     backup,
+    oauthClients,
+    oauthClient,
+    oauthClaims,
+    insights,
+    requests,
     status,
     flags,
     flag,

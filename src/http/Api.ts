@@ -11,9 +11,11 @@ import { ForeignDataApi } from "./api/ForeignData.ts"
 import { HealthApi } from "./api/Health.ts"
 import { IdentitiesApi } from "./api/Identities.ts"
 import { ClientKeysApi, KeysApi } from "./api/Keys.ts"
+import { InsightsApi } from "./api/Insights.ts"
 import { MigrationsApi } from "./api/Migrations.ts"
 import { OAuth2AdminApi, OAuth2BridgeApi, OAuth2ConsentsApi } from "./api/OAuth2.ts"
 import { RealtimeApi } from "./api/Realtime.ts"
+import { RequestsApi } from "./api/Requests.ts"
 import { SettingsApi } from "./api/Settings.ts"
 import { StatusApi } from "./api/Status.ts"
 import { ClientStorageApi, StorageApi, StorageObjectsApi, StorageUploadsApi } from "./api/Storage.ts"
@@ -25,6 +27,8 @@ export class Api extends HttpApi.make("svc")
   .add(HealthApi)
   .add(StatusApi)
   .add(SettingsApi)
+  .add(InsightsApi)
+  .add(RequestsApi)
   .add(DatabaseSchemasApi)
   .add(ClientKeysApi)
   .add(KeysApi)

@@ -19,6 +19,7 @@ import { ForeignDataHandlers } from "./handlers/ForeignData.ts"
 import { FunctionsRoutes } from "./handlers/Functions.ts"
 import { HealthHandlers } from "./handlers/Health.ts"
 import { IdentitiesHandlers } from "./handlers/Identities.ts"
+import { InsightsHandlers } from "./handlers/Insights.ts"
 import { ClientKeysHandlers, KeysHandlers } from "./handlers/Keys.ts"
 import { LogoutPageRoutes } from "./handlers/LogoutPage.ts"
 import { NoticePagesRoutes } from "./handlers/NoticePages.ts"
@@ -27,6 +28,7 @@ import { OAuth2AdminHandlers, OAuth2BridgeHandlers, OAuth2ConsentsHandlers } fro
 import { OfrepRoutes } from "./handlers/Ofrep.ts"
 import { RealtimeHandlers } from "./handlers/Realtime.ts"
 import { RealtimeSocket } from "./handlers/RealtimeSocket.ts"
+import { RequestsHandlers } from "./handlers/Requests.ts"
 import { RowsRoutes } from "./handlers/Rows.ts"
 import { SqlRoutes } from "./handlers/Sql.ts"
 import { SettingsHandlers } from "./handlers/Settings.ts"
@@ -53,6 +55,8 @@ const ApiRoutes = HttpApiBuilder.layer(Api).pipe(
     HealthHandlers,
     StatusHandlers,
     SettingsHandlers,
+    InsightsHandlers,
+    RequestsHandlers,
     DatabaseSchemasHandlers,
     ClientKeysHandlers,
     KeysHandlers,

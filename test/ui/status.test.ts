@@ -47,6 +47,7 @@ it("sizes, connections, and statements that wait for a lock", async () => {
   const waiting = rows()
   const page = await openPage()
   await page.goto(at("/status"))
+  await page.getByRole("region", { name: "Requests" }).getByText("Refused").waitFor()
   await page
     .getByText(/\d+ of \d+/)
     .first()
@@ -55,6 +56,34 @@ it("sizes, connections, and statements that wait for a lock", async () => {
   await list.getByRole("row", { name: new RegExp(`lock of \\d+.*${table}`) }).waitFor()
   stop.abort()
   await Promise.allSettled([holding, waiting])
+})
+
+it("a locked table, for which other requests of the same key wait, holds up no page", async () => {
+  const table = `held_${process.pid}`
+  const enumType = `${table}_kind`
+  await sql(shared, `create type ${enumType} as enum ('small', 'large')`)
+  await sql(shared, `create table ${table} (id int primary key, kind ${enumType})`)
+  await sql(shared, `create view ${table}_view as select * from ${table}`)
+  const key = shared.service_role
+  const stop = new AbortController()
+  const send = (body: unknown, path = "/v1/sql") => ask(shared, `POST ${path}`, { key, body, signal: stop.signal })
+  const statements = [{ sql: `lock table ${table} in access exclusive mode` }, { sql: "select pg_sleep(25)" }]
+  const holding = send({ statements }, "/v1/sql/transaction")
+  for (let held = false; !held;) {
+    held = (await sql(shared, "select 1 from pg_locks where relation = to_regclass($1)", [table])).length > 0
+  }
+  const waiting = [1, 2, 3].map(() => send({ sql: `select count(*) from ${table}` }))
+  const page = await openPage()
+  const begun = Date.now()
+  await page.goto(at("/tables"))
+  await page.getByRole("link", { name: table }).first().waitFor()
+  await page.goto(at("/status"))
+  await page.getByRole("region", { name: "Largest tables" }).waitFor()
+  await page.getByRole("table", { name: "Statements that take long" }).getByText(table).first().waitFor()
+  // Long before the lock is released.
+  assert.isBelow(Date.now() - begun, 15_000)
+  stop.abort()
+  await Promise.allSettled([holding, ...waiting])
 })
 
 it("settings are searched by the address, and secrets are masked", async () => {

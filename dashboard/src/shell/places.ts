@@ -34,8 +34,22 @@ export const places: ReadonlyArray<readonly [group: string, pages: ReadonlyArray
       { to: "/realtime", name: "Realtime", icon: "realtime" }
     ]
   ],
-  ["Access", [{ to: "/keys", name: "API keys", icon: "key" }]],
-  ["Service", [{ to: "/status", name: "Status", icon: "status" }]]
+  [
+    "Access",
+    [
+      { to: "/keys", name: "API keys", icon: "key" },
+      { to: "/clients", name: "OAuth clients", icon: "client" },
+      { to: "/claims", name: "Token claims", icon: "claims" }
+    ]
+  ],
+  [
+    "Service",
+    [
+      { to: "/insights", name: "Insights", icon: "insights" },
+      { to: "/requests", name: "Requests", icon: "requests" },
+      { to: "/status", name: "Status", icon: "status" }
+    ]
+  ]
 ]
 
 export const placeOf = (pathname: string): Place | undefined =>

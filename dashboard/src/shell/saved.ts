@@ -1,3 +1,5 @@
+import { readList } from "../ui/page/kept.ts"
+
 /** A query that is kept by this browser, by name. */
 export interface SavedQuery {
   readonly name: string
@@ -12,14 +14,10 @@ const isQuery = (value: unknown): value is SavedQuery =>
   typeof value === "object" && value !== null && "name" in value && "text" in value
 
 /** By name. */
-export const savedQueries = (): ReadonlyArray<SavedQuery> => {
-  try {
-    const all = JSON.parse(localStorage.getItem(kept) ?? "[]") as unknown
-    return Array.isArray(all) ? all.filter(isQuery).toSorted((a, b) => a.name.localeCompare(b.name)) : []
-  } catch {
-    return []
-  }
-}
+export const savedQueries = (): ReadonlyArray<SavedQuery> =>
+  readList<unknown>(kept)
+    .filter(isQuery)
+    .toSorted((a, b) => a.name.localeCompare(b.name))
 
 const others = (name: string) => savedQueries().filter((one) => one.name !== name)
 

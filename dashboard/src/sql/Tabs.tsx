@@ -1,9 +1,9 @@
 import type { KeyboardEvent } from "react"
 import { Button } from "../ui/Button.tsx"
-import type { Tab } from "./store.ts"
+import type { Query } from "../ui/page/queries.ts"
 
 interface TabsProps {
-  readonly tabs: ReadonlyArray<Tab>
+  readonly tabs: ReadonlyArray<Query>
   readonly current: number
   readonly onChoose: (id: number) => void
   readonly onOpen: () => void

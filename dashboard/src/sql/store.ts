@@ -1,11 +1,7 @@
 import { useState } from "react"
 import type { SavedQuery } from "../shell/saved.ts"
-
-export interface Tab {
-  readonly id: number
-  readonly name: string
-  readonly text: string
-}
+import { keepList, readList } from "../ui/page/kept.ts"
+import { keepQueries, type Query, readQueries } from "../ui/page/queries.ts"
 
 export interface Ran {
   readonly at: number
@@ -14,41 +10,23 @@ export interface Ran {
   readonly millis: number | undefined
 }
 
-const tabsName = "svc.sql.tabs"
 const historyName = "svc.sql.history"
 /** Statements that are remembered. */
 const most = 200
 
-const read = <A>(name: string): ReadonlyArray<A> => {
-  try {
-    const kept = JSON.parse(localStorage.getItem(name) ?? "[]") as unknown
-    return Array.isArray(kept) ? (kept as ReadonlyArray<A>) : []
-  } catch {
-    return []
-  }
-}
-
-const keep = (name: string, value: unknown) => {
-  try {
-    localStorage.setItem(name, JSON.stringify(value))
-  } catch {
-    // The browser's storage is full: the page goes on without.
-  }
-}
-
-const first: Tab = { id: 1, name: "Query 1", text: "" }
+const first: Query = { id: 1, name: "Query 1", text: "" }
 
 /** The queries of this browser; at least one. */
 export const useTabs = () => {
-  const [tabs, setTabs] = useState<readonly [Tab, ...ReadonlyArray<Tab>]>(() => {
-    const [one = first, ...rest] = read<Tab>(tabsName)
+  const [tabs, setTabs] = useState<readonly [Query, ...ReadonlyArray<Query>]>(() => {
+    const [one = first, ...rest] = readQueries()
     return [one, ...rest]
   })
   const [at, setAt] = useState(tabs[0].id)
-  const become = (next: ReadonlyArray<Tab>) => {
+  const become = (next: ReadonlyArray<Query>) => {
     const [one = first, ...rest] = next
     setTabs([one, ...rest])
-    keep(tabsName, [one, ...rest])
+    keepQueries([one, ...rest])
     return one
   }
   const current = tabs.find(({ id }) => id === at) ?? tabs[0]
@@ -72,8 +50,8 @@ export const useTabs = () => {
   }
 }
 
-export const ranBefore = () => read<Ran>(historyName)
+export const ranBefore = () => readList<Ran>(historyName)
 export const remember = (ran: Ran) => {
   const others = ranBefore().filter(({ text }) => text !== ran.text)
-  keep(historyName, [ran, ...others].slice(0, most))
+  keepList(historyName, [ran, ...others].slice(0, most))
 }

@@ -3,6 +3,7 @@ import { CopyRequest } from "../ui/page/CopyRequest.tsx"
 import { MainOnly } from "../ui/page/MainOnly.tsx"
 import { type Component, componentNames, useComponent } from "./components.ts"
 import { Database } from "./Database.tsx"
+import { Requests } from "./Requests.tsx"
 import { SettingsList } from "./SettingsList.tsx"
 
 const words: Readonly<Record<Component["state"], readonly [kind: string, word: string]>> = {
@@ -38,6 +39,7 @@ export const StatusPage = () => (
         <Card key={name} name={name} />
       ))}
     </ul>
+    <Requests />
     <Database />
     <SettingsList />
   </div>

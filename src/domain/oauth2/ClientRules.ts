@@ -128,10 +128,14 @@ export const withDefaults = (client: JsonObject): JsonObject => {
   return { ...client, grant_types, response_types: response_types ?? (byCode ? ["code"] : []) }
 }
 
-/** The same for a client after a change of its metadata. A change that makes it smaller is always valid. */
-export const mergeProblems = (client: OAuth2Client, metadata: JsonObject): ReadonlyArray<string> => {
+/** The same for a client after a change. A change that makes it smaller is always valid. */
+export const mergeProblems = (
+  client: OAuth2Client,
+  metadata: JsonObject,
+  changed: JsonObject
+): ReadonlyArray<string> => {
   const merged = Object.entries({ ...client.metadata, ...metadata }).filter(([, value]) => value !== null)
-  const size = sizeOf({ ...client, metadata: Object.fromEntries(merged) })
+  const size = sizeOf({ ...client, ...changed, metadata: Object.fromEntries(merged) })
   return size <= Math.max(maxClientBytes, sizeOf(client)) ? [] : [tooLarge]
 }
 

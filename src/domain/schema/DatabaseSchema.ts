@@ -46,7 +46,8 @@ const View = Schema.Struct({
   type: Schema.Literals(["view", "materialized view"]),
   comment: Schema.NullOr(Schema.String),
   columns: Schema.Array(Column),
-  definition: Schema.String
+  /** null while something that it reads is locked exclusively. */
+  definition: Schema.NullOr(Schema.String)
 })
 
 const Function = Schema.Struct({

@@ -1,3 +1,5 @@
+import { openViews } from "./OpenViewsSql.ts"
+
 /** Describes the schemas in `$1` (a text array) as one JSON text, a `DatabaseSchema`. */
 export const databaseSchemaSql = `
 with exposed as (
@@ -27,35 +29,12 @@ keys as (
        join pg_attribute a on a.attrelid = k.confrelid and a.attnum = u.num) as referenced
   from pg_constraint k where k.contype in ('p', 'u', 'f') and k.connamespace in (select oid from exposed)
 ),
--- What views read, through other views too.
-reads as (
-  with recursive direct as (
-    select w.ev_class as view, d.refobjid as oid from pg_rewrite w
-      join pg_class v on v.oid = w.ev_class and v.relkind in ('v', 'm')
-      join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = w.oid
-        and d.refclassid = 'pg_class'::regclass and d.refobjid <> w.ev_class
-  ), reached as (
-    select view, oid from direct
-    union select r.view, d.oid from reached r join direct d on d.view = r.oid
-  )
-  select view, oid from reached
-),
--- Views that callers may read, and that run with the rights of an owner whom the policies of a table do not bind.
-open_views as (
-  select n.nspname, v.relname, v.relkind, pg_catalog.format('%I.%I', n.nspname, v.relname) as named,
-    pg_catalog.string_agg(distinct pg_catalog.format('%I.%I', tn.nspname, t.relname), ', ') as tables
-  from pg_class v
-    join exposed n on n.oid = v.relnamespace
-    join pg_roles o on o.oid = v.relowner
-    join reads r on r.view = v.oid
-    join pg_class t on t.oid = r.oid and t.relrowsecurity
-    join pg_namespace tn on tn.oid = t.relnamespace
-  where v.relkind in ('v', 'm') and not coalesce(v.reloptions::text ~ 'security_invoker=(true|on|1|yes)', false)
-    and (v.relkind = 'm' or o.rolsuper or o.rolbypassrls
-         or not t.relforcerowsecurity and pg_catalog.pg_has_role(v.relowner, t.relowner, 'USAGE'))
-    and exists (select from pg_roles c where c.rolname in ('anon', 'authenticated')
-                  and pg_catalog.has_any_column_privilege(c.oid, v.oid, 'SELECT'))
-  group by n.nspname, v.relname, v.relkind
+${openViews},
+-- To read the definition of a view takes a lock of everything that it reads, and would wait here.
+locked as (
+  select l.relation as oid from pg_catalog.pg_locks l
+  where l.mode = 'AccessExclusiveLock' and l.relation is not null
+    and l.database = (select d.oid from pg_database d where d.datname = pg_catalog.current_database())
 ),
 actions(code, name) as (
   values ('a', 'NO ACTION'), ('r', 'RESTRICT'), ('c', 'CASCADE'), ('n', 'SET NULL'), ('d', 'SET DEFAULT')
@@ -98,7 +77,9 @@ select pg_catalog.json_build_object(
       'type', case c.relkind when 'v' then 'view' else 'materialized view' end,
       'comment', pg_catalog.obj_description(c.oid, 'pg_class'),
       'columns', coalesce((select list from columns where attrelid = c.oid), '[]'),
-      'definition', pg_catalog.pg_get_viewdef(c.oid)) order by n.nspname, c.relname), '[]')
+      'definition', case when not exists (
+        select from locked l where l.oid = c.oid or l.oid in (select r.oid from reads r where r.view = c.oid)
+      ) then pg_catalog.pg_get_viewdef(c.oid) end) order by n.nspname, c.relname), '[]')
     from pg_class c join exposed n on n.oid = c.relnamespace where c.relkind in ('v', 'm')),
   'warnings', (
     select coalesce(pg_catalog.json_agg(pg_catalog.json_build_object(

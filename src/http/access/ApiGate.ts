@@ -16,6 +16,7 @@ import { DashboardSessions } from "../../services/dashboard/Sessions.ts"
 import { type Session, Sessions } from "../../services/identity/Sessions.ts"
 import { IdentitySettings } from "../../services/identity/Settings.ts"
 import { IdP } from "../../services/ports/IdP.ts"
+import { remember } from "./Admitted.ts"
 import { browserOf } from "./BrowserRequests.ts"
 import { apiKeyOf, headersOf } from "./Credentials.ts"
 import { dashboardTokenOf } from "./DashboardCookie.ts"
@@ -43,7 +44,7 @@ export type ApiGateError =
   | BadGateway
   | GatewayTimeout
 
-const byKey = (key: LiveKey): KeyOrSession => ({ _tag: "Key", key })
+const byKey = (key: LiveKey) => ({ _tag: "Key", key }) satisfies KeyOrSession
 
 export const needsAdmin = new Forbidden({ error: "This needs a service_role key or an administrator's session" })
 const needsServiceRole = new Forbidden({ error: "This needs a service_role key" })
@@ -87,9 +88,11 @@ export class ApiGate extends Context.Service<
 
       const session = (request: Request): Effect.Effect<KeyOrSession, ApiGateError> => {
         const token = tokenOf(request)
-        const identity = hasIdentity(request) ? byIdentity(request) : undefined
+        const identity = hasIdentity(request)
+          ? Effect.map(byIdentity(request), (who) => remember(request, who))
+          : undefined
         if (token === undefined) return identity ?? Effect.map(keys.verify(""), byKey)
-        const own = Effect.map(dashboard.verify(token), ({ key }) => byKey(key))
+        const own = Effect.map(dashboard.verify(token), ({ key }) => remember(request, byKey(key)))
         return identity === undefined ? own : Effect.catchTag(own, "Unauthorized", () => identity)
       }
 
@@ -97,7 +100,7 @@ export class ApiGate extends Context.Service<
         Effect.flatMapEager(apiKeyOf(headersOf(request)), (key): Effect.Effect<KeyOrSession, ApiGateError> =>
           key === "" && (hasIdentity(request) || tokenOf(request) !== undefined)
             ? Effect.andThen(refuseCrossSite(request, settings), session(request))
-            : Effect.mapEager(keys.verify(key), byKey)
+            : Effect.mapEager(keys.verify(key), (live) => remember(request, byKey(live)))
         )
 
       const authorOf = (caller: KeyOrSession): Effect.Effect<Author, Forbidden> => {

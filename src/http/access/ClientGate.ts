@@ -17,6 +17,8 @@ export interface Quota {
   remaining: number
   /** Seconds after which a refused caller may retry; 0 when it was not refused. */
   reset: number
+  /** The key, once it is verified. */
+  key: LiveKey | undefined
 }
 
 /** Admits `/v1` and `/ofrep` requests: API key, rate limit, then the JWT if there is one (spec: Authentication). */
@@ -44,6 +46,7 @@ export class ClientGate extends Context.Service<
       const settings = yield* IdentitySettings
 
       const limited = (key: LiveKey, quota: Quota): TooManyRequests | undefined => {
+        quota.key = key
         if (key.rateLimit === null) return undefined
         const taken = limits.takeAt(key.id, key.rateLimit, monotonicMillis(clock))
         quota.limit = key.rateLimit

@@ -11,6 +11,7 @@ import { IdentitySettings } from "../../services/identity/Settings.ts"
 import { type Actor } from "../../services/ports/Db.ts"
 import { IdP } from "../../services/ports/IdP.ts"
 import { RealtimeSettings } from "../../services/realtime/Settings.ts"
+import { remember } from "./Admitted.ts"
 import { type ApiGateError } from "./ApiGate.ts"
 import { clientAddress } from "./ClientAddress.ts"
 import { apiKeyOf, bearerOf } from "./Credentials.ts"
@@ -132,7 +133,9 @@ export class RealtimeGate extends Context.Service<
             )
           )
           if (live._tag === "Success") {
-            const client = `${live.success.key.id} ${address}`
+            const { key } = live.success
+            remember(request, { _tag: "Key", key })
+            const client = `${key.id} ${address}`
             return { role: "service_role" as const, client, until: Effect.raceFirst(revoked(verified), again) }
           }
           if (live.failure._tag === "Unavailable") return yield* live.failure
@@ -144,7 +147,9 @@ export class RealtimeGate extends Context.Service<
           const role = admin ? ("service_role" as const) : ("authenticated" as const)
           return { role, client: `identity ${identity.id}`, until: ended(browser, admin) }
         }
-        const { id, type } = yield* keys.verify(key)
+        const live = yield* keys.verify(key)
+        remember(request, { _tag: "Key", key: live })
+        const { id, type } = live
         const until = revoked(Effect.suspend(() => keys.verify(key)))
         const bearer = bearerOf(headers)
         if (bearer !== undefined && query.jwt !== undefined && bearer !== query.jwt) return yield* twoTokens

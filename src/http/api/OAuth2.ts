@@ -148,6 +148,22 @@ export class OAuth2ConsentsApi extends HttpApiGroup.make("oauth2Consents")
 
 const ClientWithSecret = Schema.Struct({ ...OAuth2Client.fields, client_secret: Schema.NullOr(Schema.String) })
 
+/** What can change of a client, by the same rules as its registration. */
+const ClientChanges = Schema.Struct({
+  client_name: Schema.optionalKey(Schema.String),
+  logo_uri: Schema.optionalKey(Schema.String),
+  tos_uri: Schema.optionalKey(Schema.String),
+  policy_uri: Schema.optionalKey(Schema.String),
+  redirect_uris: Schema.optionalKey(Names),
+  post_logout_redirect_uris: Schema.optionalKey(Names),
+  allowed_cors_origins: Schema.optionalKey(Names),
+  grant_types: Schema.optionalKey(Names),
+  response_types: Schema.optionalKey(Names),
+  scope: Schema.optionalKey(Schema.String),
+  audience: Schema.optionalKey(Names),
+  skip_consent: Schema.optionalKey(Schema.Boolean),
+  metadata: Schema.optionalKey(JsonObject)
+})
 const ClaimsConfig = Schema.Struct({
   id_token_claims: JsonObject,
   access_token_claims: JsonObject,
@@ -175,6 +191,20 @@ export class OAuth2AdminApi extends HttpApiGroup.make("oauth2Admin")
         "Templates with `{{id}}`, `{{traits.<name>}}` and `{{metadata_public.<name>}}`, resolved at consent time. `claim_scopes`: the scope that a claim requires, by its name; by default a standard claim requires its own (OpenID Connect Core 5.4), others none. Replaces the whole configuration."
       )
     ),
+    HttpApiEndpoint.post("previewClaims", "/claims-config/preview", {
+      payload: Schema.Struct({
+        subject: Id,
+        scope: Schema.Array(ScopeName).check(Schema.isMaxLength(200)),
+        config: Schema.optionalKey(ClaimsConfig)
+      }),
+      success: Schema.Struct({ id_token_claims: JsonObject, access_token_claims: JsonObject }),
+      error: [InvalidRequest, NotFound, ...upstreamErrors]
+    }).annotateMerge(
+      summary(
+        "Show the claims that a user's tokens would have",
+        "For the identity `subject` and the granted scopes, by the stored configuration or by another one, which is not stored."
+      )
+    ),
     HttpApiEndpoint.get("clients", "/clients", {
       query: {
         page_size: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 500 }))),
@@ -191,11 +221,11 @@ export class OAuth2AdminApi extends HttpApiGroup.make("oauth2Admin")
     HttpApiEndpoint.get("client", "/clients/:id", client).annotateMerge(summary("Show a client")),
     HttpApiEndpoint.put("setClient", "/clients/:id", {
       ...client,
-      payload: Schema.Struct({ metadata: JsonObject })
+      payload: ClientChanges
     }).annotateMerge(
       summary(
-        "Change a client's metadata",
-        "Names that are not given stay unchanged; null removes a name. `skip_consent: true`: users are not asked for consent. A client is at most 8 KiB of JSON."
+        "Change a client",
+        "Fields that are not given stay unchanged, and so do names of `metadata`; null removes a name. `skip_consent: true`: users are not asked for consent. A client is at most 8 KiB of JSON. Its id and how it authenticates are fixed."
       )
     ),
     HttpApiEndpoint.delete("removeClient", "/clients/:id", { ...client, success: Success }).annotateMerge(

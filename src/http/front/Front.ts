@@ -26,6 +26,7 @@ import {
   withErrorDetails
 } from "./ErrorBodies.ts"
 import { makeFailureLog } from "./FailureLog.ts"
+import { makeRequestRecord } from "./RequestRecord.ts"
 import { inTurnIfLarge } from "./LargeBodies.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
@@ -59,6 +60,7 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
       const memory = yield* AnswerBudget
       const settings = yield* IdentitySettings
       const log = makeFailureLog()
+      const record = yield* makeRequestRecord
       const dashboard = (yield* url("DASHBOARD_URL"))?.origin
 
       /** Sessions may evaluate flags too. */
@@ -106,13 +108,14 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
           const path = pathOf(request.url)
           const given = headersOf(request)
           const requestId = requestIdOf(given["x-request-id"])
+          const arrival = record.arrived(request, path, requestId)
           const span = Context.getOrUndefined(fiber.context, Tracer.ParentSpan)
           if (span?._tag === "Span") span.attribute("request_id", requestId)
           const address = clientAddress(request, settings)
           const cors = corsHeaders(path, given["origin"], dashboard)
           const remote = path.startsWith("/ofrep/")
           const client = remote || path === "/v1" || path.startsWith("/v1/")
-          const quota: Quota = { limit: -1, remaining: -1, reset: 0 }
+          const quota: Quota = { limit: -1, remaining: -1, reset: 0, key: undefined }
           let owner = address
           const byPage = client && isByPage(given)
           const run = client
@@ -148,6 +151,7 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
             }
             // Caches know nothing of this header, and the next request may come without it.
             if (byPage) added["cache-control"] = "no-store"
+            record.ended(arrival, response, quota.key)
             return withHeaders(response, added)
           }
 
@@ -162,12 +166,15 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
               const { method } = request
               return Effect.as(log({ id: requestId, method, path, response, ofDatabase: false }), headers(response))
             },
-            onFailure: (cause) =>
-              Exit.hasInterrupts(Exit.failCause(cause))
-                ? Effect.failCause(cause)
-                : Effect.map(failed(cause, request.method, path, requestId), (response) =>
-                    headers(remote ? withErrorDetails(response) : response)
-                  )
+            onFailure: (cause) => {
+              if (Exit.hasInterrupts(Exit.failCause(cause))) {
+                record.ended(arrival, undefined, quota.key)
+                return Effect.failCause(cause)
+              }
+              return Effect.map(failed(cause, request.method, path, requestId), (response) =>
+                headers(remote ? withErrorDetails(response) : response)
+              )
+            }
           })
         })
     }),

@@ -19,8 +19,7 @@ export const DatabaseSchemasHandlers = HttpApiBuilder.group(
         databaseOf(request.headers, serviceActor, db.main, branches).pipe(
           Effect.flatMap(schemas.describe),
           // PostgreSQL produced the JSON, which is sent unchanged.
-          Effect.map((body) => jsonAnswer(body)),
-          Effect.catchTag("DatabaseError", Effect.die)
+          Effect.map((body) => jsonAnswer(body))
         ),
       types: ({ query, request }) =>
         Effect.flatMap(databaseOf(request.headers, serviceActor, db.main, branches), (database) =>

@@ -5,7 +5,7 @@ import { isoTime } from "../../domain/text/IsoTime.ts"
 import { type ConsentRequest, type ConsentSession, type OAuth2Client } from "../../domain/oauth2/OAuth2.ts"
 import { type BridgeRequest, OAuth2Bridge } from "../../services/oauth2/Bridge.ts"
 import { OAuth2Claims } from "../../services/oauth2/Claims.ts"
-import { createClient, mergeClientMetadata } from "../../services/oauth2/Clients.ts"
+import { changeClient, createClient } from "../../services/oauth2/Clients.ts"
 import { defaultRememberFor, OAuth2Consents } from "../../services/oauth2/Consents.ts"
 import { OAuth2, type Redirect } from "../../services/ports/OAuth2.ts"
 import { CurrentKeyOrSession } from "../access/ApiGate.ts"
@@ -173,6 +173,11 @@ export const OAuth2AdminHandlers = HttpApiBuilder.group(
     return handlers.handleAll({
       claims: () => claims.config,
       setClaims: ({ payload }) => claims.setConfig(payload),
+      previewClaims: ({ payload }) =>
+        Effect.map(claims.preview(payload), ({ accessTokenClaims, idTokenClaims }) => ({
+          id_token_claims: idTokenClaims,
+          access_token_claims: accessTokenClaims
+        })),
       clients: ({ query: { page_size, page_token } }) =>
         Effect.map(
           oauth2.clients({
@@ -183,8 +188,7 @@ export const OAuth2AdminHandlers = HttpApiBuilder.group(
         ),
       createClient: ({ payload }) => Effect.map(createClient(oauth2, payload), withSecret),
       client: ({ params }) => Effect.map(oauth2.client(params.id), clientOf),
-      setClient: ({ params, payload }) =>
-        Effect.map(mergeClientMetadata(oauth2, params.id, payload.metadata), clientOf),
+      setClient: ({ params, payload }) => Effect.map(changeClient(oauth2, params.id, payload), clientOf),
       removeClient: ({ params }) => Effect.as(oauth2.removeClient(params.id), success),
       rotateSecret: ({ params }) => Effect.map(oauth2.rotateSecret(params.id), withSecret),
       signOut: ({ payload }) => Effect.as(consents.signOut(payload.subject), success)

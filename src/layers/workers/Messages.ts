@@ -10,13 +10,15 @@ export type FromWorker =
   /** The start has failed; the line is for the operator. */
   | { readonly svc: "failed"; readonly line: string }
   | { readonly svc: "notify"; readonly id: number; readonly topic: PeerTopic; readonly message: string }
-  | { readonly svc: "done"; readonly id: number }
+  /** The texts that the handlers returned. */
+  | { readonly svc: "done"; readonly id: number; readonly answers: ReadonlyArray<string> }
 
 /** What it receives. */
 export type ToWorker =
   | { readonly svc: "joined"; readonly position: LogPosition }
   | { readonly svc: "do"; readonly id: number; readonly topic: PeerTopic; readonly message: string }
-  | { readonly svc: "acknowledged"; readonly id: number }
+  /** The answers of all that were in time. */
+  | { readonly svc: "acknowledged"; readonly id: number; readonly answers: ReadonlyArray<string> }
   | { readonly svc: "stop" }
 
 type Handle = (message: string) => Effect.Effect<unknown, unknown>
@@ -35,14 +37,19 @@ export class PeerHandlers {
       (handlers) => Effect.sync(() => handlers.delete(handle))
     )
 
-  /** Completes when every handler has, with whatever result. */
-  run(topic: PeerTopic, message: string): Effect.Effect<void> {
-    return Effect.forEach(this.all.get(topic) ?? [], (handle) => Effect.ignoreCause(handle(message)), {
-      concurrency: "unbounded",
-      discard: true
-    })
+  /** Completes when every handler has, with whatever result; returns those that are texts. */
+  run(topic: PeerTopic, message: string): Effect.Effect<ReadonlyArray<string>> {
+    const results = Effect.forEach(
+      this.all.get(topic) ?? [],
+      (handle) => Effect.catchCause(handle(message), () => Effect.undefined),
+      { concurrency: "unbounded" }
+    )
+    return Effect.map(results, (all) => all.filter((result) => typeof result === "string"))
   }
 }
 
 /** How long a process waits until others have handled its message. */
 export const notifyTimeout = "2 seconds"
+
+/** The same for a worker whose message the parent passes on: the parent returns what it has by then. */
+export const relayTimeout = "2500 millis"

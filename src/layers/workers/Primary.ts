@@ -13,6 +13,8 @@ const catchUpMillis = 1_000
 interface Unacknowledged {
   /** Workers that have not handled it yet. */
   readonly by: Set<Worker>
+  /** Of those that have. */
+  readonly answers: Array<string>
   readonly done: () => void
 }
 
@@ -56,22 +58,29 @@ export const layerPrimary = Layer.effectContext(
     const handlers = new PeerHandlers()
     const unacknowledged = new Map<number, Unacknowledged>()
     let last = 0
-    const handled = (id: number, worker: Worker) => {
+    const handled = (id: number, worker: Worker, answers: ReadonlyArray<string>) => {
       const one = unacknowledged.get(id)
-      if (one === undefined || !one.by.delete(worker) || one.by.size > 0) return
+      if (one === undefined || !one.by.delete(worker)) return
+      one.answers.push(...answers)
+      if (one.by.size > 0) return
       unacknowledged.delete(id)
       one.done()
     }
-    const notifyWorkers = (topic: PeerTopic, message: string, except?: Worker) =>
-      Effect.callback<void>((resume) => {
-        const by = new Set(members.keys())
-        if (except !== undefined) by.delete(except)
-        if (by.size === 0) return resume(Effect.void)
-        const id = ++last
-        unacknowledged.set(id, { by, done: () => resume(Effect.void) })
-        for (const worker of by) send(worker, { svc: "do", id, topic, message })
-        return Effect.sync(() => unacknowledged.delete(id))
-      }).pipe(Effect.timeoutOption(notifyTimeout), Effect.asVoid)
+    /** The answers of the workers that are in time. */
+    const askWorkers = (topic: PeerTopic, message: string, except?: Worker) =>
+      Effect.suspend(() => {
+        const answers: Array<string> = []
+        const asked = Effect.callback<void>((resume) => {
+          const by = new Set(members.keys())
+          if (except !== undefined) by.delete(except)
+          if (by.size === 0) return resume(Effect.void)
+          const id = ++last
+          unacknowledged.set(id, { by, answers, done: () => resume(Effect.void) })
+          for (const worker of by) send(worker, { svc: "do", id, topic, message })
+          return Effect.sync(() => unacknowledged.delete(id))
+        })
+        return Effect.as(Effect.timeoutOption(asked, notifyTimeout), answers)
+      })
 
     const receive = (worker: Worker, message: FromWorker) => {
       if (message.svc === "join") {
@@ -79,13 +88,14 @@ export const layerPrimary = Layer.effectContext(
         members.set(worker, position.generation)
         send(worker, { svc: "joined", position })
       } else if (message.svc === "generation") members.set(worker, message.generation)
-      else if (message.svc === "done") handled(message.id, worker)
+      else if (message.svc === "done") handled(message.id, worker, message.answers)
       else if (message.svc === "notify") {
         const { id, topic } = message
-        const acknowledge = Effect.sync(() => send(worker, { svc: "acknowledged", id }))
-        const all = [notifyWorkers(topic, message.message, worker), handlers.run(topic, message.message)]
+        const all = [askWorkers(topic, message.message, worker), handlers.run(topic, message.message)]
         Effect.runForkWith(context)(
-          Effect.andThen(Effect.all(all, { concurrency: "unbounded", discard: true }), acknowledge)
+          Effect.map(Effect.all(all, { concurrency: "unbounded" }), (answers) =>
+            send(worker, { svc: "acknowledged", id, answers: answers.flat() })
+          )
         )
       } else return false
       return true
@@ -93,9 +103,13 @@ export const layerPrimary = Layer.effectContext(
     const remove = (worker: Worker, pid: number) => {
       members.delete(worker)
       log.append({ kind: "gone", of: pid })
-      for (const id of Array.from(unacknowledged.keys())) handled(id, worker)
+      for (const id of Array.from(unacknowledged.keys())) handled(id, worker, [])
     }
-    const peers = Peers.of({ on: handlers.on, notify: (topic, message) => notifyWorkers(topic, message) })
+    const peers = Peers.of({
+      on: handlers.on,
+      ask: (topic, message) => askWorkers(topic, message),
+      notify: (topic, message) => Effect.asVoid(askWorkers(topic, message))
+    })
     return Context.make(Primary, { logFiles, receive, remove }).pipe(Context.add(Peers, peers))
   })
 )

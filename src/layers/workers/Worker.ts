@@ -4,9 +4,9 @@ import { keyNumber } from "../../domain/access/CountLog.ts"
 import { type Place } from "../../domain/access/PlaceCounts.ts"
 import { type WindowResult } from "../../domain/access/SlidingWindow.ts"
 import { Counts } from "../../services/ports/Counts.ts"
-import { Peers } from "../../services/ports/Peers.ts"
+import { Peers, type PeerTopic } from "../../services/ports/Peers.ts"
 import { CountLogFile, type LogPosition } from "./CountLogFile.ts"
-import { type FromWorker, notifyTimeout, PeerHandlers, type ToWorker } from "./Messages.ts"
+import { type FromWorker, PeerHandlers, relayTimeout, type ToWorker } from "./Messages.ts"
 
 /** Descriptors that the parent passes: after stdin, stdout, stderr and the channel. */
 const logFiles = [4, 5] as const
@@ -42,17 +42,18 @@ export const layerWorker = Layer.effectContext(
   Effect.gen(function* () {
     const context = yield* Effect.context()
     const handlers = new PeerHandlers()
-    const waiting = new Map<number, () => void>()
+    const waiting = new Map<number, (answers: ReadonlyArray<string>) => void>()
     let last = 0
     let joined: (position: LogPosition) => void = () => undefined
     const receive = (message: ToWorker) => {
       if (message.svc === "joined") joined(message.position)
-      else if (message.svc === "acknowledged") waiting.get(message.id)?.()
+      else if (message.svc === "acknowledged") waiting.get(message.id)?.(message.answers)
       else if (message.svc === "stop") process.emit("SIGTERM")
       else if (message.svc === "do") {
         const { id, topic } = message
-        const done = Effect.sync(() => send({ svc: "done", id }))
-        Effect.runForkWith(context)(Effect.andThen(handlers.run(topic, message.message), done))
+        Effect.runForkWith(context)(
+          Effect.map(handlers.run(topic, message.message), (answers) => send({ svc: "done", id, answers }))
+        )
       }
     }
     yield* Effect.acquireRelease(
@@ -69,18 +70,20 @@ export const layerWorker = Layer.effectContext(
     const timer = setInterval(() => log.catchUp(), catchUpMillis)
     yield* Effect.addFinalizer(() => Effect.sync(() => clearInterval(timer)))
 
+    const ask = (topic: PeerTopic, message: string) =>
+      Effect.callback<ReadonlyArray<string>>((resume) => {
+        const id = ++last
+        waiting.set(id, (answers) => {
+          waiting.delete(id)
+          resume(Effect.succeed(answers))
+        })
+        send({ svc: "notify", id, topic, message })
+        return Effect.sync(() => waiting.delete(id))
+      }).pipe(Effect.timeoutOrElse({ duration: relayTimeout, orElse: () => Effect.succeed([]) }))
     const peers = Peers.of({
       on: handlers.on,
-      notify: (topic, message) =>
-        Effect.callback<void>((resume) => {
-          const id = ++last
-          waiting.set(id, () => {
-            waiting.delete(id)
-            resume(Effect.void)
-          })
-          send({ svc: "notify", id, topic, message })
-          return Effect.sync(() => waiting.delete(id))
-        }).pipe(Effect.timeoutOption(notifyTimeout), Effect.asVoid)
+      ask,
+      notify: (topic, message) => Effect.asVoid(ask(topic, message))
     })
     return Context.make(Peers, peers).pipe(Context.add(Counts, sharedCounts(log)))
   })

@@ -20,6 +20,12 @@ export class OAuth2Claims extends Context.Service<
     readonly config: Effect.Effect<ClaimsConfig, Unavailable>
     /** Replaces the whole configuration. `details` has a line for each invalid template or scope. */
     readonly setConfig: (config: GivenClaims) => Effect.Effect<ClaimsConfig, InvalidRequest | Unavailable>
+    /** Those that a configuration, by default the current one, gives an identity for these scopes. */
+    readonly preview: (request: {
+      readonly subject: string
+      readonly scope: ReadonlyArray<string>
+      readonly config?: GivenClaims
+    }) => Effect.Effect<ResolvedClaims, InvalidRequest | NotFound | IdPError>
     /** Those of the granted scopes; undefined when the identity no longer exists or is inactive. */
     readonly of: (subject: string, scope: ReadonlyArray<string>) => Effect.Effect<ResolvedClaims | undefined, IdPError>
   }
@@ -43,9 +49,15 @@ export class OAuth2Claims extends Context.Service<
         return Object.keys(claim_scopes).length === 0 ? claims : { ...claims, claim_scopes }
       })
 
-      const setConfig = Effect.fn("OAuth2Claims.setConfig")(function* (given: GivenClaims) {
+      const check = (given: GivenClaims) => {
         const details = claimsProblems(given)
-        if (details.length > 0) return yield* new InvalidRequest({ error: "Invalid claims", details })
+        return details.length === 0
+          ? Effect.void
+          : Effect.fail(new InvalidRequest({ error: "Invalid claims", details }))
+      }
+
+      const setConfig = Effect.fn("OAuth2Claims.setConfig")(function* (given: GivenClaims) {
+        yield* check(given)
         yield* onOwnTables(sql`
           update svc.oauth2_claims set id_token_claims = ${JSON.stringify(given.id_token_claims)}::json,
             access_token_claims = ${JSON.stringify(given.access_token_claims)}::json,
@@ -69,7 +81,14 @@ export class OAuth2Claims extends Context.Service<
         return grantedClaims(current, found.success, scope)
       })
 
-      return OAuth2Claims.of({ config, setConfig, of })
+      const preview: OAuth2Claims["Service"]["preview"] = Effect.fn("OAuth2Claims.preview")(function* (request) {
+        if (request.config !== undefined) yield* check(request.config)
+        // Checked: templates and scopes are texts.
+        const wanted = (request.config as ClaimsConfig | undefined) ?? (yield* config)
+        return grantedClaims(wanted, yield* idp.identity(request.subject), request.scope)
+      })
+
+      return OAuth2Claims.of({ config, preview, setConfig, of })
     })
   )
 }

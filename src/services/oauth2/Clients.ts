@@ -13,13 +13,13 @@ const check = (details: ReadonlyArray<string>) =>
 export const createClient = (oauth2: Port, fields: JsonObject) =>
   Effect.andThen(check(clientProblems(fields)), oauth2.createClient(withDefaults(fields)))
 
-/** Sets the given names of a client's metadata, removes those that are null and leaves the others. */
-export const mergeClientMetadata = Effect.fn("OAuth2Clients.merge")(function* (
+/** Replaces the given fields; of the metadata, sets the given names, removes those that are null and leaves the others. */
+export const changeClient = Effect.fn("OAuth2Clients.change")(function* (
   oauth2: Port,
   id: string,
-  metadata: JsonObject
+  { metadata = {}, ...fields }: { readonly metadata?: JsonObject } & JsonObject
 ) {
-  yield* check(metadataProblems(metadata))
-  yield* check(mergeProblems(yield* oauth2.client(id), metadata))
-  return yield* oauth2.mergeClientMetadata(id, metadata)
+  yield* check([...clientProblems(fields), ...metadataProblems(metadata)])
+  yield* check(mergeProblems(yield* oauth2.client(id), metadata, fields))
+  return yield* oauth2.mergeClientMetadata(id, metadata, fields)
 })

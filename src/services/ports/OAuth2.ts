@@ -101,10 +101,11 @@ export class OAuth2 extends Context.Service<
       { readonly client: OAuth2Client; readonly secret: string | null },
       OAuth2Error | InvalidRequest | Conflict
     >
-    /** Sets the given keys of `metadata`, removes those that are null and leaves the others. */
+    /** Sets the given keys of `metadata`, removes those that are null and leaves the others; replaces the given fields. */
     readonly mergeClientMetadata: (
       id: string,
-      metadata: Readonly<Record<string, unknown>>
+      metadata: Readonly<Record<string, unknown>>,
+      fields?: ClientFields
     ) => Effect.Effect<OAuth2Client, OAuth2Error | NotFound | InvalidRequest>
     readonly removeClient: (id: string) => Effect.Effect<void, OAuth2Error | NotFound>
     /** Invalidates the old secret. */

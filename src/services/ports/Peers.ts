@@ -1,7 +1,10 @@
 import { Context, Effect, type Scope } from "effect"
 
-/** What a message is about: something that has changed, and of which other processes may have an older copy. */
-export type PeerTopic = "api-keys" | "flags" | "realtime-channels" | "sessions"
+/**
+ * What a message is about: something that has changed, and of which other processes may have an older copy; `requests`: what
+ * each process knows of its own.
+ */
+export type PeerTopic = "api-keys" | "flags" | "realtime-channels" | "requests" | "sessions"
 
 /**
  * Port: the other processes of this service, if it has several workers. Replicas elsewhere are notified of changes by
@@ -11,9 +14,13 @@ export type PeerTopic = "api-keys" | "flags" | "realtime-channels" | "sessions"
 export const Peers = Context.Reference<{
   /** Completes when all other processes have handled the message, or after two seconds. */
   readonly notify: (topic: PeerTopic, message: string) => Effect.Effect<void>
+  /** The texts with which the handlers of all other processes succeed that do so within two seconds. */
+  readonly ask: (topic: PeerTopic, message: string) => Effect.Effect<ReadonlyArray<string>>
   /** Handles a topic until the scope closes. */
   readonly on: (
     topic: PeerTopic,
     handle: (message: string) => Effect.Effect<unknown, unknown>
   ) => Effect.Effect<void, never, Scope.Scope>
-}>("svc/services/Peers", { defaultValue: () => ({ notify: () => Effect.void, on: () => Effect.void }) })
+}>("svc/services/Peers", {
+  defaultValue: () => ({ notify: () => Effect.void, ask: () => Effect.succeed([]), on: () => Effect.void })
+})

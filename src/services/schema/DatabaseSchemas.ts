@@ -1,18 +1,18 @@
 import { Context, Effect, Layer } from "effect"
 import { databaseSchemaSql } from "../../domain/schema/DatabaseSchemaSql.ts"
-import { type DatabaseError, InvalidRequest, type Unavailable } from "../../domain/errors.ts"
+import { InvalidRequest, type Unavailable } from "../../domain/errors.ts"
 import { arrayLiteral } from "../../domain/sql/Names.ts"
 import { typeScriptDatabase } from "../../domain/schema/typescript/Database.ts"
 import { type Database, serviceActor } from "../ports/Db.ts"
 import { RowSettings } from "../rows/Settings.ts"
-import { writeOutline } from "./Outlines.ts"
+import { asUnavailable, writeOutline } from "./Outlines.ts"
 
 /** The contents of the exposed schemas (spec: GET /v1/database/schema). */
 export class DatabaseSchemas extends Context.Service<
   DatabaseSchemas,
   {
     /** A `DatabaseSchema` as JSON text. */
-    readonly describe: (database: Database) => Effect.Effect<string, DatabaseError | Unavailable>
+    readonly describe: (database: Database) => Effect.Effect<string, Unavailable>
     /**
      * TypeScript source of the types of these schemas, or by default of all. 400 for a schema that is not exposed.
      */
@@ -28,13 +28,9 @@ export class DatabaseSchemas extends Context.Service<
       const { schemas } = yield* RowSettings
 
       const describe = (database: Database) =>
-        Effect.map(
-          database.run(serviceActor, {
-            text: databaseSchemaSql,
-            params: [arrayLiteral(schemas)],
-            access: "read"
-          }),
-          ([body]) => String(body)
+        database.run(serviceActor, { text: databaseSchemaSql, params: [arrayLiteral(schemas)], access: "read" }).pipe(
+          Effect.catch(asUnavailable),
+          Effect.map(([body]) => String(body))
         )
 
       const types = (database: Database, wanted: ReadonlyArray<string>) => {

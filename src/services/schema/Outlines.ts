@@ -22,7 +22,8 @@ export interface Written {
 }
 
 const busy = new Unavailable({ error: "The database is too busy to read its schema; retry", code: "DATABASE_BUSY" })
-const asUnavailable = (error: DatabaseError | Unavailable): Effect.Effect<never, Unavailable> => {
+/** For the statements of this folder: one that takes too long can be tried again. */
+export const asUnavailable = (error: DatabaseError | Unavailable): Effect.Effect<never, Unavailable> => {
   if (error._tag === "Unavailable") return Effect.fail(error)
   // The statement is the service's own, so its errors are not the caller's.
   return error.status === 504 ? Effect.fail(busy) : Effect.die(error)

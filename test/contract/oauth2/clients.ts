@@ -139,6 +139,28 @@ export const oauth2Clients = (it: Vitest.MethodsNonLive<OAuth2>, server: TestSer
     })
   )
 
+  it.effect("replaces fields, together with metadata", () =>
+    Effect.gen(function* () {
+      const port = yield* OAuth2
+      const old = yield* party({ metadata: { a: 1, b: 2 } })
+      const fields = {
+        client_name: "Other ✓",
+        redirect_uris: [callback, `${callback}/two`],
+        scope: "openid",
+        allowed_cors_origins: ["https://app.example.com"]
+      }
+      const changed = yield* port.mergeClientMetadata(old.client.client_id, { a: null, c: 3 }, fields)
+      const expected = { ...old.client, ...fields, metadata: { b: 2, c: 3 }, updated_at: "" }
+      assert.deepStrictEqual({ ...changed, updated_at: "" }, expected)
+      assert.deepStrictEqual({ ...(yield* port.client(old.client.client_id)), updated_at: "" }, expected)
+      assert.strictEqual(yield* knock(server, old), 200, "a change leaves the secret")
+      assert.strictEqual(
+        yield* refusal(port.mergeClientMetadata(old.client.client_id, {}, { redirect_uris: ["https://a.example/#b"] })),
+        "400 INVALID_CLIENT"
+      )
+    })
+  )
+
   it.effect("preserves unusual names and values in metadata", () =>
     Effect.gen(function* () {
       const port = yield* OAuth2

@@ -64,6 +64,7 @@ const writes: ReadonlyArray<readonly [string, object | undefined]> = [
   ["POST /api/oauth2/bridge/consent/reject", { challenge: "x" }],
   ["DELETE /api/oauth2/consent/somebody", undefined],
   ["PUT /api/oauth2/claims-config", { id_token_claims: {}, access_token_claims: {} }],
+  ["POST /api/oauth2/claims-config/preview", { subject: "x", scope: [] }],
   ["POST /api/oauth2/clients", {}],
   ["PUT /api/oauth2/clients/x", { metadata: {} }],
   ["DELETE /api/oauth2/clients/x", undefined],

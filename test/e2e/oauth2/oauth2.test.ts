@@ -366,6 +366,34 @@ describe("claims-config", () => {
     assert.strictEqual((await manage("GET /api/oauth2/claims-config")).text, JSON.stringify(scoped))
   })
 
+  it("is previewed as the token has it, stored or not", async () => {
+    const preview = (body: unknown) => manage("POST /api/oauth2/claims-config/preview", body)
+    good(await put({ id_token_claims: { level: "{{metadata_public.level}}" }, access_token_claims: {} }))
+    const { person } = await newUser()
+    const subject = person.id
+    assert.deepStrictEqual(good(await preview({ subject, scope: ["openid"] })), {
+      id_token_claims: { level: 3 },
+      access_token_claims: {}
+    })
+    const config = {
+      id_token_claims: { plan: "{{metadata_public.plan}}", gone: "{{traits.absent}}" },
+      access_token_claims: { who: "id-{{id}}" },
+      claim_scopes: { plan: "billing" }
+    }
+    const before = (await manage("GET /api/oauth2/claims-config")).text
+    assert.deepStrictEqual(good(await preview({ subject, scope: ["openid"], config })), {
+      id_token_claims: {},
+      access_token_claims: { who: `id-${subject}` }
+    })
+    assert.deepStrictEqual(good(await preview({ subject, scope: ["billing"], config }))["id_token_claims"], {
+      plan: "pro"
+    })
+    assert.strictEqual((await manage("GET /api/oauth2/claims-config")).text, before)
+    assertRefused(await preview({ subject, scope: [], config: { ...config, claim_scopes: { a: "b" } } }), 400)
+    assertRefused(await preview({ subject: "nobody", scope: [] }), 404)
+    assertRefused(await preview({ subject }), 400)
+  })
+
   it.each<[unknown, RegExp]>([
     [{}, /id_token_claims/],
     [{ id_token_claims: {} }, /access_token_claims/],
@@ -414,6 +442,20 @@ describe("clients", () => {
       "ü b": ""
     })
     assert.strictEqual(changed["client_name"], "Café <i>")
+
+    const fields = {
+      client_name: "Café",
+      redirect_uris: ["https://cafe.example/cb", "https://cafe.example/other"],
+      post_logout_redirect_uris: ["https://cafe.example/bye"],
+      scope: "openid email",
+      skip_consent: true
+    }
+    const { updated_at, ...now } = good(await manage(`PUT ${at}`, { ...fields, metadata: { keep: null } }))
+    const { updated_at: before, ...was } = changed
+    const metadata = Object.fromEntries(Object.entries(was["metadata"] as object).filter(([name]) => name !== "keep"))
+    assert.deepStrictEqual(now, { ...was, ...fields, metadata })
+    assert.isAtLeast(Date.parse(String(updated_at)), Date.parse(String(before)))
+    good(await manage(`PUT ${at}`, { redirect_uris: ["https://cafe.example/cb"] }))
 
     const rotated = good(await manage(`POST ${at}/rotate-secret`))
     assert.isString(rotated["client_secret"])
@@ -470,7 +512,17 @@ describe("clients", () => {
       assert.include([400, 201], reply.status, reply.text)
       if (reply.status === 400) assertRefused(reply, 400)
     }
-    for (const body of [{}, { metadata: [] }, { metadata: { skip_consent: 1 } }, { metadata: {}, client_name: "x" }]) {
+    for (const body of [
+      { metadata: [] },
+      { metadata: { skip_consent: 1 } },
+      { client_id: "x" },
+      { token_endpoint_auth_method: "none" },
+      { client_secret: "mine" },
+      { redirect_uris: ["javascript:alert(1)"] },
+      { allowed_cors_origins: ["https://a.example/path"] },
+      { client_name: "a\u0000b" },
+      { client_name: "x".repeat(9_000) }
+    ]) {
       assertRefused(await manage(`PUT /api/oauth2/clients/${clientId}`, body), 400)
     }
     for (const query of ["page_size=0", "page_size=501", "page_size=x", "page_token="]) {

@@ -54,7 +54,9 @@ describe("a client that disconnects", () => {
 describe("when all connections are in use", () => {
   it("further requests fail with Retry-After within 5 s, without hanging", async () => {
     const disconnect = new AbortController()
-    const napping = Array.from({ length: 2 }, () => nap(18, service.service_role, disconnect.signal).catch(() => undefined))
+    const napping = Array.from({ length: 2 }, () =>
+      nap(18, service.service_role, disconnect.signal).catch(() => undefined)
+    )
     assert.strictEqual(await until(sleepers, (count) => count === 2), 2)
     const from = Date.now()
     const replies = await Promise.all(Array.from({ length: 20 }, () => nap(0, service.service_role)))

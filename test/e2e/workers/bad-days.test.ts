@@ -1,6 +1,7 @@
 import { createServer } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, assert, beforeAll, describe, inject, it } from "vitest"
+import { type RequestCounts, type RequestList } from "../../../src/domain/requests/Request.ts"
 import { ask, sql } from "../../support/client.ts"
 import { copyDataDir, removeDataDir } from "../../support/dataDir.ts"
 import { flagOf, makeFlag } from "../../support/flags/api.ts"
@@ -55,6 +56,26 @@ describe("two workers", () => {
       times(40, (index) => 39 - index)
     )
     assert.strictEqual(outcomes.filter(({ status }) => status === 429).length, 160)
+  })
+
+  it("list and count the requests of both", async () => {
+    const headers = { apikey: service.service_role }
+    await Promise.all(
+      times(40, (index) => call(service, "/v1/db/kept", { headers: { ...headers, "x-request-id": `both-${index}` } }))
+    )
+    const read = async (path: string) => JSON.parse((await call(service, path, { headers })).text) as unknown
+    const list = (await read("/api/requests?route=/v1/db/{table}&limit=1000")) as RequestList
+    assert.strictEqual(list.processes, 2)
+    const ids = new Set(list.requests.map(({ request_id }) => request_id))
+    assert.includeMembers(
+      Array.from(ids),
+      times(40, (index) => `both-${index}`)
+    )
+    const { minutes, processes, routes } = (await read(
+      "/api/requests/minutes?route=/v1/db/{table}&method=GET"
+    )) as RequestCounts
+    const total = minutes.reduce((sum, { requests }) => sum + requests, 0)
+    assert.deepStrictEqual([processes, total, routes[0]?.requests], [2, list.requests.length, total])
   })
 
   it("answer by what the other one has just changed", async () => {

@@ -3,7 +3,7 @@ import { Effect, Schema } from "effect"
 import { DatabaseSchema } from "../../../src/domain/schema/DatabaseSchema.ts"
 import { Db } from "../../../src/services/ports/Db.ts"
 import { DatabaseSchemas } from "../../../src/services/schema/DatabaseSchemas.ts"
-import { layerDatabase, live, Outside } from "../../support/database.ts"
+import { layerDatabase, live, Outside, session } from "../../support/database.ts"
 
 const suite = layer(
   layerDatabase({
@@ -186,6 +186,31 @@ suite("the database's schema", (it) => {
         ]
       )
     })
+  )
+
+  it.effect("does not wait for tables that are locked, directly or below views", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Outside
+      const { describe } = yield* DatabaseSchemas
+      const { main } = yield* Db
+      yield* sql("create table held (id int); create view over_held as select * from held")
+      yield* sql("create view over_view as select * from over_held; create view beside as select 1 as one")
+      const other = yield* session
+      yield* other("begin; lock table held in access exclusive mode")
+      const described = yield* Effect.timeout(describe(main), "4 seconds")
+      const definitions = Object.fromEntries(
+        Schema.decodeSync(Schema.fromJsonString(DatabaseSchema))(described).views.map(({ definition, name }) => [
+          name,
+          definition
+        ])
+      )
+      assert.deepInclude(definitions, { over_held: null, over_view: null, beside: " SELECT 1 AS one;" })
+      assert.isString(definitions["seen"])
+      yield* other("rollback")
+      const free = yield* describe(main)
+      assert.notInclude(free, '"definition" : null')
+      yield* sql("drop view beside, over_view, over_held; drop table held")
+    }).pipe(Effect.scoped)
   )
 
   it.effect("contains objects that were just created", () =>

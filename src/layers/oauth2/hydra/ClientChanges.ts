@@ -16,7 +16,7 @@ type Operation =
   | { readonly op: "remove"; readonly path: string }
 
 const badMetadata = new InvalidRequest({
-  error: "metadata contains text that can't be stored, or is nested too deeply",
+  error: "The change contains text that can't be stored, or is nested too deeply",
   code: "INVALID_CLIENT"
 })
 const secretless = new InvalidRequest({ error: "This client has no secret", code: "CLIENT_WITHOUT_SECRET" })
@@ -27,13 +27,21 @@ const secretlessMethods = new Set(["none", "private_key_jwt"])
 /** Escapes `~` and `/` in a step of a path (RFC 6901). */
 const step = (name: string) => name.replaceAll("~", "~0").replaceAll("/", "~1")
 
-/** The operations that change `stored`; the server rejects the removal of a missing name. */
-const operations = (stored: JsonObject, wanted: JsonObject): ReadonlyArray<Operation> =>
-  Object.entries(wanted).flatMap(([name, value]): ReadonlyArray<Operation> => {
+/** What of a client changes. */
+interface Wanted {
+  readonly metadata: JsonObject
+  readonly fields: JsonObject
+}
+
+/** The operations that change `stored` metadata and set fields; the server rejects the removal of a missing name. */
+const operations = (stored: JsonObject, { fields, metadata }: Wanted): ReadonlyArray<Operation> => [
+  ...Object.entries(metadata).flatMap(([name, value]): ReadonlyArray<Operation> => {
     const path = `/metadata/${step(name)}`
     if (value !== null) return [{ op: "add", path, value }]
     return Object.hasOwn(stored, name) ? [{ op: "remove", path }] : []
-  })
+  }),
+  ...Object.entries(fields).map(([name, value]): Operation => ({ op: "add", path: `/${step(name)}`, value }))
+]
 
 /** Changes of single fields of a client. */
 export const clientChangesOn = ({ call }: Hydra, client: Port["client"]) => {
@@ -49,24 +57,26 @@ export const clientChangesOn = ({ call }: Hydra, client: Port["client"]) => {
   const patch = patchAs(readClient)
   const patchSecret = patchAs(readClientAndSecret)
 
-  const merge = Effect.fn("OAuth2.mergeClientMetadata")(function* (id: string, metadata: JsonObject) {
+  const merge = Effect.fn("OAuth2.mergeClientMetadata")(function* (id: string, wanted: Wanted) {
     const before = yield* client(id)
-    const todo = operations(before.metadata, metadata)
+    const todo = operations(before.metadata, wanted)
     if (todo.length === 0) return before
     if (todo.every(({ op }) => op === "add")) return yield* patch(id, todo)
     return yield* Effect.catchTag(patch(id, todo), "BadGateway", (error) =>
       // Another request may have removed the same name; the server then applies nothing of the patch.
       Effect.gen(function* () {
         const now = yield* client(id)
-        const left = operations(now.metadata, metadata)
+        const left = operations(now.metadata, wanted)
         if (left.length === todo.length) return yield* error
         return left.length === 0 ? now : yield* patch(id, left)
       })
     )
   })
 
-  const mergeClientMetadata: Port["mergeClientMetadata"] = (id, metadata) =>
-    isJsonObject(metadata) && isStorableJson(metadata) ? merge(id, metadata) : Effect.fail(badMetadata)
+  const mergeClientMetadata: Port["mergeClientMetadata"] = (id, metadata, fields = {}) =>
+    isJsonObject(metadata) && isStorableJson(metadata) && isStorableJson(fields)
+      ? merge(id, { metadata, fields })
+      : Effect.fail(badMetadata)
 
   const rotateSecret: Port["rotateSecret"] = Effect.fn("OAuth2.rotateSecret")(function* (id) {
     const before = yield* client(id)

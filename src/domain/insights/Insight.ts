@@ -1,0 +1,81 @@
+import { Schema } from "effect"
+
+/** What is looked for, in the order of the list. A kind keeps its name and meaning. */
+export const kinds = [
+  "table_without_row_security",
+  "view_without_security_invoker",
+  "slow_statement",
+  "table_read_whole",
+  "foreign_key_without_index",
+  "invalid_index",
+  "duplicate_index",
+  "unused_index",
+  "sequence_near_end",
+  "dead_rows",
+  "never_vacuumed",
+  "low_cache_hit"
+] as const
+export type Kind = (typeof kinds)[number]
+
+/** From what needs attention today to what can wait. */
+export const severities = ["critical", "warning", "info"] as const
+
+const ObjectType = Schema.Literals([
+  "table",
+  "foreign table",
+  "view",
+  "materialized view",
+  "foreign key",
+  "index",
+  "sequence",
+  "statement",
+  "database"
+])
+
+const shape = {
+  severity: Schema.Literals(severities),
+  object: Schema.Struct({
+    type: ObjectType,
+    schema: Schema.NullOr(Schema.String),
+    name: Schema.String,
+    /** The table that an index or a foreign key belongs to. */
+    table: Schema.NullOr(Schema.String)
+  }),
+  explanation: Schema.String,
+  /** SQL that resolves it; null if there is none that fits every case. */
+  fix: Schema.NullOr(Schema.String),
+  /** What the explanation is based on: numbers, names, and the text of a statement without its constants. */
+  details: Schema.Record(Schema.String, Schema.NullOr(Schema.Union([Schema.String, Schema.Finite])))
+}
+
+/** A finding as a query returns it, in JSON. */
+export const Found = Schema.fromJsonString(Schema.Struct(shape))
+
+export const Finding = Schema.Struct({ kind: Schema.Literals(kinds), ...shape })
+export type Finding = typeof Finding.Type
+
+export const Check = Schema.Struct({
+  kind: Schema.Literals(kinds),
+  /** Whether it was possible; no finding of another kind follows from one that was not. */
+  status: Schema.Literals(["done", "unavailable"]),
+  /** There are more findings than the list has. */
+  truncated: Schema.Boolean,
+  reason: Schema.NullOr(Schema.String),
+  /** SQL that makes the check possible. */
+  fix: Schema.NullOr(Schema.String)
+})
+export type Check = typeof Check.Type
+
+export const Insights = Schema.Struct({
+  checked_at: Schema.String,
+  database: Schema.Struct({
+    name: Schema.String,
+    /** Of the blocks that statements read, how many PostgreSQL had in memory: 0 to 1; null before any. */
+    cache_hit_ratio: Schema.NullOr(Schema.Finite),
+    /** When PostgreSQL began to count; null if its statistics have never been reset. */
+    statistics_since: Schema.NullOr(Schema.String)
+  }),
+  checks: Schema.Array(Check),
+  findings: Schema.Array(Finding)
+})
+export type Insights = typeof Insights.Type

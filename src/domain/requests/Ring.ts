@@ -1,0 +1,77 @@
+/** A request as it is kept. Slots of the ring are overwritten, so that a request makes no object that lives on. */
+export interface Kept {
+  /** When it arrived, in ms since 1970. */
+  at: number
+  id: string
+  method: string
+  path: string
+  /** The template of its path, such as `/v1/db/{table}`; "" if it has no route. */
+  route: string
+  status: number
+  /** The code of the error; "" without one. */
+  code: string
+  millis: number
+  /** Of the body; -1 if that was not known when the response began. */
+  bytes: number
+  /** The API key; 0 if there was none, or not a valid one. */
+  keyId: number
+  keyLabel: string
+  /** Of the identity provider; "" if a key was sent. */
+  identity: string
+  /** Sent by a page of the dashboard. */
+  dashboard: boolean
+}
+
+const empty = (): Kept => ({
+  at: 0,
+  id: "",
+  method: "",
+  path: "",
+  route: "",
+  status: 0,
+  code: "",
+  millis: 0,
+  bytes: -1,
+  keyId: 0,
+  keyLabel: "",
+  identity: "",
+  dashboard: false
+})
+
+/** The latest requests. */
+export class Ring {
+  private readonly slots: ReadonlyArray<Kept>
+  private written = 0
+
+  constructor(size: number) {
+    this.slots = Array.from({ length: size }, empty)
+  }
+
+  add(request: Kept): void {
+    const slot = this.slots[this.written++ % this.slots.length]
+    if (slot === undefined) return
+    // Object.assign takes a microsecond, which is most of what a request costs here.
+    slot.at = request.at
+    slot.id = request.id
+    slot.method = request.method
+    slot.path = request.path
+    slot.route = request.route
+    slot.status = request.status
+    slot.code = request.code
+    slot.millis = request.millis
+    slot.bytes = request.bytes
+    slot.keyId = request.keyId
+    slot.keyLabel = request.keyLabel
+    slot.identity = request.identity
+    slot.dashboard = request.dashboard
+  }
+
+  /** The newest first. They are only valid until the next request. */
+  *newest(): Generator<Kept> {
+    const { length } = this.slots
+    for (let at = this.written - 1; at >= Math.max(0, this.written - length); at--) {
+      const slot = this.slots[at % length]
+      if (slot !== undefined) yield slot
+    }
+  }
+}

@@ -1,0 +1,107 @@
+import { Clock, Context, Effect, Layer } from "effect"
+import { type Counted, countsOf, Minutes } from "../../domain/requests/Minutes.ts"
+import {
+  type LoggedRequest,
+  type MinutesQuery,
+  type RequestCounts,
+  type RequestList,
+  type RequestQuery
+} from "../../domain/requests/Request.ts"
+import { type Kept, Ring } from "../../domain/requests/Ring.ts"
+import { selects, shown } from "../../domain/requests/Selection.ts"
+import { Peers } from "../ports/Peers.ts"
+
+/** The latest requests that are kept, and beside them the latest notable ones, which a busy service would soon lose. */
+const latestSize = 1000
+const notableSize = 500
+/** ms from which a request is notable; errors always are. */
+const slowMillis = 1000
+
+const defaultLimit = 200
+
+/** What a process asks the others. */
+type Question =
+  | { readonly about: "requests"; readonly query: RequestQuery }
+  | { readonly about: "minutes"; readonly now: number; readonly query: MinutesQuery }
+
+/**
+ * The latest requests, and counts of the last hour: of this service on this machine, all its workers included. In memory
+ * only, so that it costs a request about a microsecond; a restart loses it.
+ */
+export class RequestLog extends Context.Service<
+  RequestLog,
+  {
+    readonly record: (request: Kept) => void
+    /** The newest first. */
+    readonly list: (query: RequestQuery) => Effect.Effect<RequestList>
+    readonly counts: (query: MinutesQuery) => Effect.Effect<RequestCounts>
+  }
+>()("svc/services/RequestLog") {
+  static readonly layer = Layer.effect(
+    RequestLog,
+    Effect.gen(function* () {
+      const peers = yield* Peers
+      const latest = new Ring(latestSize)
+      const notable = new Ring(notableSize)
+      const [minutes, minutesOfDashboard] = [new Minutes(), new Minutes()]
+
+      const record = (request: Kept) => {
+        const { at, bytes, dashboard, method, millis, route, status } = request
+        latest.add(request)
+        if (status >= 400 || millis >= slowMillis) notable.add(request)
+        const counts = dashboard ? minutesOfDashboard : minutes
+        // In the minute in which it ended: a WebSocket may have begun hours ago.
+        counts.add(at + millis, route, method, status, millis, bytes)
+      }
+
+      /** Those of this process. */
+      const here = (query: RequestQuery): ReadonlyArray<LoggedRequest> => {
+        const wanted = selects(query)
+        const found = new Map<string, LoggedRequest>()
+        for (const ring of [latest, notable]) {
+          for (const request of ring.newest()) {
+            if (!wanted(request)) continue
+            // A client may send the same id with each request.
+            const same = `${request.id} ${request.at} ${request.path}`
+            if (!found.has(same)) found.set(same, shown(request))
+          }
+        }
+        return newest(Array.from(found.values()), query)
+      }
+
+      const counted = (now: number, query: MinutesQuery): ReadonlyArray<Counted> =>
+        (query.dashboard === "false" ? [minutes] : [minutes, minutesOfDashboard]).map((one) => one.counted(now, query))
+
+      const answer = (question: Question) =>
+        question.about === "requests" ? here(question.query) : counted(question.now, question.query)
+      yield* peers.on("requests", (message) =>
+        Effect.sync(() => JSON.stringify(answer(JSON.parse(message) as Question)))
+      )
+
+      /** What all processes have, this one first. */
+      const everywhere = <A>(question: Question) =>
+        Effect.map(peers.ask("requests", JSON.stringify(question)), (others) => [
+          answer(question) as A,
+          ...others.map((json) => JSON.parse(json) as A)
+        ])
+
+      return RequestLog.of({
+        record,
+        list: (query) =>
+          Effect.map(everywhere<ReadonlyArray<LoggedRequest>>({ about: "requests", query }), (all) => ({
+            processes: all.length,
+            requests: newest(all.flat(), query)
+          })),
+        counts: (query) =>
+          Effect.flatMap(Clock.currentTimeMillis, (now) =>
+            Effect.map(everywhere<ReadonlyArray<Counted>>({ about: "minutes", now, query }), (all) =>
+              countsOf(now, all)
+            )
+          )
+      })
+    })
+  )
+}
+
+const newest = (requests: ReadonlyArray<LoggedRequest>, { limit = defaultLimit }: RequestQuery) =>
+  requests.toSorted((a, b) => (a.at < b.at ? 1 : a.at > b.at ? -1 : 0)).slice(0, limit)

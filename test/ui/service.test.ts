@@ -1,0 +1,110 @@
+import { type Page } from "playwright-core"
+import { assert, beforeAll, describe, inject, it } from "vitest"
+import { ask, sql } from "../support/client.ts"
+import { assertAccessible, assertForced, at, checkPages, openPage } from "../support/ui/dashboard.ts"
+
+const service = inject("service")
+checkPages()
+beforeAll(() =>
+  sql(service, `create table exposed_${process.pid} (id int primary key, parent int references exposed_${process.pid})`)
+)
+
+/** Every state of the pages about the service itself. */
+const states: Readonly<Record<string, (page: Page) => Promise<unknown>>> = {
+  insights: async (page) => {
+    await page.goto(at("/insights"))
+    await page.getByRole("region", { name: "Foreign keys without an index" }).waitFor()
+  },
+  "insights, a slow statement": async (page) => {
+    const { json } = await ask(service, "GET /api/insights", { key: service.service_role })
+    const finding = {
+      kind: "slow_statement",
+      severity: "warning",
+      object: { type: "statement", schema: null, name: "-8123456789012345678", table: null },
+      explanation: "It takes 1500 ms on average and has taken 30 s in 20 calls.",
+      fix: null,
+      details: {
+        statement: "select * from orders where note like $1",
+        calls: 20,
+        mean_ms: 1500,
+        total_ms: 30_000,
+        rows: 3
+      }
+    }
+    await page.route("**/api/insights", (route) =>
+      route.fulfill({ json: { ...(json as object), findings: [finding] } })
+    )
+    await page.goto(at("/insights"))
+    await page.getByText("20 calls").waitFor()
+  },
+  "insights, all well": async (page) => {
+    const { json } = await ask(service, "GET /api/insights", { key: service.service_role })
+    await page.route("**/api/insights", (route) => route.fulfill({ json: { ...(json as object), findings: [] } }))
+    await page.goto(at("/insights"))
+    await page.getByRole("heading", { name: "All is well" }).waitFor()
+  },
+  "insights refused": async (page) => {
+    const json = {
+      error: "The database is too busy",
+      code: "DATABASE_BUSY",
+      details: null,
+      hint: null,
+      request_id: "1"
+    }
+    await page.route("**/api/insights", (route) => route.fulfill({ status: 403, json }))
+    await page.goto(at("/insights"))
+    await page.getByRole("alert").waitFor()
+  },
+  requests: async (page) => {
+    for (const path of ["keys", "db/nowhere", "status"])
+      await ask(service, `GET /v1/${path}`, { key: service.service_role })
+    await page.goto(at("/requests"))
+    await page.getByRole("table", { name: "Latest requests" }).waitFor()
+    await page.getByRole("table", { name: "Routes" }).waitFor()
+    await page.getByRole("button", { name: "Pause" }).click()
+  },
+  "requests, none matches": async (page) => {
+    await page.goto(at("/requests?path=nothing-has-this&key=4711&route=/v1/keys&method=GET"))
+    await page.getByText("No request matches").waitFor()
+    await page.getByRole("button", { name: "Pause" }).click()
+  },
+  "requests, none yet": async (page) => {
+    await page.route("**/api/requests?*", (route) => route.fulfill({ json: { processes: 1, requests: [] } }))
+    await page.goto(at("/requests"))
+    await page.getByText("No requests yet").waitFor()
+    await page.getByRole("button", { name: "Pause" }).click()
+  },
+  "requests refused": async (page) => {
+    await page.goto(at("/requests?status=abc"))
+    await page.getByRole("alert").waitFor()
+  }
+}
+
+describe("axe finds nothing in", () => {
+  it.each(Object.entries(states))("%s", async (name, reach) => {
+    const page = await openPage()
+    await reach(page)
+    await assertAccessible(page, name)
+  })
+})
+
+describe("axe finds nothing with forced colours in", () => {
+  it.each(Object.entries(states))("%s", async (name, reach) => {
+    const page = await openPage({ forcedColors: "active" })
+    await reach(page)
+    await assertForced(page, name)
+  })
+})
+
+it.each([320, 390, 640])("%s pixels wide, no page scrolls sideways", async (width) => {
+  for (const [name, reach] of Object.entries(states)) {
+    const page = await openPage({ viewport: { width, height: 720 } })
+    await reach(page)
+    // The page scrolls in its own area, which hides what is wider from the document.
+    const wide = await page.evaluate(() =>
+      [document.documentElement, ...document.querySelectorAll(".page")].map((one) => [one.scrollWidth, one.clientWidth])
+    )
+    for (const [scroll = 0, client = 0] of wide) assert.isAtMost(scroll, client, name)
+    await page.context().close()
+  }
+})

@@ -146,6 +146,49 @@ const tablePolicies = createRoute({
   path: "/policies/$schema/$table",
   component: lazyRouteComponent(() => import("./policies/TablePolicies.tsx"), "TablePolicies")
 })
+const environments = createRoute({
+  getParentRoute: () => root,
+  path: "/environments",
+  component: lazyRouteComponent(() => import("./environments/EnvironmentsPage.tsx"), "EnvironmentsPage")
+})
+const connections = createRoute({
+  getParentRoute: () => root,
+  path: "/connections",
+  component: lazyRouteComponent(() => import("./connections/ConnectionsPage.tsx"), "ConnectionsPage")
+})
+const foreign = createRoute({
+  getParentRoute: () => root,
+  path: "/foreign",
+  component: lazyRouteComponent(() => import("./foreign/ForeignPage.tsx"), "ForeignPage")
+})
+const migrations = createRoute({
+  getParentRoute: () => root,
+  path: "/migrations",
+  component: lazyRouteComponent(() => import("./migrations/MigrationsPage.tsx"), "MigrationsPage")
+})
+const migration = createRoute({
+  getParentRoute: () => root,
+  path: "/migrations/$name",
+  component: lazyRouteComponent(() => import("./migrations/MigrationPage.tsx"), "MigrationPage"),
+  validateSearch
+})
+const api = createRoute({
+  getParentRoute: () => root,
+  path: "/api",
+  component: lazyRouteComponent(() => import("./reference/ApiPage.tsx"), "ApiPage")
+})
+const tableApi = createRoute({
+  getParentRoute: () => root,
+  path: "/api/$schema/$name",
+  component: lazyRouteComponent(() => import("./reference/CallsPage.tsx"), "TableCallsPage"),
+  validateSearch
+})
+const functionApi = createRoute({
+  getParentRoute: () => root,
+  path: "/api/rpc/$schema/$name",
+  component: lazyRouteComponent(() => import("./reference/CallsPage.tsx"), "FunctionCallsPage"),
+  validateSearch
+})
 
 export const router = createRouter({
   routeTree: root.addChildren([
@@ -174,7 +217,15 @@ export const router = createRouter({
     bucketSettings,
     schema,
     policies,
-    tablePolicies
+    tablePolicies,
+    environments,
+    connections,
+    foreign,
+    migrations,
+    migration,
+    api,
+    tableApi,
+    functionApi
   ]),
   basepath: "/dashboard",
   defaultPreload: "intent",

@@ -15,8 +15,10 @@ export const places: ReadonlyArray<readonly [group: string, pages: ReadonlyArray
       { to: "/sql", name: "SQL workbench", icon: "sql" },
       { to: "/schema", name: "Schema", icon: "schema" },
       { to: "/policies", name: "Policies", icon: "policy" },
+      { to: "/migrations", name: "Migrations", icon: "migration" },
       { to: "/branches", name: "Branches", icon: "branch" },
-      { to: "/backups", name: "Backups", icon: "backup" }
+      { to: "/backups", name: "Backups", icon: "backup" },
+      { to: "/foreign", name: "Foreign data", icon: "fdw" }
     ]
   ],
   [
@@ -47,9 +49,12 @@ export const places: ReadonlyArray<readonly [group: string, pages: ReadonlyArray
     [
       { to: "/insights", name: "Insights", icon: "insights" },
       { to: "/requests", name: "Requests", icon: "requests" },
-      { to: "/status", name: "Status", icon: "status" }
+      { to: "/status", name: "Status", icon: "status" },
+      { to: "/environments", name: "Environments", icon: "env" },
+      { to: "/connections", name: "Connections", icon: "connection" }
     ]
-  ]
+  ],
+  ["Reference", [{ to: "/api", name: "API", icon: "docs" }]]
 ]
 
 export const placeOf = (pathname: string): Place | undefined =>

@@ -4,14 +4,16 @@ import { useState } from "react"
 import { Button } from "../ui/Button.tsx"
 import { CopyRequest } from "../ui/page/CopyRequest.tsx"
 import { Empty, Skeleton } from "../ui/Empty.tsx"
+import { Field } from "../ui/Field.tsx"
 import { bytes } from "../ui/format.ts"
+import { FormDialog } from "../ui/FormDialog.tsx"
 import { List, type ListColumn } from "../ui/List.tsx"
 import { MainOnly } from "../ui/page/MainOnly.tsx"
 import { Problem } from "../ui/Problem.tsx"
 import { toast } from "../ui/toast.ts"
 import { When } from "../ui/page/When.tsx"
+import { call } from "../wire/call.ts"
 import { BackupActions } from "./BackupActions.tsx"
-import { BackupForm } from "./BackupForm.tsx"
 import { Progress } from "./Progress.tsx"
 import { type Backup, useBackups } from "./queries.ts"
 
@@ -57,6 +59,39 @@ const columns: ReadonlyArray<ListColumn<Backup>> = [
   },
   { name: "Actions", actions: true, cell: (backup) => <BackupActions backup={backup} /> }
 ]
+
+interface BackupFormProps {
+  readonly onClose: () => void
+  readonly onStarted: (backup: Backup) => void
+}
+
+const BackupForm = ({ onClose, onStarted }: BackupFormProps) => {
+  const [label, setLabel] = useState("")
+  const [checked, setChecked] = useState(false)
+  const start = async () => onStarted(await call("POST /api/backups/", { payload: { label } }))
+  return (
+    <FormDialog
+      title="Start a backup"
+      verb="Start backup"
+      failed="The backup was not started"
+      run={() => {
+        setChecked(true)
+        return label === "" ? undefined : start()
+      }}
+      onClose={onClose}
+    >
+      <Field
+        label="Label"
+        value={label}
+        maxLength={60}
+        placeholder="before the sale"
+        hint="The database stays usable meanwhile. The file has all rows, regardless of row-level security."
+        problem={checked && label === "" ? "A backup needs a label" : undefined}
+        onText={setLabel}
+      />
+    </FormDialog>
+  )
+}
 
 export const BackupsPage = () => {
   const client = useQueryClient()

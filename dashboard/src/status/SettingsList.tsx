@@ -1,12 +1,8 @@
-import { useQuery } from "@tanstack/react-query"
 import { useNavigate, useSearch } from "@tanstack/react-router"
+import { type Setting, useSettings } from "../catalogue/settings.ts"
 import { Skeleton } from "../ui/Empty.tsx"
 import { List, type ListColumn } from "../ui/List.tsx"
 import { Problem } from "../ui/Problem.tsx"
-import { call } from "../wire/call.ts"
-import type { Wire } from "../wire/Wire.ts"
-
-type Setting = Wire["GET /api/settings"]["success"][number]
 
 const columns: ReadonlyArray<ListColumn<Setting>> = [
   { name: "Variable", cell: ({ name }) => <code>{name}</code> },
@@ -36,11 +32,7 @@ export const SettingsList = () => {
   const navigate = useNavigate()
   const words = search.setting ?? ""
   const onlySet = search.set === "true"
-  const settings = useQuery({
-    queryKey: ["settings"],
-    queryFn: ({ signal }) => call("GET /api/settings", { signal }),
-    staleTime: 60_000
-  })
+  const settings = useSettings()
   const go = (setting: string, set: boolean) =>
     void navigate({
       to: "/status",

@@ -1,5 +1,6 @@
 import { useState } from "react"
 import { Button } from "../ui/Button.tsx"
+import { Segments } from "../ui/page/Segments.tsx"
 import { copy } from "../ui/toast.ts"
 
 const snippets = {
@@ -27,7 +28,7 @@ func isGenuine(body []byte, header http.Header, secret string) bool {
 }`
 } as const
 type Language = keyof typeof snippets
-const languages = Object.keys(snippets) as ReadonlyArray<Language>
+const languages = (Object.keys(snippets) as ReadonlyArray<Language>).map((name) => [name, name] as const)
 
 /** How a receiver verifies that a delivery is genuine. */
 export const Signature = () => {
@@ -36,19 +37,7 @@ export const Signature = () => {
     <details className="signature">
       <summary>How the receiver verifies the signature</summary>
       <div className="signature-head">
-        <div className="segments" role="group" aria-label="Language">
-          {languages.map((one) => (
-            <button
-              key={one}
-              type="button"
-              className="button quiet"
-              aria-pressed={one === language}
-              onClick={() => setLanguage(one)}
-            >
-              {one}
-            </button>
-          ))}
-        </div>
+        <Segments label="Language" options={languages} value={language} onValue={setLanguage} />
         <Button kind="quiet" icon="copy" onClick={() => void copy(snippets[language], "Snippet")}>
           Copy
         </Button>

@@ -27,8 +27,9 @@ void signInByLink()
 const client = new QueryClient({
   defaultOptions: {
     queries: {
-      // What the service refuses, it refuses again.
-      retry: (times, error) => times < 2 && !(error instanceof ApiError && error.status < 500),
+      // What the service refuses, or is not configured for, it refuses again.
+      retry: (times, error) =>
+        times < 2 && !(error instanceof ApiError && (error.status < 500 || error.body.code === "NOT_CONFIGURED")),
       refetchOnWindowFocus: false,
       staleTime: 10_000
     }

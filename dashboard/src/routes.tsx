@@ -114,7 +114,32 @@ const tablePolicies = createRoute({
   path: "/policies/$schema/$table",
   component: lazyRouteComponent(() => import("./policies/TablePolicies.tsx"), "TablePolicies")
 })
-
+const environments = createRoute({
+  getParentRoute: () => root,
+  path: "/environments",
+  component: lazyRouteComponent(() => import("./environments/EnvironmentsPage.tsx"), "EnvironmentsPage")
+})
+const connections = createRoute({
+  getParentRoute: () => root,
+  path: "/connections",
+  component: lazyRouteComponent(() => import("./connections/ConnectionsPage.tsx"), "ConnectionsPage")
+})
+const foreign = createRoute({
+  getParentRoute: () => root,
+  path: "/foreign",
+  component: lazyRouteComponent(() => import("./foreign/ForeignPage.tsx"), "ForeignPage")
+})
+const migrations = createRoute({
+  getParentRoute: () => root,
+  path: "/migrations",
+  component: lazyRouteComponent(() => import("./migrations/MigrationsPage.tsx"), "MigrationsPage")
+})
+const migration = createRoute({
+  getParentRoute: () => root,
+  path: "/migrations/$name",
+  component: lazyRouteComponent(() => import("./migrations/MigrationPage.tsx"), "MigrationPage"),
+  validateSearch
+})
 export const router = createRouter({
   routeTree: root.addChildren([
     home,
@@ -136,7 +161,12 @@ export const router = createRouter({
     bucket,
     schema,
     policies,
-    tablePolicies
+    tablePolicies,
+    environments,
+    connections,
+    foreign,
+    migrations,
+    migration
   ]),
   basepath: "/dashboard",
   defaultPreload: "intent",

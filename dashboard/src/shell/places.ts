@@ -15,8 +15,10 @@ export const places: ReadonlyArray<readonly [group: string, pages: ReadonlyArray
       { to: "/sql", name: "SQL workbench", icon: "sql" },
       { to: "/schema", name: "Schema", icon: "schema" },
       { to: "/policies", name: "Policies", icon: "policy" },
+      { to: "/migrations", name: "Migrations", icon: "migration" },
       { to: "/branches", name: "Branches", icon: "branch" },
-      { to: "/backups", name: "Backups", icon: "backup" }
+      { to: "/backups", name: "Backups", icon: "backup" },
+      { to: "/foreign", name: "Foreign data", icon: "fdw" }
     ]
   ],
   [
@@ -35,7 +37,14 @@ export const places: ReadonlyArray<readonly [group: string, pages: ReadonlyArray
     ]
   ],
   ["Access", [{ to: "/keys", name: "API keys", icon: "key" }]],
-  ["Service", [{ to: "/status", name: "Status", icon: "status" }]]
+  [
+    "Service",
+    [
+      { to: "/status", name: "Status", icon: "status" },
+      { to: "/environments", name: "Environments", icon: "env" },
+      { to: "/connections", name: "Connections", icon: "connection" }
+    ]
+  ]
 ]
 
 export const placeOf = (pathname: string): Place | undefined =>

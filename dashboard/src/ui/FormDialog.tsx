@@ -29,6 +29,8 @@ interface FormDialogProps {
   readonly verb: string
   /** What has not happened if it fails. */
   readonly failed: string
+  /** What the page adds to a failure, such as a link to where it is. */
+  readonly explain?: (error: unknown) => ReactNode
   readonly wide?: boolean
   readonly disabled?: boolean
   /** Whether it stays open while it runs, because its result is shown only once. */
@@ -56,7 +58,11 @@ export const FormDialog = (props: FormDialogProps) => {
       >
         <h2>{title}</h2>
         {typeof children === "function" ? children(busy) : children}
-        {failure === undefined ? null : <Problem error={failure} title={failed} />}
+        {failure === undefined ? null : (
+          <Problem error={failure} title={failed}>
+            {props.explain?.(failure)}
+          </Problem>
+        )}
         <footer>
           <Button disabled={stays} onClick={onClose}>
             Cancel

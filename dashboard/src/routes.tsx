@@ -140,6 +140,24 @@ const migration = createRoute({
   component: lazyRouteComponent(() => import("./migrations/MigrationPage.tsx"), "MigrationPage"),
   validateSearch
 })
+const api = createRoute({
+  getParentRoute: () => root,
+  path: "/api",
+  component: lazyRouteComponent(() => import("./reference/ApiPage.tsx"), "ApiPage")
+})
+const tableApi = createRoute({
+  getParentRoute: () => root,
+  path: "/api/$schema/$name",
+  component: lazyRouteComponent(() => import("./reference/CallsPage.tsx"), "TableCallsPage"),
+  validateSearch
+})
+const functionApi = createRoute({
+  getParentRoute: () => root,
+  path: "/api/rpc/$schema/$name",
+  component: lazyRouteComponent(() => import("./reference/CallsPage.tsx"), "FunctionCallsPage"),
+  validateSearch
+})
+
 export const router = createRouter({
   routeTree: root.addChildren([
     home,
@@ -166,7 +184,10 @@ export const router = createRouter({
     connections,
     foreign,
     migrations,
-    migration
+    migration,
+    api,
+    tableApi,
+    functionApi
   ]),
   basepath: "/dashboard",
   defaultPreload: "intent",

@@ -22,12 +22,6 @@ const Navigation = ({ open }: { open: boolean }) => (
         ))}
       </div>
     ))}
-    <div>
-      <h2>Reference</h2>
-      <a href="/docs">
-        <Icon name="docs" /> API
-      </a>
-    </div>
   </nav>
 )
 

@@ -44,7 +44,8 @@ export const places: ReadonlyArray<readonly [group: string, pages: ReadonlyArray
       { to: "/environments", name: "Environments", icon: "env" },
       { to: "/connections", name: "Connections", icon: "connection" }
     ]
-  ]
+  ],
+  ["Reference", [{ to: "/api", name: "API", icon: "docs" }]]
 ]
 
 export const placeOf = (pathname: string): Place | undefined =>

@@ -1,4 +1,5 @@
-const quoted = (text: string) => `'${text.replaceAll("'", String.raw`'\''`)}'`
+/** A text as a word of a shell. */
+export const quoted = (text: string) => `'${text.replaceAll("'", String.raw`'\''`)}'`
 
 /** A request of the page as a command, with a variable in place of the key. Quoted, because paths hold what users typed. */
 export const curlOf = (path: string, headers: Readonly<Record<string, string>> = {}): string =>

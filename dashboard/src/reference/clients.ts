@@ -1,0 +1,106 @@
+import { quoted } from "../wire/curl.ts"
+import type { Call } from "./calls.ts"
+import { jsOf, propertyOf } from "./values.ts"
+
+export const clients = [
+  ["curl", "curl"],
+  ["fetch", "fetch"],
+  ["postgrest", "postgrest-js"]
+] as const
+export type Client = (typeof clients)[number][0]
+
+/** As whom a request is made. */
+export const callers = [
+  ["anon", "anon key"],
+  ["user", "signed-in user"],
+  ["service_role", "service_role key"]
+] as const
+export type Caller = (typeof callers)[number][0]
+
+/** Where a request goes, and as whom. No secret is part of it: keys are variables of the environment. */
+export interface Target {
+  readonly origin: string
+  readonly caller: Caller
+  /** Of a schema that is not the default one. */
+  readonly profile: string | undefined
+  /** The branch that is worked on. */
+  readonly branch: number | undefined
+}
+
+const variableOf = (caller: Caller) => (caller === "service_role" ? "SERVICE_KEY" : "ANON_KEY")
+
+/** Readable, as the grammar of queries is: only what must be encoded is. */
+const readable: Readonly<Record<string, string>> = {
+  "%2C": ",",
+  "%28": "(",
+  "%29": ")",
+  "%3A": ":",
+  "%21": "!",
+  "%2A": "*"
+}
+export const urlOf = ({ path, query }: Pick<Call, "path" | "query">) => {
+  const text = query.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join("&")
+  return `${path}${text === "" ? "" : `?${text.replaceAll(/%(?:2C|28|29|3A|21|2A)/g, (code) => readable[code] ?? code)}`}`
+}
+
+/** Headers that the call needs with every client, besides the credentials. */
+export const headersOf = ({ body, headers, method }: Call, profile: string | undefined) => ({
+  ...headers,
+  ...(profile === undefined ? {} : { [method === "GET" ? "accept-profile" : "content-profile"]: profile }),
+  ...(body === undefined ? {} : { "content-type": "application/json" })
+})
+
+const curl = (call: Call, { branch, caller, origin, profile }: Target) =>
+  [
+    `curl${call.method === "GET" || call.method === "POST" ? "" : ` -X ${call.method}`} ${quoted(origin + urlOf(call))}`,
+    `-H "apikey: $${variableOf(caller)}"`,
+    ...(caller === "user" ? ['-H "authorization: Bearer $USER_TOKEN"'] : []),
+    ...(branch === undefined ? [] : [`-H 'x-svc-branch: ${branch}'`]),
+    ...Object.entries(headersOf(call, profile)).map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`),
+    ...(call.body === undefined ? [] : [`-d ${quoted(JSON.stringify(call.body))}`])
+  ].join(" \\\n  ")
+
+/** The headers of every request as properties of an object in JavaScript. */
+const credentials = ({ branch, caller }: Target) => [
+  `apikey: process.env.${variableOf(caller)}`,
+  ...(caller === "user" ? ["authorization: `Bearer ${process.env.USER_TOKEN}`"] : []),
+  ...(branch === undefined ? [] : [`"x-svc-branch": "${branch}"`])
+]
+
+const fetchOf = (call: Call, target: Target) => {
+  const { origin, profile } = target
+  const headers = [
+    ...credentials(target),
+    ...Object.entries(headersOf(call, profile)).map(([name, value]) => `${propertyOf(name)}: ${JSON.stringify(value)}`)
+  ]
+  return [
+    `const response = await fetch(${JSON.stringify(origin + urlOf(call))}, {`,
+    ...(call.method === "GET" ? [] : [`  method: ${JSON.stringify(call.method)},`]),
+    ...(headers.length === 1
+      ? [`  headers: { ${headers[0] ?? ""} }${call.body === undefined ? "" : ","}`]
+      : ["  headers: {", `    ${headers.join(",\n    ")}`, `  }${call.body === undefined ? "" : ","}`]),
+    ...(call.body === undefined ? [] : [`  body: JSON.stringify(${jsOf(call.body)})`]),
+    "})",
+    call.silent === true ? "console.log(response.status)" : "console.log(response.status, await response.json())"
+  ].join("\n")
+}
+
+const postgrest = ({ chain }: Call, target: Target) => {
+  const { origin, profile } = target
+  const headers = credentials(target)
+  return [
+    'import { PostgrestClient } from "@supabase/postgrest-js"',
+    "",
+    `const db = new PostgrestClient(${JSON.stringify(`${origin}/v1/db`)}, {`,
+    `  headers: { ${headers.join(", ")} }`,
+    "})",
+    `const { data, error } = await db${profile === undefined ? "" : `.schema(${JSON.stringify(profile)})`}`,
+    `  ${chain}`,
+    "console.log(error ?? data)"
+  ].join("\n")
+}
+
+const writers: Readonly<Record<Client, (call: Call, target: Target) => string>> = { curl, fetch: fetchOf, postgrest }
+
+/** The call as the text of a program. */
+export const snippetOf = (client: Client, call: Call, target: Target) => writers[client](call, target)

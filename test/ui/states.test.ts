@@ -209,6 +209,74 @@ const states: Readonly<Record<string, (page: Page) => Promise<unknown>>> = {
     await page.getByRole("button", { name: "Restore" }).click()
     await page.getByRole("dialog").waitFor()
   },
+  environments: async (page) => {
+    await page.goto(at("/environments"))
+    await page.getByRole("table", { name: "Environments" }).waitFor()
+  },
+  "environment form": async (page) => {
+    await states["environments"]?.(page)
+    await page.getByRole("button", { name: "Edit" }).first().click()
+    await page.getByRole("dialog").waitFor()
+  },
+  connections: async (page) => {
+    await page.goto(at("/connections"))
+    await page.getByRole("button", { name: "Test" }).first().click()
+    await page.getByText("failed", { exact: true }).waitFor()
+  },
+  "connection form": async (page) => {
+    await states["connections"]?.(page)
+    await page.getByRole("button", { name: "Save connection" }).click()
+    await page.getByRole("dialog").getByRole("button", { name: "Save connection" }).click()
+  },
+  "foreign data": async (page) => {
+    await page.goto(at("/foreign"))
+    await page.getByRole("region", { name: operated.server }).waitFor()
+  },
+  "foreign server form": async (page) => {
+    await states["foreign data"]?.(page)
+    await page.getByRole("button", { name: "Add server" }).click()
+    await page.getByRole("dialog").waitFor()
+  },
+  "foreign login form": async (page) => {
+    await states["foreign data"]?.(page)
+    await page.getByRole("button", { name: "Add login" }).first().click()
+    await page.getByRole("dialog").waitFor()
+  },
+  "foreign import form": async (page) => {
+    await states["foreign data"]?.(page)
+    await page.getByRole("button", { name: "Import tables" }).first().click()
+    await page.getByRole("dialog").waitFor()
+  },
+  "foreign server being dropped": async (page) => {
+    await states["foreign data"]?.(page)
+    await page.getByRole("button", { name: "Drop server" }).first().click()
+    await page.getByRole("dialog").waitFor()
+  },
+  migrations: async (page) => {
+    await page.goto(at("/migrations"))
+    await page.getByRole("heading", { name: "No migrations" }).waitFor()
+  },
+  "migration gone": async (page) => {
+    await page.goto(at("/migrations/nowhere"))
+    await page.getByText("No such migration").waitFor()
+  },
+  api: async (page) => {
+    await page.goto(at("/api"))
+    await page.getByRole("table", { name: "API" }).waitFor()
+  },
+  "api of a table": async (page) => {
+    await page.goto(at(`/api/public/${order}?client=fetch&as=user`))
+    await page.getByRole("heading", { name: "Delete" }).waitFor()
+  },
+  "api of a table, tried": async (page) => {
+    await page.goto(at(`/api/public/${customer}`))
+    await page.getByRole("button", { name: "Try" }).first().click()
+    await page.getByLabel("Response").waitFor()
+  },
+  "api of nothing": async (page) => {
+    await page.goto(at("/api/public/nowhere"))
+    await page.getByText("There is no public.nowhere").waitFor()
+  },
   status: async (page) => {
     await page.goto(at("/status"))
     await page.getByRole("table", { name: "Settings" }).waitFor()
@@ -255,6 +323,16 @@ describe.each([320, 390, 640])("%s pixels wide", (width) => {
       "backups",
       "backup",
       "restore form",
+      "environments",
+      "environment form",
+      "connections",
+      "connection form",
+      "foreign data",
+      "foreign server form",
+      "migrations",
+      "api",
+      "api of a table",
+      "api of a table, tried",
       "status",
       "sign in"
     ]) {
@@ -266,35 +344,42 @@ describe.each([320, 390, 640])("%s pixels wide", (width) => {
 })
 
 describe("the keyboard", () => {
-  it.each(["table filled", "sql result", "keys", "webhook", "realtime", "branches"])(
-    "reaches everything in %s, and shows where it is",
-    async (name) => {
-      const page = await openPage()
-      await states[name]?.(page)
-      await page.getByRole("link", { name: "Skip to content" }).focus()
-      const stops = new Set<string>()
-      for (let at = 0; at < 120; at++) {
-        await page.keyboard.press("Tab")
-        const stop = await page.evaluate(() => {
-          const element = document.activeElement
-          if (element === null || element === document.body) return undefined
-          const { outlineStyle, outlineWidth } = getComputedStyle(element)
-          const inside = element.querySelector("#active-cell") ?? element
-          const shadow = getComputedStyle(inside).boxShadow
-          const editor = element.closest(".cm-editor") !== null
-          const name = element.getAttribute("aria-label") ?? element.textContent ?? ""
-          const shown = editor || shadow !== "none" || (outlineStyle !== "none" && Number.parseFloat(outlineWidth) >= 1)
-          return { shown, name: `${element.tagName} ${name.slice(0, 40)}` }
-        })
-        if (stop === undefined) break
-        assert.isTrue(stop.shown, `${stop.name} has the focus, but does not show it`)
-        if (stops.has(stop.name) && stops.size > 5 && at > 60) break
-        stops.add(stop.name)
-      }
-      assert.isAbove(stops.size, 10)
-      assert.include(Array.from(stops).join("\n"), "Theme and session")
+  it.each([
+    "table filled",
+    "sql result",
+    "keys",
+    "webhook",
+    "realtime",
+    "branches",
+    "connections",
+    "foreign data",
+    "api of a table"
+  ])("reaches everything in %s, and shows where it is", async (name) => {
+    const page = await openPage()
+    await states[name]?.(page)
+    await page.getByRole("link", { name: "Skip to content" }).focus()
+    const stops = new Set<string>()
+    for (let at = 0; at < 120; at++) {
+      await page.keyboard.press("Tab")
+      const stop = await page.evaluate(() => {
+        const element = document.activeElement
+        if (element === null || element === document.body) return undefined
+        const { outlineStyle, outlineWidth } = getComputedStyle(element)
+        const inside = element.querySelector("#active-cell") ?? element
+        const shadow = getComputedStyle(inside).boxShadow
+        const editor = element.closest(".cm-editor") !== null
+        const name = element.getAttribute("aria-label") ?? element.textContent ?? ""
+        const shown = editor || shadow !== "none" || (outlineStyle !== "none" && Number.parseFloat(outlineWidth) >= 1)
+        return { shown, name: `${element.tagName} ${name.slice(0, 40)}` }
+      })
+      if (stop === undefined) break
+      assert.isTrue(stop.shown, `${stop.name} has the focus, but does not show it`)
+      if (stops.has(stop.name) && stops.size > 5 && at > 60) break
+      stops.add(stop.name)
     }
-  )
+    assert.isAbove(stops.size, 10)
+    assert.include(Array.from(stops).join("\n"), "Theme and session")
+  })
 
   it("skips to the content, opens the palette, and gives the focus back", async () => {
     const page = await openPage()

@@ -8,6 +8,8 @@ export interface Operated {
   readonly webhook: number
   readonly branch: number
   readonly backup: number
+  /** Name of a foreign server with a login, whose address has no server. */
+  readonly server: string
 }
 
 const service = inject("service")
@@ -36,5 +38,15 @@ export const operate = async (): Promise<Operated> => {
   await post(`/api/webhooks/${webhook}/test`, undefined)
   await sql(service, `insert into ${table} select i, 'note ' || i from generate_series(1, 60) i`)
   await sql(service, `update ${table} set note = 'changed' where id <= 3`)
-  return { table, webhook, branch, backup }
+  await post("/api/projects/default/environments", { name: "Development", slug: "dev", config: { region: "eu" } })
+  await post("/api/connections", { name: "shop", connection_url: "postgres://reader:secret@127.0.0.1:1/shop" })
+  const server = `shop ${process.pid}`
+  await post("/api/fdw/server", { name: server, host: "127.0.0.1", port: 1, dbname: "shop" })
+  await post("/api/fdw/user-mapping", {
+    server,
+    local_user: "current_user",
+    remote_user: "reader",
+    remote_password: ""
+  })
+  return { table, webhook, branch, backup, server }
 }

@@ -113,3 +113,29 @@ it("a branch that is gone while it is worked on leads back to the main database,
   await page.getByRole("banner").getByRole("button", { name: "main" }).waitFor()
   assert.deepStrictEqual(await sql(service, "select id from parts order by id"), [{ id: 1 }])
 })
+
+it("a form that waits for its result is sent once, and neither Escape nor Cancel closes it meanwhile", async () => {
+  const page = await openPage({ on: service })
+  let sent = 0
+  const gate = Promise.withResolvers<void>()
+  await page.route("**/api/branches", async (route) => {
+    if (route.request().method() === "POST") {
+      sent++
+      await gate.promise
+    }
+    await route.continue()
+  })
+  await page.goto(at("/branches", service))
+  await page.getByRole("button", { name: "Create branch" }).first().click()
+  const form = page.getByRole("dialog", { name: "Create a branch" })
+  await form.getByLabel("Label").fill("sent once")
+  await page.keyboard.press("Enter")
+  await page.keyboard.press("Enter")
+  await form.getByText("Copying the database").waitFor()
+  await page.keyboard.press("Escape")
+  await form.getByRole("button", { name: "Cancel" }).click({ force: true })
+  assert.isTrue(await form.isVisible())
+  gate.resolve()
+  await page.getByRole("dialog", { name: "The branch was created" }).waitFor()
+  assert.strictEqual(sent, 1)
+})

@@ -50,13 +50,15 @@ import * as webhooks from "./services/webhooks/layer.ts"
 // What the service runs on, below a flag engine. Each part chooses by its settings: embedded, or a server of yours.
 const Base = Layer.mergeAll(layerBranchDatabases, layerConnectionProbe).pipe(
   Layer.provideMerge(Layer.mergeAll(dumps.layer, layerMigrationDirectory, layerWebhookTransport)),
-  Layer.provideMerge(Layer.mergeAll(layerFirstKeys, layerUpkeep)),
+  Layer.provideMerge(Layer.mergeAll(layerFirstKeys, layerUpkeep, Tokens.layer)),
+  Layer.provideMerge(identityProvider.layerKeys),
   Layer.provideMerge(postgres.layer),
   Layer.provideMerge(objectStore.layer),
-  Layer.provideMerge(Tokens.layer),
   Layer.provideMerge(installation.layer),
   // Last in this list and so first: an invalid setting is reported before anything is started.
-  Layer.provideMerge(Layer.mergeAll(identityProvider.layer, oauth2Server.layer, layerAllSettings, layerHttpSettings))
+  Layer.provideMerge(
+    Layer.mergeAll(identityProvider.layer, oauth2Server.layer, layerAllSettings, layerHttpSettings)
+  )
 )
 
 const Outside = flagEngine.layer.pipe(Layer.provideMerge(Base))

@@ -4,6 +4,7 @@ import { type AddressInfo } from "node:net"
 import { ConfigProvider, Effect, Layer, Redacted } from "effect"
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from "jose"
 import { JwtSecret, Tokens } from "../../../src/services/access/Tokens.ts"
+import { OwnSigningKeys } from "../../../src/services/identity/OwnSigningKeys.ts"
 
 export const secret = "a test secret that is long enough!"
 /** The current time of the tests, in seconds since 1970. */
@@ -11,7 +12,7 @@ export const now = 1_800_000_000
 
 const layerTokens = (env: Record<string, string>, key: Redacted.Redacted<string> | undefined) =>
   Tokens.layer.pipe(
-    Layer.provide(Layer.succeed(JwtSecret, { secret: key })),
+    Layer.provide([Layer.succeed(JwtSecret, { secret: key }), OwnSigningKeys.layerNone]),
     Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnvRecord(env)))
   )
 /** Tokens with and without a secret for HS256. */

@@ -56,7 +56,11 @@ export class Forbidden extends problem<Forbidden>()("Forbidden", 403, "FORBIDDEN
  * The session is valid, but too weak. `aal2_required`: a second factor is needed; `reauthentication_required`: the
  * sign-in is too old. `redirect_to` is where a browser completes the step.
  */
-export class StepUpRequired extends problem<StepUpRequired>()("StepUpRequired", 403, "aal2_required", redirectTo) {}
+export class StepUpRequired extends problem<StepUpRequired>()("StepUpRequired", 403, "aal2_required", {
+  ...redirectTo,
+  /** Of a session that has just begun and needs a second factor, for apps without cookies. */
+  session_token: Schema.optionalKey(Schema.String)
+}) {}
 
 /** The record, table, function or route does not exist. */
 export class NotFound extends problem<NotFound>()("NotFound", 404, "NOT_FOUND") {}

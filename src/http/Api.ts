@@ -1,4 +1,5 @@
 import { HttpApi, OpenApi } from "effect/http-api"
+import { AccountsApi, SigningKeysApi } from "./api/Accounts.ts"
 import { AuthApi } from "./api/Auth.ts"
 import { BackupsApi } from "./api/Backups.ts"
 import { ConnectionsApi } from "./api/Connections.ts"
@@ -42,6 +43,8 @@ export class Api extends HttpApi.make("svc")
   .add(FlagsApi)
   .add(FlagChangesApi)
   .add(AuthApi)
+  .add(AccountsApi)
+  .add(SigningKeysApi)
   .add(IdentitiesApi)
   .add(OAuth2BridgeApi)
   .add(OAuth2ConsentsApi)

@@ -49,11 +49,12 @@ type Security = OpenApi.OpenAPISpecOperation["security"]
 const session: Security = [{ svc_session: [] }, { idp_session: [] }]
 const dashboard: Security = [{ svc_dashboard: [] }]
 /** Paths without authentication: signing in, and OAuth 2.0 redirects with a challenge. */
-const open = /^\/api\/(?:auth\/(?:login|recovery)(?:\/|$)|oauth2\/bridge\/|dashboard\/config$)/
+const open =
+  /^\/api\/(?:auth\/(?:(?:login|recovery|verification)(?:\/|$)|methods$|register$)|oauth2\/bridge\/|dashboard\/config$)/
 
 /** The credentials that an operation requires; any one of the alternatives is sufficient. */
 const securityOf = (path: string, method: string): Security | undefined => {
-  if (open.test(path)) return []
+  if (open.test(path) || path.startsWith("/.well-known/")) return []
   // Signing in needs no credentials, signing out nothing but the cookie.
   if (path === "/api/dashboard/session" && method !== "get") return method === "post" ? [] : dashboard
   if (path.startsWith("/api/auth/") || path.startsWith("/oauth2/")) return session

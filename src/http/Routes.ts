@@ -2,6 +2,7 @@ import { type Context, Layer } from "effect"
 import { type HttpRouter } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "./Api.ts"
+import { AccountsHandlers, SigningKeysHandlers } from "./handlers/Accounts.ts"
 import { ApiDescriptionsRoutes } from "./handlers/ApiDescriptions.ts"
 import { AuthHandlers } from "./handlers/Auth.ts"
 import { BackupsHandlers } from "./handlers/Backups.ts"
@@ -70,6 +71,8 @@ const ApiRoutes = HttpApiBuilder.layer(Api).pipe(
     FlagsHandlers,
     FlagChangesHandlers,
     AuthHandlers,
+    AccountsHandlers,
+    SigningKeysHandlers,
     IdentitiesHandlers,
     OAuth2BridgeHandlers,
     OAuth2ConsentsHandlers,

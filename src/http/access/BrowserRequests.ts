@@ -1,9 +1,11 @@
 import { Context, Effect, Layer } from "effect"
 import { HttpEffect, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiMiddleware } from "effect/http-api"
+import { isIP } from "node:net"
 import { Forbidden, InvalidRequest } from "../../domain/errors.ts"
 import { type Browser } from "../../domain/identity/Identity.ts"
 import { IdentitySettings } from "../../services/identity/Settings.ts"
+import { CurrentDevice, type Device } from "../../services/ports/Accounts.ts"
 import { queryOf } from "../wire/Paths.ts"
 import { clientAddress } from "./ClientAddress.ts"
 import { baseUrlOf, isOurs, isSecure, refuseCrossSite } from "./Origins.ts"
@@ -45,6 +47,17 @@ export const browserRequestOf = (request: Request, settings: Settings): Effect.E
     secure: isSecure(request, settings)
   }))
 
+/** The device of a request. The address of an IPv6 client is not known exactly: its network is what counts. */
+export const deviceOf = (request: Request, settings: Settings): Device => {
+  const client = clientAddress(request, settings)
+  const agent = request.headers["user-agent"]
+  return {
+    client,
+    ip: isIP(client) > 0 ? client : null,
+    userAgent: agent?.toWellFormed().replaceAll(/\p{Cc}/gu, " ") ?? null
+  }
+}
+
 /** Routes that browsers call with cookies. Refuses requests from other sites; does not check the session yet. */
 export class BrowserRequests extends HttpApiMiddleware.Service<BrowserRequests, { provides: CurrentBrowser }>()(
   "svc/http/BrowserRequests",
@@ -64,7 +77,10 @@ export const layerBrowserRequests = Layer.effect(
         const request = yield* HttpServerRequest.HttpServerRequest
         yield* HttpEffect.appendPreResponseHandler(noStore)
         yield* refuseCrossSite(request, settings)
-        return yield* Effect.provideService(app, CurrentBrowser, yield* browserRequestOf(request, settings))
+        return yield* app.pipe(
+          Effect.provideService(CurrentBrowser, yield* browserRequestOf(request, settings)),
+          Effect.provideService(CurrentDevice, deviceOf(request, settings))
+        )
       })
     )
   })

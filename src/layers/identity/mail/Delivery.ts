@@ -29,15 +29,15 @@ const reasonOf = (cause: unknown) =>
     .slice(0, 300)
 
 /** Sends by SMTP. The library is loaded with the first mail. */
-const makeTransport = (url: Redacted.Redacted) => {
-  return import("nodemailer").then(({ createTransport }) =>
-    createTransport(Redacted.value(url), {
+const makeTransport = (url: Redacted.Redacted) =>
+  import("nodemailer").then(({ createTransport }) =>
+    createTransport({
+      url: Redacted.value(url),
       connectionTimeout: attemptMillis / 2,
       greetingTimeout: attemptMillis / 2,
       socketTimeout: attemptMillis
     })
   )
-}
 
 /**
  * Delivers mails, each by one replica at a time. A crash after the server has accepted one sends it

@@ -1,4 +1,5 @@
 import { HttpApi, OpenApi } from "effect/http-api"
+import { AccountAdminApi } from "./api/AccountAdmin.ts"
 import { AccountsApi, SigningKeysApi } from "./api/Accounts.ts"
 import { AuthApi } from "./api/Auth.ts"
 import { BackupsApi } from "./api/Backups.ts"
@@ -45,6 +46,7 @@ export class Api extends HttpApi.make("svc")
   .add(AuthApi)
   .add(AccountsApi)
   .add(SigningKeysApi)
+  .add(AccountAdminApi)
   .add(IdentitiesApi)
   .add(OAuth2BridgeApi)
   .add(OAuth2ConsentsApi)

@@ -1,5 +1,6 @@
 import { HttpApi, OpenApi } from "effect/http-api"
 import { Api } from "./Api.ts"
+import { AccountPagesApi } from "./api/AccountPages.ts"
 import { ApiDescriptionsApi } from "./api/ApiDescriptions.ts"
 import { FlagEvaluationApi } from "./api/FlagEvaluation.ts"
 import { ConsentPageApi } from "./api/ConsentPage.ts"
@@ -54,7 +55,7 @@ const open =
 
 /** The credentials that an operation requires; any one of the alternatives is sufficient. */
 const securityOf = (path: string, method: string): Security | undefined => {
-  if (open.test(path) || path.startsWith("/.well-known/")) return []
+  if (open.test(path) || path.startsWith("/.well-known/") || path.startsWith("/auth/")) return []
   // Signing in needs no credentials, signing out nothing but the cookie.
   if (path === "/api/dashboard/session" && method !== "get") return method === "post" ? [] : dashboard
   if (path.startsWith("/api/auth/") || path.startsWith("/oauth2/")) return session
@@ -119,6 +120,7 @@ export class Contract extends HttpApi.make("svc")
   .add(FunctionsApi)
   .add(OfrepApi)
   .add(RealtimeSocketApi)
+  .add(AccountPagesApi)
   .add(ConsentPageApi)
   .add(LogoutPageApi)
   .add(NoticePagesApi)

@@ -2,6 +2,8 @@ import { type Context, Layer } from "effect"
 import { type HttpRouter } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "./Api.ts"
+import { AccountAdminHandlers } from "./handlers/AccountAdmin.ts"
+import { AccountPageRoutes } from "./handlers/AccountPage.ts"
 import { AccountsHandlers, SigningKeysHandlers } from "./handlers/Accounts.ts"
 import { ApiDescriptionsRoutes } from "./handlers/ApiDescriptions.ts"
 import { AuthHandlers } from "./handlers/Auth.ts"
@@ -32,6 +34,7 @@ import { RealtimeSocket } from "./handlers/RealtimeSocket.ts"
 import { RequestsHandlers } from "./handlers/Requests.ts"
 import { RowsRoutes } from "./handlers/Rows.ts"
 import { SqlRoutes } from "./handlers/Sql.ts"
+import { SignInPagesRoutes } from "./handlers/SignInPages.ts"
 import { SettingsHandlers } from "./handlers/Settings.ts"
 import { StatusHandlers } from "./handlers/Status.ts"
 import {
@@ -73,6 +76,7 @@ const ApiRoutes = HttpApiBuilder.layer(Api).pipe(
     AuthHandlers,
     AccountsHandlers,
     SigningKeysHandlers,
+    AccountAdminHandlers,
     IdentitiesHandlers,
     OAuth2BridgeHandlers,
     OAuth2ConsentsHandlers,
@@ -106,6 +110,8 @@ export const Routes = Layer.mergeAll(
   RealtimeSocket,
   FlagEvaluationRoutes,
   ConsentPageRoutes,
+  SignInPagesRoutes,
+  AccountPageRoutes,
   LogoutPageRoutes,
   NoticePagesRoutes,
   DocsRoutes,

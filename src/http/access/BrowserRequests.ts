@@ -27,12 +27,15 @@ export interface BrowserRequest extends Browser {
 /** The request that is being answered. Set by `BrowserRequests`. */
 export class CurrentBrowser extends Context.Service<CurrentBrowser, BrowserRequest>()("svc/http/CurrentBrowser") {}
 
-/** Where a step-up returns to: `return_to` if it is a page of the service or the dashboard, else the dashboard. */
-const returnToOf = (request: Request, settings: Settings) => {
-  const given = new URLSearchParams(queryOf(request.url)).get("return_to")
-  const ours = given !== null && URL.canParse(given) && isOurs(new URL(given).origin, request, settings)
-  return ours ? new URL(given).href : settings.dashboardUrl
-}
+/** A page that a browser may be sent to after a step: of the service or the dashboard; undefined for any other. */
+export const ourPage = (given: string | null, request: Request, settings: Settings) =>
+  given !== null && URL.canParse(given) && isOurs(new URL(given).origin, request, settings)
+    ? new URL(given).href
+    : undefined
+
+/** Where a step-up returns to: `return_to`, else the dashboard. */
+const returnToOf = (request: Request, settings: Settings) =>
+  ourPage(new URLSearchParams(queryOf(request.url)).get("return_to"), request, settings) ?? settings.dashboardUrl
 
 export const browserOf = (request: Request, settings: Settings): Browser => ({
   credentials: credentialsOf(request.headers["cookie"]),

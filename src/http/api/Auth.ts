@@ -138,7 +138,7 @@ export class AuthApi extends HttpApiGroup.make("auth")
       payload: Schema.Struct({
         flowId: FlowId,
         email: Email,
-        method: Schema.optionalKey(Schema.Literals(["link", "code"]))
+        method: Schema.optionalKey(Schema.Literal("link"))
       }),
       success: Schema.Struct({ success: Schema.Literal(true), state: Schema.Literal("sent_email") }),
       error

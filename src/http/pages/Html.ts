@@ -49,17 +49,19 @@ const styleHash = createHash("sha256").update(pageStyle).digest("base64")
 /** Must contain exactly the hashed text. */
 const style: Html = { html: `<style>${pageStyle}</style>` }
 
-const policy = [
-  "default-src 'none'",
-  `style-src 'sha256-${styleHash}'`,
-  "img-src https:",
-  "form-action 'self'",
-  "frame-ancestors 'none'",
-  "base-uri 'none'"
-].join("; ")
+/** `script`: the only one that may run, by its hash. */
+const policyFor = (script: string | undefined) =>
+  [
+    "default-src 'none'",
+    `style-src 'sha256-${styleHash}'`,
+    ...(script === undefined ? [] : [`script-src 'sha256-${createHash("sha256").update(script).digest("base64")}'`]),
+    "img-src https:",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+    "base-uri 'none'"
+  ].join("; ")
 
 const headers = {
-  "content-security-policy": policy,
   "cache-control": "no-store",
   // With no-referrer, browsers would submit forms without an Origin.
   "referrer-policy": "same-origin",
@@ -67,14 +69,16 @@ const headers = {
   "x-frame-options": "DENY"
 }
 
-/** A complete page. `next`: a URL to which it refreshes immediately. */
+/** A complete page. `next`: a URL to which it refreshes immediately. `script`: the text of its only script. */
 export const page = (
   title: string,
   body: Html,
-  options: { readonly status?: number; readonly next?: string } = {}
+  options: { readonly status?: number; readonly next?: string; readonly script?: string } = {}
 ): HttpServerResponse.HttpServerResponse => {
   const refresh =
     options.next === undefined ? undefined : html`<meta http-equiv="refresh" content="0;url=${options.next}" />`
+  const script: Html | undefined =
+    options.script === undefined ? undefined : { html: `<script>${options.script}</script>` }
   const document = html`<!doctype html>
     <html lang="en">
       <head>
@@ -87,12 +91,13 @@ export const page = (
       </head>
       <body>
         <main>${body}</main>
+        ${script}
       </body>
     </html> `
   return HttpServerResponse.text(document.html, {
     status: options.status ?? 200,
     contentType: "text/html; charset=utf-8",
-    headers
+    headers: { ...headers, "content-security-policy": policyFor(options.script) }
   })
 }
 

@@ -2,12 +2,12 @@
 export const pageStyle = `
 :root {
   --text: #1c2128; --soft: #57606a; --ground: #f4f5f7; --card: #fff; --line: #d5d9df;
-  --strong: #1f5fbf; --on-strong: #fff; --hover: #194f9f;
+  --strong: #1f5fbf; --on-strong: #fff; --hover: #194f9f; --bad: #a1260d;
 }
 @media (prefers-color-scheme: dark) {
   :root {
     --text: #e8eaed; --soft: #a3abb5; --ground: #15181c; --card: #1f2328; --line: #3a4048;
-    --strong: #7fb0ff; --on-strong: #10151c; --hover: #a3c6ff;
+    --strong: #7fb0ff; --on-strong: #10151c; --hover: #a3c6ff; --bad: #ff9d8a;
   }
 }
 * { box-sizing: border-box; }
@@ -42,4 +42,16 @@ a { color: var(--strong); }
 .main, a.main { color: var(--on-strong); }
 footer { margin-top: 1.25rem; padding-top: 1rem; border-top: 1px solid var(--line); }
 code { font-size: .85rem; }
+h2 { margin: 1.75rem 0 .25rem; padding-top: 1.25rem; border-top: 1px solid var(--line); font-size: 1.05rem; }
+.field { display: block; padding: .5rem 0; font-weight: 600; font-size: .9rem; }
+.field input {
+  display: block; width: 100%; margin-top: .25rem; padding: .6rem .7rem; border: 1px solid var(--line);
+  border-radius: .5rem; background: var(--ground); color: inherit; font: inherit;
+}
+.alert { padding: .6rem .8rem; border: 1px solid currentColor; border-radius: .5rem; color: var(--bad); }
+ul { margin: .5rem 0; padding: 0; list-style: none; }
+li { padding: .5rem 0; border-top: 1px solid var(--line); }
+li form, li .buttons { margin: .35rem 0 0; }
+li button { flex: 0 1 auto; padding: .35rem .8rem; }
+pre { padding: .75rem; border: 1px solid var(--line); border-radius: .5rem; white-space: pre-wrap; }
 `

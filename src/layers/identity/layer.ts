@@ -28,13 +28,23 @@ export const layerKeys = Layer.unwrap(
 ).pipe(Layer.provideMerge(IdentitySeals.layer), Layer.provideMerge(IdentitySignatures.layer))
 
 /** The identity provider, and the accounts that it keeps. */
-export const layer = Layer.unwrap(
+export const layerPorts = Layer.unwrap(
   Effect.gen(function* () {
     const { address } = yield* IdPChoice
     const { embedded } = yield* AccountSettings
     if (address !== undefined) return Layer.mergeAll(layerIdPKratos(address), layerAccountsElsewhere(address.publicUrl))
-    return embedded
-      ? Layer.mergeAll(layerIdentityEmbedded, layerMailDelivery, layerIdentityUpkeep)
-      : Layer.mergeAll(layerIdPNone, layerAccountsNone)
+    return embedded ? layerIdentityEmbedded : Layer.mergeAll(layerIdPNone, layerAccountsNone)
   })
 ).pipe(Layer.provideMerge(Mails.layer))
+
+/** What the embedded identity provider does in the background. */
+const layerBackground = Layer.unwrap(
+  Effect.gen(function* () {
+    const { address } = yield* IdPChoice
+    const { embedded } = yield* AccountSettings
+    return embedded && address === undefined ? Layer.mergeAll(layerMailDelivery, layerIdentityUpkeep) : Layer.empty
+  })
+)
+
+/** All of it, for the service. */
+export const layer = layerBackground.pipe(Layer.provideMerge(layerPorts))

@@ -1,7 +1,9 @@
 import { Context, Effect, Layer, type Redacted } from "effect"
-import { duration, flag, list, oneOf, secret, SettingError, text } from "../../domain/Settings.ts"
+import { baseUrl, duration, flag, list, oneOf, secret, SettingError, text } from "../../domain/Settings.ts"
 import { readAddress } from "../../domain/identity/Address.ts"
 import { ownUrl } from "./Settings.ts"
+
+const loopback = /^(?:127\.\d+\.\d+\.\d+|localhost|\[::1\])$/
 
 /** The settings of the embedded identity provider. */
 export class AccountSettings extends Context.Service<
@@ -10,6 +12,11 @@ export class AccountSettings extends Context.Service<
     /** SVC_IDENTITY: whether this service keeps accounts and signs tokens itself. */
     readonly embedded: boolean
     readonly ownUrl: string
+    /**
+     * The URL of the pages for a browser that will return to `returnTo`. Without PUBLIC_URL that is the address by which
+     * the browser reaches this machine: its cookies belong to `localhost` or to `127.0.0.1`, not to both.
+     */
+    readonly pagesFor: (returnTo: string | undefined) => string
     /** How long a session lasts, in s. */
     readonly sessionSeconds: number
     /** How long a sign-in is recent enough for changes of credentials, in s. */
@@ -33,6 +40,7 @@ export class AccountSettings extends Context.Service<
     Effect.gen(function* () {
       const own = yield* ownUrl
       const host = new URL(own).hostname
+      const known = (yield* baseUrl("PUBLIC_URL")) !== undefined
       const smtpUrl = yield* secret("SMTP_URL")
       const mailFrom = yield* text("MAIL_FROM", `no-reply@${host}`)
       const mailReplyTo = yield* text("MAIL_REPLY_TO", undefined)
@@ -41,7 +49,8 @@ export class AccountSettings extends Context.Service<
           return yield* new SettingError({ message: `${name} must be an e-mail address, but it is "${value}"` })
         }
       }
-      const dashboard = yield* text("DASHBOARD_URL", undefined)
+      const dashboard = yield* baseUrl("DASHBOARD_URL")
+      const dashboardOrigin = dashboard && new URL(dashboard).origin
       const more = yield* list("SVC_WEBAUTHN_ORIGINS", [])
       const origins = [own, ...(dashboard === undefined ? [] : [dashboard]), ...more].map((url) =>
         URL.canParse(url) ? new URL(url).origin : "null"
@@ -54,6 +63,11 @@ export class AccountSettings extends Context.Service<
       return AccountSettings.of({
         embedded: (yield* oneOf("SVC_IDENTITY", "embedded", ["embedded", "off"])) === "embedded",
         ownUrl: own,
+        pagesFor: (returnTo) => {
+          if (known || returnTo === undefined || !URL.canParse(returnTo)) return own
+          const { hostname, origin } = new URL(returnTo)
+          return loopback.test(hostname) && origin !== dashboardOrigin ? origin : own
+        },
         sessionSeconds: (yield* duration("SVC_SESSION_LIFESPAN", 720 * 3_600_000)) / 1000,
         privilegedSeconds: (yield* duration("SVC_SESSION_PRIVILEGED", 900_000)) / 1000,
         flowSeconds: (yield* duration("SVC_AUTH_FLOW_LIFESPAN", 3_600_000)) / 1000,

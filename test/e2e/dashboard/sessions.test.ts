@@ -332,7 +332,7 @@ it("GET /api/dashboard/config needs no credentials and reveals no secrets", asyn
   const { json, status } = await ask(service, "GET /api/dashboard/config")
   assert.strictEqual(status, 200)
   const config = json as { readonly s3_public_origin: string; readonly sign_in: { readonly idp_login_url: string } }
-  assert.match(config.sign_in.idp_login_url, /^http:\/\/localhost:\d+\/auth\/login\?return_to=/)
+  assert.match(config.sign_in.idp_login_url, /^http:\/\/127\.0\.0\.1:\d+\/auth\/login\?return_to=/)
   assert.match(config.s3_public_origin, /^https?:\/\/[^/]+$/)
   assert.deepStrictEqual(config, {
     version: "0.1.0",

@@ -57,6 +57,22 @@ const writes: ReadonlyArray<readonly [string, object | undefined]> = [
   ["DELETE /api/keys/999999", undefined],
   ["POST /api/storage/buckets", { name: "stolen" }],
   ["POST /api/webhooks", {}],
+  ["POST /api/auth/register", { email: "x@example.com", password: "four common words" }],
+  ["POST /api/auth/login", { identifier: "x@example.com", password: "x" }],
+  ["POST /api/auth/login/factor", { method: "totp", code: "000000" }],
+  ["POST /api/auth/reauthenticate", { password: "x" }],
+  ["POST /api/auth/recovery/confirm", { flowId: "x", code: "x" }],
+  ["POST /api/auth/verification", { email: "x@example.com" }],
+  ["POST /api/auth/verification/confirm", { flowId: "x", code: "x" }],
+  ["POST /api/auth/token", undefined],
+  ["PUT /api/auth/password", { password: "x" }],
+  ["PATCH /api/auth/account", { traits: {} }],
+  ["DELETE /api/auth/account", undefined],
+  ["POST /api/auth/account/email", { email: "x@example.com" }],
+  ["POST /api/auth/passkeys/setup", undefined],
+  ["POST /api/auth/passkeys/verify", { flow_id: "x", credential: "{}" }],
+  ["PATCH /api/auth/passkeys/x", { display_name: "x" }],
+  ["DELETE /api/auth/passkeys/x", undefined],
   ["POST /api/realtime/subscribe", { schema: "public", table: "t" }],
   ["POST /api/flags", {}],
   ["POST /api/flags/evaluate", { flagKey: "x" }],
@@ -76,7 +92,7 @@ describe("another site can't use a session", () => {
   it("for any write of the contract", async () => {
     const { paths } = good(await ask(service, "GET /openapi.json")) as { paths: Record<string, object> }
     const tried = writes.map(([line]) =>
-      line.replace(/(sessions|keys|clients|consent)\/(?!accept|reject)[^/]+/, "$1/{}")
+      line.replace(/(sessions|passkeys|keys|clients|consent)\/(?!accept|reject|setup|verify)[^/]+/, "$1/{}")
     )
     for (const [path, operations] of Object.entries(paths)) {
       if (!/^\/api\/(auth|oauth2)\//.test(path)) continue

@@ -64,11 +64,14 @@ export const layerIdentityEmbedded = Layer.effectContext(
       logout: sessions.logout,
       loginUrl: ({ aal, refresh, returnTo }) =>
         Effect.succeed(
-          sessions.loginPage({
-            ...(aal === undefined ? {} : { aal }),
-            ...(refresh === true ? { refresh: "true" } : {}),
-            ...(returnTo === undefined ? {} : { return_to: returnTo })
-          })
+          sessions.loginPage(
+            {
+              ...(aal === undefined ? {} : { aal }),
+              ...(refresh === true ? { refresh: "true" } : {}),
+              ...(returnTo === undefined ? {} : { return_to: returnTo })
+            },
+            settings.pagesFor(returnTo)
+          )
         ),
 
       identity: store.identity,

@@ -30,6 +30,10 @@ const passkeyColumns = `id, display_name, ${iso("added_at")} as added_at, ${iso(
 const maxKeys = 50
 
 const registered = new Conflict({ error: "This key is registered already", code: "WEBAUTHN_EXISTS" })
+const lastMethod = new Conflict({
+  error: "This passkey is the only way to sign in: set a password or add another passkey first",
+  code: "LAST_SIGN_IN_METHOD"
+})
 const noPasskey = new NotFound({ error: "There is no such passkey", code: "PASSKEY_NOT_FOUND" })
 
 /** Security keys, which are second factors, and passkeys, which sign in. */
@@ -202,13 +206,22 @@ export const makeKeys = (store: Store, sessions: EmbeddedSessions, flows: Flows,
       )
       return yield* passkey(identity_id, id)
     }),
+    /** 409 for the last way to sign in. */
     removePasskey: Effect.fnUntraced(function* (credential: Credential, id: string) {
       const { identity_id } = yield* sessions.privileged(credential)
-      const removed = yield* store.count(
-        "delete from svc.identity_keys where identity_id = $1::text::uuid and id = $2 and passkey returning 1",
-        [identity_id, id]
+      yield* passkey(identity_id, id)
+      yield* store.exclusively(
+        identity_id,
+        Effect.fnUntraced(function* ({ password_hash }) {
+          const removed = yield* store.count(
+            `delete from svc.identity_keys where identity_id = $1::text::uuid and id = $2 and passkey
+               and ($3::bool or 1 < (select count(*) from svc.identity_keys where identity_id = $1::text::uuid and passkey))
+             returning 1`,
+            [identity_id, id, password_hash !== null]
+          )
+          if (removed === 0) return yield* lastMethod
+        })
       )
-      if (removed === 0) return yield* noPasskey
     }),
 
     beginPasskeyLogin: Effect.gen(function* () {

@@ -41,7 +41,8 @@ export const makeSessions = (
   const sessionRows = store.rows(SessionRow)
   const listed = store.rows(ListedRow)
 
-  const loginPage = (query: Readonly<Record<string, string>>) => `${ownUrl}/auth/login?${new URLSearchParams(query)}`
+  const loginPage = (query: Readonly<Record<string, string>>, base = ownUrl) =>
+    `${base}/auth/login?${new URLSearchParams(query)}`
   const secondFactorDue = () =>
     new StepUpRequired({
       error: "A second factor is required",

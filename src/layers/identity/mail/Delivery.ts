@@ -45,8 +45,8 @@ const makeTransport = (url: Redacted.Redacted) =>
  */
 export const layerMailDelivery = Layer.effectDiscard(
   Effect.gen(function* () {
-    const { embedded, mailFrom, mailReplyTo, smtpUrl } = yield* AccountSettings
-    if (smtpUrl === undefined || !embedded) return
+    const { mailFrom, mailReplyTo, smtpUrl } = yield* AccountSettings
+    if (smtpUrl === undefined) return
     if (!/^smtps?:\/\/[^/]/.test(Redacted.value(smtpUrl)) || !URL.canParse(Redacted.value(smtpUrl))) {
       return yield* new StartError({ message: "SMTP_URL must be smtp[s]://user:password@host:port" })
     }

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { HttpRouter, type HttpServerResponse } from "effect/http"
+import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { type ClientError, InvalidRequest } from "../../domain/errors.ts"
 import { accountOf } from "../../domain/identity/Identity.ts"
 import { otpauthUri } from "../../domain/identity/SecondFactors.ts"
@@ -131,14 +131,14 @@ export const AccountPageRoutes = HttpRouter.use(
     yield* on("GET", "account", (visit, calls) => show(visit, calls))
     yield* on("POST", "account", (visit, calls) => {
       const action = field(visit, "action")
-      const done =
+      const done: Effect.Effect<Response | void, ClientError, HttpServerRequest.HttpServerRequest> =
         action === "logout" || action === "delete"
           ? end(visit, calls, action)
           : Object.hasOwn(actions, action)
             ? actions[action]!(visit, calls)
             : Effect.fail(new InvalidRequest({ error: "action is unknown" }))
       return done.pipe(
-        Effect.map((answer) => answer ?? toPage(visit, "account")),
+        Effect.map((answer): Response => answer || toPage(visit, "account")),
         Effect.catchIf(
           (error: ClientError) => isAboutForm(error) && error.code !== "UNAUTHENTICATED",
           (error) => show(visit, calls, faultOf(error))

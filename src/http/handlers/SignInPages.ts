@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { HttpRouter, type HttpServerResponse } from "effect/http"
+import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { type ClientError, NotFound } from "../../domain/errors.ts"
 import { accountOf } from "../../domain/identity/Identity.ts"
 import { Sessions } from "../../services/identity/Sessions.ts"
@@ -157,7 +157,7 @@ export const SignInPagesRoutes = HttpRouter.use(
         calls: AccountCalls,
         flowId: string,
         proof: { readonly code: string } | { readonly token: string }
-      ) => Effect.Effect<Response, ClientError, Effect.Services<ReturnType<typeof entered>>>
+      ) => Effect.Effect<Response, ClientError, HttpServerRequest.HttpServerRequest>
     ) =>
       Effect.andThen(
         on("GET", name, (visit) => {

@@ -1,5 +1,5 @@
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import { Cause, Console, Effect, Layer } from "effect"
+import { Cause, Console, Effect, Layer, Schema } from "effect"
 import { secret } from "../../domain/Settings.ts"
 import { AccountSettings } from "../../services/identity/AccountSettings.ts"
 import { Accounts } from "../../services/ports/Accounts.ts"
@@ -47,6 +47,9 @@ const program = Effect.gen(function* () {
   yield* Console.log((yield* admin.recoveryLink(identity.id)).link)
 })
 
+/** An error of the service's own, whose text is for people. */
+const isRefusal = Schema.is(Schema.Struct({ error: Schema.String, code: Schema.String }))
+
 const EncryptionKeysOfDatabase = Layer.unwrap(
   Effect.map(secret("DATABASE_URL"), (uri) =>
     uri === undefined ? layerEncryptionKeysKept.pipe(Layer.provide(DataDir.layer)) : layerEncryptionKeys
@@ -65,9 +68,9 @@ const Parts = identityProvider.layerPorts.pipe(
 
 program.pipe(
   Effect.provide(Parts),
-  Effect.catch((error) =>
+  Effect.catchIf(isRefusal, ({ error }) =>
     Effect.andThen(
-      Console.error("error" in error && typeof error.error === "string" ? error.error : String(error)),
+      Console.error(error),
       Effect.sync(() => (process.exitCode = 1))
     )
   ),

@@ -1,5 +1,5 @@
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { createLocalJWKSet, decodeJwt, jwtVerify } from "jose"
+import { type CryptoKey, decodeJwt, importJWK, type JWK, jwtVerify } from "jose"
 import { ask, assertRefused, sql } from "../../support/client.ts"
 import { asMember, elsewhere, logIn, mailTo, register, sessionCookie } from "../../support/identity/people.ts"
 import { freshEmail } from "../../support/identity/idp.ts"
@@ -57,8 +57,10 @@ describe("a person", () => {
     const token = await tokenOf(cookie)
     const set = await ask(service, "GET /.well-known/jwks.json")
     assert.strictEqual(set.status, 200)
+    const { keys } = set.json as { readonly keys: ReadonlyArray<JWK> }
+    const key = (await importJWK(keys[0]!)) as CryptoKey
     assert.notMatch(set.text, /"(?:d|p|q|dp|dq|qi)"/, "contains no private key")
-    const { payload, protectedHeader } = await jwtVerify(token, createLocalJWKSet(set.json as never))
+    const { payload, protectedHeader } = await jwtVerify(token, key)
     assert.deepInclude(payload, { sub: id, role: "authenticated", email, aal: "aal1", amr: ["password"] })
     assert.closeTo((payload.exp ?? 0) - (payload.iat ?? 0), 600, 1)
     assert.strictEqual(protectedHeader.typ, "session+jwt")

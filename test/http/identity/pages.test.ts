@@ -60,7 +60,9 @@ class Tab {
     const forms = [...this.#shown.matchAll(/<form[^>]*>([\s\S]*?)<\/form>/g)].map(([, inner = ""]) => inner)
     const form = forms.find((inner) => inner.includes(`value="${fields["action"]}"`)) ?? forms[0] ?? ""
     const hidden = [...form.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g)]
-    const body = new URLSearchParams(hidden.map(([, name = "", value = ""]) => [name, value.replaceAll("&amp;", "&")]))
+    const body = new URLSearchParams(
+      hidden.map(([, name = "", value = ""]): [string, string] => [name, value.replaceAll("&amp;", "&")])
+    )
     for (const [name, value] of Object.entries(fields)) body.set(name, value)
     return this.open(page, { method: "POST", body, headers })
   }

@@ -23,7 +23,7 @@ import { workerCount, workerNumber } from "./layers/workers/Settings.ts"
 import { layerReady, layerWorker, reportFailure } from "./layers/workers/Worker.ts"
 import { layerWorkers } from "./layers/workers/Workers.ts"
 import * as access from "./services/access/layer.ts"
-import { Tokens } from "./services/access/Tokens.ts"
+import { Tokens, TokenSettings } from "./services/access/Tokens.ts"
 import { layerAllSettings } from "./services/AllSettings.ts"
 import * as backups from "./services/backups/layer.ts"
 import * as branches from "./services/branches/layer.ts"
@@ -54,6 +54,7 @@ const Base = Layer.mergeAll(layerBranchDatabases, layerConnectionProbe).pipe(
   Layer.provideMerge(identityProvider.layerKeys),
   Layer.provideMerge(postgres.layer),
   Layer.provideMerge(objectStore.layer),
+  Layer.provideMerge(TokenSettings.layer),
   Layer.provideMerge(installation.layer),
   // Last in this list and so first: an invalid setting is reported before anything is started.
   Layer.provideMerge(

@@ -51,7 +51,7 @@ const SignedIn = Schema.Struct({ session: IdentitySession, session_token: Schema
 const Sent = Schema.Struct({ state: Schema.Literal("sent_email"), flowId: Schema.String })
 const Challenge = Schema.Struct({ flow_id: Schema.String, options: Schema.Struct({ publicKey: Schema.Unknown }) })
 
-export const PasskeyRecord = Schema.Struct({
+const PasskeyRecord = Schema.Struct({
   id: Schema.String,
   display_name: Schema.String,
   added_at: Schema.String,

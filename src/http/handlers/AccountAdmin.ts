@@ -2,7 +2,12 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Mails } from "../../services/identity/Mails.ts"
 import { Sessions } from "../../services/identity/Sessions.ts"
-import { type AccountAdmin, type AccountError, Accounts, type NewAccount } from "../../services/ports/Accounts.ts"
+import {
+  type AccountAdmin,
+  type AccountError,
+  Accounts,
+  type NewAccount
+} from "../../services/ports/identity/Accounts.ts"
 import { IdP } from "../../services/ports/IdP.ts"
 import { Api } from "../Api.ts"
 import { success } from "../wire/Body.ts"

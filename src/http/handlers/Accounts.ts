@@ -11,7 +11,7 @@ import {
   Accounts,
   type MailProof,
   type SignedIn
-} from "../../services/ports/Accounts.ts"
+} from "../../services/ports/identity/Accounts.ts"
 import { CurrentBrowser } from "../access/BrowserRequests.ts"
 import { clearSessionCookies, relayCookies, setSignInCookies } from "../access/SessionCookies.ts"
 import { Api } from "../Api.ts"

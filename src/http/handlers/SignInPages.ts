@@ -4,7 +4,7 @@ import { type ClientError, NotFound } from "../../domain/errors.ts"
 import { accountOf } from "../../domain/identity/Identity.ts"
 import { Sessions } from "../../services/identity/Sessions.ts"
 import { SignIn } from "../../services/identity/SignIn.ts"
-import { type AccountCalls, Accounts, type FactorProof, type SignedIn } from "../../services/ports/Accounts.ts"
+import { type AccountCalls, Accounts, type FactorProof, type SignedIn } from "../../services/ports/identity/Accounts.ts"
 import { relayCookies, setSignInCookies } from "../access/SessionCookies.ts"
 import { askPage, codePage, linkPage, type MailPage, noticePage } from "../pages/accounts/MailPages.ts"
 import {

@@ -1,6 +1,6 @@
 import { Effect, Layer } from "effect"
 import { NotImplemented } from "../../domain/errors.ts"
-import { Accounts } from "../../services/ports/Accounts.ts"
+import { Accounts } from "../../services/ports/identity/Accounts.ts"
 import { notConfigured } from "../../services/ports/IdP.ts"
 
 /** With an identity provider of one's own, accounts are managed there: 501 with its address. */

@@ -1,5 +1,6 @@
 import { Context, Effect, Layer } from "effect"
-import { AccountSettings } from "../../services/identity/AccountSettings.ts"
+import { text } from "../../domain/Settings.ts"
+import { AccountSettings, loopback } from "../../services/identity/AccountSettings.ts"
 import { Mails } from "../../services/identity/Mails.ts"
 import { OwnSigningKeys } from "../../services/identity/OwnSigningKeys.ts"
 import { IdentitySeals } from "../../services/identity/Seals.ts"
@@ -41,8 +42,12 @@ export const layerPorts = Layer.unwrap(
 const layerBackground = Layer.unwrap(
   Effect.gen(function* () {
     const { address } = yield* IdPChoice
-    const { embedded } = yield* AccountSettings
-    return embedded && address === undefined ? Layer.mergeAll(layerMailDelivery, layerIdentityUpkeep) : Layer.empty
+    const { embedded, ownUrl, publicUrlKnown } = yield* AccountSettings
+    if (!embedded || address !== undefined) return Layer.empty
+    if (!publicUrlKnown && !loopback.test(yield* text("HOST", "127.0.0.1"))) {
+      yield* Effect.logWarning(`PUBLIC_URL is not set: links to accounts, and passkeys, work at ${ownUrl} only`)
+    }
+    return Layer.mergeAll(layerMailDelivery, layerIdentityUpkeep)
   })
 )
 

@@ -34,6 +34,34 @@ const unreachable = new Unavailable({
   retry_after: 5
 })
 
+/** The settings of tokens, read before the service starts anything. */
+export class TokenSettings extends Context.Service<
+  TokenSettings,
+  {
+    readonly insecure: boolean
+    readonly audiences: ReadonlyArray<string>
+    readonly scopes: ReadonlyArray<string>
+    readonly secrets: Effect.Success<ReturnType<typeof importSecrets>>
+    readonly address: Effect.Success<typeof keysAddress>
+    /** `ownUrl`. */
+    readonly own: string
+  }
+>()("svc/services/TokenSettings") {
+  static readonly layer: Layer.Layer<TokenSettings, SettingError, JwtSecret> = Layer.effect(
+    TokenSettings,
+    Effect.gen(function* () {
+      return TokenSettings.of({
+        insecure: yield* flag("SVC_JWT_INSECURE_DECODE", false),
+        audiences: yield* list("SVC_JWT_AUDIENCE", []),
+        scopes: yield* list("SVC_JWT_SCOPE", []),
+        secrets: yield* importSecrets((yield* JwtSecret).secret),
+        address: yield* keysAddress,
+        own: yield* ownUrl
+      })
+    })
+  )
+}
+
 /** Verifies JWTs and reads their claims. */
 export class Tokens extends Context.Service<
   Tokens,
@@ -47,25 +75,22 @@ export class Tokens extends Context.Service<
     readonly scopes: ReadonlyArray<string>
   }
 >()("svc/services/Tokens") {
-  static readonly layer: Layer.Layer<Tokens, SettingError, JwtSecret | OwnSigningKeys> = Layer.effect(
+  static readonly layer: Layer.Layer<Tokens, never, TokenSettings | OwnSigningKeys> = Layer.effect(
     Tokens,
     Effect.gen(function* () {
-      const insecure = yield* flag("SVC_JWT_INSECURE_DECODE", false)
-      const audiences = yield* list("SVC_JWT_AUDIENCE", [])
-      const secrets = yield* importSecrets((yield* JwtSecret).secret)
-      const address = yield* keysAddress
+      const { address, audiences, insecure, own: ownAddress, scopes, secrets } = yield* TokenSettings
       const clock = yield* Clock.Clock
       const keys = address && new SigningKeys(address.url, () => clock.currentTimeMillisUnsafe())
       const byDefault: TokenRules = { audiences, scopes: [], accessTokensOnly: false }
       const byKeys: TokenRules = {
         audiences,
-        scopes: yield* list("SVC_JWT_SCOPE", []),
+        scopes,
         accessTokensOnly: address?.ofOAuth2 === true
       }
       const own = yield* OwnSigningKeys
       /** For access tokens that the embedded OAuth 2.0 server issues to apps; its ID tokens have the same keys. */
       const byOwnServer: TokenRules = {
-        audiences: [yield* ownUrl, ...audiences],
+        audiences: [ownAddress, ...audiences],
         scopes: byKeys.scopes,
         accessTokensOnly: true
       }

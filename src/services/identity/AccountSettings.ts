@@ -3,7 +3,7 @@ import { baseUrl, duration, flag, list, oneOf, secret, SettingError, text } from
 import { readAddress } from "../../domain/identity/Address.ts"
 import { ownUrl } from "./Settings.ts"
 
-const loopback = /^(?:127\.\d+\.\d+\.\d+|localhost|\[::1\])$/
+export const loopback = /^(?:127\.\d+\.\d+\.\d+|localhost|\[::1\])$/
 
 /** The settings of the embedded identity provider. */
 export class AccountSettings extends Context.Service<
@@ -12,6 +12,8 @@ export class AccountSettings extends Context.Service<
     /** SVC_IDENTITY: whether this service keeps accounts and signs tokens itself. */
     readonly embedded: boolean
     readonly ownUrl: string
+    /** Whether PUBLIC_URL is set. */
+    readonly publicUrlKnown: boolean
     /**
      * The URL of the pages for a browser that will return to `returnTo`. Without PUBLIC_URL that is the address by which
      * the browser reaches this machine: its cookies belong to `localhost` or to `127.0.0.1`, not to both.
@@ -63,6 +65,7 @@ export class AccountSettings extends Context.Service<
       return AccountSettings.of({
         embedded: (yield* oneOf("SVC_IDENTITY", "embedded", ["embedded", "off"])) === "embedded",
         ownUrl: own,
+        publicUrlKnown: known,
         pagesFor: (returnTo) => {
           if (known || returnTo === undefined || !URL.canParse(returnTo)) return own
           const { hostname, origin } = new URL(returnTo)

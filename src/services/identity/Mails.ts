@@ -17,7 +17,7 @@ export const Mail = Schema.Struct({
 export type Mail = typeof Mail.Type
 
 const iso = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
-export const mailColumns = `id::float8 as id, recipient, subject, body, ${iso("created_at")} as created_at,
+const mailColumns = `id::float8 as id, recipient, subject, body, ${iso("created_at")} as created_at,
   ${iso("sent_at")} as sent_at, attempts, failure`
 
 const pageSize = 100

@@ -1,12 +1,10 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import { type Unavailable } from "../../domain/errors.ts"
 import { accountOf, type Browser } from "../../domain/identity/Identity.ts"
-import { list } from "../../domain/Settings.ts"
-import { sessionTokenType } from "../access/Tokens.ts"
+import { sessionTokenType, TokenSettings } from "../access/Tokens.ts"
 import { type SessionError } from "../ports/IdP.ts"
 import { OwnSigningKeys } from "./OwnSigningKeys.ts"
 import { Sessions } from "./Sessions.ts"
-import { ownUrl } from "./Settings.ts"
 
 /** How long a token is valid, in s. A session that has ended is still good for as long. */
 const lifeSeconds = 600
@@ -26,8 +24,8 @@ export class SessionTokens extends Context.Service<
     Effect.gen(function* () {
       const sessions = yield* Sessions
       const keys = yield* OwnSigningKeys
-      const iss = yield* ownUrl
-      const [aud = iss] = yield* list("SVC_JWT_AUDIENCE", [])
+      const { audiences, own: iss } = yield* TokenSettings
+      const [aud = iss] = audiences
       return SessionTokens.of({
         issue: Effect.fn("SessionTokens.issue")(function* (browser) {
           const { aal, expires_at, id, identity, methods } = yield* sessions.current(browser)

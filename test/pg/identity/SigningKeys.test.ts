@@ -1,14 +1,18 @@
 import { assert, layer } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { ConfigProvider, Effect, Layer } from "effect"
 import { SignJWT } from "jose"
-import { JwtSecret, sessionTokenType, Tokens } from "../../../src/services/access/Tokens.ts"
+import { JwtSecret, sessionTokenType, Tokens, TokenSettings } from "../../../src/services/access/Tokens.ts"
 import { OwnSigningKeys } from "../../../src/services/identity/OwnSigningKeys.ts"
 import { layerEmbedded, ownUrl } from "../../support/identity/embedded.ts"
 import { live, Outside } from "../../support/database.ts"
 import { refusal } from "../../support/refusals.ts"
 
 const parts = Layer.provideMerge(
-  Layer.provide(Tokens.layer, Layer.succeed(JwtSecret, { secret: undefined })),
+  Tokens.layer.pipe(
+    Layer.provide(TokenSettings.layer),
+    Layer.provide(Layer.succeed(JwtSecret, { secret: undefined })),
+    Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnvRecord({ PUBLIC_URL: ownUrl })))
+  ),
   layerEmbedded("signing_keys")
 )
 const exp = Math.floor(Date.now() / 1000) + 600

@@ -1,19 +1,20 @@
-import { ConfigProvider, type Context, Effect, Exit, Layer, Redacted, Scope } from "effect"
+import { ConfigProvider, type Context, Effect, Exit, Layer, Scope } from "effect"
 import { afterAll, beforeAll } from "vitest"
 import { readEncryptionKey } from "../../../src/domain/connections/SealedText.ts"
 import { type JsonObject } from "../../../src/domain/text/JsonObject.ts"
 import * as identityProvider from "../../../src/layers/identity/layer.ts"
 import { AccountSettings } from "../../../src/services/identity/AccountSettings.ts"
 import { Mails } from "../../../src/services/identity/Mails.ts"
+import { type IdentitySeals } from "../../../src/services/identity/Seals.ts"
 import { type OwnSigningKeys } from "../../../src/services/identity/OwnSigningKeys.ts"
-import { Accounts, CurrentDevice, type FactorProof } from "../../../src/services/ports/Accounts.ts"
+import { Accounts, CurrentDevice, type FactorProof } from "../../../src/services/ports/identity/Accounts.ts"
 import { EncryptionKeys } from "../../../src/services/ports/EncryptionKeys.ts"
 import { type IdP } from "../../../src/services/ports/IdP.ts"
 import { type Database, layerDatabase } from "../database.ts"
 import { type Authenticator } from "./authenticator.ts"
 import { type IdPDriver, type IdPUnderTest } from "./idp.ts"
 
-type Embedded = Database | IdP | Accounts | Mails | AccountSettings | OwnSigningKeys
+type Embedded = Database | IdP | Accounts | Mails | AccountSettings | OwnSigningKeys | IdentitySeals
 
 export const ownUrl = "http://localhost:3000"
 
@@ -124,5 +125,3 @@ export const embeddedUnderTest = (name: string, settings: Readonly<Record<string
   const port = Layer.effectContext(Effect.sync(() => context!))
   return { idp, port, run }
 }
-
-export const valueOf = (credential: { readonly value: Redacted.Redacted }) => Redacted.value(credential.value)

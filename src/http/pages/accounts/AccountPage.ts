@@ -1,6 +1,6 @@
 import { type HttpServerResponse } from "effect/http"
 import { accountOf, type Identity, type SessionSummary } from "../../../domain/identity/Identity.ts"
-import { type Passkey } from "../../../services/ports/Accounts.ts"
+import { type Passkey } from "../../../services/ports/identity/Accounts.ts"
 import { type Factors } from "../../../services/ports/IdP.ts"
 import { type Html, html, nameText, page } from "../Html.ts"
 import { keyForm, keyScript } from "./KeyScript.ts"

@@ -1,5 +1,5 @@
 import { type HttpServerResponse } from "effect/http"
-import { type DueFactors, type Methods } from "../../../services/ports/Accounts.ts"
+import { type DueFactors, type Methods } from "../../../services/ports/identity/Accounts.ts"
 import { html, nameText, page } from "../Html.ts"
 import { keyForm, keyScript } from "./KeyScript.ts"
 import { accountForm, alert, button, input, type Visit } from "./Visit.ts"

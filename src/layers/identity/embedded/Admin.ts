@@ -6,7 +6,7 @@ import {
   type AccountChange,
   type FactorKind,
   type NewAccount
-} from "../../../services/ports/Accounts.ts"
+} from "../../../services/ports/identity/Accounts.ts"
 import { importedHash, type Passwords } from "./Passwords.ts"
 import { addressOf, type Records } from "./Records.ts"
 import { type EmbeddedRecovery } from "./Recovery.ts"

@@ -6,24 +6,25 @@ import { AccountSettings } from "../../../services/identity/AccountSettings.ts"
 import { Mails } from "../../../services/identity/Mails.ts"
 import { IdentitySeals } from "../../../services/identity/Seals.ts"
 import { IdentitySignatures } from "../../../services/identity/Signatures.ts"
-import { type AccountCalls, Accounts } from "../../../services/ports/Accounts.ts"
+import { type AccountCalls, Accounts } from "../../../services/ports/identity/Accounts.ts"
 import { Db } from "../../../services/ports/Db.ts"
 import { IdP } from "../../../services/ports/IdP.ts"
 import { makeAdmin } from "./Admin.ts"
 import { makeFlows } from "./Flows.ts"
-import { makeKeyChecks } from "./KeyChecks.ts"
-import { makeKeys } from "./Keys.ts"
+import { makeKeyChecks } from "./factors/KeyChecks.ts"
+import { makeKeys } from "./factors/Keys.ts"
+import { makePasskeys } from "./factors/Passkeys.ts"
 import { makeLimits } from "./Limits.ts"
 import { makeMessages } from "./Messages.ts"
 import { makePasswords } from "./Passwords.ts"
 import { makeProfile } from "./Profile.ts"
 import { makeRecords } from "./Records.ts"
 import { makeRecovery } from "./Recovery.ts"
-import { makeRecoveryCodes } from "./RecoveryCodes.ts"
+import { makeRecoveryCodes } from "./factors/RecoveryCodes.ts"
 import { makeSessions } from "./Sessions.ts"
 import { makeSignIn } from "./SignIn.ts"
 import { iso, isUuid, makeStore } from "./Store.ts"
-import { makeTotp } from "./Totp.ts"
+import { makeTotp } from "./factors/Totp.ts"
 
 const KeyRow = Schema.Struct({ id: Schema.String, display_name: Schema.String, added_at: Schema.String })
 const FactorsRow = Schema.Struct({ totp: Schema.Boolean, count: Schema.Int, used: Schema.Int })
@@ -42,7 +43,9 @@ export const layerIdentityEmbedded = Layer.effectContext(
     const messages = makeMessages(settings.ownUrl, yield* Mails, signatures, limits)
     const passwords = yield* makePasswords
     const records = makeRecords(store)
-    const keys = makeKeys(store, sessions, flows, makeKeyChecks(settings), limits)
+    const checks = makeKeyChecks(settings)
+    const keys = makeKeys(store, sessions, flows, checks)
+    const passkeys = makePasskeys(store, sessions, flows, checks, limits, keys)
     const totp = makeTotp(new URL(settings.ownUrl).hostname, store, sessions, flows, seals)
     const codes = makeRecoveryCodes(store, sessions, flows, signatures)
     const recovery = makeRecovery(store, sessions, flows, messages, limits)
@@ -124,8 +127,8 @@ export const layerIdentityEmbedded = Layer.effectContext(
       beginRecoveryCodes: codes.begin,
       confirmRecoveryCodes: codes.confirm,
       removeRecoveryCodes: codes.remove,
-      beginPasskeyLogin: keys.beginPasskeyLogin,
-      passkeyLogin: (flowId, assertion) => keys.passkeyLogin(flowId, assertion, "Cookie"),
+      beginPasskeyLogin: passkeys.beginPasskeyLogin,
+      passkeyLogin: (flowId, assertion) => passkeys.passkeyLogin(flowId, assertion, "Cookie"),
       beginRecovery: recovery.begin,
       recover: recovery.send
     })
@@ -150,11 +153,11 @@ export const layerIdentityEmbedded = Layer.effectContext(
       setTraits: profile.setTraits,
       changeEmail: profile.changeEmail,
       remove: profile.remove,
-      passkeys: keys.passkeys,
-      beginPasskey: keys.beginPasskey,
-      confirmPasskey: keys.confirmPasskey,
-      renamePasskey: keys.renamePasskey,
-      removePasskey: keys.removePasskey
+      passkeys: passkeys.passkeys,
+      beginPasskey: passkeys.beginPasskey,
+      confirmPasskey: passkeys.confirmPasskey,
+      renamePasskey: passkeys.renamePasskey,
+      removePasskey: passkeys.removePasskey
     }
     const admin = makeAdmin(store, records, sessions, passwords, recovery)
     const accounts = Accounts.of({ calls: Effect.succeed(calls), admin: Effect.succeed(admin) })

@@ -1,7 +1,7 @@
 import { Effect, Schema } from "effect"
 import { timingSafeEqual } from "node:crypto"
 import { JsonObject } from "../../../domain/text/JsonObjectSchema.ts"
-import { type MailProof } from "../../../services/ports/Accounts.ts"
+import { type MailProof } from "../../../services/ports/identity/Accounts.ts"
 import { flowExpired, flowForbidden, flowNotFound, wrongCode } from "./Refusals.ts"
 import { hashOf, iso, isUuid, type Store } from "./Store.ts"
 
@@ -10,6 +10,9 @@ import { hashOf, iso, isUuid, type Store } from "./Store.ts"
  * wait for a mailed code or link.
  */
 export type FlowKind = "settings" | "passkey" | "factor" | "recovery" | "verification" | "email" | "registration"
+
+/** Flows of one identity; beyond them the oldest are deleted. */
+const maxFlows = 50
 
 /** Codes of one flow that may be wrong. */
 const maxTries = 5
@@ -32,6 +35,8 @@ export interface Way {
   readonly code: string
   readonly identity: string | null
   readonly lookup: string
+  /** Whether it went to the address, which it so proves. An operator's link did not. */
+  readonly mailed: boolean
 }
 
 const same = (one: string, other: string) => {
@@ -67,16 +72,23 @@ export const makeFlows = (flowSeconds: number, store: Store) => {
     )
 
   return {
-    begin: (kind: FlowKind, identityId: string | null, data: object) =>
-      Effect.flatMap(
-        begun(
-          `insert into svc.identity_flows (kind, identity_id, data, expires_at)
-           values ($1, $2::text::uuid, $3::text::jsonb, now() + make_interval(secs => $4::float8))
-           returning id::text, ${iso("expires_at")} as expires_at`,
-          [kind, identityId, JSON.stringify(data), flowSeconds]
-        ),
-        ([row]) => (row === undefined ? Effect.die("The flow was not stored") : Effect.succeed(row))
-      ),
+    begin: Effect.fnUntraced(function* (kind: FlowKind, identityId: string | null, data: object) {
+      const [row] = yield* begun(
+        `insert into svc.identity_flows (kind, identity_id, data, expires_at)
+         values ($1, $2::text::uuid, $3::text::jsonb, now() + make_interval(secs => $4::float8))
+         returning id::text, ${iso("expires_at")} as expires_at`,
+        [kind, identityId, JSON.stringify(data), flowSeconds]
+      )
+      if (row === undefined) return yield* Effect.die("The flow was not stored")
+      if (identityId !== null) {
+        yield* store.count(
+          `delete from svc.identity_flows where id in (select id from svc.identity_flows
+             where identity_id = $1::text::uuid order by expires_at desc offset ${maxFlows}) returning 1`,
+          [identityId]
+        )
+      }
+      return row
+    }),
     /** 404, 403 if it is another identity's, 410 once it has expired. `lock`: in a transaction. */
     find,
     /** Zero if it has been used meanwhile. */

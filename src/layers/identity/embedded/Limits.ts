@@ -1,6 +1,6 @@
 import { Effect, Schema } from "effect"
 import { TooManyRequests } from "../../../domain/errors.ts"
-import { CurrentDevice } from "../../../services/ports/Accounts.ts"
+import { CurrentDevice } from "../../../services/ports/identity/Accounts.ts"
 import { hashOf, type Store } from "./Store.ts"
 
 const Row = Schema.Struct({ count: Schema.Int, seconds: Schema.Int })

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { randomBytes, randomInt } from "node:crypto"
 import { type Mails } from "../../../services/identity/Mails.ts"
 import { type IdentitySignatures } from "../../../services/identity/Signatures.ts"
-import { CurrentDevice } from "../../../services/ports/Accounts.ts"
+import { CurrentDevice } from "../../../services/ports/identity/Accounts.ts"
 import { type Way } from "./Flows.ts"
 import { type Limits } from "./Limits.ts"
 import { hashOf } from "./Store.ts"
@@ -57,13 +57,14 @@ export const makeMessages = (
       kind: keyof typeof texts,
       flowId: string,
       to: { readonly value: string; readonly lookup: string },
-      identity: string | null
+      identity: string | null,
+      mailed = true
     ) {
       const token = randomBytes(32).toString("base64url")
       const code = String(randomInt(100_000_000)).padStart(8, "0")
       const link = `${ownUrl}/auth/${pages[kind]}?flow=${flowId}&token=${token}`
       const { intro, outro, subject } = texts[kind]
-      const way: Way = { token: hashOf(token), code: yield* codeOf(flowId, code), identity, lookup: to.lookup }
+      const way: Way = { token: hashOf(token), code: yield* codeOf(flowId, code), identity, lookup: to.lookup, mailed }
       const body = `${intro}\n\nOpen this page:\n${link}\n\nor enter this code where you were asked for it: ${code}\n\n${outro}\n`
       return { way, link, mail: mails.send(to.value, `${subject} – ${host}`, body) }
     }),

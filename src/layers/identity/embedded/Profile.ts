@@ -5,7 +5,7 @@ import { passwordFault } from "../../../domain/identity/Password.ts"
 import { type JsonObject } from "../../../domain/text/JsonObject.ts"
 import { type AccountSettings } from "../../../services/identity/AccountSettings.ts"
 import { paced } from "../../../services/identity/Pace.ts"
-import { type MailProof } from "../../../services/ports/Accounts.ts"
+import { type MailProof } from "../../../services/ports/identity/Accounts.ts"
 import { type Flow, type Flows, type Way } from "./Flows.ts"
 import { type Limits } from "./Limits.ts"
 import { type Messages } from "./Messages.ts"
@@ -223,4 +223,3 @@ export const makeProfile = (
     })
   }
 }
-export type Profile = ReturnType<typeof makeProfile>

@@ -1,7 +1,7 @@
 import { Effect, Schema } from "effect"
 import { readAddress } from "../../../domain/identity/Address.ts"
 import { type Credential } from "../../../domain/identity/Identity.ts"
-import { type MailProof } from "../../../services/ports/Accounts.ts"
+import { type MailProof } from "../../../services/ports/identity/Accounts.ts"
 import { type Flows, waysOf } from "./Flows.ts"
 import { type Limits } from "./Limits.ts"
 import { type Messages } from "./Messages.ts"
@@ -68,7 +68,7 @@ export const makeRecovery = (
       )
       if (to === undefined) return yield* noIdentity
       const { expires_at, id } = yield* flows.begin("recovery", null, {})
-      const { link, way } = yield* messages.way("recovery", id, to, identityId)
+      const { link, way } = yield* messages.way("recovery", id, to, identityId, false)
       yield* flows.setData(id, { ways: [way] })
       return { link, expiresAt: expires_at }
     }),
@@ -91,7 +91,7 @@ export const makeRecovery = (
             )
             // The address belongs to another account by now.
             if (address === undefined) return yield* flowExpired
-            if (address.verified) return
+            if (address.verified || !way.mailed) return
             for (const statement of [
               "update svc.identities set password_hash = null, totp_secret = null, updated_at = now() where id = $1::text::uuid returning 1",
               "delete from svc.identity_keys where identity_id = $1::text::uuid returning 1",

@@ -3,9 +3,12 @@ import { randomBytes } from "node:crypto"
 import { NotFound, StepUpRequired } from "../../../domain/errors.ts"
 import { type Credential, type IdentitySession, type SessionSummary } from "../../../domain/identity/Identity.ts"
 import { type AccountSettings } from "../../../services/identity/AccountSettings.ts"
-import { CurrentDevice, type SignedIn } from "../../../services/ports/Accounts.ts"
+import { CurrentDevice, type SignedIn } from "../../../services/ports/identity/Accounts.ts"
 import { badCredentials, unauthenticated } from "./Refusals.ts"
 import { hashOf, iso, isUuid, type Store } from "./Store.ts"
+
+/** Sessions of one identity; beyond them the oldest end. */
+const maxSessions = 200
 
 const aal = Schema.Literals(["aal1", "aal2"])
 const times = { authenticated_at: Schema.String, issued_at: Schema.String, expires_at: Schema.String }
@@ -134,6 +137,11 @@ export const makeSessions = (
       ]
     )
     if (opened === 0) return yield* badCredentials
+    yield* store.count(
+      `delete from svc.identity_sessions where id in (select id from svc.identity_sessions
+         where identity_id = $1::text::uuid order by issued_at desc offset ${maxSessions}) returning 1`,
+      [identityId]
+    )
     return yield* signedIn({ _tag: kind, value: Redacted.make(value) })
   })
 

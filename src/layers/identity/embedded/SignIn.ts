@@ -1,15 +1,15 @@
 import { Effect, Schema } from "effect"
 import { type Credential } from "../../../domain/identity/Identity.ts"
 import { readAddress } from "../../../domain/identity/Address.ts"
-import { type DueFactors, type FactorProof } from "../../../services/ports/Accounts.ts"
-import { type EmbeddedKeys } from "./Keys.ts"
+import { type DueFactors, type FactorProof } from "../../../services/ports/identity/Accounts.ts"
+import { type EmbeddedKeys } from "./factors/Keys.ts"
 import { type Limits } from "./Limits.ts"
 import { isImported, type Passwords } from "./Passwords.ts"
-import { type EmbeddedRecoveryCodes } from "./RecoveryCodes.ts"
+import { type EmbeddedRecoveryCodes } from "./factors/RecoveryCodes.ts"
 import { badCredentials, unauthenticated, wrongCode } from "./Refusals.ts"
 import { type EmbeddedSessions } from "./Sessions.ts"
 import { type Store } from "./Store.ts"
-import { type EmbeddedTotp } from "./Totp.ts"
+import { type EmbeddedTotp } from "./factors/Totp.ts"
 
 const AccountRow = Schema.Struct({
   id: Schema.String,
@@ -139,4 +139,3 @@ export const makeSignIn = (
     })
   }
 }
-export type EmbeddedSignIn = ReturnType<typeof makeSignIn>

@@ -1,13 +1,12 @@
 import { Effect, Schema } from "effect"
-import { Conflict, InvalidRequest, NotFound } from "../../../domain/errors.ts"
-import { accountOf, type Credential } from "../../../domain/identity/Identity.ts"
-import { isPlainText } from "../../../domain/text/StorableText.ts"
-import { type Flows } from "./Flows.ts"
+import { Conflict, InvalidRequest, NotFound } from "../../../../domain/errors.ts"
+import { accountOf, type Credential } from "../../../../domain/identity/Identity.ts"
+import { isPlainText } from "../../../../domain/text/StorableText.ts"
+import { type Flows } from "../Flows.ts"
 import { type KeyChecks, readCredential } from "./KeyChecks.ts"
-import { type Limits } from "./Limits.ts"
-import { flowExpired, invalidKey, invalidPasskey, unauthenticated } from "./Refusals.ts"
-import { type EmbeddedSessions, type SessionRow } from "./Sessions.ts"
-import { iso, type Store } from "./Store.ts"
+import { flowExpired, invalidKey, invalidPasskey } from "../Refusals.ts"
+import { type EmbeddedSessions, type SessionRow } from "../Sessions.ts"
+import { type Store } from "../Store.ts"
 
 const KeyRow = Schema.Struct({
   id: Schema.String,
@@ -17,29 +16,14 @@ const KeyRow = Schema.Struct({
 })
 const keyColumns = "id, identity_id::text, encode(public_key, 'base64') as public_key, transports"
 
-const PasskeyRow = Schema.Struct({
-  id: Schema.String,
-  display_name: Schema.String,
-  added_at: Schema.String,
-  last_used_at: Schema.NullOr(Schema.String),
-  backed_up: Schema.Boolean
-})
-const passkeyColumns = `id, display_name, ${iso("added_at")} as added_at, ${iso("last_used_at")} as last_used_at, backed_up`
-
 /** Keys of one account, so that lists of excluded ids stay short. */
 const maxKeys = 50
 
 const registered = new Conflict({ error: "This key is registered already", code: "WEBAUTHN_EXISTS" })
-const lastMethod = new Conflict({
-  error: "This passkey is the only way to sign in: set a password or add another passkey first",
-  code: "LAST_SIGN_IN_METHOD"
-})
-const noPasskey = new NotFound({ error: "There is no such passkey", code: "PASSKEY_NOT_FOUND" })
 
-/** Security keys, which are second factors, and passkeys, which sign in. */
-export const makeKeys = (store: Store, sessions: EmbeddedSessions, flows: Flows, checks: KeyChecks, limits: Limits) => {
+/** Keys of WebAuthn, and those of them that are second factors; Passkeys.ts has the others. */
+export const makeKeys = (store: Store, sessions: EmbeddedSessions, flows: Flows, checks: KeyChecks) => {
   const keys = store.rows(KeyRow)
-  const passkeyRows = store.rows(PasskeyRow)
   const ids = (identityId: string, only?: "security keys") =>
     Effect.map(
       keys(
@@ -48,6 +32,17 @@ export const makeKeys = (store: Store, sessions: EmbeddedSessions, flows: Flows,
         [identityId, only ?? null]
       ),
       (all) => all.map(({ id }) => id)
+    )
+
+  /** A passkey or, of one account, a security key. */
+  const find = (id: string | undefined, ofIdentity: string | null) =>
+    Effect.map(
+      keys(
+        `select ${keyColumns} from svc.identity_keys
+         where id = $1 and case when $2::text is null then passkey else identity_id = $2::text::uuid and not passkey end`,
+        [id ?? "", ofIdentity]
+      ),
+      ([row]) => row && { ...row, publicKey: row.public_key }
     )
 
   const nameOf = (given: string, fallback: string) => {
@@ -121,15 +116,12 @@ export const makeKeys = (store: Store, sessions: EmbeddedSessions, flows: Flows,
     return yield* invalidPasskey
   })
 
-  const passkey = Effect.fnUntraced(function* (identityId: string, id: string) {
-    const [row] = yield* passkeyRows(
-      `select ${passkeyColumns} from svc.identity_keys where identity_id = $1::text::uuid and id = $2 and passkey`,
-      [identityId, id]
-    )
-    return row ?? (yield* noPasskey)
-  })
-
   return {
+    find,
+    nameOf,
+    begin,
+    add,
+    counted,
     beginKey: Effect.fnUntraced(function* (credential: Credential) {
       const session = yield* sessions.whole(credential)
       return { ...(yield* begin(session, false)), cookies: sessions.cookiesOf(credential, session) }
@@ -166,91 +158,11 @@ export const makeKeys = (store: Store, sessions: EmbeddedSessions, flows: Flows,
     show: Effect.fnUntraced(function* (identityId: string, flowId: string, assertion: string) {
       const { data, used } = yield* flows.find(flowId, "factor", identityId)
       if (used) return yield* flowExpired
-      const [key] = yield* keys(
-        `select ${keyColumns} from svc.identity_keys where id = $1 and identity_id = $2::text::uuid and not passkey`,
-        [readCredential(assertion)?.id ?? "", identityId]
-      )
+      const key = yield* find(readCredential(assertion)?.id, identityId)
       if (key === undefined) return yield* invalidPasskey
-      const counter = yield* checks.asserted(assertion, String(data["challenge"]), {
-        ...key,
-        publicKey: key.public_key
-      })
+      const counter = yield* checks.asserted(assertion, String(data["challenge"]), key)
       if ((yield* flows.use(flowId)) === 0) return yield* flowExpired
       yield* counted(key.id, counter)
-    }),
-
-    beginPasskey: (credential: Credential) =>
-      Effect.flatMap(sessions.privileged(credential), (session) => begin(session, true)),
-    confirmPasskey: Effect.fnUntraced(function* (
-      credential: Credential,
-      flowId: string,
-      attestation: string,
-      displayName: string
-    ) {
-      const { id, session } = yield* add(credential, flowId, attestation, displayName, true)
-      return yield* passkey(session.identity_id, id)
-    }),
-    passkeys: Effect.fnUntraced(function* (credential: Credential) {
-      const { identity_id } = yield* sessions.whole(credential)
-      return yield* passkeyRows(
-        `select ${passkeyColumns} from svc.identity_keys where identity_id = $1::text::uuid and passkey order by added_at, id`,
-        [identity_id]
-      )
-    }),
-    renamePasskey: Effect.fnUntraced(function* (credential: Credential, id: string, displayName: string) {
-      const { identity_id } = yield* sessions.whole(credential)
-      const name = yield* nameOf(displayName, "Passkey")
-      yield* store.count(
-        "update svc.identity_keys set display_name = $3 where identity_id = $1::text::uuid and id = $2 and passkey returning 1",
-        [identity_id, id, name]
-      )
-      return yield* passkey(identity_id, id)
-    }),
-    /** 409 for the last way to sign in. */
-    removePasskey: Effect.fnUntraced(function* (credential: Credential, id: string) {
-      const { identity_id } = yield* sessions.privileged(credential)
-      yield* passkey(identity_id, id)
-      yield* store.exclusively(
-        identity_id,
-        Effect.fnUntraced(function* ({ password_hash }) {
-          const removed = yield* store.count(
-            `delete from svc.identity_keys where identity_id = $1::text::uuid and id = $2 and passkey
-               and ($3::bool or 1 < (select count(*) from svc.identity_keys where identity_id = $1::text::uuid and passkey))
-             returning 1`,
-            [identity_id, id, password_hash !== null]
-          )
-          if (removed === 0) return yield* lastMethod
-        })
-      )
-    }),
-
-    beginPasskeyLogin: Effect.gen(function* () {
-      yield* limits.takeOfClient("flows of", 60, 60)
-      const publicKey = yield* checks.request(undefined)
-      const { id } = yield* flows.begin("passkey", null, { challenge: publicKey.challenge })
-      return { flowId: id, options: { publicKey }, cookies: [] }
-    }),
-    /** Signs in by a passkey; whose it is follows from the key alone, and must be what the key itself says. */
-    passkeyLogin: Effect.fnUntraced(function* (flowId: string, assertion: string, kind: Credential["_tag"]) {
-      const { data, used } = yield* flows.find(flowId, "passkey", null)
-      if (used) return yield* flowExpired
-      const given = readCredential(assertion)
-      const [key] = yield* keys(`select ${keyColumns} from svc.identity_keys where id = $1 and passkey`, [
-        given?.id ?? ""
-      ])
-      if (key === undefined || given?.user !== key.identity_id) return yield* invalidPasskey
-      const counter = yield* checks.asserted(assertion, String(data["challenge"]), {
-        ...key,
-        publicKey: key.public_key
-      })
-      // Of two assertions of one challenge at once, one signs in.
-      if ((yield* flows.use(flowId)) === 0) return yield* flowExpired
-      yield* counted(key.id, counter)
-      return yield* Effect.catchIf(
-        sessions.open(key.identity_id, kind, "passkey"),
-        (error) => error._tag === "Unauthorized",
-        () => Effect.fail(unauthenticated)
-      )
     })
   }
 }

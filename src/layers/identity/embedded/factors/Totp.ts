@@ -1,12 +1,12 @@
 import { Clock, Effect, Redacted, Schema } from "effect"
-import { Conflict, NotFound } from "../../../domain/errors.ts"
-import { type Credential } from "../../../domain/identity/Identity.ts"
-import { makeTotpSecret, totpStepOf } from "../../../domain/identity/Totp.ts"
-import { type IdentitySeals } from "../../../services/identity/Seals.ts"
-import { type Flows } from "./Flows.ts"
-import { flowExpired, wrongCode } from "./Refusals.ts"
-import { type EmbeddedSessions } from "./Sessions.ts"
-import { type Store } from "./Store.ts"
+import { Conflict, NotFound } from "../../../../domain/errors.ts"
+import { type Credential } from "../../../../domain/identity/Identity.ts"
+import { makeTotpSecret, totpStepOf } from "../../../../domain/identity/Totp.ts"
+import { type IdentitySeals } from "../../../../services/identity/Seals.ts"
+import { type Flows } from "../Flows.ts"
+import { flowExpired, wrongCode } from "../Refusals.ts"
+import { type EmbeddedSessions } from "../Sessions.ts"
+import { type Store } from "../Store.ts"
 
 const exists = new Conflict({ error: "There is an authenticator app already", code: "TOTP_EXISTS" })
 const SecretRow = Schema.Struct({ totp_secret: Schema.NullOr(Schema.String) })

@@ -1,11 +1,11 @@
 import { Effect } from "effect"
 import { randomInt } from "node:crypto"
-import { Conflict } from "../../../domain/errors.ts"
-import { type Credential } from "../../../domain/identity/Identity.ts"
-import { type IdentitySignatures } from "../../../services/identity/Signatures.ts"
-import { type Flows } from "./Flows.ts"
-import { type EmbeddedSessions } from "./Sessions.ts"
-import { type Store } from "./Store.ts"
+import { Conflict } from "../../../../domain/errors.ts"
+import { type Credential } from "../../../../domain/identity/Identity.ts"
+import { type IdentitySignatures } from "../../../../services/identity/Signatures.ts"
+import { type Flows } from "../Flows.ts"
+import { type EmbeddedSessions } from "../Sessions.ts"
+import { type Store } from "../Store.ts"
 
 /** Without letters that look like digits. */
 const letters = "abcdefghijkmnpqrstuvwxyz23456789"

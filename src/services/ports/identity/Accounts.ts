@@ -4,10 +4,10 @@ import {
   type StepUpRequired,
   type TooManyRequests,
   type Unavailable
-} from "../../domain/errors.ts"
-import { type Credential, type Identity, type IdentitySession } from "../../domain/identity/Identity.ts"
-import { type JsonObject } from "../../domain/text/JsonObject.ts"
-import { type FlowError, type RelayedCookies } from "./IdP.ts"
+} from "../../../domain/errors.ts"
+import { type Credential, type Identity, type IdentitySession } from "../../../domain/identity/Identity.ts"
+import { type JsonObject } from "../../../domain/text/JsonObject.ts"
+import { type FlowError, type RelayedCookies } from "../IdP.ts"
 
 /** The device that sends the request, for lists of sessions and for limits. */
 export interface Device {

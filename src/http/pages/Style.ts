@@ -53,5 +53,6 @@ ul { margin: .5rem 0; padding: 0; list-style: none; }
 li { padding: .5rem 0; border-top: 1px solid var(--line); }
 li form, li .buttons { margin: .35rem 0 0; }
 li button { flex: 0 1 auto; padding: .35rem .8rem; }
+.qr { display: block; width: 100%; max-width: 16rem; margin: .75rem auto; border-radius: .5rem; }
 pre { padding: .75rem; border: 1px solid var(--line); border-radius: .5rem; white-space: pre-wrap; }
 `

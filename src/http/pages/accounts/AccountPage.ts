@@ -1,6 +1,7 @@
 import { type HttpServerResponse } from "effect/http"
 import { accountOf, type Identity, type SessionSummary } from "../../../domain/identity/Identity.ts"
 import { type Passkey } from "../../../services/ports/identity/Accounts.ts"
+import { qrCodeOf, qrPath } from "../../../domain/identity/QrCode.ts"
 import { type Factors } from "../../../services/ports/IdP.ts"
 import { type Html, html, nameText, page } from "../Html.ts"
 import { keyForm, keyScript } from "./KeyScript.ts"
@@ -120,6 +121,17 @@ export const accountPage = (visit: Visit, view: AccountView, message?: Fault): R
   )
 }
 
+/** The URI as a picture; dark on light in every colour scheme, which scanners expect. */
+const qrPicture = (uri: string): Html | undefined => {
+  const code = qrCodeOf(uri)
+  if (code === undefined) return undefined
+  const size = String(code.length + 8)
+  return html`<svg class="qr" viewBox="0 0 ${size} ${size}" role="img" aria-label="QR code of the key below">
+    <path fill="#fff" d="M0 0h${size}v${size}H0z" />
+    <path fill="#000" d="${qrPath(code)}" />
+  </svg>`
+}
+
 /** Sets up an authenticator app. */
 export const totpPage = (
   visit: Visit,
@@ -130,7 +142,11 @@ export const totpPage = (
     "Authenticator app",
     html`<h1>Set up an authenticator app</h1>
       ${alert(fault?.text)}
-      <p>Enter this key in the app, or <a href="${setup.uri}">open it there</a> if it is on this device.</p>
+      <p>
+        Scan the code with the app, or enter its key, or <a href="${setup.uri}">open it there</a> if the app is on this
+        device.
+      </p>
+      ${qrPicture(setup.uri)}
       <pre>${setup.secret.replaceAll(/(.{4})(?=.)/g, "$1 ")}</pre>
       ${accountForm(
         visit,

@@ -47,7 +47,7 @@ const times = (x: number, y: number) => {
 
 /** The remainder of Reed and Solomon's code. */
 const correctionOf = (data: ReadonlyArray<number>, degree: number): ReadonlyArray<number> => {
-  const divisor = Array.from({ length: degree }, (_, index) => (index === degree - 1 ? 1 : 0))
+  const divisor = Array.from({ length: degree }, (_, index): number => (index === degree - 1 ? 1 : 0))
   let root = 1
   for (let turn = 0; turn < degree; turn++, root = times(root, 2)) {
     for (let index = 0; index < degree; index++) {

@@ -96,6 +96,9 @@ it("passkeys of others, copies, and what was tampered with, do not sign in", asy
     assert.isEmpty(sessionCookie(reply), name)
   }
   assertRefused(await signIn(flow_id, "x".repeat(200_000)), 400)
+  ann.key.verifies = false
+  assertRefused(await signIn(flow_id, ann.key.get(passkey_options.publicKey)), 401, "INVALID_PASSKEY")
+  ann.key.verifies = true
   const done = await signIn(flow_id, JSON.stringify(good))
   assert.strictEqual(done.status, 200, done.text)
   assertRefused(await signIn(flow_id, JSON.stringify(good)), 410, "FLOW_EXPIRED")

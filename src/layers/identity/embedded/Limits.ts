@@ -75,6 +75,8 @@ export const makeLimits = (store: Store) => {
 
   return {
     take,
+    /** Takes back an attempt that was right. */
+    refund: (purpose: string, name: string) => Effect.asVoid(uncount(purpose, name)),
     takeOfClient,
     /** Whether something may be done silently: no error tells the client. */
     allows: (purpose: string, name: string, limit: number, seconds: number) =>

@@ -77,7 +77,7 @@ export const makeSignIn = (
     )
     const right =
       counted > 0 && (yield* (proof.method === "totp" ? factors.totp : factors.codes).show(identity_id, proof.code))
-    if (right) return
+    if (right) return yield* limits.refund("factors of", identity_id)
     yield* store.count(
       "delete from svc.identity_sessions where id = $1::text::uuid and guesses >= $2::int4 returning 1",
       [id, maxGuesses]
@@ -92,14 +92,14 @@ export const makeSignIn = (
       readonly kind: Credential["_tag"]
     }) {
       const { identifier, kind, password } = given
-      const lookup = readAddress(identifier)?.lookup ?? ""
+      const lookup = readAddress(identifier)?.lookup
       const { hash, id } = yield* limits.guess(
-        lookup,
+        lookup ?? identifier,
         Effect.gen(function* () {
           const [row] = yield* accounts(
             `select i.id::text, i.password_hash, i.state = 'active' as active
              from svc.identities i join svc.identity_addresses a on a.identity_id = i.id where a.lookup = $1`,
-            [lookup]
+            [lookup ?? ""]
           )
           return yield* verified(row, password)
         })

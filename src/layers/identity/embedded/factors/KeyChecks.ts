@@ -20,21 +20,27 @@ const library = Effect.promise(() => import("@simplewebauthn/server"))
 const decodeCredential = Schema.decodeUnknownOption(
   Schema.fromJsonString(
     Schema.Struct({
-      id: Schema.String.check(Schema.isBetweenLength(1, 1400)),
+      id: Schema.String,
       response: Schema.Struct({ userHandle: Schema.optionalKey(Schema.NullOr(Schema.String)) })
     })
   )
 )
 
+/** Whether a text can be the id of a credential, at most 1023 bytes in base64url. */
+export const isKeyId = (text: string) => /^[\w-]{1,1364}$/.test(text)
+
 /** The id and user handle of a credential given as JSON text; undefined when it is none. Verifies nothing. */
 export const readCredential = (text: string) => {
   const { id, response } = Option.getOrElse(decodeCredential(text), () => ({ id: undefined, response: undefined }))
-  if (id === undefined || !/^[\w-]+$/.test(id)) return undefined
+  if (id === undefined || !isKeyId(id)) return undefined
   const handle = response?.userHandle
   return { id, user: handle == null ? undefined : Buffer.from(handle, "base64url").toString() }
 }
 
-/** Creates and verifies what browsers sign (WebAuthn 3). */
+/**
+ * Creates and verifies what browsers sign (WebAuthn 3). A passkey replaces the password, so its device must have verified
+ * its owner; a security key comes after a password, and only shows that it is there.
+ */
 export const makeKeyChecks = ({ origins, rpId }: AccountSettings["Service"]) => ({
   /** Options for a new key. `identityId` is its user handle. */
   creation: Effect.fnUntraced(function* (
@@ -55,7 +61,7 @@ export const makeKeyChecks = ({ origins, rpId }: AccountSettings["Service"]) => 
         supportedAlgorithmIDs: algorithms,
         excludeCredentials: exclude.map((id) => ({ id })),
         authenticatorSelection: passkey
-          ? { residentKey: "required", userVerification: "preferred" }
+          ? { residentKey: "required", userVerification: "required" }
           : { residentKey: "discouraged", userVerification: "discouraged" }
       })
     )
@@ -68,14 +74,14 @@ export const makeKeyChecks = ({ origins, rpId }: AccountSettings["Service"]) => 
     return yield* Effect.promise(() =>
       generateAuthenticationOptions({
         rpID: rpId,
-        userVerification: allow === undefined ? "preferred" : "discouraged",
+        userVerification: allow === undefined ? "required" : "discouraged",
         ...(allow === undefined ? {} : { allowCredentials: allow.map((id) => ({ id })) })
       })
     )
   }),
 
   /** The new key in an attestation of this challenge. */
-  attested: Effect.fnUntraced(function* (attestation: string, challenge: string) {
+  attested: Effect.fnUntraced(function* (attestation: string, challenge: string, passkey: boolean) {
     const { verifyRegistrationResponse } = yield* library
     return yield* Effect.tryPromise({
       try: async () => {
@@ -84,7 +90,7 @@ export const makeKeyChecks = ({ origins, rpId }: AccountSettings["Service"]) => 
           expectedChallenge: challenge,
           expectedOrigin: [...origins],
           expectedRPID: rpId,
-          requireUserVerification: false,
+          requireUserVerification: passkey,
           supportedAlgorithmIDs: algorithms
         })
         if (!verified) throw new TypeError("The attestation is invalid")
@@ -105,7 +111,7 @@ export const makeKeyChecks = ({ origins, rpId }: AccountSettings["Service"]) => 
    * The signature counter of a valid assertion. The caller judges it, after the signature: the library would compare it
    * before, and reject assertions that arrive in another order than they were signed.
    */
-  asserted: Effect.fnUntraced(function* (assertion: string, challenge: string, key: StoredKey) {
+  asserted: Effect.fnUntraced(function* (assertion: string, challenge: string, key: StoredKey, passkey: boolean) {
     const { verifyAuthenticationResponse } = yield* library
     return yield* Effect.tryPromise({
       try: async () => {
@@ -114,7 +120,7 @@ export const makeKeyChecks = ({ origins, rpId }: AccountSettings["Service"]) => 
           expectedChallenge: challenge,
           expectedOrigin: [...origins],
           expectedRPID: rpId,
-          requireUserVerification: false,
+          requireUserVerification: passkey,
           credential: {
             id: key.id,
             publicKey: new Uint8Array(Buffer.from(key.publicKey, "base64")),

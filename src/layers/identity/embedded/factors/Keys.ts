@@ -85,7 +85,7 @@ export const makeKeys = (store: Store, sessions: EmbeddedSessions, flows: Flows,
           return yield* registered
         }
         if (used || typeof data["challenge"] !== "string" || data["passkey"] !== passkey) return yield* invalidKey
-        const key = yield* checks.attested(attestation, data["challenge"])
+        const key = yield* checks.attested(attestation, data["challenge"], passkey)
         const added = yield* store.count(
           `insert into svc.identity_keys (id, identity_id, passkey, public_key, counter, transports, display_name, backed_up)
            values ($1, $2::text::uuid, $3::bool, decode($4, 'base64'), $5::float8::bigint, $6::text[], $7, $8::bool)
@@ -160,7 +160,7 @@ export const makeKeys = (store: Store, sessions: EmbeddedSessions, flows: Flows,
       if (used) return yield* flowExpired
       const key = yield* find(readCredential(assertion)?.id, identityId)
       if (key === undefined) return yield* invalidPasskey
-      const counter = yield* checks.asserted(assertion, String(data["challenge"]), key)
+      const counter = yield* checks.asserted(assertion, String(data["challenge"]), key, false)
       if ((yield* flows.use(flowId)) === 0) return yield* flowExpired
       yield* counted(key.id, counter)
     })

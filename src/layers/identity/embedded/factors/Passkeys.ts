@@ -6,7 +6,7 @@ import { type Limits } from "../Limits.ts"
 import { flowExpired, invalidPasskey, unauthenticated } from "../Refusals.ts"
 import { type EmbeddedSessions } from "../Sessions.ts"
 import { iso, type Store } from "../Store.ts"
-import { type KeyChecks, readCredential } from "./KeyChecks.ts"
+import { isKeyId, type KeyChecks, readCredential } from "./KeyChecks.ts"
 import { type EmbeddedKeys } from "./Keys.ts"
 
 const PasskeyRow = Schema.Struct({
@@ -35,6 +35,7 @@ export const makePasskeys = (
 ) => {
   const passkeyRows = store.rows(PasskeyRow)
   const passkey = Effect.fnUntraced(function* (identityId: string, id: string) {
+    if (!isKeyId(id)) return yield* noPasskey
     const [row] = yield* passkeyRows(
       `select ${passkeyColumns} from svc.identity_keys where identity_id = $1::text::uuid and id = $2 and passkey`,
       [identityId, id]
@@ -64,6 +65,7 @@ export const makePasskeys = (
     renamePasskey: Effect.fnUntraced(function* (credential: Credential, id: string, displayName: string) {
       const { identity_id } = yield* sessions.whole(credential)
       const name = yield* keys.nameOf(displayName, "Passkey")
+      yield* passkey(identity_id, id)
       yield* store.count(
         "update svc.identity_keys set display_name = $3 where identity_id = $1::text::uuid and id = $2 and passkey returning 1",
         [identity_id, id, name]
@@ -101,7 +103,7 @@ export const makePasskeys = (
       const given = readCredential(assertion)
       const key = yield* keys.find(given?.id, null)
       if (key === undefined || given?.user !== key.identity_id) return yield* invalidPasskey
-      const counter = yield* checks.asserted(assertion, String(data["challenge"]), key)
+      const counter = yield* checks.asserted(assertion, String(data["challenge"]), key, true)
       // Of two assertions of one challenge at once, one signs in.
       if ((yield* flows.use(flowId)) === 0) return yield* flowExpired
       yield* keys.counted(key.id, counter)

@@ -30,7 +30,8 @@ const withPasskey = async () => {
   return { ...person, key, passkey: added.json as { readonly id: string } & Json }
 }
 const challenge = async () => {
-  const { json } = await ask(service, "GET /api/auth/login/passkey", { headers: elsewhere() })
+  const { json, status, text } = await ask(service, "GET /api/auth/login/passkey", { headers: elsewhere() })
+  assert.strictEqual(status, 200, text)
   return json as { flow_id: string; passkey_options: { publicKey: Json } }
 }
 const signIn = (flow_id: string, passkey_login: string) =>

@@ -17,6 +17,9 @@ export interface StoredKey {
 /** Loaded when the first key is: parsing the library takes as long as the rest of the service's start. */
 const library = Effect.promise(() => import("@simplewebauthn/server"))
 
+/** Without members that are undefined, which the library adds and JSON does not have. */
+const plain = <A extends object>(options: A): A => JSON.parse(JSON.stringify(options)) as A
+
 const decodeCredential = Schema.decodeUnknownOption(
   Schema.fromJsonString(
     Schema.Struct({
@@ -65,19 +68,20 @@ export const makeKeyChecks = ({ origins, rpId }: AccountSettings["Service"]) => 
           : { residentKey: "discouraged", userVerification: "discouraged" }
       })
     )
-    return { ...options, excludeCredentials: exclude.map((id) => ({ type: "public-key" as const, id })) }
+    return plain({ ...options, excludeCredentials: exclude.map((id) => ({ type: "public-key" as const, id })) })
   }),
 
   /** Options to show a key: one of `allow`, or any passkey. */
   request: Effect.fnUntraced(function* (allow: ReadonlyArray<string> | undefined) {
     const { generateAuthenticationOptions } = yield* library
-    return yield* Effect.promise(() =>
+    const options = yield* Effect.promise(() =>
       generateAuthenticationOptions({
         rpID: rpId,
         userVerification: allow === undefined ? "required" : "discouraged",
         ...(allow === undefined ? {} : { allowCredentials: allow.map((id) => ({ id })) })
       })
     )
+    return plain(options)
   }),
 
   /** The new key in an attestation of this challenge. */

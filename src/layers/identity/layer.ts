@@ -5,6 +5,7 @@ import { Mails } from "../../services/identity/Mails.ts"
 import { OwnSigningKeys } from "../../services/identity/OwnSigningKeys.ts"
 import { IdentitySeals } from "../../services/identity/Seals.ts"
 import { IdentitySignatures } from "../../services/identity/Signatures.ts"
+import { EncryptionKeys } from "../../services/ports/EncryptionKeys.ts"
 import { type IdPAddress, idpAddress } from "./Address.ts"
 import { layerAccountsElsewhere, layerAccountsNone } from "./Elsewhere.ts"
 import { layerIdentityEmbedded } from "./embedded/Embedded.ts"
@@ -46,6 +47,11 @@ const layerBackground = Layer.unwrap(
     if (!embedded || address !== undefined) return Layer.empty
     if (!publicUrlKnown && !loopback.test(yield* text("HOST", "127.0.0.1"))) {
       yield* Effect.logWarning(`PUBLIC_URL is not set: links to accounts, and passkeys, work at ${ownUrl} only`)
+    }
+    if ((yield* EncryptionKeys).current === undefined) {
+      yield* Effect.logInfo(
+        "SVC_ENCRYPTION_KEY is not set: secrets of accounts are encrypted with a key in the database"
+      )
     }
     return Layer.mergeAll(layerMailDelivery, layerIdentityUpkeep)
   })

@@ -47,7 +47,7 @@ layer(layerEmbedded("identity_growth"), live)("the tables of accounts", (it) => 
       yield* sql(`insert into svc.mails (recipient, subject, body, created_at) values
         ('a@b.example', 'old', 'text', now() - interval '25 hours'), ('a@b.example', 'new', 'text', now()),
         ('a@b.example', 'older', 'text', now() - interval '31 days')`)
-      yield* Layer.build(layerIdentityUpkeep)
+      yield* Layer.build(Layer.fresh(layerIdentityUpkeep))
       for (let turn = 0; turn < 100 && (yield* counted("mails")) > 2; turn++) yield* Effect.sleep("50 millis")
       assert.strictEqual(yield* counted("identity_sessions"), 0)
       assert.strictEqual(yield* counted("identity_flows"), 0)

@@ -159,3 +159,6 @@ export const clientErrors = [
 ] as const
 
 export type ClientError = InstanceType<(typeof clientErrors)[number]>
+
+export const isClientError = (error: unknown): error is ClientError =>
+  clientErrors.some((type) => error instanceof type)

@@ -7,6 +7,7 @@ import { ConsentPageApi } from "./api/ConsentPage.ts"
 import { FunctionsApi } from "./api/Functions.ts"
 import { LogoutPageApi } from "./api/LogoutPage.ts"
 import { NoticePagesApi } from "./api/NoticePages.ts"
+import { OAuth2EndpointsApi } from "./api/OAuth2Endpoints.ts"
 import { OfrepApi } from "./api/Ofrep.ts"
 import { RealtimeSocketApi } from "./api/Realtime.ts"
 import { RowsApi } from "./api/Rows.ts"
@@ -58,6 +59,7 @@ const securityOf = (path: string, method: string): Security | undefined => {
   if (open.test(path) || path.startsWith("/.well-known/") || path.startsWith("/auth/")) return []
   // Signing in needs no credentials, signing out nothing but the cookie.
   if (path === "/api/dashboard/session" && method !== "get") return method === "post" ? [] : dashboard
+  if (/^\/oauth2\/(?:auth|sessions|token|revoke|introspect|userinfo)/.test(path)) return []
   if (path.startsWith("/api/auth/") || path.startsWith("/oauth2/")) return session
   if (path.startsWith("/api/") || path === "/realtime") return [{ apikey: [] }, ...dashboard, ...session]
   if (path.startsWith("/ofrep/")) return [{ apikey: [] }, { bearer: [] }, ...session]
@@ -124,6 +126,7 @@ export class Contract extends HttpApi.make("svc")
   .add(ConsentPageApi)
   .add(LogoutPageApi)
   .add(NoticePagesApi)
+  .add(OAuth2EndpointsApi)
   .add(FlagEvaluationApi)
   .annotateMerge(
     OpenApi.annotations({

@@ -28,6 +28,7 @@ import { LogoutPageRoutes } from "./handlers/LogoutPage.ts"
 import { NoticePagesRoutes } from "./handlers/NoticePages.ts"
 import { MigrationsHandlers } from "./handlers/Migrations.ts"
 import { OAuth2AdminHandlers, OAuth2BridgeHandlers, OAuth2ConsentsHandlers } from "./handlers/OAuth2.ts"
+import { OAuth2EndpointsRoutes } from "./handlers/OAuth2Endpoints.ts"
 import { OfrepRoutes } from "./handlers/Ofrep.ts"
 import { RealtimeHandlers } from "./handlers/Realtime.ts"
 import { RealtimeSocket } from "./handlers/RealtimeSocket.ts"
@@ -114,6 +115,7 @@ export const Routes = Layer.mergeAll(
   AccountPageRoutes,
   LogoutPageRoutes,
   NoticePagesRoutes,
+  OAuth2EndpointsRoutes,
   DocsRoutes,
   DashboardFilesRoutes,
   Front(methodsOf)

@@ -1,0 +1,126 @@
+import { type KoaContextWithOIDC, type Provider } from "oidc-provider"
+import { endLogout } from "./Logouts.ts"
+import { offlineMark, silentMark } from "./Requests.ts"
+import { hashOf, type Store } from "./Store.ts"
+
+type Next = () => Promise<unknown>
+
+interface Answered {
+  readonly result: string
+  readonly resource: ReadonlyArray<string> | null
+  readonly session_lost: boolean
+}
+
+export interface Places {
+  /** Without a trailing slash. */
+  readonly issuer: string
+  /** Path of the issuer; "" without one. */
+  readonly path: string
+  readonly signedOut: string
+}
+
+const resumePath = /^\/oauth2\/auth\/([\w-]{1,100})$/
+
+/** Adapts authorization requests, before the library reads them. */
+const adapted = (given: string) => {
+  const query = new URLSearchParams(given)
+  query.delete(silentMark)
+  query.delete(offlineMark)
+  // The library grants offline_access only with prompt=consent (OpenID Connect Core 11); the bridge asks in any case.
+  if (!query.has("prompt") && (query.get("scope") ?? "").split(" ").includes("offline_access")) {
+    query.set("prompt", "consent")
+    query.set(offlineMark, "1")
+  }
+  // The name that Ory Hydra and Auth0 have for it.
+  const audience = query.get("audience")
+  query.delete("audience")
+  if (audience !== null && !query.has("resource")) {
+    for (const one of audience.split(" ")) if (one !== "") query.append("resource", one)
+  }
+  return query.toString()
+}
+
+/** Middleware before the library: requests as it needs them, answers of the bridge, and ends of sign-outs. */
+export const middlewareOn = (store: Store, provider: Provider, { path, signedOut }: Places) => {
+  const { ask, sql } = store
+
+  /**
+   * Gives the library the answer to a challenge: if this browser began the request, and the answer sent it here. The
+   * library itself only looks at the cookie. True if the browser was redirected to the beginning instead.
+   */
+  const takeAnswer = async (ctx: KoaContextWithOIDC, uid: string) => {
+    const verifier = ctx.query["verifier"]
+    if (typeof verifier !== "string") return false
+    const [answer] = await ask(sql<Answered>`
+      select result, resource, session_lost from svc.oauth2_answers
+      where verifier = ${hashOf(verifier)} and challenge = ${hashOf(uid)} and expires_at > now()`)
+    if (answer === undefined) return false
+    const began = ctx.cookies.get("oauth2_resume", { signed: true }) === uid
+    if (!began) return restart(ctx, uid)
+    // Two answers to one challenge, at the same time or later: only one of them counts.
+    const [first] = await ask(sql`
+      update svc.oauth2_challenges set used_at = now() where id = ${hashOf(uid)} and used_at is null returning id`)
+    if (first === undefined) return restart(ctx, uid)
+    const interaction = await provider.Interaction.find(uid)
+    if (interaction === undefined) return false
+    interaction.result = JSON.parse(answer.result)
+    if (answer.resource !== null) {
+      interaction.params["resource"] = answer.resource.length === 0 ? undefined : answer.resource
+    }
+    const { session } = interaction
+    if (answer.session_lost && session !== undefined) {
+      await ask(sql`delete from svc.oauth2_items where kind = 'Session' and uid = ${session.uid}`)
+      delete interaction.session
+    }
+    await interaction.persist()
+    return false
+  }
+
+  /** A sign-in that was answered twice, by two clicks for example, continues with the session of the first answer. */
+  const restart = async (ctx: KoaContextWithOIDC, uid: string) => {
+    const [row] = await ask(sql<{ request_url: string }>`
+      select request_url from svc.oauth2_challenges
+      where id = ${hashOf(uid)} and kind = 'login' and used_at is not null and expires_at > now()`)
+    if (row === undefined) return false
+    const session = await provider.Session.get(ctx as unknown as Parameters<typeof provider.Session.get>[0])
+    if (session.accountId === undefined) return false
+    ctx.status = 303
+    ctx.redirect(row.request_url)
+    return true
+  }
+
+  /** The browser forgets its session, if that has ended, and goes where the client wants it. */
+  const leave = async (ctx: KoaContextWithOIDC, verifier: string) => {
+    const to = await endLogout(store, verifier)
+    const cookie = ctx.cookies.get("oauth2_session", { signed: true })
+    if (cookie !== undefined && (await provider.Session.find(cookie)) === undefined) {
+      ctx.cookies.set("oauth2_session", null, { path: `${path}/oauth2`, signed: true })
+    }
+    ctx.redirect(to ?? signedOut)
+  }
+
+  return async (ctx: KoaContextWithOIDC, next: Next) => {
+    const { logout_verifier } = ctx.query
+    if (ctx.path === "/oauth2/auth") ctx.querystring = adapted(ctx.querystring)
+    const uid = resumePath.exec(ctx.path)?.[1]
+    if (uid !== undefined && (await takeAnswer(ctx, uid))) return
+    if (ctx.path === "/oauth2/sessions/logout" && typeof logout_verifier === "string") {
+      return leave(ctx, logout_verifier)
+    }
+    await next()
+    // Without a session there is nothing to confirm; the library answers a form that submits itself by JavaScript.
+    if (ctx.oidc?.route === "end_session" && ctx.status === 200 && ctx.oidc.session?.accountId === undefined) {
+      ctx.body = ""
+      ctx.redirect(afterLogout(ctx, signedOut))
+    }
+  }
+}
+
+/** Where a sign-out leads: to a registered URL of the client with its state, else to the page of this service. */
+export const afterLogout = ({ oidc }: KoaContextWithOIDC, signedOut: string) => {
+  const { post_logout_redirect_uri, state } = oidc.params ?? {}
+  if (typeof post_logout_redirect_uri !== "string") return signedOut
+  const to = new URL(post_logout_redirect_uri)
+  if (typeof state === "string") to.searchParams.set("state", state)
+  return to.href
+}

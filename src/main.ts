@@ -50,7 +50,8 @@ import * as webhooks from "./services/webhooks/layer.ts"
 // What the service runs on, below a flag engine. Each part chooses by its settings: embedded, or a server of yours.
 const Base = Layer.mergeAll(layerBranchDatabases, layerConnectionProbe).pipe(
   Layer.provideMerge(Layer.mergeAll(dumps.layer, layerMigrationDirectory, layerWebhookTransport)),
-  Layer.provideMerge(Layer.mergeAll(layerFirstKeys, layerUpkeep, identityProvider.layer, Tokens.layer)),
+  Layer.provideMerge(Layer.mergeAll(layerFirstKeys, layerUpkeep, oauth2Server.layer)),
+  Layer.provideMerge(Layer.mergeAll(identityProvider.layer, Tokens.layer)),
   Layer.provideMerge(identityProvider.layerKeys),
   Layer.provideMerge(postgres.layer),
   Layer.provideMerge(objectStore.layer),
@@ -58,7 +59,7 @@ const Base = Layer.mergeAll(layerBranchDatabases, layerConnectionProbe).pipe(
   Layer.provideMerge(installation.layer),
   // Last in this list and so first: an invalid setting is reported before anything is started.
   Layer.provideMerge(
-    Layer.mergeAll(identityProvider.IdPChoice.layer, oauth2Server.layer, layerAllSettings, layerHttpSettings)
+    Layer.mergeAll(identityProvider.IdPChoice.layer, oauth2Server.layerSettings, layerAllSettings, layerHttpSettings)
   )
 )
 

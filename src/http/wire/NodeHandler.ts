@@ -33,7 +33,8 @@ export const viaNode = (
   request: HttpServerRequest.HttpServerRequest
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, ClientError> =>
   Effect.gen(function* () {
-    const message: IncomingMessage = NodeHttpServerRequest.toIncomingMessage(request)
+    // The listener speaks HTTP/1.1 only.
+    const message = NodeHttpServerRequest.toIncomingMessage(request) as IncomingMessage
     const kept = new KeptResponse(message)
     yield* Effect.catch(
       Effect.tryPromise({ try: () => handler(message, kept), catch: (error) => ({ error }) }),

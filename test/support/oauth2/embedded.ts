@@ -20,8 +20,12 @@ export const makeKey = async (kid: string): Promise<{ readonly kid: string; read
  */
 export const startEmbedded = async (name: string, options: Partial<EmbeddedOptions> = {}) => {
   let handler: NodeHandler | undefined
+  const failures: Array<unknown> = []
   const listener = createServer((request, response) => {
-    handler?.(request, response).catch((cause: unknown) => response.writeHead(500).end(String(cause)))
+    handler?.(request, response).catch((cause: unknown) => {
+      failures.push(cause)
+      if (!response.headersSent) response.writeHead(500).end(String(cause))
+    })
   }).listen(0, "127.0.0.1")
   await once(listener, "listening")
   const publicUrl = `http://127.0.0.1:${(listener.address() as AddressInfo).port}`
@@ -65,6 +69,8 @@ export const startEmbedded = async (name: string, options: Partial<EmbeddedOptio
       }
     },
     port,
+    /** What the service would answer with a status of 500. */
+    failures,
     close: () => new Promise((closed) => listener.close(closed))
   }
 }

@@ -52,8 +52,6 @@ export const oauth2 = statements(
      id text primary key,
      kind text not null,
      request_url text not null,
-     redirect_uri text,
-     state text,
      expires_at timestamptz not null,
      used_at timestamptz
    )`,

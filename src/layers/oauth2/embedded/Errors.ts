@@ -2,8 +2,7 @@ import { errors, type ErrorOut, type KoaContextWithOIDC } from "oidc-provider"
 import { hashOf, type Store } from "./Store.ts"
 
 interface Begun {
-  readonly redirect_uri: string | null
-  readonly state: string | null
+  readonly request_url: string
   readonly used: boolean
 }
 
@@ -16,12 +15,15 @@ export const renderErrorOn =
   async (ctx: KoaContextWithOIDC, out: ErrorOut, error: Error) => {
     if (ctx.oidc?.route === "resume" && error instanceof errors.SessionNotFound) {
       const [row] = await ask(sql<Begun>`
-        select redirect_uri, state, used_at is not null as used from svc.oauth2_challenges
+        select request_url, used_at is not null as used from svc.oauth2_challenges
         where id = ${hashOf(ctx.path.split("/").at(-1) ?? "")}`)
-      if (row !== undefined && row.redirect_uri !== null) {
-        const to = new URL(row.redirect_uri)
+      const request = row && new URL(row.request_url).searchParams
+      const redirectUri = request?.get("redirect_uri") ?? null
+      if (row !== undefined && redirectUri !== null) {
+        const to = new URL(redirectUri)
+        const state = request?.get("state") ?? null
         to.searchParams.set("error", row.used ? "access_denied" : "request_forbidden")
-        if (row.state !== null) to.searchParams.set("state", row.state)
+        if (state !== null) to.searchParams.set("state", state)
         to.searchParams.set("iss", issuer)
         ctx.status = 303
         ctx.redirect(to.href)

@@ -32,19 +32,13 @@ const day = 24 * 3_600
 /** Times of life, in s. A grant ends its refresh tokens, however often they are renewed. */
 const ttl = { accessToken: 3_600, code: 60, idToken: 3_600, refreshToken: 30 * day, grant: 365 * day }
 
-const textIn = (params: object, name: string) => {
-  const value = (params as Readonly<Record<string, unknown>>)[name]
-  return typeof value === "string" ? value : null
-}
-
 /** Sends a browser with a new challenge to the bridge. */
 const interactionUrlOn =
   ({ ask, sql }: Store, issuer: string): NonNullable<NonNullable<Configuration["interactions"]>["url"]> =>
   async (_ctx, { exp, params, prompt, uid }) => {
     await ask(sql`
-      insert into svc.oauth2_challenges (id, kind, request_url, redirect_uri, state, expires_at)
-      values (${hashOf(uid)}, ${prompt.name}, ${requestUrlOf(issuer, params)}, ${textIn(params, "redirect_uri")},
-              ${textIn(params, "state")}, to_timestamp(${exp}))`)
+      insert into svc.oauth2_challenges (id, kind, request_url, expires_at)
+      values (${hashOf(uid)}, ${prompt.name}, ${requestUrlOf(issuer, params)}, to_timestamp(${exp}))`)
     return `${issuer}/api/oauth2/bridge/${prompt.name}?${prompt.name}_challenge=${uid}`
   }
 

@@ -105,6 +105,8 @@ export const asOAuthError = <R extends HttpServerResponse.HttpServerResponse>(re
   return response
 }
 
+export const isOAuthError = (response: HttpServerResponse.HttpServerResponse) => oauthErrors.has(response)
+
 const oauthFields = ({ error, error_description: description }: Record<string, unknown>) => {
   const text = typeof description === "string" ? description : error
   return { error, error_description: text, code: error, message: text, details: null, hint: null }
@@ -116,9 +118,9 @@ export const completed = (response: HttpServerResponse.HttpServerResponse, reque
   const bytes = response.body._tag === "Uint8Array" ? response.body.body : undefined
   const given = bytes === undefined || bytes.length > 1_000_000 ? undefined : parsed(new TextDecoder().decode(bytes))
   if (given !== undefined && "request_id" in given) return response
-  if (given !== undefined && oauthErrors.has(response)) {
+  if (given !== undefined && isOAuthError(response)) {
     const fields = { ...given, ...oauthFields(given), request_id: requestId }
-    return HttpServerResponse.setBody(response, HttpBody.jsonUnsafe(fields))
+    return asOAuthError(HttpServerResponse.setBody(response, HttpBody.jsonUnsafe(fields)))
   }
   const [code, error] = plain[response.status] ?? ["INTERNAL_ERROR", "Internal error"]
   const body: Record<string, unknown> = typeof given?.["error"] === "string" ? given : { error, code }

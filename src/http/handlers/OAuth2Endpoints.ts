@@ -1,10 +1,18 @@
 import { Effect } from "effect"
-import { HttpRouter, HttpServerRequest } from "effect/http"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { NotFound } from "../../domain/errors.ts"
+import { makeAttemptLimit } from "../../services/identity/AttemptLimits.ts"
+import { OwnSigningKeys } from "../../services/identity/OwnSigningKeys.ts"
+import { IdentitySettings } from "../../services/identity/Settings.ts"
 import { OAuth2Endpoints } from "../../services/oauth2/Endpoints.ts"
+import { Counts } from "../../services/ports/Counts.ts"
+import { clientAddress } from "../access/ClientAddress.ts"
 import { asOAuthError } from "../front/ErrorBodies.ts"
 import { withFailurePage } from "../pages/Pages.ts"
 import { viaNode } from "../wire/NodeHandler.ts"
+
+/** Authorization requests of an address in a minute; many users may share one. */
+const maxRequests = 300
 
 const elsewhere = new NotFound({
   error: "This service has no OAuth 2.0 server of its own",
@@ -15,17 +23,35 @@ const elsewhere = new NotFound({
 export const OAuth2EndpointsRoutes = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const { handler } = yield* OAuth2Endpoints
+    const settings = yield* IdentitySettings
+    const keys = yield* OwnSigningKeys
+    const counts = yield* Counts
+    const limit = makeAttemptLimit(counts.windows("authorizations"), maxRequests)
     const answer = Effect.gen(function* () {
       if (handler === undefined) return yield* elsewhere
       return asOAuthError(yield* viaNode(yield* handler, yield* HttpServerRequest.HttpServerRequest))
     })
 
-    for (const path of ["/oauth2/auth", "/oauth2/auth/:uid", "/oauth2/sessions/logout"] as const) {
-      yield* router.add("GET", path, withFailurePage(answer))
-    }
-    for (const name of ["openid-configuration", "oauth-authorization-server", "jwks.json"] as const) {
-      yield* router.add("GET", `/.well-known/${name}`, answer)
-    }
+    const keySet = Effect.map(keys.publicSet, (set) =>
+      HttpServerResponse.jsonUnsafe(set, {
+        contentType: "application/jwk-set+json",
+        headers: { "access-control-allow-origin": "*", "cache-control": "public, max-age=60" }
+      })
+    )
+
+    /** Each authorization request is stored until it is answered or expires, and needs no credentials. */
+    const begin = Effect.gen(function* () {
+      yield* limit(clientAddress(yield* HttpServerRequest.HttpServerRequest, settings))
+      return yield* answer
+    })
+
+    yield* router.add("GET", "/oauth2/auth", withFailurePage(begin))
+    yield* router.add("GET", "/oauth2/auth/:uid", withFailurePage(answer))
+    yield* router.add("GET", "/oauth2/sessions/logout", withFailurePage(answer))
+    yield* router.add("GET", "/.well-known/openid-configuration", answer)
+    yield* router.add("GET", "/.well-known/oauth-authorization-server", answer)
+    // Also without this server: tokens of sessions have the same keys.
+    yield* router.add("GET", "/.well-known/jwks.json", keys.enabled ? keySet : Effect.fail(elsewhere))
     yield* router.add("GET", "/oauth2/userinfo", answer)
     for (const name of ["token", "userinfo", "revoke", "introspect"] as const) {
       yield* router.add("POST", `/oauth2/${name}`, answer)

@@ -151,7 +151,8 @@ export class OwnSigningKeys extends Context.Service<
           const byId = (key: OwnSigningKey) => key.kid === kid
           return (yield* all).find(byId) ?? (yield* within(pauseMillis)).find(byId)
         }),
-        publicSet: Effect.map(all, (keys) => ({ keys: keys.map(({ publicJwk }) => publicJwk) })),
+        // Those who verify a token fetch the set when they don't know its key, which another replica may have just made.
+        publicSet: Effect.map(within(pauseMillis), (keys) => ({ keys: keys.map(({ publicJwk }) => publicJwk) })),
         sign: Effect.fn("OwnSigningKeys.sign")(function* (typ, claims) {
           const [key] = yield* all
           if (key === undefined) return yield* Effect.die("There is no signing key")

@@ -63,6 +63,8 @@ export const startEmbedded = async (name: string, options: Partial<EmbeddedOptio
     server: {
       publicUrl,
       adminUrl: undefined,
+      /** Lets all pending challenges expire. */
+      expire: Effect.promise(() => expire()),
       outwait: async () => {
         await expire()
         return () => undefined

@@ -4,6 +4,7 @@ import { type ClientError, type Unavailable } from "../../../domain/errors.ts"
 import { OAuth2 } from "../../../services/ports/OAuth2.ts"
 import { OAuth2Endpoints } from "../../../services/oauth2/Endpoints.ts"
 import { challengesOn } from "./Challenges.ts"
+import { keepClean } from "./Cleaning.ts"
 import { clientsOn } from "./Clients.ts"
 import { consentsOn } from "./Consents.ts"
 import { type Library, type Loaded } from "./Library.ts"
@@ -54,6 +55,7 @@ const libraryOf = (store: Store, options: EmbeddedOptions, run: ReturnType<typeo
 export const makeOAuth2Embedded = Effect.fnUntraced(function* (options: EmbeddedOptions) {
   const store = yield* makeStore
   const library = libraryOf(store, options, Effect.runPromiseWith(yield* Effect.context<never>()))
+  yield* Effect.forkScoped(keepClean(store))
   const { issuer } = options
   const port = OAuth2.of({
     configured: true,

@@ -136,7 +136,7 @@ export class DatabaseError extends Schema.Error<DatabaseError>("svc/DatabaseErro
 }
 
 /** Every error class that a request can fail with. */
-export const clientErrors = [
+const clientErrors = [
   InvalidRequest,
   Unauthorized,
   Forbidden,

@@ -7,6 +7,7 @@ import { DashboardSettings } from "./dashboard/Settings.ts"
 import { EnvironmentSettings } from "./environments/Settings.ts"
 import { FlagSettings } from "./flags/Settings.ts"
 import { AccountSettings } from "./identity/AccountSettings.ts"
+import { BrandSettings } from "./identity/Brand.ts"
 import { IdentitySettings } from "./identity/Settings.ts"
 import { MigrationSettings } from "./migrations/Settings.ts"
 import { RealtimeSettings } from "./realtime/Settings.ts"
@@ -20,6 +21,7 @@ export const layerAllSettings = Layer.mergeAll(
   AccountSettings.layer,
   BackupSettings.layer,
   BranchSettings.layer,
+  BrandSettings.layer,
   ConnectionSettings.layer,
   DashboardSettings.layer,
   EnvironmentSettings.layer,

@@ -32,12 +32,13 @@ export const OAuth2EndpointsRoutes = HttpRouter.use(
       return asOAuthError(yield* viaNode(yield* handler, yield* HttpServerRequest.HttpServerRequest))
     })
 
-    const keySet = Effect.map(keys.publicSet, (set) =>
-      HttpServerResponse.jsonUnsafe(set, {
+    const keySet = Effect.gen(function* () {
+      if (!keys.enabled) return yield* elsewhere
+      return HttpServerResponse.jsonUnsafe(yield* keys.publicSet, {
         contentType: "application/jwk-set+json",
         headers: { "access-control-allow-origin": "*", "cache-control": "public, max-age=60" }
       })
-    )
+    })
 
     /** Each authorization request is stored until it is answered or expires, and needs no credentials. */
     const begin = Effect.gen(function* () {
@@ -51,7 +52,7 @@ export const OAuth2EndpointsRoutes = HttpRouter.use(
     yield* router.add("GET", "/.well-known/openid-configuration", answer)
     yield* router.add("GET", "/.well-known/oauth-authorization-server", answer)
     // Also without this server: tokens of sessions have the same keys.
-    yield* router.add("GET", "/.well-known/jwks.json", keys.enabled ? keySet : Effect.fail(elsewhere))
+    yield* router.add("GET", "/.well-known/jwks.json", keySet)
     yield* router.add("GET", "/oauth2/userinfo", answer)
     for (const name of ["token", "userinfo", "revoke", "introspect"] as const) {
       yield* router.add("POST", `/oauth2/${name}`, answer)

@@ -1,3 +1,6 @@
+/** The grounds of text in the two colour schemes, on which an operator's colour must be legible. */
+export const grounds = { light: "#ffffff", dark: "#1f2328" }
+
 /** The style sheet of all pages; its hash is in their Content-Security-Policy. */
 export const pageStyle = `
 :root {
@@ -31,6 +34,19 @@ label span { flex: 1; min-width: 0; }
 label small { display: block; color: var(--soft); font-size: .85rem; }
 input[type=checkbox] { margin: .25rem 0 0; width: 1.05rem; height: 1.05rem; flex: none; accent-color: var(--strong); }
 .buttons { display: flex; flex-wrap: wrap; gap: .75rem; margin: 1.25rem 0 0; }
+.brand { display: flex; align-items: center; gap: .6rem; margin: 0 0 1.25rem; font-weight: 600; }
+.brand img { max-width: 8rem; max-height: 2rem; }
+/* A choice under a long list stays in sight, unless the window is too low to spare the room. */
+@media (min-height: 28rem) {
+  .choice .buttons {
+    position: sticky; bottom: 0; margin: 1.25rem -1.75rem 0; padding: .75rem 1.75rem;
+    border-top: 1px solid var(--line); background: var(--card);
+  }
+}
+button.plain {
+  flex: none; padding: 0; border: 0; color: var(--strong); font: inherit; text-align: start;
+  text-decoration: underline;
+}
 button, .button {
   flex: 1 1 8rem; padding: .65rem 1rem; border: 1px solid var(--line); border-radius: .5rem; cursor: pointer;
   background: transparent; color: inherit; font: inherit; font-weight: 600; text-align: center; text-decoration: none;

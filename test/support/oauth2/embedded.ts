@@ -9,7 +9,7 @@ import { type NodeHandler, OAuth2Endpoints } from "../../../src/services/oauth2/
 import { layerDatabase } from "../database.ts"
 
 /** A private key that signs tokens. */
-export const makeKey = async (kid: string): Promise<{ readonly kid: string; readonly jwk: JWK }> => {
+const makeKey = async (kid: string): Promise<{ readonly kid: string; readonly jwk: JWK }> => {
   const { privateKey } = await generateKeyPair("RS256", { extractable: true })
   return { kid, jwk: { ...(await exportJWK(privateKey)), kid, alg: "RS256", use: "sig" } }
 }

@@ -52,7 +52,7 @@ const libraryOf = (store: Store, options: EmbeddedOptions, run: ReturnType<typeo
 }
 
 /** The OAuth 2.0 and OpenID Connect server of this service, with npm oidc-provider, on the service's own tables. */
-export const makeOAuth2Embedded = Effect.fnUntraced(function* (options: EmbeddedOptions) {
+const makeOAuth2Embedded = Effect.fnUntraced(function* (options: EmbeddedOptions) {
   const store = yield* makeStore
   const library = libraryOf(store, options, Effect.runPromiseWith(yield* Effect.context<never>()))
   yield* Effect.forkScoped(keepClean(store))

@@ -87,9 +87,6 @@ export class OAuth2EndpointsApi extends HttpApiGroup.make("oauth2Endpoints")
     ),
     HttpApiEndpoint.get("metadata", "/.well-known/oauth-authorization-server", { success: JsonObject }).annotateMerge(
       summary("Describe the server (RFC 8414)")
-    ),
-    HttpApiEndpoint.get("keys", "/.well-known/jwks.json", { success: JsonObject }).annotateMerge(
-      summary("List the public keys that verify tokens (RFC 7517)")
     )
   )
   .annotateMerge(

@@ -36,7 +36,9 @@ export const ConsentPageRoutes = HttpRouter.use(
     const withSession = Effect.fnUntraced(function* (
       request: HttpServerRequest.HttpServerRequest,
       challenge: string,
-      use: (session: Session) => Effect.Effect<HttpServerResponse.HttpServerResponse, ClientError>
+      use: (
+        session: Session
+      ) => Effect.Effect<HttpServerResponse.HttpServerResponse, ClientError, HttpServerRequest.HttpServerRequest>
     ) {
       const { baseUrl, credentials } = yield* browserRequestOf(request, settings)
       const returnTo = yield* bridge.returnToConsent(baseUrl, challenge)

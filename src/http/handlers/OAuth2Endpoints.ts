@@ -1,8 +1,7 @@
 import { Effect } from "effect"
-import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpRouter, HttpServerRequest } from "effect/http"
 import { NotFound } from "../../domain/errors.ts"
 import { makeAttemptLimit } from "../../services/identity/AttemptLimits.ts"
-import { OwnSigningKeys } from "../../services/identity/OwnSigningKeys.ts"
 import { IdentitySettings } from "../../services/identity/Settings.ts"
 import { OAuth2Endpoints } from "../../services/oauth2/Endpoints.ts"
 import { Counts } from "../../services/ports/Counts.ts"
@@ -24,20 +23,11 @@ export const OAuth2EndpointsRoutes = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const { handler } = yield* OAuth2Endpoints
     const settings = yield* IdentitySettings
-    const keys = yield* OwnSigningKeys
     const counts = yield* Counts
     const limit = makeAttemptLimit(counts.windows("authorizations"), maxRequests)
     const answer = Effect.gen(function* () {
       if (handler === undefined) return yield* elsewhere
       return asOAuthError(yield* viaNode(yield* handler, yield* HttpServerRequest.HttpServerRequest))
-    })
-
-    const keySet = Effect.gen(function* () {
-      if (!keys.enabled) return yield* elsewhere
-      return HttpServerResponse.jsonUnsafe(yield* keys.publicSet, {
-        contentType: "application/jwk-set+json",
-        headers: { "access-control-allow-origin": "*", "cache-control": "public, max-age=60" }
-      })
     })
 
     /** Each authorization request is stored until it is answered or expires, and needs no credentials. */
@@ -51,8 +41,6 @@ export const OAuth2EndpointsRoutes = HttpRouter.use(
     yield* router.add("GET", "/oauth2/sessions/logout", withFailurePage(answer))
     yield* router.add("GET", "/.well-known/openid-configuration", answer)
     yield* router.add("GET", "/.well-known/oauth-authorization-server", answer)
-    // Also without this server: tokens of sessions have the same keys.
-    yield* router.add("GET", "/.well-known/jwks.json", keySet)
     yield* router.add("GET", "/oauth2/userinfo", answer)
     for (const name of ["token", "userinfo", "revoke", "introspect"] as const) {
       yield* router.add("POST", `/oauth2/${name}`, answer)

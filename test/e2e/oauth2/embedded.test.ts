@@ -214,8 +214,9 @@ describe("SVC_IDENTITY=off", () => {
     await using off = await startService({ env: { SVC_IDENTITY: "off" } })
     const { json, status } = await ask(off, "GET /api/oauth2/clients", { key: off.service_role })
     assert.deepStrictEqual([status, (json as { readonly code: string }).code], [503, "NOT_CONFIGURED"])
-    for (const path of ["/oauth2/auth", "/.well-known/openid-configuration", "/.well-known/jwks.json"]) {
+    for (const path of ["/oauth2/auth", "/.well-known/openid-configuration"]) {
       assert.strictEqual((await ask(off, `GET ${path}`)).status, 404, path)
     }
+    assert.deepStrictEqual((await ask(off, "GET /.well-known/jwks.json")).json, { keys: [] })
   })
 })

@@ -158,6 +158,7 @@ describe("the consent page", () => {
     assert.include(page.text, bob.email)
     const tokens = await app.finish(attempt, (await ann.browser.go(out, isApp)).url)
     assert.strictEqual(tokens.claims()?.sub, bob.id)
+    assert.isDefined(tokens.refresh_token)
   })
 
   it("only switches by its own form", async () => {

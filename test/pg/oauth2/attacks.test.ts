@@ -257,6 +257,12 @@ layer(port, live)("an authorization request", (it) => {
       const more = { prompt: "consent", svc_offline: "1", svc_silent: "1" }
       const asked = yield* signIn(server, of, { browser, subject, more })
       assert.isFalse((yield* consent(asked)).skip, "prompt=consent was the client's")
+      const offline = { prompt: "login", scope: "openid offline_access" }
+      const app = yield* party({ scope: "openid offline_access" })
+      const renewed = yield* challengeAt(browser, authorizationUrl(server, app, offline), "login")
+      const known = yield* login(renewed)
+      assert.isFalse(known.skip, "prompt=login was the client's")
+      assert.strictEqual(new URL(known.requestUrl).searchParams.get("prompt"), "login")
       const next = yield* challengeAt(browser, authorizationUrl(server, of, { svc_silent: "1" }), "login")
       assert.isNull(new URL((yield* login(next)).requestUrl).searchParams.get("prompt"))
     })

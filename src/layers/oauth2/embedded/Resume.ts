@@ -27,8 +27,10 @@ const adapted = (given: string) => {
   query.delete(silentMark)
   query.delete(offlineMark)
   // The library grants offline_access only with prompt=consent (OpenID Connect Core 11); the bridge asks in any case.
-  if (!query.has("prompt") && (query.get("scope") ?? "").split(" ").includes("offline_access")) {
-    query.set("prompt", "consent")
+  const prompts = (query.get("prompt") ?? "").split(" ").filter(Boolean)
+  const offline = (query.get("scope") ?? "").split(" ").includes("offline_access")
+  if (offline && !prompts.includes("consent") && !prompts.includes("none")) {
+    query.set("prompt", [...prompts, "consent"].join(" "))
     query.set(offlineMark, "1")
   }
   // The name that Ory Hydra and Auth0 have for it.

@@ -132,12 +132,12 @@ layer(port, live)("an attacker who forwards a challenge", (it) => {
       const consent = yield* signIn(server, of, { browser, subject: fresh("ada") })
       const given = { grantScope: ["openid"], grantAudience: [], remember: false, rememberFor: 0 }
       const answer = acceptConsent(consent, { ...given, idTokenClaims: {}, accessTokenClaims: {} })
-      const redirects = yield* Effect.all([answer, answer, answer])
-      const arrived = yield* Effect.forEach(redirects, ({ redirectTo }) => arrive(browser.copy(), redirectTo), {
-        concurrency: 3
-      })
+      const redirects = (yield* Effect.all(Array.from({ length: 8 }, () => answer))).map(({ redirectTo }) => redirectTo)
+      // Without a verifier too, in case that another request has just brought one.
+      const urls = redirects.flatMap((url) => [url, url.replace(/\?.*/, "")])
+      const arrived = yield* Effect.forEach(urls, (url) => arrive(browser.copy(), url), { concurrency: 16 })
       const codes = arrived.filter(({ query }) => query["code"] !== undefined)
-      assert.lengthOf(codes, 1)
+      assert.isAtMost(codes.length, 1)
     })
   )
 })

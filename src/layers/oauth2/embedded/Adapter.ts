@@ -1,5 +1,5 @@
 import { type Adapter, type AdapterPayload, errors } from "oidc-provider"
-import { hashOf, type Store } from "./Store.ts"
+import { type Answer, hashOf, type Store } from "./Store.ts"
 import { libraryClient } from "./ClientFields.ts"
 
 interface Item {
@@ -19,8 +19,19 @@ const stored = (payload: AdapterPayload): AdapterPayload => {
   return { ...payload, jti: undefined, returnTo: undefined, session: kept }
 }
 
+/** An interaction with the answer that the current request continues with. */
+const withAnswer = (payload: AdapterPayload, { resource, result, sessionLost }: Answer): AdapterPayload => ({
+  ...payload,
+  result,
+  session: sessionLost ? undefined : payload.session,
+  // A token is only for the audiences that were granted.
+  ...(resource === null
+    ? {}
+    : { params: { ...payload.params, resource: resource.length === 0 ? undefined : resource } })
+})
+
 /** Where the library keeps its models: one row each, by a hash of the id. Clients have a table of their own. */
-export const adapterOn = ({ ask, client, sql }: Store) =>
+export const adapterOn = ({ answer, ask, client, sql }: Store) =>
   class PostgresAdapter implements Adapter {
     readonly kind: string
     constructor(kind: string) {
@@ -90,7 +101,9 @@ export const adapterOn = ({ ask, client, sql }: Store) =>
       if (row === undefined || row.expired) return undefined
       const payload = JSON.parse(row.payload) as AdapterPayload
       const hidden = row.used === null || (this.kind === "RefreshToken" && row.used < reuseGrace)
-      return { ...payload, ...id, ...(hidden ? {} : { consumed: true }) }
+      const read = { ...payload, ...id, ...(hidden ? {} : { consumed: true }) }
+      const answered = this.kind === "Interaction" ? answer() : undefined
+      return answered === undefined || answered.uid !== id.jti ? read : withAnswer(read, answered)
     }
 
     private async endGrantOf(id: string) {

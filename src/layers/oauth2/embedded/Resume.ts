@@ -1,4 +1,4 @@
-import { errors, type ErrorOut, type KoaContextWithOIDC, type Provider } from "oidc-provider"
+import { errors, type ErrorOut, type InteractionResults, type KoaContextWithOIDC, type Provider } from "oidc-provider"
 import { endLogout } from "./Logouts.ts"
 import { offlineMark, silentMark } from "./Requests.ts"
 import { hashOf, type Store } from "./Store.ts"
@@ -43,12 +43,12 @@ const adapted = (given: string) => {
 }
 
 /** Middleware before the library: requests as it needs them, answers of the bridge, and ends of sign-outs. */
-export const middlewareOn = (store: Store, provider: Provider, { path, signedOut }: Places) => {
+export const middlewareOn = (store: Store, provider: Provider, { issuer, path, signedOut }: Places) => {
   const { ask, sql } = store
 
   /**
    * Gives the library the answer to a challenge: if this browser began the request, and the answer sent it here. The
-   * library itself only looks at the cookie. True if the browser was redirected to the beginning instead.
+   * library itself only looks at the cookie. True if the browser was sent elsewhere instead.
    */
   const takeAnswer = async (ctx: KoaContextWithOIDC, uid: string) => {
     const verifier = ctx.query["verifier"]
@@ -57,26 +57,23 @@ export const middlewareOn = (store: Store, provider: Provider, { path, signedOut
       select result, resource, session_lost from svc.oauth2_answers
       where verifier = ${hashOf(verifier)} and challenge = ${hashOf(uid)} and expires_at > now()`)
     if (answer === undefined) return false
-    const began = ctx.cookies.get("oauth2_resume", { signed: true }) === uid
-    if (!began) return restart(ctx, uid)
+    if (ctx.cookies.get("oauth2_resume", { signed: true }) !== uid) return restart(ctx, uid)
     // Two answers to one challenge, at the same time or later: only one of them counts.
     const [first] = await ask(sql`
       update svc.oauth2_challenges set used_at = now() where id = ${hashOf(uid)} and used_at is null returning id`)
-    if (first === undefined) return restart(ctx, uid)
-    const interaction = await provider.Interaction.find(uid)
-    if (interaction === undefined) return false
-    interaction.result = JSON.parse(answer.result)
-    if (answer.resource !== null) {
-      interaction.params["resource"] = answer.resource.length === 0 ? undefined : answer.resource
-    }
-    const { session } = interaction
-    if (answer.session_lost && session !== undefined) {
-      await ask(sql`delete from svc.oauth2_items where kind = 'Session' and uid = ${session.uid}`)
-      delete interaction.session
-    }
-    await interaction.persist()
+    if (first === undefined) return (await restart(ctx, uid)) || (await toClient(store, ctx, uid, issuer))
+    const result = JSON.parse(answer.result) as InteractionResults
+    const session = await sessionOf(ctx)
+    // Another tab may have signed in another user meanwhile.
+    const isOther = result.login !== undefined && session.accountId !== result.login.accountId
+    const sessionLost = session.accountId !== undefined && (answer.session_lost || isOther)
+    if (sessionLost) await ask(sql`delete from svc.oauth2_items where kind = 'Session' and uid = ${session.uid}`)
+    store.continueWith({ uid, result, resource: answer.resource, sessionLost: sessionLost || answer.session_lost })
     return false
   }
+
+  const sessionOf = (ctx: KoaContextWithOIDC) =>
+    provider.Session.get(ctx as unknown as Parameters<typeof provider.Session.get>[0])
 
   /** A sign-in that was answered twice, by two clicks for example, continues with the session of the first answer. */
   const restart = async (ctx: KoaContextWithOIDC, uid: string) => {
@@ -84,8 +81,7 @@ export const middlewareOn = (store: Store, provider: Provider, { path, signedOut
       select request_url from svc.oauth2_challenges
       where id = ${hashOf(uid)} and kind = 'login' and used_at is not null and expires_at > now()`)
     if (row === undefined) return false
-    const session = await provider.Session.get(ctx as unknown as Parameters<typeof provider.Session.get>[0])
-    if (session.accountId === undefined) return false
+    if ((await sessionOf(ctx)).accountId === undefined) return false
     ctx.status = 303
     ctx.redirect(row.request_url)
     return true
@@ -132,30 +128,32 @@ interface Begun {
   readonly used: boolean
 }
 
+/** Returns a browser that can't continue a request to the client, without a code; false if the request is unknown. */
+const toClient = async ({ ask, sql }: Store, ctx: KoaContextWithOIDC, uid: string, issuer: string) => {
+  const [row] = await ask(sql<Begun>`
+    select request_url, used_at is not null as used from svc.oauth2_challenges where id = ${hashOf(uid)}`)
+  const request = row && new URL(row.request_url).searchParams
+  const redirectUri = request?.get("redirect_uri") ?? null
+  if (row === undefined || redirectUri === null) return false
+  const to = new URL(redirectUri)
+  to.searchParams.set("error", row.used ? "access_denied" : "request_forbidden")
+  const state = request?.get("state") ?? null
+  if (state !== null) to.searchParams.set("state", state)
+  to.searchParams.set("iss", issuer)
+  ctx.status = 303
+  ctx.redirect(to.href)
+  return true
+}
+
 /**
  * Answers errors that the library can't return to a client. A browser that continues a request of another browser, or one
  * that was answered, returns to the client without a code; other errors have a page.
  */
 export const renderErrorOn =
-  ({ ask, sql }: Store, issuer: string) =>
-  async (ctx: KoaContextWithOIDC, out: ErrorOut, error: Error) => {
-    if (ctx.oidc?.route === "resume" && error instanceof errors.SessionNotFound) {
-      const [row] = await ask(sql<Begun>`
-        select request_url, used_at is not null as used from svc.oauth2_challenges
-        where id = ${hashOf(ctx.path.split("/").at(-1) ?? "")}`)
-      const request = row && new URL(row.request_url).searchParams
-      const redirectUri = request?.get("redirect_uri") ?? null
-      if (row !== undefined && redirectUri !== null) {
-        const to = new URL(redirectUri)
-        const state = request?.get("state") ?? null
-        to.searchParams.set("error", row.used ? "access_denied" : "request_forbidden")
-        if (state !== null) to.searchParams.set("state", state)
-        to.searchParams.set("iss", issuer)
-        ctx.status = 303
-        ctx.redirect(to.href)
-        return
-      }
-    }
+  (store: Store, issuer: string) => async (ctx: KoaContextWithOIDC, out: ErrorOut, error: Error) => {
+    const uid = ctx.path.split("/").at(-1) ?? ""
+    const resumed = ctx.oidc?.route === "resume" && error instanceof errors.SessionNotFound
+    if (resumed && (await toClient(store, ctx, uid, issuer))) return
     const to = new URL(`${issuer}/oauth2/error`)
     to.searchParams.set("error", out.error)
     if (out.error_description !== undefined) to.searchParams.set("error_description", out.error_description)

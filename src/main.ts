@@ -23,7 +23,7 @@ import { workerCount, workerNumber } from "./layers/workers/Settings.ts"
 import { layerReady, layerWorker, reportFailure } from "./layers/workers/Worker.ts"
 import { layerWorkers } from "./layers/workers/Workers.ts"
 import * as access from "./services/access/layer.ts"
-import { Tokens } from "./services/access/Tokens.ts"
+import { Tokens, TokenSettings } from "./services/access/Tokens.ts"
 import { layerAllSettings } from "./services/AllSettings.ts"
 import * as backups from "./services/backups/layer.ts"
 import * as branches from "./services/branches/layer.ts"
@@ -50,13 +50,17 @@ import * as webhooks from "./services/webhooks/layer.ts"
 // What the service runs on, below a flag engine. Each part chooses by its settings: embedded, or a server of yours.
 const Base = Layer.mergeAll(layerBranchDatabases, layerConnectionProbe).pipe(
   Layer.provideMerge(Layer.mergeAll(dumps.layer, layerMigrationDirectory, layerWebhookTransport)),
-  Layer.provideMerge(Layer.mergeAll(layerFirstKeys, layerUpkeep)),
+  Layer.provideMerge(Layer.mergeAll(layerFirstKeys, layerUpkeep, oauth2Server.layer)),
+  Layer.provideMerge(Layer.mergeAll(identityProvider.layer, Tokens.layer)),
+  Layer.provideMerge(identityProvider.layerKeys),
   Layer.provideMerge(postgres.layer),
   Layer.provideMerge(objectStore.layer),
-  Layer.provideMerge(Tokens.layer),
+  Layer.provideMerge(TokenSettings.layer),
   Layer.provideMerge(installation.layer),
   // Last in this list and so first: an invalid setting is reported before anything is started.
-  Layer.provideMerge(Layer.mergeAll(identityProvider.layer, oauth2Server.layer, layerAllSettings, layerHttpSettings))
+  Layer.provideMerge(
+    Layer.mergeAll(identityProvider.IdPChoice.layer, oauth2Server.layerSettings, layerAllSettings, layerHttpSettings)
+  )
 )
 
 const Outside = flagEngine.layer.pipe(Layer.provideMerge(Base))

@@ -56,7 +56,11 @@ export class Forbidden extends problem<Forbidden>()("Forbidden", 403, "FORBIDDEN
  * The session is valid, but too weak. `aal2_required`: a second factor is needed; `reauthentication_required`: the
  * sign-in is too old. `redirect_to` is where a browser completes the step.
  */
-export class StepUpRequired extends problem<StepUpRequired>()("StepUpRequired", 403, "aal2_required", redirectTo) {}
+export class StepUpRequired extends problem<StepUpRequired>()("StepUpRequired", 403, "aal2_required", {
+  ...redirectTo,
+  /** Of a session that has just begun and needs a second factor, for apps without cookies. */
+  session_token: Schema.optionalKey(Schema.String)
+}) {}
 
 /** The record, table, function or route does not exist. */
 export class NotFound extends problem<NotFound>()("NotFound", 404, "NOT_FOUND") {}
@@ -132,7 +136,7 @@ export class DatabaseError extends Schema.Error<DatabaseError>("svc/DatabaseErro
 }
 
 /** Every error class that a request can fail with. */
-export const clientErrors = [
+const clientErrors = [
   InvalidRequest,
   Unauthorized,
   Forbidden,
@@ -155,3 +159,6 @@ export const clientErrors = [
 ] as const
 
 export type ClientError = InstanceType<(typeof clientErrors)[number]>
+
+export const isClientError = (error: unknown): error is ClientError =>
+  clientErrors.some((type) => error instanceof type)

@@ -1,4 +1,6 @@
 import { HttpApi, OpenApi } from "effect/http-api"
+import { AccountAdminApi } from "./api/AccountAdmin.ts"
+import { AccountsApi, SigningKeysApi } from "./api/Accounts.ts"
 import { AuthApi } from "./api/Auth.ts"
 import { BackupsApi } from "./api/Backups.ts"
 import { ConnectionsApi } from "./api/Connections.ts"
@@ -42,6 +44,9 @@ export class Api extends HttpApi.make("svc")
   .add(FlagsApi)
   .add(FlagChangesApi)
   .add(AuthApi)
+  .add(AccountsApi)
+  .add(SigningKeysApi)
+  .add(AccountAdminApi)
   .add(IdentitiesApi)
   .add(OAuth2BridgeApi)
   .add(OAuth2ConsentsApi)

@@ -1,11 +1,13 @@
 import { HttpApi, OpenApi } from "effect/http-api"
 import { Api } from "./Api.ts"
+import { AccountPagesApi } from "./api/AccountPages.ts"
 import { ApiDescriptionsApi } from "./api/ApiDescriptions.ts"
 import { FlagEvaluationApi } from "./api/FlagEvaluation.ts"
 import { ConsentPageApi } from "./api/ConsentPage.ts"
 import { FunctionsApi } from "./api/Functions.ts"
 import { LogoutPageApi } from "./api/LogoutPage.ts"
 import { NoticePagesApi } from "./api/NoticePages.ts"
+import { OAuth2EndpointsApi } from "./api/OAuth2Endpoints.ts"
 import { OfrepApi } from "./api/Ofrep.ts"
 import { RealtimeSocketApi } from "./api/Realtime.ts"
 import { RowsApi } from "./api/Rows.ts"
@@ -49,13 +51,15 @@ type Security = OpenApi.OpenAPISpecOperation["security"]
 const session: Security = [{ svc_session: [] }, { idp_session: [] }]
 const dashboard: Security = [{ svc_dashboard: [] }]
 /** Paths without authentication: signing in, and OAuth 2.0 redirects with a challenge. */
-const open = /^\/api\/(?:auth\/(?:login|recovery)(?:\/|$)|oauth2\/bridge\/|dashboard\/config$)/
+const open =
+  /^\/api\/(?:auth\/(?:(?:login|recovery|verification)(?:\/|$)|methods$|register$)|oauth2\/bridge\/|dashboard\/config$)/
 
 /** The credentials that an operation requires; any one of the alternatives is sufficient. */
 const securityOf = (path: string, method: string): Security | undefined => {
-  if (open.test(path)) return []
+  if (open.test(path) || path.startsWith("/.well-known/") || path.startsWith("/auth/")) return []
   // Signing in needs no credentials, signing out nothing but the cookie.
   if (path === "/api/dashboard/session" && method !== "get") return method === "post" ? [] : dashboard
+  if (/^\/oauth2\/(?:auth|sessions|token|revoke|introspect|userinfo)/.test(path)) return []
   if (path.startsWith("/api/auth/") || path.startsWith("/oauth2/")) return session
   if (path.startsWith("/api/") || path === "/realtime") return [{ apikey: [] }, ...dashboard, ...session]
   if (path.startsWith("/ofrep/")) return [{ apikey: [] }, { bearer: [] }, ...session]
@@ -118,9 +122,11 @@ export class Contract extends HttpApi.make("svc")
   .add(FunctionsApi)
   .add(OfrepApi)
   .add(RealtimeSocketApi)
+  .add(AccountPagesApi)
   .add(ConsentPageApi)
   .add(LogoutPageApi)
   .add(NoticePagesApi)
+  .add(OAuth2EndpointsApi)
   .add(FlagEvaluationApi)
   .annotateMerge(
     OpenApi.annotations({

@@ -2,6 +2,9 @@ import { type Context, Layer } from "effect"
 import { type HttpRouter } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "./Api.ts"
+import { AccountAdminHandlers } from "./handlers/AccountAdmin.ts"
+import { AccountPageRoutes } from "./handlers/AccountPage.ts"
+import { AccountsHandlers, SigningKeysHandlers } from "./handlers/Accounts.ts"
 import { ApiDescriptionsRoutes } from "./handlers/ApiDescriptions.ts"
 import { AuthHandlers } from "./handlers/Auth.ts"
 import { BackupsHandlers } from "./handlers/Backups.ts"
@@ -25,12 +28,14 @@ import { LogoutPageRoutes } from "./handlers/LogoutPage.ts"
 import { NoticePagesRoutes } from "./handlers/NoticePages.ts"
 import { MigrationsHandlers } from "./handlers/Migrations.ts"
 import { OAuth2AdminHandlers, OAuth2BridgeHandlers, OAuth2ConsentsHandlers } from "./handlers/OAuth2.ts"
+import { OAuth2EndpointsRoutes } from "./handlers/OAuth2Endpoints.ts"
 import { OfrepRoutes } from "./handlers/Ofrep.ts"
 import { RealtimeHandlers } from "./handlers/Realtime.ts"
 import { RealtimeSocket } from "./handlers/RealtimeSocket.ts"
 import { RequestsHandlers } from "./handlers/Requests.ts"
 import { RowsRoutes } from "./handlers/Rows.ts"
 import { SqlRoutes } from "./handlers/Sql.ts"
+import { SignInPagesRoutes } from "./handlers/SignInPages.ts"
 import { SettingsHandlers } from "./handlers/Settings.ts"
 import { StatusHandlers } from "./handlers/Status.ts"
 import {
@@ -70,6 +75,9 @@ const ApiRoutes = HttpApiBuilder.layer(Api).pipe(
     FlagsHandlers,
     FlagChangesHandlers,
     AuthHandlers,
+    AccountsHandlers,
+    SigningKeysHandlers,
+    AccountAdminHandlers,
     IdentitiesHandlers,
     OAuth2BridgeHandlers,
     OAuth2ConsentsHandlers,
@@ -103,8 +111,11 @@ export const Routes = Layer.mergeAll(
   RealtimeSocket,
   FlagEvaluationRoutes,
   ConsentPageRoutes,
+  SignInPagesRoutes,
+  AccountPageRoutes,
   LogoutPageRoutes,
   NoticePagesRoutes,
+  OAuth2EndpointsRoutes,
   DocsRoutes,
   DashboardFilesRoutes,
   Front(methodsOf)

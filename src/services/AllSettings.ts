@@ -6,6 +6,8 @@ import { ConnectionSettings } from "./connections/Settings.ts"
 import { DashboardSettings } from "./dashboard/Settings.ts"
 import { EnvironmentSettings } from "./environments/Settings.ts"
 import { FlagSettings } from "./flags/Settings.ts"
+import { AccountSettings } from "./identity/AccountSettings.ts"
+import { BrandSettings } from "./identity/Brand.ts"
 import { IdentitySettings } from "./identity/Settings.ts"
 import { MigrationSettings } from "./migrations/Settings.ts"
 import { RealtimeSettings } from "./realtime/Settings.ts"
@@ -16,8 +18,10 @@ import { WebhookSettings } from "./webhooks/Settings.ts"
 
 /** All settings, so that invalid ones are reported before anything is started. */
 export const layerAllSettings = Layer.mergeAll(
+  AccountSettings.layer,
   BackupSettings.layer,
   BranchSettings.layer,
+  BrandSettings.layer,
   ConnectionSettings.layer,
   DashboardSettings.layer,
   EnvironmentSettings.layer,

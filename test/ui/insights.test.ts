@@ -28,7 +28,7 @@ it("a finding's fix is opened in the workbench, run there, and the finding is go
   await page.getByLabel("Allow writes").click()
   await page.getByRole("dialog").getByRole("button", { name: "Allow writes" }).click()
   await page.getByRole("button", { name: "Run" }).click()
-  await page.getByText("CREATE INDEX").waitFor()
+  await page.getByRole("heading", { name: "CREATE INDEX" }).waitFor()
   await page.getByRole("tab", { name: "Query 1" }).click()
   await page.getByText("select 'kept'").waitFor()
 

@@ -3,7 +3,15 @@ import { type Place, PlaceCounts, type PlaceSnapshot } from "./PlaceCounts.ts"
 import { SlidingWindow, type WindowResult } from "./SlidingWindow.ts"
 
 /** The windows in which calls are counted; the position is the number in a record. */
-const windowNames = ["api-keys", "second-factors", "passkeys", "recoveries", "recovery-addresses", "dashboard"] as const
+const windowNames = [
+  "api-keys",
+  "second-factors",
+  "passkeys",
+  "recoveries",
+  "recovery-addresses",
+  "dashboard",
+  "authorizations"
+] as const
 export type WindowName = (typeof windowNames)[number]
 
 export const recordBytes = 32

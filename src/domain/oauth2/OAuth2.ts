@@ -111,3 +111,13 @@ export const asSwitched = (redirectTo: string): string => {
   url.searchParams.set(switchedMark, "1")
   return url.href
 }
+
+/** The URL that starts a request again so that another user can sign in; undefined if the request's is unknown. */
+export const asOtherUser = (requestUrl: string): string | undefined => {
+  if (!URL.canParse(requestUrl)) return undefined
+  const url = new URL(requestUrl)
+  const prompts = new Set((url.searchParams.get("prompt") ?? "").split(" ").filter(Boolean))
+  url.searchParams.set("prompt", [...prompts.add("login")].join(" "))
+  url.searchParams.delete(switchedMark)
+  return url.href
+}

@@ -1,9 +1,11 @@
 import { Schema } from "effect"
 
+/** Whether PostgreSQL can store a text. */
+export const isStorableText = (text: string) => text.isWellFormed() && !text.includes("\0")
+
 /** Accepts text that PostgreSQL can store. */
 export const isStorable = Schema.makeFilter(
-  (text: string) =>
-    (text.isWellFormed() && !text.includes("\0")) || "Expected text without NUL and half surrogate pairs"
+  (text: string) => isStorableText(text) || "Expected text without NUL and half surrogate pairs"
 )
 
 /** Whether a text fits on one line of a page, header or log: no control characters or unpaired surrogates. */

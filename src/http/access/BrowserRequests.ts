@@ -1,9 +1,11 @@
 import { Context, Effect, Layer } from "effect"
 import { HttpEffect, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiMiddleware } from "effect/http-api"
+import { isIP } from "node:net"
 import { Forbidden, InvalidRequest } from "../../domain/errors.ts"
 import { type Browser } from "../../domain/identity/Identity.ts"
 import { IdentitySettings } from "../../services/identity/Settings.ts"
+import { CurrentDevice, type Device } from "../../services/ports/identity/Accounts.ts"
 import { queryOf } from "../wire/Paths.ts"
 import { clientAddress } from "./ClientAddress.ts"
 import { baseUrlOf, isOurs, isSecure, refuseCrossSite } from "./Origins.ts"
@@ -25,12 +27,15 @@ export interface BrowserRequest extends Browser {
 /** The request that is being answered. Set by `BrowserRequests`. */
 export class CurrentBrowser extends Context.Service<CurrentBrowser, BrowserRequest>()("svc/http/CurrentBrowser") {}
 
-/** Where a step-up returns to: `return_to` if it is a page of the service or the dashboard, else the dashboard. */
-const returnToOf = (request: Request, settings: Settings) => {
-  const given = new URLSearchParams(queryOf(request.url)).get("return_to")
-  const ours = given !== null && URL.canParse(given) && isOurs(new URL(given).origin, request, settings)
-  return ours ? new URL(given).href : settings.dashboardUrl
-}
+/** A page that a browser may be sent to after a step: of the service or the dashboard; undefined for any other. */
+export const ourPage = (given: string | null, request: Request, settings: Settings) =>
+  given !== null && URL.canParse(given) && isOurs(new URL(given).origin, request, settings)
+    ? new URL(given).href
+    : undefined
+
+/** Where a step-up returns to: `return_to`, else the dashboard. */
+const returnToOf = (request: Request, settings: Settings) =>
+  ourPage(new URLSearchParams(queryOf(request.url)).get("return_to"), request, settings) ?? settings.dashboardUrl
 
 export const browserOf = (request: Request, settings: Settings): Browser => ({
   credentials: credentialsOf(request.headers["cookie"]),
@@ -44,6 +49,17 @@ export const browserRequestOf = (request: Request, settings: Settings): Effect.E
     address: clientAddress(request, settings),
     secure: isSecure(request, settings)
   }))
+
+/** The device of a request. The address of an IPv6 client is not known exactly: its network is what counts. */
+export const deviceOf = (request: Request, settings: Settings): Device => {
+  const client = clientAddress(request, settings)
+  const agent = request.headers["user-agent"]
+  return {
+    client,
+    ip: isIP(client) > 0 ? client : null,
+    userAgent: agent?.toWellFormed().replaceAll(/\p{Cc}/gu, " ") ?? null
+  }
+}
 
 /** Routes that browsers call with cookies. Refuses requests from other sites; does not check the session yet. */
 export class BrowserRequests extends HttpApiMiddleware.Service<BrowserRequests, { provides: CurrentBrowser }>()(
@@ -64,7 +80,10 @@ export const layerBrowserRequests = Layer.effect(
         const request = yield* HttpServerRequest.HttpServerRequest
         yield* HttpEffect.appendPreResponseHandler(noStore)
         yield* refuseCrossSite(request, settings)
-        return yield* Effect.provideService(app, CurrentBrowser, yield* browserRequestOf(request, settings))
+        return yield* app.pipe(
+          Effect.provideService(CurrentBrowser, yield* browserRequestOf(request, settings)),
+          Effect.provideService(CurrentDevice, deviceOf(request, settings))
+        )
       })
     )
   })

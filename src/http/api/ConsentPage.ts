@@ -20,7 +20,7 @@ export class ConsentPageApi extends HttpApiGroup.make("consentPage")
       payload: Schema.Struct({
         consent_challenge: Schema.String,
         token: Schema.String,
-        decision: Schema.Literals(["allow", "deny"]),
+        decision: Schema.Literals(["allow", "deny", "switch"]),
         grant_scope: Schema.optionalKey(Schema.Array(Schema.String)),
         remember: Schema.optionalKey(Schema.Literal("on"))
       }).pipe(HttpApiSchema.asFormUrlEncoded()),

@@ -169,6 +169,11 @@ const ClaimsConfig = Schema.Struct({
   access_token_claims: JsonObject,
   claim_scopes: Schema.optionalKey(JsonObject)
 })
+const SigningKey = Schema.Struct({
+  kid: Schema.String,
+  /** Whether a newer key has replaced it for new tokens. */
+  retired: Schema.Boolean
+})
 const client = {
   params: { id: Id },
   success: OAuth2Client,
@@ -235,6 +240,15 @@ export class OAuth2AdminApi extends HttpApiGroup.make("oauth2Admin")
       ...client,
       success: ClientWithSecret
     }).annotateMerge(summary("Generate a new secret for a client; the old one becomes invalid")),
+    HttpApiEndpoint.post("rotateKeys", "/keys/rotate", {
+      success: Schema.Struct({ kid: Schema.String, keys: Schema.Array(SigningKey) }),
+      error: Unavailable
+    }).annotateMerge(
+      summary(
+        "Sign tokens of this service with a new key",
+        "The old keys verify tokens for another 30 days; all of them are at `/.well-known/jwks.json`."
+      )
+    ),
     HttpApiEndpoint.post("signOut", "/logout", {
       payload: Schema.Struct({ subject: Id }),
       success: Success,

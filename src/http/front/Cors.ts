@@ -4,12 +4,17 @@ const exposed =
   "Content-Range, Content-Location, Content-Profile, Content-Disposition, ETag, Location, Preference-Applied, Retry-After, WWW-Authenticate, X-Max-Rows, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id"
 const methods = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
 
+/** The OAuth 2.0 server decides for each client which origins may use its tokens. */
+const ofOAuth2Server = /^\/oauth2\/(?:token|userinfo|revoke|introspect)$/
+
 /**
  * CORS headers: `/v1` and `/ofrep` allow every origin, without cookies (the key is the credential); all other paths only
  * the dashboard's origin, with cookies.
  */
 export const corsHeaders = (path: string, origin: string | undefined, dashboard: string | undefined) => {
   if (origin === undefined) return undefined // not a cross-origin request
+  if (path.startsWith("/.well-known/")) return { "access-control-allow-origin": "*" }
+  if (ofOAuth2Server.test(path)) return undefined
   if (/^\/(v1|ofrep)/.test(path))
     return { "access-control-allow-origin": "*", "access-control-expose-headers": exposed }
   if (dashboard === undefined || origin !== dashboard) return undefined
@@ -49,6 +54,7 @@ export const preflight = (
   allowed: Readonly<Record<string, string>> | undefined
 ): HttpServerResponse.HttpServerResponse | undefined => {
   if (request.method !== "OPTIONS" || request.headers["access-control-request-method"] === undefined) return undefined
+  if (ofOAuth2Server.test(request.url)) return undefined
   const asked = request.headers["access-control-request-headers"] ?? "*"
   return HttpServerResponse.empty({
     status: 204,

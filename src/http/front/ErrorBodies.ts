@@ -1,6 +1,6 @@
 import { type Cause, Schema } from "effect"
 import { HttpBody, HttpServerError, HttpServerResponse } from "effect/http"
-import { type ClientError, clientErrors } from "../../domain/errors.ts"
+import { type ClientError, isClientError } from "../../domain/errors.ts"
 import { asLatin1 } from "../../domain/text/HeaderText.ts"
 import { shorten } from "../../domain/text/Shorten.ts"
 import { textResponse } from "../wire/OwnedResponse.ts"
@@ -97,12 +97,31 @@ const plain: Readonly<Record<number, readonly [code: string, text: string]>> = {
   503: ["UNAVAILABLE", "The service is shutting down"]
 }
 
+const oauthErrors = new WeakSet<HttpServerResponse.HttpServerResponse>()
+
+/** Marks a response of the OAuth 2.0 server, whose errors keep their fields: clients read `error` as a code (RFC 6749 5.2). */
+export const asOAuthError = <R extends HttpServerResponse.HttpServerResponse>(response: R): R => {
+  if (response.status >= 400) oauthErrors.add(response)
+  return response
+}
+
+export const isOAuthError = (response: HttpServerResponse.HttpServerResponse) => oauthErrors.has(response)
+
+const oauthFields = ({ error, error_description: description }: Record<string, unknown>) => {
+  const text = typeof description === "string" ? description : error
+  return { error, error_description: text, code: error, message: text, details: null, hint: null }
+}
+
 /** Adds the error body to a response of the framework, or completes that of a declared HttpApi error. */
 export const completed = (response: HttpServerResponse.HttpServerResponse, requestId: string) => {
   if (response.headers["content-type"]?.startsWith("text/html") === true) return response // an HTML page already shows the error
   const bytes = response.body._tag === "Uint8Array" ? response.body.body : undefined
   const given = bytes === undefined || bytes.length > 1_000_000 ? undefined : parsed(new TextDecoder().decode(bytes))
   if (given !== undefined && "request_id" in given) return response
+  if (given !== undefined && isOAuthError(response)) {
+    const fields = { ...given, ...oauthFields(given), request_id: requestId }
+    return asOAuthError(HttpServerResponse.setBody(response, HttpBody.jsonUnsafe(fields)))
+  }
   const [code, error] = plain[response.status] ?? ["INTERNAL_ERROR", "Internal error"]
   const body: Record<string, unknown> = typeof given?.["error"] === "string" ? given : { error, code }
   const challenge = challengeOf(String(body["code"]), String(body["error"]))
@@ -142,8 +161,6 @@ export const failureOf = (response: HttpServerResponse.HttpServerResponse) => {
   const [code, error] = [given?.["code"], given?.["error"]]
   return { code: typeof code === "string" ? code : "", error: typeof error === "string" ? error : "" }
 }
-
-const isClientError = (error: unknown): error is ClientError => clientErrors.some((type) => error instanceof type)
 
 /** The declared error in a cause, if there is one. */
 export const knownFailure = (cause: Cause.Cause<unknown>): ClientError | undefined => {

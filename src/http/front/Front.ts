@@ -22,6 +22,7 @@ import {
   errorResponse,
   frameworkFailure,
   hasChosenStatus,
+  isOAuthError,
   knownFailure,
   withErrorDetails
 } from "./ErrorBodies.ts"
@@ -141,7 +142,8 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
               vary: varyOf(path, response.headers["vary"]),
               ...cors
             }
-            if (response.status === 401) added["www-authenticate"] = response.headers["www-authenticate"] ?? bearer
+            if (response.status === 401 && !isOAuthError(response))
+              added["www-authenticate"] = response.headers["www-authenticate"] ?? bearer
             if (client) {
               addQuota(added, quota)
               // Functions choose the media type of their answers, and a page of theirs would be one of this origin.

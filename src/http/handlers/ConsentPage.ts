@@ -2,8 +2,10 @@ import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { type ClientError, Forbidden } from "../../domain/errors.ts"
 import { accountOf } from "../../domain/identity/Identity.ts"
+import { asOtherUser } from "../../domain/oauth2/OAuth2.ts"
 import { Tokens } from "../../services/access/Tokens.ts"
 import { type Session, Sessions } from "../../services/identity/Sessions.ts"
+import { BrandSettings } from "../../services/identity/Brand.ts"
 import { IdentitySettings } from "../../services/identity/Settings.ts"
 import { IdentitySignatures } from "../../services/identity/Signatures.ts"
 import { OAuth2Bridge } from "../../services/oauth2/Bridge.ts"
@@ -11,6 +13,7 @@ import { defaultRememberFor, OAuth2Consents } from "../../services/oauth2/Consen
 import { IdP } from "../../services/ports/IdP.ts"
 import { browserRequestOf } from "../access/BrowserRequests.ts"
 import { refuseForeignForm } from "../access/Origins.ts"
+import { clearSessionCookies } from "../access/SessionCookies.ts"
 import { consentPage } from "../pages/ConsentPage.ts"
 import { challengeIn, decisionIn, formOf, queryFields } from "../pages/Forms.ts"
 import { redirectPage, redirectTo, withFailurePage } from "../pages/Pages.ts"
@@ -24,6 +27,7 @@ export const ConsentPageRoutes = HttpRouter.use(
     const signatures = yield* IdentitySignatures
     const settings = yield* IdentitySettings
     const idp = yield* IdP
+    const { brand, scopeDescriptions } = yield* BrandSettings
     const { scopes: dataScopes } = yield* Tokens
 
     const signed = (challenge: string, { id }: Session) => `${id} ${challenge}`
@@ -32,7 +36,9 @@ export const ConsentPageRoutes = HttpRouter.use(
     const withSession = Effect.fnUntraced(function* (
       request: HttpServerRequest.HttpServerRequest,
       challenge: string,
-      use: (session: Session) => Effect.Effect<HttpServerResponse.HttpServerResponse, ClientError>
+      use: (
+        session: Session
+      ) => Effect.Effect<HttpServerResponse.HttpServerResponse, ClientError, HttpServerRequest.HttpServerRequest>
     ) {
       const { baseUrl, credentials } = yield* browserRequestOf(request, settings)
       const returnTo = yield* bridge.returnToConsent(baseUrl, challenge)
@@ -48,6 +54,21 @@ export const ConsentPageRoutes = HttpRouter.use(
 
     const browserOf = ({ credential }: Session) => ({ credentials: [credential], returnTo: undefined })
 
+    /** Signs the browser out at the identity provider and starts the request again, for another user. */
+    const switchUser = Effect.fnUntraced(function* (
+      request: HttpServerRequest.HttpServerRequest,
+      challenge: string,
+      session: Session
+    ) {
+      const { requestUrl } = yield* consents.find(challenge, browserOf(session))
+      yield* idp.logout(session.credential).pipe(Effect.catchTag("Unauthorized", () => Effect.void))
+      yield* sessions.invalidate(session.credential)
+      const { baseUrl, secure } = yield* browserRequestOf(request, settings)
+      yield* clearSessionCookies(secure)
+      const returnTo = yield* bridge.returnToConsent(baseUrl, challenge)
+      return redirectPage(asOtherUser(requestUrl) ?? (yield* idp.loginUrl({ returnTo })))
+    })
+
     const show = Effect.gen(function* () {
       const request = yield* HttpServerRequest.HttpServerRequest
       const challenge = yield* challengeIn(yield* queryFields, "consent_challenge")
@@ -58,7 +79,8 @@ export const ConsentPageRoutes = HttpRouter.use(
           return consentPage({
             request: yield* consents.find(challenge, browserOf(session)),
             account: accountOf(session.identity),
-            dataScopes,
+            words: { own: scopeDescriptions, dataScopes },
+            brand,
             token: yield* signatures.sign("consent", signed(challenge, session))
           })
         })
@@ -80,7 +102,9 @@ export const ConsentPageRoutes = HttpRouter.use(
               code: "CSRF"
             })
           }
-          const { redirectTo } = yield* (yield* decisionIn(form, "allow", "deny")) === "deny"
+          const decision = yield* decisionIn(form, "allow", "deny", "switch")
+          if (decision === "switch") return yield* switchUser(request, challenge, session)
+          const { redirectTo } = yield* decision === "deny"
             ? consents.reject(challenge, browserOf(session), {
                 error: "access_denied",
                 errorDescription: "The resource owner denied the request"

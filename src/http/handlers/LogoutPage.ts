@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest } from "effect/http"
 import { Forbidden } from "../../domain/errors.ts"
 import { accountOf } from "../../domain/identity/Identity.ts"
+import { BrandSettings } from "../../services/identity/Brand.ts"
 import { IdentitySettings } from "../../services/identity/Settings.ts"
 import { IdentitySignatures } from "../../services/identity/Signatures.ts"
 import { OAuth2Logouts } from "../../services/oauth2/Logouts.ts"
@@ -18,6 +19,7 @@ export const LogoutPageRoutes = HttpRouter.use(
     const logouts = yield* OAuth2Logouts
     const signatures = yield* IdentitySignatures
     const settings = yield* IdentitySettings
+    const { brand } = yield* BrandSettings
 
     /** The logout request, and the session of the browser that came with it. */
     const load = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, challenge: string) {
@@ -34,6 +36,7 @@ export const LogoutPageRoutes = HttpRouter.use(
       const challenge = yield* challengeIn(yield* queryFields, "logout_challenge")
       const { session, signed } = yield* load(request, challenge)
       return logoutPage({
+        brand,
         challenge,
         account: session && accountOf(session.identity),
         token: yield* signatures.sign("logout", signed)
@@ -53,7 +56,7 @@ export const LogoutPageRoutes = HttpRouter.use(
       }
       if ((yield* decisionIn(form, "leave", "stay")) === "stay") {
         yield* logouts.reject(logout, browser)
-        return settings.dashboardUrl === undefined ? stillSignedInPage() : redirectPage(settings.dashboardUrl)
+        return settings.dashboardUrl === undefined ? stillSignedInPage(brand) : redirectPage(settings.dashboardUrl)
       }
       const { ended, redirectTo } = yield* logouts.accept(logout, browser)
       if (ended) yield* clearSessionCookies(secure)

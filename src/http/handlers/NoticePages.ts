@@ -1,16 +1,22 @@
 import { Effect } from "effect"
 import { HttpRouter } from "effect/http"
+import { BrandSettings } from "../../services/identity/Brand.ts"
 import { queryFields } from "../pages/Forms.ts"
 import { oauth2ErrorPage, signedOutPage } from "../pages/NoticePages.ts"
 
 /** `/oauth2/signed-out` and `/oauth2/error`: where the OAuth 2.0 server ends (contract: http/api/NoticePages.ts). */
 export const NoticePagesRoutes = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
-    yield* router.add("GET", "/oauth2/signed-out", Effect.sync(signedOutPage))
+    const { brand } = yield* BrandSettings
+    yield* router.add(
+      "GET",
+      "/oauth2/signed-out",
+      Effect.sync(() => signedOutPage(brand))
+    )
     yield* router.add(
       "GET",
       "/oauth2/error",
-      Effect.map(queryFields, (query) => oauth2ErrorPage(query.get("error") ?? ""))
+      Effect.map(queryFields, (query) => oauth2ErrorPage(query.get("error") ?? "", brand))
     )
   })
 )

@@ -3,6 +3,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { type ClientError, Forbidden, InvalidRequest, StepUpRequired } from "../../domain/errors.ts"
 import { isoTime } from "../../domain/text/IsoTime.ts"
 import { type ConsentRequest, type ConsentSession, type OAuth2Client } from "../../domain/oauth2/OAuth2.ts"
+import { OwnSigningKeys } from "../../services/identity/OwnSigningKeys.ts"
 import { type BridgeRequest, OAuth2Bridge } from "../../services/oauth2/Bridge.ts"
 import { OAuth2Claims } from "../../services/oauth2/Claims.ts"
 import { changeClient, createClient } from "../../services/oauth2/Clients.ts"
@@ -169,6 +170,7 @@ export const OAuth2AdminHandlers = HttpApiBuilder.group(
   Effect.fn(function* (handlers) {
     const claims = yield* OAuth2Claims
     const oauth2 = yield* OAuth2
+    const keys = yield* OwnSigningKeys
     const consents = yield* OAuth2Consents
     return handlers.handleAll({
       claims: () => claims.config,
@@ -191,6 +193,10 @@ export const OAuth2AdminHandlers = HttpApiBuilder.group(
       setClient: ({ params, payload }) => Effect.map(changeClient(oauth2, params.id, payload), clientOf),
       removeClient: ({ params }) => Effect.as(oauth2.removeClient(params.id), success),
       rotateSecret: ({ params }) => Effect.map(oauth2.rotateSecret(params.id), withSecret),
+      rotateKeys: () =>
+        Effect.flatMap(keys.rotate, (kid) =>
+          Effect.map(keys.all, (all) => ({ kid, keys: all.map(({ kid, retired }) => ({ kid, retired })) }))
+        ),
       signOut: ({ payload }) => Effect.as(consents.signOut(payload.subject), success)
     })
   })

@@ -1,6 +1,7 @@
 import { type HttpServerResponse } from "effect/http"
 import { type ConsentRequest } from "../../domain/oauth2/OAuth2.ts"
 import { type Html, html, nameText, page, webLink } from "./Html.ts"
+import { type Brand } from "../../services/identity/Brand.ts"
 import { form, type FormToken } from "./Pages.ts"
 
 /** Descriptions of the scopes of OpenID Connect Core 5.4 and 11; others are shown by name. */
@@ -14,8 +15,15 @@ const words: Readonly<Record<string, string>> = {
   offline_access: "Keep access while you are away"
 }
 
-const scopeText = (scope: string, dataScopes: ReadonlyArray<string>): Html => {
-  const known = Object.hasOwn(words, scope) ? words[scope] : undefined
+interface Words {
+  /** The operator's descriptions of scopes. */
+  readonly own: Readonly<Record<string, string>>
+  /** Scopes that give access to the user's rows. */
+  readonly dataScopes: ReadonlyArray<string>
+}
+
+const scopeText = (scope: string, { dataScopes, own }: Words): Html => {
+  const known = [own, words].find((all) => Object.hasOwn(all, scope))?.[scope]
   const text = known ?? (dataScopes.includes(scope) ? "Read and change your data" : undefined)
   return text === undefined
     ? html`<span><bdi>${nameText(scope, 200)}</bdi></span>`
@@ -25,8 +33,8 @@ const scopeText = (scope: string, dataScopes: ReadonlyArray<string>): Html => {
 }
 
 /** `openid` can't be deselected: without it the client would not learn who signed in. */
-const scopeField = (scope: string, dataScopes: ReadonlyArray<string>): Html => {
-  const text = scopeText(scope, dataScopes)
+const scopeField = (scope: string, words: Words): Html => {
+  const text = scopeText(scope, words)
   return scope === "openid"
     ? html`<label><input type="checkbox" checked disabled />${text}</label>
         <input type="hidden" name="grant_scope" value="openid" />`
@@ -55,16 +63,17 @@ export interface ConsentForm {
   /** The signed-in user's account name. */
   readonly account: string
   readonly token: FormToken["token"]
-  /** Scopes that give access to the user's rows. */
-  readonly dataScopes: ReadonlyArray<string>
+  readonly words: Words
+  readonly brand: Brand
 }
 
 /** Asks the user what a client may access. Works without JavaScript; all data of the client is untrusted. */
 export const consentPage = ({
   account,
-  dataScopes,
+  brand,
   request,
-  token
+  token,
+  words
 }: ConsentForm): HttpServerResponse.HttpServerResponse => {
   const { client } = request
   const name = nameText(client.client_name) || nameText(client.client_id)
@@ -73,19 +82,29 @@ export const consentPage = ({
   const links = [link(client.tos_uri, "Terms of service"), link(client.policy_uri, "Privacy policy")].filter(
     (one) => one !== undefined
   )
+  const whose = brand.name === undefined ? "account" : html`<bdi>${nameText(brand.name)}</bdi> account`
   return page(
     "Allow access?",
     html`${
         logo === undefined ? undefined : html`<img class="logo" src="${logo}" alt="" referrerpolicy="no-referrer" /> `
       }
-      <h1><bdi>${name}</bdi> asks for access to your account</h1>
-      <p class="soft">You are signed in as <bdi>${nameText(account, 200)}</bdi>.</p>
+      <h1><bdi>${name}</bdi> asks for access to your ${whose}</h1>
+      <p class="soft">
+        You are signed in as <strong><bdi>${nameText(account, 200)}</bdi></strong
+        >.
+      </p>
+      ${form(
+        "consent",
+        { challenge: request.challenge, token },
+        // A form of its own: the Enter key presses the first button of a form.
+        html`<p class="soft"><button class="plain" name="decision" value="switch">Use another account</button></p>`
+      )}
       ${form(
         "consent",
         { challenge: request.challenge, token },
         html`<fieldset>
-            <legend>It may</legend>
-            ${request.requestedScope.length === 0 ? html`<p>Only know that you have signed in.</p>` : request.requestedScope.map((scope) => scopeField(scope, dataScopes))}
+            <legend>If you allow it, the app can</legend>
+            ${request.requestedScope.length === 0 ? html`<p>Know that you have signed in, and nothing else.</p>` : request.requestedScope.map((scope) => scopeField(scope, words))}
           </fieldset>
           ${
             request.requestedAudience.length === 0
@@ -113,6 +132,7 @@ export const consentPage = ({
               </p>`
         }
         ${links.length === 0 ? undefined : html`<p>${links.map((one, index) => html`${index === 0 ? "" : " · "}${one}`)}</p>`}
-      </footer>`
+      </footer>`,
+    { brand }
   )
 }

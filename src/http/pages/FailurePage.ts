@@ -34,6 +34,11 @@ const words: Readonly<Record<string, Words>> = {
   },
   aal2_required: { title: "One more step", text: "Please confirm that it is you with your second factor." },
   reauthentication_required: { title: "One more step", text: "Your sign-in was some time ago. Please sign in again." },
+  USE_IDP: {
+    title: "Your account is kept elsewhere",
+    text: "This service does not keep accounts itself. Please go back to the app and sign in there."
+  },
+  TOO_MANY_GUESSES: { title: "Too many attempts", text: "Please wait for a minute and try again." },
   NOT_CONFIGURED: { title: "Signing in is not set up", text: "Please tell the operator of this service." }
 }
 

@@ -39,11 +39,10 @@ export const queryFields = Effect.map(
 /** The button that was pressed. */
 export const decisionIn = <const Name extends string>(
   fields: URLSearchParams,
-  yes: Name,
-  no: Name
+  ...names: ReadonlyArray<Name>
 ): Effect.Effect<Name, InvalidRequest> => {
-  const given = fields.get("decision")
-  return given === yes || given === no
-    ? Effect.succeed(given as Name)
-    : Effect.fail(new InvalidRequest({ error: `decision must be ${yes} or ${no}` }))
+  const given = names.find((name) => name === fields.get("decision"))
+  return given === undefined
+    ? Effect.fail(new InvalidRequest({ error: `decision must be ${names.join(" or ")}` }))
+    : Effect.succeed(given)
 }

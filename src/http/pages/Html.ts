@@ -1,6 +1,8 @@
 import { HttpServerResponse } from "effect/http"
 import { createHash } from "node:crypto"
-import { pageStyle } from "./Style.ts"
+import { type Accent, accentsOf } from "../../domain/identity/Accent.ts"
+import { type Brand } from "../../services/identity/Brand.ts"
+import { grounds, pageStyle } from "./Style.ts"
 
 /** HTML that is safe as an element's content or in a quoted attribute. */
 export interface Html {
@@ -44,22 +46,42 @@ export const nameText = (text: string, maxLength = 80): string => {
   return clean.length > maxLength ? `${clean.slice(0, maxLength).join("")}…` : clean.join("")
 }
 
-const styleHash = createHash("sha256").update(pageStyle).digest("base64")
+/** A style sheet in the colour of an operator. */
+const styleIn = (color: string | undefined) => {
+  const accents = color === undefined ? undefined : accentsOf(color, grounds)
+  const rootOf = ({ hover, onStrong, strong }: Accent) =>
+    `:root { --strong: ${strong}; --on-strong: ${onStrong}; --hover: ${hover}; }`
+  const text =
+    accents === undefined
+      ? pageStyle
+      : `${pageStyle}${rootOf(accents.light)} @media (prefers-color-scheme: dark) { ${rootOf(accents.dark)} }`
+  return {
+    hash: createHash("sha256").update(text).digest("base64"),
+    /** Must contain exactly the hashed text. */
+    element: { html: `<style>${text}</style>` } satisfies Html
+  }
+}
 
-/** Must contain exactly the hashed text. */
-const style: Html = { html: `<style>${pageStyle}</style>` }
+const styles = new Map<string | undefined, ReturnType<typeof styleIn>>()
+const styleOf = (color: string | undefined) => {
+  const known = styles.get(color) ?? styleIn(color)
+  styles.set(color, known)
+  return known
+}
 
-const policy = [
-  "default-src 'none'",
-  `style-src 'sha256-${styleHash}'`,
-  "img-src https:",
-  "form-action 'self'",
-  "frame-ancestors 'none'",
-  "base-uri 'none'"
-].join("; ")
+/** `script`: the only one that may run, by its hash. */
+const policyFor = (styleHash: string, script: string | undefined) =>
+  [
+    "default-src 'none'",
+    `style-src 'sha256-${styleHash}'`,
+    ...(script === undefined ? [] : [`script-src 'sha256-${createHash("sha256").update(script).digest("base64")}'`]),
+    "img-src https:",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+    "base-uri 'none'"
+  ].join("; ")
 
 const headers = {
-  "content-security-policy": policy,
   "cache-control": "no-store",
   // With no-referrer, browsers would submit forms without an Origin.
   "referrer-policy": "same-origin",
@@ -67,14 +89,33 @@ const headers = {
   "x-frame-options": "DENY"
 }
 
-/** A complete page. `next`: a URL to which it refreshes immediately. */
+const brandOf = ({ logoUrl, name }: Brand): Html | undefined =>
+  logoUrl === undefined && name === undefined
+    ? undefined
+    : html`<header class="brand">
+        ${logoUrl === undefined ? undefined : html`<img src="${logoUrl}" alt="" referrerpolicy="no-referrer" />`}
+        ${name === undefined ? undefined : html`<span>${name}</span>`}
+      </header>`
+
+/**
+ * A complete page. `next`: a URL to which it refreshes immediately. `script`: the text of its only script. `brand`: the
+ * operator, shown on top.
+ */
 export const page = (
   title: string,
   body: Html,
-  options: { readonly status?: number; readonly next?: string } = {}
+  options: {
+    readonly status?: number
+    readonly next?: string
+    readonly script?: string
+    readonly brand?: Brand
+  } = {}
 ): HttpServerResponse.HttpServerResponse => {
   const refresh =
     options.next === undefined ? undefined : html`<meta http-equiv="refresh" content="0;url=${options.next}" />`
+  const script: Html | undefined =
+    options.script === undefined ? undefined : { html: `<script>${options.script}</script>` }
+  const { element, hash } = styleOf(options.brand?.color)
   const document = html`<!doctype html>
     <html lang="en">
       <head>
@@ -83,16 +124,17 @@ export const page = (
         <meta name="color-scheme" content="light dark" />
         <meta name="robots" content="noindex" />
         <title>${title}</title>
-        ${refresh} ${style}
+        ${refresh} ${element}
       </head>
       <body>
-        <main>${body}</main>
+        <main>${options.brand === undefined ? undefined : brandOf(options.brand)}${body}</main>
+        ${script}
       </body>
     </html> `
   return HttpServerResponse.text(document.html, {
     status: options.status ?? 200,
     contentType: "text/html; charset=utf-8",
-    headers
+    headers: { ...headers, "content-security-policy": policyFor(hash, options.script) }
   })
 }
 

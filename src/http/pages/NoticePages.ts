@@ -1,12 +1,14 @@
 import { type HttpServerResponse } from "effect/http"
+import { type Brand } from "../../services/identity/Brand.ts"
 import { html, page } from "./Html.ts"
 
 /** Where the OAuth 2.0 server redirects after a sign-out that no app started. */
-export const signedOutPage = (): HttpServerResponse.HttpServerResponse =>
+export const signedOutPage = (brand: Brand): HttpServerResponse.HttpServerResponse =>
   page(
     "Signed out",
     html`<h1>You are signed out</h1>
-      <p>You can close this page.</p>`
+      <p>You can close this page.</p>`,
+    { brand }
   )
 
 const incorrect = "The app's request is not correct. Only the app's provider can fix this."
@@ -28,13 +30,13 @@ const texts: Readonly<Record<string, string>> = {
  * Where the OAuth 2.0 server redirects with an error that it can't return to the app. Anyone can make such a link, so
  * its texts are not shown.
  */
-export const oauth2ErrorPage = (code: string): HttpServerResponse.HttpServerResponse =>
+export const oauth2ErrorPage = (code: string, brand: Brand): HttpServerResponse.HttpServerResponse =>
   page(
     "The app could not sign you in",
     html`<h1>The app could not sign you in</h1>
       <p>${Object.hasOwn(texts, code) ? texts[code] : "Please go back to the app and start again."}</p>
       ${/^[a-z_]{1,50}$/.test(code) ? html`<p class="soft"><code>${code}</code></p>` : undefined}`,
-    { status: 400 }
+    { status: 400, brand }
   )
 
 /** Instead of the dashboard, where it was installed without the packages that build it. */

@@ -13,7 +13,7 @@ export interface FormToken {
 
 /** A form that is posted to the page's own URL, whose last segment is `name`. */
 export const form = (name: "consent" | "logout", { challenge, token }: FormToken, fields: Html): Html =>
-  html`<form method="post" action="${name}">
+  html`<form class="choice" method="post" action="${name}">
     <input type="hidden" name="${name}_challenge" value="${challenge}" />
     <input type="hidden" name="token" value="${token}" />
     ${fields}

@@ -1,9 +1,61 @@
-import { Effect, Layer } from "effect"
-import { idpAddress } from "./Address.ts"
+import { Context, Effect, Layer } from "effect"
+import { text } from "../../domain/Settings.ts"
+import { AccountSettings, loopback } from "../../services/identity/AccountSettings.ts"
+import { Mails } from "../../services/identity/Mails.ts"
+import { OwnSigningKeys } from "../../services/identity/OwnSigningKeys.ts"
+import { IdentitySeals } from "../../services/identity/Seals.ts"
+import { IdentitySignatures } from "../../services/identity/Signatures.ts"
+import { EncryptionKeys } from "../../services/ports/EncryptionKeys.ts"
+import { type IdPAddress, idpAddress } from "./Address.ts"
+import { layerAccountsElsewhere, layerAccountsNone } from "./Elsewhere.ts"
+import { layerIdentityEmbedded } from "./embedded/Embedded.ts"
 import { layerIdPKratos } from "./kratos/Kratos.ts"
+import { layerMailDelivery } from "./mail/Delivery.ts"
 import { layerIdPNone } from "./None.ts"
+import { layerIdentityUpkeep } from "./Upkeep.ts"
 
-/** The identity provider of IDP_PUBLIC_URL, or none. */
-export const layer = Layer.unwrap(
-  Effect.map(idpAddress, (address) => (address === undefined ? layerIdPNone : layerIdPKratos(address)))
+/** Who keeps the accounts: the server of IDP_PUBLIC_URL, else this service, unless SVC_IDENTITY is off. */
+export class IdPChoice extends Context.Service<IdPChoice, { readonly address: IdPAddress | undefined }>()(
+  "svc/layers/IdPChoice"
+) {
+  static readonly layer = Layer.effect(
+    IdPChoice,
+    Effect.map(idpAddress, (address) => ({ address }))
+  )
+}
+
+/** What signs and seals, on the service's own tables. */
+export const layerKeys = Layer.unwrap(
+  Effect.map(AccountSettings, ({ embedded }) => (embedded ? OwnSigningKeys.layer : OwnSigningKeys.layerNone))
+).pipe(Layer.provideMerge(IdentitySeals.layer), Layer.provideMerge(IdentitySignatures.layer))
+
+/** The identity provider, and the accounts that it keeps. */
+export const layerPorts = Layer.unwrap(
+  Effect.gen(function* () {
+    const { address } = yield* IdPChoice
+    const { embedded } = yield* AccountSettings
+    if (address !== undefined) return Layer.mergeAll(layerIdPKratos(address), layerAccountsElsewhere(address.publicUrl))
+    return embedded ? layerIdentityEmbedded : Layer.mergeAll(layerIdPNone, layerAccountsNone)
+  })
+).pipe(Layer.provideMerge(Mails.layer))
+
+/** What the embedded identity provider does in the background. */
+const layerBackground = Layer.unwrap(
+  Effect.gen(function* () {
+    const { address } = yield* IdPChoice
+    const { embedded, ownUrl, publicUrlKnown } = yield* AccountSettings
+    if (!embedded || address !== undefined) return Layer.empty
+    if (!publicUrlKnown && !loopback.test(yield* text("HOST", "127.0.0.1"))) {
+      yield* Effect.logWarning(`PUBLIC_URL is not set: links to accounts, and passkeys, work at ${ownUrl} only`)
+    }
+    if ((yield* EncryptionKeys).current === undefined) {
+      yield* Effect.logInfo(
+        "SVC_ENCRYPTION_KEY is not set: secrets of accounts are encrypted with a key in the database"
+      )
+    }
+    return Layer.mergeAll(layerMailDelivery, layerIdentityUpkeep)
+  })
 )
+
+/** All of it, for the service. */
+export const layer = layerBackground.pipe(Layer.provideMerge(layerPorts))

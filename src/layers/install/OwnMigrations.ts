@@ -14,6 +14,8 @@ import { branchAccess } from "./migrations/0013_branch_access.ts"
 import { ddlRights } from "./migrations/0014_ddl_rights.ts"
 import { backupDigests } from "./migrations/0015_backup_digests.ts"
 import { dashboard } from "./migrations/0016_dashboard.ts"
+import { accounts } from "./migrations/0017_accounts.ts"
+import { oauth2 } from "./migrations/0018_oauth2.ts"
 
 /**
  * The service's own tables, in schema `svc`. Numbers only grow. The SQL of a released migration must never change,
@@ -35,5 +37,7 @@ export const migrations = {
   "0013_branch_access": branchAccess,
   "0014_ddl_rights": ddlRights,
   "0015_backup_digests": backupDigests,
-  "0016_dashboard": dashboard
+  "0016_dashboard": dashboard,
+  "0017_accounts": accounts,
+  "0018_oauth2": oauth2
 }

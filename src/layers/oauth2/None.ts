@@ -11,7 +11,7 @@ const notConfigured = Effect.fail(
 )
 const refuse = () => notConfigured
 
-/** Used without OAUTH2_ADMIN_URL: every call fails with 503 `NOT_CONFIGURED`. */
+/** Used with SVC_IDENTITY=off and without OAUTH2_ADMIN_URL: every call fails with 503 `NOT_CONFIGURED`. */
 export const layerOAuth2None = Layer.succeed(
   OAuth2,
   OAuth2.of({

@@ -1,9 +1,52 @@
 import { Effect, Layer } from "effect"
+import { NotFound, Unavailable } from "../../domain/errors.ts"
+import { text } from "../../domain/Settings.ts"
+import { AccountSettings } from "../../services/identity/AccountSettings.ts"
+import { OwnSigningKeys } from "../../services/identity/OwnSigningKeys.ts"
+import { OAuth2Endpoints } from "../../services/oauth2/Endpoints.ts"
+import { IdP } from "../../services/ports/IdP.ts"
 import { oauth2Address } from "./Address.ts"
+import { layerOAuth2Embedded } from "./embedded/Embedded.ts"
 import { layerOAuth2Hydra } from "./hydra/Hydra.ts"
 import { layerOAuth2None } from "./None.ts"
 
-/** The OAuth 2.0 server of OAUTH2_ADMIN_URL, or none. */
+/** Validates the settings before anything is started. */
+export const layerSettings = Layer.effectDiscard(oauth2Address)
+
+const layerElsewhere = Layer.succeed(OAuth2Endpoints, { handler: undefined })
+
+const layerEmbedded = Layer.unwrap(
+  Effect.gen(function* () {
+    const { ownUrl } = yield* AccountSettings
+    const keys = yield* OwnSigningKeys
+    const idp = yield* IdP
+    const isActive = (subject: string) =>
+      idp.identity(subject).pipe(
+        Effect.map(({ state }) => state === "active"),
+        Effect.catchIf(
+          (error) => error instanceof NotFound,
+          () => Effect.succeed(false)
+        ),
+        // An identity provider without IDP_ADMIN_URL can't tell.
+        Effect.catchIf(
+          (error) => error instanceof Unavailable && error.code === "NOT_CONFIGURED",
+          () => Effect.succeed(true)
+        )
+      )
+    return layerOAuth2Embedded({ issuer: ownUrl, keys: keys.all, isActive })
+  })
+)
+
+/**
+ * The OAuth 2.0 server of OAUTH2_ADMIN_URL, or the embedded one. None with SVC_IDENTITY=off, and with OAUTH2_PUBLIC_URL
+ * only, which says that clients use another one.
+ */
 export const layer = Layer.unwrap(
-  Effect.map(oauth2Address, (address) => (address === undefined ? layerOAuth2None : layerOAuth2Hydra(address)))
+  Effect.gen(function* () {
+    const address = yield* oauth2Address
+    if (address !== undefined) return Layer.merge(layerOAuth2Hydra(address), layerElsewhere)
+    const { embedded } = yield* AccountSettings
+    const elsewhere = (yield* text("OAUTH2_PUBLIC_URL", undefined)) !== undefined
+    return embedded && !elsewhere ? layerEmbedded : Layer.merge(layerOAuth2None, layerElsewhere)
+  })
 )

@@ -4,12 +4,17 @@ import { LRUCache } from "lru-cache"
 import { flag, list, secret as secretText, SettingError, text, url } from "../../domain/Settings.ts"
 import { Unauthorized, Unavailable } from "../../domain/errors.ts"
 import { type JwtClaims, leewaySeconds, readClaims, type TokenRules } from "../../domain/access/JwtClaims.ts"
+import { OwnSigningKeys } from "../identity/OwnSigningKeys.ts"
+import { ownUrl } from "../identity/Settings.ts"
 import { KeysUnreachable, publicKeyAlgorithms, SigningKeys } from "./SigningKeys.ts"
 
 /** The secret of HS256 tokens; undefined: they are refused. From SVC_JWT_SECRET, or generated in embedded mode. */
 export class JwtSecret extends Context.Service<JwtSecret, { readonly secret: Redacted.Redacted<string> | undefined }>()(
   "svc/services/JwtSecret"
 ) {}
+
+/** The header `typ` of tokens that a person's session is exchanged for. Only this service can sign it. */
+export const sessionTokenType = "session+jwt"
 
 /** Maximum length of a token, in characters. */
 const maxTokenLength = 8192
@@ -29,6 +34,34 @@ const unreachable = new Unavailable({
   retry_after: 5
 })
 
+/** The settings of tokens, read before the service starts anything. */
+export class TokenSettings extends Context.Service<
+  TokenSettings,
+  {
+    readonly insecure: boolean
+    readonly audiences: ReadonlyArray<string>
+    readonly scopes: ReadonlyArray<string>
+    readonly secrets: Effect.Success<ReturnType<typeof importSecrets>>
+    readonly address: Effect.Success<typeof keysAddress>
+    /** `ownUrl`. */
+    readonly own: string
+  }
+>()("svc/services/TokenSettings") {
+  static readonly layer: Layer.Layer<TokenSettings, SettingError, JwtSecret> = Layer.effect(
+    TokenSettings,
+    Effect.gen(function* () {
+      return TokenSettings.of({
+        insecure: yield* flag("SVC_JWT_INSECURE_DECODE", false),
+        audiences: yield* list("SVC_JWT_AUDIENCE", []),
+        scopes: yield* list("SVC_JWT_SCOPE", []),
+        secrets: yield* importSecrets((yield* JwtSecret).secret),
+        address: yield* keysAddress,
+        own: yield* ownUrl
+      })
+    })
+  )
+}
+
 /** Verifies JWTs and reads their claims. */
 export class Tokens extends Context.Service<
   Tokens,
@@ -42,20 +75,24 @@ export class Tokens extends Context.Service<
     readonly scopes: ReadonlyArray<string>
   }
 >()("svc/services/Tokens") {
-  static readonly layer: Layer.Layer<Tokens, SettingError, JwtSecret> = Layer.effect(
+  static readonly layer: Layer.Layer<Tokens, never, TokenSettings | OwnSigningKeys> = Layer.effect(
     Tokens,
     Effect.gen(function* () {
-      const insecure = yield* flag("SVC_JWT_INSECURE_DECODE", false)
-      const audiences = yield* list("SVC_JWT_AUDIENCE", [])
-      const secrets = yield* importSecrets((yield* JwtSecret).secret)
-      const address = yield* keysAddress
+      const { address, audiences, insecure, own: ownAddress, scopes, secrets } = yield* TokenSettings
       const clock = yield* Clock.Clock
       const keys = address && new SigningKeys(address.url, () => clock.currentTimeMillisUnsafe())
       const byDefault: TokenRules = { audiences, scopes: [], accessTokensOnly: false }
       const byKeys: TokenRules = {
         audiences,
-        scopes: yield* list("SVC_JWT_SCOPE", []),
+        scopes,
         accessTokensOnly: address?.ofOAuth2 === true
+      }
+      const own = yield* OwnSigningKeys
+      /** For access tokens that the embedded OAuth 2.0 server issues to apps; its ID tokens have the same keys. */
+      const byOwnServer: TokenRules = {
+        audiences: [ownAddress, ...audiences],
+        scopes: byKeys.scopes,
+        accessTokensOnly: true
       }
       if (insecure) {
         yield* Effect.logWarning(
@@ -76,9 +113,23 @@ export class Tokens extends Context.Service<
         return { ...(yield* Effect.fromResult(verified)), rules: byKeys }
       })
 
+      /** A token that this service has signed: for one of its sessions, or as an access token for an app. */
+      const fromOwn = Effect.fnUntraced(function* (token: string, kid: string, typ: unknown) {
+        const key = yield* own.find(kid)
+        if (key === undefined) return undefined
+        const { payload } = yield* Effect.tryPromise({
+          try: () => compactVerify(token, key.publicKey, { algorithms: ["RS256"] }),
+          catch: () => forged
+        })
+        const rules = typ === sessionTokenType ? byDefault : byOwnServer
+        // Whatever claims an ID token has, it is for the app that it names.
+        if (typ !== sessionTokenType && typ !== "at+jwt") return { payload, typ: "id_token", rules }
+        return { payload, typ, rules }
+      })
+
       /** The payload's bytes, how long they are valid without another verification, and the rules for their claims. */
       const verifySignature = Effect.fnUntraced(function* (token: string) {
-        if (!insecure && secrets.length === 0 && keys === undefined) {
+        if (!insecure && secrets.length === 0 && keys === undefined && !own.enabled) {
           return yield* refused(
             "This service accepts no JWTs: set SVC_JWT_SECRET or SVC_JWKS_URL",
             "JWT_NOT_CONFIGURED"
@@ -100,6 +151,10 @@ export class Tokens extends Context.Service<
             )
           )
           return { ...always, payload }
+        }
+        if (header.alg === "RS256" && header.kid !== undefined) {
+          const found = yield* fromOwn(token, header.kid, typ)
+          if (found !== undefined) return { ...found, until: Number.POSITIVE_INFINITY }
         }
         if (keys !== undefined && publicKeyAlgorithms.includes(header.alg ?? "")) {
           return { ...(yield* fromKeys(keys, token)), typ }

@@ -47,10 +47,17 @@ export class Sessions extends Context.Service<
       browser: Browser,
       use: (credential: Credential) => Effect.Effect<A, E>
     ) => Effect.Effect<{ readonly value: A; readonly credential: Credential }, E | SessionError>
+    /** The same for a session that may need a second factor. */
+    readonly withHalfSession: <A, E>(
+      browser: Browser,
+      use: (credential: Credential) => Effect.Effect<A, E>
+    ) => Effect.Effect<{ readonly value: A; readonly credential: Credential }, E | SessionError>
     /** Where a browser with the identity provider's cookie completes a step-up, and returns from there. */
     readonly withReturnUrl: (browser: Browser, error: StepUpRequired) => Effect.Effect<StepUpRequired, IdPError>
     /** Drops all sessions of the credential's identity from the cache: they may have ended or changed. */
     readonly invalidate: (credential: Credential) => Effect.Effect<void>
+    /** The same by the id of the identity. */
+    readonly invalidateIdentity: (id: string) => Effect.Effect<void>
   }
 >()("svc/services/Sessions") {
   static readonly layer = Layer.effect(
@@ -193,6 +200,11 @@ export class Sessions extends Context.Service<
               )
             )
           ),
+        withHalfSession: (browser, use) =>
+          Effect.andThen(
+            isConfigured,
+            firstAccepted(browser, (credential) => Effect.map(use(credential), (value) => ({ value, credential })))
+          ),
         withReturnUrl: ({ returnTo }, stepUp) =>
           Effect.map(
             idp.loginUrl({ returnTo, ...howOf(stepUp) }),
@@ -204,6 +216,11 @@ export class Sessions extends Context.Service<
             const id = cache.peek(hash)?.identity.id
             forget(hash, id)
             return peers.notify("sessions", JSON.stringify([hash, id]))
+          }),
+        invalidateIdentity: (id) =>
+          Effect.suspend(() => {
+            forget("", id)
+            return peers.notify("sessions", JSON.stringify(["", id]))
           })
       })
     })

@@ -1,7 +1,15 @@
 import { Context, Effect, Layer } from "effect"
 import { LRUCache } from "lru-cache"
 import { clientAddressOf, proxiesOf } from "../../domain/identity/ClientAddress.ts"
-import { baseUrl, flag, list, SettingError } from "../../domain/Settings.ts"
+import { baseUrl, flag, integer, list, SettingError } from "../../domain/Settings.ts"
+
+/**
+ * The URL of this service in what leaves it without a request of a browser, such as links in e-mails, and as the issuer of
+ * tokens: PUBLIC_URL, else its port on this machine. Never taken from a request, whose Host header anyone can choose.
+ */
+export const ownUrl = Effect.gen(function* () {
+  return (yield* baseUrl("PUBLIC_URL")) ?? `http://localhost:${yield* integer("PORT", 3000, 0, 65_535)}`
+})
 
 /** The settings of browsers and their users, read before the service starts anything. */
 export class IdentitySettings extends Context.Service<
@@ -9,6 +17,8 @@ export class IdentitySettings extends Context.Service<
   {
     /** The service's URL as browsers know it, without a trailing slash; undefined: taken from each request. */
     readonly publicUrl: string | undefined
+    /** `ownUrl`. */
+    readonly ownUrl: string
     /** The dashboard's URL, without a trailing slash. */
     readonly dashboardUrl: string | undefined
     /** Whether this service verifies the session before it passes a call on to the identity provider. */
@@ -41,6 +51,7 @@ export class IdentitySettings extends Context.Service<
       return IdentitySettings.of({
         addressOf,
         publicUrl: yield* baseUrl("PUBLIC_URL"),
+        ownUrl: yield* ownUrl,
         dashboardUrl: yield* baseUrl("DASHBOARD_URL"),
         authRequired: yield* flag("SVC_AUTH_REQUIRED", false),
         admins: new Set((yield* list("SVC_ADMIN_IDENTITIES", [])).map((name) => name.toLowerCase()))

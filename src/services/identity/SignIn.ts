@@ -1,4 +1,4 @@
-import { Clock, Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import {
   BadGateway,
   InvalidRequest,
@@ -12,17 +12,11 @@ import {
   type IdentitySession,
   type SessionSummary
 } from "../../domain/identity/Identity.ts"
-import { monotonicMillis } from "../access/RateLimits.ts"
 import { type FlowError, IdP, type IdPError, type RelayedCookies, type SessionError } from "../ports/IdP.ts"
 import { makeAttemptLimit, makeFailureLimit } from "./AttemptLimits.ts"
 import { Counts } from "../ports/Counts.ts"
+import { paced } from "./Pace.ts"
 import { Sessions } from "./Sessions.ts"
-
-/**
- * Recovery calls take a multiple of this time, in ms: the identity provider's response time would reveal which addresses
- * exist.
- */
-const paceMillis = 250
 
 /** Recoveries of one e-mail address in any 60 seconds, from whatever clients: each may send a message. */
 const recipientLimit = 3
@@ -71,15 +65,6 @@ export class SignIn extends Context.Service<
       const limitPasskeys = makeFailureLimit(counts.windows("passkeys"))
       const limitRecovery = makeAttemptLimit(counts.windows("recoveries"))
       const limitRecipient = makeAttemptLimit(counts.windows("recovery-addresses"), recipientLimit)
-
-      const paced = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
-        Effect.gen(function* () {
-          const clock = yield* Clock.Clock
-          const began = monotonicMillis(clock)
-          return yield* Effect.onExit(effect, () =>
-            Effect.suspend(() => Effect.sleep(paceMillis - ((monotonicMillis(clock) - began) % paceMillis)))
-          )
-        })
 
       const others = (credential: Credential) =>
         Effect.map(idp.sessions(credential), (all) => all.filter(({ current }) => !current))

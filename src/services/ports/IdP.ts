@@ -8,6 +8,7 @@ import {
   type InvalidRequest,
   type NotFound,
   type StepUpRequired,
+  type TooManyRequests,
   type Unauthorized,
   Unavailable
 } from "../../domain/errors.ts"
@@ -22,8 +23,11 @@ import {
 export type IdPError = Unavailable | BadGateway | GatewayTimeout
 /** There is no session (401), or it needs a second factor or a more recent sign-in (403). */
 export type SessionError = IdPError | Unauthorized | StepUpRequired
-/** A flow may also be unknown (404), another user's (403), expired (410), or in conflict with the account (409). */
-export type FlowError = SessionError | InvalidRequest | NotFound | Forbidden | Gone | Conflict
+/**
+ * A flow may also be unknown (404), another user's (403), expired (410), or in conflict with the account (409), or its
+ * client may have begun too many (429).
+ */
+export type FlowError = SessionError | InvalidRequest | NotFound | Forbidden | Gone | Conflict | TooManyRequests
 
 /** The second factors of an identity (spec: MFA status). */
 export interface Factors {
@@ -42,7 +46,8 @@ export type RelayedCookies = ReadonlyArray<string>
 
 /**
  * Port: the identity provider. Its methods deal in factors, sessions and flows; the forms of the provider are the
- * layer's concern. Implemented by layers/identity/kratos, and by layers/identity/None.ts when IDP_PUBLIC_URL is not set.
+ * layer's concern. Implemented by layers/identity/kratos when IDP_PUBLIC_URL is set, else by
+ * layers/identity/embedded, or with SVC_IDENTITY=off by layers/identity/None.ts.
  */
 export class IdP extends Context.Service<
   IdP,

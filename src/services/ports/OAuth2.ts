@@ -36,8 +36,9 @@ export interface Rejection {
 export type ClientFields = Readonly<Record<string, unknown>>
 
 /**
- * Port: the admin API of the OAuth 2.0 server. Implemented by layers/oauth2/hydra, and by layers/oauth2/None.ts when
- * OAUTH2_ADMIN_URL is not set. OAUTH2_ADMIN_TOKEN is sent to the admin address only.
+ * Port: what an OAuth 2.0 server tells and asks its administrator. Implemented by layers/oauth2/hydra, by
+ * layers/oauth2/embedded without OAUTH2_ADMIN_URL, and by layers/oauth2/None.ts. OAUTH2_ADMIN_TOKEN is sent to the admin
+ * address only.
  */
 export class OAuth2 extends Context.Service<
   OAuth2,

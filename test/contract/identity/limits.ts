@@ -7,6 +7,7 @@ import {
   cookieOf,
   enrolPasskey,
   type IdPUnderTest,
+  loginPageOf,
   makePerson,
   signInAgain,
   tokenOf
@@ -56,10 +57,7 @@ export const idpShortContract = (name: string, idp: IdPUnderTest, port: Layer.La
           const code = totpCode(Redacted.value(secret))
           const stale = yield* Effect.flip(port.confirmTotp(credential, flowId, code))
           assert.strictEqual(stale._tag === "StepUpRequired" && stale.code, "reauthentication_required")
-          assert.strictEqual(
-            stale._tag === "StepUpRequired" && stale.redirect_to,
-            `${idp.publicUrl}/self-service/login/browser?refresh=true`
-          )
+          assert.strictEqual(stale._tag === "StepUpRequired" && stale.redirect_to, `${loginPageOf(idp)}?refresh=true`)
           const webauthn = yield* port.beginWebAuthn(credential)
           const attestation = new Authenticator(idp.origin).create(webauthn.options.publicKey)
           const call = port.confirmWebAuthn(credential, webauthn.flowId, attestation, "Key")

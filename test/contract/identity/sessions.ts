@@ -7,6 +7,7 @@ import {
   cookieOf,
   deletePerson,
   type IdPUnderTest,
+  loginPageOf,
   makePerson,
   setState,
   showFactor,
@@ -149,7 +150,7 @@ export const idpSessions = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) =
         const missingFactor = yield* Effect.flip(port.session(half))
         assert.strictEqual(missingFactor._tag === "StepUpRequired" && missingFactor.code, "aal2_required")
         const url = new URL((missingFactor._tag === "StepUpRequired" && missingFactor.redirect_to) || "")
-        assert.strictEqual(`${url.origin}${url.pathname}`, `${idp.publicUrl}/self-service/login/browser`)
+        assert.strictEqual(`${url.origin}${url.pathname}`, loginPageOf(idp))
         assert.strictEqual(url.search, "?aal=aal2")
         const calls = [
           port.sessions(half),
@@ -181,7 +182,7 @@ export const idpSessions = (it: Vitest.MethodsNonLive<IdP>, idp: IdPUnderTest) =
       const port = yield* IdP
       const returnTo = "http://app.example/a?b=c&d=é#e"
       const plain = new URL(yield* port.loginUrl({ returnTo }))
-      assert.strictEqual(`${plain.origin}${plain.pathname}`, `${idp.publicUrl}/self-service/login/browser`)
+      assert.strictEqual(`${plain.origin}${plain.pathname}`, loginPageOf(idp))
       assert.deepStrictEqual([...plain.searchParams], [["return_to", returnTo]])
       const all = new URL(yield* port.loginUrl({ returnTo, aal: "aal2", refresh: true }))
       assert.deepStrictEqual(Object.fromEntries(all.searchParams), {

@@ -14,13 +14,14 @@ import {
 import { refusal } from "../../support/refusals.ts"
 import { totpCode, wrongTotpCode } from "../../support/identity/totp.ts"
 
-/** Sets up an authenticator app; returns its codes. */
+/** Sets up an authenticator app; returns its next code each time, for each is valid once. */
 export const enrolTotp = (credential: Credential) =>
   Effect.gen(function* () {
     const port = yield* IdP
     const { flowId, secret } = yield* port.beginTotp(credential)
     yield* port.confirmTotp(credential, flowId, totpCode(Redacted.value(secret)))
-    return () => totpCode(Redacted.value(secret))
+    let step = 0
+    return () => totpCode(Redacted.value(secret), Date.now() + 30_000 * step++)
   })
 
 /** Authenticator apps. */

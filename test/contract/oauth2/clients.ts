@@ -111,7 +111,10 @@ export const oauth2Clients = (it: Vitest.MethodsNonLive<OAuth2>, server: TestSer
     Effect.gen(function* () {
       const port = yield* OAuth2
       const client_id = fresh(tail)
-      yield* port.createClient({ client_id, redirect_uris: [callback] })
+      const made = port.createClient({ client_id, redirect_uris: [callback] })
+      // RFC 6749 A.1 allows only ASCII; a server may insist on that.
+      const refused = yield* Effect.catchTag(Effect.asVoid(made), "InvalidRequest", ({ code }) => Effect.succeed(code))
+      if (refused !== undefined && /[^ -~]/.test(tail)) return assert.strictEqual(refused, "INVALID_CLIENT")
       assert.strictEqual((yield* port.client(client_id)).client_id, client_id)
       assert.deepStrictEqual((yield* port.mergeClientMetadata(client_id, { a: 1 })).metadata, { a: 1 })
       yield* port.removeClient(client_id)

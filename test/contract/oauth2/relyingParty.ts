@@ -87,8 +87,8 @@ export const oauth2RelyingParty = (it: Vitest.MethodsNonLive<OAuth2>, server: Te
       const other = yield* Effect.promise(() => application.begin())
       const login = yield* challengeAt(browser, attempt.url.href, "login")
       const { redirectTo } = yield* acceptLogin(login, signedIn(subject))
-      const { code } = yield* allow(yield* challengeAt(browser, redirectTo, "consent"), { browser, subject })
-      const back = new URL(`${callback}?${new URLSearchParams({ code: code ?? "", state: attempt.state })}`)
+      const query = yield* allow(yield* challengeAt(browser, redirectTo, "consent"), { browser, subject })
+      const back = new URL(`${callback}?${new URLSearchParams(query)}`)
       const caught = { ...attempt, verifier: other.verifier }
       const error = yield* Effect.flip(
         Effect.tryPromise({

@@ -331,13 +331,14 @@ describe("the sign-in link of the start", () => {
 it("GET /api/dashboard/config needs no credentials and reveals no secrets", async () => {
   const { json, status } = await ask(service, "GET /api/dashboard/config")
   assert.strictEqual(status, 200)
-  const config = json as { readonly s3_public_origin: string }
+  const config = json as { readonly s3_public_origin: string; readonly sign_in: { readonly idp_login_url: string } }
+  assert.match(config.sign_in.idp_login_url, /^http:\/\/127\.0\.0\.1:\d+\/auth\/login\?return_to=/)
   assert.match(config.s3_public_origin, /^https?:\/\/[^/]+$/)
   assert.deepStrictEqual(config, {
     version: "0.1.0",
-    sign_in: { key: true, idp_login_url: null },
+    sign_in: { key: true, idp_login_url: config.sign_in.idp_login_url },
     s3_public_origin: config.s3_public_origin,
-    features: { identity: false, oauth2: false, encryption: true }
+    features: { identity: true, oauth2: false, encryption: true }
   } as unknown as typeof config)
 })
 

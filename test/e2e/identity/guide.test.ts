@@ -8,12 +8,13 @@ import { onwardIn, openPage, pressed, sendForm } from "../../support/oauth2/page
 import { makeDataDir, removeDataDir } from "../../support/dataDir.ts"
 import { freePort, readGuide, stepsOf } from "../../support/docs/readme.ts"
 import { startStage } from "../../support/oauth2/signInSetup.ts"
+import { startService } from "../../support/service.ts"
 
 const ann = { id: "", email: "ann@example.com", password: "four common words" }
 
 // Real servers are configured as in the guide, and have no account for Ann yet.
-it("the commands of the identity guide work", { timeout: 180_000 }, async () => {
-  const guide = await readGuide("docs/identity.md")
+it("the commands of the identity guide for Kratos and Hydra work", { timeout: 180_000 }, async () => {
+  const [, guide = ""] = (await readGuide("docs/identity.md")).split("\n## With Kratos and Hydra\n")
   assert.isAbove(stepsOf(guide).length, 25)
   const { SVC_TEST_PORT } = process.env
   const PUBLIC_URL = otherOAuth2Server === undefined ? "" : `http://localhost:${SVC_TEST_PORT}`
@@ -69,6 +70,19 @@ it("the commands of the identity guide work", { timeout: 180_000 }, async () => 
   try {
     await followGuide({ guide, directory, here, env: { SERVICE: service.service_role }, after })
     assert.isTrue(visited)
+  } finally {
+    await removeDataDir(directory)
+  }
+})
+
+it("the commands of the identity guide for the embedded identity provider work", async () => {
+  const [guide = ""] = (await readGuide("docs/identity.md")).split("\n## With Kratos and Hydra\n")
+  assert.isAbove(stepsOf(guide).length, 12)
+  await using service = await startService()
+  const here = (text: string) => text.replaceAll("http://localhost:3000", service.url)
+  const directory = await makeDataDir()
+  try {
+    await followGuide({ guide, directory, here, env: { SERVICE: service.service_role, ANON: service.anon } })
   } finally {
     await removeDataDir(directory)
   }

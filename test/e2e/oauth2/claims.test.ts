@@ -26,7 +26,7 @@ const claimsOf = async (scope: ReadonlyArray<string>, { requested = asked, verif
   const tokens = await signIn(stage, visitor, application, { parameters: { scope: requested }, scope })
   const idToken: Readonly<Record<string, unknown>> = tokens.idClaims ?? {}
   const userinfo: Readonly<Record<string, unknown>> = await application.userinfo(tokens.access_token, person.id)
-  const { ext } = await stage.introspect(tokens.access_token)
+  const { ext } = await stage.introspect(tokens.access_token, application)
   return { person, idToken, userinfo, ext, tokens }
 }
 

@@ -59,6 +59,9 @@ describe("/openapi.json", () => {
       "DELETE /api/storage/buckets/{bucket}/objects",
       "DELETE /api/webhooks/{id}",
       "DELETE /v1/db/{table}",
+      "GET /.well-known/jwks.json",
+      "GET /.well-known/oauth-authorization-server",
+      "GET /.well-known/openid-configuration",
       "GET /api/auth/login/passkey",
       "GET /api/auth/mfa/status",
       "GET /api/auth/recovery",
@@ -114,10 +117,14 @@ describe("/openapi.json", () => {
       "GET /api/webhooks/{id}",
       "GET /api/webhooks/{id}/logs",
       "GET /healthz",
+      "GET /oauth2/auth",
+      "GET /oauth2/auth/{uid}",
       "GET /oauth2/consent",
       "GET /oauth2/error",
       "GET /oauth2/logout",
+      "GET /oauth2/sessions/logout",
       "GET /oauth2/signed-out",
+      "GET /oauth2/userinfo",
       "GET /readyz",
       "GET /realtime",
       "GET /v1/auth/identities",
@@ -172,6 +179,7 @@ describe("/openapi.json", () => {
       "POST /api/oauth2/claims-config/preview",
       "POST /api/oauth2/clients",
       "POST /api/oauth2/clients/{id}/rotate-secret",
+      "POST /api/oauth2/keys/rotate",
       "POST /api/oauth2/logout",
       "POST /api/projects/{projectId}/environments",
       "POST /api/realtime/clear-log",
@@ -189,7 +197,11 @@ describe("/openapi.json", () => {
       "POST /api/webhooks/{id}/replay/{logId}",
       "POST /api/webhooks/{id}/test",
       "POST /oauth2/consent",
+      "POST /oauth2/introspect",
       "POST /oauth2/logout",
+      "POST /oauth2/revoke",
+      "POST /oauth2/token",
+      "POST /oauth2/userinfo",
       "POST /ofrep/v1/evaluate/flags",
       "POST /ofrep/v1/evaluate/flags/{key}",
       "POST /v1/db/rpc/{function}",
@@ -206,7 +218,8 @@ describe("/openapi.json", () => {
       "PUT /v1/db/{table}"
     ])
     for (const line of found) {
-      const reply = await ask(service, line.replace(/\{[^}]+\}/g, "0"), { key: "" })
+      const [method = "", path = ""] = line.replace(/\{[^}]+\}/g, "0").split(" ")
+      const reply = await fetch(`${service.url}${path}`, { method, redirect: "manual" })
       assert.notInclude([404, 405], reply.status, line)
     }
   })
@@ -224,7 +237,7 @@ describe("/openapi.json", () => {
         const about = `${method} ${path}`
         assert.isString(operation.summary, about)
         // Paths for users, with a session, a challenge, or in order to get a session.
-        const personal = /^\/api\/auth\/|^\/api\/oauth2\/bridge\/|^\/oauth2\//.test(path)
+        const personal = /^\/api\/auth\/|^\/api\/oauth2\/bridge\/|^\/oauth2\/|^\/\.well-known\//.test(path)
         const signsIn = /^(?:post|delete) \/api\/dashboard\/session$|^get \/api\/dashboard\/config$/.test(about)
         const open = personal || signsIn || path === "/healthz" || path === "/readyz"
         assert.strictEqual(operation.security?.some((one) => "apikey" in one) ?? false, !open, about)

@@ -2,11 +2,11 @@ import { afterAll, vi } from "vitest"
 import { layerOAuth2Hydra } from "../../../src/layers/oauth2/hydra/Hydra.ts"
 import { oauth2Contract } from "../../contract/oauth2/oauth2.ts"
 import { startOAuth2Server } from "../../fakes/oauth2/server.ts"
-import { otherOAuth2Server, type TestServer } from "../../support/oauth2/oauth2.ts"
+import { otherOAuth2Server } from "../../support/oauth2/oauth2.ts"
 
 vi.setConfig({ testTimeout: 60_000 })
 
-const layerOf = ({ adminUrl }: TestServer) => layerOAuth2Hydra({ adminUrl, token: undefined })
+const layerOf = ({ adminUrl }: { readonly adminUrl: string }) => layerOAuth2Hydra({ adminUrl, token: undefined })
 
 const fake = await startOAuth2Server()
 afterAll(() => fake[Symbol.asyncDispose]())

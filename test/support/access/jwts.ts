@@ -3,7 +3,8 @@ import { createServer } from "node:http"
 import { type AddressInfo } from "node:net"
 import { ConfigProvider, Effect, Layer, Redacted } from "effect"
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from "jose"
-import { JwtSecret, Tokens } from "../../../src/services/access/Tokens.ts"
+import { JwtSecret, Tokens, TokenSettings } from "../../../src/services/access/Tokens.ts"
+import { OwnSigningKeys } from "../../../src/services/identity/OwnSigningKeys.ts"
 
 export const secret = "a test secret that is long enough!"
 /** The current time of the tests, in seconds since 1970. */
@@ -11,6 +12,7 @@ export const now = 1_800_000_000
 
 const layerTokens = (env: Record<string, string>, key: Redacted.Redacted<string> | undefined) =>
   Tokens.layer.pipe(
+    Layer.provide([TokenSettings.layer, OwnSigningKeys.layerNone]),
     Layer.provide(Layer.succeed(JwtSecret, { secret: key })),
     Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnvRecord(env)))
   )

@@ -7,7 +7,7 @@ export interface Page {
   readonly text: string
 }
 
-/** An HTTP client like a browser: stores cookies per host (shared by all ports) and follows redirects. */
+/** An HTTP client like a browser: stores cookies by host (shared by all ports) and path, and follows redirects. */
 export interface Browsing {
   /** Follows redirects to their end, or until `stop` matches the next URL. */
   readonly go: (url: string | URL, stop?: (url: URL) => boolean, init?: RequestInit) => Promise<Page>
@@ -21,34 +21,49 @@ export interface Browsing {
 
 const maxSteps = 20
 
-export const startBrowsing = (known?: ReadonlyMap<string, ReadonlyMap<string, string>>): Browsing => {
+interface Cookie {
+  readonly name: string
+  readonly path: string
+  readonly value: string
+}
+
+/** RFC 6265 5.1.4. */
+const isWithin = (pathname: string, path: string) =>
+  pathname === path || pathname.startsWith(path.endsWith("/") ? path : `${path}/`)
+const defaultPath = (pathname: string) => pathname.slice(0, Math.max(1, pathname.lastIndexOf("/")))
+
+export const startBrowsing = (known?: ReadonlyMap<string, ReadonlyMap<string, Cookie>>): Browsing => {
   const jars = new Map([...(known ?? [])].map(([host, jar]) => [host, new Map(jar)]))
   const jarOf = (host: string) => {
-    const jar = jars.get(host) ?? new Map<string, string>()
+    const jar = jars.get(host) ?? new Map<string, Cookie>()
     jars.set(host, jar)
     return jar
   }
 
-  const keep = (host: string, line: string) => {
+  const keep = ({ hostname, pathname }: URL, line: string) => {
     const [pair = "", ...attributes] = line.split(";").map((part) => part.trim())
     const mark = pair.indexOf("=")
     const name = pair.slice(0, mark)
     const value = (key: string) =>
       attributes.find((one) => one.toLowerCase().startsWith(`${key}=`))?.slice(key.length + 1)
+    const path = value("path") ?? defaultPath(pathname)
     const age = value("max-age")
     const expires = value("expires")
     const over = age === undefined ? Date.parse(expires ?? "") < Date.now() : Number(age) <= 0
-    if (over) jarOf(host).delete(name)
-    else jarOf(host).set(name, pair.slice(mark + 1))
+    if (over) jarOf(hostname).delete(`${name} ${path}`)
+    else jarOf(hostname).set(`${name} ${path}`, { name, path, value: pair.slice(mark + 1) })
   }
 
   const once = async (to: string | URL, init: RequestInit = {}): Promise<Page> => {
     const url = new URL(to)
     const headers = new Headers(init.headers)
-    const cookies = [...jarOf(url.hostname)].map(([name, value]) => `${name}=${value}`).join("; ")
+    const cookies = [...jarOf(url.hostname).values()]
+      .filter(({ path }) => isWithin(url.pathname, path))
+      .map(({ name, value }) => `${name}=${value}`)
+      .join("; ")
     if (cookies !== "") headers.set("cookie", cookies)
     const response = await fetch(url, { ...init, headers, redirect: "manual" })
-    for (const line of response.headers.getSetCookie()) keep(url.hostname, line)
+    for (const line of response.headers.getSetCookie()) keep(url, line)
     return { url, status: response.status, headers: response.headers, text: await response.text() }
   }
 
@@ -67,8 +82,8 @@ export const startBrowsing = (known?: ReadonlyMap<string, ReadonlyMap<string, st
   return {
     go,
     once,
-    cookie: (host, name) => jars.get(host)?.get(name),
-    setCookie: (host, name, value) => void jarOf(host).set(name, value),
+    cookie: (host, name) => [...jarOf(host).values()].find((one) => one.name === name)?.value,
+    setCookie: (host, name, value) => void jarOf(host).set(`${name} /`, { name, path: "/", value }),
     copy: () => startBrowsing(jars)
   }
 }

@@ -51,12 +51,14 @@ const cbor = (value: number | string | Buffer | Map<number | string, unknown>): 
 }
 
 /**
- * A security key or passkey in software: ES256, attestation "none", user always present and verified. It stores its
+ * A security key or passkey in software: ES256, attestation "none", user always present. It stores its
  * keys; `origin` is the page's.
  */
 export class Authenticator {
   readonly #keys: Array<Key> = []
   readonly #origin: string
+  /** Whether it verifies its owner. */
+  verifies = true
 
   constructor(origin: string) {
     this.#origin = origin
@@ -80,7 +82,7 @@ export class Authenticator {
       [-3, Buffer.from(y!, "base64url")]
     ])
     const data = Buffer.concat([
-      this.#data(key, present | verified | attested),
+      this.#data(key, this.#seen() | attested),
       Buffer.alloc(16),
       Buffer.from([0, key.id.length]),
       key.id,
@@ -109,7 +111,7 @@ export class Authenticator {
         (rpId === undefined || key.rpId === rpId) && (allowed === undefined || allowed.includes(key.id.toString("hex")))
     )
     if (key === undefined) throw new Error("NotAllowedError")
-    const data = this.#data(key, present | verified)
+    const data = this.#data(key, this.#seen())
     const clientData = this.#clientData("webauthn.get", challenge)
     const signature = sign("sha256", Buffer.concat([data, sha256(clientData)]), key.privateKey)
     return this.#credential(key, {
@@ -123,6 +125,10 @@ export class Authenticator {
   /** Id of the newest key, base64url. */
   get lastId() {
     return encoded(this.#keys.at(-1)!.id)
+  }
+
+  #seen() {
+    return this.verifies ? present | verified : present
   }
 
   #find(id: string) {

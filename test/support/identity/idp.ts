@@ -4,13 +4,34 @@ import { randomBytes } from "node:crypto"
 import { type Credential } from "../../../src/domain/identity/Identity.ts"
 import { type Authenticator } from "./authenticator.ts"
 
-/** An identity provider under test: the fake one, or Ory Kratos configured as in docs/configuration.md. */
+/** What the tests do to people other than by the port; without a driver, through the API of Ory Kratos. */
+export interface IdPDriver {
+  readonly makePerson: (given: NewPerson & { readonly email: string; readonly password: string }) => Promise<string>
+  readonly signIn: (kind: Credential["_tag"], person: Person) => Promise<Credential>
+  readonly signInAgain: (credential: Credential, person: Person) => Promise<unknown>
+  readonly showFactor: (credential: Credential, body: Readonly<Record<string, unknown>>) => Promise<unknown>
+  readonly showKey: (credential: Credential, key: Authenticator) => Promise<unknown>
+  readonly enrolPasskey: (credential: Credential, key: Authenticator) => Promise<unknown>
+  readonly setState: (person: Person, state: "active" | "inactive") => Promise<unknown>
+  readonly deletePerson: (person: Person) => Promise<unknown>
+  readonly messagesTo: (email: string) => Promise<ReadonlyArray<string>>
+  /** The cookies of a browser that follows the link of a recovery message; none if it is not valid. */
+  readonly openLink: (link: string) => Promise<ReadonlyArray<string>>
+}
+
+/** An identity provider under test: the fake one, Ory Kratos configured as in docs/configuration.md, or the embedded one. */
 export interface IdPUnderTest {
   readonly publicUrl: string
   readonly adminUrl: string
   /** A page origin that its WebAuthn settings allow. */
   readonly origin: string
+  /** Where browsers sign in; default: Kratos' URL. */
+  readonly loginPage?: string
+  readonly driver?: IdPDriver
 }
+
+export const loginPageOf = ({ loginPage, publicUrl }: IdPUnderTest) =>
+  loginPage ?? `${publicUrl}/self-service/login/browser`
 
 /** An identity with a password. */
 export interface Person {
@@ -83,18 +104,20 @@ export const checkCookies = (credential: Credential, cookies: ReadonlyArray<stri
 /** Uses a new e-mail address every time, so that the store may contain other identities. */
 export const freshEmail = () => `t${randomBytes(8).toString("hex")}@test.example`
 
-export const makePerson = async (
-  idp: IdPUnderTest,
-  more: {
-    readonly name?: string
-    readonly metadata_public?: Readonly<Record<string, unknown>>
-    /** Whether the e-mail address is verified. */
-    readonly verified?: boolean
-  } = {}
-): Promise<Person> => {
+export interface NewPerson {
+  readonly name?: string
+  readonly metadata_public?: Readonly<Record<string, unknown>>
+  /** Whether the e-mail address is verified. */
+  readonly verified?: boolean
+}
+
+export const makePerson = async (idp: IdPUnderTest, more: NewPerson = {}): Promise<Person> => {
   const { name, verified, ...rest } = more
   const email = freshEmail()
   const password = randomBytes(12).toString("hex")
+  if (idp.driver !== undefined) {
+    return { id: await idp.driver.makePerson({ ...more, email, password }), email, password }
+  }
   const { body } = good(
     await call(`${idp.adminUrl}/admin/identities`, {
       json: {
@@ -112,7 +135,9 @@ export const makePerson = async (
 }
 
 /** Signs in without a browser. */
-export const tokenOf = async (idp: IdPUnderTest, { email, password }: Person): Promise<Credential> => {
+export const tokenOf = async (idp: IdPUnderTest, person: Person): Promise<Credential> => {
+  if (idp.driver !== undefined) return idp.driver.signIn("Token", person)
+  const { email, password } = person
   const flow = good(await call(`${idp.publicUrl}/self-service/login/api`))
   const json = { method: "password", identifier: email, password }
   const { body } = good(await call(`${idp.publicUrl}/self-service/login?flow=${flow.body.id}`, { json }))
@@ -143,22 +168,37 @@ const submit = async (
 }
 
 /** Signs in as a browser does. 422: a second factor is required; the cookie is set. */
-export const cookieOf = async (idp: IdPUnderTest, { email, password }: Person): Promise<Credential> => {
+export const cookieOf = async (idp: IdPUnderTest, person: Person): Promise<Credential> => {
+  if (idp.driver !== undefined) return idp.driver.signIn("Cookie", person)
+  const { email, password } = person
   const body = { method: "password", identifier: email, password }
   const done = await submit(idp, "login", "", undefined, () => body, 422)
   return cookie(setCookie(done, "idp_session=")!.slice("idp_session=".length))
 }
 
 /** Enters the password again, which refreshes the same session. */
-export const signInAgain = (idp: IdPUnderTest, credential: Credential, { email, password }: Person) =>
-  submit(idp, "login", "?refresh=true", credential, () => ({ method: "password", identifier: email, password }))
+export const signInAgain = (idp: IdPUnderTest, credential: Credential, person: Person): Promise<unknown> => {
+  if (idp.driver !== undefined) return idp.driver.signInAgain(credential, person)
+  const body = { method: "password", identifier: person.email, password: person.password }
+  return submit(idp, "login", "?refresh=true", credential, () => body)
+}
 
 /** Uses a second factor, which raises the same session to `aal2`. */
-export const showFactor = (idp: IdPUnderTest, credential: Credential, body: Readonly<Record<string, unknown>>) =>
-  submit(idp, "login", "?aal=aal2", credential, () => body)
+export const showFactor = (
+  idp: IdPUnderTest,
+  credential: Credential,
+  body: Readonly<Record<string, unknown>>
+): Promise<unknown> =>
+  idp.driver?.showFactor(credential, body) ?? submit(idp, "login", "?aal=aal2", credential, () => body)
 
 /** The same with a security key. */
-export const showKey = (idp: IdPUnderTest, credential: Credential, key: Authenticator, { email }: Person) =>
+export const showKey = (
+  idp: IdPUnderTest,
+  credential: Credential,
+  key: Authenticator,
+  { email }: Person
+): Promise<unknown> =>
+  idp.driver?.showKey(credential, key) ??
   submit(idp, "login", "?aal=aal2", credential, (value) => ({
     method: "webauthn",
     identifier: email,
@@ -166,26 +206,40 @@ export const showKey = (idp: IdPUnderTest, credential: Credential, key: Authenti
   }))
 
 /** Adds a passkey to the session's identity; the service's API has no call for it. */
-export const enrolPasskey = (idp: IdPUnderTest, credential: Credential, key: Authenticator) =>
+export const enrolPasskey = (idp: IdPUnderTest, credential: Credential, key: Authenticator): Promise<unknown> =>
+  idp.driver?.enrolPasskey(credential, key) ??
   submit(idp, "settings", "", credential, (value) => {
     const { publicKey } = JSON.parse(value("passkey_create_data")) as { readonly publicKey: unknown }
     return { method: "passkey", passkey_settings_register: key.create(publicKey) }
   })
 
 /** Deactivates or activates an identity. */
-export const setState = async (idp: IdPUnderTest, { email, id }: Person, state: "active" | "inactive") => {
+export const setState = async (idp: IdPUnderTest, person: Person, state: "active" | "inactive") => {
+  const { email, id } = person
+  if (idp.driver !== undefined) return void (await idp.driver.setState(person, state))
   const json = { schema_id: "default", traits: { email }, state }
   good(await call(`${idp.adminUrl}/admin/identities/${id}`, { method: "PUT", json }))
 }
 
-export const deletePerson = async (idp: IdPUnderTest, { id }: Person) => {
+export const deletePerson = async (idp: IdPUnderTest, person: Person) => {
+  const { id } = person
+  if (idp.driver !== undefined) return void (await idp.driver.deletePerson(person))
   good(await call(`${idp.adminUrl}/admin/identities/${id}`, { method: "DELETE" }))
 }
 
 /** The text of the messages sent to an address, newest first. */
 export const messagesTo = async (idp: IdPUnderTest, email: string): Promise<ReadonlyArray<string>> => {
+  if (idp.driver !== undefined) return idp.driver.messagesTo(email)
   const { body } = good(
     await call(`${idp.adminUrl}/admin/courier/messages?recipient=${encodeURIComponent(email)}&page_size=250`)
   )
   return (body as unknown as ReadonlyArray<{ readonly body: string }>).map((message) => message.body)
+}
+
+/** Follows the link of a recovery message as a browser does; returns the session cookies that it gets. */
+export const openLink = async (idp: IdPUnderTest, link: string): Promise<ReadonlyArray<string>> => {
+  if (idp.driver !== undefined) return idp.driver.openLink(link)
+  const opened = await fetch(link, { redirect: "manual" })
+  assert.strictEqual(opened.status, 303)
+  return opened.headers.getSetCookie().filter((line) => /^idp_session=[^;]/.test(line))
 }

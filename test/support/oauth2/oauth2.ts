@@ -11,7 +11,8 @@ const { OAUTH2_TEST_ADMIN_URL, OAUTH2_TEST_CHALLENGE_SECONDS, OAUTH2_TEST_PUBLIC
 /** The addresses of a server under test. */
 export interface TestServer {
   readonly publicUrl: string
-  readonly adminUrl: string
+  /** Undefined for the embedded server, which has no admin API. */
+  readonly adminUrl: string | undefined
   /** Waits until all current challenges have expired; the result undoes any change that this needed. */
   readonly outwait?: () => Promise<() => void>
 }
@@ -23,7 +24,7 @@ const waiting = (seconds: number) => async () => {
 }
 
 /** A second server to test with; undefined without OAUTH2_TEST_PUBLIC_URL and OAUTH2_TEST_ADMIN_URL. */
-export const otherOAuth2Server: TestServer | undefined =
+export const otherOAuth2Server: (TestServer & { readonly adminUrl: string }) | undefined =
   OAUTH2_TEST_PUBLIC_URL === undefined || OAUTH2_TEST_ADMIN_URL === undefined
     ? undefined
     : {
@@ -188,14 +189,20 @@ export const refresh = (server: TestServer, of: Party, token: string | undefined
 export const knock = (server: TestServer, of: Party) =>
   Effect.map(post(`${server.publicUrl}/oauth2/revoke`, { token: "none" }, of), ({ status }) => status)
 
-export const introspection = ({ adminUrl }: TestServer, token: string) =>
-  Effect.promise(async () => {
-    const response = await fetch(`${adminUrl}/admin/oauth2/introspect`, {
-      method: "POST",
-      body: new URLSearchParams({ token })
-    })
-    return (await response.json()) as Readonly<Record<string, unknown>>
-  })
+/** With the admin API, or as the client that the token was issued to (RFC 7662). */
+export const introspection = ({ adminUrl, publicUrl }: TestServer, of: Party, token: string) =>
+  adminUrl === undefined
+    ? Effect.map(
+        post(`${publicUrl}/oauth2/introspect`, { token }, of),
+        ({ body }): Readonly<Record<string, unknown>> => ({ ...body })
+      )
+    : Effect.promise(async () => {
+        const response = await fetch(`${adminUrl}/admin/oauth2/introspect`, {
+          method: "POST",
+          body: new URLSearchParams({ token })
+        })
+        return (await response.json()) as Readonly<Record<string, unknown>>
+      })
 
 export const claimsOf = (jwt: string | undefined) =>
   JSON.parse(Buffer.from((jwt ?? "").split(".")[1] ?? "", "base64url").toString("utf8")) as Readonly<

@@ -1,5 +1,6 @@
 import { startFakeIdP } from "../../fakes/identity/server.ts"
 import { type OAuth2Server, startOAuth2Server } from "../../fakes/oauth2/server.ts"
+import { freePort } from "../docs/readme.ts"
 import { type IdPUnderTest } from "../identity/idp.ts"
 import { otherOAuth2Server } from "./oauth2.ts"
 import { type Service, type ServiceOptions, startService } from "../service.ts"
@@ -10,8 +11,11 @@ const { IDP_TEST_ADMIN_URL, IDP_TEST_PUBLIC_URL, SVC_TEST_PORT } = process.env
 /** The service with an identity provider and an OAuth 2.0 server. */
 export interface FullStage extends Stage, AsyncDisposable {
   readonly service: Service
-  /** Introspects a token at the OAuth 2.0 server (RFC 7662). */
-  readonly introspect: (token: string) => Promise<Readonly<Record<string, unknown>>>
+  /** Introspects a token at the OAuth 2.0 server (RFC 7662); at the embedded one as the client of the token. */
+  readonly introspect: (
+    token: string,
+    client: { readonly id: string; readonly secret: string }
+  ) => Promise<Readonly<Record<string, unknown>>>
   /** A secret; "" when the server requires none. */
   readonly adminToken: string
   /** The OAuth 2.0 server, if it is the fake one. */
@@ -23,47 +27,78 @@ const otherIdP: IdPUnderTest | undefined =
     ? undefined
     : { publicUrl: IDP_TEST_PUBLIC_URL, adminUrl: IDP_TEST_ADMIN_URL, origin: dashboard }
 
+/** Which OAuth 2.0 server takes part: the fake or that of OAUTH2_TEST_*, or the one in the service. */
+export const oauth2Servers = ["external", "embedded"] as const
+
 /**
  * Uses the fakes, or the servers of IDP_TEST_* and OAUTH2_TEST_*. Those redirect browsers to fixed URLs, so the service
  * then uses the port SVC_TEST_PORT. Its other settings override the defaults.
  */
-export const startStage = async (options: ServiceOptions = {}): Promise<FullStage> => {
+export const startStage = async (
+  options: ServiceOptions = {},
+  which: (typeof oauth2Servers)[number] = "external"
+): Promise<FullStage> => {
   await using started = new AsyncDisposableStack()
   const idp = otherIdP ?? (await fakeIdP(started))
-  const adminToken = otherOAuth2Server === undefined ? "admin-token-for-nobody-else" : ""
-  const fake =
-    otherOAuth2Server === undefined ? started.use(await startOAuth2Server({ behaviour: { adminToken } })) : undefined
-  const { adminUrl, publicUrl } = otherOAuth2Server ?? fake!
+  const oauth2 = which === "embedded" ? await embeddedServer() : await externalServer(started)
   const service = started.use(
     await startService({
       ...options,
       env: {
-        ...(fake === undefined ? { PORT: SVC_TEST_PORT ?? "" } : {}),
         DASHBOARD_URL: dashboard,
         IDP_PUBLIC_URL: idp.publicUrl,
         IDP_ADMIN_URL: idp.adminUrl,
-        OAUTH2_PUBLIC_URL: publicUrl,
-        OAUTH2_ADMIN_URL: adminUrl,
-        OAUTH2_ADMIN_TOKEN: adminToken,
+        ...oauth2.env,
         ...options.env
       }
     })
   )
+  const { adminToken, fake, introspect, publicUrl } = oauth2
   if (fake !== undefined) {
     const bridge = `${service.url}/api/oauth2/bridge`
     const urls = { login: `${bridge}/login`, consent: `${bridge}/consent`, logout: `${bridge}/logout` }
     Object.assign(fake.urls, urls, { postLogout: afterLogout })
   }
-  const introspect = async (token: string) => {
-    const response = await fetch(`${adminUrl}/admin/oauth2/introspect`, {
-      method: "POST",
-      headers: adminToken === "" ? {} : { authorization: `Bearer ${adminToken}` },
-      body: new URLSearchParams({ token })
-    })
-    return (await response.json()) as Readonly<Record<string, unknown>>
-  }
   const parts = started.move()
   return { service, idp, publicUrl, introspect, adminToken, fake, [Symbol.asyncDispose]: () => parts.disposeAsync() }
+}
+
+const introspected = async (url: string, token: string, headers: Readonly<Record<string, string>>) => {
+  const response = await fetch(url, { method: "POST", headers, body: new URLSearchParams({ token }) })
+  return (await response.json()) as Readonly<Record<string, unknown>>
+}
+
+type Introspect = FullStage["introspect"]
+
+const externalServer = async (started: AsyncDisposableStack) => {
+  const adminToken = otherOAuth2Server === undefined ? "admin-token-for-nobody-else" : ""
+  const fake =
+    otherOAuth2Server === undefined ? started.use(await startOAuth2Server({ behaviour: { adminToken } })) : undefined
+  const { adminUrl, publicUrl } = otherOAuth2Server ?? fake!
+  const introspect: Introspect = (token) =>
+    introspected(
+      `${adminUrl}/admin/oauth2/introspect`,
+      token,
+      adminToken === "" ? {} : { authorization: `Bearer ${adminToken}` }
+    )
+  const env = {
+    ...(fake === undefined ? { PORT: SVC_TEST_PORT ?? "" } : {}),
+    OAUTH2_PUBLIC_URL: publicUrl,
+    OAUTH2_ADMIN_URL: adminUrl,
+    OAUTH2_ADMIN_TOKEN: adminToken
+  }
+  return { env, adminToken, fake, introspect, publicUrl }
+}
+
+/** Its issuer must be known when the service starts. */
+const embeddedServer = async () => {
+  const port = String(await freePort())
+  const publicUrl = `http://127.0.0.1:${port}`
+  const introspect: Introspect = (token, { id, secret }) =>
+    introspected(`${publicUrl}/oauth2/introspect`, token, {
+      authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString("base64")}`
+    })
+  return { env: { PORT: port, PUBLIC_URL: publicUrl }, adminToken: "", fake: undefined, introspect, publicUrl }
 }
 
 const fakeIdP = async (started: AsyncDisposableStack) => {

@@ -1,5 +1,5 @@
-import { isJsonObject } from "../../../domain/text/JsonObject.ts"
-import { isPlainText } from "../../../domain/text/StorableText.ts"
+import { isJsonObject } from "../../domain/text/JsonObject.ts"
+import { isPlainText } from "../../domain/text/StorableText.ts"
 
 /** Maximum depth of metadata. */
 const maxDepth = 64

@@ -1,0 +1,27 @@
+import { domainToASCII } from "node:url"
+
+/** An e-mail address: how it is written, and the form by which accounts are found. */
+export interface Address {
+  readonly value: string
+  /** The same for all spellings that people take for one address. */
+  readonly lookup: string
+}
+
+/** Nothing that a mail server could read as a list, a comment, a quoted part or a header. */
+const part = String.raw`[^\s@,;:<>()\[\]"\\\p{C}]+`
+const pattern = new RegExp(`^${part}@${part}$`, "u")
+/** RFC 5321 4.5.3.1.3, without the angle brackets. */
+const maxLength = 254
+
+/**
+ * Reads an e-mail address; undefined when it is none. `ANN@example.com`, full-width letters, a final dot and spaces around
+ * it are the same address: otherwise a look-alike could be registered next to it.
+ */
+export const readAddress = (text: string): Address | undefined => {
+  if (text.length > maxLength || !text.isWellFormed()) return undefined
+  const value = text.normalize("NFKC").trim().replace(/\.+$/, "")
+  if (value.length > maxLength || !pattern.test(value)) return undefined
+  const at = value.indexOf("@")
+  const domain = domainToASCII(value.slice(at + 1))
+  return domain === "" ? undefined : { value, lookup: `${value.slice(0, at).toLowerCase()}@${domain}` }
+}

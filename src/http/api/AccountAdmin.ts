@@ -1,0 +1,170 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import {
+  BadGateway,
+  Conflict,
+  Forbidden,
+  GatewayTimeout,
+  Gone,
+  InvalidRequest,
+  NotFound,
+  NotImplemented,
+  StepUpRequired,
+  TooManyRequests,
+  Unauthorized,
+  Unavailable
+} from "../../domain/errors.ts"
+import { Identity } from "../../domain/identity/Identity.ts"
+import { JsonObject } from "../../domain/text/JsonObjectSchema.ts"
+import { isPlain } from "../../domain/text/StorableText.ts"
+import { Mail } from "../../services/identity/Mails.ts"
+import { Management } from "../access/Access.ts"
+import { Utf8Bodies } from "../front/Utf8Bodies.ts"
+import { Success } from "../wire/Body.ts"
+
+const error = [
+  InvalidRequest,
+  Unauthorized,
+  Forbidden,
+  StepUpRequired,
+  NotFound,
+  Conflict,
+  Gone,
+  TooManyRequests,
+  NotImplemented,
+  Unavailable,
+  BadGateway,
+  GatewayTimeout
+] as const
+
+const text = (maxLength: number) => Schema.String.check(Schema.isBetweenLength(1, maxLength), isPlain)
+const Id = text(100)
+const State = Schema.Literals(["active", "inactive"])
+const summary = (summary: string, description?: string) =>
+  OpenApi.annotations(description === undefined ? { summary } : { summary, description })
+
+const newAccount = {
+  email: text(320),
+  traits: Schema.optionalKey(JsonObject),
+  metadata_public: Schema.optionalKey(JsonObject),
+  verified: Schema.optionalKey(Schema.Boolean),
+  state: Schema.optionalKey(State)
+}
+const PasswordHash = text(300)
+const maxImport = 1000
+
+const Imported = Schema.Struct({
+  email: Schema.String,
+  id: Schema.NullOr(Schema.String),
+  /** Why this one was not imported. */
+  error: Schema.NullOr(Schema.String),
+  code: Schema.NullOr(Schema.String)
+})
+
+/** All accounts of the embedded identity provider, for operators. */
+export class AccountAdminApi extends HttpApiGroup.make("accountAdmin")
+  .add(
+    HttpApiEndpoint.get("list", "/identities", {
+      query: {
+        page_size: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 250 }))),
+        page_token: Schema.optionalKey(text(1000)),
+        identifier: Schema.optionalKey(text(1000))
+      },
+      success: Schema.Struct({ identities: Schema.Array(Identity), next_page_token: Schema.NullOr(Schema.String) }),
+      error
+    }).annotateMerge(summary("List accounts, or find one by its address")),
+    HttpApiEndpoint.post("create", "/identities", {
+      payload: Schema.Struct({
+        ...newAccount,
+        password: Schema.optionalKey(Schema.String.check(Schema.isBetweenLength(1, 4096))),
+        password_hash: Schema.optionalKey(PasswordHash),
+        invite: Schema.optionalKey(Schema.Boolean)
+      }),
+      success: Schema.Struct({
+        identity: Identity,
+        /** A link with which its owner signs in and sets a password; null without `invite`. */
+        recovery_link: Schema.NullOr(Schema.String)
+      }).pipe(HttpApiSchema.status(201)),
+      error
+    }).annotateMerge(
+      summary(
+        "Create an account",
+        "With `invite`, `recovery_link` signs its owner in once; the service does not send it."
+      )
+    ),
+    HttpApiEndpoint.post("import", "/identities/import", {
+      payload: Schema.Struct({
+        identities: Schema.Array(
+          Schema.Struct({ ...newAccount, password_hash: Schema.optionalKey(PasswordHash) })
+        ).check(Schema.isBetweenLength(1, maxImport))
+      }),
+      success: Schema.Struct({ results: Schema.Array(Imported) }),
+      error
+    }).annotateMerge(
+      summary(
+        `Create up to ${maxImport} accounts with their password hashes`,
+        "argon2 as PHC strings, bcrypt as `$2a$`, `$2b$` or `$2y$`. Each result stands for itself: some may fail."
+      )
+    ),
+    HttpApiEndpoint.get("find", "/identities/:id", { params: { id: Id }, success: Identity, error }).annotateMerge(
+      summary("Show an account")
+    ),
+    HttpApiEndpoint.patch("change", "/identities/:id", {
+      params: { id: Id },
+      payload: Schema.Struct({
+        state: Schema.optionalKey(State),
+        traits: Schema.optionalKey(JsonObject),
+        metadata_public: Schema.optionalKey(JsonObject),
+        verified: Schema.optionalKey(Schema.Boolean)
+      }),
+      success: Identity,
+      error
+    }).annotateMerge(summary("Change an account; `inactive` also ends its sessions")),
+    HttpApiEndpoint.delete("remove", "/identities/:id", { params: { id: Id }, success: Success, error }).annotateMerge(
+      summary("Delete an account")
+    ),
+    HttpApiEndpoint.delete("endSessions", "/identities/:id/sessions", {
+      params: { id: Id },
+      success: Schema.Struct({ success: Schema.Literal(true), ended: Schema.Int }),
+      error
+    }).annotateMerge(summary("End all sessions of an account")),
+    HttpApiEndpoint.delete("removeFactor", "/identities/:id/factors/:kind", {
+      params: { id: Id, kind: Schema.Literals(["totp", "webauthn", "passkeys", "recovery_codes"]) },
+      success: Success,
+      error
+    }).annotateMerge(summary("Remove a kind of factor of an account, for a person who has lost it")),
+    HttpApiEndpoint.post("recovery", "/identities/:id/recovery", {
+      params: { id: Id },
+      success: Schema.Struct({ recovery_link: Schema.String, expires_at: Schema.String }).pipe(
+        HttpApiSchema.status(201)
+      ),
+      error
+    }).annotateMerge(summary("Create a link that signs the owner of an account in, once; it is shown only here")),
+    HttpApiEndpoint.get("mails", "/mails", {
+      query: {
+        before: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThan(0))),
+        recipient: Schema.optionalKey(text(320))
+      },
+      success: Schema.Struct({ mails: Schema.Array(Mail), next: Schema.NullOr(Schema.Int) }),
+      error
+    }).annotateMerge(
+      summary(
+        "List e-mails, the newest first",
+        "`before` is `next` of the page before. The texts contain links that sign people in; they are deleted after a day."
+      )
+    ),
+    HttpApiEndpoint.post("resend", "/mails/:id/resend", {
+      params: { id: Schema.Int.check(Schema.isGreaterThan(0)) },
+      success: Mail,
+      error
+    }).annotateMerge(summary("Send an e-mail again"))
+  )
+  .middleware(Utf8Bodies)
+  .middleware(Management)
+  .prefix("/api")
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Account management",
+      description: "With IDP_PUBLIC_URL, everything but the lists is 501 `USE_IDP`."
+    })
+  ) {}

@@ -1,0 +1,50 @@
+import { Effect } from "effect"
+import { HttpRouter, HttpServerRequest } from "effect/http"
+import { NotFound } from "../../domain/errors.ts"
+import { makeAttemptLimit } from "../../services/identity/AttemptLimits.ts"
+import { IdentitySettings } from "../../services/identity/Settings.ts"
+import { OAuth2Endpoints } from "../../services/oauth2/Endpoints.ts"
+import { Counts } from "../../services/ports/Counts.ts"
+import { clientAddress } from "../access/ClientAddress.ts"
+import { asOAuthError } from "../front/ErrorBodies.ts"
+import { withFailurePage } from "../pages/Pages.ts"
+import { viaNode } from "../wire/NodeHandler.ts"
+
+/** Authorization requests of an address in a minute; many users may share one. */
+const maxRequests = 300
+
+const elsewhere = new NotFound({
+  error: "This service has no OAuth 2.0 server of its own",
+  hint: "The one of OAUTH2_PUBLIC_URL has these endpoints"
+})
+
+/** The endpoints of the embedded OAuth 2.0 server (contract: http/api/OAuth2Endpoints.ts). */
+export const OAuth2EndpointsRoutes = HttpRouter.use(
+  Effect.fnUntraced(function* (router) {
+    const { handler } = yield* OAuth2Endpoints
+    const settings = yield* IdentitySettings
+    const counts = yield* Counts
+    const limit = makeAttemptLimit(counts.windows("authorizations"), maxRequests)
+    const answer = Effect.gen(function* () {
+      if (handler === undefined) return yield* elsewhere
+      return asOAuthError(yield* viaNode(yield* handler, yield* HttpServerRequest.HttpServerRequest))
+    })
+
+    /** Each authorization request is stored until it is answered or expires, and needs no credentials. */
+    const begin = Effect.gen(function* () {
+      yield* limit(clientAddress(yield* HttpServerRequest.HttpServerRequest, settings))
+      return yield* answer
+    })
+
+    yield* router.add("GET", "/oauth2/auth", withFailurePage(begin))
+    yield* router.add("GET", "/oauth2/auth/:uid", withFailurePage(answer))
+    yield* router.add("GET", "/oauth2/sessions/logout", withFailurePage(answer))
+    yield* router.add("GET", "/.well-known/openid-configuration", answer)
+    yield* router.add("GET", "/.well-known/oauth-authorization-server", answer)
+    yield* router.add("GET", "/oauth2/userinfo", answer)
+    for (const name of ["token", "userinfo", "revoke", "introspect"] as const) {
+      yield* router.add("POST", `/oauth2/${name}`, answer)
+      yield* router.add("OPTIONS", `/oauth2/${name}`, answer)
+    }
+  })
+)

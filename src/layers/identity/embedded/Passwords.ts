@@ -1,0 +1,57 @@
+import { Effect, Semaphore } from "effect"
+import { randomBytes } from "node:crypto"
+import { Unavailable } from "../../../domain/errors.ts"
+import { comparedPassword } from "../../../domain/identity/Password.ts"
+
+/** argon2id with 19 MiB and 2 passes, as OWASP recommends: 10–25 ms of a core. */
+const cost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
+/** Hashes at a time, so that a flood of sign-ins leaves the other cores and threads to other requests. */
+const slots = 2
+/** Hashes that may wait for one of the slots. */
+const maxWaiting = 50
+
+/** Marks hashes that were imported: they were made of the password as it was typed. */
+const imported = "imported:"
+export const importedHash = (hash: string) => `${imported}${hash}`
+/** Whether a stored hash should be replaced after the next sign-in. */
+export const isImported = (stored: string) => stored.startsWith(imported)
+
+const busy = new Unavailable({ error: "Too many people are signing in; retry shortly", code: "SIGN_IN_BUSY" })
+
+/** Hashes passwords. The libraries are loaded when the first password is. */
+export const makePasswords = Effect.gen(function* () {
+  const hashing = yield* Semaphore.make(slots)
+  let waiting = 0
+  const inTurn = <A>(hash: () => Promise<A>) =>
+    Effect.suspend(() => {
+      if (waiting >= slots + maxWaiting) return Effect.fail(busy)
+      waiting++
+      return Effect.ensuring(
+        hashing.withPermit(Effect.promise(hash)),
+        Effect.sync(() => waiting--)
+      )
+    })
+  const hash = (password: string) =>
+    inTurn(async () => (await import("@node-rs/argon2")).hash(comparedPassword(password), cost))
+  /** What the passwords of unknown names are compared with, so that they take as long as those of known ones. */
+  const ofNoAccount = yield* Effect.cached(hash(randomBytes(16).toString("hex")))
+
+  const verify = async (stored: string, password: string) => {
+    if (!isImported(stored)) return (await import("@node-rs/argon2")).verify(stored, comparedPassword(password))
+    const hash = stored.slice(imported.length)
+    return hash.startsWith("$argon2")
+      ? (await import("@node-rs/argon2")).verify(hash, password)
+      : (await import("@node-rs/bcrypt")).verify(password, hash)
+  }
+
+  return {
+    hash,
+    /** `stored` null: there is no account or it has no password; false, as late as for a wrong password. */
+    matches: Effect.fnUntraced(function* (stored: string | null, password: string) {
+      const unknown = yield* ofNoAccount
+      const matching = yield* inTurn(() => verify(stored ?? unknown, password).catch(() => false))
+      return stored !== null && matching
+    })
+  }
+})
+export type Passwords = Effect.Success<typeof makePasswords>

@@ -1,0 +1,97 @@
+import { Effect } from "effect"
+import { InvalidRequest } from "../../../domain/errors.ts"
+import { type Address, readAddress } from "../../../domain/identity/Address.ts"
+import { type JsonObject } from "../../../domain/text/JsonObject.ts"
+import { addressTaken, invalidAddress } from "./Refusals.ts"
+import { type Store } from "./Store.ts"
+
+/** Of all traits of an account, or its public metadata, as JSON text. */
+const maxTraits = 8 * 1024
+
+/** A NUL or half a surrogate pair, as JSON writes them; PostgreSQL stores neither. */
+const unstorable = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/i
+
+const checked = (name: string, value: JsonObject) => {
+  const text = JSON.stringify(value)
+  if (text.length > maxTraits) {
+    return Effect.fail(new InvalidRequest({ error: `${name} must be at most ${maxTraits} characters of JSON` }))
+  }
+  return unstorable.test(text)
+    ? Effect.fail(new InvalidRequest({ error: `${name} must not contain NUL characters or half surrogate pairs` }))
+    : Effect.succeed(text)
+}
+
+export const addressOf = (text: string) => {
+  const address = readAddress(text)
+  return address === undefined ? Effect.fail(invalidAddress) : Effect.succeed(address)
+}
+
+interface NewRecord {
+  readonly address: Address
+  readonly traits: JsonObject
+  readonly metadataPublic: JsonObject
+  readonly passwordHash: string | null
+  readonly verified: boolean
+  readonly state: "active" | "inactive"
+}
+
+/** The rows of accounts and their addresses. */
+export const makeRecords = (store: Store) => {
+  const setAddress = (id: string, { lookup, value }: Address, verified: boolean) =>
+    Effect.flatMap(
+      store.count(
+        `insert into svc.identity_addresses (lookup, identity_id, value, verified_at)
+         values ($1, $2::text::uuid, $3, case when $4::bool then now() end) on conflict do nothing returning 1`,
+        [lookup, id, value, verified]
+      ),
+      (added) => (added === 0 ? Effect.fail(addressTaken) : Effect.void)
+    )
+
+  const setTraits = Effect.fnUntraced(function* (id: string, traits: JsonObject) {
+    yield* store.count(
+      "update svc.identities set traits = $2::text::jsonb, updated_at = now() where id = $1::text::uuid returning 1",
+      [id, yield* checked("traits", traits)]
+    )
+  })
+
+  return {
+    setTraits,
+    setMetadata: Effect.fnUntraced(function* (id: string, metadata: JsonObject) {
+      yield* store.count(
+        "update svc.identities set metadata_public = $2::text::jsonb, updated_at = now() where id = $1::text::uuid returning 1",
+        [id, yield* checked("metadata_public", metadata)]
+      )
+    }),
+    /** Returns the id; 409 `ADDRESS_TAKEN`. In a transaction. */
+    create: Effect.fnUntraced(function* ({ address, ...record }: NewRecord) {
+      const id = crypto.randomUUID()
+      yield* store.count(
+        `insert into svc.identities (id, state, traits, metadata_public, password_hash, password_changed_at)
+         values ($1::text::uuid, $2, $3::text::jsonb, $4::text::jsonb, $5::text, case when $5::text is not null then now() end) returning 1`,
+        [
+          id,
+          record.state,
+          yield* checked("traits", { ...record.traits, email: address.value }),
+          yield* checked("metadata_public", record.metadataPublic),
+          record.passwordHash
+        ]
+      )
+      yield* setAddress(id, address, record.verified)
+      return id
+    }),
+    /** Replaces the address of an account, and its trait. In a transaction. */
+    replaceAddress: Effect.fnUntraced(function* (id: string, address: Address, verified: boolean) {
+      yield* store.count("delete from svc.identity_addresses where identity_id = $1::text::uuid returning 1", [id])
+      yield* setAddress(id, address, verified)
+      const { traits } = yield* store.identity(id)
+      yield* setTraits(id, { ...traits, email: address.value })
+    }),
+    setVerified: (id: string, verified: boolean) =>
+      store.count(
+        `update svc.identity_addresses set verified_at = case when $2::bool then coalesce(verified_at, now()) end
+         where identity_id = $1::text::uuid returning 1`,
+        [id, verified]
+      )
+  }
+}
+export type Records = ReturnType<typeof makeRecords>

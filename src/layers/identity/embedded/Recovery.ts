@@ -1,0 +1,114 @@
+import { Effect, Schema } from "effect"
+import { readAddress } from "../../../domain/identity/Address.ts"
+import { type Credential } from "../../../domain/identity/Identity.ts"
+import { type MailProof } from "../../../services/ports/identity/Accounts.ts"
+import { type Flows, waysOf } from "./Flows.ts"
+import { type Limits } from "./Limits.ts"
+import { type Messages } from "./Messages.ts"
+import { flowExpired, invalidAddress, noIdentity } from "./Refusals.ts"
+import { type EmbeddedSessions } from "./Sessions.ts"
+import { type Store } from "./Store.ts"
+
+const AddressRow = Schema.Struct({
+  identity_id: Schema.String,
+  value: Schema.String,
+  lookup: Schema.String,
+  verified: Schema.Boolean
+})
+
+/** Messages of one flow whose links are valid. */
+const maxWays = 3
+
+/** Recovery by e-mail. Only the address as it is stored gets a message, never the one that was typed. */
+export const makeRecovery = (
+  store: Store,
+  sessions: EmbeddedSessions,
+  flows: Flows,
+  messages: Messages,
+  limits: Limits
+) => {
+  const addresses = store.rows(AddressRow)
+  const columns = "a.identity_id::text, a.value, a.lookup, a.verified_at is not null as verified"
+
+  return {
+    begin: Effect.gen(function* () {
+      yield* limits.takeOfClient("flows of", 60, 60)
+      const { expires_at, id } = yield* flows.begin("recovery", null, {})
+      return { id, expiresAt: expires_at }
+    }),
+
+    send: Effect.fnUntraced(function* (flowId: string, email: string) {
+      const flow = yield* flows.find(flowId, "recovery", null)
+      if (flow.used) return yield* flowExpired
+      const given = readAddress(email)
+      if (given === undefined) return yield* invalidAddress
+      const mayMail = yield* messages.allowed(given.lookup)
+      const [to] = yield* addresses(
+        `select ${columns} from svc.identity_addresses a join svc.identities i on i.id = a.identity_id
+         where a.lookup = $1 and i.state = 'active'`,
+        [given.lookup]
+      )
+      if (to === undefined || !mayMail) return
+      const { mail, way } = yield* messages.way("recovery", flowId, to, to.identity_id)
+      yield* store.atomically(
+        Effect.gen(function* () {
+          const now = yield* flows.find(flowId, "recovery", null, true)
+          const stored = yield* flows.setData(flowId, { ways: [...waysOf(now), way].slice(-maxWays) })
+          if (stored === 0) return yield* flowExpired
+          yield* mail
+        })
+      )
+    }),
+
+    /** A link for an operator to hand over, without a message. */
+    link: Effect.fnUntraced(function* (identityId: string) {
+      const [to] = yield* addresses(
+        `select ${columns} from svc.identity_addresses a where a.identity_id = $1::text::uuid order by verified_at nulls last limit 1`,
+        [identityId]
+      )
+      if (to === undefined) return yield* noIdentity
+      const { expires_at, id } = yield* flows.begin("recovery", null, {})
+      const { link, way } = yield* messages.way("recovery", id, to, identityId, false)
+      yield* flows.setData(id, { ways: [way] })
+      return { link, expiresAt: expires_at }
+    }),
+
+    /**
+     * Signs in by a message, which proves the address. If it was never proven before, another person may have registered
+     * it: everything that they could sign in with is removed.
+     */
+    confirm: Effect.fnUntraced(function* (flowId: string, proof: MailProof, kind: Credential["_tag"]) {
+      const { way } = yield* flows.prove(flowId, ["recovery"], proof, (code) => messages.codeOf(flowId, code))
+      const identityId = way.identity
+      if (identityId === null) return yield* flowExpired
+      yield* store
+        .exclusively(
+          identityId,
+          Effect.fnUntraced(function* () {
+            const [address] = yield* addresses(
+              `select ${columns} from svc.identity_addresses a where a.lookup = $1 and a.identity_id = $2::text::uuid`,
+              [way.lookup, identityId]
+            )
+            // The address belongs to another account by now.
+            if (address === undefined) return yield* flowExpired
+            if (address.verified || !way.mailed) return
+            for (const statement of [
+              "update svc.identities set password_hash = null, totp_secret = null, updated_at = now() where id = $1::text::uuid returning 1",
+              "delete from svc.identity_keys where identity_id = $1::text::uuid returning 1",
+              "delete from svc.identity_recovery_codes where identity_id = $1::text::uuid returning 1",
+              "delete from svc.identity_sessions where identity_id = $1::text::uuid returning 1"
+            ]) {
+              yield* store.count(statement, [identityId])
+            }
+            yield* store.count(
+              "update svc.identity_addresses set verified_at = now() where lookup = $1 and identity_id = $2::text::uuid returning 1",
+              [way.lookup, identityId]
+            )
+          })
+        )
+        .pipe(Effect.catchTag("NotFound", () => Effect.fail(flowExpired)))
+      return yield* sessions.open(identityId, kind, "code" in proof ? "code_recovery" : "link_recovery")
+    })
+  }
+}
+export type EmbeddedRecovery = ReturnType<typeof makeRecovery>

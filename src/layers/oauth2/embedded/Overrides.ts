@@ -1,0 +1,27 @@
+import { timingSafeEqual } from "node:crypto"
+import { type Client, type OIDCContext, type Provider, type UnknownObject } from "oidc-provider"
+import { hashOf } from "./Store.ts"
+
+/** What the library's configuration has no words for. Its classes are public, and made anew for each provider. */
+export const overrideClasses = ({ Claims, Client, OIDCContext }: Provider) => {
+  // What a consent gives of claims was decided when it was given; the library would leave out all but standard claims.
+  Object.defineProperty(Claims.prototype, "result", {
+    value: function (this: { readonly available: UnknownObject }) {
+      return Promise.resolve(
+        Object.fromEntries(Object.entries(this.available).filter(([, value]) => value !== undefined))
+      )
+    }
+  })
+  // Clients have scopes of their own beside those of OpenID Connect (checked in Policy.ts).
+  Object.defineProperty(OIDCContext.prototype, "requestParamOIDCScopes", {
+    get(this: OIDCContext) {
+      return this.requestParamScopes
+    }
+  })
+  Object.defineProperty(Client.prototype, "compareClientSecret", {
+    value: function (this: Client, given: string) {
+      const [a, b] = [Buffer.from(hashOf(given)), Buffer.from(this.clientSecret ?? "")]
+      return a.length === b.length && timingSafeEqual(a, b)
+    }
+  })
+}

@@ -1,0 +1,16 @@
+import { Context, type Effect } from "effect"
+import { type IncomingMessage, type ServerResponse } from "node:http"
+import { type Unavailable } from "../../domain/errors.ts"
+
+/** Answers a request as a handler of `node:http`; rejects with what only the service can mend, without an answer. */
+export type NodeHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>
+
+/**
+ * Port: the endpoints that the embedded OAuth 2.0 server has for browsers and clients (authorization, token, …). They are
+ * a library's for `node:http`. Implemented by layers/oauth2/embedded; `handler` is undefined when the server is another
+ * process, or none.
+ */
+export class OAuth2Endpoints extends Context.Service<
+  OAuth2Endpoints,
+  { readonly handler: Effect.Effect<NodeHandler, Unavailable> | undefined }
+>()("svc/services/OAuth2Endpoints") {}

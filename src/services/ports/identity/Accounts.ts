@@ -1,0 +1,168 @@
+import { Context, type Effect } from "effect"
+import {
+  type NotImplemented,
+  type StepUpRequired,
+  type TooManyRequests,
+  type Unavailable
+} from "../../../domain/errors.ts"
+import { type Credential, type Identity, type IdentitySession } from "../../../domain/identity/Identity.ts"
+import { type JsonObject } from "../../../domain/text/JsonObject.ts"
+import { type FlowError, type RelayedCookies } from "../IdP.ts"
+
+/** The device that sends the request, for lists of sessions and for limits. */
+export interface Device {
+  /** The client by which attempts are counted (ClientAddress.ts); undefined: they are not, as for operators' programs. */
+  readonly client: string | undefined
+  readonly ip: string | null
+  readonly userAgent: string | null
+}
+
+/** Set for requests of browsers and apps. */
+export const CurrentDevice = Context.Reference<Device>("svc/services/CurrentDevice", {
+  defaultValue: () => ({ client: undefined, ip: null, userAgent: null })
+})
+
+/** A new session. */
+export interface SignedIn {
+  readonly credential: Credential
+  /** Null when a second factor is required; then `stepUp` is set. */
+  readonly session: IdentitySession | null
+  readonly stepUp: StepUpRequired | null
+  readonly cookies: RelayedCookies
+}
+
+/** What a mailed message contains: a code to type, or the token of its link. */
+export type MailProof = { readonly code: string } | { readonly token: string }
+
+/** What a second factor shows. `assertion`: the credential as JSON text. */
+export type FactorProof =
+  | { readonly method: "totp" | "lookup_secret"; readonly code: string }
+  | { readonly method: "webauthn"; readonly flowId: string; readonly assertion: string }
+
+/** The factors with which a session can be completed. */
+export interface DueFactors {
+  readonly totp: boolean
+  readonly webauthn: { readonly flowId: string; readonly options: { readonly publicKey: unknown } } | null
+  readonly recoveryCodes: boolean
+}
+
+/** How people can sign in and get back in. */
+export interface Methods {
+  readonly password: boolean
+  readonly passkey: boolean
+  readonly registration: boolean
+  /** Whether e-mails are delivered, rather than kept for administrators. */
+  readonly mail: boolean
+  /** Whether an account is created only when its address is confirmed. */
+  readonly verification: boolean
+}
+
+export interface Passkey {
+  readonly id: string
+  readonly display_name: string
+  readonly added_at: string
+  readonly last_used_at: string | null
+  readonly backed_up: boolean
+}
+
+export type AccountError = FlowError | TooManyRequests | NotImplemented
+
+type Call<A> = Effect.Effect<A, AccountError>
+
+/** What people do with their own accounts, beyond the port IdP. */
+export interface AccountCalls {
+  readonly methods: Methods
+  /** A flow id instead of a session: the address must be confirmed first; the same answer for an address that is taken. */
+  readonly register: (given: {
+    readonly email: string
+    readonly password: string
+    readonly traits: JsonObject
+    readonly kind: Credential["_tag"]
+  }) => Call<SignedIn | { readonly flowId: string }>
+  /** 401 `INVALID_CREDENTIALS`, the same for unknown addresses, wrong passwords and disabled accounts. */
+  readonly signIn: (given: {
+    readonly identifier: string
+    readonly password: string
+    readonly kind: Credential["_tag"]
+  }) => Call<SignedIn>
+  readonly dueFactors: (credential: Credential) => Call<DueFactors>
+  /** Completes a session; after five wrong codes it ends. */
+  readonly showFactor: (credential: Credential, proof: FactorProof) => Call<SignedIn>
+  /** Makes the sign-in recent again, by the password. */
+  readonly reauthenticate: (credential: Credential, password: string) => Call<SignedIn>
+  /** Signs in by a recovery message. */
+  readonly confirmRecovery: (flowId: string, proof: MailProof, kind: Credential["_tag"]) => Call<SignedIn>
+  /** Sends a message to an address that is not verified yet; the answer is the same for every address. */
+  readonly verify: (email: string) => Call<{ readonly flowId: string }>
+  /** Confirms an address: of an account, of a change, or of a registration, which signs in. */
+  readonly confirmVerification: (
+    flowId: string,
+    proof: MailProof,
+    kind: Credential["_tag"]
+  ) => Call<SignedIn | undefined>
+  /** Ends all other sessions. */
+  readonly setPassword: (credential: Credential, password: string) => Call<SignedIn>
+  /** Replaces the traits other than `email`. */
+  readonly setTraits: (credential: Credential, traits: JsonObject) => Call<Identity>
+  /** The new address counts once it is confirmed. */
+  readonly changeEmail: (credential: Credential, email: string) => Call<{ readonly flowId: string }>
+  readonly remove: (credential: Credential) => Call<void>
+  readonly passkeys: (credential: Credential) => Call<ReadonlyArray<Passkey>>
+  readonly beginPasskey: (
+    credential: Credential
+  ) => Call<{ readonly flowId: string; readonly options: { readonly publicKey: unknown } }>
+  readonly confirmPasskey: (
+    credential: Credential,
+    flowId: string,
+    attestation: string,
+    displayName: string
+  ) => Call<Passkey>
+  readonly renamePasskey: (credential: Credential, id: string, displayName: string) => Call<Passkey>
+  readonly removePasskey: (credential: Credential, id: string) => Call<void>
+}
+
+/** An account to create. */
+export interface NewAccount {
+  readonly email: string
+  readonly traits: JsonObject
+  readonly metadataPublic?: JsonObject
+  /** A hash is imported as it is. */
+  readonly password?: string
+  readonly passwordHash?: string
+  readonly verified?: boolean
+  readonly state?: Identity["state"]
+}
+
+/** Changes of an account; what is left out stays. */
+export interface AccountChange {
+  readonly state?: Identity["state"]
+  readonly traits?: JsonObject
+  readonly metadataPublic?: JsonObject
+  readonly verified?: boolean
+}
+
+export type FactorKind = "totp" | "webauthn" | "passkeys" | "recovery_codes"
+
+/** What operators do with all accounts. */
+export interface AccountAdmin {
+  readonly create: (account: NewAccount) => Call<Identity>
+  readonly change: (id: string, change: AccountChange) => Call<Identity>
+  readonly remove: (id: string) => Call<void>
+  /** Returns how many there were. */
+  readonly endSessions: (id: string) => Call<number>
+  readonly removeFactor: (id: string, kind: FactorKind) => Call<void>
+  /** A link that signs its owner in once, and its end. */
+  readonly recoveryLink: (id: string) => Call<{ readonly link: string; readonly expiresAt: string }>
+}
+
+/**
+ * Port: accounts of which this service knows more than the port IdP says. Implemented by layers/identity/embedded; with
+ * another identity provider both fail with 501 `USE_IDP` and its address, without one with 503 `NOT_CONFIGURED`.
+ */
+export class Accounts extends Context.Service<
+  Accounts,
+  {
+    readonly calls: Effect.Effect<AccountCalls, NotImplemented | Unavailable>
+    readonly admin: Effect.Effect<AccountAdmin, NotImplemented | Unavailable>
+  }
+>()("svc/services/Accounts") {}

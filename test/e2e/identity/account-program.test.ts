@@ -1,0 +1,55 @@
+import { afterAll, assert, beforeAll, it } from "vitest"
+import { ask, sql } from "../../support/client.ts"
+import { freshEmail } from "../../support/identity/idp.ts"
+import { asMember, logIn, sessionCookie } from "../../support/identity/people.ts"
+import { runToEnd, type Service, startService } from "../../support/service.ts"
+
+let service: Service
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service[Symbol.asyncDispose]())
+
+const account = (...given: ReadonlyArray<string>) =>
+  runToEnd({ SVC_DATA_DIR: service.dataDir }, ["src/layers/programs/account.ts", ...given])
+
+/** Follows the link that the program printed, and sets a password. */
+const follow = async (output: string) => {
+  const fields = new URL(/http\S+/.exec(output)?.[0] ?? "http://none").searchParams
+  const body = { flowId: fields.get("flow"), token: fields.get("token") }
+  const reply = await ask(service, "POST /api/auth/recovery/confirm", { body })
+  assert.strictEqual(reply.status, 200, reply.text)
+  const cookie = sessionCookie(reply)
+  const set = { body: { password: "four common words" } }
+  assert.strictEqual((await asMember(service, cookie, "PUT /api/auth/password", set)).status, 200)
+  return cookie
+}
+
+it("npm run account makes the first administrator, without e-mail", async () => {
+  const email = freshEmail()
+  const { code, output } = await account("admin", email)
+  assert.strictEqual(code, 0, output)
+  const cookie = await follow(output)
+  assert.strictEqual((await asMember(service, cookie, "GET /api/keys")).status, 200)
+  // Again: the same account.
+  assert.strictEqual((await account("admin", email.toUpperCase())).code, 0)
+  assert.lengthOf(await sql(service, "select from svc.identities where metadata_public->>'svc_role' = 'admin'"), 1)
+})
+
+it("npm run account creates and recovers accounts, and says what is wrong", async () => {
+  const email = freshEmail()
+  const unknown = await account("recover", email)
+  assert.deepStrictEqual([unknown.code, unknown.output], [1, `There is no account with the address ${email}\n`])
+  await follow((await account("create", email)).output)
+  assert.strictEqual((await logIn(service, email, "four common words")).status, 200)
+  await follow((await account("recover", email)).output)
+  const again = await account("create", email)
+  assert.deepStrictEqual([again.code, again.output], [1, "There is an account with this address\n"])
+  const invalid = await account("create", "no address")
+  assert.deepStrictEqual([invalid.code, invalid.output], [1, "The e-mail address is invalid\n"])
+  for (const given of [[], ["create"], ["remove", email], ["create", email, "x"]]) {
+    const end = await account(...given)
+    assert.strictEqual(end.code, 2)
+    assert.match(end.output, /^Usage: npm run account/)
+  }
+})

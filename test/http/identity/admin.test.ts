@@ -1,0 +1,140 @@
+import { hash as argon2 } from "@node-rs/argon2"
+import { hash as bcrypt } from "@node-rs/bcrypt"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { ask, assertRefused, sql } from "../../support/client.ts"
+import { freshEmail } from "../../support/identity/idp.ts"
+import { asMember, logIn, register, sessionCookie } from "../../support/identity/people.ts"
+import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
+
+let service: InProcessService
+beforeAll(async () => {
+  service = await serveInProcess()
+})
+afterAll(() => service[Symbol.asyncDispose]())
+
+type Json = Readonly<Record<string, unknown>>
+const admin = async (line: string, body?: unknown) =>
+  ask(service, line, { key: service.service_role, ...(body === undefined ? {} : { body }) })
+const bodyOf = ({ json }: { readonly json: unknown }) => json as Json
+
+describe("/api/identities", () => {
+  it("creates, finds, changes and deletes accounts", async () => {
+    const email = freshEmail()
+    const created = await admin("POST /api/identities", {
+      email,
+      traits: { name: "Ann" },
+      verified: true,
+      invite: true
+    })
+    assert.strictEqual(created.status, 201, created.text)
+    const { identity, recovery_link } = created.json as { identity: { id: string } & Json; recovery_link: string }
+    assert.deepInclude(identity, { traits: { name: "Ann", email }, addresses: [{ value: email, verified: true }] })
+    assertRefused(await admin("POST /api/identities", { email: ` ${email.toUpperCase()}. ` }), 409, "ADDRESS_TAKEN")
+    const listed = await admin(`GET /api/identities?identifier=${email}`)
+    assert.deepStrictEqual(listed.json, { identities: [identity], next_page_token: null })
+    const fields = new URL(recovery_link).searchParams
+    const proof = { flowId: fields.get("flow"), token: fields.get("token") }
+    const owner = await ask(service, "POST /api/auth/recovery/confirm", { body: proof })
+    assert.strictEqual(owner.status, 200, owner.text)
+    const cookie = sessionCookie(owner)
+    const one = `/api/identities/${identity.id}`
+    const changed = await admin(`PATCH ${one}`, { metadata_public: { svc_role: "admin" }, traits: { name: "Bob" } })
+    assert.deepInclude(bodyOf(changed), { traits: { name: "Bob", email }, metadata_public: { svc_role: "admin" } })
+    assert.strictEqual((await asMember(service, cookie, "GET /api/keys")).status, 200, "they are an administrator")
+    assert.deepInclude(bodyOf(await admin(`DELETE ${one}/sessions`)), { ended: 1 })
+    assertRefused(await asMember(service, cookie, "GET /api/auth/session"), 401, "UNAUTHENTICATED")
+    assert.strictEqual((await admin(`DELETE ${one}`)).status, 200)
+    for (const line of [
+      `GET ${one}`,
+      `PATCH ${one}`,
+      `DELETE ${one}`,
+      `POST ${one}/recovery`,
+      "GET /api/identities/x"
+    ]) {
+      assertRefused(await admin(line, /PATCH/.test(line) ? {} : undefined), 404, "IDENTITY_NOT_FOUND")
+    }
+  })
+
+  it("disables an account at once, in whatever session, and removes lost factors", async () => {
+    const { cookie, email, id, password } = await register(service)
+    assert.strictEqual((await asMember(service, cookie, "GET /api/auth/session")).status, 200)
+    await admin(`PATCH /api/identities/${id}`, { state: "inactive" })
+    assertRefused(await asMember(service, cookie, "GET /api/auth/session"), 401, "UNAUTHENTICATED")
+    assertRefused(await logIn(service, email, password), 401, "INVALID_CREDENTIALS")
+    await admin(`PATCH /api/identities/${id}`, { state: "active" })
+    await sql(service, "update svc.identities set totp_secret = 'x' where id = $1", [id])
+    assertRefused(await logIn(service, email, password), 403, "aal2_required")
+    assert.strictEqual((await admin(`DELETE /api/identities/${id}/factors/totp`)).status, 200)
+    assert.strictEqual((await logIn(service, email, password)).status, 200)
+    assertRefused(await admin(`DELETE /api/identities/${id}/factors/none`), 400)
+  })
+
+  it("imports password hashes, and refuses those that would take too long to verify", async () => {
+    const password = "ｆour common wörds"
+    const accounts = {
+      argon2: await argon2(password, { memoryCost: 4096, timeCost: 3 }),
+      bcrypt: await bcrypt(password, { cost: 5 }),
+      plain: "$1$x$y",
+      scrypt: "$scrypt$ln=15,r=8,p=1$c2FsdHNhbHQ$aGFzaGhhc2g",
+      memory: "$argon2id$v=19$m=4194304,t=1,p=1$c2FsdHNhbHRzYWx0$aGFzaGhhc2hoYXNoaGFzaGhhc2hoYXNoaGFzaGhhc2g",
+      rounds: `$2b$31$${"a".repeat(53)}`
+    }
+    const identities = Object.values(accounts).map((password_hash) => ({ email: freshEmail(), password_hash }))
+    const reply = await admin("POST /api/identities/import", { identities: [...identities, identities[0]] })
+    const { results } = reply.json as { results: Array<{ email: string; id: string | null; code: string | null }> }
+    assert.deepStrictEqual(
+      results.map(({ code }) => code),
+      [null, null, ...Array.from({ length: 4 }, () => "INVALID_PASSWORD_HASH"), "ADDRESS_TAKEN"]
+    )
+    for (const { email } of identities.slice(0, 2)) {
+      assertRefused(await logIn(service, email, "another password"), 401, "INVALID_CREDENTIALS")
+      assert.strictEqual((await logIn(service, email, password)).status, 200)
+      const [row] = await sql(
+        service,
+        "select password_hash from svc.identities i join svc.identity_addresses a on a.identity_id = i.id where value = $1",
+        [email]
+      )
+      assert.match(String(row?.["password_hash"]), /^\$argon2id\$v=19\$m=19456,t=2,p=1\$/, "it is hashed anew")
+      assert.strictEqual((await logIn(service, email, password)).status, 200)
+    }
+  })
+
+  it("and /api/mails are for operators, and show no secrets", async () => {
+    const { cookie, email, id } = await register(service)
+    const mails = await admin(`GET /api/mails?recipient=${email}`)
+    const [mail] = (mails.json as { mails: Array<Json> }).mails
+    assert.deepInclude(mail, { recipient: email, sent_at: null, attempts: 0 })
+    assert.strictEqual((await admin(`POST /api/mails/${String(mail?.["id"])}/resend`)).status, 200)
+    assertRefused(await admin("POST /api/mails/999999/resend"), 404)
+    for (const line of ["GET /api/identities", "GET /api/mails", `GET /api/identities/${id}`]) {
+      assertRefused(await ask(service, line, { key: service.anon }), 403)
+      assertRefused(await asMember(service, cookie, line), 403)
+      assertRefused(await ask(service, line), 401)
+      assert.notMatch((await admin(line)).text, /argon2|hash|secret|totp/i)
+    }
+    const { text } = await ask(service, "GET /v1/db/identities", {
+      key: service.service_role,
+      headers: { "accept-profile": "svc" }
+    })
+    assert.notInclude(text, email)
+  })
+
+  it("creates nothing of what is invalid", async () => {
+    for (const body of [
+      {},
+      { email: "no address" },
+      { email: "a@b.example, evil@c.example" },
+      { email: "a@b.example\r\nBcc: evil@c.example" },
+      { email: `"a b"@c.example` },
+      { email: `${"x".repeat(250)}@c.example` },
+      { email: freshEmail(), password: "short" },
+      { email: freshEmail(), traits: [] },
+      { email: freshEmail(), traits: { a: "\0" } },
+      { email: freshEmail(), role: "admin" }
+    ]) {
+      assertRefused(await admin("POST /api/identities", body), 400)
+    }
+    const identities = Array.from({ length: 1001 }, () => ({ email: "a@b.example" }))
+    assertRefused(await admin("POST /api/identities/import", { identities }), 400)
+  })
+})

@@ -9,6 +9,7 @@ import { ApiGate, needsAdmin } from "./ApiGate.ts"
 import { type Caller } from "./Caller.ts"
 import { apiKeyOf, bearerOf, type Headers } from "./Credentials.ts"
 import { refuseOtherOrigins } from "./Origins.ts"
+import { asViewer } from "./ViewAs.ts"
 
 /** The values of the rate limit headers; -1 for unlimited and for unknown callers. */
 export interface Quota {
@@ -24,7 +25,7 @@ export class ClientGate extends Context.Service<
   {
     /** Fills in `quota` as far as it is known, whether the caller is admitted or not. `address`: see `clientAddress`. */
     readonly enter: (headers: Headers, address: string, quota: Quota) => Effect.Effect<Caller, ClientError>
-    /** The same for a page of the dashboard, by its session. */
+    /** The same for a page of the dashboard, by its session, which may read as another caller. */
     readonly enterBySession: (
       request: HttpServerRequest.HttpServerRequest,
       address: string,
@@ -89,12 +90,13 @@ export class ClientGate extends Context.Service<
         const who = yield* apiGate.session(request)
         if (who._tag === "Key") {
           const refused = limited(who.key, quota)
-          return refused === undefined ? yield* callerOf(who.key, "", undefined, address) : yield* refused
+          if (refused !== undefined) return yield* refused
+          return yield* asViewer(request, yield* callerOf(who.key, "", undefined, address))
         }
         const { admin, identity } = who.session
         if (!admin) return yield* needsAdmin
         const actor = { role: "service_role", claims: "", sub: "", client: `identity ${identity.id}` } as const
-        return { keyType: "service_role", actor }
+        return yield* asViewer(request, { keyType: "service_role", actor })
       })
 
       return ClientGate.of({ enter, enterBySession })

@@ -151,6 +151,51 @@ describe("the cookie", () => {
     assertRefused(await by(cookie, "POST /v1/db/e2e_no_such_table", csv), 404)
   })
 
+  it("reads rows as another caller would, and only reads", async () => {
+    const table = `viewed_${process.pid}`
+    for (const text of [
+      `create table ${table} (id int primary key, owner text)`,
+      `alter table ${table} enable row level security`,
+      `create policy own on ${table} for select to authenticated
+       using (owner = (select auth.sub()) or (select auth.jwt() ->> 'team') = owner)`,
+      `insert into ${table} values (1, 'ann'), (2, 'bo'), (3, 'größe')`
+    ])
+      await sql(service, text)
+    const cookie = await signIn()
+    const as = (viewer: unknown, line = `GET /v1/db/${table}?select=id`, more: Request = {}) =>
+      by(cookie, line, { ...more, headers: { ...page, "x-svc-view-as": encodeURIComponent(JSON.stringify(viewer)) } })
+    const ids = async (viewer: unknown) => {
+      const { json, status, text } = await as(viewer)
+      assert.strictEqual(status, 200, text)
+      return (json as ReadonlyArray<{ id: number }>).map(({ id }) => id)
+    }
+    assert.deepStrictEqual(await ids({ role: "authenticated", sub: "ann" }), [1])
+    assert.deepStrictEqual(await ids({ role: "authenticated", sub: "x", claims: { team: "größe", sub: "bo" } }), [3])
+    assert.deepStrictEqual(await ids({ role: "anon", sub: "ann", claims: { team: "bo" } }), [])
+    assert.lengthOf((await by(cookie, `GET /v1/db/${table}`, { headers: page })).json as Array<unknown>, 3)
+    const ann = { role: "authenticated", sub: "ann" }
+    assertRefused(await as(ann, `DELETE /v1/db/${table}?id=eq.1`), 403, "FORBIDDEN")
+    assertRefused(await as(ann, "POST /v1/sql", { body: { sql: "select 1" } }), 403, "FORBIDDEN")
+    assertRefused(await as(ann, "GET /v1/database/schema"), 403, "FORBIDDEN")
+    for (const viewer of [
+      {},
+      { role: "service_role" },
+      { role: "postgres" },
+      { role: "anon", claims: 1 },
+      "anon",
+      null
+    ])
+      assertRefused(await as(viewer), 400, "INVALID_REQUEST")
+    const broken = { ...page, "x-svc-view-as": "%" }
+    assertRefused(await by(cookie, `GET /v1/db/${table}`, { headers: broken }), 400, "INVALID_REQUEST")
+    // It is no way for a key to become another.
+    const { text } = await ask(service, `GET /v1/db/${table}`, {
+      key: service.anon,
+      headers: { "x-svc-view-as": encodeURIComponent(JSON.stringify(ann)) }
+    })
+    assert.strictEqual(text, "[]")
+  })
+
   it("does not replace a key that is sent with it", async () => {
     const cookie = await signIn()
     const reply = await by(cookie, "POST /v1/sql", { key: service.anon, body: { sql: "select 1" }, headers: page })

@@ -78,13 +78,15 @@ const states: Readonly<Record<string, (page: Page) => Promise<unknown>>> = {
   },
   "flag refused": async (page) => {
     await onFlag(page)
-    await page.getByLabel("Targeting").fill('{"nowhere": [1]}')
+    await page.getByRole("button", { name: "JSON", exact: true }).click()
+    await page.getByLabel("Targeting as JSON").fill('{"nowhere": [1]}')
     await page.getByRole("button", { name: "Save in production" }).click()
     await page.getByRole("alert").waitFor()
   },
   "flag not JSON": async (page) => {
     await onFlag(page)
-    await page.getByLabel("Targeting").fill("{")
+    await page.getByRole("button", { name: "JSON", exact: true }).click()
+    await page.getByLabel("Targeting as JSON").fill("{")
     await page.getByRole("alert").waitFor()
   },
   "flag promoted": (page) => onFlag(page, "Promote…"),

@@ -1,6 +1,6 @@
 import { assert, inject, it } from "vitest"
 import { evaluate, flagOf, makeFlag, makeSegment } from "../support/flags/api.ts"
-import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
+import { assertAccessible, at, checkPages, openPage } from "../support/ui/dashboard.ts"
 
 const service = inject("service")
 checkPages()
@@ -23,7 +23,8 @@ it("a flag is created, given a rule with the server's messages, tried on a draft
   await page.getByRole("link", { name: /^staging/ }).click()
   await page.waitForURL(/environment=staging/)
 
-  const targeting = page.getByLabel("Targeting")
+  await page.getByRole("button", { name: "JSON", exact: true }).click()
+  const targeting = page.getByLabel("Targeting as JSON")
   await targeting.fill('{"if": [')
   await page.getByText("This is not valid JSON").waitFor()
   await targeting.fill('{"if": [{"var": "x"}, "purple"]}')
@@ -110,4 +111,71 @@ it("a segment in use can't be deleted, and the flags that use it are named", asy
   await dialog.getByLabel(`Type ${segment} to confirm`).fill(segment)
   await dialog.getByRole("button", { name: "Delete segment" }).click()
   await dialog.getByRole("alert").getByText("SEGMENT_IN_USE").waitFor()
+})
+
+it("a rule is built from branches, conditions and shares, and is the JSON that it shows", async () => {
+  const key = newKey()
+  const staff = `${key}-staff`
+  await makeSegment(service, staff, { ends_with: [{ var: "email" }, "@example.com"] })
+  await makeFlag(service, key, {})
+  const page = await openPage()
+  await page.goto(at(`/flags/${key}`))
+  await page.getByText("All users get").waitFor()
+  await page.getByRole("button", { name: "Branch", exact: true }).click()
+  const first = page.getByRole("region", { name: "Branch 1" })
+  await first.getByLabel("Comparison").selectOption("user is in segment")
+  await first.getByLabel("Segment").selectOption(staff)
+  await first.getByRole("button", { name: "Condition", exact: true }).click()
+  const age = first.getByRole("group", { name: "Condition" }).nth(1)
+  await age.getByLabel("Attribute").fill("age")
+  await age.getByLabel("Comparison").selectOption("is at least")
+  await age.getByLabel("Type of Value").selectOption("number")
+  await age.getByLabel("Value", { exact: true }).fill("18")
+  await first.getByLabel("they get: what users get").selectOption("on")
+  const rest = page.getByRole("region", { name: "Otherwise" })
+  await rest.getByLabel("what users get").selectOption("a share of the users each")
+  await rest.getByLabel("Share of on").fill("10")
+  assert.strictEqual(await rest.getByLabel("Percent of off").inputValue(), "90")
+  await rest.getByLabel("Share of off").focus()
+  await page.keyboard.press("ArrowLeft")
+  assert.strictEqual(await rest.getByLabel("Percent of on").inputValue(), "11")
+  await assertAccessible(page, "the rule builder")
+  await page.getByRole("button", { name: "JSON", exact: true }).click()
+  const rule = {
+    if: [
+      { and: [{ $ref: staff }, { ">=": [{ var: "age" }, 18] }] },
+      "on",
+      {
+        fractional: [
+          ["on", 11],
+          ["off", 89]
+        ]
+      }
+    ]
+  }
+  assert.deepStrictEqual(JSON.parse(await page.getByLabel("Targeting as JSON").inputValue()), rule)
+  await page.getByRole("button", { name: "Builder" }).click()
+  await page.getByRole("button", { name: "Save in production" }).click()
+  await page.getByText("Saved; active in production now").waitFor()
+  const saved = await flagOf(service, `GET /${key}?environment=production`)
+  assert.deepStrictEqual(saved.targeting, rule)
+  assert.isTrue((await evaluate(service, key, { email: "a@example.com", age: 18 }, "production")).value)
+})
+
+it("a rule that the builder can't show stays JSON, and the rest of the flag is saved without changing it", async () => {
+  const key = newKey()
+  const targeting = { if: [{ "!": [{ in: ["x", { var: ["a", 1] }] }] }, "on", null] }
+  await makeFlag(service, key, { targeting })
+  const page = await openPage()
+  await page.goto(at(`/flags/${key}`))
+  await page.getByText("The builder can't show all of this rule").waitFor()
+  assert.strictEqual(await page.getByRole("button", { name: "Builder" }).getAttribute("aria-disabled"), "true")
+  await page.getByLabel("Description").fill("Kept as it is")
+  await page.getByRole("button", { name: "Save in production" }).click()
+  await page.getByText("Saved; active in production now").waitFor()
+  const saved = await flagOf(service, `GET /${key}?environment=production`)
+  assert.deepStrictEqual(saved.targeting, targeting)
+  // What is typed does not become the builder's before it is finished.
+  await page.getByLabel("Targeting as JSON").fill("{}")
+  await page.getByLabel("Targeting as JSON").waitFor()
 })

@@ -9,6 +9,10 @@ import { toast } from "../ui/toast.ts"
 import { call } from "../wire/call.ts"
 import { Evaluate } from "./Evaluate.tsx"
 import { Outdated } from "./Outdated.tsx"
+import { LogicField } from "./rules/LogicField.tsx"
+import { readRule, ruleJson } from "./rules/rule.ts"
+import { RuleFields } from "./rules/RuleFields.tsx"
+import { parseFaithful } from "../wire/exact.ts"
 import { type Environment, type Flag, ifMatch, isOutdated, type Segment } from "./queries.ts"
 
 interface FlagEditorProps {
@@ -39,6 +43,7 @@ export const FlagEditor = ({ environment, flag, onSaved, segments }: FlagEditorP
   const dirty = names.some((name) => draft[name] !== stored[name])
   const variants = parseObject(draft.variants)
   const targeting = parseObject(draft.targeting)
+  const rule = "value" in targeting ? readRule(parseFaithful(draft.targeting)) : undefined
   const variantNames = "value" in variants ? Object.keys(variants.value) : []
   const change = (part: Partial<typeof draft>) => setDraft({ ...draft, ...part })
   useBlocker({
@@ -114,9 +119,8 @@ export const FlagEditor = ({ environment, flag, onSaved, segments }: FlagEditorP
             ))}
           </select>
         </div>
-        <JsonField
+        <LogicField
           label="Targeting"
-          rows={8}
           text={draft.targeting}
           problem={"problem" in targeting ? targeting.problem : undefined}
           hint={
@@ -125,18 +129,18 @@ export const FlagEditor = ({ environment, flag, onSaved, segments }: FlagEditorP
               <code>{'{ "$ref": "key" }'}</code>.
             </>
           }
+          builder={
+            rule === undefined ? undefined : (
+              <RuleFields
+                rule={rule}
+                variants={variantNames}
+                segments={segments}
+                onRule={(next) => change({ targeting: prettyJson(ruleJson(next)) })}
+              />
+            )
+          }
           onText={(text) => change({ targeting: text })}
         />
-        {segments.length === 0 ? null : (
-          <p className="hint">
-            Segments:{" "}
-            {segments.slice(0, 12).map(({ key }) => (
-              <code key={key} className="flag-segment">
-                {key}
-              </code>
-            ))}
-          </p>
-        )}
         {failure === undefined ? null : isOutdated(failure) ? (
           <Outdated
             flag={base}

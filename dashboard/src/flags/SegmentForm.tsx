@@ -1,10 +1,15 @@
 import { useState } from "react"
+import { Button } from "../ui/Button.tsx"
 import { Field } from "../ui/Field.tsx"
 import { FormDialog } from "../ui/FormDialog.tsx"
 import { parseObject, prettyJson } from "../ui/json/json.ts"
-import { JsonField } from "../ui/json/JsonField.tsx"
 import { call } from "../wire/call.ts"
-import { ifMatch, type Segment } from "./queries.ts"
+import { parseFaithful } from "../wire/exact.ts"
+import { ifMatch, type Segment, useSegments } from "./queries.ts"
+import { ConditionFields } from "./rules/ConditionFields.tsx"
+import { LogicField } from "./rules/LogicField.tsx"
+import { type Condition, conditionJson, readCondition } from "./rules/rule.ts"
+import { newTest } from "./rules/tests.ts"
 
 interface SegmentFormProps {
   /** Undefined: a new segment. */
@@ -21,6 +26,20 @@ export const SegmentForm = ({ onClose, onSaved, segment }: SegmentFormProps) => 
   const [description, setDescription] = useState(segment?.description ?? "")
   const [text, setText] = useState(() => prettyJson(segment?.rules ?? example))
   const rules = parseObject(text)
+  const others = (useSegments().data ?? []).filter((one) => one.key !== segment?.key)
+  const write = (next: Condition) => setText(prettyJson(conditionJson(next)))
+  const condition = "value" in rules ? readCondition(parseFaithful(text)) : undefined
+  const builder =
+    condition === undefined ? undefined : condition === "none" ? (
+      <div className="rule-test">
+        <span className="soft">No user is in the segment yet.</span>
+        <Button icon="plus" onClick={() => write(newTest)}>
+          Condition
+        </Button>
+      </div>
+    ) : (
+      <ConditionFields condition={condition} segments={others} onCondition={write} />
+    )
   const save = async (value: Segment["rules"]) => {
     const fields = { name, description: description === "" ? null : description, rules: value }
     await (segment === undefined
@@ -54,12 +73,13 @@ export const SegmentForm = ({ onClose, onSaved, segment }: SegmentFormProps) => 
       ) : null}
       <Field label="Name" value={name} maxLength={100} onText={setName} />
       <Field label="Description" value={description} maxLength={2000} onText={setDescription} />
-      <JsonField
+      <LogicField
         label="Rules"
         rows={6}
         text={text}
         problem={"problem" in rules ? rules.problem : undefined}
         hint="JsonLogic that is true for the users of the segment; {} matches no user."
+        builder={builder}
         onText={setText}
       />
     </FormDialog>

@@ -25,7 +25,8 @@ const table = createRoute({
 const sql = createRoute({
   getParentRoute: () => root,
   path: "/sql",
-  component: lazyRouteComponent(() => import("./sql/SqlPage.tsx"), "SqlPage")
+  component: lazyRouteComponent(() => import("./sql/SqlPage.tsx"), "SqlPage"),
+  validateSearch
 })
 const keys = createRoute({
   getParentRoute: () => root,

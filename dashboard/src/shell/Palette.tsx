@@ -5,6 +5,7 @@ import { Dialog } from "../ui/Dialog.tsx"
 import { Icon } from "../ui/Icon.tsx"
 import type { IconName } from "../ui/icons.ts"
 import { session } from "../wire/session.ts"
+import { savedQueries } from "./saved.ts"
 import { places } from "./places.ts"
 import { applyTheme } from "./theme.ts"
 
@@ -13,6 +14,7 @@ interface Action {
   readonly icon: IconName
   readonly note: string
   readonly to?: string
+  readonly search?: Readonly<Record<string, string>>
   readonly run?: () => void
 }
 
@@ -55,6 +57,13 @@ export const Palette = ({ onClose }: { onClose: () => void }) => {
       ...places.flatMap(([, pages]) => pages.map(({ icon, name, to }) => ({ icon, name, to, note: "Page" }))),
       ...(data?.tables ?? []).map(entry("table", "Table")),
       ...(data?.views ?? []).map(entry("view", "View")),
+      ...savedQueries().map(({ name }): Action => ({
+        name,
+        icon: "sql",
+        note: "Saved query",
+        to: "/sql",
+        search: { saved: name }
+      })),
       ...settings
     ]
   }, [data])
@@ -63,7 +72,7 @@ export const Palette = ({ onClose }: { onClose: () => void }) => {
     if (action === undefined) return
     onClose()
     if (action.to === undefined) action.run?.()
-    else void navigate({ to: action.to })
+    else void navigate({ to: action.to, search: action.search ?? {} })
   }
   useEffect(() => {
     list.current?.children[at]?.scrollIntoView({ block: "nearest" })

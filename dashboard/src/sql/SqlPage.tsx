@@ -1,24 +1,26 @@
 import "./sql.css"
 import { useQueryClient } from "@tanstack/react-query"
-import { useRef, useState } from "react"
+import { useNavigate, useSearch } from "@tanstack/react-router"
+import { useEffect, useRef, useState } from "react"
 import { useCatalogue } from "../catalogue/queries.ts"
 import { Button } from "../ui/Button.tsx"
 import { Dialog, DialogBody } from "../ui/Dialog.tsx"
-import { ago, plural } from "../ui/format.ts"
+import { plural } from "../ui/format.ts"
 import { mod } from "../ui/keys.ts"
-import { Menu, MenuItem, Popover } from "../ui/Popover.tsx"
 import { Switch } from "../ui/Field.tsx"
-import { copy } from "../ui/toast.ts"
+import { ViewAs } from "../ui/page/ViewAs.tsx"
+import { savedQueries } from "../shell/saved.ts"
+import { toastError } from "../ui/toast.ts"
 import { ApiError } from "../wire/ApiError.ts"
 import { service, type Viewer } from "../wire/viewer.ts"
-import { csvOf, jsonOf, markdownOf } from "./copies.ts"
 import { Editor, type EditorHandle } from "./Editor.tsx"
+import { Copies, History } from "./Menus.tsx"
 import { Output, type Shown } from "./Output.tsx"
-import { explainPrefix, type Result, runStatements, statementsBefore } from "./run.ts"
+import { explainPrefix, runStatements, statementsBefore } from "./run.ts"
+import { Saved } from "./Saved.tsx"
 import { placeOf, type Statement } from "./statements.ts"
-import { ranBefore, remember, useTabs } from "./store.ts"
+import { remember, useTabs } from "./store.ts"
 import { Tabs } from "./Tabs.tsx"
-import { ViewAs } from "./ViewAs.tsx"
 
 const limits = [100, 1000, 10_000]
 /** Commands after which tables may look different. */
@@ -26,58 +28,6 @@ const changesCatalogue = /^(?:CREATE|ALTER|DROP|COMMENT|GRANT|REVOKE|DO|SELECT I
 
 /** Asked once for each load of the page. */
 let writesConfirmed = false
-
-const Copies = ({ result }: { result: Result }) => (
-  <Popover icon="copy" label="Copy the result" trigger="Copy" kind="quiet" align="end">
-    {(close) => (
-      <Menu>
-        {(
-          [
-            ["CSV", csvOf],
-            ["JSON", jsonOf],
-            ["Markdown", markdownOf]
-          ] as const
-        ).map(([name, textOf]) => (
-          <MenuItem
-            key={name}
-            onClick={() => {
-              close()
-              void copy(textOf(result), name)
-            }}
-          >
-            {name}
-          </MenuItem>
-        ))}
-      </Menu>
-    )}
-  </Popover>
-)
-
-const History = ({ onChoose }: { onChoose: (text: string) => void }) => (
-  <Popover icon="history" label="History" kind="quiet">
-    {(close) => {
-      const all = ranBefore().slice(0, 30)
-      return (
-        <Menu>
-          <p className="menu-head">Run in this browser</p>
-          {all.length === 0 ? <p className="menu-head">Nothing yet.</p> : null}
-          {all.map(({ at, text }) => (
-            <MenuItem
-              key={at}
-              note={ago(new Date(at).toISOString())}
-              onClick={() => {
-                close()
-                onChoose(text)
-              }}
-            >
-              {text.replaceAll(/\s+/g, " ").slice(0, 60)}
-            </MenuItem>
-          ))}
-        </Menu>
-      )
-    }}
-  </Popover>
-)
 
 /** Where PostgreSQL found the error, in the editor. */
 const placeOfError = (error: unknown, statements: ReadonlyArray<Statement>, before: number, prefix: string) => {
@@ -89,7 +39,9 @@ const placeOfError = (error: unknown, statements: ReadonlyArray<Statement>, befo
 export const SqlPage = () => {
   const catalogue = useCatalogue()
   const client = useQueryClient()
-  const { choose, close, current, open, tabs, write } = useTabs()
+  const { choose, close, current, open, rename, tabs, write } = useTabs()
+  const { saved } = useSearch({ strict: false }) as { readonly saved?: unknown }
+  const navigate = useNavigate()
   const [shown, setShown] = useState<Shown>({ tag: "nothing" })
   const [writable, setWritable] = useState<ReadonlySet<number>>(new Set())
   const [asking, setAsking] = useState(false)
@@ -98,6 +50,16 @@ export const SqlPage = () => {
   const editor = useRef<EditorHandle>(null)
   const running = useRef<AbortController>(null)
   const writes = writable.has(current.id)
+  useEffect(() => {
+    if (saved === undefined) return
+    const query = savedQueries().find(({ name }) => name === saved)
+    if (query === undefined) toastError(new Error("This browser has no saved query with this name"))
+    else open(query)
+    // The address names what was opened, not what the tabs become.
+    void navigate({ to: "/sql", search: {}, replace: true })
+    // Once for each address.
+    // oxlint-disable-next-line react/exhaustive-deps
+  }, [saved])
 
   const allow = (on: boolean) => {
     const next = new Set(writable)
@@ -139,7 +101,7 @@ export const SqlPage = () => {
 
   return (
     <div className={`sql ${writes ? "writes" : ""}`}>
-      <Tabs tabs={tabs} current={current.id} onChoose={choose} onOpen={open} onClose={close} />
+      <Tabs tabs={tabs} current={current.id} onChoose={choose} onOpen={() => open()} onClose={close} />
       <div id="sql-panel" role="tabpanel" aria-label={current.name} className="sql-panel">
         <Editor
           key={current.id}
@@ -163,7 +125,7 @@ export const SqlPage = () => {
         <Button icon="explain" onClick={() => void run(true)}>
           Explain
         </Button>
-        <ViewAs viewer={viewer} onUse={setViewer} />
+        <ViewAs viewer={viewer} legend="Run statements as" onUse={setViewer} />
         <Switch checked={writes} onChange={(on) => (on && !writesConfirmed ? setAsking(true) : allow(on))}>
           Allow writes
         </Switch>
@@ -190,6 +152,7 @@ export const SqlPage = () => {
             </option>
           ))}
         </select>
+        <Saved name={current.name} text={current.text} onSaved={rename} onOpen={open} />
         <History onChoose={(text) => editor.current?.replace(text)} />
       </div>
       <div className="sql-out" aria-live="polite">

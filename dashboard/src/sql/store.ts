@@ -1,4 +1,5 @@
 import { useState } from "react"
+import type { SavedQuery } from "../shell/saved.ts"
 
 export interface Tab {
   readonly id: number
@@ -57,9 +58,11 @@ export const useTabs = () => {
     choose: setAt,
     write: (text: string) => void become(tabs.map((tab) => (tab.id === current.id ? { ...tab, text } : tab))),
     rename: (name: string) => void become(tabs.map((tab) => (tab.id === current.id ? { ...tab, name } : tab))),
-    open: () => {
+    open: (query?: SavedQuery) => {
+      const there = tabs.find(({ name, text }) => name === query?.name && text === query.text)
+      if (there !== undefined) return setAt(there.id)
       const id = Math.max(...tabs.map((tab) => tab.id)) + 1
-      become([...tabs, { id, name: `Query ${id}`, text: "" }])
+      become([...tabs, { id, name: query?.name ?? `Query ${id}`, text: query?.text ?? "" }])
       setAt(id)
     },
     close: (id: number) => {

@@ -18,3 +18,12 @@ export const viewerStatements = ({ claims, role, sub }: Viewer) => {
     "select set_config('request.jwt.sub', $1, true), set_config('request.jwt.claims', $2, true), set_config('role', $3, true)"
   return [{ sql: settings, params: [role === "anon" ? "" : sub, all, role] }]
 }
+
+/** The header by which rows are read as that caller; see ViewAs.ts of the service. */
+export const viewerHeaders = ({ claims, role, sub }: Viewer): Readonly<Record<string, string>> =>
+  role === "service_role"
+    ? {}
+    : { "x-svc-view-as": encodeURIComponent(JSON.stringify({ role, sub, claims: JSON.parse(claims) as object })) }
+
+export const viewerName = ({ role, sub }: Viewer) =>
+  role === "service_role" ? "service" : role === "anon" ? "anon" : sub === "" ? "a user" : `user ${sub}`

@@ -4,7 +4,7 @@ import { Choose, Field } from "../ui/Field.tsx"
 import { FormDialog } from "../ui/FormDialog.tsx"
 import { JsonField } from "../ui/json/JsonField.tsx"
 import { toast } from "../ui/toast.ts"
-import { runDdl } from "./ddl.ts"
+import { runDdl } from "../catalogue/ddl.ts"
 import { commands, createSql, type Draft, dropSql, hasCheck, hasUsing, type Policy, templates } from "./policy.ts"
 
 interface PolicyFormProps {

@@ -1,7 +1,7 @@
 import type { ReactNode } from "react"
 import { Confirm } from "../ui/Confirm.tsx"
 import { toast } from "../ui/toast.ts"
-import { runDdl } from "./ddl.ts"
+import { runDdl } from "../catalogue/ddl.ts"
 
 interface RunDdlProps {
   readonly title: string

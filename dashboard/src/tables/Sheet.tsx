@@ -1,64 +1,42 @@
 import { useQueryClient } from "@tanstack/react-query"
 import { useBlocker, useNavigate, useSearch } from "@tanstack/react-router"
-import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react"
+import { useEffect, useRef, useState } from "react"
 import type { Catalogue, Facts } from "../catalogue/queries.ts"
 import type { Search } from "../shell/search.ts"
 import { Button } from "../ui/Button.tsx"
-import { Empty } from "../ui/Empty.tsx"
 import { plural } from "../ui/format.ts"
 import { isMod, mod } from "../ui/keys.ts"
 import { Problem } from "../ui/Problem.tsx"
 import { copy, toast, toastError } from "../ui/toast.ts"
 import { curlOf } from "../wire/curl.ts"
-import { Blocks } from "./rows/blocks.ts"
+import type { Viewer } from "../wire/viewer.ts"
+import { useBlocks } from "./rows/useBlocks.ts"
 import { gridColumns, type Relation, selectOf } from "./grid/columns.ts"
-import { DeleteRows } from "./DeleteRows.tsx"
 import { countEdits, type Edits, rowId, withEdit } from "./rows/edits.ts"
 import { filtersOf, orderOf, withFilter, withNextOrder, withoutFilter } from "./rows/filters.ts"
 import { Grid } from "./grid/Grid.tsx"
 import { useKeptColumns } from "./kept.ts"
 import type { Row } from "./rows/keyset.ts"
-import { Review } from "./Review.tsx"
-import { RowForm } from "./RowForm.tsx"
+import { NoRows } from "./NoRows.tsx"
 import { RowPanel } from "./RowPanel.tsx"
+import { type SheetDialog, SheetDialogs } from "./SheetDialogs.tsx"
 import { StatusBar } from "./StatusBar.tsx"
 import { Toolbar } from "./Toolbar.tsx"
 
 const noKey = "This table has no primary key, so its rows can't be identified: change it with SQL"
+const asOther = "Rows that are shown as another caller sees them can't be changed"
 const isView = "The rows of a view can't be changed here: change its tables, or use SQL"
 
 interface SheetProps {
   readonly catalogue: Catalogue
   readonly facts: Facts | undefined
   readonly relation: Relation
-}
-
-const useBlocks = ({ name, schema, table }: Relation, select: string, search: Search) => {
-  const asked = JSON.stringify([schema, name, select, search])
-  const blocks = useMemo(() => {
-    const chosen = orderOf(search)
-    const keys = table?.primary_key ?? []
-    // In the direction of the first column, so that an index on both serves it.
-    const rest = keys.filter((key) => !chosen.some(({ column }) => column === key))
-    return new Blocks({
-      path: `/v1/db/${encodeURIComponent(name)}`,
-      schema,
-      select,
-      filters: filtersOf(search),
-      order: [...chosen, ...rest.map((column) => ({ column, desc: chosen[0]?.desc ?? false }))],
-      total: keys.length > 0,
-      nullable: new Set(table?.columns.filter((one) => one.nullable).map((one) => one.name))
-    })
-    // Everything that it is made of is in `asked`.
-    // oxlint-disable-next-line react/exhaustive-deps
-  }, [asked])
-  useEffect(() => () => blocks.close(), [blocks])
-  useSyncExternalStore(blocks.subscribe, blocks.snapshot)
-  return blocks
+  readonly viewer: Viewer
+  readonly onView: (viewer: Viewer) => void
 }
 
 /** The rows of a table or view. */
-export const Sheet = ({ catalogue, facts, relation }: SheetProps) => {
+export const Sheet = ({ catalogue, facts, onView, relation, viewer }: SheetProps) => {
   const { name, schema, table } = relation
   const search = useSearch({ strict: false }) as Search
   const navigate = useNavigate()
@@ -67,15 +45,22 @@ export const Sheet = ({ catalogue, facts, relation }: SheetProps) => {
   const [edits, setEdits] = useState<Edits>(new Map())
   const [picked, setPicked] = useState<ReadonlyMap<string, Row>>(new Map())
   const [open, setOpen] = useState<Row>()
-  const [dialog, setDialog] = useState<"review" | "delete" | "insert">()
+  const [dialog, setDialog] = useState<SheetDialog>()
   const sheet = useRef<HTMLElement>(null)
 
   const all = gridColumns(catalogue, relation, facts, kept.widths)
   const columns = all.filter((column) => !kept.hidden.has(column.name))
-  const blocks = useBlocks(relation, selectOf(all, schema), search)
+  const blocks = useBlocks(relation, selectOf(all, schema), search, viewer)
   const filters = filtersOf(search)
   const idOf = (row: Row) => (table === undefined ? JSON.stringify(row) : rowId(table, row))
-  const readOnly = table === undefined ? isView : table.primary_key.length === 0 ? noKey : undefined
+  const readOnly =
+    viewer.role !== "service_role"
+      ? asOther
+      : table === undefined
+        ? isView
+        : table.primary_key.length === 0
+          ? noKey
+          : undefined
   const changes = countEdits(edits)
 
   useBlocker({
@@ -123,7 +108,11 @@ export const Sheet = ({ catalogue, facts, relation }: SheetProps) => {
   const curl = () => curlOf(blocks.url, schema === "public" ? {} : { "accept-profile": schema })
 
   return (
-    <section className="sheet" aria-label={`${schema}.${name}`} ref={sheet}>
+    <section
+      className={`sheet ${viewer.role === "service_role" ? "" : "as"}`}
+      aria-label={`${schema}.${name}`}
+      ref={sheet}
+    >
       <Toolbar
         table={table}
         name={`${schema}.${name}`}
@@ -131,16 +120,17 @@ export const Sheet = ({ catalogue, facts, relation }: SheetProps) => {
         hidden={kept.hidden}
         filters={filters}
         picked={picked.size}
+        viewer={viewer}
+        onView={onView}
         curl={curl}
         onFilter={(filter) => go(withFilter(search, filter))}
         onDropFilter={(filter) => go(withoutFilter(search, filter))}
         onToggle={kept.toggle}
         onRefresh={refresh}
         onCopyPicked={() => void copy(JSON.stringify(Array.from(picked.values()), null, 2), plural(picked.size, "row"))}
-        onDeletePicked={() => setDialog("delete")}
-        onInsert={() => {
+        onOpen={(next) => {
           setOpen(undefined)
-          setDialog("insert")
+          setDialog(next)
         }}
       />
       {blocks.failure !== undefined && !blocks.ready ? (
@@ -148,21 +138,13 @@ export const Sheet = ({ catalogue, facts, relation }: SheetProps) => {
           <Problem error={blocks.failure} title="The rows could not be read" onRetry={refresh} />
         </div>
       ) : blocks.ready && blocks.length === 0 ? (
-        <Empty
-          icon="table"
-          title={filters.length === 0 ? "No rows yet" : "No row matches"}
-          action={
-            filters.length > 0 ? (
-              <Button onClick={() => go({})}>Clear filters</Button>
-            ) : table === undefined ? undefined : (
-              <Button kind="main" icon="plus" onClick={() => setDialog("insert")}>
-                Insert a row
-              </Button>
-            )
-          }
-        >
-          {filters.length === 0 ? `Insert one here, or POST to /v1/db/${name}.` : "Remove a filter to see more rows."}
-        </Empty>
+        <NoRows
+          relation={relation}
+          filtered={filters.length > 0}
+          viewer={viewer}
+          onClear={() => go({})}
+          onOpen={setDialog}
+        />
       ) : (
         <Grid
           label={`Rows of ${schema}.${name}`}
@@ -219,32 +201,28 @@ export const Sheet = ({ catalogue, facts, relation }: SheetProps) => {
           }}
         />
       )}
-      {dialog === "insert" ? (
-        <RowForm
-          relation={relation}
-          columns={all}
-          onSaved={inserted}
-          onClose={() => {
-            setDialog(undefined)
-            focusGrid()
-          }}
-        />
-      ) : null}
-      {dialog === "review" && table !== undefined ? (
-        <Review table={table} edits={edits} onSaved={saved} onClose={() => setDialog(undefined)} />
-      ) : null}
-      {dialog === "delete" && table !== undefined ? (
-        <DeleteRows
-          catalogue={catalogue}
-          table={table}
-          rows={Array.from(picked.values())}
-          onDeleted={() => {
-            setPicked(new Map())
-            refresh()
-          }}
-          onClose={() => setDialog(undefined)}
-        />
-      ) : null}
+      <SheetDialogs
+        open={dialog}
+        catalogue={catalogue}
+        facts={facts}
+        relation={relation}
+        blocks={blocks}
+        all={all}
+        columns={columns}
+        edits={edits}
+        picked={Array.from(picked.values())}
+        onSaved={saved}
+        onInserted={inserted}
+        onImported={refresh}
+        onDeleted={() => {
+          setPicked(new Map())
+          refresh()
+        }}
+        onClose={() => {
+          setDialog(undefined)
+          if (dialog === "insert") focusGrid()
+        }}
+      />
     </section>
   )
 }

@@ -1,6 +1,7 @@
 import { Link } from "@tanstack/react-router"
 import { useState } from "react"
 import { type Catalogue, useCatalogue, useFacts } from "../catalogue/queries.ts"
+import { Button } from "../ui/Button.tsx"
 import { Skeleton } from "../ui/Empty.tsx"
 import { short } from "../ui/format.ts"
 import { Icon } from "../ui/Icon.tsx"
@@ -30,7 +31,7 @@ const Entry = ({ found, rows }: { found: Found; rows: number | undefined }) => {
   )
 }
 
-export const TableList = () => {
+export const TableList = ({ onNew }: { onNew: (() => void) | undefined }) => {
   const catalogue = useCatalogue()
   const facts = useFacts()
   const [words, setWords] = useState("")
@@ -49,6 +50,7 @@ export const TableList = () => {
           value={words}
           onChange={(event) => setWords(event.target.value)}
         />
+        {onNew === undefined ? null : <Button icon="plus" label="New table" onClick={onNew} />}
       </div>
       {catalogue.isPending ? <Skeleton lines={[60, 80, 45, 70, 55]} /> : null}
       {groups.map(([schema, relations]) => (

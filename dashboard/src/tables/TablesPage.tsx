@@ -1,14 +1,27 @@
 import "./tables.css"
 import { useParams } from "@tanstack/react-router"
+import { lazy, Suspense, useState } from "react"
 import { type Catalogue, useCatalogue, useFacts } from "../catalogue/queries.ts"
+import { Button } from "../ui/Button.tsx"
 import { Empty } from "../ui/Empty.tsx"
 import { mod } from "../ui/keys.ts"
 import { Problem } from "../ui/Problem.tsx"
+import { service, type Viewer } from "../wire/viewer.ts"
 import { relationOf } from "./grid/columns.ts"
 import { Sheet } from "./Sheet.tsx"
 import { TableList } from "./TableList.tsx"
 
-const Chosen = ({ catalogue, schema, table }: { catalogue: Catalogue; schema: string; table: string }) => {
+const TableForm = lazy(async () => ({ default: (await import("./alter/TableForm.tsx")).TableForm }))
+
+interface ChosenProps {
+  readonly catalogue: Catalogue
+  readonly schema: string
+  readonly table: string
+  readonly viewer: Viewer
+  readonly onView: (viewer: Viewer) => void
+}
+
+const Chosen = ({ catalogue, onView, schema, table, viewer }: ChosenProps) => {
   const facts = useFacts()
   const relation = relationOf(catalogue, schema, table)
   return relation === undefined ? (
@@ -18,17 +31,29 @@ const Chosen = ({ catalogue, schema, table }: { catalogue: Catalogue; schema: st
       </Empty>
     </section>
   ) : (
-    <Sheet key={`${schema}.${table}`} catalogue={catalogue} facts={facts.data} relation={relation} />
+    <Sheet
+      key={`${schema}.${table}`}
+      catalogue={catalogue}
+      facts={facts.data}
+      relation={relation}
+      viewer={viewer}
+      onView={onView}
+    />
   )
 }
 
 export const TablesPage = () => {
   const { schema, table } = useParams({ strict: false }) as { readonly schema?: string; readonly table?: string }
   const catalogue = useCatalogue()
+  const facts = useFacts()
+  // It stays from table to table.
+  const [viewer, setViewer] = useState(service)
+  const [making, setMaking] = useState(false)
+  const make = () => setMaking(true)
   const chosen = schema !== undefined && table !== undefined
   return (
     <div className={`tables ${chosen ? "" : "index"}`}>
-      <TableList />
+      <TableList onNew={catalogue.data === undefined ? undefined : make} />
       {catalogue.isError ? (
         <section className="sheet">
           <Problem
@@ -40,12 +65,20 @@ export const TablesPage = () => {
       ) : catalogue.data === undefined ? (
         <section className="sheet" />
       ) : chosen ? (
-        <Chosen catalogue={catalogue.data} schema={schema} table={table} />
+        <Chosen catalogue={catalogue.data} schema={schema} table={table} viewer={viewer} onView={setViewer} />
       ) : (
         <section className="sheet">
           {catalogue.data.tables.length === 0 ? (
-            <Empty icon="table" title="No tables yet">
-              A table that is created in the SQL workbench, by a migration or over the API is here at once.
+            <Empty
+              icon="table"
+              title="No tables yet"
+              action={
+                <Button kind="main" icon="plus" onClick={make}>
+                  New table
+                </Button>
+              }
+            >
+              One that is made by a migration or in the SQL workbench is here at once, too.
             </Empty>
           ) : (
             <Empty icon="table" title="Choose a table">
@@ -54,6 +87,11 @@ export const TablesPage = () => {
           )}
         </section>
       )}
+      {making && catalogue.data !== undefined ? (
+        <Suspense>
+          <TableForm catalogue={catalogue.data} facts={facts.data} table={undefined} onClose={() => setMaking(false)} />
+        </Suspense>
+      ) : null}
     </div>
   )
 }

@@ -1,27 +1,34 @@
+import { Link } from "@tanstack/react-router"
 import type { Table } from "../catalogue/queries.ts"
 import { Button } from "../ui/Button.tsx"
 import { plural } from "../ui/format.ts"
 import { Icon } from "../ui/Icon.tsx"
+import type { IconName } from "../ui/icons.ts"
 import { Menu, MenuItem, Popover } from "../ui/Popover.tsx"
 import { copy } from "../ui/toast.ts"
+import { ViewAs } from "../ui/page/ViewAs.tsx"
+import type { Viewer } from "../wire/viewer.ts"
 import type { GridColumn } from "./grid/columns.ts"
 import { type Filter, filterWords } from "./rows/filters.ts"
 import { FilterForm } from "./FilterForm.tsx"
+import type { SheetDialog } from "./SheetDialogs.tsx"
 
-/** Whether anon keys may read the table: the loudest fact about it. */
-const Security = ({ table }: { table: Table }) =>
-  table.row_level_security.enabled ? (
-    <span className="badge good only-wide" title="Row-level security is on: anon keys see what the policies allow">
-      <Icon name="lock" size={12} /> {table.policies.length} {table.policies.length === 1 ? "policy" : "policies"}
-    </span>
-  ) : (
-    <span
-      className="badge warn only-wide"
-      title="Row-level security is off: every anon key may read and write all rows"
-    >
-      <Icon name="alert" size={12} /> Open to anon keys
-    </span>
-  )
+/** Whether anon keys may read the table: the loudest fact about it. Leads to its policies. */
+const Security = ({ table: { name, policies, row_level_security: security, schema } }: { table: Table }) => (
+  <Link
+    to="/policies/$schema/$table"
+    params={{ schema, table: name }}
+    className={`badge ${security.enabled ? "good" : "warn"} only-wide`}
+    title={
+      security.enabled
+        ? "Row-level security is on: anon keys see what the policies allow"
+        : "Row-level security is off: every anon key may read and write all rows"
+    }
+  >
+    <Icon name={security.enabled ? "lock" : "alert"} size={12} />{" "}
+    {security.enabled ? `${policies.length} ${policies.length === 1 ? "policy" : "policies"}` : "Open to anon keys"}
+  </Link>
+)
 
 const Chip = ({ filter: [column, value], onDrop }: { filter: Filter; onDrop: () => void }) => {
   const [words, operand] = filterWords(value)
@@ -37,6 +44,26 @@ const Chip = ({ filter: [column, value], onDrop }: { filter: Filter; onDrop: () 
   )
 }
 
+interface Action {
+  readonly dialog: SheetDialog
+  readonly icon: IconName
+  readonly words: string
+  readonly danger: boolean
+}
+const action = (dialog: SheetDialog, icon: IconName, words: string, danger = false): Action => ({
+  dialog,
+  icon,
+  words,
+  danger
+})
+const forViews = [action("export", "download", "Export as CSV…")]
+const forTables = [
+  action("import", "upload", "Import CSV…"),
+  ...forViews,
+  action("alter", "schema", "Edit table…"),
+  action("drop", "trash", "Drop table…", true)
+]
+
 interface ToolbarProps {
   readonly table: Table | undefined
   readonly name: string
@@ -44,18 +71,21 @@ interface ToolbarProps {
   readonly hidden: ReadonlySet<string>
   readonly filters: ReadonlyArray<Filter>
   readonly picked: number
+  readonly viewer: Viewer
+  readonly onView: (viewer: Viewer) => void
   readonly curl: () => string
   readonly onFilter: (filter: Filter) => void
   readonly onDropFilter: (filter: Filter) => void
   readonly onToggle: (column: string) => void
   readonly onRefresh: () => void
   readonly onCopyPicked: () => void
-  readonly onDeletePicked: () => void
-  readonly onInsert: () => void
+  readonly onOpen: (dialog: SheetDialog) => void
 }
 
 export const Toolbar = (props: ToolbarProps) => {
-  const { columns, filters, hidden, picked, table } = props
+  const { columns, filters, hidden, picked, table, viewer } = props
+  const changeable = viewer.role === "service_role"
+  const actions = table === undefined || !changeable ? forViews : forTables
   return (
     <div className="toolbar">
       <Popover icon="filter" label="Add a filter" trigger="Filter">
@@ -83,14 +113,15 @@ export const Toolbar = (props: ToolbarProps) => {
           <Button icon="copy" kind="quiet" onClick={props.onCopyPicked}>
             Copy JSON
           </Button>
-          {table === undefined || table.primary_key.length === 0 ? null : (
-            <Button icon="trash" kind="quiet" onClick={props.onDeletePicked}>
+          {table === undefined || table.primary_key.length === 0 || !changeable ? null : (
+            <Button icon="trash" kind="quiet" onClick={() => props.onOpen("delete")}>
               Delete
             </Button>
           )}
         </>
       )}
       {table === undefined ? null : <Security table={table} />}
+      <ViewAs viewer={viewer} legend="Show rows as" onUse={props.onView} />
       <Popover icon="columns" label="Columns" align="end">
         {() => (
           <Menu>
@@ -106,6 +137,20 @@ export const Toolbar = (props: ToolbarProps) => {
       <Popover icon="more" label="More" align="end">
         {(close) => (
           <Menu>
+            {actions.map(({ danger, dialog, icon, words }) => (
+              <MenuItem
+                key={dialog}
+                icon={icon}
+                danger={danger}
+                onClick={() => {
+                  close()
+                  props.onOpen(dialog)
+                }}
+              >
+                {words}
+              </MenuItem>
+            ))}
+            <hr />
             <MenuItem
               icon="code"
               onClick={() => {
@@ -127,8 +172,8 @@ export const Toolbar = (props: ToolbarProps) => {
           </Menu>
         )}
       </Popover>
-      {table === undefined ? null : (
-        <Button kind="main" icon="plus" onClick={props.onInsert}>
+      {table === undefined || !changeable ? null : (
+        <Button kind="main" icon="plus" onClick={() => props.onOpen("insert")}>
           Insert
         </Button>
       )}

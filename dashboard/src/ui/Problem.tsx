@@ -43,8 +43,13 @@ export const Problem = ({ children, error, onRetry, title }: ProblemProps) => {
   const status = error instanceof ApiError ? error.status : undefined
   const left = useCountdown(onRetry === undefined ? 0 : (body?.retry_after ?? 0), onRetry)
   const stepUp = status === 403 ? body?.redirect_to : undefined
+  const element = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    // A long form may be scrolled elsewhere.
+    if (element.current?.closest("dialog") != null) element.current.scrollIntoView({ block: "nearest" })
+  }, [error])
   return (
-    <div className="problem" role="alert">
+    <div ref={element} className="problem" role="alert">
       <Icon name="alert" size={18} />
       <div>
         <h2>{title}</h2>

@@ -26,7 +26,7 @@ export class ApiError extends Error {
 /** The code of a failure; undefined for one that is not the service's. */
 export const codeOf = (error: unknown) => (error instanceof ApiError ? error.body.code : undefined)
 
-export const apiErrorOf = (response: Response, text: string): ApiError => {
+export const apiErrorOf = (response: Pick<Response, "headers" | "status">, text: string): ApiError => {
   const { status } = response
   try {
     const body = JSON.parse(text) as ErrorBody

@@ -23,42 +23,59 @@ export interface RequestOptions {
 /** Of a session that has ended. A statement that runs as another role can be 401 for its own reasons. */
 const sessionCodes = new Set(["UNAUTHENTICATED", "INVALID_API_KEY", "UNAUTHORIZED"])
 
-const send = async <A>(path: string, options: RequestOptions): Promise<Answer<A>> => {
-  const { headers, method = "GET", parse = parseExact, payload, signal } = options
-  const begun = performance.now()
-  const chosen = branch.headers(path)
-  const response = await fetch(path, {
-    method,
-    headers: {
-      "x-svc-dashboard": "1",
-      ...(payload === undefined ? {} : { "content-type": "application/json" }),
-      ...chosen,
-      ...headers
-    },
-    body: payload === undefined ? null : JSON.stringify(payload),
-    signal: signal ?? null
-  })
-  const text = await response.text()
-  const millis = performance.now() - begun
-  if (!response.ok) {
-    const error = apiErrorOf(response, text)
-    // Not sent again: what was meant for the branch must not happen to the main database.
-    if (error.body.code === "BRANCH_NOT_FOUND") branch.gone(chosen["x-svc-branch"])
-    throw error
-  }
-  return { body: (text === "" ? null : parse(text)) as A, headers: response.headers, millis }
+/** The headers of every request to a path: the service's own page asks, about this database. */
+export const pageHeaders = (path: string): Readonly<Record<string, string>> => ({
+  "x-svc-dashboard": "1",
+  ...branch.headers(path)
+})
+
+/** The failure that a response reports. `sent` are the headers of its request. */
+export const failureOf = (
+  response: Pick<Response, "headers" | "status">,
+  text: string,
+  sent: Readonly<Record<string, string>>
+): ApiError => {
+  const error = apiErrorOf(response, text)
+  // Not sent again: what was meant for the branch must not happen to the main database.
+  if (error.body.code === "BRANCH_NOT_FOUND") branch.gone(sent["x-svc-branch"])
+  return error
 }
 
 /**
- * One request by the session's cookie. When the session has ended, the sign-in opens over the page, and the request is
- * sent again after it: nothing that was typed is lost.
+ * Sends by the session's cookie. When the session has ended, the sign-in opens over the page, and the request is sent again
+ * after it: nothing that was typed is lost.
  */
-export const request = async <A>(path: string, options: RequestOptions = {}): Promise<Answer<A>> => {
+export const bySession = async <A>(send: () => Promise<A>, signal?: AbortSignal): Promise<A> => {
   try {
-    return await send<A>(path, options)
+    return await send()
   } catch (error) {
     if (!(error instanceof ApiError && error.status === 401 && sessionCodes.has(error.body.code))) throw error
-    await session.renewed(options.signal)
-    return await send<A>(path, options)
+    await session.renewed(signal)
+    return await send()
   }
+}
+
+/** A response whose body is still to be read. */
+export const open = (path: string, options: Omit<RequestOptions, "parse"> = {}): Promise<Response> =>
+  bySession(async () => {
+    const { headers, method = "GET", payload, signal } = options
+    const sent = pageHeaders(path)
+    const response = await fetch(path, {
+      method,
+      headers: { ...sent, ...(payload === undefined ? {} : { "content-type": "application/json" }), ...headers },
+      body: payload === undefined ? null : JSON.stringify(payload),
+      signal: signal ?? null
+    })
+    if (response.ok) return response
+    throw failureOf(response, await response.text(), sent)
+  }, options.signal)
+
+/** One request, with its body. */
+export const request = async <A>(path: string, options: RequestOptions = {}): Promise<Answer<A>> => {
+  const { parse = parseExact } = options
+  const begun = performance.now()
+  const response = await open(path, options)
+  const text = await response.text()
+  const millis = performance.now() - begun
+  return { body: (text === "" ? null : parse(text)) as A, headers: response.headers, millis }
 }

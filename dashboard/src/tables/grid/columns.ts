@@ -7,6 +7,7 @@ import {
   type Table,
   tableOf
 } from "../../catalogue/queries.ts"
+import { nameText } from "../rows/keyset.ts"
 
 /** A reference by one column, with the table that it names. */
 export interface Reference extends ForeignKey {
@@ -69,9 +70,6 @@ export const gridColumns = (
       width: widths[column.name] ?? (key === undefined ? widthOf(column) : 200)
     }
   })
-
-const simple = /^[\p{L}_][\p{L}\p{N}_]*$/u
-const nameText = (name: string) => (simple.test(name) ? name : `"${name.replaceAll(/["\\]/g, "\\$&")}"`)
 
 /** All columns, and the labels of the rows that they refer to. */
 export const selectOf = (columns: ReadonlyArray<GridColumn>, schema: string): string =>

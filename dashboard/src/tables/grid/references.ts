@@ -1,10 +1,7 @@
 import { useEffect, useState } from "react"
 import { request } from "../../wire/request.ts"
 import type { Reference } from "./columns.ts"
-import type { Row } from "../rows/keyset.ts"
-
-const simple = /^[\p{L}_][\p{L}\p{N}_]*$/u
-const nameText = (name: string) => (simple.test(name) ? name : `"${name.replaceAll(/["\\]/g, "\\$&")}"`)
+import { nameText, type Row } from "../rows/keyset.ts"
 
 export interface Choice {
   readonly key: string

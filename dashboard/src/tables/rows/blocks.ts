@@ -1,5 +1,6 @@
 import { request } from "../../wire/request.ts"
-import { type Order, parameterOf, type Part, partsBehind, reversed, type Row } from "./keyset.ts"
+import { type Viewer, viewerHeaders } from "../../wire/viewer.ts"
+import { nameText, type Order, parameterOf, type Part, partsBehind, reversed, type Row } from "./keyset.ts"
 
 export interface Source {
   /** `/v1/db/orders`. */
@@ -11,9 +12,14 @@ export interface Source {
   /** Ends with the primary key, so that it is total, if there is one. */
   readonly order: ReadonlyArray<Order>
   readonly total: boolean
+  /** Whose rows. */
+  readonly viewer: Viewer
   /** Columns that may be NULL. */
   readonly nullable: ReadonlySet<string>
 }
+
+const orderText = (order: ReadonlyArray<Order>) =>
+  order.map(({ column, desc }) => `${column}.${desc ? "desc" : "asc"}`).join(",")
 
 /** Rows of a page. */
 const size = 100
@@ -59,6 +65,11 @@ export class Blocks {
 
   row(index: number): Row | undefined {
     return this.pages.get(Math.floor(index / size))?.[index % size]
+  }
+
+  /** Of every request for its rows. */
+  get headers(): Readonly<Record<string, string>> {
+    return { "accept-profile": this.source.schema, ...viewerHeaders(this.source.viewer) }
   }
 
   get ready() {
@@ -110,18 +121,25 @@ export class Blocks {
     const { filters, path, select } = this.source
     const query = new URLSearchParams([["select", select]])
     for (const [name, value] of [...filters, ...part.map(parameterOf)]) query.append(name, value)
-    if (order.length > 0) {
-      query.set("order", order.map(({ column, desc }) => `${column}.${desc ? "desc" : "asc"}`).join(","))
-    }
+    if (order.length > 0) query.set("order", orderText(order))
     if (offset > 0) query.set("offset", String(offset))
     query.set("limit", String(limit))
+    return `${path}?${query}`
+  }
+
+  /** All rows, with these columns. */
+  pathOfAll(columns: ReadonlyArray<string>) {
+    const { filters, order, path } = this.source
+    const query = new URLSearchParams([["select", columns.map(nameText).join(",")]])
+    for (const [name, value] of filters) query.append(name, value)
+    if (order.length > 0) query.set("order", orderText(order))
     return `${path}?${query}`
   }
 
   private async ask(url: string, signal: AbortSignal, count: boolean) {
     const answer = await request<ReadonlyArray<Row>>(url, {
       signal,
-      headers: { "accept-profile": this.source.schema, ...(count ? { prefer: "count=estimated" } : {}) }
+      headers: { ...this.headers, ...(count ? { prefer: "count=estimated" } : {}) }
     })
     this.millis = answer.millis
     this.url = url
@@ -185,14 +203,14 @@ export class Blocks {
   }
 
   async countExactly() {
-    const { filters, order, path, schema } = this.source
+    const { filters, order, path } = this.source
     const query = new URLSearchParams([
       ["select", order[0]?.column ?? "*"],
       ["limit", "1"],
       ...filters.map(([name, value]) => [name, value])
     ] as Array<[string, string]>)
     const { headers } = await request(`${path}?${query}`, {
-      headers: { "accept-profile": schema, prefer: "count=exact" }
+      headers: { ...this.headers, prefer: "count=exact" }
     })
     this.length = Number(headers.get("content-range")?.split("/")[1] ?? 0)
     this.counted = "exact"

@@ -23,7 +23,8 @@ const isNull = (column: string, not = false): Condition => ({ tag: "null", colum
 export const valueText = (value: unknown) => (typeof value === "object" ? JSON.stringify(value) : String(value))
 
 const quoted = (text: string) => `"${text.replaceAll(/["\\]/g, "\\$&")}"`
-const nameText = (name: string) => (/^[\p{L}_][\p{L}\p{N}_]*$/u.test(name) ? name : quoted(name))
+/** A name in a list of columns or conditions. */
+export const nameText = (name: string) => (/^[\p{L}_][\p{L}\p{N}_]*$/u.test(name) ? name : quoted(name))
 
 /** As an element of `or=(…)`. */
 export const conditionText = (condition: Condition): string => {

@@ -1,0 +1,84 @@
+import { lazy, Suspense } from "react"
+import type { Catalogue, Facts } from "../catalogue/queries.ts"
+import { DeleteRows } from "./DeleteRows.tsx"
+import type { GridColumn, Relation } from "./grid/columns.ts"
+import { Review } from "./Review.tsx"
+import { RowForm } from "./RowForm.tsx"
+import type { Blocks } from "./rows/blocks.ts"
+import type { Edits } from "./rows/edits.ts"
+import type { Row } from "./rows/keyset.ts"
+
+// Rarely used, so they are loaded when they are first opened.
+const ImportForm = lazy(async () => ({ default: (await import("./csv/ImportForm.tsx")).ImportForm }))
+const TableForm = lazy(async () => ({ default: (await import("./alter/TableForm.tsx")).TableForm }))
+const DropTable = lazy(async () => ({ default: (await import("./alter/DropTable.tsx")).DropTable }))
+const ExportForm = lazy(async () => ({ default: (await import("./csv/ExportForm.tsx")).ExportForm }))
+
+export type SheetDialog = "review" | "delete" | "insert" | "import" | "export" | "alter" | "drop"
+
+interface SheetDialogsProps {
+  readonly open: SheetDialog | undefined
+  readonly catalogue: Catalogue
+  readonly facts: Facts | undefined
+  readonly relation: Relation
+  readonly blocks: Blocks
+  /** All of the table, and those that are shown. */
+  readonly all: ReadonlyArray<GridColumn>
+  readonly columns: ReadonlyArray<GridColumn>
+  readonly edits: Edits
+  readonly picked: ReadonlyArray<Row>
+  readonly onSaved: () => void
+  readonly onInserted: () => void
+  readonly onImported: () => void
+  readonly onDeleted: () => void
+  readonly onClose: () => void
+}
+
+/** The one that is open over the rows of a table. */
+export const SheetDialogs = (props: SheetDialogsProps) => {
+  const { all, blocks, catalogue, columns, edits, onClose, open, picked, relation } = props
+  const { table } = relation
+  switch (open) {
+    case "insert":
+      return <RowForm relation={relation} columns={all} onSaved={props.onInserted} onClose={onClose} />
+    case "review":
+      return table === undefined ? null : (
+        <Review table={table} edits={edits} onSaved={props.onSaved} onClose={onClose} />
+      )
+    case "delete":
+      return table === undefined ? null : (
+        <DeleteRows catalogue={catalogue} table={table} rows={picked} onDeleted={props.onDeleted} onClose={onClose} />
+      )
+    case "import":
+      return (
+        <Suspense>
+          <ImportForm relation={relation} columns={all} onImported={props.onImported} onClose={onClose} />
+        </Suspense>
+      )
+    case "export":
+      return (
+        <Suspense>
+          <ExportForm relation={relation} blocks={blocks} columns={columns} onClose={onClose} />
+        </Suspense>
+      )
+    case "alter":
+      return table === undefined ? null : (
+        <Suspense>
+          <TableForm catalogue={catalogue} facts={props.facts} table={table} onClose={onClose} />
+        </Suspense>
+      )
+    case "drop":
+      return table === undefined ? null : (
+        <Suspense>
+          <DropTable
+            catalogue={catalogue}
+            table={table}
+            rows={props.facts?.sizes[`${table.schema}.${table.name}`]?.rows}
+            onClose={onClose}
+          />
+        </Suspense>
+      )
+    default:
+      return null
+  }
+}

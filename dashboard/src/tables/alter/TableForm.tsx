@@ -1,0 +1,156 @@
+import "./alter.css"
+import { useQueryClient } from "@tanstack/react-query"
+import { useNavigate } from "@tanstack/react-router"
+import { useId, useRef, useState } from "react"
+import { runDdl } from "../../catalogue/ddl.ts"
+import { type Catalogue, type Facts, type Table } from "../../catalogue/queries.ts"
+import { Button } from "../../ui/Button.tsx"
+import { Choose, Field, Switch } from "../../ui/Field.tsx"
+import { FormDialog } from "../../ui/FormDialog.tsx"
+import { toast } from "../../ui/toast.ts"
+import { ColumnFields, targetsOf } from "./ColumnFields.tsx"
+import { type ColumnDraft, draftOf, newColumn, newTable, problemsOf, type TableDraft } from "./draft.ts"
+import { alterSql, createSql } from "./statements.ts"
+
+const usualTypes = [
+  "text",
+  "bigint",
+  "integer",
+  "numeric",
+  "boolean",
+  "timestamptz",
+  "date",
+  "uuid",
+  "jsonb",
+  "double precision",
+  "text[]",
+  "bytea",
+  "interval"
+]
+
+interface TableFormProps {
+  readonly catalogue: Catalogue
+  readonly facts: Facts | undefined
+  /** Undefined: a new one. */
+  readonly table: Table | undefined
+  readonly onClose: () => void
+}
+
+/** Makes a table or changes one. Shows the statements, and runs them in one transaction. */
+export const TableForm = ({ catalogue, facts, onClose, table }: TableFormProps) => {
+  const types = useId()
+  const client = useQueryClient()
+  const navigate = useNavigate()
+  const list = useRef<HTMLDivElement>(null)
+  const [draft, setDraft] = useState<TableDraft>(() =>
+    table === undefined ? newTable(catalogue.schemas[0] ?? "public") : draftOf(table)
+  )
+  const change = (part: Partial<TableDraft>) => setDraft({ ...draft, ...part })
+  const problems = problemsOf(draft)
+  const statements = problems.length > 0 ? [] : table === undefined ? createSql(draft) : alterSql(table, draft)
+  const keyed = table !== undefined && table.primary_key.length > 0
+  const targets = targetsOf(catalogue)
+  const setColumn = (column: ColumnDraft) =>
+    change({ columns: draft.columns.map((one) => (one.id === column.id ? column : one)) })
+  const add = () => {
+    change({ columns: [...draft.columns, newColumn()] })
+    requestAnimationFrame(() => list.current?.querySelector<HTMLElement>("fieldset:last-of-type input")?.focus())
+  }
+  const run = async () => {
+    await runDdl(statements)
+    await Promise.all([
+      client.invalidateQueries({ queryKey: ["catalogue"] }),
+      client.invalidateQueries({ queryKey: ["facts"] })
+    ])
+    toast(`${draft.name} ${table === undefined ? "created" : "changed"}`)
+    onClose()
+    if (draft.name !== table?.name) {
+      const params = { schema: draft.schema, table: draft.name }
+      void navigate({ to: "/tables/$schema/$table", params, search: {} })
+    }
+  }
+  const lost = table?.columns.filter(({ name }) => !draft.columns.some(({ before }) => before?.name === name)) ?? []
+  return (
+    <FormDialog
+      title={table === undefined ? "New table" : `Edit ${table.name}`}
+      verb={table === undefined ? "Create table" : "Change table"}
+      failed={table === undefined ? "The table was not created" : "Nothing was changed"}
+      wide
+      disabled={statements.length === 0}
+      run={run}
+      onClose={onClose}
+    >
+      <div className="table-head">
+        <Field
+          label="Table name"
+          value={draft.name}
+          maxLength={63}
+          autoComplete="off"
+          spellCheck={false}
+          onText={(name) => change({ name })}
+        />
+        {table === undefined && catalogue.schemas.length > 1 ? (
+          <Choose
+            label="Schema"
+            value={draft.schema}
+            options={catalogue.schemas.map((name) => [name, name])}
+            onValue={(schema) => change({ schema })}
+          />
+        ) : null}
+        <Field
+          label="Table comment"
+          value={draft.comment}
+          placeholder="What its rows are"
+          autoComplete="off"
+          onText={(comment) => change({ comment })}
+        />
+      </div>
+      <div>
+        <Switch checked={draft.security} onChange={(security) => change({ security })}>
+          Row-level security
+        </Switch>
+        <p className={draft.security ? "hint" : "field-problem"}>
+          {draft.security
+            ? "Anon keys and users see the rows that its policies allow; without a policy, none."
+            : "Everyone who has an anon key, which is public, may read and write all rows."}
+        </p>
+      </div>
+      <datalist id={types}>
+        {[...usualTypes, ...Object.keys(facts?.enums ?? {})].map((type) => (
+          <option key={type} value={type} />
+        ))}
+      </datalist>
+      <div ref={list} className="column-list">
+        {draft.columns.map((column) => (
+          <ColumnFields
+            key={column.id}
+            column={column}
+            targets={targets}
+            types={types}
+            keyed={keyed}
+            onChange={setColumn}
+            onRemove={() => change({ columns: draft.columns.filter(({ id }) => id !== column.id) })}
+          />
+        ))}
+      </div>
+      <div>
+        <Button icon="plus" onClick={add}>
+          Add column
+        </Button>
+      </div>
+      {lost.length === 0 ? null : (
+        <div className="field-problem" role="status">
+          {lost.map(({ name }) => name).join(", ")}: the values in {lost.length === 1 ? "this column" : "these columns"}{" "}
+          are deleted, which can&apos;t be undone.
+        </div>
+      )}
+      <pre role="region" aria-label="SQL" className="table-sql">
+        {problems.length > 0
+          ? problems.map((problem) => `-- ${problem}`).join("\n")
+          : statements.length === 0
+            ? "-- Nothing is changed yet"
+            : statements.map((statement) => `${statement};`).join("\n")}
+      </pre>
+    </FormDialog>
+  )
+}

@@ -1,0 +1,32 @@
+import { useEffect, useMemo, useSyncExternalStore } from "react"
+import type { Search } from "../../shell/search.ts"
+import type { Viewer } from "../../wire/viewer.ts"
+import type { Relation } from "../grid/columns.ts"
+import { Blocks } from "./blocks.ts"
+import { filtersOf, orderOf } from "./filters.ts"
+
+/** The rows that an address and a viewer ask for; they begin anew when one of these changes. */
+export const useBlocks = ({ name, schema, table }: Relation, select: string, search: Search, viewer: Viewer) => {
+  const asked = JSON.stringify([schema, name, select, search, viewer])
+  const blocks = useMemo(() => {
+    const chosen = orderOf(search)
+    const keys = table?.primary_key ?? []
+    // In the direction of the first column, so that an index on both serves it.
+    const rest = keys.filter((key) => !chosen.some(({ column }) => column === key))
+    return new Blocks({
+      path: `/v1/db/${encodeURIComponent(name)}`,
+      schema,
+      select,
+      filters: filtersOf(search),
+      order: [...chosen, ...rest.map((column) => ({ column, desc: chosen[0]?.desc ?? false }))],
+      total: keys.length > 0,
+      viewer,
+      nullable: new Set(table?.columns.filter((one) => one.nullable).map((one) => one.name))
+    })
+    // Everything that it is made of is in `asked`.
+    // oxlint-disable-next-line react/exhaustive-deps
+  }, [asked])
+  useEffect(() => () => blocks.close(), [blocks])
+  useSyncExternalStore(blocks.subscribe, blocks.snapshot)
+  return blocks
+}

@@ -1,0 +1,166 @@
+import { assert, describe, inject, it } from "vitest"
+import { ask, sql } from "../support/client.ts"
+import { assertAccessible, at, checkPages, openPage } from "../support/ui/dashboard.ts"
+import { makeShop } from "../support/ui/tables.ts"
+
+const service = inject("service")
+checkPages()
+let made = 0
+const newName = () => `alter_${process.pid}_${++made}`
+
+describe("a new table", () => {
+  it("is made as its SQL says, closed to anon keys, and can be used at once", async () => {
+    const { customer } = await makeShop(3)
+    const name = newName()
+    const page = await openPage()
+    await page.goto(at("/tables"))
+    await page.getByRole("button", { name: "New table" }).click()
+    const dialog = page.getByRole("dialog", { name: "New table" })
+    const run = dialog.getByRole("button", { name: "Create table" })
+    assert.strictEqual(await run.getAttribute("aria-disabled"), "true")
+    await dialog.getByLabel("Table name").fill(name)
+    await dialog.getByLabel("Table comment").fill("What they say")
+    await dialog.getByRole("button", { name: "Add column" }).click()
+    await page.keyboard.type("customer")
+    const added = dialog.getByRole("group", { name: "Column customer" })
+    await added.getByText("Reference, comment").click()
+    await added.getByLabel("Refers to").selectOption(`${customer} (id)`)
+    await added.getByLabel("When that row is deleted").selectOption("cascade")
+    assert.strictEqual(await added.getByLabel("Type").inputValue(), "integer")
+    await added.getByLabel("Not null").check()
+    await dialog.getByRole("region", { name: "SQL" }).getByText(`create table "public"."${name}"`).waitFor()
+    await assertAccessible(page, "a new table")
+    await run.click()
+    await page.waitForURL(new RegExp(`/tables/public/${name}$`))
+    await page.getByText("No rows yet").waitFor()
+    await page.getByRole("link", { name: "0 policies" }).waitFor()
+    const { service_role: key } = service
+    const { status } = await ask(service, `POST /v1/db/${name}`, { key, body: { customer: 1 } })
+    assert.strictEqual(status, 201)
+    const closed = await ask(service, `GET /v1/db/${name}`, { key: service.anon })
+    assert.deepStrictEqual(closed.json, [])
+    await sql(service, `delete from ${customer} where id = 1`)
+    assert.deepStrictEqual(await sql(service, `select count(*)::int from ${name}`), [{ count: 0 }])
+  })
+
+  it("is not there after Cancel, and a refused one keeps what was typed", async () => {
+    const name = newName()
+    const page = await openPage()
+    await page.goto(at("/tables"))
+    await page.getByRole("button", { name: "New table" }).click()
+    const dialog = page.getByRole("dialog", { name: "New table" })
+    await dialog.getByLabel("Table name").fill(name)
+    await dialog.getByRole("group", { name: "Column created_at" }).getByLabel("Type").fill("nonsense")
+    await dialog.getByRole("button", { name: "Create table" }).click()
+    await dialog.getByText("The table was not created").waitFor()
+    await dialog.getByText('type "nonsense" does not exist').waitFor()
+    assert.strictEqual(await dialog.getByLabel("Table name").inputValue(), name)
+    await dialog.getByText("Row-level security", { exact: true }).click()
+    await dialog.getByText(/Everyone who has an anon key/).waitFor()
+    await dialog.getByRole("button", { name: "Cancel" }).click()
+    assert.deepStrictEqual(await sql(service, `select to_regclass('${name}') as found`), [{ found: null }])
+  })
+
+  it("may have more comments than a transaction has statements", async () => {
+    const name = newName()
+    const columns = Array.from({ length: 24 }, (_, at) => `c${at} text`)
+    await sql(service, `create table ${name} (${columns.join(", ")})`)
+    const page = await openPage()
+    await page.goto(at(`/tables/public/${name}`))
+    await page.getByRole("button", { name: "More" }).click()
+    await page.getByRole("button", { name: "Edit table" }).click()
+    const dialog = page.getByRole("dialog", { name: `Edit ${name}` })
+    await dialog.getByRole("group", { name: "Column c23" }).waitFor()
+    for (const [at, group] of (await dialog.getByRole("group").all()).entries()) {
+      await group.getByText("Reference, comment").click()
+      await group.getByLabel("Comment").fill(`It's $ddl$ number ${at}`)
+    }
+    await dialog.getByRole("button", { name: "Change table" }).click()
+    await page.getByText(`${name} changed`).waitFor()
+    const [{ found } = {}] = await sql(service, `select col_description('${name}'::regclass, 24) as found`)
+    assert.strictEqual(found, "It's $ddl$ number 23")
+  })
+})
+
+describe("a table that is there", () => {
+  it("gets, loses and renames columns, and its name, with its rows", async () => {
+    const { order } = await makeShop(3)
+    const name = newName()
+    const page = await openPage()
+    await page.goto(at(`/tables/public/${order}`))
+    await page.getByRole("gridcell").first().waitFor()
+    await page.getByRole("button", { name: "More" }).click()
+    await page.getByRole("button", { name: "Edit table" }).click()
+    const dialog = page.getByRole("dialog", { name: `Edit ${order}` })
+    await dialog.getByText("-- Nothing is changed yet").waitFor()
+    await dialog.getByLabel("Table name").fill(name)
+    await dialog.getByRole("button", { name: "Remove column details" }).click()
+    await dialog.getByText(/details: the values in this column are deleted/).waitFor()
+    const total = dialog.getByRole("group", { name: "Column total" })
+    await total.getByLabel("Name").fill("amount")
+    const amount = dialog.getByRole("group", { name: "Column amount" })
+    await amount.getByLabel("Type").fill("double precision")
+    await amount.getByLabel("Not null").uncheck()
+    await dialog.getByRole("button", { name: "Add column" }).click()
+    await page.keyboard.type("paid")
+    const paid = dialog.getByRole("group", { name: "Column paid" })
+    await paid.getByLabel("Type").fill("boolean")
+    await paid.getByLabel("Default (SQL)").fill("true")
+    await assertAccessible(page, "a table that is changed")
+    await dialog.getByRole("button", { name: "Change table" }).click()
+    await page.waitForURL(new RegExp(`/tables/public/${name}$`))
+    await page.getByRole("columnheader", { name: /^amount/ }).waitFor()
+    assert.deepStrictEqual(await sql(service, `select id, amount, paid from ${name} where id = 1`), [
+      { id: 1, amount: 1.1, paid: true }
+    ])
+    const columns = await sql(
+      service,
+      `select attname, attnotnull from pg_attribute where attrelid = '${name}'::regclass and attnum > 0 and not attisdropped order by attnum`
+    )
+    assert.deepStrictEqual(
+      columns.map(({ attname }) => attname),
+      ["id", "customer_id", "status", "amount", "note", "placed_at", "paid"]
+    )
+    assert.isFalse(columns[3]?.["attnotnull"])
+  })
+
+  it("is changed as a whole or not at all", async () => {
+    const { order } = await makeShop(3)
+    const page = await openPage()
+    await page.goto(at(`/tables/public/${order}`))
+    await page.getByRole("gridcell").first().waitFor()
+    await page.getByRole("button", { name: "More" }).click()
+    await page.getByRole("button", { name: "Edit table" }).click()
+    const dialog = page.getByRole("dialog", { name: `Edit ${order}` })
+    await dialog.getByRole("button", { name: "Remove column details" }).click()
+    await dialog.getByRole("group", { name: "Column note" }).getByLabel("Type").fill("integer")
+    await sql(service, `update ${order} set note = 'five' where id = 1`)
+    await dialog.getByRole("button", { name: "Change table" }).click()
+    await dialog.getByText("Nothing was changed").waitFor()
+    await dialog.getByText(/invalid input syntax for type integer: "five"/).waitFor()
+    assert.lengthOf(await sql(service, `select details from ${order}`), 3)
+  })
+
+  it("is dropped by its name; what refers to it only with cascade", async () => {
+    const { customer, order } = await makeShop(3)
+    const page = await openPage()
+    await page.goto(at(`/tables/public/${customer}`))
+    await page.getByRole("gridcell").first().waitFor()
+    await page.getByRole("button", { name: "More" }).click()
+    await page.getByRole("button", { name: "Drop table" }).click()
+    const dialog = page.getByRole("dialog", { name: `Drop ${customer}?` })
+    await dialog.getByText(order).waitFor()
+    const drop = dialog.getByRole("button", { name: "Drop table" })
+    assert.strictEqual(await drop.getAttribute("aria-disabled"), "true")
+    await dialog.getByLabel(`Type ${customer} to confirm`).fill(customer)
+    await drop.click()
+    await dialog.getByText(/other objects depend on it/).waitFor()
+    await dialog.getByText("Drop what depends on it, too").click()
+    await assertAccessible(page, "a table that is dropped")
+    await drop.click()
+    await page.waitForURL(/\/tables$/)
+    await page.getByText(`${customer} dropped`).waitFor()
+    assert.deepStrictEqual(await sql(service, `select to_regclass('${customer}') as found`), [{ found: null }])
+    assert.lengthOf(await sql(service, `select id from ${order}`), 3)
+  })
+})

@@ -99,6 +99,11 @@ const bucket = createRoute({
   component: lazyRouteComponent(() => import("./storage/BucketPage.tsx"), "BucketPage"),
   validateSearch
 })
+const bucketSettings = createRoute({
+  getParentRoute: () => root,
+  path: "/storage/$bucket/settings",
+  component: lazyRouteComponent(() => import("./storage/settings/SettingsPage.tsx"), "SettingsPage")
+})
 const schema = createRoute({
   getParentRoute: () => root,
   path: "/schema",
@@ -135,6 +140,7 @@ export const router = createRouter({
     segments,
     buckets,
     bucket,
+    bucketSettings,
     schema,
     policies,
     tablePolicies

@@ -71,7 +71,7 @@ describe("a new table", () => {
     await page.getByRole("button", { name: "Edit table" }).click()
     const dialog = page.getByRole("dialog", { name: `Edit ${name}` })
     await dialog.getByRole("group", { name: "Column c23" }).waitFor()
-    for (const [at, group] of (await dialog.getByRole("group").all()).entries()) {
+    for (const [at, group] of (await dialog.getByRole("group", { name: /^Column/ }).all()).entries()) {
       await group.getByText("Reference, comment").click()
       await group.getByLabel("Comment").fill(`It's $ddl$ number ${at}`)
     }

@@ -1,6 +1,6 @@
 import { assert, inject, it } from "vitest"
 import { ask } from "../support/client.ts"
-import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
+import { assertAccessible, at, checkPages, openPage } from "../support/ui/dashboard.ts"
 
 const service = inject("service")
 checkPages()
@@ -131,4 +131,139 @@ it("a large file goes up in parts, and nothing of a cancelled one is left", asyn
   assert.strictEqual((await aborted).status(), 200)
   await page.getByText("cancelled", { exact: true }).waitFor()
   assert.deepStrictEqual(await keysOf(bucket), ["large.bin"])
+})
+
+const store = async (bucket: string, name: string, contentType: string, body: Uint8Array<ArrayBuffer> | string) => {
+  const path = `/api/storage/buckets/${bucket}/objects/presign-upload`
+  const { json } = await ask(service, `POST ${path}`, { key, body: { key: name, contentType } })
+  const { headers, url } = json as { url: string; headers: Record<string, string> }
+  assert.strictEqual((await fetch(url, { method: "PUT", headers, body })).status, 200)
+}
+/** A tenth of a second of silence. */
+const silence = () => {
+  const bytes = Buffer.alloc(44 + 800)
+  bytes.write("RIFF", 0)
+  bytes.writeUInt32LE(36 + 800, 4)
+  bytes.write("WAVEfmt ", 8)
+  bytes.writeUInt32LE(16, 16)
+  bytes.writeUInt16LE(1, 20)
+  bytes.writeUInt16LE(1, 22)
+  bytes.writeUInt32LE(8000, 24)
+  bytes.writeUInt32LE(8000, 28)
+  bytes.writeUInt16LE(1, 32)
+  bytes.writeUInt16LE(8, 34)
+  bytes.write("data", 36)
+  bytes.writeUInt32LE(800, 40)
+  return Uint8Array.from(bytes)
+}
+const pdf =
+  "%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj 2 0 obj<</Type/Pages/Kids[]/Count 0>>endobj\ntrailer<</Root 1 0 R>>"
+
+it("recordings and PDF files are shown by the browser's players, which the page's policy allows", async () => {
+  const bucket = await makeBucket()
+  await store(bucket, "a.wav", "audio/wav", silence())
+  await store(bucket, "b.mp4", "video/mp4", "")
+  await store(bucket, "c.pdf", "application/pdf", pdf)
+  await store(bucket, "d.bin", "application/octet-stream", "x")
+  const page = await openPage({ store: true })
+  await page.goto(at(`/storage/${bucket}`))
+  await page.getByRole("button", { name: "a.wav", exact: true }).click()
+  await page.waitForFunction(() => (document.querySelector("audio")?.duration ?? 0) > 0.09)
+  await assertAccessible(page, "a recording")
+  await page.getByRole("button", { name: "b.mp4", exact: true }).click()
+  await page.waitForFunction(() => document.querySelector("video")?.currentSrc.includes("b.mp4"))
+  await page.getByRole("button", { name: "c.pdf", exact: true }).click()
+  const frame = page.locator("iframe")
+  await frame.waitFor()
+  assert.include((await frame.getAttribute("src")) ?? "", "c.pdf")
+  await page.getByRole("button", { name: "d.bin", exact: true }).click()
+  await page.getByText("Files of this type or size are not shown here").waitFor()
+})
+
+it("metadata and tags of a file are changed, and its content stays", async () => {
+  const bucket = await makeBucket()
+  await store(bucket, "a.txt", "text/plain", "Hello")
+  const patch = { key: "a.txt", metadata: { author: "Zoë", old: "1" } }
+  await ask(service, `PATCH /api/storage/buckets/${bucket}/objects/metadata`, { key, body: patch })
+  const page = await openPage({ store: true })
+  await page.goto(at(`/storage/${bucket}`))
+  await page.getByRole("button", { name: "a.txt", exact: true }).click()
+  const panel = page.getByRole("complementary", { name: "File a.txt" })
+  await panel.getByText("Zoë").waitFor()
+  await panel.getByRole("button", { name: "Metadata and tags…" }).click()
+  const form = page.getByRole("dialog", { name: "Metadata and tags" })
+  await form.getByRole("button", { name: "Remove metadata old" }).click()
+  await form.getByLabel("Value of metadata 1").fill("Zoë Ångström")
+  await form.getByRole("button", { name: "Add metadata" }).click()
+  await page.keyboard.type("Author")
+  await form.getByText("The name author stands twice.").waitFor()
+  await form.getByLabel("Name of metadata 2").fill("stage")
+  await form.getByLabel("Value of metadata 2").fill("draft")
+  await form.getByRole("button", { name: "Add tag" }).click()
+  await page.keyboard.type("team")
+  await form.getByLabel("Value of tag 1").fill("<b>")
+  await form.getByLabel("Content type").fill("text/markdown")
+  await assertAccessible(page, "metadata and tags")
+  await form.getByRole("button", { name: "Save" }).click()
+  await form.getByText("Not all of it was saved").waitFor()
+  await form.getByLabel("Value of tag 1").fill("sales + more")
+  await form.getByRole("button", { name: "Save" }).click()
+  await panel.getByText("sales + more").waitFor()
+  await panel.getByText("text/markdown").waitFor()
+  await panel.getByText("Zoë Ångström").waitFor()
+  const empty = { key: "a.txt", metadata: {} }
+  const { json } = await ask(service, `PATCH /api/storage/buckets/${bucket}/objects/metadata`, { key, body: empty })
+  const { content_type, metadata, size } = json as Record<string, unknown>
+  assert.deepStrictEqual(
+    { content_type, metadata, size },
+    { content_type: "text/markdown", metadata: { author: "Zoë Ångström", stage: "draft" }, size: 5 }
+  )
+})
+
+it("a bucket is opened to everyone by prefix and closed again, and its CORS rules are edited", async () => {
+  const bucket = await makeBucket()
+  await storeText(bucket, "public/a.txt", "open")
+  await storeText(bucket, "b.txt", "closed")
+  const { s3_public_origin: origin } = (await ask(service, "GET /api/dashboard/config")).json as {
+    s3_public_origin: string
+  }
+  const status = async (name: string, headers = {}) => {
+    const reply = await fetch(`${origin}/${bucket}/${name}`, { headers })
+    return [reply.status, reply.headers.get("access-control-allow-origin")]
+  }
+  const page = await openPage()
+  await page.goto(at(`/storage/${bucket}`))
+  await page.getByRole("link", { name: "Access" }).click()
+  const access = page.getByRole("form", { name: "Access" })
+  await access.getByLabel("Access").selectOption("public")
+  await access.getByText("Every file of the bucket becomes public.").waitFor()
+  await access.getByLabel("Only files that begin with").fill("public/")
+  await access.getByRole("button", { name: "Save access" }).click()
+  await page.getByText("Access saved").waitFor()
+  assert.deepStrictEqual(
+    [await status("public/a.txt"), await status("b.txt")].map(([code]) => code),
+    [200, 403]
+  )
+  await page.reload()
+  assert.strictEqual(await access.getByLabel("Only files that begin with").inputValue(), "public/")
+
+  const rules = page.getByRole("form", { name: "CORS rules" })
+  await rules.getByRole("button", { name: "Rule", exact: true }).click()
+  await rules.getByLabel("Origins of pages").fill("https://app.example.com")
+  await rules.getByRole("button", { name: "Rule for this dashboard" }).click()
+  assert.strictEqual(await rules.getByLabel("Origins of pages").count(), 2)
+  await assertAccessible(page, "access and CORS")
+  await rules.getByRole("button", { name: "Save rules" }).click()
+  await page.getByText("CORS rules saved").waitFor()
+  const from = { origin: "https://app.example.com" }
+  assert.deepStrictEqual(await status("public/a.txt", from), [200, "https://app.example.com"])
+
+  await access.getByLabel("Access").selectOption("custom")
+  await access.getByLabel("Policy").fill('{"Version": "2012-10-17", "Statement": []}')
+  await access.getByRole("button", { name: "Save access" }).click()
+  await page.getByText("The access was not changed").waitFor()
+  await access.getByLabel("Access").selectOption("private")
+  await access.getByRole("button", { name: "Save access" }).click()
+  await page.getByText("The access was not changed").waitFor({ state: "detached" })
+  assert.strictEqual((await status("public/a.txt"))[0], 403)
 })

@@ -22,7 +22,7 @@ const viewAs = async (page: Page, sub: string) => {
   await page.getByRole("button", { name: /^(?:View as|As )/ }).click()
   await page.getByLabel("A signed-in user").check()
   await page.getByLabel("User (claim sub)").fill(sub)
-  await page.getByRole("button", { name: "Use" }).click()
+  await page.getByRole("button", { name: "Use", exact: true }).click()
 }
 
 describe("the rows of a table, as another caller sees them", () => {

@@ -6,13 +6,14 @@ import { Button } from "../ui/Button.tsx"
 import { CopyRequest } from "../ui/page/CopyRequest.tsx"
 import { Empty, Skeleton } from "../ui/Empty.tsx"
 import { plural } from "../ui/format.ts"
+import { Icon } from "../ui/Icon.tsx"
 import { Problem } from "../ui/Problem.tsx"
 import { toastError } from "../ui/toast.ts"
 import { codeOf } from "../wire/ApiError.ts"
 import { AllowUploads } from "./AllowUploads.tsx"
 import { DeleteObjects } from "./DeleteObjects.tsx"
 import { ObjectList } from "./ObjectList.tsx"
-import { Preview } from "./Preview.tsx"
+import { FilePanel } from "./file/FilePanel.tsx"
 import { useAccess, useFolder } from "./queries.ts"
 import { UploadList } from "./UploadList.tsx"
 import { droppedFiles, uploadStore } from "./uploads.ts"
@@ -98,6 +99,10 @@ const Folder = ({ bucket, prefix }: { bucket: string; prefix: string }) => {
         <CopyRequest
           path={`/api/storage/buckets/${bucket}/objects?${new URLSearchParams({ prefix, delimiter: "/" }).toString()}`}
         />
+        <Link className="button" to="/storage/$bucket/settings" params={{ bucket }}>
+          <Icon name="lock" />
+          <span>Access</span>
+        </Link>
         <Button icon="refresh" label="Read again" onClick={() => void folder.refetch()} />
         {upload}
         <input
@@ -156,7 +161,7 @@ const Folder = ({ bucket, prefix }: { bucket: string; prefix: string }) => {
         </>
       )}
       {shown === undefined ? null : (
-        <Preview
+        <FilePanel
           key={shown}
           bucket={bucket}
           objectKey={shown}

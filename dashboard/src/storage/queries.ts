@@ -1,4 +1,4 @@
-import { useInfiniteQuery, useQuery } from "@tanstack/react-query"
+import { queryOptions, useInfiniteQuery, useQuery } from "@tanstack/react-query"
 import { call } from "../wire/call.ts"
 import { session } from "../wire/session.ts"
 import type { Wire } from "../wire/Wire.ts"
@@ -67,16 +67,19 @@ export const ruleFor = (origin: string): CorsRule => ({
   MaxAgeSeconds: 3600
 })
 
+export const corsQuery = (bucket: string) =>
+  queryOptions({
+    queryKey: ["cors", bucket],
+    queryFn: ({ signal }) => call("GET /api/storage/buckets/:bucket/cors", { params: { bucket }, signal })
+  })
+
 /**
  * Whether presigned URLs of a bucket can be used from this page. Browsers ask the store first, which refuses unless a
  * rule of the bucket names the page's origin.
  */
 export const useAccess = (bucket: string) => {
   const config = useStoreOrigin()
-  const cors = useQuery({
-    queryKey: ["cors", bucket],
-    queryFn: ({ signal }) => call("GET /api/storage/buckets/:bucket/cors", { params: { bucket }, signal })
-  })
+  const cors = useQuery(corsQuery(bucket))
   const sameOrigin = config.data?.s3_public_origin === location.origin
   const rules = cors.data?.corsRules
   return { open: sameOrigin || (rules === undefined ? undefined : allowsBrowser(rules, location.origin)), rules }

@@ -28,6 +28,7 @@ import {
   UploadToken,
   UrlKey
 } from "../../domain/storage/Object.ts"
+import { ObjectTags } from "../../domain/storage/Tags.ts"
 import { isStorable } from "../../domain/text/StorableText.ts"
 import { Management, ServiceRole } from "../access/Access.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
@@ -43,6 +44,7 @@ const says = (summary: string, description?: string) =>
 const bucket = { bucket: BucketName }
 const Buckets = Schema.Struct({ buckets: Schema.Array(Bucket) })
 const Policy = Schema.Struct({ policy: Schema.NullOr(BucketPolicy) })
+const Tags = Schema.Struct({ key: Schema.String, tags: ObjectTags })
 const Cors = Schema.Struct({ corsRules: Schema.Array(CorsRule) })
 
 /** Buckets, their policies and CORS rules (spec: Storage). */
@@ -167,7 +169,16 @@ export class StorageObjectsApi extends HttpApiGroup.make("storageObjects")
       payload: MetadataChange,
       success: ObjectRecord,
       error
-    }).annotateMerge(says("Change metadata: sets the given names, deletes those set to null, keeps all others"))
+    }).annotateMerge(says("Change metadata: sets the given names, deletes those set to null, keeps all others")),
+    HttpApiEndpoint.get("tags", "/tags", { params: bucket, query: { key }, success: Tags, error }).annotateMerge(
+      says("Get the object's tags")
+    ),
+    HttpApiEndpoint.put("setTags", "/tags", {
+      params: bucket,
+      payload: Schema.Struct({ key, tags: ObjectTags }),
+      success: Tags,
+      error
+    }).annotateMerge(says("Replace the object's tags"))
   )
   .middleware(Utf8Bodies)
   .middleware(Management)

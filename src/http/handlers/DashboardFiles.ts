@@ -29,6 +29,9 @@ const policy = (nonce: string, store: string) =>
     // Browsers set styles of their own while text is edited.
     "style-src-attr 'unsafe-inline'",
     `img-src 'self' data: blob: ${store}`,
+    // Recordings and PDF files are shown by the browser's own players.
+    `media-src ${store}`,
+    `frame-src ${store}`,
     "font-src 'self'",
     `connect-src 'self' ${store}`,
     "form-action 'none'",

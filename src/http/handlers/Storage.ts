@@ -92,7 +92,9 @@ export const StorageObjectsHandlers = HttpApiBuilder.group(
         Effect.map(store.record(params.bucket, query.key), (record) =>
           HttpServerResponse.empty({ status: 200, headers: headersOf(record) })
         ),
-      setMetadata: ({ params, payload }) => storage.changeMetadata(params.bucket, payload)
+      setMetadata: ({ params, payload }) => storage.changeMetadata(params.bucket, payload),
+      tags: ({ params, query: { key } }) => Effect.map(store.tags(params.bucket, key), (tags) => ({ key, tags })),
+      setTags: ({ params, payload: { key, tags } }) => Effect.as(store.setTags(params.bucket, key, tags), { key, tags })
     })
   })
 )

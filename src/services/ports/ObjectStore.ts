@@ -17,6 +17,7 @@ import {
   type UploadedPart,
   type UploadPage
 } from "../../domain/storage/Object.ts"
+import { type ObjectTags } from "../../domain/storage/Tags.ts"
 
 /** The store is unreachable, slow or overloaded, or it rejected the credentials or the request. */
 export type StoreError = InvalidRequest | Forbidden | NotFound | Conflict | BadGateway | Unavailable | GatewayTimeout
@@ -100,6 +101,9 @@ export class ObjectStore extends Context.Service<
      * longer the record's; the object is then unchanged.
      */
     readonly setRecord: (bucket: string, record: ObjectRecord) => StoreCall<void>
+    readonly tags: (bucket: string, key: string) => StoreCall<ObjectTags>
+    /** Replaces all tags of the object. */
+    readonly setTags: (bucket: string, key: string, tags: ObjectTags) => StoreCall<void>
 
     /** `seconds`: 1–604800. All three sign without a request to the store. */
     readonly presignUpload: (

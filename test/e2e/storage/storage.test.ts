@@ -223,6 +223,37 @@ describe("objects", () => {
     assertRefused(await inBucket("no-such-bucket-here", "POST upload-text", good), 404, "BUCKET_NOT_FOUND")
   })
 
+  it("have tags, which are replaced as a whole", async () => {
+    const bucket = await bucketOf()
+    const name = "größe/1.txt"
+    const body = { key: name, content: "x", contentType: "text/plain" }
+    await ask(service, `POST /api/storage/buckets/${bucket}/objects/upload-text`, { key, body })
+    const path = `/api/storage/buckets/${bucket}/objects/tags`
+    const get = () => ask(service, `GET ${path}?key=${encodeURIComponent(name)}`, { key })
+    const put = (tags: unknown, of = name) => ask(service, `PUT ${path}`, { key, body: { key: of, tags } })
+    assert.deepStrictEqual((await get()).json, { key: name, tags: {} })
+    for (const tags of [{ stage: "draft", "Größe: +1": "a/b=c" }, { stage: "" }, {}]) {
+      const set = await put(tags)
+      assert.deepStrictEqual([set.status, set.json], [200, { key: name, tags }], set.text)
+      assert.deepStrictEqual((await get()).json, { key: name, tags })
+    }
+    const many = Object.fromEntries(Array.from({ length: 11 }, (_, at) => [`t${at}`, ""]))
+    for (const tags of [
+      many,
+      { "": "x" },
+      { a: "<b>" },
+      { "aws:x": "" },
+      { a: 1 },
+      ["a"],
+      null,
+      { a: "x".repeat(257) }
+    ])
+      assertRefused(await put(tags), 400)
+    assertRefused(await put({ a: "b" }, "nowhere.txt"), 404, "OBJECT_NOT_FOUND")
+    assertRefused(await ask(service, `GET ${path}?key=nowhere.txt`, { key }), 404, "OBJECT_NOT_FOUND")
+    assertRefused(await ask(service, `GET ${path}?key=x`, { key: service.anon }), 403)
+  })
+
   it("are deleted one by one, by the key in body or query", async () => {
     const bucket = await bucketOf()
     await Promise.all(["a", "b", "c&d=é"].map((name) => upload(bucket, name)))

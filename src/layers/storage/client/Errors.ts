@@ -95,6 +95,7 @@ const storeErrors: Readonly<Record<string, (subject: Subject, message: string) =
   InvalidPartOrder: () => invalid("INVALID_PART_ORDER", "The parts are not in ascending order"),
   EntityTooSmall: () => invalid("PART_TOO_SMALL", "Every part but the last must have at least 5 MiB"),
   MetadataTooLarge: () => invalid("METADATA_TOO_LARGE", "The metadata exceeds the object store's limit"),
+  InvalidTag: (_, message) => invalid("INVALID_TAG", `The object store rejected the tags: ${message}`),
   InsufficientStorage: () => full,
   XMinioStorageFull: () => full,
   SlowDown: () => busy,

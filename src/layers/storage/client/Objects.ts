@@ -1,9 +1,12 @@
 import {
+  DeleteObjectTaggingCommand,
   GetObjectCommand,
+  GetObjectTaggingCommand,
   HeadObjectCommand,
   type HeadObjectCommandOutput,
   ListObjectsV2Command,
   PutObjectCommand,
+  PutObjectTaggingCommand,
   UploadPartCommand
 } from "@aws-sdk/client-s3"
 import { Effect } from "effect"
@@ -15,7 +18,7 @@ import { S3Failure } from "./Errors.ts"
 
 type Port = Pick<
   ObjectStore["Service"],
-  "findBucket" | "list" | "put" | "presignUpload" | "presignDownload" | "presignPart"
+  "findBucket" | "list" | "put" | "tags" | "setTags" | "presignUpload" | "presignDownload" | "presignPart"
 >
 
 /** S3's default content type. */
@@ -55,7 +58,7 @@ export const makeHead =
       )
     )
 
-/** Listings, small uploads and presigned URLs. */
+/** Listings, small uploads, tags and presigned URLs. */
 export const makeObjects = ({ call, presign }: S3): Omit<Port, "findBucket"> => ({
   list: Effect.fn("ObjectStore.list")(function* (bucket, { delimiter, limit, prefix, token }) {
     const page = yield* call({ bucket }, (s3, options) =>
@@ -93,6 +96,25 @@ export const makeObjects = ({ call, presign }: S3): Omit<Port, "findBucket"> => 
       ),
       ({ ETag }) => ({ etag: ETag ?? "" })
     ),
+
+  tags: (bucket, key) =>
+    Effect.map(
+      call({ bucket, key }, (s3, options) =>
+        s3.send(new GetObjectTaggingCommand({ Bucket: bucket, Key: key }), options)
+      ),
+      ({ TagSet = [] }) => Object.fromEntries(TagSet.map(({ Key = "", Value = "" }) => [Key, Value]))
+    ),
+
+  setTags: (bucket, key, tags) => {
+    const TagSet = Object.entries(tags).map(([Key, Value]) => ({ Key, Value }))
+    return Effect.asVoid(
+      call({ bucket, key }, (s3, options) =>
+        TagSet.length === 0
+          ? s3.send(new DeleteObjectTaggingCommand({ Bucket: bucket, Key: key }), options)
+          : s3.send(new PutObjectTaggingCommand({ Bucket: bucket, Key: key, Tagging: { TagSet } }), options)
+      )
+    )
+  },
 
   presignUpload: (bucket, key, contentType, seconds, size) =>
     presign(

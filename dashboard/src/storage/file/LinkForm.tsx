@@ -1,11 +1,11 @@
 import { useState } from "react"
-import { Button } from "../ui/Button.tsx"
-import { Dialog } from "../ui/Dialog.tsx"
-import { moment } from "../ui/format.ts"
-import { useAction } from "../ui/FormDialog.tsx"
-import { Problem } from "../ui/Problem.tsx"
-import { copy } from "../ui/toast.ts"
-import { call } from "../wire/call.ts"
+import { Button } from "../../ui/Button.tsx"
+import { Dialog } from "../../ui/Dialog.tsx"
+import { moment } from "../../ui/format.ts"
+import { useAction } from "../../ui/FormDialog.tsx"
+import { Problem } from "../../ui/Problem.tsx"
+import { copy } from "../../ui/toast.ts"
+import { call } from "../../wire/call.ts"
 
 const lifetimes: ReadonlyArray<readonly [seconds: number, words: string]> = [
   [900, "15 minutes"],

@@ -33,7 +33,7 @@ export const Pairs = ({ label, most, noun, onPairs, pairs }: PairsProps) => {
     <fieldset ref={list} className="storage-pairs">
       <legend>{label}</legend>
       {pairs.map(([name, value], at) => (
-        <div key={at}>
+        <div key={at} className="storage-pair">
           <input
             className="field"
             aria-label={`Name of ${noun} ${at + 1}`}

@@ -49,7 +49,7 @@ select 1 + i % 120, (array['open', 'paid', 'sent'])[1 + i % 3], (i * 7919 % 2000
 from generate_series(1, 600) i`
 
 const place = (page: Page, name: string) =>
-  page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name, exact: true }).click()
+  page.getByRole("navigation", { name: "Main" }).getByRole("link", { name, exact: true }).click()
 const openTable = async (page: Page, name: string) => {
   await place(page, "Tables")
   await page.getByRole("navigation", { name: "Tables" }).getByRole("link", { name }).click()

@@ -9,7 +9,7 @@ import { isMod, mod } from "../ui/keys.ts"
 import { Problem } from "../ui/Problem.tsx"
 import { copy, toast, toastError } from "../ui/toast.ts"
 import { curlOf } from "../wire/curl.ts"
-import type { Viewer } from "../wire/viewer.ts"
+import { type Viewer, viewerCredentials } from "../wire/viewer.ts"
 import { useBlocks } from "./rows/useBlocks.ts"
 import { gridColumns, type Relation, selectOf } from "./grid/columns.ts"
 import { countEdits, type Edits, rowId, withEdit } from "./rows/edits.ts"
@@ -105,7 +105,8 @@ export const Sheet = ({ catalogue, facts, onView, relation, viewer }: SheetProps
     toast("Row inserted")
     refresh()
   }
-  const curl = () => curlOf(blocks.url, schema === "public" ? {} : { "accept-profile": schema })
+  const curl = () =>
+    curlOf(blocks.url, schema === "public" ? {} : { "accept-profile": schema }, viewerCredentials(viewer))
 
   return (
     <section

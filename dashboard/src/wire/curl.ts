@@ -1,9 +1,14 @@
 const quoted = (text: string) => `'${text.replaceAll("'", String.raw`'\''`)}'`
 
 /** A request of the page as a command, with a variable in place of the key. Quoted, because paths hold what users typed. */
-export const curlOf = (path: string, headers: Readonly<Record<string, string>> = {}): string =>
+export const curlOf = (
+  path: string,
+  headers: Readonly<Record<string, string>> = {},
+  credentials = '-H "apikey: $SERVICE_KEY"'
+): string =>
   [
-    'curl -H "apikey: $SERVICE_KEY"',
+    "curl",
+    credentials,
     ...Object.entries(headers).map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`),
     quoted(location.origin + path)
   ].join(" ")

@@ -25,5 +25,11 @@ export const viewerHeaders = ({ claims, role, sub }: Viewer): Readonly<Record<st
     ? {}
     : { "x-svc-view-as": encodeURIComponent(JSON.stringify({ role, sub, claims: JSON.parse(claims) as object })) }
 
+/** The credentials of that caller in a command, as variables. */
+export const viewerCredentials = ({ role }: Viewer) =>
+  role === "service_role"
+    ? '-H "apikey: $SERVICE_KEY"'
+    : `-H "apikey: $ANON_KEY"${role === "anon" ? "" : ' -H "authorization: Bearer $USER_TOKEN"'}`
+
 export const viewerName = ({ role, sub }: Viewer) =>
   role === "service_role" ? "service" : role === "anon" ? "anon" : sub === "" ? "a user" : `user ${sub}`

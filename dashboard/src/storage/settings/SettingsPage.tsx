@@ -1,7 +1,7 @@
 import "../storage.css"
 import { useQuery } from "@tanstack/react-query"
 import { Link, useParams } from "@tanstack/react-router"
-import { CopyRequest } from "../../ui/CopyRequest.tsx"
+import { CopyRequest } from "../../ui/page/CopyRequest.tsx"
 import { Empty, Skeleton } from "../../ui/Empty.tsx"
 import { Problem } from "../../ui/Problem.tsx"
 import { codeOf } from "../../wire/ApiError.ts"

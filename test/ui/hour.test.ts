@@ -145,7 +145,10 @@ order by revenue desc`
 const diagram = async (page: Page) => {
   await place(page, "Schema")
   await page.getByRole("link", { name: "Diagram" }).click()
-  await page.locator(".react-flow__edge").first().waitFor()
+  // A straight edge has no height, and counts as hidden.
+  await page
+    .getByRole("img", { name: "public.orders refers to public.customers by customer_id" })
+    .waitFor({ state: "attached" })
   await picture(page, "diagram")
 }
 

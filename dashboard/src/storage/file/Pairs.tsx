@@ -27,7 +27,7 @@ export const Pairs = ({ label, most, noun, onPairs, pairs }: PairsProps) => {
   const list = useRef<HTMLFieldSetElement>(null)
   const add = () => {
     onPairs([...pairs, ["", ""]])
-    requestAnimationFrame(() => list.current?.querySelector<HTMLElement>("div:last-of-type input")?.focus())
+    requestAnimationFrame(() => list.current?.querySelector<HTMLElement>(":scope > div:last-of-type input")?.focus())
   }
   return (
     <fieldset ref={list} className="storage-pairs">

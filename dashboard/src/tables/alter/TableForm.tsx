@@ -54,7 +54,9 @@ export const TableForm = ({ catalogue, facts, onClose, table }: TableFormProps) 
     change({ columns: draft.columns.map((one) => (one.id === column.id ? column : one)) })
   const add = () => {
     change({ columns: [...draft.columns, newColumn()] })
-    requestAnimationFrame(() => list.current?.querySelector<HTMLElement>("fieldset:last-of-type input")?.focus())
+    requestAnimationFrame(() =>
+      list.current?.querySelector<HTMLElement>(":scope > fieldset:last-of-type input")?.focus()
+    )
   }
   const run = async () => {
     await runDdl(statements)

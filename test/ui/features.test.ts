@@ -122,6 +122,16 @@ const states: Readonly<Record<string, (page: Page) => Promise<unknown>>> = {
     await page.getByRole("button", { name: "notes.txt" }).click()
     await page.getByText("ETag").waitFor()
   },
+  "file's metadata": async (page) => {
+    await states["file preview"]?.(page)
+    await page.getByRole("button", { name: "Metadata and tags…" }).click()
+    await page.getByRole("button", { name: "Add tag" }).click()
+  },
+  "bucket's access": async (page) => {
+    await page.goto(at(`/storage/${bucket}/settings`))
+    await page.getByRole("form", { name: "Access" }).getByLabel("Access").selectOption("public")
+    await page.getByRole("button", { name: "Rule", exact: true }).click()
+  },
   "files deleted": async (page) => {
     await states["bucket"]?.(page)
     await page.getByLabel("Select all that are shown").check()
@@ -181,6 +191,8 @@ it.each([320, 390, 640])("%s pixels wide, no page scrolls sideways", async (widt
     "segments",
     "bucket",
     "file preview",
+    "file's metadata",
+    "bucket's access",
     "schema",
     "policies",
     "policies tested",

@@ -94,6 +94,46 @@ const states: Readonly<Record<string, (page: Page) => Promise<unknown>>> = {
     await page.getByRole("button", { name: "Delete" }).click()
     await page.getByRole("dialog").waitFor()
   },
+  "new table": async (page) => {
+    await page.goto(at("/tables"))
+    await page.getByRole("button", { name: "New table" }).click()
+    await page.getByRole("group", { name: "Column id" }).getByText("Reference, comment").click()
+  },
+  "table that is edited": async (page) => {
+    await inGrid(page)
+    await page.getByRole("button", { name: "More" }).click()
+    await page.getByRole("button", { name: "Edit table" }).click()
+    await page.getByRole("button", { name: "Remove column note" }).click()
+  },
+  "table that is dropped": async (page) => {
+    await inGrid(page)
+    await page.getByRole("button", { name: "More" }).click()
+    await page.getByRole("button", { name: "Drop table" }).click()
+    await page.getByRole("dialog").waitFor()
+  },
+  import: async (page) => {
+    await inGrid(page)
+    await page.getByRole("button", { name: "More" }).click()
+    await page.getByRole("button", { name: "Import CSV" }).click()
+    await page
+      .getByLabel("File", { exact: true })
+      .setInputFiles({ name: "a.csv", mimeType: "text/csv", buffer: Buffer.from("id,total,unused\n1,five,x\n2,,y\n") })
+    await page.getByText("Line 2, column total").waitFor()
+  },
+  export: async (page) => {
+    await inGrid(page)
+    await page.getByRole("button", { name: "More" }).click()
+    await page.getByRole("button", { name: "Export as CSV" }).click()
+    await page.getByRole("dialog").waitFor()
+  },
+  "table, view as": async (page) => {
+    await inGrid(page)
+    await page.getByRole("button", { name: "View as" }).click()
+    await page.getByLabel("An anon key without a user").check()
+    await page.getByRole("button", { name: "Use", exact: true }).click()
+    await page.getByRole("button", { name: "As anon" }).click()
+    await page.getByLabel("A signed-in user").check()
+  },
   palette: async (page) => {
     await inGrid(page, "Control+k")
     await page.getByRole("option").first().waitFor()
@@ -113,6 +153,11 @@ const states: Readonly<Record<string, (page: Page) => Promise<unknown>>> = {
   "sql plan": async (page) => {
     await runSql(page, `select * from ${order} where total > 3`, "Control+Shift+Enter")
     await page.getByRole("region", { name: "Query plan" }).waitFor()
+  },
+  "saved queries": async (page) => {
+    await page.goto(at("/sql"))
+    await page.getByRole("button", { name: "Saved queries" }).click()
+    await page.getByLabel("Save this query as").waitFor()
   },
   "sql, view as": async (page) => {
     await page.goto(at("/sql"))
@@ -241,6 +286,12 @@ describe.each([320, 390, 640])("%s pixels wide", (width) => {
       "table filled",
       "table empty",
       "insert form",
+      "new table",
+      "table that is edited",
+      "import",
+      "export",
+      "table, view as",
+      "saved queries",
       "sql result",
       "sql plan",
       "keys",

@@ -26,9 +26,14 @@ const picture = async (page: Page, name: string, colorScheme: "light" | "dark" =
   await mkdir(pictures, { recursive: true })
   await page.emulateMedia({ colorScheme, reducedMotion: "reduce" })
   // Notices of what was done just before go by themselves.
-  for (const button of await page.getByRole("button", { name: "Dismiss" }).all()) await button.click()
+  const showNotices = (display: string) =>
+    page.evaluate((display) => {
+      for (const one of document.querySelectorAll<HTMLElement>(".toasts")) one.style.display = display
+    }, display)
+  await showNotices("none")
   await page.mouse.move(720, 2)
   await page.screenshot({ path: join(pictures, `${name}.png`), animations: "disabled" })
+  await showNotices("")
   await page.emulateMedia({ colorScheme: "light" })
 }
 

@@ -1,4 +1,4 @@
-import { useRef } from "react"
+import { useLayoutEffect, useRef } from "react"
 import { Button } from "../../ui/Button.tsx"
 
 /** Names with values; the same name twice is a mistake of the form. */
@@ -25,9 +25,14 @@ interface PairsProps {
 
 export const Pairs = ({ label, most, noun, onPairs, pairs }: PairsProps) => {
   const list = useRef<HTMLFieldSetElement>(null)
+  const added = useRef(false)
+  useLayoutEffect(() => {
+    if (added.current) list.current?.querySelector<HTMLElement>(":scope > div:last-of-type input")?.focus()
+    added.current = false
+  }, [pairs.length])
   const add = () => {
+    added.current = true
     onPairs([...pairs, ["", ""]])
-    requestAnimationFrame(() => list.current?.querySelector<HTMLElement>(":scope > div:last-of-type input")?.focus())
   }
   return (
     <fieldset ref={list} className="storage-pairs">

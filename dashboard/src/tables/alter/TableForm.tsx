@@ -1,7 +1,7 @@
 import "./alter.css"
 import { useQueryClient } from "@tanstack/react-query"
 import { useNavigate } from "@tanstack/react-router"
-import { useId, useRef, useState } from "react"
+import { useId, useLayoutEffect, useRef, useState } from "react"
 import { runDdl } from "../../catalogue/ddl.ts"
 import { type Catalogue, type Facts, type Table } from "../../catalogue/queries.ts"
 import { Button } from "../../ui/Button.tsx"
@@ -52,11 +52,14 @@ export const TableForm = ({ catalogue, facts, onClose, table }: TableFormProps) 
   const targets = targetsOf(catalogue)
   const setColumn = (column: ColumnDraft) =>
     change({ columns: draft.columns.map((one) => (one.id === column.id ? column : one)) })
+  const added = useRef(false)
+  useLayoutEffect(() => {
+    if (added.current) list.current?.querySelector<HTMLElement>(":scope > fieldset:last-of-type input")?.focus()
+    added.current = false
+  }, [draft.columns.length])
   const add = () => {
+    added.current = true
     change({ columns: [...draft.columns, newColumn()] })
-    requestAnimationFrame(() =>
-      list.current?.querySelector<HTMLElement>(":scope > fieldset:last-of-type input")?.focus()
-    )
   }
   const run = async () => {
     await runDdl(statements)

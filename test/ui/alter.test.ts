@@ -46,8 +46,11 @@ describe("a new table", () => {
   it("is not there after Cancel, and a refused one keeps what was typed", async () => {
     const name = newName()
     const page = await openPage()
-    await page.goto(at("/tables"))
-    await page.getByRole("button", { name: "New table" }).click()
+    await page.goto(at("/keys"))
+    await page.getByRole("table").waitFor()
+    await page.keyboard.press("Control+k")
+    await page.keyboard.type("new table")
+    await page.keyboard.press("Enter")
     const dialog = page.getByRole("dialog", { name: "New table" })
     await dialog.getByLabel("Table name").fill(name)
     await dialog.getByRole("group", { name: "Column created_at" }).getByLabel("Type").fill("nonsense")

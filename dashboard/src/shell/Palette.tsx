@@ -21,6 +21,10 @@ interface Action {
 /** Entries that are shown at most; typing narrows them down. */
 const most = 40
 
+const actions: ReadonlyArray<Action> = [
+  { name: "New table", icon: "plus", note: "Action", to: "/tables", search: { new: "table" } }
+]
+
 const settings: ReadonlyArray<Action> = [
   { name: "Light theme", icon: "sun", note: "Setting", run: () => applyTheme("light") },
   { name: "Dark theme", icon: "moon", note: "Setting", run: () => applyTheme("dark") },
@@ -64,6 +68,7 @@ export const Palette = ({ onClose }: { onClose: () => void }) => {
         to: "/sql",
         search: { saved: name }
       })),
+      ...actions,
       ...settings
     ]
   }, [data])

@@ -1,7 +1,8 @@
 import "./tables.css"
-import { useParams } from "@tanstack/react-router"
-import { lazy, Suspense, useState } from "react"
+import { useNavigate, useParams, useSearch } from "@tanstack/react-router"
+import { lazy, Suspense, useEffect, useState } from "react"
 import { type Catalogue, useCatalogue, useFacts } from "../catalogue/queries.ts"
+import type { Search } from "../shell/search.ts"
 import { Button } from "../ui/Button.tsx"
 import { Empty } from "../ui/Empty.tsx"
 import { mod } from "../ui/keys.ts"
@@ -50,6 +51,13 @@ export const TablesPage = () => {
   const [viewer, setViewer] = useState(service)
   const [making, setMaking] = useState(false)
   const make = () => setMaking(true)
+  const asked = (useSearch({ strict: false }) as Search)["new"] !== undefined && schema === undefined
+  const navigate = useNavigate()
+  useEffect(() => {
+    if (!asked) return
+    setMaking(true)
+    void navigate({ to: "/tables", search: {}, replace: true })
+  }, [asked, navigate])
   const chosen = schema !== undefined && table !== undefined
   return (
     <div className={`tables ${chosen ? "" : "index"}`}>

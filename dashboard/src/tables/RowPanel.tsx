@@ -5,12 +5,13 @@ import { Button } from "../ui/Button.tsx"
 import { Icon } from "../ui/Icon.tsx"
 import { copy } from "../ui/toast.ts"
 import { request } from "../wire/request.ts"
+import { type Viewer, viewerHeaders } from "../wire/viewer.ts"
 import { cellText, labelOf } from "./grid/Cell.tsx"
 import type { GridColumn, Relation } from "./grid/columns.ts"
 import type { Row } from "./rows/keyset.ts"
 
 /** The rows of other tables that refer to this one. */
-const useReferring = (catalogue: Catalogue, { name, schema }: Relation, row: Row) => {
+const useReferring = (catalogue: Catalogue, { name, schema }: Relation, row: Row, viewer: Viewer) => {
   const [counts, setCounts] = useState<Readonly<Record<string, number>>>({})
   const all = catalogue.tables.flatMap((other) =>
     other.foreign_keys
@@ -30,7 +31,7 @@ const useReferring = (catalogue: Catalogue, { name, schema }: Relation, row: Row
     const controller = new AbortController()
     for (const { columns, id, other, search } of all) {
       const query = new URLSearchParams({ select: columns[0] ?? "*", limit: "1", ...search })
-      const headers = { prefer: "count=exact", "accept-profile": other.schema }
+      const headers = { prefer: "count=exact", "accept-profile": other.schema, ...viewerHeaders(viewer) }
       request(`/v1/db/${encodeURIComponent(other.name)}?${query}`, { headers, signal: controller.signal }).then(
         ({ headers }) =>
           setCounts((old) => ({ ...old, [id]: Number(headers.get("content-range")?.split("/")[1] ?? 0) })),
@@ -50,13 +51,14 @@ interface RowPanelProps {
   readonly relation: Relation
   readonly columns: ReadonlyArray<GridColumn>
   readonly row: Row
+  readonly viewer: Viewer
   readonly onClose: () => void
 }
 
 /** One row as a whole: every value uncut, and what refers to it. */
-export const RowPanel = ({ catalogue, columns, onClose, relation, row }: RowPanelProps) => {
+export const RowPanel = ({ catalogue, columns, onClose, relation, row, viewer }: RowPanelProps) => {
   const panel = useRef<HTMLElement>(null)
-  const { all: referring, counts } = useReferring(catalogue, relation, row)
+  const { all: referring, counts } = useReferring(catalogue, relation, row, viewer)
   const key = relation.table?.primary_key.map((name) => String(row[name])).join(" · ") ?? ""
   useEffect(() => {
     panel.current?.focus()

@@ -196,6 +196,7 @@ export const Sheet = ({ catalogue, facts, onView, relation, viewer }: SheetProps
           relation={relation}
           columns={all}
           row={open}
+          viewer={viewer}
           onClose={() => {
             setOpen(undefined)
             focusGrid()

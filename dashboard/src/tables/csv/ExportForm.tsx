@@ -26,7 +26,7 @@ export const ExportForm = ({ blocks, columns, onClose, relation }: ExportFormPro
     const controller = new AbortController()
     running.current = controller
     setArrived(0)
-    const file = await exportRows({
+    const { cutAt, file } = await exportRows({
       path: blocks.pathOfAll(columns.map(({ name }) => name)),
       headers: blocks.headers,
       forSpreadsheets,
@@ -34,7 +34,7 @@ export const ExportForm = ({ blocks, columns, onClose, relation }: ExportFormPro
       onProgress: setArrived
     })
     save(file, `${relation.name}.csv`)
-    toast(`${relation.name}.csv, ${bytes(file.size)}`)
+    toast(`${relation.name}.csv, ${bytes(file.size)}${cutAt === undefined ? "" : `: only the first ${cutAt} rows`}`)
     onClose()
   }
   const filters = blocks.source.filters.length

@@ -12,6 +12,12 @@ interface Exporting {
   readonly onProgress: (bytes: number) => void
 }
 
+export interface Exported {
+  readonly file: Blob
+  /** The number of rows at which it may end too early; undefined: it has all. */
+  readonly cutAt: string | undefined
+}
+
 /** Bytes of a part: the browser may keep each on disk. */
 const partSize = 4 * 1024 * 1024
 
@@ -31,10 +37,12 @@ const linesOf = (records: ReturnType<CsvReader["read"]>) =>
   records.map(({ cells }) => `${cells.map((cell) => cellText(harmless(cell))).join(",")}\n`).join("")
 
 /** All rows of a view as CSV. They are never in memory as a whole; a failure on the way leaves no file. */
-export const exportRows = async (given: Exporting): Promise<Blob> => {
+export const exportRows = async (given: Exporting): Promise<Exported> => {
   const { forSpreadsheets, headers, onProgress, path, signal } = given
-  const { body } = await open(path, { headers: { accept: "text/csv", ...headers }, signal })
-  if (body === null) return new Blob()
+  const { body, headers: answered } = await open(path, { headers: { accept: "text/csv", ...headers }, signal })
+  // A service key's rows are streamed without a limit; those of other callers end there.
+  const cutAt = answered.get("x-max-rows") ?? undefined
+  if (body === null) return { file: new Blob(), cutAt }
   const stream: ReadableStream<Uint8Array | string> = forSpreadsheets
     ? body.pipeThrough(new TextDecoderStream()).pipeThrough(withoutFormulas())
     : body
@@ -56,7 +64,7 @@ export const exportRows = async (given: Exporting): Promise<Blob> => {
       size = 0
       onProgress(total)
     }
-    if (done) return new Blob(parts, { type: "text/csv" })
+    if (done) return { file: new Blob(parts, { type: "text/csv" }), cutAt }
   }
 }
 

@@ -12,7 +12,7 @@ interface Exporting {
   readonly onProgress: (bytes: number) => void
 }
 
-export interface Exported {
+interface Exported {
   readonly file: Blob
   /** The number of rows at which it may end too early; undefined: it has all. */
   readonly cutAt: string | undefined

@@ -7,7 +7,7 @@ import { type Caller } from "./Caller.ts"
  * The header with which a page of the dashboard reads as another caller, under the policies that apply to them:
  * percent-encoded JSON, as claims have more characters than headers.
  */
-export const viewAsHeader = "x-svc-view-as"
+const viewAsHeader = "x-svc-view-as"
 
 const Viewer = Schema.fromJsonString(
   Schema.Struct({

@@ -5,7 +5,7 @@ export type Scalar = string | number | boolean
 export const comparisons = ["==", "!=", ">", ">=", "<", "<=", "starts_with", "ends_with"] as const
 export type Comparison = (typeof comparisons)[number]
 export const versionOperators = ["=", "!=", "<", "<=", ">", ">=", "^", "~"] as const
-export type VersionOperator = (typeof versionOperators)[number]
+type VersionOperator = (typeof versionOperators)[number]
 
 export type Test =
   | { readonly tag: "compare"; readonly attribute: string; readonly operator: Comparison; readonly value: Scalar }

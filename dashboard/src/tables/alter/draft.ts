@@ -1,7 +1,7 @@
 import type { Column, ForeignKey, Table } from "../../catalogue/queries.ts"
 
 export const onDeletes = ["no action", "restrict", "cascade", "set null", "set default"] as const
-export type OnDelete = (typeof onDeletes)[number]
+type OnDelete = (typeof onDeletes)[number]
 
 export interface ReferenceDraft {
   readonly schema: string

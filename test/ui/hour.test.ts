@@ -312,6 +312,8 @@ it("a new user's hour: from the printed link to who did what", async () => {
     (found) => found !== undefined
   )
   const page = await openPage({ on: service, signedIn: false, store: true, viewport: { width: 1200, height: 690 } })
+  // A step waits for backups and branches, on machines with other work.
+  page.setDefaultTimeout(40_000)
   await page.goto(link ?? "")
   for (const step of [
     makeTable,
@@ -328,4 +330,4 @@ it("a new user's hour: from the printed link to who did what", async () => {
     whoDidWhat
   ])
     await step(page)
-}, 180_000)
+}, 300_000)

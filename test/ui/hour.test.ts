@@ -136,11 +136,11 @@ const editAndView = async (page: Page) => {
   await page.getByLabel("A signed-in user").check()
   await page.getByLabel("User (claim sub)").fill("bo")
   await page.getByRole("button", { name: "Use", exact: true }).click()
-  await page.getByText("30 rows").waitFor()
+  await page.getByText("30 rows", { exact: true }).waitFor()
   await picture(page, "view-as")
   await page.getByRole("button", { name: "As user bo" }).click()
   await page.getByRole("button", { name: "As the service" }).click()
-  await page.getByText("120 rows").waitFor()
+  await page.getByText("120 rows", { exact: true }).waitFor()
 }
 
 const query = async (page: Page) => {
@@ -290,7 +290,7 @@ const backup = async (page: Page) => {
   await picture(page, "backup")
   await restores.getByRole("button", { name: "Work on it" }).click()
   await openTable(page, "orders")
-  await page.getByText("600 rows").waitFor()
+  await page.getByText("600 rows", { exact: true }).waitFor()
 }
 
 const whoDidWhat = async (page: Page) => {

@@ -98,6 +98,7 @@ const makeTable = async (page: Page) => {
   }
   await form.getByRole("group", { name: "Column name" }).getByLabel("Not null").check()
   await form.getByRole("group", { name: "Column email" }).getByLabel("Unique").check()
+  await form.getByRole("region", { name: "SQL" }).scrollIntoViewIfNeeded()
   await picture(page, "new-table")
   await form.getByRole("button", { name: "Create table" }).click()
   await page.getByRole("link", { name: "0 policies" }).click()

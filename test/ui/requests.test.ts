@@ -55,6 +55,19 @@ it("what pages of the dashboard send is shown when it is asked for", async () =>
     .waitFor()
 })
 
+it("the page of keys leads to the requests of one", async () => {
+  const body = { keyType: "service_role", label: `of ${process.pid}` }
+  const { json } = await ask(service, "POST /api/keys", { key: service.service_role, body })
+  await send("GET /v1/status", "of-this-key", (json as { readonly secret: string }).secret)
+  const page = await openPage()
+  await page.goto(at("/keys"))
+  const row = page.getByRole("row", { name: new RegExp(`of ${process.pid}`) })
+  await row.getByRole("link", { name: "Requests" }).click()
+  await page.waitForURL(/\/requests\?key=\d+$/)
+  await page.getByRole("button", { name: "Copy request id of-this-key" }).waitFor()
+  assert.strictEqual(await page.getByRole("table", { name: "Latest requests" }).getByRole("row").count(), 2)
+})
+
 it("an address that the service refuses is a problem, not an empty list", async () => {
   const page = await openPage()
   await page.goto(at("/requests?status=abc"))

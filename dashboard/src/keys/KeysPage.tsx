@@ -1,4 +1,5 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query"
+import { Link } from "@tanstack/react-router"
 import { useState, useSyncExternalStore } from "react"
 import { Button } from "../ui/Button.tsx"
 import { Confirm } from "../ui/Confirm.tsx"
@@ -49,6 +50,9 @@ const columnsOf = (mine: number | undefined, act: (open: Open) => void): Readonl
     cell: (key) =>
       key.revoked_at !== null ? null : (
         <>
+          <Link className="button quiet" to="/requests" search={{ key: String(key.id) }}>
+            Requests
+          </Link>
           <Button kind="quiet" onClick={() => act({ tag: "form", key })}>
             Edit
           </Button>

@@ -49,4 +49,4 @@ it("the fix for statements makes them readable, slow ones are found, and without
   } finally {
     await removeDataDir(dataDir)
   }
-})
+}, 120_000)

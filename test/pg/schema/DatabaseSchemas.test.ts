@@ -198,12 +198,8 @@ suite("the database's schema", (it) => {
       const other = yield* session
       yield* other("begin; lock table held in access exclusive mode")
       const described = yield* Effect.timeout(describe(main), "4 seconds")
-      const definitions = Object.fromEntries(
-        Schema.decodeSync(Schema.fromJsonString(DatabaseSchema))(described).views.map(({ definition, name }) => [
-          name,
-          definition
-        ])
-      )
+      const { views } = yield* Schema.decodeEffect(Schema.fromJsonString(DatabaseSchema))(described)
+      const definitions = Object.fromEntries(views.map(({ definition, name }) => [name, definition]))
       assert.deepInclude(definitions, { over_held: null, over_view: null, beside: " SELECT 1 AS one;" })
       assert.isString(definitions["seen"])
       yield* other("rollback")

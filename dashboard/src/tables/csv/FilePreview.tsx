@@ -95,15 +95,17 @@ export const FilePreview = ({ columns, head, nullText, onFormat, onTargets, targ
         </table>
       </div>
       {problems.length === 0 && missing.length === 0 ? null : (
-        <ul className="csv-problems" role="status">
-          {problems.slice(0, 5).map((problem) => (
-            <li key={problem}>{problem}</li>
-          ))}
-          {problems.length > 5 ? <li>and {plural(problems.length - 5, "more cell")}</li> : null}
-          {missing.map(({ name }) => (
-            <li key={name}>No column of the file goes to {name}, which accepts no NULL and has no default.</li>
-          ))}
-        </ul>
+        <div role="status">
+          <ul className="csv-problems">
+            {problems.slice(0, 5).map((problem) => (
+              <li key={problem}>{problem}</li>
+            ))}
+            {problems.length > 5 ? <li>and {plural(problems.length - 5, "more cell")}</li> : null}
+            {missing.map(({ name }) => (
+              <li key={name}>No column of the file goes to {name}, which accepts no NULL and has no default.</li>
+            ))}
+          </ul>
+        </div>
       )}
     </>
   )

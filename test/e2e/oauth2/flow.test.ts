@@ -8,6 +8,7 @@ import {
   type Application,
   fromDashboard,
   goOn,
+  hostOf,
   makeApplication,
   makeVisitor,
   manage,
@@ -102,7 +103,7 @@ describe.each(oauth2Servers)("with the %s OAuth 2.0 server,", (server) => {
       const visitor = await makeVisitor(stage)
       const application = await makeApplication(stage, { token_endpoint_auth_method: "client_secret_post" })
       const { value } = await tokenOf(stage.idp, visitor.person)
-      visitor.browser.setCookie("127.0.0.1", "svc_session", Redacted.value(value))
+      visitor.browser.setCookie(hostOf(stage.idp), "svc_session", Redacted.value(value))
       const { idClaims } = await signIn(stage, visitor, application)
       assert.strictEqual(idClaims?.sub, visitor.person.id)
     })

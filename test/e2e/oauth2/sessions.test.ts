@@ -13,6 +13,7 @@ import {
   callback,
   fromDashboard,
   goOn,
+  hostOf,
   makeApplication,
   makeVisitor,
   manage,
@@ -36,7 +37,7 @@ describe.each(oauth2Servers)("with the %s OAuth 2.0 server,", (server) => {
 
   /** Enters the password again, in the browser's session. */
   const again = ({ browser, person }: Browser) =>
-    signInAgain(stage.idp, cookie(browser.cookie("127.0.0.1", "idp_session") ?? ""), person)
+    signInAgain(stage.idp, cookie(browser.cookie(hostOf(stage.idp), "idp_session") ?? ""), person)
 
   describe("an application that requests a sign-in", () => {
     it("with prompt=login gets a new one", async () => {
@@ -263,7 +264,7 @@ describe.each(oauth2Servers)("with the %s OAuth 2.0 server,", (server) => {
       const challenge = await toConsent(stage, browser, attempt.url)
       const back = await allow(stage, browser, challenge)
       const tokens = await application.finish(attempt, back)
-      const session = browser.browser.cookie("127.0.0.1", "idp_session") ?? ""
+      const session = browser.browser.cookie(hostOf(stage.idp), "idp_session") ?? ""
       const secrets = [
         stage.adminToken || "no admin token",
         application.secret,

@@ -6,7 +6,7 @@ import { otherOAuth2Server } from "./oauth2.ts"
 import { type Service, type ServiceOptions, startService } from "../service.ts"
 import { afterLogout, dashboard, type Stage } from "../identity/signIn.ts"
 
-const { IDP_TEST_ADMIN_URL, IDP_TEST_PUBLIC_URL, SVC_TEST_PORT } = process.env
+const { IDP_TEST_ADMIN_URL, IDP_TEST_PUBLIC_URL } = process.env
 
 /** The service with an identity provider and an OAuth 2.0 server. */
 export interface FullStage extends Stage, AsyncDisposable {
@@ -31,8 +31,8 @@ const otherIdP: IdPUnderTest | undefined =
 export const oauth2Servers = ["external", "embedded"] as const
 
 /**
- * Uses the fakes, or the servers of IDP_TEST_* and OAUTH2_TEST_*. Those redirect browsers to fixed URLs, so the service
- * then uses the port SVC_TEST_PORT. Its other settings override the defaults.
+ * Uses the fakes, or the servers of IDP_TEST_* and OAUTH2_TEST_*, configured as in deploy. Those redirect browsers to
+ * http://localhost:3000, so the service then uses that port. The options' settings override the defaults.
  */
 export const startStage = async (
   options: ServiceOptions = {},
@@ -41,7 +41,7 @@ export const startStage = async (
   await using started = new AsyncDisposableStack()
   const idp = otherIdP ?? (await fakeIdP(started))
   const oauth2 = which === "embedded" ? await embeddedServer() : await externalServer(started)
-  const service = started.use(
+  const local = started.use(
     await startService({
       ...options,
       env: {
@@ -54,6 +54,9 @@ export const startStage = async (
     })
   )
   const { adminToken, fake, introspect, publicUrl } = oauth2
+  // The same host for all: browsers share cookies between the ports of a host.
+  const { hostname } = new URL(idp.publicUrl)
+  const service = { ...local, url: Object.assign(new URL(local.url), { hostname }).origin }
   if (fake !== undefined) {
     const bridge = `${service.url}/api/oauth2/bridge`
     const urls = { login: `${bridge}/login`, consent: `${bridge}/consent`, logout: `${bridge}/logout` }
@@ -82,7 +85,7 @@ const externalServer = async (started: AsyncDisposableStack) => {
       adminToken === "" ? {} : { authorization: `Bearer ${adminToken}` }
     )
   const env = {
-    ...(fake === undefined ? { PORT: SVC_TEST_PORT ?? "" } : {}),
+    ...(fake === undefined ? { PORT: "3000" } : {}),
     OAUTH2_PUBLIC_URL: publicUrl,
     OAUTH2_ADMIN_URL: adminUrl,
     OAUTH2_ADMIN_TOKEN: adminToken

@@ -1,22 +1,25 @@
 import { type Page } from "playwright-core"
-import { afterAll, assert, beforeAll, describe, inject, it } from "vitest"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { ask } from "../support/client.ts"
 import { makePerson, type Person } from "../support/identity/idp.ts"
 import { type IdentityService, startIdentityService } from "../support/identity/service.ts"
+import { type Service, startService } from "../support/service.ts"
 import { assertAccessible, assertForced, at, checkPages, openPage } from "../support/ui/dashboard.ts"
 
-const shared = inject("service")
 checkPages()
 let parts: IdentityService
+/** Without an OAuth 2.0 server. */
+let bare: Service
 let person: Person
 let client: string
 beforeAll(async () => {
   parts = await startIdentityService()
+  bare = await startService({ env: { SVC_IDENTITY: "off" } })
   person = await makePerson(parts.idp, { name: "Ada", metadata_public: { plan: "pro" } })
   const body = { client_name: "Photo album", redirect_uris: ["https://photos.example/cb"], metadata: { team: "media" } }
   client = (await manage("POST /api/oauth2/clients", { ...body, skip_consent: true })).client_id
 })
-afterAll(() => parts[Symbol.asyncDispose]())
+afterAll(() => Promise.all([parts[Symbol.asyncDispose](), bare[Symbol.asyncDispose]()]))
 
 const manage = async (line: string, body?: unknown) => {
   const { json, status, text } = await ask(parts.service, line, {
@@ -132,11 +135,11 @@ it("claims are previewed for a user before they are saved, and asked about when 
 /** Every state of these pages; the first ones on a service without an OAuth 2.0 server. */
 const without: Readonly<Record<string, (page: Page) => Promise<unknown>>> = {
   "clients, not configured": async (page) => {
-    await page.goto(at("/clients"))
+    await page.goto(at("/clients", bare))
     await page.getByRole("heading", { name: "No OAuth 2.0 server" }).waitFor()
   },
   "claims, not configured": async (page) => {
-    await page.goto(at("/claims"))
+    await page.goto(at("/claims", bare))
     await page.getByRole("heading", { name: "No OAuth 2.0 server" }).waitFor()
   }
 }
@@ -178,7 +181,7 @@ const states: Readonly<Record<string, (page: Page) => Promise<unknown>>> = {
 }
 
 const all = [
-  ...Object.entries(without).map(([name, reach]) => [name, reach, () => shared] as const),
+  ...Object.entries(without).map(([name, reach]) => [name, reach, () => bare] as const),
   ...Object.entries(states).map(([name, reach]) => [name, reach, () => parts.service] as const)
 ]
 

@@ -14,7 +14,7 @@ it("a component that stops is shown within 10 seconds, and that it works again",
   await listen(0)
   const { port } = idp.address() as AddressInfo
   const url = `http://127.0.0.1:${port}`
-  await using service = await startService({ env: { IDP_PUBLIC_URL: url, IDP_ADMIN_URL: url } })
+  await using service = await startService({ env: { IDP_PUBLIC_URL: url, IDP_ADMIN_URL: url, SVC_IDENTITY: "off" } })
   const page = await openPage({ on: service })
   await page.goto(at("/status", service))
   const components = page.getByRole("list", { name: "Components" })

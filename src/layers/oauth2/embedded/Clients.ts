@@ -31,6 +31,8 @@ const invalid = (why: string) =>
   new InvalidRequest({ error: `The client can't be registered: ${why}`, code: "INVALID_CLIENT" })
 const badMetadata = invalid("metadata contains text that can't be stored, or is nested too deeply")
 
+const otherMethod = invalid("a client with a secret can't become one without, or the reverse; register a new one")
+
 const makeSecret = () => randomBytes(32).toString("base64url")
 
 /** A page token names the last client of the page before. */
@@ -58,6 +60,15 @@ export const clientsOn = ({ own, sql }: Store, library: Library) => {
     return { clients: shown.map(clientOf), next: last === undefined ? null : tokenOf(last.id) }
   })
 
+  const refused = {
+    refused: ({ error_description, message }: { readonly error_description?: string; readonly message: string }) =>
+      invalid(oneLine(error_description ?? message).slice(0, 500))
+  }
+  const validate = Effect.fnUntraced(function* (row: Pick<StoredClient, "id" | "fields" | "secret_hash">) {
+    const { provider } = yield* library
+    yield* libraryCall(() => provider.Client.validate(libraryClient(row)), refused)
+  })
+
   const createClient: Port["createClient"] = Effect.fn("OAuth2.createClient")(function* (given) {
     const problem = problemOf(given)
     if (problem !== undefined) return yield* invalid(problem)
@@ -69,10 +80,7 @@ export const clientsOn = ({ own, sql }: Store, library: Library) => {
     const fields = storedFields(given)
     const secret = hasSecret(fields) ? (chosen ?? makeSecret()) : null
     const row = { id, fields: JSON.stringify(fields), secret_hash: secret === null ? null : hashOf(secret) }
-    const { provider } = yield* library
-    yield* libraryCall(() => provider.Client.validate(libraryClient(row)), {
-      refused: ({ error_description, message }) => invalid(oneLine(error_description ?? message).slice(0, 500))
-    })
+    yield* validate(row)
     const [made] = yield* own(sql<StoredClient>`
       insert into svc.oauth2_clients ${sql.insert(row)} on conflict do nothing returning *`)
     return made === undefined ? yield* taken : { client: clientOf(made), secret }
@@ -93,19 +101,29 @@ export const clientsOn = ({ own, sql }: Store, library: Library) => {
       )
     )
 
-  const mergeClientMetadata: Port["mergeClientMetadata"] = Effect.fn("OAuth2.mergeClientMetadata")(
-    function* (id, metadata) {
-      if (!isJsonObject(metadata) || !isStorableJson(metadata)) return yield* badMetadata
-      if (!isPathId(id)) return yield* unknown
-      const row = yield* change(id, (fields) => {
-        const before = isJsonObject(fields["metadata"]) ? fields["metadata"] : {}
-        const kept = Object.entries(before).filter(([name]) => !Object.hasOwn(metadata, name))
-        const added = Object.entries(metadata).filter(([, value]) => value !== null)
-        return { ...fields, metadata: Object.fromEntries([...kept, ...added]) }
-      })
-      return row === undefined ? yield* unknown : clientOf(row)
+  const mergeClientMetadata: Port["mergeClientMetadata"] = Effect.fn("OAuth2.mergeClientMetadata")(function* (
+    id,
+    metadata,
+    changed = {}
+  ) {
+    if (!isJsonObject(metadata) || !isStorableJson(metadata)) return yield* badMetadata
+    const to = (fields: JsonObject): JsonObject => {
+      const before = isJsonObject(fields["metadata"]) ? fields["metadata"] : {}
+      const kept = Object.entries(before).filter(([name]) => !Object.hasOwn(metadata, name))
+      const added = Object.entries(metadata).filter(([, value]) => value !== null)
+      return { ...fields, ...changed, metadata: Object.fromEntries([...kept, ...added]) }
     }
-  )
+    const row = yield* find(id)
+    if (Object.keys(changed).length > 0) {
+      const fields = to(fieldsOf(row))
+      const problem = problemOf(fields)
+      if (problem !== undefined) return yield* invalid(problem)
+      if (hasSecret(fields) !== (row.secret_hash !== null)) return yield* otherMethod
+      yield* validate({ ...row, fields: JSON.stringify(fields) })
+    }
+    const after = yield* change(id, to)
+    return after === undefined ? yield* unknown : clientOf(after)
+  })
 
   const removeClient: Port["removeClient"] = Effect.fn("OAuth2.removeClient")(function* (id) {
     if (!isPathId(id)) return yield* unknown

@@ -291,7 +291,8 @@ describe("/openapi.json", () => {
         // Paths for users, with a session, a challenge, or in order to get a session.
         const personal = /^\/api\/auth\/|^\/api\/oauth2\/bridge\/|^\/oauth2\/|^\/auth\/|^\/\.well-known\//.test(path)
         const signsIn = /^(?:post|delete) \/api\/dashboard\/session$|^get \/api\/dashboard\/config$/.test(about)
-        const open = personal || signsIn || path === "/healthz" || path === "/readyz"
+        const open =
+          personal || signsIn || path.startsWith("/.well-known/") || path === "/healthz" || path === "/readyz"
         assert.strictEqual(operation.security?.some((one) => "apikey" in one) ?? false, !open, about)
         for (const [status, { content }] of Object.entries(operation.responses)) {
           // OFREP's own errors have its own body.

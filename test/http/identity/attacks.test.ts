@@ -91,9 +91,9 @@ describe("who has an account", () => {
       await one(turn % 2 === 0 ? "known" : "unknown")
       await one(turn % 2 === 0 ? "unknown" : "known")
     }
-    const median = (all: ReadonlyArray<number>) => all.toSorted((a, b) => a - b)[all.length / 2]!
-    // Without a hash for unknown names they would differ by the 10 to 25 ms that it takes.
-    assert.closeTo(median(took.known), median(took.unknown), 5)
+    // The fastest ones, which other load does not change. Without a hash for unknown names they would differ by the 10 to
+    // 25 ms that it takes.
+    assert.closeTo(Math.min(...took.known), Math.min(...took.unknown), 4)
   })
 
   it("is not revealed by registration, if addresses are confirmed first", async () => {

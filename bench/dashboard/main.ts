@@ -125,6 +125,13 @@ const measureFrames = async (browser: Browser, service: Service, address: string
   for (const step of [40, 200]) {
     const page = await openPage(browser, service)
     await firstRows(page, address)
+    const devtools = await page.context().newCDPSession(page)
+    await devtools.send("Performance.enable", { timeDomain: "threadTicks" })
+    const busy = async () => {
+      const { metrics } = await devtools.send("Performance.getMetrics")
+      return (metrics.find(({ name }) => name === "TaskDuration")?.value ?? 0) * 1000
+    }
+    const before = await busy()
     const { bars, times } = await page.evaluate(
       async ([step, frames]) => {
         const grid = document.querySelector('[role="grid"]') as HTMLElement
@@ -149,7 +156,7 @@ const measureFrames = async (browser: Browser, service: Service, address: string
       `95th of 100 frames, ${step} px each`,
       quantile(times, 0.95),
       34,
-      `, worst ${ms(Math.max(...times))}, ${bars} of ${frames} with a placeholder`
+      `, worst ${ms(Math.max(...times))}, ${bars} of ${frames} with a placeholder, ${(((await busy()) - before) / frames).toFixed(1)} ms of the main thread each`
     )
     await page.context().close()
   }

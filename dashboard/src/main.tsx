@@ -4,6 +4,7 @@ import "./shell/shell.css"
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query"
 import { RouterProvider } from "@tanstack/react-router"
 import { createRoot } from "react-dom/client"
+import { catalogueQuery } from "./catalogue/queries.ts"
 import { router } from "./routes.tsx"
 import { signInByLink } from "./shell/link.ts"
 import { applyTheme, currentTheme } from "./shell/theme.ts"
@@ -35,6 +36,9 @@ const client = new QueryClient({
     }
   }
 })
+
+// The rows of a table wait for it, and the page for its own code and the session: it is asked for meanwhile.
+if (/^\/dashboard\/(?:tables|$)/.test(location.pathname)) void client.prefetchQuery(catalogueQuery)
 
 // Nothing of the last session is left for the next.
 session.subscribe(() => {

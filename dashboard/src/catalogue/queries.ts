@@ -1,4 +1,4 @@
-import { useQuery } from "@tanstack/react-query"
+import { queryOptions, useQuery } from "@tanstack/react-query"
 import { call } from "../wire/call.ts"
 import type { Wire } from "../wire/Wire.ts"
 
@@ -7,12 +7,13 @@ export type Table = Catalogue["tables"][number]
 export type Column = Table["columns"][number]
 export type ForeignKey = Table["foreign_keys"][number]
 
-export const useCatalogue = () =>
-  useQuery({
-    queryKey: ["catalogue"],
-    queryFn: ({ signal }) => call("GET /v1/database/schema", { signal }),
-    staleTime: 30_000
-  })
+export const catalogueQuery = queryOptions({
+  queryKey: ["catalogue"],
+  queryFn: ({ signal }) => call("GET /v1/database/schema", { signal }),
+  staleTime: 30_000
+})
+
+export const useCatalogue = () => useQuery(catalogueQuery)
 
 export const tableOf = (catalogue: Catalogue, schema: string, name: string): Table | undefined =>
   catalogue.tables.find((table) => table.schema === schema && table.name === name)

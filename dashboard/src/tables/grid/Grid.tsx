@@ -2,10 +2,11 @@ import { type KeyboardEvent, useLayoutEffect, useRef, useState, useSyncExternalS
 import { isMod } from "../../ui/keys.ts"
 import { toast } from "../../ui/toast.ts"
 import type { Blocks } from "../rows/blocks.ts"
-import { Cell, cellText } from "./Cell.tsx"
-import { CellEditor, type Move } from "./CellEditor.tsx"
-import { type GridColumn, isMade, isMonospaced, isNumeric } from "./columns.ts"
+import { cellText } from "./Cell.tsx"
+import type { Move } from "./CellEditor.tsx"
+import { type GridColumn, isMade } from "./columns.ts"
 import { GridHead } from "./GridHead.tsx"
+import { type RowActions, RowCells } from "./GridRow.tsx"
 import type { Order, Row } from "../rows/keyset.ts"
 import { gutter, useGridView } from "./useGridView.ts"
 
@@ -139,6 +140,18 @@ export const Grid = (props: GridProps) => {
     event.preventDefault()
   }
 
+  const actions = useRef<RowActions>(null as unknown as RowActions)
+  actions.current = {
+    pick: onPick,
+    choose: (row, column) => {
+      scroller.current?.focus({ preventScroll: true })
+      setActive({ row, column })
+    },
+    edit: () => edit(),
+    follow: onFollow,
+    finish,
+    cancel
+  }
   const width = columns.reduce((sum, column) => sum + column.width, gutter)
   const rows = Array.from({ length: Math.max(0, to - from) }, (_, at) => from + at)
   return (
@@ -177,59 +190,16 @@ export const Grid = (props: GridProps) => {
               className={`row ${picked ? "picked" : ""}`}
               style={{ transform: `translateY(${yOf(index)}px)` }}
             >
-              <div role="rowheader" aria-colindex={1} className="cell pin">
-                <span className="no">{index + 1}</span>
-                {row === undefined ? null : (
-                  <input
-                    type="checkbox"
-                    tabIndex={-1}
-                    aria-label={`Select row ${index + 1}`}
-                    checked={picked}
-                    onChange={(event) => onPick(row, event.target.checked)}
-                  />
-                )}
-              </div>
-              {columns.map((column, at) => {
-                const here = active.row === index && active.column === at
-                const changed = edits !== undefined && column.name in edits
-                const right = isNumeric(column.type) && column.foreign === undefined
-                return (
-                  // Its keys are those of the grid, which has the focus.
-                  // oxlint-disable-next-line jsx-a11y/click-events-have-key-events
-                  <div
-                    key={column.name}
-                    id={here ? "active-cell" : undefined}
-                    role="gridcell"
-                    tabIndex={-1}
-                    aria-colindex={at + 2}
-                    className={`cell ${here ? "active" : ""} ${changed ? "changed" : ""} ${right ? "right" : ""} ${isMonospaced(column.type) ? "mono" : ""}`}
-                    style={{ width: column.width }}
-                    onMouseDown={(event) => {
-                      if (here && editing !== undefined) return
-                      event.preventDefault()
-                      scroller.current?.focus({ preventScroll: true })
-                      setActive({ row: index, column: at })
-                    }}
-                    onDoubleClick={() => edit()}
-                  >
-                    {row === undefined ? (
-                      <span className="bar" style={{ width: `${30 + ((index * 7 + at * 13) % 50)}%` }} />
-                    ) : (
-                      <Cell column={column} row={row} value={valueOf(row, column)} onFollow={onFollow} />
-                    )}
-                    {!here || editing === undefined || row === undefined ? null : (
-                      <CellEditor
-                        key={`${index}.${at}`}
-                        column={column}
-                        value={valueOf(row, column)}
-                        typed={editing.typed}
-                        onCancel={cancel}
-                        onDone={(value, move) => finish(row, column.name, value, move)}
-                      />
-                    )}
-                  </div>
-                )
-              })}
+              <RowCells
+                index={index}
+                row={row}
+                columns={columns}
+                edits={edits}
+                picked={picked}
+                active={active.row === index ? active.column : undefined}
+                editing={active.row === index ? editing : undefined}
+                actions={actions}
+              />
             </div>
           )
         })}

@@ -73,7 +73,7 @@ describe("/api/identities", () => {
     const password = "ｆour common wörds"
     const accounts = {
       argon2: await argon2(password, { memoryCost: 4096, timeCost: 3 }),
-      bcrypt: await bcrypt(password, { cost: 5 }),
+      bcrypt: await bcrypt(password, 5),
       plain: "$1$x$y",
       scrypt: "$scrypt$ln=15,r=8,p=1$c2FsdHNhbHQ$aGFzaGhhc2g",
       memory: "$argon2id$v=19$m=4194304,t=1,p=1$c2FsdHNhbHRzYWx0$aGFzaGhhc2hoYXNoaGFzaGhhc2hoYXNoaGFzaGhhc2g",

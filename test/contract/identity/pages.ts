@@ -12,8 +12,9 @@ import {
 import { enrolTotp } from "./totp.ts"
 import { IdP } from "../../../src/services/ports/IdP.ts"
 
-/** The URLs that the server under test may redirect browsers to, and those of its forms. */
-const app = "http://127.0.0.1:3000"
+/** The origin that the server under test may return browsers to, and that of its forms, as in deploy/idp. */
+const app = "http://localhost:3000"
+const pages = "http://localhost:4455"
 const json = { accept: "application/json" }
 
 interface Sent {
@@ -99,18 +100,18 @@ export const idpPagesContract = (name: string, idp: IdPUnderTest, port: Layer.La
         const signedIn = { headers: { cookie: `idp_session=${idp_session}` } }
         const back = encodeURIComponent(`${app}/x?y=z`)
         const login = yield* call(`/self-service/login/browser?return_to=${back}`)
-        assert.strictEqual(brief(login), `303 ${app}/login`)
+        assert.strictEqual(brief(login), `303 ${pages}/login`)
         assert.match(login.query.get("flow") ?? "", /^[0-9a-f-]{36}$/)
-        assert.strictEqual(brief(yield* call("/self-service/settings/browser", signedIn)), `303 ${app}/settings`)
+        assert.strictEqual(brief(yield* call("/self-service/settings/browser", signedIn)), `303 ${pages}/settings`)
         const settings = yield* call("/self-service/settings/browser")
         assert.strictEqual(brief(settings), `303 ${idp.publicUrl}/self-service/login/browser`)
         const straight = yield* call(`/self-service/login/browser?return_to=${back}`, signedIn)
         assert.strictEqual(brief(straight), `303 ${app}/x`)
         assert.strictEqual(straight.query.get("y"), "z")
         const again = yield* call(`/self-service/login/browser?refresh=true&return_to=${back}`, signedIn)
-        assert.strictEqual(brief(again), `303 ${app}/login`)
+        assert.strictEqual(brief(again), `303 ${pages}/login`)
         const recovery = yield* call("/self-service/recovery/browser")
-        assert.strictEqual(brief(recovery), `303 ${app}/recovery`)
+        assert.strictEqual(brief(recovery), `303 ${pages}/recovery`)
 
         // The page reads its form with the cookies of the browser, which submits it.
         const page = { headers: { ...json, ...cookies(login.cookies) } }
@@ -121,7 +122,7 @@ export const idpPagesContract = (name: string, idp: IdPUnderTest, port: Layer.La
         const form = { method: "password", identifier: one.email, csrf_token: csrfOf(login) }
         const headers = cookies(login.cookies)
         const wrong = yield* call(`/self-service/login?flow=${id}`, { headers, form: { ...form, password: "wrong" } })
-        assert.strictEqual(brief(wrong), `303 ${app}/login`)
+        assert.strictEqual(brief(wrong), `303 ${pages}/login`)
         assert.strictEqual(wrong.query.get("flow"), id)
         const done = yield* call(`/self-service/login?flow=${id}`, {
           headers,
@@ -144,7 +145,7 @@ export const idpPagesContract = (name: string, idp: IdPUnderTest, port: Layer.La
           `303 ${app}/x`
         )
         const started = yield* call(`/self-service/login/browser?aal=aal2&return_to=${back}`, { headers })
-        assert.strictEqual(brief(started), `303 ${app}/login`)
+        assert.strictEqual(brief(started), `303 ${pages}/login`)
         const form = { method: "totp", totp_code: totp(), csrf_token: csrfOf(started) }
         const done = yield* call(`/self-service/login?flow=${started.query.get("flow")}`, {
           headers: cookies({ idp_session, ...started.cookies }),
@@ -240,7 +241,7 @@ export const idpPagesContract = (name: string, idp: IdPUnderTest, port: Layer.La
         const begun = yield* call("/self-service/logout/browser", { headers: { ...json, ...headers } })
         const { pathname, search } = new URL(String(begun.body["logout_url"]))
         const ended = yield* call(`${pathname}${search}`, { headers })
-        assert.strictEqual(brief(ended), `303 ${app}/`)
+        assert.strictEqual(brief(ended), `303 ${pages}/`)
         assert.isTrue(ended.setCookies.some((line) => /^idp_session=.*; Max-Age=0/.test(line)))
         assert.strictEqual(brief(yield* call("/sessions/whoami", { headers: { ...json, ...headers } })), "401")
       })
@@ -259,10 +260,10 @@ export const idpPagesContract = (name: string, idp: IdPUnderTest, port: Layer.La
         const [message] = yield* Effect.promise(() => messagesTo(idp, one.email))
         const link = new URL(/http\S+token=\w+/.exec(message ?? "")?.[0] ?? "")
         const opened = yield* call(`${link.pathname}${link.search}`)
-        assert.strictEqual(brief(opened), `303 ${app}/settings`)
+        assert.strictEqual(brief(opened), `303 ${pages}/settings`)
         assert.isString(opened.cookies["idp_session"])
         const again = yield* call(`${link.pathname}${link.search}`)
-        assert.strictEqual(brief(again), `303 ${app}/recovery`)
+        assert.strictEqual(brief(again), `303 ${pages}/recovery`)
         assert.isUndefined(again.cookies["idp_session"])
         const { addresses } = yield* (yield* IdP).identity(one.id)
         assert.deepStrictEqual(addresses, [{ value: one.email, verified: true }])

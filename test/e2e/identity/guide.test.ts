@@ -15,8 +15,7 @@ const ann = { id: "", email: "ann@example.com", password: "four common words" }
 it("the commands of the identity guide work", { timeout: 180_000 }, async () => {
   const guide = await readGuide("docs/identity.md")
   assert.isAbove(stepsOf(guide).length, 25)
-  const { SVC_TEST_PORT } = process.env
-  const PUBLIC_URL = otherOAuth2Server === undefined ? "" : `http://localhost:${SVC_TEST_PORT}`
+  const PUBLIC_URL = otherOAuth2Server === undefined ? "" : "http://localhost:3000"
   await using stage = await startStage({ env: { DASHBOARD_URL: "", PUBLIC_URL } })
   const { idp, service } = stage
   // One host name: cookies are stored per host, and shared by all ports.

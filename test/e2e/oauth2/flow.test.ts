@@ -7,6 +7,7 @@ import {
   allow,
   fromDashboard,
   goOn,
+  hostOf,
   makeApplication,
   makeVisitor,
   manage,
@@ -100,7 +101,7 @@ describe("an application signs a user in through the bridge", () => {
     const visitor = await makeVisitor(stage)
     const application = await makeApplication(stage, { token_endpoint_auth_method: "client_secret_post" })
     const { value } = await tokenOf(stage.idp, visitor.person)
-    visitor.browser.setCookie("127.0.0.1", "svc_session", Redacted.value(value))
+    visitor.browser.setCookie(hostOf(stage.idp), "svc_session", Redacted.value(value))
     const { idClaims } = await signIn(stage, visitor, application)
     assert.strictEqual(idClaims?.sub, visitor.person.id)
   })

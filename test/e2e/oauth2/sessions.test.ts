@@ -12,6 +12,7 @@ import {
   callback,
   fromDashboard,
   goOn,
+  hostOf,
   makeApplication,
   makeVisitor,
   manage,
@@ -33,7 +34,7 @@ const isActive = async (token: string) => (await stage.introspect(token))["activ
 
 /** Enters the password again, in the browser's session. */
 const again = ({ browser, person }: Browser) =>
-  signInAgain(stage.idp, cookie(browser.cookie("127.0.0.1", "idp_session") ?? ""), person)
+  signInAgain(stage.idp, cookie(browser.cookie(hostOf(stage.idp), "idp_session") ?? ""), person)
 
 describe("an application that requests a sign-in", () => {
   it("with prompt=login gets a new one", async () => {
@@ -248,7 +249,7 @@ describe("the bridge", () => {
     const challenge = await toConsent(stage, browser, attempt.url)
     const back = await allow(stage, browser, challenge)
     const tokens = await application.finish(attempt, back)
-    const session = browser.browser.cookie("127.0.0.1", "idp_session") ?? ""
+    const session = browser.browser.cookie(hostOf(stage.idp), "idp_session") ?? ""
     const secrets = [
       stage.adminToken || "no admin token",
       application.secret,

@@ -158,13 +158,13 @@ const usual = (given: FakeIdPOptions): Settings => ({
   sessionSeconds: given.sessionSeconds ?? 86_400,
   methods: { ...methods, ...given.methods },
   uiUrls: given.uiUrls ?? {
-    login: "http://127.0.0.1:3000/login",
-    registration: "http://127.0.0.1:3000/registration",
-    settings: "http://127.0.0.1:3000/settings",
-    recovery: "http://127.0.0.1:3000/recovery"
+    login: "http://localhost:4455/login",
+    registration: "http://localhost:4455/registration",
+    settings: "http://localhost:4455/settings",
+    recovery: "http://localhost:4455/recovery"
   },
-  returnUrl: given.returnUrl ?? "http://127.0.0.1:3000/",
-  allowedReturnUrls: given.allowedReturnUrls ?? ["http://127.0.0.1:3000", "http://localhost:3000"],
+  returnUrl: given.returnUrl ?? "http://localhost:4455/",
+  allowedReturnUrls: given.allowedReturnUrls ?? ["http://localhost:3000", "http://localhost:4455"],
   rp: given.rp ?? { id: "localhost", name: "svc", origins: ["http://localhost:3000"] }
 })
 

@@ -122,7 +122,7 @@ export const tokenOf = async (idp: IdPUnderTest, { email, password }: Person): P
 /** Opens and submits a form as a browser does. `query` with its question mark. */
 const submit = async (
   idp: IdPUnderTest,
-  form: "login" | "settings",
+  form: "login" | "registration" | "settings",
   query: string,
   credential: Credential | undefined,
   body: (value: (name: string) => string) => Readonly<Record<string, unknown>>,
@@ -147,6 +147,19 @@ export const cookieOf = async (idp: IdPUnderTest, { email, password }: Person): 
   const body = { method: "password", identifier: email, password }
   const done = await submit(idp, "login", "", undefined, () => body, 422)
   return cookie(setCookie(done, "idp_session=")!.slice("idp_session=".length))
+}
+
+/** Signs up as a browser does, which must also sign in. */
+export const signUp = async (idp: IdPUnderTest, email: string): Promise<Credential> => {
+  const password = randomBytes(12).toString("hex")
+  const done = await submit(idp, "registration", "", undefined, () => ({
+    method: "password",
+    password,
+    traits: { email }
+  }))
+  const set = setCookie(done, "idp_session=")
+  assert.isDefined(set, "the new user is signed in")
+  return cookie(set!.slice("idp_session=".length))
 }
 
 /** Enters the password again, which refreshes the same session. */

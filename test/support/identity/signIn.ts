@@ -93,10 +93,13 @@ export const makeVisitor = async ({ idp }: Stage): Promise<Browser> => ({
   browser: startBrowsing()
 })
 
+/** The host of the cookies, which all ports share. */
+export const hostOf = ({ publicUrl }: Pick<IdPUnderTest, "publicUrl">) => new URL(publicUrl).hostname
+
 /** Signs in at the identity provider's page. */
 export const signInAtIdp = async ({ idp }: Stage, { browser, person }: Browser) => {
   const credential = await cookieOf(idp, person)
-  browser.setCookie("127.0.0.1", "idp_session", Redacted.value(credential.value))
+  browser.setCookie(hostOf(idp), "idp_session", Redacted.value(credential.value))
 }
 
 /** Where a browser stops: the identity provider's sign-in, the consent page, the application, or a response. */

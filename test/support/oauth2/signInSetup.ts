@@ -5,7 +5,7 @@ import { otherOAuth2Server } from "./oauth2.ts"
 import { type Service, type ServiceOptions, startService } from "../service.ts"
 import { afterLogout, dashboard, type Stage } from "../identity/signIn.ts"
 
-const { IDP_TEST_ADMIN_URL, IDP_TEST_PUBLIC_URL, SVC_TEST_PORT } = process.env
+const { IDP_TEST_ADMIN_URL, IDP_TEST_PUBLIC_URL } = process.env
 
 /** The service with an identity provider and an OAuth 2.0 server. */
 export interface FullStage extends Stage, AsyncDisposable {
@@ -24,8 +24,8 @@ const otherIdP: IdPUnderTest | undefined =
     : { publicUrl: IDP_TEST_PUBLIC_URL, adminUrl: IDP_TEST_ADMIN_URL, origin: dashboard }
 
 /**
- * Uses the fakes, or the servers of IDP_TEST_* and OAUTH2_TEST_*. Those redirect browsers to fixed URLs, so the service
- * then uses the port SVC_TEST_PORT. Its other settings override the defaults.
+ * Uses the fakes, or the servers of IDP_TEST_* and OAUTH2_TEST_*, configured as in deploy. Those redirect browsers to
+ * http://localhost:3000, so the service then uses that port. The options' settings override the defaults.
  */
 export const startStage = async (options: ServiceOptions = {}): Promise<FullStage> => {
   await using started = new AsyncDisposableStack()
@@ -34,11 +34,11 @@ export const startStage = async (options: ServiceOptions = {}): Promise<FullStag
   const fake =
     otherOAuth2Server === undefined ? started.use(await startOAuth2Server({ behaviour: { adminToken } })) : undefined
   const { adminUrl, publicUrl } = otherOAuth2Server ?? fake!
-  const service = started.use(
+  const local = started.use(
     await startService({
       ...options,
       env: {
-        ...(fake === undefined ? { PORT: SVC_TEST_PORT ?? "" } : {}),
+        ...(fake === undefined ? { PORT: "3000" } : {}),
         DASHBOARD_URL: dashboard,
         IDP_PUBLIC_URL: idp.publicUrl,
         IDP_ADMIN_URL: idp.adminUrl,
@@ -49,6 +49,9 @@ export const startStage = async (options: ServiceOptions = {}): Promise<FullStag
       }
     })
   )
+  // The same host for all: browsers share cookies between the ports of a host.
+  const { hostname } = new URL(idp.publicUrl)
+  const service = { ...local, url: Object.assign(new URL(local.url), { hostname }).origin }
   if (fake !== undefined) {
     const bridge = `${service.url}/api/oauth2/bridge`
     const urls = { login: `${bridge}/login`, consent: `${bridge}/consent`, logout: `${bridge}/logout` }

@@ -210,10 +210,20 @@ const urlTooLong = (requestId: string) =>
   )
 
 /** Where clients of other services find what they ask for. */
-const hintOf = (path: string) =>
-  path.startsWith("/rest/v1")
-    ? "Tables are at /v1/db/<table>, functions at /v1/db/rpc/<function>: use @supabase/postgrest-js with /v1/db (docs/rows.md)"
-    : null
+const elsewhere = [
+  [
+    "/rest/v1",
+    "Tables are at /v1/db/<table>, functions at /v1/db/rpc/<function>: use @supabase/postgrest-js with /v1/db (docs/rows.md)"
+  ],
+  ["/auth/v1", "Sessions are at /api/auth (docs/identity.md); JWTs of your own server are accepted too (docs/tour.md)"],
+  ["/storage/v1", "Files are in an S3-compatible store, with presigned URLs from /api/storage (docs/storage.md)"],
+  ["/realtime/v1", "The feed is the WebSocket /realtime?apikey=<key>&jwt=<JWT> (docs/realtime.md)"],
+  [
+    "/functions/v1",
+    "Functions of the database are at /v1/db/rpc/<function>; other code runs in a server of yours, called by webhooks (docs/webhooks.md)"
+  ]
+] as const
+const hintOf = (path: string) => elsewhere.find(([start]) => path.startsWith(start))?.[1] ?? null
 
 const noRoute = (methods: ReadonlyArray<string>, method: string, path: string, requestId: string) => {
   const rows = path.startsWith("/v1/db/")

@@ -7,12 +7,17 @@ const format = SchemaIssue.makeFormatterStandardSchemaV1()
 /** Lines of an error; an array may have thousands of invalid elements. */
 const maxLines = 20
 
+/** The library's term for a name that no field has, as callers know it. */
+const said = (message: string) => (message === "Expected no excess property" ? "Unknown field" : message)
+
 /** A line for each field that a schema rejects, 20 at most: `statements.0.sql: Missing key`. */
 export const issueLines = (issue: SchemaIssue.Issue): ReadonlyArray<string> => {
   const { issues } = format(issue)
   const lines = issues
     .slice(0, maxLines)
-    .map(({ message, path = [] }) => (path.length === 0 ? message : `${path.map(String).join(".")}: ${message}`))
+    .map(({ message, path = [] }) =>
+      [path.map(String).join("."), said(message)].filter((part) => part !== "").join(": ")
+    )
   return issues.length > maxLines ? [...lines, `and ${issues.length - maxLines} more`] : lines
 }
 

@@ -41,9 +41,14 @@ const maxLookUps = 4
 /** Unknown keys that are remembered, by their hashes. */
 const maxUnknown = 10_000
 
-/** The same text for each, so that it does not tell which keys have existed. */
+const missing = new Unauthorized({
+  error: "The API key is missing: send one in the header apikey",
+  code: "INVALID_API_KEY"
+})
+
+/** The same text for both, so that it does not tell which keys have existed. */
 const refused = new Unauthorized({
-  error: "Missing, unknown or revoked API key: send a valid one in the header apikey",
+  error: "Unknown or revoked API key: send a valid one in the header apikey",
   code: "INVALID_API_KEY"
 })
 
@@ -216,7 +221,7 @@ export class Keys extends Context.Service<
       }
 
       const verify = (rawKey: string): Effect.Effect<LiveKey, Unauthorized | Unavailable> => {
-        if (!looksLikeKey(rawKey)) return Effect.fail(refused)
+        if (!looksLikeKey(rawKey)) return Effect.fail(rawKey === "" ? missing : refused)
         const hash = hashOf(rawKey)
         const live = cache.peek(hash)
         if (live === undefined) {

@@ -53,12 +53,20 @@ describe("methods", () => {
       const { hint } = assertRefused(await ask(service, `GET ${path}`, { key }), 404, "NOT_FOUND")
       assert.match(String(hint), /\/v1\/db/)
     }
+    const others = { auth: "/api/auth", storage: "/api/storage", realtime: "/realtime?", functions: "/v1/db/rpc" }
+    for (const [name, ours] of Object.entries(others)) {
+      const { hint } = assertRefused(await ask(service, `POST /${name}/v1/x`, { key, body: {} }), 404, "NOT_FOUND")
+      assert.include(String(hint), ours)
+    }
     assert.isNull(assertRefused(await ask(service, "GET /restful", { key }), 404, "NOT_FOUND")["hint"])
   })
 
   it("a missing API key is named with its header", async () => {
     for (const path of ["/v1/status", "/api/keys"]) {
-      assert.match(String(assertRefused(await ask(service, `GET ${path}`), 401)["error"]), /header apikey/)
+      const missing = "The API key is missing: send one in the header apikey"
+      assert.strictEqual(assertRefused(await ask(service, `GET ${path}`), 401)["error"], missing)
+      const unknown = await ask(service, `GET ${path}`, { key: "svc_pk_unknown" })
+      assert.match(String(assertRefused(unknown, 401)["error"]), /^Unknown or revoked API key: .* header apikey$/)
     }
   })
 
@@ -66,6 +74,8 @@ describe("methods", () => {
     for (const path of ["/v1/db/a/b/c", "/v1/db/e2e_items/", "/v1/db/rpc/f/g"]) {
       assertRefused(await ask(service, `GET ${path}`, { key }), 404, "PGRST125")
     }
+    const sums = assertRefused(await ask(service, "GET /v1/db/e2e_items?select=id.sum()", { key }), 400, "PGRST123")
+    assert.include(String(sums["hint"]), "SVC_DB_AGGREGATES=true")
     const { error } = assertRefused(await ask(service, "PROPFIND /v1/db/e2e_items", { key }), 405, "PGRST117")
     assert.strictEqual(error, "Unsupported HTTP method: PROPFIND")
   })

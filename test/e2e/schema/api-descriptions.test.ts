@@ -119,7 +119,7 @@ describe("types of the database", () => {
     const url = service.url
     assert.strictEqual(
       await outcome("--key", "nope", "--url", url),
-      `1 ${url} responded with 401: Missing, unknown or revoked API key: send a valid one in the header apikey`
+      `1 ${url} responded with 401: Unknown or revoked API key: send a valid one in the header apikey`
     )
     assert.match(
       await outcome("--key", "nope", "--url", "http://127.0.0.1:9"),

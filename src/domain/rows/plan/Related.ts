@@ -52,6 +52,12 @@ const tooDeep = (levels: number) =>
     hint: "Use several requests, or a view or function. SVC_DB_MAX_EMBED_DEPTH sets the limit"
   })
 
+const aggregatesDisabled = new InvalidRequest({
+  error: "Use of aggregate functions is not allowed",
+  code: "PGRST123",
+  hint: "SVC_DB_AGGREGATES=true allows them; POST /v1/sql, with a service_role key, needs no setting"
+})
+
 const tooManyEmbeds = (embeds: number) =>
   new InvalidRequest({
     error: `The request has more than ${embeds} embeds`,
@@ -93,7 +99,7 @@ export class Relating {
     this.checkOrders(root)
     this.checkFilters(root)
     if (!this.limits.aggregates && anywhere(root, ({ tree }) => tree.select.some(aggregates))) {
-      refuse(new InvalidRequest({ error: "Use of aggregate functions is not allowed", code: "PGRST123" }))
+      refuse(aggregatesDisabled)
     }
   }
 

@@ -11,9 +11,14 @@ export const RealtimeSubscription = Schema.Struct({
   status: Schema.Literals(["active", "table_missing", "table_renamed", "trigger_missing", "trigger_disabled"]),
   /** The table's new name as `schema.table`, under which its events are published. */
   renamed_to: Schema.NullOr(Schema.String),
+  /** Says who receives no events of the table, if clients may be waiting for them. */
+  warning: Schema.NullOr(Schema.String),
   created_at: Schema.String
 })
 export type RealtimeSubscription = typeof RealtimeSubscription.Type
+
+export const rowSecurityWarning =
+  "The table has row-level security: only service_role keys and administrators receive its events (docs/realtime.md)"
 
 /** A table that can be subscribed to. */
 export const RealtimeTable = Schema.Struct({

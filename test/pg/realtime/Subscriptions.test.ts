@@ -57,10 +57,23 @@ suite("subscriptions", (it) => {
         table: "notes",
         channel: "svc_rt_public_notes",
         status: "active",
-        renamed_to: null
+        renamed_to: null,
+        warning: null
       })
       const { status } = yield* Realtime
       assert.include((yield* status).active_channels, "svc_rt_public_notes")
+    })
+  )
+
+  it.effect("warn that a table with row-level security has few receivers", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Outside
+      yield* sql("create table guarded (id int)")
+      assert.isNull((yield* subscribe("guarded")).subscription.warning)
+      yield* sql("alter table guarded enable row level security")
+      const { subscription } = yield* subscribe("guarded")
+      assert.match(String(subscription.warning), /^The table has row-level security: only service_role keys/)
+      yield* unsubscribe("guarded")
     })
   )
 

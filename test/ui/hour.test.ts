@@ -314,7 +314,7 @@ it("a new user's hour: from the printed link to who did what", async () => {
     () => Promise.resolve(/http\S+\/dashboard\/#sign-in=[\w-]{43}/.exec(service.output())?.[0]),
     (found) => found !== undefined
   )
-  const page = await openPage({ on: service, signedIn: false, store: true, viewport: { width: 1200, height: 690 } })
+  const page = await openPage({ on: service, signedIn: false, store: true, viewport: { width: 1200, height: 650 } })
   // A step waits for backups and branches, on machines with other work.
   page.setDefaultTimeout(40_000)
   await page.goto(link ?? "")

@@ -38,6 +38,8 @@ input[type=checkbox] { margin: .25rem 0 0; width: 1.05rem; height: 1.05rem; flex
 .brand img { max-width: 8rem; max-height: 2rem; }
 /* A choice under a long list stays in sight, unless the window is too low to spare the room. */
 @media (min-height: 28rem) {
+  /* What gets the focus is not behind them. */
+  html:has(.choice) { scroll-padding-bottom: 10rem; }
   .choice .buttons {
     position: sticky; bottom: 0; margin: 1.25rem -1.75rem 0; padding: .75rem 1.75rem;
     border-top: 1px solid var(--line); background: var(--card);

@@ -85,6 +85,15 @@ describe.skipIf(chromium === undefined)("the pages of sign-ins in a browser", ()
     })()`)
     const { bottom, page, top, window } = JSON.parse(seen) as Record<string, number>
     assert.isAbove(page ?? 0, window ?? 0, "20 scopes need more than the window")
+    // What gets the focus is not hidden by the buttons.
+    const gap = await tab.soon(`(() => {
+      const boxes = document.querySelectorAll("input[name=grant_scope][type=checkbox]")
+      for (const box of boxes) box.focus()
+      const last = boxes[boxes.length - 1].getBoundingClientRect()
+      const bar = document.querySelector("button[value=allow]").parentElement.getBoundingClientRect()
+      return String(Math.round(bar.top - last.bottom))
+    })()`)
+    assert.isAtLeast(Number(gap), 0)
     // A window that is too low to spare the room scrolls to the buttons.
     if (height >= 500) assert.isTrue((top ?? -1) >= 0 && (bottom ?? Infinity) <= (window ?? 0), seen)
   })

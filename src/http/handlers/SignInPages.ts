@@ -206,7 +206,10 @@ export const SignInPagesRoutes = HttpRouter.use(
         Effect.flatMap(calls.confirmVerification(flowId, proof, "Cookie"), (signedIn) =>
           signedIn === undefined
             ? Effect.succeed(
-                noticePage("Your address is confirmed", "Thank you.", { href: "account", text: "To your account" })
+                noticePage(visit, "Your address is confirmed", "Thank you.", {
+                  href: "account",
+                  text: "To your account"
+                })
               )
             : entered(visit, signedIn)
         )
@@ -247,8 +250,10 @@ export const SignInPagesRoutes = HttpRouter.use(
       )
     )
 
-    yield* on("GET", "signed-out", () =>
-      Effect.succeed(noticePage("You are signed out", "You can close this page.", { href: "login", text: "Sign in" }))
+    yield* on("GET", "signed-out", (visit) =>
+      Effect.succeed(
+        noticePage(visit, "You are signed out", "You can close this page.", { href: "login", text: "Sign in" })
+      )
     )
   })
 )

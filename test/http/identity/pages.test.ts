@@ -7,7 +7,7 @@ import { type InProcessService, serveInProcess } from "../../support/inProcess.t
 
 let service: InProcessService
 beforeAll(async () => {
-  service = await serveInProcess()
+  service = await serveInProcess({ SVC_BRAND_NAME: "Acme Ltd" })
 })
 afterAll(() => service[Symbol.asyncDispose]())
 
@@ -43,6 +43,7 @@ class Tab {
       else this.cookies.set(name, value)
     }
     const html = await response.text()
+    if (html.includes("<form")) assert.include(html, "Acme Ltd", `${path} shows who operates the service`)
     const refresh = /http-equiv="refresh" content="0;url=([^"]*)"/.exec(html)?.[1]?.replaceAll("&amp;", "&")
     const target = response.headers.get("location") ?? refresh
     const to = target === undefined ? "" : new URL(target, service.url)

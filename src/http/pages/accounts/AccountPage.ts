@@ -117,7 +117,7 @@ export const accountPage = (visit: Visit, view: AccountView, message?: Fault): R
           ></label
         >`
       )}`,
-    { status: message?.status ?? 200 }
+    { brand: visit.brand, status: message?.status ?? 200 }
   )
 }
 
@@ -158,7 +158,7 @@ export const totpPage = (
       <footer>
         <p><a href="account">Cancel</a></p>
       </footer>`,
-    { status: fault?.status ?? 200 }
+    { brand: visit.brand, status: fault?.status ?? 200 }
   )
 
 /** Shows new recovery codes, once. */
@@ -179,7 +179,8 @@ export const codesPage = (visit: Visit, flowId: string, codes: ReadonlyArray<str
       )}
       <footer>
         <p><a href="account">Cancel</a></p>
-      </footer>`
+      </footer>`,
+    { brand: visit.brand }
   )
 
 /** Adds a passkey or a security key. */
@@ -210,6 +211,6 @@ export const newKeyPage = (
       <footer>
         <p><a href="account">Cancel</a></p>
       </footer>`,
-    { status: fault?.status ?? 200, script: keyScript }
+    { brand: visit.brand, status: fault?.status ?? 200, script: keyScript }
   )
 }

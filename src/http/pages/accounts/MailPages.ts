@@ -41,7 +41,7 @@ export const askPage = (
       <footer>
         <p><a href="login${visit.query}">Back to sign in</a></p>
       </footer>`,
-    { status: given.fault?.status ?? 200 }
+    { brand: visit.brand, status: given.fault?.status ?? 200 }
   )
 
 /** Asks for the code, whether a message was sent or not. */
@@ -61,7 +61,7 @@ export const codePage = (visit: Visit, name: MailPage, flowId: string, fault?: F
       <footer>
         <p><a href="${name}${visit.query}">Send another message</a></p>
       </footer>`,
-    { status: fault?.status ?? 200 }
+    { brand: visit.brand, status: fault?.status ?? 200 }
   )
 
 /**
@@ -78,20 +78,21 @@ export const linkPage = (visit: Visit, name: MailPage, flowId: string, token: st
         html`<input type="hidden" name="flow" value="${flowId}" />
           <input type="hidden" name="token" value="${token}" />
           <div class="buttons">${button(words[name].open, "action", "token")}</div>`
-      )}`
+      )}`,
+    { brand: visit.brand }
   )
 
 /** Says that something is done or over. */
 export const noticePage = (
+  visit: Visit,
   title: string,
   text: string,
-  next: { readonly href: string; readonly text: string },
-  status = 200
+  next: { readonly href: string; readonly text: string }
 ) =>
   page(
     title,
     html`<h1>${title}</h1>
       <p>${text}</p>
       <div class="buttons"><a class="button main" href="${next.href}">${next.text}</a></div>`,
-    { status }
+    { brand: visit.brand }
   )

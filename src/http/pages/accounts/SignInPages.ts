@@ -40,7 +40,7 @@ export const loginPage = (
         <p><a href="recovery${visit.query}">Forgot your password?</a></p>
         ${methods.registration ? html`<p><a href="register${visit.query}">Create an account</a></p>` : undefined}
       </footer>`,
-    { status: given.fault?.status ?? 200 }
+    { brand: visit.brand, status: given.fault?.status ?? 200 }
   )
 
 export const passkeyPage = (
@@ -57,7 +57,7 @@ export const passkeyPage = (
       <footer>
         <p><a href="login${visit.query}">Use a password</a></p>
       </footer>`,
-    { status: fault?.status ?? 200, script: keyScript }
+    { brand: visit.brand, status: fault?.status ?? 200, script: keyScript }
   )
 
 export const registerPage = (visit: Visit, given: { readonly email?: string; readonly fault?: Fault }): Response =>
@@ -75,7 +75,7 @@ export const registerPage = (visit: Visit, given: { readonly email?: string; rea
       <footer>
         <p><a href="login${visit.query}">I have an account</a></p>
       </footer>`,
-    { status: given.fault?.status ?? 200 }
+    { brand: visit.brand, status: given.fault?.status ?? 200 }
   )
 
 export const factorPage = (visit: Visit, due: DueFactors, fault?: Fault): Response =>
@@ -122,7 +122,7 @@ export const factorPage = (visit: Visit, due: DueFactors, fault?: Fault): Respon
           : undefined
       }
       <footer>${accountForm(visit, "account", button("Sign out", "action", "logout", false))}</footer>`,
-    { status: fault?.status ?? 200, ...(due.webauthn === null ? {} : { script: keyScript }) }
+    { brand: visit.brand, status: fault?.status ?? 200, ...(due.webauthn === null ? {} : { script: keyScript }) }
   )
 
 export const newPasswordPage = (visit: Visit, account: string, fault?: Fault): Response =>
@@ -141,5 +141,5 @@ export const newPasswordPage = (visit: Visit, account: string, fault?: Fault): R
       <footer>
         <p><a href="account">Not now</a></p>
       </footer>`,
-    { status: fault?.status ?? 200 }
+    { brand: visit.brand, status: fault?.status ?? 200 }
   )

@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { Cookies, HttpEffect, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { randomBytes } from "node:crypto"
 import { type ClientError, Forbidden } from "../../../domain/errors.ts"
+import { type Brand, BrandSettings } from "../../../services/identity/Brand.ts"
 import { IdentitySettings } from "../../../services/identity/Settings.ts"
 import { IdentitySignatures } from "../../../services/identity/Signatures.ts"
 import { CurrentDevice } from "../../../services/ports/identity/Accounts.ts"
@@ -21,6 +22,8 @@ const formCookie = "svc_form"
 /** A browser at one of the pages of accounts. */
 export interface Visit {
   readonly browser: BrowserRequest
+  /** Who operates the service, shown on each page. */
+  readonly brand: Brand
   /** The fields of the form, or of the query. */
   readonly fields: URLSearchParams
   /** A page of ours or the dashboard's; undefined: none was given. */
@@ -50,6 +53,7 @@ const withFormCookie = (value: string, secure: boolean) =>
 /** Prepares a page: reads a GET's query or, after checking that this browser was shown it, a POST's form. */
 export const makeVisits = Effect.gen(function* () {
   const settings = yield* IdentitySettings
+  const { brand } = yield* BrandSettings
   const signatures = yield* IdentitySignatures
 
   return <E extends ClientError, R>(use: (visit: Visit) => Effect.Effect<Response, E, R>) =>
@@ -75,6 +79,7 @@ export const makeVisits = Effect.gen(function* () {
         }`
       return yield* use({
         browser: { ...given, returnTo },
+        brand,
         fields,
         returnTo,
         hidden,

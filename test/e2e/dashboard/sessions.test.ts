@@ -338,7 +338,7 @@ it("GET /api/dashboard/config needs no credentials and reveals no secrets", asyn
     version: "0.1.0",
     sign_in: { key: true, idp_login_url: config.sign_in.idp_login_url },
     s3_public_origin: config.s3_public_origin,
-    features: { identity: true, oauth2: false, encryption: true }
+    features: { identity: true, oauth2: true, encryption: true }
   } as unknown as typeof config)
 })
 

@@ -43,9 +43,7 @@ export default defineConfig({
           setupFiles,
           isolate: false,
           maxWorkers: 4,
-          testTimeout: 30_000,
-          hookTimeout: 60_000,
-          retry
+          ...slow
         }
       },
       {

@@ -41,11 +41,8 @@ export const PersonDialogs = ({ name, open, person, setOpen }: PersonDialogsProp
     case "link":
       return (
         <SecretOnce title="A recovery link was made" secret={open.link} onClose={close}>
-          {`It is shown only now; send it to them. It signs in whoever opens it, once, within an hour${
-            person.addresses.some(({ verified }) => verified)
-              ? "."
-              : ". As no address is verified, it also removes the password and all factors."
-          }`}
+          It is shown only now; send it to them. It signs in whoever opens it, once, within an hour. Nothing else
+          changes.
         </SecretOnce>
       )
     case "disable":

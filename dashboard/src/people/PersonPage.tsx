@@ -41,22 +41,25 @@ const Json = ({ about, title, value }: { about: string; title: string; value: un
   </section>
 )
 
+type Act = "enable" | "verify" | "link"
+
 const Details = ({ person }: { person: Person }) => {
   const queries = useQueryClient()
   const [open, setOpen] = useState<Open>()
-  const [busy, setBusy] = useState<"enable" | "link">()
+  const [busy, setBusy] = useState<Act>()
   const { id, state } = person
   const name = nameOf(person)
-  const during = async (what: "enable" | "link", run: () => Promise<unknown>) => {
+  const during = async (what: Act, run: () => Promise<unknown>) => {
     setBusy(what)
     await run().catch(toastError)
     setBusy(undefined)
   }
-  const enable = () =>
-    during("enable", async () => {
-      await call("PATCH /api/identities/:id", { params: { id }, payload: { state: "active" } })
+  const change = (what: "enable" | "verify") =>
+    during(what, async () => {
+      const payload = what === "enable" ? ({ state: "active" } as const) : { verified: true }
+      await call("PATCH /api/identities/:id", { params: { id }, payload })
       await queries.invalidateQueries({ queryKey: ["people"] })
-      toast("Person enabled")
+      toast(what === "enable" ? "Person enabled" : "Address marked as verified")
     })
   const link = () =>
     during("link", async () => {
@@ -81,7 +84,7 @@ const Details = ({ person }: { person: Person }) => {
         {state === "active" ? (
           <Button onClick={() => setOpen({ tag: "disable" })}>Disable</Button>
         ) : (
-          <Button busy={busy === "enable"} onClick={() => void enable()}>
+          <Button busy={busy === "enable"} onClick={() => void change("enable")}>
             Enable
           </Button>
         )}
@@ -116,6 +119,16 @@ const Details = ({ person }: { person: Person }) => {
             <Button onClick={() => setOpen({ tag })}>{verb}</Button>
           </div>
         ))}
+        {person.addresses.every(({ verified }) => verified) ? null : (
+          <div className="people-act">
+            <p>
+              <b>Address.</b> Only if you know that it is theirs: it counts as if they had confirmed it.
+            </p>
+            <Button busy={busy === "verify"} onClick={() => void change("verify")}>
+              Mark as verified
+            </Button>
+          </div>
+        )}
       </section>
       <Json title="Traits" about="What they say of themselves; they can change it." value={person.traits} />
       <Json

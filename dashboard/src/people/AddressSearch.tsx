@@ -11,6 +11,12 @@ interface AddressSearchProps {
 /** Finds by a whole e-mail address: accounts are not searched by parts of it. */
 export const AddressSearch = ({ address, label, onSearch }: AddressSearchProps) => {
   const [text, setText] = useState(address)
+  const [searched, setSearched] = useState(address)
+  // By a link or a button; the field keeps the focus.
+  if (searched !== address) {
+    setSearched(address)
+    setText(address)
+  }
   return (
     <form
       role="search"

@@ -96,8 +96,8 @@ export const MailsPage = () => {
           to your mail server, such as <code>smtps://user:password@mail.example.com</code>, and restart.
         </p>
       ) : null}
-      {elsewhere || (all.length === 0 && recipient === "") ? null : (
-        <AddressSearch key={recipient} label="Recipient" address={recipient} onSearch={find} />
+      {!methods.isSuccess || (mails.isSuccess && all.length === 0 && recipient === "") ? null : (
+        <AddressSearch label="Recipient" address={recipient} onSearch={find} />
       )}
       {elsewhere ? (
         <Elsewhere error={methods.error} />

@@ -80,8 +80,8 @@ export const PeoplePage = () => {
           <MainOnly>People have accounts with the service; a branch has no others.</MainOnly>
         </>
       )}
-      {elsewhere || (all.length === 0 && address === "") ? null : (
-        <AddressSearch key={address} label="E-mail address" address={address} onSearch={find} />
+      {!methods.isSuccess || (people.isSuccess && all.length === 0 && address === "") ? null : (
+        <AddressSearch label="E-mail address" address={address} onSearch={find} />
       )}
       {elsewhere ? (
         <Elsewhere error={methods.error} />

@@ -33,6 +33,23 @@ const keys = createRoute({
   path: "/keys",
   component: lazyRouteComponent(() => import("./keys/KeysPage.tsx"), "KeysPage")
 })
+const people = createRoute({
+  getParentRoute: () => root,
+  path: "/people",
+  component: lazyRouteComponent(() => import("./people/PeoplePage.tsx"), "PeoplePage"),
+  validateSearch
+})
+const person = createRoute({
+  getParentRoute: () => root,
+  path: "/people/$id",
+  component: lazyRouteComponent(() => import("./people/PersonPage.tsx"), "PersonPage")
+})
+const mails = createRoute({
+  getParentRoute: () => root,
+  path: "/mails",
+  component: lazyRouteComponent(() => import("./people/MailsPage.tsx"), "MailsPage"),
+  validateSearch
+})
 const oauthClients = createRoute({
   getParentRoute: () => root,
   path: "/clients",
@@ -203,6 +220,9 @@ export const router = createRouter({
     branches,
     backups,
     backup,
+    people,
+    person,
+    mails,
     oauthClients,
     oauthClient,
     oauthClaims,

@@ -1,5 +1,6 @@
 import { type Page } from "playwright-core"
-import { assert, beforeAll, describe, it } from "vitest"
+import { assert, beforeAll, describe, inject, it } from "vitest"
+import { ask } from "../support/client.ts"
 import { type Operated, operate } from "../support/ui/operated.ts"
 import { assertAccessible, assertForced, at, checkPages, openPage } from "../support/ui/dashboard.ts"
 import { makeShop } from "../support/ui/tables.ts"
@@ -7,14 +8,25 @@ import { makeShop } from "../support/ui/tables.ts"
 checkPages()
 let order: string
 let customer: string
+let person: string
 let operated: Operated
 beforeAll(async () => {
   operated = await operate()
   const shop = await makeShop()
   order = shop.order
+  person = await makePerson()
   customer = shop.customer
 })
 
+/** With a mail to them; the id. */
+const makePerson = async () => {
+  const service = inject("service")
+  const email = "states@example.com"
+  const traits = { name: "Ann" }
+  const { json } = await ask(service, "POST /api/identities", { key: service.service_role, body: { email, traits } })
+  await ask(service, "POST /api/auth/verification", { body: { email } })
+  return (json as { readonly identity: { readonly id: string } }).identity.id
+}
 const filled = (page: Page) =>
   page
     .getByRole("gridcell", { name: /Customer/ })
@@ -171,6 +183,48 @@ const states: Readonly<Record<string, (page: Page) => Promise<unknown>>> = {
   "key form": async (page) => {
     await states["keys"]?.(page)
     await page.getByRole("button", { name: "Create key" }).click()
+    await page.getByRole("dialog").waitFor()
+  },
+  people: async (page) => {
+    await page.goto(at("/people"))
+    await page.getByRole("table", { name: "People" }).waitFor()
+  },
+  "nobody found": async (page) => {
+    await page.goto(at("/people?address=nobody@example.com"))
+    await page.getByRole("heading", { name: "Nobody found" }).waitFor()
+  },
+  "person form": async (page) => {
+    await states["people"]?.(page)
+    await page.getByRole("button", { name: "Create person" }).click()
+    await page.getByLabel("that you tell them").check()
+    await page.getByLabel("Password", { exact: true }).waitFor()
+  },
+  person: async (page) => {
+    await page.goto(at(`/people/${person}`))
+    await page.getByRole("region", { name: "Public metadata" }).waitFor()
+  },
+  "person whose factor is removed": async (page) => {
+    await states["person"]?.(page)
+    await page.getByRole("button", { name: "Remove a factor" }).click()
+    await page.getByRole("dialog").waitFor()
+  },
+  "person being deleted": async (page) => {
+    await states["person"]?.(page)
+    await page.getByRole("button", { name: "Delete" }).click()
+    await page.getByRole("dialog").waitFor()
+  },
+  "person gone": async (page) => {
+    await page.goto(at("/people/00000000-0000-4000-8000-000000000000"))
+    await page.getByText("No such person").waitFor()
+  },
+  mails: async (page) => {
+    await page.goto(at("/mails"))
+    await page.getByText("No e-mail is sent").waitFor()
+    await page.getByRole("table", { name: "Mails" }).waitFor()
+  },
+  mail: async (page) => {
+    await states["mails"]?.(page)
+    await page.getByRole("button", { name: "Read" }).first().click()
     await page.getByRole("dialog").waitFor()
   },
   webhooks: async (page) => {
@@ -364,6 +418,11 @@ describe.each([320, 390, 640])("%s pixels wide", (width) => {
       "sql plan",
       "keys",
       "key form",
+      "people",
+      "person form",
+      "person",
+      "mails",
+      "mail",
       "webhooks",
       "webhook form",
       "webhook",
@@ -399,6 +458,8 @@ describe("the keyboard", () => {
     "table filled",
     "sql result",
     "keys",
+    "person",
+    "mails",
     "webhook",
     "realtime",
     "branches",

@@ -39,6 +39,8 @@ export const places: ReadonlyArray<readonly [group: string, pages: ReadonlyArray
   [
     "Access",
     [
+      { to: "/people", name: "People", icon: "person" },
+      { to: "/mails", name: "Mails", icon: "mail" },
       { to: "/keys", name: "API keys", icon: "key" },
       { to: "/clients", name: "OAuth clients", icon: "client" },
       { to: "/claims", name: "Token claims", icon: "claims" }

@@ -26,7 +26,7 @@ const complaints = new Map<Page, Array<string>>()
 
 /** A response of an error that the test is about is reported by browsers as well. */
 const isExpected = (text: string) =>
-  /^Failed to load resource: the server responded with a status of (?:4\d\d|50[23])/.test(text)
+  /^Failed to load resource: the server responded with a status of (?:4\d\d|50[123])/.test(text)
 
 const watch = async (page: Page, { url }: Address, store: string | undefined) => {
   const found: Array<string> = []

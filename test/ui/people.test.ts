@@ -1,0 +1,154 @@
+import { type Page } from "playwright-core"
+import { afterAll, assert, beforeAll, describe, inject, it } from "vitest"
+import { ask } from "../support/client.ts"
+import { type Address, type Service, startService } from "../support/service.ts"
+import { assertAccessible, at, checkPages, openPage } from "../support/ui/dashboard.ts"
+
+checkPages()
+const shared = inject("service")
+/** Whose mail server does not respond. */
+let own: Service
+let bare: Service
+let elsewhere: Service
+beforeAll(async () => {
+  ;[own, bare, elsewhere] = await Promise.all([
+    startService({ env: { SMTP_URL: "smtp://127.0.0.1:1" } }),
+    startService({ env: { SVC_IDENTITY: "off" } }),
+    startService({ env: { IDP_PUBLIC_URL: "http://127.0.0.1:9", IDP_ADMIN_URL: "http://127.0.0.1:9" } })
+  ])
+})
+afterAll(() => Promise.all([own, bare, elsewhere].map((service) => service[Symbol.asyncDispose]())))
+
+const open = async (on: Address, path: string, options: Parameters<typeof openPage>[0] = {}) => {
+  const page = await openPage({ on, ...options })
+  await page.goto(at(path, on))
+  return page
+}
+const signIn = async (on: Address, identifier: string, password: string) =>
+  (await ask(on, "POST /api/auth/login", { body: { identifier, password } })).status
+const password = "four common words"
+
+it("a person is created with a password, found, disabled, enabled, and deleted", async () => {
+  const page = await open(own, "/people")
+  await page.getByRole("heading", { name: "No people" }).waitFor()
+  await page.getByRole("link", { name: "/auth/register" }).waitFor()
+  await page.getByRole("button", { name: "Create person" }).first().click()
+  const form = page.getByRole("dialog", { name: "Create a person" })
+  await form.getByRole("button", { name: "Create person" }).click()
+  await form.getByText("An address is needed").waitFor()
+  await form.getByLabel("E-mail address").fill("ann@example.com")
+  await form.getByLabel("that you tell them").check()
+  await form.getByLabel("Password", { exact: true }).fill("password")
+  await form.getByRole("button", { name: "Create person" }).click()
+  await form.getByText("one of those that attackers try first").waitFor()
+  await form.getByLabel("Password", { exact: true }).fill(password)
+  await form.getByRole("button", { name: "Create person" }).click()
+  await page.getByRole("heading", { name: "ann@example.com" }).waitFor()
+  await page.getByText("not verified").waitFor()
+  assert.strictEqual(await signIn(own, "ann@example.com", password), 200)
+
+  await page.getByRole("button", { name: "End sessions" }).click()
+  await page.getByRole("dialog").getByRole("button", { name: "End sessions" }).click()
+  await page.getByText("1 session ended").waitFor()
+  await page.getByRole("button", { name: "Remove a factor" }).click()
+  await page.getByLabel("Factor", { exact: true }).selectOption("passkeys")
+  await page.getByRole("button", { name: "Remove factor" }).click()
+  await page.getByText("Factor removed").waitFor()
+
+  await page.getByRole("button", { name: "Disable" }).click()
+  await page.getByRole("button", { name: "Disable person" }).click()
+  await page.getByText("disabled", { exact: true }).waitFor()
+  assert.strictEqual(await signIn(own, "ann@example.com", password), 401)
+  await page.getByRole("button", { name: "Enable" }).click()
+  await page.getByText("active", { exact: true }).waitFor()
+  assert.strictEqual(await signIn(own, "ann@example.com", password), 200)
+
+  await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "People" }).click()
+  await page.getByRole("searchbox", { name: "E-mail address" }).fill("nobody@example.com")
+  await page.keyboard.press("Enter")
+  await page.getByRole("heading", { name: "Nobody found" }).waitFor()
+  assert.include(page.url(), "address=nobody")
+  await page.getByRole("searchbox", { name: "E-mail address" }).fill("")
+  await page.getByRole("table", { name: "People" }).waitFor()
+  assert.strictEqual(await page.evaluate(() => document.activeElement?.tagName), "INPUT")
+  await page.getByRole("searchbox", { name: "E-mail address" }).fill("ANN@example.com")
+  await page.getByRole("button", { name: "Find" }).click()
+  await page.getByRole("link", { name: "ann@example.com" }).click()
+
+  await page.getByRole("button", { name: "Delete" }).click()
+  await page.getByLabel("Type ann@example.com to confirm").fill("ann@example.com")
+  const { pathname } = new URL(page.url())
+  await page.getByRole("button", { name: "Delete person" }).click()
+  await page.getByRole("heading", { name: "No people" }).waitFor()
+  assert.strictEqual(await signIn(own, "ann@example.com", password), 401)
+  await page.goto(own.url + pathname)
+  await page.getByRole("heading", { name: "No such person" }).waitFor()
+})
+
+it("an invitation and a recovery link are shown once, and sign in", async () => {
+  const page = await open(own, "/people")
+  await page.getByRole("button", { name: "Create person" }).first().click()
+  await page.getByRole("dialog").getByLabel("E-mail address").fill("bob@example.com")
+  await page.getByRole("dialog").getByRole("button", { name: "Create person" }).click()
+  const invited = page.getByRole("dialog", { name: "The person was created" })
+  assert.include(await invited.locator("code").textContent(), "/auth/recovery?flow")
+  await invited.getByRole("button", { name: "I have kept it" }).click()
+  await page.getByRole("heading", { name: "bob@example.com" }).waitFor()
+
+  await page.getByRole("button", { name: "Make recovery link" }).click()
+  const made = page.getByRole("dialog", { name: "A recovery link was made" })
+  const link = (await made.locator("code").textContent()) ?? ""
+  await made.getByRole("button", { name: "I have kept it" }).click()
+  await made.waitFor({ state: "detached" })
+  assert.notInclude(await page.content(), link)
+
+  const { searchParams } = new URL(link)
+  const body = { flowId: searchParams.get("flow"), token: searchParams.get("token") }
+  assert.strictEqual((await ask(own, "POST /api/auth/recovery/confirm", { body })).status, 200)
+  assert.isAtLeast((await ask(own, "POST /api/auth/recovery/confirm", { body })).status, 400)
+  await page.getByRole("button", { name: "Mark as verified" }).click()
+  await page.getByText("verified", { exact: true }).waitFor()
+  assert.strictEqual(await page.getByRole("button", { name: "Mark as verified" }).count(), 0)
+})
+
+it("a mail that was not delivered says why, is read, and sent again", async () => {
+  const email = "cleo@example.com"
+  await ask(own, "POST /api/identities", { key: own.service_role, body: { email } })
+  await ask(own, "POST /api/auth/verification", { body: { email } })
+  const page = await open(own, `/mails?recipient=${email}`)
+  await page.getByText("failed", { exact: true }).waitFor()
+  await page.getByRole("button", { name: "Read" }).click()
+  await page.getByText("Its link and code act for cleo@example.com").waitFor()
+  await page.getByRole("button", { name: "Close" }).click()
+  await page.getByRole("button", { name: "Send again" }).click()
+  await page.getByText("The message will be sent again").waitFor()
+  await page.getByRole("searchbox", { name: "Recipient" }).fill("nobody@example.com")
+  await page.keyboard.press("Enter")
+  await page.getByRole("heading", { name: "No mail found" }).waitFor()
+})
+
+it("without a mail server, the outbox says so", async () => {
+  const page = await open(shared, "/mails")
+  await page.getByText("No e-mail is sent").waitFor()
+  assert.strictEqual(await page.getByRole("button", { name: "Send again" }).count(), 0)
+})
+
+const others: ReadonlyArray<readonly [string, string, () => Address]> = [
+  ["Accounts are turned off", "/people", () => bare],
+  ["Accounts are turned off", "/people/00000000-0000-4000-8000-000000000000", () => bare],
+  ["Accounts are turned off", "/mails", () => bare],
+  ["Accounts are kept elsewhere", "/people", () => elsewhere],
+  ["Accounts are kept elsewhere", "/people/00000000-0000-4000-8000-000000000000", () => elsewhere],
+  ["Accounts are kept elsewhere", "/mails", () => elsewhere]
+]
+describe("where the service keeps no accounts", () => {
+  it.each(others)("%s: %s explains it", async (title, path, on) => {
+    const reach = async (page: Page) => {
+      await page.getByRole("heading", { name: title }).waitFor()
+      assert.strictEqual(await page.getByRole("alert").count(), 0)
+    }
+    const page = await open(on(), path, { viewport: { width: 390, height: 780 } })
+    await reach(page)
+    await assertAccessible(page, path)
+  })
+})

@@ -14,7 +14,7 @@ import {
   Unauthorized,
   Unavailable
 } from "../../domain/errors.ts"
-import { Identity } from "../../domain/identity/Identity.ts"
+import { Identity, SessionSummary, SignInFactor } from "../../domain/identity/Identity.ts"
 import { JsonObject } from "../../domain/text/JsonObjectSchema.ts"
 import { isPlain } from "../../domain/text/StorableText.ts"
 import { Mail } from "../../services/identity/Mails.ts"
@@ -106,9 +106,11 @@ export class AccountAdminApi extends HttpApiGroup.make("accountAdmin")
         "argon2 as PHC strings, bcrypt as `$2a$`, `$2b$` or `$2y$`. Each result stands for itself: some may fail."
       )
     ),
-    HttpApiEndpoint.get("find", "/identities/:id", { params: { id: Id }, success: Identity, error }).annotateMerge(
-      summary("Show an account")
-    ),
+    HttpApiEndpoint.get("find", "/identities/:id", {
+      params: { id: Id },
+      success: Schema.Struct({ ...Identity.fields, factors: Schema.Array(SignInFactor) }),
+      error
+    }).annotateMerge(summary("Show an account, and what it can sign in with")),
     HttpApiEndpoint.patch("change", "/identities/:id", {
       params: { id: Id },
       payload: Schema.Struct({
@@ -123,6 +125,11 @@ export class AccountAdminApi extends HttpApiGroup.make("accountAdmin")
     HttpApiEndpoint.delete("remove", "/identities/:id", { params: { id: Id }, success: Success, error }).annotateMerge(
       summary("Delete an account")
     ),
+    HttpApiEndpoint.get("sessions", "/identities/:id/sessions", {
+      params: { id: Id },
+      success: Schema.Struct({ sessions: Schema.Array(SessionSummary) }),
+      error
+    }).annotateMerge(summary("List the sessions of an account, the newest first")),
     HttpApiEndpoint.delete("endSessions", "/identities/:id/sessions", {
       params: { id: Id },
       success: Schema.Struct({ success: Schema.Literal(true), ended: Schema.Int }),

@@ -71,7 +71,13 @@ export const AccountAdminHandlers = HttpApiBuilder.group(
             (results) => ({ results })
           )
         ),
-      find: ({ params }) => Effect.andThen(accounts.admin, idp.identity(params.id)),
+      find: ({ params }) =>
+        call((admin) =>
+          Effect.gen(function* () {
+            const identity = yield* idp.identity(params.id)
+            return { ...identity, factors: yield* admin.factors(identity.id) }
+          })
+        ),
       change: ({ params, payload: { metadata_public, ...given } }) =>
         change(params.id, (admin) =>
           admin.change(params.id, {
@@ -83,6 +89,11 @@ export const AccountAdminHandlers = HttpApiBuilder.group(
         Effect.as(
           change(params.id, (admin) => admin.remove(params.id)),
           success
+        ),
+      sessions: ({ params }) =>
+        Effect.map(
+          call((admin) => admin.sessions(params.id)),
+          (sessions) => ({ sessions })
         ),
       endSessions: ({ params }) =>
         Effect.map(

@@ -69,6 +69,43 @@ describe("/api/identities", () => {
     assertRefused(await admin(`DELETE /api/identities/${id}/factors/none`), 400)
   })
 
+  it("shows the sessions and factors of a person", async () => {
+    const { cookie, email, id, password } = await register(service)
+    const one = `/api/identities/${id}`
+    const factors = async () => bodyOf(await admin(`GET ${one}`))["factors"] as ReadonlyArray<Json>
+    const [registered, ...others] = await factors()
+    assert.deepInclude(registered, { type: "password", last_used_at: null })
+    assert.match(String(registered?.["created_at"]), /^20.*Z$/)
+    assert.isEmpty(others)
+    await logIn(service, email, password)
+    await sql(
+      service,
+      `with app as (update svc.identities set totp_secret = 'sealed', totp_last_step = 58000000 where id = $1::uuid),
+         codes as (insert into svc.identity_recovery_codes values ($1::uuid, 'one', '2026-01-02 03:04:05Z'), ($1::uuid, 'two', null))
+       insert into svc.identity_keys (id, identity_id, passkey, public_key, counter, display_name, backed_up, added_at)
+       values ('a' || $2::text, $1::uuid, true, '', 0, 'Laptop', false, '2026-01-01 00:00Z'), ('b' || $2::text, $1::uuid, false, '', 0, 'Key', false, '2026-01-01 00:00Z')`,
+      [id, email]
+    )
+    const [, ...second] = await factors()
+    const none = { id: null, name: null, unused: null, created_at: null, last_used_at: null }
+    const key = { ...none, created_at: "2026-01-01T00:00:00.000Z" }
+    assert.deepStrictEqual(second, [
+      { ...key, type: "passkey", id: `a${email}`, name: "Laptop" },
+      { ...key, type: "webauthn", id: `b${email}`, name: "Key" },
+      { ...none, type: "totp", last_used_at: "2025-02-19T21:20:00.000Z" },
+      { ...none, type: "recovery_codes", unused: 1, last_used_at: "2026-01-02T03:04:05.000Z" }
+    ])
+    const { sessions } = bodyOf(await admin(`GET ${one}/sessions`)) as { sessions: ReadonlyArray<Json> }
+    assert.lengthOf(sessions, 2)
+    for (const session of sessions) {
+      assert.hasAllKeys(session, ["id", "current", "aal", "authenticated_at", "issued_at", "expires_at", "devices"])
+      assert.isFalse(session["current"])
+    }
+    assert.isTrue(String(sessions[0]?.["issued_at"]) >= String(sessions[1]?.["issued_at"]))
+    assertRefused(await asMember(service, cookie, `GET ${one}/sessions`), 403)
+    assertRefused(await admin("GET /api/identities/x/sessions"), 404, "IDENTITY_NOT_FOUND")
+  })
+
   it("imports password hashes, and refuses those that would take too long to verify", async () => {
     const password = "ｆour common wörds"
     const accounts = {

@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { InvalidRequest } from "../../../domain/errors.ts"
+import { SignInFactor } from "../../../domain/identity/Identity.ts"
 import { isImportableHash, passwordFault } from "../../../domain/identity/Password.ts"
 import {
   type AccountAdmin,
@@ -12,7 +13,7 @@ import { addressOf, type Records } from "./Records.ts"
 import { type EmbeddedRecovery } from "./Recovery.ts"
 import { invalidPassword, noIdentity } from "./Refusals.ts"
 import { type EmbeddedSessions } from "./Sessions.ts"
-import { isUuid, type Store } from "./Store.ts"
+import { iso, isUuid, type Store } from "./Store.ts"
 
 const removals: Readonly<Record<FactorKind, string>> = {
   totp: "update svc.identities set totp_secret = null, updated_at = now() where id = $1::text::uuid returning 1",
@@ -20,6 +21,21 @@ const removals: Readonly<Record<FactorKind, string>> = {
   passkeys: "delete from svc.identity_keys where identity_id = $1::text::uuid and passkey returning 1",
   recovery_codes: "delete from svc.identity_recovery_codes where identity_id = $1::text::uuid returning 1"
 }
+
+/** An authenticator app was last used in the time step whose code was shown, which lasts 30 s. */
+const factorsSql = `
+  select type, id, name, unused, ${iso("created_at")} as created_at, ${iso("last_used_at")} as last_used_at from (
+    select 1 as place, 'password' as type, null as id, null as name, null::int4 as unused,
+      password_changed_at as created_at, null::timestamptz as last_used_at
+    from svc.identities where id = $1::text::uuid and password_hash is not null
+    union all select 2, case when passkey then 'passkey' else 'webauthn' end, id, display_name, null, added_at, last_used_at
+    from svc.identity_keys where identity_id = $1::text::uuid
+    union all select 3, 'totp', null, null, null, null,
+      case when totp_last_step > 0 then to_timestamp(totp_last_step * 30) end
+    from svc.identities where id = $1::text::uuid and totp_secret is not null
+    union all select 4, 'recovery_codes', null, null, (count(*) - count(used_at))::int4, null, max(used_at)
+    from svc.identity_recovery_codes where identity_id = $1::text::uuid having count(*) > 0
+  ) factors order by place, factors.created_at, id`
 
 const invalidHash = new InvalidRequest({
   error: "password_hash must be argon2 (PHC, at most 128 MiB and 6 passes) or bcrypt (cost 4 to 14)",
@@ -42,6 +58,7 @@ export const makeAdmin = (
     const fault = passwordFault(password, email)
     return fault === undefined ? yield* passwords.hash(password) : yield* invalidPassword(fault)
   })
+  const factorRows = store.rows(SignInFactor)
   const existing = (id: string) => (isUuid(id) ? store.identity(id) : Effect.fail(noIdentity))
 
   return {
@@ -86,9 +103,17 @@ export const makeAdmin = (
       const { id: found } = yield* existing(id)
       yield* store.count("delete from svc.identities where id = $1::text::uuid returning 1", [found])
     }),
+    sessions: Effect.fn("AccountAdmin.sessions")(function* (id) {
+      const { id: found } = yield* existing(id)
+      return yield* sessions.listOf(found, null)
+    }),
     endSessions: Effect.fn("AccountAdmin.endSessions")(function* (id) {
       const { id: found } = yield* existing(id)
       return yield* sessions.endAll(found, undefined)
+    }),
+    factors: Effect.fn("AccountAdmin.factors")(function* (id) {
+      const { id: found } = yield* existing(id)
+      return yield* factorRows(factorsSql, [found])
     }),
     removeFactor: Effect.fn("AccountAdmin.removeFactor")(function* (id, kind) {
       const { id: found } = yield* existing(id)

@@ -5,7 +5,13 @@ import {
   type TooManyRequests,
   type Unavailable
 } from "../../../domain/errors.ts"
-import { type Credential, type Identity, type IdentitySession } from "../../../domain/identity/Identity.ts"
+import {
+  type Credential,
+  type Identity,
+  type IdentitySession,
+  type SessionSummary,
+  type SignInFactor
+} from "../../../domain/identity/Identity.ts"
 import { type JsonObject } from "../../../domain/text/JsonObject.ts"
 import { type FlowError, type RelayedCookies } from "../IdP.ts"
 
@@ -148,8 +154,11 @@ export interface AccountAdmin {
   readonly create: (account: NewAccount) => Call<Identity>
   readonly change: (id: string, change: AccountChange) => Call<Identity>
   readonly remove: (id: string) => Call<void>
+  /** The newest first; none is `current`. */
+  readonly sessions: (id: string) => Call<ReadonlyArray<SessionSummary>>
   /** Returns how many there were. */
   readonly endSessions: (id: string) => Call<number>
+  readonly factors: (id: string) => Call<ReadonlyArray<SignInFactor>>
   readonly removeFactor: (id: string, kind: FactorKind) => Call<void>
   /** A link that signs its owner in once, and its end. */
   readonly recoveryLink: (id: string) => Call<{ readonly link: string; readonly expiresAt: string }>

@@ -8,6 +8,7 @@ import {
   Gone,
   InvalidRequest,
   NotFound,
+  NotImplemented,
   StepUpRequired,
   TooManyRequests,
   Unauthorized,
@@ -122,10 +123,19 @@ export class AuthApi extends HttpApiGroup.make("auth")
     }).annotateMerge(summary("Start signing in with a passkey")),
     HttpApiEndpoint.post("passkeyLogin", "/login/passkey", {
       query,
-      payload: Schema.Struct({ flow_id: FlowId, passkey_login: Credential }),
-      success: Schema.Struct({ session: IdentitySession }),
-      error
-    }).annotateMerge(summary("Sign in with a passkey; the response sets the session cookie")),
+      payload: Schema.Struct({
+        flow_id: FlowId,
+        passkey_login: Credential,
+        token: Schema.optionalKey(Schema.Boolean)
+      }),
+      success: Schema.Struct({ session: IdentitySession, session_token: Schema.optionalKey(Schema.String) }),
+      error: [...error, NotImplemented]
+    }).annotateMerge(
+      summary(
+        "Sign in with a passkey; the response sets the session cookie",
+        "`token: true` returns `session_token` instead, also with 403 `aal2_required`; with IDP_PUBLIC_URL that is 501 `USE_IDP`."
+      )
+    ),
     HttpApiEndpoint.get("recovery", "/recovery", {
       success: Schema.Struct({
         id: Schema.String,

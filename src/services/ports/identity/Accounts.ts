@@ -91,6 +91,8 @@ export interface AccountCalls {
     readonly password: string
     readonly kind: Credential["_tag"]
   }) => Call<SignedIn>
+  /** The same by a passkey; 401 `INVALID_PASSKEY`. The flow is one of the port IdP's. */
+  readonly signInByPasskey: (flowId: string, assertion: string, kind: Credential["_tag"]) => Call<SignedIn>
   readonly dueFactors: (credential: Credential) => Call<DueFactors>
   /** Completes a session; after five wrong codes it ends. */
   readonly showFactor: (credential: Credential, proof: FactorProof) => Call<SignedIn>

@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Effect, Option, Stream } from "effect"
 import { InvalidRequest } from "../../../domain/errors.ts"
 import { SignInFactor } from "../../../domain/identity/Identity.ts"
 import { isImportableHash, passwordFault } from "../../../domain/identity/Password.ts"
@@ -8,7 +8,7 @@ import {
   type FactorKind,
   type NewAccount
 } from "../../../services/ports/identity/Accounts.ts"
-import { importedHash, type Passwords } from "./Passwords.ts"
+import { hashIn, importedHash, type Passwords } from "./Passwords.ts"
 import { addressOf, type Records } from "./Records.ts"
 import { type EmbeddedRecovery } from "./Recovery.ts"
 import { invalidPassword, noIdentity } from "./Refusals.ts"
@@ -37,10 +37,14 @@ const factorsSql = `
     from svc.identity_recovery_codes where identity_id = $1::text::uuid having count(*) > 0
   ) factors order by place, factors.created_at, id`
 
+const invalidId = new InvalidRequest({ error: "The id must be a UUID" })
 const invalidHash = new InvalidRequest({
   error: "password_hash must be argon2 (PHC, at most 128 MiB and 6 passes) or bcrypt (cost 4 to 14)",
   code: "INVALID_PASSWORD_HASH"
 })
+
+/** Accounts of one statement of an export. */
+const exportPage = 200
 
 /** What operators do with accounts. */
 export const makeAdmin = (
@@ -65,10 +69,10 @@ export const makeAdmin = (
     create: Effect.fn("AccountAdmin.create")(function* (account) {
       const address = yield* addressOf(account.email)
       const passwordHash = yield* hashOf(account)
-      const { metadataPublic = {}, state = "active", traits, verified = false } = account
-      const id = yield* store.atomically(
-        records.create({ address, traits, metadataPublic, passwordHash, verified, state })
-      )
+      const { id: given, metadataPublic = {}, state = "active", traits, verified = false } = account
+      if (given !== undefined && !isUuid(given)) return yield* invalidId
+      const record = { address, traits, metadataPublic, passwordHash, verified, state }
+      const id = yield* store.atomically(records.create(given === undefined ? record : { ...record, id: given }))
       return yield* store.identity(id)
     }),
 
@@ -115,6 +119,20 @@ export const makeAdmin = (
       const { id: found } = yield* existing(id)
       return yield* factorRows(factorsSql, [found])
     }),
+    exported: Stream.paginate(undefined as string | undefined, (after) =>
+      Effect.map(store.exportPage(exportPage, after), (rows) => [
+        rows.map(({ addresses, id, metadata_public, password_hash, schema_id, state, traits }) => ({
+          id,
+          state,
+          schema_id,
+          traits,
+          metadata_public,
+          addresses,
+          passwordHash: password_hash === null ? null : hashIn(password_hash)
+        })),
+        rows.length < exportPage ? Option.none() : Option.some(rows.at(-1)?.id)
+      ])
+    ),
     removeFactor: Effect.fn("AccountAdmin.removeFactor")(function* (id, kind) {
       const { id: found } = yield* existing(id)
       yield* store.count(removals[kind], [found])

@@ -1,4 +1,4 @@
-import { Context, type Effect } from "effect"
+import { Context, type Effect, type Stream } from "effect"
 import {
   type NotImplemented,
   type StepUpRequired,
@@ -12,6 +12,7 @@ import {
   type SessionSummary,
   type SignInFactor
 } from "../../../domain/identity/Identity.ts"
+import { type ExportedAccount } from "../../../domain/identity/KratosIdentity.ts"
 import { type JsonObject } from "../../../domain/text/JsonObject.ts"
 import { type FlowError, type RelayedCookies } from "../IdP.ts"
 
@@ -131,6 +132,8 @@ export interface AccountCalls {
 
 /** An account to create. */
 export interface NewAccount {
+  /** A UUID; default: a new one. */
+  readonly id?: string
   readonly email: string
   readonly traits: JsonObject
   readonly metadataPublic?: JsonObject
@@ -161,6 +164,8 @@ export interface AccountAdmin {
   /** Returns how many there were. */
   readonly endSessions: (id: string) => Call<number>
   readonly factors: (id: string) => Call<ReadonlyArray<SignInFactor>>
+  /** All accounts with their password hashes, by id. */
+  readonly exported: Stream.Stream<ExportedAccount, Unavailable>
   readonly removeFactor: (id: string, kind: FactorKind) => Call<void>
   /** A link that signs its owner in once, and its end. */
   readonly recoveryLink: (id: string) => Call<{ readonly link: string; readonly expiresAt: string }>

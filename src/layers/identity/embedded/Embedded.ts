@@ -48,7 +48,7 @@ export const layerIdentityEmbedded = Layer.effectContext(
     const passkeys = makePasskeys(store, sessions, flows, checks, limits, keys)
     const totp = makeTotp(new URL(settings.ownUrl).hostname, store, sessions, flows, seals)
     const codes = makeRecoveryCodes(store, sessions, flows, signatures)
-    const recovery = makeRecovery(store, sessions, flows, messages, limits)
+    const recovery = makeRecovery(settings.flowSeconds, store, sessions, flows, messages, limits)
     const signIn = makeSignIn(store, sessions, passwords, limits, { totp, keys, codes })
     const profile = makeProfile(settings, store, records, sessions, flows, messages, passwords, limits)
 

@@ -125,6 +125,19 @@ describe("with accounts of the service, an app", () => {
     assert.deepInclude((wrote.json as ReadonlyArray<object>)[0], { owner: id })
   })
 
+  it("is told by prompt=none that the person's session has ended", async () => {
+    const { browser, cookie } = await makeMember()
+    const app = await makeApp()
+    const attempt = await app.begin({ scope })
+    const { onward } = await answer(browser, (await toPage(browser, attempt.url)).url, "allow")
+    await app.finish(attempt, (await browser.go(onward, isApp)).url)
+    const out = await ask(service, "POST /api/auth/logout", { headers: { cookie, origin: issuer } })
+    assert.strictEqual(out.status, 200, out.text)
+    const silent = await app.begin({ scope, prompt: "none" })
+    const { url } = await browser.go(silent.url, isApp)
+    assert.deepStrictEqual([url.searchParams.get("error"), url.searchParams.get("code")], ["login_required", null])
+  })
+
   it("gets no new tokens for a person who was disabled", async () => {
     const { browser, id } = await makeMember()
     const app = await makeApp()

@@ -190,6 +190,7 @@ const compareStarts = async (quick: boolean) => {
     child.stdout.resume()
     await ready(url, () => child.exitCode)
     const readyMillis = performance.now() - began
+    const processorMillis = (await processorTime(child.pid ?? 0)) * 1000
     await sleep(2_000)
     const idle = await resident(child.pid ?? 0)
     let used = Number.NaN
@@ -202,7 +203,7 @@ const compareStarts = async (quick: boolean) => {
       used = await resident(child.pid ?? 0)
     }
     await stop(child)
-    return { readyMillis, idle, used }
+    return { readyMillis, processorMillis, idle, used }
   }
   try {
     await one("off")
@@ -215,19 +216,21 @@ const compareStarts = async (quick: boolean) => {
     }
     const of = (identity: keyof typeof rounds) => ({
       ready: median(rounds[identity].map(({ readyMillis }) => readyMillis)),
+      processor: median(rounds[identity].map(({ processorMillis }) => processorMillis)),
       idle: median(rounds[identity].map(({ idle }) => idle)),
       used: median(rounds[identity].map(({ used }) => used))
     })
     const [off, embedded] = [of("off"), of("embedded")]
     printTable(
-      ["SVC_IDENTITY", "ready ms", "idle MiB", "MiB once used"],
+      ["SVC_IDENTITY", "ready ms", "processor ms", "idle MiB", "MiB once used"],
       [
-        ["off", whole(off.ready), whole(off.idle), ""],
-        ["embedded", whole(embedded.ready), whole(embedded.idle), whole(embedded.used)]
+        ["off", whole(off.ready), whole(off.processor), whole(off.idle), ""],
+        ["embedded", whole(embedded.ready), whole(embedded.processor), whole(embedded.idle), whole(embedded.used)]
       ],
       1
     )
-    return embedded.ready - off.ready < maxStartMillis && embedded.idle - off.idle < maxIdleMib
+    // Processor time, because a start on a busy machine takes any time.
+    return embedded.processor - off.processor < maxStartMillis && embedded.idle - off.idle < maxIdleMib
   } finally {
     await rm(dataDir, { recursive: true, force: true })
   }

@@ -3,7 +3,9 @@ import { type HttpRouter } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "./Api.ts"
 import { AccountAdminHandlers } from "./handlers/AccountAdmin.ts"
-import { AccountPageRoutes } from "./handlers/AccountPage.ts"
+import { AccountRoutes } from "./handlers/accounts/Account.ts"
+import { RecoveryRoutes } from "./handlers/accounts/Recovery.ts"
+import { SignInRoutes } from "./handlers/accounts/SignIn.ts"
 import { AccountsHandlers, SigningKeysHandlers } from "./handlers/Accounts.ts"
 import { ApiDescriptionsRoutes } from "./handlers/ApiDescriptions.ts"
 import { AuthHandlers } from "./handlers/Auth.ts"
@@ -35,7 +37,6 @@ import { RealtimeSocket } from "./handlers/RealtimeSocket.ts"
 import { RequestsHandlers } from "./handlers/Requests.ts"
 import { RowsRoutes } from "./handlers/Rows.ts"
 import { SqlRoutes } from "./handlers/Sql.ts"
-import { SignInPagesRoutes } from "./handlers/SignInPages.ts"
 import { SettingsHandlers } from "./handlers/Settings.ts"
 import { StatusHandlers } from "./handlers/Status.ts"
 import {
@@ -111,8 +112,9 @@ export const Routes = Layer.mergeAll(
   RealtimeSocket,
   FlagEvaluationRoutes,
   ConsentPageRoutes,
-  SignInPagesRoutes,
-  AccountPageRoutes,
+  SignInRoutes,
+  RecoveryRoutes,
+  AccountRoutes,
   LogoutPageRoutes,
   NoticePagesRoutes,
   OAuth2EndpointsRoutes,

@@ -13,7 +13,7 @@ const answer = <const Name extends string>(name: Name) =>
     summary("Submit the form of that page")
   )
 
-/** Contract of http/handlers/SignInPages.ts and AccountPage.ts, for the OpenAPI document. */
+/** Contract of http/handlers/accounts, for the OpenAPI document. */
 export class AccountPagesApi extends HttpApiGroup.make("accountPages")
   .add(show("login", "Sign in with a password"), answer("login"))
   .add(show("passkey", "Sign in with a passkey"), answer("passkey"))

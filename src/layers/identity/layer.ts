@@ -7,11 +7,10 @@ import { IdentitySeals } from "../../services/identity/Seals.ts"
 import { IdentitySignatures } from "../../services/identity/Signatures.ts"
 import { EncryptionKeys } from "../../services/ports/EncryptionKeys.ts"
 import { type IdPAddress, idpAddress } from "./Address.ts"
-import { layerAccountsElsewhere, layerAccountsNone } from "./Elsewhere.ts"
 import { layerIdentityEmbedded } from "./embedded/Embedded.ts"
 import { layerIdPKratos } from "./kratos/Kratos.ts"
 import { layerMailDelivery } from "./mail/Delivery.ts"
-import { layerIdPNone } from "./None.ts"
+import { layerAccountsElsewhere, layerAccountsNone, layerIdPNone } from "./None.ts"
 import { layerIdentityUpkeep } from "./Upkeep.ts"
 
 /** Who keeps the accounts: the server of IDP_PUBLIC_URL, else this service, unless SVC_IDENTITY is off. */

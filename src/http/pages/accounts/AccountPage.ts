@@ -1,7 +1,7 @@
 import { type HttpServerResponse } from "effect/http"
+import { encodeQR } from "qr"
 import { accountOf, type Identity, type SessionSummary } from "../../../domain/identity/Identity.ts"
 import { type Passkey } from "../../../services/ports/identity/Accounts.ts"
-import { qrCodeOf, qrPath } from "../../../domain/identity/QrCode.ts"
 import { type Factors } from "../../../services/ports/IdP.ts"
 import { type Html, html, nameText, page } from "../Html.ts"
 import { keyForm, keyScript } from "./KeyScript.ts"
@@ -121,14 +121,18 @@ export const accountPage = (visit: Visit, view: AccountView, message?: Fault): R
   )
 }
 
-/** The URI as a picture; dark on light in every colour scheme, which scanners expect. */
+/** Cameras do not read denser codes than that of a text of this length. */
+const maxQrText = 1000
+
+/** The URI as a picture, unless it is too long; dark on light in every colour scheme, which scanners expect. */
 const qrPicture = (uri: string): Html | undefined => {
-  const code = qrCodeOf(uri)
-  if (code === undefined) return undefined
-  const size = String(code.length + 8)
+  if (uri.length > maxQrText) return undefined
+  const rows = encodeQR(uri, "raw", { border: 4 })
+  const size = String(rows.length)
+  const dark = rows.flatMap((row, y) => row.flatMap((cell, x) => (cell ? [`M${x} ${y}h1v1h-1z`] : []))).join("")
   return html`<svg class="qr" viewBox="0 0 ${size} ${size}" role="img" aria-label="QR code of the key below">
     <path fill="#fff" d="M0 0h${size}v${size}H0z" />
-    <path fill="#000" d="${qrPath(code)}" />
+    <path fill="#000" d="${dark}" />
   </svg>`
 }
 

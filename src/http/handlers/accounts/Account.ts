@@ -1,62 +1,41 @@
 import { Effect } from "effect"
-import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
-import { type ClientError, InvalidRequest } from "../../domain/errors.ts"
-import { accountOf } from "../../domain/identity/Identity.ts"
-import { otpauthUri } from "../../domain/identity/SecondFactors.ts"
-import { Mfa } from "../../services/identity/Mfa.ts"
-import { type Session, Sessions } from "../../services/identity/Sessions.ts"
-import { IdentitySettings } from "../../services/identity/Settings.ts"
-import { SignIn } from "../../services/identity/SignIn.ts"
-import { type AccountCalls, Accounts } from "../../services/ports/identity/Accounts.ts"
-import { IdP } from "../../services/ports/IdP.ts"
-import { clearSessionCookies } from "../access/SessionCookies.ts"
-import { accountPage, codesPage, newKeyPage, totpPage } from "../pages/accounts/AccountPage.ts"
-import { codePage } from "../pages/accounts/MailPages.ts"
-import { type Fault } from "../pages/accounts/SignInPages.ts"
-import { field, makeVisits, toPage, type Visit } from "../pages/accounts/Visit.ts"
-import { redirectTo, withFailurePage } from "../pages/Pages.ts"
-import { faultOf, isAboutForm } from "./SignInPages.ts"
-
-type Response = HttpServerResponse.HttpServerResponse
+import { HttpRouter, type HttpServerRequest } from "effect/http"
+import { type ClientError, InvalidRequest } from "../../../domain/errors.ts"
+import { accountOf } from "../../../domain/identity/Identity.ts"
+import { otpauthUri } from "../../../domain/identity/SecondFactors.ts"
+import { Mfa } from "../../../services/identity/Mfa.ts"
+import { type Session, Sessions } from "../../../services/identity/Sessions.ts"
+import { IdentitySettings } from "../../../services/identity/Settings.ts"
+import { SignIn } from "../../../services/identity/SignIn.ts"
+import { type AccountCalls } from "../../../services/ports/identity/Accounts.ts"
+import { IdP } from "../../../services/ports/IdP.ts"
+import { clearSessionCookies } from "../../access/SessionCookies.ts"
+import { accountPage, codesPage, newKeyPage, totpPage } from "../../pages/accounts/AccountPage.ts"
+import { codePage } from "../../pages/accounts/MailPages.ts"
+import { type Fault } from "../../pages/accounts/SignInPages.ts"
+import { field, toPage, type Visit } from "../../pages/accounts/Visit.ts"
+import { faultOf, isAboutForm, makePages, orSignIn, type Response } from "./Visits.ts"
 
 /** `/auth/account` and `/auth/keys`: what people change about their accounts. */
-export const AccountPageRoutes = HttpRouter.use(
+export const AccountRoutes = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
-    const accounts = yield* Accounts
     const idp = yield* IdP
     const mfa = yield* Mfa
     const sessions = yield* Sessions
     const signIn = yield* SignIn
-    const visits = yield* makeVisits
+    const pages = yield* makePages(router)
     const { ownUrl } = yield* IdentitySettings
 
-    /** With the session of the browser; one that is missing or too old is sent to sign in, and returns. */
+    /** With the session of the browser, which signs in first if it must, and returns. */
     const on = <E extends ClientError, R>(
       method: "GET" | "POST",
       name: "account" | "keys",
       use: (visit: Visit, calls: AccountCalls) => Effect.Effect<Response, E, R>
     ) =>
-      router.add(
-        method,
-        `/auth/${name}`,
-        withFailurePage(
-          visits((visit) => {
-            const returnTo = `${visit.browser.baseUrl}/auth/account`
-            const returning = { ...visit, browser: { ...visit.browser, returnTo } }
-            return Effect.flatMap(accounts.calls, (calls) => use(returning, calls)).pipe(
-              Effect.catchIf(
-                (error: ClientError) => error.code === "UNAUTHENTICATED" || error._tag === "StepUpRequired",
-                (error) =>
-                  Effect.succeed(
-                    "redirect_to" in error && error.redirect_to !== null
-                      ? redirectTo({ redirectTo: error.redirect_to })
-                      : toPage(visit, `login?${new URLSearchParams({ return_to: returnTo })}`)
-                  )
-              )
-            )
-          })
-        )
-      )
+      pages.on(method, name, (visit, calls) => {
+        const returnTo = `${visit.browser.baseUrl}/auth/account`
+        return use({ ...visit, browser: { ...visit.browser, returnTo } }, calls).pipe(orSignIn(visit, returnTo))
+      })
 
     const show = (visit: Visit, calls: AccountCalls, fault?: Fault) =>
       Effect.map(

@@ -143,6 +143,7 @@ export const layerIdentityEmbedded = Layer.effectContext(
       },
       register: profile.register,
       signIn: signIn.signIn,
+      signInByPasskey: passkeys.passkeyLogin,
       dueFactors: signIn.dueFactors,
       showFactor: signIn.showFactor,
       reauthenticate: signIn.reauthenticate,

@@ -26,6 +26,8 @@ import { InsightsHandlers } from "./handlers/Insights.ts"
 import { ClientKeysHandlers, KeysHandlers } from "./handlers/Keys.ts"
 import { LogoutPageRoutes } from "./handlers/LogoutPage.ts"
 import { NoticePagesRoutes } from "./handlers/NoticePages.ts"
+import { ProviderPagesRoutes } from "./handlers/ProviderPages.ts"
+import { ProvidersHandlers } from "./handlers/Providers.ts"
 import { MigrationsHandlers } from "./handlers/Migrations.ts"
 import { OAuth2AdminHandlers, OAuth2BridgeHandlers, OAuth2ConsentsHandlers } from "./handlers/OAuth2.ts"
 import { OAuth2EndpointsRoutes } from "./handlers/OAuth2Endpoints.ts"
@@ -76,6 +78,7 @@ const ApiRoutes = HttpApiBuilder.layer(Api).pipe(
     FlagChangesHandlers,
     AuthHandlers,
     AccountsHandlers,
+    ProvidersHandlers,
     SigningKeysHandlers,
     AccountAdminHandlers,
     IdentitiesHandlers,
@@ -112,6 +115,7 @@ export const Routes = Layer.mergeAll(
   FlagEvaluationRoutes,
   ConsentPageRoutes,
   SignInPagesRoutes,
+  ProviderPagesRoutes,
   AccountPageRoutes,
   LogoutPageRoutes,
   NoticePagesRoutes,

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
+import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { type ClientError, InvalidRequest } from "../../domain/errors.ts"
 import { accountOf } from "../../domain/identity/Identity.ts"
 import { otpauthUri } from "../../domain/identity/SecondFactors.ts"
@@ -9,12 +9,13 @@ import { IdentitySettings } from "../../services/identity/Settings.ts"
 import { SignIn } from "../../services/identity/SignIn.ts"
 import { type AccountCalls, Accounts } from "../../services/ports/identity/Accounts.ts"
 import { IdP } from "../../services/ports/IdP.ts"
+import { takeProviderSecret } from "../access/ProviderCookie.ts"
 import { clearSessionCookies } from "../access/SessionCookies.ts"
 import { accountPage, codesPage, newKeyPage, totpPage } from "../pages/accounts/AccountPage.ts"
 import { codePage } from "../pages/accounts/MailPages.ts"
 import { type Fault } from "../pages/accounts/SignInPages.ts"
 import { field, makeVisits, toPage, type Visit } from "../pages/accounts/Visit.ts"
-import { redirectTo, withFailurePage } from "../pages/Pages.ts"
+import { redirectPage, redirectTo, withFailurePage } from "../pages/Pages.ts"
 import { faultOf, isAboutForm } from "./SignInPages.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
@@ -64,19 +65,26 @@ export const AccountPageRoutes = HttpRouter.use(
           Effect.all({
             factors: idp.factors(identity.id),
             passkeys: calls.passkeys(credential),
+            links: calls.providers.links(credential),
             sessions: idp.sessions(credential),
             // Not the cached one, which may be older than the change that this page shows.
             identity: idp.identity(identity.id)
           })
         ),
-        ({ value }) => accountPage(visit, value, fault)
+        ({ value }) => accountPage(visit, { ...value, providers: calls.providers.list }, fault)
       )
 
     const own = <A, E>(visit: Visit, use: (session: Session) => Effect.Effect<A, E>) =>
       Effect.map(sessions.withSession(visit.browser, use), ({ value }) => value)
 
     const actions: Readonly<
-      Record<string, (visit: Visit, calls: AccountCalls) => Effect.Effect<Response | void, ClientError>>
+      Record<
+        string,
+        (
+          visit: Visit,
+          calls: AccountCalls
+        ) => Effect.Effect<Response | void, ClientError, HttpServerRequest.HttpServerRequest>
+      >
     > = {
       email: (visit, calls) =>
         Effect.map(
@@ -105,6 +113,23 @@ export const AccountPageRoutes = HttpRouter.use(
       codes: (visit) =>
         Effect.map(mfa.beginRecoveryCodes(visit.browser), ({ value }) => codesPage(visit, value.flow_id, value.codes)),
       "codes-confirm": (visit) => Effect.asVoid(mfa.confirmRecoveryCodes(visit.browser, field(visit, "flow", 100))),
+      link: (visit, calls) =>
+        own(visit, ({ credential }) =>
+          Effect.gen(function* () {
+            const provider = field(visit, "id", 30)
+            const { baseUrl, secure } = visit.browser
+            const request = yield* HttpServerRequest.HttpServerRequest
+            return yield* calls.providers.begin({
+              provider,
+              callback: `${baseUrl}/auth/callback/${provider}`,
+              returnTo: `${baseUrl}/auth/account`,
+              browser: yield* takeProviderSecret(request, secure),
+              credential
+            })
+          })
+        ).pipe(Effect.map((url) => redirectPage(url, visit.look.language))),
+      unlink: (visit, calls) =>
+        own(visit, ({ credential }) => calls.providers.unlink(credential, field(visit, "id", 30))),
       "key-remove": (visit) => Effect.asVoid(mfa.removeWebAuthn(visit.browser, field(visit, "id", 2048))),
       "passkey-remove": (visit, calls) =>
         own(visit, ({ credential }) => calls.removePasskey(credential, field(visit, "id", 2048))),

@@ -116,14 +116,14 @@ export const SignInPagesRoutes = HttpRouter.use(
 
     yield* on("GET", "register", (visit, { methods }) =>
       methods.registration
-        ? Effect.succeed(registerPage(visit, {}))
+        ? Effect.succeed(registerPage(visit, methods, {}))
         : Effect.fail(new NotFound({ error: "Registration is closed (SVC_AUTH_REGISTRATION)" }))
     )
     yield* on("POST", "register", (visit, calls) => {
       const [email, password] = [field(visit, "email"), field(visit, "password", 4096)]
       return Effect.flatMap(calls.register({ email, password, traits: {}, kind: "Cookie" }), (result) =>
         "flowId" in result ? Effect.succeed(codePage(visit, "verify", result.flowId)) : entered(visit, result)
-      ).pipe(orAgain((fault) => Effect.succeed(registerPage(visit, { email, fault }))))
+      ).pipe(orAgain((fault) => Effect.succeed(registerPage(visit, calls.methods, { email, fault }))))
     })
 
     /** The factors of a session that needs one; a browser without such a session signs in first. */

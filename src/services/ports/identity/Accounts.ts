@@ -8,6 +8,7 @@ import {
 import { type Credential, type Identity, type IdentitySession } from "../../../domain/identity/Identity.ts"
 import { type JsonObject } from "../../../domain/text/JsonObject.ts"
 import { type FlowError, type RelayedCookies } from "../IdP.ts"
+import { type Provider, type ProviderCalls } from "./Providers.ts"
 
 /** The device that sends the request, for lists of sessions and for limits. */
 export interface Device {
@@ -55,6 +56,8 @@ export interface Methods {
   readonly mail: boolean
   /** Whether an account is created only when its address is confirmed. */
   readonly verification: boolean
+  /** Other services at which people can sign in. */
+  readonly providers: ReadonlyArray<Provider>
 }
 
 export interface Passkey {
@@ -119,6 +122,7 @@ export interface AccountCalls {
   ) => Call<Passkey>
   readonly renamePasskey: (credential: Credential, id: string, displayName: string) => Call<Passkey>
   readonly removePasskey: (credential: Credential, id: string) => Call<void>
+  readonly providers: ProviderCalls
 }
 
 /** An account to create. */

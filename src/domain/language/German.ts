@@ -169,9 +169,11 @@ export const German: Words = {
       "Es gibt bereits ein Konto mit Ihrer E-Mail-Adresse. Melden Sie sich dort wie bisher an, und verknüpfen Sie {name} auf der Seite des Kontos. Wenn Sie sich nicht anmelden können, stellen Sie das Konto wieder her.",
     REGISTRATION_CLOSED: "Sie haben hier kein Konto, und nur der Betreiber legt neue an.",
     ACCOUNT_DISABLED: "Ihr Konto ist gesperrt. Bitte wenden Sie sich an den Betreiber dieses Dienstes.",
-    LINK_TAKEN: "Dieses Konto bei {name} ist hier mit einem anderen Konto verknüpft. Lösen Sie zuerst dort die Verknüpfung.",
+    LINK_TAKEN:
+      "Dieses Konto bei {name} ist hier mit einem anderen Konto verknüpft. Lösen Sie zuerst dort die Verknüpfung.",
     LINK_EXISTS: "Ein anderes Konto bei {name} ist bereits verknüpft. Lösen Sie zuerst diese Verknüpfung.",
-    FLOW_EXPIRED: "Es hat zu lange gedauert oder wurde in einem anderen Browser fortgesetzt. Bitte beginnen Sie von vorn.",
+    FLOW_EXPIRED:
+      "Es hat zu lange gedauert oder wurde in einem anderen Browser fortgesetzt. Bitte beginnen Sie von vorn.",
     FLOW_FORBIDDEN: "Sie wurden inzwischen abgemeldet. Melden Sie sich an, und verknüpfen Sie {name} noch einmal.",
     ADDRESS_TAKEN: "Es gibt bereits ein Konto mit Ihrer E-Mail-Adresse. Melden Sie sich dort wie bisher an.",
     TOO_MANY_GUESSES: "Zu viele Versuche. Bitte warten Sie eine Minute, und versuchen Sie es noch einmal."
@@ -317,7 +319,8 @@ export const German: Words = {
     registration: {
       subject: "Registrierung abschließen",
       intro: "Bestätigen Sie Ihre E-Mail-Adresse, um Ihr Konto anzulegen.",
-      outro: "Wenn Sie sich nicht registriert haben, können Sie diese Nachricht ignorieren: Es wird kein Konto angelegt."
+      outro:
+        "Wenn Sie sich nicht registriert haben, können Sie diese Nachricht ignorieren: Es wird kein Konto angelegt."
     }
   },
   notices: {

@@ -23,16 +23,25 @@ export const languageOfLocales = (locales: string): Language | undefined => {
 
 /** The language of ours that a browser prefers (RFC 9110 12.5.4), else English. */
 export const acceptedLanguage = (header: string | undefined): Language => {
-  const given = (header ?? "").slice(0, 500).split(",").flatMap((part, index) => {
-    const [tag = "", ...parameters] = part.split(";")
-    const language = languageOf(tag)
-    const quality = parameters.map((one) => /^\s*q=([01](?:\.\d{0,3})?)\s*$/.exec(one)?.[1]).find((q) => q !== undefined)
-    return language === undefined ? [] : [{ language, quality: Number(quality ?? 1), index }]
-  })
-  const [best] = given.filter(({ quality }) => quality > 0).toSorted((a, b) => b.quality - a.quality || a.index - b.index)
+  const given = (header ?? "")
+    .slice(0, 500)
+    .split(",")
+    .flatMap((part, index) => {
+      const [tag = "", ...parameters] = part.split(";")
+      const language = languageOf(tag)
+      const quality = parameters
+        .map((one) => /^\s*q=([01](?:\.\d{0,3})?)\s*$/.exec(one)?.[1])
+        .find((q) => q !== undefined)
+      return language === undefined ? [] : [{ language, quality: Number(quality ?? 1), index }]
+    })
+  const [best] = given
+    .filter(({ quality }) => quality > 0)
+    .toSorted((a, b) => b.quality - a.quality || a.index - b.index)
   return best?.language ?? "en"
 }
 
 /** A text with its `{names}` replaced. */
 export const filled = (text: string, values: Readonly<Record<string, string>>): string =>
-  text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => (Object.hasOwn(values, name) ? (values[name] ?? whole) : whole))
+  text.replaceAll(/\{(\w+)\}/g, (whole, name: string) =>
+    Object.hasOwn(values, name) ? (values[name] ?? whole) : whole
+  )

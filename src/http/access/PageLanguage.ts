@@ -10,7 +10,9 @@ const name = "svc_language"
 
 const askedFor = ({ url }: HttpServerRequest.HttpServerRequest) => {
   const query = queryOf(url)
-  return query.includes("ui_locales") ? languageOfLocales(new URLSearchParams(query).get("ui_locales") ?? "") : undefined
+  return query.includes("ui_locales")
+    ? languageOfLocales(new URLSearchParams(query).get("ui_locales") ?? "")
+    : undefined
 }
 
 /** The language of a request: `ui_locales`, the cookie that keeps it, or what the browser prefers. */

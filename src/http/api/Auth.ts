@@ -1,38 +1,12 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import {
-  BadGateway,
-  Conflict,
-  Forbidden,
-  GatewayTimeout,
-  Gone,
-  InvalidRequest,
-  NotFound,
-  StepUpRequired,
-  TooManyRequests,
-  Unauthorized,
-  Unavailable
-} from "../../domain/errors.ts"
 import { MfaStatus } from "../../domain/identity/SecondFactors.ts"
 import { SessionSummary, IdentitySession } from "../../domain/identity/Identity.ts"
 import { isPlain } from "../../domain/text/StorableText.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
 import { BrowserRequests } from "../access/BrowserRequests.ts"
 import { Success } from "../wire/Body.ts"
-
-const error = [
-  InvalidRequest,
-  Unauthorized,
-  Forbidden,
-  StepUpRequired,
-  NotFound,
-  Conflict,
-  Gone,
-  TooManyRequests,
-  Unavailable,
-  BadGateway,
-  GatewayTimeout
-] as const
+import { identityErrors as error } from "./Errors.ts"
 
 /** Where a step-up returns to: a page of this service or the dashboard. */
 const query = { return_to: Schema.optionalKey(Schema.String) }

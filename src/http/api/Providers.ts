@@ -1,37 +1,9 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import {
-  BadGateway,
-  Conflict,
-  Forbidden,
-  GatewayTimeout,
-  Gone,
-  InvalidRequest,
-  NotFound,
-  NotImplemented,
-  StepUpRequired,
-  TooManyRequests,
-  Unauthorized,
-  Unavailable
-} from "../../domain/errors.ts"
 import { isPlain } from "../../domain/text/StorableText.ts"
 import { BrowserRequests } from "../access/BrowserRequests.ts"
 import { Success } from "../wire/Body.ts"
-
-const error = [
-  InvalidRequest,
-  Unauthorized,
-  Forbidden,
-  StepUpRequired,
-  NotFound,
-  Conflict,
-  Gone,
-  TooManyRequests,
-  NotImplemented,
-  Unavailable,
-  BadGateway,
-  GatewayTimeout
-] as const
+import { accountErrors } from "./Errors.ts"
 
 const query = { return_to: Schema.optionalKey(Schema.String) }
 const params = { provider: Schema.String.check(Schema.isBetweenLength(1, 30), isPlain) }
@@ -52,24 +24,37 @@ const Link = Schema.Struct({
 /** Signing in at other services, for pages of the service and of the dashboard's origin. */
 export class ProvidersApi extends HttpApiGroup.make("providers")
   .add(
-    HttpApiEndpoint.post("begin", "/login/with/:provider", { params, query, success: Redirect, error }).annotateMerge(
+    HttpApiEndpoint.post("begin", "/login/with/:provider", {
+      params,
+      query,
+      success: Redirect,
+      error: accountErrors
+    }).annotateMerge(
       summary(
         "Start signing in at another service",
         "Redirect the browser to `redirect_to`. It returns to `return_to` with the session cookie; if the sign-in fails, a page says why. `GET methods` lists the providers."
       )
     ),
-    HttpApiEndpoint.get("links", "/links", { query, success: Schema.Array(Link), error }).annotateMerge(
+    HttpApiEndpoint.get("links", "/links", { query, success: Schema.Array(Link), error: accountErrors }).annotateMerge(
       summary("List my accounts at other services")
     ),
-    HttpApiEndpoint.post("link", "/links/:provider", { params, query, success: Redirect, error }).annotateMerge(
+    HttpApiEndpoint.post("link", "/links/:provider", {
+      params,
+      query,
+      success: Redirect,
+      error: accountErrors
+    }).annotateMerge(
       summary(
         "Start linking an account at another service; needs a recent sign-in",
         "Redirect the browser to `redirect_to`. The session must be a cookie's, as the browser returns with it."
       )
     ),
-    HttpApiEndpoint.delete("unlink", "/links/:provider", { params, query, success: Success, error }).annotateMerge(
-      summary("Unlink an account; needs a recent sign-in, and another way to sign in")
-    )
+    HttpApiEndpoint.delete("unlink", "/links/:provider", {
+      params,
+      query,
+      success: Success,
+      error: accountErrors
+    }).annotateMerge(summary("Unlink an account; needs a recent sign-in, and another way to sign in"))
   )
   .middleware(BrowserRequests)
   .prefix("/api/auth")

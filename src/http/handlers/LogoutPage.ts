@@ -58,7 +58,8 @@ export const LogoutPageRoutes = HttpRouter.use(
       }
       if ((yield* decisionIn(form, "leave", "stay")) === "stay") {
         yield* logouts.reject(logout, browser)
-        return settings.dashboardUrl === undefined ? stillSignedInPage({ brand, language })
+        return settings.dashboardUrl === undefined
+          ? stillSignedInPage({ brand, language })
           : redirectPage(settings.dashboardUrl, language)
       }
       const { ended, redirectTo } = yield* logouts.accept(logout, browser)

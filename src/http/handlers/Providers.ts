@@ -39,15 +39,8 @@ export const ProvidersHandlers = HttpApiBuilder.group(
         return value
       }),
       link: Effect.fnUntraced(function* ({ params }) {
-        const browser = yield* CurrentBrowser
-        const request = yield* HttpServerRequest.HttpServerRequest
-        const { value } = yield* sessions.withSession(browser, ({ credential }) =>
-          begin(params.provider, credential).pipe(
-            Effect.provideService(CurrentBrowser, browser),
-            Effect.provideService(HttpServerRequest.HttpServerRequest, request)
-          )
-        )
-        return value
+        const { session } = yield* sessions.withSession(yield* CurrentBrowser, Effect.succeed)
+        return yield* begin(params.provider, session.credential)
       }),
       unlink: Effect.fnUntraced(function* ({ params }) {
         const browser = yield* CurrentBrowser

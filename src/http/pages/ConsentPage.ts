@@ -127,7 +127,9 @@ export const consentPage = ({
         ${
           host === undefined
             ? undefined
-            : html`<p>${filledHtml(consent.redirected, { host: html`<strong><bdi>${nameText(host, 200)}</bdi></strong>` })}</p>`
+            : html`<p>
+                ${filledHtml(consent.redirected, { host: html`<strong><bdi>${nameText(host, 200)}</bdi></strong>` })}
+              </p>`
         }
         ${links.length === 0 ? undefined : html`<p>${links.map((one, index) => html`${index === 0 ? "" : " · "}${one}`)}</p>`}
       </footer>`,

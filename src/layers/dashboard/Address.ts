@@ -4,6 +4,7 @@ import { secret, text } from "../../domain/Settings.ts"
 import { DashboardSessions } from "../../services/dashboard/Sessions.ts"
 import { DashboardSettings } from "../../services/dashboard/Settings.ts"
 import { IdentitySettings } from "../../services/identity/Settings.ts"
+import { Accounts } from "../../services/ports/identity/Accounts.ts"
 import { DashboardFiles } from "../../services/ports/DashboardFiles.ts"
 import { httpAddress } from "../net/Listener.ts"
 import { workerNumber } from "../workers/Settings.ts"
@@ -11,10 +12,10 @@ import { workerNumber } from "../workers/Settings.ts"
 const loopback = /^(?:127\.\d+\.\d+\.\d+|localhost|::1)$/
 
 /**
- * Prints the dashboard's address. On the terminal of a development machine also a link that signs in one browser: the
- * database is the embedded one, the service listens on this machine only, and nothing says that it is reached from
- * elsewhere. The token is in the fragment, which browsers send to no server and do not prefetch. What goes elsewhere than
- * to a terminal is a log, which must contain no secret.
+ * Prints the dashboard's address. On the terminal of a development machine also links that sign in one browser, and make
+ * the first administrator: the database is the embedded one, the service listens on this machine only, and nothing says
+ * that it is reached from elsewhere. The dashboard's token is in the fragment, which browsers send to no server and do not
+ * prefetch. What goes elsewhere than to a terminal is a log, which must contain no secret.
  */
 export const layerDashboardAddress = Layer.effectDiscard(
   Effect.gen(function* () {
@@ -24,7 +25,7 @@ export const layerDashboardAddress = Layer.effectDiscard(
     if (!enabled || files === undefined || (workerNumber !== undefined && workerNumber !== "1")) return
     const { address } = yield* HttpServer.HttpServer
     if (address._tag === "UnixPathAddress") return
-    const { publicUrl } = yield* IdentitySettings
+    const { admins, publicUrl } = yield* IdentitySettings
     const { host } = yield* httpAddress
     const reached = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host.includes(":") ? `[${host}]` : host
     const url = `${publicUrl ?? `http://${reached}:${address.port}`}/dashboard/`
@@ -36,10 +37,30 @@ export const layerDashboardAddress = Layer.effectDiscard(
       (yield* text("NODE_ENV", undefined)) !== "production"
     const sessions = yield* DashboardSessions
     const link = local ? yield* sessions.issueLink : undefined
+    // Without accounts of its own, or with administrators by name, the service has nobody to make one.
+    const first =
+      local && admins.size === 0
+        ? yield* (yield* Accounts).admin.pipe(
+            Effect.flatMap((admin) => admin.first.link),
+            Effect.orElseSucceed(() => undefined)
+          )
+        : undefined
     yield* Console.log(
-      link === undefined
-        ? `\n  Dashboard: ${url}\n`
-        : `\n  Dashboard: ${url}#sign-in=${link}\n  The link signs in one browser, once, within 10 minutes.\n`
+      [
+        "",
+        `Dashboard: ${url}${link === undefined ? "" : `#sign-in=${link}`}`,
+        ...(link === undefined ? [] : ["The link signs in one browser, once, within 10 minutes."]),
+        // Passkeys need a host name.
+        ...(first === undefined
+          ? []
+          : [
+              `First administrator: http://localhost:${address.port}${first}`,
+              "The link makes one person the administrator, once."
+            ]),
+        ""
+      ]
+        .map((line) => (line === "" ? "" : `  ${line}`))
+        .join("\n")
     )
   })
 )

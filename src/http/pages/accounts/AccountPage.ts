@@ -1,7 +1,7 @@
 import { type HttpServerResponse } from "effect/http"
+import { encodeQR } from "qr"
 import { accountOf, type Identity, type SessionSummary } from "../../../domain/identity/Identity.ts"
 import { type Passkey } from "../../../services/ports/identity/Accounts.ts"
-import { qrCodeOf, qrPath } from "../../../domain/identity/QrCode.ts"
 import { type Link, type Provider } from "../../../services/ports/identity/Providers.ts"
 import { type Factors } from "../../../services/ports/IdP.ts"
 import { filled } from "../../../domain/language/Language.ts"
@@ -82,7 +82,9 @@ export const accountPage = (visit: Visit, view: AccountView, message?: Fault): R
 
       <h2>${account.factors}</h2>
       <ul>
-        <li>${account.app} ${factors.totp ? act(visit, "totp-remove", common.remove) : act(visit, "totp", account.setUp)}</li>
+        <li>
+          ${account.app} ${factors.totp ? act(visit, "totp-remove", common.remove) : act(visit, "totp", account.setUp)}
+        </li>
         <li>
           ${account.codes}
           <span class="soft"
@@ -97,7 +99,7 @@ export const accountPage = (visit: Visit, view: AccountView, message?: Fault): R
         factors.webauthn.map(({ addedAt, displayName, id }) => ({
           id,
           name: displayName,
-          note: filled(account.added, { added: day(addedAt) })
+          note: addedAt === null ? "" : filled(account.added, { added: day(addedAt) })
         }))
       )}
       <p><a href="keys?kind=key">${account.addKey}</a></p>
@@ -109,7 +111,8 @@ export const accountPage = (visit: Visit, view: AccountView, message?: Fault): R
             html`<li>
               <bdi>${nameText(device?.user_agent ?? account.unknownDevice, 80)}</bdi>
               <span class="soft"
-                >${device?.ip_address ?? ""} ${filled(account.since, { time: day(issued_at) })}${current ? `, ${account.current}` : ""}</span
+                >${device?.ip_address ?? ""}
+                ${filled(account.since, { time: day(issued_at) })}${current ? `, ${account.current}` : ""}</span
               >
               ${current ? undefined : act(visit, "session", common.signOut, hidden("id", id))}
             </li>`
@@ -122,24 +125,24 @@ export const accountPage = (visit: Visit, view: AccountView, message?: Fault): R
         visit,
         "delete",
         account.deleteMine,
-        html`<label
-          ><input type="checkbox" name="sure" value="yes" required /><span
-            >${account.sure}</span
-          ></label
-        >`
+        html`<label><input type="checkbox" name="sure" value="yes" required /><span>${account.sure}</span></label>`
       )}`,
     { ...visit.look, status: message?.status ?? 200 }
   )
 }
 
-/** The URI as a picture; dark on light in every colour scheme, which scanners expect. */
+/** Cameras do not read denser codes than that of a text of this length. */
+const maxQrText = 1000
+
+/** The URI as a picture, unless it is too long; dark on light in every colour scheme, which scanners expect. */
 const qrPicture = (visit: Visit, uri: string): Html | undefined => {
-  const code = qrCodeOf(uri)
-  if (code === undefined) return undefined
-  const size = String(code.length + 8)
+  if (uri.length > maxQrText) return undefined
+  const rows = encodeQR(uri, "raw", { border: 4 })
+  const size = String(rows.length)
+  const dark = rows.flatMap((row, y) => row.flatMap((cell, x) => (cell ? [`M${x} ${y}h1v1h-1z`] : []))).join("")
   return html`<svg class="qr" viewBox="0 0 ${size} ${size}" role="img" aria-label="${visit.words.totp.picture}">
     <path fill="#fff" d="M0 0h${size}v${size}H0z" />
-    <path fill="#000" d="${qrPath(code)}" />
+    <path fill="#000" d="${dark}" />
   </svg>`
 }
 
@@ -153,9 +156,7 @@ export const totpPage = (
     visit.words.totp.title,
     html`<h1>${visit.words.totp.heading}</h1>
       ${alert(fault?.text)}
-      <p>
-        ${filledHtml(visit.words.totp.text, { link: html`<a href="${setup.uri}">${visit.words.totp.open}</a>` })}
-      </p>
+      <p>${filledHtml(visit.words.totp.text, { link: html`<a href="${setup.uri}">${visit.words.totp.open}</a>` })}</p>
       ${qrPicture(visit, setup.uri)}
       <pre>${setup.secret.replaceAll(/(.{4})(?=.)/g, "$1 ")}</pre>
       ${accountForm(

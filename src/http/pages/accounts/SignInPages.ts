@@ -1,6 +1,6 @@
 import { type HttpServerResponse } from "effect/http"
 import { type DueFactors, type Methods } from "../../../services/ports/identity/Accounts.ts"
-import { filledHtml, html, nameText, page } from "../Html.ts"
+import { filledHtml, type Html, html, nameText, page } from "../Html.ts"
 import { keyForm, keyScript } from "./KeyScript.ts"
 import { providerButtons } from "./ProviderPages.ts"
 import { accountForm, alert, button, input, type Visit } from "./Visit.ts"
@@ -17,6 +17,11 @@ export const email = ({ words }: Visit, value: string) =>
   input(words.common.email, { name: "email", type: "email", autocomplete: "username", maxlength: "254", value })
 const password = (autocomplete: "current-password" | "new-password", label: string) =>
   input(label, { name: "password", type: "password", autocomplete, maxlength: "1024" })
+
+/** A new password, with what makes a good one. */
+export const newPassword = ({ words }: Visit): Html =>
+  html`${password("new-password", words.common.password)}
+    <p class="soft">${words.register.hint}</p>`
 
 /** `account`: the signed-in person's name, whose sign-in is too old. */
 export const loginPage = (
@@ -74,8 +79,7 @@ export const registerPage = (
       ${accountForm(
         visit,
         "register",
-        html`${email(visit, given.email ?? "")} ${password("new-password", visit.words.common.password)}
-          <p class="soft">${visit.words.register.hint}</p>
+        html`${email(visit, given.email ?? "")} ${newPassword(visit)}
           <div class="buttons">${button(visit.words.register.submit)}</div>`
       )}
       ${providerButtons(visit, methods.providers)}
@@ -136,7 +140,9 @@ export const newPasswordPage = (visit: Visit, account: string, fault?: Fault): R
   page(
     visit.words.newPassword.title,
     html`<h1>${visit.words.newPassword.heading}</h1>
-      <p class="soft">${filledHtml(visit.words.newPassword.text, { name: html`<bdi>${nameText(account, 200)}</bdi>` })}</p>
+      <p class="soft">
+        ${filledHtml(visit.words.newPassword.text, { name: html`<bdi>${nameText(account, 200)}</bdi>` })}
+      </p>
       ${alert(fault?.text)}
       ${accountForm(
         visit,

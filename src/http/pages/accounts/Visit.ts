@@ -108,7 +108,9 @@ export const toPage = ({ browser }: Visit, name: string): Response =>
 
 /** To where the browser wanted to go: after a form not by a redirect, which could lead to other sites. */
 export const leave = ({ browser, look, returnTo }: Visit): Response =>
-  returnTo === undefined ? redirectTo({ redirectTo: `${browser.baseUrl}/auth/account` }) : redirectPage(returnTo, look.language)
+  returnTo === undefined
+    ? redirectTo({ redirectTo: `${browser.baseUrl}/auth/account` })
+    : redirectPage(returnTo, look.language)
 
 /** A form that is posted to a page of accounts. */
 export const accountForm = (visit: Visit, page: string, fields: Html): Html =>

@@ -11,6 +11,7 @@ import { type ProviderProtocol } from "../../../services/ports/identity/Provider
 import { Db } from "../../../services/ports/Db.ts"
 import { IdP } from "../../../services/ports/IdP.ts"
 import { makeAdmin } from "./Admin.ts"
+import { makeFirstAdministrator } from "./FirstAdministrator.ts"
 import { makeFlows } from "./Flows.ts"
 import { makeLinks } from "./Links.ts"
 import { makeKeyChecks } from "./factors/KeyChecks.ts"
@@ -187,7 +188,8 @@ export const layerIdentityEmbedded = (providers: ReadonlyArray<ProviderProtocol>
         removePasskey: passkeys.removePasskey,
         providers: links
       }
-      const admin = makeAdmin(store, records, sessions, passwords, recovery)
+      const first = makeFirstAdministrator(store, records, sessions, flows, passwords)
+      const admin = makeAdmin(store, records, sessions, passwords, recovery, first)
       const accounts = Accounts.of({ calls: Effect.succeed(calls), admin: Effect.succeed(admin) })
       return Context.make(IdP, idp).pipe(Context.add(Accounts, accounts))
     })

@@ -7,13 +7,14 @@ import { hashOf, iso, isUuid, type Store } from "./Store.ts"
 
 /**
  * settings: a factor that is being added. passkey, factor: a challenge to sign in, or to complete a session. provider: a
- * sign-in at another service. The others wait for a mailed code or link.
+ * sign-in at another service. administrator: the link that makes the first one. The others wait for a mailed code or link.
  */
 export type FlowKind =
   | "settings"
   | "passkey"
   | "factor"
   | "provider"
+  | "administrator"
   | "recovery"
   | "verification"
   | "email"

@@ -5,13 +5,8 @@ import { type Address, readAddress } from "../../../domain/identity/Address.ts"
 import { isPlainText } from "../../../domain/text/StorableText.ts"
 import { type AccountSettings } from "../../../services/identity/AccountSettings.ts"
 import { type IdentitySignatures } from "../../../services/identity/Signatures.ts"
-import { type AccountError } from "../../../services/ports/identity/Accounts.ts"
-import {
-  type Link,
-  type ProvidedPerson,
-  type ProviderCalls,
-  type ProviderProtocol
-} from "../../../services/ports/identity/Providers.ts"
+import { type AccountError, type ProviderCalls } from "../../../services/ports/identity/Accounts.ts"
+import { type Link, type ProvidedPerson, type ProviderProtocol } from "../../../services/ports/identity/Providers.ts"
 import { type Flows } from "./Flows.ts"
 import { type Limits } from "./Limits.ts"
 import { type Messages } from "./Messages.ts"
@@ -110,13 +105,7 @@ export const makeLinks = (
       ([row]) => row?.identity_id
     )
   const tell = (to: string | undefined, label: string) =>
-    to === undefined
-      ? Effect.void
-      : messages.notice(
-          to,
-          `${label} was linked to your account`,
-          `Your account at ${label} can sign in to your account now. If it was not you, recover your account at once.`
-        )
+    to === undefined ? Effect.void : messages.notice("linked", to, label)
 
   /** Links to the account that has the same address, or makes one. */
   const adopt = Effect.fnUntraced(function* (provider: ProviderProtocol, person: ProvidedPerson) {
@@ -245,11 +234,10 @@ export const makeLinks = (
          from svc.identity_links l where identity_id = $1::text::uuid order by l.added_at, provider`,
         [identity_id]
       )
-      return rows.map(({ provider, ...rest }): Link => ({
-        id: provider,
-        label: providers.find(({ id }) => id === provider)?.label ?? provider,
-        ...rest
-      }))
+      return rows.map(({ account, added_at, last_used_at, provider }): Link => {
+        const label = providers.find(({ id }) => id === provider)?.label ?? provider
+        return { id: provider, label, account, added_at, last_used_at }
+      })
     }),
 
     unlink: Effect.fnUntraced(function* (credential, provider) {

@@ -92,7 +92,7 @@ export const makeSessions = (
     )
 
   const secure = ownUrl.startsWith("https:") ? "; Secure" : ""
-  /** The cookie again, for clients that have it: a session that has changed is set anew. */
+  /** The cookie again, for clients that have it: a session that has changed is set again. */
   const cookiesOf = ({ _tag, value }: Credential, { expires_at }: Pick<SessionRow, "expires_at">) =>
     _tag === "Cookie"
       ? [

@@ -32,8 +32,8 @@ const reasonOf = (cause: unknown): string => {
 
 /** Asks a provider; what goes wrong is logged, and 502 for the caller. */
 export const asking = <A>(label: string, ask: () => Promise<A>): Effect.Effect<A, BadGateway> =>
-  Effect.tryPromise({ try: ask, catch: (cause) => cause }).pipe(
-    Effect.tapError((cause) => Effect.logWarning(`Failed to sign a user in with ${label}: ${reasonOf(cause)}`)),
+  Effect.tryPromise(ask).pipe(
+    Effect.tapError(({ cause }) => Effect.logWarning(`Failed to sign a user in with ${label}: ${reasonOf(cause)}`)),
     Effect.mapError(
       () => new BadGateway({ error: `${label} does not respond as expected; retry later`, code: "PROVIDER_FAILED" })
     )

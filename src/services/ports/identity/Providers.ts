@@ -1,7 +1,5 @@
 import { type Effect } from "effect"
 import { type BadGateway } from "../../../domain/errors.ts"
-import { type Credential } from "../../../domain/identity/Identity.ts"
-import { type AccountError, type SignedIn } from "./Accounts.ts"
 
 /** Another service at which people can sign in. */
 export interface Provider {
@@ -45,40 +43,4 @@ export interface ProviderProtocol extends Provider {
   readonly start: (attempt: ProviderAttempt & { readonly again: boolean }) => Effect.Effect<string, BadGateway>
   /** Who has signed in. `query`: the one with which the browser came back. */
   readonly finish: (attempt: ProviderAttempt, query: URLSearchParams) => Effect.Effect<ProvidedPerson, BadGateway>
-}
-
-type Call<A> = Effect.Effect<A, AccountError>
-
-/** How an attempt that the browser came back from has ended. */
-export interface Returned {
-  readonly provider: Provider
-  readonly returnTo: string | undefined
-  /** Whether it was to link an account, not to sign in. */
-  readonly linking: boolean
-  /** A session, or undefined after linking. */
-  readonly outcome: Call<SignedIn | undefined>
-}
-
-/** Signing in at other services, and linking accounts there to one's own. */
-export interface ProviderCalls {
-  readonly list: ReadonlyArray<Provider>
-  /** Where the browser continues. `browser`: a secret of its cookie. `credential`: to link the account to that session's. */
-  readonly begin: (given: {
-    readonly provider: string
-    readonly callback: string
-    readonly returnTo: string | undefined
-    readonly browser: string
-    readonly again?: boolean
-    readonly credential?: Credential
-  }) => Call<string>
-  /** 410 `FLOW_EXPIRED` unless this browser has begun this attempt at this provider, and not used it yet. */
-  readonly finish: (given: {
-    readonly provider: string
-    readonly query: URLSearchParams
-    readonly browser: string
-    readonly credentials: ReadonlyArray<Credential>
-  }) => Call<Returned>
-  readonly links: (credential: Credential) => Call<ReadonlyArray<Link>>
-  /** 409 `LAST_SIGN_IN` if the person could not sign in without it. */
-  readonly unlink: (credential: Credential, provider: string) => Call<void>
 }

@@ -92,12 +92,13 @@ export const layerIdentityEmbedded = (providers: ReadonlyArray<ProviderProtocol>
         sessions: sessions.list,
         revokeSession: sessions.revoke,
         logout: sessions.logout,
-        loginUrl: ({ aal, refresh, returnTo }) =>
+        loginUrl: ({ aal, language, refresh, returnTo }) =>
           Effect.succeed(
             sessions.loginPage(
               {
                 ...(aal === undefined ? {} : { aal }),
                 ...(refresh === true ? { refresh: "true" } : {}),
+                ...(language === undefined ? {} : { ui_locales: language }),
                 ...(returnTo === undefined ? {} : { return_to: returnTo })
               },
               settings.pagesFor(returnTo)

@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { randomBytes } from "node:crypto"
 import { Gone } from "../../../domain/errors.ts"
 import { passwordFault } from "../../../domain/identity/Password.ts"
+import { firstAdministratorLock } from "../../../domain/sql/AdvisoryLocks.ts"
 import { type FirstAdministrator } from "../../../services/ports/identity/Accounts.ts"
 import { type Flows } from "./Flows.ts"
 import { type Passwords } from "./Passwords.ts"
@@ -59,8 +60,7 @@ export const makeFirstAdministrator = (
             })
       const id = yield* store.atomically(
         Effect.gen(function* () {
-          // Administrators that are made at the same time wait for each other.
-          yield* store.count("select pg_advisory_xact_lock(hashtext('svc first administrator'))")
+          yield* store.count(`select pg_advisory_xact_lock(${firstAdministratorLock})`)
           yield* Effect.mapError(flows.take(flowId, "administrator", { token: hashOf(token) }), () => over)
           if (yield* exists) return yield* over
           if (account !== undefined) {

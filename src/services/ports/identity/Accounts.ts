@@ -102,7 +102,7 @@ export interface ProviderCalls {
     readonly credentials: ReadonlyArray<Credential>
   }) => Call<Returned>
   readonly links: (credential: Credential) => Call<ReadonlyArray<Link>>
-  /** 409 `LAST_SIGN_IN` if the person could not sign in without it. */
+  /** 409 `LAST_SIGN_IN_METHOD` if the person could not sign in without it. */
   readonly unlink: (credential: Credential, provider: string) => Call<void>
 }
 

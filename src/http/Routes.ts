@@ -28,6 +28,9 @@ import { InsightsHandlers } from "./handlers/Insights.ts"
 import { ClientKeysHandlers, KeysHandlers } from "./handlers/Keys.ts"
 import { LogoutPageRoutes } from "./handlers/LogoutPage.ts"
 import { NoticePagesRoutes } from "./handlers/NoticePages.ts"
+import { AdministratorRoutes } from "./handlers/accounts/Administrator.ts"
+import { ProviderRoutes } from "./handlers/accounts/Provider.ts"
+import { ProvidersHandlers } from "./handlers/Providers.ts"
 import { MigrationsHandlers } from "./handlers/Migrations.ts"
 import { OAuth2AdminHandlers, OAuth2BridgeHandlers, OAuth2ConsentsHandlers } from "./handlers/OAuth2.ts"
 import { OAuth2EndpointsRoutes } from "./handlers/OAuth2Endpoints.ts"
@@ -77,6 +80,7 @@ const ApiRoutes = HttpApiBuilder.layer(Api).pipe(
     FlagChangesHandlers,
     AuthHandlers,
     AccountsHandlers,
+    ProvidersHandlers,
     SigningKeysHandlers,
     AccountAdminHandlers,
     IdentitiesHandlers,
@@ -114,6 +118,8 @@ export const Routes = Layer.mergeAll(
   ConsentPageRoutes,
   SignInRoutes,
   RecoveryRoutes,
+  ProviderRoutes,
+  AdministratorRoutes,
   AccountRoutes,
   LogoutPageRoutes,
   NoticePagesRoutes,

@@ -50,7 +50,9 @@ export class AccountsApi extends HttpApiGroup.make("accounts")
         passkey: Schema.Boolean,
         registration: Schema.Boolean,
         mail: Schema.Boolean,
-        verification: Schema.Boolean
+        verification: Schema.Boolean,
+        /** Other services at which people can sign in. */
+        providers: Schema.Array(Schema.Struct({ id: Schema.String, label: Schema.String }))
       }),
       error
     }).annotateMerge(summary("Show how people can sign in")),

@@ -1,19 +1,22 @@
 import { Effect } from "effect"
-import { HttpRouter, type HttpServerRequest } from "effect/http"
+import { HttpRouter, HttpServerRequest } from "effect/http"
 import { type ClientError, InvalidRequest } from "../../../domain/errors.ts"
 import { accountOf } from "../../../domain/identity/Identity.ts"
 import { otpauthUri } from "../../../domain/identity/SecondFactors.ts"
+import { English } from "../../../domain/language/English.ts"
 import { Mfa } from "../../../services/identity/Mfa.ts"
 import { type Session, Sessions } from "../../../services/identity/Sessions.ts"
 import { IdentitySettings } from "../../../services/identity/Settings.ts"
 import { SignIn } from "../../../services/identity/SignIn.ts"
 import { type AccountCalls } from "../../../services/ports/identity/Accounts.ts"
 import { IdP } from "../../../services/ports/IdP.ts"
+import { takeProviderSecret } from "../../access/ProviderCookie.ts"
 import { clearSessionCookies } from "../../access/SessionCookies.ts"
 import { accountPage, codesPage, newKeyPage, totpPage } from "../../pages/accounts/AccountPage.ts"
 import { codePage } from "../../pages/accounts/MailPages.ts"
 import { type Fault } from "../../pages/accounts/SignInPages.ts"
 import { field, toPage, type Visit } from "../../pages/accounts/Visit.ts"
+import { redirectPage } from "../../pages/Pages.ts"
 import { faultOf, isAboutForm, makePages, orSignIn, type Response } from "./Visits.ts"
 
 /** `/auth/account` and `/auth/keys`: what people change about their accounts. */
@@ -43,19 +46,26 @@ export const AccountRoutes = HttpRouter.use(
           Effect.all({
             factors: idp.factors(identity.id),
             passkeys: calls.passkeys(credential),
+            links: calls.providers.links(credential),
             sessions: idp.sessions(credential),
             // Not the cached one, which may be older than the change that this page shows.
             identity: idp.identity(identity.id)
           })
         ),
-        ({ value }) => accountPage(visit, value, fault)
+        ({ value }) => accountPage(visit, { ...value, providers: calls.providers.list }, fault)
       )
 
     const own = <A, E>(visit: Visit, use: (session: Session) => Effect.Effect<A, E>) =>
       Effect.map(sessions.withSession(visit.browser, use), ({ value }) => value)
 
     const actions: Readonly<
-      Record<string, (visit: Visit, calls: AccountCalls) => Effect.Effect<Response | void, ClientError>>
+      Record<
+        string,
+        (
+          visit: Visit,
+          calls: AccountCalls
+        ) => Effect.Effect<Response | void, ClientError, HttpServerRequest.HttpServerRequest>
+      >
     > = {
       email: (visit, calls) =>
         Effect.map(
@@ -75,7 +85,7 @@ export const AccountRoutes = HttpRouter.use(
               own(visit, ({ identity }) => {
                 const issuer = new URL(ownUrl).hostname
                 const uri = otpauthUri({ issuer, account: accountOf(identity), secret })
-                return Effect.succeed(totpPage(visit, { flowId, secret, uri }, faultOf(error)))
+                return Effect.succeed(totpPage(visit, { flowId, secret, uri }, faultOf(visit, error)))
               })
           )
         )
@@ -84,6 +94,20 @@ export const AccountRoutes = HttpRouter.use(
       codes: (visit) =>
         Effect.map(mfa.beginRecoveryCodes(visit.browser), ({ value }) => codesPage(visit, value.flow_id, value.codes)),
       "codes-confirm": (visit) => Effect.asVoid(mfa.confirmRecoveryCodes(visit.browser, field(visit, "flow", 100))),
+      link: (visit, calls) =>
+        Effect.gen(function* () {
+          const provider = field(visit, "id", 30)
+          const { baseUrl, secure } = visit.browser
+          const browser = yield* takeProviderSecret(yield* HttpServerRequest.HttpServerRequest, secure)
+          const callback = `${baseUrl}/auth/callback/${provider}`
+          const returnTo = `${baseUrl}/auth/account`
+          const url = yield* own(visit, ({ credential }) =>
+            calls.providers.begin({ provider, callback, returnTo, browser, credential })
+          )
+          return redirectPage(url, visit.look.language)
+        }),
+      unlink: (visit, calls) =>
+        own(visit, ({ credential }) => calls.providers.unlink(credential, field(visit, "id", 30))),
       "key-remove": (visit) => Effect.asVoid(mfa.removeWebAuthn(visit.browser, field(visit, "id", 2048))),
       "passkey-remove": (visit, calls) =>
         own(visit, ({ credential }) => calls.removePasskey(credential, field(visit, "id", 2048))),
@@ -95,7 +119,7 @@ export const AccountRoutes = HttpRouter.use(
     const end = Effect.fnUntraced(function* (visit: Visit, calls: AccountCalls, action: "logout" | "delete") {
       if (action === "delete") {
         if (field(visit, "sure") !== "yes") {
-          return yield* new InvalidRequest({ error: "Select the box to delete the account" })
+          return yield* new InvalidRequest({ error: English.account.selectSure })
         }
         yield* own(visit, (session) =>
           Effect.andThen(calls.remove(session.credential), sessions.invalidate(session.credential))
@@ -120,7 +144,7 @@ export const AccountRoutes = HttpRouter.use(
         Effect.map((answer): Response => answer || toPage(visit, "account")),
         Effect.catchIf(
           (error: ClientError) => isAboutForm(error) && error.code !== "UNAUTHENTICATED",
-          (error) => show(visit, calls, faultOf(error))
+          (error) => show(visit, calls, faultOf(visit, error))
         )
       )
     })
@@ -152,7 +176,7 @@ export const AccountRoutes = HttpRouter.use(
         Effect.as(toPage(visit, "account")),
         Effect.catchIf(
           (error: ClientError) => isAboutForm(error) && error.code !== "UNAUTHENTICATED",
-          (error) => showKey(visit, calls, kind, faultOf(error))
+          (error) => showKey(visit, calls, kind, faultOf(visit, error))
         )
       )
     })

@@ -39,18 +39,18 @@ export const RecoveryRoutes = HttpRouter.use(
             const proof =
               action === "token" ? { token: field(visit, "token", 100) } : { code: field(visit, "code", 20) }
             return confirm(visit, calls, flowId, proof).pipe(
-              orAgain((fault) =>
+              orAgain(visit, (fault) =>
                 Effect.succeed(
                   fault.status === 400
                     ? codePage(visit, name, flowId, fault)
-                    : askPage(visit, name, { fault: { ...fault, text: "This link or code has expired or was used" } })
+                    : askPage(visit, name, { fault: { ...fault, text: visit.words.mailed.over } })
                 )
               )
             )
           }
           const email = field(visit, "email")
           return Effect.map(send(visit, calls, email), (id) => codePage(visit, name, id)).pipe(
-            orAgain((fault) => Effect.succeed(askPage(visit, name, { email, fault })))
+            orAgain(visit, (fault) => Effect.succeed(askPage(visit, name, { email, fault })))
           )
         })
       )
@@ -75,9 +75,9 @@ export const RecoveryRoutes = HttpRouter.use(
         Effect.flatMap(calls.confirmVerification(flowId, proof, "Cookie"), (signedIn) =>
           signedIn === undefined
             ? Effect.succeed(
-                noticePage(visit, "Your address is confirmed", "Thank you.", {
+                noticePage(visit, visit.words.confirmed.title, visit.words.confirmed.text, {
                   href: "account",
-                  text: "To your account"
+                  text: visit.words.common.toAccount
                 })
               )
             : entered(visit, signedIn)
@@ -100,7 +100,7 @@ export const RecoveryRoutes = HttpRouter.use(
         return leave(visit)
       }).pipe(
         Effect.catch((error) =>
-          error.code === "INVALID_PASSWORD" ? showPassword(visit, faultOf(error)) : Effect.fail(error)
+          error.code === "INVALID_PASSWORD" ? showPassword(visit, faultOf(visit, error)) : Effect.fail(error)
         ),
         orSignIn(visit)
       )

@@ -43,7 +43,7 @@ export const SignInRoutes = HttpRouter.use(
       if (visit.fields.get("refresh") !== "true") {
         return Effect.flatMap(calls.signIn({ identifier: email, password, kind: "Cookie" }), (signedIn) =>
           entered(visit, signedIn)
-        ).pipe(orAgain((fault) => Effect.succeed(loginPage(visit, calls.methods, { email, fault }))))
+        ).pipe(orAgain(visit, (fault) => Effect.succeed(loginPage(visit, calls.methods, { email, fault }))))
       }
       return Effect.gen(function* () {
         const { credential, value } = yield* sessions.withHalfSession(visit.browser, (credential) =>
@@ -53,7 +53,7 @@ export const SignInRoutes = HttpRouter.use(
         yield* relayCookies(credential, value.cookies, visit.browser.secure)
         return leave(visit)
       }).pipe(
-        orAgain((fault) =>
+        orAgain(visit, (fault) =>
           Effect.map(signedInAs(visit), (account) =>
             loginPage(visit, calls.methods, { fault, ...(account === undefined ? {} : { account }) })
           )
@@ -73,19 +73,19 @@ export const SignInRoutes = HttpRouter.use(
         const { cookies, outcome } = yield* signIn.passkey(browser, browser.address, flow, credential)
         yield* setSignInCookies(cookies, browser.secure)
         return "identity" in outcome ? leave(visit) : toPage(visit, `factor${visit.query}`)
-      }).pipe(orAgain((fault) => showPasskey(visit, fault)))
+      }).pipe(orAgain(visit, (fault) => showPasskey(visit, fault)))
     )
 
     yield* on("GET", "register", (visit, { methods }) =>
       methods.registration
-        ? Effect.succeed(registerPage(visit, {}))
+        ? Effect.succeed(registerPage(visit, methods, {}))
         : Effect.fail(new NotFound({ error: "Registration is closed (SVC_AUTH_REGISTRATION)" }))
     )
     yield* on("POST", "register", (visit, calls) => {
       const [email, password] = [field(visit, "email"), field(visit, "password", 4096)]
       return Effect.flatMap(calls.register({ email, password, traits: {}, kind: "Cookie" }), (result) =>
         "flowId" in result ? Effect.succeed(codePage(visit, "verify", result.flowId)) : entered(visit, result)
-      ).pipe(orAgain((fault) => Effect.succeed(registerPage(visit, { email, fault }))))
+      ).pipe(orAgain(visit, (fault) => Effect.succeed(registerPage(visit, calls.methods, { email, fault }))))
     })
 
     /** The factors of a session that needs one; a browser without such a session signs in first. */
@@ -108,12 +108,15 @@ export const SignInRoutes = HttpRouter.use(
         yield* sessions.invalidate(credential)
         yield* relayCookies(credential, value.cookies, visit.browser.secure)
         return leave(visit)
-      }).pipe(orAgain((fault) => showFactors(visit, calls, fault)))
+      }).pipe(orAgain(visit, (fault) => showFactors(visit, calls, fault)))
     )
 
     yield* on("GET", "signed-out", (visit) =>
       Effect.succeed(
-        noticePage(visit, "You are signed out", "You can close this page.", { href: "login", text: "Sign in" })
+        noticePage(visit, visit.words.signedOut.title, visit.words.common.close, {
+          href: "login",
+          text: visit.words.common.signIn
+        })
       )
     )
   })

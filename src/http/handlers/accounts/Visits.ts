@@ -1,6 +1,9 @@
 import { Effect } from "effect"
 import { type HttpRouter, type HttpServerResponse } from "effect/http"
 import { type ClientError } from "../../../domain/errors.ts"
+import { passwordFaults } from "../../../domain/identity/Password.ts"
+import { English } from "../../../domain/language/English.ts"
+import { filled } from "../../../domain/language/Language.ts"
 import { Sessions } from "../../../services/identity/Sessions.ts"
 import { type AccountCalls, Accounts, type SignedIn } from "../../../services/ports/identity/Accounts.ts"
 import { setSignInCookies } from "../../access/SessionCookies.ts"
@@ -10,7 +13,19 @@ import { redirectTo, withFailurePage } from "../../pages/Pages.ts"
 
 export type Response = HttpServerResponse.HttpServerResponse
 
-export const faultOf = ({ error, status }: ClientError): Fault => ({ text: error, status })
+/** What is wrong with a form, in the language of the page. Errors without a text there are shown as they are. */
+export const faultOf = ({ words }: Visit, error: ClientError): Fault => {
+  const { code, error: text, status } = error
+  const kind = (Object.keys(passwordFaults) as Array<keyof typeof passwordFaults>).find(
+    (one) => passwordFaults[one] === text
+  )
+  const known: Readonly<Record<string, string>> = words.faults
+  if (kind !== undefined) return { text: words.passwordFaults[kind], status }
+  if (text === English.address) return { text: words.address, status }
+  if (text === English.account.selectSure) return { text: words.account.selectSure, status }
+  const seconds = "retry_after" in error ? String(error.retry_after) : ""
+  return { text: Object.hasOwn(known, code) ? filled(known[code] ?? text, { seconds }) : text, status }
+}
 
 /** Errors that a form is shown again with. The others need another page, or are not about what was entered. */
 export const isAboutForm = (error: ClientError): boolean =>
@@ -18,9 +33,9 @@ export const isAboutForm = (error: ClientError): boolean =>
 
 /** Shows a form again with what is wrong with it. */
 export const orAgain =
-  <R2>(again: (fault: Fault) => Effect.Effect<Response, ClientError, R2>) =>
+  <R2>(visit: Visit, again: (fault: Fault) => Effect.Effect<Response, ClientError, R2>) =>
   <E extends ClientError, R>(answer: Effect.Effect<Response, E, R>): Effect.Effect<Response, ClientError, R | R2> =>
-    Effect.catch(answer, (error) => (isAboutForm(error) ? again(faultOf(error)) : Effect.fail(error)))
+    Effect.catch(answer, (error) => (isAboutForm(error) ? again(faultOf(visit, error)) : Effect.fail(error)))
 
 /** A browser without a session, or with one that is too old, signs in first and returns to `returnTo`. */
 export const orSignIn =

@@ -43,7 +43,16 @@ export const routeNamesOf = (templates: ReadonlyArray<string>) => {
   return (path: string): string => (path.startsWith("/") ? (find(root, path, 0) ?? "") : "")
 }
 
-const byTemplate = routeNamesOf([...Object.keys(document.paths), "/openapi.json", "/docs", "/", "/favicon.ico"])
+const byTemplate = routeNamesOf([
+  ...Object.keys(document.paths),
+  "/openapi.json",
+  "/docs",
+  "/",
+  "/favicon.ico",
+  "/rest/v1/",
+  "/rest/v1/{table}",
+  "/rest/v1/rpc/{function}"
+])
 
 /** The name of a path's route, such as `/v1/db/{table}`. */
 export const routeName = (path: string): string =>

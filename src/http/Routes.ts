@@ -49,6 +49,7 @@ import { ApiGate } from "./access/ApiGate.ts"
 import { layerAnyKeyOrSession, layerManagement, layerServiceRole } from "./access/Access.ts"
 import { ClientGate } from "./access/ClientGate.ts"
 import { KeyLimits } from "./access/KeyLimits.ts"
+import { FunctionsProxyRoutes } from "./supabase/Functions.ts"
 import { SupabaseGate } from "./supabase/Gate.ts"
 import { Front } from "./front/Front.ts"
 import { layerRequestErrors } from "./front/RequestErrors.ts"
@@ -120,6 +121,7 @@ export const Routes = Layer.mergeAll(
   OAuth2EndpointsRoutes,
   DocsRoutes,
   DashboardFilesRoutes,
+  FunctionsProxyRoutes,
   Front(methodsOf)
 ).pipe(
   Layer.provide([ClientGate.layer, RealtimeGate.layer, SupabaseGate.layer]),

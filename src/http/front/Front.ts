@@ -18,7 +18,7 @@ import { Turns } from "../../services/access/Turns.ts"
 import { SupabaseSettings } from "../../services/supabase/Settings.ts"
 import { notServed, shaped } from "../supabase/Errors.ts"
 import { SupabaseGate } from "../supabase/Gate.ts"
-import { rowsUrl, supabaseApiOf } from "../supabase/Prefix.ts"
+import { rowsUrl, type SupabaseApi, supabaseApiOf } from "../supabase/Prefix.ts"
 import { withHeaders } from "../wire/OwnedResponse.ts"
 import { corsHeaders, preflight, supabaseCorsHeaders, varyOf } from "./Cors.ts"
 import {
@@ -143,7 +143,9 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
                 const known = Effect.provideService(app, CurrentCaller, caller)
                 return inTurnIfLarge(turns, owner, request, rest ? served(known, request) : known)
               })
-            : inTurnIfLarge(turns, address, request, app)
+            : streams(api)
+              ? app
+              : inTurnIfLarge(turns, address, request, app)
           const headers = (response: Response) => {
             if ((contentLengthOf(response) ?? 0) >= largeAnswer && request.source instanceof IncomingMessage) {
               memory.belongs(request.source, owner)
@@ -207,6 +209,9 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
 /** Whether a page of the dashboard asks, by its session instead of a key. */
 const isByPage = (headers: Headers) =>
   headers[dashboardHeader] === "1" && headers["apikey"] === undefined && headers["x-api-key"] === undefined
+
+/** Whether bodies are passed on as they arrive, and so take no memory. */
+const streams = (api: SupabaseApi | undefined) => api === "functions" || api === "storage"
 
 /** Serves a request other than the one that arrived. */
 const served = <A, E, R>(app: Effect.Effect<A, E, R>, request: HttpServerRequest.HttpServerRequest) =>

@@ -78,7 +78,11 @@ const shapes: Readonly<Record<SupabaseApi, (fields: Fields, status: number, meth
   storage,
   auth,
   realtime: plain,
-  functions: plain,
+  functions: (fields) => ({
+    ...plain(fields),
+    // From this clients tell failures of the server from those of a function.
+    headers: fields.code.startsWith("FUNCTIONS_") ? { "x-relay-error": "true" } : {}
+  }),
   graphql: (fields) => ({ body: { ...plain(fields).body, errors: [{ message: fields.error }] } })
 }
 

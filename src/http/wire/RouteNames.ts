@@ -51,7 +51,8 @@ const byTemplate = routeNamesOf([
   "/favicon.ico",
   "/rest/v1/",
   "/rest/v1/{table}",
-  "/rest/v1/rpc/{function}"
+  "/rest/v1/rpc/{function}",
+  "/functions/v1/{function}"
 ])
 
 /** The name of a path's route, such as `/v1/db/{table}`. */

@@ -238,7 +238,10 @@ const partsOf = (language: Language): RegExp => {
   const parts = textsOf(wordsOf(language))
     .flatMap(([, text]) => text.split(/\{\w+\}/).map((part) => part.trim()))
     .filter((part) => part.length > 3 && !others.some((other) => other.includes(part)))
-  return new RegExp(`(?<!\\p{L})(?:${parts.map((part) => RegExp.escape(part)).join("|")})(?!\\p{L})`, "u")
+  return new RegExp(
+    `(?<!\\p{L})(?:${parts.map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)).join("|")})(?!\\p{L})`,
+    "u"
+  )
 }
 const parts = { en: partsOf("en"), de: partsOf("de") }
 

@@ -52,6 +52,9 @@ import { ClientWebhooksHandlers, WebhooksHandlers } from "./handlers/Webhooks.ts
 import { ApiGate } from "./access/ApiGate.ts"
 import { layerAnyKeyOrSession, layerManagement, layerServiceRole } from "./access/Access.ts"
 import { ClientGate } from "./access/ClientGate.ts"
+import { KeyLimits } from "./access/KeyLimits.ts"
+import { FunctionsProxyRoutes } from "./supabase/Functions.ts"
+import { SupabaseGate } from "./supabase/Gate.ts"
 import { Front } from "./front/Front.ts"
 import { layerRequestErrors } from "./front/RequestErrors.ts"
 import { layerUtf8Bodies } from "./front/Utf8Bodies.ts"
@@ -126,8 +129,12 @@ export const Routes = Layer.mergeAll(
   OAuth2EndpointsRoutes,
   DocsRoutes,
   DashboardFilesRoutes,
+  FunctionsProxyRoutes,
   Front(methodsOf)
-).pipe(Layer.provide([ClientGate.layer, RealtimeGate.layer]), Layer.provide(ApiGate.layer))
+).pipe(
+  Layer.provide([ClientGate.layer, RealtimeGate.layer, SupabaseGate.layer]),
+  Layer.provide([ApiGate.layer, KeyLimits.layer])
+)
 
 /**
  * The configuration of the router. Each path has exactly one spelling, because Front decides by prefix and must agree with

@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { Identity } from "../../domain/identity/Identity.ts"
+import { Identity, SessionSummary, SignInFactor } from "../../domain/identity/Identity.ts"
+import { KratosIdentity } from "../../domain/identity/KratosIdentity.ts"
 import { JsonObject } from "../../domain/text/JsonObjectSchema.ts"
 import { isPlain } from "../../domain/text/StorableText.ts"
 import { Mail } from "../../services/identity/Mails.ts"
@@ -67,7 +68,10 @@ export class AccountAdminApi extends HttpApiGroup.make("accountAdmin")
     HttpApiEndpoint.post("import", "/identities/import", {
       payload: Schema.Struct({
         identities: Schema.Array(
-          Schema.Struct({ ...newAccount, password_hash: Schema.optionalKey(PasswordHash) })
+          Schema.Union([
+            Schema.Struct({ ...newAccount, password_hash: Schema.optionalKey(PasswordHash) }),
+            KratosIdentity
+          ])
         ).check(Schema.isBetweenLength(1, maxImport))
       }),
       success: Schema.Struct({ results: Schema.Array(Imported) }),
@@ -75,12 +79,23 @@ export class AccountAdminApi extends HttpApiGroup.make("accountAdmin")
     }).annotateMerge(
       summary(
         `Create up to ${maxImport} accounts with their password hashes`,
-        "argon2 as PHC strings, bcrypt as `$2a$`, `$2b$` or `$2y$`. Each result stands for itself: some may fail."
+        "argon2 as PHC strings, bcrypt as `$2a$`, `$2b$` or `$2y$`. Each result stands for itself: some may fail. Identities of an export are accepted too, and keep their ids."
       )
     ),
-    HttpApiEndpoint.get("find", "/identities/:id", { params: { id: Id }, success: Identity, error }).annotateMerge(
-      summary("Show an account")
+    HttpApiEndpoint.get("export", "/identities/export", {
+      success: Schema.Array(KratosIdentity),
+      error
+    }).annotateMerge(
+      summary(
+        "Export all accounts, with their password hashes",
+        "As Ory Kratos imports them: a JSON array of identities, which `POST /api/identities/import` accepts too. Needs a service_role key; an administrator's session is 403. Second factors and passkeys are not included."
+      )
     ),
+    HttpApiEndpoint.get("find", "/identities/:id", {
+      params: { id: Id },
+      success: Schema.Struct({ ...Identity.fields, factors: Schema.Array(SignInFactor) }),
+      error
+    }).annotateMerge(summary("Show an account, and what it can sign in with")),
     HttpApiEndpoint.patch("change", "/identities/:id", {
       params: { id: Id },
       payload: Schema.Struct({
@@ -95,6 +110,11 @@ export class AccountAdminApi extends HttpApiGroup.make("accountAdmin")
     HttpApiEndpoint.delete("remove", "/identities/:id", { params: { id: Id }, success: Success, error }).annotateMerge(
       summary("Delete an account")
     ),
+    HttpApiEndpoint.get("sessions", "/identities/:id/sessions", {
+      params: { id: Id },
+      success: Schema.Struct({ sessions: Schema.Array(SessionSummary) }),
+      error
+    }).annotateMerge(summary("List the sessions of an account, the newest first")),
     HttpApiEndpoint.delete("endSessions", "/identities/:id/sessions", {
       params: { id: Id },
       success: Schema.Struct({ success: Schema.Literal(true), ended: Schema.Int }),

@@ -6,7 +6,7 @@ import { isPlain } from "../../domain/text/StorableText.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
 import { BrowserRequests } from "../access/BrowserRequests.ts"
 import { Success } from "../wire/Body.ts"
-import { identityErrors as error } from "./Errors.ts"
+import { accountErrors, identityErrors as error } from "./Errors.ts"
 
 /** Where a step-up returns to: a page of this service or the dashboard. */
 const query = { return_to: Schema.optionalKey(Schema.String) }
@@ -96,10 +96,19 @@ export class AuthApi extends HttpApiGroup.make("auth")
     }).annotateMerge(summary("Start signing in with a passkey")),
     HttpApiEndpoint.post("passkeyLogin", "/login/passkey", {
       query,
-      payload: Schema.Struct({ flow_id: FlowId, passkey_login: Credential }),
-      success: Schema.Struct({ session: IdentitySession }),
-      error
-    }).annotateMerge(summary("Sign in with a passkey; the response sets the session cookie")),
+      payload: Schema.Struct({
+        flow_id: FlowId,
+        passkey_login: Credential,
+        token: Schema.optionalKey(Schema.Boolean)
+      }),
+      success: Schema.Struct({ session: IdentitySession, session_token: Schema.optionalKey(Schema.String) }),
+      error: accountErrors
+    }).annotateMerge(
+      summary(
+        "Sign in with a passkey; the response sets the session cookie",
+        "`token: true` returns `session_token` instead, also with 403 `aal2_required`; with IDP_PUBLIC_URL that is 501 `USE_IDP`."
+      )
+    ),
     HttpApiEndpoint.get("recovery", "/recovery", {
       success: Schema.Struct({
         id: Schema.String,

@@ -172,6 +172,7 @@ export const layerIdentityEmbedded = (providers: ReadonlyArray<ProviderProtocol>
         },
         register: profile.register,
         signIn: signIn.signIn,
+        signInByPasskey: passkeys.passkeyLogin,
         dueFactors: signIn.dueFactors,
         showFactor: signIn.showFactor,
         reauthenticate: signIn.reauthenticate,

@@ -1,4 +1,4 @@
-import { type ClientMetadata, type ResponseType } from "oidc-provider"
+import type { ClientMetadata, ResponseType } from "oidc-provider"
 import { type OAuth2Client } from "../../../domain/oauth2/OAuth2.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/text/JsonObject.ts"
 import { isPlainText } from "../../../domain/text/StorableText.ts"

@@ -1,5 +1,5 @@
 import { timingSafeEqual } from "node:crypto"
-import { type Client, type OIDCContext, type Provider, type UnknownObject } from "oidc-provider"
+import type { Client, OIDCContext, Provider, UnknownObject } from "oidc-provider"
 import { hashOf } from "./Store.ts"
 
 /** What the library's configuration can't express. Its classes are public, and each provider has its own. */

@@ -1,11 +1,18 @@
-import { Context, type Effect } from "effect"
+import { Context, type Effect, type Stream } from "effect"
 import {
   type NotImplemented,
   type StepUpRequired,
   type TooManyRequests,
   type Unavailable
 } from "../../../domain/errors.ts"
-import { type Credential, type Identity, type IdentitySession } from "../../../domain/identity/Identity.ts"
+import {
+  type Credential,
+  type Identity,
+  type IdentitySession,
+  type SessionSummary,
+  type SignInFactor
+} from "../../../domain/identity/Identity.ts"
+import { type ExportedAccount } from "../../../domain/identity/KratosIdentity.ts"
 import { type JsonObject } from "../../../domain/text/JsonObject.ts"
 import { type FlowError, type RelayedCookies } from "../IdP.ts"
 import { type Link, type Provider } from "./Providers.ts"
@@ -122,6 +129,8 @@ export interface AccountCalls {
     readonly password: string
     readonly kind: Credential["_tag"]
   }) => Call<SignedIn>
+  /** The same by a passkey; 401 `INVALID_PASSKEY`. The flow is one of the port IdP's. */
+  readonly signInByPasskey: (flowId: string, assertion: string, kind: Credential["_tag"]) => Call<SignedIn>
   readonly dueFactors: (credential: Credential) => Call<DueFactors>
   /** Completes a session; after five wrong codes it ends. */
   readonly showFactor: (credential: Credential, proof: FactorProof) => Call<SignedIn>
@@ -161,6 +170,8 @@ export interface AccountCalls {
 
 /** An account to create. */
 export interface NewAccount {
+  /** A UUID; default: a new one. */
+  readonly id?: string
   readonly email: string
   readonly traits: JsonObject
   readonly metadataPublic?: JsonObject
@@ -200,8 +211,13 @@ export interface AccountAdmin {
   readonly create: (account: NewAccount) => Call<Identity>
   readonly change: (id: string, change: AccountChange) => Call<Identity>
   readonly remove: (id: string) => Call<void>
+  /** The newest first; none is `current`. */
+  readonly sessions: (id: string) => Call<ReadonlyArray<SessionSummary>>
   /** Returns how many there were. */
   readonly endSessions: (id: string) => Call<number>
+  readonly factors: (id: string) => Call<ReadonlyArray<SignInFactor>>
+  /** All accounts with their password hashes, by id. */
+  readonly exported: Stream.Stream<ExportedAccount, Unavailable>
   readonly removeFactor: (id: string, kind: FactorKind) => Call<void>
   /** A link that signs its owner in once, and its end. */
   readonly recoveryLink: (id: string) => Call<{ readonly link: string; readonly expiresAt: string }>

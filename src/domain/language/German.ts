@@ -1,5 +1,8 @@
 import { type Words } from "./Language.ts"
 
+// With the places at which narrow screens may break them.
+const recoveryCode = "Wiederherstellungs\u00adcode"
+const securityKey = "Sicherheits\u00adschlüssel"
 const startAgain = "Bitte gehen Sie zur App zurück und beginnen Sie von vorn."
 const incomplete = { title: "Dieser Link ist unvollständig oder nicht mehr gültig", text: startAgain }
 const incorrect = "Die Anfrage der App ist fehlerhaft. Nur der Anbieter der App kann das beheben."
@@ -45,10 +48,10 @@ export const German: Words = {
     title: "Zweiter Faktor",
     heading: "Bestätigen Sie, dass Sie es sind",
     code: "Code Ihrer Authenticator-App",
-    useKey: "Sicherheitsschlüssel verwenden",
-    without: "Ohne diese",
-    recoveryCode: "Wiederherstellungscode",
-    useCode: "Wiederherstellungscode verwenden"
+    useKey: `${securityKey} verwenden`,
+    without: "Ohne App und Schlüssel",
+    recoveryCode,
+    useCode: `${recoveryCode} verwenden`
   },
   newPassword: {
     title: "Neues Passwort",
@@ -70,7 +73,7 @@ export const German: Words = {
   },
   mailed: {
     send: "Senden",
-    title: "Sehen Sie in Ihre E-Mails",
+    title: "Prüfen Sie Ihren Posteingang",
     text: "Wenn die Adresse stimmt, ist eine Nachricht unterwegs. Öffnen Sie den Link darin, oder geben Sie hier den Code ein.",
     code: "Code",
     another: "Noch eine Nachricht senden",
@@ -96,12 +99,12 @@ export const German: Words = {
     factors: "Zweiter Faktor",
     app: "Authenticator-App",
     setUp: "Einrichten",
-    codes: "Wiederherstellungscodes",
+    codes: `${recoveryCode}s`,
     none: "keine",
     left: "noch {count}",
     generate: "Erzeugen",
     replace: "Ersetzen",
-    addKey: "Sicherheitsschlüssel hinzufügen",
+    addKey: `${securityKey} hinzufügen`,
     sessions: "Angemeldet auf",
     unknownDevice: "Unbekanntes Gerät",
     since: "seit {time}",
@@ -127,14 +130,14 @@ export const German: Words = {
     submit: "App hinzufügen"
   },
   codes: {
-    title: "Wiederherstellungscodes",
-    heading: "Ihre Wiederherstellungscodes",
+    title: `${recoveryCode}s`,
+    heading: `Ihre ${recoveryCode}s`,
     text: "Bewahren Sie sie dort auf, wo nur Sie sie lesen können. Mit jedem können Sie sich einmal anmelden, wenn Ihr zweiter Faktor verloren ist. Sie werden nicht noch einmal angezeigt.",
     stored: "Ich habe sie gespeichert"
   },
   keys: {
     passkeyTitle: "Passkey hinzufügen",
-    keyTitle: "Sicherheitsschlüssel hinzufügen",
+    keyTitle: `${securityKey} hinzufügen`,
     passkeyName: "Passkey",
     keyName: "Sicherheitsschlüssel",
     name: "Name des Schlüssels",
@@ -145,7 +148,7 @@ export const German: Words = {
   },
   administrator: {
     title: "Administrator werden",
-    text: "Dieser Dienst hat noch keinen Administrator. Der Link, den Sie geöffnet haben, macht einmalig den ersten.",
+    text: "Dieser Dienst hat noch keinen Administrator. Mit dem Link, den Sie geöffnet haben, wird einmalig der erste ernannt.",
     create: "Konto des Administrators anlegen",
     make: "Dieses Konto zum Administrator machen",
     done: "Sie sind Administrator",
@@ -188,7 +191,7 @@ export const German: Words = {
     ADDRESS_TAKEN: "Es gibt bereits ein Konto mit dieser Adresse",
     FLOW_EXPIRED: "Es hat zu lange gedauert oder wurde schon erledigt: Beginnen Sie von vorn",
     TOO_MANY_GUESSES: "Zu viele Versuche; versuchen Sie es in {seconds} s noch einmal",
-    SIGN_IN_BUSY: "Zu viele Menschen melden sich gerade an; versuchen Sie es gleich noch einmal",
+    SIGN_IN_BUSY: "Zu viele Personen melden sich gerade an; versuchen Sie es gleich noch einmal",
     LAST_SIGN_IN_METHOD:
       "Ohne das könnten Sie sich nicht mehr anmelden: Legen Sie zuerst ein Passwort fest, oder fügen Sie einen Passkey hinzu",
     KEY_EXISTS: "Dieser Schlüssel ist bereits registriert",
@@ -201,7 +204,7 @@ export const German: Words = {
   passwordFaults: {
     long: "Das Passwort darf höchstens 256 Zeichen lang sein",
     short: "Das Passwort muss mindestens 8 Zeichen lang sein",
-    characters: "Das Passwort darf keine Steuerzeichen oder halben Ersatzzeichen enthalten",
+    characters: "Das Passwort darf keine Steuerzeichen und keine unvollständigen Zeichen enthalten",
     common: "Das Passwort gehört zu denen, die Angreifer zuerst versuchen",
     address: "Das Passwort darf nicht die E-Mail-Adresse sein"
   },
@@ -243,7 +246,7 @@ export const German: Words = {
   oauth2Error: { title: "Die App konnte Sie nicht anmelden", other: startAgain },
   oauth2Errors: {
     invalid_client: "Die App ist bei diesem Dienst nicht registriert.",
-    unauthorized_client: "Die App darf Menschen nicht auf diese Weise anmelden.",
+    unauthorized_client: "Die App darf Personen nicht auf diese Weise anmelden.",
     invalid_request: incorrect,
     invalid_scope: "Die App verlangt etwas, das sie nicht bekommen darf.",
     unsupported_response_type: incorrect,

@@ -189,6 +189,30 @@ describe("signing in at another instance of this service", () => {
     assertRefused(await ask(service, "POST /api/auth/login/with/nowhere"), 404, "PROVIDER_NOT_FOUND")
   })
 
+  it("makes a sign-in recent again, in place of the session before", async () => {
+    const { browser } = await atIssuer(true)
+    await signInWith(browser, "work")
+    const { id } = (await sessionOf(browser)).identity
+    await sql(
+      service,
+      "update svc.identity_sessions set authenticated_at = now() - interval '1 hour' where identity_id = $1::text::uuid",
+      [id]
+    )
+    const change = () => my(`idp_session=${browser.cookie("localhost", "idp_session")}`, "POST /api/auth/links/github")
+    assertRefused(await change(), 403, "reauthentication_required")
+    const query = new URLSearchParams({ refresh: "true", return_to: at("/auth/account").href })
+    const login = await browser.go(at(`/auth/login?${query}`), undefined, { headers: html })
+    assert.include(login.text, "Confirm that it is you")
+    const url = new URL(nextOf(await press(browser, login, "provider", "work")))
+    assert.strictEqual(url.searchParams.get("max_age"), "0")
+    // The issuer would ask for the password now.
+    url.searchParams.delete("max_age")
+    await back(browser, await through(browser, url.href))
+    assert.strictEqual((await change()).status, 200)
+    const sessions = await sql(service, "select from svc.identity_sessions where identity_id = $1::text::uuid", [id])
+    assert.lengthOf(sessions, 1)
+  })
+
   it("asks for the second factor of the account here", async () => {
     const { browser, person } = await atIssuer(true)
     await signInWith(browser, "work")
@@ -266,6 +290,26 @@ describe("addresses", () => {
         )
       }
     }
+  })
+
+  it("never link to those that only look like them", async () => {
+    const email = `k${freshEmail()}`
+    const { id } = await register(service, email)
+    await verify(email)
+    // The Kelvin sign, and a full-width letter: the letters are a k for whoever compares in lower case or NFKC.
+    for (const lookAlike of [`\u212a${email.slice(1)}`, `\uff4b${email.slice(1)}`]) {
+      github.user = githubUser(lookAlike)
+      assert.strictEqual((await signInWith(startBrowsing(), "github")).status, 409)
+    }
+    github.user = githubUser(email.toUpperCase())
+    const browser = startBrowsing()
+    await signInWith(browser, "github")
+    assert.strictEqual((await sessionOf(browser)).identity.id, id)
+    // Nor is an address verified that only looks like the one that is.
+    github.user = githubUser(`\u212a${freshEmail()}`)
+    const other = startBrowsing()
+    await signInWith(other, "github")
+    assert.isFalse((await sessionOf(other)).identity.addresses[0]?.verified)
   })
 
   it("make no account if they are not verified but must be, or when registration is closed", async () => {

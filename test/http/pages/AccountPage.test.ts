@@ -1,12 +1,12 @@
 import { assert, it } from "@effect/vitest"
 import { type HttpServerResponse } from "effect/http"
 import { decodeQR } from "qr/decode.js"
+import { wordsOf } from "../../../src/domain/language/Words.ts"
 import { totpPage } from "../../../src/http/pages/accounts/AccountPage.ts"
 import { type Visit } from "../../../src/http/pages/accounts/Visit.ts"
-import { wordsOf } from "../../../src/domain/language/Words.ts"
 import { html } from "../../../src/http/pages/Html.ts"
 
-const visit = { brand: {}, hidden: html``, query: "", language: "en", words: wordsOf("en") } as unknown as Visit
+const visit = { look: { language: "en" }, words: wordsOf("en"), hidden: html``, query: "" } as unknown as Visit
 
 const pageOf = (uri: string) => {
   const response: HttpServerResponse.HttpServerResponse = totpPage(visit, { flowId: "flow", secret: "ABCD", uri })

@@ -239,7 +239,7 @@ const partsOf = (language: Language): RegExp => {
     .flatMap(([, text]) => text.split(/\{\w+\}/).map((part) => part.trim()))
     .filter((part) => part.length > 3 && !others.some((other) => other.includes(part)))
   return new RegExp(
-    `(?<!\\p{L})(?:${parts.map((part) => part.replaceAll(/[.*+?^$()|[\]{}\\]/g, "\\$&")).join("|")})(?!\\p{L})`,
+    `(?<!\\p{L})(?:${parts.map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)).join("|")})(?!\\p{L})`,
     "u"
   )
 }

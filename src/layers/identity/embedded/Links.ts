@@ -58,6 +58,8 @@ const lastWay = new Conflict({
   code: "LAST_SIGN_IN_METHOD"
 })
 
+const asciiLower = (text: string) => text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase())
+
 /**
  * Accounts of other providers with which people sign in. One is found by its issuer and subject alone. By its address it is
  * linked to an existing account only if both sides have verified that address: otherwise whoever registers an address
@@ -111,15 +113,18 @@ export const makeLinks = (
   const adopt = Effect.fnUntraced(function* (provider: ProviderProtocol, person: ProvidedPerson) {
     const address = readAddress(person.email ?? "")
     if (address === undefined) return yield* noAddress
-    if (verifyFirst && !person.verified) return yield* unverified
+    // What was verified is the address as the provider writes it. A look-alike may be the mailbox of someone else.
+    const verified = person.verified && asciiLower(person.email ?? "") === asciiLower(address.value)
+    if (verifyFirst && !verified) return yield* unverified
     const found = yield* owners(
       `select a.identity_id::text, a.value, a.verified_at is not null and i.state = 'active' as trusted
        from svc.identity_addresses a join svc.identities i on i.id = a.identity_id where a.lookup = $1`,
       [address.lookup]
     )
     const [owner] = found
-    if (owner === undefined) return yield* create(provider, person, address)
-    if (!person.verified || !owner.trusted) return yield* signInFirst
+    if (owner === undefined) return yield* create(provider, { ...person, verified }, address)
+    const same = asciiLower(address.value) === asciiLower(owner.value)
+    if (!verified || !owner.trusted || !same) return yield* signInFirst
     yield* store
       .exclusively(
         owner.identity_id,
@@ -159,7 +164,12 @@ export const makeLinks = (
     return id
   })
 
-  const enter = Effect.fnUntraced(function* (provider: ProviderProtocol, person: ProvidedPerson) {
+  /** Signs in. Sessions of the same person that the browser had (`before`) end. */
+  const enter = Effect.fnUntraced(function* (
+    provider: ProviderProtocol,
+    person: ProvidedPerson,
+    before: ReadonlyArray<Credential>
+  ) {
     const known = yield* ownerOfLink(person)
     const id = known ?? (yield* adopt(provider, person))
     if (known !== undefined) {
@@ -168,7 +178,11 @@ export const makeLinks = (
         [person.issuer, person.subject, person.account]
       )
     }
-    return yield* Effect.catchTag(sessions.open(id, "Cookie", "oidc"), "Unauthorized", () => Effect.fail(disabled))
+    const signedIn = yield* Effect.catchTag(sessions.open(id, "Cookie", "oidc"), "Unauthorized", () =>
+      Effect.fail(disabled)
+    )
+    yield* Effect.forEach(before, (credential) => sessions.replace(credential, id))
+    return signedIn
   })
 
   const link = Effect.fnUntraced(function* (
@@ -221,7 +235,7 @@ export const makeLinks = (
         if (query.get("error") === "access_denied") return yield* denied
         const person = yield* provider.finish(yield* attemptOf(state, browser, String(data["callback"])), query)
         return identity_id === null
-          ? yield* enter(provider, person)
+          ? yield* enter(provider, person, credentials)
           : yield* link(provider, person, identity_id, credentials)
       })
       return { provider, returnTo, linking: identity_id !== null, outcome }

@@ -188,6 +188,12 @@ export const makeSessions = (
       store.count("update svc.identity_sessions set authenticated_at = now() where id = $1::text::uuid returning 1", [
         id
       ]),
+    /** Ends a session that a new one of the same identity replaces. */
+    replace: ({ _tag, value }: Credential, identityId: string) =>
+      store.count(
+        `delete from svc.identity_sessions where token_hash = $1 and kind = $2 and identity_id = $3::text::uuid returning 1`,
+        [hashOf(Redacted.value(value)), _tag, identityId]
+      ),
     /** All of an identity but one. */
     endAll: (identityId: string, except: string | undefined) =>
       store.count(

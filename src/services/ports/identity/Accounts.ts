@@ -80,7 +80,7 @@ export type AccountError = FlowError | TooManyRequests | NotImplemented
 type Call<A> = Effect.Effect<A, AccountError>
 
 /** How an attempt that the browser came back from has ended. */
-export interface Returned {
+interface Returned {
   readonly provider: Provider
   readonly returnTo: string | undefined
   /** Whether it was to link an account, not to sign in. */

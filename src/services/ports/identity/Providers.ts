@@ -29,7 +29,7 @@ export interface ProvidedPerson {
 }
 
 /** One attempt to sign in at a provider. */
-export interface ProviderAttempt {
+interface ProviderAttempt {
   readonly state: string
   /** The URL to which the provider returns. */
   readonly callback: string

@@ -1,19 +1,5 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import {
-  BadGateway,
-  Conflict,
-  Forbidden,
-  GatewayTimeout,
-  Gone,
-  InvalidRequest,
-  NotFound,
-  NotImplemented,
-  StepUpRequired,
-  TooManyRequests,
-  Unauthorized,
-  Unavailable
-} from "../../domain/errors.ts"
 import { Identity, SessionSummary, SignInFactor } from "../../domain/identity/Identity.ts"
 import { KratosIdentity } from "../../domain/identity/KratosIdentity.ts"
 import { JsonObject } from "../../domain/text/JsonObjectSchema.ts"
@@ -22,21 +8,7 @@ import { Mail } from "../../services/identity/Mails.ts"
 import { Management } from "../access/Access.ts"
 import { Utf8Bodies } from "../front/Utf8Bodies.ts"
 import { Success } from "../wire/Body.ts"
-
-const error = [
-  InvalidRequest,
-  Unauthorized,
-  Forbidden,
-  StepUpRequired,
-  NotFound,
-  Conflict,
-  Gone,
-  TooManyRequests,
-  NotImplemented,
-  Unavailable,
-  BadGateway,
-  GatewayTimeout
-] as const
+import { accountErrors as error } from "./Errors.ts"
 
 const text = (maxLength: number) => Schema.String.check(Schema.isBetweenLength(1, maxLength), isPlain)
 const Id = text(100)

@@ -6,6 +6,7 @@ import {
   type AccountAdmin,
   type AccountChange,
   type FactorKind,
+  type FirstAdministrator,
   type NewAccount
 } from "../../../services/ports/identity/Accounts.ts"
 import { hashIn, importedHash, type Passwords } from "./Passwords.ts"
@@ -52,7 +53,8 @@ export const makeAdmin = (
   records: Records,
   sessions: EmbeddedSessions,
   passwords: Passwords,
-  recovery: EmbeddedRecovery
+  recovery: EmbeddedRecovery,
+  first: FirstAdministrator
 ): AccountAdmin => {
   const hashOf = Effect.fnUntraced(function* ({ email, password, passwordHash }: NewAccount) {
     if (passwordHash !== undefined) {
@@ -66,6 +68,7 @@ export const makeAdmin = (
   const existing = (id: string) => (isUuid(id) ? store.identity(id) : Effect.fail(noIdentity))
 
   return {
+    first,
     create: Effect.fn("AccountAdmin.create")(function* (account) {
       const address = yield* addressOf(account.email)
       const passwordHash = yield* hashOf(account)

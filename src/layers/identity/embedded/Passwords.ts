@@ -24,7 +24,7 @@ const busy = new Unavailable({ error: "Too many people are signing in; retry sho
 const makeQueue = () => {
   let admitted = 0
   return <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E | Unavailable, R> =>
-    Effect.suspend(() => {
+    Effect.suspend((): Effect.Effect<A, E | Unavailable, R> => {
       if (admitted >= slots + maxWaiting) return Effect.fail(busy)
       admitted++
       return Effect.ensuring(

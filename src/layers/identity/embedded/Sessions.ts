@@ -92,7 +92,7 @@ export const makeSessions = (
     )
 
   const secure = ownUrl.startsWith("https:") ? "; Secure" : ""
-  /** The cookie again, for clients that have it: a session that has changed is set anew. */
+  /** The cookie again, for clients that have it: a session that has changed is set again. */
   const cookiesOf = ({ _tag, value }: Credential, { expires_at }: Pick<SessionRow, "expires_at">) =>
     _tag === "Cookie"
       ? [
@@ -188,6 +188,12 @@ export const makeSessions = (
       store.count("update svc.identity_sessions set authenticated_at = now() where id = $1::text::uuid returning 1", [
         id
       ]),
+    /** Ends a session that a new one of the same identity replaces. */
+    replace: ({ _tag, value }: Credential, identityId: string) =>
+      store.count(
+        `delete from svc.identity_sessions where token_hash = $1 and kind = $2 and identity_id = $3::text::uuid returning 1`,
+        [hashOf(Redacted.value(value)), _tag, identityId]
+      ),
     /** All of an identity but one. */
     endAll: (identityId: string, except: string | undefined) =>
       store.count(

@@ -31,7 +31,7 @@ const sharedSecret = ({ own, sql }: Store) =>
     row === undefined ? Effect.die("svc.identity_secret is empty") : Effect.succeed(row.secret)
   )
 
-/** Loads the library at the first call, and makes it anew when the keys have changed. */
+/** Loads the library at the first call, and makes a new one when the keys have changed. */
 const libraryOf = (store: Store, options: EmbeddedOptions, run: ReturnType<typeof Effect.runPromiseWith<never>>) => {
   let current: { readonly version: string; readonly loaded: Loaded } | undefined
   const library: Library = Effect.gen(function* () {

@@ -157,7 +157,7 @@ const refusalOf = (error: unknown) => {
 /** Paths that answer programs; all others are for browsers, whatever they accept. */
 const forPrograms = /^\/(?:oauth2\/(?:token|userinfo|revoke|introspect)$|\.well-known\/)/
 
-/** The library with this server's configuration. Its keys can't change: after a rotation it is made anew. */
+/** The library with this server's configuration. Its keys can't change: after a rotation a new one is made. */
 export const makeProvider = (options: ProviderOptions): Loaded => {
   const { issuer, store } = options
   const { host, pathname, protocol } = new URL(issuer)

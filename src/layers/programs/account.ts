@@ -24,8 +24,12 @@ npm run --silent account -- export
 
 const printExport = Effect.gen(function* () {
   const { exported } = yield* (yield* Accounts).admin
-  const onError = (cause: unknown) => new Error("The export was not printed completely", { cause })
-  const stdout = NodeSink.fromWritable<Error, string>({ evaluate: () => process.stdout, onError, endOnDone: false })
+  const onError = (cause: unknown) => new Cause.UnknownError(cause, "The export was not printed completely")
+  const stdout = NodeSink.fromWritable<Cause.UnknownError, string>({
+    evaluate: () => process.stdout,
+    onError,
+    endOnDone: false
+  })
   yield* Stream.run(exportText(exported), stdout)
 })
 

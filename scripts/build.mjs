@@ -26,6 +26,15 @@ const ownUrls = {
   }
 }
 
+/** Effect's module of undici exports all that undici does, which one file can't. */
+const undici = {
+  name: "undici",
+  resolveId: {
+    filter: { id: /(?:^\.|platform-node)\/Undici(?:\.js)?$/ },
+    handler: () => ({ id: "@effect/platform-node/Undici", external: true })
+  }
+}
+
 const build = async () => {
   const { rolldown } = await import("rolldown").catch(() => ({ rolldown: undefined }))
   if (rolldown === undefined) {
@@ -38,7 +47,7 @@ const build = async () => {
     platform: "node",
     // Other packages have code that does not survive this, or are loaded when first needed.
     external: (id) => /^(?![./]|effect(?:\/|$)|@effect\/)/.test(id) && !id.startsWith(root),
-    plugins: [ownUrls],
+    plugins: [ownUrls, undici],
     logLevel: "warn"
   })
   const { output } = await bundle.write({

@@ -46,6 +46,7 @@ import { SqlRunner } from "./services/sql/SqlRunner.ts"
 import { layerShutdownDelay, Shutdown } from "./services/Shutdown.ts"
 import { Status } from "./services/Status.ts"
 import * as storage from "./services/storage/layer.ts"
+import * as supabase from "./services/supabase/layer.ts"
 import * as webhooks from "./services/webhooks/layer.ts"
 
 // What the service runs on, below a flag engine. Each part chooses by its settings: embedded, or a server of yours.
@@ -75,6 +76,7 @@ const Capabilities = Layer.mergeAll(
   realtime.layer,
   webhooks.layer,
   storage.layer,
+  supabase.layer,
   flags.layer,
   oauth2.layer,
   backups.layer,

@@ -55,6 +55,8 @@ import { ClientGate } from "./access/ClientGate.ts"
 import { KeyLimits } from "./access/KeyLimits.ts"
 import { FunctionsProxyRoutes } from "./supabase/Functions.ts"
 import { SupabaseGate } from "./supabase/Gate.ts"
+import { FileBucketsRoutes } from "./supabase/storage/Buckets.ts"
+import { FilesRoutes } from "./supabase/storage/Objects.ts"
 import { Front } from "./front/Front.ts"
 import { layerRequestErrors } from "./front/RequestErrors.ts"
 import { layerUtf8Bodies } from "./front/Utf8Bodies.ts"
@@ -130,6 +132,8 @@ export const Routes = Layer.mergeAll(
   DocsRoutes,
   DashboardFilesRoutes,
   FunctionsProxyRoutes,
+  FileBucketsRoutes,
+  FilesRoutes,
   Front(methodsOf)
 ).pipe(
   Layer.provide([ClientGate.layer, RealtimeGate.layer, SupabaseGate.layer]),

@@ -12,6 +12,8 @@ import { IdentitySettings } from "./identity/Settings.ts"
 import { MigrationSettings } from "./migrations/Settings.ts"
 import { RealtimeSettings } from "./realtime/Settings.ts"
 import { RowSettings } from "./rows/Settings.ts"
+import { fileStore } from "./supabase/FileBytes.ts"
+import { maxFileBytes } from "./supabase/Files.ts"
 import { SupabaseSettings } from "./supabase/Settings.ts"
 import { uploadDays } from "./storage/UploadExpiry.ts"
 import { consoleUrl } from "./Status.ts"
@@ -35,5 +37,7 @@ export const layerAllSettings = Layer.mergeAll(
   WebhookSettings.layer,
   Layer.effectDiscard(keyOutage),
   Layer.effectDiscard(uploadDays),
+  Layer.effectDiscard(fileStore),
+  Layer.effectDiscard(maxFileBytes),
   Layer.effectDiscard(consoleUrl)
 )

@@ -2,7 +2,7 @@ import { Cause, Context, Effect, Exit, Tracer } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { randomUUID } from "node:crypto"
 import { IncomingMessage } from "node:http"
-import { type ClientError, InvalidRequest, NotFound, PayloadTooLarge } from "../../domain/errors.ts"
+import { type ClientError, InvalidRequest, PayloadTooLarge } from "../../domain/errors.ts"
 import { url } from "../../domain/Settings.ts"
 import { type Caller, CurrentCaller } from "../access/Caller.ts"
 import { clientAddress } from "../access/ClientAddress.ts"
@@ -32,6 +32,7 @@ import {
   withErrorDetails
 } from "./ErrorBodies.ts"
 import { makeFailureLog } from "./FailureLog.ts"
+import { noRoute } from "./NoRoute.ts"
 import { makeRequestRecord } from "./RequestRecord.ts"
 import { inTurnIfLarge } from "./LargeBodies.ts"
 
@@ -191,7 +192,7 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
                 return Effect.failCause(cause)
               }
               if (api !== undefined) {
-                const refused = !rest && frameworkFailure(cause) === "route" ? Cause.fail(notServed(api)) : cause
+                const refused = !rest && frameworkFailure(cause) === "route" ? Cause.fail(notServed(api, path)) : cause
                 return Effect.map(failed(refused, request.method, path, requestId), (response) =>
                   headers(shaped(api, response, request.method))
                 )
@@ -240,45 +241,3 @@ const urlTooLong = (requestId: string) =>
     ),
     414
   )
-
-/** Where clients of other services find what they ask for. */
-const elsewhere = [
-  [
-    "/rest/v1",
-    "Tables are at /v1/db/<table>, functions at /v1/db/rpc/<function>: use @supabase/postgrest-js with /v1/db (docs/rows.md)"
-  ],
-  ["/auth/v1", "Sessions are at /api/auth (docs/identity.md); JWTs of your own server are accepted too (docs/tour.md)"],
-  ["/storage/v1", "Files are in an S3-compatible store, with presigned URLs from /api/storage (docs/storage.md)"],
-  ["/realtime/v1", "The feed is the WebSocket /realtime?apikey=<key>&jwt=<JWT> (docs/realtime.md)"],
-  [
-    "/functions/v1",
-    "Functions of the database are at /v1/db/rpc/<function>; other code runs in a server of yours, called by webhooks (docs/webhooks.md)"
-  ]
-] as const
-const hintOf = (path: string) => elsewhere.find(([start]) => path.startsWith(start))?.[1] ?? null
-
-const noRoute = (methods: ReadonlyArray<string>, method: string, path: string, requestId: string) => {
-  const rows = path.startsWith("/v1/db/")
-  if (methods.length === 0) {
-    const unknown = rows
-      ? new NotFound({ error: "Invalid path specified in request URL", code: "PGRST125" })
-      : new NotFound({ error: `No such route: ${path.slice(0, 200)}`, hint: hintOf(path) })
-    return errorResponse(unknown, requestId)
-  }
-  // The router finds no route for a path that it can't decode.
-  if (methods.includes(method) && method !== "OPTIONS") {
-    return errorResponse(new InvalidRequest({ error: "The URL is not valid percent-encoded UTF-8" }), requestId)
-  }
-  const allow = methods.join(", ")
-  if (method === "OPTIONS") return HttpServerResponse.empty({ status: 204, headers: { allow } })
-  const refused = errorResponse(
-    rows
-      ? new InvalidRequest({ error: `Unsupported HTTP method: ${method}`, code: "PGRST117" })
-      : new InvalidRequest({
-          error: `${method} is not allowed on ${path.slice(0, 200)}; use ${allow}`,
-          code: "METHOD_NOT_ALLOWED"
-        }),
-    requestId
-  )
-  return HttpServerResponse.setHeader(HttpServerResponse.setStatus(refused, 405), "allow", allow)
-}

@@ -1,5 +1,5 @@
 import { HttpBody, HttpServerResponse } from "effect/http"
-import { type ClientError, NotFound, NotImplemented } from "../../domain/errors.ts"
+import { type ClientError, InvalidRequest, NotFound, NotImplemented } from "../../domain/errors.ts"
 import { type SupabaseApi } from "./Prefix.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
@@ -118,8 +118,18 @@ const unserved: Readonly<Record<Exclude<SupabaseApi, "rest">, readonly [code: st
   graphql: ["NOT_FOUND", "This server does not serve GraphQL", "Use /rest/v1"]
 }
 
+const isDecodable = (path: string) => {
+  try {
+    return decodeURIComponent(path) !== ""
+  } catch {
+    return false
+  }
+}
+
 /** The refusal of a path that no route serves. */
-export const notServed = (api: Exclude<SupabaseApi, "rest">): ClientError => {
+export const notServed = (api: Exclude<SupabaseApi, "rest">, path: string): ClientError => {
+  // The router finds no route for a path that it can't decode.
+  if (!isDecodable(path)) return new InvalidRequest({ error: "The URL is not valid percent-encoded UTF-8" })
   const [code, error, hint] = unserved[api]
   // Clients of auth retry what has status 501.
   return api === "storage" ? new NotImplemented({ error, code, hint }) : new NotFound({ error, code, hint })

@@ -53,4 +53,8 @@ const byTemplate = routeNamesOf([
 
 /** The name of a path's route, such as `/v1/db/{table}`. */
 export const routeName = (path: string): string =>
-  path === "/dashboard" || path.startsWith("/dashboard/") ? "/dashboard/{file}" : byTemplate(path)
+  path === "/dashboard" || path.startsWith("/dashboard/")
+    ? "/dashboard/{file}"
+    : path.startsWith("/storage/v1/")
+      ? "/storage/v1/{path}"
+      : byTemplate(path)

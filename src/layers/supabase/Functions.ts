@@ -10,7 +10,7 @@ import {
   type FunctionReply,
   FunctionServer,
   maxFunctionBody
-} from "../../services/ports/FunctionServer.ts"
+} from "../../services/ports/supabase/FunctionServer.ts"
 import { SupabaseSettings } from "../../services/supabase/Settings.ts"
 
 const unreachable = new BadGateway({

@@ -77,7 +77,7 @@ describe("with SVC_SUPABASE the database", () => {
     const client = createClient(service.url, service.anon, { accessToken: () => Promise.resolve(jwt({ sub: ann })) })
     const { data } = await client.from("profiles").select("id, name, code").single<{ id: string; code: string }>()
     assert.strictEqual(data?.id, ann)
-    assert.match(data.code, /^[\da-f-]{36}$/)
+    assert.match(data?.code ?? "", /^[\da-f-]{36}$/)
     assert.deepStrictEqual(
       await names("select tablename from pg_publication_tables where pubname = 'supabase_realtime'"),
       ["profiles"]

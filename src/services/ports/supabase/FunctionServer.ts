@@ -1,6 +1,6 @@
 import { Context, type Effect, type Scope, type Stream } from "effect"
 import { type Readable } from "node:stream"
-import { type BadGateway, type GatewayTimeout, type NotFound, PayloadTooLarge } from "../../domain/errors.ts"
+import { type BadGateway, type GatewayTimeout, type NotFound, PayloadTooLarge } from "../../../domain/errors.ts"
 
 /** Bytes of a request's body. */
 export const maxFunctionBody = 100 * 1024 * 1024

@@ -37,7 +37,11 @@ const build = async () => {
     input: join(src, "main.ts"),
     platform: "node",
     // Other packages have code that does not survive this, or are loaded when first needed.
-    external: (id) => /^(?![./]|effect(?:\/|$)|@effect\/)/.test(id) && !id.startsWith(root),
+    // Undici is CommonJS: inside of the file, what it exports by name would be lost.
+    external: (id) =>
+      id.endsWith("/Undici") ||
+      id.endsWith("/Undici.js") ||
+      (/^(?![./]|effect(?:\/|$)|@effect\/)/.test(id) && !id.startsWith(root)),
     plugins: [ownUrls],
     logLevel: "warn"
   })

@@ -135,8 +135,9 @@ const maxHealthMillis = 100
 /** Part b. */
 const flood = async ({ pid, url }: Service) => {
   const flooder = remote<FloodProcess>("identity/flood.ts")
+  // The first ones load the library, and are slow as all code that has not run before.
   // The first hash loads the library.
-  await flooder.call("run", { url, count: 1 })
+  await flooder.call("run", { url, count: 300 })
   const before = await resident(pid)
   let peak = before
   const running = flooder.call("run", { url, count: 1000 })

@@ -155,6 +155,12 @@ it("a credential belongs to one person, and its flow to the session", async () =
   assertRefused(stolen, 403, "FLOW_FORBIDDEN")
   const added = await as(ann.cookie, "POST /api/auth/passkeys/verify", { flow_id: foreign.flow_id, credential })
   assert.strictEqual(added.status, 201)
+  const another = new Authenticator(origin).create(foreign.options.publicKey)
+  const reused = await as(ann.cookie, "POST /api/auth/passkeys/verify", {
+    flow_id: foreign.flow_id,
+    credential: another
+  })
+  assertRefused(reused, 400, "INVALID_WEBAUTHN")
   const own = await begin(bob.cookie)
   const again = await as(bob.cookie, "POST /api/auth/passkeys/verify", { flow_id: own.flow_id, credential })
   assertRefused(again, 409, "WEBAUTHN_EXISTS")

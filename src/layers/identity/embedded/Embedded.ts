@@ -63,7 +63,7 @@ export const layerIdentityEmbedded = (providers: ReadonlyArray<ProviderProtocol>
       )
       const totp = makeTotp(new URL(settings.ownUrl).hostname, store, sessions, flows, seals)
       const codes = makeRecoveryCodes(store, sessions, flows, signatures)
-      const recovery = makeRecovery(store, sessions, flows, messages, limits)
+      const recovery = makeRecovery(settings.flowSeconds, store, sessions, flows, messages, limits)
       const signIn = makeSignIn(store, sessions, passwords, limits, { totp, keys, codes })
       const profile = makeProfile(settings, store, records, sessions, flows, messages, passwords, limits)
       const links = makeLinks(

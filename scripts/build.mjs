@@ -26,6 +26,15 @@ const ownUrls = {
   }
 }
 
+/** Effect's module of undici exports all that undici does, which one file can't. */
+const undici = {
+  name: "undici",
+  resolveId: {
+    filter: { id: /(?:^\.|platform-node)\/Undici(?:\.js)?$/ },
+    handler: () => ({ id: "@effect/platform-node/Undici", external: true })
+  }
+}
+
 const build = async () => {
   const { rolldown } = await import("rolldown").catch(() => ({ rolldown: undefined }))
   if (rolldown === undefined) {
@@ -37,12 +46,8 @@ const build = async () => {
     input: join(src, "main.ts"),
     platform: "node",
     // Other packages have code that does not survive this, or are loaded when first needed.
-    // Undici is CommonJS: inside of the file, what it exports by name would be lost.
-    external: (id) =>
-      id.endsWith("/Undici") ||
-      id.endsWith("/Undici.js") ||
-      (/^(?![./]|effect(?:\/|$)|@effect\/)/.test(id) && !id.startsWith(root)),
-    plugins: [ownUrls],
+    external: (id) => /^(?![./]|effect(?:\/|$)|@effect\/)/.test(id) && !id.startsWith(root),
+    plugins: [ownUrls, undici],
     logLevel: "warn"
   })
   const { output } = await bundle.write({

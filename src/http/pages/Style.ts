@@ -34,6 +34,8 @@ label span { flex: 1; min-width: 0; }
 label small { display: block; color: var(--soft); font-size: .85rem; }
 input[type=checkbox] { margin: .25rem 0 0; width: 1.05rem; height: 1.05rem; flex: none; accent-color: var(--strong); }
 .buttons { display: flex; flex-wrap: wrap; gap: .75rem; margin: 1.25rem 0 0; }
+/* Labels of other services differ in length. */
+.each button { flex-basis: 100%; }
 .brand { display: flex; align-items: center; gap: .6rem; margin: 0 0 1.25rem; font-weight: 600; }
 .brand img { max-width: 8rem; max-height: 2rem; }
 /* A choice under a long list stays in sight, unless the window is too low to spare the room. */

@@ -48,9 +48,14 @@ export const layerPorts = Layer.unwrap(
 /** What the embedded identity provider does in the background. */
 const layerBackground = Layer.unwrap(
   Effect.gen(function* () {
-    const { address } = yield* IdPChoice
+    const { address, providers } = yield* IdPChoice
     const { embedded, ownUrl, publicUrlKnown } = yield* AccountSettings
-    if (!embedded || address !== undefined) return Layer.empty
+    if (!embedded || address !== undefined) {
+      if (providers.length > 0) {
+        yield* Effect.logWarning("SVC_SIGN_IN_WITH has no effect: this service does not keep the accounts")
+      }
+      return Layer.empty
+    }
     if (!publicUrlKnown && !loopback.test(yield* text("HOST", "127.0.0.1"))) {
       yield* Effect.logWarning(`PUBLIC_URL is not set: links to accounts, and passkeys, work at ${ownUrl} only`)
     }

@@ -97,7 +97,9 @@ describe("/openapi.json", () => {
       "GET /api/flags/{key}",
       "GET /api/flags/{key}/history",
       "GET /api/identities",
+      "GET /api/identities/export",
       "GET /api/identities/{id}",
+      "GET /api/identities/{id}/sessions",
       "GET /api/insights",
       "GET /api/keys",
       "GET /api/mails",
@@ -280,7 +282,9 @@ describe("/openapi.json", () => {
     for (const line of found) {
       const [method = "", path = ""] = line.replace(/\{[^}]+\}/g, "0").split(" ")
       const reply = await fetch(`${service.url}${path}`, { method, redirect: "manual" })
-      assert.notInclude([404, 405], reply.status, line)
+      assert.notStrictEqual(reply.status, 405, line)
+      // A record that does not exist has a code of its own.
+      if (reply.status === 404) assert.notInclude(await reply.text(), '"code":"NOT_FOUND"', line)
     }
   })
 

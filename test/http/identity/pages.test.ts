@@ -281,6 +281,8 @@ describe("the language", () => {
       body: { client_name: "Shop", redirect_uris: ["http://localhost:4000/callback"], scope: "openid" }
     })
     const { client_id = "" } = made.json as { client_id?: string }
+    const metadata = (await ask(service, "GET /.well-known/openid-configuration")).json as { [name: string]: unknown }
+    assert.deepStrictEqual(metadata["ui_locales_supported"], ["en", "de"])
     const { email } = await registered()
     const tab = new Tab()
     const parameters = {

@@ -249,6 +249,20 @@ describe("GitHub", () => {
     assert.strictEqual((await sessionOf(again)).identity.id, identity.id)
   })
 
+  it("makes one account of two first sign-ins at once", async () => {
+    const user = githubUser()
+    github.user = user
+    const browsers = [startBrowsing(), startBrowsing(), startBrowsing()]
+    const urls: Array<URL> = []
+    for (const browser of browsers) urls.push(await through(browser, await start(browser, "github")))
+    const done = await Promise.all(browsers.map((browser, n) => back(browser, urls[n]!)))
+    assert.deepStrictEqual(
+      done.map(({ status }) => status),
+      [302, 302, 302]
+    )
+    assert.lengthOf(await ownerOf(user.emails[1]!.email), 1)
+  })
+
   it("may be cancelled", async () => {
     github.user = undefined
     const browser = startBrowsing()
@@ -485,7 +499,7 @@ describe("attacks", () => {
     }
   })
 
-  it("a code of another browser's attempt is refused by PKCE, a foreign ID token by its nonce", async () => {
+  it("a code of another browser's attempt is refused by PKCE", async () => {
     github.user = githubUser()
     const [one, other] = [startBrowsing(), startBrowsing()]
     const stolen = await through(one, await start(one, "github"))

@@ -13,7 +13,7 @@ export const providerButtons = (visit: Visit, providers: ReadonlyArray<Provider>
         visit,
         "with",
         html`${again ? html`<input type="hidden" name="again" value="yes" />` : undefined}
-          <div class="buttons">
+          <div class="buttons each">
             ${providers.map(({ id, label }) => button(filled(visit.words.login.with, { name: label }), "provider", id, false))}
           </div>`
       )

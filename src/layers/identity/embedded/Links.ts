@@ -160,7 +160,8 @@ export const makeLinks = (
         return id
       })
     )
-    if (!verified) yield* verify(address.value)
+    // The account is made, whether a message may be sent now or not.
+    if (!verified) yield* Effect.ignore(verify(address.value))
     return id
   })
 
@@ -171,7 +172,15 @@ export const makeLinks = (
     before: ReadonlyArray<Credential>
   ) {
     const known = yield* ownerOfLink(person)
-    const id = known ?? (yield* adopt(provider, person))
+    const made = adopt(provider, person).pipe(
+      Effect.catchIf(
+        ({ code }) => code === "ADDRESS_TAKEN" || code === "LINK_TAKEN" || code === "LINK_EXISTS",
+        // The same person's other attempt, a double click for example, was faster.
+        (error) =>
+          Effect.flatMap(ownerOfLink(person), (id) => (id === undefined ? Effect.fail(error) : Effect.succeed(id)))
+      )
+    )
+    const id = known ?? (yield* made)
     if (known !== undefined) {
       yield* store.count(
         "update svc.identity_links set last_used_at = now(), account = $3 where issuer = $1 and subject = $2 returning 1",

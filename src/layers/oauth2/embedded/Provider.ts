@@ -1,6 +1,7 @@
 import { createHmac } from "node:crypto"
 import { type IncomingMessage, type ServerResponse } from "node:http"
 import { type Configuration, errors, type JWK, type KoaContextWithOIDC, Provider } from "oidc-provider"
+import { languages } from "../../../domain/language/Language.ts"
 import { type PublicFetch } from "../../net/PublicFetch.ts"
 import { adapterOn } from "./Adapter.ts"
 import { audiencesOf, scopesOf } from "./ClientFields.ts"
@@ -107,6 +108,7 @@ const configurationOf = (options: ProviderOptions, places: Places, claims: UserC
     },
     scopes: ["openid", "offline_access", "offline", "email", "profile", "address", "phone"],
     claims: { openid: ["sub", "acr", "amr", "auth_time"] },
+    discovery: { ui_locales_supported: [...languages] },
     clientAuthMethods: ["client_secret_basic", "client_secret_post", "private_key_jwt", "none"],
     extraClientMetadata: { properties: ["allowed_cors_origins"] },
     clientDefaults: { grant_types: ["authorization_code"], response_types: ["code"] },

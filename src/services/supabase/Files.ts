@@ -46,6 +46,8 @@ export class Files extends Context.Service<
   {
     /** 404 NoSuchKey, also if policies hide it. */
     readonly find: (actor: Actor, file: FileName) => Answer<FileRecord>
+    /** Those names of a bucket that the actor may read. */
+    readonly visible: (actor: Actor, bucket: string, names: ReadonlyArray<string>) => Answer<ReadonlySet<string>>
     /** Whether the actor may write an object there, as far as policies decide. */
     readonly mayWrite: (actor: Actor, file: FileName, upsert: boolean) => Answer<void>
     /** Checks the rights, writes the bytes, then the row. `checked`: they were checked when a URL was signed. */
@@ -173,8 +175,16 @@ export class Files extends Context.Service<
         return removed
       })
 
+      const visibleSql = `select coalesce(jsonb_agg(name), '[]')::text from storage.objects
+        where bucket_id = $1 and name in (select value from jsonb_array_elements_text($2::jsonb))`
+
       return Files.of({
         find,
+        visible: (actor, bucket, names) =>
+          Effect.map(
+            run(actor, "read", visibleSql, [bucket, JSON.stringify(names)]),
+            ([found]) => new Set(JSON.parse(String(found)) as ReadonlyArray<string>)
+          ),
         mayWrite,
         upload: Effect.fn("Files.upload")(function* (actor, upload, bytes, checked) {
           const limit = yield* limitOf(upload)

@@ -3,7 +3,7 @@ import { HttpRouter, HttpServerResponse } from "effect/http"
 import { NotFound, RequestTimeout } from "../../../domain/errors.ts"
 import { makeTurns } from "../../../services/access/Turns.ts"
 import { type Actor, serviceActor } from "../../../services/ports/Db.ts"
-import { FileBuckets } from "../../../services/supabase/FileBuckets.ts"
+import { FileBuckets, noBucket } from "../../../services/supabase/FileBuckets.ts"
 import { type FileRecord } from "../../../services/supabase/FileSql.ts"
 import { type FileName, Files, maxFileBytes } from "../../../services/supabase/Files.ts"
 import { SignedUrls } from "../../../services/supabase/SignedUrls.ts"
@@ -26,7 +26,6 @@ const uploads = { ofClient: 4, ofAll: 32 }
 const slowestRate = 16 * 1024
 const tooSlow = new RequestTimeout({ error: "The upload takes too long; 16 KiB a second are needed" })
 
-const notPublic = new NotFound({ error: "Bucket not found", code: "NoSuchBucket" })
 const noObject = new NotFound({ error: "Object not found", code: "NoSuchKey" })
 const unseen = "Either the object does not exist or you do not have access to it"
 
@@ -93,7 +92,7 @@ export const FilesRoutes = HttpRouter.use(
     const publicFile = Effect.fnUntraced(function* (prefix: string) {
       const request = yield* access.request
       const file = yield* fileOf(request, prefix)
-      if (!(yield* buckets.find(file.bucket)).public) return yield* notPublic
+      if (!(yield* buckets.find(file.bucket)).public) return yield* noBucket
       return { request, record: yield* files.find(serviceActor, file) }
     })
 
@@ -120,12 +119,15 @@ export const FilesRoutes = HttpRouter.use(
       Effect.gen(function* () {
         const bucket = yield* restOf(request, "/object/sign")
         const { expiresIn, paths } = yield* signManyOf(request)
+        const visible = yield* files.visible(actor, bucket, paths)
         const all = yield* Effect.forEach(paths, (path) =>
-          files.find(actor, { bucket, name: path }).pipe(
-            Effect.flatMap(() => signed({ bucket, name: path }, expiresIn, actor)),
-            Effect.map((signedURL) => ({ error: null, path, signedURL })),
-            Effect.catchTag("NotFound", () => Effect.succeed({ error: unseen, path, signedURL: null }))
-          )
+          visible.has(path)
+            ? Effect.map(signed({ bucket, name: path }, expiresIn, actor), (signedURL) => ({
+                error: null,
+                path,
+                signedURL
+              }))
+            : Effect.succeed({ error: unseen, path, signedURL: null })
         )
         return HttpServerResponse.jsonUnsafe(all)
       })

@@ -50,6 +50,8 @@ export class Files extends Context.Service<
     readonly visible: (actor: Actor, bucket: string, names: ReadonlyArray<string>) => Answer<ReadonlySet<string>>
     /** Whether the actor may write an object there, as far as policies decide. */
     readonly mayWrite: (actor: Actor, file: FileName, upsert: boolean) => Answer<void>
+    /** Fails if an upload of so many bytes would. */
+    readonly prepare: (actor: Actor, upload: Upload, size: number, checked: boolean) => Answer<void>
     /** Checks the rights, writes the bytes, then the row. `checked`: they were checked when a URL was signed. */
     readonly upload: <E extends ClientError>(
       actor: Actor,
@@ -191,6 +193,10 @@ export class Files extends Context.Service<
           if (!checked) yield* mayWrite(actor, upload, upload.upsert)
           return yield* put(actor, upload, bytes, limit)
         }),
+        prepare: Effect.fn("Files.prepare")(function* (actor, upload, size, checked) {
+          if (size > (yield* limitOf(upload))) return yield* tooLarge
+          if (!checked) yield* mayWrite(actor, upload, upload.upsert)
+        }),
         bytes: (found, range) => store.read(versionOf(found), range),
         list: Effect.fn("Files.list")(function* (actor, bucket, listing) {
           yield* buckets.find(bucket)
@@ -236,7 +242,7 @@ export class Files extends Context.Service<
 }
 
 /** Fails once the stream has more bytes. */
-const atMost = <E>(
+export const atMost = <E>(
   bytes: Stream.Stream<Uint8Array, E>,
   limit: number
 ): Stream.Stream<Uint8Array, E | PayloadTooLarge> =>

@@ -121,7 +121,9 @@ const Worker = layerReady.pipe(
   Layer.provide(layerObservability)
 )
 
-if (import.meta.main) {
-  if (workerNumber !== undefined) run(Worker, reportFailure)
-  else run(Layer.unwrap(Effect.map(workerCount, (count) => (count === 1 ? Service : Parent))))
-}
+export const start = () =>
+  workerNumber === undefined
+    ? run(Layer.unwrap(Effect.map(workerCount, (count) => (count === 1 ? Service : Parent))))
+    : run(Worker, reportFailure)
+
+if (import.meta.main) start()

@@ -59,10 +59,11 @@ const maxList = 2048
 /** The response to a CORS preflight (Fetch standard); undefined for other requests. */
 export const preflight = (
   request: HttpServerRequest.HttpServerRequest,
+  path: string,
   allowed: Readonly<Record<string, string>> | undefined
 ): HttpServerResponse.HttpServerResponse | undefined => {
   if (request.method !== "OPTIONS" || request.headers["access-control-request-method"] === undefined) return undefined
-  if (ofOAuth2Server.test(request.url)) return undefined
+  if (ofOAuth2Server.test(path)) return undefined
   const asked = request.headers["access-control-request-headers"] ?? "*"
   return HttpServerResponse.empty({
     status: 204,

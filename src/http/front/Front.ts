@@ -172,7 +172,7 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
             return withHeaders(response, added)
           }
 
-          const preflighted = preflight(request, cors)
+          const preflighted = preflight(request, path, cors)
           if (preflighted !== undefined) return Effect.succeed(headers(preflighted))
           if (lacksHost(request)) return Effect.succeed(headers(noHost(requestId)))
           if (request.url.length > maxUrlLength) return Effect.succeed(headers(urlTooLong(requestId)))

@@ -1,4 +1,4 @@
-import { document } from "../OpenApi.ts"
+import { routes } from "../OpenApi.ts"
 
 /** A step of the templates: by the text of a segment, or any segment. */
 interface Step {
@@ -44,11 +44,7 @@ export const routeNamesOf = (templates: ReadonlyArray<string>) => {
 }
 
 const byTemplate = routeNamesOf([
-  ...Object.keys(document.paths),
-  "/openapi.json",
-  "/docs",
-  "/",
-  "/favicon.ico",
+  ...routes.keys(),
   "/rest/v1/",
   "/rest/v1/{table}",
   "/rest/v1/rpc/{function}",

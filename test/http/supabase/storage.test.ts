@@ -299,10 +299,11 @@ describe("URLs", () => {
 
   it("that are signed open one object for a time", async () => {
     const files = asAnn.storage.from("files")
-    const name = `${ann}/list/sub/c.txt`
+    const name = `${ann}/url/c.txt`
+    await data(files.upload(name, "its bytes"))
     const { signedUrl } = await data(files.createSignedUrl(name, 60))
     const read = await fetch(signedUrl)
-    assert.deepStrictEqual([read.status, await read.text()], [200, "sub/c.txt"])
+    assert.deepStrictEqual([read.status, await read.text()], [200, "its bytes"])
     assert.isAbove(Date.parse(read.headers.get("expires") ?? ""), Date.now())
     const many = await data(files.createSignedUrls([name, "none"], 60))
     assert.deepStrictEqual(
@@ -314,7 +315,7 @@ describe("URLs", () => {
       const response = await fetch(url, init)
       return `${response.status} ${((await response.json()) as { code: string }).code}`
     }
-    assert.strictEqual(await code(signedUrl.replace("sub/c.txt", "b.txt")), "400 InvalidSignature")
+    assert.strictEqual(await code(signedUrl.replace("url/c.txt", "url/b.txt")), "400 InvalidSignature")
     assert.strictEqual(await code(`${signedUrl}x`), "400 InvalidSignature")
     assert.strictEqual(await code(signedUrl.replace(/\?.*/, "")), "400 InvalidSignature")
     // A JWT of the shared secret is no signature, and a signature is no JWT.

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
-import { NotFound, RequestTimeout } from "../../../domain/errors.ts"
+import { NotFound, RequestTimeout, type Unavailable } from "../../../domain/errors.ts"
 import { makeTurns } from "../../../services/access/Turns.ts"
 import { type Actor, serviceActor } from "../../../services/ports/Db.ts"
 import { FileBuckets, noBucket } from "../../../services/supabase/FileBuckets.ts"
@@ -28,6 +28,13 @@ const tooSlow = new RequestTimeout({ error: "The upload takes too long; 16 KiB a
 
 const noObject = new NotFound({ error: "Object not found", code: "NoSuchKey" })
 const unseen = "Either the object does not exist or you do not have access to it"
+
+/** One of several URLs, or why there is none. */
+interface SignedPath {
+  readonly error: string | null
+  readonly path: string
+  readonly signedURL: string | null
+}
 
 const urlOf = ({ bucket, name }: FileName) => `${bucket}/${name}`
 const queryParameter = ({ url }: Request, name: string) => new URLSearchParams(queryOf(url)).get(name) ?? ""
@@ -120,12 +127,12 @@ export const FilesRoutes = HttpRouter.use(
         const bucket = yield* restOf(request, "/object/sign")
         const { expiresIn, paths } = yield* signManyOf(request)
         const visible = yield* files.visible(actor, bucket, paths)
-        const all = yield* Effect.forEach(paths, (path) =>
+        const all = yield* Effect.forEach(paths, (path): Effect.Effect<SignedPath, Unavailable> =>
           visible.has(path)
-            ? Effect.map(signed({ bucket, name: path }, expiresIn, actor), (signedURL) => ({
+            ? Effect.map(signed({ bucket, name: path }, expiresIn, actor), (url) => ({
                 error: null,
                 path,
-                signedURL
+                signedURL: url
               }))
             : Effect.succeed({ error: unseen, path, signedURL: null })
         )

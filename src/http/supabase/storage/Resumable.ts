@@ -192,7 +192,7 @@ export const ResumableRoutes = HttpRouter.use(
       if (creates || method === "POST") return yield* invalid("POST begins an upload, other methods continue one")
       return method === "PATCH"
         ? yield* patch(request, path)
-        : method === "HEAD"
+        : method === "HEAD" || method === "GET"
           ? yield* head(request, path)
           : yield* remove(request, path)
     })
@@ -204,7 +204,8 @@ export const ResumableRoutes = HttpRouter.use(
           ? Effect.succeed(withStatus(result.failure))
           : Effect.fail(result.failure)
     )
-    for (const method of ["OPTIONS", "POST", "HEAD", "PATCH", "DELETE"] as const) {
+    // The router serves HEAD by GET.
+    for (const method of ["OPTIONS", "POST", "GET", "PATCH", "DELETE"] as const) {
       yield* router.add(method, `/storage/v1${mount}/*`, answered)
     }
   })

@@ -57,6 +57,7 @@ import { FunctionsProxyRoutes } from "./supabase/Functions.ts"
 import { SupabaseGate } from "./supabase/Gate.ts"
 import { FileBucketsRoutes } from "./supabase/storage/Buckets.ts"
 import { FilesRoutes } from "./supabase/storage/Objects.ts"
+import { ResumableRoutes } from "./supabase/storage/Resumable.ts"
 import { Front } from "./front/Front.ts"
 import { layerRequestErrors } from "./front/RequestErrors.ts"
 import { layerUtf8Bodies } from "./front/Utf8Bodies.ts"
@@ -134,6 +135,7 @@ export const Routes = Layer.mergeAll(
   FunctionsProxyRoutes,
   FileBucketsRoutes,
   FilesRoutes,
+  ResumableRoutes,
   Front(methodsOf)
 ).pipe(
   Layer.provide([ClientGate.layer, RealtimeGate.layer, SupabaseGate.layer]),

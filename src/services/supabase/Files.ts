@@ -46,8 +46,12 @@ export class Files extends Context.Service<
   {
     /** 404 NoSuchKey, also if policies hide it. */
     readonly find: (actor: Actor, file: FileName) => Answer<FileRecord>
+    /** Those names of a bucket that the actor may read. */
+    readonly visible: (actor: Actor, bucket: string, names: ReadonlyArray<string>) => Answer<ReadonlySet<string>>
     /** Whether the actor may write an object there, as far as policies decide. */
     readonly mayWrite: (actor: Actor, file: FileName, upsert: boolean) => Answer<void>
+    /** Fails if an upload of so many bytes would. */
+    readonly prepare: (actor: Actor, upload: Upload, size: number, checked: boolean) => Answer<void>
     /** Checks the rights, writes the bytes, then the row. `checked`: they were checked when a URL was signed. */
     readonly upload: <E extends ClientError>(
       actor: Actor,
@@ -173,13 +177,25 @@ export class Files extends Context.Service<
         return removed
       })
 
+      const visibleSql = `select coalesce(jsonb_agg(name), '[]')::text from storage.objects
+        where bucket_id = $1 and name in (select value from jsonb_array_elements_text($2::jsonb))`
+
       return Files.of({
         find,
+        visible: (actor, bucket, names) =>
+          Effect.map(
+            run(actor, "read", visibleSql, [bucket, JSON.stringify(names)]),
+            ([found]) => new Set(JSON.parse(String(found)) as ReadonlyArray<string>)
+          ),
         mayWrite,
         upload: Effect.fn("Files.upload")(function* (actor, upload, bytes, checked) {
           const limit = yield* limitOf(upload)
           if (!checked) yield* mayWrite(actor, upload, upload.upsert)
           return yield* put(actor, upload, bytes, limit)
+        }),
+        prepare: Effect.fn("Files.prepare")(function* (actor, upload, size, checked) {
+          if (size > (yield* limitOf(upload))) return yield* tooLarge
+          if (!checked) yield* mayWrite(actor, upload, upload.upsert)
         }),
         bytes: (found, range) => store.read(versionOf(found), range),
         list: Effect.fn("Files.list")(function* (actor, bucket, listing) {
@@ -226,7 +242,7 @@ export class Files extends Context.Service<
 }
 
 /** Fails once the stream has more bytes. */
-const atMost = <E>(
+export const atMost = <E>(
   bytes: Stream.Stream<Uint8Array, E>,
   limit: number
 ): Stream.Stream<Uint8Array, E | PayloadTooLarge> =>

@@ -300,4 +300,11 @@ describe("the wire", () => {
     )
     assert.strictEqual((await anon.functions.invoke("hello")).error?.name, "FunctionsHttpError")
   })
+
+  it("a channel is refused at once", async () => {
+    const channel = anon.channel("room")
+    const status = await new Promise((resolve) => channel.subscribe(resolve))
+    assert.strictEqual(status, "CHANNEL_ERROR")
+    await anon.removeAllChannels()
+  })
 })

@@ -299,10 +299,11 @@ describe("URLs", () => {
 
   it("that are signed open one object for a time", async () => {
     const files = asAnn.storage.from("files")
-    const name = `${ann}/list/sub/c.txt`
+    const name = `${ann}/url/c.txt`
+    await data(files.upload(name, "its bytes"))
     const { signedUrl } = await data(files.createSignedUrl(name, 60))
     const read = await fetch(signedUrl)
-    assert.deepStrictEqual([read.status, await read.text()], [200, "sub/c.txt"])
+    assert.deepStrictEqual([read.status, await read.text()], [200, "its bytes"])
     assert.isAbove(Date.parse(read.headers.get("expires") ?? ""), Date.now())
     const many = await data(files.createSignedUrls([name, "none"], 60))
     assert.deepStrictEqual(
@@ -314,7 +315,7 @@ describe("URLs", () => {
       const response = await fetch(url, init)
       return `${response.status} ${((await response.json()) as { code: string }).code}`
     }
-    assert.strictEqual(await code(signedUrl.replace("sub/c.txt", "b.txt")), "400 InvalidSignature")
+    assert.strictEqual(await code(signedUrl.replace("url/c.txt", "url/b.txt")), "400 InvalidSignature")
     assert.strictEqual(await code(`${signedUrl}x`), "400 InvalidSignature")
     assert.strictEqual(await code(signedUrl.replace(/\?.*/, "")), "400 InvalidSignature")
     // A JWT of the shared secret is no signature, and a signature is no JWT.
@@ -360,6 +361,111 @@ describe("URLs", () => {
   })
 })
 
+describe("resumable uploads (tus 1.0.0)", () => {
+  const tus = { "tus-resumable": "1.0.0" }
+  const base64 = (text: string) => Buffer.from(text).toString("base64")
+  const metadata = (name: string, bucket = "files") =>
+    `bucketName ${base64(bucket)},objectName ${base64(name)},contentType ${base64("text/plain")},cacheControl ${base64("60")},metadata ${base64('{"tag":1}')}`
+  const piece = (offset: number, bytes: string | Buffer, headers: Record<string, string>) => ({
+    method: "PATCH",
+    headers: { ...tus, ...headers, "upload-offset": String(offset), "content-type": "application/offset+octet-stream" },
+    body: bytes as string
+  })
+  const begin = (headers: Record<string, string>, length: number, name: string, path = "") =>
+    fetch(`${service.url}/storage/v1/upload/resumable${path}`, {
+      method: "POST",
+      headers: { ...tus, ...headers, "upload-length": String(length), "upload-metadata": metadata(name) }
+    })
+
+  it("are continued where they were broken off, by who began them", async () => {
+    const mine = { apikey: service.anon, authorization: `Bearer ${token(ann)}` }
+    const theirs = { apikey: service.anon, authorization: `Bearer ${token(bob)}` }
+    const name = `${ann}/resumed.txt`
+    const made = await begin(mine, 10, name)
+    assert.deepStrictEqual([made.status, made.headers.get("upload-offset")], [201, "0"])
+    const location = made.headers.get("location") ?? ""
+    assert.match(location, /^http:\/\/127\.0\.0\.1:\d+\/storage\/v1\/upload\/resumable\/[\da-f-]{36}$/)
+    assert.isAbove(Date.parse(made.headers.get("upload-expires") ?? ""), Date.now())
+
+    const first = await fetch(location, piece(0, "01234", mine))
+    assert.deepStrictEqual([first.status, first.headers.get("upload-offset")], [204, "5"])
+    const again = await fetch(location, piece(0, "01234", mine))
+    assert.deepStrictEqual(
+      [again.status, ((await again.json()) as { code: string }).code],
+      [409, "InvalidUploadOffset"]
+    )
+    const state = await fetch(location, { method: "HEAD", headers: { ...tus, ...mine } })
+    assert.deepStrictEqual(
+      [
+        state.status,
+        state.headers.get("upload-offset"),
+        state.headers.get("upload-length"),
+        state.headers.get("cache-control")
+      ],
+      [200, "5", "10", "no-store"]
+    )
+    for (const headers of [theirs, { apikey: service.anon }, {}]) {
+      assert.oneOf((await fetch(location, piece(5, "56789", headers))).status, [401, 403])
+      assert.oneOf((await fetch(location, { method: "DELETE", headers: { ...tus, ...headers } })).status, [401, 403])
+    }
+    assert.strictEqual((await fetch(location, piece(5, "567890", mine))).status, 413)
+    assert.strictEqual(failure(await asAnn.storage.from("files").info(name)), "400 404 Object not found")
+    const last = await fetch(location, piece(5, "56789", mine))
+    assert.deepStrictEqual([last.status, last.headers.get("upload-offset")], [204, "10"])
+    assert.strictEqual(await (await data(asAnn.storage.from("files").download(name))).text(), "0123456789")
+    const info = (await data(asAnn.storage.from("files").info(name))) as object
+    assert.deepInclude(info, { contentType: "text/plain", cacheControl: "max-age=60", metadata: { tag: 1 } })
+    assert.strictEqual((await fetch(location, { method: "HEAD", headers: { ...tus, ...mine } })).status, 404)
+    assert.strictEqual((await begin(mine, 10, name)).status, 409)
+    assert.strictEqual((await begin(theirs, 10, name)).status, 403)
+  })
+
+  it("are begun with their bytes, ended, signed, and refused if they are malformed", async () => {
+    const admins = { apikey: service.service_role }
+    const url = `${service.url}/storage/v1/upload/resumable`
+    const whole = await fetch(url, {
+      method: "POST",
+      headers: {
+        ...tus,
+        ...admins,
+        "upload-length": "3",
+        "upload-metadata": metadata("whole.txt"),
+        "content-type": "application/offset+octet-stream"
+      },
+      body: "abc"
+    })
+    assert.deepStrictEqual([whole.status, whole.headers.get("upload-offset")], [201, "3"])
+    assert.strictEqual(await (await data(admin.storage.from("files").download("whole.txt"))).text(), "abc")
+
+    const ended = await begin(admins, 3, "ended.txt")
+    const location = ended.headers.get("location") ?? ""
+    await fetch(location, piece(0, "a", admins))
+    assert.strictEqual((await fetch(location, { method: "DELETE", headers: { ...tus, ...admins } })).status, 204)
+    assert.strictEqual((await fetch(location, piece(1, "bc", admins))).status, 404)
+    assert.deepStrictEqual(await sql(service, "select count(*)::int as n from svc.supabase_uploads"), [{ n: 0 }])
+
+    const signed = await data(asAnn.storage.from("files").createSignedUploadUrl(`${ann}/by-url.txt`))
+    const signature = { "x-signature": signed.token }
+    const byUrl = await begin(signature, 3, `${ann}/by-url.txt`, "/sign")
+    assert.strictEqual(byUrl.status, 201)
+    const at = byUrl.headers.get("location") ?? ""
+    assert.strictEqual((await fetch(at, piece(0, "abc", { "x-signature": `${signed.token}x` }))).status, 400)
+    assert.strictEqual((await fetch(at, piece(0, "abc", signature))).status, 204)
+    assert.strictEqual(await (await data(asAnn.storage.from("files").download(`${ann}/by-url.txt`))).text(), "abc")
+    assert.strictEqual((await begin(signature, 3, `${ann}/other.txt`, "/sign")).status, 400)
+
+    assert.strictEqual((await fetch(url, { method: "POST", headers: admins })).status, 412)
+    assert.strictEqual((await begin(admins, 10 * 1024 * 1024, "large.txt")).status, 413)
+    assert.strictEqual(
+      (await fetch(url, { method: "POST", headers: { ...tus, ...admins, "upload-length": "3" } })).status,
+      400
+    )
+    assert.strictEqual((await begin(admins, 3, "a/../b")).status, 400)
+    const options = await fetch(url, { method: "OPTIONS" })
+    assert.deepStrictEqual([options.status, options.headers.get("tus-version")], [204, "1.0.0"])
+  })
+})
+
 it("only what rows refer to stays in the store, below the bucket's and the object's name", async () => {
   const inbox = anon.storage.from("inbox")
   // INSERT alone is not enough: an upload returns what it has written.
@@ -386,7 +492,6 @@ it("refuses callers without rights, and what it does not have", async () => {
   // A user's JWT alone is a caller, as at Supabase.
   assert.strictEqual((await ask(service, "GET /storage/v1/bucket", { token: token(ann) })).status, 200)
   for (const line of [
-    "POST /storage/v1/upload/resumable",
     "GET /storage/v1/render/image/public/a/b",
     "POST /storage/v1/vector/CreateIndex",
     "GET /storage/v1/iceberg/v1/config"

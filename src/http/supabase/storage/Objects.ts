@@ -1,9 +1,9 @@
 import { Effect } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
-import { NotFound, RequestTimeout } from "../../../domain/errors.ts"
+import { NotFound, RequestTimeout, type Unavailable } from "../../../domain/errors.ts"
 import { makeTurns } from "../../../services/access/Turns.ts"
 import { type Actor, serviceActor } from "../../../services/ports/Db.ts"
-import { FileBuckets } from "../../../services/supabase/FileBuckets.ts"
+import { FileBuckets, noBucket } from "../../../services/supabase/FileBuckets.ts"
 import { type FileRecord } from "../../../services/supabase/FileSql.ts"
 import { type FileName, Files, maxFileBytes } from "../../../services/supabase/Files.ts"
 import { SignedUrls } from "../../../services/supabase/SignedUrls.ts"
@@ -26,9 +26,15 @@ const uploads = { ofClient: 4, ofAll: 32 }
 const slowestRate = 16 * 1024
 const tooSlow = new RequestTimeout({ error: "The upload takes too long; 16 KiB a second are needed" })
 
-const notPublic = new NotFound({ error: "Bucket not found", code: "NoSuchBucket" })
 const noObject = new NotFound({ error: "Object not found", code: "NoSuchKey" })
 const unseen = "Either the object does not exist or you do not have access to it"
+
+/** One of several URLs, or why there is none. */
+interface SignedPath {
+  readonly error: string | null
+  readonly path: string
+  readonly signedURL: string | null
+}
 
 const urlOf = ({ bucket, name }: FileName) => `${bucket}/${name}`
 const queryParameter = ({ url }: Request, name: string) => new URLSearchParams(queryOf(url)).get(name) ?? ""
@@ -93,7 +99,7 @@ export const FilesRoutes = HttpRouter.use(
     const publicFile = Effect.fnUntraced(function* (prefix: string) {
       const request = yield* access.request
       const file = yield* fileOf(request, prefix)
-      if (!(yield* buckets.find(file.bucket)).public) return yield* notPublic
+      if (!(yield* buckets.find(file.bucket)).public) return yield* noBucket
       return { request, record: yield* files.find(serviceActor, file) }
     })
 
@@ -120,12 +126,15 @@ export const FilesRoutes = HttpRouter.use(
       Effect.gen(function* () {
         const bucket = yield* restOf(request, "/object/sign")
         const { expiresIn, paths } = yield* signManyOf(request)
-        const all = yield* Effect.forEach(paths, (path) =>
-          files.find(actor, { bucket, name: path }).pipe(
-            Effect.flatMap(() => signed({ bucket, name: path }, expiresIn, actor)),
-            Effect.map((signedURL) => ({ error: null, path, signedURL })),
-            Effect.catchTag("NotFound", () => Effect.succeed({ error: unseen, path, signedURL: null }))
-          )
+        const visible = yield* files.visible(actor, bucket, paths)
+        const all = yield* Effect.forEach(paths, (path): Effect.Effect<SignedPath, Unavailable> =>
+          visible.has(path)
+            ? Effect.map(signed({ bucket, name: path }, expiresIn, actor), (url) => ({
+                error: null,
+                path,
+                signedURL: url
+              }))
+            : Effect.succeed({ error: unseen, path, signedURL: null })
         )
         return HttpServerResponse.jsonUnsafe(all)
       })

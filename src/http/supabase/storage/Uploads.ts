@@ -29,19 +29,19 @@ const stalled = new RequestTimeout({ error: "The body stopped arriving" })
 const stallMillis = 30_000
 
 /** Seconds in a form, a whole header elsewhere. */
-const cacheControlOf = (text: string | undefined) =>
+export const storedCacheControl = (text: string | undefined) =>
   text === undefined || text === "" ? "no-cache" : /^\d{1,10}$/.test(text) ? `max-age=${text}` : text.slice(0, 200)
 
 /** What may stand in a header that is sent to every reader. */
-const safe = (text: string) => text.replaceAll(/[^\x20-\x7e]/g, "").slice(0, 200)
+export const safeText = (text: string) => text.replaceAll(/[^\x20-\x7e]/g, "").slice(0, 200)
 
 const raw = Effect.fnUntraced(function* (request: Request) {
   const headers = headersOf(request)
   const encoded = headers["x-metadata"]
   const userMetadata = yield* metadataOf(encoded && Buffer.from(encoded, "base64").toString("utf8"))
   const described = {
-    contentType: safe(headers["content-type"] ?? octets),
-    cacheControl: safe(cacheControlOf(headers["cache-control"])),
+    contentType: safeText(headers["content-type"] ?? octets),
+    cacheControl: safeText(storedCacheControl(headers["cache-control"])),
     userMetadata
   }
   return { described, bytes: Stream.mapError(request.stream, (): ClientError => broken) }
@@ -61,8 +61,8 @@ const form = <A>(
     return Effect.gen(function* () {
       const userMetadata = yield* metadataOf(fields.get("metadata"))
       const described = {
-        contentType: safe(part.contentType === "" ? octets : part.contentType),
-        cacheControl: safe(cacheControlOf(fields.get("cacheControl"))),
+        contentType: safeText(part.contentType === "" ? octets : part.contentType),
+        cacheControl: safeText(storedCacheControl(fields.get("cacheControl"))),
         userMetadata
       }
       const bytes = Stream.mapError(part.content, (error): ClientError => asFormError(error))
@@ -87,6 +87,12 @@ const form = <A>(
 const asFormError = ({ reason }: Multipart.MultipartError): ClientError =>
   reason._tag === "FileTooLarge" || reason._tag === "BodyTooLarge" ? tooLarge : badForm
 
+/** The bytes of a body, as they arrive. */
+export const rawBytes = (request: Request): Bytes => inTime(Stream.mapError(request.stream, (): ClientError => broken))
+
+const inTime = (bytes: Bytes): Bytes =>
+  Stream.timeoutOrElse(bytes, { duration: stallMillis, orElse: () => Stream.fail(stalled) })
+
 /** Reads an upload: a form with one file, or the bytes themselves. `limit` in bytes. */
 export const withUpload = <A>(
   request: Request,
@@ -97,8 +103,6 @@ export const withUpload = <A>(
   if (!(request.source instanceof IncomingMessage)) return Effect.fail(broken)
   const isForm = /^multipart\/form-data *;/i.test(headers["content-type"] ?? "")
   if (Number(headers["content-length"] ?? 0) > limit + (isForm ? 256 * 1024 : 0)) return Effect.fail(tooLarge)
-  const inTime = (bytes: Bytes): Bytes =>
-    Stream.timeoutOrElse(bytes, { duration: stallMillis, orElse: () => Stream.fail(stalled) })
   return isForm
     ? form(request, limit, (described, bytes) => use(described, inTime(bytes)))
     : Effect.flatMap(raw(request), ({ bytes, described }) => use(described, inTime(bytes)))

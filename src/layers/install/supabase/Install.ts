@@ -7,6 +7,7 @@ import { accounts } from "./0002_accounts.ts"
 import { broadcasts } from "./0004_broadcasts.ts"
 import { extensions } from "./0001_extensions.ts"
 import { files } from "./0003_files.ts"
+import { resumableUploads } from "./0005_resumable_uploads.ts"
 import { supabaseRoles } from "./Roles.ts"
 
 /**
@@ -17,7 +18,8 @@ const steps = {
   "0001_extensions": extensions,
   "0002_accounts": accounts,
   "0003_files": files,
-  "0004_broadcasts": broadcasts
+  "0004_broadcasts": broadcasts,
+  "0005_resumable_uploads": resumableUploads
 }
 
 const schemas = ["auth", "extensions", "realtime", "storage"]

@@ -115,7 +115,7 @@ export const PeoplePage = () => {
           Accounts of those who use your apps.{" "}
           {methods.data?.registration === false ? (
             <>
-              Nobody can sign up (<code>SVC_AUTH_REGISTRATION=false</code>): create them here.
+              Registration is off (<code>SVC_AUTH_REGISTRATION=false</code>): create accounts here.
             </>
           ) : (
             <>
@@ -125,7 +125,7 @@ export const PeoplePage = () => {
           )}
         </Empty>
       ) : (
-        <Empty icon="search" title="Nobody found" action={<Button onClick={() => find("")}>Show everyone</Button>}>
+        <Empty icon="search" title="No person found" action={<Button onClick={() => find("")}>Show everyone</Button>}>
           No person has the address {address}. Search for the whole address.
         </Empty>
       )}
@@ -142,7 +142,7 @@ export const PeoplePage = () => {
       ) : null}
       {open?.tag === "link" ? (
         <SecretOnce title="The person was created" secret={open.link} onClose={() => show(open.id)}>
-          Send them this link, which is shown only now. It signs in whoever opens it, once, within an hour.
+          Send them this link, which is shown only now. It works once, within an hour, for any person who opens it.
         </SecretOnce>
       ) : null}
     </div>

@@ -41,8 +41,8 @@ export const PersonDialogs = ({ name, open, person, setOpen }: PersonDialogsProp
     case "link":
       return (
         <SecretOnce title="A recovery link was made" secret={open.link} onClose={close}>
-          It is shown only now; send it to them. It signs in whoever opens it, once, within an hour. Nothing else
-          changes.
+          It is shown only now; send it to them. It works once, within an hour, for any person who opens it. Nothing
+          else changes.
         </SecretOnce>
       )
     case "disable":

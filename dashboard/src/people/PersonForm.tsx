@@ -13,7 +13,7 @@ interface PersonFormProps {
 type Way = "invite" | "password" | "none"
 const ways: ReadonlyArray<readonly [Way, string, string]> = [
   ["invite", "An invitation", "a link that you send them; they choose a password"],
-  ["password", "A password", "that you tell them"],
+  ["password", "A password", "that you share with them"],
   ["none", "Nothing yet", "a recovery link can be made later"]
 ]
 

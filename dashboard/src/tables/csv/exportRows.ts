@@ -21,7 +21,7 @@ interface Exported {
 /** Bytes of a part: the browser may keep each on disk. */
 const partSize = 4 * 1024 * 1024
 
-/** What spreadsheet programs run as a formula. A negative number is none. */
+/** What spreadsheet programs run as a formula. Negative numbers are left as they are. */
 const formula = /^[=+@\t\r]|^-(?![\d.]+(?:e[-+]?\d+)?$)/i
 const harmless = (cell: CsvCell): CsvCell => (formula.test(cell.text) ? { ...cell, text: `'${cell.text}` } : cell)
 

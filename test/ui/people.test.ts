@@ -2,7 +2,8 @@ import { type Page } from "playwright-core"
 import { afterAll, assert, beforeAll, describe, inject, it } from "vitest"
 import { ask } from "../support/client.ts"
 import { type Address, type Service, startService } from "../support/service.ts"
-import { assertAccessible, at, checkPages, openPage } from "../support/ui/dashboard.ts"
+import { assertAccessible } from "../support/ui/accessible.ts"
+import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
 
 checkPages()
 const shared = inject("service")
@@ -37,7 +38,7 @@ it("a person is created with a password, found, disabled, enabled, and deleted",
   await form.getByRole("button", { name: "Create person" }).click()
   await form.getByText("An address is needed").waitFor()
   await form.getByLabel("E-mail address").fill("ann@example.com")
-  await form.getByLabel("that you tell them").check()
+  await form.getByLabel("that you share with them").check()
   await form.getByLabel("Password", { exact: true }).fill("password")
   await form.getByRole("button", { name: "Create person" }).click()
   await form.getByText("one of those that attackers try first").waitFor()
@@ -66,7 +67,7 @@ it("a person is created with a password, found, disabled, enabled, and deleted",
   await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "People" }).click()
   await page.getByRole("searchbox", { name: "E-mail address" }).fill("nobody@example.com")
   await page.keyboard.press("Enter")
-  await page.getByRole("heading", { name: "Nobody found" }).waitFor()
+  await page.getByRole("heading", { name: "No person found" }).waitFor()
   assert.include(page.url(), "address=nobody")
   await page.getByRole("searchbox", { name: "E-mail address" }).fill("")
   await page.getByRole("table", { name: "People" }).waitFor()

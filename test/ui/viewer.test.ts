@@ -1,7 +1,8 @@
 import { type Page } from "playwright-core"
 import { assert, describe, inject, it } from "vitest"
 import { sql } from "../support/client.ts"
-import { assertAccessible, at, checkPages, openPage } from "../support/ui/dashboard.ts"
+import { assertAccessible } from "../support/ui/accessible.ts"
+import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
 
 const service = inject("service")
 checkPages()

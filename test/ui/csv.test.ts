@@ -51,6 +51,35 @@ describe("importing", () => {
     assert.deepStrictEqual(await rowsOf(`insert into ${table} (name) values ('next') returning id`), [{ id: 8 }])
   })
 
+  it("updates or skips the rows whose key exists, and says how many of each", async () => {
+    const table = await makeTable("id int primary key, email text unique, name text")
+    await sql(service, `insert into ${table} values (1, 'ann@example.com', 'Ann'), (2, 'bo@example.com', 'Bo')`)
+    const page = await openImport(table)
+    const dialog = dialogOf(page)
+    const text = "id,email,name\n2,bo@example.com,Bob\n3,cleo@example.com,Cleo\n"
+    await dialog.getByLabel("File", { exact: true }).setInputFiles(file(text))
+    await dialog.getByRole("button", { name: "Import" }).click()
+    await page.getByText(/duplicate key value/).waitFor()
+    await dialog.getByLabel("Rows whose key exists").selectOption("update the stored row")
+    await dialog.getByLabel("Key", { exact: true }).selectOption("by email")
+    await dialog.getByRole("button", { name: "Import" }).click()
+    await page.getByText("2 rows read: 1 inserted, 1 updated, 0 skipped").waitFor()
+    await page.getByRole("gridcell", { name: "Bob" }).waitFor()
+
+    await page.getByRole("button", { name: "More" }).click()
+    await page.getByRole("button", { name: "Import CSV" }).click()
+    await dialog.getByLabel("File", { exact: true }).setInputFiles(file("id,name\n3,C\n4,Dan\n"))
+    await dialog.getByLabel("Rows whose key exists").selectOption("are skipped")
+    await dialog.getByRole("button", { name: "Import" }).click()
+    await page.getByText("2 rows read: 1 inserted, 0 updated, 1 skipped").waitFor()
+    assert.deepStrictEqual(await rowsOf(`select id, name from ${table} order by id`), [
+      { id: 1, name: "Ann" },
+      { id: 2, name: "Bob" },
+      { id: 3, name: "Cleo" },
+      { id: 4, name: "Dan" }
+    ])
+  })
+
   it("names the line and the column of an error, writes nothing, and takes the corrected file", async () => {
     const table = await makeTable("id int primary key, amount numeric not null")
     const page = await openImport(table)

@@ -41,7 +41,8 @@ export const ImportForm = ({ columns, onClose, onImported, relation }: ImportFor
   useEffect(() => () => running.current?.abort(new Error("The import was cancelled")), [])
   const nullText = emptyIsNull ? "" : "NULL"
   // The columns of its key may go to no column of the file any more.
-  const conflict = wanted?.columns.every((name) => chosen?.targets.includes(name) === true) === true ? wanted : undefined
+  const conflict =
+    wanted?.columns.every((name) => chosen?.targets.includes(name) === true) === true ? wanted : undefined
 
   const choose = (file: File | undefined, format?: Format) => {
     if (file === undefined) return
@@ -57,7 +58,15 @@ export const ImportForm = ({ columns, onClose, onImported, relation }: ImportFor
     running.current = controller
     setFault(undefined)
     setPart(0)
-    const given = { ...chosen, relation, columns: usable, nullText, conflict, signal: controller.signal, onProgress: setPart }
+    const given = {
+      ...chosen,
+      relation,
+      columns: usable,
+      nullText,
+      conflict,
+      signal: controller.signal,
+      onProgress: setPart
+    }
     return importRows(given).then(
       (imported) => {
         toast(words(imported, relation.name))

@@ -17,6 +17,7 @@ import * as postgres from "./layers/postgres/layer.ts"
 import { layerObservability } from "./layers/process/Logs.ts"
 import { run } from "./layers/process/run.ts"
 import * as objectStore from "./layers/storage/layer.ts"
+import { layerFunctionServer } from "./layers/supabase/Functions.ts"
 import { layerWebhookTransport } from "./layers/webhooks/Transport.ts"
 import { layerPrimary } from "./layers/workers/Primary.ts"
 import { workerCount, workerNumber } from "./layers/workers/Settings.ts"
@@ -49,7 +50,7 @@ import * as webhooks from "./services/webhooks/layer.ts"
 
 // What the service runs on, below a flag engine. Each part chooses by its settings: embedded, or a server of yours.
 const Base = Layer.mergeAll(layerBranchDatabases, layerConnectionProbe).pipe(
-  Layer.provideMerge(Layer.mergeAll(dumps.layer, layerMigrationDirectory, layerWebhookTransport)),
+  Layer.provideMerge(Layer.mergeAll(dumps.layer, layerMigrationDirectory, layerWebhookTransport, layerFunctionServer)),
   Layer.provideMerge(Layer.mergeAll(layerFirstKeys, layerUpkeep, oauth2Server.layer)),
   Layer.provideMerge(Layer.mergeAll(identityProvider.layer, Tokens.layer)),
   Layer.provideMerge(identityProvider.layerKeys),
@@ -118,7 +119,9 @@ const Worker = layerReady.pipe(
   Layer.provide(layerObservability)
 )
 
-if (import.meta.main) {
-  if (workerNumber !== undefined) run(Worker, reportFailure)
-  else run(Layer.unwrap(Effect.map(workerCount, (count) => (count === 1 ? Service : Parent))))
-}
+export const start = () =>
+  workerNumber === undefined
+    ? run(Layer.unwrap(Effect.map(workerCount, (count) => (count === 1 ? Service : Parent))))
+    : run(Worker, reportFailure)
+
+if (import.meta.main) start()

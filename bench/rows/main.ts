@@ -23,7 +23,7 @@ const help = `npm run bench -- [options]
   --fsync off     PostgreSQL does not wait for the disk
   --memory        resident memory during 60 s of row a, instead of the table
   --cpu-prof      the service writes a CPU profile when it ends
-  --entry FILE    the service's program (default src/main.ts)`
+  --entry FILE    the service's program (default dist/main.mjs)`
 
 interface Row {
   readonly id: string

@@ -12,6 +12,7 @@ import { IdentitySettings } from "./identity/Settings.ts"
 import { MigrationSettings } from "./migrations/Settings.ts"
 import { RealtimeSettings } from "./realtime/Settings.ts"
 import { RowSettings } from "./rows/Settings.ts"
+import { SupabaseSettings } from "./supabase/Settings.ts"
 import { uploadDays } from "./storage/UploadExpiry.ts"
 import { consoleUrl } from "./Status.ts"
 import { WebhookSettings } from "./webhooks/Settings.ts"
@@ -30,6 +31,7 @@ export const layerAllSettings = Layer.mergeAll(
   MigrationSettings.layer,
   RealtimeSettings.layer,
   RowSettings.layer,
+  SupabaseSettings.layer,
   WebhookSettings.layer,
   Layer.effectDiscard(keyOutage),
   Layer.effectDiscard(uploadDays),

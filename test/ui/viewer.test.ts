@@ -80,11 +80,11 @@ describe("the rows of a table, as another caller sees them", () => {
     for await (const piece of stream) text += String(piece)
     const [head, ...lines] = text.trimEnd().split("\n")
     assert.strictEqual(head, "id,owner,body")
-    const own = await sql(
+    const [own] = await sql(
       service,
-      `select id, owner, body from ${notes} where owner = 'ann' order by body desc, id desc`
+      `select string_agg(concat_ws(',', id, owner, coalesce(body, '')), ';' order by body desc, id desc) as text from ${notes} where owner = 'ann'`
     )
-    assert.deepStrictEqual(lines, String(own?.["text"]).split("\n"))
+    assert.deepStrictEqual(lines, String(own?.["text"]).split(";"))
   })
 })
 

@@ -1,5 +1,4 @@
 import { Result } from "effect"
-import { LRUCache } from "lru-cache"
 import { type Catalogue } from "../catalogue/Catalogue.ts"
 import { type ClientError } from "../errors.ts"
 import { type BodyForm, type Preferences } from "./Preferences.ts"
@@ -10,7 +9,7 @@ import { planRows } from "./plan/Planner.ts"
 import { type SelectLimits } from "./plan/Related.ts"
 import { type RowQuery } from "./parse/Query.ts"
 import { noTable } from "./Refusals.ts"
-import { filled, type RowShape, rowShape, type RowTemplate, rowTemplate } from "./Shapes.ts"
+import { filled, type RowShape, rowShape, type RowTemplate, rowTemplate, ShapeCache } from "./Shapes.ts"
 import { readSql, type RowSql } from "./sql/Statement.ts"
 
 /** A read of one table or view. */
@@ -51,20 +50,10 @@ interface CachedRead {
   readonly capped: boolean
 }
 
-/** Shapes kept for one catalogue, with a text of a few kB each. */
-const maxShapes = 1000
-
-/** What was planned on one catalogue, by the key of its shape. */
-class CatalogueReads {
-  readonly cached = new LRUCache<string, CachedRead>({ max: maxShapes })
-  /** Keys planned once: to cache a shape costs as much as to plan it, so it is cached the second time. */
-  readonly seen = new LRUCache<string, true>({ max: maxShapes })
-}
-
 /** Plans reads as SQL. The plan of a query is reused for queries of the same shape on the same catalogue. */
 export class RowReads {
   private readonly options: RowReadOptions
-  private readonly byCatalogue = new WeakMap<Catalogue, CatalogueReads>()
+  private readonly shapes = new ShapeCache<CachedRead>()
   constructor(options: RowReadOptions) {
     this.options = options
   }
@@ -76,8 +65,7 @@ export class RowReads {
     const shape = rowShape(read.query)
     const { schema, table, form, count } = read
     const key = `${schema.length}:${schema}${table.length}:${table}${form.media},${form.stripNulls},${count};${shape.key}`
-    const { cached, seen } = this.readsOf(catalogue)
-    const known = cached.get(key)
+    const known = this.shapes.get(catalogue, key)
     if (known !== undefined) {
       return Result.succeed({
         sql: filled(known.template, shape.literals),
@@ -90,23 +78,12 @@ export class RowReads {
     }
     const planned = this.plan(catalogue, read)
     if (Result.isFailure(planned)) return planned
-    if (!seen.has(key)) seen.set(key, true)
-    else {
-      const template = this.templateOf(catalogue, read, shape, planned.success.sql)
-      if (template !== undefined) {
-        const { capped, clean, rows } = planned.success
-        cached.set(key, { template, capped, clean, rows })
-      }
-    }
+    this.shapes.planned(catalogue, key, () => {
+      const { capped, clean, rows, sql } = planned.success
+      const template = this.templateOf(catalogue, read, shape, sql)
+      return template && { template, capped, clean, rows }
+    })
     return planned
-  }
-
-  private readsOf(catalogue: Catalogue) {
-    const known = this.byCatalogue.get(catalogue)
-    if (known !== undefined) return known
-    const made = new CatalogueReads()
-    this.byCatalogue.set(catalogue, made)
-    return made
   }
 
   private templateOf(catalogue: Catalogue, read: RowRead, shape: RowShape, sql: RowSql) {

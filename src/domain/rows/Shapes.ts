@@ -1,3 +1,5 @@
+import { LRUCache } from "lru-cache"
+import { type Catalogue } from "../catalogue/Catalogue.ts"
 import { type LiteralPlace } from "./parse/Cursor.ts"
 import { literalsIn, parseList } from "./parse/Filter.ts"
 import { literalOf } from "./parse/Operators.ts"
@@ -92,30 +94,77 @@ export const rowShape = (pairs: Pairs): RowShape => {
   }
 }
 
-/** The SQL text for all queries of a shape; a number among the parameters is the index of a literal. */
+/** The SQL text for all requests of a shape; a number among the parameters is the index of a literal. */
 export interface RowTemplate {
   readonly text: string
-  readonly params: ReadonlyArray<RowSql["params"][number] | number>
+  readonly params: ReadonlyArray<string | null | number>
   readonly bounded: boolean
   readonly costly: boolean
 }
 
-/** Undefined unless the texts are equal and all marks became parameters. */
-export const rowTemplate = (real: RowSql, marked: RowSql, marks: ReadonlyArray<string>): RowTemplate | undefined => {
-  if (real.text !== marked.text) return undefined
-  const params = marked.params.map((param) => {
-    const at = typeof param === "string" ? marks.indexOf(param) : -1
-    return at < 0 ? param : at
-  })
+type Value = RowSql["params"][number]
+
+/** Undefined unless the texts are equal and all marks became parameters. A mark of bytes is what the body becomes. */
+export const rowTemplate = (real: RowSql, marked: RowSql, marks: ReadonlyArray<Value>): RowTemplate | undefined => {
+  if (real.text !== marked.text || !real.prepare) return undefined
+  const params: Array<string | null | number> = []
+  for (const param of marked.params) {
+    const at = param === null ? -1 : marks.indexOf(param)
+    if (at < 0 && param instanceof Uint8Array) return undefined
+    params.push(at < 0 ? (param as string | null) : at)
+  }
   return marks.every((_, at) => params.includes(at))
     ? { text: real.text, params, bounded: real.bounded === true, costly: real.costly === true }
     : undefined
 }
 
-export const filled = ({ text, params, bounded, costly }: RowTemplate, literals: ReadonlyArray<string>): RowSql => ({
+export const filled = ({ text, params, bounded, costly }: RowTemplate, literals: ReadonlyArray<Value>): RowSql => ({
   text,
   params: params.map((param) => (typeof param === "number" ? (literals[param] ?? null) : param)),
   prepare: true,
   bounded,
   costly
 })
+
+/** Shapes kept for one catalogue, with a text of a few kB each. */
+const maxShapes = 1000
+/** A shape with a longer key is not kept. */
+const maxKeyLength = 16 * 1024
+
+interface Shapes<A extends object> {
+  readonly kept: LRUCache<string, A>
+  /** Keys planned once: to keep a shape costs as much as to plan it, so it is kept the second time. */
+  readonly seen: LRUCache<string, true>
+}
+
+/** What was planned on each catalogue, by the key of its shape. */
+export class ShapeCache<A extends object> {
+  private readonly byCatalogue = new WeakMap<Catalogue, Shapes<A>>()
+
+  get(catalogue: Catalogue, key: string): A | undefined {
+    return this.byCatalogue.get(catalogue)?.kept.get(key)
+  }
+
+  /** `make` is called if the key was planned before. */
+  planned(catalogue: Catalogue, key: string, make: () => A | undefined): void {
+    if (key.length > maxKeyLength) return
+    const shapes = this.of(catalogue)
+    if (!shapes.seen.has(key)) {
+      shapes.seen.set(key, true)
+      return
+    }
+    const made = make()
+    if (made !== undefined) shapes.kept.set(key, made)
+  }
+
+  private of(catalogue: Catalogue): Shapes<A> {
+    const known = this.byCatalogue.get(catalogue)
+    if (known !== undefined) return known
+    const made = {
+      kept: new LRUCache<string, A>({ max: maxShapes }),
+      seen: new LRUCache<string, true>({ max: maxShapes })
+    }
+    this.byCatalogue.set(catalogue, made)
+    return made
+  }
+}

@@ -46,6 +46,7 @@ export class JsonOutline {
   private readonly lastPlaces: Array<number> = []
   private readonly lastIds: Array<number> = []
   private lastKeys = none
+  private firstRow: Buffer | undefined
   private rowFrom = 0
   private isObject = false
   private names = 0
@@ -70,6 +71,13 @@ export class JsonOutline {
 
   get form() {
     return this.scanner.form
+  }
+
+  /** The first row: PostgREST takes it for the whole of an array where there can be one only. The whole text if there is none. */
+  get first(): Buffer {
+    const [place] = this.places
+    this.firstRow ??= place === undefined ? this.bytes : this.bytes.subarray(place.from, place.to)
+    return this.firstRow
   }
 
   /** All rows are objects with the same names. */

@@ -1,4 +1,4 @@
-import { type Cause, Context, Effect, Exit, Tracer } from "effect"
+import { Cause, Context, Effect, Exit, Tracer } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { randomUUID } from "node:crypto"
 import { IncomingMessage } from "node:http"
@@ -10,12 +10,17 @@ import { type Headers, headersOf, withBearerKey } from "../access/Credentials.ts
 import { ApiGate } from "../access/ApiGate.ts"
 import { dashboardHeader } from "../access/Origins.ts"
 import { hasSessionCookie } from "../access/SessionCookies.ts"
-import { ClientGate, type Quota } from "../access/ClientGate.ts"
+import { ClientGate } from "../access/ClientGate.ts"
+import { type Quota } from "../access/KeyLimits.ts"
 import { AnswerBudget, largeAnswer } from "../../services/access/AnswerBudget.ts"
 import { IdentitySettings } from "../../services/identity/Settings.ts"
 import { Turns } from "../../services/access/Turns.ts"
+import { SupabaseSettings } from "../../services/supabase/Settings.ts"
+import { notServed, shaped } from "../supabase/Errors.ts"
+import { SupabaseGate } from "../supabase/Gate.ts"
+import { rowsUrl, type SupabaseApi, supabaseApiOf } from "../supabase/Prefix.ts"
 import { withHeaders } from "../wire/OwnedResponse.ts"
-import { corsHeaders, preflight, varyOf } from "./Cors.ts"
+import { corsHeaders, preflight, supabaseCorsHeaders, varyOf } from "./Cors.ts"
 import {
   bearer,
   completed,
@@ -57,6 +62,8 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
     Effect.gen(function* () {
       const gate = yield* ClientGate
       const apiGate = yield* ApiGate
+      const supabase = yield* SupabaseGate
+      const { enabled } = yield* SupabaseSettings
       const turns = yield* Turns
       const memory = yield* AnswerBudget
       const settings = yield* IdentitySettings
@@ -105,33 +112,40 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
 
       return (app: Effect.Effect<Response, unknown, HttpServerRequest.HttpServerRequest>) =>
         Effect.withFiber((fiber) => {
-          const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
-          const path = pathOf(request.url)
+          const asked = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
+          const askedPath = pathOf(asked.url)
+          const api = enabled && !askedPath.startsWith("/v1/") ? supabaseApiOf(askedPath) : undefined
+          const rest = api === "rest"
+          // The routes of /v1/db serve /rest/v1 too.
+          const request = rest ? asked.modify({ url: rowsUrl(asked.url) }) : asked
+          const path = rest ? rowsUrl(askedPath) : askedPath
           const given = headersOf(request)
           const requestId = requestIdOf(given["x-request-id"])
-          const arrival = record.arrived(request, path, requestId)
+          const arrival = record.arrived(asked, askedPath, requestId)
           const span = Context.getOrUndefined(fiber.context, Tracer.ParentSpan)
           if (span?._tag === "Span") span.attribute("request_id", requestId)
           const address = clientAddress(request, settings)
-          const cors = corsHeaders(path, given["origin"], dashboard)
+          const cors =
+            api === undefined ? corsHeaders(path, given["origin"], dashboard) : supabaseCorsHeaders(given["origin"])
           const remote = path.startsWith("/ofrep/")
           const client = remote || path === "/v1" || path.startsWith("/v1/")
           const quota: Quota = { limit: -1, remaining: -1, reset: 0, key: undefined }
           let owner = address
-          const byPage = client && isByPage(given)
+          const byPage = client && !rest && isByPage(given)
+          const enter = () => {
+            if (rest) return supabase.enter(given, address, quota)
+            if (remote) return enterRemote(request, address, quota)
+            return byPage ? gate.enterBySession(request, address, quota) : gate.enter(given, address, quota)
+          }
           const run = client
-            ? Effect.flatMapEager(
-                remote
-                  ? enterRemote(request, address, quota)
-                  : byPage
-                    ? gate.enterBySession(request, address, quota)
-                    : gate.enter(given, address, quota),
-                (caller) => {
-                  owner = caller.actor.client ?? address
-                  return inTurnIfLarge(turns, owner, request, Effect.provideService(app, CurrentCaller, caller))
-                }
-              )
-            : inTurnIfLarge(turns, address, request, app)
+            ? Effect.flatMapEager(enter(), (caller) => {
+                owner = caller.actor.client ?? address
+                const known = Effect.provideService(app, CurrentCaller, caller)
+                return inTurnIfLarge(turns, owner, request, rest ? served(known, request) : known)
+              })
+            : streams(api)
+              ? app
+              : inTurnIfLarge(turns, address, request, app)
           const headers = (response: Response) => {
             if ((contentLengthOf(response) ?? 0) >= largeAnswer && request.source instanceof IncomingMessage) {
               memory.belongs(request.source, owner)
@@ -157,7 +171,7 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
             return withHeaders(response, added)
           }
 
-          const preflighted = preflight(request, cors)
+          const preflighted = preflight(request, path, cors)
           if (preflighted !== undefined) return Effect.succeed(headers(preflighted))
           if (lacksHost(request)) return Effect.succeed(headers(noHost(requestId)))
           if (request.url.length > maxUrlLength) return Effect.succeed(headers(urlTooLong(requestId)))
@@ -166,12 +180,21 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
               if (given.status < 400 || remote || hasChosenStatus(given)) return Effect.succeed(headers(given))
               const response = completed(given, requestId)
               const { method } = request
-              return Effect.as(log({ id: requestId, method, path, response, ofDatabase: false }), headers(response))
+              return Effect.as(
+                log({ id: requestId, method, path, response, ofDatabase: false }),
+                headers(api === undefined ? response : shaped(api, response, method))
+              )
             },
             onFailure: (cause) => {
               if (Exit.hasInterrupts(Exit.failCause(cause))) {
                 record.ended(arrival, undefined, quota.key)
                 return Effect.failCause(cause)
+              }
+              if (api !== undefined) {
+                const refused = !rest && frameworkFailure(cause) === "route" ? Cause.fail(notServed(api)) : cause
+                return Effect.map(failed(refused, request.method, path, requestId), (response) =>
+                  headers(shaped(api, response, request.method))
+                )
               }
               return Effect.map(failed(cause, request.method, path, requestId), (response) =>
                 headers(remote ? withErrorDetails(response) : response)
@@ -186,6 +209,13 @@ export const Front = (methodsOf: (path: string) => ReadonlyArray<string>) =>
 /** Whether a page of the dashboard asks, by its session instead of a key. */
 const isByPage = (headers: Headers) =>
   headers[dashboardHeader] === "1" && headers["apikey"] === undefined && headers["x-api-key"] === undefined
+
+/** Whether bodies are passed on as they arrive, and so take no memory. */
+const streams = (api: SupabaseApi | undefined) => api === "functions" || api === "storage"
+
+/** Serves a request other than the one that arrived. */
+const served = <A, E, R>(app: Effect.Effect<A, E, R>, request: HttpServerRequest.HttpServerRequest) =>
+  Effect.provideService(app, HttpServerRequest.HttpServerRequest, request)
 
 const contentLengthOf = ({ body }: Response) => ("contentLength" in body ? body.contentLength : undefined)
 

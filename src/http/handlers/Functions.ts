@@ -23,13 +23,17 @@ export const FunctionsRoutes = HttpRouter.use(
     const methods = yield* RowMethods
     const decode = requestDecoder({ db: yield* Db, branches: yield* Branches, settings: yield* RowSettings })
 
-    const call = Effect.gen(function* () {
-      const request = yield* HttpServerRequest.HttpServerRequest
-      const decoded = yield* decode(request)
-      const method = request.method === "POST" || request.method === "HEAD" ? request.method : "GET"
-      const body = method === "POST" ? yield* callBody(request) : nothing
-      return callResponse(decoded, yield* functions.call({ ...decoded, name: decoded.table, method, body }))
-    })
+    const call = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+      Effect.flatMap(decode(request), (decoded) => {
+        const method = request.method === "POST" || request.method === "HEAD" ? request.method : "GET"
+        const body = method === "POST" ? callBody(request) : Effect.succeed(nothing)
+        return Effect.flatMap(body, (body) =>
+          Effect.map(functions.call({ ...decoded, name: decoded.table, method, body }), (answer) =>
+            callResponse(decoded, answer)
+          )
+        )
+      })
+    )
 
     const options = Effect.gen(function* () {
       const { database, schema, table } = yield* decode(yield* HttpServerRequest.HttpServerRequest)

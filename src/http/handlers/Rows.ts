@@ -75,12 +75,15 @@ export const RowsRoutes = HttpRouter.use(
     )
 
     const write = (operation: "insert" | "upsert" | "update", change: (typeof rows)["insert"]) =>
-      Effect.gen(function* () {
-        const request = yield* incoming
-        const decoded = yield* decode(request)
-        const changed = withCsvHint(request, change(decoded, yield* rowBody(request)))
-        return writeResponse(decoded, yield* changed, operation, settings)
-      })
+      Effect.flatMap(incoming, (request) =>
+        Effect.flatMap(decode(request), (decoded) =>
+          Effect.flatMap(rowBody(request), (body) =>
+            Effect.map(withCsvHint(request, change(decoded, body)), (answer) =>
+              writeResponse(decoded, answer, operation, settings)
+            )
+          )
+        )
+      )
 
     const load = Effect.gen(function* () {
       const request = yield* incoming

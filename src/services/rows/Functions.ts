@@ -2,15 +2,16 @@ import { Context, Effect, Layer } from "effect"
 import { LRUCache } from "lru-cache"
 import { type ClientError } from "../../domain/errors.ts"
 import { bodyForm, isExplain } from "../../domain/rows/Preferences.ts"
-import { nothingChosen, readResponseSettings } from "../../domain/rows/ResponseSettings.ts"
+import { nothingChosen } from "../../domain/rows/ResponseSettings.ts"
 import { type CallBody } from "../../domain/rows/functions/Call.ts"
-import { prepareCall } from "../../domain/rows/functions/Planner.ts"
+import { RowCalls } from "../../domain/rows/functions/Calls.ts"
 import { checkedRefusal } from "../../domain/rows/Refusals.ts"
+import { type JsonOutline } from "../../domain/text/JsonOutline.ts"
 import { Turns } from "../access/Turns.ts"
 import { Catalogues } from "../catalogue/Catalogues.ts"
 import { outlineOf } from "./JsonBody.ts"
 import { lookUp } from "./Lookup.ts"
-import { type RowRequest, type RowsAnswer, runExplain, runSql } from "./Rows.ts"
+import { chosen, type RowRequest, type RowsAnswer, runExplain, runSql } from "./Rows.ts"
 import { RowSettings } from "./Settings.ts"
 
 /** A call of a stored function. For GET and HEAD the arguments are in `query`. */
@@ -23,21 +24,22 @@ export interface FunctionCall extends Omit<RowRequest, "table"> {
 /** `body` is undefined for a function that returns nothing (`void`). */
 export type FunctionAnswer = Omit<RowsAnswer, "body"> & { readonly body: string | undefined }
 
+type Response = Effect.Effect<FunctionAnswer, ClientError>
+
 /** UTF-16 code units of an answer that may be built on all of a client's connections at once. */
 const maxSmall = 4 * 1024 * 1024
 
 /** Stored functions by name (spec: `/v1/db/rpc/{function}`). */
-export class Functions extends Context.Service<
-  Functions,
-  { readonly call: (call: FunctionCall) => Effect.Effect<FunctionAnswer, ClientError> }
->()("svc/services/Functions") {
+export class Functions extends Context.Service<Functions, { readonly call: (call: FunctionCall) => Response }>()(
+  "svc/services/Functions"
+) {
   static readonly layer = Layer.effect(
     Functions,
     Effect.gen(function* () {
       const catalogues = yield* Catalogues
       const turns = yield* Turns
       const { limits, maxRows } = yield* RowSettings
-      const options = { maxRows, ...limits }
+      const calls = new RowCalls({ maxRows, ...limits })
       /** The functions whose last answer was small. What others build in PostgreSQL's memory is not known. */
       const small = new LRUCache<string, true>({ max: 2_000 })
 
@@ -46,17 +48,23 @@ export class Functions extends Context.Service<
 
       const note = (key: string, isSmall: boolean) => (isSmall ? small.set(key, true) : small.delete(key))
 
-      const call = Effect.fnUntraced(function* (request: FunctionCall) {
-        const { database, schema, name, query, method, body, form, range, preferences } = request
+      const call = (request: FunctionCall): Response => {
+        const { body } = request
+        return body._tag === "Json"
+          ? Effect.flatMapEager(outlineOf(body.json), (json) => called(request, { ...body, json }))
+          : called(request, body)
+      }
+
+      const called = (request: FunctionCall, body: CallBody<JsonOutline>): Response => {
+        const { database, schema, name, query, method, form, range, preferences } = request
         const explains = isExplain(form)
         const reads = method !== "POST"
-        const given = body._tag === "Json" ? { ...body, json: yield* outlineOf(body.json) } : body
         const callRequest = {
           schema,
           name,
           query,
           reads,
-          body: given,
+          body,
           range,
           count: preferences.count,
           form: bodyForm(form, method !== "HEAD"),
@@ -65,31 +73,36 @@ export class Functions extends Context.Service<
         }
         // Exact: an argument's type or the result's form may have changed under the same name.
         const place = { database, schema, table: name, query: query.filter(([key]) => key === "select"), exact: true }
-        const { value, epoch } = yield* lookUp(catalogues, place, (catalogue) =>
-          prepareCall(catalogue, callRequest, options)
-        )
-        const { sql, fn, offset } = value
-        const access = !reads && fn.volatile ? "write" : "read"
-        if (explains) return { ...bare, body: yield* runExplain(turns, request, sql, access) }
-        const key = `${database.name}\0${schema}\0${name}`
-        const costly = sql.costly === true || (request.actor.role !== "service_role" && !small.has(key))
-        const run = runSql(turns, request, { ...sql, costly }, access, { epoch, clean: value.clean })
-        const answered = Effect.tapError(run, ({ _tag, code, status }) =>
-          Effect.sync(() => note(key, _tag === "DatabaseError" && status < 500 && code !== "RESULT_TOO_LARGE"))
-        )
-        const answer = yield* value.checked ? Effect.mapError(answered, checkedRefusal) : answered
-        const [result, count, total] = answer
-        note(key, String(result).length <= maxSmall)
-        return {
-          ...bare,
-          ...(answer.response && (yield* Effect.fromResult(readResponseSettings(answer.response)))),
-          body: fn.result === "void" ? undefined : String(result),
-          count: Number(count),
-          offset,
-          total: total === undefined ? undefined : Number(total),
-          cut: value.capped && isCut(Number(count), offset, total) ? maxRows : undefined
-        }
-      })
+        const prepared = lookUp(catalogues, place, (catalogue) => calls.prepare(catalogue, callRequest))
+        return Effect.flatMapEager(prepared, ({ epoch, value }): Response => {
+          const { sql, fn, offset } = value
+          const access = !reads && fn.volatile ? "write" : "read"
+          if (explains) {
+            return Effect.map(runExplain(turns, request, sql, access), (body) => ({ ...bare, body }))
+          }
+          const key = `${database.name}\0${schema}\0${name}`
+          const costly = sql.costly === true || (request.actor.role !== "service_role" && !small.has(key))
+          const run = runSql(turns, request, { ...sql, costly }, access, { epoch, clean: value.clean })
+          const noted = Effect.mapError(run, (error) => {
+            const { _tag, code, status } = error
+            note(key, _tag === "DatabaseError" && status < 500 && code !== "RESULT_TOO_LARGE")
+            return value.checked ? checkedRefusal(error) : error
+          })
+          return Effect.flatMap(noted, (answer) => {
+            const [result, count, total] = answer
+            note(key, String(result).length <= maxSmall)
+            return Effect.mapEager(chosen(answer), (own) => ({
+              ...bare,
+              ...own,
+              body: fn.result === "void" ? undefined : String(result),
+              count: Number(count),
+              offset,
+              total: total === undefined ? undefined : Number(total),
+              cut: value.capped && isCut(Number(count), offset, total) ? maxRows : undefined
+            }))
+          })
+        })
+      }
 
       return Functions.of({ call })
     })

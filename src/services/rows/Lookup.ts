@@ -56,7 +56,7 @@ export const lookUp = <A>(
     return Result.map(planned, (value) => ({ value, epoch: catalogues.epoch(database, catalogue) }))
   }
   const find = (name: string, others: () => ReadonlyArray<string>): Effect.Effect<LookedUp<A>, ClientError> =>
-    Effect.flatMap(catalogues.find(database, schema, name, pick, exact && name === table), (found) => {
+    Effect.flatMapEager(catalogues.find(database, schema, name, pick, exact && name === table), (found) => {
       if (found !== undefined) return Effect.fromResult(found)
       const [next, ...left] = others()
       return next === undefined && last !== undefined ? Effect.fail(last) : find(next ?? name, () => left)

@@ -1,6 +1,5 @@
 import { Context, Effect, Layer, Result, type Stream } from "effect"
-import { type Catalogue, type Relation } from "../../domain/catalogue/Catalogue.ts"
-import { type ClientError } from "../../domain/errors.ts"
+import { type ClientError, type InvalidRequest } from "../../domain/errors.ts"
 import {
   type AnswerForm,
   bodyForm,
@@ -10,21 +9,13 @@ import {
 } from "../../domain/rows/Preferences.ts"
 import { type ChosenResponse, nothingChosen, readResponseSettings } from "../../domain/rows/ResponseSettings.ts"
 import { type RowRange } from "../../domain/rows/plan/Page.ts"
-import { type RowQuery } from "../../domain/rows/parse/Query.ts"
 import { parseRows } from "../../domain/rows/parse/Parser.ts"
 import { type RowPlan } from "../../domain/rows/plan/Plan.ts"
 import { type PreparedRead, type RowRead, RowReads } from "../../domain/rows/Reads.ts"
-import { checkedRefusal, noTable, notSingle, sizeRefusal } from "../../domain/rows/Refusals.ts"
+import { type Operation, RowWrites } from "../../domain/rows/Writes.ts"
+import { checkedRefusal, notSingle, sizeRefusal } from "../../domain/rows/Refusals.ts"
 import { csvLines, isTooLarge, mayStream } from "./CsvLines.ts"
-import { estimateSql, explainSql, type RowSql, writeSql } from "../../domain/rows/sql/Statement.ts"
-import {
-  planDelete,
-  type PlannedWrite,
-  planInsert,
-  planUpdate,
-  planUpsert,
-  type WriteRequest
-} from "../../domain/rows/plan/WritePlanner.ts"
+import { estimateSql, explainSql, type RowSql } from "../../domain/rows/sql/Statement.ts"
 import { Turns } from "../access/Turns.ts"
 import { Catalogues } from "../catalogue/Catalogues.ts"
 import { type Actor, type Answer, type Database } from "../ports/Db.ts"
@@ -92,6 +83,7 @@ export class Rows extends Context.Service<
       const turns = yield* Turns
       const { maxRows, defaultReturn, limits } = yield* RowSettings
       const reads = new RowReads({ maxRows, ...limits })
+      const writes = new RowWrites(limits)
       const unlimited = new RowReads({ maxRows: 0, ...limits })
 
       /** PostgreSQL's estimate of the total. */
@@ -112,38 +104,44 @@ export class Rows extends Context.Service<
       const explain = (request: RowRequest, sql: RowSql, access: "read" | "write"): Response =>
         Effect.map(runExplain(turns, request, sql, access), (body) => ({ ...nothing(request, false), body }))
 
-      const read = Effect.fnUntraced(function* (request: RowRequest) {
+      const read = (request: RowRequest): Response => {
         const { schema, table, query, range, form, context } = request
         const { count } = request.preferences
         const trusted = request.actor.role === "service_role"
         const rowRead = { schema, table, query, range, count, trusted, form: bodyForm(form, context.method !== "HEAD") }
-        const { value, epoch } = yield* lookUp(catalogues, request, (catalogue) => reads.prepare(catalogue, rowRead))
-        if (isExplain(form)) return yield* explain(request, value.sql, "read")
-        const ran = runSql(turns, request, value.sql, "read", { epoch, clean: value.clean })
-        const whole = mayStream(request) ? csvOf(request, rowRead) : undefined
-        if (whole === undefined) return yield* answered(request, value, yield* ran)
-        const answer = yield* Effect.catchIf(ran, isTooLarge, () => Effect.undefined)
-        const first = answer && (yield* answered(request, value, answer))
-        return first === undefined || first.cut !== undefined ? yield* whole : first
-      })
+        const prepared = lookUp(catalogues, request, (catalogue) => reads.prepare(catalogue, rowRead))
+        return Effect.flatMapEager(prepared, ({ epoch, value }): Response => {
+          if (isExplain(form)) return explain(request, value.sql, "read")
+          const ran = runSql(turns, request, value.sql, "read", { epoch, clean: value.clean })
+          if (!mayStream(request)) return Effect.flatMap(ran, (answer) => answered(request, value, answer))
+          const first = Effect.flatMap(ran, (answer) => answered(request, value, answer))
+          const small = Effect.catchIf(first, isTooLarge, () => Effect.undefined)
+          return Effect.flatMap(small, (one) =>
+            one === undefined || one.cut !== undefined ? csvOf(request, rowRead) : Effect.succeed(one)
+          )
+        })
+      }
 
-      const answered = Effect.fnUntraced(function* (request: RowRequest, value: PreparedRead, answer: Answer) {
+      const answered = (request: RowRequest, value: PreparedRead, answer: Answer): Response => {
         const [body, rows, counted] = answer
-        if (request.form.media === "object" && Number(rows) !== 1) return yield* notSingle(Number(rows))
-        const total = yield* totalled(request, value, counted)
         const count = Number(rows)
-        const complete = count < maxRows || (total !== undefined && value.offset + count >= total)
-        return {
-          body: String(body),
-          count,
-          offset: value.offset,
-          total,
-          cut: value.capped && !complete ? maxRows : undefined,
-          inserted: false,
-          location: undefined,
-          ...(yield* chosen(answer))
-        }
-      })
+        if (request.form.media === "object" && count !== 1) return Effect.fail(notSingle(count))
+        return Effect.flatMapEager(totalled(request, value, counted), (total) =>
+          Effect.mapEager(chosen(answer), (own) => {
+            const complete = count < maxRows || (total !== undefined && value.offset + count >= total)
+            return {
+              body: String(body),
+              count,
+              offset: value.offset,
+              total,
+              cut: value.capped && !complete ? maxRows : undefined,
+              inserted: false,
+              location: undefined,
+              ...own
+            }
+          })
+        )
+      }
 
       /** All rows of a read as CSV, whatever their number. */
       const csvOf = Effect.fnUntraced(function* (request: RowRequest, read: RowRead) {
@@ -151,62 +149,58 @@ export class Rows extends Context.Service<
         return { ...nothing(request, false), lines: yield* csvLines(request, value.rows, turns) }
       })
 
-      const write = Effect.fnUntraced(function* (
-        request: RowRequest,
-        planner: (query: RowQuery) => Effect.Effect<Plan, ClientError>
-      ) {
-        const { schema, table, form, preferences } = request
+      const write = (request: RowRequest, operation: Operation): Response => {
+        const { schema, table, query, form, preferences } = request
         const answer = (preferences.return ?? defaultReturn) === "representation"
-        const query = yield* Effect.fromResult(parseRows(request.query))
-        const plan = yield* planner(query)
-        const writeRequest = { query, preferences, form, answer, limits }
-        const { value, epoch } = yield* lookUp(catalogues, request, (catalogue) => {
-          const relation = catalogue.relation(schema, table)
-          if (relation !== undefined) return plan(catalogue, relation, writeRequest)
-          return Result.fail(noTable(catalogue.names(schema), schema, table))
+        const rowWrite = { schema, table, query, preferences, form, answer, operation }
+        const planned = lookUp(catalogues, request, (catalogue) => writes.prepare(catalogue, rowWrite))
+        return Effect.flatMap(planned, ({ epoch, value: { checked, clean, resolves, sql } }): Response => {
+          if (sql === undefined) {
+            return form.media === "object" ? Effect.fail(notSingle(0)) : Effect.succeed(nothing(request, answer))
+          }
+          if (isExplain(form)) return explain(request, sql, "write")
+          const ran = runSql(turns, request, sql, "write", { epoch, clean })
+          return Effect.flatMapEager(checked ? Effect.mapError(ran, checkedRefusal) : ran, (written) =>
+            Effect.mapEager(chosen(written), (own) => {
+              const [body, count, inserted, location] = written
+              return {
+                body: String(body),
+                count: Number(count),
+                offset: 0,
+                total: preferences.count === undefined ? undefined : Number(count),
+                inserted: typeof inserted === "string" ? Number(inserted) > 0 : true,
+                location: typeof location === "string" ? locationOf(location) : undefined,
+                resolved: resolves,
+                ...own
+              }
+            })
+          )
         })
-        if (value.plan === undefined) {
-          return form.media === "object" ? yield* notSingle(0) : nothing(request, answer)
-        }
-        if (isExplain(form)) return yield* explain(request, writeSql(value.plan), "write")
-        const checked =
-          value.plan.exactlyOne !== undefined || value.plan.maxAffected !== undefined || value.plan.limit !== undefined
-        const answered = runSql(turns, request, writeSql(value.plan), "write", { epoch, clean: value.clean })
-        const written = yield* checked ? Effect.mapError(answered, checkedRefusal) : answered
-        const [body, count, inserted, location] = written
-        const { change } = value.plan
-        return {
-          body: String(body),
-          count: Number(count),
-          offset: 0,
-          total: preferences.count === undefined ? undefined : Number(count),
-          inserted: typeof inserted === "string" ? Number(inserted) > 0 : true,
-          location: typeof location === "string" ? locationOf(location) : undefined,
-          resolved: change._tag === "Insert" && change.conflict !== undefined && change.conflict.columns.length > 0,
-          ...(yield* chosen(written))
-        }
-      })
+      }
+
+      /** A write with a body. Only the keys that the query names in `columns` are considered. */
+      const writeBody = (request: RowRequest, _tag: "insert" | "upsert" | "update", json: Buffer): Response => {
+        const columns = columnsOf(request.query)
+        if (Result.isFailure(columns)) return Effect.fail(columns.failure)
+        return Effect.flatMapEager(outlineOf(json, columns.success), (body) => write(request, { _tag, body }))
+      }
 
       return Rows.of({
         read,
-        insert: (request, json) => write(request, withBody(json, planInsert)),
-        upsertOne: (request, json) => write(request, withBody(json, planUpsert)),
-        update: (request, json) => write(request, withBody(json, planUpdate)),
-        remove: (request) => write(request, () => Effect.succeed(planDelete))
+        insert: (request, json) => writeBody(request, "insert", json),
+        upsertOne: (request, json) => writeBody(request, "upsert", json),
+        update: (request, json) => writeBody(request, "update", json),
+        remove: (request) => write(request, { _tag: "remove" })
       })
     })
   )
 }
 
-type Plan = (catalogue: Catalogue, relation: Relation, write: WriteRequest) => Result.Result<PlannedWrite, ClientError>
-
-const withBody = (json: Buffer, plan: typeof planInsert) => (query: RowQuery) =>
-  Effect.map(
-    outlineOf(json, query.columns),
-    (body): Plan =>
-      (...known) =>
-        plan(...known, body)
-  )
+/** The names of `columns=`, without parsing a query that has none. */
+const columnsOf = (query: RowRequest["query"]): Result.Result<ReadonlyArray<string> | undefined, InvalidRequest> =>
+  query.some(([name]) => name === "columns")
+    ? Result.map(parseRows(query), ({ columns }) => columns)
+    : Result.succeed(undefined)
 
 type Run = Pick<RowRequest, "database" | "actor" | "searchPath" | "preferences" | "context" | "form">
 
@@ -246,7 +240,7 @@ export const runExplain = (turns: Turns["Service"], request: Run, sql: RowSql, a
   Effect.map(runSql(turns, request, explainSql(sql, request.form), access, unknown), ([plan]) => String(plan))
 
 /** The parts of the response that user code has set. */
-const chosen = ({ response }: Answer) =>
+export const chosen = ({ response }: Answer) =>
   response === undefined ? Effect.succeed(nothingChosen) : Effect.fromResult(readResponseSettings(response))
 
 /** The response to a write without rows. */

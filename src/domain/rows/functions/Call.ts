@@ -93,8 +93,7 @@ const planJson = (
   if (form === "array" && !json.uniform) return invalid("All object keys must match")
   const given = givenOf(fn, new Set(names))
   if (!isObject && given.length > 0) return notAnObject()
-  const object = first === undefined ? bytes : bytes.subarray(first.from, first.to)
-  return Result.succeed({ fn, values: { _tag: "Json", json: object, given } })
+  return Result.succeed({ fn, values: { _tag: "Json", json: json.first, given } })
 }
 
 const openBrace = 0x7b

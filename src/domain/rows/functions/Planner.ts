@@ -30,7 +30,7 @@ export interface CallRequest {
   readonly maxAffected: number | undefined
 }
 
-interface PreparedCall {
+export interface PreparedCall {
   readonly sql: RowSql
   readonly fn: StoredFunction
   /** The statement runs no user-defined code, judging by the names in it. */

@@ -191,9 +191,6 @@ export const planUpdate = (
   const payload = planPayload(body, relation, query.columns)
   if (Result.isFailure(payload)) return Result.fail(payload.failure)
   const { success } = payload
-  // Like in PostgREST, an array stands for its first object, and an empty one changes nothing.
-  const [first] = body.places
-  const json = first === undefined ? body.bytes : body.bytes.subarray(first.from, first.to)
   // Columns named in `columns` but absent from the body keep their value, unless `Prefer: missing` is given.
   const has = success._tag === "Uniform" ? success.keys : [...(success.rows[0]?.has ?? [])]
   const absent = success.keys.filter((key) => !has.includes(key))
@@ -201,7 +198,7 @@ export const planUpdate = (
   const keys = preferences.missing === "null" ? [...has, ...absent] : has
   const defaults = preferences.missing === "default" ? absent : []
   const planned = planner.finish(
-    { _tag: "Update", json, keys, defaults, where: planner.where() },
+    { _tag: "Update", json: body.first, keys, defaults, where: planner.where() },
     relation.clean_change
   )
   const nothing = keys.length + defaults.length === 0

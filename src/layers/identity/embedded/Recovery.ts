@@ -96,6 +96,7 @@ export const makeRecovery = (
               "update svc.identities set password_hash = null, totp_secret = null, updated_at = now() where id = $1::text::uuid returning 1",
               "delete from svc.identity_keys where identity_id = $1::text::uuid returning 1",
               "delete from svc.identity_recovery_codes where identity_id = $1::text::uuid returning 1",
+              "delete from svc.identity_links where identity_id = $1::text::uuid returning 1",
               "delete from svc.identity_sessions where identity_id = $1::text::uuid returning 1"
             ]) {
               yield* store.count(statement, [identityId])

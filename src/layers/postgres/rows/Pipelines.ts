@@ -25,6 +25,8 @@ interface Pipeline {
   /** The epoch of all statements on the connection. */
   epoch: number
   inFlight: number
+  /** Writes that have succeeded since the last proof. */
+  unproven: number
   /** When the oldest request in flight began to run, in ms. */
   headSince: number
   /** Requests that are not sent yet. */
@@ -40,7 +42,7 @@ const slowMillis = 20
 const quickerWeight = 0.5
 const slowerWeight = 0.05
 const maxInFlight = 64
-/** Requests that share one proof: their answers wait for the last of them. */
+/** Requests that share one proof. The answers of reads wait for it, and so for the last of them. */
 const maxProven = 8
 const maxAverages = 1000
 /** How long a text that ran into the timeout is not pipelined, in ms. */
@@ -57,7 +59,7 @@ export class Pipelines {
   private pipelines: ReadonlyArray<Pipeline>
   private readonly open: (onClose: () => void) => Effect.Effect<RowConnection, unknown>
   /** Average ms of recent statements, by their text. */
-  private readonly averages = new LRUCache<string, number>({ max: maxAverages })
+  private readonly averages = new LRUCache<string, { millis: number }>({ max: maxAverages })
   private readonly barred = new LRUCache<string, true>({ max: maxAverages, ttl: barredMillis })
   private readonly preferredInFlight: number
   private scheduled = false
@@ -91,8 +93,9 @@ export class Pipelines {
 
   /** Records how long a statement took on an exclusive connection, in ms. */
   record(text: string, millis: number): void {
-    const before = this.averages.peek(text) ?? millis
-    this.averages.set(text, before + (millis - before) * (millis < before ? quickerWeight : slowerWeight))
+    const average = this.averages.get(text)
+    if (average === undefined) this.averages.set(text, { millis })
+    else average.millis += (millis - average.millis) * (millis < average.millis ? quickerWeight : slowerWeight)
   }
 
   /** Makes `run` return false until `resume`. Completes when nothing is in flight and all connections are closed. */
@@ -126,7 +129,7 @@ export class Pipelines {
 
   private find({ epoch, text }: CleanRequest): Pipeline | undefined {
     if (this.paused || this.barred.has(text)) return undefined
-    if ((this.averages.peek(text) ?? Number.POSITIVE_INFINITY) > slowMillis) return undefined
+    if ((this.averages.peek(text)?.millis ?? Number.POSITIVE_INFINITY) > slowMillis) return undefined
     const now = performance.now()
     let best: Pipeline | undefined
     for (const pipeline of this.pipelines) {
@@ -167,30 +170,67 @@ export class Pipelines {
     }
     for (let first = 0; first < all.length; first += maxProven) {
       const together = all.slice(first, first + maxProven)
-      const outcomes: Array<Outcome> = []
-      for (const { request } of together) {
-        connection.send(request.commands, (outcome) => {
-          const now = performance.now()
-          this.record(request.text, now - pipeline.headSince)
-          pipeline.headSince = now
-          pipeline.inFlight--
-          outcomes.push(outcome)
-        })
-      }
-      connection.send([proof], (outcome) => {
-        const proven = isProven(outcome, epoch)
-        if (!proven) this.retire(pipeline, connection)
-        for (const [index, { done, request }] of together.entries()) {
-          const answer = judge(request, outcomes[index] ?? outcome, proven)
-          const error = answer?.failure?.error
-          const late = isTimeout(error?.code) || (isOversized(error) && request.access === "read")
-          if (late) this.barred.set(request.text, true)
-          done(late ? "late" : answer)
-        }
-        if (this.paused) this.closeIdle()
-      })
+      if (together[0]?.request.access === "write")
+        for (const one of together) this.write(pipeline, connection, epoch, one)
+      else this.read(pipeline, connection, epoch, together)
     }
     connection.flush()
+  }
+
+  /** Sends reads, and one proof behind them. */
+  private read(pipeline: Pipeline, connection: RowConnection, epoch: number, together: ReadonlyArray<Waiting>) {
+    const outcomes: Array<Outcome> = []
+    for (const { request } of together) {
+      connection.send(request.commands, (outcome) => {
+        this.ran(pipeline, request)
+        outcomes.push(outcome)
+      })
+    }
+    connection.send([proof], (outcome) => this.prove(pipeline, connection, epoch, together, outcomes, outcome))
+  }
+
+  /**
+   * Sends a write. If it succeeds, it has proven itself, and is answered at once: one proof of several follows, which is of
+   * the connection. If it fails, perhaps in user code, a proof decides.
+   */
+  private write(pipeline: Pipeline, connection: RowConnection, epoch: number, waiting: Waiting) {
+    connection.send(waiting.request.commands, (outcome) => {
+      this.ran(pipeline, waiting.request)
+      const succeeded = outcome.failure === undefined && outcome.status === "I"
+      if (succeeded) waiting.done(outcome)
+      if (succeeded && ++pipeline.unproven < maxProven && pipeline.inFlight > 0) return
+      pipeline.unproven = 0
+      const together = succeeded ? [] : [waiting]
+      connection.send([proof], (proven) => this.prove(pipeline, connection, epoch, together, [outcome], proven))
+      connection.flush()
+    })
+  }
+
+  private ran(pipeline: Pipeline, { text }: CleanRequest) {
+    const now = performance.now()
+    this.record(text, now - pipeline.headSince)
+    pipeline.headSince = now
+    pipeline.inFlight--
+  }
+
+  private prove(
+    pipeline: Pipeline,
+    connection: RowConnection,
+    epoch: number,
+    together: ReadonlyArray<Waiting>,
+    outcomes: ReadonlyArray<Outcome>,
+    outcome: Outcome
+  ) {
+    const proven = isProven(outcome, epoch)
+    if (!proven) this.retire(pipeline, connection)
+    for (const [index, { done, request }] of together.entries()) {
+      const answer = judge(request, outcomes[index] ?? outcome, proven)
+      const error = answer?.failure?.error
+      const late = isTimeout(error?.code) || (isOversized(error) && request.access === "read")
+      if (late) this.barred.set(request.text, true)
+      done(late ? "late" : answer)
+    }
+    if (this.paused) this.closeIdle()
   }
 
   /** Stops using a connection: it ends when what was sent has been answered. */
@@ -224,6 +264,7 @@ export class Pipelines {
           pipeline.opening = false
           if (exit._tag === "Success") {
             pipeline.inFlight = 0
+            pipeline.unproven = 0
             pipeline.epoch = epoch
             pipeline.connection = exit.value
             if (this.closed) exit.value.close()
@@ -240,6 +281,7 @@ const newPipeline = (): Pipeline => ({
   opening: false,
   epoch: 0,
   inFlight: 0,
+  unproven: 0,
   headSince: 0,
   waiting: []
 })

@@ -208,9 +208,30 @@ const transactionSettings = (actor: Actor, { access, context, searchPath, timezo
     ["timezone", timezone],
     ["transaction_read_only", access === "read" ? "on" : undefined]
   ]
-  const set = settings.filter((setting): setting is readonly [string, string] => setting[1] !== undefined)
-  const calls = set.map(([name], at) => `pg_catalog.set_config('${name}', $${at + 1}, true)`)
-  return { text: `select ${calls.join(", ")}`, params: set.map(([, value]) => value), prepare: true }
+  const params: Array<string> = []
+  let names = ""
+  for (const [name, value] of settings) {
+    if (value === undefined) continue
+    names += `${name} `
+    params.push(value)
+  }
+  return { text: settingsText(names), params, prepare: true }
+}
+
+/** The few texts that occur: writing one anew for each request takes longer than finding its prepared statement. */
+const settingsTexts = new Map<string, string>()
+
+/** `names`: of the settings, each with a space behind it. */
+const settingsText = (names: string): string => {
+  const known = settingsTexts.get(names)
+  if (known !== undefined) return known
+  const calls = names
+    .trimEnd()
+    .split(" ")
+    .map((name, at) => `pg_catalog.set_config('${name}', $${at + 1}, true)`)
+  const text = `select ${calls.join(", ")}`
+  settingsTexts.set(names, text)
+  return text
 }
 
 const responseSettings: Command = {

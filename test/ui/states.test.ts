@@ -1,6 +1,6 @@
 import { type Page } from "playwright-core"
 import { assert, beforeAll, describe, inject, it } from "vitest"
-import { ask } from "../support/client.ts"
+import { ask, sql } from "../support/client.ts"
 import { type Operated, operate } from "../support/ui/operated.ts"
 import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
 import { checkStates, type States } from "../support/ui/states.ts"
@@ -19,14 +19,18 @@ beforeAll(async () => {
   customer = shop.customer
 })
 
-/** With a mail to them; the id. */
+/** With a session, a second factor and a mail; the id. */
 const makePerson = async () => {
   const service = inject("service")
   const email = "states@example.com"
   const traits = { name: "Ann" }
-  const { json } = await ask(service, "POST /api/identities", { key: service.service_role, body: { email, traits } })
+  const body = { email, traits, password: "four common words" }
+  const { json } = await ask(service, "POST /api/identities", { key: service.service_role, body })
+  const { id } = (json as { readonly identity: { readonly id: string } }).identity
+  await ask(service, "POST /api/auth/login", { body: { identifier: email, password: body.password } })
+  await sql(service, "update svc.identities set totp_secret = 'lost' where id = $1", [id])
   await ask(service, "POST /api/auth/verification", { body: { email } })
-  return (json as { readonly identity: { readonly id: string } }).identity.id
+  return id
 }
 const filled = (page: Page) =>
   page
@@ -206,7 +210,17 @@ const states: States = {
   },
   "person whose factor is removed": async (page) => {
     await states["person"]?.(page)
-    await page.getByRole("button", { name: "Remove a factor" }).click()
+    await page.getByRole("button", { name: "Remove: authenticator app" }).click()
+    await page.getByRole("dialog").waitFor()
+  },
+  "person whose sessions end": async (page) => {
+    await states["person"]?.(page)
+    await page.getByRole("button", { name: "End sessions" }).click()
+    await page.getByRole("dialog").waitFor()
+  },
+  "person whose traits are edited": async (page) => {
+    await states["person"]?.(page)
+    await page.getByRole("button", { name: "Edit traits" }).click()
     await page.getByRole("dialog").waitFor()
   },
   "person being deleted": async (page) => {

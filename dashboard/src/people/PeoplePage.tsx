@@ -14,9 +14,9 @@ import { toast } from "../ui/toast.ts"
 import { AddressSearch } from "./AddressSearch.tsx"
 import { Elsewhere } from "./Elsewhere.tsx"
 import { PersonForm } from "./PersonForm.tsx"
-import { isElsewhere, nameOf, type Person, useMethods, usePeople } from "./queries.ts"
+import { isElsewhere, type Listed, nameOf, useMethods, usePeople } from "./queries.ts"
 
-const columns: ReadonlyArray<ListColumn<Person>> = [
+const columns: ReadonlyArray<ListColumn<Listed>> = [
   {
     name: "Person",
     cell: (person) => (
@@ -64,7 +64,7 @@ export const PeoplePage = () => {
       Create person
     </Button>
   )
-  const path = address === "" ? "" : `?identifier=${encodeURIComponent(address)}`
+  const path = address === "" ? "" : `?contains=${encodeURIComponent(address)}`
   return (
     <div className="page">
       <div className="page-head">
@@ -81,7 +81,7 @@ export const PeoplePage = () => {
         </>
       )}
       {!methods.isSuccess || (people.isSuccess && all.length === 0 && address === "") ? null : (
-        <AddressSearch label="E-mail address" address={address} onSearch={find} />
+        <AddressSearch label="Part of an e-mail address" address={address} onSearch={find} />
       )}
       {elsewhere ? (
         <Elsewhere error={methods.error} />
@@ -126,7 +126,7 @@ export const PeoplePage = () => {
         </Empty>
       ) : (
         <Empty icon="search" title="No person found" action={<Button onClick={() => find("")}>Show everyone</Button>}>
-          No person has the address {address}. Search for the whole address.
+          No address contains “{address}”.
         </Empty>
       )}
       {open?.tag === "form" ? (

@@ -2,12 +2,12 @@ import { useState } from "react"
 import { Field } from "../ui/Field.tsx"
 import { FormDialog } from "../ui/FormDialog.tsx"
 import { call } from "../wire/call.ts"
-import type { Person } from "./queries.ts"
+import type { Listed } from "./queries.ts"
 
 interface PersonFormProps {
   readonly onClose: () => void
   /** `link`: of an invitation. */
-  readonly onCreated: (person: Person, link: string | null) => void
+  readonly onCreated: (person: Listed, link: string | null) => void
 }
 
 type Way = "invite" | "password" | "none"

@@ -31,7 +31,7 @@ const Policy = Schema.Struct({
 const Defined = Schema.Struct({ name: Schema.String, definition: Schema.NullOr(Schema.String) })
 
 /** The planner's estimate, as of the last VACUUM or ANALYZE; null before the first. */
-const estimatedRows = Schema.NullOr(Schema.Number)
+const estimatedRows = Schema.NullOr(Schema.Finite)
 
 const Privileges = Schema.Array(Schema.Literals(["SELECT", "INSERT", "UPDATE", "DELETE"]))
 
@@ -53,7 +53,7 @@ const Table = Schema.Struct({
   grants: Schema.Struct({ anon: Privileges, authenticated: Privileges }),
   estimated_rows: estimatedRows,
   /** With indexes and long values, as of the last VACUUM or ANALYZE: to measure it now would wait for a locked table. */
-  bytes: Schema.Number
+  bytes: Schema.Finite
 })
 
 const View = Schema.Struct({

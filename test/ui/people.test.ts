@@ -45,7 +45,7 @@ it("a person is created with a password, found, disabled, enabled, and deleted",
   await form.getByLabel("Password", { exact: true }).fill(password)
   await form.getByRole("button", { name: "Create person" }).click()
   await page.getByRole("heading", { name: "ann@example.com" }).waitFor()
-  await page.getByText("not verified").waitFor()
+  await page.getByText("not verified", { exact: true }).waitFor()
   assert.strictEqual(await signIn(own, "ann@example.com", password), 200)
 
   await page.reload()

@@ -80,7 +80,7 @@ const columnsOf = ({ counts, mine }: KeyContext, act: (open: Open) => void): Rea
   { name: "Begins with", cell: ({ key_prefix }) => <code>{key_prefix}…</code> },
   { name: "Created", cell: ({ created_at }) => <When at={created_at} /> },
   { name: "Last used", cell: ({ last_used_at }) => <When at={last_used_at} /> },
-  { name: "Requests in the last hour", end: true, cell: (key) => <LastHour apiKey={key} counts={counts} /> },
+  { name: "Requests, last hour", end: true, cell: (key) => <LastHour apiKey={key} counts={counts} /> },
   {
     name: "Limit per minute",
     end: true,

@@ -21,6 +21,9 @@ const Target = ({ catalogue, own, reference }: { catalogue: Catalogue; own: stri
   )
 }
 
+/** The service keeps its own, of subscriptions and webhooks, as their pages say. */
+const isOwn = ({ definition }: Table["triggers"][number]) => definition?.includes("EXECUTE FUNCTION svc.") === true
+
 const Definitions = ({ all, name }: { name: string; all: Table["indexes"] }) =>
   all.length === 0 ? null : (
     <section>
@@ -116,7 +119,7 @@ export const TableCard = ({ catalogue, table }: TableCardProps) => (
       )}
       <Definitions name="Indexes" all={table.indexes} />
       <Definitions name="Checks" all={table.checks} />
-      <Definitions name="Triggers" all={table.triggers} />
+      <Definitions name="Triggers" all={table.triggers.filter((one) => !isOwn(one))} />
     </div>
   </section>
 )

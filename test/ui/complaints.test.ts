@@ -66,7 +66,7 @@ describe("a table", () => {
     await page.goto(at(`/tables/public/${order}`))
     await page.getByRole("columnheader", { name: /^note/ }).waitFor()
     await page.getByRole("button", { name: "Columns" }).click()
-    await page.getByRole("checkbox", { name: "note" }).uncheck()
+    await page.getByRole("button", { name: /^note/, pressed: true }).click()
     await page.getByRole("columnheader", { name: /^note/ }).waitFor({ state: "detached" })
     await page.reload()
     await page.getByRole("columnheader", { name: /^total/ }).waitFor()
@@ -104,14 +104,14 @@ describe("a table", () => {
     await page.getByRole("grid").focus()
     for (const key of ["ArrowRight", "ArrowRight", "ArrowRight", "ArrowRight", "x", "Enter"])
       await page.keyboard.press(key)
-    await page.getByText("1 change").waitFor()
+    await page.getByRole("region", { name: "Unsaved changes" }).waitFor()
     const asked = page.waitForEvent("dialog")
     const reloaded = page.reload().catch(() => undefined)
     const dialog = await asked
     assert.strictEqual(dialog.type(), "beforeunload")
     await dialog.dismiss()
     await reloaded
-    await page.getByText("1 change").waitFor()
+    await page.getByRole("region", { name: "Unsaved changes" }).waitFor()
   })
 
   it("says what it has just asked, as a command without the key", async () => {
@@ -162,6 +162,7 @@ describe("2,000 tables", () => {
     await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Schema" }).click()
     await page.getByText(/more: narrow the search down/).waitFor()
     const tasks = await page.evaluate(() => (window as unknown as { longTasks: ReadonlyArray<number> }).longTasks)
-    assert.isBelow(Math.max(0, ...tasks), 1000)
+    // In ms, on a machine with other work; what takes quadratic time takes minutes.
+    assert.isBelow(Math.max(0, ...tasks), 5000)
   })
 })

@@ -13,7 +13,7 @@ import type { Person } from "./queries.ts"
 /** What is edited: what people say of themselves, or what operators say of them. */
 export type Profile = "traits" | "metadata_public"
 
-export const profileWords: Readonly<Record<Profile, string>> = {
+const profileWords: Readonly<Record<Profile, string>> = {
   traits: "Traits",
   metadata_public: "Public metadata"
 }

@@ -6,7 +6,7 @@ const retry = process.env["CI"] === undefined ? 0 : 2
 const slow = { testTimeout: 60_000, hookTimeout: 60_000, retry }
 const server = "test/support/postgres/server.ts"
 
-/** Tests that measure waiting or losses under load: one file at a time, after the others and beside a browser. */
+/** Tests that measure waiting or losses under load: one file at a time, after all others. */
 const alone = ["test/e2e/**/{bad-days,loss}.test.ts"]
 
 export default defineConfig({
@@ -63,8 +63,9 @@ export default defineConfig({
           include: ["test/ui/**/*.test.ts"],
           globalSetup: [server, "test/support/ui/build.ts", "test/support/sharedService.ts"],
           setupFiles,
-          // One browser at a time: two are slower than one after the other.
-          fileParallelism: false,
+          // A worker starts one browser for all of its files.
+          isolate: false,
+          maxWorkers: 2,
           sequence: { groupOrder: 1 },
           ...slow
         }
@@ -76,7 +77,7 @@ export default defineConfig({
           globalSetup: [server, "test/support/sharedService.ts"],
           setupFiles,
           fileParallelism: false,
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 2 },
           ...slow
         }
       }

@@ -32,7 +32,13 @@ const table: Table = {
     }
   ],
   row_level_security: { enabled: true, forced: false },
-  policies: []
+  policies: [],
+  indexes: [],
+  checks: [],
+  triggers: [],
+  grants: { anon: [], authenticated: [] },
+  estimated_rows: null,
+  bytes: 0
 }
 const change = (name: string, part: object): TableDraft => {
   const draft = draftOf(table)

@@ -1,6 +1,7 @@
 import { assert, describe, inject, it } from "vitest"
 import { ask, sql } from "../support/client.ts"
-import { assertAccessible, at, checkPages, openPage } from "../support/ui/dashboard.ts"
+import { assertAccessible } from "../support/ui/accessible.ts"
+import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
 import { makeShop } from "../support/ui/tables.ts"
 
 const service = inject("service")

@@ -4,7 +4,8 @@ import { ask } from "../support/client.ts"
 import { makeDataDir, removeDataDir } from "../support/dataDir.ts"
 import { type OtherPostgres, startOtherPostgres } from "../support/postgres/external.ts"
 import { type Service, startService } from "../support/service.ts"
-import { assertAccessible, at, checkPages, openPage } from "../support/ui/dashboard.ts"
+import { assertAccessible } from "../support/ui/accessible.ts"
+import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
 
 checkPages()
 let service: Service

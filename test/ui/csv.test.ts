@@ -2,7 +2,8 @@ import { readFile } from "node:fs/promises"
 import { type Page } from "playwright-core"
 import { assert, describe, inject, it } from "vitest"
 import { ask, sql } from "../support/client.ts"
-import { assertAccessible, at, checkPages, openPage } from "../support/ui/dashboard.ts"
+import { assertAccessible } from "../support/ui/accessible.ts"
+import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
 import { makeShop } from "../support/ui/tables.ts"
 
 const service = inject("service")
@@ -48,6 +49,40 @@ describe("importing", () => {
     ])
     // The next row does not get the number of an imported one.
     assert.deepStrictEqual(await rowsOf(`insert into ${table} (name) values ('next') returning id`), [{ id: 8 }])
+  })
+
+  it("updates or skips the rows whose key exists, and says how many of each", async () => {
+    const table = await makeTable("id int primary key, email text unique, name text")
+    await sql(service, `insert into ${table} values (1, 'ann@example.com', 'Ann'), (2, 'bo@example.com', 'Bo')`)
+    const page = await openPage()
+    await page.goto(at(`/tables/public/${table}`))
+    const openAgain = async () => {
+      await page.getByRole("button", { name: "More" }).click()
+      await page.getByRole("button", { name: "Import CSV" }).click()
+    }
+    await openAgain()
+    const dialog = dialogOf(page)
+    const text = "id,email,name\n2,bo@example.com,Bob\n3,cleo@example.com,Cleo\n"
+    await dialog.getByLabel("File", { exact: true }).setInputFiles(file(text))
+    await dialog.getByRole("button", { name: "Import" }).click()
+    await page.getByText(/duplicate key value/).waitFor()
+    await dialog.getByLabel("Rows whose key exists").selectOption("update the stored row")
+    await dialog.getByLabel("Key", { exact: true }).selectOption("by email")
+    await dialog.getByRole("button", { name: "Import" }).click()
+    await page.getByText("2 rows read: 1 inserted, 1 updated, 0 skipped").waitFor()
+    await page.getByRole("gridcell", { name: "Bob" }).waitFor()
+
+    await openAgain()
+    await dialog.getByLabel("File", { exact: true }).setInputFiles(file("id,name\n3,C\n4,Dan\n"))
+    await dialog.getByLabel("Rows whose key exists").selectOption("are skipped")
+    await dialog.getByRole("button", { name: "Import" }).click()
+    await page.getByText("2 rows read: 1 inserted, 0 updated, 1 skipped").waitFor()
+    assert.deepStrictEqual(await rowsOf(`select id, name from ${table} order by id`), [
+      { id: 1, name: "Ann" },
+      { id: 2, name: "Bob" },
+      { id: 3, name: "Cleo" },
+      { id: 4, name: "Dan" }
+    ])
   })
 
   it("names the line and the column of an error, writes nothing, and takes the corrected file", async () => {

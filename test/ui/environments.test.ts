@@ -1,7 +1,8 @@
 import { afterAll, assert, beforeAll, it } from "vitest"
 import { ask, sql } from "../support/client.ts"
 import { type Service, startService } from "../support/service.ts"
-import { assertAccessible, at, checkPages, openPage } from "../support/ui/dashboard.ts"
+import { assertAccessible } from "../support/ui/accessible.ts"
+import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
 
 checkPages()
 let service: Service

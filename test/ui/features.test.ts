@@ -1,8 +1,9 @@
 import { type Page } from "playwright-core"
-import { assert, beforeAll, describe, inject, it } from "vitest"
+import { beforeAll, inject } from "vitest"
 import { ask } from "../support/client.ts"
 import { flagOf, makeFlag, makeSegment } from "../support/flags/api.ts"
-import { assertAccessible, assertForced, at, checkPages, openPage } from "../support/ui/dashboard.ts"
+import { at, checkPages } from "../support/ui/dashboard.ts"
+import { checkStates, type States } from "../support/ui/states.ts"
 import { makeShop } from "../support/ui/tables.ts"
 
 const service = inject("service")
@@ -52,7 +53,7 @@ const onPolicies = async (page: Page, ...buttons: ReadonlyArray<string>) => {
 }
 
 /** Every state of the pages about flags, files, the schema and policies. */
-const states: Readonly<Record<string, (page: Page) => Promise<unknown>>> = {
+const states: States = {
   flags: async (page) => {
     await page.goto(at("/flags"))
     await page.getByRole("link", { name: flag, exact: true }).waitFor()
@@ -167,42 +168,4 @@ const states: Readonly<Record<string, (page: Page) => Promise<unknown>>> = {
   }
 }
 
-describe("axe finds nothing in", () => {
-  it.each(Object.entries(states))("%s", async (name, reach) => {
-    const page = await openPage({ store: true })
-    await reach(page)
-    await assertAccessible(page, name)
-  })
-})
-
-describe("axe finds nothing with forced colours in", () => {
-  it.each(Object.entries(states))("%s", async (name, reach) => {
-    const page = await openPage({ forcedColors: "active", store: true })
-    await reach(page)
-    await assertForced(page, name)
-  })
-})
-
-it.each([320, 390, 640])("%s pixels wide, no page scrolls sideways", async (width) => {
-  const page = await openPage({ viewport: { width, height: 720 }, store: true })
-  for (const name of [
-    "flags",
-    "flag",
-    "segments",
-    "bucket",
-    "file preview",
-    "file's metadata",
-    "bucket's access",
-    "schema",
-    "policies",
-    "policies tested",
-    "policy form"
-  ]) {
-    await states[name]?.(page)
-    // The page scrolls in its own area, which hides what is wider from the document.
-    const wide = await page.evaluate(() =>
-      [document.documentElement, ...document.querySelectorAll(".page")].map((one) => [one.scrollWidth, one.clientWidth])
-    )
-    for (const [scroll = 0, client = 0] of wide) assert.isAtMost(scroll, client, name)
-  }
-})
+checkStates(states, { store: true })

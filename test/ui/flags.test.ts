@@ -1,6 +1,7 @@
 import { assert, inject, it } from "vitest"
 import { evaluate, flagOf, makeFlag, makeSegment } from "../support/flags/api.ts"
-import { assertAccessible, at, checkPages, openPage } from "../support/ui/dashboard.ts"
+import { assertAccessible } from "../support/ui/accessible.ts"
+import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
 
 const service = inject("service")
 checkPages()

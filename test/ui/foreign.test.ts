@@ -1,7 +1,8 @@
 import { afterAll, assert, beforeAll, inject, it } from "vitest"
 import { ask, sql } from "../support/client.ts"
 import { type OtherPostgres, startOtherPostgres } from "../support/postgres/external.ts"
-import { assertAccessible, at, checkPages, openPage } from "../support/ui/dashboard.ts"
+import { assertAccessible } from "../support/ui/accessible.ts"
+import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
 
 const service = inject("service")
 checkPages()

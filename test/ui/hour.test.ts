@@ -248,6 +248,23 @@ const watch = async (page: Page) => {
   await picture(page, "realtime", "dark")
 }
 
+const person = async (page: Page) => {
+  await place(page, "People")
+  await page.getByRole("button", { name: "Create person" }).first().click()
+  const form = page.getByRole("dialog", { name: "Create a person" })
+  const account = { identifier: "ann@example.com", password: "four common words" }
+  await form.getByLabel("E-mail address").fill(account.identifier)
+  await form.getByLabel("that you share with them").check()
+  await form.getByLabel("Password", { exact: true }).fill(account.password)
+  await form.getByRole("button", { name: "Create person" }).click()
+  await page.getByRole("heading", { name: "ann@example.com" }).waitFor()
+  const agent = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36"
+  await ask(service, "POST /api/auth/login", { body: account, headers: { "user-agent": agent } })
+  await page.reload()
+  await page.getByRole("row", { name: /Chrome, Linux/ }).waitFor()
+  await picture(page, "people")
+}
+
 const workOn = async (page: Page, label: string) => {
   await place(page, "Branches")
   const row = page.getByRole("row", { name: new RegExp(label) })
@@ -328,6 +345,7 @@ it("a new user's hour: from the printed link to who did what", async () => {
     flag,
     webhook,
     watch,
+    person,
     branch,
     backup,
     whoDidWhat

@@ -5,7 +5,8 @@ import { afterAll, assert, beforeAll, it } from "vitest"
 import { sql } from "../support/client.ts"
 import { writeFiles } from "../support/migrations/directory.ts"
 import { type Service, startService } from "../support/service.ts"
-import { assertAccessible, at, checkPages, openPage } from "../support/ui/dashboard.ts"
+import { assertAccessible } from "../support/ui/accessible.ts"
+import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
 
 checkPages()
 let service: Service

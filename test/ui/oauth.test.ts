@@ -1,10 +1,10 @@
-import { type Page } from "playwright-core"
-import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { afterAll, assert, beforeAll, it } from "vitest"
 import { ask } from "../support/client.ts"
 import { makePerson, type Person } from "../support/identity/idp.ts"
 import { type IdentityService, startIdentityService } from "../support/identity/service.ts"
 import { type Service, startService } from "../support/service.ts"
-import { assertAccessible, assertForced, at, checkPages, openPage } from "../support/ui/dashboard.ts"
+import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
+import { checkStates, type States } from "../support/ui/states.ts"
 
 checkPages()
 let parts: IdentityService
@@ -133,7 +133,7 @@ it("claims are previewed for a user before they are saved, and asked about when 
 })
 
 /** Every state of these pages; the first ones on a service without an OAuth 2.0 server. */
-const without: Readonly<Record<string, (page: Page) => Promise<unknown>>> = {
+const without: States = {
   "clients, not configured": async (page) => {
     await page.goto(at("/clients", bare))
     await page.getByRole("heading", { name: "No OAuth 2.0 server" }).waitFor()
@@ -143,7 +143,7 @@ const without: Readonly<Record<string, (page: Page) => Promise<unknown>>> = {
     await page.getByRole("heading", { name: "No OAuth 2.0 server" }).waitFor()
   }
 }
-const states: Readonly<Record<string, (page: Page) => Promise<unknown>>> = {
+const states: States = {
   clients: async (page) => {
     await page.goto(here("/clients"))
     await page.getByRole("table", { name: "OAuth clients" }).waitFor()
@@ -180,35 +180,5 @@ const states: Readonly<Record<string, (page: Page) => Promise<unknown>>> = {
   }
 }
 
-const all = [
-  ...Object.entries(without).map(([name, reach]) => [name, reach, () => bare] as const),
-  ...Object.entries(states).map(([name, reach]) => [name, reach, () => parts.service] as const)
-]
-
-describe("axe finds nothing in", () => {
-  it.each(all)("%s", async (name, reach, on) => {
-    const page = await openPage({ on: on() })
-    await reach(page)
-    await assertAccessible(page, name)
-  })
-})
-
-describe("axe finds nothing with forced colours in", () => {
-  it.each(all)("%s", async (name, reach, on) => {
-    const page = await openPage({ on: on(), forcedColors: "active" })
-    await reach(page)
-    await assertForced(page, name)
-  })
-})
-
-it.each([320, 390, 640])("%s pixels wide, no page scrolls sideways", async (width) => {
-  for (const [name, reach, on] of all) {
-    const page = await openPage({ on: on(), viewport: { width, height: 720 } })
-    await reach(page)
-    const wide = await page.evaluate(() =>
-      [document.documentElement, ...document.querySelectorAll(".page")].map((one) => [one.scrollWidth, one.clientWidth])
-    )
-    for (const [scroll = 0, client = 0] of wide) assert.isAtMost(scroll, client, name)
-    await page.context().close()
-  }
-})
+checkStates(without, { on: () => bare })
+checkStates(states, { on: () => parts.service })

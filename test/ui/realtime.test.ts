@@ -146,3 +146,14 @@ it("an event names a table's row as text, never as HTML", async () => {
   await page.getByRole("complementary", { name: "Event" }).getByText("<img src=x").waitFor()
   assert.strictEqual(await page.locator("main img").count(), 0)
 })
+
+it("tables with row-level security are marked: most clients receive no events of them", async () => {
+  await sql(service, `alter table ${table} enable row level security`)
+  const page = await openPage()
+  await page.goto(at(`/realtime?table=${table}`))
+  const warning = "The table has row-level security: only service_role keys and administrators receive its events"
+  await page.getByRole("note").filter({ hasText: table }).getByText(warning).waitFor()
+  await page.getByRole("button", { name: "Choose tables" }).click()
+  const entry = page.getByRole("dialog").getByRole("listitem").filter({ hasText: table })
+  await entry.getByText(warning).waitFor()
+})

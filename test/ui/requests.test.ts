@@ -55,17 +55,24 @@ it("what pages of the dashboard send is shown when it is asked for", async () =>
     .waitFor()
 })
 
-it("the page of keys leads to the requests of one", async () => {
+it("the page of keys counts the requests of each, and leads to them", async () => {
   const body = { keyType: "service_role", label: `of ${process.pid}` }
   const { json } = await ask(service, "POST /api/keys", { key: service.service_role, body })
-  await send("GET /v1/status", "of-this-key", (json as { readonly secret: string }).secret)
+  const { secret } = json as { readonly secret: string }
+  await send("GET /v1/status", "of-this-key", secret)
+  await send("GET /v1/db/nowhere", "refused-to-this-key", secret)
   const page = await openPage()
   await page.goto(at("/keys"))
   const row = page.getByRole("row", { name: new RegExp(`of ${process.pid}`) })
-  await row.getByRole("link", { name: "Requests" }).click()
+  await row.getByRole("link", { name: "1 refused" }).click()
+  await page.waitForURL(/\/requests\?key=\d+&status=4xx$/)
+  await page.getByRole("button", { name: "Copy request id refused-to-this-key" }).waitFor()
+  assert.strictEqual(await page.getByRole("table", { name: "Latest requests" }).getByRole("row").count(), 2)
+  await page.goBack()
+  await row.getByRole("link", { name: "2 requests, show the latest" }).click()
   await page.waitForURL(/\/requests\?key=\d+$/)
   await page.getByRole("button", { name: "Copy request id of-this-key" }).waitFor()
-  assert.strictEqual(await page.getByRole("table", { name: "Latest requests" }).getByRole("row").count(), 2)
+  assert.strictEqual(await page.getByRole("table", { name: "Latest requests" }).getByRole("row").count(), 3)
 })
 
 it("an address that the service refuses is a problem, not an empty list", async () => {

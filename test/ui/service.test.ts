@@ -1,7 +1,7 @@
-import { type Page } from "playwright-core"
-import { assert, beforeAll, describe, inject, it } from "vitest"
+import { beforeAll, inject } from "vitest"
 import { ask, sql } from "../support/client.ts"
-import { assertAccessible, assertForced, at, checkPages, openPage } from "../support/ui/dashboard.ts"
+import { at, checkPages } from "../support/ui/dashboard.ts"
+import { checkStates, type States } from "../support/ui/states.ts"
 
 const service = inject("service")
 checkPages()
@@ -10,7 +10,7 @@ beforeAll(() =>
 )
 
 /** Every state of the pages about the service itself. */
-const states: Readonly<Record<string, (page: Page) => Promise<unknown>>> = {
+const states: States = {
   insights: async (page) => {
     await page.goto(at("/insights"))
     await page.getByRole("region", { name: "Foreign keys without an index" }).waitFor()
@@ -80,31 +80,4 @@ const states: Readonly<Record<string, (page: Page) => Promise<unknown>>> = {
   }
 }
 
-describe("axe finds nothing in", () => {
-  it.each(Object.entries(states))("%s", async (name, reach) => {
-    const page = await openPage()
-    await reach(page)
-    await assertAccessible(page, name)
-  })
-})
-
-describe("axe finds nothing with forced colours in", () => {
-  it.each(Object.entries(states))("%s", async (name, reach) => {
-    const page = await openPage({ forcedColors: "active" })
-    await reach(page)
-    await assertForced(page, name)
-  })
-})
-
-it.each([320, 390, 640])("%s pixels wide, no page scrolls sideways", async (width) => {
-  for (const [name, reach] of Object.entries(states)) {
-    const page = await openPage({ viewport: { width, height: 720 } })
-    await reach(page)
-    // The page scrolls in its own area, which hides what is wider from the document.
-    const wide = await page.evaluate(() =>
-      [document.documentElement, ...document.querySelectorAll(".page")].map((one) => [one.scrollWidth, one.clientWidth])
-    )
-    for (const [scroll = 0, client = 0] of wide) assert.isAtMost(scroll, client, name)
-    await page.context().close()
-  }
-})
+checkStates(states)

@@ -1,7 +1,8 @@
 import { assert, describe, inject, it } from "vitest"
 import { ask } from "../support/client.ts"
 import { onTerminal, startService, until } from "../support/service.ts"
-import { assertAccessible, at, checkPages, openPage } from "../support/ui/dashboard.ts"
+import { assertAccessible } from "../support/ui/accessible.ts"
+import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
 
 const service = inject("service")
 checkPages()

@@ -1,5 +1,8 @@
 import { call } from "../wire/call.ts"
 
+/** A name in SQL. */
+export const quoteName = (name: string) => `"${name.replaceAll('"', '""')}"`
+
 /** `/v1/sql/transaction` takes 20, of which the first is ours. */
 const mostStatements = 19
 

@@ -25,38 +25,9 @@ export const useWatchable = () =>
     queryFn: ({ signal }) => call("GET /api/realtime/tables", { signal })
   })
 
-/** What `/v1/database/schema` does not have. */
-export interface Facts {
-  /** Labels of enum types, by name. */
-  readonly enums: Readonly<Record<string, ReadonlyArray<string>>>
-  /** By `schema.table`. Rows and bytes, with indexes, as of the last VACUUM or ANALYZE; -1 rows before the first. */
-  readonly sizes: Readonly<Record<string, { readonly rows: number; readonly bytes: number }>>
-}
-
-/** Blocks of a relation's indexes, as of the last VACUUM or ANALYZE. */
-const indexBlocks = (oid: string) =>
-  `(select coalesce(sum(i.relpages), 0) from pg_index x join pg_class i on i.oid = x.indexrelid where x.indrelid = ${oid})`
-
-/** Takes no lock of a table: measuring the files of one that is locked would wait for it. */
-const factsSql = `select
-  (select coalesce(json_object_agg(name, labels), '{}')
-   from (select format_type(t.oid, null) as name, json_agg(e.enumlabel order by e.enumsortorder) as labels
-         from pg_enum e join pg_type t on t.oid = e.enumtypid group by t.oid) x) as enums,
-  (select coalesce(json_object_agg(n.nspname || '.' || c.relname,
-     json_build_object('rows', c.reltuples::bigint, 'bytes', current_setting('block_size')::bigint
-       * (greatest(c.relpages, 0) + ${indexBlocks("c.oid")} + coalesce(t.relpages, 0) + ${indexBlocks("t.oid")}))), '{}')
-   from pg_class c join pg_namespace n on n.oid = c.relnamespace left join pg_class t on t.oid = c.reltoastrelid
-   where c.relkind in ('r', 'p', 'm') and n.nspname not in ('pg_catalog', 'information_schema', 'svc', 'pg_toast')) as sizes`
-
-export const useFacts = () =>
-  useQuery({
-    queryKey: ["facts"],
-    queryFn: async ({ signal }) => {
-      const { rows } = await call("POST /v1/sql", { payload: { sql: factsSql, read_only: true }, signal })
-      return rows[0] as unknown as Facts
-    },
-    staleTime: 30_000
-  })
+/** The labels of a type, if it is an enum. */
+export const enumValues = ({ enums }: Catalogue, type: string): ReadonlyArray<string> | undefined =>
+  enums.find((one) => one.type === type)?.values
 
 /** Columns by which people recognise a row, the best first. */
 const labels = ["name", "title", "label", "full_name", "email", "username", "slug", "sku", "code"]

@@ -1,7 +1,7 @@
 import "./foreign.css"
 import { useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
-import { quoteName } from "../catalogue/details.ts"
+import { quoteName } from "../catalogue/ddl.ts"
 import { useSettings, valuesOf } from "../catalogue/settings.ts"
 import { Button } from "../ui/Button.tsx"
 import { Confirm } from "../ui/Confirm.tsx"
@@ -28,7 +28,7 @@ export const ForeignPage = () => {
   const [open, setOpen] = useState<Open>()
   const close = () => setOpen(undefined)
   const read = () =>
-    Promise.all(["foreign", "catalogue", "facts"].map((queryKey) => client.invalidateQueries({ queryKey: [queryKey] })))
+    Promise.all(["foreign", "catalogue"].map((queryKey) => client.invalidateQueries({ queryKey: [queryKey] })))
   const done = (words: string, next?: Open) => {
     toast(words)
     void read()

@@ -4,7 +4,7 @@ import { useState, useSyncExternalStore } from "react"
 import { Button } from "../ui/Button.tsx"
 import { Confirm } from "../ui/Confirm.tsx"
 import { Empty, Skeleton } from "../ui/Empty.tsx"
-import { count } from "../ui/format.ts"
+import { count, plural } from "../ui/format.ts"
 import { List, type ListColumn } from "../ui/List.tsx"
 import { Problem } from "../ui/Problem.tsx"
 import { SecretOnce } from "../ui/SecretOnce.tsx"
@@ -21,7 +21,48 @@ type Open =
 
 const nameOf = ({ id, label }: ApiKey) => (label === "" ? `Key ${id}` : label)
 
-const columnsOf = (mine: number | undefined, act: (open: Open) => void): ReadonlyArray<ListColumn<ApiKey>> => [
+/** Requests of the last hour by key, read again while the page is open. */
+const useCounts = () =>
+  useQuery({
+    queryKey: ["requests", "keys"],
+    queryFn: async ({ signal }) => {
+      const { keys } = await call("GET /api/requests/keys", { signal })
+      return new Map(keys.map((one) => [one.key_id, one]))
+    },
+    refetchInterval: 10_000
+  })
+type Counts = NonNullable<ReturnType<typeof useCounts>["data"]>
+
+const LastHour = ({ apiKey: { id }, counts }: { apiKey: ApiKey; counts: Counts | undefined }) => {
+  if (counts === undefined) return null
+  const { errors, refused, requests } = counts.get(id) ?? { errors: 0, refused: 0, requests: 0 }
+  if (requests === 0) return <span className="faint">none</span>
+  return (
+    <span className="named end">
+      <Link to="/requests" search={{ key: String(id) }} aria-label={`${count(requests)} requests, show the latest`}>
+        {count(requests)}
+      </Link>
+      {refused === 0 ? null : (
+        <Link className="badge warn" to="/requests" search={{ key: String(id), status: "4xx" }}>
+          {count(refused)} refused
+        </Link>
+      )}
+      {errors === 0 ? null : (
+        <Link className="badge bad" to="/requests" search={{ key: String(id), status: "5xx" }}>
+          {plural(errors, "error")}
+        </Link>
+      )}
+    </span>
+  )
+}
+
+interface KeyContext {
+  /** The key of this session. */
+  readonly mine: number | undefined
+  readonly counts: Counts | undefined
+}
+
+const columnsOf = ({ counts, mine }: KeyContext, act: (open: Open) => void): ReadonlyArray<ListColumn<ApiKey>> => [
   {
     name: "Label",
     cell: (key) => (
@@ -39,6 +80,7 @@ const columnsOf = (mine: number | undefined, act: (open: Open) => void): Readonl
   { name: "Begins with", cell: ({ key_prefix }) => <code>{key_prefix}…</code> },
   { name: "Created", cell: ({ created_at }) => <When at={created_at} /> },
   { name: "Last used", cell: ({ last_used_at }) => <When at={last_used_at} /> },
+  { name: "Requests, last hour", end: true, cell: (key) => <LastHour apiKey={key} counts={counts} /> },
   {
     name: "Limit per minute",
     end: true,
@@ -50,9 +92,6 @@ const columnsOf = (mine: number | undefined, act: (open: Open) => void): Readonl
     cell: (key) =>
       key.revoked_at !== null ? null : (
         <>
-          <Link className="button quiet" to="/requests" search={{ key: String(key.id) }}>
-            Requests
-          </Link>
           <Button kind="quiet" onClick={() => act({ tag: "form", key })}>
             Edit
           </Button>
@@ -71,6 +110,7 @@ export const KeysPage = () => {
   const author = useSyncExternalStore(session.subscribe, session.author)
   const mine = author?.type === "key" ? author.id : undefined
   const keys = useQuery({ queryKey: ["keys"], queryFn: ({ signal }) => call("GET /api/keys/", { signal }) })
+  const counts = useCounts()
   const read = () => client.invalidateQueries({ queryKey: ["keys"] })
   const live = keys.data?.filter(({ revoked_at }) => revoked_at === null) ?? []
   const shown = revoked ? (keys.data ?? []) : live
@@ -106,7 +146,7 @@ export const KeysPage = () => {
       ) : (
         <List
           label="API keys"
-          columns={columnsOf(mine, setOpen)}
+          columns={columnsOf({ mine, counts: counts.data }, setOpen)}
           rows={shown}
           keyOf={({ id }) => id}
           faded={({ revoked_at }) => revoked_at !== null}

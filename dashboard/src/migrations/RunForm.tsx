@@ -49,7 +49,7 @@ export const RunForm = ({ onClose, pending }: RunFormProps) => {
       onClose()
     } finally {
       // A failed run keeps the files before the one that failed.
-      for (const queryKey of ["migrations", "catalogue", "facts"]) {
+      for (const queryKey of ["migrations", "catalogue"]) {
         void client.invalidateQueries({ queryKey: [queryKey] })
       }
     }

@@ -8,7 +8,7 @@ interface AddressSearchProps {
   readonly onSearch: (address: string) => void
 }
 
-/** Finds by a whole e-mail address: accounts are not searched by parts of it. */
+/** Finds by an e-mail address. */
 export const AddressSearch = ({ address, label, onSearch }: AddressSearchProps) => {
   const [text, setText] = useState(address)
   const [searched, setSearched] = useState(address)

@@ -14,9 +14,9 @@ import { toast } from "../ui/toast.ts"
 import { AddressSearch } from "./AddressSearch.tsx"
 import { Elsewhere } from "./Elsewhere.tsx"
 import { PersonForm } from "./PersonForm.tsx"
-import { isElsewhere, nameOf, type Person, useMethods, usePeople } from "./queries.ts"
+import { isElsewhere, type Listed, nameOf, useMethods, usePeople } from "./queries.ts"
 
-const columns: ReadonlyArray<ListColumn<Person>> = [
+const columns: ReadonlyArray<ListColumn<Listed>> = [
   {
     name: "Person",
     cell: (person) => (
@@ -64,7 +64,7 @@ export const PeoplePage = () => {
       Create person
     </Button>
   )
-  const path = address === "" ? "" : `?identifier=${encodeURIComponent(address)}`
+  const path = address === "" ? "" : `?contains=${encodeURIComponent(address)}`
   return (
     <div className="page">
       <div className="page-head">
@@ -81,7 +81,7 @@ export const PeoplePage = () => {
         </>
       )}
       {!methods.isSuccess || (people.isSuccess && all.length === 0 && address === "") ? null : (
-        <AddressSearch label="E-mail address" address={address} onSearch={find} />
+        <AddressSearch label="Part of an e-mail address" address={address} onSearch={find} />
       )}
       {elsewhere ? (
         <Elsewhere error={methods.error} />
@@ -115,7 +115,7 @@ export const PeoplePage = () => {
           Accounts of those who use your apps.{" "}
           {methods.data?.registration === false ? (
             <>
-              Nobody can sign up (<code>SVC_AUTH_REGISTRATION=false</code>): create them here.
+              Registration is off (<code>SVC_AUTH_REGISTRATION=false</code>): create accounts here.
             </>
           ) : (
             <>
@@ -125,8 +125,8 @@ export const PeoplePage = () => {
           )}
         </Empty>
       ) : (
-        <Empty icon="search" title="Nobody found" action={<Button onClick={() => find("")}>Show everyone</Button>}>
-          No person has the address {address}. Search for the whole address.
+        <Empty icon="search" title="No person found" action={<Button onClick={() => find("")}>Show everyone</Button>}>
+          No address contains “{address}”.
         </Empty>
       )}
       {open?.tag === "form" ? (
@@ -142,7 +142,7 @@ export const PeoplePage = () => {
       ) : null}
       {open?.tag === "link" ? (
         <SecretOnce title="The person was created" secret={open.link} onClose={() => show(open.id)}>
-          Send them this link, which is shown only now. It signs in whoever opens it, once, within an hour.
+          Send them this link, which is shown only now. It works once, within an hour, for any person who opens it.
         </SecretOnce>
       ) : null}
     </div>

@@ -1,24 +1,19 @@
 import { useQueryClient } from "@tanstack/react-query"
 import { useNavigate } from "@tanstack/react-router"
-import { useState } from "react"
 import { Confirm } from "../ui/Confirm.tsx"
-import { Choose } from "../ui/Field.tsx"
 import { plural } from "../ui/format.ts"
 import { SecretOnce } from "../ui/SecretOnce.tsx"
 import { toast } from "../ui/toast.ts"
 import { call } from "../wire/call.ts"
+import { factorWords } from "./PersonFactors.tsx"
+import { type Profile, ProfileForm } from "./ProfileForm.tsx"
 import type { FactorKind, Person } from "./queries.ts"
 
 export type Open =
-  | { readonly tag: "delete" | "disable" | "sessions" | "factor" }
+  | { readonly tag: "delete" | "disable" | "sessions" }
+  | { readonly tag: "factor"; readonly kind: FactorKind }
+  | { readonly tag: "profile"; readonly profile: Profile }
   | { readonly tag: "link"; readonly link: string }
-
-const kinds: ReadonlyArray<readonly [FactorKind, string]> = [
-  ["totp", "The authenticator app"],
-  ["webauthn", "All security keys"],
-  ["passkeys", "All passkeys"],
-  ["recovery_codes", "All recovery codes"]
-]
 
 interface PersonDialogsProps {
   readonly person: Person
@@ -31,7 +26,6 @@ interface PersonDialogsProps {
 export const PersonDialogs = ({ name, open, person, setOpen }: PersonDialogsProps) => {
   const queries = useQueryClient()
   const navigate = useNavigate()
-  const [kind, setKind] = useState<FactorKind>("totp")
   const params = { id: person.id }
   const close = () => setOpen(undefined)
   const read = () => queries.invalidateQueries({ queryKey: ["people"] })
@@ -41,10 +35,12 @@ export const PersonDialogs = ({ name, open, person, setOpen }: PersonDialogsProp
     case "link":
       return (
         <SecretOnce title="A recovery link was made" secret={open.link} onClose={close}>
-          It is shown only now; send it to them. It signs in whoever opens it, once, within an hour. Nothing else
-          changes.
+          It is shown only now; send it to them. It works once, within an hour, for any person who opens it. Nothing
+          else changes.
         </SecretOnce>
       )
+    case "profile":
+      return <ProfileForm person={person} profile={open.profile} onClose={close} />
     case "disable":
       return (
         <Confirm
@@ -69,6 +65,7 @@ export const PersonDialogs = ({ name, open, person, setOpen }: PersonDialogsProp
           run={async () => {
             const { ended } = await call("DELETE /api/identities/:id/sessions", { params })
             toast(`${plural(ended, "session")} ended`)
+            await read()
           }}
         >
           <p>They are signed out everywhere, and can sign in again. Tokens that apps have are valid for 10 minutes.</p>
@@ -77,15 +74,15 @@ export const PersonDialogs = ({ name, open, person, setOpen }: PersonDialogsProp
     case "factor":
       return (
         <Confirm
-          title={`Remove a factor of ${name}?`}
+          title={`Remove ${factorWords[open.kind]} of ${name}?`}
           verb="Remove factor"
           onClose={close}
           run={async () => {
-            await call("DELETE /api/identities/:id/factors/:kind", { params: { ...params, kind } })
+            await call("DELETE /api/identities/:id/factors/:kind", { params: { ...params, kind: open.kind } })
             toast("Factor removed")
+            await read()
           }}
         >
-          <Choose label="Factor" value={kind} options={kinds} onValue={setKind} />
           <p>
             They sign in without it, and can set it up again. Be sure that it is really they who ask: this makes an
             account easier to take over.

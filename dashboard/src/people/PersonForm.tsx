@@ -2,18 +2,18 @@ import { useState } from "react"
 import { Field } from "../ui/Field.tsx"
 import { FormDialog } from "../ui/FormDialog.tsx"
 import { call } from "../wire/call.ts"
-import type { Person } from "./queries.ts"
+import type { Listed } from "./queries.ts"
 
 interface PersonFormProps {
   readonly onClose: () => void
   /** `link`: of an invitation. */
-  readonly onCreated: (person: Person, link: string | null) => void
+  readonly onCreated: (person: Listed, link: string | null) => void
 }
 
 type Way = "invite" | "password" | "none"
 const ways: ReadonlyArray<readonly [Way, string, string]> = [
   ["invite", "An invitation", "a link that you send them; they choose a password"],
-  ["password", "A password", "that you tell them"],
+  ["password", "A password", "that you share with them"],
   ["none", "Nothing yet", "a recovery link can be made later"]
 ]
 

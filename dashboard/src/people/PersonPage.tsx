@@ -15,6 +15,8 @@ import { codeOf } from "../wire/ApiError.ts"
 import { call } from "../wire/call.ts"
 import { Elsewhere } from "./Elsewhere.tsx"
 import { type Open, PersonDialogs } from "./PersonDialogs.tsx"
+import { PersonFactors } from "./PersonFactors.tsx"
+import { PersonSessions } from "./PersonSessions.tsx"
 import { isElsewhere, nameOf, type Person, usePerson } from "./queries.ts"
 
 const Addresses = ({ list }: { list: Person["addresses"] }) =>
@@ -31,10 +33,20 @@ const Addresses = ({ list }: { list: Person["addresses"] }) =>
     </ul>
   )
 
-const Json = ({ about, title, value }: { about: string; title: string; value: unknown }) => (
+interface JsonProps {
+  readonly about: string
+  readonly title: string
+  readonly value: unknown
+  readonly onEdit: () => void
+}
+
+const Json = ({ about, onEdit, title, value }: JsonProps) => (
   <section className="part" aria-label={title}>
     <header>
       <h3>{title}</h3>
+      <Button label={`Edit ${title.toLowerCase()}`} onClick={onEdit}>
+        Edit
+      </Button>
     </header>
     <p className="soft">{about}</p>
     <pre className="code people-json">{prettyJson(value)}</pre>
@@ -66,10 +78,6 @@ const Details = ({ person }: { person: Person }) => {
       const made = await call("POST /api/identities/:id/recovery", { params: { id } })
       setOpen({ tag: "link", link: made.recovery_link })
     })
-  const acts = [
-    ["Sessions", "Signs them out of every browser and app.", "End sessions", "sessions"],
-    ["Factors", "For a person who has lost a phone, a key or their recovery codes.", "Remove a factor", "factor"]
-  ] as const
   return (
     <div className="page">
       <div className="page-head">
@@ -107,34 +115,32 @@ const Details = ({ person }: { person: Person }) => {
           ]
         ]}
       />
-      <section className="part" aria-label="Sign-in">
-        <header>
-          <h3>Sign-in</h3>
-        </header>
-        {acts.map(([what, words, verb, tag]) => (
-          <div key={tag} className="people-act">
-            <p>
-              <b>{what}.</b> {words}
-            </p>
-            <Button onClick={() => setOpen({ tag })}>{verb}</Button>
-          </div>
-        ))}
-        {person.addresses.every(({ verified }) => verified) ? null : (
+      {person.addresses.every(({ verified }) => verified) ? null : (
+        <section className="part" aria-label="Address">
           <div className="people-act">
             <p>
-              <b>Address.</b> Only if you know that it is theirs: it counts as if they had confirmed it.
+              <b>The address is not verified.</b> Mark it only if you know that it is theirs: it counts as if they had
+              confirmed it.
             </p>
             <Button busy={busy === "verify"} onClick={() => void change("verify")}>
               Mark as verified
             </Button>
           </div>
-        )}
-      </section>
-      <Json title="Traits" about="What they say of themselves; they can change it." value={person.traits} />
+        </section>
+      )}
+      <PersonSessions id={id} onEnd={() => setOpen({ tag: "sessions" })} />
+      <PersonFactors factors={person.factors} onRemove={(kind) => setOpen({ tag: "factor", kind })} />
+      <Json
+        title="Traits"
+        about="What they say of themselves; they can change it."
+        value={person.traits}
+        onEdit={() => setOpen({ tag: "profile", profile: "traits" })}
+      />
       <Json
         title="Public metadata"
         about="What you say of them: they can read it, and only administrators change it."
         value={person.metadata_public}
+        onEdit={() => setOpen({ tag: "profile", profile: "metadata_public" })}
       />
       <PersonDialogs person={person} name={name} open={open} setOpen={setOpen} />
     </div>

@@ -4,6 +4,7 @@ import { call } from "../wire/call.ts"
 import type { Wire } from "../wire/Wire.ts"
 
 export type Person = Wire["GET /api/identities/:id"]["success"]
+export type Listed = Wire["GET /api/identities"]["success"]["identities"][number]
 export type Mail = Wire["GET /api/mails"]["success"]["mails"][number]
 export type FactorKind = Wire["DELETE /api/identities/:id/factors/:kind"]["params"]["kind"]
 
@@ -15,7 +16,7 @@ export const useMethods = () =>
     retry: false
   })
 
-/** All people, or who signs in with an address. */
+/** All people, or those with a part of an address. */
 export const usePeople = (address: string, enabled: boolean) =>
   useInfiniteQuery({
     queryKey: ["people", "list", address],
@@ -24,7 +25,7 @@ export const usePeople = (address: string, enabled: boolean) =>
     queryFn: ({ pageParam, signal }) =>
       call("GET /api/identities", {
         query: {
-          ...(address === "" ? {} : { identifier: address }),
+          ...(address === "" ? {} : { contains: address }),
           ...(pageParam === "" ? {} : { page_token: pageParam })
         },
         signal
@@ -58,7 +59,7 @@ export const useMails = (recipient: string, enabled: boolean) =>
 export const isElsewhere = (error: unknown) => ["USE_IDP", "NOT_CONFIGURED"].includes(codeOf(error) ?? "")
 
 /** What a person is called by: the address of the account, else its id. */
-export const nameOf = ({ addresses, id, traits }: Person) => {
+export const nameOf = ({ addresses, id, traits }: Pick<Person, "addresses" | "id" | "traits">) => {
   const { email } = traits as Readonly<Record<string, unknown>>
   return (typeof email === "string" && email !== "" ? email : addresses[0]?.value) ?? id
 }

@@ -1,7 +1,6 @@
 import "./policies.css"
 import { Link } from "@tanstack/react-router"
 import { useState } from "react"
-import { type TableDetails, useDetails } from "../catalogue/details.ts"
 import { type Table, useCatalogue } from "../catalogue/queries.ts"
 import { CopyRequest } from "../ui/page/CopyRequest.tsx"
 import { Empty, Skeleton } from "../ui/Empty.tsx"
@@ -13,14 +12,9 @@ import { Warnings } from "./Warnings.tsx"
 /** Tables that are listed at most; the others are found by typing. */
 const most = 300
 
-interface Row {
-  readonly table: Table
-  readonly details: TableDetails | undefined
-}
-
-const State = ({ details, table: { policies, row_level_security: security } }: Row) =>
+const State = ({ grants, policies, row_level_security: security }: Table) =>
   !security.enabled ? (
-    details === undefined || details.grants.anon.length > 0 ? (
+    grants.anon.length > 0 ? (
       <span className="badge warn">
         <Icon name="alert" size={12} /> open to anon keys
       </span>
@@ -37,37 +31,35 @@ const State = ({ details, table: { policies, row_level_security: security } }: R
     </span>
   )
 
-const columns: ReadonlyArray<ListColumn<Row>> = [
+const columns: ReadonlyArray<ListColumn<Table>> = [
   {
     name: "Table",
-    cell: ({ table: { name, schema } }) => (
+    cell: ({ name, schema }) => (
       <Link to="/policies/$schema/$table" params={{ schema, table: name }}>
         {schema === "public" ? name : `${schema}.${name}`}
       </Link>
     )
   },
-  { name: "Row-level security", cell: (row) => <State {...row} /> },
+  { name: "Row-level security", cell: (table) => <State {...table} /> },
   {
     name: "Policies",
-    cell: ({ table: { policies } }) =>
+    cell: ({ policies }) =>
       policies.length === 0 ? <span className="faint">none</span> : policies.map(({ name }) => name).join(", ")
   },
   {
     name: "Granted to anon",
-    cell: ({ details }) => <small className="faint">{details?.grants.anon.join(" ").toLowerCase() ?? ""}</small>
+    cell: ({ grants }) => <small className="faint">{grants.anon.join(" ").toLowerCase()}</small>
   }
 ]
 
 export const PoliciesPage = () => {
   const catalogue = useCatalogue()
-  const details = useDetails(catalogue.data?.schemas)
   const [words, setWords] = useState("")
   const all = catalogue.data?.tables ?? []
   const found = all
     .filter(({ name }) => name.toLowerCase().includes(words.toLowerCase().trim()))
-    .map((table): Row => ({ table, details: details.data?.[`${table.schema}.${table.name}`] }))
     // What is open comes first.
-    .toSorted((a, b) => Number(a.table.row_level_security.enabled) - Number(b.table.row_level_security.enabled))
+    .toSorted((a, b) => Number(a.row_level_security.enabled) - Number(b.row_level_security.enabled))
   return (
     <div className="page">
       <div className="page-head">
@@ -110,7 +102,7 @@ export const PoliciesPage = () => {
               label="Tables"
               columns={columns}
               rows={found.slice(0, most)}
-              keyOf={({ table: { name, schema } }) => `${schema}.${name}`}
+              keyOf={({ name, schema }) => `${schema}.${name}`}
             />
           )}
           {found.length > most ? <p className="hint">{found.length - most} more: narrow the search down.</p> : null}

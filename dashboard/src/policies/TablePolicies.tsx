@@ -2,7 +2,6 @@ import "./policies.css"
 import { useQueryClient } from "@tanstack/react-query"
 import { Link, useParams } from "@tanstack/react-router"
 import { useState } from "react"
-import { type TableDetails, useDetails } from "../catalogue/details.ts"
 import { type Table, tableOf, useCatalogue } from "../catalogue/queries.ts"
 import { Button } from "../ui/Button.tsx"
 import { CopyRequest } from "../ui/page/CopyRequest.tsx"
@@ -49,17 +48,9 @@ const columnsOf = (act: (open: Open) => void): ReadonlyArray<ListColumn<Policy>>
 ]
 
 /** The loudest fact about a table, and the switch for it. */
-const Security = ({
-  details,
-  onSwitch,
-  table
-}: {
-  table: Table
-  details: TableDetails | undefined
-  onSwitch: () => void
-}) => {
+const Security = ({ onSwitch, table }: { table: Table; onSwitch: () => void }) => {
   const { enabled } = table.row_level_security
-  const anon = details?.grants.anon ?? []
+  const { anon, authenticated } = table.grants
   return (
     <section className={`policy-security ${enabled ? "on" : "off"}`} aria-label="Row-level security">
       <div>
@@ -73,13 +64,10 @@ const Security = ({
               ? `Everyone with an anon key may ${anon.join(", ").toLowerCase()} all rows.`
               : "Policies are not applied; anon keys have no privileges on this table."}
         </p>
-        {details === undefined ? null : (
-          <p className="hint">
-            Granted to anon: {anon.join(", ").toLowerCase() || "nothing"}; to authenticated:{" "}
-            {details.grants.authenticated.join(", ").toLowerCase() || "nothing"}. A policy allows only what is granted
-            as well.
-          </p>
-        )}
+        <p className="hint">
+          Granted to anon: {anon.join(", ").toLowerCase() || "nothing"}; to authenticated:{" "}
+          {authenticated.join(", ").toLowerCase() || "nothing"}. A policy allows only what is granted as well.
+        </p>
       </div>
       <Button kind={enabled ? "plain" : "main"} onClick={onSwitch}>
         Turn {enabled ? "off" : "on"}…
@@ -88,7 +76,7 @@ const Security = ({
   )
 }
 
-const One = ({ details, table }: { table: Table; details: TableDetails | undefined }) => {
+const One = ({ table }: { table: Table }) => {
   const client = useQueryClient()
   const [open, setOpen] = useState<Open>()
   const close = () => setOpen(undefined)
@@ -109,7 +97,7 @@ const One = ({ details, table }: { table: Table; details: TableDetails | undefin
         <CopyRequest path="/v1/database/schema" />
         {table.policies.length === 0 ? null : add}
       </div>
-      <Security table={table} details={details} onSwitch={() => setOpen({ tag: "security" })} />
+      <Security table={table} onSwitch={() => setOpen({ tag: "security" })} />
       {table.policies.length === 0 ? (
         <Empty icon="policy" title="No policies" action={add}>
           A policy says which rows a role may see and write.
@@ -165,10 +153,8 @@ const One = ({ details, table }: { table: Table; details: TableDetails | undefin
 export const TablePolicies = () => {
   const { schema, table: name } = useParams({ strict: false }) as { readonly schema: string; readonly table: string }
   const catalogue = useCatalogue()
-  const details = useDetails(catalogue.data?.schemas)
   const table = catalogue.data === undefined ? undefined : tableOf(catalogue.data, schema, name)
-  if (table !== undefined)
-    return <One key={`${schema}.${name}`} table={table} details={details.data?.[`${schema}.${name}`]} />
+  if (table !== undefined) return <One key={`${schema}.${name}`} table={table} />
   return (
     <div className="page">
       {catalogue.isPending ? (

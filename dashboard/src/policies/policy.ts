@@ -1,4 +1,4 @@
-import { quoteName } from "../catalogue/details.ts"
+import { quoteName } from "../catalogue/ddl.ts"
 import type { Column, Table } from "../catalogue/queries.ts"
 
 export type Policy = Table["policies"][number]

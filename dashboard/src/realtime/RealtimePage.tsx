@@ -12,7 +12,7 @@ import { EventPanel } from "./EventPanel.tsx"
 import { type Filter, matching } from "./events.ts"
 import { Feed, type FeedView } from "./feed.ts"
 import { Snippet } from "./Snippet.tsx"
-import { Subscriptions, useSubscriptions } from "./Subscriptions.tsx"
+import { nameOf, Subscriptions, SubscriptionWarnings, useSubscriptions } from "./Subscriptions.tsx"
 
 const operations = ["", "INSERT", "UPDATE", "DELETE"]
 
@@ -57,14 +57,7 @@ export const RealtimePage = () => {
   const selected = found.find(({ id }) => id === chosen)
   const tables = useMemo(
     () =>
-      Array.from(
-        new Set([
-          ...(subscriptions.data ?? []).map(({ schema, table }) =>
-            schema === "public" ? table : `${schema}.${table}`
-          ),
-          ...(filter.table === "" ? [] : [filter.table])
-        ])
-      ),
+      Array.from(new Set([...(subscriptions.data ?? []).map(nameOf), ...(filter.table === "" ? [] : [filter.table])])),
     [subscriptions.data, filter.table]
   )
   const none = subscriptions.data?.length === 0
@@ -85,6 +78,7 @@ export const RealtimePage = () => {
         {none ? null : choose}
       </div>
       <MainOnly>These are changes of the main database.</MainOnly>
+      <SubscriptionWarnings only={filter.table} />
       {subscriptions.isError ? (
         <Problem error={subscriptions.error} title="The subscriptions could not be read" />
       ) : null}

@@ -21,6 +21,9 @@ export const useSubscriptions = () =>
 /** Tables that are listed at most; typing narrows them down. */
 const most = 200
 
+/** Tables that a warning names. */
+const mostNamed = 5
+
 const words: Readonly<Record<Subscription["status"], string>> = {
   active: "",
   table_missing: "the table was dropped",
@@ -29,8 +32,23 @@ const words: Readonly<Record<Subscription["status"], string>> = {
   trigger_disabled: "its trigger is disabled in the database"
 }
 
-const nameOf = ({ schema, table }: { readonly schema: string; readonly table: string }) =>
+export const nameOf = ({ schema, table }: { readonly schema: string; readonly table: string }) =>
   schema === "public" ? table : `${schema}.${table}`
+
+/** What the service warns of: tables whose events do not reach all clients. */
+export const SubscriptionWarnings = ({ only }: { only: string }) => {
+  const { data = [] } = useSubscriptions()
+  const shown = data.filter((one) => only === "" || nameOf(one) === only)
+  const groups = Array.from(Map.groupBy(shown, ({ warning }) => warning))
+  return groups.map(([warning, all]) =>
+    warning === null ? null : (
+      <p key={warning} className="note" role="note">
+        <b>{all.map(nameOf).slice(0, mostNamed).join(", ")}</b>
+        {all.length > mostNamed ? ` and ${all.length - mostNamed} more` : ""}: {warning}
+      </p>
+    )
+  )
+}
 
 /** Which tables publish their changes. */
 export const Subscriptions = ({ onClose }: { onClose: () => void }) => {
@@ -89,6 +107,7 @@ export const Subscriptions = ({ onClose }: { onClose: () => void }) => {
                       {words[about.status]} {about.renamed_to ?? ""}
                     </span>
                   )}
+                  {about?.warning == null ? null : <p className="hint">{about.warning}</p>}
                 </li>
               )
             })}

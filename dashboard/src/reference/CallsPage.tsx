@@ -1,7 +1,7 @@
 import "./reference.css"
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router"
 import { type ReactNode, useSyncExternalStore } from "react"
-import { useCatalogue, useFacts } from "../catalogue/queries.ts"
+import { useCatalogue } from "../catalogue/queries.ts"
 import { useSettings, valuesOf } from "../catalogue/settings.ts"
 import { Skeleton } from "../ui/Empty.tsx"
 import { Gone } from "../ui/page/Gone.tsx"
@@ -122,16 +122,16 @@ const Reading = () => (
 
 const TableCalls = ({ name, schema }: Names) => {
   const catalogue = useCatalogue()
-  const facts = useFacts()
   const { profile, settings } = useProfile(schema)
   const row = useRow(name, profile, settings.data !== undefined)
   const failed = catalogue.error ?? settings.error
   if (failed !== null)
     return <Failed error={failed} onRetry={() => void Promise.all([catalogue.refetch(), settings.refetch()])} />
-  if (catalogue.data === undefined || facts.isPending || row.isPending) return <Reading />
+  if (catalogue.data === undefined || row.isPending) return <Reading />
   const found = subjectOf(catalogue.data, schema, name)
   if (found === undefined) return <Nothing schema={schema} name={name} />
-  const subject: Subject = { ...found, row: row.data ?? undefined, enums: facts.data?.enums ?? {} }
+  const enums = Object.fromEntries(catalogue.data.enums.map(({ type, values }) => [type, values]))
+  const subject: Subject = { ...found, row: row.data ?? undefined, enums }
   return (
     <Calls schema={schema} name={name} profile={profile} table={found.table} calls={callsOf(subject)}>
       <Link className="button" to="/tables/$schema/$table" params={{ schema, table: name }} search={{}}>

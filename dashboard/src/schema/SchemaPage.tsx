@@ -1,8 +1,7 @@
 import "./schema.css"
 import { Link, useNavigate, useSearch } from "@tanstack/react-router"
 import { lazy, Suspense, useMemo } from "react"
-import { type Catalogue, type Table, useCatalogue, useFacts } from "../catalogue/queries.ts"
-import { useDetails } from "../catalogue/details.ts"
+import { type Catalogue, type Table, useCatalogue } from "../catalogue/queries.ts"
 import { CopyRequest } from "../ui/page/CopyRequest.tsx"
 import { Empty, Skeleton } from "../ui/Empty.tsx"
 import { plural } from "../ui/format.ts"
@@ -34,8 +33,6 @@ const Filled = ({ catalogue }: { catalogue: Catalogue }) => {
   const navigate = useNavigate()
   const search: Readonly<Record<string, unknown>> = useSearch({ strict: false })
   const { schema, view, words } = viewOf(search, catalogue)
-  const facts = useFacts()
-  const details = useDetails(catalogue.schemas)
   const found = useMemo(() => {
     const letters = words.toLowerCase().trim()
     const has = ({ columns, name }: Table) =>
@@ -106,13 +103,7 @@ const Filled = ({ catalogue }: { catalogue: Catalogue }) => {
       ) : view === "list" ? (
         <div className="schema-list">
           {found.slice(0, most).map((table) => (
-            <TableCard
-              key={table.name}
-              table={table}
-              catalogue={catalogue}
-              enums={facts.data?.enums}
-              details={details.data?.[`${table.schema}.${table.name}`]}
-            />
+            <TableCard key={table.name} table={table} catalogue={catalogue} />
           ))}
           {found.length > most ? <p className="hint">{found.length - most} more: narrow the search down.</p> : null}
         </div>

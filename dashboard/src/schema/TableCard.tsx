@@ -1,13 +1,10 @@
 import { Link } from "@tanstack/react-router"
-import type { Index, TableDetails } from "../catalogue/details.ts"
-import { type Catalogue, type Column, type Facts, type ForeignKey, type Table, tableOf } from "../catalogue/queries.ts"
+import { type Catalogue, type Column, enumValues, type ForeignKey, type Table, tableOf } from "../catalogue/queries.ts"
 import { Icon } from "../ui/Icon.tsx"
 
 interface TableCardProps {
   readonly table: Table
   readonly catalogue: Catalogue
-  readonly enums: Facts["enums"] | undefined
-  readonly details: TableDetails | undefined
 }
 
 const nameOf = (schema: string, table: string, own: string) => (schema === own ? table : `${schema}.${table}`)
@@ -24,22 +21,25 @@ const Target = ({ catalogue, own, reference }: { catalogue: Catalogue; own: stri
   )
 }
 
-const Definitions = ({ all, name }: { name: string; all: ReadonlyArray<Index> }) =>
+/** The service keeps its own, of subscriptions and webhooks, as their pages say. */
+const isOwn = ({ definition }: Table["triggers"][number]) => definition?.includes("EXECUTE FUNCTION svc.") === true
+
+const Definitions = ({ all, name }: { name: string; all: Table["indexes"] }) =>
   all.length === 0 ? null : (
     <section>
       <h4>{name}</h4>
       <ul>
         {all.map((one) => (
           <li key={one.name}>
-            <code>{one.definition}</code>
+            <code>{one.definition ?? one.name}</code>
           </li>
         ))}
       </ul>
     </section>
   )
 
-const ColumnRow = ({ column, enums, table }: { column: Column; table: Table; enums: Facts["enums"] | undefined }) => {
-  const labels = enums?.[column.type]
+const ColumnRow = ({ catalogue, column, table }: TableCardProps & { readonly column: Column }) => {
+  const labels = enumValues(catalogue, column.type)
   const value =
     column.generated === null
       ? column.identity === null
@@ -67,7 +67,7 @@ const ColumnRow = ({ column, enums, table }: { column: Column; table: Table; enu
   )
 }
 
-export const TableCard = ({ catalogue, details, enums, table }: TableCardProps) => (
+export const TableCard = ({ catalogue, table }: TableCardProps) => (
   <section className="card schema-table" aria-label={table.name}>
     <h3>
       <Link to="/tables/$schema/$table" params={{ schema: table.schema, table: table.name }} search={{}}>
@@ -97,7 +97,7 @@ export const TableCard = ({ catalogue, details, enums, table }: TableCardProps) 
         </thead>
         <tbody>
           {table.columns.map((column) => (
-            <ColumnRow key={column.name} column={column} table={table} enums={enums} />
+            <ColumnRow key={column.name} column={column} table={table} catalogue={catalogue} />
           ))}
         </tbody>
       </table>
@@ -117,9 +117,9 @@ export const TableCard = ({ catalogue, details, enums, table }: TableCardProps) 
           </ul>
         </section>
       )}
-      <Definitions name="Indexes" all={details?.indexes ?? []} />
-      <Definitions name="Checks" all={details?.checks ?? []} />
-      <Definitions name="Triggers" all={details?.triggers ?? []} />
+      <Definitions name="Indexes" all={table.indexes} />
+      <Definitions name="Checks" all={table.checks} />
+      <Definitions name="Triggers" all={table.triggers.filter((one) => !isOwn(one))} />
     </div>
   </section>
 )

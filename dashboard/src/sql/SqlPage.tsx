@@ -86,10 +86,8 @@ export const SqlPage = () => {
       remember({ at: Date.now(), text, millis })
       const result = results.at(-1)
       if (result !== undefined) setShown({ tag: "result", result, millis, statements: results.length })
-      if (results.some(({ command }) => changesCatalogue.test(command))) {
+      if (results.some(({ command }) => changesCatalogue.test(command)))
         void client.invalidateQueries({ queryKey: ["catalogue"] })
-        void client.invalidateQueries({ queryKey: ["facts"] })
-      }
     } catch (error) {
       if (controller.signal.aborted) return setShown({ tag: "nothing" })
       remember({ at: Date.now(), text, millis: undefined })

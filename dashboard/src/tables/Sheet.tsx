@@ -1,7 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query"
 import { useBlocker, useNavigate, useSearch } from "@tanstack/react-router"
 import { useEffect, useRef, useState } from "react"
-import type { Catalogue, Facts } from "../catalogue/queries.ts"
+import type { Catalogue } from "../catalogue/queries.ts"
 import type { Search } from "../shell/search.ts"
 import { Button } from "../ui/Button.tsx"
 import { plural } from "../ui/format.ts"
@@ -29,14 +29,13 @@ const isView = "The rows of a view can't be changed here: change its tables, or 
 
 interface SheetProps {
   readonly catalogue: Catalogue
-  readonly facts: Facts | undefined
   readonly relation: Relation
   readonly viewer: Viewer
   readonly onView: (viewer: Viewer) => void
 }
 
 /** The rows of a table or view. */
-export const Sheet = ({ catalogue, facts, onView, relation, viewer }: SheetProps) => {
+export const Sheet = ({ catalogue, onView, relation, viewer }: SheetProps) => {
   const { name, schema, table } = relation
   const search = useSearch({ strict: false }) as Search
   const navigate = useNavigate()
@@ -48,7 +47,7 @@ export const Sheet = ({ catalogue, facts, onView, relation, viewer }: SheetProps
   const [dialog, setDialog] = useState<SheetDialog>()
   const sheet = useRef<HTMLElement>(null)
 
-  const all = gridColumns(catalogue, relation, facts, kept.widths)
+  const all = gridColumns(catalogue, relation, kept.widths)
   const columns = all.filter((column) => !kept.hidden.has(column.name))
   const blocks = useBlocks(relation, selectOf(all, schema), search, viewer)
   const filters = filtersOf(search)
@@ -85,7 +84,7 @@ export const Sheet = ({ catalogue, facts, onView, relation, viewer }: SheetProps
     void navigate({ to: "/tables/$schema/$table", params: { schema, table: name }, search: next })
   const refresh = () => {
     blocks.refresh().catch(toastError)
-    void client.invalidateQueries({ queryKey: ["facts"] })
+    void client.invalidateQueries({ queryKey: ["catalogue"] })
   }
   const focusGrid = () => sheet.current?.querySelector<HTMLElement>(".grid")?.focus()
   const pick = (row: Row, on: boolean) => {
@@ -189,7 +188,7 @@ export const Sheet = ({ catalogue, facts, onView, relation, viewer }: SheetProps
           </Button>
         </div>
       )}
-      <StatusBar blocks={blocks} bytes={facts?.sizes[`${schema}.${name}`]?.bytes} curl={curl} />
+      <StatusBar blocks={blocks} bytes={relation.table?.bytes} curl={curl} />
       {open === undefined ? null : (
         <RowPanel
           catalogue={catalogue}
@@ -206,7 +205,6 @@ export const Sheet = ({ catalogue, facts, onView, relation, viewer }: SheetProps
       <SheetDialogs
         open={dialog}
         catalogue={catalogue}
-        facts={facts}
         relation={relation}
         blocks={blocks}
         all={all}

@@ -1,5 +1,5 @@
 import { lazy, Suspense } from "react"
-import type { Catalogue, Facts } from "../catalogue/queries.ts"
+import type { Catalogue } from "../catalogue/queries.ts"
 import { DeleteRows } from "./DeleteRows.tsx"
 import type { GridColumn, Relation } from "./grid/columns.ts"
 import { Review } from "./Review.tsx"
@@ -19,7 +19,6 @@ export type SheetDialog = "review" | "delete" | "insert" | "import" | "export" |
 interface SheetDialogsProps {
   readonly open: SheetDialog | undefined
   readonly catalogue: Catalogue
-  readonly facts: Facts | undefined
   readonly relation: Relation
   readonly blocks: Blocks
   /** All of the table, and those that are shown. */
@@ -64,18 +63,13 @@ export const SheetDialogs = (props: SheetDialogsProps) => {
     case "alter":
       return table === undefined ? null : (
         <Suspense>
-          <TableForm catalogue={catalogue} facts={props.facts} table={table} onClose={onClose} />
+          <TableForm catalogue={catalogue} table={table} onClose={onClose} />
         </Suspense>
       )
     case "drop":
       return table === undefined ? null : (
         <Suspense>
-          <DropTable
-            catalogue={catalogue}
-            table={table}
-            rows={props.facts?.sizes[`${table.schema}.${table.name}`]?.rows}
-            onClose={onClose}
-          />
+          <DropTable catalogue={catalogue} table={table} onClose={onClose} />
         </Suspense>
       )
     default:

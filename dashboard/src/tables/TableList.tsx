@@ -1,6 +1,6 @@
 import { Link } from "@tanstack/react-router"
 import { useState } from "react"
-import { type Catalogue, useCatalogue, useFacts } from "../catalogue/queries.ts"
+import { type Catalogue, useCatalogue } from "../catalogue/queries.ts"
 import { Button } from "../ui/Button.tsx"
 import { Skeleton } from "../ui/Empty.tsx"
 import { short } from "../ui/format.ts"
@@ -11,8 +11,8 @@ type Found = Catalogue["tables"][number] | Catalogue["views"][number]
 /** Names that are listed at most; the others are found by typing. */
 const most = 300
 
-const Entry = ({ found, rows }: { found: Found; rows: number | undefined }) => {
-  const { name, schema } = found
+const Entry = ({ found }: { found: Found }) => {
+  const { estimated_rows: rows, name, schema } = found
   const open = "row_level_security" in found && !found.row_level_security.enabled
   return (
     <li>
@@ -25,7 +25,7 @@ const Entry = ({ found, rows }: { found: Found; rows: number | undefined }) => {
         <Icon name={"definition" in found ? "view" : "table"} />
         <span>{name}</span>
         {open ? <span className="sr">, no row-level security</span> : null}
-        {rows === undefined ? null : <small>{short(rows)}</small>}
+        {rows === null ? null : <small>{short(rows)}</small>}
       </Link>
     </li>
   )
@@ -33,7 +33,6 @@ const Entry = ({ found, rows }: { found: Found; rows: number | undefined }) => {
 
 export const TableList = ({ onNew }: { onNew: (() => void) | undefined }) => {
   const catalogue = useCatalogue()
-  const facts = useFacts()
   const [words, setWords] = useState("")
   const matches = ({ name }: Found) => name.toLowerCase().includes(words.toLowerCase().trim())
   const all: ReadonlyArray<Found> = [...(catalogue.data?.tables ?? []), ...(catalogue.data?.views ?? [])]
@@ -58,7 +57,7 @@ export const TableList = ({ onNew }: { onNew: (() => void) | undefined }) => {
           <h2>{schema}</h2>
           <ul>
             {relations.map((one) => (
-              <Entry key={one.name} found={one} rows={facts.data?.sizes[`${one.schema}.${one.name}`]?.rows} />
+              <Entry key={one.name} found={one} />
             ))}
           </ul>
         </section>

@@ -1,7 +1,7 @@
 import "./tables.css"
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router"
 import { lazy, Suspense, useEffect, useState } from "react"
-import { type Catalogue, useCatalogue, useFacts } from "../catalogue/queries.ts"
+import { type Catalogue, useCatalogue } from "../catalogue/queries.ts"
 import type { Search } from "../shell/search.ts"
 import { Button } from "../ui/Button.tsx"
 import { Empty } from "../ui/Empty.tsx"
@@ -23,7 +23,6 @@ interface ChosenProps {
 }
 
 const Chosen = ({ catalogue, onView, schema, table, viewer }: ChosenProps) => {
-  const facts = useFacts()
   const relation = relationOf(catalogue, schema, table)
   return relation === undefined ? (
     <section className="sheet">
@@ -32,21 +31,13 @@ const Chosen = ({ catalogue, onView, schema, table, viewer }: ChosenProps) => {
       </Empty>
     </section>
   ) : (
-    <Sheet
-      key={`${schema}.${table}`}
-      catalogue={catalogue}
-      facts={facts.data}
-      relation={relation}
-      viewer={viewer}
-      onView={onView}
-    />
+    <Sheet key={`${schema}.${table}`} catalogue={catalogue} relation={relation} viewer={viewer} onView={onView} />
   )
 }
 
 export const TablesPage = () => {
   const { schema, table } = useParams({ strict: false }) as { readonly schema?: string; readonly table?: string }
   const catalogue = useCatalogue()
-  const facts = useFacts()
   // It stays from table to table.
   const [viewer, setViewer] = useState(service)
   const [making, setMaking] = useState(false)
@@ -97,7 +88,7 @@ export const TablesPage = () => {
       )}
       {making && catalogue.data !== undefined ? (
         <Suspense>
-          <TableForm catalogue={catalogue.data} facts={facts.data} table={undefined} onClose={() => setMaking(false)} />
+          <TableForm catalogue={catalogue.data} table={undefined} onClose={() => setMaking(false)} />
         </Suspense>
       ) : null}
     </div>

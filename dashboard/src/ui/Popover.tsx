@@ -19,7 +19,9 @@ const place = (panel: HTMLElement, button: HTMLElement, align: "start" | "end") 
   const left = align === "end" ? at.right - box.width : at.left
   const above = at.bottom + 6 + box.height > innerHeight && at.top > box.height
   panel.style.left = `${Math.max(8, Math.min(left, innerWidth - box.width - 8))}px`
-  panel.style.top = `${above ? at.top - box.height - 6 : at.bottom + 6}px`
+  // In a low window it covers its button rather than end outside.
+  const top = above ? at.top - box.height - 6 : at.bottom + 6
+  panel.style.top = `${Math.max(8, Math.min(top, innerHeight - box.height - 8))}px`
 }
 
 /** A panel beside its button. The platform closes it on Escape and on presses elsewhere. */
@@ -36,8 +38,18 @@ export const Popover = ({ align = "start", children, icon, kind = "plain", label
   }, [])
   useLayoutEffect(() => {
     if (!open || panel.current === null || button.current === null) return
-    place(panel.current, button.current, align)
-    panel.current.querySelector<HTMLElement>("input,select,textarea,button,a")?.focus()
+    const [box, opener] = [panel.current, button.current]
+    const move = () => place(box, opener, align)
+    move()
+    box.querySelector<HTMLElement>("input,select,textarea,button,a")?.focus()
+    // Its content may grow, and zooming changes the window.
+    const grown = new ResizeObserver(move)
+    grown.observe(box)
+    addEventListener("resize", move)
+    return () => {
+      grown.disconnect()
+      removeEventListener("resize", move)
+    }
   }, [open, align])
   const close = () => {
     panel.current?.hidePopover()

@@ -90,7 +90,7 @@ export const WebhooksPage = () => {
       </div>
       <p className="lead">
         A webhook sends every row change of one table to an HTTP receiver. Changes are recorded in the transaction that
-        makes them: none is lost while the receiver or the service is down.
+        makes them: no event is lost while the receiver or the service is down.
       </p>
       <MainOnly>Webhooks watch the main database; a write to a branch sends nothing.</MainOnly>
       {webhooks.isPending ? (

@@ -63,12 +63,16 @@ const processes = { processes: Count }
 export const RequestList = Schema.Struct({ ...processes, requests: Schema.Array(LoggedRequest) })
 export type RequestList = typeof RequestList.Type
 
-const counts = {
+const outcomes = {
   requests: Count,
   /** With a status from 400 to 499. */
   refused: Count,
   /** With a status from 500. */
-  errors: Count,
+  errors: Count
+}
+
+const counts = {
+  ...outcomes,
   bytes: Count,
   /** Half, and 95%, of the responses began within so many ms, to 15%; null without any. */
   p50: Millis,
@@ -84,3 +88,10 @@ export const RequestCounts = Schema.Struct({
   routes: Schema.Array(Schema.Struct({ method: Schema.String, route: Schema.NullOr(Schema.String), ...counts }))
 })
 export type RequestCounts = typeof RequestCounts.Type
+
+export const KeyCounts = Schema.Struct({ key_id: Schema.Int, ...outcomes })
+export type KeyCounts = typeof KeyCounts.Type
+
+/** The last 60 minutes by API key, without those that sent nothing; the most requested first. */
+export const RequestKeys = Schema.Struct({ ...processes, keys: Schema.Array(KeyCounts) })
+export type RequestKeys = typeof RequestKeys.Type

@@ -27,6 +27,14 @@ const Policy = Schema.Struct({
   check: Schema.NullOr(Schema.String)
 })
 
+/** PostgreSQL's statement or expression for it; null while the table is locked exclusively. */
+const Defined = Schema.Struct({ name: Schema.String, definition: Schema.NullOr(Schema.String) })
+
+/** The planner's estimate, as of the last VACUUM or ANALYZE; null before the first. */
+const estimatedRows = Schema.NullOr(Schema.Finite)
+
+const Privileges = Schema.Array(Schema.Literals(["SELECT", "INSERT", "UPDATE", "DELETE"]))
+
 const Table = Schema.Struct({
   schema: Schema.String,
   name: Schema.String,
@@ -37,7 +45,15 @@ const Table = Schema.Struct({
   unique_keys: Schema.Array(Schema.Struct({ name: Schema.String, columns: Schema.Array(Schema.String) })),
   foreign_keys: Schema.Array(ForeignKey),
   row_level_security: Schema.Struct({ enabled: Schema.Boolean, forced: Schema.Boolean }),
-  policies: Schema.Array(Policy)
+  policies: Schema.Array(Policy),
+  indexes: Schema.Array(Defined),
+  checks: Schema.Array(Defined),
+  triggers: Schema.Array(Defined),
+  /** What the roles of callers may do with all of its columns. */
+  grants: Schema.Struct({ anon: Privileges, authenticated: Privileges }),
+  estimated_rows: estimatedRows,
+  /** With indexes and long values, as of the last VACUUM or ANALYZE: to measure it now would wait for a locked table. */
+  bytes: Schema.Finite
 })
 
 const View = Schema.Struct({
@@ -46,6 +62,7 @@ const View = Schema.Struct({
   type: Schema.Literals(["view", "materialized view"]),
   comment: Schema.NullOr(Schema.String),
   columns: Schema.Array(Column),
+  estimated_rows: estimatedRows,
   /** null while something that it reads is locked exclusively. */
   definition: Schema.NullOr(Schema.String)
 })
@@ -59,6 +76,13 @@ const Function = Schema.Struct({
   volatility: Schema.Literals(["immutable", "stable", "volatile"]),
   security_definer: Schema.Boolean,
   comment: Schema.NullOr(Schema.String)
+})
+
+/** An enum of an exposed schema, or of a column there. */
+const Enum = Schema.Struct({
+  /** As columns name it: with its schema, unless that is in the search path. */
+  type: Schema.String,
+  values: Schema.Array(Schema.String)
 })
 
 /** Something in the database that gives callers more than its tables' policies do. */
@@ -80,5 +104,6 @@ export const DatabaseSchema = Schema.Struct({
   tables: Schema.Array(Table),
   views: Schema.Array(View),
   functions: Schema.Array(Function),
+  enums: Schema.Array(Enum),
   warnings: Schema.Array(Warning)
 })

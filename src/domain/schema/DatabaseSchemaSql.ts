@@ -1,5 +1,19 @@
 import { openViews } from "./OpenViewsSql.ts"
 
+/** The JSON list of objects of the table `c`: their `name`, and their `definition` as far as it can be read. */
+const defined = (name: string, definition: string, from: string) =>
+  `(select coalesce(pg_catalog.json_agg(pg_catalog.json_build_object('name', x.name, 'definition', x.definition) order by x.name), '[]')
+        from (select ${name}::text as name, case when not c.oid = any (array(select l.oid from locked l)) then ${definition} end as definition from ${from}) x)`
+
+const grantsOf = (role: string) => `(select coalesce(pg_catalog.json_agg(p), '[]')
+        from pg_catalog.unnest(array['SELECT', 'INSERT', 'UPDATE', 'DELETE']) p
+        where exists (select from pg_roles where rolname = '${role}') and pg_catalog.has_table_privilege('${role}', c.oid, p))`
+
+const indexBlocks = (oid: string) =>
+  `(select coalesce(sum(i.relpages), 0) from pg_index x join pg_class i on i.oid = x.indexrelid where x.indrelid = ${oid})`
+
+const estimatedRows = `'estimated_rows', case when c.reltuples >= 0 and c.relkind <> 'v' then c.reltuples::bigint end`
+
 /** Describes the schemas in `$1` (a text array) as one JSON text, a `DatabaseSchema`. */
 export const databaseSchemaSql = `
 with exposed as (
@@ -30,7 +44,8 @@ keys as (
   from pg_constraint k where k.contype in ('p', 'u', 'f') and k.connamespace in (select oid from exposed)
 ),
 ${openViews},
--- To read the definition of a view takes a lock of everything that it reads, and would wait here.
+-- To read the definition of a view takes a lock of everything that it reads, and would wait here, as would an expression
+-- over columns.
 locked as (
   select l.relation as oid from pg_catalog.pg_locks l
   where l.mode = 'AccessExclusiveLock' and l.relation is not null
@@ -68,7 +83,14 @@ select pg_catalog.json_build_object(
           'roles', (select pg_catalog.json_agg(case when r = 0 then 'public' else pg_catalog.pg_get_userbyid(r) end order by r) from pg_catalog.unnest(p.polroles) r),
           'using', pg_catalog.pg_get_expr(p.polqual, p.polrelid),
           'check', pg_catalog.pg_get_expr(p.polwithcheck, p.polrelid)) order by p.polname), '[]')
-        from pg_policy p where p.polrelid = c.oid)
+        from pg_policy p where p.polrelid = c.oid),
+      'indexes', ${defined("i.relname", "pg_catalog.pg_get_indexdef(i.oid)", "pg_index d join pg_class i on i.oid = d.indexrelid where d.indrelid = c.oid")},
+      'checks', ${defined("k.conname", "pg_catalog.pg_get_constraintdef(k.oid)", "pg_constraint k where k.conrelid = c.oid and k.contype = 'c'")},
+      'triggers', ${defined("t.tgname", "pg_catalog.pg_get_triggerdef(t.oid)", "pg_trigger t where t.tgrelid = c.oid and not t.tgisinternal")},
+      'grants', pg_catalog.json_build_object('anon', ${grantsOf("anon")}, 'authenticated', ${grantsOf("authenticated")}),
+      ${estimatedRows},
+      'bytes', pg_catalog.current_setting('block_size')::bigint * (greatest(c.relpages, 0) + ${indexBlocks("c.oid")}
+        + (select coalesce(sum(t.relpages) + sum(${indexBlocks("t.oid")}), 0) from pg_class t where t.oid = c.reltoastrelid))
     ) order by n.nspname, c.relname), '[]')
     from pg_class c join exposed n on n.oid = c.relnamespace where c.relkind in ('r', 'p', 'f')),
   'views', (
@@ -77,10 +99,20 @@ select pg_catalog.json_build_object(
       'type', case c.relkind when 'v' then 'view' else 'materialized view' end,
       'comment', pg_catalog.obj_description(c.oid, 'pg_class'),
       'columns', coalesce((select list from columns where attrelid = c.oid), '[]'),
+      ${estimatedRows},
       'definition', case when not exists (
         select from locked l where l.oid = c.oid or l.oid in (select r.oid from reads r where r.view = c.oid)
       ) then pg_catalog.pg_get_viewdef(c.oid) end) order by n.nspname, c.relname), '[]')
     from pg_class c join exposed n on n.oid = c.relnamespace where c.relkind in ('v', 'm')),
+  'enums', (
+    select coalesce(pg_catalog.json_agg(pg_catalog.json_build_object(
+      'type', pg_catalog.format_type(t.oid, null),
+      'values', (select pg_catalog.json_agg(e.enumlabel order by e.enumsortorder) from pg_enum e where e.enumtypid = t.oid)
+    ) order by pg_catalog.format_type(t.oid, null)), '[]')
+    from pg_type t where t.typtype = 'e' and exists (select from pg_enum e where e.enumtypid = t.oid)
+      and (t.typnamespace in (select oid from exposed) or t.oid in (
+        select a.atttypid from pg_attribute a join pg_class c on c.oid = a.attrelid
+        where c.relnamespace in (select oid from exposed) and a.attnum > 0 and not a.attisdropped))),
   'warnings', (
     select coalesce(pg_catalog.json_agg(pg_catalog.json_build_object(
       'code', 'VIEW_WITHOUT_POLICIES', 'schema', nspname, 'name', relname,

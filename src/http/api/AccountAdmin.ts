@@ -41,11 +41,17 @@ export class AccountAdminApi extends HttpApiGroup.make("accountAdmin")
       query: {
         page_size: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 250 }))),
         page_token: Schema.optionalKey(text(1000)),
-        identifier: Schema.optionalKey(text(1000))
+        identifier: Schema.optionalKey(text(1000)),
+        contains: Schema.optionalKey(text(320))
       },
       success: Schema.Struct({ identities: Schema.Array(Identity), next_page_token: Schema.NullOr(Schema.String) }),
       error
-    }).annotateMerge(summary("List accounts, or find one by its address")),
+    }).annotateMerge(
+      summary(
+        "List accounts, or find those by an address",
+        "`identifier` is a whole address, `contains` a part of one."
+      )
+    ),
     HttpApiEndpoint.post("create", "/identities", {
       payload: Schema.Struct({
         ...newAccount,
@@ -102,11 +108,17 @@ export class AccountAdminApi extends HttpApiGroup.make("accountAdmin")
         state: Schema.optionalKey(State),
         traits: Schema.optionalKey(JsonObject),
         metadata_public: Schema.optionalKey(JsonObject),
-        verified: Schema.optionalKey(Schema.Boolean)
+        verified: Schema.optionalKey(Schema.Boolean),
+        updated_at: Schema.optionalKey(text(40))
       }),
       success: Identity,
       error
-    }).annotateMerge(summary("Change an account; `inactive` also ends its sessions")),
+    }).annotateMerge(
+      summary(
+        "Change an account; `inactive` also ends its sessions",
+        "With `updated_at` as it was read, a change of an account that has changed since is 409 `IDENTITY_CHANGED`."
+      )
+    ),
     HttpApiEndpoint.delete("remove", "/identities/:id", { params: { id: Id }, success: Success, error }).annotateMerge(
       summary("Delete an account")
     ),

@@ -1,5 +1,5 @@
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { MinutesQuery, RequestCounts, RequestList, RequestQuery } from "../../domain/requests/Request.ts"
+import { MinutesQuery, RequestCounts, RequestKeys, RequestList, RequestQuery } from "../../domain/requests/Request.ts"
 import { Management } from "../access/Access.ts"
 
 /** The latest requests, and counts of the last hour. */
@@ -21,6 +21,12 @@ have their own. Probes (\`/healthz\`, \`/readyz\`) and preflights are left out.`
         summary: "Count the requests of the last hour, by minute and by route",
         description:
           "Requests, statuses, bytes and durations, of the same processes as the list; exact, while that has the latest only."
+      })
+    ),
+    HttpApiEndpoint.get("keys", "/api/requests/keys", { success: RequestKeys }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Count the requests of the last hour, by API key",
+        description: "Of the same processes, without those of the dashboard's pages, which act as a key of their own."
       })
     )
   )

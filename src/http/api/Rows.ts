@@ -94,14 +94,23 @@ export class RowsApi extends HttpApiGroup.make("rows")
     HttpApiEndpoint.post("load", "/v1/db/:table/import", {
       headers: { ...branchHeaders, "content-profile": text },
       params,
-      query: { null: text },
+      query: {
+        null: text,
+        on_conflict: text,
+        resolution: Schema.optionalKey(Schema.Literals(["merge-duplicates", "ignore-duplicates"]))
+      },
       payload: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/csv" })),
-      success: Schema.Struct({ rows: Schema.Int }).pipe(HttpApiSchema.status(201)),
+      success: Schema.Struct({
+        rows: Schema.Int,
+        inserted: Schema.optionalKey(Schema.Int),
+        updated: Schema.optionalKey(Schema.Int),
+        skipped: Schema.optionalKey(Schema.Int)
+      }).pipe(HttpApiSchema.status(201)),
       error: importErrors
     }).annotateMerge(
       described(
         "Import a CSV of any size",
-        "For service_role keys. The first line has the column names. The body is streamed into PostgreSQL's COPY: all rows are written, or none. `null` is the text of cells that are NULL, by default `NULL`; with `?null=` empty cells are. `details` of an error names the line and the column."
+        "For service_role keys. The first line has the column names. The body is streamed into PostgreSQL's COPY: all rows are written, or none. `null` is the text of cells that are NULL, by default `NULL`; with `?null=` empty cells are. With `on_conflict`, the columns of a key, rows whose key exists replace the values there, or are skipped with `resolution=ignore-duplicates`; the response then counts `inserted`, `updated` and `skipped`. `details` of an error names the line and the column."
       )
     ),
     HttpApiEndpoint.delete("remove", "/v1/db/:table", {

@@ -65,13 +65,15 @@ export const AccountAdminHandlers = HttpApiBuilder.group(
       Effect.tap(call(use), () => sessions.invalidateIdentity(id))
 
     return handlers.handleAll({
-      list: ({ query: { identifier, page_size, page_token } }) =>
+      list: ({ query: { contains, identifier, page_size = 50, page_token } }) =>
         Effect.map(
-          idp.identities({
-            pageSize: page_size ?? 50,
-            ...(page_token === undefined ? {} : { pageToken: page_token }),
-            ...(identifier === undefined ? {} : { identifier })
-          }),
+          contains === undefined
+            ? idp.identities({
+                pageSize: page_size,
+                ...(page_token === undefined ? {} : { pageToken: page_token }),
+                ...(identifier === undefined ? {} : { identifier })
+              })
+            : call((admin) => admin.search(contains, page_size, page_token)),
           ({ identities, next }) => ({ identities, next_page_token: next })
         ),
       create: ({ payload: { invite, ...given } }) =>
@@ -109,11 +111,12 @@ export const AccountAdminHandlers = HttpApiBuilder.group(
             return { ...identity, factors: yield* admin.factors(identity.id) }
           })
         ),
-      change: ({ params, payload: { metadata_public, ...given } }) =>
+      change: ({ params, payload: { metadata_public, updated_at, ...given } }) =>
         change(params.id, (admin) =>
           admin.change(params.id, {
             ...given,
-            ...(metadata_public === undefined ? {} : { metadataPublic: metadata_public })
+            ...(metadata_public === undefined ? {} : { metadataPublic: metadata_public }),
+            ...(updated_at === undefined ? {} : { readAt: updated_at })
           })
         ),
       remove: ({ params }) =>

@@ -8,6 +8,10 @@ export const RequestsHandlers = HttpApiBuilder.group(
   "requests",
   Effect.fn(function* (handlers) {
     const log = yield* RequestLog
-    return handlers.handleAll({ list: ({ query }) => log.list(query), counts: ({ query }) => log.counts(query) })
+    return handlers.handleAll({
+      list: ({ query }) => log.list(query),
+      counts: ({ query }) => log.counts(query),
+      keys: () => log.keys
+    })
   })
 )

@@ -3,7 +3,7 @@ import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { RowsApi } from "../api/Rows.ts"
 import { Branches } from "../../services/branches/Branches.ts"
 import { Db } from "../../services/ports/Db.ts"
-import { Imports } from "../../services/rows/Imports.ts"
+import { type Conflict, Imports } from "../../services/rows/Imports.ts"
 import { RowMethods } from "../../services/rows/Methods.ts"
 import { Rows } from "../../services/rows/Rows.ts"
 import { RowSettings } from "../../services/rows/Settings.ts"
@@ -11,6 +11,9 @@ import { requestDecoder } from "../rows/Request.ts"
 import { csvStream, rowBody, withCsvHint, withoutTimeLimit } from "../rows/Body.ts"
 import { importedTable } from "../wire/Paths.ts"
 import { Forbidden, InvalidRequest } from "../../domain/errors.ts"
+import { RowCursor } from "../../domain/rows/parse/Cursor.ts"
+import { readNames } from "../../domain/rows/parse/Order.ts"
+import { parseError } from "../../domain/rows/parse/ParserError.ts"
 import { shorten } from "../../domain/text/Shorten.ts"
 import { addRoutes } from "../wire/ContractRoutes.ts"
 import { allowResponse, readResponse, writeResponse } from "../rows/Response.ts"
@@ -18,7 +21,38 @@ import { allowResponse, readResponse, writeResponse } from "../rows/Response.ts"
 const needsServiceRole = new Forbidden({ error: "This endpoint requires a service_role key" })
 
 const unknownParameter = (name: string) =>
-  new InvalidRequest({ error: `An import has no parameter ${shorten(name)}`, hint: "Its only parameter is null" })
+  new InvalidRequest({
+    error: `An import has no parameter ${shorten(name)}`,
+    hint: "Its parameters are null, on_conflict and resolution"
+  })
+
+const importParameters = new Set(["null", "on_conflict", "resolution"])
+const resolutions: Readonly<Record<string, Conflict["resolution"]>> = {
+  "merge-duplicates": "merge",
+  "ignore-duplicates": "ignore"
+}
+
+/** What an import does with rows whose key exists. */
+const conflictOf = (query: ReadonlyArray<readonly [string, string]>) => {
+  const [columns, named] = ["on_conflict", "resolution"].map((name) => query.find(([key]) => key === name)?.[1])
+  if (columns === undefined) {
+    return named === undefined
+      ? Effect.undefined
+      : Effect.fail(
+          new InvalidRequest({ error: "An import with resolution needs on_conflict, the columns of the key" })
+        )
+  }
+  const resolution = resolutions[named ?? "merge-duplicates"]
+  if (resolution === undefined) {
+    const error = `resolution is merge-duplicates or ignore-duplicates, not ${shorten(named ?? "")}`
+    return Effect.fail(new InvalidRequest({ error }))
+  }
+  const cursor = new RowCursor(columns)
+  const names = readNames(cursor)
+  return names === undefined
+    ? Effect.fail(parseError("on_conflict parameter", cursor))
+    : Effect.succeed<Conflict>({ columns: names, resolution })
+}
 
 /**
  * `/v1/db/{table}` on the router itself and not through HttpApi: rows are never decoded. PostgreSQL builds the JSON, and
@@ -56,13 +90,14 @@ export const RowsRoutes = HttpRouter.use(
       const { actor, database, query, schema, searchPath } = yield* decode(request)
       if (actor.role !== "service_role") return yield* needsServiceRole
       const table = importedTable(request.url)
-      const other = query.find(([name]) => name !== "null")
+      const other = query.find(([name]) => !importParameters.has(name))
       if (table === undefined || other !== undefined) return yield* unknownParameter(other?.[0] ?? "")
       const nullText = query.find(([name]) => name === "null")?.[1] ?? "NULL"
+      const conflict = yield* conflictOf(query)
       const bytes = yield* csvStream(request)
       yield* withoutTimeLimit(request)
-      const rows = yield* imports.load({ database, actor, schema, searchPath, table, nullText }, bytes)
-      return HttpServerResponse.jsonUnsafe({ rows }, { status: 201 })
+      const given = { database, actor, schema, searchPath, table, nullText, conflict }
+      return HttpServerResponse.jsonUnsafe(yield* imports.load(given, bytes), { status: 201 })
     }).pipe(Effect.scoped)
 
     const remove = Effect.gen(function* () {

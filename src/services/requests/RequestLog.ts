@@ -1,12 +1,15 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import { type Counted, countsOf, Minutes } from "../../domain/requests/Minutes.ts"
 import {
+  type KeyCounts,
   type LoggedRequest,
   type MinutesQuery,
   type RequestCounts,
+  type RequestKeys,
   type RequestList,
   type RequestQuery
 } from "../../domain/requests/Request.ts"
+import { keyCountsOf, KeyMinutes } from "../../domain/requests/KeyMinutes.ts"
 import { type Kept, Ring } from "../../domain/requests/Ring.ts"
 import { selects, shown } from "../../domain/requests/Selection.ts"
 import { Peers } from "../ports/Peers.ts"
@@ -23,6 +26,7 @@ const defaultLimit = 200
 type Question =
   | { readonly about: "requests"; readonly query: RequestQuery }
   | { readonly about: "minutes"; readonly now: number; readonly query: MinutesQuery }
+  | { readonly about: "keys"; readonly now: number }
 
 /**
  * The latest requests, and counts of the last hour: of this service on this machine, all its workers included. In memory
@@ -35,6 +39,7 @@ export class RequestLog extends Context.Service<
     /** The newest first. */
     readonly list: (query: RequestQuery) => Effect.Effect<RequestList>
     readonly counts: (query: MinutesQuery) => Effect.Effect<RequestCounts>
+    readonly keys: Effect.Effect<RequestKeys>
   }
 >()("svc/services/RequestLog") {
   static readonly layer = Layer.effect(
@@ -44,14 +49,16 @@ export class RequestLog extends Context.Service<
       const latest = new Ring(latestSize)
       const notable = new Ring(notableSize)
       const [minutes, minutesOfDashboard] = [new Minutes(), new Minutes()]
+      const keys = new KeyMinutes()
 
       const record = (request: Kept) => {
-        const { at, bytes, dashboard, method, millis, route, status } = request
+        const { at, bytes, dashboard, keyId, method, millis, route, status } = request
         latest.add(request)
         if (status >= 400 || millis >= slowMillis) notable.add(request)
         const counts = dashboard ? minutesOfDashboard : minutes
         // In the minute in which it ended: a WebSocket may have begun hours ago.
         counts.add(at + millis, route, method, status, millis, bytes)
+        if (keyId > 0 && !dashboard) keys.add(at + millis, keyId, status)
       }
 
       /** Those of this process. */
@@ -73,7 +80,11 @@ export class RequestLog extends Context.Service<
         (query.dashboard === "false" ? [minutes] : [minutes, minutesOfDashboard]).map((one) => one.counted(now, query))
 
       const answer = (question: Question) =>
-        question.about === "requests" ? here(question.query) : counted(question.now, question.query)
+        question.about === "requests"
+          ? here(question.query)
+          : question.about === "minutes"
+            ? counted(question.now, question.query)
+            : keys.counted(question.now)
       yield* peers.on("requests", (message) =>
         Effect.sync(() => JSON.stringify(answer(JSON.parse(message) as Question)))
       )
@@ -97,7 +108,13 @@ export class RequestLog extends Context.Service<
             Effect.map(everywhere<ReadonlyArray<Counted>>({ about: "minutes", now, query }), (all) =>
               countsOf(now, all)
             )
-          )
+          ),
+        keys: Effect.flatMap(Clock.currentTimeMillis, (now) =>
+          Effect.map(everywhere<ReadonlyArray<KeyCounts>>({ about: "keys", now }), (all) => ({
+            processes: all.length,
+            keys: keyCountsOf(all)
+          }))
+        )
       })
     })
   )

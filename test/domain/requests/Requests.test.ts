@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
+import { keyCountsOf, KeyMinutes } from "../../../src/domain/requests/KeyMinutes.ts"
 import { Latencies } from "../../../src/domain/requests/Latencies.ts"
 import { type Counted, countsOf, Minutes } from "../../../src/domain/requests/Minutes.ts"
 import { type Kept, Ring } from "../../../src/domain/requests/Ring.ts"
@@ -151,6 +152,48 @@ describe("counts of the last hour", () => {
       later.routes.map(({ requests }) => requests),
       [1]
     )
+  })
+})
+
+describe("counts by key", () => {
+  const now = 1_000_000 * minute + 5
+
+  it("are exact sums of the last hour over minutes and processes", () => {
+    const one = fc.record({
+      process: fc.nat(2),
+      ago: fc.integer({ min: 0, max: 130 }),
+      key: fc.integer({ min: 1, max: 4 }),
+      status: fc.constantFrom(200, 404, 429, 500, 503)
+    })
+    fc.assert(
+      fc.property(fc.array(one, { maxLength: 60 }), (all) => {
+        const processes = Array.from({ length: 3 }, () => new KeyMinutes())
+        // The clock runs forward only.
+        for (const { ago, key, process, status } of all.toSorted((a, b) => b.ago - a.ago))
+          processes[process]?.add(now - ago * minute, key, status)
+        const found = keyCountsOf(processes.map((one) => one.counted(now)))
+        const late = all.filter(({ ago }) => ago < 60)
+        const expected = [1, 2, 3, 4].flatMap((key_id) => {
+          const mine = late.filter(({ key }) => key === key_id)
+          const refused = mine.filter(({ status }) => status < 500 && status >= 400).length
+          const errors = mine.filter(({ status }) => status >= 500).length
+          return mine.length === 0 ? [] : [{ key_id, requests: mine.length, refused, errors }]
+        })
+        assert.deepStrictEqual(
+          found.toSorted((a, b) => a.key_id - b.key_id),
+          expected
+        )
+      })
+    )
+  })
+
+  it("are bounded: a key that was idle for an hour makes room for another", () => {
+    const keys = new KeyMinutes()
+    for (let key = 1; key <= 4097; key++) keys.add(now, key, 200)
+    assert.strictEqual(keys.counted(now).length, 4096)
+    const later = now + 60 * minute
+    keys.add(later, 4097, 500)
+    assert.deepStrictEqual(keys.counted(later), [{ key_id: 4097, requests: 1, refused: 0, errors: 1 }])
   })
 })
 

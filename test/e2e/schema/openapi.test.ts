@@ -120,6 +120,7 @@ describe("/openapi.json", () => {
       "GET /api/realtime/subscriptions",
       "GET /api/realtime/tables",
       "GET /api/requests",
+      "GET /api/requests/keys",
       "GET /api/requests/minutes",
       "GET /api/settings",
       "GET /api/sql/fdw",

@@ -59,6 +59,39 @@ describe("/api/identities", () => {
     }
   })
 
+  it("finds accounts by a part of their address, page by page", async () => {
+    const part = `Part.${freshEmail().split("@")[0] ?? ""}`
+    for (const n of [1, 2, 3]) await admin("POST /api/identities", { email: `x${n}.${part}@example.com` })
+    const seen: Array<unknown> = []
+    let token = ""
+    do {
+      const { json, text } = await admin(
+        `GET /api/identities?contains=${part.toUpperCase()}&page_size=2${token === "" ? "" : `&page_token=${token}`}`
+      )
+      const page = json as { identities: ReadonlyArray<Json>; next_page_token: string | null }
+      assert.isAtMost(page.identities.length, 2, text)
+      seen.push(...page.identities.map(({ id }) => id))
+      token = page.next_page_token ?? ""
+    } while (token !== "")
+    assert.strictEqual(new Set(seen).size, 3)
+    assert.deepInclude(bodyOf(await admin("GET /api/identities?contains=%25")), { identities: [] })
+    assertRefused(await admin("GET /api/identities?contains=a&page_token=x"), 400, "INVALID_PAGE_TOKEN")
+    assertRefused(await admin("GET /api/identities?contains="), 400)
+    assertRefused(await admin("GET /api/identities?contains=%00"), 400)
+  })
+
+  it("refuses a change of what another operator has changed meanwhile", async () => {
+    const created = await admin("POST /api/identities", { email: freshEmail(), traits: { name: "Ann" } })
+    const { id, updated_at } = (bodyOf(created)["identity"] ?? {}) as Json
+    const one = `PATCH /api/identities/${String(id)}`
+    const changed = await admin(one, { traits: { name: "Bo" }, updated_at })
+    assert.strictEqual(changed.status, 200, changed.text)
+    assertRefused(await admin(one, { traits: { name: "Cleo" }, updated_at }), 409, "IDENTITY_CHANGED")
+    assert.strictEqual((bodyOf(await admin(`GET /api/identities/${String(id)}`))["traits"] as Json)["name"], "Bo")
+    const again = await admin(one, { traits: { name: "Cleo" }, updated_at: bodyOf(changed)["updated_at"] })
+    assert.strictEqual(again.status, 200, again.text)
+  })
+
   it("disables an account at once, in whatever session, and removes lost factors", async () => {
     const { cookie, email, id, password } = await register(service)
     assert.strictEqual((await asMember(service, cookie, "GET /api/auth/session")).status, 200)

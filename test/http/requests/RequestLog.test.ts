@@ -1,5 +1,10 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { type LoggedRequest, type RequestCounts, type RequestList } from "../../../src/domain/requests/Request.ts"
+import {
+  type LoggedRequest,
+  type RequestCounts,
+  type RequestKeys,
+  type RequestList
+} from "../../../src/domain/requests/Request.ts"
 import { ask, assertRefused, sql } from "../../support/client.ts"
 import { type InProcessService, serveInProcess } from "../../support/inProcess.ts"
 import { until } from "../../support/service.ts"
@@ -28,7 +33,7 @@ const send = (line: string, id: string, options: Parameters<typeof ask>[2] = {})
 
 describe("the request log", () => {
   it("is for administrators, and refuses filters that it does not know", async () => {
-    for (const path of ["/api/requests", "/api/requests/minutes"]) {
+    for (const path of ["/api/requests", "/api/requests/minutes", "/api/requests/keys"]) {
       assertRefused(await ask(service, `GET ${path}`), 401)
       assertRefused(await ask(service, `GET ${path}`, { key: service.anon }), 403)
     }
@@ -134,6 +139,20 @@ describe("the request log", () => {
     assert.isUndefined(await one("old-success"))
     assert.strictEqual((await one("old-error"))?.status, 404)
     assert.strictEqual((await list("?limit=1000")).requests.length, 1000)
+  })
+
+  it("counts by key, without those of the dashboard", async () => {
+    const body = { keyType: "service_role", label: "counted" }
+    const made = (await ask(service, "POST /api/keys", { key: service.service_role, body })).json
+    const { key, secret } = made as { readonly key: { readonly id: number }; readonly secret: string }
+    for (const path of ["/v1/keys", "/v1/keys", "/v1/db/absent"]) await ask(service, `GET ${path}`, { key: secret })
+    await ask(service, "GET /v1/status", { key: secret, headers: { "x-svc-dashboard": "1" } })
+    const counts = (await ask(service, "GET /api/requests/keys", { key: service.service_role })).json as RequestKeys
+    assert.strictEqual(counts.processes, 1)
+    assert.deepStrictEqual(
+      counts.keys.filter(({ key_id }) => key_id === key.id),
+      [{ key_id: key.id, requests: 3, refused: 1, errors: 0 }]
+    )
   })
 
   it("counts by minute and by route", async () => {

@@ -71,6 +71,71 @@ describe("an import", () => {
     ])
   })
 
+  it("replaces or skips the rows whose key exists, and counts them", async () => {
+    await load("id,amount,name\n1,1,one\n2,2,two\n")
+    const merged = await load("name,id\nzwei,2\ndrei,3\n", "?on_conflict=id")
+    assert.deepStrictEqual([merged.status, merged.json], [201, { rows: 2, inserted: 1, updated: 1, skipped: 0 }])
+    const skipped = await load("id,name\n3,three\n4,four\n4,again\n", "?on_conflict=id&resolution=ignore-duplicates")
+    assert.deepStrictEqual(skipped.json, { rows: 3, inserted: 1, updated: 0, skipped: 2 })
+    // Without another column, there is nothing to replace.
+    assert.deepStrictEqual((await load("id\n1\n5\n", "?on_conflict=id")).json, {
+      rows: 2,
+      inserted: 1,
+      updated: 0,
+      skipped: 1
+    })
+    assert.deepStrictEqual(
+      (await stock()).map(({ amount, id, name }) => [id, amount, name]),
+      [
+        [1, "1", "one"],
+        [2, "2", "zwei"],
+        [3, null, "drei"],
+        [4, null, "four"],
+        [5, null, null]
+      ]
+    )
+  })
+
+  it("upserts by two columns, with identities and into partitions", async () => {
+    await sql(
+      service,
+      `create table parts (region text, id int generated always as identity, note text, unique (region, id)) partition by list (region)`
+    )
+    await sql(service, "create table parts_all partition of parts default")
+    const body = { key: service.service_role, headers: { "content-type": "text/csv" } }
+    const send = (text: string) =>
+      ask(service, "POST /v1/db/parts/import?on_conflict=region,id", { ...body, body: text })
+    assert.deepInclude((await send("region,id,note\neu,1,a\nus,1,b\n")).json, { inserted: 2, updated: 0 })
+    assert.deepInclude((await send("region,id,note\neu,1,c\neu,2,d\n")).json, { inserted: 1, updated: 1 })
+    assert.deepStrictEqual(await sql(service, "select region, id, note from parts order by 1, 2"), [
+      { region: "eu", id: 1, note: "c" },
+      { region: "eu", id: 2, note: "d" },
+      { region: "us", id: 1, note: "b" }
+    ])
+    await sql(service, "drop table parts")
+  })
+
+  it("as an upsert, writes nothing if a row is refused, and says why", async () => {
+    await load("id,name\n1,one\n")
+    for (const [text, query, code] of [
+      ["id,name\n1,a\n1,b\n", "on_conflict=id", "21000"],
+      ["id,name\n1,a\nx,b\n", "on_conflict=id", "22P02"],
+      ["id,name\n2,a\n,b\n", "on_conflict=id&null=", "23502"],
+      ["id,name\n1,a\n", "on_conflict=name", "42P10"],
+      ["name\na\n", "on_conflict=id", "INVALID_REQUEST"],
+      ["id\n1\n", "on_conflict=nope", "PGRST204"],
+      ["id\n1\n", "on_conflict=", "PGRST100"],
+      ["id\n1\n", "resolution=merge-duplicates", "INVALID_REQUEST"],
+      ["id\n1\n", "on_conflict=id&resolution=replace", "INVALID_REQUEST"]
+    ] as const) {
+      assertRefused(await load(text, `?${query}`), 400, code)
+    }
+    assert.deepStrictEqual(
+      (await stock()).map(({ id, name }) => [id, name]),
+      [[1, "one"]]
+    )
+  })
+
   it("runs triggers, and takes the schema of the profile", async () => {
     await sql(service, "create trigger noted after insert on stock for each row execute function noted()")
     assert.strictEqual((await load("id\n1\n2\n")).status, 201)

@@ -35,6 +35,16 @@ const suite = layer(
       alter table "ev%il ""t" enable row level security, force row level security;
       create policy everyone on "ev%il ""t" using (true) with check (n > 0);
       create policy narrow on "ev%il ""t" as restrictive for delete to anon, authenticated using (alt = 1);
+      create type other.mood as enum ('sad', 'happy');
+      create type hidden.size as enum ('small', 'big');
+      create type hidden.unused as enum ('none');
+      create function touch() returns trigger language plpgsql as $$ begin return new; end $$;
+      create table measured (id int primary key check (id > 0), mood other.mood, size hidden.size, note text);
+      create unique index by_mood on measured (mood) where note is not null;
+      create trigger touched before update on measured for each row execute function touch();
+      insert into measured select i, null, 'big', repeat(md5(i::text), 200) from generate_series(1, 500) i;
+      revoke all on measured from anon; grant select, insert on measured to anon;
+      analyze measured;
       create table gone (id int, dropped int);
       alter table gone drop dropped;
       create table no_columns ();
@@ -105,6 +115,7 @@ suite("the database's schema", (it) => {
           ["public", "away", "foreign table"],
           ["public", 'ev%il "t', "table"],
           ["public", "gone", "table"],
+          ["public", "measured", "table"],
           ["public", "no_columns", "table"],
           ["public", "part_0", "table"],
           ["public", "parts", "partitioned table"]
@@ -117,7 +128,7 @@ suite("the database's schema", (it) => {
           ["seen", "view"]
         ]
       )
-      assert.notInclude(JSON.stringify({ ...schema, tables: [] }), "hidden")
+      assert.notInclude(JSON.stringify({ ...schema, tables: [], enums: [] }), "hidden")
       const table = schema.tables.find(({ name }) => name === 'ev%il "t')
       assert.deepInclude(table, { comment: 'a "comment"', primary_key: ["id"] })
       assert.deepStrictEqual(table?.row_level_security, { enabled: true, forced: true })
@@ -182,9 +193,43 @@ suite("the database's schema", (it) => {
           ["empty", "void", "immutable", false, "nothing"],
           ["f", "trigger", "volatile", false, null],
           ["f", "TABLE(x integer, y text)", "stable", true, null],
-          ["p", null, "volatile", false, null]
+          ["p", null, "volatile", false, null],
+          ["touch", "trigger", "volatile", false, null]
         ]
       )
+    })
+  )
+
+  it.effect("has the indexes, checks, triggers, grants and sizes of tables, and the values of enums", () =>
+    Effect.gen(function* () {
+      const text = yield* (yield* DatabaseSchemas).describe((yield* Db).main)
+      const { enums, tables, views } = yield* Schema.decodeEffect(Schema.fromJsonString(DatabaseSchema))(text)
+      const table = tables.find(({ name }) => name === "measured")
+      assert.deepStrictEqual(table?.indexes, [
+        {
+          name: "by_mood",
+          definition: "CREATE UNIQUE INDEX by_mood ON public.measured USING btree (mood) WHERE (note IS NOT NULL)"
+        },
+        {
+          name: "measured_pkey",
+          definition: "CREATE UNIQUE INDEX measured_pkey ON public.measured USING btree (id)"
+        }
+      ])
+      assert.deepStrictEqual(table?.checks, [{ name: "measured_id_check", definition: "CHECK ((id > 0))" }])
+      assert.deepStrictEqual(
+        table?.triggers.map(({ name }) => name),
+        ["touched"]
+      )
+      assert.deepStrictEqual(table?.grants.anon, ["SELECT", "INSERT"])
+      assert.strictEqual(table?.estimated_rows, 500)
+      assert.isAbove(table?.bytes ?? 0, 8192)
+      // Before the first ANALYZE, and for a view, there is no estimate.
+      assert.isNull(tables.find(({ name }) => name === "gone")?.estimated_rows)
+      assert.isNull(views.find(({ name }) => name === "seen")?.estimated_rows)
+      assert.deepStrictEqual(enums, [
+        { type: "hidden.size", values: ["small", "big"] },
+        { type: "other.mood", values: ["sad", "happy"] }
+      ])
     })
   )
 
@@ -193,12 +238,14 @@ suite("the database's schema", (it) => {
       const { sql } = yield* Outside
       const { describe } = yield* DatabaseSchemas
       const { main } = yield* Db
-      yield* sql("create table held (id int); create view over_held as select * from held")
+      yield* sql("create table held (id int primary key check (id > 0)); create view over_held as select * from held")
       yield* sql("create view over_view as select * from over_held; create view beside as select 1 as one")
       const other = yield* session
       yield* other("begin; lock table held in access exclusive mode")
       const described = yield* Effect.timeout(describe(main), "4 seconds")
-      const { views } = yield* Schema.decodeEffect(Schema.fromJsonString(DatabaseSchema))(described)
+      const { tables, views } = yield* Schema.decodeEffect(Schema.fromJsonString(DatabaseSchema))(described)
+      const held = tables.find(({ name }) => name === "held")
+      assert.deepStrictEqual(held?.checks, [{ name: "held_id_check", definition: null }])
       const definitions = Object.fromEntries(views.map(({ definition, name }) => [name, definition]))
       assert.deepInclude(definitions, { over_held: null, over_view: null, beside: " SELECT 1 AS one;" })
       assert.isString(definitions["seen"])

@@ -1,5 +1,4 @@
-import { existsSync, readFileSync } from "node:fs"
-import { createRequire } from "node:module"
+import { existsSync } from "node:fs"
 import { delimiter, join } from "node:path"
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core"
 import { afterAll, afterEach, assert, inject } from "vitest"
@@ -23,6 +22,9 @@ const launch = async () => {
 
 /** What no test may cause, by the page that caused it. */
 const complaints = new Map<Page, Array<string>>()
+
+/** Pages that the next test uses as well. */
+const kept = new Set<Page>()
 
 /** A response of an error that the test is about is reported by browsers as well. */
 const isExpected = (text: string) =>
@@ -87,66 +89,26 @@ export const openPage = async ({
   return page
 }
 
-/** For every file of the project: each test leaves no complaint behind, and no browser. */
+/** The page stays open for the tests after this one, unless this one fails. */
+export const keepPage = (page: Page) => kept.add(page)
+
+/** For every file of the project: each test leaves no complaint behind, and no browser but a kept page. */
 export const checkPages = () => {
-  afterEach(async () => {
-    const all = Array.from(complaints, ([page, found]) => ({ page, found }))
-    complaints.clear()
-    for (const { page } of all) await page.context().close()
+  afterEach(async ({ task }) => {
+    const all = Array.from(complaints, ([page, found]) => ({ page, found: found.splice(0) }))
+    const failed = task.result?.state === "fail" || all.some(({ found }) => found.length > 0)
+    await Promise.all(all.filter(({ page }) => failed || !kept.has(page)).map(({ page }) => close(page)))
     assert.deepStrictEqual(
       all.flatMap(({ found }) => found),
       []
     )
   })
-  afterAll(async () => {
-    await (await browser)?.close()
-    browser = undefined
-  })
+  // The browser itself is used by all files, and ends with their process.
+  afterAll(() => Promise.all(Array.from(complaints.keys(), close)))
 }
 
-const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8")
-const rules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-
-interface Violation {
-  readonly id: string
-  readonly nodes: ReadonlyArray<{ readonly target: ReadonlyArray<unknown>; readonly failureSummary?: string }>
-}
-
-const colours = { type: "rule", values: ["color-contrast", "target-size", "link-in-text-block"] }
-const modes = [
-  ["light", rules],
-  // The same elements in other colours.
-  ["dark", colours]
-] as const
-
-/** Asserts that axe finds nothing in the page as it is, in light and in dark. */
-export const assertAccessible = async (page: Page, state: string) => {
-  for (const [colorScheme, only] of modes) {
-    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" })
-    // Colours that change slowly; the cursor of an editor blinks for ever.
-    await page.waitForFunction(() =>
-      document
-        .getAnimations()
-        .every(({ effect, playState }) => playState !== "running" || effect?.getTiming().iterations === Infinity)
-    )
-    await assertNone(page, `${state}, ${colorScheme}`, only)
-  }
-}
-
-/** The same of a page with forced colours, which Chromium takes from the start only. */
-export const assertForced = (page: Page, state: string) => assertNone(page, `${state}, forced colours`, colours)
-
-const assertNone = async (page: Page, state: string, only: object) => {
-  // Evaluated by the debugger, which the page's policy does not restrict.
-  await page.evaluate(axeSource)
-  const violations = await page.evaluate(async (runOnly) => {
-    const { axe } = window as unknown as {
-      axe: { run: (root: Document, options: object) => Promise<{ violations: ReadonlyArray<Violation> }> }
-    }
-    return (await axe.run(document, { runOnly, resultTypes: ["violations"] })).violations
-  }, only)
-  const lines = violations.flatMap(({ id, nodes }) =>
-    nodes.map(({ failureSummary, target }) => `${state}: ${id} at ${target.join(" ")}: ${failureSummary ?? ""}`)
-  )
-  assert.deepStrictEqual(lines, [])
+const close = async (page: Page) => {
+  complaints.delete(page)
+  kept.delete(page)
+  await page.context().close()
 }

@@ -40,7 +40,7 @@ export const operate = async (): Promise<Operated> => {
   await sql(service, `update ${table} set note = 'changed' where id <= 3`)
   await post("/api/projects/default/environments", { name: "Development", slug: "dev", config: { region: "eu" } })
   await post("/api/connections", { name: "shop", connection_url: "postgres://reader:secret@127.0.0.1:1/shop" })
-  const server = `shop ${process.pid}`
+  const server = `operated ${process.pid}`
   await post("/api/fdw/server", { name: server, host: "127.0.0.1", port: 1, dbname: "shop" })
   await post("/api/fdw/user-mapping", {
     server,

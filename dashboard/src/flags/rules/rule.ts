@@ -187,7 +187,7 @@ const ruleIn = (json: Json): Rule | undefined => {
 const same = (one: Json, other: Json) => JSON.stringify(one) === JSON.stringify(other)
 
 /**
- * The rule that is exactly this JSON; undefined if there is none, so that nothing is lost by showing it: other spellings
+ * The rule that is exactly this JSON; undefined if no rule is exactly that, so that nothing is lost by showing it: other spellings
  * and operators stay JSON.
  */
 export const readRule = (json: Json): Rule | undefined => {

@@ -12,12 +12,10 @@ import { dropSql } from "./statements.ts"
 interface DropTableProps {
   readonly catalogue: Catalogue
   readonly table: Table
-  /** Roughly; undefined or negative if that is not known. */
-  readonly rows: number | undefined
   readonly onClose: () => void
 }
 
-export const DropTable = ({ catalogue, onClose, rows, table }: DropTableProps) => {
+export const DropTable = ({ catalogue, onClose, table }: DropTableProps) => {
   const client = useQueryClient()
   const navigate = useNavigate()
   const [cascade, setCascade] = useState(false)
@@ -37,12 +35,11 @@ export const DropTable = ({ catalogue, onClose, rows, table }: DropTableProps) =
         toast(`${table.name} dropped`)
         await navigate({ to: "/tables", search: {} })
         await client.invalidateQueries({ queryKey: ["catalogue"] })
-        await client.invalidateQueries({ queryKey: ["facts"] })
       }}
     >
       <p>
-        {rows === undefined || rows < 0 ? "All of its rows go" : `About ${count(rows)} rows go`}, with its indexes,
-        triggers and policies. This can&apos;t be undone; a backup or a branch has it still.
+        {table.estimated_rows === null ? "All of its rows go" : `About ${count(table.estimated_rows)} rows go`}, with
+        its indexes, triggers and policies. This can&apos;t be undone; a backup or a branch has it still.
       </p>
       {referring.length === 0 ? null : (
         <p>

@@ -3,7 +3,7 @@ import { useQueryClient } from "@tanstack/react-query"
 import { useNavigate } from "@tanstack/react-router"
 import { useId, useLayoutEffect, useRef, useState } from "react"
 import { runDdl } from "../../catalogue/ddl.ts"
-import { type Catalogue, type Facts, type Table } from "../../catalogue/queries.ts"
+import { type Catalogue, type Table } from "../../catalogue/queries.ts"
 import { Button } from "../../ui/Button.tsx"
 import { Choose, Field, Switch } from "../../ui/Field.tsx"
 import { FormDialog } from "../../ui/FormDialog.tsx"
@@ -30,14 +30,13 @@ const usualTypes = [
 
 interface TableFormProps {
   readonly catalogue: Catalogue
-  readonly facts: Facts | undefined
   /** Undefined: a new one. */
   readonly table: Table | undefined
   readonly onClose: () => void
 }
 
 /** Makes a table or changes one. Shows the statements, and runs them in one transaction. */
-export const TableForm = ({ catalogue, facts, onClose, table }: TableFormProps) => {
+export const TableForm = ({ catalogue, onClose, table }: TableFormProps) => {
   const types = useId()
   const client = useQueryClient()
   const navigate = useNavigate()
@@ -63,10 +62,7 @@ export const TableForm = ({ catalogue, facts, onClose, table }: TableFormProps) 
   }
   const run = async () => {
     await runDdl(statements)
-    await Promise.all([
-      client.invalidateQueries({ queryKey: ["catalogue"] }),
-      client.invalidateQueries({ queryKey: ["facts"] })
-    ])
+    await client.invalidateQueries({ queryKey: ["catalogue"] })
     toast(`${draft.name} ${table === undefined ? "created" : "changed"}`)
     onClose()
     if (draft.name !== table?.name) {
@@ -121,7 +117,7 @@ export const TableForm = ({ catalogue, facts, onClose, table }: TableFormProps) 
         </p>
       </div>
       <datalist id={types}>
-        {[...usualTypes, ...Object.keys(facts?.enums ?? {})].map((type) => (
+        {[...usualTypes, ...catalogue.enums.map((one) => one.type)].map((type) => (
           <option key={type} value={type} />
         ))}
       </datalist>

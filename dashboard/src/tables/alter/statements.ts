@@ -1,4 +1,4 @@
-import { quoteName } from "../../catalogue/details.ts"
+import { quoteName } from "../../catalogue/ddl.ts"
 import type { Table } from "../../catalogue/queries.ts"
 import { type ColumnDraft, draftOf, referenceOf, type ReferenceDraft, type TableDraft, uniqueOf } from "./draft.ts"
 

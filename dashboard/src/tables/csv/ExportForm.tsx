@@ -26,15 +26,15 @@ export const ExportForm = ({ blocks, columns, onClose, relation }: ExportFormPro
     const controller = new AbortController()
     running.current = controller
     setArrived(0)
-    const { cutAt, file } = await exportRows({
-      path: blocks.pathOfAll(columns.map(({ name }) => name)),
-      headers: blocks.headers,
+    const file = await exportRows({
+      source: blocks.source,
+      columns: columns.map(({ name }) => name),
       forSpreadsheets,
       signal: controller.signal,
       onProgress: setArrived
     })
     save(file, `${relation.name}.csv`)
-    toast(`${relation.name}.csv, ${bytes(file.size)}${cutAt === undefined ? "" : `: only the first ${cutAt} rows`}`)
+    toast(`${relation.name}.csv, ${bytes(file.size)}`)
     onClose()
   }
   const filters = blocks.source.filters.length

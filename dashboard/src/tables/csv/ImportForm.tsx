@@ -2,11 +2,12 @@ import "./csv.css"
 import { useEffect, useId, useRef, useState } from "react"
 import { Switch } from "../../ui/Field.tsx"
 import { FormDialog } from "../../ui/FormDialog.tsx"
-import { bytes, plural } from "../../ui/format.ts"
+import { bytes, count, plural } from "../../ui/format.ts"
 import { toast, toastError } from "../../ui/toast.ts"
 import type { GridColumn, Relation } from "../grid/columns.ts"
+import { ConflictFields } from "./ConflictFields.tsx"
 import { FilePreview } from "./FilePreview.tsx"
-import { type Fault, faultOf, importRows } from "./importRows.ts"
+import { type Conflict, type Fault, faultOf, type Imported, importRows } from "./importRows.ts"
 import { type Format, type Head, readHead, type Targets, targetsOf } from "./source.ts"
 
 interface ImportFormProps {
@@ -22,17 +23,26 @@ interface Chosen {
   readonly targets: Targets
 }
 
+const words = ({ inserted, rows, skipped, updated }: Imported, table: string) =>
+  inserted === undefined
+    ? `${plural(rows, "row")} imported into ${table}`
+    : `${plural(rows, "row")} read: ${count(inserted)} inserted, ${count(updated ?? 0)} updated, ${count(skipped ?? 0)} skipped`
+
 /** Rows of a file: all of them are written, or none. */
 export const ImportForm = ({ columns, onClose, onImported, relation }: ImportFormProps) => {
   const id = useId()
   const usable = columns.filter(({ generated }) => generated === null)
   const [chosen, setChosen] = useState<Chosen>()
   const [emptyIsNull, setEmptyIsNull] = useState(true)
+  const [wanted, setConflict] = useState<Conflict>()
   const [part, setPart] = useState(0)
   const [fault, setFault] = useState<Fault>()
   const running = useRef<AbortController>(null)
   useEffect(() => () => running.current?.abort(new Error("The import was cancelled")), [])
   const nullText = emptyIsNull ? "" : "NULL"
+  // The columns of its key may go to no column of the file any more.
+  const conflict =
+    wanted?.columns.every((name) => chosen?.targets.includes(name) === true) === true ? wanted : undefined
 
   const choose = (file: File | undefined, format?: Format) => {
     if (file === undefined) return
@@ -48,10 +58,18 @@ export const ImportForm = ({ columns, onClose, onImported, relation }: ImportFor
     running.current = controller
     setFault(undefined)
     setPart(0)
-    const given = { ...chosen, relation, columns: usable, nullText, signal: controller.signal, onProgress: setPart }
+    const given = {
+      ...chosen,
+      relation,
+      columns: usable,
+      nullText,
+      conflict,
+      signal: controller.signal,
+      onProgress: setPart
+    }
     return importRows(given).then(
-      (rows) => {
-        toast(`${plural(rows, "row")} imported into ${relation.name}`)
+      (imported) => {
+        toast(words(imported, relation.name))
         onImported()
         onClose()
       },
@@ -119,6 +137,14 @@ export const ImportForm = ({ columns, onClose, onImported, relation }: ImportFor
               <Switch checked={emptyIsNull} onChange={setEmptyIsNull}>
                 Empty cells are NULL
               </Switch>
+              {relation.table === undefined ? null : (
+                <ConflictFields
+                  table={relation.table}
+                  targets={chosen.targets}
+                  conflict={conflict}
+                  onChange={setConflict}
+                />
+              )}
               <p className="hint">
                 {emptyIsNull ? "Empty cells in quotes are empty texts." : "The word NULL without quotes is NULL."} All
                 rows are written, or none. Columns that are left out get their defaults.

@@ -1,10 +1,12 @@
 import { open } from "../../wire/request.ts"
-import { type CsvCell, cellText, CsvReader } from "./CsvReader.ts"
+import { headersOf, type Source, urlOf } from "../rows/blocks.ts"
+import { nameText } from "../rows/keyset.ts"
+import { csvPages } from "./csvPages.ts"
+import { type CsvCell, cellText, CsvReader, type CsvRecord } from "./CsvReader.ts"
 
 interface Exporting {
-  /** With the filters, the order and the columns. */
-  readonly path: string
-  readonly headers: Readonly<Record<string, string>>
+  readonly source: Source
+  readonly columns: ReadonlyArray<string>
   /** Whether spreadsheet programs must not take cells for formulas. */
   readonly forSpreadsheets: boolean
   readonly signal: AbortSignal
@@ -12,40 +14,54 @@ interface Exporting {
   readonly onProgress: (bytes: number) => void
 }
 
-interface Exported {
-  readonly file: Blob
-  /** The number of rows at which it may end too early; undefined: it has all. */
-  readonly cutAt: string | undefined
-}
-
 /** Bytes of a part: the browser may keep each on disk. */
 const partSize = 4 * 1024 * 1024
 
-/** What spreadsheet programs run as a formula. A negative number is none. */
+/** What spreadsheet programs run as a formula. Negative numbers are left as they are. */
 const formula = /^[=+@\t\r]|^-(?![\d.]+(?:e[-+]?\d+)?$)/i
 const harmless = (cell: CsvCell): CsvCell => (formula.test(cell.text) ? { ...cell, text: `'${cell.text}` } : cell)
+
+const linesOf = (records: ReadonlyArray<Pick<CsvRecord, "cells">>, shown: (cell: CsvCell) => CsvCell) =>
+  records.map(({ cells }) => `${cells.map((cell) => cellText(shown(cell))).join(",")}\n`).join("")
 
 /** Makes formulas texts. */
 const withoutFormulas = () => {
   const reader = new CsvReader(",")
   return new TransformStream<string, string>({
-    transform: (text, controller) => controller.enqueue(linesOf(reader.read(text))),
-    flush: (controller) => controller.enqueue(linesOf(reader.read("", true)))
+    transform: (text, controller) => controller.enqueue(linesOf(reader.read(text), harmless)),
+    flush: (controller) => controller.enqueue(linesOf(reader.read("", true), harmless))
   })
 }
-const linesOf = (records: ReturnType<CsvReader["read"]>) =>
-  records.map(({ cells }) => `${cells.map((cell) => cellText(harmless(cell))).join(",")}\n`).join("")
+
+/** A service key's rows come in one response without a limit. */
+const streamed = async ({ columns, forSpreadsheets, signal, source }: Exporting) => {
+  const select = columns.map(nameText).join(",")
+  const headers = { accept: "text/csv", ...headersOf(source) }
+  const { body } = await open(urlOf(source, { select }), { headers, signal })
+  return forSpreadsheets ? body?.pipeThrough(new TextDecoderStream()).pipeThrough(withoutFormulas()) : body
+}
+
+/** Those of other callers come in pages. */
+const paged = ({ columns, forSpreadsheets, signal, source }: Exporting) => {
+  const shown = forSpreadsheets ? harmless : (cell: CsvCell) => cell
+  const head = { cells: columns.map((text) => ({ text, quoted: false })) }
+  const pages = csvPages(source, columns, signal)
+  return new ReadableStream<string>({
+    start: (controller) => controller.enqueue(linesOf([head], shown)),
+    pull: async (controller) => {
+      const { done, value } = await pages.next()
+      if (done === true) controller.close()
+      else controller.enqueue(linesOf(value, shown))
+    }
+  })
+}
 
 /** All rows of a view as CSV. They are never in memory as a whole; a failure on the way leaves no file. */
-export const exportRows = async (given: Exporting): Promise<Exported> => {
-  const { forSpreadsheets, headers, onProgress, path, signal } = given
-  const { body, headers: answered } = await open(path, { headers: { accept: "text/csv", ...headers }, signal })
-  // A service key's rows are streamed without a limit; those of other callers end there.
-  const cutAt = answered.get("x-max-rows") ?? undefined
-  if (body === null) return { file: new Blob(), cutAt }
-  const stream: ReadableStream<Uint8Array | string> = forSpreadsheets
-    ? body.pipeThrough(new TextDecoderStream()).pipeThrough(withoutFormulas())
-    : body
+export const exportRows = async (given: Exporting): Promise<Blob> => {
+  const { onProgress, source } = given
+  const stream: ReadableStream<Uint8Array | string> | null | undefined =
+    source.viewer.role === "service_role" ? await streamed(given) : paged(given)
+  if (stream == null) return new Blob()
   const reader = stream.getReader()
   const parts: Array<Blob> = []
   let pieces: Array<Uint8Array<ArrayBuffer> | string> = []
@@ -64,7 +80,7 @@ export const exportRows = async (given: Exporting): Promise<Exported> => {
       size = 0
       onProgress(total)
     }
-    if (done) return { file: new Blob(parts, { type: "text/csv" }), cutAt }
+    if (done) return new Blob(parts, { type: "text/csv" })
   }
 }
 

@@ -1,8 +1,9 @@
-import { quoteName } from "../../catalogue/details.ts"
+import { quoteName } from "../../catalogue/ddl.ts"
 import { ApiError } from "../../wire/ApiError.ts"
 import { call } from "../../wire/call.ts"
 import { upload } from "../../wire/upload.ts"
 import type { GridColumn, Relation } from "../grid/columns.ts"
+import { nameText } from "../rows/keyset.ts"
 import { bodyOf, type Head, lineAt, type Targets } from "./source.ts"
 
 /** Whose values count up. PostgreSQL does not count on when values are given. */
@@ -18,6 +19,28 @@ const countOn = async ({ name, schema }: Relation, columns: ReadonlyArray<GridCo
   }
 }
 
+/** What becomes of rows whose values in these columns exist. */
+export interface Conflict {
+  readonly columns: ReadonlyArray<string>
+  readonly resolution: "merge-duplicates" | "ignore-duplicates"
+}
+
+/** Numbers of rows. Those that were updated or skipped are known with a `Conflict` only. */
+export interface Imported {
+  readonly rows: number
+  readonly inserted?: number
+  readonly updated?: number
+  readonly skipped?: number
+}
+
+const queryOf = ({ conflict, nullText }: Importing) =>
+  new URLSearchParams({
+    null: nullText,
+    ...(conflict === undefined
+      ? {}
+      : { on_conflict: conflict.columns.map(nameText).join(","), resolution: conflict.resolution })
+  }).toString()
+
 export interface Importing {
   readonly relation: Relation
   readonly columns: ReadonlyArray<GridColumn>
@@ -26,28 +49,30 @@ export interface Importing {
   readonly targets: Targets
   /** The text of cells that are NULL unless they are in quotes. */
   readonly nullText: string
+  /** Undefined: a row whose key exists is an error. */
+  readonly conflict: Conflict | undefined
   readonly signal: AbortSignal
   /** From 0 to 1. */
   readonly onProgress: (part: number) => void
 }
 
-/** Writes all rows of a file, or none. Returns how many. */
-export const importRows = async (given: Importing): Promise<number> => {
-  const { columns, file, head, nullText, onProgress, relation, signal, targets } = given
+/** Writes all rows of a file, or none. */
+export const importRows = async (given: Importing): Promise<Imported> => {
+  const { columns, file, head, onProgress, relation, signal, targets } = given
   const body = await bodyOf(file, head, targets, signal)
-  const { rows } = (await upload({
-    path: `/v1/db/${encodeURIComponent(relation.name)}/import?${new URLSearchParams({ null: nullText }).toString()}`,
+  const imported = (await upload({
+    path: `/v1/db/${encodeURIComponent(relation.name)}/import?${queryOf(given)}`,
     headers: { "content-type": "text/csv", "content-profile": relation.schema },
     body,
     signal,
     onProgress: (sent) => onProgress(sent / Math.max(1, body.size))
-  })) as { readonly rows: number }
+  })) as Imported
   await countOn(
     relation,
     columns.filter((column) => targets.includes(column.name) && counts(column)),
     signal
   )
-  return rows
+  return imported
 }
 
 export interface Fault {

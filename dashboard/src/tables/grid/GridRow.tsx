@@ -27,11 +27,11 @@ interface RowCellsProps {
   readonly active: number | undefined
   /** The editor in the active cell. */
   readonly editing: { readonly typed: string | undefined } | undefined
-  /** The newest ones: the row is not drawn anew because they change. */
+  /** The current callbacks, in a ref: a change of them does not render the row again. */
   readonly actions: RefObject<RowActions>
 }
 
-/** The cells of a row. Scrolling moves them without drawing them anew, which is most of what a frame would cost. */
+/** The cells of a row. Scrolling moves them without rendering them again, which would be most of the cost of a frame. */
 export const RowCells = memo((props: RowCellsProps) => {
   const { actions, active, columns, edits, editing, index, picked, row } = props
   return (

@@ -1,7 +1,7 @@
 import {
   type Catalogue,
   type Column,
-  type Facts,
+  enumValues,
   type ForeignKey,
   labelColumn,
   type Table,
@@ -55,7 +55,6 @@ const widthOf = (column: Column) =>
 export const gridColumns = (
   catalogue: Catalogue,
   { columns, table }: Relation,
-  facts: Facts | undefined,
   widths: Readonly<Record<string, number>>
 ): ReadonlyArray<GridColumn> =>
   columns.map((column, at) => {
@@ -66,7 +65,7 @@ export const gridColumns = (
       ...column,
       key: table?.primary_key.includes(column.name) ?? false,
       foreign: key === undefined ? undefined : { ...key, alias: `ref_${at}`, label, table: other },
-      values: column.type === "boolean" ? ["true", "false"] : facts?.enums[column.type],
+      values: column.type === "boolean" ? ["true", "false"] : enumValues(catalogue, column.type),
       width: widths[column.name] ?? (key === undefined ? widthOf(column) : 200)
     }
   })

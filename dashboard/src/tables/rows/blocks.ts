@@ -1,6 +1,6 @@
 import { request } from "../../wire/request.ts"
 import { type Viewer, viewerHeaders } from "../../wire/viewer.ts"
-import { nameText, type Order, parameterOf, type Part, partsBehind, reversed, type Row } from "./keyset.ts"
+import { type Order, parameterOf, type Part, partsBehind, reversed, type Row } from "./keyset.ts"
 
 export interface Source {
   /** `/v1/db/orders`. */
@@ -20,6 +20,30 @@ export interface Source {
 
 const orderText = (order: ReadonlyArray<Order>) =>
   order.map(({ column, desc }) => `${column}.${desc ? "desc" : "asc"}`).join(",")
+
+interface Slice {
+  readonly select?: string
+  readonly part?: Part
+  readonly order?: ReadonlyArray<Order>
+  readonly offset?: number
+  readonly limit?: number
+}
+
+/** The address of some of the rows; by default of all. */
+export const urlOf = (source: Source, { limit, offset = 0, order = source.order, part = [], select }: Slice) => {
+  const query = new URLSearchParams([["select", select ?? source.select]])
+  for (const [name, value] of [...source.filters, ...part.map(parameterOf)]) query.append(name, value)
+  if (order.length > 0) query.set("order", orderText(order))
+  if (offset > 0) query.set("offset", String(offset))
+  if (limit !== undefined) query.set("limit", String(limit))
+  return `${source.path}?${query}`
+}
+
+/** Of every request for its rows. */
+export const headersOf = ({ schema, viewer }: Source): Readonly<Record<string, string>> => ({
+  "accept-profile": schema,
+  ...viewerHeaders(viewer)
+})
 
 /** Rows of a page. */
 const size = 100
@@ -46,7 +70,7 @@ export class Blocks {
 
   constructor(source: Source) {
     this.source = source
-    this.url = this.urlOf([], source.order, 0, size)
+    this.url = urlOf(source, { limit: size })
     void this.load(0)
   }
 
@@ -65,11 +89,6 @@ export class Blocks {
 
   row(index: number): Row | undefined {
     return this.pages.get(Math.floor(index / size))?.[index % size]
-  }
-
-  /** Of every request for its rows. */
-  get headers(): Readonly<Record<string, string>> {
-    return { "accept-profile": this.source.schema, ...viewerHeaders(this.source.viewer) }
   }
 
   get ready() {
@@ -117,29 +136,10 @@ export class Blocks {
     return !this.pages.has(page) && !this.loading.has(page)
   }
 
-  private urlOf(part: Part, order: ReadonlyArray<Order>, offset: number, limit: number) {
-    const { filters, path, select } = this.source
-    const query = new URLSearchParams([["select", select]])
-    for (const [name, value] of [...filters, ...part.map(parameterOf)]) query.append(name, value)
-    if (order.length > 0) query.set("order", orderText(order))
-    if (offset > 0) query.set("offset", String(offset))
-    query.set("limit", String(limit))
-    return `${path}?${query}`
-  }
-
-  /** All rows, with these columns. */
-  pathOfAll(columns: ReadonlyArray<string>) {
-    const { filters, order, path } = this.source
-    const query = new URLSearchParams([["select", columns.map(nameText).join(",")]])
-    for (const [name, value] of filters) query.append(name, value)
-    if (order.length > 0) query.set("order", orderText(order))
-    return `${path}?${query}`
-  }
-
   private async ask(url: string, signal: AbortSignal, count: boolean) {
     const answer = await request<ReadonlyArray<Row>>(url, {
       signal,
-      headers: { ...this.headers, ...(count ? { prefer: "count=estimated" } : {}) }
+      headers: { ...headersOf(this.source), ...(count ? { prefer: "count=estimated" } : {}) }
     })
     this.millis = answer.millis
     this.url = url
@@ -150,7 +150,7 @@ export class Blocks {
     const order = backwards ? reversed(this.source.order) : this.source.order
     const rows: Array<Row> = []
     for (const part of partsBehind(order, anchor, this.source.nullable)) {
-      const { body } = await this.ask(this.urlOf(part, order, 0, size - rows.length), signal, false)
+      const { body } = await this.ask(urlOf(this.source, { part, order, limit: size - rows.length }), signal, false)
       rows.push(...body)
       if (rows.length >= size) break
     }
@@ -168,7 +168,11 @@ export class Blocks {
         if (rows.length === size) return rows
       }
     }
-    const { body, headers } = await this.ask(this.urlOf([], this.source.order, page * size, size), signal, page === 0)
+    const { body, headers } = await this.ask(
+      urlOf(this.source, { offset: page * size, limit: size }),
+      signal,
+      page === 0
+    )
     if (page === 0) this.length = Math.max(body.length, Number(headers.get("content-range")?.split("/")[1]) || 0)
     return body
   }
@@ -210,7 +214,7 @@ export class Blocks {
       ...filters.map(([name, value]) => [name, value])
     ] as Array<[string, string]>)
     const { headers } = await request(`${path}?${query}`, {
-      headers: { ...this.headers, prefer: "count=exact" }
+      headers: { ...headersOf(this.source), prefer: "count=exact" }
     })
     this.length = Number(headers.get("content-range")?.split("/")[1] ?? 0)
     this.counted = "exact"

@@ -5,7 +5,7 @@ import type { Relation } from "../grid/columns.ts"
 import { Blocks } from "./blocks.ts"
 import { filtersOf, orderOf } from "./filters.ts"
 
-/** The rows that an address and a viewer ask for; they begin anew when one of these changes. */
+/** The rows that an address and a viewer ask for; they are read again when one of these changes. */
 export const useBlocks = ({ name, schema, table }: Relation, select: string, search: Search, viewer: Viewer) => {
   const asked = JSON.stringify([schema, name, select, search, viewer])
   const blocks = useMemo(() => {

@@ -1,4 +1,4 @@
-/** A list that this browser keeps under a name; empty if there is none that can be read. */
+/** A list in local storage; empty if it is missing or invalid. */
 export const readList = <A>(name: string): ReadonlyArray<A> => {
   try {
     const kept = JSON.parse(localStorage.getItem(name) ?? "[]") as unknown

@@ -12,9 +12,9 @@ import {
 import { hashIn, importedHash, type Passwords } from "./Passwords.ts"
 import { addressOf, type Records } from "./Records.ts"
 import { type EmbeddedRecovery } from "./Recovery.ts"
-import { invalidPassword, noIdentity } from "./Refusals.ts"
+import { identityChanged, invalidPageToken, invalidPassword, noIdentity } from "./Refusals.ts"
 import { type EmbeddedSessions } from "./Sessions.ts"
-import { iso, isUuid, type Store } from "./Store.ts"
+import { iso, isUuid, pageOf, type Store } from "./Store.ts"
 
 const removals: Readonly<Record<FactorKind, string>> = {
   totp: "update svc.identities set totp_secret = null, updated_at = now() where id = $1::text::uuid returning 1",
@@ -79,9 +79,14 @@ export const makeAdmin = (
       return yield* store.identity(id)
     }),
 
+    search: Effect.fn("AccountAdmin.search")(function* (part, pageSize, pageToken) {
+      if (pageToken !== undefined && !isUuid(pageToken)) return yield* invalidPageToken
+      const rows = yield* store.search(part.toLowerCase(), pageSize + 1, pageToken)
+      return pageOf(rows, pageSize)
+    }),
     change: Effect.fn("AccountAdmin.change")(function* (
       id,
-      { metadataPublic, state, traits, verified }: AccountChange
+      { metadataPublic, readAt, state, traits, verified }: AccountChange
     ) {
       const before = yield* existing(id)
       const { email } = traits ?? {}
@@ -89,7 +94,8 @@ export const makeAdmin = (
         email === undefined || email === before.traits["email"] ? undefined : yield* addressOf(String(email))
       yield* store.exclusively(
         before.id,
-        Effect.fnUntraced(function* () {
+        Effect.fnUntraced(function* ({ updated_at }) {
+          if (readAt !== undefined && readAt !== updated_at) return yield* identityChanged
           if (traits !== undefined)
             yield* records.setTraits(id, { ...traits, email: email ?? before.traits["email"] ?? null })
           if (address !== undefined) yield* records.replaceAddress(id, address, verified ?? false)

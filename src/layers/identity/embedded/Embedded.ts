@@ -24,9 +24,10 @@ import { makeProfile } from "./Profile.ts"
 import { makeRecords } from "./Records.ts"
 import { makeRecovery } from "./Recovery.ts"
 import { makeRecoveryCodes } from "./factors/RecoveryCodes.ts"
+import { invalidPageToken } from "./Refusals.ts"
 import { makeSessions } from "./Sessions.ts"
 import { makeSignIn } from "./SignIn.ts"
-import { iso, isUuid, makeStore } from "./Store.ts"
+import { iso, isUuid, makeStore, pageOf } from "./Store.ts"
 import { makeTotp } from "./factors/Totp.ts"
 
 const KeyRow = Schema.Struct({ id: Schema.String, display_name: Schema.String, added_at: Schema.String })
@@ -110,16 +111,12 @@ export const layerIdentityEmbedded = (providers: ReadonlyArray<ProviderProtocol>
           if (identifier !== undefined && !isStorableText(identifier)) {
             return yield* new InvalidRequest({ error: "identifier contains a character that PostgreSQL can't store" })
           }
-          if (pageToken !== undefined && !isUuid(pageToken)) {
-            return yield* new InvalidRequest({ error: "page_token is invalid", code: "INVALID_PAGE_TOKEN" })
-          }
+          if (pageToken !== undefined && !isUuid(pageToken)) return yield* invalidPageToken
           if (identifier !== undefined) {
             const lookup = readAddress(identifier)?.lookup
             return { identities: lookup === undefined ? [] : yield* store.byLookup(lookup), next: null }
           }
-          const rows = yield* store.page(pageSize + 1, pageToken)
-          const identities = rows.slice(0, pageSize)
-          return { identities, next: rows.length > pageSize ? (identities.at(-1)?.id ?? null) : null }
+          return pageOf(yield* store.page(pageSize + 1, pageToken), pageSize)
         }),
         factors: Effect.fn("IdP.factors")(function* (id) {
           const identity = yield* store.identity(id)

@@ -27,6 +27,12 @@ export const badCredentials = new Unauthorized({
   code: "INVALID_CREDENTIALS"
 })
 export const noIdentity = new NotFound({ error: "There is no such identity", code: "IDENTITY_NOT_FOUND" })
+export const invalidPageToken = new InvalidRequest({ error: "page_token is invalid", code: "INVALID_PAGE_TOKEN" })
+export const identityChanged = new Conflict({
+  error: "The account was changed since it was read",
+  code: "IDENTITY_CHANGED",
+  hint: "Read it again, and send updated_at as it is now"
+})
 export const addressTaken = new Conflict({ error: "There is an account with this address", code: "ADDRESS_TAKEN" })
 export const idTaken = new Conflict({ error: "There is an account with this id", code: "ID_TAKEN" })
 export const invalidAddress = new InvalidRequest({ error: English.address })

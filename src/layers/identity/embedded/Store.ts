@@ -38,9 +38,16 @@ const ExportRow = Schema.Struct({ ...IdentityRow.fields, password_hash: Schema.N
 const LockedRow = Schema.Struct({
   id: Schema.String,
   password_hash: Schema.NullOr(Schema.String),
-  totp_secret: Schema.NullOr(Schema.String)
+  totp_secret: Schema.NullOr(Schema.String),
+  updated_at: Schema.String
 })
 export type Locked = typeof LockedRow.Type
+
+/** A page of rows of which one more than its size was read. */
+export const pageOf = (rows: ReadonlyArray<Identity>, pageSize: number) => {
+  const identities = rows.slice(0, pageSize)
+  return { identities, next: rows.length > pageSize ? (identities.at(-1)?.id ?? null) : null }
+}
 
 /** Statements on the tables of accounts. */
 export const makeStore = Effect.gen(function* () {
@@ -78,6 +85,15 @@ export const makeStore = Effect.gen(function* () {
         `select ${identityColumns} from svc.identities i where $1::text is null or id > $1::text::uuid order by id limit $2::int4`,
         [after ?? null, limit]
       ),
+    /** The same of those with a part of an address, in lower case. Reads all addresses. */
+    search: (part: string, limit: number, after: string | undefined) =>
+      identityRows(
+        `select ${identityColumns} from svc.identities i
+         where id in (select identity_id from svc.identity_addresses
+                      where strpos(lower(value), $1) > 0 and ($2::text is null or identity_id > $2::text::uuid))
+         order by id limit $3::int4`,
+        [part, after ?? null, limit]
+      ),
     /** The same with password hashes. */
     exportPage: (limit: number, after: string | undefined) =>
       exportRows(
@@ -96,7 +112,7 @@ export const makeStore = Effect.gen(function* () {
       atomically(
         Effect.gen(function* () {
           const [row] = yield* lockedRows(
-            `select id::text, password_hash, totp_secret from svc.identities where id = $1::text::uuid for update`,
+            `select id::text, password_hash, totp_secret, ${iso("updated_at")} as updated_at from svc.identities where id = $1::text::uuid for update`,
             [id]
           )
           return row === undefined ? yield* noIdentity : yield* change(row)

@@ -188,6 +188,8 @@ export interface AccountChange {
   readonly traits?: JsonObject
   readonly metadataPublic?: JsonObject
   readonly verified?: boolean
+  /** `updated_at` as it was read: the change is refused if there was another since. */
+  readonly readAt?: string
 }
 
 export type FactorKind = "totp" | "webauthn" | "passkeys" | "recovery_codes"
@@ -209,6 +211,13 @@ export interface FirstAdministrator {
 /** What operators do with all accounts. */
 export interface AccountAdmin {
   readonly create: (account: NewAccount) => Call<Identity>
+  /** Accounts with a part of an address, in any case; pages as those of `IdP.identities`. */
+  readonly search: (
+    part: string,
+    pageSize: number,
+    pageToken: string | undefined
+  ) => Call<{ readonly identities: ReadonlyArray<Identity>; readonly next: string | null }>
+  /** 409 `IDENTITY_CHANGED`; see `readAt`. */
   readonly change: (id: string, change: AccountChange) => Call<Identity>
   readonly remove: (id: string) => Call<void>
   /** The newest first; none is `current`. */

@@ -1,0 +1,169 @@
+import { assert, describe, inject, it } from "vitest"
+import { sql } from "../support/client.ts"
+import { at, checkPages, openPage } from "../support/ui/dashboard.ts"
+import { makeShop } from "../support/ui/tables.ts"
+
+/** What users of other dashboards complain about, as far as the tests of the pages do not show it. */
+
+const service = inject("service")
+checkPages()
+let made = 0
+const makeTable = async (columns: string, ...statements: ReadonlyArray<string>) => {
+  const name = `plain_${process.pid}_${++made}`
+  await sql(service, `create table ${name} (${columns})`)
+  for (const statement of statements) await sql(service, statement.replaceAll("TABLE", name))
+  return name
+}
+
+describe("a table", () => {
+  it("is opened by its first hundred rows, and nothing is counted exactly", async () => {
+    const table = await makeTable(
+      "id int primary key, note text",
+      "insert into TABLE select i, 'note' from generate_series(1, 30000) i",
+      "analyze TABLE"
+    )
+    const page = await openPage()
+    const asked: Array<{ readonly query: URLSearchParams; readonly prefer: string }> = []
+    page.on("request", (request) => {
+      const url = new URL(request.url())
+      if (url.pathname.startsWith("/v1/db/"))
+        asked.push({ query: url.searchParams, prefer: request.headers()["prefer"] ?? "" })
+    })
+    await page.goto(at("/tables"))
+    await page.getByRole("link", { name: table }).waitFor()
+    assert.deepStrictEqual(asked, [], "the list of tables reads no rows")
+    await page.getByRole("link", { name: table }).click()
+    await page.getByText("about 30,000 rows").waitFor()
+    assert.isNotEmpty(asked)
+    for (const { prefer, query } of asked) {
+      assert.strictEqual(query.get("limit"), "100")
+      assert.notInclude(prefer, "exact")
+    }
+  })
+
+  it("with a value of a megabyte shows its beginning, and all of it in the panel of the row", async () => {
+    const table = await makeTable(
+      "id int primary key, doc jsonb, note text",
+      `insert into TABLE values (1, jsonb_build_object('text', repeat('x', 1000000)), repeat('y', 1000000))`
+    )
+    const page = await openPage()
+    await page.goto(at(`/tables/public/${table}`))
+    await page.getByRole("gridcell", { name: /^yyy/ }).waitFor()
+    const longest = await page.evaluate(() =>
+      Math.max(...Array.from(document.querySelectorAll("[role=gridcell]"), (cell) => cell.textContent?.length ?? 0))
+    )
+    assert.isAtMost(longest, 401)
+    await page.getByRole("grid").focus()
+    await page.keyboard.press(" ")
+    const panel = page.getByRole("complementary", { name: "Row 1" })
+    await panel.waitFor()
+    assert.isAbove((await panel.textContent())?.length ?? 0, 2_000_000)
+  })
+
+  it("hides columns, and remembers which", async () => {
+    const { order } = await makeShop(5)
+    const page = await openPage()
+    await page.goto(at(`/tables/public/${order}`))
+    await page.getByRole("columnheader", { name: /^note/ }).waitFor()
+    await page.getByRole("button", { name: "Columns" }).click()
+    await page.getByRole("button", { name: /^note/, pressed: true }).click()
+    await page.getByRole("columnheader", { name: /^note/ }).waitFor({ state: "detached" })
+    await page.reload()
+    await page.getByRole("columnheader", { name: /^total/ }).waitFor()
+    assert.strictEqual(await page.getByRole("columnheader", { name: /^note/ }).count(), 0)
+  })
+
+  it("follows a reference by two columns as a whole, from the row that is referred to", async () => {
+    const parent = await makeTable(
+      "region text, id int, primary key (region, id)",
+      "insert into TABLE values ('eu', 1), ('us', 1)"
+    )
+    const child = await makeTable(
+      `no int primary key, region text, parent int, foreign key (region, parent) references ${parent}`,
+      "insert into TABLE values (1, 'eu', 1), (2, 'eu', 1), (3, 'us', 1)"
+    )
+    const page = await openPage()
+    await page.goto(at(`/tables/public/${parent}?order=region.asc`))
+    await page.getByRole("gridcell", { name: "eu" }).waitFor()
+    await page.getByRole("grid").focus()
+    await page.keyboard.press(" ")
+    const link = page.getByRole("complementary").getByRole("link", { name: new RegExp(child) })
+    await link.click()
+    await page.getByText("2 rows", { exact: true }).waitFor()
+    assert.include(decodeURIComponent(page.url()), "region=eq.eu")
+  })
+
+  it("with changes that are not saved asks before the tab is closed or loaded again", async () => {
+    const { order } = await makeShop(5)
+    const page = await openPage()
+    await page.goto(at(`/tables/public/${order}`))
+    await page
+      .getByRole("gridcell", { name: /Customer/ })
+      .first()
+      .waitFor()
+    await page.getByRole("grid").focus()
+    for (const key of ["ArrowRight", "ArrowRight", "ArrowRight", "ArrowRight", "x", "Enter"])
+      await page.keyboard.press(key)
+    await page.getByRole("region", { name: "Unsaved changes" }).waitFor()
+    const asked = page.waitForEvent("dialog")
+    await page.evaluate(() => {
+      setTimeout(() => location.reload())
+    })
+    const dialog = await asked
+    assert.strictEqual(dialog.type(), "beforeunload")
+    await dialog.dismiss()
+    await page.getByRole("region", { name: "Unsaved changes" }).waitFor()
+  })
+
+  it("says what it has just asked, as a command without the key", async () => {
+    const { order } = await makeShop(5)
+    const page = await openPage({ permissions: ["clipboard-read", "clipboard-write"] })
+    await page.goto(at(`/tables/public/${order}?total=gt.2`))
+    await page.getByText("4 rows").waitFor()
+    await page.getByRole("button", { name: "Copy request" }).click()
+    const text = await page.evaluate(() => navigator.clipboard.readText())
+    assert.match(text, /^curl /)
+    assert.include(text, `/v1/db/${order}?`)
+    assert.include(text, "total=gt.2")
+    assert.include(text, "$SERVICE_KEY")
+  })
+})
+
+describe("2,000 tables", () => {
+  it("do not hold up the list, the search, the SQL editor or the schema", async () => {
+    const { order } = await makeShop(1)
+    const page = await openPage()
+    // As if the database had them: to make them would hold up the tests beside.
+    await page.route("**/v1/database/schema", async (route) => {
+      const response = await route.fetch()
+      const schema = (await response.json()) as { readonly tables: ReadonlyArray<{ readonly name: string }> }
+      const one = schema.tables.find(({ name }) => name === order)
+      const tables = Array.from({ length: 2000 }, (_, at) => ({ ...one, name: `many_${at}_tables` }))
+      await route.fulfill({ response, json: { ...schema, tables } })
+    })
+    await page.addInitScript(() => {
+      const all = window as unknown as { longTasks: Array<number> }
+      all.longTasks = []
+      new PerformanceObserver((list) =>
+        all.longTasks.push(...list.getEntries().map(({ duration }) => duration))
+      ).observe({ entryTypes: ["longtask"] })
+    })
+    await page.goto(at("/tables"))
+    await page.getByRole("searchbox", { name: "Find a table" }).fill("many_1999")
+    await page.getByRole("link", { name: "many_1999_tables" }).waitFor()
+    await page.keyboard.press("Control+k")
+    await page.keyboard.type("many_1998")
+    await page.getByRole("option", { name: "many_1998_tables" }).waitFor()
+    await page.keyboard.press("Escape")
+    await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "SQL workbench" }).click()
+    await page.getByRole("textbox", { name: "SQL statement" }).click()
+    await page.keyboard.type("select * from many_1997")
+    await page.getByRole("option", { name: "many_1997_tables" }).waitFor()
+    await page.keyboard.press("Escape")
+    await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Schema" }).click()
+    await page.getByText(/more: narrow the search down/).waitFor()
+    const tasks = await page.evaluate(() => (window as unknown as { longTasks: ReadonlyArray<number> }).longTasks)
+    // In ms, on a machine with other work; what takes quadratic time takes minutes.
+    assert.isBelow(Math.max(0, ...tasks), 5000)
+  })
+})
